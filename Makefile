@@ -1,0 +1,151 @@
+# attend: everything is built, run, tested and measured from here. `make help` lists the targets.
+
+MODE    ?= release
+BUILD   := build/$(MODE)
+PREFIX  ?= /usr/local
+DESTDIR ?=
+ARGS    ?=
+VERSION := 0.1.0
+COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+
+CC      ?= cc
+CXX     ?= c++
+PKGS    := libmicrohttpd jansson openblas nettle
+WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
+CFLAGS  ?= -O2 -g
+# No contraction: a product and a sum are fused only where the code says so, or bits would depend on the compiler.
+SETUP   := -std=c17 -D_GNU_SOURCE -I. -ffp-contract=off -fno-math-errno -fstack-protector-strong -pthread
+
+SAN_release :=
+SAN_asan    := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SAN_ubsan   := -fsanitize=undefined -fno-sanitize-recover=all
+SAN_tsan    := -fsanitize=thread
+SAN         := $(SAN_$(MODE))
+
+ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS) $(CFLAGS_$(subst /,_,$*))
+ALL_LDFLAGS  = $(LDFLAGS) $(SAN) -pthread -Wl,--as-needed
+CFLAGS_PKGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+LIBS        := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
+TEST_LIBS   := $(shell pkg-config --libs cmocka 2>/dev/null)
+
+# Files of one instruction set; elsewhere they compile to nothing.
+ifeq ($(shell uname -m),x86_64)
+CFLAGS_core_kernel_avx2   := -mavx2 -mfma -O3
+CFLAGS_core_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mprefer-vector-width=512 -O3
+endif
+CFLAGS_core_kernel_portable := -O3
+CFLAGS_server_version       := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
+
+LIB_SRC   := $(filter-out server/main.c,$(wildcard core/*.c config/*.c server/*.c))
+LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/%.o)
+UNIT_SRC  := $(wildcard tests/unit/test_*.c)
+UNIT      := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
+BENCH_SRC := $(wildcard tests/bench/bench_*.c)
+BENCH     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.DEFAULT_GOAL := build
+
+## build: build/release/attend (installs nothing)
+.PHONY: build
+build: $(BUILD)/attend
+
+## run: set up, build and serve on 127.0.0.1:8080; ARGS="--listen 127.0.0.1:9000" to change settings
+.PHONY: run
+run: deps-run
+	@$(MAKE) --no-print-directory build
+	exec $(BUILD)/attend serve $(ARGS)
+
+## test: set up and run every test, sanitizer passes included
+.PHONY: test
+test: deps-test
+	@$(MAKE) --no-print-directory test-all
+
+.PHONY: test-all
+test-all:
+	tests/run lint release asan tsan
+
+## quick: the tests of one build without sanitizers
+.PHONY: quick
+quick: deps-test
+	tests/run lint release
+
+## asan, ubsan, tsan: build with that sanitizer and run the tests under it
+.PHONY: asan ubsan tsan
+asan ubsan tsan: deps-test
+	tests/run $@
+
+## bench: print every figure beside its yardstick
+.PHONY: bench
+bench: deps-test
+	@$(MAKE) --no-print-directory programs
+	tests/bench/run $(BUILD)
+
+## lint: check the rules of the house (who includes whom, one door per dependency, file names)
+.PHONY: lint
+lint:
+	tests/lint
+
+## format: lay the code out with clang-format
+.PHONY: format
+format:
+	clang-format -i $(wildcard core/*.[ch] config/*.[ch] server/*.[ch] tests/*/*.[ch])
+
+## install: copy the program to DESTDIR/PREFIX
+.PHONY: install
+install: build
+	install -D -m 755 $(BUILD)/attend $(DESTDIR)$(PREFIX)/bin/attend
+
+## clean: remove everything that was built
+.PHONY: clean
+clean:
+	rm -rf build
+
+## help: this list
+.PHONY: help
+help:
+	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
+
+# --- what must be on the machine ---------------------------------------------------------------
+
+DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev
+DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 curl wrk git
+
+.PHONY: deps-run deps-test
+deps-run:
+	@tests/deps $(DEPS_RUN)
+deps-test:
+	@tests/deps $(DEPS_TEST)
+
+# --- how it is built ---------------------------------------------------------------------------
+
+.PHONY: programs
+programs: $(BUILD)/attend $(UNIT) $(BENCH)
+
+$(BUILD)/attend: $(BUILD)/server/main.o $(LIB_OBJ)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/libattend.a: $(LIB_OBJ)
+	rm -f $@; $(AR) rcs $@ $^
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Yardsticks that exist only in C++ are linked into tests and benchmarks, never into the program.
+$(BUILD)/tests/%.o: tests/%.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O2 -g -I. $(SAN) -MMD -MP -c -o $@ $<
+
+HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c)) $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/support/*.cc))
+
+$(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(HELPERS) $(BUILD)/libattend.a
+	@mkdir -p $(@D)
+	$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
+
+$(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(HELPERS) $(BUILD)/libattend.a
+	@mkdir -p $(@D)
+	$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+-include $(shell find build/$(MODE) -name '*.d' 2>/dev/null)

@@ -1,0 +1,37 @@
+/* config: every setting, from defaults, then the file, then the environment, then the command line.
+ *
+ * options.def is the one table: it makes this struct, the parser, --help and what `attend check`
+ * prints. A config is read once and then only looked at; it owns its strings and its JSON. */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/status.h"
+
+struct config {
+#define OPTION_TEXT(name, fallback, sentence)                   const char *name;
+#define OPTION_CHOICE(name, fallback, choices, sentence)        const char *name;
+#define OPTION_COUNT(name, fallback, low, high, unit, sentence) uint64_t name;
+#define OPTION_FLAG(name, fallback, sentence)                   bool name;
+#include "config/options.def"
+  const char *directory; /* of the file: relative paths start there; "." without a file */
+  const char *file;      /* the file that was read, or NULL */
+  json_t *models;        /* object: name -> definition; the built-in two if the file has none */
+  struct config_store *store; /* owns the strings */
+};
+
+/* Reads everything. `args` are the words after the command, NULL-terminated; `environment` is
+ * environ. On failure (STATUS_CONFIG) the detail names the setting, where it came from, and the
+ * nearest known name; the config is empty and may be freed. */
+enum status config_read(struct config *c, char *const *args, char *const *environment,
+                        struct error *e);
+void config_free(struct config *c);
+
+void config_help(FILE *out);                          /* the settings, a line each */
+void config_print(const struct config *c, FILE *out); /* the effective configuration, as JSON */
+
+#endif

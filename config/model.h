@@ -1,0 +1,32 @@
+/* model: a definition and its checkpoint made into a layer that can serve.
+ *
+ * A model is immutable after model_load and shared by all threads. */
+#ifndef CONFIG_MODEL_H
+#define CONFIG_MODEL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/layer.h"
+
+struct model {
+  char *name;
+  struct layer *layer;
+  struct layer_shape shape;
+  const char *score, *weighting, *projection; /* as in the definition; static text */
+  bool bias;                                  /* at least one role has one */
+  bool causal;                                /* what a request gets that does not say */
+  uint64_t parameters;                        /* numbers in weights and biases */
+  char *source;                               /* file name of the checkpoint, "random" or "none" */
+  char sha256[65];                            /* over the tensors used, in hexadecimal */
+};
+
+/* Makes the model `name` from its definition. Relative paths start at `directory`. On failure
+ * (STATUS_CONFIG, or STATUS_OUT_OF_MEMORY) the detail names the model, the key or tensor and why.
+ */
+struct model *model_load(const char *name, const json_t *definition, const char *directory,
+                         enum gemm_engine engine, struct error *e);
+void model_free(struct model *m);
+
+#endif

@@ -1,0 +1,60 @@
+/* call: one request in the core's own terms: a ragged batch of items and what is asked about them.
+ *
+ * Letters used everywhere:
+ *   b items   q query rows of an item   k key rows of an item
+ *   H heads   G key/value heads         d, d_v head size of query/key and of value
+ * Rows of all items lie packed end to end: nothing is padded. A call, its arrays and its results
+ * live in the request's arena. Whoever builds the call fills the first part; layer_prepare fills
+ * the rest; from then on the pool owns it until the job is done. */
+#ifndef CORE_CALL_H
+#define CORE_CALL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum weights { WEIGHTS_NONE, WEIGHTS_PER_HEAD, WEIGHTS_AVERAGE };
+
+struct item {
+  size_t q, k;         /* rows; either may be 0 */
+  size_t q_row, k_row; /* its first row in queries and outputs, and in keys and values */
+  int64_t offset;      /* causal_offset: query i stands at key position i + offset */
+  size_t mask_at;      /* index in `mask` of its [q, k] */
+  size_t bias_at;      /* index in `bias` of its [q, k] or [H, q, k] */
+  size_t weights_at;   /* index in `weights` of its [H, q, k] or [q, k]; set by layer_prepare */
+};
+
+struct call_space; /* projections and visibility, private to the layer */
+
+struct call {
+  /* The request. */
+  size_t items;
+  struct item *item;     /* [items] */
+  size_t q_rows, k_rows; /* sums of q and of k over the items */
+  const float *queries;  /* [q_rows, query_size] */
+  const float *keys;     /* [k_rows, key_size]; may be `queries` */
+  const float *values;   /* [k_rows, value_size]; may be `keys` */
+  const int32_t *lens;   /* [q_rows] leading keys that each query may see, or NULL: all of them */
+  const uint8_t *mask;   /* 1: the query may see the key; or NULL */
+  const float *bias;     /* added to the scaled scores, finite; or NULL */
+  bool bias_per_head;    /* an item's bias is [H, q, k], not [q, k] */
+  bool causal;
+  int64_t window_left, window_right; /* -1: unbounded */
+  const float *head_mask;            /* [H] or NULL */
+  bool uniform_rows;                 /* a query that sees nothing weighs all keys alike */
+  enum weights want;
+
+  /* The answer, allocated by layer_prepare. */
+  float *outputs; /* [q_rows, output_size] */
+  float *weights; /* per item at weights_at: [H, q, k] or [q, k]; NULL if not wanted */
+  size_t weight_count;
+
+  /* Of the layer while it computes. */
+  struct call_space *space;
+  struct call *next;      /* the next call of the same batch */
+  double work;            /* floating-point operations, about */
+  atomic_bool cancelled;  /* set by anyone: what is left of the call is skipped */
+  _Atomic uint64_t fault; /* the first place that was not finite, see layer_fault; 0: none */
+};
+
+#endif

@@ -1,0 +1,22 @@
+/* cpu: what this processor can do, and how much of it is ours. */
+#ifndef CORE_CPU_H
+#define CORE_CPU_H
+
+#include <stddef.h>
+
+/* Levels of vector instructions for which there are kernels, each including those before it. */
+enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_LEVEL_COUNT };
+
+/* The highest level that this processor and the environment variable ATTEND_CPU ("portable",
+ * "avx2", "avx512"; unknown names are ignored) allow. Decided at the first call, then fixed. */
+enum cpu_level cpu_level(void);
+const char *cpu_level_name(enum cpu_level level);
+
+/* Cores this process may use: affinity and the cgroup's cpu.max (v2) or cfs quota (v1), rounded
+ * up, at least 1. */
+size_t cpu_quota(void);
+
+/* Bytes of memory this process may use: the cgroup's limit or the machine's memory. */
+size_t cpu_memory(void);
+
+#endif

@@ -1,0 +1,65 @@
+/* pool: the workers and their queue. Jobs of one layer that wait together run as one batch.
+ *
+ * A job is the submitter's memory. Between pool_submit and the call of `done` it belongs to the
+ * pool; `done` is the pool's last touch. The pool allocates nothing after pool_new, takes no timer
+ * and never fails a submit: a job that cannot be taken is done at once with its error, on the same
+ * path as success. A worker takes all that waits for one layer, up to a work budget, as a batch; a
+ * batch is cut into spans, so that one large job uses every worker, and after each span a worker
+ * looks for the batch that has had the least work so far, so that small jobs pass between the
+ * spans of large ones. */
+#ifndef CORE_POOL_H
+#define CORE_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/layer.h"
+#include "core/status.h"
+
+struct pool_options {
+  size_t workers;       /* threads, at least 1 */
+  size_t max_queue;     /* jobs that may wait; one more gets STATUS_OVERLOADED */
+  size_t scratch_bytes; /* per worker: the most that any layer needs */
+  bool merge;           /* run waiting jobs of one layer as one batch */
+};
+
+struct batch; /* private to the pool */
+
+struct job {
+  /* From the submitter. */
+  const struct layer *layer;
+  struct call *call; /* prepared */
+  size_t pieces;     /* of the answer, encoded after computing; may be 0 */
+  void (*encode)(struct job *job, size_t piece); /* any worker, any order; cannot fail */
+  bool (*gone)(struct job *job);                 /* has the client left? any worker; NULL: never */
+  void (*done)(struct job *job); /* any worker, or the submitter itself inside pool_submit */
+  uint64_t deadline;             /* on clock_now; 0: none */
+
+  /* From the pool, valid in `done`. */
+  struct error error;                              /* STATUS_OK, or why there is no answer */
+  uint64_t submitted, started, computed, finished; /* clock_now; 0 if it never came to that */
+
+  /* The pool's own. */
+  struct job *next;
+  struct batch *batch;
+  size_t next_piece;
+};
+
+struct pool *pool_new(const struct pool_options *options, struct error *e);
+
+void pool_submit(struct pool *p, struct job *job);
+
+/* Of this moment: jobs that wait, and jobs taken but not done. */
+size_t pool_waiting(const struct pool *p);
+size_t pool_running(const struct pool *p);
+
+/* Waits until nothing waits or runs, or until `deadline` (clock_now); true if idle. */
+bool pool_drain(struct pool *p, uint64_t deadline);
+
+/* Ends what waits and what runs with STATUS_DRAINING; running spans are finished first. */
+void pool_abandon(struct pool *p);
+
+void pool_free(struct pool *p); /* the pool must be idle; NULL is fine */
+
+#endif

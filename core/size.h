@@ -1,0 +1,23 @@
+/* size: checked arithmetic on sizes. Every product of dimensions that came from outside goes
+ * through here; false means that the result does not fit and `*out` is not to be used. */
+#ifndef CORE_SIZE_H
+#define CORE_SIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+static inline bool size_mul(size_t a, size_t b, size_t *out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+
+static inline bool size_add(size_t a, size_t b, size_t *out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+
+static inline size_t size_min(size_t a, size_t b) { return a < b ? a : b; }
+static inline size_t size_max(size_t a, size_t b) { return a > b ? a : b; }
+
+/* `n` rounded up to a multiple of `step`, a power of two; the caller knows that it fits. */
+static inline size_t size_round_up(size_t n, size_t step) { return (n + step - 1) & ~(step - 1); }
+
+#endif

@@ -1,0 +1,30 @@
+/* encode: the result of a call as the bytes of an answer, in pieces.
+ *
+ * The pieces are planned before the call is computed, with memory for their longest text, so that
+ * workers can write them in any order, in parallel, without allocating. */
+#ifndef SERVER_ENCODE_H
+#define SERVER_ENCODE_H
+
+#include <sys/uio.h>
+
+#include "config/model.h"
+#include "core/call.h"
+#include "server/decode.h"
+
+struct answer {
+  size_t pieces;
+  struct iovec *piece; /* [pieces]: length set by answer_write_piece */
+  struct answer_plan *plan;
+};
+
+/* Cuts the answer into pieces and takes their memory from the arena. STATUS_TOO_LARGE (limit
+ * max_answer_bytes) if its longest text is over the limit. The call is prepared. */
+enum status answer_plan(struct answer *a, const struct model *m, const struct decoded *d,
+                        const struct decode_limits *limits, struct arena *arena, struct error *e);
+
+/* Writes piece `i` once the call is computed. Cannot fail; any thread. */
+void answer_write_piece(struct answer *a, size_t i);
+
+size_t answer_bytes(const struct answer *a); /* the sum of the pieces' lengths */
+
+#endif

@@ -1,0 +1,55 @@
+/* exchange: one attention request from its bytes to the bytes of its answer, without a socket.
+ *
+ * What HTTP and `attend run` share: decode, prepare, pool, encode. The exchange belongs to its
+ * maker, except between exchange_submit and its `done`, when it belongs to the pool. */
+#ifndef SERVER_EXCHANGE_H
+#define SERVER_EXCHANGE_H
+
+#include "config/model.h"
+#include "core/arena.h"
+#include "core/pool.h"
+#include "server/decode.h"
+#include "server/encode.h"
+
+/* What all requests of the process share. */
+struct service {
+  const struct config *config;
+  const struct registry *registry;
+  struct pool *pool;
+  struct budget budget;
+  struct decode_limits limits;
+};
+
+struct exchange {
+  struct service *service;
+  const struct model *model;
+  struct arena arena; /* everything of this request */
+  struct decoder *decoder;
+  struct decoded decoded;
+  struct answer answer;
+  struct job job;
+  struct error error; /* the first failure of any stage; then there is no answer */
+  uint64_t decode_ns; /* spent in exchange_feed and exchange_finish */
+  uint64_t body_bytes;
+  void (*done)(struct exchange *); /* from any thread: the exchange is its maker's again */
+  bool (*gone)(struct exchange *); /* has the reader left? or NULL */
+};
+
+/* Opens the configuration's models and starts the pool: what serve and run begin with. */
+enum status service_start(struct service *s, const struct config *c, struct error *e);
+void service_stop(struct service *s); /* the pool is idle */
+
+void exchange_begin(struct exchange *x, struct service *s, const struct model *m);
+void exchange_feed(struct exchange *x, const char *text,
+                   size_t length); /* failures stay in x->error */
+
+/* The body has ended. Returns false if there is nothing to compute because x->error is set. */
+bool exchange_finish(struct exchange *x);
+
+/* Gives the work to the pool. `deadline` on clock_now. x->done is called exactly once, maybe
+ * before this returns; then x->error or x->answer says how it went. */
+void exchange_submit(struct exchange *x, uint64_t deadline);
+
+void exchange_end(struct exchange *x); /* frees all; not between submit and done */
+
+#endif
