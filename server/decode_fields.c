@@ -4,12 +4,10 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "config/nearest.h"
 #include "core/size.h"
 
-enum {
-  NAME_SHOWN = 64,  /* bytes of an unknown name that an error repeats */
-  NAME_LONGEST = 24 /* of the known names; more makes no name nearer */
-};
+enum { NAME_SHOWN = 64 }; /* bytes of an unknown name that an error repeats */
 
 static const int64_t SEED_MAX = (1ll << 53) - 1;
 
@@ -52,35 +50,6 @@ static enum field find(const char *name, size_t length) {
   return FIELD_COUNT;
 }
 
-/* Single-byte edits that make one name of the other. */
-static size_t distance(const char *name, size_t length, const char *known) {
-  size_t row[NAME_LONGEST + 1];
-  if (length > NAME_LONGEST) length = NAME_LONGEST;
-  for (size_t i = 0; i <= length; i++) row[i] = i;
-  for (size_t k = 0; known[k]; k++) {
-    size_t diagonal = row[0];
-    row[0] = k + 1;
-    for (size_t i = 1; i <= length; i++) {
-      size_t best = diagonal + (name[i - 1] != known[k]);
-      if (row[i] + 1 < best) best = row[i] + 1;
-      if (row[i - 1] + 1 < best) best = row[i - 1] + 1;
-      diagonal = row[i];
-      row[i] = best;
-    }
-  }
-  return row[length];
-}
-
-static const char *nearest(const char *name, size_t length) {
-  enum field best = 0;
-  size_t least = SIZE_MAX;
-  for (enum field f = 0; f < FIELD_COUNT; f++) {
-    size_t edits = distance(name, length, field_name(f));
-    if (edits < least) least = edits, best = f;
-  }
-  return field_name(best);
-}
-
 /* Writes a name as it may be shown and, escaped, as a JSON Pointer: no control bytes, and cut
  * between two characters. Without `utf8` nobody has looked at the bytes beyond ASCII yet. */
 static void show(const char *name, size_t length, bool utf8, char shown[NAME_SHOWN + 1],
@@ -107,8 +76,11 @@ static void show(const char *name, size_t length, bool utf8, char shown[NAME_SHO
 static enum status refuse_unknown(const char *name, size_t length, bool utf8, struct error *e) {
   char shown[NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
   show(name, length, utf8, shown, pointer);
+  struct nearest known;
+  nearest_init(&known, shown);
+  for (enum field f = 0; f < FIELD_COUNT; f++) nearest_offer(&known, field_name(f));
   return error_at(e, pointer, "unknown field \"%s\"; the nearest known one is \"%s\"", shown,
-                  nearest(name, length));
+                  known.name);
 }
 
 enum status field_name_too_long(const char *raw, size_t length, struct error *e) {
