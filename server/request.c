@@ -363,6 +363,8 @@ static void work_done(struct exchange *x) {
 
 static bool submit(struct request *r) {
   struct exchange *x = &r->exchange;
+  if (atomic_load_explicit(&r->server->cut, memory_order_relaxed))
+    return answer_status(r, STATUS_DRAINING, "the server is stopping");
   if (!exchange_finish(x)) return answer_error(r, &x->error);
   uint64_t ms = r->server->config->deadline_ms;
   if (r->header.timeout_ms) ms = size_min(ms, r->header.timeout_ms);
