@@ -14,6 +14,7 @@ class TapResult(unittest.TestResult):
         super().__init__()
         self.number = 0
         self.broken = {}
+        self.skips = {}
 
     def startTest(self, test):
         super().startTest(test)
@@ -25,10 +26,11 @@ class TapResult(unittest.TestResult):
 
     def report(self, test, broken):
         self.number += 1
+        skip = self.skips.pop(test.id(), None)
         seconds = time.monotonic() - getattr(self, "begun", time.monotonic())
         name = test.id().split(".", 1)[-1]
         print(f"{'not ok' if broken else 'ok'} {self.number} - {name}"
-              f"{f' # {seconds:.1f} s' if seconds > 2 else ''}")
+              f"{f' # SKIP {skip}' if skip else f' # {seconds:.1f} s' if seconds > 2 else ''}")
         for text in broken[:8]:
             print("\n".join("# " + line[:400] for line in text.rstrip().splitlines()))
         if len(broken) > 8:
@@ -51,6 +53,10 @@ class TapResult(unittest.TestResult):
     def addFailure(self, test, err):
         super().addFailure(test, err)
         self.note(test, err)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.skips[test.id()] = reason
 
     def addSubTest(self, test, subtest, err):
         super().addSubTest(test, subtest, err)
