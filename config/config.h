@@ -14,6 +14,7 @@
 
 struct config {
 #define OPTION_TEXT(name, fallback, sentence)                   const char *name;
+#define OPTION_ADDRESS(name, fallback, sentence)                const char *name;
 #define OPTION_CHOICE(name, fallback, choices, sentence)        const char *name;
 #define OPTION_COUNT(name, fallback, low, high, unit, sentence) uint64_t name;
 #define OPTION_FLAG(name, fallback, sentence)                   bool name;
@@ -25,13 +26,20 @@ struct config {
 };
 
 /* Reads everything. `args` are the words after the command, NULL-terminated; `environment` is
- * environ. On failure (STATUS_CONFIG) the detail names the setting, where it came from, and the
- * nearest known name; the config is empty and may be freed. */
+ * environ. A setting that is given twice on the command line has its last value; a flag is
+ * `--merge`, `--no-merge` or `--merge=on|off|true|false`. An empty ATTEND_CONFIG counts as none.
+ * Variables that Kubernetes adds for a service called attend are passed over; any other unknown
+ * ATTEND_ variable is an error. Model definitions are looked into by model_load, not here.
+ * On failure (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail names the setting, where it came
+ * from, and the nearest known name; the config is empty and may be freed. */
 enum status config_read(struct config *c, char *const *args, char *const *environment,
                         struct error *e);
 void config_free(struct config *c);
 
-void config_help(FILE *out);                          /* the settings, a line each */
-void config_print(const struct config *c, FILE *out); /* the effective configuration, as JSON */
+void config_help(FILE *out); /* the settings, a line or two each */
+
+/* The effective configuration as a JSON document that config_read would take again. False if there
+ * is no memory for it or it could not be written. */
+bool config_print(const struct config *c, FILE *out);
 
 #endif

@@ -51,24 +51,26 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
 
 enum phase { PHASE_PROJECT, PHASE_ATTEND, PHASE_OUTPUT, PHASE_DONE };
 
-/* A place in the work of a batch. */
+/* A place in the work of a batch: every phase walks its calls in order. */
 struct cursor {
-  struct call *call; /* NULL: the phase has nothing left */
+  struct call *first, *call; /* call NULL: the phase has nothing left */
   enum phase phase;
   unsigned role;          /* PHASE_PROJECT: which matrix */
   size_t item, head, row; /* where in the call */
 };
 
-/* A piece of work: from a place, about `work` operations long. */
+/* A piece of work: so many units (tiles) from a place on. */
 struct span {
   struct cursor from;
-  size_t units; /* tiles */
+  size_t units;
 };
 
-struct cursor layer_begin(struct call *first, enum phase phase);
+/* The beginning of a phase; its `call` is NULL if the phase has nothing to do. */
+struct cursor layer_begin(const struct layer *l, struct call *first, enum phase phase);
 
-/* Cuts the next span of about `work` floating-point operations and moves the cursor behind it.
- * False when the phase has no more. Skips calls that are cancelled or at fault. */
+/* Cuts the next span of about `work` floating-point operations and moves the cursor behind it; its
+ * `call` is then NULL if nothing is left. False if there was nothing to cut. What is cancelled or
+ * at fault counts as no work. */
 bool layer_cut(const struct layer *l, struct cursor *at, double work, struct span *out);
 
 /* Computes a span. `scratch` is 64-byte aligned, of layer_scratch_bytes, and the thread's own. */
@@ -78,7 +80,8 @@ void layer_run(const struct layer *l, const struct span *span, void *scratch);
  * or after the last. */
 enum status layer_fault(const struct layer *l, const struct call *c, struct error *e);
 
-/* All phases of one call on the calling thread: for tests and benchmarks. */
-enum status layer_compute(const struct layer *l, struct call *c, void *scratch, struct error *e);
+/* All phases of a chain of calls on the calling thread, in spans of `work`: for tests and
+ * benchmarks. The calls' faults are left to layer_fault. */
+void layer_compute(const struct layer *l, struct call *first, double work, void *scratch);
 
 #endif

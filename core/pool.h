@@ -24,8 +24,6 @@ struct pool_options {
   bool merge;           /* run waiting jobs of one layer as one batch */
 };
 
-struct batch; /* private to the pool */
-
 struct job {
   /* From the submitter. */
   const struct layer *layer;
@@ -42,8 +40,7 @@ struct job {
 
   /* The pool's own. */
   struct job *next;
-  struct batch *batch;
-  size_t next_piece;
+  size_t pieces_given, pieces_written;
 };
 
 struct pool *pool_new(const struct pool_options *options, struct error *e);
@@ -51,8 +48,8 @@ struct pool *pool_new(const struct pool_options *options, struct error *e);
 void pool_submit(struct pool *p, struct job *job);
 
 /* Of this moment: jobs that wait, and jobs taken but not done. */
-size_t pool_waiting(const struct pool *p);
-size_t pool_running(const struct pool *p);
+size_t pool_waiting(struct pool *p);
+size_t pool_running(struct pool *p);
 
 /* Waits until nothing waits or runs, or until `deadline` (clock_now); true if idle. */
 bool pool_drain(struct pool *p, uint64_t deadline);

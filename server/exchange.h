@@ -14,7 +14,7 @@
 /* What all requests of the process share. */
 struct service {
   const struct config *config;
-  const struct registry *registry;
+  struct registry *registry;
   struct pool *pool;
   struct budget budget;
   struct decode_limits limits;
@@ -35,13 +35,18 @@ struct exchange {
   bool (*gone)(struct exchange *); /* has the reader left? or NULL */
 };
 
-/* Opens the configuration's models and starts the pool: what serve and run begin with. */
+/* Opens the configuration's models and starts the pool: what serve and run begin with. The
+ * configuration must outlive the service. On failure there is nothing to stop. */
 enum status service_start(struct service *s, const struct config *c, struct error *e);
 void service_stop(struct service *s); /* the pool is idle */
 
+/* Sets every member but done and gone, which are the maker's to set, before or after. A failure
+ * stays in x->error. */
 void exchange_begin(struct exchange *x, struct service *s, const struct model *m);
-void exchange_feed(struct exchange *x, const char *text,
-                   size_t length); /* failures stay in x->error */
+
+/* The next bytes of the body; also counts them, against max_body_bytes. Once x->error is set,
+ * nothing is looked at any more. */
+void exchange_feed(struct exchange *x, const char *text, size_t length);
 
 /* The body has ended. Returns false if there is nothing to compute because x->error is set. */
 bool exchange_finish(struct exchange *x);

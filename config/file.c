@@ -1,0 +1,124 @@
+/* file: reads files whole, and JSON documents strictly. */
+#include "config/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/text.h"
+#include "core/size.h"
+
+enum {
+  STEP = 64 * 1024,       /* first guess where the size is not known */
+  LONGEST_READ = 1 << 30, /* the kernel gives at most 2 GiB at once */
+  DOCUMENT_MAX = 16 * 1024 * 1024,
+};
+
+static enum status system_error(const char *path, struct error *e) {
+  return error_set(e, STATUS_CONFIG, "%s: %s", path, strerror(errno));
+}
+
+static bool grow(struct file *f, size_t *room, const char *path, struct error *e) {
+  size_t more;
+  void *moved = size_mul(*room, 2, &more) ? realloc(f->bytes, more) : NULL;
+  if (!moved) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for more than %zu bytes", path, *room);
+    return false;
+  }
+  f->bytes = moved;
+  *room = more;
+  return true;
+}
+
+/* Reads to the end of the file, or to one byte more than `limit`. One byte more than expected is
+ * asked for, so that the end is seen without growing. */
+static enum status read_all(int fd, size_t expected, size_t limit, const char *path, struct file *f,
+                            struct error *e) {
+  size_t room = size_max(expected, STEP) + 1;
+  f->bytes = malloc(room);
+  if (!f->bytes)
+    return error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for its %zu bytes", path, room - 1);
+  while (f->size <= limit) {
+    if (f->size == room && !grow(f, &room, path, e)) return e->status;
+    ssize_t n = read(fd, (char *)f->bytes + f->size, size_min(room - f->size, LONGEST_READ));
+    if (n == 0) return STATUS_OK;
+    if (n < 0 && errno != EINTR) return system_error(path, e);
+    if (n > 0) f->size += (size_t)n;
+  }
+  return error_set(e, STATUS_CONFIG, "%s: larger than %zu bytes", path, limit);
+}
+
+static enum status read_file(const char *path, bool regular, size_t limit, struct file *f,
+                             struct error *e) {
+  *f = (struct file){0};
+  const char *shown = text_tail(path);
+  /* Without O_NONBLOCK opening a pipe in place of a checkpoint would wait for a writer. */
+  int fd = open(path, O_RDONLY | O_CLOEXEC | (regular ? O_NONBLOCK : 0));
+  if (fd < 0) return system_error(shown, e);
+  struct stat about;
+  if (fstat(fd, &about) != 0) {
+    system_error(shown, e);
+  } else if (S_ISDIR(about.st_mode)) {
+    error_set(e, STATUS_CONFIG, "%s: is a directory", shown);
+  } else if (regular && !S_ISREG(about.st_mode)) {
+    error_set(e, STATUS_CONFIG, "%s: is no regular file", shown);
+  } else {
+    size_t expected = S_ISREG(about.st_mode) ? (size_t)about.st_size : 0;
+    read_all(fd, size_min(expected, limit), limit, shown, f, e);
+  }
+  close(fd);
+  if (e->status != STATUS_OK) file_free(f);
+  return e->status;
+}
+
+enum status file_read(const char *path, struct file *f, struct error *e) {
+  return read_file(path, true, SIZE_MAX / 4, f, e);
+}
+
+void file_free(struct file *f) {
+  free(f->bytes);
+  *f = (struct file){0};
+}
+
+/* Where a byte is, for people. */
+static size_t line_of(const struct file *f, size_t offset) {
+  size_t line = 1;
+  for (size_t i = 0; i < offset; i++) line += ((const char *)f->bytes)[i] == '\n';
+  return line;
+}
+
+json_t *file_json(const char *path, struct error *e) {
+  struct file f;
+  json_t *document = NULL;
+  json_error_t fault;
+  const char *shown = text_tail(path);
+  if (read_file(path, false, DOCUMENT_MAX, &f, e) != STATUS_OK) return NULL;
+  /* Jansson would take a NUL inside a document for its end. */
+  const char *nul = memchr(f.bytes, '\0', f.size);
+  if (nul) {
+    error_set(e, STATUS_CONFIG, "%s, line %zu: a NUL byte", shown,
+              line_of(&f, (size_t)(nul - (const char *)f.bytes)));
+  } else if (f.size >= 3 && memcmp(f.bytes, "\xef\xbb\xbf", 3) == 0) {
+    error_set(e, STATUS_CONFIG, "%s: begins with a byte order mark; write it without", shown);
+  } else {
+    document = json_loadb(f.bytes, f.size, JSON_REJECT_DUPLICATES, &fault);
+    if (!document)
+      error_set(e, STATUS_CONFIG, "%s, line %d, column %d: %s", shown, fault.line, fault.column,
+                fault.text);
+  }
+  file_free(&f);
+  text_plain(e);
+  return document;
+}
+
+char *file_path(const char *directory, const char *path) {
+  char *joined = NULL;
+  if (path[0] == '/' || strcmp(directory, ".") == 0) return strdup(path);
+  return asprintf(&joined, "%s/%s", directory, path) < 0 ? NULL : joined;
+}

@@ -1,0 +1,23 @@
+/* text: small questions about text that came from outside. */
+#ifndef CONFIG_TEXT_H
+#define CONFIG_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/status.h"
+
+/* Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF. */
+bool text_is_utf8(const void *bytes, size_t size);
+
+/* 1-64 of letters, digits, '.', '_', '-': what a model may be called. */
+bool text_is_model_name(const char *name);
+
+/* The last 120 bytes of a path: a long one must not push the reason out of a message. */
+const char *text_tail(const char *path);
+
+/* Replaces control characters of the detail by '?': a message with a name from a file in it must
+ * stay one line. Returns the status that the error holds. */
+enum status text_plain(struct error *e);
+
+#endif

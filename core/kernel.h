@@ -1,0 +1,96 @@
+/* kernel: the inner loops, once per instruction set, behind one table chosen at run time.
+ *
+ * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h), and
+ * compiled once per level by kernel_portable.c, kernel_avx2.c and kernel_avx512.c. Within a level
+ * every sum has one order: a row's bits do not depend on the rows computed beside it. */
+#ifndef CORE_KERNEL_H
+#define CORE_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/cpu.h"
+
+enum {
+  KERNEL_KEYS = 64,     /* keys of a block of scores */
+  KERNEL_PANEL_MAX = 64 /* most columns of a panel at any level */
+};
+
+/* C = start + A B. A is [rows, depth] with any two strides; B and C have `vectors` vectors of
+ * columns; row i of C begins as row i of `start` (stride 0: the same row for all, stride of C with
+ * start == c: adds to C). Strides are in floats. */
+struct kernel_product {
+  size_t rows, depth, vectors;
+  const float *a;
+  size_t a_row, a_step;
+  const float *b;
+  size_t b_row;
+  const float *start;
+  size_t start_row;
+  float *c;
+  size_t c_row;
+};
+
+/* Attention of some queries of one head over the keys of one item. Rows are [n, size] with a
+ * stride. Keys that a query may not see are multiplied by an exact zero: their numbers must be
+ * finite, and do not show. */
+struct kernel_tile {
+  size_t queries, keys;
+  size_t head_size, value_head_size;
+  const float *query, *key, *value;
+  size_t query_row, key_row, value_row;
+  float scale;
+  const int32_t *from, *to; /* [queries] the keys that each may see */
+  const uint8_t *mask;      /* [queries, keys] by mask_row, or NULL */
+  size_t mask_row;
+  const float *bias; /* [queries, keys] by bias_row, or NULL */
+  size_t bias_row;
+  bool careful; /* scores may leave float32: look at each one */
+
+  float *context; /* [queries, value_head_size] by context_row */
+  size_t context_row;
+  float context_factor; /* multiplies the context */
+  float shrink;   /* a power of two that keeps sums of huge values inside float32; usually 1 */
+  float *weights; /* [queries, keys] by weights_row, or NULL */
+  size_t weights_row;
+  float weights_factor;
+  bool weights_add; /* add to what is there */
+
+  bool *empty; /* [queries] set where a query saw nothing: its context and weights are zero */
+};
+
+struct kernel {
+  enum cpu_level level;
+  size_t lanes;   /* floats of a vector */
+  size_t vectors; /* of a panel */
+  void (*product)(const struct kernel_product *p);
+  /* Queries that one call of attend takes at most, and the scratch floats it needs. */
+  size_t (*attend_queries)(size_t head_size, size_t value_head_size);
+  size_t (*attend_scratch)(size_t head_size, size_t value_head_size);
+  /* False if a score that a query may see is beyond float32. `scratch` is 64-byte aligned. */
+  bool (*attend)(const struct kernel_tile *t, float *scratch);
+  /* Copies `count` floats; returns the bits of the greatest magnitude among them: what is not
+   * finite is greater than anything that is. */
+  uint32_t (*carry)(size_t count, const float *from, float *to);
+  /* out[i] = e^x[i] as the softmax computes it, for x <= 0: for tests. */
+  void (*exp)(size_t count, const float *x, float *out);
+};
+
+static inline size_t kernel_panel(const struct kernel *k) { return k->lanes * k->vectors; }
+
+/* Bits of a magnitude from which on a float is no finite number. */
+#define KERNEL_NOT_FINITE 0x7f800000u
+
+/* The kernel of a level; NULL if this build has none for it. */
+const struct kernel *kernel_at(enum cpu_level level);
+
+/* The kernel of cpu_level(). */
+const struct kernel *kernel_best(void);
+
+/* While computing, numbers below float32's normal range count as zero: they would cost a hundred
+ * times more. Enter returns what leave needs. */
+unsigned kernel_enter(void);
+void kernel_leave(unsigned mode);
+
+#endif

@@ -1,0 +1,36 @@
+/* kernel_avx2: the kernels in vectors of 8 floats, for processors with AVX2 and FMA. */
+#if defined(__AVX2__)
+
+#include "core/kernel.h"
+
+#include <immintrin.h>
+
+#define LANES   8
+#define VECTORS 2
+#define HAVE_FMA
+#define HAVE_MAX
+#define HAVE_ANY
+typedef float vec __attribute__((vector_size(32)));
+typedef int vec_int __attribute__((vector_size(32)));
+static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+static inline __attribute__((always_inline)) vec vec_max(vec a, vec b) {
+  return _mm256_max_ps(a, b);
+}
+static inline __attribute__((always_inline)) _Bool vec_any(vec_int mask) {
+  return _mm256_movemask_ps((__m256)mask) != 0;
+}
+
+#include "core/kernel_vector.h"
+
+#include "core/kernel_product.h"
+
+#include "core/kernel_attend.h"
+
+extern const struct kernel kernel_avx2;
+KERNEL_TABLE(kernel_avx2, CPU_AVX2);
+
+#else
+typedef int kernel_avx2_is_not_for_this_processor;
+#endif

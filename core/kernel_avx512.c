@@ -1,0 +1,36 @@
+/* kernel_avx512: the kernels in vectors of 16 floats, for processors with AVX-512. */
+#if defined(__AVX512F__)
+
+#include "core/kernel.h"
+
+#include <immintrin.h>
+
+#define LANES   16
+#define VECTORS 4
+#define HAVE_FMA
+#define HAVE_MAX
+#define HAVE_ANY
+typedef float vec __attribute__((vector_size(64)));
+typedef int vec_int __attribute__((vector_size(64)));
+static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+static inline __attribute__((always_inline)) vec vec_max(vec a, vec b) {
+  return _mm512_max_ps(a, b);
+}
+static inline __attribute__((always_inline)) _Bool vec_any(vec_int mask) {
+  return _mm512_movepi32_mask((__m512i)mask) != 0;
+}
+
+#include "core/kernel_vector.h"
+
+#include "core/kernel_product.h"
+
+#include "core/kernel_attend.h"
+
+extern const struct kernel kernel_avx512;
+KERNEL_TABLE(kernel_avx512, CPU_AVX512);
+
+#else
+typedef int kernel_avx512_is_not_for_this_processor;
+#endif

@@ -1,0 +1,14 @@
+/* kernel_portable: the kernels in vectors of 4 floats, for any processor. */
+#include "core/kernel.h"
+
+#define LANES   4
+#define VECTORS 2
+
+#include "core/kernel_vector.h"
+
+#include "core/kernel_product.h"
+
+#include "core/kernel_attend.h"
+
+extern const struct kernel kernel_portable;
+KERNEL_TABLE(kernel_portable, CPU_PORTABLE);

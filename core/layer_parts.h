@@ -1,0 +1,85 @@
+/* layer_parts: what the files of the layer share and nobody else sees.
+ *
+ * layer.c makes layers and prepares calls, layer_walk.c knows the order of the work, layer_run.c
+ * does it. */
+#ifndef CORE_LAYER_PARTS_H
+#define CORE_LAYER_PARTS_H
+
+#include "core/kernel.h"
+#include "core/layer.h"
+#include "core/visible.h"
+
+enum { TILE_ROWS_MAX = 128 };
+
+struct layer {
+  struct layer_shape shape;
+  const struct kernel *kernel;
+  struct gemm *matrix[ROLE_COUNT];   /* NULL: the role is not projected */
+  size_t tile_rows[ROLE_COUNT];      /* rows of a unit of work */
+  size_t queries;                    /* query rows of a unit of attention */
+  bool rows_independent[ROLE_COUNT]; /* may a tile take rows of several units? */
+};
+
+/* What the projections were found to hold, per item: bits of the greatest magnitude. */
+struct item_tops {
+  _Atomic uint32_t role[3];
+};
+
+/* Projected rows lie head by head: item i's head h is [rows, head size], row after row. */
+struct call_space {
+  struct visible visible;
+  struct item_tops *tops; /* [items] */
+  float *projected[3];    /* query [H, q, d], key [G, k, d], value [G, k, d_v] of each item */
+  float *context;         /* [q_rows, H d_v] */
+  float bias_top;         /* greatest magnitude in the call's bias */
+};
+
+/* One tile of work, as the walk hands it out. */
+struct unit {
+  struct call *call;
+  enum phase phase;
+  unsigned role;
+  size_t item;
+  size_t head;  /* PHASE_ATTEND: first head */
+  size_t heads; /* PHASE_ATTEND: one, or all where the weights are averaged */
+  size_t row, rows;
+  double work; /* floating-point operations, about */
+};
+
+/* The unit at the cursor, which moves on; false at the end of the phase. */
+bool unit_next(const struct layer *l, struct cursor *at, struct unit *u);
+
+/* Is there nothing to do any more for this call in this phase? */
+bool call_is_over(const struct call *c, enum phase phase);
+
+static inline size_t role_in(const struct layer *l, unsigned role) {
+  const struct layer_shape *s = &l->shape;
+  const size_t in[ROLE_COUNT] = {s->query_size, s->key_size, s->value_size,
+                                 s->heads * s->value_head_size};
+  return in[role];
+}
+
+static inline size_t role_heads(const struct layer *l, unsigned role) {
+  return role == ROLE_QUERY ? l->shape.heads : role == ROLE_OUTPUT ? 1 : l->shape.kv_heads;
+}
+
+static inline size_t role_head_size(const struct layer *l, unsigned role) {
+  return role == ROLE_OUTPUT  ? l->shape.output_size
+         : role == ROLE_VALUE ? l->shape.value_head_size
+                              : l->shape.head_size;
+}
+
+/* Rows of an item that a role has to do with. */
+static inline size_t role_rows(const struct call *c, size_t item, unsigned role) {
+  const struct visible_item *v = &c->space->visible.item[item];
+  if (role == ROLE_QUERY || role == ROLE_OUTPUT) return c->item[item].q;
+  if (role == ROLE_VALUE && v->some_blind && c->uniform_rows) return c->item[item].k;
+  return v->key_end;
+}
+
+/* A fault's first place: stage above row; the least one is told. */
+enum fault_stage { FAULT_QUERY = 1, FAULT_KEY, FAULT_VALUE, FAULT_SCORE, FAULT_OUTPUT };
+
+void fault_at(struct call *c, enum fault_stage stage, size_t row);
+
+#endif

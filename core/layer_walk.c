@@ -1,0 +1,102 @@
+/* layer_walk: the order of a batch's work, unit by unit.
+ *
+ * The walk depends on the layer and the calls alone: a span names its first unit and how many
+ * follow, and whoever runs it walks the same way. */
+#include "core/layer_parts.h"
+#include "core/size.h"
+
+enum { UNITS_MAX = 4096 }; /* of a span: nobody walks for long while others wait for the cursor */
+
+static void next_item(struct cursor *at) {
+  at->row = at->head = 0;
+  at->item++;
+}
+
+static void next_call(struct cursor *at) {
+  at->item = 0;
+  at->call = at->call->next;
+  if (at->call || at->phase != PHASE_PROJECT || at->role == ROLE_VALUE) return;
+  at->role++;
+  at->call = at->first;
+}
+
+static double rows_work(const struct layer *l, unsigned role, size_t rows) {
+  const double out = (double)(role_heads(l, role) * role_head_size(l, role));
+  return (double)rows * out * (l->matrix[role] ? 2.0 * (double)role_in(l, role) : 4.0);
+}
+
+/* Rows of one item for one matrix. */
+static bool rows_unit(const struct layer *l, struct cursor *at, struct unit *u) {
+  const size_t all = role_rows(at->call, at->item, at->role);
+  if (at->row >= all) return false;
+  u->role = at->role;
+  u->row = at->row;
+  u->rows = size_min(l->tile_rows[at->role], all - at->row);
+  u->work = rows_work(l, at->role, u->rows);
+  at->row += u->rows;
+  return true;
+}
+
+/* Queries of one item in one head, or in all heads where these add up to an average. */
+static bool attend_unit(const struct layer *l, struct cursor *at, struct unit *u) {
+  const struct item *item = &at->call->item[at->item];
+  const size_t heads = at->call->want == WEIGHTS_AVERAGE ? l->shape.heads : 1;
+  if (at->row >= item->q) {
+    at->row = 0;
+    at->head += heads;
+  }
+  if (item->q == 0 || at->head >= l->shape.heads) return false;
+  u->head = at->head;
+  u->heads = heads;
+  u->row = at->row;
+  u->rows = size_min(l->queries, item->q - at->row);
+  const size_t keys = at->call->space->visible.item[at->item].key_end;
+  const double pair = 2.0 * (double)(l->shape.head_size + l->shape.value_head_size);
+  const double once = (double)heads * (double)u->rows * pair * (double)(keys + 1);
+  u->work = at->call->want == WEIGHTS_NONE ? once : 2 * once;
+  at->row += u->rows;
+  return true;
+}
+
+bool unit_next(const struct layer *l, struct cursor *at, struct unit *u) {
+  while (at->call) {
+    while (at->item < at->call->items) {
+      u->call = at->call;
+      u->phase = at->phase;
+      u->item = at->item;
+      if (at->phase == PHASE_ATTEND ? attend_unit(l, at, u) : rows_unit(l, at, u)) return true;
+      next_item(at);
+    }
+    next_call(at);
+  }
+  return false;
+}
+
+/* A cursor with no unit ahead says so: its call becomes NULL. */
+static void settle(const struct layer *l, struct cursor *at) {
+  struct cursor ahead = *at;
+  struct unit u;
+  if (!unit_next(l, &ahead, &u)) at->call = NULL;
+}
+
+struct cursor layer_begin(const struct layer *l, struct call *first, enum phase phase) {
+  struct cursor at = {.first = first, .call = first, .phase = phase};
+  at.role = phase == PHASE_OUTPUT ? ROLE_OUTPUT : ROLE_QUERY;
+  if (phase == PHASE_DONE)
+    at.call = NULL;
+  else
+    settle(l, &at);
+  return at;
+}
+
+bool layer_cut(const struct layer *l, struct cursor *at, double work, struct span *out) {
+  struct unit u;
+  double sum = 0;
+  *out = (struct span){.from = *at};
+  while (sum < work && out->units < UNITS_MAX && unit_next(l, at, &u)) {
+    out->units++;
+    sum += call_is_over(u.call, u.phase) ? 0 : u.work;
+  }
+  settle(l, at);
+  return out->units > 0;
+}

@@ -1,0 +1,73 @@
+/* visible: lengths, causal, window and mask of a call -> what each query may see. */
+#include "core/visible.h"
+
+#include <string.h>
+
+#include "core/size.h"
+
+bool visible_pair(const struct call *c, const struct item *item, size_t i, size_t j) {
+  const int64_t place = (int64_t)i + item->offset, key = (int64_t)j;
+  if (c->lens && key >= c->lens[item->q_row + i]) return false;
+  if (c->causal && key > place) return false;
+  if (c->window_left >= 0 && key < place - c->window_left) return false;
+  if (c->window_right >= 0 && key > place + c->window_right) return false;
+  return !c->mask || c->mask[item->mask_at + i * item->k + j];
+}
+
+static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The run of keys that lengths, causal and window leave to query row `i`. */
+static void run_of(const struct call *c, const struct item *item, size_t i, int32_t *from,
+                   int32_t *to) {
+  const int64_t place = (int64_t)i + item->offset;
+  int64_t low = 0, high = (int64_t)item->k;
+  if (c->lens) high = lesser(high, c->lens[item->q_row + i]);
+  if (c->causal) high = lesser(high, place + 1);
+  if (c->window_right >= 0) high = lesser(high, place + c->window_right + 1);
+  if (c->window_left >= 0 && place - c->window_left > 0) low = place - c->window_left;
+  if (low >= high) low = high = 0;
+  *from = (int32_t)low;
+  *to = (int32_t)high;
+}
+
+/* Narrows the run to its first and last unmasked key; marks the keys that are seen. */
+static void look(const uint8_t *mask, uint8_t *seen, int32_t *from, int32_t *to) {
+  if (mask) {
+    while (*from < *to && !mask[*from]) (*from)++;
+    while (*from < *to && !mask[*to - 1]) (*to)--;
+    for (int32_t j = *from; j < *to; j++) seen[j] |= mask[j] != 0;
+  } else if (*from < *to) {
+    memset(seen + *from, 1, (size_t)(*to - *from));
+  }
+  if (*from == *to) *from = *to = 0;
+}
+
+static void look_at_item(struct visible *v, const struct call *c, size_t index) {
+  const struct item *item = &c->item[index];
+  struct visible_item *out = &v->item[index];
+  uint8_t *seen = v->seen + item->k_row;
+  int32_t last_from = 0, last_to = 0; /* rows often see the same: mark it once */
+  *out = (struct visible_item){0};
+  for (size_t i = 0; i < item->q; i++) {
+    int32_t from, to;
+    run_of(c, item, i, &from, &to);
+    if (c->mask || from != last_from || to != last_to)
+      look(c->mask ? c->mask + item->mask_at + i * item->k : NULL, seen, &from, &to);
+    v->from[item->q_row + i] = last_from = from;
+    v->to[item->q_row + i] = last_to = to;
+    out->key_end = size_max(out->key_end, (size_t)to);
+    if (from == to) out->some_blind = true;
+  }
+}
+
+enum status visible_prepare(struct visible *v, const struct call *c, struct arena *a,
+                            struct error *e) {
+  v->item = arena_alloc(a, c->items, sizeof *v->item, e);
+  v->from = arena_alloc(a, c->q_rows, sizeof *v->from, e);
+  v->to = arena_alloc(a, c->q_rows, sizeof *v->to, e);
+  v->seen = arena_alloc(a, c->k_rows, sizeof *v->seen, e);
+  if (e->status) return e->status;
+  memset(v->seen, 0, c->k_rows);
+  for (size_t i = 0; i < c->items; i++) look_at_item(v, c, i);
+  return STATUS_OK;
+}

@@ -1,0 +1,29 @@
+/* visible: lengths, causal, window and mask of a call -> what each query may see.
+ *
+ * Lengths, causal and window leave each query one run of keys, from .. to - 1; the mask takes keys
+ * out of it. A query that is left with nothing has from = to = 0. What no query of the item sees
+ * is never projected, and what is beyond the last key that any query sees is never looked at. */
+#ifndef CORE_VISIBLE_H
+#define CORE_VISIBLE_H
+
+#include "core/arena.h"
+#include "core/call.h"
+
+struct visible_item {
+  size_t key_end;  /* no query sees a key from here on */
+  bool some_blind; /* a query of the item sees nothing */
+};
+
+struct visible {
+  struct visible_item *item; /* [items] */
+  int32_t *from, *to;        /* [q_rows] */
+  uint8_t *seen;             /* [k_rows] 1: some query of the item sees this key */
+};
+
+enum status visible_prepare(struct visible *v, const struct call *c, struct arena *a,
+                            struct error *e);
+
+/* May query row `i` of the item see key `j`? The rule itself, slowly: for the readable twin. */
+bool visible_pair(const struct call *c, const struct item *item, size_t i, size_t j);
+
+#endif

@@ -1,0 +1,167 @@
+/* decode_check: the fields held against each other, and the core's call made of them.
+ *
+ * Letters as in core/call.h. What passes here the core computes without looking again. */
+#include "server/decode_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/size.h"
+#include "server/number.h"
+
+/* --- rows --- */
+
+/* An array without numbers has any depth that its brackets leave open: `[]` is no rows of one item
+ * as well as no items. */
+static enum status check_depth(struct check *k, enum field field) {
+  const struct tensor *t = check_tensor(k, field);
+  unsigned want = k->unbatched ? 2 : 3;
+  bool open = t->count == 0 && t->depth < want;
+  if (t->depth != want && !open)
+    return error_at(k->e, field_pointer(field), "%s of depth %u beside queries of depth %u",
+                    field_name(field), t->depth, want);
+  if (k->unbatched && t->count == 0 && t->elements > 0)
+    return check_fail_at(k, field, 0, "rows without numbers");
+  if (!k->unbatched && t->elements != k->c->items)
+    return error_at(k->e, field_pointer(field), "%s of %zu items beside queries of %zu",
+                    field_name(field), t->elements, k->c->items);
+  return STATUS_OK;
+}
+
+/* Which fields stand in for absent keys and values, and whether they have the width for it. */
+static enum status check_absent(struct check *k) {
+  const struct layer_shape *s = &k->m->shape;
+  if (!check_tensor(k, FIELD_KEYS) && s->key_size != s->query_size)
+    return error_at(k->e, "/keys",
+                    "this model requires \"keys\": a key has %zu numbers, a query has %zu",
+                    s->key_size, s->query_size);
+  if (!check_tensor(k, FIELD_VALUES) && s->value_size != s->key_size)
+    return error_at(k->e, "/values",
+                    "this model requires \"values\": a value has %zu numbers, a key has %zu",
+                    s->value_size, s->key_size);
+  return STATUS_OK;
+}
+
+/* The row counts of all items, and where the rows begin. */
+static enum status make_items(struct check *k, const struct tensor *queries,
+                              const struct tensor *keys, const struct tensor *values) {
+  struct call *c = k->c;
+  c->item = arena_alloc(k->a, c->items, sizeof *c->item, k->e);
+  if (!c->item) return k->e->status;
+  for (size_t i = 0; i < c->items; i++) {
+    struct item *item = &c->item[i];
+    *item = (struct item){.q = check_rows_of(k, queries, i), .k = check_rows_of(k, keys, i)};
+    if (check_rows_of(k, values, i) != item->k) {
+      return check_fail_at(k, FIELD_VALUES, i, "%zu values for %zu keys",
+                           check_rows_of(k, values, i), item->k);
+    }
+    item->q_row = c->q_rows;
+    item->k_row = c->k_rows;
+    c->q_rows += item->q; /* rows that lie in memory: no sum of them overflows */
+    c->k_rows += item->k;
+  }
+  return STATUS_OK;
+}
+
+static enum status check_rows(struct check *k, struct decoded *out) {
+  const struct tensor *queries = check_tensor(k, FIELD_QUERIES);
+  if (!queries) return error_at(k->e, "/queries", "the field \"queries\" is missing");
+  k->unbatched = out->unbatched = queries->depth == 2 && queries->count > 0;
+  k->c->items = k->unbatched ? 1 : queries->elements;
+  if (k->c->items > k->limits->max_items)
+    return error_limit(k->e, "max_items", "%zu items; %zu are allowed", k->c->items,
+                       k->limits->max_items);
+
+  const struct tensor *keys = check_tensor(k, FIELD_KEYS), *values = check_tensor(k, FIELD_VALUES);
+  if (check_absent(k)) return k->e->status;
+  if (keys && check_depth(k, FIELD_KEYS)) return k->e->status;
+  if (values && check_depth(k, FIELD_VALUES)) return k->e->status;
+  if (!keys) keys = queries;
+  if (!values) values = keys;
+  k->c->queries = queries->data;
+  k->c->keys = keys->data;
+  k->c->values = values->data;
+  return make_items(k, queries, keys, values);
+}
+
+/* --- limits --- */
+
+static bool pairs_of(const struct check *k, size_t *pairs) {
+  *pairs = 0;
+  for (size_t i = 0; i < k->c->items; i++) {
+    size_t n;
+    if (!size_mul(k->c->item[i].q, k->c->item[i].k, &n) || !size_add(*pairs, n, pairs))
+      return false;
+  }
+  return size_mul(*pairs, k->m->shape.heads, pairs);
+}
+
+/* Before anything is allocated for the answer: the work and, with the brackets left out, the text.
+ */
+static enum status check_limits(struct check *k) {
+  size_t pairs, numbers, bytes;
+  if (!pairs_of(k, &pairs) || pairs > k->limits->max_pairs)
+    return error_limit(k->e, "max_pairs",
+                       "more than %zu pairs of a query and a key, times %zu heads",
+                       k->limits->max_pairs, k->m->shape.heads);
+  size_t weights = 0;
+  if (k->f->want == WEIGHTS_PER_HEAD) weights = pairs;
+  if (k->f->want == WEIGHTS_AVERAGE) weights = pairs / k->m->shape.heads;
+  bool fits = size_mul(k->c->q_rows, k->m->shape.output_size, &numbers) &&
+              size_add(numbers, weights, &numbers) &&
+              size_mul(numbers, NUMBER_TEXT_MAX + 1, &bytes) &&
+              bytes <= k->limits->max_answer_bytes;
+  if (!fits)
+    return error_limit(k->e, "max_answer_bytes", "the answer may need more than %zu bytes",
+                       k->limits->max_answer_bytes);
+  return STATUS_OK;
+}
+
+/* --- the rest, and the whole --- */
+
+static enum status check_offset(struct check *k) {
+  const struct tensor *t = check_tensor(k, FIELD_CAUSAL_OFFSET);
+  if (!t && !k->f->offset_end) return STATUS_OK;
+  unsigned deepest = k->unbatched ? 0 : 1;
+  if (t && t->depth > deepest)
+    return error_at(k->e, "/causal_offset", "one item alone takes one offset, not an array");
+  if (t && t->depth == 1 && t->elements != k->c->items)
+    return error_at(k->e, "/causal_offset", "%zu offsets for %zu items", t->elements, k->c->items);
+  for (size_t i = 0; i < k->c->items; i++) {
+    struct item *item = &k->c->item[i];
+    const int32_t *given = t ? t->data : NULL;
+    if (!given)
+      item->offset = (int64_t)item->k - (int64_t)item->q;
+    else
+      item->offset = given[t->depth == 1 ? i : 0];
+  }
+  return STATUS_OK;
+}
+
+static enum status check_head_mask(struct check *k) {
+  const struct tensor *t = check_tensor(k, FIELD_HEAD_MASK);
+  if (!t) return STATUS_OK;
+  if (t->count != k->m->shape.heads)
+    return error_at(k->e, "/head_mask", "%zu numbers for %zu heads", t->count, k->m->shape.heads);
+  k->c->head_mask = t->data;
+  return STATUS_OK;
+}
+
+enum status decode_check(const struct fields *f, const struct model *m,
+                         const struct decode_limits *limits, struct arena *a, struct decoded *out,
+                         struct error *e) {
+  memset(out, 0, sizeof *out);
+  struct call *c = &out->call;
+  atomic_init(&c->cancelled, false);
+  atomic_init(&c->fault, 0);
+  c->causal = f->causal;
+  c->window_left = f->window[0];
+  c->window_right = f->window[1];
+  c->uniform_rows = f->uniform_rows;
+  c->want = f->want;
+  struct check k = {.f = f, .m = m, .limits = limits, .a = a, .c = c, .e = e};
+  if (check_rows(&k, out) || check_limits(&k) || check_lens(&k) || check_mask(&k) ||
+      check_bias(&k) || check_offset(&k) || check_head_mask(&k))
+    return e->status;
+  return STATUS_OK;
+}

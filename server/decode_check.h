@@ -1,0 +1,35 @@
+/* decode_check: what the parts of the last step of decoding share. Private to decode. */
+#ifndef SERVER_DECODE_CHECK_H
+#define SERVER_DECODE_CHECK_H
+
+#include "server/decode_fields.h"
+
+struct check {
+  const struct fields *f;
+  const struct model *m;
+  const struct decode_limits *limits;
+  struct arena *a;
+  struct call *c; /* being made; its items come first */
+  bool unbatched;
+  struct error *e;
+};
+
+static inline const struct tensor *check_tensor(const struct check *k, enum field field) {
+  return k->f->tensor[field];
+}
+
+/* The number of rows that an item has in a field of one row list per item. */
+static inline size_t check_rows_of(const struct check *k, const struct tensor *t, size_t item) {
+  return k->unbatched ? t->elements : tensor_shape_at(t, item).dim[0];
+}
+
+/* Fails at an item of a field: "/keys/3", or "/keys" where there is but one item. */
+enum status check_fail_at(struct check *k, enum field field, size_t item, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* What each query may see: valid_lens, mask and bias against the items' shapes. */
+enum status check_lens(struct check *k);
+enum status check_mask(struct check *k);
+enum status check_bias(struct check *k);
+
+#endif

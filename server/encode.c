@@ -1,0 +1,272 @@
+/* encode: the answer's text, planned in pieces, then written by any threads.
+ *
+ * The text is a walk: each section (outputs, attention weights) is opened, its rows follow, it is
+ * closed. A piece is a stretch of that walk. The same walk is made to measure, to cut and to write,
+ * so that they cannot disagree. */
+#include "server/encode.h"
+
+#include <string.h>
+
+#include "core/size.h"
+#include "server/number.h"
+
+enum {
+  PIECE_NUMBERS = 4096, /* about so many in a piece: some 45 KiB of text, 10 us of work */
+  NUMBER_ROOM = NUMBER_TEXT_MAX + 1,
+  BRACKETS_ROOM = 8, /* of a row: a comma, three opened, three closed */
+  LINE = 64          /* pieces of different workers do not share a cache line */
+};
+
+static const char HEAD_BEGIN[] = "{\"model\":\"", HEAD_END[] = "\",";
+
+/* One array of the answer: [b][h][q][width], heads being 1 where that level is missing. */
+struct section {
+  const char *open; /* what stands before its first bracket */
+  bool per_head;    /* has the level of the heads */
+  size_t heads;
+  size_t width; /* of a row; 0: it is the item's k */
+  const float *data;
+};
+
+enum part { OPEN, ROWS, CLOSE };
+
+/* A place in the walk. */
+struct place {
+  size_t section;
+  enum part part;
+  size_t item, head, row;
+};
+
+/* A step of the walk: an opening, a closing, or rows of one head of one item. */
+struct step {
+  struct place at;
+  size_t rows;    /* 0 with ROWS: the list of rows is empty */
+  size_t width;   /* of each row */
+  size_t numbers; /* rows * width */
+  size_t spent;   /* of the numbers that a piece may have */
+  size_t room;    /* bytes that its text may need */
+};
+
+struct piece {
+  struct place from;
+  size_t steps;
+};
+
+struct answer_plan {
+  const struct call *call;
+  const char *model;
+  bool unbatched;
+  size_t sections;
+  struct section section[2];
+  struct piece *piece;
+};
+
+static bool at_end(const struct answer_plan *p, const struct place *at) {
+  return at->section == p->sections;
+}
+
+static size_t width_of(const struct answer_plan *p, const struct place *at) {
+  const struct section *s = &p->section[at->section];
+  return s->width ? s->width : p->call->item[at->item].k;
+}
+
+/* The step that begins at `at`, with room left for about `numbers` more in its piece. */
+static struct step step_from(const struct answer_plan *p, const struct place *at, size_t numbers) {
+  const struct section *s = &p->section[at->section];
+  struct step step = {.at = *at};
+  if (at->part == OPEN) {
+    step.room = strlen(s->open) + BRACKETS_ROOM;
+    if (at->section == 0) step.room += strlen(HEAD_BEGIN) + strlen(p->model) + strlen(HEAD_END);
+  } else if (at->part == CLOSE) {
+    step.room = BRACKETS_ROOM;
+  } else {
+    step.width = width_of(p, at);
+    size_t left = p->call->item[at->item].q - at->row;
+    size_t want = numbers / size_max(step.width, 1) + 1;
+    step.rows = size_min(left, want);
+    step.numbers = step.rows * step.width;
+    step.room = step.numbers * NUMBER_ROOM + size_max(step.rows, 1) * BRACKETS_ROOM;
+  }
+  /* What has no numbers counts as well, or a piece of empty rows could grow without end. */
+  step.spent = size_max(step.numbers, size_max(step.rows, 1));
+  return step;
+}
+
+static void advance(const struct answer_plan *p, struct place *at, size_t rows) {
+  const struct section *s = &p->section[at->section];
+  switch (at->part) {
+  case OPEN:
+    at->part = p->call->items ? ROWS : CLOSE;
+    break;
+  case CLOSE:
+    *at = (struct place){.section = at->section + 1};
+    break;
+  case ROWS:
+    at->row += rows;
+    if (at->row < p->call->item[at->item].q) break;
+    at->row = 0;
+    if (++at->head < s->heads) break;
+    at->head = 0;
+    if (++at->item == p->call->items) at->part = CLOSE;
+  }
+}
+
+/* Cuts the piece that begins at `at` and moves `at` behind it. Returns the bytes it may need. */
+static size_t cut_piece(const struct answer_plan *p, struct place *at, struct piece *out) {
+  size_t room = 0, left = PIECE_NUMBERS;
+  *out = (struct piece){.from = *at};
+  while (left > 0 && !at_end(p, at)) {
+    struct step step = step_from(p, at, left);
+    room += step.room;
+    left -= size_min(left, step.spent);
+    out->steps++;
+    advance(p, at, step.rows);
+  }
+  return room;
+}
+
+static size_t memory_of(size_t room) { return size_round_up(room + NUMBER_WRITE_MARGIN, LINE); }
+
+static enum status over_limit(const struct decode_limits *limits, struct error *e) {
+  return error_limit(e, "max_answer_bytes", "the answer may need more than %zu bytes",
+                     limits->max_answer_bytes);
+}
+
+/* Counts the pieces and the memory for all of them. */
+static enum status measure(const struct answer_plan *p, const struct decode_limits *limits,
+                           size_t *pieces, size_t *memory, struct error *e) {
+  struct place at = {0};
+  struct piece piece;
+  size_t text = 0;
+  for (*pieces = *memory = 0; !at_end(p, &at); ++*pieces) {
+    size_t room = cut_piece(p, &at, &piece);
+    /* Adding stops at the first sum over the limit, long before it could overflow. */
+    if (room > limits->max_answer_bytes - text) return over_limit(limits, e);
+    text += room;
+    *memory += memory_of(room);
+  }
+  return STATUS_OK;
+}
+
+static struct answer_plan *plan_new(const struct model *m, const struct decoded *d,
+                                    struct arena *arena, struct error *e) {
+  struct answer_plan *p = arena_alloc(arena, 1, sizeof *p, e);
+  if (!p) return NULL;
+  const struct call *c = &d->call;
+  *p = (struct answer_plan){.call = c, .model = m->name, .unbatched = d->unbatched};
+  p->section[p->sections++] = (struct section){
+      .open = "\"outputs\":", .heads = 1, .width = m->shape.output_size, .data = c->outputs};
+  if (c->want == WEIGHTS_NONE) return p;
+  bool per_head = c->want == WEIGHTS_PER_HEAD;
+  p->section[p->sections++] = (struct section){.open = ",\"attention_weights\":",
+                                               .per_head = per_head,
+                                               .heads = per_head ? m->shape.heads : 1,
+                                               .data = c->weights};
+  return p;
+}
+
+enum status answer_plan(struct answer *a, const struct model *m, const struct decoded *d,
+                        const struct decode_limits *limits, struct arena *arena, struct error *e) {
+  *a = (struct answer){0};
+  struct answer_plan *p = plan_new(m, d, arena, e);
+  size_t pieces, memory;
+  if (!p || measure(p, limits, &pieces, &memory, e)) return e->status;
+  struct iovec *vector = arena_alloc(arena, pieces, sizeof *vector, e);
+  p->piece = arena_alloc(arena, pieces, sizeof *p->piece, e);
+  char *text = arena_alloc(arena, memory, 1, e);
+  if (!vector || !p->piece || !text) return e->status;
+  struct place at = {0};
+  for (size_t i = 0; i < pieces; i++) {
+    vector[i] = (struct iovec){.iov_base = text};
+    text += memory_of(cut_piece(p, &at, &p->piece[i]));
+  }
+  *a = (struct answer){.pieces = pieces, .piece = vector, .plan = p};
+  return STATUS_OK;
+}
+
+/* --- writing --- */
+
+static char *write_text(char *out, const char *text) {
+  size_t length = strlen(text);
+  memcpy(out, text, length);
+  return out + length;
+}
+
+/* The object's head stands before the first section; a model's name needs no escaping. */
+static char *write_open(const struct answer_plan *p, const struct step *step, char *out) {
+  if (step->at.section == 0) {
+    out = write_text(out, HEAD_BEGIN);
+    out = write_text(out, p->model);
+    out = write_text(out, HEAD_END);
+  }
+  out = write_text(out, p->section[step->at.section].open);
+  if (!p->unbatched) *out++ = '[';
+  return out;
+}
+
+static char *write_close(const struct answer_plan *p, const struct step *step, char *out) {
+  if (!p->unbatched) *out++ = ']';
+  if (step->at.section + 1 == p->sections) *out++ = '}';
+  return out;
+}
+
+/* The numbers of the row that stands at `at`. */
+static const float *data_of(const struct answer_plan *p, const struct place *at, size_t width) {
+  const struct section *s = &p->section[at->section];
+  const struct item *item = &p->call->item[at->item];
+  if (s->width) return s->data + (item->q_row + at->row) * width;
+  return s->data + item->weights_at + (at->head * item->q + at->row) * width;
+}
+
+static char *write_rows(const struct answer_plan *p, const struct step *step, char *out) {
+  const struct place *at = &step->at;
+  const struct section *s = &p->section[at->section];
+  size_t q = p->call->item[at->item].q;
+  if (at->row == 0) {
+    if (at->item > 0 || at->head > 0) *out++ = ',';
+    if (s->per_head && at->head == 0) *out++ = '[';
+    *out++ = '[';
+  }
+  const float *row = step->numbers ? data_of(p, at, step->width) : NULL;
+  for (size_t i = 0; i < step->rows; i++) {
+    if (at->row + i > 0) *out++ = ',';
+    *out++ = '[';
+    if (row) out = number_write_row(out, row + i * step->width, step->width);
+    *out++ = ']';
+  }
+  if (at->row + step->rows == q) {
+    *out++ = ']';
+    if (s->per_head && at->head + 1 == s->heads) *out++ = ']';
+  }
+  return out;
+}
+
+void answer_write_piece(struct answer *a, size_t i) {
+  const struct answer_plan *p = a->plan;
+  struct place at = p->piece[i].from;
+  char *begin = a->piece[i].iov_base, *out = begin;
+  size_t left = PIECE_NUMBERS;
+  for (size_t n = 0; n < p->piece[i].steps; n++) {
+    struct step step = step_from(p, &at, left);
+    switch (at.part) {
+    case OPEN:
+      out = write_open(p, &step, out);
+      break;
+    case ROWS:
+      out = write_rows(p, &step, out);
+      break;
+    case CLOSE:
+      out = write_close(p, &step, out);
+      break;
+    }
+    left -= size_min(left, step.spent);
+    advance(p, &at, step.rows);
+  }
+  a->piece[i].iov_len = (size_t)(out - begin);
+}
+
+size_t answer_bytes(const struct answer *a) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < a->pieces; i++) bytes += a->piece[i].iov_len;
+  return bytes;
+}

@@ -1,0 +1,133 @@
+/* exchange: decode, prepare, pool, encode: the way of one request. */
+#include "server/exchange.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "config/registry.h"
+#include "core/clock.h"
+#include "core/cpu.h"
+#include "core/gemm.h"
+
+/* --- what all requests share --- */
+
+/* Two threads inside a BLAS that was built for one would corrupt each other's numbers. */
+static enum status check_blas(const struct service *s, size_t workers, struct error *e) {
+  if (workers <= 1 || gemm_blas().threadsafe) return STATUS_OK;
+  for (size_t i = 0; i < registry_count(s->registry); i++) {
+    const struct model *m = registry_at(s->registry, i);
+    if (strcmp(layer_engine(m->layer), "openblas") == 0)
+      return error_set(e, STATUS_CONFIG,
+                       "model %s computes with OpenBLAS, whose flavour here (%s) is not made for "
+                       "%zu workers: install libopenblas0-pthread, or set gemm to packed",
+                       m->name, gemm_blas().config, workers);
+  }
+  return STATUS_OK;
+}
+
+enum status service_start(struct service *s, const struct config *c, struct error *e) {
+  memset(s, 0, sizeof *s);
+  s->config = c;
+  budget_init(&s->budget, c->memory_budget_bytes ? c->memory_budget_bytes : cpu_memory() / 2);
+  s->limits = (struct decode_limits){.max_items = c->max_items,
+                                     .max_pairs = c->max_pairs,
+                                     .max_answer_bytes = c->max_answer_bytes};
+  struct pool_options options = {.workers = c->workers ? c->workers : cpu_quota(),
+                                 .max_queue = c->max_queue,
+                                 .merge = c->merge};
+  gemm_blas_init();
+  s->registry = registry_load(c, e);
+  if (!s->registry || check_blas(s, options.workers, e)) goto failed;
+  options.scratch_bytes = registry_scratch_bytes(s->registry);
+  s->pool = pool_new(&options, e);
+  if (!s->pool) goto failed;
+  return STATUS_OK;
+failed:
+  service_stop(s);
+  return e->status;
+}
+
+void service_stop(struct service *s) {
+  pool_free(s->pool);
+  registry_free(s->registry);
+  s->pool = NULL;
+  s->registry = NULL;
+}
+
+/* --- one request --- */
+
+void exchange_begin(struct exchange *x, struct service *s, const struct model *m) {
+  x->service = s;
+  x->model = m;
+  x->decode_ns = 0;
+  x->body_bytes = 0;
+  memset(&x->error, 0, sizeof x->error);
+  memset(&x->decoded, 0, sizeof x->decoded);
+  memset(&x->answer, 0, sizeof x->answer);
+  memset(&x->job, 0, sizeof x->job);
+  arena_init(&x->arena, &s->budget);
+  x->decoder = decoder_new(m, &s->limits, &x->arena, &x->error);
+}
+
+void exchange_feed(struct exchange *x, const char *text, size_t length) {
+  uint64_t limit = x->service->config->max_body_bytes;
+  bool fits = length <= limit && x->body_bytes <= limit - length;
+  x->body_bytes += length;
+  if (x->error.status) return;
+  if (!fits) {
+    error_limit(&x->error, "max_body_bytes", "the body is larger than %llu bytes",
+                (unsigned long long)limit);
+    return;
+  }
+  uint64_t start = clock_now();
+  decoder_feed(x->decoder, text, length, &x->error);
+  x->decode_ns += clock_now() - start;
+}
+
+static struct exchange *exchange_of(struct job *job) {
+  return (struct exchange *)((char *)job - offsetof(struct exchange, job));
+}
+
+static void encode(struct job *job, size_t piece) {
+  answer_write_piece(&exchange_of(job)->answer, piece);
+}
+
+static bool gone(struct job *job) {
+  struct exchange *x = exchange_of(job);
+  return x->gone(x);
+}
+
+static void done(struct job *job) {
+  struct exchange *x = exchange_of(job);
+  x->error = job->error;
+  x->done(x);
+}
+
+bool exchange_finish(struct exchange *x) {
+  if (x->error.status) return false;
+  uint64_t start = clock_now();
+  struct call *call = &x->decoded.call;
+  bool ready =
+      !decoder_finish(x->decoder, &x->decoded, &x->error) &&
+      !layer_prepare(x->model->layer, call, &x->arena, &x->error) &&
+      !answer_plan(&x->answer, x->model, &x->decoded, &x->service->limits, &x->arena, &x->error);
+  x->decode_ns += clock_now() - start;
+  return ready;
+}
+
+void exchange_submit(struct exchange *x, uint64_t deadline) {
+  must(!x->error.status);
+  x->job.layer = x->model->layer;
+  x->job.call = &x->decoded.call;
+  x->job.pieces = x->answer.pieces;
+  x->job.encode = encode;
+  x->job.gone = x->gone ? gone : NULL;
+  x->job.done = done;
+  x->job.deadline = deadline;
+  pool_submit(x->service->pool, &x->job);
+}
+
+void exchange_end(struct exchange *x) {
+  arena_free(&x->arena);
+  x->decoder = NULL;
+}
