@@ -1,0 +1,246 @@
+/* definition: the keys of a model definition and what they may say. */
+#include "config/definition.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "config/nearest.h"
+#include "config/option.h"
+
+enum { HEADS_MAX = 65536, SIZE_LIMIT = 1 << 20, LAYER_MAX = 9999 };
+
+/* A word that a key may have; what this version does not serve is known all the same, so that the
+ * answer says so instead of denying that it exists. */
+struct choice {
+  const char *word;
+  bool served;
+};
+
+static const struct choice scores[] = {
+    {"scaled_dot", true}, {"dot", false}, {"additive", false}, {"bilinear", false}, {NULL, false}};
+static const struct choice weightings[] = {{"softmax", true}, {"sigmoid", false}, {NULL, false}};
+static const struct choice projections[] = {
+    {"linear", true}, {"none", true}, {"grouped", false}, {NULL, false}};
+static const struct choice layouts[] = {{"auto", true},     {"plain", true}, {"torch", true},
+                                        {"d2l", true},      {"bert", false}, {"clip", false},
+                                        {"gpt2", false},    {"t5", false},   {"llama", false},
+                                        {"whisper", false}, {NULL, false}};
+
+static const char *const keys[] = {"heads",
+                                   "kv_heads",
+                                   "score",
+                                   "scale",
+                                   "weighting",
+                                   "projection",
+                                   "output_projection",
+                                   "query_size",
+                                   "key_size",
+                                   "hidden",
+                                   "output_size",
+                                   "value_size",
+                                   "score_size",
+                                   "causal",
+                                   "bias",
+                                   "checkpoint",
+                                   "layout",
+                                   "prefix",
+                                   "layer",
+                                   "tensors",
+                                   "rope",
+                                   "relative_bias",
+                                   "random"};
+
+const char *definition_role(enum role role) {
+  static const char *const names[ROLE_COUNT] = {
+      [ROLE_QUERY] = "query", [ROLE_KEY] = "key", [ROLE_VALUE] = "value", [ROLE_OUTPUT] = "output"};
+  return names[role];
+}
+
+static enum status wrong_type(const char *key, const char *wanted, const json_t *value,
+                              struct error *e) {
+  return error_set(e, STATUS_CONFIG, "%s: needs %s, not %s", key, wanted, option_json_kind(value));
+}
+
+static enum status not_served(const char *key, const char *what, struct error *e) {
+  return error_set(e, STATUS_CONFIG, "%s: this version does not serve %s", key, what);
+}
+
+/* --- one value each; what is absent leaves `out` as it is ---------------------------------------
+ */
+
+static void read_count(const json_t *json, const char *key, size_t low, size_t high, size_t *out,
+                       struct error *e) {
+  const json_t *value = json_object_get(json, key);
+  if (!value) return;
+  json_int_t number = json_integer_value(value);
+  if (!json_is_integer(value)) {
+    wrong_type(key, "an integer", value, e);
+  } else if (number < (json_int_t)low || number > (json_int_t)high) {
+    error_set(e, STATUS_CONFIG, "%s: %" JSON_INTEGER_FORMAT " is outside %zu to %zu", key, number,
+              low, high);
+  } else {
+    *out = (size_t)number;
+  }
+}
+
+static void read_toggle(const json_t *json, const char *key, enum toggle *out, struct error *e) {
+  const json_t *value = json_object_get(json, key);
+  if (!value) return;
+  if (!json_is_boolean(value)) wrong_type(key, "true or false", value, e);
+  *out = json_is_true(value) ? TOGGLE_ON : TOGGLE_OFF;
+}
+
+static void read_string(const json_t *json, const char *key, const char **out, struct error *e) {
+  const json_t *value = json_object_get(json, key);
+  if (!value) return;
+  if (!json_is_string(value)) wrong_type(key, "a string", value, e);
+  *out = json_string_value(value);
+}
+
+static void read_choice(const json_t *json, const char *key, const struct choice *choices,
+                        const char **out, struct error *e) {
+  const char *word = NULL;
+  struct nearest near;
+  *out = choices[0].word;
+  read_string(json, key, &word, e);
+  if (!word) return;
+  nearest_init(&near, word);
+  for (const struct choice *c = choices; c->word; c++) {
+    nearest_offer(&near, c->word);
+    if (strcmp(c->word, word) != 0) continue;
+    if (!c->served) not_served(key, c->word, e);
+    *out = c->word;
+    return;
+  }
+  error_set(e, STATUS_CONFIG, "%s: unknown word \"%.60s\"; the nearest is \"%s\"", key, word,
+            near.name);
+}
+
+static void read_scale(const json_t *json, double *out, struct error *e) {
+  const json_t *value = json_object_get(json, "scale");
+  if (!value) return;
+  double scale = json_number_value(value);
+  if (!json_is_number(value)) {
+    wrong_type("scale", "a number", value, e);
+  } else if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX)) {
+    error_set(e, STATUS_CONFIG, "scale: %g is no positive float32", scale);
+  }
+  *out = scale;
+}
+
+static void read_random(const json_t *json, struct definition *d, struct error *e) {
+  const json_t *value = json_object_get(json, "random");
+  if (!value) return;
+  const json_t *seed = json_object_get(value, "seed");
+  json_int_t number = json_integer_value(seed);
+  if (!json_is_object(value)) {
+    wrong_type("random", "an object", value, e);
+  } else if (!json_is_integer(seed) || json_object_size(value) != 1 || number < 0 ||
+             number >= (json_int_t)1 << 53) {
+    error_set(e, STATUS_CONFIG, "random: needs {\"seed\": n} with an integer from 0 to 2^53 - 1");
+  }
+  d->random = true;
+  d->seed = (uint64_t)number;
+}
+
+static void read_tensors(const json_t *json, struct definition *d, struct error *e) {
+  json_t *value = json_object_get(json, "tensors");
+  const char *role;
+  json_t *name;
+  if (!value) return;
+  if (!json_is_object(value)) wrong_type("tensors", "an object", value, e);
+  json_object_foreach(value, role, name) {
+    struct nearest near;
+    nearest_init(&near, role);
+    for (enum role r = 0; r < ROLE_COUNT; r++) nearest_offer(&near, definition_role(r));
+    if (strncmp(role, "score.", 6) == 0) {
+      not_served("tensors", role, e);
+    } else if (strcmp(near.name, role) != 0) {
+      error_set(e, STATUS_CONFIG, "tensors: unknown role \"%.60s\"; the nearest is \"%s\"", role,
+                near.name);
+    } else if (!json_is_string(name) || !json_string_length(name)) {
+      error_set(e, STATUS_CONFIG, "tensors: %s needs the name of a tensor", role);
+    }
+  }
+  d->tensors = value;
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
+
+static void check_keys(const json_t *json, struct error *e) {
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)json, key, value) {
+    struct nearest near;
+    nearest_init(&near, key);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) nearest_offer(&near, keys[i]);
+    if (strcmp(near.name, key) != 0)
+      error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; the nearest is \"%s\"", key, near.name);
+  }
+  if (json_object_get(json, "rope")) not_served("rope", "rotary positions", e);
+  if (json_object_get(json, "relative_bias")) not_served("relative_bias", "relative positions", e);
+  if (json_object_get(json, "score_size")) not_served("score_size", "additive scores", e);
+}
+
+/* `heads` must be said where matrices are cut into heads: nothing else tells how many there are. */
+static void check_heads(const json_t *json, struct definition *d, struct error *e) {
+  if (!json_object_get(json, "heads") && d->projected)
+    error_set(e, STATUS_CONFIG, "heads: required with projection %s", d->projection);
+  if (!d->kv_heads) d->kv_heads = d->heads;
+  if (d->heads % d->kv_heads != 0)
+    error_set(e, STATUS_CONFIG, "kv_heads: %zu does not divide %zu heads", d->kv_heads, d->heads);
+}
+
+static void check_source(const json_t *json, const struct definition *d, struct error *e) {
+  static const char *const of_checkpoints[] = {"layout", "prefix", "layer", "tensors"};
+  if (d->checkpoint && d->random)
+    error_set(e, STATUS_CONFIG, "random: not together with a checkpoint");
+  if (d->checkpoint && !*d->checkpoint) error_set(e, STATUS_CONFIG, "checkpoint: needs a path");
+  for (size_t i = 0; !d->checkpoint && i < sizeof of_checkpoints / sizeof *of_checkpoints; i++)
+    if (json_object_get(json, of_checkpoints[i]))
+      error_set(e, STATUS_CONFIG, "%s: has no meaning without a checkpoint", of_checkpoints[i]);
+  if (!d->checkpoint && !d->random && (d->projected || d->output_projected))
+    error_set(e, STATUS_CONFIG, "needs a checkpoint, or random, for its projections");
+  size_t length = d->checkpoint ? strlen(d->checkpoint) : 0;
+  if (length >= 11 && strcmp(d->checkpoint + length - 11, ".index.json") == 0)
+    not_served("checkpoint", "sharded files (.index.json)", e);
+  if (d->tensors && (strcmp(d->layout, "auto") != 0 || d->has_layer))
+    error_set(e, STATUS_CONFIG, "tensors: not together with a layout or a layer");
+}
+
+enum status definition_read(struct definition *d, const json_t *json, struct error *e) {
+  enum toggle output = TOGGLE_UNSAID, causal = TOGGLE_UNSAID;
+  *d = (struct definition){.heads = 1};
+  if (!json_is_object(json))
+    return error_set(e, STATUS_CONFIG, "needs an object, not %s", option_json_kind(json));
+  check_keys(json, e);
+  read_count(json, "heads", 1, HEADS_MAX, &d->heads, e);
+  read_count(json, "kv_heads", 1, HEADS_MAX, &d->kv_heads, e);
+  read_choice(json, "score", scores, &d->score, e);
+  read_choice(json, "weighting", weightings, &d->weighting, e);
+  read_choice(json, "projection", projections, &d->projection, e);
+  read_choice(json, "layout", layouts, &d->layout, e);
+  read_count(json, "query_size", 1, SIZE_LIMIT, &d->query_size, e);
+  read_count(json, "key_size", 1, SIZE_LIMIT, &d->key_size, e);
+  read_count(json, "value_size", 1, SIZE_LIMIT, &d->value_size, e);
+  read_count(json, "hidden", 1, SIZE_LIMIT, &d->hidden, e);
+  read_count(json, "output_size", 1, SIZE_LIMIT, &d->output_size, e);
+  read_scale(json, &d->scale, e);
+  read_toggle(json, "causal", &causal, e);
+  read_toggle(json, "bias", &d->bias, e);
+  read_toggle(json, "output_projection", &output, e);
+  read_string(json, "checkpoint", &d->checkpoint, e);
+  read_string(json, "prefix", &d->prefix, e);
+  d->has_layer = json_object_get(json, "layer") != NULL;
+  read_count(json, "layer", 0, LAYER_MAX, &d->layer, e);
+  read_tensors(json, d, e);
+  read_random(json, d, e);
+  d->causal = causal == TOGGLE_ON;
+  d->projected = strcmp(d->projection, "none") != 0;
+  d->output_projected = output == TOGGLE_UNSAID ? d->projected : output == TOGGLE_ON;
+  check_heads(json, d, e);
+  check_source(json, d, e);
+  return e->status;
+}

@@ -1,0 +1,46 @@
+/* digest: SHA-256 by Nettle. That is no further library in the process: libmicrohttpd links
+ * GnuTLS, which brings Nettle along. */
+#include "config/digest.h"
+
+#include <endian.h>
+#include <nettle/sha2.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/size.h"
+
+enum { CHUNK = 1024 };
+
+struct digest {
+  struct sha256_ctx context;
+};
+
+struct digest *digest_new(void) {
+  struct digest *d = malloc(sizeof *d);
+  if (d) sha256_init(&d->context);
+  return d;
+}
+
+void digest_free(struct digest *d) { free(d); }
+
+void digest_floats(struct digest *d, const float *numbers, size_t count) {
+  uint32_t words[CHUNK];
+  for (size_t n; count > 0; numbers += n, count -= n) {
+    n = size_min(count, CHUNK);
+    memcpy(words, numbers, n * sizeof *words);
+    for (size_t i = 0; i < n; i++) words[i] = htole32(words[i]);
+    sha256_update(&d->context, n * sizeof *words, (const uint8_t *)words);
+  }
+}
+
+void digest_text(struct digest *d, char out[DIGEST_TEXT_SIZE]) {
+  static const char digits[] = "0123456789abcdef";
+  uint8_t bytes[SHA256_DIGEST_SIZE];
+  sha256_digest(&d->context, sizeof bytes, bytes); /* which starts again */
+  for (size_t i = 0; i < sizeof bytes; i++) {
+    out[2 * i] = digits[bytes[i] >> 4];
+    out[2 * i + 1] = digits[bytes[i] & 15];
+  }
+  out[2 * sizeof bytes] = '\0';
+}

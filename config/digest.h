@@ -1,0 +1,20 @@
+/* digest: SHA-256 over numbers. */
+#ifndef CONFIG_DIGEST_H
+#define CONFIG_DIGEST_H
+
+#include <stddef.h>
+
+enum { DIGEST_TEXT_SIZE = 65 }; /* 64 hexadecimal digits and the end */
+
+struct digest;
+
+struct digest *digest_new(void); /* NULL: no memory */
+void digest_free(struct digest *d);
+
+/* Adds the numbers as float32, little-endian. */
+void digest_floats(struct digest *d, const float *numbers, size_t count);
+
+/* Writes the digest of what was added, in lower case, and starts again. */
+void digest_text(struct digest *d, char out[DIGEST_TEXT_SIZE]);
+
+#endif

@@ -1,0 +1,248 @@
+/* layout: finds the tensors of a layer by the names that each family gives them. */
+#include "config/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "config/floats.h"
+#include "config/nearest.h"
+
+enum { NAME_SIZE = 256 };
+
+/* A family of names. Each role is a stem; `mark` is a tensor by which the family is known. */
+struct family {
+  const char *name;
+  const char *mark[2];          /* where queries are projected; either will do */
+  const char *stem[ROLE_COUNT]; /* not of torch's inner roles, which share tensors */
+  bool any_prefix;
+};
+
+static const struct family families[] = {
+    {"plain", {"query.weight", NULL}, {"query", "key", "value", "output"}, false},
+    {"torch", {"in_proj_weight", "q_proj_weight"}, {NULL, NULL, NULL, "out_proj"}, true},
+    {"d2l", {"W_q.weight", NULL}, {"W_q", "W_k", "W_v", "W_o"}, true},
+};
+enum { FAMILY_COUNT = sizeof families / sizeof *families };
+
+/* What a search is about: the file, and the family with the prefix under which it was found. */
+struct search {
+  const struct safetensors *file;
+  const struct family *family;
+  char prefix[NAME_SIZE];
+};
+
+/* --- tensors -----------------------------------------------------------------------------------
+ */
+
+static const struct safetensors_entry *find(const struct search *s, const char *stem,
+                                            const char *end) {
+  char name[2 * NAME_SIZE];
+  int length = snprintf(name, sizeof name, "%s%s%s", s->prefix, stem, end);
+  return length < (int)sizeof name ? safetensors_find(s->file, name) : NULL;
+}
+
+static enum status missing(const struct search *s, const char *stem, const char *end,
+                           struct error *e) {
+  char name[2 * NAME_SIZE];
+  struct nearest near;
+  snprintf(name, sizeof name, "%s%s%s", s->prefix, stem, end);
+  nearest_init(&near, name);
+  for (size_t i = 0; i < safetensors_count(s->file); i++)
+    nearest_offer(&near, safetensors_at(s->file, i)->name);
+  return error_set(e, STATUS_CONFIG, "has no tensor \"%.100s\"; the nearest is \"%.100s\"", name,
+                   near.name ? near.name : "");
+}
+
+/* Only tensors that are used come here: what else the file holds is nobody's business. */
+static enum status judge(const struct safetensors_entry *t, size_t rank, struct error *e) {
+  if (float_type_of(t->dtype) == FLOAT_NONE)
+    return safetensors_floats(t, NULL, e); /* which refuses the type before it writes */
+  if (t->rank != rank)
+    return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" has %zu dimensions, not %zu", t->name,
+                     t->rank, rank);
+  if (t->count == 0)
+    return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" holds no numbers", t->name);
+  return STATUS_OK;
+}
+
+/* Weight and bias of one role; `bias` may be NULL. */
+static enum status take(struct layout_matrix *m, const struct safetensors_entry *weight,
+                        const struct safetensors_entry *bias, struct error *e) {
+  *m = (struct layout_matrix){.found = true, .has_bias = bias != NULL, .weight = *weight};
+  if (judge(weight, 2, e) != STATUS_OK || !bias) return e->status;
+  m->bias = *bias;
+  if (judge(bias, 1, e) == STATUS_OK && bias->dim[0] != weight->dim[0])
+    error_set(e, STATUS_CONFIG, "tensor \"%.100s\" has %ju numbers for the %ju rows of \"%.100s\"",
+              bias->name, (uintmax_t)bias->dim[0], (uintmax_t)weight->dim[0], weight->name);
+  return e->status;
+}
+
+static enum status take_stem(const struct search *s, const char *stem, struct layout_matrix *m,
+                             struct error *e) {
+  const struct safetensors_entry *weight = find(s, stem, ".weight");
+  if (!weight) return missing(s, stem, ".weight", e);
+  return take(m, weight, find(s, stem, ".bias"), e);
+}
+
+/* The third of a tensor that belongs to a role: queries first, then keys, then values. */
+static struct safetensors_entry third(const struct safetensors_entry *t, enum role role) {
+  struct safetensors_entry part = *t;
+  part.dim[0] /= 3;
+  part.count /= 3;
+  part.bytes /= 3;
+  part.data += role * part.bytes;
+  return part;
+}
+
+static enum status check_thirds(const struct safetensors_entry *t, size_t rank, struct error *e) {
+  if (judge(t, rank, e) == STATUS_OK && t->dim[0] % 3 != 0)
+    error_set(e, STATUS_CONFIG, "tensor \"%.100s\": %ju rows are not three times as many of one",
+              t->name, (uintmax_t)t->dim[0]);
+  return e->status;
+}
+
+static enum status take_torch(const struct search *s, struct layout_matrix matrix[ROLE_COUNT],
+                              struct error *e) {
+  static const char *const apart[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
+  const struct safetensors_entry *joint = find(s, "in_proj_weight", "");
+  const struct safetensors_entry *bias = find(s, "in_proj_bias", "");
+  if (find(s, "bias_k", "") || find(s, "bias_v", ""))
+    return error_set(e, STATUS_CONFIG,
+                     "tensor \"%.100sbias_k\" or bias_v: a learned key and value are not served",
+                     s->prefix);
+  if (joint && check_thirds(joint, 2, e) != STATUS_OK) return e->status;
+  if (bias && check_thirds(bias, 1, e) != STATUS_OK) return e->status;
+  for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
+    const struct safetensors_entry *whole = joint ? joint : find(s, apart[role], "");
+    if (!whole) return missing(s, apart[role], "", e);
+    struct safetensors_entry weight = joint ? third(whole, role) : *whole, part;
+    if (bias) part = third(bias, role);
+    if (take(&matrix[role], &weight, bias ? &part : NULL, e) != STATUS_OK) return e->status;
+  }
+  return STATUS_OK;
+}
+
+/* --- families ----------------------------------------------------------------------------------
+ */
+
+/* Looks for a tensor by the end of its name; what stands before must end with a dot. Fills the
+ * prefix; more than one place is an error. */
+static bool find_behind(struct search *s, const char *end, struct error *e) {
+  const struct safetensors_entry *seen = NULL;
+  size_t tail = strlen(end);
+  for (size_t i = 0; i < safetensors_count(s->file); i++) {
+    const struct safetensors_entry *t = safetensors_at(s->file, i);
+    size_t length = strlen(t->name);
+    if (length < tail || strcmp(t->name + length - tail, end) != 0) continue;
+    size_t before = length - tail;
+    if (before >= NAME_SIZE || (before > 0 && t->name[before - 1] != '.')) continue;
+    if (seen) {
+      error_set(e, STATUS_CONFIG, "prefix: must say which, \"%.100s\" or \"%.100s\"", seen->name,
+                t->name);
+      return false;
+    }
+    seen = t;
+    memcpy(s->prefix, t->name, before);
+    s->prefix[before] = '\0';
+  }
+  return seen != NULL;
+}
+
+/* Is the family there? Leaves the full prefix of its names, `inside` included, in the search. */
+static bool find_mark(struct search *s, const struct definition *d, const char *mark,
+                      const char *inside, struct error *e) {
+  char end[NAME_SIZE];
+  const char *prefix = d->prefix ? d->prefix : "";
+  snprintf(end, sizeof end, "%s%s", inside, mark);
+  if (snprintf(s->prefix, NAME_SIZE, "%s%s", prefix, inside) >= NAME_SIZE) return false;
+  if (find(s, mark, "")) return true;
+  if (d->prefix || !s->family->any_prefix || !find_behind(s, end, e)) return false;
+  size_t length = strlen(s->prefix);
+  snprintf(s->prefix + length, NAME_SIZE - length, "%s", inside);
+  return true;
+}
+
+static bool find_family(struct search *s, const struct family *family, const struct definition *d,
+                        struct error *e) {
+  char inside[64] = "", output[64];
+  bool torch = strcmp(family->name, "torch") == 0;
+  s->family = family;
+  if (d->has_layer && torch) snprintf(inside, sizeof inside, "layers.%zu.self_attn.", d->layer);
+  if (!d->projected) {
+    /* Then all that the layer has is its output projection. */
+    snprintf(output, sizeof output, "%s.weight", family->stem[ROLE_OUTPUT]);
+    return find_mark(s, d, output, inside, e);
+  }
+  for (size_t i = 0; i < 2 && family->mark[i] && e->status == STATUS_OK; i++)
+    if (find_mark(s, d, family->mark[i], inside, e)) return true;
+  return false;
+}
+
+static enum status choose_family(struct search *s, const struct definition *d, struct error *e) {
+  bool any = strcmp(d->layout, "auto") == 0;
+  struct search found = {.file = s->file};
+  for (size_t i = 0; i < FAMILY_COUNT; i++) {
+    struct search try = {.file = s->file};
+    if (!any && strcmp(d->layout, families[i].name) != 0) continue;
+    if (!find_family(&try, &families[i], d, e)) continue;
+    if (found.family)
+      error_set(e, STATUS_CONFIG, "layout: must say which, %s or %s; the names fit both",
+                found.family->name, families[i].name);
+    found = try;
+  }
+  if (e->status != STATUS_OK) return e->status;
+  if (!found.family && any)
+    return error_set(e, STATUS_CONFIG,
+                     "layout: the names of its tensors fit none of plain, torch, d2l%s",
+                     d->prefix ? " behind this prefix" : "");
+  if (!found.family)
+    return error_set(e, STATUS_CONFIG, "layout: no tensor of the layout %s was found%s", d->layout,
+                     d->prefix ? " behind this prefix" : "");
+  if (d->has_layer && strcmp(found.family->name, "torch") != 0)
+    return error_set(e, STATUS_CONFIG, "layer: the layout %s has none", found.family->name);
+  *s = found;
+  return STATUS_OK;
+}
+
+/* --- the tensors map ---------------------------------------------------------------------------
+ */
+
+static enum status take_named(const struct search *s, const struct definition *d, enum role role,
+                              struct layout_matrix *m, struct error *e) {
+  const char *name = json_string_value(json_object_get(d->tensors, definition_role(role)));
+  if (!name)
+    return error_set(e, STATUS_CONFIG, "tensors: names no %s%s", definition_role(role),
+                     role == ROLE_OUTPUT ? "; without one output_projection must be false" : "");
+  const struct safetensors_entry *whole = find(s, name, "");
+  return whole ? take(m, whole, NULL, e) : take_stem(s, name, m, e);
+}
+
+static bool wanted(const struct definition *d, enum role role) {
+  return role == ROLE_OUTPUT ? d->output_projected : d->projected;
+}
+
+const char *layout_find(const struct safetensors *file, const struct definition *d,
+                        struct layout_matrix matrix[ROLE_COUNT], struct error *e) {
+  struct search s = {.file = file};
+  bool torch = false;
+  memset(matrix, 0, ROLE_COUNT * sizeof *matrix);
+  if (!d->projected && !d->output_projected) return "none";
+  if (d->prefix && strlen(d->prefix) >= NAME_SIZE)
+    error_set(e, STATUS_CONFIG, "prefix: longer than %d bytes", NAME_SIZE - 1);
+  if (d->tensors) {
+    snprintf(s.prefix, NAME_SIZE, "%s", d->prefix ? d->prefix : "");
+  } else if (choose_family(&s, d, e) == STATUS_OK) {
+    torch = strcmp(s.family->name, "torch") == 0;
+    if (torch && d->projected) take_torch(&s, matrix, e);
+  }
+  for (enum role role = 0; role < ROLE_COUNT && e->status == STATUS_OK; role++) {
+    if (!wanted(d, role) || (torch && role != ROLE_OUTPUT)) continue;
+    if (d->tensors) {
+      take_named(&s, d, role, &matrix[role], e);
+    } else {
+      take_stem(&s, s.family->stem[role], &matrix[role], e);
+    }
+  }
+  if (e->status != STATUS_OK) return NULL;
+  return d->tensors ? "tensors" : s.family->name;
+}

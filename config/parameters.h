@@ -1,0 +1,33 @@
+/* parameters: the sizes of a layer and its numbers, before they are packed.
+ *
+ * Sizes come from the checkpoint's matrices, or from the definition where the numbers are made at
+ * random; a size that is said and is not the checkpoint's is an error. */
+#ifndef CONFIG_PARAMETERS_H
+#define CONFIG_PARAMETERS_H
+
+#include "config/definition.h"
+#include "config/safetensors.h"
+
+struct parameter_matrix {
+  size_t out, in; /* in the layer, also where it is not projected */
+  float *weight;  /* [out, in], owned; NULL: not projected */
+  float *bias;    /* [out], owned; or NULL */
+};
+
+struct parameters {
+  struct layer_shape shape;
+  struct parameter_matrix matrix[ROLE_COUNT];
+  const char *layout; /* what layout_find said; static text, "none" without a checkpoint */
+};
+
+/* Fills `p` from the definition and the checkpoint `file`, NULL if it has none. `bias: true` wants
+ * at least one bias, `bias: false` that the checkpoint has none for what is used. On failure
+ * (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail begins with the key or the tensor; `p` is
+ * empty. */
+enum status parameters_read(struct parameters *p, const struct definition *d,
+                            const struct safetensors *file, struct error *e);
+void parameters_free(struct parameters *p);
+
+bool parameters_have_bias(const struct parameters *p);
+
+#endif

@@ -1,0 +1,96 @@
+/* number_fast: the inlined part of number_read, for loops over many numbers; internal to the text
+ * modules.
+ *
+ * It takes plain decimals without exponent and of up to 18 or 19 digits, which is what nearly every
+ * body consists of, and declines everything else: number_read then reads it, and says what is
+ * wrong. Eight characters at a time are handled in one 64-bit word, first character in the lowest
+ * byte. */
+#ifndef SERVER_NUMBER_FAST_H
+#define SERVER_NUMBER_FAST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint64_t number_load8(const char *text) {
+  uint64_t word;
+  memcpy(&word, text, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  word = __builtin_bswap64(word);
+#endif
+  return word;
+}
+
+/* How many of the eight characters, from the first on, are digits. */
+static inline unsigned number_digits8(uint64_t word) {
+  uint64_t digit = word ^ 0x3030303030303030;
+  /* A byte of 10 or more gets its top bit; what it may carry reaches later characters only. */
+  uint64_t other = ((digit + 0x7676767676767676) | digit) & 0x8080808080808080;
+  return other ? (unsigned)__builtin_ctzll(other) >> 3 : 8;
+}
+
+/* The value of the first `count` characters, which are digits. */
+static inline uint64_t number_value8(uint64_t word, unsigned count) {
+  /* Right-align: what is shifted in reads as leading zeros. Two shifts, as one by 64 is none. */
+  unsigned shift = 4 * (8 - count);
+  uint64_t v = ((word - 0x3030303030303030) << shift) << shift;
+  v = v * 10 + (v >> 8); /* bytes 0, 2, 4, 6 hold pairs */
+  uint64_t low = (v & 0x000000ff000000ff) * (100 + ((uint64_t)1000000 << 32));
+  uint64_t high = ((v >> 16) & 0x000000ff000000ff) * (1 + ((uint64_t)10000 << 32));
+  return (low + high) >> 32;
+}
+
+static inline bool number_is_digit(char c) { return (unsigned char)(c - '0') < 10; }
+
+/* The double nearest to m / 10^places, within 4 units of its last place. */
+static inline double number_scale_down(int64_t m, unsigned places) {
+  static const double inverse[20] = {1e-0,  1e-1,  1e-2,  1e-3,  1e-4,  1e-5,  1e-6,
+                                     1e-7,  1e-8,  1e-9,  1e-10, 1e-11, 1e-12, 1e-13,
+                                     1e-14, 1e-15, 1e-16, 1e-17, 1e-18, 1e-19};
+  return (double)m * inverse[places];
+}
+
+/* Reads the number at `text` if it is of the plain kind. False: nothing was read, use number_read.
+ * NUMBER_READ_MARGIN bytes must be readable. */
+static inline bool number_read_fast(const char *text, const char **end, float *value) {
+  static const uint32_t power[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+  bool negative = *text == '-';
+  const char *start = text + negative, *p = start;
+  uint64_t m = (unsigned char)(*p - '0');
+  if (m > 9) return false;
+  p++;
+  if (number_is_digit(*p)) {
+    if (m == 0) return false;
+    do m = m * 10 + (unsigned char)(*p++ - '0');
+    while (number_is_digit(*p) && p - start < 19);
+  }
+  unsigned places = 0;
+  if (*p == '.') {
+    const char *fraction = ++p;
+    uint64_t first = number_load8(p), second = number_load8(p + 8);
+    unsigned n1 = number_digits8(first);
+    unsigned n2 = n1 == 8 ? number_digits8(second) : 0;
+    if (n1 == 0) return false;
+    m = m * power[n1] + number_value8(first, n1);
+    m = m * power[n2] + number_value8(second, n2);
+    p += n1 + n2;
+    if (n2 == 8)
+      while (number_is_digit(*p) && p - start < 20) m = m * 10 + (unsigned char)(*p++ - '0');
+    places = (unsigned)(p - fraction);
+  }
+  /* Up to 20 characters with a dot are 19 digits: m did not overflow if there are no more. */
+  if ((*p | 32) == 'e' || p - start > 20 || number_is_digit(*p) || m >> 63) return false;
+  double x = number_scale_down((int64_t)m, places);
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  /* Rounding twice goes wrong only where x is about halfway between two floats. An integer below
+   * 2^53 is exact, and its halves are to be rounded to even, which the second rounding does. */
+  bool halfway = ((bits - (0x10000000 - 8)) & 0x1fffffff) <= 16;
+  if (halfway && (places != 0 || m >> 53)) return false;
+  float magnitude = (float)x;
+  *value = negative ? -magnitude : magnitude;
+  *end = p;
+  return true;
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* number_powers: powers of ten to 64 bits, and the logarithms that go with them.
+ *
+ * 10^k lies in (T - 1, T] * 2^(number_log2_pow10(k) - 63), where T = number_power(k) has its top
+ * bit set. It is T exactly for 0 <= k <= NUMBER_POWER_EXACT, where 5^k has no more than 64 bits. */
+#ifndef SERVER_NUMBER_POWERS_H
+#define SERVER_NUMBER_POWERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+  NUMBER_POWER_MIN = -65, /* reading: 19 digits times this are below half the least denormal */
+  NUMBER_POWER_MAX = 45,  /* writing: the least denormal needs it */
+  NUMBER_POWER_EXACT = 27
+};
+
+extern const uint64_t number_powers[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1];
+
+static inline uint64_t number_power(int k) { return number_powers[k - NUMBER_POWER_MIN]; }
+
+static inline bool number_power_exact(int k) { return k >= 0 && k <= NUMBER_POWER_EXACT; }
+
+/* The logarithms, rounded down; right for every k of the table and every exponent of a float32. */
+static inline int number_log2_pow10(int k) { return (k * 1741647) >> 19; }
+static inline int number_log10_pow2(int q) { return (q * 1262611) >> 22; }
+static inline int number_log10_three_quarters_pow2(int q) { return (q * 1262611 - 524031) >> 22; }
+
+#endif

@@ -1,0 +1,57 @@
+/* number_scan: a JSON number read byte by byte, for what arrives in pieces or needs every digit;
+ * internal to the text modules. Whatever the length of the number, the memory is bounded. */
+#ifndef SERVER_NUMBER_SCAN_H
+#define SERVER_NUMBER_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/number.h"
+
+/* A midpoint of two neighbouring floats has at most 113 significant digits. Of what follows these
+ * 128, it matters only whether it is zero. */
+enum { NUMBER_SCAN_DIGITS = 128 };
+
+enum number_part {
+  NUMBER_PART_START,
+  NUMBER_PART_SIGN,
+  NUMBER_PART_ZERO, /* a leading zero: no digit may follow */
+  NUMBER_PART_INTEGER,
+  NUMBER_PART_DOT,
+  NUMBER_PART_FRACTION,
+  NUMBER_PART_E,
+  NUMBER_PART_E_SIGN,
+  NUMBER_PART_EXPONENT
+};
+
+struct number_scan {
+  enum number_part part;
+  bool negative, exponent_negative;
+  bool integer;     /* no fraction, no exponent so far */
+  bool more;        /* a digit other than 0 was left out behind those kept */
+  size_t count;     /* significant digits kept */
+  int64_t point;    /* the value is 0.ddd... * 10^(point + exponent) */
+  int64_t exponent; /* as written, without its sign */
+  char digit[NUMBER_SCAN_DIGITS];
+};
+
+enum number_step { NUMBER_STEP_TAKEN, NUMBER_STEP_END /* not a part */, NUMBER_STEP_MALFORMED };
+
+void number_scan_begin(struct number_scan *s);
+
+/* Takes the next byte. On NUMBER_STEP_END the number is whole and the byte behind it not taken. */
+enum number_step number_scan_byte(struct number_scan *s, char c);
+
+/* The value of a whole number; never NUMBER_MALFORMED. */
+enum number_verdict number_scan_float(const struct number_scan *s, float *value);
+
+/* The same for an integer; NUMBER_MALFORMED: written with a fraction or an exponent. */
+enum number_verdict number_scan_integer(const struct number_scan *s, int32_t *value);
+
+/* m * 10^exponent, or if `more` (then m > 0) anything up to (m + 1) * 10^exponent, as the bits of
+ * the nearest float (infinity if beyond). False if these numbers lie too close around a midpoint to
+ * tell. */
+bool number_round(uint64_t m, int64_t exponent, bool more, uint32_t *bits);
+
+#endif
