@@ -15,10 +15,9 @@ struct model {
   struct layer *layer;
   struct layer_shape shape;
   const char *score, *weighting, *projection; /* as in the definition; static text */
-  const char
-      *layout; /* where its tensors were found: "plain", "torch", "d2l", "tensors", or "none" */
-  bool bias;   /* at least one role has one */
-  bool causal; /* what a request gets that does not say */
+  const char *layout;  /* "plain", "torch", "d2l", "tensors" (the map) or "none"; static text */
+  bool bias;           /* at least one role has one */
+  bool causal;         /* what a request gets that does not say */
   uint64_t parameters; /* numbers in weights and biases */
   char *source;        /* file name of the checkpoint, "random" or "none" */
   char sha256[65];     /* over the tensors used, in hexadecimal */
