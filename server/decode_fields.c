@@ -89,19 +89,15 @@ enum status field_name_too_long(const char *raw, size_t length, struct error *e)
 
 /* --- small JSON values --- */
 
-/* Parses a value that stands at `offset` of the body. NULL with an error. */
-static json_t *parse(const char *text, size_t length, size_t offset, const char *pointer,
-                     struct error *e) {
-  json_error_t why = {0};
-  size_t flags = JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
-  json_t *value = json_loadb(text, length, flags, &why);
-  if (value) return value;
-  size_t at = why.position > 0 ? (size_t)why.position : 0;
-  if (at >= length) at = length - 1;
-  switch (json_error_code(&why)) {
-  case json_error_out_of_memory:
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a field");
-    break;
+/* What Jansson has against a value that stands at `offset` of the body. Its position counts what it
+ * has taken: up to a byte that is no UTF-8, through a bad character of a string, and behind a bad
+ * word. */
+static void refuse_value(const char *text, size_t length, size_t offset, const char *pointer,
+                         const json_error_t *why, struct error *e) {
+  size_t at = why->position > 0 ? (size_t)why->position : 0;
+  if (text[0] == '"' && at > 0 && json_error_code(why) != json_error_invalid_utf8) at--;
+  at = offset + size_min(at, length - 1);
+  switch (json_error_code(why)) {
   case json_error_duplicate_key:
     error_at(e, pointer, "a key stands twice in one object");
     break;
@@ -109,18 +105,26 @@ static json_t *parse(const char *text, size_t length, size_t offset, const char 
     error_at(e, pointer, "a number is out of range");
     break;
   case json_error_invalid_utf8:
-    error_json(e, offset + (at > 0 ? at - 1 : 0), "a byte that is not UTF-8");
+    error_json(e, at, "a byte that is not UTF-8");
     break;
-  case json_error_unknown:
-    if (!why.text[0]) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a field");
-    /* fall through */
   default:
-    if (pointer[0])
-      error_json(e, offset + at, "the value of \"%s\" is not JSON", pointer + 1);
+    if (!why->text[0] || json_error_code(why) == json_error_out_of_memory)
+      error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a field");
+    else if (pointer[0])
+      error_json(e, at, "the value of \"%s\" is not JSON", pointer + 1);
     else
-      error_json(e, offset + at, "the text is not JSON");
+      error_json(e, at, "the text is not JSON");
   }
-  return NULL;
+}
+
+/* Parses a value that stands at `offset` of the body. NULL with an error. */
+static json_t *parse(const char *text, size_t length, size_t offset, const char *pointer,
+                     struct error *e) {
+  json_error_t why = {0};
+  size_t flags = JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
+  json_t *value = json_loadb(text, length, flags, &why);
+  if (!value) refuse_value(text, length, offset, pointer, &why, e);
+  return value;
 }
 
 enum status field_of_name(const char *raw, size_t length, size_t offset, enum field *out,

@@ -13,7 +13,8 @@
 enum {
   PIECE_NUMBERS = 4096, /* about so many in a piece: some 45 KiB of text, 10 us of work */
   NUMBER_ROOM = NUMBER_TEXT_MAX + 1,
-  BRACKETS_ROOM = 8, /* of a row: a comma, three opened, three closed */
+  ROW_ROOM = 3,      /* a comma, opened, closed */
+  BRACKETS_ROOM = 8, /* of a step: a comma, two opened, two closed */
   LINE = 64          /* pieces of different workers do not share a cache line */
 };
 
@@ -85,7 +86,7 @@ static struct step step_from(const struct answer_plan *p, const struct place *at
     size_t want = numbers / size_max(step.width, 1) + 1;
     step.rows = size_min(left, want);
     step.numbers = step.rows * step.width;
-    step.room = step.numbers * NUMBER_ROOM + size_max(step.rows, 1) * BRACKETS_ROOM;
+    step.room = step.numbers * NUMBER_ROOM + step.rows * ROW_ROOM + BRACKETS_ROOM;
   }
   /* What has no numbers counts as well, or a piece of empty rows could grow without end. */
   step.spent = size_max(step.numbers, size_max(step.rows, 1));

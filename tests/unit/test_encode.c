@@ -1,0 +1,248 @@
+/* test_encode: answers as text: their shape, their numbers, their pieces and their limit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "server/encode.h"
+
+enum { HEADS = 2, OUTPUT = 3, ITEMS_MAX = 8 };
+
+static char name[] = "demo";
+static const struct model model = {.name = name, .shape = {.heads = HEADS, .output_size = OUTPUT}};
+static const struct decode_limits wide = {.max_answer_bytes = 1 << 30};
+
+/* An answered request of items with these rows, whose numbers are all different. */
+struct answered {
+  struct arena arena;
+  struct decoded decoded;
+  struct item item[ITEMS_MAX];
+  struct error error;
+};
+
+static float *numbers(struct answered *a, size_t count, float first) {
+  float *data = arena_alloc(&a->arena, count, sizeof *data, &a->error);
+  assert_non_null(data);
+  for (size_t i = 0; i < count; i++) data[i] = first + (float)i / 8;
+  return data;
+}
+
+static void make(struct answered *a, size_t items, const size_t (*rows)[2], enum weights want) {
+  memset(a, 0, sizeof *a);
+  arena_init(&a->arena, NULL);
+  struct call *c = &a->decoded.call;
+  c->items = items;
+  c->item = a->item;
+  c->want = want;
+  for (size_t i = 0; i < items; i++) {
+    size_t q = rows[i][0], k = rows[i][1];
+    a->item[i] = (struct item){
+        .q = q, .k = k, .q_row = c->q_rows, .k_row = c->k_rows, .weights_at = c->weight_count};
+    c->q_rows += q;
+    c->k_rows += k;
+    if (want != WEIGHTS_NONE) c->weight_count += q * k * (want == WEIGHTS_PER_HEAD ? HEADS : 1);
+  }
+  c->outputs = numbers(a, c->q_rows * OUTPUT, -1000.5f);
+  if (want != WEIGHTS_NONE) c->weights = numbers(a, c->weight_count, 0.125f);
+}
+
+/* The text of the answer; its pieces are written last to first. The caller frees it. */
+static char *text_of(struct answered *a, struct answer *answer) {
+  answer_plan(answer, &model, &a->decoded, &wide, &a->arena, &a->error);
+  assert_int_equal(a->error.status, STATUS_OK);
+  for (size_t i = answer->pieces; i-- > 0;) answer_write_piece(answer, i);
+  size_t bytes = answer_bytes(answer), at = 0;
+  char *text = malloc(bytes + 1);
+  assert_non_null(text);
+  for (size_t i = 0; i < answer->pieces; i++) {
+    memcpy(text + at, answer->piece[i].iov_base, answer->piece[i].iov_len);
+    at += answer->piece[i].iov_len;
+  }
+  assert_int_equal(at, bytes);
+  text[bytes] = '\0';
+  return text;
+}
+
+static void assert_text(struct answered *a, const char *want) {
+  struct answer answer;
+  char *text = text_of(a, &answer);
+  assert_string_equal(text, want);
+  assert_int_equal(answer.pieces, 1);
+  free(text);
+  arena_free(&a->arena);
+}
+
+static void small_answers_to_the_letter(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 1, (const size_t[][2]){{2, 1}}, WEIGHTS_NONE);
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[-1000.5,-1000.375,-1000.25],"
+                  "[-1000.125,-1000,-999.875]]]}");
+  make(&a, 2, (const size_t[][2]){{1, 2}, {2, 1}}, WEIGHTS_PER_HEAD);
+  memset(a.decoded.call.outputs, 0, 9 * sizeof(float));
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]],[[0,0,0],[0,0,0]]],"
+                  "\"attention_weights\":[[[[0.125,0.25]],[[0.375,0.5]]],"
+                  "[[[0.625],[0.75]],[[0.875],[1]]]]}");
+  make(&a, 2, (const size_t[][2]){{1, 2}, {2, 1}}, WEIGHTS_AVERAGE);
+  memset(a.decoded.call.outputs, 0, 9 * sizeof(float));
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]],[[0,0,0],[0,0,0]]],"
+                  "\"attention_weights\":[[[0.125,0.25]],[[0.375],[0.5]]]}");
+}
+
+static void unbatched_has_one_level_less(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 1, (const size_t[][2]){{1, 2}}, WEIGHTS_PER_HEAD);
+  a.decoded.unbatched = true;
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[-1000.5,-1000.375,-1000.25]],"
+                  "\"attention_weights\":[[[0.125,0.25]],[[0.375,0.5]]]}");
+  make(&a, 1, (const size_t[][2]){{1, 2}}, WEIGHTS_AVERAGE);
+  a.decoded.unbatched = true;
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[-1000.5,-1000.375,-1000.25]],"
+                  "\"attention_weights\":[[0.125,0.25]]}");
+}
+
+static void empty_batches_items_and_rows(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 0, NULL, WEIGHTS_PER_HEAD);
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[],\"attention_weights\":[]}");
+  make(&a, 2, (const size_t[][2]){{0, 3}, {0, 0}}, WEIGHTS_PER_HEAD);
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[],[]],"
+                  "\"attention_weights\":[[[],[]],[[],[]]]}");
+  make(&a, 2, (const size_t[][2]){{0, 3}, {0, 0}}, WEIGHTS_AVERAGE);
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[],[]],\"attention_weights\":[[],[]]}");
+  make(&a, 2, (const size_t[][2]){{0, 1}, {2, 0}}, WEIGHTS_PER_HEAD);
+  memset(a.decoded.call.outputs, 0, 6 * sizeof(float));
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[],[[0,0,0],[0,0,0]]],"
+                  "\"attention_weights\":[[[],[]],[[[],[]],[[],[]]]]}");
+}
+
+/* --- long answers, read back by another reader --- */
+
+static void assert_row(const json_t *row, const float *want, size_t count) {
+  assert_int_equal(json_array_size(row), count);
+  for (size_t i = 0; i < count; i++) {
+    float read = (float)json_number_value(json_array_get(row, i));
+    assert_memory_equal(&read, want + i, sizeof read);
+  }
+}
+
+static void assert_rows(const json_t *rows, const float *want, size_t count, size_t width) {
+  assert_true(json_is_array(rows));
+  assert_int_equal(json_array_size(rows), count);
+  for (size_t i = 0; i < count; i++) assert_row(json_array_get(rows, i), want + i * width, width);
+}
+
+static void assert_reads_back(const struct answered *a, const char *text) {
+  const struct call *c = &a->decoded.call;
+  json_t *body = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+  assert_non_null(body);
+  assert_string_equal(json_string_value(json_object_get(body, "model")), "demo");
+  const json_t *outputs = json_object_get(body, "outputs");
+  const json_t *weights = json_object_get(body, "attention_weights");
+  assert_int_equal(json_object_size(body), c->want == WEIGHTS_NONE ? 2 : 3);
+  assert_int_equal(json_array_size(outputs), c->items);
+  for (size_t i = 0; i < c->items; i++) {
+    const struct item *item = &c->item[i];
+    assert_rows(json_array_get(outputs, i), c->outputs + item->q_row * OUTPUT, item->q, OUTPUT);
+    const json_t *of_item = json_array_get(weights, i);
+    const float *want = c->weights + item->weights_at;
+    if (c->want == WEIGHTS_AVERAGE) assert_rows(of_item, want, item->q, item->k);
+    if (c->want != WEIGHTS_PER_HEAD) continue;
+    assert_int_equal(json_array_size(of_item), HEADS);
+    for (size_t h = 0; h < HEADS; h++)
+      assert_rows(json_array_get(of_item, h), want + h * item->q * item->k, item->q, item->k);
+  }
+  json_decref(body);
+}
+
+static void long_answers_read_back(void **state) {
+  (void)state;
+  static const size_t rows[][ITEMS_MAX][2] = {
+      {{3, 9000}, {2, 1}},                         /* rows longer than a piece */
+      {{5000, 3}, {0, 7}, {1, 1}, {2500, 4}},      /* items longer than a piece */
+      {{9000, 0}, {1, 4096}, {1, 4095}, {1, 4097}} /* empty rows; rows that fill a piece */
+  };
+  static const size_t items[] = {2, 4, 4};
+  for (size_t i = 0; i < 3; i++)
+    for (enum weights want = WEIGHTS_NONE; want <= WEIGHTS_AVERAGE; want++) {
+      struct answered a;
+      make(&a, items[i], rows[i], want);
+      struct answer answer;
+      char *text = text_of(&a, &answer);
+      assert_reads_back(&a, text);
+      assert_true(answer.pieces > 1 || want == WEIGHTS_NONE);
+      for (size_t p = 0; p < answer.pieces; p++) assert_true(answer.piece[p].iov_len > 0);
+      free(text);
+      arena_free(&a.arena);
+    }
+}
+
+static void pieces_are_neither_tiny_nor_huge(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 2, (const size_t[][2]){{300, 100}, {300, 100}}, WEIGHTS_PER_HEAD);
+  struct answer answer;
+  free(text_of(&a, &answer));
+  /* 121800 numbers of 4096 to a piece, or a row more. */
+  assert_in_range(answer.pieces, 29, 31);
+  arena_free(&a.arena);
+}
+
+static void the_longest_numbers_fit(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 2, (const size_t[][2]){{3, 5000}, {40, 7}}, WEIGHTS_PER_HEAD);
+  struct call *c = &a.decoded.call;
+  for (size_t i = 0; i < c->q_rows * OUTPUT; i++) c->outputs[i] = -1.17549435e-38f;
+  for (size_t i = 0; i < c->weight_count; i++) c->weights[i] = -1.17549435e-38f;
+  struct answer answer;
+  char *text = text_of(&a, &answer);
+  assert_reads_back(&a, text);
+  struct decode_limits limits = {.max_answer_bytes = strlen(text)};
+  free(text);
+
+  /* The limit is on an upper bound, which is not far from the longest text. */
+  answer_plan(&answer, &model, &a.decoded, &limits, &a.arena, &a.error);
+  assert_int_equal(a.error.status, STATUS_TOO_LARGE);
+  assert_string_equal(a.error.limit, "max_answer_bytes");
+  assert_int_equal(answer.pieces, 0);
+  limits.max_answer_bytes += limits.max_answer_bytes / 100;
+  a.error = (struct error){0};
+  assert_int_equal(answer_plan(&answer, &model, &a.decoded, &limits, &a.arena, &a.error),
+                   STATUS_OK);
+  arena_free(&a.arena);
+}
+
+static void over_the_limit_nothing_is_allocated(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 1, (const size_t[][2]){{100, 100}}, WEIGHTS_PER_HEAD);
+  size_t before = a.arena.bytes;
+  const struct decode_limits limits = {.max_answer_bytes = 100000};
+  struct answer answer;
+  assert_int_equal(answer_plan(&answer, &model, &a.decoded, &limits, &a.arena, &a.error),
+                   STATUS_TOO_LARGE);
+  assert_in_range(a.arena.bytes, before, before + 16384);
+  arena_free(&a.arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(small_answers_to_the_letter),
+      cmocka_unit_test(unbatched_has_one_level_less),
+      cmocka_unit_test(empty_batches_items_and_rows),
+      cmocka_unit_test(long_answers_read_back),
+      cmocka_unit_test(pieces_are_neither_tiny_nor_huge),
+      cmocka_unit_test(the_longest_numbers_fit),
+      cmocka_unit_test(over_the_limit_nothing_is_allocated),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
