@@ -33,7 +33,8 @@ struct tensor_rule {
   unsigned depth_max;
   unsigned ragged_depth; /* least depth at which elements may differ in shape */
   size_t width;          /* length of the innermost arrays; 0: any */
-  size_t max_elements;   /* of the outermost array: max_items where it is a batch; 0: any */
+  size_t max_elements;   /* of the outermost array, where it is a batch (max_items); 0: any. At a
+                            depth below `ragged_depth` it holds the rows of one item: unbounded */
 };
 
 /* The shape inside one element of the outermost array: dim[0] is the next level's length. Levels
