@@ -1,7 +1,9 @@
 """test_bad_json: wrong text, wrong numbers, wrong shapes: the right refusal, at the right place.
 
 Every case is sent as the real bytes; afterwards the server must work and hold no memory of it."""
+import ctypes
 import json
+import re
 import struct
 import unittest
 
@@ -34,10 +36,14 @@ class BadJson(ServerCase):
                 self.assertEqual(problem["offset"], offset, problem)
 
     def invalid_request(self, body, pointer=None):
+        """`pointer` is the offending value, or the first value within it that shows the offence:
+        of a row that is too long, the row or its first number too many."""
         if not isinstance(body, bytes):
             body = json.dumps(body).encode()
         with self.subTest(body=body[:80], pointer=pointer):
-            return self.problem(self.server.attend(body), 400, "invalid-request", pointer)
+            problem = self.problem(self.server.attend(body), 400, "invalid-request")
+            if pointer is not None:
+                self.assertRegex(problem.get("pointer", ""), rf"\A{re.escape(pointer)}(/\d+)*\Z")
 
     # --- not JSON ---
 
@@ -87,13 +93,13 @@ class BadJson(ServerCase):
         self.invalid_json(b'{"queries":[[[1\0,2,3,4]]]}', 15)
 
     def test_numbers_json_does_not_know(self):
-        for number in ("NaN", "nan", "Infinity", "-Infinity", "inf", "+1", ".5", "0x10", "e5",
-                       "True", "\u0661"):
+        for number in ("NaN", "Infinity", "-Infinity", "inf", "+1", ".5", "e5", "True", "\u0661"):
             body, at = with_query(number.encode())
             self.invalid_json(body, at if number[0] != "-" else at + 1)
         for number, bad in (("01", 1), ("-01", 2), ("1.", 2), ("1.e5", 2), ("1e", 2), ("1e+", 3),
                             ("-", 1), ("--1", 1), ("1.2.3", 3), ("1e5.5", 3), ("1-2", 1), ("1_0", 1),
-                            ("1f", 1), ("1 2", 2), ("1e5e5", 3), ("00", 1)):
+                            ("1f", 1), ("1 2", 2), ("1e5e5", 3), ("00", 1), ("nan", 1),
+                            ("0x10", 1), ("tru", 3), ("nulll", 4)):
             body, at = with_query(number)
             self.invalid_json(body, at + bad)
 
@@ -135,7 +141,6 @@ class BadJson(ServerCase):
                  "1.00000017881393432617187501", "3.40282346638528859811704183484516925e38",
                  "340282356779733661637539395458142568447", "1e-45", "7e-46", "7.1e-46", "1E5",
                  "1e+5", "5e-324", "9007199254740993", "0.3", "1e00005"]
-        import ctypes
         strtof = ctypes.CDLL(None).strtof
         strtof.restype, strtof.argtypes = ctypes.c_float, (ctypes.c_char_p, ctypes.c_void_p)
         try:
@@ -145,15 +150,17 @@ class BadJson(ServerCase):
                     answer = self.ok(server.attend(body))
                     got = struct.pack("<f", answer["outputs"][0][0][0])
                     want = struct.pack("<f", strtof(text.encode(), None))
-                    if want == struct.pack("<f", -0.0):  # 1 * -0 + 0 may lose the sign
-                        want, got = b"\0" * 4, got.replace(b"\x80", b"\0")
-                    self.assertEqual(got, want)
+                    if abs(struct.unpack("<f", want)[0]) < 2 ** -126:
+                        # The sum may lose the sign of zero, and workers take denormals for zero.
+                        self.assertIn(got, (want, b"\0\0\0\0", b"\0\0\0\x80"))
+                    else:
+                        self.assertEqual(got, want)
         finally:
             server.stop()
 
     def test_number_cut_at_every_byte(self):
         body = (b'{"queries": [[[-1.25e-2, 0.000123456789012345678901234567890, 3e+05 ,'
-                b'123456789012345678901234567890],[-0,1E5,0.1e-10,16777217]]] , "valid_lens":[2],'
+                b'12345.6789012345678901234567890],[-0,1E5,0.1e-10,167772.17]]] , "valid_lens":[2],'
                 b'"causal" :true,"causal_offset":12,"window":[-1, 10],"return_attention":true}')
         whole = self.server.attend(body)
         self.ok(whole)
