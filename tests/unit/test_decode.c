@@ -426,7 +426,7 @@ static void what_is_no_request(void **state) {
       {"{\"encoding_format\":\"hex\"}", "/encoding_format", 0, NULL},
       {"{\"segments\":[[1]]}", "/segments", 0, "this version does not serve"},
       {"{\"gradients\":[[1]]}", "/gradients", 0, "this version does not serve"},
-      {"{\"keys\":{\"dtype\":\"F32\"}}", "/keys", 0, "this version"},
+      {"{\"keys\":{\"dtype\":\"F32\"}}", "/keys", 0, "this version does not serve"},
       {"{\"keys\":[{\"dtype\":\"F32\"}]}", "/keys/0", 0, NULL},
       {"{\"queries\":null}", "/queries", 0, NULL},
       {"{\"queries\":\"x\"}", "/queries", 0, NULL},
