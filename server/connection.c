@@ -1,0 +1,363 @@
+/* connection: what is known of each open connection, and the reaper. */
+#include "server/connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/size.h"
+#include "server/reply.h"
+
+enum {
+  PHASE_BITS = 4,
+  TICK_MS_MAX = 100,
+  DRAIN_TICK_MS = 5,
+  IDLE_LOOK_MS = 500,   /* how often an idle connection is asked for new bytes */
+  FRESH_GRACE_MS = 500, /* a draining server's patience with a connection that says nothing */
+  LINGER_MAX = 128,
+  LINGER_MS = 1000,
+  LINGER_BYTES = 1 << 20,
+};
+
+/* A descriptor whose answer is sent and whose client may still be sending. */
+struct leaving {
+  int fd;
+  uint64_t until; /* ms */
+  size_t bytes;   /* that may still be discarded */
+};
+
+struct connections {
+  uint64_t header_ms, body_ms, answer_ms, idle_ms;
+  struct metrics *metrics;
+  uint64_t tick_ms;
+  int wake; /* eventfd */
+  atomic_bool stop, draining;
+  bool running;
+  pthread_t thread;
+  pthread_mutex_t lock; /* of all that follows */
+  struct connection *first;
+  size_t count;
+  uint64_t serial;
+  size_t lingering;
+  struct leaving leaving[LINGER_MAX];
+};
+
+static uint64_t now_ms(void) { return clock_now() / CLOCK_MS; }
+
+static uint64_t state_of(enum connection_phase phase) { return now_ms() << PHASE_BITS | phase; }
+static enum connection_phase phase_of(uint64_t state) {
+  return (enum connection_phase)(state & ((1u << PHASE_BITS) - 1));
+}
+static uint64_t since(uint64_t state) { return state >> PHASE_BITS; }
+
+/* --- the I/O thread's side ---------------------------------------------------------------------
+ */
+
+static void wake(struct connections *all) {
+  (void)!write(all->wake, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+void connection_open(struct connections *all, struct connection *c, int fd) {
+  *c = (struct connection){.fd = fd};
+  atomic_init(&c->state, state_of(CONNECTION_FRESH));
+  pthread_mutex_lock(&all->lock);
+  c->serial = ++all->serial;
+  c->next = all->first;
+  if (c->next) c->next->previous = c;
+  all->first = c;
+  bool sleeping = all->count++ == 0 && all->lingering == 0;
+  pthread_mutex_unlock(&all->lock);
+  if (sleeping) wake(all);
+}
+
+/* With the lock held. */
+static bool linger_add(struct connections *all, int fd) {
+  if (all->lingering == LINGER_MAX) return false;
+  all->leaving[all->lingering++] =
+      (struct leaving){.fd = fd, .until = now_ms() + LINGER_MS, .bytes = LINGER_BYTES};
+  return true;
+}
+
+void connection_close(struct connections *all, struct connection *c) {
+  /* The copy of the descriptor outlives libmicrohttpd's close, so that what the client still
+   * sends does not meet a reset before it has read its answer. */
+  int copy = c->discard ? fcntl(c->fd, F_DUPFD_CLOEXEC, 0) : -1;
+  pthread_mutex_lock(&all->lock);
+  if (c->next) c->next->previous = c->previous;
+  if (c->previous)
+    c->previous->next = c->next;
+  else
+    all->first = c->next;
+  all->count--;
+  bool taken = copy >= 0 && linger_add(all, copy);
+  pthread_mutex_unlock(&all->lock);
+  if (taken)
+    wake(all);
+  else if (copy >= 0)
+    close(copy);
+}
+
+void connections_linger(struct connections *all, int fd) {
+  pthread_mutex_lock(&all->lock);
+  bool taken = linger_add(all, fd);
+  pthread_mutex_unlock(&all->lock);
+  if (taken)
+    wake(all);
+  else
+    close(fd);
+}
+
+enum connection_phase connection_enter(struct connection *c, enum connection_phase phase) {
+  uint64_t was = atomic_load(&c->state);
+  do {
+    if (connection_is_ended(phase_of(was))) break;
+  } while (!atomic_compare_exchange_weak(&c->state, &was, state_of(phase)));
+  return phase_of(was);
+}
+
+enum connection_phase connection_phase(struct connection *c) {
+  return phase_of(atomic_load_explicit(&c->state, memory_order_acquire));
+}
+
+void connection_refuse(struct connection *c, const struct error *e, const char *request_id) {
+  char text[REPLY_RAW_SIZE];
+  size_t size = reply_raw(e, request_id, text);
+  /* It fits in an empty socket buffer; a client whose buffer is full does not read anyway. */
+  (void)!send(c->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+  shutdown(c->fd, SHUT_WR);
+}
+
+/* --- the reaper --------------------------------------------------------------------------------
+ */
+
+static uint64_t bytes_received(int fd) {
+  struct tcp_info info = {0};
+  socklen_t size = sizeof info;
+  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
+}
+
+static bool end_as(struct connection *c, uint64_t seen, enum connection_phase phase) {
+  return atomic_compare_exchange_strong(&c->state, &seen, state_of(phase));
+}
+
+static void end_slow_head(struct connections *all, struct connection *c, uint64_t seen) {
+  bool said_something = phase_of(seen) == CONNECTION_HEAD || bytes_received(c->fd) > 0;
+  if (!end_as(c, seen, CONNECTION_SLOW_HEAD)) return;
+  metrics_reject(all->metrics, 0, REJECT_SLOW_HEAD);
+  if (!said_something) {
+    shutdown(c->fd, SHUT_RDWR);
+    return;
+  }
+  struct error e = {0};
+  error_set(&e, STATUS_TOO_SLOW, "the head of the request did not arrive within %llu ms",
+            (unsigned long long)all->header_ms);
+  connection_refuse(c, &e, NULL);
+}
+
+static void end_slow_body(struct connections *all, struct connection *c, uint64_t seen) {
+  if (!end_as(c, seen, CONNECTION_SLOW_BODY)) return;
+  metrics_reject(all->metrics, 0, REJECT_SLOW_BODY);
+  struct error e = {0};
+  error_set(&e, STATUS_TOO_SLOW, "the body did not arrive within %llu ms",
+            (unsigned long long)all->body_ms);
+  connection_refuse(c, &e, c->request_id);
+}
+
+/* Unsent bytes of the answer are thrown away: the system would keep them for minutes. */
+static void end_slow_reader(struct connections *all, struct connection *c, uint64_t seen) {
+  if (!end_as(c, seen, CONNECTION_SLOW_READER)) return;
+  metrics_reject(all->metrics, 0, REJECT_SLOW_READER);
+  struct linger now = {.l_onoff = 1, .l_linger = 0};
+  setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  shutdown(c->fd, SHUT_RDWR);
+}
+
+/* Only the receiving half: a request that has arrived already is still answered. */
+static void end_idle(struct connection *c, uint64_t seen) {
+  if (end_as(c, seen, CONNECTION_OVER_IDLE)) shutdown(c->fd, SHUT_RD);
+}
+
+/* libmicrohttpd does not say when the first byte of a later request comes; the socket's own count
+ * does, from one look to the next. */
+static void look_at_idle(struct connection *c, uint64_t seen) {
+  uint64_t bytes = bytes_received(c->fd);
+  if (c->idle_state != seen) {
+    c->idle_state = seen;
+    c->idle_bytes = bytes;
+  } else if (bytes > c->idle_bytes) {
+    end_as(c, seen, CONNECTION_HEAD); /* or the head is there by now */
+  }
+}
+
+static void judge(struct connections *all, struct connection *c, uint64_t now, bool look) {
+  uint64_t seen = atomic_load(&c->state);
+  uint64_t age = now > since(seen) ? now - since(seen) : 0;
+  bool draining = atomic_load(&all->draining);
+  switch (phase_of(seen)) {
+  case CONNECTION_FRESH:
+    if (age >= all->header_ms)
+      end_slow_head(all, c, seen);
+    else if (draining && age >= FRESH_GRACE_MS && bytes_received(c->fd) == 0)
+      end_idle(c, seen);
+    return;
+  case CONNECTION_HEAD:
+    if (age >= all->header_ms) end_slow_head(all, c, seen);
+    return;
+  case CONNECTION_IDLE:
+    if (draining || age >= all->idle_ms)
+      end_idle(c, seen);
+    else if (look)
+      look_at_idle(c, seen);
+    return;
+  case CONNECTION_BODY:
+    if (age >= all->body_ms) end_slow_body(all, c, seen);
+    return;
+  case CONNECTION_ANSWER:
+    if (age >= all->answer_ms) end_slow_reader(all, c, seen);
+    return;
+  case CONNECTION_SLOW_HEAD:
+  case CONNECTION_SLOW_BODY:
+  case CONNECTION_REFUSED:
+    /* The client had its second to read the answer; now libmicrohttpd must let go. */
+    if (age >= LINGER_MS) shutdown(c->fd, SHUT_RD);
+    return;
+  case CONNECTION_QUEUED: /* the pool keeps that deadline */
+  case CONNECTION_SLOW_READER:
+  case CONNECTION_OVER_IDLE:
+    return;
+  }
+}
+
+/* Discards what has arrived; true when there is nothing left to wait for. */
+static bool leaving_step(struct leaving *l, uint64_t now) {
+  char sink[16384];
+  for (int i = 0; i < 16; i++) {
+    ssize_t n = recv(l->fd, sink, sizeof sink, MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return true;
+    if (n < 0) break;
+    if ((size_t)n >= l->bytes) return true;
+    l->bytes -= (size_t)n;
+  }
+  return now >= l->until;
+}
+
+/* Waits until something is to be done. A server without connections sleeps for good. */
+static void reaper_wait(struct connections *all) {
+  struct pollfd p[1 + LINGER_MAX] = {{.fd = all->wake, .events = POLLIN}};
+  pthread_mutex_lock(&all->lock);
+  size_t n = all->lingering;
+  for (size_t i = 0; i < n; i++)
+    p[1 + i] = (struct pollfd){.fd = all->leaving[i].fd, .events = POLLIN};
+  bool quiet = n == 0 && all->count == 0;
+  pthread_mutex_unlock(&all->lock);
+  uint64_t tick = atomic_load(&all->draining) ? DRAIN_TICK_MS : all->tick_ms;
+  uint64_t count;
+  if (poll(p, n + 1, quiet ? -1 : (int)tick) > 0 && (p[0].revents & POLLIN))
+    (void)!read(all->wake, &count, sizeof count);
+}
+
+static void *reaper_main(void *of) {
+  struct connections *all = of;
+  uint64_t next_scan = 0, next_look = 0;
+  while (!atomic_load(&all->stop)) {
+    reaper_wait(all);
+    uint64_t now = now_ms();
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = all->lingering; i-- > 0;)
+      if (leaving_step(&all->leaving[i], now)) {
+        close(all->leaving[i].fd);
+        all->leaving[i] = all->leaving[--all->lingering];
+      }
+    if (now >= next_scan) {
+      bool look = now >= next_look;
+      for (struct connection *c = all->first; c; c = c->next) judge(all, c, now, look);
+      if (look) next_look = now + size_min(IDLE_LOOK_MS, all->header_ms / 4);
+      next_scan = now + (atomic_load(&all->draining) ? DRAIN_TICK_MS : all->tick_ms);
+    }
+    pthread_mutex_unlock(&all->lock);
+  }
+  return NULL;
+}
+
+/* --- all of them -------------------------------------------------------------------------------
+ */
+
+struct connections *connections_new(const struct config *c, struct metrics *m, struct error *e) {
+  struct connections *all = calloc(1, sizeof *all);
+  if (!all) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the connections");
+    return NULL;
+  }
+  all->metrics = m;
+  all->header_ms = c->header_timeout_ms;
+  all->body_ms = c->body_timeout_ms;
+  all->answer_ms = c->answer_timeout_ms;
+  all->idle_ms = c->idle_timeout_ms;
+  uint64_t least =
+      size_min(size_min(all->header_ms, all->body_ms), size_min(all->answer_ms, all->idle_ms));
+  all->tick_ms = size_min(TICK_MS_MAX, size_max(least / 8, 1));
+  pthread_mutex_init(&all->lock, NULL);
+  all->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  int failed = all->wake < 0 ? errno : pthread_create(&all->thread, NULL, reaper_main, all);
+  if (failed) {
+    error_set(e, STATUS_SYSTEM, "reaper thread: %s", strerror(failed));
+    connections_free(all);
+    return NULL;
+  }
+  all->running = true;
+  return all;
+}
+
+void connections_free(struct connections *all) {
+  if (!all) return;
+  if (all->running) {
+    atomic_store(&all->stop, true);
+    wake(all);
+    pthread_join(all->thread, NULL);
+  }
+  for (size_t i = 0; i < all->lingering; i++) close(all->leaving[i].fd);
+  if (all->wake >= 0) close(all->wake);
+  pthread_mutex_destroy(&all->lock);
+  free(all);
+}
+
+void connections_drain(struct connections *all) {
+  atomic_store(&all->draining, true);
+  wake(all);
+}
+
+size_t connections_busy(struct connections *all) {
+  size_t n = 0;
+  pthread_mutex_lock(&all->lock);
+  for (struct connection *c = all->first; c; c = c->next) {
+    enum connection_phase p = phase_of(atomic_load(&c->state));
+    n += p != CONNECTION_IDLE && p != CONNECTION_OVER_IDLE && !connection_is_ended(p);
+  }
+  pthread_mutex_unlock(&all->lock);
+  return n;
+}
+
+size_t connections_queued(struct connections *all) {
+  size_t n = 0;
+  pthread_mutex_lock(&all->lock);
+  for (struct connection *c = all->first; c; c = c->next)
+    n += phase_of(atomic_load(&c->state)) == CONNECTION_QUEUED;
+  pthread_mutex_unlock(&all->lock);
+  return n;
+}
+
+size_t connections_count(struct connections *all) {
+  pthread_mutex_lock(&all->lock);
+  size_t n = all->count;
+  pthread_mutex_unlock(&all->lock);
+  return n;
+}

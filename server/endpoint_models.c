@@ -1,0 +1,39 @@
+/* endpoint_models: GET /v1/models and GET /v1/models/{model}. */
+#include "server/endpoint_models.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static json_t *describe(const struct model *m) {
+  const struct layer_shape *s = &m->shape;
+  return json_pack(
+      "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s, s:s}", "name",
+      m->name, "score", m->score, "weighting", m->weighting, "projection", m->projection, "heads",
+      (json_int_t)s->heads, "kv_heads", (json_int_t)s->kv_heads, "query_size",
+      (json_int_t)s->query_size, "key_size", (json_int_t)s->key_size, "value_size",
+      (json_int_t)s->value_size, "hidden", (json_int_t)(s->heads * s->head_size), "output_size",
+      (json_int_t)s->output_size, "bias", m->bias, "causal", m->causal, "parameters",
+      (json_int_t)m->parameters, "source", m->source, "sha256", m->sha256);
+}
+
+/* Takes the value. */
+static char *dump(json_t *value, size_t *length) {
+  char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+  json_decref(value);
+  if (text) *length = strlen(text);
+  return text;
+}
+
+char *endpoint_model_text(const struct model *m, size_t *length) {
+  return dump(describe(m), length);
+}
+
+char *endpoint_models_text(const struct registry *r, size_t *length) {
+  json_t *list = json_array();
+  bool good = list != NULL;
+  for (size_t i = 0; good && i < registry_count(r); i++)
+    good = json_array_append_new(list, describe(registry_at(r, i))) == 0;
+  if (good) return dump(json_pack("{s:o}", "models", list), length);
+  json_decref(list);
+  return NULL;
+}

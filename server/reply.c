@@ -1,0 +1,163 @@
+/* reply: an answer, from its status or its bytes to libmicrohttpd's queue. */
+#include "server/reply.h"
+
+#include <limits.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+  unsigned code;
+  const char *slug, *title;
+} table[STATUS_COUNT] = {
+    [STATUS_OK] = {200, "ok", "OK"},
+    [STATUS_INVALID_JSON] = {400, "invalid-json", "The body is not JSON"},
+    [STATUS_INVALID_REQUEST] = {400, "invalid-request", "The request is not valid"},
+    [STATUS_BAD_FRAMING] = {400, "bad-framing", "The HTTP message contradicts itself"},
+    [STATUS_NOT_FOUND] = {404, "not-found", "No such path"},
+    [STATUS_UNKNOWN_MODEL] = {404, "unknown-model", "No such model"},
+    [STATUS_METHOD_NOT_ALLOWED] = {405, "method-not-allowed", "Not a method of this path"},
+    [STATUS_NOT_ACCEPTABLE] = {406, "not-acceptable", "No acceptable form of answer"},
+    [STATUS_TOO_SLOW] = {408, "too-slow", "The request took too long to arrive"},
+    [STATUS_TOO_LARGE] = {413, "too-large", "The request is over a limit"},
+    [STATUS_UNSUPPORTED_MEDIA_TYPE] = {415, "unsupported-media-type", "Not a type understood here"},
+    [STATUS_NOT_FINITE] = {422, "not-finite", "A result is not finite"},
+    [STATUS_OVERLOADED] = {429, "overloaded", "Too much work at once"},
+    [STATUS_UNSUPPORTED_TRANSFER_ENCODING] = {501, "unsupported-transfer-encoding",
+                                              "Not a transfer coding understood here"},
+    [STATUS_DRAINING] = {503, "draining", "The server is stopping"},
+    [STATUS_NOT_READY] = {503, "not-ready", "The server is not ready"},
+    [STATUS_OUT_OF_MEMORY] = {503, "out-of-memory", "Out of memory"},
+    [STATUS_DEADLINE] = {504, "deadline-exceeded", "Not finished in time"},
+    [STATUS_GONE] = {499, "gone", "The client left"},
+    [STATUS_CONFIG] = {500, "internal", "Internal error"},
+    [STATUS_SYSTEM] = {500, "internal", "Internal error"},
+};
+
+unsigned reply_code(enum status status) { return table[status].code; }
+const char *reply_slug(enum status status) { return table[status].slug; }
+
+static bool is_retry(unsigned code) { return code == 429 || code == 503; }
+
+/* Text that grows in a fixed space, which is large enough for the longest problem. */
+struct text {
+  char *at, *end;
+};
+
+static void add(struct text *t, const char *bytes, size_t n) {
+  must((size_t)(t->end - t->at) >= n);
+  memcpy(t->at, bytes, n);
+  t->at += n;
+}
+
+static void add_word(struct text *t, const char *word) { add(t, word, strlen(word)); }
+
+/* Length of the UTF-8 sequence at `s`, or 0 if it is none. The terminator ends any sequence. */
+static size_t utf8_length(const unsigned char *s) {
+  size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+  if (s[0] > 0xf4) return 0;
+  for (size_t i = 1; i < n; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f))) return 0;
+  if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))) return 0;
+  return n;
+}
+
+/* `,"name":"value"`, where the value may hold what a client sent. */
+static void add_string(struct text *t, const char *name, const char *value) {
+  add_word(t, ",\"");
+  add_word(t, name);
+  add_word(t, "\":\"");
+  for (const unsigned char *s = (const unsigned char *)value; *s;) {
+    size_t n = utf8_length(s);
+    char escape[8];
+    if (n == 0 || *s < 0x20 || *s == '"' || *s == '\\' || *s == 0x7f) {
+      snprintf(escape, sizeof escape, "\\u%04x", n ? *s : 0xfffdu);
+      add_word(t, escape);
+      s++;
+    } else {
+      add(t, (const char *)s, n);
+      s += n;
+    }
+  }
+  add_word(t, "\"");
+}
+
+static void add_number(struct text *t, const char *name, size_t value) {
+  char number[64];
+  snprintf(number, sizeof number, ",\"%s\":%zu", name, value);
+  add_word(t, number);
+}
+
+size_t reply_problem_text(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
+  struct text t = {text, text + REPLY_PROBLEM_SIZE};
+  add_word(&t, "{\"type\":\"/problems/");
+  add_word(&t, table[e->status].slug);
+  add_word(&t, "\"");
+  add_string(&t, "title", table[e->status].title);
+  add_number(&t, "status", table[e->status].code);
+  if (e->pointer[0]) add_string(&t, "pointer", e->pointer);
+  if (e->detail[0]) add_string(&t, "detail", e->detail);
+  if (e->has_offset) add_number(&t, "offset", e->offset);
+  if (e->limit) add_string(&t, "limit", e->limit);
+  add_word(&t, "}\n");
+  return (size_t)(t.at - text);
+}
+
+size_t reply_raw(const struct error *e, const char *request_id, char text[REPLY_RAW_SIZE]) {
+  char body[REPLY_PROBLEM_SIZE];
+  size_t size = reply_problem_text(e, body);
+  unsigned code = table[e->status].code;
+  int n = snprintf(text, REPLY_RAW_SIZE,
+                   "HTTP/1.1 %u %s\r\nConnection: close\r\n%s%s%s%s"
+                   "Content-Type: application/problem+json\r\nContent-Length: %zu\r\n\r\n%.*s",
+                   code, table[e->status].title, is_retry(code) ? "Retry-After: 1\r\n" : "",
+                   request_id ? "X-Request-Id: " : "", request_id ? request_id : "",
+                   request_id ? "\r\n" : "", size, (int)size, body);
+  must(n > 0 && n < REPLY_RAW_SIZE);
+  return (size_t)n;
+}
+
+/* The response with its header fields, queued; the queue keeps it from here on. */
+static bool queue(const struct reply *r, struct MHD_Response *response) {
+  if (!response) return false;
+  bool good = MHD_add_response_header(response, "Content-Type", r->type) == MHD_YES &&
+              MHD_add_response_header(response, "X-Request-Id", r->request_id) == MHD_YES;
+  if (r->timing) good = good && MHD_add_response_header(response, "Server-Timing", r->timing);
+  if (r->allow) good = good && MHD_add_response_header(response, "Allow", r->allow);
+  if (r->retry) good = good && MHD_add_response_header(response, "Retry-After", "1");
+  if (r->close) good = good && MHD_add_response_header(response, "Connection", "close");
+  good = good && MHD_queue_response(r->to, r->code, response) == MHD_YES;
+  MHD_destroy_response(response);
+  return good;
+}
+
+bool reply_bytes(const struct reply *r, const char *bytes, size_t length) {
+  return queue(r, MHD_create_response_from_buffer(length, (void *)bytes, MHD_RESPMEM_PERSISTENT));
+}
+
+bool reply_take(const struct reply *r, char *bytes, size_t length) {
+  struct MHD_Response *response =
+      MHD_create_response_from_buffer(length, bytes, MHD_RESPMEM_MUST_FREE);
+  if (!response) free(bytes);
+  return queue(r, response);
+}
+
+/* One piece leaves in the same system call as the head; several leave as a gathered write. */
+bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t pieces) {
+  _Static_assert(sizeof(struct iovec) == sizeof(struct MHD_IoVec) &&
+                     offsetof(struct iovec, iov_len) == offsetof(struct MHD_IoVec, iov_len),
+                 "libmicrohttpd's vector is the system's");
+  if (pieces == 1) return reply_bytes(r, piece->iov_base, piece->iov_len);
+  must(pieces <= UINT_MAX);
+  return queue(r, MHD_create_response_from_iovec((const struct MHD_IoVec *)piece, (unsigned)pieces,
+                                                 NULL, NULL));
+}
+
+bool reply_problem(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
+  r->code = table[e->status].code;
+  r->type = "application/problem+json";
+  r->retry = is_retry(r->code);
+  return reply_bytes(r, text, reply_problem_text(e, text));
+}

@@ -1,0 +1,51 @@
+/* reply: an answer, from its status or its bytes to libmicrohttpd's queue.
+ *
+ * Holds the one table status -> HTTP status, slug, title. What is queued borrows the caller's
+ * bytes until the request has ended, unless it says otherwise. */
+#ifndef SERVER_REPLY_H
+#define SERVER_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/uio.h>
+
+#include "core/status.h"
+
+struct MHD_Connection;
+
+/* Room for a problem whose every character needs an escape. */
+enum {
+  REPLY_PROBLEM_SIZE = 6 * (ERROR_DETAIL_SIZE + ERROR_POINTER_SIZE) + 512,
+  REPLY_RAW_SIZE = REPLY_PROBLEM_SIZE + 512
+};
+
+unsigned reply_code(enum status status);    /* its HTTP status */
+const char *reply_slug(enum status status); /* "invalid-json" */
+size_t reply_problem_text(const struct error *e, char text[REPLY_PROBLEM_SIZE]); /* its length */
+
+/* A whole HTTP message, for a connection that libmicrohttpd does not answer: says
+ * Connection: close. `request_id` may be NULL. Returns its length. */
+size_t reply_raw(const struct error *e, const char *request_id, char text[REPLY_RAW_SIZE]);
+
+/* What the answer's head says beside its body. */
+struct reply {
+  struct MHD_Connection *to;
+  unsigned code;
+  const char *type; /* Content-Type */
+  const char *request_id;
+  const char *allow;  /* or NULL */
+  const char *timing; /* Server-Timing, or NULL */
+  bool retry;         /* Retry-After: 1 */
+  bool close;         /* Connection: close */
+};
+
+/* Queue an answer. False: it could not be queued, and the connection has to be closed. */
+bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t pieces);
+bool reply_bytes(const struct reply *r, const char *bytes, size_t length);
+bool reply_take(const struct reply *r, char *bytes, size_t length); /* frees `bytes`, always */
+
+/* Fills code, type and retry of `r` from the error and queues its problem body, which is written
+ * to `text`. */
+bool reply_problem(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE]);
+
+#endif

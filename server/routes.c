@@ -1,0 +1,99 @@
+/* routes: method and path -> what is asked for. */
+#include "server/routes.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum { SEGMENTS_MAX = 4, SEGMENT_SIZE = ROUTE_MODEL_SIZE };
+
+static const struct {
+  const char *template;
+  bool post; /* else GET and HEAD */
+} table[ROUTE_COUNT] = {
+    [ROUTE_ATTENTION] = {"/v1/attention", true},
+    [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true},
+    [ROUTE_MODELS] = {"/v1/models", false},
+    [ROUTE_MODEL] = {"/v1/models/{model}", false},
+    [ROUTE_HEALTH] = {"/healthz", false},
+    [ROUTE_READY] = {"/readyz", false},
+    [ROUTE_METRICS] = {"/metrics", false},
+    [ROUTE_NONE] = {"none", false},
+};
+
+static const char *const methods[METHOD_COUNT] = {
+    [METHOD_GET] = "GET",         [METHOD_HEAD] = "HEAD",     [METHOD_POST] = "POST",
+    [METHOD_PUT] = "PUT",         [METHOD_DELETE] = "DELETE", [METHOD_PATCH] = "PATCH",
+    [METHOD_OPTIONS] = "OPTIONS", [METHOD_OTHER] = "other",
+};
+
+static int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/* Decodes one segment. What cannot be a segment of ours (too long, NUL, a broken escape) becomes
+ * the empty string. Returns the end of the segment in the path. */
+static const char *segment_read(const char *at, char out[SEGMENT_SIZE]) {
+  size_t n = 0;
+  bool good = true;
+  for (; *at && *at != '/' && *at != '?' && *at != '#'; at++) {
+    int c = (unsigned char)*at;
+    if (c == '%') {
+      int high = hex_digit(at[1]), low = high < 0 ? -1 : hex_digit(at[2]);
+      c = low < 0 ? 0 : high * 16 + low;
+      if (low >= 0) at += 2;
+    }
+    if (c == 0 || n + 1 == SEGMENT_SIZE) good = false;
+    if (good) out[n++] = (char)c;
+  }
+  out[good ? n : 0] = 0;
+  return at;
+}
+
+/* Behind "http://authority" of the absolute form, which proxies send. */
+static const char *skip_authority(const char *path) {
+  if (strncasecmp(path, "http://", 7) && strncasecmp(path, "https://", 8)) return path;
+  const char *authority = strstr(path, "//") + 2;
+  return authority + strcspn(authority, "/?#");
+}
+
+enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]) {
+  char segment[SEGMENTS_MAX][SEGMENT_SIZE];
+  size_t n = 0;
+  model[0] = 0;
+  path = skip_authority(path);
+  while (*path == '/') {
+    if (n == SEGMENTS_MAX) return ROUTE_NONE;
+    path = segment_read(path + 1, segment[n++]);
+  }
+  if (n == 1) {
+    if (!strcmp(segment[0], "healthz")) return ROUTE_HEALTH;
+    if (!strcmp(segment[0], "readyz")) return ROUTE_READY;
+    if (!strcmp(segment[0], "metrics")) return ROUTE_METRICS;
+  }
+  if (n < 2 || strcmp(segment[0], "v1")) return ROUTE_NONE;
+  if (n == 2 && !strcmp(segment[1], "attention")) return ROUTE_ATTENTION;
+  if (strcmp(segment[1], "models")) return ROUTE_NONE;
+  if (n == 2) return ROUTE_MODELS;
+  if (n == 4 && strcmp(segment[3], "attention")) return ROUTE_NONE;
+  memcpy(model, segment[2], SEGMENT_SIZE);
+  return n == 3 ? ROUTE_MODEL : ROUTE_MODEL_ATTENTION;
+}
+
+enum method method_find(const char *word) {
+  for (unsigned m = 0; m < METHOD_OTHER; m++)
+    if (!strcmp(word, methods[m])) return (enum method)m;
+  return METHOD_OTHER;
+}
+
+bool route_allows(enum route route, enum method method) {
+  if (route == ROUTE_NONE) return false;
+  if (table[route].post) return method == METHOD_POST;
+  return method == METHOD_GET || method == METHOD_HEAD;
+}
+
+const char *route_allow(enum route route) { return table[route].post ? "POST" : "GET, HEAD"; }
+const char *route_template(enum route route) { return table[route].template; }
+const char *method_name(enum method method) { return methods[method]; }

@@ -1,0 +1,47 @@
+/* routes: method and path -> what is asked for. Pure functions over text, no memory.
+ *
+ * A path is what stands in the request line, still percent-encoded. Query and authority (of the
+ * absolute form) are ignored. */
+#ifndef SERVER_ROUTES_H
+#define SERVER_ROUTES_H
+
+#include <stdbool.h>
+
+enum route {
+  ROUTE_ATTENTION,
+  ROUTE_MODEL_ATTENTION,
+  ROUTE_MODELS,
+  ROUTE_MODEL,
+  ROUTE_HEALTH,
+  ROUTE_READY,
+  ROUTE_METRICS,
+  ROUTE_NONE, /* no such path */
+  ROUTE_COUNT
+};
+
+enum method {
+  METHOD_GET,
+  METHOD_HEAD,
+  METHOD_POST,
+  METHOD_PUT,
+  METHOD_DELETE,
+  METHOD_PATCH,
+  METHOD_OPTIONS,
+  METHOD_OTHER,
+  METHOD_COUNT
+};
+
+enum { ROUTE_MODEL_SIZE = 65 }; /* a model's name is at most 64 characters */
+
+/* The route of a path. Where it names a model, `model` gets the decoded name; a name that no model
+ * can have (too long, a NUL) becomes the empty string, which no model has either. */
+enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]);
+
+enum method method_find(const char *word);
+
+bool route_allows(enum route route, enum method method);
+const char *route_allow(enum route route);    /* for the header Allow */
+const char *route_template(enum route route); /* a label: "/v1/models/{model}" */
+const char *method_name(enum method method);  /* a label: "GET", "other" */
+
+#endif
