@@ -190,7 +190,9 @@ static inline bool shorten(uint32_t magnitude, struct decimal *d) {
                   to_half + ERROR <= 2 * ERROR;
   if (doubtful) return false;
   uint32_t nearest = whole + (fraction > ONE / 2), ten = (tens + above) * 10;
-  *d = (struct decimal){below || above ? ten : nearest, k};
+  /* Masks instead of branches, here and below: which case it is, is as good as random. */
+  uint32_t use_ten = -(uint32_t)(below | above);
+  *d = (struct decimal){(ten & use_ten) | (nearest & ~use_ten), k};
   return true;
 }
 
