@@ -120,8 +120,9 @@ deps-test:
 
 # --- how it is built ---------------------------------------------------------------------------
 
-.PHONY: programs
-programs: $(BUILD)/attend $(UNIT) $(BENCH)
+.PHONY: programs programs-test
+programs: programs-test $(BENCH)
+programs-test: $(BUILD)/attend $(UNIT)
 
 $(BUILD)/attend: $(BUILD)/server/main.o $(LIB_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)

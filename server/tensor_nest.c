@@ -10,8 +10,7 @@ void tensor_nest_init(struct tensor_nest *n, const struct tensor_rule *rule, str
   *n = (struct tensor_nest){.rule = *rule, .arena = a, .leaf = TENSOR_DEPTH_UNKNOWN};
 }
 
-/* --- where --------------------------------------------------------------------------------------
- */
+/* --- where --- */
 
 /* The pointer made of the field's name and index[1 .. levels]. */
 static enum status refuse(const struct tensor_nest *n, const size_t *index, unsigned levels,
@@ -44,8 +43,7 @@ __attribute__((format(printf, 5, 6))) static enum status refuse_at(const struct 
   return status;
 }
 
-/* --- lengths ------------------------------------------------------------------------------------
- */
+/* --- lengths --- */
 
 /* Whether all elements need the shape of the first; not known before the first number. */
 static bool must_agree(const struct tensor_nest *n) {
@@ -64,9 +62,8 @@ static size_t wanted_length(const struct tensor_nest *n, unsigned depth) {
 /* May the array that is open take one more value? */
 static enum status check_room(const struct tensor_nest *n, size_t *room, struct error *e) {
   size_t have = n->index[n->depth], wanted = wanted_length(n, n->depth);
-  const char *thing = n->depth == n->leaf ? "numbers" : "arrays";
   if (have >= wanted)
-    return tensor_nest_refuse(n, e, "an array of %zu %s has more of them", wanted, thing);
+    return tensor_nest_refuse(n, e, "the length of the array is more than %zu", wanted);
   size_t limit = SIZE_MAX;
   /* What has to agree are the rows of one item, not the items of a batch. */
   if (n->depth == 1 && n->rule.max_elements && !must_agree(n)) limit = n->rule.max_elements;
@@ -91,8 +88,7 @@ enum status tensor_nest_open(struct tensor_nest *n, struct error *e) {
   return STATUS_OK;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------
- */
+/* --- numbers --- */
 
 static enum status refuse_ragged(const struct tensor_nest *n, size_t element, struct error *e) {
   const size_t index[2] = {0, element};
@@ -112,8 +108,8 @@ static enum status settle_depth(struct tensor_nest *n, struct error *e) {
                               depth, n->rule.depth_min);
   n->leaf = depth;
   if (n->hollow[depth] && n->rule.width)
-    return refuse_at(n, n->hollow_index[depth], depth - 1, e, "an array of 0 numbers, not %zu",
-                     n->rule.width);
+    return refuse_at(n, n->hollow_index[depth], depth - 1, e,
+                     "the length of the array is 0, not %zu", n->rule.width);
   if (n->ragged && must_agree(n)) return refuse_ragged(n, n->first_ragged, e);
   return STATUS_OK;
 }
@@ -125,8 +121,7 @@ enum status tensor_nest_number(struct tensor_nest *n, size_t *room, struct error
   return n->depth == 0 ? STATUS_OK : check_room(n, room, e);
 }
 
-/* --- ends ---------------------------------------------------------------------------------------
- */
+/* --- ends --- */
 
 /* Room in the list of shapes for element i, which starts when the first one differs. */
 static enum status reserve_ragged(struct tensor_nest *n, size_t i, struct error *e) {
@@ -160,7 +155,8 @@ static enum status note_hollow(struct tensor_nest *n, struct error *e) {
   unsigned depth = n->depth;
   bool surely_row = depth == n->rule.depth_max;
   if (surely_row && n->rule.width)
-    return refuse_at(n, n->index, depth - 1, e, "an array of 0 numbers, not %zu", n->rule.width);
+    return refuse_at(n, n->index, depth - 1, e, "the length of the array is 0, not %zu",
+                     n->rule.width);
   if (n->leaf != TENSOR_DEPTH_UNKNOWN || n->hollow[depth]) return STATUS_OK;
   n->hollow[depth] = true;
   memcpy(n->hollow_index[depth], n->index, sizeof n->index);
@@ -171,9 +167,8 @@ enum status tensor_nest_close(struct tensor_nest *n, struct error *e) {
   unsigned depth = n->depth;
   must(depth > 0);
   size_t length = n->index[depth], wanted = wanted_length(n, depth);
-  const char *thing = depth == n->leaf ? "numbers" : "arrays";
   if (wanted != SIZE_MAX && length != wanted)
-    return refuse_at(n, n->index, depth - 1, e, "an array of %zu %s, not %zu", length, thing,
+    return refuse_at(n, n->index, depth - 1, e, "the length of the array is %zu, not %zu", length,
                      wanted);
   if (length == 0 && note_hollow(n, e) != STATUS_OK) return e->status;
   if (depth >= 2) {

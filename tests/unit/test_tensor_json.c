@@ -150,8 +150,7 @@ static void check_all_cuts(const struct tensor_rule *rule, const char *text) {
   done(&whole);
 }
 
-/* --- what is accepted ---------------------------------------------------------------------------
- */
+/* --- what is accepted --- */
 
 /* A short form of a tensor: "depth elements (dims) or (dims)(dims)... numbers". */
 static void describe(const struct tensor_rule *rule, const struct tensor *t, char *out) {
@@ -275,8 +274,7 @@ static void test_is_not_complete_before_the_value_is(void **state) {
   done(&got);
 }
 
-/* --- what is refused ----------------------------------------------------------------------------
- */
+/* --- what is refused --- */
 
 static const struct not_json {
   const struct tensor_rule *rule;
@@ -394,28 +392,28 @@ static const struct refused {
     {&KEYS, "[[[]],[1]]", "/keys/1/0", "a number where others have arrays"},
     {&KEYS, "[[[1]],2]", "/keys/1", "a number where others have arrays"},
     {&KEYS, "[[],1]", "/keys/1", "a number where others have arrays"},
-    {&KEYS, "[[[1,2],[3]]]", "/keys/0/1", "an array of 1 numbers, not 2"},
-    {&KEYS, "[[[1,2],[3,4,5]]]", "/keys/0/1/2", "an array of 2 numbers has more of them"},
-    {&KEYS, "[[1,2],[3]]", "/keys/1", "an array of 1 numbers, not 2"},
-    {&KEYS, "[[1,2],[3,4,5]]", "/keys/1/2", "an array of 2 numbers has more of them"},
-    {&KEYS, "[[],[1,2]]", "/keys/1/0", "an array of 0 numbers has more of them"},
-    {&KEYS, "[[1,2],[]]", "/keys/1", "an array of 0 numbers, not 2"},
-    {&KEYS, "[[[],[1]]]", "/keys/0/1/0", "an array of 0 numbers has more of them"},
-    {&KEYS, "[[[1],[]]]", "/keys/0/1", "an array of 0 numbers, not 1"},
-    {&KEYS_OF_TWO, "[[[1,2],[3]]]", "/keys/0/1", "an array of 1 numbers, not 2"},
-    {&KEYS_OF_TWO, "[[[1,2],[3,4,5]]]", "/keys/0/1/2", "an array of 2 numbers has more of them"},
-    {&KEYS_OF_TWO, "[[1],[2,3]]", "/keys/0", "an array of 1 numbers, not 2"},
-    {&KEYS_OF_TWO, "[[[]]]", "/keys/0/0", "an array of 0 numbers, not 2"},
-    {&KEYS_OF_TWO, "[[1,2],[]]", "/keys/1", "an array of 0 numbers, not 2"},
-    {&KEYS_OF_TWO, "[[],[1,2]]", "/keys/0", "an array of 0 numbers, not 2"},
-    {&HEADS, "[1,2]", "/head_mask", "an array of 2 numbers, not 3"},
-    {&HEADS, "[]", "/head_mask", "an array of 0 numbers, not 3"},
-    {&HEADS, "[1,2,3,4]", "/head_mask/3", "an array of 3 numbers has more of them"},
+    {&KEYS, "[[[1,2],[3]]]", "/keys/0/1", "the length of the array is 1, not 2"},
+    {&KEYS, "[[[1,2],[3,4,5]]]", "/keys/0/1/2", "the length of the array is more than 2"},
+    {&KEYS, "[[1,2],[3]]", "/keys/1", "the length of the array is 1, not 2"},
+    {&KEYS, "[[1,2],[3,4,5]]", "/keys/1/2", "the length of the array is more than 2"},
+    {&KEYS, "[[],[1,2]]", "/keys/1/0", "the length of the array is more than 0"},
+    {&KEYS, "[[1,2],[]]", "/keys/1", "the length of the array is 0, not 2"},
+    {&KEYS, "[[[],[1]]]", "/keys/0/1/0", "the length of the array is more than 0"},
+    {&KEYS, "[[[1],[]]]", "/keys/0/1", "the length of the array is 0, not 1"},
+    {&KEYS_OF_TWO, "[[[1,2],[3]]]", "/keys/0/1", "the length of the array is 1, not 2"},
+    {&KEYS_OF_TWO, "[[[1,2],[3,4,5]]]", "/keys/0/1/2", "the length of the array is more than 2"},
+    {&KEYS_OF_TWO, "[[1],[2,3]]", "/keys/0", "the length of the array is 1, not 2"},
+    {&KEYS_OF_TWO, "[[[]]]", "/keys/0/0", "the length of the array is 0, not 2"},
+    {&KEYS_OF_TWO, "[[1,2],[]]", "/keys/1", "the length of the array is 0, not 2"},
+    {&KEYS_OF_TWO, "[[],[1,2]]", "/keys/0", "the length of the array is 0, not 2"},
+    {&HEADS, "[1,2]", "/head_mask", "the length of the array is 2, not 3"},
+    {&HEADS, "[]", "/head_mask", "the length of the array is 0, not 3"},
+    {&HEADS, "[1,2,3,4]", "/head_mask/3", "the length of the array is more than 3"},
     {&HEADS, "[[1,2,3]]", "/head_mask/0", "a number belongs here, not an array"},
-    {&BIAS, "[[[[1],[2]],[[3]]]]", "/bias/0/1", "an array of 1 arrays, not 2"},
-    {&BIAS, "[[[[1]],[[3],[4]]]]", "/bias/0/1/1", "an array of 1 arrays has more of them"},
-    {&BIAS, "[[[[1,2]],[[3]]]]", "/bias/0/1/0", "an array of 1 numbers, not 2"},
-    {&BIAS, "[[[[1]],[[2,3]]]]", "/bias/0/1/0/1", "an array of 1 numbers has more of them"},
+    {&BIAS, "[[[[1],[2]],[[3]]]]", "/bias/0/1", "the length of the array is 1, not 2"},
+    {&BIAS, "[[[[1]],[[3],[4]]]]", "/bias/0/1/1", "the length of the array is more than 1"},
+    {&BIAS, "[[[[1,2]],[[3]]]]", "/bias/0/1/0", "the length of the array is 1, not 2"},
+    {&BIAS, "[[[[1]],[[2,3]]]]", "/bias/0/1/0/1", "the length of the array is more than 1"},
     {&KEYS, "[[1e39]]", "/keys/0/0", "the number is beyond float32"},
     {&KEYS, "[[1,2,-1e39]]", "/keys/0/2", "the number is beyond float32"},
     {&KEYS, "[[1,2],[3,1e999]]", "/keys/1/1", "the number is beyond float32"},
@@ -438,8 +436,8 @@ static const struct refused {
     {&MASK, "[[99999999999999999999]]", "/mask/0/0",
      "true, false, 1 or 0 belongs here, not another number"},
     {&MASK, "[[true,null]]", "/mask/0/1", "true, false, 1 or 0 belongs here, not null"},
-    {&MASK, "[[true,false],[true]]", "/mask/1", "an array of 1 numbers, not 2"},
-    {&MASK, "[[true],[true,true]]", "/mask/1/1", "an array of 1 numbers has more of them"},
+    {&MASK, "[[true,false],[true]]", "/mask/1", "the length of the array is 1, not 2"},
+    {&MASK, "[[true],[true,true]]", "/mask/1/1", "the length of the array is more than 1"},
     {&MASK, "[true]", "/mask/0", "a number at depth 1: an array of depth 2 or more belongs here"},
 };
 
@@ -472,8 +470,7 @@ static void test_holds_the_limit_of_items(void **state) {
   }
 }
 
-/* --- large texts --------------------------------------------------------------------------------
- */
+/* --- large texts --- */
 
 static uint64_t draw(uint64_t *state) {
   *state += 0x9e3779b97f4a7c15;
@@ -664,8 +661,7 @@ static void test_reads_a_number_longer_than_its_chunks(void **state) {
   free(text);
 }
 
-/* --- memory -------------------------------------------------------------------------------------
- */
+/* --- memory --- */
 
 static void test_a_full_budget_is_an_answer(void **state) {
   (void)state;

@@ -1,0 +1,584 @@
+"""support: what the HTTP tests share: a server of their own, raw sockets, checkpoints, an oracle.
+
+Everything is standard library. The program is $ATTEND_BIN, else build/release/attend. A server
+listens on a free port of 127.0.0.1 and is ended by its process id with SIGTERM; a test fails if
+it does not exit with status 0, which is also how the sanitizers' complaints show.
+"""
+import array
+import http.client
+import json
+import math
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+GOLDEN = os.path.join(ROOT, "tests", "golden")
+BIN = os.environ.get("ATTEND_BIN") or os.path.join(ROOT, "build", "release", "attend")
+MODE = os.environ.get("ATTEND_MODE", "release")
+SLOW = {"release": 1, "ubsan": 2, "asan": 4, "tsan": 10}.get(MODE, 4)  # factor on waiting times
+JSON_TYPE = {"Content-Type": "application/json"}
+
+
+# --- numbers ---------------------------------------------------------------------------------------
+
+def f32(x):
+    """x rounded to float32."""
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+def randoms(rng, *shape):
+    """Nested lists of normal float32 numbers."""
+    if not shape:
+        return f32(rng.gauss(0, 1))
+    return [randoms(rng, *shape[1:]) for _ in range(shape[0])]
+
+
+def flat(x):
+    """The numbers of a nested list, in order."""
+    if isinstance(x, list):
+        for part in x:
+            yield from flat(part)
+    else:
+        yield x
+
+
+def nest(numbers, shape):
+    """A flat list as nested lists of that shape."""
+    if len(shape) <= 1:
+        return list(numbers)
+    step = len(numbers) // shape[0] if shape[0] else 0
+    return [nest(numbers[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]
+
+
+# --- safetensors -----------------------------------------------------------------------------------
+
+FORMATS = {"F32": ("f", 4), "F64": ("d", 8), "I32": ("i", 4), "I64": ("q", 8), "U8": ("B", 1),
+           "BOOL": ("B", 1)}
+
+
+def read_safetensors(path):
+    """(tensors as name -> (shape, flat list), metadata) of a file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    (size,) = struct.unpack_from("<Q", data)
+    header = json.loads(data[8:8 + size])
+    metadata = header.pop("__metadata__", {})
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        numbers = array.array(FORMATS[entry["dtype"]][0])
+        numbers.frombytes(data[8 + size + begin:8 + size + end])
+        tensors[name] = (entry["shape"], list(numbers))
+    return tensors, metadata
+
+
+def safetensors_bytes(tensors, dtype="F32"):
+    """The bytes of a file with `tensors`, name -> (shape, flat list)."""
+    header, data = {}, b""
+    for name, (shape, numbers) in tensors.items():
+        raw = array.array(FORMATS[dtype][0], numbers).tobytes()
+        header[name] = {"dtype": dtype, "shape": shape,
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+# --- a layer, and what it must answer --------------------------------------------------------------
+
+class Layer:
+    """A small random layer: its checkpoint, its definition, and float64 attention with it."""
+
+    def __init__(self, seed, query_size, heads, kv_heads=None, head_size=None, value_size=None,
+                 key_size=None, output_size=None, bias=True, projection="linear", scale=None):
+        rng = random.Random(seed)
+        self.heads, self.kv_heads = heads, kv_heads or heads
+        self.query_size = query_size
+        self.key_size, self.value_size = key_size or query_size, value_size or query_size
+        self.projection = projection
+        self.head_size = head_size or query_size // heads
+        self.scale = scale
+        self.matrices = {}
+        if projection == "linear":
+            self.output_size = output_size or query_size
+            hidden, narrow = heads * self.head_size, self.kv_heads * self.head_size
+            for role, out, size in (("query", hidden, query_size), ("key", narrow, self.key_size),
+                                    ("value", narrow, self.value_size),
+                                    ("output", self.output_size, hidden)):
+                weight = [[f32(rng.gauss(0, 1) / math.sqrt(size)) for _ in range(size)]
+                          for _ in range(out)]
+                self.matrices[role] = (weight, randoms(rng, out) if bias else [0.0] * out)
+            self.bias = bias
+        else:
+            self.output_size = self.value_size
+        self.hidden = heads * self.head_size
+
+    def checkpoint(self):
+        tensors = {}
+        for role, (weight, bias) in self.matrices.items():
+            tensors[f"{role}.weight"] = ([len(weight), len(weight[0])], list(flat(weight)))
+            if self.bias:
+                tensors[f"{role}.bias"] = ([len(bias)], bias)
+        return safetensors_bytes(tensors)
+
+    def definition(self, folder, name):
+        """Writes the checkpoint into `folder` and returns the model's definition."""
+        if self.projection == "none":
+            return {"projection": "none", "heads": self.heads, "query_size": self.query_size}
+        with open(os.path.join(folder, name + ".safetensors"), "wb") as file:
+            file.write(self.checkpoint())
+        definition = {"checkpoint": name + ".safetensors", "heads": self.heads,
+                      "kv_heads": self.kv_heads}
+        if self.scale is not None:
+            definition["scale"] = self.scale
+        return definition
+
+    def project(self, role, rows):
+        if role not in self.matrices:
+            return rows
+        weight, bias = self.matrices[role]
+        return [[math.fsum(map(float.__mul__, w, map(float, x))) + b
+                 for w, b in zip(weight, bias)] for x in rows]
+
+    def answer(self, request):
+        """(outputs [b][q][output_size], weights [b][H][q][k]) in float64."""
+        queries = request["queries"]
+        keys = request.get("keys", queries)
+        values = request.get("values", keys)
+        answers = [self.item(request, i, queries[i], keys[i], values[i])
+                   for i in range(len(queries))]
+        return [a[0] for a in answers], [a[1] for a in answers]
+
+    def item(self, request, i, x_q, x_k, x_v):
+        q, k = self.project("query", x_q), self.project("key", x_k)
+        v = self.project("value", x_v)
+        d = self.head_size
+        d_v = len(v[0]) // self.kv_heads if v else 0
+        scale = self.scale if self.scale is not None else 1 / math.sqrt(d)
+        contexts = [[] for _ in x_q]
+        weights = []
+        for h in range(self.heads):
+            g = h // (self.heads // self.kv_heads)
+            head_weights = []
+            for row, query in enumerate(q):
+                seen = visible(request, i, row, len(x_q), len(x_k))
+                scores = {j: scale * math.fsum(a * b for a, b in zip(query[h * d:(h + 1) * d],
+                                                                     k[j][g * d:(g + 1) * d]))
+                          + bias_at(request, i, h, row, j) for j in seen}
+                line = [0.0] * len(x_k)
+                if scores:
+                    top = max(scores.values())
+                    total = math.fsum(math.exp(s - top) for s in scores.values())
+                    for j, s in scores.items():
+                        line[j] = math.exp(s - top) / total
+                elif request.get("empty_rows") == "uniform" and x_k:
+                    line = [1 / len(x_k)] * len(x_k)
+                head_weights.append(line)
+                mask = (request.get("head_mask") or [1.0] * self.heads)[h]
+                size = d_v or (self.hidden // self.heads)
+                contexts[row] += [mask * math.fsum(w * v[j][g * d_v + c]
+                                                   for j, w in enumerate(line) if w)
+                                  for c in range(size)]
+            weights.append(head_weights)
+        return self.project("output", contexts), weights
+
+
+def depth(x):
+    return 1 + depth(x[0]) if isinstance(x, list) and x else (1 if isinstance(x, list) else 0)
+
+
+def visible(request, item, row, rows, keys):
+    """The keys that query `row` of an item may see, by ATTENTION.md's order of rules."""
+    lens = request.get("valid_lens")
+    length = keys
+    if lens is not None:
+        length = lens[item][row] if isinstance(lens[item], list) else lens[item]
+    mask = request.get("mask")
+    line = None
+    if mask is not None:
+        line = mask[row] if depth(mask) == 2 else mask[item][row]
+    offset = request.get("causal_offset", 0)
+    if isinstance(offset, list):
+        offset = offset[item]
+    elif offset == "end":
+        offset = keys - rows
+    left, right = request.get("window", [-1, -1])
+    place = row + offset
+    return [j for j in range(keys)
+            if j < length and (line is None or line[j])
+            and (not request.get("causal") or j <= place)
+            and (left < 0 or j >= place - left) and (right < 0 or j <= place + right)]
+
+
+def bias_at(request, item, head, row, key):
+    bias = request.get("bias")
+    if bias is None:
+        return 0.0
+    levels = depth(bias)
+    if levels == 2:
+        return bias[row][key]
+    return bias[item][row][key] if levels == 3 else bias[item][head][row][key]
+
+
+# --- the server ------------------------------------------------------------------------------------
+
+class Answer:
+    """Status, headers (names in lower case; the last one wins) and body of a response."""
+
+    def __init__(self, status, headers, body):
+        self.status, self.body = status, body
+        self.headers = {name.lower(): value for name, value in headers}
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {self.headers} {self.body[:300]!r}"
+
+
+def clean_environment(extra=None):
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith("ATTEND_") or k == "ATTEND_CPU"}
+    env["OPENBLAS_NUM_THREADS"] = "1"
+    env.update(extra or {})
+    return env
+
+
+class Server:
+    """A running `attend serve`."""
+
+    def __init__(self, config=None, *args, env=None, preexec=None, folder=None, command=()):
+        """`config` is the configuration as an object; `args` are further words of the command
+        line. `folder` is where the configuration lies, for checkpoints beside it."""
+        self.own = None if folder else tempfile.mkdtemp(prefix="attend-test-")
+        self.folder = folder or self.own
+        words = list(command) + [BIN, "serve"]
+        if config is not None:
+            path = os.path.join(self.folder, "attend.json")
+            with open(path, "w") as file:
+                json.dump(config, file)
+            words += ["--config", path]
+        if not any(w.startswith("--listen") for w in args):
+            words += ["--listen", "127.0.0.1:0"]
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(words + list(args), stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=self.log,
+                                        env=clean_environment(env), preexec_fn=preexec)
+        self.pid = self.process.pid
+        self.lines = []
+        self.ready = threading.Event()
+        self.port = None
+        self.reader = threading.Thread(target=self.read_lines, daemon=True)
+        self.reader.start()
+        if not self.ready.wait(20 * SLOW) or self.port is None:
+            self.kill()
+            raise AssertionError(f"no ready line; exit status {self.process.returncode}\n"
+                                 f"{''.join(self.lines)}{self.stderr()}")
+
+    def read_lines(self):
+        for line in self.process.stdout:
+            text = line.decode("utf-8", "replace")
+            self.lines.append(text)
+            found = re.search(r"listening on \S*?:(\d+)\s*$", text)
+            if found and self.port is None:
+                self.port = int(found.group(1))
+                self.ready.set()
+        self.ready.set()
+
+    def stderr(self):
+        self.log.seek(0)
+        return self.log.read().decode("utf-8", "replace")
+
+    def signal(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+
+    def wait(self, timeout=20):
+        """The exit status."""
+        try:
+            status = self.process.wait(timeout * SLOW)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"did not stop within {timeout * SLOW} s\n{self.stderr()[-3000:]}")
+        self.reader.join(5)
+        self.clean()
+        return status
+
+    def stop(self, expected=0):
+        """SIGTERM, and the exit status must be right."""
+        if self.process.poll() is None:
+            self.signal()
+        status = self.wait()
+        if status != expected:
+            raise AssertionError(f"exit status {status}, not {expected}\n{self.stderr()[-5000:]}")
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.clean()
+
+    def clean(self):
+        if self.own:
+            shutil.rmtree(self.own, ignore_errors=True)
+            self.own = None
+
+    # --- requests ---
+
+    def connect(self, timeout=30):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * SLOW)
+
+    def request(self, method, path, body=None, headers=None, connection=None, **options):
+        own = connection is None
+        connection = connection or self.connect()
+        try:
+            connection.request(method, path, body, headers or {}, **options)
+            response = connection.getresponse()
+            return Answer(response.status, response.getheaders(), response.read())
+        finally:
+            if own:
+                connection.close()
+
+    def get(self, path, **options):
+        return self.request("GET", path, **options)
+
+    def post(self, path, body, headers=None, **options):
+        """`body` is bytes, or an object that becomes JSON."""
+        if not isinstance(body, (bytes, bytearray)):
+            body = json.dumps(body).encode()
+        return self.request("POST", path, body, dict(JSON_TYPE, **(headers or {})), **options)
+
+    def attend(self, request, model=None, **options):
+        path = f"/v1/models/{model}/attention" if model else "/v1/attention"
+        return self.post(path, request, **options)
+
+    def metric(self, name, labels=""):
+        """The value of a metric, summed over the label sets that contain `labels`."""
+        total, found = 0.0, False
+        for line in self.get("/metrics").body.decode().splitlines():
+            match = re.fullmatch(rf"{name}(\{{[^}}]*\}})? (\S+)", line)
+            if match and labels in (match.group(1) or ""):
+                total, found = total + float(match.group(2)), True
+        if not found:
+            raise AssertionError(f"no metric {name}{labels}")
+        return total
+
+    def resident(self):
+        """Bytes of memory the process holds."""
+        with open(f"/proc/{self.pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+
+class Raw:
+    """A socket that sends the bytes it is told to and reads what comes."""
+
+    def __init__(self, server, timeout=15):
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout * SLOW)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.data = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data if isinstance(data, bytes) else data.encode("latin-1"))
+        return self
+
+    def more(self):
+        """Reads what comes next; False at the end of the stream (a reset counts as an end)."""
+        try:
+            part = self.socket.recv(65536)
+        except ConnectionResetError:
+            self.reset = True
+            return False
+        self.data += part
+        return bool(part)
+
+    def closed(self, timeout=None):
+        """True if the server closes, with nothing more said, within the timeout."""
+        if timeout is not None:
+            self.socket.settimeout(timeout * SLOW)
+        try:
+            while self.more():
+                pass
+        except (TimeoutError, socket.timeout):
+            return False
+        return True
+
+    def answer(self, head=False):
+        """The next response, or None if the connection ends before one. Interim answers (100) are
+        returned like others."""
+        while b"\r\n\r\n" not in self.data:
+            if not self.more():
+                return None
+        top, _, self.data = self.data.partition(b"\r\n\r\n")
+        lines = top.decode("latin-1").split("\r\n")
+        status = int(lines[0].split()[1])
+        headers = [tuple(part.strip() for part in line.split(":", 1)) for line in lines[1:]]
+        names = {name.lower(): value for name, value in headers}
+        body = b""
+        if status >= 200 and status != 204 and not head:
+            if names.get("transfer-encoding", "").lower() == "chunked":
+                body = self.chunks()
+            elif "content-length" in names:
+                body = self.take(int(names["content-length"]))
+            else:
+                while self.more():
+                    pass
+                body, self.data = self.data, b""
+        return Answer(status, headers, body)
+
+    def take(self, size):
+        while len(self.data) < size:
+            if not self.more():
+                raise AssertionError(f"the answer ends after {len(self.data)} of {size} bytes")
+        body, self.data = self.data[:size], self.data[size:]
+        return body
+
+    def line(self):
+        while b"\r\n" not in self.data:
+            if not self.more():
+                raise AssertionError("the answer ends within a chunk head")
+        line, _, self.data = self.data.partition(b"\r\n")
+        return line
+
+    def chunks(self):
+        body = b""
+        while True:
+            size = int(self.line().split(b";")[0], 16)
+            part = self.take(size)
+            if size == 0:
+                self.line()
+                return body
+            body += part
+            self.line()
+
+
+def head_of(path, length=None, *headers, method="POST"):
+    """A request head as bytes."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: test"]
+    if method == "POST":
+        lines.append("Content-Type: application/json")
+    if length is not None:
+        lines.append(f"Content-Length: {length}")
+    return ("\r\n".join(lines + list(headers)) + "\r\n\r\n").encode("latin-1")
+
+
+def chunked(body, sizes):
+    """`body` in chunked transfer coding, cut into parts of those sizes, the last one repeated."""
+    out, at, turn = [], 0, 0
+    while at < len(body):
+        size = sizes[min(turn, len(sizes) - 1)]
+        part = body[at:at + size]
+        out.append(b"%x\r\n%s\r\n" % (len(part), part))
+        at, turn = at + size, turn + 1
+    return b"".join(out) + b"0\r\n\r\n"
+
+
+def wait_until(condition, seconds=5.0, step=0.02):
+    """Waits until condition() is true; returns whether it became so."""
+    end = time.monotonic() + seconds * SLOW
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(step)
+    return True
+
+
+def attend(*args, data=None, env=None, timeout=60, **options):
+    """Runs the program to its end: (exit status, standard output, standard error as text)."""
+    done = subprocess.run([BIN, *args], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=clean_environment(env), timeout=timeout * SLOW, check=False,
+                          **options)
+    return done.returncode, done.stdout, done.stderr.decode("utf-8", "replace")
+
+
+# --- the tests' base -------------------------------------------------------------------------------
+
+TOY = {"queries": [[[1, 0, 0, 1], [0, 1, 1, 0]]],
+       "keys": [[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]],
+       "values": [[[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]],
+       "valid_lens": [2], "return_attention": True}
+
+
+class Case(unittest.TestCase):
+    """A test with checks of answers."""
+
+    def close_to(self, actual, expected, tolerance, what=""):
+        """Both nested lists have one shape and differ by at most `tolerance` anywhere."""
+        self.same_shape(actual, expected, what)
+        worst = max((abs(a - b) for a, b in zip(flat(actual), flat(expected))), default=0.0)
+        self.assertLessEqual(worst, tolerance, f"{what}: off by {worst:.3g}")
+
+    def same_shape(self, actual, expected, what=""):
+        self.assertEqual(isinstance(actual, list), isinstance(expected, list), what)
+        if isinstance(expected, list):
+            self.assertEqual(len(actual), len(expected), f"{what}: length")
+            for a, b in zip(actual, expected):
+                if isinstance(b, list) or isinstance(a, list):
+                    self.same_shape(a, b, what)
+
+    def ok(self, answer):
+        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(answer.headers.get("content-type"), "application/json")
+        return answer.json
+
+    def problem(self, answer, status, slug, pointer=None, offset=None, limit=None):
+        """The answer is a problem document of that kind; returns it."""
+        self.assertIsNotNone(answer, f"no answer where {status} {slug} was due")
+        self.assertEqual(answer.status, status, answer)
+        self.assertEqual(answer.headers.get("content-type"), "application/problem+json", answer)
+        body = answer.json
+        self.assertEqual(body.get("type"), f"/problems/{slug}", answer)
+        self.assertEqual(body.get("status"), status, answer)
+        self.assertTrue(body.get("title") and body.get("detail"), answer)
+        if pointer is not None:
+            self.assertEqual(body.get("pointer"), pointer, answer)
+        if offset is not None:
+            self.assertEqual(body.get("offset"), offset, answer)
+        if limit is not None:
+            self.assertEqual(body.get("limit"), limit, answer)
+        return body
+
+
+class ServerCase(Case):
+    """Tests that share one server, made by the class's start()."""
+
+    @classmethod
+    def start(cls):
+        return Server()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = cls.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def alive(self):
+        """The server works as on its first day."""
+        self.assertEqual(self.server.get("/healthz").status, 200)
+        self.assertEqual(self.server.attend(TOY, model=getattr(self, "toy_model", None)).status, 200)
+
+    def settled(self):
+        """Nothing of past requests is left in memory."""
+        self.assertTrue(wait_until(lambda: self.server.metric("attend_inflight_bytes") == 0),
+                        "attend_inflight_bytes does not return to 0")

@@ -1,0 +1,526 @@
+"""test_framing: HTTP itself: lengths, codings, methods, types, pipelines, clients that dawdle."""
+import json
+import re
+import socket
+import struct
+import time
+import unittest
+
+from support import SLOW, TOY, Case, Raw, Server, ServerCase, chunked, head_of, wait_until
+
+BODY = json.dumps(TOY).encode()
+PATH = "/v1/attention"
+LIMIT = 100000  # max_body_bytes here
+
+
+class Framing(ServerCase):
+    @classmethod
+    def start(cls):
+        return Server(None, "--max-body-bytes", str(LIMIT))
+
+    def tearDown(self):
+        self.alive()
+        self.settled()
+
+    def refused(self, head, status, slug, closes=True, **where):
+        """The bytes of `head` alone are answered with that problem, then the connection ends."""
+        with self.subTest(head=head[:80], slug=slug), Raw(self.server) as raw:
+            raw.send(head)
+            problem = self.problem(raw.answer(), status, slug, **where)
+            if closes:
+                self.assertTrue(raw.closed(5), "the connection stays open")
+            return problem
+
+    # --- contradictions ---
+
+    def test_length_and_coding_together(self):
+        self.refused(head_of(PATH, 5, "Transfer-Encoding: chunked"), 400, "bad-framing")
+        self.refused(head_of(PATH, None, "Transfer-Encoding: chunked", "Content-Length: 5"),
+                     400, "bad-framing")
+
+    def test_two_lengths(self):
+        self.refused(head_of(PATH, 5, "Content-Length: 6"), 400, "bad-framing")
+        self.refused(head_of(PATH, 5, "content-length: 7"), 400, "bad-framing")
+
+    def test_lengths_that_are_none(self):
+        for length in ("-1", "+5", "5x", "0x10", "", "5,6", "1 2", "1e3", "99999999999999999999999"):
+            with self.subTest(length), Raw(self.server) as raw:
+                raw.send(head_of(PATH, length))
+                answer = raw.answer()
+                if answer is not None:
+                    self.assertIn(answer.status, (400, 413), answer)
+                    self.assertTrue(raw.closed(5))
+
+    def test_two_hosts(self):
+        self.refused(head_of(PATH, 5, "Host: other"), 400, "bad-framing")
+
+    def test_header_names_that_are_no_tokens(self):
+        for line in ("Bad Name: x", "Bad(Name: x", "Bad\x7fName: x", "Caf\xe9: x", "@: x"):
+            with self.subTest(line), Raw(self.server) as raw:
+                raw.send(head_of(PATH, 5, line))
+                answer = raw.answer()
+                if answer is not None:
+                    self.assertEqual(answer.status, 400, answer)
+                    self.assertTrue(raw.closed(5))
+
+    def test_unknown_codings(self):
+        for coding in ("gzip", "gzip, chunked", "identity", "chunked, chunked", "chunkedx", "xchunked"):
+            self.refused(head_of(PATH, None, f"Transfer-Encoding: {coding}"), 501,
+                         "unsupported-transfer-encoding")
+
+    def test_chunked_in_any_case(self):
+        with Raw(self.server) as raw:
+            raw.send(head_of(PATH, None, "Transfer-Encoding: CHUNKED")).send(chunked(BODY, [10]))
+            self.assertEqual(raw.answer().status, 200)
+
+    def test_broken_chunks(self):
+        for body in (b"xyz\r\n", b"-5\r\nhello\r\n", b"5\r\nhelloX\r\n0\r\n\r\n",
+                     b"ffffffffffffffffff\r\nx\r\n"):
+            with self.subTest(body), Raw(self.server) as raw:
+                raw.send(head_of(PATH, None, "Transfer-Encoding: chunked")).send(body)
+                answer = raw.answer()
+                if answer is not None:
+                    self.assertIn(answer.status, (400, 413), answer)
+                    self.assertTrue(raw.closed(5))
+
+    # --- too large ---
+
+    def test_length_over_the_limit(self):
+        for length in (LIMIT + 1, 1 << 31, 1 << 32, 1 << 63, (1 << 64) - 1):
+            with self.subTest(length), Raw(self.server) as raw:
+                raw.send(head_of(PATH, length))
+                answer = raw.answer()
+                if length < 1 << 63 or answer.json.get("type"):
+                    self.problem(answer, 413, "too-large", limit="max_body_bytes")
+                else:
+                    self.assertEqual(answer.status, 413)
+                self.assertTrue(raw.closed(5))
+
+    def test_length_over_the_limit_is_answered_at_once_with_expect(self):
+        with Raw(self.server) as raw:
+            begun = time.monotonic()
+            raw.send(head_of(PATH, LIMIT + 1, "Expect: 100-continue"))
+            self.problem(raw.answer(), 413, "too-large", limit="max_body_bytes")
+            self.assertLess(time.monotonic() - begun, 0.5 * SLOW)
+            self.assertTrue(raw.closed(5))
+
+    def test_the_answer_can_be_read_by_who_sends_on(self):
+        """A client that uploads without looking still gets to read the refusal."""
+        for size in (LIMIT + 1, 900000, 4000000):
+            with self.subTest(size), Raw(self.server) as raw:
+                raw.send(head_of(PATH, size))
+                time.sleep(0.05)
+                sent = 0
+                try:
+                    while sent < min(size, 900000):
+                        raw.send(b" " * min(50000, size - sent))
+                        sent += 50000
+                except (ConnectionResetError, BrokenPipeError):
+                    self.fail(f"the connection was reset after {sent} bytes")
+                self.problem(raw.answer(), 413, "too-large")
+                self.assertTrue(raw.closed(6))
+                self.assertFalse(getattr(raw, "reset", False), "ended by a reset")
+
+    def test_other_early_refusals_can_be_read_too(self):
+        size = 90000
+        for head, status in ((head_of("/nowhere", size), 404),
+                             (head_of(PATH, size).replace(b"application/json", b"text/plain"), 415),
+                             (head_of("/v1/models/none/attention", size), 404)):
+            with self.subTest(status=status), Raw(self.server) as raw:
+                raw.send(head)
+                time.sleep(0.05)
+                for _ in range(size // 10000):
+                    raw.send(b" " * 10000)
+                answer = raw.answer()
+                self.assertIsNotNone(answer)
+                self.assertEqual(answer.status, status)
+                raw.closed(5)
+                self.assertFalse(getattr(raw, "reset", False), "ended by a reset")
+
+    def test_chunked_body_over_the_limit(self):
+        for total in (LIMIT * 2, LIMIT * 9):
+            with self.subTest(total), Raw(self.server) as raw:
+                raw.send(head_of(PATH, None, "Transfer-Encoding: chunked"))
+                body = b'{"queries":[[[1,2,3,4]]]' + b" " * total + b"}"
+                try:
+                    raw.send(chunked(body, [5000]))
+                    answer = raw.answer()
+                except (ConnectionResetError, BrokenPipeError):
+                    answer = None
+                if total == LIMIT * 2:
+                    self.problem(answer, 413, "too-large", limit="max_body_bytes")
+                elif answer is not None:
+                    self.assertEqual(answer.status, 413)
+
+    def test_endless_chunked_upload_is_cut_off(self):
+        with Raw(self.server, timeout=20) as raw:
+            raw.send(head_of(PATH, None, "Transfer-Encoding: chunked"))
+            part, sent = b"8000\r\n" + b" " * 32768 + b"\r\n", 0
+            try:
+                while sent < 256 << 20:
+                    raw.send(part)
+                    sent += len(part)
+            except (ConnectionResetError, BrokenPipeError, socket.timeout):
+                pass
+            self.assertLess(sent, 256 << 20, "the server reads for ever")
+
+    def test_body_of_exactly_the_limit(self):
+        body = b'{"queries":[[[1,2,3,4]]]' + b" " * (LIMIT - 25) + b"}"
+        self.assertEqual(len(body), LIMIT)
+        self.assertEqual(self.server.attend(body).status, 200)
+        self.assertEqual(self.server.attend(body + b" ").status, 413)
+
+    # --- expectations ---
+
+    def test_expect_continue(self):
+        with Raw(self.server) as raw:
+            raw.send(head_of(PATH, len(BODY), "Expect: 100-continue"))
+            self.assertEqual(raw.answer().status, 100)
+            raw.send(BODY)
+            self.assertEqual(raw.answer().status, 200)
+
+    # --- types, methods, paths ---
+
+    def test_content_types(self):
+        for kind in ("application/json", "application/json; charset=utf-8", "Application/JSON",
+                     "application/json;charset=UTF-8", "application/json ; a=b"):
+            with self.subTest(kind):
+                self.ok(self.server.attend(TOY, headers={"Content-Type": kind}))
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx",
+                     "multipart/form-data; boundary=x", "json", "text/json"):
+            with self.subTest(kind):
+                self.problem(self.server.attend(TOY, headers={"Content-Type": kind}), 415,
+                             "unsupported-media-type")
+
+    def test_no_content_type_is_json(self):
+        self.ok(self.server.request("POST", PATH, BODY))
+
+    def test_content_encodings(self):
+        for coding in ("gzip", "deflate", "br", "zstd", "gzip, identity", "x"):
+            with self.subTest(coding):
+                self.problem(self.server.attend(TOY, headers={"Content-Encoding": coding}), 415,
+                             "unsupported-media-type")
+        self.ok(self.server.attend(TOY, headers={"Content-Encoding": "identity"}))
+
+    def test_methods(self):
+        for method, path, allow in (("GET", PATH, {"POST"}), ("PUT", PATH, {"POST"}),
+                                    ("DELETE", PATH, {"POST"}), ("HEAD", PATH, {"POST"}),
+                                    ("BREW", PATH, {"POST"}), ("OPTIONS", PATH, {"POST"}),
+                                    ("GET", "/v1/models/demo/attention", {"POST"}),
+                                    ("POST", "/v1/models", {"GET", "HEAD"}),
+                                    ("POST", "/v1/models/demo", {"GET", "HEAD"}),
+                                    ("POST", "/healthz", {"GET", "HEAD"}),
+                                    ("DELETE", "/metrics", {"GET", "HEAD"}),
+                                    ("PUT", "/readyz", {"GET", "HEAD"})):
+            with self.subTest(method=method, path=path):
+                answer = self.server.request(method, path)
+                self.assertEqual(answer.status, 405, answer)
+                self.assertEqual(set(re.split(r",\s*", answer.headers["allow"])), allow)
+                if method != "HEAD":
+                    self.problem(answer, 405, "method-not-allowed")
+
+    def test_unknown_paths(self):
+        for path in ("/nowhere", "/v1", "/v1/", "/v1/attention/", "/v1/attentionx", "/V1/attention",
+                     "/v1/models/", "/v1/models/demo/", "/v1/models/demo/attention/x",
+                     "//v1/attention", "/v1/models/demo/run", "/%2e%2e/etc/passwd", "/v1/../healthz"):
+            with self.subTest(path):
+                self.problem(self.server.get(path), 404, "not-found")
+                self.problem(self.server.post(path, TOY), 404, "not-found")
+
+    def test_unknown_models(self):
+        for name in ("nobody", "DEMO", "demo%00", "demo%2fattention", "x" * 500, "d%c3%a9mo"):
+            with self.subTest(name):
+                self.problem(self.server.attend(TOY, name), 404, "unknown-model")
+                self.problem(self.server.get(f"/v1/models/{name}"), 404, "unknown-model")
+
+    def test_query_strings_are_ignored(self):
+        self.ok(self.server.post(PATH + "?a=b&c=/v1", TOY))
+        self.assertEqual(self.server.get("/healthz?x").status, 200)
+
+    def test_accept(self):
+        for accept in ("*/*", "application/json", "application/*", "text/html, */*;q=0.1",
+                       "application/json;q=0.5", "text/html,application/json", ""):
+            with self.subTest(accept):
+                self.ok(self.server.attend(TOY, headers={"Accept": accept}))
+        for accept in ("text/html", "image/*", "application/json;q=0", "text/html;q=1, image/png",
+                       "application/json;q=0, */*;q=0"):
+            with self.subTest(accept):
+                self.problem(self.server.attend(TOY, headers={"Accept": accept}), 406,
+                             "not-acceptable")
+
+    def test_head(self):
+        for path in ("/healthz", "/readyz", "/metrics", "/v1/models", "/v1/models/demo"):
+            with self.subTest(path), Raw(self.server) as raw:
+                raw.send(head_of(path, method="HEAD")).send(head_of("/healthz", method="GET"))
+                first = raw.answer(head=True)
+                self.assertEqual(first.status, 200)
+                self.assertGreater(int(first.headers["content-length"]), 0)
+                self.assertEqual(raw.answer().status, 200)
+
+    # --- connections ---
+
+    def test_keep_alive_and_close(self):
+        with Raw(self.server) as raw:
+            for _ in range(5):
+                raw.send(head_of(PATH, len(BODY)) + BODY)
+                self.assertEqual(raw.answer().status, 200)
+            raw.send(head_of(PATH, len(BODY), "Connection: close") + BODY)
+            answer = raw.answer()
+            self.assertEqual(answer.status, 200)
+            self.assertEqual(answer.headers.get("connection", "").lower(), "close")
+            self.assertTrue(raw.closed(5))
+
+    def test_http_1_0(self):
+        with Raw(self.server) as raw:
+            raw.send(head_of(PATH, len(BODY)).replace(b"HTTP/1.1", b"HTTP/1.0") + BODY)
+            self.assertEqual(raw.answer().status, 200)
+            self.assertTrue(raw.closed(5))
+
+    def test_connection_survives_a_refusal(self):
+        """What was read whole and refused does not cost the connection."""
+        with Raw(self.server) as raw:
+            for body in (b"{", b'{"queries":[[[1,2,3]]]}', BODY):
+                raw.send(head_of(PATH, len(body)) + body)
+                self.assertEqual(raw.answer().status, 200 if body is BODY else 400)
+
+    def test_pipelined_requests_are_answered_in_order(self):
+        requests = []
+        for i in range(20):
+            body = json.dumps({"queries": [[[1, 2, 3, 4]] * (20 - i)]}).encode()
+            requests.append(head_of(PATH, len(body), f"X-Request-Id: number-{i}") + body)
+            requests.append(head_of("/healthz", None, f"X-Request-Id: health-{i}", method="GET"))
+        with Raw(self.server) as raw:
+            raw.send(b"".join(requests))
+            for i in range(20):
+                answer = raw.answer()
+                self.assertEqual(answer.headers["x-request-id"], f"number-{i}")
+                self.assertEqual(len(answer.json["outputs"][0]), 20 - i)
+                self.assertEqual(raw.answer().headers["x-request-id"], f"health-{i}")
+
+    def test_half_closed_after_a_full_request(self):
+        for path in ("/healthz", "/v1/models"):
+            with self.subTest(path), Raw(self.server) as raw:
+                raw.send(head_of(path, method="GET"))
+                raw.socket.shutdown(socket.SHUT_WR)
+                answer = raw.answer()
+                self.assertIsNotNone(answer)
+                self.assertEqual(answer.status, 200)
+
+    def test_clients_that_leave_at_every_byte(self):
+        """Reset or closed anywhere in head or body: nothing stays behind."""
+        message = head_of(PATH, len(BODY)) + BODY
+        self.server.get("/healthz")
+        before = self.server.descriptors()
+        for at in range(0, len(message), 3):
+            raw = Raw(self.server).send(message[:at])
+            if at % 2:
+                raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            raw.socket.close()
+        self.assertTrue(wait_until(lambda: self.server.descriptors() <= before + 2),
+                        f"{self.server.descriptors()} descriptors, {before} before")
+
+    def test_clients_that_leave_without_their_answer(self):
+        rows = [[0.5] * 4] * 400
+        body = json.dumps({"queries": [rows], "return_attention": True}).encode()
+        before = self.server.descriptors()
+        for hard in (False, True) * 10:
+            raw = Raw(self.server).send(head_of(PATH, len(body)) + body)
+            if hard:
+                raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            raw.socket.close()
+        self.settled()
+        self.assertTrue(wait_until(lambda: self.server.descriptors() <= before + 2))
+
+    def test_garbage(self):
+        for garbage in (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+                        b"\0" * 100, b"\r\n" * 50, b"GET\r\n\r\n", b"hello\r\n\r\n",
+                        b"GET / HTTP/9.9\r\n\r\n", bytes(range(256)) * 4):
+            with self.subTest(garbage[:20]), Raw(self.server, timeout=12) as raw:
+                raw.send(garbage)
+                raw.socket.shutdown(socket.SHUT_WR)
+                answer = raw.answer()
+                if answer is not None:
+                    self.assertIn(answer.status // 100, (4, 5), answer)
+
+    def test_header_block_too_large(self):
+        with Raw(self.server) as raw:
+            try:
+                raw.send(head_of(PATH, 5, *[f"X-{i}: {'y' * 1000}" for i in range(200)]))
+                answer = raw.answer()
+            except (ConnectionResetError, BrokenPipeError):
+                answer = None
+            if answer is not None:
+                self.assertIn(answer.status, (400, 413, 431), answer)
+
+    # --- what every answer carries ---
+
+    def test_request_id(self):
+        answer = self.server.attend(TOY, headers={"X-Request-Id": "abc-123_x.Y"})
+        self.assertEqual(answer.headers["x-request-id"], "abc-123_x.Y")
+        made = [self.server.get("/healthz").headers["x-request-id"] for _ in range(3)]
+        self.assertEqual(len(set(made)), 3)
+        for bad in ("x" * 10000, "a b", "caf\xe9", 'q"uote', "<script>"):
+            with self.subTest(bad[:20]):
+                answer = self.server.attend(TOY, headers={"X-Request-Id": bad})
+                if answer.status == 200:
+                    self.assertNotEqual(answer.headers["x-request-id"], bad)
+        answer = self.server.post("/nowhere", b"", headers={"X-Request-Id": "lost"})
+        self.assertEqual(answer.headers["x-request-id"], "lost")
+
+    def test_server_timing(self):
+        timing = self.server.attend(TOY).headers["server-timing"]
+        for stage in ("decode", "queue", "compute", "encode"):
+            self.assertRegex(timing, rf"\b{stage};dur=\d+(\.\d+)?")
+
+    def test_operations(self):
+        self.assertEqual(self.server.get("/readyz").status, 200)
+        answer = self.server.get("/metrics")
+        self.assertTrue(answer.headers["content-type"].startswith("text/plain"))
+        text = answer.body.decode()
+        for name in ("attend_http_requests_total", "attend_http_request_duration_seconds_bucket",
+                     "attend_http_request_duration_seconds_count", "attend_stage_duration_seconds",
+                     "attend_queue_depth", "attend_inflight_bytes", "attend_build_info",
+                     "process_resident_memory_bytes"):
+            self.assertIn("\n" + name, "\n" + text)
+        for line in text.splitlines():
+            self.assertRegex(line, r"^(# (HELP|TYPE) \w+ .+|\w+(\{.*\})? [-+0-9.eEInfNa]+)$")
+
+    def test_metrics_count(self):
+        before = self.server.metric("attend_http_requests_total", 'code="200"')
+        for _ in range(5):
+            self.server.attend(TOY)
+        self.assertTrue(wait_until(lambda: self.server.metric(
+            "attend_http_requests_total", 'code="200"') >= before + 5))
+        buckets = {}
+        for line in self.server.get("/metrics").body.decode().splitlines():
+            match = re.match(r'attend_http_request_duration_seconds_bucket\{(.*)le="([^"]+)"(.*)\} '
+                             r"(\S+)", line)
+            if match:
+                buckets.setdefault(match.group(1) + match.group(3), []).append(
+                    (float(match.group(2).replace("+Inf", "inf")), float(match.group(4))))
+        self.assertTrue(buckets)
+        for series in buckets.values():
+            self.assertEqual([c for _, c in sorted(series)], sorted(c for _, c in series))
+
+
+class Slow(Case):
+    """Clients that take their time, on servers that do not."""
+
+    def serve(self, *args):
+        server = Server(None, *args)
+        self.addCleanup(server.stop)
+        return server
+
+    def ends(self, server, raw, statuses, limit):
+        """The connection ends in time, by one of those answers or by a mere close."""
+        begun = time.monotonic()
+        raw.socket.settimeout(limit * SLOW)
+        answer = raw.answer()
+        if answer is not None:
+            self.assertIn(answer.status, statuses, answer)
+            self.assertTrue(raw.closed(limit))
+        self.assertLess(time.monotonic() - begun, limit * SLOW)
+        self.assertEqual(server.get("/healthz").status, 200)
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
+
+    def drip(self, server, raw, data, statuses, limit):
+        """Sends a byte every 50 ms, which no inactivity timeout would catch."""
+        begun = time.monotonic()
+        raw.socket.setblocking(False)
+        for i in range(len(data)):
+            try:
+                raw.socket.send(data[i:i + 1])
+                part = raw.socket.recv(65536)
+                raw.data += part
+                break
+            except BlockingIOError:
+                pass
+            except (ConnectionResetError, BrokenPipeError):
+                break
+            if time.monotonic() - begun > limit * SLOW:
+                self.fail(f"still open after {limit * SLOW} s")
+            time.sleep(0.05)
+        raw.socket.setblocking(True)
+        if raw.data:
+            self.ends(server, raw, statuses, limit)
+
+    def test_body_that_stops(self):
+        server = self.serve("--body-timeout-ms", "400")
+        with Raw(server) as raw:
+            raw.send(head_of(PATH, len(BODY)) + BODY[:-5])
+            self.ends(server, raw, (408,), 4)
+        with Raw(server) as raw:
+            raw.send(head_of(PATH, None, "Transfer-Encoding: chunked") + b"5\r\n" + BODY[:5])
+            self.ends(server, raw, (408,), 4)
+
+    def test_body_that_drips(self):
+        server = self.serve("--body-timeout-ms", "500")
+        with Raw(server) as raw:
+            raw.send(head_of(PATH, len(BODY)))
+            self.drip(server, raw, BODY, (408,), 4)
+
+    def test_headers_that_drip(self):
+        server = self.serve("--header-timeout-ms", "500")
+        with Raw(server) as raw:
+            self.drip(server, raw, head_of(PATH, 5, "X-Long: " + "y" * 300), (408,), 4)
+
+    def test_headers_that_stop(self):
+        server = self.serve("--header-timeout-ms", "400")
+        with Raw(server) as raw:
+            raw.send(b"POST /v1/attention HTTP/1.1\r\nHost: x\r\n")
+            self.ends(server, raw, (408,), 4)
+
+    def test_a_second_head_that_drips_on_a_used_connection(self):
+        server = self.serve("--header-timeout-ms", "500")
+        with Raw(server) as raw:
+            raw.send(head_of(PATH, len(BODY)) + BODY)
+            self.assertEqual(raw.answer().status, 200)
+            self.drip(server, raw, head_of(PATH, 5, "X-Long: " + "y" * 300), (408,), 4)
+
+    def test_idle_connection(self):
+        server = self.serve("--idle-timeout-ms", "1000", "--header-timeout-ms", "60000")
+        with Raw(server) as raw:
+            raw.send(head_of(PATH, len(BODY)) + BODY)
+            self.assertEqual(raw.answer().status, 200)
+            self.assertTrue(raw.closed(5))
+
+    def test_reader_that_does_not_read(self):
+        server = self.serve("--answer-timeout-ms", "700")
+        rows = ",".join(["[0.123456,0.2345678,0.3456789,0.4567891]"] * 1200)
+        body = f'{{"queries":[[{rows}]],"return_attention":true}}'.encode()
+        raw = Raw(server)
+        raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.send(head_of(PATH, len(body)) + body)
+        raw.socket.recv(1, socket.MSG_PEEK)  # the answer has begun, and is far from its end
+        self.assertGreater(server.metric("attend_inflight_bytes"), 1 << 20)
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0, 8),
+                        "the answer nobody reads is kept")
+        raw.socket.close()
+        self.assertEqual(server.attend(TOY).status, 200)
+
+    def test_connection_limit(self):
+        server = self.serve("--max-connections", "20")
+        idle = []
+        try:
+            for _ in range(40):
+                idle.append(Raw(server, timeout=3))
+            refused = 0
+            for raw in idle:
+                try:
+                    raw.send(head_of("/healthz", method="GET"))
+                    answer = raw.answer()
+                except (ConnectionResetError, BrokenPipeError, TimeoutError):
+                    continue
+                if answer is not None and answer.status == 503:
+                    refused += 1
+                else:
+                    self.assertTrue(answer is None or answer.status == 200, answer)
+            self.assertGreater(refused, 0, "no connection was told")
+        finally:
+            for raw in idle:
+                raw.socket.close()
+        self.assertTrue(wait_until(lambda: server.attend(TOY).status == 200))
+
+
+if __name__ == "__main__":
+    unittest.main()

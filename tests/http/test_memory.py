@@ -1,0 +1,164 @@
+"""test_memory: the n-th allocation fails, for every n, on the request path and at start."""
+import json
+import mmap
+import os
+import random
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+
+from support import (BIN, HERE, MODE, TOY, Case, Layer, Raw, Server, attend, clean_environment,
+                     head_of, randoms)
+
+
+@unittest.skipUnless(MODE == "release", "a sanitizer brings its own allocator")
+class FailingAllocations(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
+        cls.library = os.path.join(cls.folder, "failmalloc.so")
+        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-Wall", "-Wextra", "-shared", "-fPIC",
+                        "-fno-builtin", "-o", cls.library, os.path.join(HERE, "failmalloc.c")],
+                       check=True)
+        layer = Layer(21, 20, 5)
+        cls.config = {"models": {"toy": layer.definition(cls.folder, "toy")}}
+        rng = random.Random(1)
+        cls.bodies = [json.dumps(body).encode() for body in (
+            {"queries": [randoms(rng, 4, 20)] * 2, "keys": [randoms(rng, 6, 20)] * 2,
+             "valid_lens": [3, 6], "return_attention": True},
+            {"queries": [randoms(rng, 2, 20), randoms(rng, 70, 20)], "causal": True,
+             "mask": [[[1, 0], [1, 1]], [[1] * 70] * 70], "window": [3, 3],
+             "head_mask": [1, 1, 0, 1, 1], "return_attention": "average"})]
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder, ignore_errors=True)
+
+    def setUp(self):
+        path = os.path.join(self.folder, "control")
+        with open(path, "wb") as file:
+            file.write(bytes(24))
+        self.file = open(path, "r+b")
+        self.control = mmap.mmap(self.file.fileno(), 24)
+        self.env = {"LD_PRELOAD": self.library, "FAILMALLOC": path}
+
+    def tearDown(self):
+        self.control.close()
+        self.file.close()
+
+    def arm(self, n, sticky=False):
+        self.control[0:24] = struct.pack("<qqq", n, int(sticky), 0)
+
+    def disarm(self):
+        """Returns how many allocations failed since arm()."""
+        failed = struct.unpack("<q", self.control[16:24])[0]
+        self.control[0:8] = bytes(8)
+        return failed
+
+    def every_allocation(self, body, sticky):
+        server = Server(self.config, "--workers", "2", env=self.env, folder=self.folder)
+        message = head_of("/v1/attention", len(body)) + body
+        try:
+            right = [server.attend(body).body for _ in range(3)][0]
+            quiet, n, refused = 0, 0, 0
+            while quiet < 3:
+                n += 1
+                self.assertLess(n, 3000, "never comes to an end")
+                self.arm(n, sticky)
+                with Raw(server) as raw:
+                    try:
+                        answer = raw.send(message).answer()
+                    except (ConnectionResetError, BrokenPipeError):
+                        answer = None
+                failed = self.disarm()
+                if answer is not None:
+                    self.assertIn(answer.status, (200, 503), (n, answer))
+                    if answer.status == 200:
+                        self.assertEqual(answer.body, right, n)
+                    else:
+                        refused += 1
+                        self.problem(answer, 503, "out-of-memory")
+                        self.assertIn("retry-after", answer.headers)
+                quiet = 0 if failed else quiet + 1
+                again = server.attend(body)
+                self.assertEqual((again.status, again.body), (200, right), f"after n = {n}")
+            self.assertGreater(refused, 3, "no allocation of the request's own has failed")
+            self.assertEqual(server.metric("attend_inflight_bytes"), 0)
+        finally:
+            server.stop()
+
+    def test_one_allocation_of_a_request_fails(self):
+        for body in self.bodies:
+            with self.subTest(body[:30]):
+                self.every_allocation(body, False)
+
+    def test_all_allocations_from_one_on_fail(self):
+        for body in self.bodies:
+            with self.subTest(body[:30]):
+                self.every_allocation(body, True)
+
+    def test_allocations_of_other_answers(self):
+        server = Server(self.config, env=self.env, folder=self.folder)
+        try:
+            for path in ("/healthz", "/metrics", "/v1/models", "/v1/models/toy", "/nowhere"):
+                expected, quiet, n = server.get(path).status, 0, 0
+                while quiet < 3:
+                    n += 1
+                    self.assertLess(n, 1000)
+                    self.arm(n)
+                    with Raw(server) as raw:
+                        try:
+                            answer = raw.send(head_of(path, method="GET")).answer()
+                        except (ConnectionResetError, BrokenPipeError):
+                            answer = None
+                    quiet = 0 if self.disarm() else quiet + 1
+                    if answer is not None:
+                        self.assertIn(answer.status, (expected, 503), (path, n, answer))
+                    self.assertEqual(server.get(path).status, expected, (path, n))
+        finally:
+            server.stop()
+
+    def test_start(self):
+        """`attend run` with the n-th allocation failing: the right answer, or a word and no crash."""
+        path = os.path.join(self.folder, "run.json")
+        with open(path, "w") as file:
+            json.dump(self.config, file)
+        body = self.bodies[0]
+        right = attend("run", "toy", "--config", path, data=body)[1]
+        quiet, n, refused = 0, 0, 0
+        while quiet < 3:
+            n += 1 if n < 400 else 7
+            self.assertLess(n, 100000)
+            self.arm(n)
+            done = subprocess.run([BIN, "run", "toy", "--config", path], input=body,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                                  env=clean_environment(self.env), timeout=60)
+            quiet = 0 if self.disarm() else quiet + 1
+            if done.returncode == 0:
+                self.assertEqual(done.stdout, right, n)
+            else:
+                refused += 1
+                self.assertIn(done.returncode, (1, 2), (n, done.stderr))
+                self.assertTrue(done.stderr, f"says nothing for n = {n}")
+        self.assertGreater(refused, 10)
+
+
+class Budget(Case):
+    def test_memory_budget(self):
+        server = Server(None, "--memory-budget-bytes", "2000000")
+        try:
+            row = [0.5] * 512
+            answer = server.attend({"queries": [[row] * 1500]}, "base")
+            self.problem(answer, 429, "overloaded")
+            self.assertGreaterEqual(int(answer.headers["retry-after"]), 1)
+            self.assertEqual(server.attend(TOY).status, 200)
+            self.assertEqual(server.metric("attend_inflight_bytes"), 0)
+            self.assertGreaterEqual(server.metric("attend_rejected_total"), 1)
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()

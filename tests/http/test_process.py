@@ -1,0 +1,724 @@
+"""test_process: the process and its host: settings, checkpoints, signals, load, deadlines, places."""
+import contextlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from support import (BIN, MODE, SLOW, TOY, Case, Layer, Raw, Server, attend, clean_environment,
+                     head_of, safetensors_bytes, wait_until)
+
+BODY = json.dumps(TOY).encode()
+PATH = "/v1/attention"
+
+
+def big_body(rows):
+    """Self-attention on `rows` rows of the model base: little text, much work."""
+    row = b"[" + b",".join([b"1,0,2,.5".replace(b".5", b"0.5")] * 128) + b"]"
+    return b'{"queries":[[' + b",".join([row] * rows) + b"]]}"
+
+
+BIG = big_body(3000 if MODE == "release" else 600)  # some tenths of a second of one worker
+BIG_PATH = "/v1/models/base/attention"
+
+
+class Folder(Case):
+    """Tests with a folder of their own."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="attend-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def write(self, name, content):
+        path = os.path.join(self.folder, name)
+        if not isinstance(content, (bytes, str)):
+            content = json.dumps(content)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+
+class Settings(Folder):
+    def refused(self, args, *words, env=None):
+        """Exit status 2, nothing served, and one line that has all those words."""
+        with self.subTest(args=args, env=env):
+            status, out, err = attend("serve", "--listen", "127.0.0.1:0", *args, env=env)
+            self.assertEqual(status, 2, err)
+            self.assertNotIn(b"listening", out)
+            self.assertEqual(len(err.strip().splitlines()), 1, err)
+            for word in words:
+                self.assertIn(word, err)
+
+    def in_file(self, content, *words):
+        self.refused(["--config", self.write("attend.json", content)], *words)
+
+    def test_unknown_settings_name_the_nearest(self):
+        self.refused(["--max-qeue", "5"], "max-qeue", "max-queue")
+        self.refused(["--max-qeue=5"], "max-qeue", "max-queue")
+        self.refused([], "ATTEND_WORKRES", "ATTEND_WORKERS", env={"ATTEND_WORKRES": "5"})
+        self.in_file({"body_timeout": 5}, "body_timeout", "body_timeout_ms")
+        self.in_file({"model": {}}, "model", "models")
+
+    def test_values_of_the_wrong_kind_or_range(self):
+        for value in ("abc", "-1", "0", "1.5", "", "99999999999999999999", "5x", "1e3"):
+            self.refused(["--max-queue", value], "max-queue")
+            self.refused([], "MAX_QUEUE", env={"ATTEND_MAX_QUEUE": value})
+        self.refused(["--merge", "maybe"], "merge")
+        self.refused(["--log-level", "loud"], "log-level", "debug")
+        self.refused(["--max-queue"], "max-queue")
+        for value in ("5", 1.5, True, None, [], -1, 0, 1 << 40):
+            self.in_file({"max_queue": value}, "max_queue")
+        self.in_file({"merge": 1}, "merge")
+        self.in_file({"log_level": "loud"}, "log_level")
+        self.in_file({"listen": 8080}, "listen")
+
+    def test_addresses_that_are_none(self):
+        for address in ("nonsense", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
+                        "127.0.0.1:http", "[::1:8080", "300.0.0.1:80"):
+            with self.subTest(address):
+                status, _, err = attend("serve", "--listen", address)
+                self.assertIn(status, (1, 2), err)
+                self.assertTrue(err)
+
+    def test_files_that_are_none(self):
+        self.refused(["--config", os.path.join(self.folder, "missing.json")], "missing.json")
+        self.in_file('{"max_queue": 5,}', "attend.json")
+        self.in_file('{"max_queue": 5, "max_queue": 6}', "max_queue")
+        self.in_file("[]", "attend.json")
+        self.in_file("", "attend.json")
+        self.in_file(b'{"listen":"\xff"}', "attend.json")
+
+    def test_models_that_are_none(self):
+        good = {"random": {"seed": 1}, "query_size": 4, "heads": 2}
+        for change, words in (
+                ({"hedas": 2}, ("hedas", "heads")), ({"heads": 3}, ("heads",)),
+                ({"heads": 0}, ("heads",)), ({"heads": "2"}, ("heads",)),
+                ({"kv_heads": 3}, ("kv_heads",)), ({"random": {"sed": 1}}, ("sed", "seed")),
+                ({"random": {"seed": -1}}, ("seed",)), ({"query_size": 0}, ("query_size",)),
+                ({"score": "cosine"}, ("score", "cosine")), ({"projection": "x"}, ("projection",)),
+                ({"scale": "1"}, ("scale",)), ({"causal": 1}, ("causal",)),
+                ({"checkpoint": "x.safetensors"}, ("checkpoint",))):
+            self.in_file({"models": {"m": dict(good, **change)}}, "m", *words)
+        self.in_file({"models": {"m": {k: v for k, v in good.items() if k != "heads"}}}, "heads")
+        self.in_file({"models": {"m": {"random": {"seed": 1}, "heads": 2}}}, "query_size")
+        self.in_file({"models": {"a/b": good}}, "a/b")
+        self.in_file({"models": {"": good}}, "name")
+        self.in_file({"models": {"x" * 65: good}}, "name")
+        self.in_file({"models": {"m": 5}}, "m")
+        self.in_file({"models": {"m": good}, "default_model": "n"}, "default_model", "n")
+
+    def test_precedence(self):
+        path = self.write("attend.json", {"max_queue": 11, "max_items": 12, "workers": 3})
+
+        def effective(*args, env=None):
+            status, out, err = attend("check", *args, env=env)
+            self.assertEqual(status, 0, err)
+            return json.loads(out)
+
+        self.assertEqual(effective()["max_queue"], 1024)
+        both = effective("--config", path, "--max-queue=77", env={"ATTEND_MAX_QUEUE": "55",
+                                                                 "ATTEND_MAX_ITEMS": "66"})
+        self.assertEqual((both["max_queue"], both["max_items"], both["workers"]), (77, 66, 3))
+        self.assertEqual(effective(env={"ATTEND_CONFIG": path})["max_queue"], 11)
+        printed = self.write("again.json", effective("--config", path))
+        self.assertEqual(effective("--config", printed), effective("--config", path))
+
+    def test_help(self):
+        status, out, _ = attend("--help")
+        self.assertEqual(status, 0)
+        for word in ("serve", "check", "--max-queue", "--listen", "--deadline-ms"):
+            self.assertIn(word, out.decode())
+        self.assertEqual(attend("severe")[0], 2)
+
+    def test_several_models(self):
+        good = {"random": {"seed": 1}, "query_size": 4, "heads": 2}
+        server = Server({"models": {"one": good, "two": dict(good, random={"seed": 2})},
+                         "default_model": "two"})
+        try:
+            self.assertEqual(server.attend(TOY).json["model"], "two")
+            self.assertNotEqual(server.attend(TOY, "one").json["outputs"],
+                                server.attend(TOY, "two").json["outputs"])
+        finally:
+            server.stop()
+        server = Server({"models": {"one": good, "two": good}})
+        try:
+            self.assertEqual(server.attend(TOY).json["model"], "one")
+            self.assertEqual(server.attend(TOY, "one").json["outputs"],
+                             server.attend(TOY, "two").json["outputs"])
+        finally:
+            server.stop()
+
+
+class Start(Folder):
+    def test_port_in_use(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = "127.0.0.1:%d" % taken.getsockname()[1]
+            status, _, err = attend("serve", "--listen", address)
+        self.assertEqual(status, 1, err)
+        self.assertIn(address, err)
+
+    def test_ready_line_and_health(self):
+        server = Server()
+        try:
+            lines = [line for line in server.lines if "listening" in line]
+            self.assertEqual(len(lines), 1)
+            self.assertRegex(lines[0], r"listening on 127\.0\.0\.1:\d+\n$")
+            listen = {"ATTEND_LISTEN": f"127.0.0.1:{server.port}"}
+            self.assertEqual(attend("health", env=listen)[0], 0)
+        finally:
+            server.stop()
+        self.assertNotEqual(attend("health", env=listen)[0], 0)
+
+    def test_ipv6(self):
+        try:
+            with socket.socket(socket.AF_INET6) as probe:
+                probe.bind(("::1", 0))
+        except OSError:
+            self.skipTest("no IPv6 here")
+        server = Server(None, "--listen", "[::1]:0")
+        try:
+            with socket.create_connection(("::1", server.port), 5) as s:
+                s.sendall(head_of("/healthz", method="GET"))
+                self.assertIn(b" 200 ", s.recv(1000))
+        finally:
+            server.stop()
+
+    def test_few_descriptors(self):
+        """The soft limit is raised; start fails only if the hard one cannot hold the connections."""
+        def limit(soft, hard):
+            return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+        server = Server(None, "--max-connections", "200", preexec=limit(32, 1024))
+        raws = [Raw(server) for _ in range(100)]
+        try:
+            for raw in raws:
+                raw.send(head_of("/healthz", method="GET"))
+            for raw in raws:
+                self.assertEqual(raw.answer().status, 200)
+        finally:
+            for raw in raws:
+                raw.socket.close()
+            server.stop()
+        status, _, err = attend("serve", "--listen", "127.0.0.1:0", "--max-connections", "200",
+                                preexec_fn=limit(64, 64))
+        self.assertIn(status, (1, 2), err)
+        self.assertIn("descriptors", err)
+
+    def test_affinity_sizes_the_pool(self):
+        allowed = sorted(os.sched_getaffinity(0))
+        for count in {1, len(allowed)}:
+            server = Server(None, preexec=lambda: os.sched_setaffinity(0, set(allowed[:count])))
+            try:
+                told = server.stderr() + "".join(server.lines)
+                self.assertRegex(told, rf"\b{count} (workers?|threads?)\b|workers\W+{count}\b")
+            finally:
+                server.stop()
+
+
+class Checkpoints(Folder):
+    """A checkpoint that is not right keeps the server from starting, with one line about it."""
+
+    def setUp(self):
+        super().setUp()
+        self.layer = Layer(31, 6, 2)
+        self.good = self.layer.checkpoint()
+        self.size = struct.unpack_from("<Q", self.good)[0]
+
+    def refused(self, data, *words, name="m.safetensors"):
+        if data is not None:
+            self.write(name, data)
+        config = self.write("attend.json", {"models": {"m": {"checkpoint": name, "heads": 2}}})
+        status, out, err = attend("serve", "--listen", "127.0.0.1:0", "--config", config)
+        self.assertEqual(status, 2, err)
+        self.assertEqual(len(err.strip().splitlines()), 1, err)
+        self.assertNotIn(b"listening", out)
+        for word in words:
+            self.assertIn(word, err)
+        return err
+
+    def header(self, change):
+        """The checkpoint with `change` made to its header."""
+        header = json.loads(self.good[8:8 + self.size])
+        change(header)
+        text = json.dumps(header).encode()
+        return struct.pack("<Q", len(text)) + text + self.good[8 + self.size:]
+
+    def test_the_good_one(self):
+        config = {"models": {"m": {"checkpoint": "m.safetensors", "heads": 2}}}
+        self.write("m.safetensors", self.good)
+        Server(config, folder=self.folder).stop()
+        padded = self.good[8:8 + self.size] + b"   "
+        self.write("m.safetensors", struct.pack("<Q", len(padded)) + padded
+                   + self.good[8 + self.size:])
+        Server(config, folder=self.folder).stop()
+
+    def test_missing_or_no_file(self):
+        self.refused(None, "gone.safetensors", name="gone.safetensors")
+        os.mkdir(os.path.join(self.folder, "dir.safetensors"))
+        self.refused(None, "dir.safetensors", name="dir.safetensors")
+
+    def test_truncated(self):
+        for size in (0, 7, 8, 9, 8 + self.size - 1, 8 + self.size, len(self.good) - 1):
+            with self.subTest(size):
+                self.refused(self.good[:size])
+
+    def test_longer_than_it_says(self):
+        self.refused(self.good + b"\0")
+
+    def test_header_sizes(self):
+        for size in (0, 1, len(self.good), 1 << 32, (1 << 63), (1 << 64) - 1, 100000001):
+            with self.subTest(size):
+                self.refused(struct.pack("<Q", size) + self.good[8:])
+
+    def test_any_bit_of_the_header_flipped(self):
+        """Refused with status 2 or, where the flip names other legal things, served; never worse."""
+        step = 1 if MODE == "release" else 7
+        config = self.write("attend.json",
+                            {"models": {"m": {"checkpoint": "m.safetensors", "heads": 2}}})
+        refused = 0
+        for at in range(0, 8 + self.size, step * 3):
+            data = bytearray(self.good)
+            data[at] ^= 1 << (at % 8)
+            self.write("m.safetensors", bytes(data))
+            status, _, err = attend("run", "m", "--config", config,
+                                    data=b'{"queries":[[[1,2,3,4,5,6]]]}')
+            self.assertIn(status, (0, 2), (at, err))
+            refused += status == 2
+        self.assertGreater(refused, self.size // (step * 3) // 2)
+
+    def test_offsets(self):
+        name = "key.weight"
+        for begin, end in ((0, 1), (5, 2), (-4, 0), (0, 1 << 62), (1 << 63, 1 << 63)):
+            with self.subTest((begin, end)):
+                self.refused(self.header(lambda h: h[name].update(data_offsets=[begin, end])))
+
+        def shift(header):  # a hole in front of the last tensor
+            last = max(header, key=lambda n: header[n]["data_offsets"][1])
+            header[last]["data_offsets"] = [x + 4 for x in header[last]["data_offsets"]]
+        self.refused(self.header(shift))
+        for value in ([0.0, 144.0], "0,144", [0], [0, 144, 1], None):
+            self.refused(self.header(lambda h: h[name].update(data_offsets=value)))
+
+    def test_shapes_and_types(self):
+        for change in ({"dtype": "I32"}, {"dtype": "F8"}, {"dtype": 5}, {"shape": [6, 7]},
+                       {"shape": [36]}, {"shape": [-6, -6]}, {"shape": [1 << 32, 1 << 32]},
+                       {"shape": "6,6"}, {"shape": [6.0, 6]}):
+            with self.subTest(change):
+                self.refused(self.header(lambda h: h["key.weight"].update(change)), "key.weight")
+        for field in ("dtype", "shape", "data_offsets"):
+            self.refused(self.header(lambda h: h["key.weight"].pop(field)), "key.weight")
+        self.refused(self.header(lambda h: h["key.weight"].update(shape=[4, 9])), "key.weight")
+
+    def test_a_tensor_is_missing(self):
+        tensors = {f"{role}.weight": ([6, 6], [0.0] * 36) for role in ("query", "value", "output")}
+        self.refused(safetensors_bytes(tensors), "key")
+
+    def test_duplicate_names_and_not_json(self):
+        text = self.good[8:8 + self.size].replace(b"query.bias", b"query.x").replace(
+            b"value.weight", b"query.weight")
+        self.refused(struct.pack("<Q", len(text)) + text + self.good[8 + self.size:])
+        self.refused(self.good[:8] + b"[" + self.good[9:])
+        self.refused(self.good[:12] + b"\xff" + self.good[13:])
+
+    def test_weights_that_are_not_finite(self):
+        for bad in (float("nan"), float("inf"), float("-inf")):
+            data = self.good[:-4] + struct.pack("<f", bad)
+            last = max((e["data_offsets"][1], n) for n, e in
+                       json.loads(self.good[8:8 + self.size]).items())[1]
+            self.refused(data, last)
+
+    def test_sizes_that_differ_from_the_definition(self):
+        self.write("m.safetensors", self.good)
+        for key in ("query_size", "key_size", "value_size", "hidden", "output_size"):
+            config = self.write("attend.json", {"models": {"m": {
+                "checkpoint": "m.safetensors", "heads": 2, key: 10}}})
+            status, _, err = attend("serve", "--listen", "127.0.0.1:0", "--config", config)
+            self.assertEqual(status, 2, err)
+            self.assertIn(key, err)
+
+    def test_overwritten_while_serving(self):
+        path = self.write("m.safetensors", self.good)
+        server = Server({"models": {"m": {"checkpoint": "m.safetensors", "heads": 2}}},
+                        folder=self.folder)
+        try:
+            request = {"queries": [[[1, 2, 3, 4, 5, 6]]]}
+            before = server.attend(request).body
+            with open(path, "r+b") as file:
+                file.truncate(0)
+            self.assertEqual(server.attend(request).body, before)
+            with open(path, "wb") as file:
+                file.write(os.urandom(len(self.good)))
+            self.assertEqual(server.attend(request).body, before)
+        finally:
+            server.stop()
+
+
+class Stopping(Case):
+    def start(self, *args, **options):
+        server = Server(None, *args, **options)
+        self.addCleanup(server.kill)
+        return server
+
+    def test_requests_in_every_phase(self):
+        """SIGTERM loses nothing that was accepted; idle and new connections do not hold it up."""
+        server = self.start("--workers", "1")
+        with contextlib.ExitStack() as stack:
+            idle, used, uploading, heading = (stack.enter_context(Raw(server, timeout=30))
+                                              for _ in range(4))
+            used.send(head_of(PATH, len(BODY)) + BODY)
+            self.assertEqual(used.answer().status, 200)
+            computing = [stack.enter_context(Raw(server, timeout=60)) for _ in range(4)]
+            for raw in computing:
+                raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
+            uploading.send(head_of(PATH, len(BODY)) + BODY[:40])
+            heading.send(head_of(PATH, len(BODY))[:40])
+            time.sleep(0.1)
+            server.signal()
+            self.assertTrue(wait_until(lambda: self.unready(server), 3))
+            uploading.send(BODY[40:])
+            heading.send(head_of(PATH, len(BODY))[40:] + BODY)
+            for name, raw in [("computing", r) for r in computing] + [("uploading", uploading)]:
+                answer = raw.answer()
+                self.assertIsNotNone(answer, f"lost while {name}")
+                self.assertEqual(answer.status, 200, name)
+                self.assertEqual(answer.headers.get("connection", "").lower(), "close", name)
+            answer = heading.answer()
+            self.assertTrue(answer is None or answer.status in (200, 503), answer)
+            self.assertEqual(server.wait(), 0, server.stderr())
+            self.assertTrue(idle.closed(1) and used.closed(1))
+
+    def unready(self, server):
+        """New connections are refused, or told that the server is going."""
+        try:
+            with Raw(server, timeout=2) as raw:
+                answer = raw.send(head_of("/readyz", method="GET")).answer()
+                return answer is None or answer.status == 503
+        except OSError:
+            return True
+
+    def test_slow_reader_gets_its_whole_answer(self):
+        server = self.start()
+        rows = ",".join(["[0.123456,0.2345678,0.3456789,0.4567891]"] * 500)
+        body = f'{{"queries":[[{rows}]],"return_attention":true}}'.encode()
+        whole = server.attend(body, "demo").body
+        with Raw(server) as raw:
+            raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+            raw.send(head_of("/v1/models/demo/attention", len(body)) + body)
+            raw.socket.recv(1, socket.MSG_PEEK)
+            server.signal()
+            time.sleep(0.3)
+            self.assertEqual(raw.answer().body, whole)
+        self.assertEqual(server.wait(), 0, server.stderr())
+
+    def test_idle_server_stops_at_once(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            server = self.start()
+            server.get("/healthz")
+            raws = [Raw(server) for _ in range(3)]
+            begun = time.monotonic()
+            server.signal(number)
+            self.assertEqual(server.wait(), 0, server.stderr())
+            self.assertLess(time.monotonic() - begun, 2 * SLOW)
+            for raw in raws:
+                raw.socket.close()
+
+    def test_backlog_is_served(self):
+        """Many connections at the very moment of the signal: each is answered or refused whole."""
+        server = self.start()
+        raws = []
+        for _ in range(60):
+            raws.append(Raw(server).send(head_of(PATH, len(BODY)) + BODY))
+        server.signal()
+        answers = [raw.answer() for raw in raws]
+        for raw in raws:
+            raw.socket.close()
+        self.assertEqual(server.wait(), 0, server.stderr())
+        self.assertEqual([a is not None and a.status for a in answers], [200] * 60)
+
+    def test_second_signal_ends_at_once(self):
+        server = self.start("--drain-ms", "60000")
+        with Raw(server) as raw:
+            raw.send(head_of(PATH, len(BODY)) + BODY[:40])
+            time.sleep(0.2)
+            server.signal()
+            time.sleep(0.3 * SLOW)
+            self.assertIsNone(server.process.poll(), "did not wait for the upload")
+            begun = time.monotonic()
+            server.signal()
+            server.wait()
+            self.assertLess(time.monotonic() - begun, 1 * SLOW)
+
+    def test_drain_deadline(self):
+        """What is not done in drain_ms gets 503 or a closed connection; the exit status says so."""
+        server = self.start("--workers", "1", "--drain-ms", "100")
+        with contextlib.ExitStack() as stack:
+            raws = [stack.enter_context(Raw(server, timeout=30)) for _ in range(8)]
+            for raw in raws:
+                raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
+            stuck = stack.enter_context(Raw(server))
+            stuck.send(head_of(PATH, len(BODY)) + BODY[:40])
+            self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") > 0))
+            time.sleep(0.1)
+            begun = time.monotonic()
+            server.signal()
+            statuses = []
+            for raw in raws:
+                answer = raw.answer()
+                statuses.append(answer.status if answer else None)
+                if answer and answer.status == 503:
+                    self.problem(answer, 503, "draining")
+            self.assertIn(503, statuses)
+            self.assertLessEqual(set(statuses), {200, 503, None})
+            self.assertEqual(server.wait(), 3, server.stderr())
+            self.assertLess(time.monotonic() - begun, 6 * SLOW)
+
+    def test_drain_delay(self):
+        """While /readyz says 503 the server still serves, so that a balancer can look away first."""
+        server = self.start("--drain-delay-ms", str(1000 * SLOW))
+        server.signal()
+        self.assertTrue(wait_until(lambda: server.get("/readyz").status == 503))
+        self.assertEqual(server.get("/healthz").status, 200)
+        self.assertEqual(server.attend(TOY).status, 200)
+        self.assertEqual(server.wait(), 0, server.stderr())
+
+
+class Load(Case):
+    def start(self, *args, **options):
+        server = Server(None, *args, **options)
+        self.addCleanup(server.stop)
+        return server
+
+    def test_full_queue(self):
+        server = self.start("--workers", "1", "--max-queue", "1", "--merge", "false")
+        with contextlib.ExitStack() as stack:
+            raws = [stack.enter_context(Raw(server, timeout=60)) for _ in range(10)]
+            for raw in raws:
+                raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
+            answers = [raw.answer() for raw in raws]
+        statuses = sorted(a.status for a in answers)
+        self.assertEqual(set(statuses), {200, 429}, statuses)
+        for answer in answers:
+            if answer.status == 429:
+                self.problem(answer, 429, "overloaded")
+                self.assertGreaterEqual(int(answer.headers["retry-after"]), 1)
+        self.assertEqual(server.metric("attend_rejected_total"), statuses.count(429))
+        self.assertEqual(server.attend(TOY).status, 200)
+
+    def test_deadline(self):
+        server = self.start("--workers", "1")
+        for timeout in ("1", "20"):
+            begun = time.monotonic()
+            answer = server.post(BIG_PATH, BIG, headers={"X-Timeout-Ms": timeout})
+            self.problem(answer, 504, "deadline-exceeded")
+            self.assertLess(time.monotonic() - begun, 10 * SLOW)
+        self.assertEqual(server.post(BIG_PATH, BIG, headers={"X-Timeout-Ms": "900000"}).status, 200)
+        self.assertEqual(server.attend(TOY, headers={"X-Timeout-Ms": "5000"}).status, 200)
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
+
+    def test_deadline_setting(self):
+        server = self.start("--workers", "1", "--deadline-ms", "5")
+        self.problem(server.post(BIG_PATH, BIG), 504, "deadline-exceeded")
+        self.problem(server.post(BIG_PATH, BIG, headers={"X-Timeout-Ms": "60000"}), 504,
+                     "deadline-exceeded")
+
+    def test_clients_gone_while_queued_are_not_computed(self):
+        server = self.start("--workers", "1", "--merge", "false")
+        raws = [Raw(server) for _ in range(20)]
+        begun = time.monotonic()
+        one = server.post(BIG_PATH, BIG)
+        alone = time.monotonic() - begun
+        self.assertEqual(one.status, 200)
+        for raw in raws:
+            raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
+        self.assertTrue(wait_until(lambda: server.metric("attend_queue_depth") >= 15, 10))
+        for raw in raws:
+            raw.socket.close()
+        begun = time.monotonic()
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0, 30))
+        if MODE == "release":
+            self.assertLess(time.monotonic() - begun, 8 * alone + 1)
+
+    def test_small_requests_pass_large_ones(self):
+        server = self.start("--workers", "1")
+        raws = [Raw(server, timeout=60) for _ in range(6)]
+        for raw in raws:
+            raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
+        begun = time.monotonic()
+        for _ in range(5):
+            self.assertEqual(server.attend(TOY).status, 200)
+        small = time.monotonic() - begun
+        for raw in raws:
+            self.assertEqual(raw.answer().status, 200)
+            raw.socket.close()
+        large = time.monotonic() - begun
+        self.assertLess(small, large, "small requests waited for all the large ones")
+
+    def test_many_clients_at_once(self):
+        server = self.start()
+        wrong = []
+
+        def client():
+            connection = server.connect()
+            for _ in range(20):
+                answer = server.attend(TOY, connection=connection)
+                if answer.status != 200:
+                    wrong.append(answer)
+            connection.close()
+
+        threads = [threading.Thread(target=client) for _ in range(30)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+class Surroundings(Folder):
+    """Places that are not comfortable."""
+
+    def raw_start(self, *args, **options):
+        """A server whose standard output is a pipe of ours: (process, its output, port)."""
+        process = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0", *args],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   env=clean_environment(), **options)
+        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdout.close()))
+        text = b""
+        while b"listening on" not in text or not text.endswith(b"\n"):
+            part = os.read(process.stdout.fileno(), 4096)
+            self.assertTrue(part, text)
+            text += part
+        return process, int(re.search(rb":(\d+)\n", text).group(1))
+
+    def hammer(self, port, count):
+        with socket.create_connection(("127.0.0.1", port), 20) as s:
+            for i in range(count):
+                s.sendall(head_of("/healthz", None, "X-Request-Id: " + "r" * 60, method="GET"))
+                data = b""
+                while not data.endswith(b"}") and b"\r\n\r\n" not in data:
+                    part = s.recv(4096)
+                    self.assertTrue(part, f"closed after {i} requests")
+                    data += part
+                self.assertIn(b" 200 ", data)
+
+    def test_standard_output_blocked(self):
+        process, port = self.raw_start("--access-log", "all")
+        self.hammer(port, 2000)  # several times what a pipe holds
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(10 * SLOW), 0)
+
+    def test_standard_output_closed(self):
+        process, port = self.raw_start("--access-log", "all")
+        process.stdout.close()
+        self.hammer(port, 50)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(10 * SLOW), 0)
+
+    def test_all_standard_streams_closed_from_the_start(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        process = subprocess.Popen(
+            ["sh", "-c", f'exec "$0" serve --listen 127.0.0.1:{port} <&- >&- 2>&-', BIN],
+            env=clean_environment())
+        self.addCleanup(lambda: (process.kill(), process.wait()))
+
+        def up():
+            try:
+                self.hammer(port, 1)
+                return True
+            except OSError:
+                return False
+        self.assertTrue(wait_until(up, 10))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(10 * SLOW), 0)
+
+    def test_access_log_is_clean(self):
+        server = Server(None, "--access-log", "all")
+        nasty = [b"GET /a\x1b[31mred HTTP/1.1\r\nHost: x\r\n\r\n",
+                 b"GET /\xff\xfe\xe9 HTTP/1.1\r\nHost: x\r\n\r\n",
+                 b'GET /"quote\\back HTTP/1.1\r\nHost: x\r\n\r\n',
+                 b"GET /%0aX:%20y HTTP/1.1\r\nHost: x\r\n\r\n",
+                 b"GET /" + b"z" * 8000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+                 b"GET / HTTP/1.1\r\nHost: x\r\nX-Request-Id: \x1b[31m\xff\r\n\r\n",
+                 b"\x7f\x01T / HTTP/1.1\r\nHost: x\r\n\r\n"]
+        for data in nasty:
+            with Raw(server) as raw:
+                raw.send(data)
+                raw.answer()
+        server.attend(TOY, headers={"X-Request-Id": "the-last-one"})
+        self.assertTrue(wait_until(lambda: any("the-last-one" in line for line in server.lines)))
+        server.stop()
+        logged = [line for line in server.lines if "listening on" not in line]
+        self.assertGreater(len(logged), len(nasty) - 3)
+        for line in logged:
+            self.assertTrue(line.startswith("{"), line)
+            self.assertIsInstance(json.loads(line), dict)
+            self.assertRegex(line, r"^[\x20-\x7e]*\n$")
+            self.assertLess(len(line), 2000)
+        for line in server.stderr().splitlines():
+            self.assertRegex(line, r"^[\x20-\x7e\u00a0-\uffff]*$")
+
+    def test_garbage_does_not_flood_the_log(self):
+        server = Server()
+        before = len(server.stderr().splitlines())
+        for _ in range(200):
+            with Raw(server) as raw:
+                raw.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 garbage\r\n\r\n")
+                raw.closed(2)
+        self.assertEqual(server.attend(TOY).status, 200)
+        self.assertLess(len(server.stderr().splitlines()) - before, 50)
+        server.stop()
+
+    def try_in(self, command):
+        """Serves under `command`, if that works here at all."""
+        probe = subprocess.run(command + ["true"], stderr=subprocess.PIPE, check=False)
+        if probe.returncode != 0:
+            self.skipTest(f"not here: {probe.stderr.decode().strip()}")
+        server = Server(None, command=command, folder="/")
+        try:
+            self.assertEqual(server.attend(TOY).status, 200)
+        finally:
+            server.stop()
+
+    def test_random_user(self):
+        if not shutil.which("setpriv"):
+            self.skipTest("no setpriv")
+        path = os.path.dirname(BIN)
+        while len(path) > 1:
+            if not os.stat(path).st_mode & 1:
+                self.skipTest(f"{path} is closed to other users")
+            path = os.path.dirname(path)
+        self.try_in(["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups",
+                     "--no-new-privs"])
+
+    def test_read_only_and_no_tmp(self):
+        script = ("mount -o bind,remount,ro / 2>/dev/null || mount -o remount,bind,ro /; "
+                  "mount -t tmpfs -o ro none /tmp && ! touch /tmp/x 2>/dev/null && exec \"$@\"")
+        if BIN.startswith("/tmp/"):
+            self.skipTest("the program itself lies in /tmp")
+        self.try_in(["unshare", "--mount", "sh", "-c", script, "sh"])
+
+    def test_small_stack_and_no_core(self):
+        def limits():
+            resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        server = Server(None, preexec=limits)
+        self.assertEqual(server.attend(TOY).status, 200)
+        server.attend(b'{"causal":' + b"[" * 100000)
+        self.assertEqual(server.attend(TOY).status, 200)
+        server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,81 @@
+"""test_readme: the shell commands of the documentation do what they say.
+
+A fenced block ```sh whose first line is `# checked` is run by `sh -eu`, in the project's folder,
+with a server as described in the README: without a configuration, at $URL's port. A following
+block ```json or ```text is what it must print: JSON is compared as JSON, numbers within 1e-6;
+a text line `...` stands for any lines. `http://127.0.0.1:8080` means the server of the test, and
+`build/release/attend` the program under test."""
+import json
+import os
+import re
+import subprocess
+import unittest
+
+from support import BIN, ROOT, SLOW, Case, Server, clean_environment
+
+DOCUMENTS = ["README.md", "docker/README.md"]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+
+
+def checked_blocks(text):
+    """(command, kind of what follows or None, what it must print) of each checked block."""
+    blocks = list(BLOCK.finditer(text))
+    for i, block in enumerate(blocks):
+        if block.group(1) != "sh" or not block.group(2).startswith("# checked\n"):
+            continue
+        follows = blocks[i + 1] if i + 1 < len(blocks) else None
+        if follows and follows.group(1) in ("json", "text") and \
+                "\n#" not in text[block.end():follows.start()]:
+            yield block.group(2), follows.group(1), follows.group(2)
+        else:
+            yield block.group(2), None, None
+
+
+class Documentation(Case):
+    def test_checked_commands(self):
+        texts = [(name, os.path.join(ROOT, name)) for name in DOCUMENTS]
+        blocks = [(name, block) for name, path in texts if os.path.exists(path)
+                  for block in checked_blocks(open(path, encoding="utf-8").read())]
+        if not os.path.exists(texts[0][1]):
+            self.skipTest("there is no README yet")
+        self.assertTrue(blocks, "no command of the README is checked")
+        server = Server()
+        try:
+            for name, (command, kind, expected) in blocks:
+                with self.subTest(document=name, command=command):
+                    self.check(server, command, kind, expected)
+        finally:
+            server.stop()
+
+    def check(self, server, command, kind, expected):
+        command = command.replace("127.0.0.1:8080", f"127.0.0.1:{server.port}")
+        command = command.replace("localhost:8080", f"127.0.0.1:{server.port}")
+        command = re.sub(r"(\./)?build/release/attend\b", BIN, command)
+        done = subprocess.run(["sh", "-eu", "-c", command], cwd=ROOT, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=clean_environment(), check=False,
+                              timeout=60 * SLOW)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        if kind == "json":
+            self.same(json.loads(done.stdout), json.loads(expected))
+        elif kind == "text":
+            pattern = "".join(r"(.*\n)*?" if line.strip() == "..." else re.escape(line) + "\n"
+                              for line in expected.splitlines())
+            self.assertRegex(done.stdout.decode(), rf"\A{pattern}\Z")
+
+    def same(self, actual, expected):
+        if isinstance(expected, float) or isinstance(actual, float):
+            self.assertAlmostEqual(actual, expected, delta=1e-6)
+        elif isinstance(expected, dict):
+            self.assertEqual(list(actual), list(expected))
+            for key in expected:
+                self.same(actual[key], expected[key])
+        elif isinstance(expected, list):
+            self.assertEqual(len(actual), len(expected))
+            for a, b in zip(actual, expected):
+                self.same(a, b)
+        else:
+            self.assertEqual(actual, expected)
+
+
+if __name__ == "__main__":
+    unittest.main()
