@@ -53,21 +53,23 @@ static bool decimal(const char *text, uint64_t *out) {
   return *text == '\0';
 }
 
-/* A numeric address and a port: a name would have to be looked up, and could change. */
+/* HOST:PORT or [IPv6]:PORT. A host is a number, a name, or "*" or nothing for all addresses; that
+ * a name exists is found out when it is listened on. */
 static bool is_address(const char *text) {
   char host[INET6_ADDRSTRLEN];
   unsigned char parsed[sizeof(struct in6_addr)];
   const char *colon = strrchr(text, ':');
-  bool bracket = text[0] == '[';
   uint64_t port;
   if (!colon || !decimal(colon + 1, &port) || port > 65535) return false;
-  if (bracket && colon[-1] != ']') return false;
-  const char *first = bracket ? text + 1 : text;
-  const char *end = bracket ? colon - 1 : colon;
-  if (end <= first || (size_t)(end - first) >= sizeof host) return false;
-  memcpy(host, first, (size_t)(end - first));
-  host[end - first] = '\0';
-  return inet_pton(bracket ? AF_INET6 : AF_INET, host, parsed) == 1;
+  size_t length = (size_t)(colon - text);
+  if (text[0] != '[')
+    return (length == 1 && text[0] == '*') ||
+           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
+               length;
+  if (length < 3 || colon[-1] != ']' || length - 2 >= sizeof host) return false;
+  memcpy(host, text + 1, length - 2);
+  host[length - 2] = '\0';
+  return inet_pton(AF_INET6, host, parsed) == 1;
 }
 
 static bool is_choice(const char *choices, const char *text) {
@@ -88,7 +90,7 @@ static enum status set_text(const struct option *o, struct config *c, const char
   bool off = !*value && !*o->text;
   if (o->kind == OPTION_IS_ADDRESS && !off && !is_address(value))
     return error_set(e, STATUS_CONFIG,
-                     "%s: \"%.80s\" is no numeric ADDRESS:PORT such as 127.0.0.1:8080, "
+                     "%s: \"%.80s\" is no ADDRESS:PORT such as 127.0.0.1:8080, "
                      "[::1]:8080 or 0.0.0.0:0",
                      where, value);
   *option_text(o, c) = value;

@@ -59,7 +59,8 @@ static enum connection_phase phase_of(uint64_t state) {
 }
 static uint64_t since(uint64_t state) { return state >> PHASE_BITS; }
 
-/* --- the I/O thread's side --------------------------------------------------------------------- */
+/* --- the I/O thread's side ---------------------------------------------------------------------
+ */
 
 static void wake(struct connections *all) {
   (void)!write(all->wake, &(uint64_t){1}, sizeof(uint64_t));
@@ -92,21 +93,27 @@ void connection_close(struct connections *all, struct connection *c) {
   int copy = c->discard ? fcntl(c->fd, F_DUPFD_CLOEXEC, 0) : -1;
   pthread_mutex_lock(&all->lock);
   if (c->next) c->next->previous = c->previous;
-  if (c->previous) c->previous->next = c->next;
-  else all->first = c->next;
+  if (c->previous)
+    c->previous->next = c->next;
+  else
+    all->first = c->next;
   all->count--;
   bool taken = copy >= 0 && linger_add(all, copy);
   pthread_mutex_unlock(&all->lock);
-  if (taken) wake(all);
-  else if (copy >= 0) close(copy);
+  if (taken)
+    wake(all);
+  else if (copy >= 0)
+    close(copy);
 }
 
 void connections_linger(struct connections *all, int fd) {
   pthread_mutex_lock(&all->lock);
   bool taken = linger_add(all, fd);
   pthread_mutex_unlock(&all->lock);
-  if (taken) wake(all);
-  else close(fd);
+  if (taken)
+    wake(all);
+  else
+    close(fd);
 }
 
 enum connection_phase connection_enter(struct connection *c, enum connection_phase phase) {
@@ -117,6 +124,10 @@ enum connection_phase connection_enter(struct connection *c, enum connection_pha
   return phase_of(was);
 }
 
+enum connection_phase connection_phase(struct connection *c) {
+  return phase_of(atomic_load_explicit(&c->state, memory_order_acquire));
+}
+
 void connection_refuse(struct connection *c, const struct error *e, const char *request_id) {
   char text[REPLY_RAW_SIZE];
   size_t size = reply_raw(e, request_id, text);
@@ -125,7 +136,8 @@ void connection_refuse(struct connection *c, const struct error *e, const char *
   shutdown(c->fd, SHUT_WR);
 }
 
-/* --- the reaper -------------------------------------------------------------------------------- */
+/* --- the reaper --------------------------------------------------------------------------------
+ */
 
 static uint64_t bytes_received(int fd) {
   struct tcp_info info = {0};
@@ -192,15 +204,19 @@ static void judge(struct connections *all, struct connection *c, uint64_t now, b
   bool draining = atomic_load(&all->draining);
   switch (phase_of(seen)) {
   case CONNECTION_FRESH:
-    if (age >= all->header_ms) end_slow_head(all, c, seen);
-    else if (draining && age >= FRESH_GRACE_MS && bytes_received(c->fd) == 0) end_idle(c, seen);
+    if (age >= all->header_ms)
+      end_slow_head(all, c, seen);
+    else if (draining && age >= FRESH_GRACE_MS && bytes_received(c->fd) == 0)
+      end_idle(c, seen);
     return;
   case CONNECTION_HEAD:
     if (age >= all->header_ms) end_slow_head(all, c, seen);
     return;
   case CONNECTION_IDLE:
-    if (draining || age >= all->idle_ms) end_idle(c, seen);
-    else if (look) look_at_idle(c, seen);
+    if (draining || age >= all->idle_ms)
+      end_idle(c, seen);
+    else if (look)
+      look_at_idle(c, seen);
     return;
   case CONNECTION_BODY:
     if (age >= all->body_ms) end_slow_body(all, c, seen);
@@ -210,12 +226,14 @@ static void judge(struct connections *all, struct connection *c, uint64_t now, b
     return;
   case CONNECTION_SLOW_HEAD:
   case CONNECTION_SLOW_BODY:
+  case CONNECTION_REFUSED:
     /* The client had its second to read the answer; now libmicrohttpd must let go. */
     if (age >= LINGER_MS) shutdown(c->fd, SHUT_RD);
     return;
   case CONNECTION_QUEUED: /* the pool keeps that deadline */
   case CONNECTION_SLOW_READER:
-  case CONNECTION_OVER_IDLE: return;
+  case CONNECTION_OVER_IDLE:
+    return;
   }
 }
 
@@ -270,7 +288,8 @@ static void *reaper_main(void *of) {
   return NULL;
 }
 
-/* --- all of them ------------------------------------------------------------------------------- */
+/* --- all of them -------------------------------------------------------------------------------
+ */
 
 struct connections *connections_new(const struct config *c, struct metrics *m, struct error *e) {
   struct connections *all = calloc(1, sizeof *all);
@@ -283,8 +302,8 @@ struct connections *connections_new(const struct config *c, struct metrics *m, s
   all->body_ms = c->body_timeout_ms;
   all->answer_ms = c->answer_timeout_ms;
   all->idle_ms = c->idle_timeout_ms;
-  uint64_t least = size_min(size_min(all->header_ms, all->body_ms),
-                            size_min(all->answer_ms, all->idle_ms));
+  uint64_t least =
+      size_min(size_min(all->header_ms, all->body_ms), size_min(all->answer_ms, all->idle_ms));
   all->tick_ms = size_min(TICK_MS_MAX, size_max(least / 8, 1));
   pthread_mutex_init(&all->lock, NULL);
   all->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -24,11 +24,12 @@ enum connection_phase {
   CONNECTION_BODY,   /* the head is there, the body arrives */
   CONNECTION_QUEUED, /* the request is there, the answer is made */
   CONNECTION_ANSWER, /* the answer is sent */
-  /* Ended by the reaper. What still arrives is discarded. */
+  /* Ended, mostly by the reaper. What still arrives is discarded. */
   CONNECTION_SLOW_HEAD,
   CONNECTION_SLOW_BODY,
   CONNECTION_SLOW_READER,
-  CONNECTION_OVER_IDLE, /* a request that was on its way is still answered */
+  CONNECTION_REFUSED,   /* by the I/O thread, in the middle of a body */
+  CONNECTION_OVER_IDLE, /* not quite ended: a request that was on its way is still answered */
 };
 
 struct connection {
@@ -55,8 +56,10 @@ void connection_close(struct connections *all, struct connection *c);
  * stays ended, and the caller closes it (but see CONNECTION_OVER_IDLE). */
 enum connection_phase connection_enter(struct connection *c, enum connection_phase phase);
 
+enum connection_phase connection_phase(struct connection *c);
+
 static inline bool connection_is_ended(enum connection_phase p) {
-  return p == CONNECTION_SLOW_HEAD || p == CONNECTION_SLOW_BODY || p == CONNECTION_SLOW_READER;
+  return p >= CONNECTION_SLOW_HEAD && p <= CONNECTION_REFUSED;
 }
 
 /* Answers with a message of our own and ends the connection's sending half, on behalf of a body

@@ -1,8 +1,8 @@
 /* decode: the top level of a request's text, chunk by chunk.
  *
- * A machine of ten states walks over the object. A value's text goes to its array reader or, where
- * it is small, into a buffer of fixed size, whole, before it is parsed. A chunk may end anywhere:
- * all that is remembered is in the decoder. */
+ * A machine of a few states walks over the object. A value's text goes to its array reader or,
+ * where it is small, into a buffer of fixed size, whole, before it is parsed. A chunk may end
+ * anywhere: all that is remembered is in the decoder. */
 #include "server/decode.h"
 
 #include <string.h>
@@ -224,7 +224,8 @@ static enum status begin_value(struct decoder *d, char c, size_t offset) {
   }
   if (c == '{')
     return error_at(&d->failure, field_pointer(d->field),
-                    "this version takes %s as nested arrays only", field_name(d->field));
+                    "%s must be nested arrays; this version does not serve base64",
+                    field_name(d->field));
   struct tensor_rule rule = field_rule(d->field, d->model, &d->limits);
   d->reader = tensor_reader_new(&rule, d->arena, &d->failure);
   d->state = IN_TENSOR;

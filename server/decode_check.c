@@ -3,7 +3,6 @@
  * Letters as in core/call.h. What passes here the core computes without looking again. */
 #include "server/decode_check.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/size.h"
@@ -51,10 +50,9 @@ static enum status make_items(struct check *k, const struct tensor *queries,
   for (size_t i = 0; i < c->items; i++) {
     struct item *item = &c->item[i];
     *item = (struct item){.q = check_rows_of(k, queries, i), .k = check_rows_of(k, keys, i)};
-    if (check_rows_of(k, values, i) != item->k) {
+    if (check_rows_of(k, values, i) != item->k)
       return check_fail_at(k, FIELD_VALUES, i, "%zu values for %zu keys",
                            check_rows_of(k, values, i), item->k);
-    }
     item->q_row = c->q_rows;
     item->k_row = c->k_rows;
     c->q_rows += item->q; /* rows that lie in memory: no sum of them overflows */

@@ -7,7 +7,9 @@
 #include "config/nearest.h"
 #include "core/size.h"
 
-enum { NAME_SHOWN = 64 }; /* bytes of an unknown name that an error repeats */
+/* Bytes of an unknown name that an error repeats: its pointer holds them even if all are escaped.
+ */
+enum { NAME_SHOWN = 46 };
 
 static const int64_t SEED_MAX = (1ll << 53) - 1;
 
@@ -65,7 +67,6 @@ static void show(const char *name, size_t length, bool utf8, char shown[NAME_SHO
     bool harmless = c >= 0x20 && c != 0x7f && (c < 0x80 || utf8);
     shown[i] = harmless ? name[i] : '?';
     bool escape = c == '~' || c == '/';
-    if (p + 2 >= ERROR_POINTER_SIZE) continue;
     pointer[p++] = escape ? '~' : shown[i];
     if (escape) pointer[p++] = c == '~' ? '0' : '1';
   }

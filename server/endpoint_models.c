@@ -6,14 +6,14 @@
 
 static json_t *describe(const struct model *m) {
   const struct layer_shape *s = &m->shape;
-  return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s, s:s}",
-                   "name", m->name, "score", m->score, "weighting", m->weighting, "projection",
-                   m->projection, "heads", (json_int_t)s->heads, "kv_heads",
-                   (json_int_t)s->kv_heads, "query_size", (json_int_t)s->query_size, "key_size",
-                   (json_int_t)s->key_size, "value_size", (json_int_t)s->value_size, "hidden",
-                   (json_int_t)(s->heads * s->head_size), "output_size",
-                   (json_int_t)s->output_size, "bias", m->bias, "causal", m->causal, "parameters",
-                   (json_int_t)m->parameters, "source", m->source, "sha256", m->sha256);
+  return json_pack(
+      "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s, s:s}", "name",
+      m->name, "score", m->score, "weighting", m->weighting, "projection", m->projection, "heads",
+      (json_int_t)s->heads, "kv_heads", (json_int_t)s->kv_heads, "query_size",
+      (json_int_t)s->query_size, "key_size", (json_int_t)s->key_size, "value_size",
+      (json_int_t)s->value_size, "hidden", (json_int_t)(s->heads * s->head_size), "output_size",
+      (json_int_t)s->output_size, "bias", m->bias, "causal", m->causal, "parameters",
+      (json_int_t)m->parameters, "source", m->source, "sha256", m->sha256);
 }
 
 /* Takes the value. */

@@ -130,16 +130,24 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
     return;
   }
 #define IS(text) (name_size == sizeof text - 1 && !strncasecmp(name, text, sizeof text - 1))
-  if (IS("Content-Length")) add_length(h, value);
-  else if (IS("Transfer-Encoding")) add_coding(h, value);
-  else if (IS("Host")) h->hosts++;
-  else if (IS("Accept")) add_accept(&h->accept, value);
-  else if (IS("User-Agent")) h->agent = value;
-  else if (IS("X-Timeout-Ms")) add_timeout(h, value);
-  else if (IS("X-Request-Id")) h->request_id = is_request_id(value) ? value : NULL;
-  else if (IS("Content-Type")) h->json = h->json && media_next(value, &m) &&
-                                         media_is(&m, "application/json");
-  else if (IS("Content-Encoding")) h->coded = h->coded || (*value && strcasecmp(value, "identity"));
+  if (IS("Content-Length"))
+    add_length(h, value);
+  else if (IS("Transfer-Encoding"))
+    add_coding(h, value);
+  else if (IS("Host"))
+    h->hosts++;
+  else if (IS("Accept"))
+    add_accept(&h->accept, value);
+  else if (IS("User-Agent"))
+    h->agent = value;
+  else if (IS("X-Timeout-Ms"))
+    add_timeout(h, value);
+  else if (IS("X-Request-Id"))
+    h->request_id = is_request_id(value) ? value : NULL;
+  else if (IS("Content-Type"))
+    h->json = h->json && media_next(value, &m) && media_is(&m, "application/json");
+  else if (IS("Content-Encoding"))
+    h->coded = h->coded || (*value && strcasecmp(value, "identity"));
 #undef IS
 }
 

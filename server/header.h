@@ -23,8 +23,8 @@ struct header {
   const char *request_id; /* X-Request-Id if it is sane, else NULL */
   const char *agent;      /* User-Agent, or NULL */
   struct header_accept accept;
-  uint64_t body_bytes;  /* announced; 0 if chunked */
-  uint64_t timeout_ms;  /* X-Timeout-Ms; 0: none */
+  uint64_t body_bytes; /* announced; 0 if chunked */
+  uint64_t timeout_ms; /* X-Timeout-Ms; 0: none */
   bool chunked;
   bool json;  /* Content-Type is ours or missing */
   bool coded; /* a Content-Encoding that is not identity */

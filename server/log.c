@@ -45,7 +45,8 @@ struct log {
   struct stream out, err;
 };
 
-/* --- the ring ---------------------------------------------------------------------------------- */
+/* --- the ring ----------------------------------------------------------------------------------
+ */
 
 static void push(struct stream *s, const char *text, size_t size) {
   uint64_t turn = atomic_load_explicit(&s->tail, memory_order_relaxed);
@@ -55,8 +56,10 @@ static void push(struct stream *s, const char *text, size_t size) {
       atomic_fetch_add_explicit(&s->dropped, 1, memory_order_relaxed);
       return;
     }
-    if (at > turn) turn = atomic_load_explicit(&s->tail, memory_order_relaxed);
-    else if (atomic_compare_exchange_weak(&s->tail, &turn, turn + 1)) break;
+    if (at > turn)
+      turn = atomic_load_explicit(&s->tail, memory_order_relaxed);
+    else if (atomic_compare_exchange_weak(&s->tail, &turn, turn + 1))
+      break;
   }
   struct line *line = &s->line[turn % LINES];
   memcpy(line->text, text, size);
@@ -84,9 +87,12 @@ static bool writable(struct stream *s, uint64_t *give_up) {
 static void write_line(struct stream *s, const struct line *line, uint64_t *give_up) {
   for (size_t done = 0; done < line->size;) {
     ssize_t n = -1;
-    if (writable(s, give_up)) n = write(s->fd, line->text + done, line->size - done);
-    else errno = ETIMEDOUT;
-    if (n > 0) done += (size_t)n;
+    if (writable(s, give_up))
+      n = write(s->fd, line->text + done, line->size - done);
+    else
+      errno = ETIMEDOUT;
+    if (n > 0)
+      done += (size_t)n;
     else if (n < 0 && errno != EINTR && errno != EAGAIN) {
       atomic_fetch_add_explicit(&s->dropped, 1, memory_order_relaxed);
       return;
@@ -134,7 +140,8 @@ static void stream_stop(struct stream *s) {
   free(s->line);
 }
 
-/* --- the log ----------------------------------------------------------------------------------- */
+/* --- the log -----------------------------------------------------------------------------------
+ */
 
 struct log *log_new(const char *level, const char *access, struct error *e) {
   static const char *const levels[] = {"error", "warning", "info", "debug"};
@@ -180,8 +187,10 @@ static char *quoted(char *out, const char *end, const char *from, const char *he
   for (size_t n = 0; *from && n < FIELD_MAX && end - out > 8; from++, n++) {
     unsigned char c = (unsigned char)*from;
     if (c == '"' || c == '\\') *out++ = '\\';
-    if (c >= 0x20 && c < 0x7f) *out++ = (char)c;
-    else out += snprintf(out, 8, "%s%02x", hex, c);
+    if (c >= 0x20 && c < 0x7f)
+      *out++ = (char)c;
+    else
+      out += snprintf(out, 8, "%s%02x", hex, c);
   }
   *out = 0;
   return out;

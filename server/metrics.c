@@ -12,22 +12,22 @@
 #include "server/version.h"
 
 /* Upper bounds in microseconds; one more bucket takes the rest. */
-static const uint64_t bounds_us[] = {50,     100,    250,     500,     1000,    2500,    5000,
-                                     10000,  25000,  50000,   100000,  250000,  500000,  1000000,
-                                     2500000, 5000000, 10000000, 30000000};
+static const uint64_t bounds_us[] = {50,     100,     250,     500,     1000,     2500,
+                                     5000,   10000,   25000,   50000,   100000,   250000,
+                                     500000, 1000000, 2500000, 5000000, 10000000, 30000000};
 enum { BOUNDS = sizeof bounds_us / sizeof *bounds_us };
 
 /* The codes that this server gives, and 0 for any other. */
-static const unsigned short codes[] = {200, 400, 401, 404, 405, 406, 408, 413, 415, 422,
-                                       429, 499, 500, 501, 503, 504, 0};
+static const unsigned short codes[] = {200, 400, 401, 404, 405, 406, 408, 413, 415,
+                                       422, 429, 499, 500, 501, 503, 504, 0};
 enum { CODES = sizeof codes / sizeof *codes };
 
 static const char *const stage_names[STAGE_COUNT] = {"decode", "queue", "compute", "encode"};
 static const char *const reject_names[REJECT_COUNT] = {
-    [REJECT_OVERLOADED] = "overloaded", [REJECT_CONNECTIONS] = "connections",
-    [REJECT_DRAINING] = "draining",     [REJECT_DEADLINE] = "deadline",
-    [REJECT_MEMORY] = "memory",         [REJECT_GONE] = "gone",
-    [REJECT_SLOW_HEAD] = "slow_head",   [REJECT_SLOW_BODY] = "slow_body",
+    [REJECT_OVERLOADED] = "overloaded",  [REJECT_CONNECTIONS] = "connections",
+    [REJECT_DRAINING] = "draining",      [REJECT_DEADLINE] = "deadline",
+    [REJECT_MEMORY] = "memory",          [REJECT_GONE] = "gone",
+    [REJECT_SLOW_HEAD] = "slow_head",    [REJECT_SLOW_BODY] = "slow_body",
     [REJECT_SLOW_READER] = "slow_reader"};
 
 struct histogram {
@@ -96,7 +96,8 @@ void metrics_reject(struct metrics *m, size_t shard, enum reject reason) {
   add(&shard_at(m, shard)->reject[reason], 1);
 }
 
-/* --- the scrape -------------------------------------------------------------------------------- */
+/* --- the scrape --------------------------------------------------------------------------------
+ */
 
 /* A histogram added up over the shards, at `offset` bytes into each. */
 struct sum {
@@ -179,14 +180,16 @@ static void write_counted(FILE *f, const struct metrics *m) {
   head(f, "attend_http_request_duration_seconds", "histogram",
        "From the end of a request's head to the last byte of its answer.");
   each_request(m, f, visit_duration);
-  head(f, "attend_stage_duration_seconds", "histogram", "Time in one stage of an attention request.");
+  head(f, "attend_stage_duration_seconds", "histogram",
+       "Time in one stage of an attention request.");
   for (unsigned i = 0; i < STAGE_COUNT; i++) {
     char labels[32];
     snprintf(labels, sizeof labels, "stage=\"%s\"", stage_names[i]);
     struct sum s = sum_at(m, offsetof(struct shard, stage) + i * sizeof(struct histogram));
     write_histogram(f, "attend_stage_duration_seconds", labels, &s);
   }
-  head(f, "attend_rejected_total", "counter", "Requests and connections ended without their answer.");
+  head(f, "attend_rejected_total", "counter",
+       "Requests and connections ended without their answer.");
   for (unsigned i = 0; i < REJECT_COUNT; i++) {
     uint64_t n = 0;
     for (size_t s = 0; s < m->shards; s++)
@@ -196,8 +199,7 @@ static void write_counted(FILE *f, const struct metrics *m) {
 }
 
 static void write_now(FILE *f, struct service *s, const struct metrics_now *now) {
-  gauge(f, "attend_queue_depth", "Requests that wait for a worker.",
-        (double)pool_waiting(s->pool));
+  gauge(f, "attend_queue_depth", "Requests that wait for a worker.", (double)pool_waiting(s->pool));
   gauge(f, "attend_running", "Requests that workers have taken and not finished.",
         (double)pool_running(s->pool));
   gauge(f, "attend_inflight_bytes", "Memory that requests hold.",

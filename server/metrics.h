@@ -21,7 +21,7 @@ enum reject {
   REJECT_DRAINING,
   REJECT_DEADLINE,
   REJECT_MEMORY,
-  REJECT_GONE,        /* the client left before the answer */
+  REJECT_GONE, /* the client left before the answer */
   REJECT_SLOW_HEAD,
   REJECT_SLOW_BODY,
   REJECT_SLOW_READER,

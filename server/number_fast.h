@@ -26,7 +26,8 @@ static inline unsigned number_digits8(uint64_t word) {
   uint64_t digit = word ^ 0x3030303030303030;
   /* A byte of 10 or more gets its top bit; what it may carry reaches later characters only. */
   uint64_t other = ((digit + 0x7676767676767676) | digit) & 0x8080808080808080;
-  return other ? (unsigned)__builtin_ctzll(other) >> 3 : 8;
+  unsigned all = other == 0; /* as a number, not as a branch: lengths are unpredictable */
+  return ((unsigned)__builtin_ctzll(other | (uint64_t)all << 63) >> 3) + all;
 }
 
 /* The value of the first `count` characters, which are digits. */
@@ -69,7 +70,7 @@ static inline bool number_read_fast(const char *text, const char **end, float *v
     const char *fraction = ++p;
     uint64_t first = number_load8(p), second = number_load8(p + 8);
     unsigned n1 = number_digits8(first);
-    unsigned n2 = n1 == 8 ? number_digits8(second) : 0;
+    unsigned n2 = number_digits8(second) & -(n1 >> 3); /* none unless n1 is 8 */
     if (n1 == 0) return false;
     m = m * power[n1] + number_value8(first, n1);
     m = m * power[n2] + number_value8(second, n2);
@@ -88,7 +89,10 @@ static inline bool number_read_fast(const char *text, const char **end, float *v
   bool halfway = ((bits - (0x10000000 - 8)) & 0x1fffffff) <= 16;
   if (halfway && (places != 0 || m >> 53)) return false;
   float magnitude = (float)x;
-  *value = negative ? -magnitude : magnitude;
+  uint32_t result;
+  memcpy(&result, &magnitude, sizeof result);
+  result |= (uint32_t)negative << 31; /* no branch: signs are unpredictable, too */
+  memcpy(value, &result, sizeof result);
   *end = p;
   return true;
 }

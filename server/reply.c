@@ -151,8 +151,8 @@ bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t piece
                  "libmicrohttpd's vector is the system's");
   if (pieces == 1) return reply_bytes(r, piece->iov_base, piece->iov_len);
   must(pieces <= UINT_MAX);
-  return queue(r, MHD_create_response_from_iovec((const struct MHD_IoVec *)piece,
-                                                 (unsigned)pieces, NULL, NULL));
+  return queue(r, MHD_create_response_from_iovec((const struct MHD_IoVec *)piece, (unsigned)pieces,
+                                                 NULL, NULL));
 }
 
 bool reply_problem(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE]) {

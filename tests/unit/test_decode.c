@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "server/decode.h"
 
@@ -425,7 +426,7 @@ static void what_is_no_request(void **state) {
       {"{\"encoding_format\":\"hex\"}", "/encoding_format", 0, NULL},
       {"{\"segments\":[[1]]}", "/segments", 0, "this version does not serve"},
       {"{\"gradients\":[[1]]}", "/gradients", 0, "this version does not serve"},
-      {"{\"keys\":{\"dtype\":\"F32\"}}", "/keys", 0, "this version"},
+      {"{\"keys\":{\"dtype\":\"F32\"}}", "/keys", 0, "this version does not serve"},
       {"{\"keys\":[{\"dtype\":\"F32\"}]}", "/keys/0", 0, NULL},
       {"{\"queries\":null}", "/queries", 0, NULL},
       {"{\"queries\":\"x\"}", "/queries", 0, NULL},
@@ -501,14 +502,22 @@ static void names_and_small_values_are_bounded(void **state) {
   memcpy(body, "{\"qu\xff", 5);
   decode_cut(&r, &equal, &wide, body, sizeof body, 100);
   assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
-  assert_int_equal(strlen(r.error.pointer), 65);
+  assert_int_equal(strlen(r.error.pointer), 47);
   assert_string_equal(strrchr(r.error.pointer, '?') + 1, r.error.pointer + 4);
   arena_free(&r.arena);
 
-  /* A known name that is too long to show is cut between characters. */
-  int n = snprintf(body, sizeof body, "{\"%063d\xc3\xb6\":1}", 0);
+  /* A name that is too long to show is cut between characters. */
+  int n = snprintf(body, sizeof body, "{\"%045d\xc3\xb6\":1}", 0);
   decode_cut(&r, &equal, &wide, body, (size_t)n, 0);
-  assert_int_equal(strlen(r.error.pointer), 64);
+  assert_int_equal(strlen(r.error.pointer), 46);
+  arena_free(&r.arena);
+
+  /* The pointer holds a name of slashes, each of which takes two bytes there. */
+  memset(body, '/', 200);
+  memcpy(body, "{\"", 2);
+  memcpy(body + 198, "\":", 2);
+  decode_cut(&r, &equal, &wide, body, 200, 0);
+  assert_int_equal(strlen(r.error.pointer), 1 + 2 * 46);
   arena_free(&r.arena);
 
   n = snprintf(body, sizeof body, "{\"window\":[%*d,2]}", 100000, 1);
@@ -600,6 +609,78 @@ static void a_full_budget_is_overload(void **state) {
   }
 }
 
+/* --- mutants --- */
+
+static uint32_t random_below(uint64_t *state, uint32_t n) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)((*state >> 33) % n);
+}
+
+/* Changes a few bytes of `text`, which has room for them. Returns the new length. */
+static size_t mutate(char *text, size_t length, uint64_t *state) {
+  static const char bytes[] = "[]{},:\"\\ \n0123456789.-+eEtrufalsn\0\x80\xc3";
+  for (uint32_t edits = 1 + random_below(state, 3); edits > 0; edits--) {
+    size_t at = random_below(state, (uint32_t)length);
+    char byte = bytes[random_below(state, sizeof bytes - 1)];
+    switch (random_below(state, 4)) {
+    case 0: /* another byte */
+      text[at] = byte;
+      break;
+    case 1: /* one more */
+      memmove(text + at + 1, text + at, length - at);
+      text[at] = byte;
+      length++;
+      break;
+    case 2: /* one less */
+      memmove(text + at, text + at + 1, length - at - 1);
+      length--;
+      break;
+    default: /* a byte of the same text */
+      text[at] = text[random_below(state, (uint32_t)length)];
+    }
+  }
+  return length;
+}
+
+static bool is_json(const char *text, size_t length) {
+  size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL;
+  json_t *value = memchr(text, 0, length) ? NULL : json_loadb(text, length, flags, NULL);
+  json_decref(value);
+  return value != NULL;
+}
+
+/* What is accepted is JSON, what is JSON is never called no JSON but for its nesting, and a cut
+ * changes nothing. */
+static void mutants_are_judged_alike(void **state) {
+  (void)state;
+  uint64_t seed = 20;
+  size_t accepted = 0, requests = 0;
+  for (int i = 0; i < 10000; i++) {
+    char text[sizeof full + 8];
+    memcpy(text, full, sizeof full);
+    size_t length = mutate(text, sizeof full - 1, &seed);
+    struct result whole, cut;
+    decode_cut(&whole, &unequal, &wide, text, length, length);
+    decode_cut(&cut, &unequal, &wide, text, length, random_below(&seed, (uint32_t)length));
+    bool json = is_json(text, length);
+    enum status status = whole.error.status;
+    bool called_no_json = status == STATUS_INVALID_JSON && !strstr(whole.error.detail, "deep");
+    if (json ? called_no_json : status == STATUS_OK)
+      fail_msg("%s\n%s (%zu)", text, whole.error.detail, whole.error.offset);
+    if (cut.error.status != status || cut.error.offset != whole.error.offset ||
+        strcmp(cut.error.pointer, whole.error.pointer) != 0)
+      fail_msg("%s\n%s (%zu)\n%s (%zu)", text, whole.error.detail, whole.error.offset,
+               cut.error.detail, cut.error.offset);
+    accepted += status == STATUS_OK;
+    requests += status == STATUS_INVALID_REQUEST;
+    arena_free(&whole.arena);
+    arena_free(&cut.arena);
+  }
+  /* The mutants reach every verdict often. */
+  assert_in_range(accepted, 100, 9000);
+  assert_in_range(requests, 100, 9000);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_field_cut_at_every_byte),
@@ -619,6 +700,7 @@ int main(void) {
       cmocka_unit_test(limits_are_named),
       cmocka_unit_test(the_first_failure_stays),
       cmocka_unit_test(a_full_budget_is_overload),
+      cmocka_unit_test(mutants_are_judged_alike),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

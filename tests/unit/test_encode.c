@@ -201,8 +201,8 @@ static void the_longest_numbers_fit(void **state) {
   struct answered a;
   make(&a, 2, (const size_t[][2]){{3, 5000}, {40, 7}}, WEIGHTS_PER_HEAD);
   struct call *c = &a.decoded.call;
-  for (size_t i = 0; i < c->q_rows * OUTPUT; i++) c->outputs[i] = -1.17549421e-38f;
-  for (size_t i = 0; i < c->weight_count; i++) c->weights[i] = -1.17549421e-38f;
+  for (size_t i = 0; i < c->q_rows * OUTPUT; i++) c->outputs[i] = -1.00000016e-35f;
+  for (size_t i = 0; i < c->weight_count; i++) c->weights[i] = -1.00000016e-35f;
   struct answer answer;
   char *text = text_of(&a, &answer);
   assert_reads_back(&a, text);

@@ -1,0 +1,249 @@
+/* httpd: the socket.
+ *
+ * We accept connections ourselves and add them to a daemon without a listening socket: new ones
+ * are spread evenly over its threads, and at the limit a connection gets an answer instead of
+ * waiting in silence. Timeouts of the daemon are off; the reaper knows ours. */
+#include "server/httpd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/size.h"
+#include "server/request.h"
+
+enum {
+  CONNECTION_MEMORY = 48 * 1024, /* zeroed for every request: much more would cost more */
+  ACCEPT_PAUSE_MS = 50,          /* when descriptors are used up */
+  SPARE_DESCRIPTORS = 256,       /* leaving connections, logs, files */
+  PIECE_DESCRIPTORS = 4          /* of each I/O thread */
+};
+
+/* What becomes of an accepted descriptor until libmicrohttpd reports it as open. */
+enum { SLOT_FREE, SLOT_ADDED };
+
+struct httpd {
+  struct server *server;
+  struct MHD_Daemon *daemon;
+  int listener;
+  int stop; /* eventfd that ends the accept thread */
+  bool accepting;
+  pthread_t thread;
+  atomic_size_t connections; /* accepted and not closed */
+  size_t slots;
+  atomic_uchar *slot; /* [slots] by descriptor */
+  char address[ADDRESS_TEXT_SIZE];
+};
+
+/* --- libmicrohttpd's calls ---------------------------------------------------------------------
+ */
+
+static enum MHD_Result on_access(void *of, struct MHD_Connection *c, const char *url,
+                                 const char *method, const char *version, const char *bytes,
+                                 size_t *size, void **context) {
+  (void)of;
+  struct request *r = *context;
+  bool good;
+  if (!r) {
+    r = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    if (!r) return MHD_NO;
+    *context = r;
+    good = request_head(r, url, method, version);
+  } else if (*size) {
+    good = request_body(r, bytes, *size);
+    *size = 0;
+  } else {
+    good = request_rest(r);
+  }
+  return good ? MHD_YES : MHD_NO;
+}
+
+static void on_completed(void *of, struct MHD_Connection *c, void **context,
+                         enum MHD_RequestTerminationCode how) {
+  (void)of, (void)c, (void)how;
+  if (*context) request_end(*context);
+  *context = NULL;
+}
+
+static void on_connection(void *of, struct MHD_Connection *c, void **context,
+                          enum MHD_ConnectionNotificationCode what) {
+  struct httpd *h = of;
+  if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+    int fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    if ((size_t)fd < h->slots) atomic_store(&h->slot[fd], SLOT_FREE);
+    *context = request_open(h->server, c, fd);
+    return;
+  }
+  if (*context) request_close(*context);
+  *context = NULL;
+  atomic_fetch_sub(&h->connections, 1);
+}
+
+/* A path is decoded by the routes, segment by segment, not before it is cut. */
+static size_t leave_escaped(void *of, struct MHD_Connection *c, char *text) {
+  (void)of, (void)c;
+  return strlen(text);
+}
+
+static void on_message(void *of, const char *format, va_list args) {
+  struct httpd *h = of;
+  char text[256];
+  vsnprintf(text, sizeof text, format, args);
+  text[strcspn(text, "\n")] = 0;
+  log_line(h->server->log, LOG_DEBUG, "libmicrohttpd: %s", text);
+}
+
+/* --- accepting ---------------------------------------------------------------------------------
+ */
+
+/* One more than allowed: says so and goes. */
+static void shed(struct httpd *h, int fd) {
+  struct error e = {0};
+  char text[REPLY_RAW_SIZE];
+  error_set(&e, STATUS_NOT_READY, "the server has all the %llu connections it may have",
+            (unsigned long long)h->server->config->max_connections);
+  size_t size = reply_raw(&e, NULL, text);
+  (void)!send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+  shutdown(fd, SHUT_WR);
+  metrics_reject(h->server->metrics, 0, REJECT_CONNECTIONS);
+  connections_linger(h->server->connections, fd);
+}
+
+static void hand_on(struct httpd *h, int fd, const struct sockaddr *from, socklen_t size) {
+  if (atomic_load(&h->connections) >= h->server->config->max_connections) {
+    shed(h, fd);
+    return;
+  }
+  /* A descriptor that comes again without having been reported open was closed in silence: the
+   * I/O thread had no memory for it. */
+  bool known = (size_t)fd < h->slots;
+  bool lost = known && atomic_exchange(&h->slot[fd], SLOT_ADDED) == SLOT_ADDED;
+  if (!lost) atomic_fetch_add(&h->connections, 1);
+  if (MHD_add_connection(h->daemon, fd, from, size) == MHD_YES) return;
+  if (known) atomic_store(&h->slot[fd], SLOT_FREE);
+  atomic_fetch_sub(&h->connections, 1);
+  log_line(h->server->log, LOG_WARNING, "a connection could not be taken: %s", strerror(errno));
+}
+
+/* Accepts until the backlog is empty (or was full once, so that a flood cannot keep us here).
+ * False: descriptors or memory are used up. */
+static bool accept_all(struct httpd *h) {
+  for (int n = 0; n < SOMAXCONN; n++) {
+    struct sockaddr_storage from;
+    socklen_t size = sizeof from;
+    int fd = accept4(h->listener, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0)
+      hand_on(h, fd, (struct sockaddr *)&from, size);
+    else if (errno == EAGAIN || errno == EWOULDBLOCK)
+      return true;
+    else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      return false;
+    /* Anything else is this one connection's own trouble. */
+  }
+  return true;
+}
+
+static void *accept_main(void *of) {
+  struct httpd *h = of;
+  struct pollfd p[2] = {{.fd = h->stop, .events = POLLIN}, {.fd = h->listener, .events = POLLIN}};
+  for (;;) {
+    if (poll(p, 2, -1) < 0) continue;
+    bool last = p[0].revents != 0;
+    if (!accept_all(h)) {
+      log_line(h->server->log, LOG_WARNING, "cannot accept: %s", strerror(errno));
+      poll(p, 1, ACCEPT_PAUSE_MS);
+    }
+    if (last) return NULL;
+  }
+}
+
+/* --- life --------------------------------------------------------------------------------------
+ */
+
+size_t httpd_descriptors(const struct config *c, size_t io_threads) {
+  return c->max_connections + PIECE_DESCRIPTORS * io_threads + SPARE_DESCRIPTORS;
+}
+
+struct httpd *httpd_new(struct server *s, const struct address *a, struct error *e) {
+  struct httpd *h = calloc(1, sizeof *h);
+  if (!h) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the server");
+    return NULL;
+  }
+  h->server = s;
+  h->stop = -1;
+  h->slots = 2 * httpd_descriptors(s->config, s->io_threads);
+  h->slot = calloc(h->slots, sizeof *h->slot);
+  h->listener = address_listen(a, e);
+  if (h->listener < 0) goto failed;
+  h->stop = eventfd(0, EFD_CLOEXEC);
+  if (h->stop < 0 || !h->slot) {
+    error_set(e, STATUS_SYSTEM, "the server cannot start: %s", strerror(errno));
+    goto failed;
+  }
+  address_text(h->listener, h->address);
+  return h;
+failed:
+  httpd_free(h);
+  return NULL;
+}
+
+const char *httpd_address(const struct httpd *h) { return h->address; }
+
+/* The limit on connections is ours: libmicrohttpd's is out of the way, for each of its threads. */
+static struct MHD_Daemon *start_daemon(struct httpd *h) {
+  const struct server *s = h->server;
+  size_t limit = size_min(UINT_MAX / 4, (s->config->max_connections + 64) * s->io_threads);
+  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
+                   MHD_ALLOW_SUSPEND_RESUME;
+  if (log_wants(s->log, LOG_DEBUG)) flags |= MHD_USE_ERROR_LOG;
+  struct MHD_OptionItem options[] = {
+      {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, h}, /* first: it reports on the others */
+      {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, NULL},
+      {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, h},
+      {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escaped, NULL},
+      {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+      {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
+      {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
+      {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)s->io_threads, NULL},
+      {MHD_OPTION_END, 0, NULL},
+  };
+  /* A pool of one is refused: then the daemon's own thread does the work. */
+  if (s->io_threads < 2) options[7].option = MHD_OPTION_END;
+  return MHD_start_daemon(flags, 0, NULL, NULL, on_access, h, MHD_OPTION_ARRAY, options,
+                          MHD_OPTION_END);
+}
+
+enum status httpd_start(struct httpd *h, struct error *e) {
+  h->daemon = start_daemon(h);
+  if (!h->daemon) return error_set(e, STATUS_SYSTEM, "libmicrohttpd does not start");
+  int failed = pthread_create(&h->thread, NULL, accept_main, h);
+  if (failed) return error_set(e, STATUS_SYSTEM, "accept thread: %s", strerror(failed));
+  h->accepting = true;
+  return STATUS_OK;
+}
+
+void httpd_stop_accepting(struct httpd *h) {
+  if (!h->accepting) return;
+  (void)!write(h->stop, &(uint64_t){1}, sizeof(uint64_t));
+  pthread_join(h->thread, NULL);
+  h->accepting = false;
+  close(h->listener);
+  h->listener = -1;
+}
+
+void httpd_free(struct httpd *h) {
+  if (!h) return;
+  httpd_stop_accepting(h);
+  if (h->daemon) MHD_stop_daemon(h->daemon);
+  if (h->listener >= 0) close(h->listener);
+  if (h->stop >= 0) close(h->stop);
+  free(h->slot);
+  free(h);
+}

@@ -1,0 +1,112 @@
+/* main: the commands. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/registry.h"
+#include "core/gemm.h"
+#include "server/health.h"
+#include "server/run.h"
+#include "server/serve.h"
+#include "server/version.h"
+
+enum { EXIT_USAGE = 2 };
+
+extern char **environ;
+
+static int help(FILE *out) {
+  fputs(
+      "attend: multi-head attention over HTTP\n"
+      "\n"
+      "  attend [serve] [settings]     serve until SIGTERM or SIGINT\n"
+      "  attend run MODEL [settings]   answer one request, from standard input to standard output\n"
+      "  attend check [settings]       check settings and models, and print them\n"
+      "  attend health [URL]           exit 0 if a running server says that it works\n"
+      "  attend help | --help          this text\n"
+      "  attend --version              the version\n"
+      "\n"
+      "Settings come from defaults, then the file (--config FILE or ATTEND_CONFIG), then\n"
+      "ATTEND_NAME in the environment, then --name VALUE or --name=VALUE:\n"
+      "\n",
+      out);
+  config_help(out);
+  return out == stdout && fflush(out) ? 1 : 0;
+}
+
+static int version(void) {
+  printf("attend %s (%s)\n", version_number(), version_commit());
+  return fflush(stdout) ? 1 : 0;
+}
+
+/* `attend check`: what serving would begin with, without the socket. */
+static int check(const struct config *c) {
+  struct error e = {0};
+  gemm_blas_init();
+  struct registry *r = registry_load(c, &e);
+  if (!r) {
+    serve_complain(&e);
+    return e.status == STATUS_CONFIG ? EXIT_USAGE : 1;
+  }
+  config_print(c, stdout);
+  for (size_t i = 0; i < registry_count(r); i++) {
+    const struct model *m = registry_at(r, i);
+    const struct layer_shape *s = &m->shape;
+    printf("model %s: heads=%zu kv_heads=%zu query_size=%zu key_size=%zu value_size=%zu "
+           "output_size=%zu parameters=%llu engine=%s source=%s sha256=%s\n",
+           m->name, s->heads, s->kv_heads, s->query_size, s->key_size, s->value_size,
+           s->output_size, (unsigned long long)m->parameters, layer_engine(m->layer), m->source,
+           m->sha256);
+  }
+  registry_free(r);
+  return fflush(stdout) ? 1 : 0;
+}
+
+/* A descriptor 0, 1 or 2 that came closed would be taken by the first socket, and the log written
+ * to a client. */
+static void hold_standard_descriptors(void) {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) < 0) return;
+}
+
+int main(int argc, char **argv) {
+  static char *none[] = {NULL};
+  char **words = argc > 1 ? argv + 1 : none;
+  const char *command = words[0] && words[0][0] != '-' ? *words++ : "serve", *subject = NULL;
+  struct config c = {0};
+  struct error e = {0};
+  int status;
+
+  hold_standard_descriptors();
+  for (char **w = words; *w; w++) {
+    if (!strcmp(*w, "--help") || !strcmp(*w, "-h")) return help(stdout);
+    if (!strcmp(*w, "--version")) return version();
+  }
+  if (!strcmp(command, "help")) return help(stdout);
+  bool known = !strcmp(command, "serve") || !strcmp(command, "check") ||
+               !strcmp(command, "health") || !strcmp(command, "run");
+  if (!known) {
+    fprintf(stderr, "attend: there is no command '%.100s'; see attend --help\n", command);
+    return EXIT_USAGE;
+  }
+  if (!strcmp(command, "run") && !(words[0] && words[0][0] != '-')) {
+    fputs("attend: run needs the name of a model; see attend --help\n", stderr);
+    return EXIT_USAGE;
+  }
+  if (!strcmp(command, "run") || (!strcmp(command, "health") && words[0] && words[0][0] != '-'))
+    subject = *words++;
+
+  if (config_read(&c, words, environ, &e)) {
+    serve_complain(&e);
+    status = EXIT_USAGE;
+  } else if (!strcmp(command, "check"))
+    status = check(&c);
+  else if (!strcmp(command, "health"))
+    status = health_main(subject, c.listen);
+  else if (!strcmp(command, "run"))
+    status = run_main(&c, subject, STDIN_FILENO, STDOUT_FILENO);
+  else
+    status = serve_main(&c, argv);
+  config_free(&c);
+  return status;
+}

@@ -1,0 +1,227 @@
+/* serve: start, signals, drain, stop.
+ *
+ * The order of a stop: readiness says 503; the backlog is accepted and the listening socket
+ * closed; kept connections get no further work in; what was accepted is answered; idle connections
+ * are ended; then libmicrohttpd, the reaper, the pool and the models go, in this order. */
+#include "server/serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config/registry.h"
+#include "core/clock.h"
+#include "core/cpu.h"
+#include "server/httpd.h"
+#include "server/version.h"
+
+enum {
+  EXIT_CUT = 3,        /* work was abandoned */
+  STEP_MS = 5,         /* how often a draining server looks */
+  ABANDONED_MS = 1000, /* for the answers of abandoned work to leave */
+  STUCK_MS = 10000,    /* for abandoned work to stop */
+};
+
+void serve_complain(const struct error *e) { fprintf(stderr, "attend: %s\n", e->detail); }
+
+static int exit_status(const struct error *e) { return e->status == STATUS_CONFIG ? 2 : 1; }
+
+/* --- before the first connection ---------------------------------------------------------------
+ */
+
+static enum status raise_descriptors(const struct config *c, size_t io_threads, struct error *e) {
+  struct rlimit now;
+  rlim_t need = httpd_descriptors(c, io_threads);
+  if (getrlimit(RLIMIT_NOFILE, &now)) return error_set(e, STATUS_SYSTEM, "getrlimit failed");
+  if (now.rlim_max != RLIM_INFINITY && now.rlim_max < need)
+    return error_set(e, STATUS_CONFIG,
+                     "max_connections: %llu connections need %llu descriptors, and the hard limit "
+                     "(ulimit -Hn) is %llu",
+                     (unsigned long long)c->max_connections, (unsigned long long)need,
+                     (unsigned long long)now.rlim_max);
+  now.rlim_cur = now.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &now); /* refused only where the soft limit is as good */
+  return STATUS_OK;
+}
+
+static bool uses_openblas(const struct registry *r) {
+  for (size_t i = 0; i < registry_count(r); i++)
+    if (!strcmp(layer_engine(registry_at(r, i)->layer), "openblas")) return true;
+  return false;
+}
+
+/* The kernels that OpenBLAS falls back to when it does not know a processor. */
+static bool is_old_core(const char *core) {
+  static const char *const old[] = {"Prescott",  "Core2",  "Penryn",      "Dunnington",
+                                    "Nehalem",   "Atom",   "Katmai",      "Coppermine",
+                                    "Northwood", "Banias", "Opteron_SSE3"};
+  for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+    if (!strcasecmp(core, old[i])) return true;
+  return false;
+}
+
+/* Starts the program again, once, when OpenBLAS took a new processor for an old one: it computes
+ * several times slower then, and can only be told otherwise before main. */
+static void correct_openblas(const struct server *s, char **argv) {
+  struct gemm_blas blas = gemm_blas();
+  if (!uses_openblas(s->service.registry) || cpu_level() < CPU_AVX2 || !is_old_core(blas.core))
+    return;
+  const char *right = cpu_level() >= CPU_AVX512 ? "SKYLAKEX" : "HASWELL";
+  if (getenv("OPENBLAS_CORETYPE")) {
+    log_line(s->log, LOG_WARNING,
+             "OpenBLAS computes as for %s; OPENBLAS_CORETYPE=%s would be faster", blas.core, right);
+    return;
+  }
+  fprintf(stderr,
+          "level=warning msg=\"OpenBLAS took this processor for %s: starting again with "
+          "OPENBLAS_CORETYPE=%s\"\n",
+          blas.core, right);
+  setenv("OPENBLAS_CORETYPE", right, 1);
+  execv("/proc/self/exe", argv);
+  log_line(s->log, LOG_WARNING, "cannot start again: %s", strerror(errno));
+}
+
+static size_t worker_count(const struct config *c) { return c->workers ? c->workers : cpu_quota(); }
+
+static enum status server_open(struct server *s, const struct config *c, char **argv,
+                               struct error *e) {
+  *s = (struct server){.config = c, .io_threads = c->io_threads ? c->io_threads : worker_count(c)};
+  if (raise_descriptors(c, s->io_threads, e)) return e->status;
+  if (getrandom(&s->id_prefix, sizeof s->id_prefix, GRND_NONBLOCK) != sizeof s->id_prefix)
+    s->id_prefix = (uint32_t)clock_now() ^ (uint32_t)getpid() << 16;
+  s->log = log_new(c->log_level, c->access_log, e);
+  if (!s->log) return e->status;
+  if (service_start(&s->service, c, e)) return e->status;
+  correct_openblas(s, argv);
+  s->metrics = metrics_new(s->io_threads + 1, e);
+  if (s->metrics) s->connections = connections_new(c, s->metrics, e);
+  return e->status;
+}
+
+/* The pool is idle and no connection is open. */
+static void server_close(struct server *s) {
+  connections_free(s->connections);
+  service_stop(&s->service);
+  metrics_free(s->metrics);
+  log_free(s->log);
+}
+
+static void announce(struct server *s, const struct httpd *h) {
+  log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s",
+           version_number(), version_commit(), worker_count(s->config), s->io_threads,
+           cpu_level_name(cpu_level()));
+  for (size_t i = 0; i < registry_count(s->service.registry); i++) {
+    const struct model *m = registry_at(s->service.registry, i);
+    log_line(s->log, LOG_INFO, "model %s: %zu heads, %zu -> %zu, %s, %s", m->name, m->shape.heads,
+             m->shape.query_size, m->shape.output_size, layer_engine(m->layer), m->source);
+  }
+  printf("listening on %s\n", httpd_address(h));
+  fflush(stdout);
+}
+
+/* --- signals -----------------------------------------------------------------------------------
+ */
+
+/* Every thread inherits this: signals come to whoever waits for them, which is main. */
+static sigset_t block_signals(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+  signal(SIGPIPE, SIG_IGN);
+  return set;
+}
+
+static int wait_for_stop(struct server *s, const sigset_t *set) {
+  for (;;) {
+    int got = sigwaitinfo(set, NULL);
+    if (got == SIGTERM || got == SIGINT) return got;
+    if (got == SIGHUP) log_line(s->log, LOG_INFO, "SIGHUP is ignored");
+  }
+}
+
+/* Sleeps a step of the drain; a second signal ends the process here. */
+static void drain_step(const sigset_t *set) {
+  const struct timespec step = {.tv_nsec = STEP_MS * CLOCK_MS};
+  int got = sigtimedwait(set, NULL, &step);
+  if (got == SIGTERM || got == SIGINT) _exit(128 + got);
+}
+
+/* --- the stop ----------------------------------------------------------------------------------
+ */
+
+/* Waits until nothing is in work, twice in a row: a connection may just be between two phases. */
+static bool wait_until_quiet(struct server *s, const sigset_t *set, uint64_t until) {
+  for (int quiet = 0; clock_now() < until;) {
+    quiet = connections_busy(s->connections) == 0 ? quiet + 1 : 0;
+    if (quiet == 2) return true;
+    drain_step(set);
+  }
+  return false;
+}
+
+/* Ends the work that is left; true if libmicrohttpd may be stopped. */
+static bool cut(struct server *s, const sigset_t *set) {
+  log_line(s->log, LOG_WARNING, "drain_ms has passed: %zu connections are cut off",
+           connections_busy(s->connections));
+  pool_abandon(s->service.pool);
+  uint64_t stuck = clock_now() + STUCK_MS * (uint64_t)CLOCK_MS;
+  while (connections_queued(s->connections) && clock_now() < stuck) drain_step(set);
+  if (connections_queued(s->connections)) return false;
+  wait_until_quiet(s, set, clock_now() + ABANDONED_MS * (uint64_t)CLOCK_MS);
+  /* A request may have come in at the last moment; the pool refuses it. */
+  while (connections_queued(s->connections) && clock_now() < stuck) drain_step(set);
+  return connections_queued(s->connections) == 0;
+}
+
+static int stop(struct server *s, struct httpd *h, const sigset_t *set) {
+  atomic_store(&s->ready, false);
+  uint64_t delay = clock_now() + s->config->drain_delay_ms * CLOCK_MS;
+  while (clock_now() < delay) drain_step(set);
+  uint64_t until = clock_now() + s->config->drain_ms * CLOCK_MS;
+  httpd_stop_accepting(h);
+  atomic_store(&s->draining, true);
+  connections_drain(s->connections);
+  if (wait_until_quiet(s, set, until)) {
+    /* The last worker may still be on its way out of its last job. */
+    pool_drain(s->service.pool, clock_now() + STUCK_MS * (uint64_t)CLOCK_MS);
+    return 0;
+  }
+  if (!cut(s, set)) _exit(EXIT_CUT);
+  pool_drain(s->service.pool, clock_now() + STUCK_MS * (uint64_t)CLOCK_MS);
+  return EXIT_CUT;
+}
+
+int serve_main(const struct config *c, char **argv) {
+  struct error e = {0};
+  struct address address;
+  struct server server;
+  struct httpd *h = NULL;
+  int status = 0;
+  memset(&server, 0, sizeof server);
+  sigset_t set = block_signals();
+  if (address_parse(&address, c->listen, &e)) goto done;
+  if (server_open(&server, c, argv, &e)) goto done;
+  h = httpd_new(&server, &address, &e);
+  if (!h || httpd_start(h, &e)) goto done;
+  atomic_store(&server.ready, true);
+  announce(&server, h);
+  int got = wait_for_stop(&server, &set);
+  log_line(server.log, LOG_INFO, "signal %d: stopping", got);
+  status = stop(&server, h, &set);
+  log_line(server.log, LOG_INFO, "stopped");
+done:
+  httpd_free(h);
+  server_close(&server);
+  if (!e.status) return status;
+  serve_complain(&e);
+  return exit_status(&e);
+}

@@ -1,0 +1,196 @@
+/* random_call: layers and calls of every kind, drawn from a seed. */
+#include "tests/support/random_call.h"
+
+#include <math.h>
+#include <string.h>
+
+uint64_t random_bits(uint64_t *state) {
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+size_t random_below(uint64_t *state, size_t n) { return (size_t)(random_bits(state) % n); }
+
+float random_float(uint64_t *state) {
+  return (float)((double)(random_bits(state) >> 11) * 0x1p-52 - 1.0);
+}
+
+static bool often(uint64_t *state, unsigned percent) { return random_below(state, 100) < percent; }
+
+static void *take(struct arena *a, size_t count, size_t size) {
+  struct error e = {0};
+  void *p = arena_alloc(a, count, size, &e);
+  must(p != NULL);
+  return p;
+}
+
+static float *numbers(struct arena *a, uint64_t *state, size_t count, float size) {
+  float *x = take(a, count, sizeof *x);
+  for (size_t i = 0; i < count; i++) x[i] = size * random_float(state);
+  return x;
+}
+
+static void set_matrix(struct random_layer *l, unsigned role, size_t out, size_t in, bool bias,
+                       uint64_t *state) {
+  l->matrix[role].weight = numbers(&l->arena, state, out * in, sqrtf(6.0f / (float)(in + out)));
+  l->matrix[role].bias = bias ? numbers(&l->arena, state, out, 0.1f) : NULL;
+}
+
+static void make(struct random_layer *l, enum gemm_engine engine) {
+  struct error e = {0};
+  l->layer = layer_new(&l->shape, l->matrix, engine, &e);
+  must(l->layer != NULL);
+}
+
+void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine) {
+  memset(l, 0, sizeof *l);
+  arena_init(&l->arena, NULL);
+  struct layer_shape *s = &l->shape;
+  s->kv_heads = 1 + random_below(state, 4);
+  s->heads = s->kv_heads * (often(state, 70) ? 1 : 1 + random_below(state, 3));
+  s->head_size = 1 + random_below(state, often(state, 20) ? 130 : 24);
+  s->value_head_size = often(state, 60) ? s->head_size : 1 + random_below(state, 70);
+  s->scale = 1.0f / sqrtf((float)s->head_size);
+  const bool bias = often(state, 40), linear = often(state, 80);
+  const size_t wide_q = s->heads * s->head_size, wide_k = s->kv_heads * s->head_size,
+               wide_v = s->kv_heads * s->value_head_size, wide_c = s->heads * s->value_head_size;
+  s->query_size = linear ? 1 + random_below(state, 90) : wide_q;
+  s->key_size = linear ? 1 + random_below(state, 90) : wide_k;
+  s->value_size = linear ? 1 + random_below(state, 90) : wide_v;
+  if (linear) {
+    set_matrix(l, ROLE_QUERY, wide_q, s->query_size, bias, state);
+    set_matrix(l, ROLE_KEY, wide_k, s->key_size, bias, state);
+    set_matrix(l, ROLE_VALUE, wide_v, s->value_size, bias, state);
+  }
+  const bool output = often(state, linear ? 90 : 20);
+  s->output_size = output ? 1 + random_below(state, 150) : wide_c;
+  if (output) set_matrix(l, ROLE_OUTPUT, s->output_size, wide_c, bias, state);
+  make(l, engine);
+}
+
+void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, size_t size,
+                      enum gemm_engine engine) {
+  memset(l, 0, sizeof *l);
+  arena_init(&l->arena, NULL);
+  const size_t d = heads * size;
+  l->shape = (struct layer_shape){.heads = heads,
+                                  .kv_heads = heads,
+                                  .head_size = size,
+                                  .value_head_size = size,
+                                  .query_size = d,
+                                  .key_size = d,
+                                  .value_size = d,
+                                  .output_size = d,
+                                  .scale = 1.0f / sqrtf((float)size)};
+  for (unsigned role = 0; role < ROLE_COUNT; role++) set_matrix(l, role, d, d, false, state);
+  make(l, engine);
+}
+
+void random_layer_done(struct random_layer *l) {
+  layer_free(l->layer);
+  arena_free(&l->arena);
+}
+
+static void place_items(struct call *c, size_t heads) {
+  size_t mask_at = 0, bias_at = 0;
+  c->q_rows = c->k_rows = 0;
+  for (size_t i = 0; i < c->items; i++) {
+    struct item *item = &c->item[i];
+    item->q_row = c->q_rows, item->k_row = c->k_rows;
+    item->mask_at = mask_at, item->bias_at = bias_at;
+    c->q_rows += item->q, c->k_rows += item->k;
+    mask_at += item->q * item->k;
+    bias_at += item->q * item->k * (c->bias_per_head ? heads : 1);
+  }
+}
+
+static void fill_inputs(struct call *c, const struct layer_shape *s, uint64_t *state,
+                        struct arena *a) {
+  c->queries = numbers(a, state, c->q_rows * s->query_size, 1.7f);
+  c->keys = numbers(a, state, c->k_rows * s->key_size, 1.7f);
+  c->values = numbers(a, state, c->k_rows * s->value_size, 1.7f);
+}
+
+static void fill_lens(struct call *c, uint64_t *state, struct arena *a) {
+  int32_t *lens = take(a, c->q_rows, sizeof *lens);
+  const bool per_item = often(state, 50);
+  for (size_t i = 0; i < c->items; i++) {
+    const struct item *item = &c->item[i];
+    int32_t len = (int32_t)random_below(state, item->k + 1);
+    for (size_t r = 0; r < item->q; r++) {
+      if (!per_item) len = (int32_t)random_below(state, item->k + 1);
+      lens[item->q_row + r] = len;
+    }
+  }
+  c->lens = lens;
+}
+
+static size_t pairs_of(const struct call *c) {
+  size_t pairs = 0;
+  for (size_t i = 0; i < c->items; i++) pairs += c->item[i].q * c->item[i].k;
+  return pairs;
+}
+
+static void fill_extras(struct call *c, size_t heads, uint64_t *state, struct arena *a) {
+  if (often(state, 60)) fill_lens(c, state, a);
+  if (often(state, 30)) {
+    uint8_t *mask = take(a, pairs_of(c), 1);
+    const unsigned percent = (unsigned)random_below(state, 101);
+    for (size_t i = 0; i < pairs_of(c); i++) mask[i] = often(state, percent);
+    c->mask = mask;
+  }
+  if (often(state, 30))
+    c->bias = numbers(a, state, pairs_of(c) * (c->bias_per_head ? heads : 1), 2.0f);
+  if (often(state, 25)) c->head_mask = numbers(a, state, heads, 1.0f);
+}
+
+struct call *random_call(const struct random_layer *l, uint64_t *state, size_t most,
+                         struct arena *a) {
+  struct error e = {0};
+  struct call *c = take(a, 1, sizeof *c);
+  *c = (struct call){.items = random_below(state, 5), .window_left = -1, .window_right = -1};
+  c->item = take(a, c->items, sizeof *c->item);
+  c->bias_per_head = often(state, 50);
+  c->causal = often(state, 30);
+  c->uniform_rows = often(state, 30);
+  c->want = (enum weights)random_below(state, 3);
+  if (often(state, 25)) c->window_left = (int64_t)random_below(state, most);
+  if (often(state, 25)) c->window_right = (int64_t)random_below(state, most);
+  for (size_t i = 0; i < c->items; i++) {
+    c->item[i] = (struct item){.q = random_below(state, often(state, 30) ? 4 : most),
+                               .k = random_below(state, often(state, 30) ? 4 : most)};
+    if (often(state, 40))
+      c->item[i].offset = (int64_t)random_below(state, 2 * most) - (int64_t)most;
+  }
+  place_items(c, l->shape.heads);
+  fill_inputs(c, &l->shape, state, a);
+  fill_extras(c, l->shape.heads, state, a);
+  must(layer_prepare(l->layer, c, a, &e) == STATUS_OK);
+  return c;
+}
+
+struct call *plain_call(const struct random_layer *l, uint64_t *state, size_t items, size_t q,
+                        size_t k, enum weights want, struct arena *a) {
+  struct error e = {0};
+  struct call *c = take(a, 1, sizeof *c);
+  *c = (struct call){.items = items, .want = want, .window_left = -1, .window_right = -1};
+  c->item = take(a, items, sizeof *c->item);
+  for (size_t i = 0; i < items; i++) c->item[i] = (struct item){.q = q, .k = k};
+  place_items(c, l->shape.heads);
+  fill_inputs(c, &l->shape, state, a);
+  must(layer_prepare(l->layer, c, a, &e) == STATUS_OK);
+  return c;
+}
+
+struct call *call_again(const struct call *c, struct arena *a) {
+  struct call *copy = take(a, 1, sizeof *copy);
+  memcpy(copy, c, sizeof *copy);
+  copy->item = take(a, c->items, sizeof *copy->item);
+  memcpy(copy->item, c->item, c->items * sizeof *copy->item);
+  copy->outputs = copy->weights = NULL;
+  copy->space = NULL;
+  copy->next = NULL;
+  return copy;
+}

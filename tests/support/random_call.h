@@ -1,0 +1,36 @@
+/* random_call: layers and calls of every kind, drawn from a seed, for tests of the core. */
+#ifndef TESTS_RANDOM_CALL_H
+#define TESTS_RANDOM_CALL_H
+
+#include "core/layer.h"
+
+struct random_layer {
+  struct layer_shape shape;
+  struct layer_matrix matrix[ROLE_COUNT];
+  struct layer *layer;
+  struct arena arena;
+};
+
+uint64_t random_bits(uint64_t *state);
+size_t random_below(uint64_t *state, size_t n); /* 0 .. n-1 */
+float random_float(uint64_t *state);            /* -1 .. 1 */
+
+/* A layer with projections or without, with sizes that agree or differ, grouped heads or not. */
+void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine);
+/* heads heads of size size, all sizes equal, linear, without bias. */
+void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, size_t size,
+                      enum gemm_engine engine);
+void random_layer_done(struct random_layer *l);
+
+/* A call for it, prepared: ragged, with any mixture of lengths, mask, bias, causal, window,
+ * head_mask and empty rows. Items have up to `most` rows. The memory is the arena's. */
+struct call *random_call(const struct random_layer *l, uint64_t *state, size_t most,
+                         struct arena *a);
+/* A plain call: `items` items with q and k rows, everything visible. Prepared. */
+struct call *plain_call(const struct random_layer *l, uint64_t *state, size_t items, size_t q,
+                        size_t k, enum weights want, struct arena *a);
+
+/* The same request again, unprepared, with the answer part empty; shares the inputs. */
+struct call *call_again(const struct call *c, struct arena *a);
+
+#endif

@@ -1,0 +1,367 @@
+/* test_exchange: requests through decode, the pool and encode; and `attend run`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include "config/registry.h"
+#include "core/clock.h"
+#include "server/exchange.h"
+#include "server/run.h"
+
+struct fixture {
+  struct config config;
+  struct service service;
+};
+
+static void start(struct fixture *f, const char *const *settings) {
+  struct error e = {0};
+  char *nothing[] = {NULL};
+  config_read(&f->config, (char *const *)settings, nothing, &e);
+  if (!e.status) service_start(&f->service, &f->config, &e);
+  if (e.status) fail_msg("%s", e.detail);
+}
+
+static void stop(struct fixture *f) {
+  assert_true(pool_drain(f->service.pool, clock_now() + 5000ull * CLOCK_MS));
+  service_stop(&f->service);
+  assert_int_equal(atomic_load(&f->service.budget.used), 0);
+  config_free(&f->config);
+}
+
+static const char *const two_workers[] = {"--workers", "2", NULL};
+
+static int enter(void **state) {
+  struct fixture *f = calloc(1, sizeof *f);
+  if (!f) return -1;
+  start(f, two_workers);
+  *state = f;
+  return 0;
+}
+
+static int leave(void **state) {
+  stop(*state);
+  free(*state);
+  return 0;
+}
+
+struct visit {
+  struct exchange exchange;
+  sem_t done;
+};
+
+static void visit_done(struct exchange *x) {
+  sem_post(&((struct visit *)((char *)x - offsetof(struct visit, exchange)))->done);
+}
+
+/* Feeds a body in chunks of `chunk` bytes and submits it; false if it was refused before. */
+static bool visit_begin(struct visit *v, struct service *s, const char *model, const char *body,
+                        size_t chunk) {
+  memset(v, 0, sizeof *v);
+  assert_int_equal(sem_init(&v->done, 0, 0), 0);
+  v->exchange.done = visit_done;
+  exchange_begin(&v->exchange, s, registry_find(s->registry, model));
+  size_t length = strlen(body);
+  for (size_t at = 0; at < length; at += chunk)
+    exchange_feed(&v->exchange, body + at, length - at < chunk ? length - at : chunk);
+  return exchange_finish(&v->exchange);
+}
+
+static void visit_wait(struct visit *v, uint64_t deadline) {
+  exchange_submit(&v->exchange, deadline);
+  while (sem_wait(&v->done) != 0) {
+  }
+}
+
+static void visit_end(struct visit *v) {
+  exchange_end(&v->exchange);
+  sem_destroy(&v->done);
+}
+
+static char *joined(const struct answer *a) {
+  char *text = malloc(answer_bytes(a) + 1), *out = text;
+  assert_non_null(text);
+  for (size_t i = 0; i < a->pieces; i++) {
+    memcpy(out, a->piece[i].iov_base, a->piece[i].iov_len);
+    out += a->piece[i].iov_len;
+  }
+  *out = '\0';
+  return text;
+}
+
+/* The answer's text; the caller frees it. */
+static char *answered(struct service *s, const char *model, const char *body, size_t chunk) {
+  struct visit v;
+  if (visit_begin(&v, s, model, body, chunk)) visit_wait(&v, 0);
+  if (v.exchange.error.status) fail_msg("%s", v.exchange.error.detail);
+  char *text = joined(&v.exchange.answer);
+  visit_end(&v);
+  return text;
+}
+
+static const char example[] =
+    "{\"queries\":[[[1,0,0,1],[0,1,1,0]]],\"keys\":[[[1,0,0,0],[0,1,0,0],[0,0,1,0]]],"
+    "\"values\":[[[1,2,3,4],[5,6,7,8],[9,10,11,12]]],\"valid_lens\":[2],"
+    "\"return_attention\":true}";
+
+static void an_example_is_answered(void **state) {
+  struct fixture *f = *state;
+  char *text = answered(&f->service, "demo", example, sizeof example);
+  json_t *body = json_loads(text, 0, NULL);
+  assert_non_null(body);
+  const json_t *outputs = json_array_get(json_object_get(body, "outputs"), 0);
+  assert_int_equal(json_array_size(outputs), 2);
+  assert_int_equal(json_array_size(json_array_get(outputs, 0)), 4);
+  const json_t *heads = json_array_get(json_object_get(body, "attention_weights"), 0);
+  assert_int_equal(json_array_size(heads), 2);
+  for (size_t h = 0; h < 2; h++)
+    for (size_t q = 0; q < 2; q++) {
+      const json_t *row = json_array_get(json_array_get(heads, h), q);
+      double seen = json_number_value(json_array_get(row, 0));
+      seen += json_number_value(json_array_get(row, 1));
+      assert_true(fabs(seen - 1) < 1e-6);
+      assert_true(json_number_value(json_array_get(row, 2)) == 0);
+    }
+  json_decref(body);
+  free(text);
+}
+
+static void chunks_do_not_change_the_answer(void **state) {
+  struct fixture *f = *state;
+  char *whole = answered(&f->service, "demo", example, sizeof example);
+  for (size_t chunk = 1; chunk < 20; chunk++) {
+    char *text = answered(&f->service, "demo", example, chunk);
+    assert_string_equal(text, whole);
+    free(text);
+  }
+  free(whole);
+}
+
+static void empty_requests_are_answered(void **state) {
+  struct fixture *f = *state;
+  char *text = answered(&f->service, "demo", "{\"queries\":[]}", 100);
+  assert_string_equal(text, "{\"model\":\"demo\",\"outputs\":[]}");
+  free(text);
+  text = answered(&f->service, "demo", "{\"queries\":[[],[]],\"return_attention\":\"average\"}", 9);
+  assert_string_equal(text,
+                      "{\"model\":\"demo\",\"outputs\":[[],[]],\"attention_weights\":[[],[]]}");
+  free(text);
+  text = answered(&f->service, "demo",
+                  "{\"queries\":[[1,2,3,4]],\"keys\":[],\"return_attention\":true}", 100);
+  assert_string_equal(text, "{\"model\":\"demo\",\"outputs\":[[0,0,0,0]],"
+                            "\"attention_weights\":[[[]],[[]]]}");
+  free(text);
+}
+
+static void together_as_alone(void **state) {
+  struct fixture *f = *state;
+  enum { VISITS = 40 };
+  char *alone = answered(&f->service, "demo", example, 50);
+  struct visit *v = calloc(VISITS, sizeof *v);
+  assert_non_null(v);
+  for (size_t i = 0; i < VISITS; i++)
+    assert_true(visit_begin(&v[i], &f->service, "demo", example, 50));
+  for (size_t i = 0; i < VISITS; i++) exchange_submit(&v[i].exchange, 0);
+  for (size_t i = 0; i < VISITS; i++) {
+    while (sem_wait(&v[i].done) != 0) {
+    }
+    assert_int_equal(v[i].exchange.error.status, STATUS_OK);
+    char *text = joined(&v[i].exchange.answer);
+    assert_string_equal(text, alone);
+    free(text);
+    visit_end(&v[i]);
+  }
+  free(v);
+  free(alone);
+}
+
+static void times_and_bytes_are_counted(void **state) {
+  struct fixture *f = *state;
+  struct visit v;
+  assert_true(visit_begin(&v, &f->service, "demo", example, 7));
+  assert_int_equal(v.exchange.body_bytes, strlen(example));
+  assert_true(v.exchange.decode_ns > 0);
+  visit_wait(&v, clock_now() + 5000ull * CLOCK_MS);
+  const struct job *job = &v.exchange.job;
+  assert_true(job->submitted > 0 && job->started >= job->submitted);
+  assert_true(job->computed >= job->started && job->finished >= job->computed);
+  visit_end(&v);
+}
+
+static void what_is_wrong_is_not_submitted(void **state) {
+  struct fixture *f = *state;
+  struct visit v;
+  assert_false(visit_begin(&v, &f->service, "demo", "{\"queries\":[[[1,2]]]}", 3));
+  assert_int_equal(v.exchange.error.status, STATUS_INVALID_REQUEST);
+  assert_string_equal(v.exchange.error.pointer, "/queries/0/0");
+  assert_int_equal(v.exchange.body_bytes, 21);
+  visit_end(&v);
+  assert_false(visit_begin(&v, &f->service, "demo", "", 3));
+  assert_int_equal(v.exchange.error.status, STATUS_INVALID_JSON);
+  visit_end(&v);
+}
+
+static void beyond_float32_is_not_finite(void **state) {
+  struct fixture *f = *state;
+  struct visit v;
+  assert_true(visit_begin(&v, &f->service, "demo", "{\"queries\":[[3e38,3e38,3e38,3e38]]}", 99));
+  visit_wait(&v, 0);
+  assert_int_equal(v.exchange.error.status, STATUS_NOT_FINITE);
+  visit_end(&v);
+}
+
+static bool always_gone(struct exchange *x) { return x != NULL; }
+
+static void late_and_left_are_not_answered(void **state) {
+  struct fixture *f = *state;
+  struct visit v;
+  assert_true(visit_begin(&v, &f->service, "demo", example, 99));
+  visit_wait(&v, 1);
+  assert_int_equal(v.exchange.error.status, STATUS_DEADLINE);
+  visit_end(&v);
+  assert_true(visit_begin(&v, &f->service, "demo", example, 99));
+  v.exchange.gone = always_gone;
+  visit_wait(&v, 0);
+  assert_int_equal(v.exchange.error.status, STATUS_GONE);
+  visit_end(&v);
+}
+
+/* --- settings --- */
+
+static void limits_come_from_the_settings(void **state) {
+  (void)state;
+  static const char *const settings[] = {"--max-body-bytes", "60", "--max-pairs", "1", NULL};
+  struct fixture f;
+  struct visit v;
+  start(&f, settings);
+  assert_false(visit_begin(&v, &f.service, "demo", example, 10));
+  assert_int_equal(v.exchange.error.status, STATUS_TOO_LARGE);
+  assert_string_equal(v.exchange.error.limit, "max_body_bytes");
+  visit_end(&v);
+  assert_false(visit_begin(&v, &f.service, "demo", "{\"queries\":[[1,2,3,4]]}", 10));
+  assert_string_equal(v.exchange.error.limit, "max_pairs");
+  visit_end(&v);
+  stop(&f);
+}
+
+static void the_budget_is_shared(void **state) {
+  (void)state;
+  static const char *const settings[] = {"--memory-budget-bytes", "40000", NULL};
+  struct fixture f;
+  struct visit v[4];
+  start(&f, settings);
+  bool ready = true;
+  size_t count = 0;
+  for (; count < 4 && ready; count++)
+    ready = visit_begin(&v[count], &f.service, "demo", example, 99);
+  assert_false(ready);
+  assert_true(count > 1);
+  assert_int_equal(v[count - 1].exchange.error.status, STATUS_OVERLOADED);
+  for (size_t i = 0; i < count; i++) visit_end(&v[i]);
+  stop(&f);
+}
+
+/* --- run --- */
+
+struct outcome {
+  int status;
+  char out[4096], err[4096];
+};
+
+static void read_back(int file, char *text, size_t size) {
+  ssize_t n = pread(file, text, size - 1, 0);
+  assert_true(n >= 0);
+  text[n] = '\0';
+}
+
+static int unnamed_file(void) {
+  char path[] = "/tmp/attend-test-exchange-XXXXXX";
+  int file = mkstemp(path);
+  assert_true(file >= 0);
+  unlink(path);
+  return file;
+}
+
+/* Runs `attend run model` on a body, with standard error caught. */
+static struct outcome run(const char *const *settings, const char *model, const char *body) {
+  struct config config;
+  struct error e = {0};
+  char *nothing[] = {NULL};
+  assert_int_equal(config_read(&config, (char *const *)settings, nothing, &e), STATUS_OK);
+  int in = unnamed_file(), out = unnamed_file(), err = unnamed_file();
+  assert_int_equal(pwrite(in, body, strlen(body), 0), strlen(body));
+  fflush(stderr);
+  int saved = dup(STDERR_FILENO);
+  dup2(err, STDERR_FILENO);
+  struct outcome o = {.status = run_main(&config, model, in, out)};
+  fflush(stderr);
+  dup2(saved, STDERR_FILENO);
+  close(saved);
+  read_back(out, o.out, sizeof o.out);
+  read_back(err, o.err, sizeof o.err);
+  close(in);
+  close(out);
+  close(err);
+  config_free(&config);
+  return o;
+}
+
+static void run_writes_what_http_would(void **state) {
+  struct fixture *f = *state;
+  char *text = answered(&f->service, "demo", example, 50);
+  struct outcome o = run(two_workers, "demo", example);
+  assert_string_equal(o.err, "");
+  assert_string_equal(o.out, text);
+  assert_int_equal(o.status, 0);
+  o = run(two_workers, NULL, example);
+  assert_string_equal(o.out, text);
+  free(text);
+}
+
+static void run_says_what_is_wrong(void **state) {
+  (void)state;
+  struct outcome o = run(two_workers, "demo", "{\"queries\":[[1,2,3,4]],\"caus\":true}");
+  assert_int_equal(o.status, 1);
+  assert_string_equal(o.out, "");
+  assert_non_null(strstr(o.err, "attend: unknown field"));
+  assert_non_null(strstr(o.err, "(at /caus)\n"));
+  o = run(two_workers, "demo", "{\"queries\" 1}");
+  assert_int_equal(o.status, 1);
+  assert_non_null(strstr(o.err, "(at byte 11)\n"));
+  o = run(two_workers, "demo", "{\"queries\":[[3e38,3e38,3e38,3e38]]}");
+  assert_int_equal(o.status, 1);
+  assert_string_equal(o.out, "");
+  o = run(two_workers, "nobody", example);
+  assert_int_equal(o.status, 2);
+  assert_string_equal(o.out, "");
+  assert_non_null(strstr(o.err, "\"nobody\"; there are: demo, base\n"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(an_example_is_answered, enter, leave),
+      cmocka_unit_test_setup_teardown(chunks_do_not_change_the_answer, enter, leave),
+      cmocka_unit_test_setup_teardown(empty_requests_are_answered, enter, leave),
+      cmocka_unit_test_setup_teardown(together_as_alone, enter, leave),
+      cmocka_unit_test_setup_teardown(times_and_bytes_are_counted, enter, leave),
+      cmocka_unit_test_setup_teardown(what_is_wrong_is_not_submitted, enter, leave),
+      cmocka_unit_test_setup_teardown(beyond_float32_is_not_finite, enter, leave),
+      cmocka_unit_test_setup_teardown(late_and_left_are_not_answered, enter, leave),
+      cmocka_unit_test(limits_come_from_the_settings),
+      cmocka_unit_test(the_budget_is_shared),
+      cmocka_unit_test_setup_teardown(run_writes_what_http_would, enter, leave),
+      cmocka_unit_test(run_says_what_is_wrong),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

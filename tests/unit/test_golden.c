@@ -1,0 +1,168 @@
+/* test_golden: the golden vectors through the core: each file is a checkpoint, a request and its
+ * answer. Runs at the level that ATTEND_CPU allows, with both engines of the projections. */
+#include <glob.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config/file.h"
+#include "config/model.h"
+#include "config/safetensors.h"
+
+struct golden {
+  struct arena arena;
+  struct safetensors *file;
+  struct model *model;
+  struct call *call;
+};
+
+static const struct safetensors_entry *entry(const struct golden *g, const char *name) {
+  return safetensors_find(g->file, name);
+}
+
+static float *floats(struct golden *g, const char *name) {
+  struct error e = {0};
+  const struct safetensors_entry *t = entry(g, name);
+  if (!t) return NULL;
+  float *x = arena_alloc(&g->arena, t->count, sizeof *x, &e);
+  assert_int_equal(safetensors_floats(t, x, &e), STATUS_OK);
+  return x;
+}
+
+static int64_t whole(const struct safetensors_entry *t, size_t i) {
+  int64_t x;
+  assert_string_equal(t->dtype, "I64");
+  memcpy(&x, t->data + i * sizeof x, sizeof x);
+  return x;
+}
+
+static void read_lens(struct golden *g, struct call *c) {
+  struct error e = {0};
+  const struct safetensors_entry *t = entry(g, "valid_lens");
+  if (!t) return;
+  int32_t *lens = arena_alloc(&g->arena, c->q_rows, sizeof *lens, &e);
+  for (size_t i = 0; i < c->items; i++)
+    for (size_t r = 0; r < c->item[i].q; r++) {
+      const size_t row = c->item[i].q_row + r;
+      lens[row] = (int32_t)whole(t, t->rank == 1 ? i : row);
+    }
+  c->lens = lens;
+}
+
+static void read_fields(struct golden *g, struct call *c) {
+  json_t *fields = json_loads(safetensors_metadata(g->file, "request"), 0, NULL);
+  assert_non_null(fields);
+  c->causal = json_is_true(json_object_get(fields, "causal"));
+  const json_t *window = json_object_get(fields, "window");
+  c->window_left = window ? json_integer_value(json_array_get(window, 0)) : -1;
+  c->window_right = window ? json_integer_value(json_array_get(window, 1)) : -1;
+  const char *rows = json_string_value(json_object_get(fields, "empty_rows"));
+  c->uniform_rows = rows && strcmp(rows, "uniform") == 0;
+  for (size_t i = 0; i < c->items; i++)
+    c->item[i].offset = json_integer_value(json_object_get(fields, "causal_offset"));
+  json_decref(fields);
+}
+
+static void make_call(struct golden *g) {
+  struct error e = {0};
+  const struct safetensors_entry *q = entry(g, "queries"), *k = entry(g, "keys");
+  const size_t heads = g->model->shape.heads;
+  struct call *c = g->call = arena_alloc(&g->arena, 1, sizeof *c, &e);
+  *c = (struct call){.items = q->dim[0], .want = WEIGHTS_PER_HEAD, .bias_per_head = true};
+  c->item = arena_alloc(&g->arena, c->items, sizeof *c->item, &e);
+  for (size_t i = 0; i < c->items; i++) {
+    const size_t rows = q->dim[1], keys = k->dim[1];
+    c->item[i] = (struct item){.q = rows,
+                               .k = keys,
+                               .q_row = i * rows,
+                               .k_row = i * keys,
+                               .mask_at = i * rows * keys,
+                               .bias_at = i * heads * rows * keys};
+  }
+  c->q_rows = c->items * q->dim[1], c->k_rows = c->items * k->dim[1];
+  c->queries = floats(g, "queries");
+  c->keys = floats(g, "keys");
+  c->values = floats(g, "values");
+  c->bias = floats(g, "bias");
+  c->head_mask = floats(g, "head_mask");
+  if (entry(g, "mask")) c->mask = entry(g, "mask")->data;
+  read_lens(g, c);
+  read_fields(g, c);
+  assert_int_equal(layer_prepare(g->model->layer, c, &g->arena, &e), STATUS_OK);
+}
+
+static void near(const char *path, const char *what, const float *got, const float *right,
+                 size_t count, double bound) {
+  for (size_t i = 0; i < count; i++)
+    if (!(fabs((double)got[i] - right[i]) <= bound))
+      fail_msg("%s: %s %zu is %.9g, should be %.9g", path, what, i, (double)got[i],
+               (double)right[i]);
+}
+
+static json_t *definition_of(const struct golden *g, const char *path) {
+  json_t *definition = json_loads(safetensors_metadata(g->file, "model"), 0, NULL);
+  assert_non_null(definition);
+  const char *name = strrchr(path, '/') + 1;
+  json_object_set_new(definition, "checkpoint", json_string(name));
+  return definition;
+}
+
+static void check_file(const char *path, enum gemm_engine engine) {
+  struct golden g = {0};
+  struct error e = {0};
+  struct file file;
+  arena_init(&g.arena, NULL);
+  assert_int_equal(file_read(path, &file, &e), STATUS_OK);
+  g.file = safetensors_parse(file.bytes, file.size, &e);
+  assert_non_null(g.file);
+  json_t *definition = definition_of(&g, path);
+  g.model = model_load("golden", definition, "tests/golden", engine, &e);
+  if (!g.model) fail_msg("%s: %s", path, e.detail);
+  make_call(&g);
+  void *scratch = aligned_alloc(64, (layer_scratch_bytes(g.model->layer) + 64) / 64 * 64);
+  layer_compute(g.model->layer, g.call, 1e9, scratch);
+  assert_int_equal(layer_fault(g.model->layer, g.call, &e), STATUS_OK);
+  const double hidden = (double)(g.model->shape.heads * g.model->shape.head_size);
+  near(path, "output", g.call->outputs, floats(&g, "expected.outputs"),
+       entry(&g, "expected.outputs")->count, 2e-6 * sqrt(hidden));
+  near(path, "weight", g.call->weights, floats(&g, "expected.attention_weights"),
+       g.call->weight_count, 2e-6);
+  free(scratch);
+  json_decref(definition);
+  model_free(g.model);
+  safetensors_free(g.file);
+  file_free(&file);
+  arena_free(&g.arena);
+}
+
+static void check_all(enum gemm_engine engine) {
+  glob_t found;
+  assert_int_equal(glob("tests/golden/*.safetensors", 0, NULL, &found), 0);
+  assert_true(found.gl_pathc >= 20);
+  for (size_t i = 0; i < found.gl_pathc; i++) check_file(found.gl_pathv[i], engine);
+  globfree(&found);
+}
+
+static void packed_kernels_reproduce_the_vectors(void **unused) {
+  (void)unused;
+  check_all(GEMM_PACKED);
+}
+
+static void openblas_reproduces_the_vectors(void **unused) {
+  (void)unused;
+  check_all(GEMM_OPENBLAS);
+}
+
+int main(void) {
+  gemm_blas_init();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(packed_kernels_reproduce_the_vectors),
+      cmocka_unit_test(openblas_reproduces_the_vectors),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* test_kernel: the inner loops of every level that this processor has, each against plain C. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/kernel.h"
+#include "tests/support/random_call.h"
+
+static void for_each_level(void (*check)(const struct kernel *k)) {
+  for (int level = 0; level <= (int)cpu_level(); level++) {
+    const struct kernel *k = kernel_at((enum cpu_level)level);
+    if (k) check(k);
+  }
+}
+
+static double ulp_of(double x) {
+  int exponent;
+  frexp(x, &exponent);
+  return ldexp(1.0, exponent - 24);
+}
+
+static void check_exp(const struct kernel *k) {
+  enum { N = 4096 };
+  float x[N], y[N];
+  double worst = 0;
+  for (int part = 0; part < 200; part++) {
+    for (int i = 0; i < N; i++) {
+      const double at = (part + (double)i / N) / 200;
+      x[i] = (float)(part % 2 ? -at : 5.6 - 91.5 * at);
+    }
+    k->exp(N, x, y);
+    for (int i = 0; i < N; i++) {
+      const double right = exp((double)x[i]);
+      if (x[i] < -86) {
+        assert_true(y[i] == 0);
+        continue;
+      }
+      worst = fmax(worst, fabs(y[i] - right) / ulp_of(right));
+    }
+  }
+  if (worst > 2) fail_msg("%s: exp is off by %.2f ulp", cpu_level_name(k->level), worst);
+  const float ends[] = {0, -0.0f, -INFINITY, -3e38f, -1e-40f};
+  k->exp(5, ends, y);
+  assert_true(y[0] == 1 && y[1] == 1 && y[2] == 0 && y[3] == 0 && y[4] == 1);
+}
+
+static void exp_is_within_two_ulp(void **unused) {
+  (void)unused;
+  for_each_level(check_exp);
+}
+
+enum { DEPTH = 37, ROWS = 45 };
+
+static void check_product(const struct kernel *k) {
+  uint64_t state = 3;
+  for (size_t vectors = 1; vectors <= k->vectors; vectors++) {
+    const size_t width = vectors * k->lanes;
+    float a[ROWS * DEPTH], b[DEPTH * KERNEL_PANEL_MAX], start[KERNEL_PANEL_MAX];
+    float c[ROWS * KERNEL_PANEL_MAX], one[KERNEL_PANEL_MAX];
+    for (size_t i = 0; i < ROWS * DEPTH; i++) a[i] = random_float(&state);
+    for (size_t i = 0; i < DEPTH * width; i++) b[i] = random_float(&state);
+    for (size_t i = 0; i < width; i++) start[i] = random_float(&state);
+    struct kernel_product p = {.depth = DEPTH,
+                               .vectors = vectors,
+                               .a = a,
+                               .a_row = DEPTH,
+                               .a_step = 1,
+                               .b = b,
+                               .b_row = width,
+                               .start = start,
+                               .c = c,
+                               .c_row = width};
+    for (p.rows = 0; p.rows <= ROWS; p.rows++) {
+      k->product(&p);
+      for (size_t i = 0; i < p.rows; i++) {
+        struct kernel_product alone = p;
+        alone.rows = 1, alone.a = a + i * DEPTH, alone.c = one;
+        k->product(&alone);
+        assert_memory_equal(one, c + i * width, width * sizeof(float));
+        for (size_t j = 0; j < width; j++) {
+          double sum = start[j];
+          for (size_t x = 0; x < DEPTH; x++) sum += (double)a[i * DEPTH + x] * b[x * width + j];
+          assert_true(fabs(sum - one[j]) < 1e-5);
+        }
+      }
+    }
+  }
+}
+
+static void products_are_right_and_rows_alone_in_their_bits(void **unused) {
+  (void)unused;
+  for_each_level(check_product);
+}
+
+static void check_carry(const struct kernel *k) {
+  float from[70] = {0}, to[71];
+  for (size_t n = 0; n <= 70; n++) {
+    for (size_t i = 0; i < n; i++) from[i] = i % 3 ? (float)i : -(float)i;
+    to[n] = 42;
+    const float most = n ? (float)(n - 1) : 0;
+    uint32_t bits;
+    memcpy(&bits, &most, sizeof bits);
+    assert_int_equal(k->carry(n, from, to), bits);
+    assert_memory_equal(from, to, n * sizeof(float));
+    assert_true(to[n] == 42);
+    for (size_t i = 0; i < n; i++) {
+      const float kept = from[i];
+      from[i] = i % 2 ? NAN : -INFINITY;
+      assert_true(k->carry(n, from, to) >= KERNEL_NOT_FINITE);
+      from[i] = kept;
+    }
+  }
+}
+
+static void carry_copies_and_finds_the_greatest(void **unused) {
+  (void)unused;
+  for_each_level(check_carry);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(exp_is_within_two_ulp),
+      cmocka_unit_test(products_are_right_and_rows_alone_in_their_bits),
+      cmocka_unit_test(carry_copies_and_finds_the_greatest),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,339 @@
+/* test_layer: the layer against its readable twin, and the promise that bits depend on nothing but
+ * the layer and the call. Runs at the level that ATTEND_CPU allows. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/attention_ref.h"
+#include "tests/support/random_call.h"
+
+static void *scratch_for(const struct layer *l) {
+  void *p = aligned_alloc(64, (layer_scratch_bytes(l) + 64) / 64 * 64);
+  assert_non_null(p);
+  return p;
+}
+
+static void compute(const struct layer *l, struct call *c, double work) {
+  void *scratch = scratch_for(l);
+  layer_compute(l, c, work, scratch);
+  free(scratch);
+}
+
+static size_t all_weights(const struct layer_shape *s, const struct call *c) {
+  size_t n = 0;
+  for (size_t i = 0; i < c->items; i++) n += s->heads * c->item[i].q * c->item[i].k;
+  return n;
+}
+
+/* The weights that the call wants, from the twin's weights per head. */
+static double wanted_weight(const struct layer_shape *s, const struct call *c, const double *all,
+                            size_t item, size_t at) {
+  if (c->want == WEIGHTS_PER_HEAD) return all[at];
+  const size_t plane = c->item[item].q * c->item[item].k;
+  double sum = 0;
+  for (size_t h = 0; h < s->heads; h++) sum += all[h * plane + at];
+  return sum / (double)s->heads;
+}
+
+static void compare(const struct random_layer *l, const struct call *c) {
+  const struct layer_shape *s = &l->shape;
+  struct error e = {0};
+  double *outputs = calloc(c->q_rows * s->output_size + 1, sizeof *outputs);
+  double *weights = calloc(all_weights(s, c) + 1, sizeof *weights);
+  assert_int_equal(attention_ref(s, l->matrix, c, outputs, weights, &e), STATUS_OK);
+  assert_int_equal(layer_fault(l->layer, c, &e), STATUS_OK);
+  const double bound = 2e-6 * sqrt((double)(s->heads * s->value_head_size)) + 4e-6;
+  for (size_t i = 0; i < c->q_rows * s->output_size; i++)
+    if (!(fabs(c->outputs[i] - outputs[i]) <= bound * (1 + fabs(outputs[i]))))
+      fail_msg("output %zu: %.9g, should be %.9g", i, (double)c->outputs[i], outputs[i]);
+  const double *all = weights;
+  for (size_t item = 0; item < c->items; item++) {
+    const size_t plane = c->item[item].q * c->item[item].k;
+    const size_t count = c->want == WEIGHTS_NONE      ? 0
+                         : c->want == WEIGHTS_AVERAGE ? plane
+                                                      : plane * s->heads;
+    for (size_t i = 0; i < count; i++) {
+      const float got = c->weights[c->item[item].weights_at + i];
+      const double right = wanted_weight(s, c, all, item, i);
+      if (!(fabs(got - right) <= 2e-6) || (right == 0 && got != 0))
+        fail_msg("weight %zu of item %zu: %.9g, should be %.9g", i, item, (double)got, right);
+    }
+    all += s->heads * plane;
+  }
+  free(outputs);
+  free(weights);
+}
+
+static void agrees_with_its_twin(enum gemm_engine engine, uint64_t seed, int rounds, size_t most) {
+  for (int round = 0; round < rounds; round++) {
+    uint64_t state = seed + (uint64_t)round;
+    struct random_layer l;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_layer_init(&l, &state, engine);
+    struct call *c = random_call(&l, &state, most, &a);
+    compute(l.layer, c, 1e5);
+    compare(&l, c);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+}
+
+static void small_calls_agree_with_the_twin(void **unused) {
+  (void)unused;
+  agrees_with_its_twin(GEMM_PACKED, 1000, 400, 12);
+}
+
+static void larger_calls_agree_with_the_twin(void **unused) {
+  (void)unused;
+  agrees_with_its_twin(GEMM_PACKED, 2000, 12, 300);
+}
+
+static void openblas_agrees_with_the_twin(void **unused) {
+  (void)unused;
+  agrees_with_its_twin(GEMM_OPENBLAS, 3000, 100, 20);
+}
+
+static void same_bits(const struct random_layer *l, const struct call *x, const struct call *y) {
+  assert_memory_equal(x->outputs, y->outputs, x->q_rows * l->shape.output_size * sizeof(float) + 0);
+  if (x->want == y->want && x->weight_count)
+    assert_memory_equal(x->weights, y->weights, x->weight_count * sizeof(float));
+}
+
+static void no_neighbour_changes_a_bit(enum gemm_engine engine, uint64_t seed) {
+  enum { CALLS = 6 };
+  for (int round = 0; round < 40; round++) {
+    uint64_t state = seed + (uint64_t)round;
+    struct random_layer l;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    random_layer_init(&l, &state, engine);
+    struct call *alone[CALLS], *merged[CALLS];
+    for (int i = 0; i < CALLS; i++) {
+      alone[i] = random_call(&l, &state, i % 2 ? 5 : 90, &a);
+      merged[i] = call_again(alone[i], &a);
+      if (random_below(&state, 2)) merged[i]->want = WEIGHTS_NONE;
+      assert_int_equal(layer_prepare(l.layer, merged[i], &a, &e), STATUS_OK);
+      if (i) merged[i - 1]->next = merged[i];
+      compute(l.layer, alone[i], 1e12);
+    }
+    compute(l.layer, merged[0], 3e4 * (double)(1 + random_below(&state, 50)));
+    for (int i = 0; i < CALLS; i++) same_bits(&l, alone[i], merged[i]);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+}
+
+static void merging_changes_no_bit(void **unused) {
+  (void)unused;
+  no_neighbour_changes_a_bit(GEMM_PACKED, 4000);
+}
+
+static void merging_changes_no_bit_with_openblas(void **unused) {
+  (void)unused;
+  no_neighbour_changes_a_bit(GEMM_OPENBLAS, 5000);
+}
+
+/* What nobody sees: overwritten with garbage, even NaN, it changes nothing. */
+static void hidden_keys_do_not_show(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 60; round++) {
+    uint64_t state = 6000 + round;
+    struct random_layer l;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    random_layer_init(&l, &state, GEMM_PACKED);
+    struct call *c = random_call(&l, &state, 80, &a), *again = call_again(c, &a);
+    const struct layer_shape *s = &l.shape;
+    float *keys = arena_alloc(&a, c->k_rows * s->key_size, sizeof(float), &e);
+    float *values = arena_alloc(&a, c->k_rows * s->value_size, sizeof(float), &e);
+    memcpy(keys, c->keys, c->k_rows * s->key_size * sizeof(float));
+    memcpy(values, c->values, c->k_rows * s->value_size * sizeof(float));
+    again->uniform_rows = c->uniform_rows = false;
+    assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
+    const float garbage[] = {NAN, INFINITY, -INFINITY, 3e38f, -FLT_MAX, 1e-40f};
+    for (size_t i = 0; i < c->items; i++)
+      for (size_t j = 0; j < c->item[i].k; j++) {
+        bool seen = false;
+        for (size_t r = 0; r < c->item[i].q; r++) {
+          const struct item *item = &c->item[i];
+          const int64_t place = (int64_t)r + item->offset, key = (int64_t)j;
+          seen |= (!c->lens || key < c->lens[item->q_row + r]) && (!c->causal || key <= place) &&
+                  (c->window_left < 0 || key >= place - c->window_left) &&
+                  (c->window_right < 0 || key <= place + c->window_right) &&
+                  (!c->mask || c->mask[item->mask_at + r * item->k + j]);
+        }
+        if (seen) continue;
+        const size_t row = c->item[i].k_row + j;
+        for (size_t x = 0; x < s->key_size; x++)
+          keys[row * s->key_size + x] = garbage[random_below(&state, 6)];
+        for (size_t x = 0; x < s->value_size; x++)
+          values[row * s->value_size + x] = garbage[random_below(&state, 6)];
+      }
+    again->keys = keys;
+    again->values = values;
+    assert_int_equal(layer_prepare(l.layer, again, &a, &e), STATUS_OK);
+    compute(l.layer, c, 1e5);
+    compute(l.layer, again, 1e5);
+    assert_int_equal(layer_fault(l.layer, again, &e), STATUS_OK);
+    same_bits(&l, c, again);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+}
+
+static void rows_of_weights_sum_to_one(void **unused) {
+  (void)unused;
+  uint64_t state = 7;
+  struct random_layer l;
+  struct arena a;
+  arena_init(&a, NULL);
+  plain_layer_init(&l, &state, 2, 32, GEMM_PACKED);
+  struct call *c = plain_call(&l, &state, 1, 70, 5000, WEIGHTS_PER_HEAD, &a);
+  compute(l.layer, c, 1e7);
+  for (size_t row = 0; row < 2 * 70; row++) {
+    double sum = 0;
+    for (size_t j = 0; j < 5000; j++) sum += c->weights[row * 5000 + j];
+    if (!(fabs(sum - 1) <= 1e-6)) fail_msg("row %zu sums to %.9g", row, sum);
+  }
+  compare(&l, c);
+  arena_free(&a);
+  random_layer_done(&l);
+}
+
+/* One query, one key, sizes of one: the numbers go straight through, however large. */
+struct bare {
+  struct random_layer l;
+  struct arena a;
+  struct call *c;
+};
+
+static void bare_init(struct bare *b, size_t keys) {
+  memset(b, 0, sizeof *b);
+  arena_init(&b->a, NULL);
+  arena_init(&b->l.arena, NULL);
+  b->l.shape = (struct layer_shape){1, 1, 1, 1, 1, 1, 1, 1, 1.0f};
+  struct error e = {0};
+  b->l.layer = layer_new(&b->l.shape, b->l.matrix, GEMM_AUTO, &e);
+  uint64_t state = 1;
+  b->c = plain_call(&b->l, &state, 1, 1, keys, WEIGHTS_PER_HEAD, &b->a);
+}
+
+static enum status bare_run(struct bare *b, const float *q, const float *k, const float *v) {
+  struct error e = {0};
+  b->c->queries = q, b->c->keys = k, b->c->values = v;
+  assert_int_equal(layer_prepare(b->l.layer, b->c, &b->a, &e), STATUS_OK);
+  compute(b->l.layer, b->c, 1e9);
+  return layer_fault(b->l.layer, b->c, &e);
+}
+
+static void bare_done(struct bare *b) {
+  arena_free(&b->a);
+  random_layer_done(&b->l);
+}
+
+/* Scores that climb from block to block make the online softmax rescale again and again. */
+static void climbing_scores_agree_with_the_twin(void **unused) {
+  (void)unused;
+  for (float slope = -3; slope <= 3; slope += 0.75f) {
+    struct bare b;
+    float keys[700], values[700];
+    uint64_t state = 9;
+    for (int j = 0; j < 700; j++) keys[j] = slope * (float)j, values[j] = random_float(&state);
+    bare_init(&b, 700);
+    assert_int_equal(bare_run(&b, &(float){1}, keys, values), STATUS_OK);
+    compare(&b.l, b.c);
+    bare_done(&b);
+  }
+}
+
+static void scores_beyond_float_are_an_error(void **unused) {
+  (void)unused;
+  struct bare b;
+  bare_init(&b, 2);
+  assert_int_equal(bare_run(&b, &(float){1e20f}, (float[]){1, 1e20f}, (float[]){1, 2}),
+                   STATUS_NOT_FINITE);
+  assert_int_equal(bare_run(&b, &(float){-1e20f}, (float[]){1, 1e20f}, (float[]){1, 2}),
+                   STATUS_NOT_FINITE);
+  assert_int_equal(bare_run(&b, &(float){INFINITY}, (float[]){1, 1}, (float[]){1, 2}),
+                   STATUS_NOT_FINITE);
+  bare_done(&b);
+}
+
+static void huge_finite_scores_and_values_are_right(void **unused) {
+  (void)unused;
+  struct bare b;
+  bare_init(&b, 3);
+  const float v[] = {FLT_MAX, FLT_MAX, -FLT_MAX};
+  assert_int_equal(bare_run(&b, &(float){1e19f}, (float[]){1e19f, 1e19f, -3e19f}, v), STATUS_OK);
+  assert_true(fabsf(b.c->outputs[0] / FLT_MAX - 1) < 1e-6f);
+  assert_true(b.c->weights[0] == 0.5f && b.c->weights[1] == 0.5f && b.c->weights[2] == 0);
+  assert_int_equal(bare_run(&b, &(float){0}, (float[]){1, 2, 3}, v), STATUS_OK);
+  assert_true(fabsf(b.c->outputs[0] / FLT_MAX - 1.0f / 3) < 1e-6f);
+  bare_done(&b);
+}
+
+/* A pair that the query may not see does not count, though its score is beyond float32. */
+static void hidden_scores_beyond_float_are_fine(void **unused) {
+  (void)unused;
+  struct random_layer l = {.shape = {1, 1, 1, 1, 1, 1, 1, 1, 1.0f}};
+  struct arena a;
+  struct error e = {0};
+  arena_init(&a, NULL);
+  arena_init(&l.arena, NULL);
+  l.layer = layer_new(&l.shape, l.matrix, GEMM_AUTO, &e);
+  uint64_t state = 1;
+  struct call *c = plain_call(&l, &state, 1, 2, 2, WEIGHTS_PER_HEAD, &a);
+  c->queries = (float[]){1e20f, 1e-20f}, c->keys = (float[]){1, 1e20f}, c->values = (float[]){5, 7};
+  c->causal = true;
+  assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
+  compute(l.layer, c, 1e9);
+  assert_int_equal(layer_fault(l.layer, c, &e), STATUS_OK);
+  assert_true(c->outputs[0] == 5);
+  arena_free(&a);
+  random_layer_done(&l);
+}
+
+static void the_first_fault_is_told(void **unused) {
+  (void)unused;
+  uint64_t state = 11;
+  struct random_layer l;
+  struct arena a;
+  struct error e = {0};
+  arena_init(&a, NULL);
+  plain_layer_init(&l, &state, 2, 8, GEMM_PACKED);
+  struct call *c = plain_call(&l, &state, 3, 5, 200, WEIGHTS_NONE, &a);
+  float *keys = (float *)c->keys;
+  for (size_t x = 0; x < 16; x++) keys[(400 + 7) * 16 + x] = keys[(200 + 150) * 16 + x] = 3e38f;
+  compute(l.layer, c, 1e3);
+  assert_int_equal(layer_fault(l.layer, c, &e), STATUS_NOT_FINITE);
+  assert_string_equal(e.detail, "the projection of key row 150 of item 1 is beyond float32");
+  arena_free(&a);
+  random_layer_done(&l);
+}
+
+int main(void) {
+  gemm_blas_init();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(small_calls_agree_with_the_twin),
+      cmocka_unit_test(larger_calls_agree_with_the_twin),
+      cmocka_unit_test(openblas_agrees_with_the_twin),
+      cmocka_unit_test(merging_changes_no_bit),
+      cmocka_unit_test(merging_changes_no_bit_with_openblas),
+      cmocka_unit_test(hidden_keys_do_not_show),
+      cmocka_unit_test(rows_of_weights_sum_to_one),
+      cmocka_unit_test(climbing_scores_agree_with_the_twin),
+      cmocka_unit_test(scores_beyond_float_are_an_error),
+      cmocka_unit_test(huge_finite_scores_and_values_are_right),
+      cmocka_unit_test(hidden_scores_beyond_float_are_fine),
+      cmocka_unit_test(the_first_fault_is_told),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,551 @@
+/* test_number: numbers are read as strtof reads them and written as std::to_chars writes them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/number.h"
+#include "server/number_powers.h"
+#include "server/number_scan.h"
+#include "tests/support/text_yardstick.h"
+
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
+
+#define LENGTH(array) (sizeof(array) / sizeof(array)[0])
+
+/* Sanitizers are slow: fewer samples show the same. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SAMPLES = 20 * 1000 };
+#else
+enum { SAMPLES = 400 * 1000 };
+#endif
+
+enum { TEXT_ROOM = 8192 };
+
+static uint64_t draw(uint64_t *state) {
+  *state += 0x9e3779b97f4a7c15;
+  uint64_t z = *state;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+static float float_of(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static uint32_t bits_of(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+/* A finite float of any size. */
+static float draw_float(uint64_t *state) {
+  uint32_t bits = (uint32_t)draw(state);
+  if ((bits & 0x7f800000) == 0x7f800000) bits &= ~UINT32_C(0x40000000);
+  return float_of(bits);
+}
+
+/* A finite float between about 1e-3 and 1e4. */
+static float draw_common(uint64_t *state) {
+  uint64_t x = draw(state);
+  return float_of(((uint32_t)x & 0x807fffff) | (uint32_t)(117 + (x >> 32) % 23) << 23);
+}
+
+static enum number_verdict scan(const char *text, size_t *length, float *value) {
+  struct number_scan s;
+  enum number_step step;
+  number_scan_begin(&s);
+  *length = 0;
+  while ((step = number_scan_byte(&s, text[*length])) == NUMBER_STEP_TAKEN) ++*length;
+  return step == NUMBER_STEP_MALFORMED ? NUMBER_MALFORMED : number_scan_float(&s, value);
+}
+
+/* Both readers against strtof. `text` has room for the margin. */
+static void check_read(const char *text) {
+  size_t length = strlen(text), scanned_length;
+  const char *end;
+  float value = 7, scanned = 7, expected = strtof(text, NULL);
+  bool large = (bits_of(expected) & 0x7fffffff) == 0x7f800000;
+  enum number_verdict wanted = large ? NUMBER_TOO_LARGE : NUMBER_OK;
+  enum number_verdict verdict = number_read(text, &end, &value);
+  enum number_verdict scanned_verdict = scan(text, &scanned_length, &scanned);
+  bool fine = verdict == wanted && scanned_verdict == wanted && end == text + length &&
+              scanned_length == length;
+  if (fine && !large)
+    fine = bits_of(value) == bits_of(expected) && bits_of(scanned) == bits_of(expected);
+  if (!fine)
+    fail_msg("%s: verdicts %d and %d, values %a and %a, not %a", text, (int)verdict,
+             (int)scanned_verdict, (double)value, (double)scanned, (double)expected);
+}
+
+static void check_write(float value) {
+  char ours[NUMBER_TEXT_MAX + NUMBER_WRITE_MARGIN], theirs[32];
+  *number_write(ours, value) = '\0';
+  *yardstick_write(theirs, value) = '\0';
+  if (strcmp(ours, theirs) != 0) fail_msg("%a is written %s, not %s", (double)value, ours, theirs);
+}
+
+/* --- powers of ten ------------------------------------------------------------------------------
+ */
+
+/* Little-endian integers, wide enough for 10^65 * 2^64. */
+struct wide {
+  uint32_t word[10];
+};
+
+static struct wide wide_times(struct wide a, uint32_t factor) {
+  uint64_t carry = 0;
+  for (size_t i = 0; i < LENGTH(a.word); i++) {
+    carry += (uint64_t)a.word[i] * factor;
+    a.word[i] = (uint32_t)carry;
+    carry >>= 32;
+  }
+  assert_int_equal(carry, 0);
+  return a;
+}
+
+static struct wide wide_power(struct wide a, uint32_t base, int exponent) {
+  while (exponent-- > 0) a = wide_times(a, base);
+  return a;
+}
+
+static int wide_compare(struct wide a, struct wide b) {
+  for (size_t i = LENGTH(a.word); i-- > 0;)
+    if (a.word[i] != b.word[i]) return a.word[i] < b.word[i] ? -1 : 1;
+  return 0;
+}
+
+static struct wide wide_of(uint64_t v) { return (struct wide){{(uint32_t)v, (uint32_t)(v >> 32)}}; }
+
+/* Compares v * 2^binary with 10^k. */
+static int compare_power(uint64_t v, int binary, int k) {
+  struct wide left = wide_power(wide_of(v), 10, k < 0 ? -k : 0);
+  struct wide right = wide_power(wide_of(1), 10, k > 0 ? k : 0);
+  left = wide_power(left, 2, binary > 0 ? binary : 0);
+  right = wide_power(right, 2, binary < 0 ? -binary : 0);
+  return wide_compare(left, right);
+}
+
+static void test_every_power_of_ten_is_the_least_that_is_not_too_small(void **state) {
+  (void)state;
+  for (int k = NUMBER_POWER_MIN; k <= NUMBER_POWER_MAX; k++) {
+    uint64_t power = number_power(k);
+    int binary = number_log2_pow10(k) - 63;
+    assert_true(power >> 63);
+    assert_int_equal(compare_power(power, binary, k), number_power_exact(k) ? 0 : 1);
+    assert_int_equal(compare_power(power - 1, binary, k), -1);
+  }
+}
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+static void test_reads_the_hard_cases_as_strtof(void **state) {
+  (void)state;
+  static const char *const text[] = {"0",
+                                     "-0",
+                                     "0.0",
+                                     "-0.0e5",
+                                     "0e0",
+                                     "0E+999999999999999999999",
+                                     "-0e-1",
+                                     "1",
+                                     "-1",
+                                     "10",
+                                     "1e0",
+                                     "1E1",
+                                     "1e+1",
+                                     "1e-1",
+                                     "1e01",
+                                     "1.0e00000000000000000001",
+                                     "0.1",
+                                     "0.10",
+                                     "123.456e-7",
+                                     "1e-999",
+                                     "-1e-999",
+                                     "1e999",
+                                     "-1e999",
+                                     "1e39",
+                                     "-1e39",
+                                     "1e38",
+                                     "3.4028235e38",
+                                     "340282346638528859811704183484516925440",
+                                     "340282356779733661637539395458142568447",
+                                     "340282356779733661637539395458142568448",
+                                     "340282356779733661637539395458142568449",
+                                     "3.4028235677973366e38",
+                                     "3.4028235677973367e38",
+                                     "1e99999999999999999999999999",
+                                     "1e-99999999999999999999999999",
+                                     "1.17549435e-38",
+                                     "1.1754942e-38",
+                                     "1.1754943e-38",
+                                     "1e-45",
+                                     "7.006492321624085e-46",
+                                     "7."
+                                     "0064923216240853546186479164495806564013097093825788587853414"
+                                     "1944895541342930300743319094181060791015625e-46",
+                                     "7."
+                                     "0064923216240853546186479164495806564013097093825788587853414"
+                                     "1944895541342930300743319094181060791015624e-46",
+                                     "7."
+                                     "0064923216240853546186479164495806564013097093825788587853414"
+                                     "1944895541342930300743319094181060791015626e-46",
+                                     "7e-46",
+                                     "7.1e-46",
+                                     "1.4e-45",
+                                     "2.1e-45",
+                                     "2.2e-45",
+                                     "16777216",
+                                     "16777217",
+                                     "16777218",
+                                     "16777219",
+                                     "16777217.0",
+                                     "16777217.00000000000000000000000000000001",
+                                     "16777216.999999999999",
+                                     "33554433",
+                                     "33554434",
+                                     "33554435",
+                                     "9007199254740992",
+                                     "9007199254740993",
+                                     "9007199791611904",
+                                     "9007199791611905",
+                                     "9007199791611903",
+                                     "9223372036854775807",
+                                     "9223372036854775808",
+                                     "9999999999999999999",
+                                     "18446744073709551615",
+                                     "18446744073709551616",
+                                     "99999999999999999999",
+                                     "0.12345678901234567",
+                                     "0.051234567890123456789",
+                                     "0.000000000000000000000000000001",
+                                     "1.00000005960464477539062500",
+                                     "1.00000005960464477539062501",
+                                     "1.00000005960464477539062499",
+                                     "1.000000059604644775390625",
+                                     "1234567890123456789.5",
+                                     "0.1234567890123456789012345678901234567890",
+                                     "12345678.12345678",
+                                     "123456789.123456789",
+                                     "1234567890.1234567890",
+                                     "8.5",
+                                     "0.50",
+                                     "100000000",
+                                     "1e10"};
+  for (size_t i = 0; i < LENGTH(text); i++) {
+    char padded[512 + NUMBER_READ_MARGIN] = {0};
+    strcpy(padded, text[i]);
+    check_read(padded);
+    for (const char *behind = ",] \n}x"; *behind; behind++) {
+      size_t length = strlen(text[i]);
+      const char *end;
+      float value;
+      padded[length] = *behind;
+      enum number_verdict verdict = number_read(padded, &end, &value);
+      assert_true(verdict != NUMBER_MALFORMED);
+      assert_ptr_equal(end, padded + length);
+      padded[length] = '\0';
+    }
+  }
+}
+
+static void test_refuses_what_json_does_not_know(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t at; /* the offending byte */
+  } bad[] = {{"-", 1},
+             {"--1", 1},
+             {"-a", 1},
+             {"01", 1},
+             {"-01", 2},
+             {"00", 1},
+             {"1.", 2},
+             {"1.,", 2},
+             {"1.e5", 2},
+             {"-1.x", 3},
+             {"1e", 2},
+             {"1e+", 3},
+             {"1e-", 3},
+             {"1e+-1", 3},
+             {"1E.5", 2},
+             {"-.5", 1},
+             {"-Inf", 1},
+             {"0.", 2},
+             {"0e", 2},
+             {"1.5e", 4},
+             {"12345678901234567890.", 21},
+             {"0.1234567890123456789e", 22}};
+  for (size_t i = 0; i < LENGTH(bad); i++) {
+    char padded[64 + NUMBER_READ_MARGIN] = {0};
+    strcpy(padded, bad[i].text);
+    const char *end;
+    float value;
+    size_t scanned;
+    assert_int_equal(number_read(padded, &end, &value), NUMBER_MALFORMED);
+    assert_int_equal(end - padded, bad[i].at);
+    assert_int_equal(scan(padded, &scanned, &value), NUMBER_MALFORMED);
+    assert_int_equal(scanned, bad[i].at);
+  }
+}
+
+/* A number ends before what is no part of it, even if that makes no sense in JSON. */
+static void test_stops_behind_the_number(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t length;
+  } good[] = {{"0x10", 1},  {"1-2", 1},   {"1+2", 1}, {"1.5.5", 3},
+              {"1e5.5", 3}, {"1e5e5", 3}, {"-0-", 2}};
+  for (size_t i = 0; i < LENGTH(good); i++) {
+    char padded[64 + NUMBER_READ_MARGIN] = {0};
+    strcpy(padded, good[i].text);
+    const char *end;
+    float value;
+    assert_int_equal(number_read(padded, &end, &value), NUMBER_OK);
+    assert_int_equal(end - padded, good[i].length);
+  }
+}
+
+static void test_reads_thousands_of_digits(void **state) {
+  (void)state;
+  static char text[3 * TEXT_ROOM];
+  uint64_t seed = 1;
+  for (size_t digits = 30; digits <= 4000; digits += digits < 200 ? 1 : 271) {
+    char *out = text;
+    for (size_t i = 0; i < digits; i++) *out++ = (char)('1' + draw(&seed) % 9);
+    sprintf(out, "e-%zu", digits + 20);
+    check_read(text);
+    memmove(text + 2, text, digits);
+    memcpy(text, "0.", 2);
+    text[digits + 2] = '\0';
+    check_read(text);
+    /* A tie, and what a single digit far behind it makes of it. */
+    out = text + sprintf(text, "16777217.");
+    memset(out, '0', digits);
+    out[digits] = '\0';
+    check_read(text);
+    out[digits - 1] = '1';
+    check_read(text);
+    /* Many zeros in front, taken back by the exponent. */
+    out = text + sprintf(text, "0.");
+    memset(out, '0', digits);
+    sprintf(out + digits, "123456789e%zu", digits + 3);
+    check_read(text);
+    out = text + sprintf(text, "5");
+    memset(out, '0', digits);
+    sprintf(out + digits, "e-%zu", digits + 3);
+    check_read(text);
+  }
+}
+
+static void test_reads_ties_and_their_neighbours(void **state) {
+  (void)state;
+  static char text[TEXT_ROOM];
+  uint64_t seed = 2;
+  for (size_t i = 0; i < SAMPLES / 8; i++) {
+    float value = i % 2 ? draw_float(&seed) : draw_common(&seed);
+    float next = float_of(bits_of(value) + 1);
+    if (i % 4 == 3) { /* among denormals */
+      value = float_of(bits_of(value) & 0x80ffffff);
+      next = float_of(bits_of(value) + 1);
+    }
+    double middle = ((double)value + (double)next) / 2;
+    uint64_t x = draw(&seed);
+    if (i % 3 == 0) sprintf(text, "%.150e", middle);
+    if (i % 3 == 1) sprintf(text, "%.*e", (int)(8 + x % 30), middle);
+    if (i % 3 == 2) sprintf(text, "%.*g", (int)(8 + x % 12), middle);
+    check_read(text);
+  }
+}
+
+static void test_reads_integers_around_the_last_exact_ones(void **state) {
+  (void)state;
+  char text[32 + NUMBER_READ_MARGIN] = {0};
+  uint64_t seed = 3;
+  for (size_t i = 0; i < SAMPLES / 4; i++) {
+    uint64_t x = draw(&seed);
+    uint64_t base = x % 3 == 0 ? (uint64_t)1 << 24 : x % 3 == 1 ? (uint64_t)1 << 25 : x >> (x % 64);
+    sprintf(text, "%llu", (unsigned long long)(base + (x >> 40)));
+    check_read(text);
+  }
+}
+
+/* Digits with a dot and an exponent anywhere. */
+static void draw_decimal(char *out, uint64_t *seed) {
+  uint64_t x = draw(seed), y = draw(seed);
+  if (x & 1) *out++ = '-';
+  size_t before = x >> 1 & 1 ? 1 : 1 + (x >> 2) % (x >> 8 & 3 ? 5 : 24);
+  for (size_t i = 0; i < before; i++) *out++ = (char)('0' + draw(seed) % 10);
+  char *first = out - before;
+  if (before > 1 && *first == '0') *first = '1';
+  if (x >> 10 & 3) {
+    size_t behind = 1 + (x >> 16) % (x >> 22 & 3 ? 9 : 26);
+    *out++ = '.';
+    for (size_t i = 0; i < behind; i++) *out++ = (char)('0' + (x >> 12 & 7 ? draw(seed) % 10 : 0));
+  }
+  if ((y & 3) == 0) out += sprintf(out, "e%d", (int)(y >> 8) % 60);
+  *out = '\0';
+}
+
+static void test_reads_random_decimals(void **state) {
+  (void)state;
+  char text[256];
+  uint64_t seed = 4;
+  memset(text, 0, sizeof text);
+  for (size_t i = 0; i < SAMPLES; i++) {
+    draw_decimal(text, &seed);
+    check_read(text);
+  }
+}
+
+static void test_reads_doubles_as_languages_write_them(void **state) {
+  (void)state;
+  char text[64 + NUMBER_READ_MARGIN] = {0};
+  uint64_t seed = 5;
+  for (size_t i = 0; i < SAMPLES / 2; i++) {
+    double noise = 1 + (double)(draw(&seed) >> 40) * 0x1p-50;
+    sprintf(text, "%.*g", i % 2 ? 17 : 16, (double)draw_common(&seed) * noise);
+    check_read(text);
+  }
+}
+
+/* --- writing ------------------------------------------------------------------------------------
+ */
+
+static void test_writes_random_bits_and_reads_them_back(void **state) {
+  (void)state;
+  uint64_t seed = 6;
+  for (size_t i = 0; i < 2 * SAMPLES; i++) {
+    float value = i % 2 ? draw_float(&seed) : draw_common(&seed), back = 0;
+    check_write(value);
+    char text[NUMBER_TEXT_MAX + NUMBER_READ_MARGIN + NUMBER_WRITE_MARGIN] = {0};
+    const char *end;
+    char *written = number_write(text, value);
+    *written = ',';
+    assert_in_range(written - text, 1, NUMBER_TEXT_MAX);
+    assert_int_equal(number_read(text, &end, &back), NUMBER_OK);
+    assert_ptr_equal(end, written);
+    assert_int_equal(bits_of(back), bits_of(value));
+  }
+}
+
+static void test_writes_powers_and_their_neighbours(void **state) {
+  (void)state;
+  for (uint32_t sign = 0; sign <= 1; sign++) {
+    for (uint32_t field = 0; field < 255; field++)
+      for (int by = -3; by <= 3; by++)
+        if (field > 0 || by >= 0) check_write(float_of((sign << 31 | field << 23) + (uint32_t)by));
+    for (int k = -45; k <= 38; k++) {
+      char text[16];
+      sprintf(text, "%se%d", sign ? "-1" : "1", k);
+      uint32_t bits = bits_of(strtof(text, NULL));
+      for (int by = -50; by <= 50; by++)
+        if ((bits & 0x7fffffff) > 50) check_write(float_of(bits + (uint32_t)by));
+    }
+  }
+}
+
+static void test_writes_denormals_and_the_extremes(void **state) {
+  (void)state;
+  uint64_t seed = 7;
+  for (uint32_t bits = 0; bits < 3000; bits++) check_write(float_of(bits));
+  for (size_t i = 0; i < SAMPLES / 8; i++)
+    check_write(float_of((uint32_t)draw(&seed) & 0x807fffff));
+  for (uint32_t bits = 0x7f7ff000; bits < 0x7f800000; bits++) check_write(float_of(bits));
+}
+
+static void test_writes_integers_and_short_decimals(void **state) {
+  (void)state;
+  for (uint32_t i = 0; i < 130 * 1000; i++) check_write((float)i);
+  for (uint32_t i = (1 << 24) - 2000; i < (1 << 24) + 2000; i++) check_write((float)i);
+  uint64_t seed = 8;
+  static const double unit[] = {1, 10, 100, 1000, 1e4, 1e5, 1e6, 1e7, 16, 1024};
+  for (size_t i = 0; i < SAMPLES; i++) {
+    uint64_t x = draw(&seed);
+    double whole = (double)(x >> (32 + x % 31));
+    check_write((float)((x >> 8 & 1 ? -whole : whole) / unit[(x >> 16) % LENGTH(unit)]));
+  }
+  for (size_t i = 0; i < SAMPLES / 8; i++) check_write((float)(draw(&seed) >> (draw(&seed) % 64)));
+}
+
+static void test_writes_no_further_than_the_margin(void **state) {
+  (void)state;
+  uint64_t seed = 9;
+  for (size_t i = 0; i < SAMPLES / 8; i++) {
+    char text[NUMBER_TEXT_MAX + 2 * NUMBER_WRITE_MARGIN];
+    memset(text, '#', sizeof text);
+    char *end = number_write(text, i % 2 ? draw_float(&seed) : draw_common(&seed));
+    for (char *p = end + NUMBER_WRITE_MARGIN; p < text + sizeof text; p++)
+      assert_int_equal(*p, '#');
+  }
+}
+
+static void test_writes_rows_with_commas_between(void **state) {
+  (void)state;
+  static const float row[] = {0, -0.0f, 1, -2.5f, 1e-5f, 1e5f, 16777216, 0.0001f, 100000};
+  char text[512];
+  *number_write_row(text, row, LENGTH(row)) = '\0';
+  assert_string_equal(text, "0,-0,1,-2.5,1e-05,1e+05,16777216,1e-04,1e+05");
+  assert_ptr_equal(number_write_row(text, row, 0), text);
+  *number_write_row(text, row + 3, 1) = '\0';
+  assert_string_equal(text, "-2.5");
+}
+
+/* Workers may flush denormals to zero; text must not change with that. */
+static void test_does_not_depend_on_the_floating_point_mode(void **state) {
+  (void)state;
+#ifdef __SSE__
+  char text[64 + NUMBER_READ_MARGIN] = {0};
+  const char *end;
+  float value;
+  unsigned mode = _mm_getcsr();
+  _mm_setcsr(mode | 0x8040); /* flush results, take denormals as zero */
+  char *written = number_write(text, float_of(1));
+  enum number_verdict verdict =
+      number_read("2.5e-40,                                                "
+                  "                                  ",
+                  &end, &value);
+  _mm_setcsr(mode);
+  *written = '\0';
+  assert_string_equal(text, "1e-45");
+  assert_int_equal(verdict, NUMBER_OK);
+  assert_int_equal(bits_of(value), bits_of(2.5e-40f));
+#else
+  skip();
+#endif
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_power_of_ten_is_the_least_that_is_not_too_small),
+      cmocka_unit_test(test_reads_the_hard_cases_as_strtof),
+      cmocka_unit_test(test_refuses_what_json_does_not_know),
+      cmocka_unit_test(test_stops_behind_the_number),
+      cmocka_unit_test(test_reads_thousands_of_digits),
+      cmocka_unit_test(test_reads_ties_and_their_neighbours),
+      cmocka_unit_test(test_reads_integers_around_the_last_exact_ones),
+      cmocka_unit_test(test_reads_random_decimals),
+      cmocka_unit_test(test_reads_doubles_as_languages_write_them),
+      cmocka_unit_test(test_writes_random_bits_and_reads_them_back),
+      cmocka_unit_test(test_writes_powers_and_their_neighbours),
+      cmocka_unit_test(test_writes_denormals_and_the_extremes),
+      cmocka_unit_test(test_writes_integers_and_short_decimals),
+      cmocka_unit_test(test_writes_no_further_than_the_margin),
+      cmocka_unit_test(test_writes_rows_with_commas_between),
+      cmocka_unit_test(test_does_not_depend_on_the_floating_point_mode),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

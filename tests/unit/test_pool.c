@@ -1,0 +1,305 @@
+/* test_pool: the queue and its workers: every job is done once, with the bits it would have alone,
+ * whatever else runs; full, late, abandoned and left by its client. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/clock.h"
+#include "core/pool.h"
+#include "tests/support/random_call.h"
+
+enum { PIECES = 3 };
+
+struct work {
+  struct job job;
+  struct call *call;
+  struct call *alone; /* the same call, computed by itself */
+  struct arena arena;
+  atomic_int done;
+  atomic_int written[PIECES];
+  bool left;
+};
+
+static void write_piece(struct job *job, size_t piece) {
+  atomic_fetch_add(&((struct work *)job)->written[piece], 1);
+}
+
+static bool has_left(struct job *job) { return ((struct work *)job)->left; }
+
+static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
+
+static struct pool *make_pool(const struct layer *l, size_t workers, size_t max_queue, bool merge) {
+  struct error e = {0};
+  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
+                                                   .max_queue = max_queue,
+                                                   .scratch_bytes = layer_scratch_bytes(l),
+                                                   .merge = merge},
+                            &e);
+  assert_non_null(p);
+  return p;
+}
+
+static void work_init(struct work *w, const struct random_layer *l, struct call *call) {
+  w->call = call;
+  w->job = (struct job){.layer = l->layer,
+                        .call = call,
+                        .pieces = PIECES,
+                        .encode = write_piece,
+                        .gone = has_left,
+                        .done = count_done};
+}
+
+static void work_random(struct work *w, const struct random_layer *l, uint64_t *state,
+                        size_t most) {
+  struct error e = {0};
+  memset(w, 0, sizeof *w);
+  arena_init(&w->arena, NULL);
+  w->alone = random_call(l, state, most, &w->arena);
+  work_init(w, l, call_again(w->alone, &w->arena));
+  assert_int_equal(layer_prepare(l->layer, w->call, &w->arena, &e), STATUS_OK);
+  void *scratch = aligned_alloc(64, (layer_scratch_bytes(l->layer) + 64) / 64 * 64);
+  layer_compute(l->layer, w->alone, 1e12, scratch);
+  free(scratch);
+}
+
+static void work_check(const struct work *w, const struct random_layer *l) {
+  assert_int_equal(atomic_load(&w->done), 1);
+  assert_int_equal(w->job.error.status, STATUS_OK);
+  for (int i = 0; i < PIECES; i++) assert_int_equal(atomic_load(&w->written[i]), 1);
+  assert_memory_equal(w->call->outputs, w->alone->outputs,
+                      w->call->q_rows * l->shape.output_size * sizeof(float));
+  if (w->call->weight_count)
+    assert_memory_equal(w->call->weights, w->alone->weights, w->call->weight_count * sizeof(float));
+  assert_true(w->job.submitted <= w->job.started && w->job.started <= w->job.computed &&
+              w->job.computed <= w->job.finished);
+}
+
+struct submitter {
+  pthread_t thread;
+  struct pool *pool;
+  struct work *work;
+  size_t first, step, count;
+};
+
+static void *submit_some(void *argument) {
+  struct submitter *s = argument;
+  for (size_t i = s->first; i < s->count; i += s->step) pool_submit(s->pool, &s->work[i].job);
+  return NULL;
+}
+
+static void many_jobs_from_many_threads(size_t workers, bool merge) {
+  enum { JOBS = 240, THREADS = 3, LAYERS = 2 };
+  uint64_t state = 100 + workers;
+  struct random_layer l[LAYERS];
+  for (int i = 0; i < LAYERS; i++) random_layer_init(&l[i], &state, GEMM_AUTO);
+  struct work *work = calloc(JOBS, sizeof *work);
+  for (size_t i = 0; i < JOBS; i++)
+    work_random(&work[i], &l[i % LAYERS], &state, i % 20 == 0 ? 150 : 8);
+  const bool second = layer_scratch_bytes(l[1].layer) > layer_scratch_bytes(l[0].layer);
+  struct pool *p = make_pool(l[second].layer, workers, JOBS, merge);
+  struct submitter s[THREADS];
+  for (size_t i = 0; i < THREADS; i++) {
+    s[i] = (struct submitter){.pool = p, .work = work, .first = i, .step = THREADS, .count = JOBS};
+    assert_int_equal(pthread_create(&s[i].thread, NULL, submit_some, &s[i]), 0);
+  }
+  for (size_t i = 0; i < THREADS; i++) pthread_join(s[i].thread, NULL);
+  assert_true(pool_drain(p, clock_now() + 60000ull * CLOCK_MS));
+  assert_int_equal(pool_waiting(p), 0);
+  assert_int_equal(pool_running(p), 0);
+  pool_free(p);
+  for (size_t i = 0; i < JOBS; i++) {
+    work_check(&work[i], &l[i % LAYERS]);
+    arena_free(&work[i].arena);
+  }
+  free(work);
+  for (int i = 0; i < LAYERS; i++) random_layer_done(&l[i]);
+}
+
+static void every_job_is_done_once_with_its_bits(void **unused) {
+  (void)unused;
+  many_jobs_from_many_threads(1, true);
+  many_jobs_from_many_threads(2, true);
+  many_jobs_from_many_threads(5, true);
+}
+
+static void the_same_without_merging(void **unused) {
+  (void)unused;
+  many_jobs_from_many_threads(3, false);
+}
+
+/* --- a worker held busy, so that others wait for certain ----------------------------------------
+ */
+
+struct gate {
+  struct work work;
+  pthread_mutex_t lock;
+  pthread_cond_t cond;
+  bool entered, open;
+};
+
+static void wait_at_gate(struct job *job, size_t piece) {
+  struct gate *g = (struct gate *)job;
+  pthread_mutex_lock(&g->lock);
+  g->entered = true;
+  pthread_cond_broadcast(&g->cond);
+  while (!g->open) pthread_cond_wait(&g->cond, &g->lock);
+  pthread_mutex_unlock(&g->lock);
+  write_piece(job, piece);
+}
+
+struct held {
+  struct random_layer layer;
+  struct gate gate;
+  struct pool *pool;
+  uint64_t state;
+};
+
+static void held_init(struct held *h, size_t max_queue) {
+  memset(h, 0, sizeof *h);
+  h->state = 77;
+  plain_layer_init(&h->layer, &h->state, 2, 8, GEMM_AUTO);
+  pthread_mutex_init(&h->gate.lock, NULL);
+  pthread_cond_init(&h->gate.cond, NULL);
+  work_random(&h->gate.work, &h->layer, &h->state, 6);
+  h->gate.work.job.encode = wait_at_gate;
+  h->gate.work.job.pieces = 1;
+  h->pool = make_pool(h->layer.layer, 1, max_queue, true);
+  pool_submit(h->pool, &h->gate.work.job);
+  pthread_mutex_lock(&h->gate.lock);
+  while (!h->gate.entered) pthread_cond_wait(&h->gate.cond, &h->gate.lock);
+  pthread_mutex_unlock(&h->gate.lock);
+}
+
+static void held_open(struct held *h) {
+  pthread_mutex_lock(&h->gate.lock);
+  h->gate.open = true;
+  pthread_cond_broadcast(&h->gate.cond);
+  pthread_mutex_unlock(&h->gate.lock);
+  assert_true(pool_drain(h->pool, clock_now() + 20000ull * CLOCK_MS));
+  assert_int_equal(atomic_load(&h->gate.work.done), 1);
+}
+
+static void held_done(struct held *h) {
+  pool_free(h->pool);
+  arena_free(&h->gate.work.arena);
+  random_layer_done(&h->layer);
+}
+
+static void a_full_queue_ends_the_job_at_once(void **unused) {
+  (void)unused;
+  struct held h;
+  struct work w[3];
+  held_init(&h, 2);
+  for (int i = 0; i < 3; i++) {
+    work_random(&w[i], &h.layer, &h.state, 6);
+    pool_submit(h.pool, &w[i].job);
+  }
+  assert_int_equal(pool_waiting(h.pool), 2);
+  assert_int_equal(atomic_load(&w[2].done), 1);
+  assert_int_equal(w[2].job.error.status, STATUS_OVERLOADED);
+  held_open(&h);
+  for (int i = 0; i < 2; i++) work_check(&w[i], &h.layer);
+  held_done(&h);
+  for (int i = 0; i < 3; i++) arena_free(&w[i].arena);
+}
+
+static void who_left_or_is_late_is_not_computed(void **unused) {
+  (void)unused;
+  struct held h;
+  struct work w[3];
+  held_init(&h, 10);
+  for (int i = 0; i < 3; i++) work_random(&w[i], &h.layer, &h.state, 6);
+  w[0].left = true;
+  w[1].job.deadline = clock_now();
+  w[2].job.deadline = clock_now() + 60000ull * CLOCK_MS;
+  for (int i = 0; i < 3; i++) pool_submit(h.pool, &w[i].job);
+  held_open(&h);
+  assert_int_equal(w[0].job.error.status, STATUS_GONE);
+  assert_int_equal(w[1].job.error.status, STATUS_DEADLINE);
+  assert_int_equal(atomic_load(&w[0].done) + atomic_load(&w[1].done), 2);
+  assert_true(w[0].job.started == 0 && w[1].job.started == 0);
+  work_check(&w[2], &h.layer);
+  held_done(&h);
+  for (int i = 0; i < 3; i++) arena_free(&w[i].arena);
+}
+
+static void abandoning_ends_what_waits(void **unused) {
+  (void)unused;
+  struct held h;
+  struct work w[2];
+  held_init(&h, 10);
+  for (int i = 0; i < 2; i++) {
+    work_random(&w[i], &h.layer, &h.state, 6);
+    pool_submit(h.pool, &w[i].job);
+  }
+  assert_false(pool_drain(h.pool, clock_now() + 20ull * CLOCK_MS));
+  pool_abandon(h.pool);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(atomic_load(&w[i].done), 1);
+    assert_int_equal(w[i].job.error.status, STATUS_DRAINING);
+  }
+  held_open(&h);
+  assert_int_equal(h.gate.work.job.error.status, STATUS_OK);
+  held_done(&h);
+  for (int i = 0; i < 2; i++) arena_free(&w[i].arena);
+}
+
+/* A large job that runs past its deadline is stopped between tiles. */
+static void a_deadline_stops_a_running_job(void **unused) {
+  (void)unused;
+  uint64_t state = 5;
+  struct random_layer l;
+  struct work w;
+  plain_layer_init(&l, &state, 4, 64, GEMM_AUTO);
+  memset(&w, 0, sizeof w);
+  arena_init(&w.arena, NULL);
+  work_init(&w, &l, plain_call(&l, &state, 1, 12000, 12000, WEIGHTS_NONE, &w.arena));
+  struct pool *p = make_pool(l.layer, 2, 10, true);
+  const uint64_t begin = clock_now();
+  w.job.deadline = begin + 30ull * CLOCK_MS;
+  pool_submit(p, &w.job);
+  assert_true(pool_drain(p, clock_now() + 60000ull * CLOCK_MS));
+  assert_int_equal(w.job.error.status, STATUS_DEADLINE);
+  assert_int_equal(atomic_load(&w.written[0]), 0);
+  pool_free(p);
+  arena_free(&w.arena);
+  random_layer_done(&l);
+}
+
+static void a_job_without_pieces_or_items_is_done(void **unused) {
+  (void)unused;
+  uint64_t state = 6;
+  struct random_layer l;
+  struct work w;
+  plain_layer_init(&l, &state, 1, 4, GEMM_AUTO);
+  memset(&w, 0, sizeof w);
+  arena_init(&w.arena, NULL);
+  work_init(&w, &l, plain_call(&l, &state, 0, 0, 0, WEIGHTS_NONE, &w.arena));
+  w.job.pieces = 0;
+  struct pool *p = make_pool(l.layer, 2, 10, true);
+  pool_submit(p, &w.job);
+  assert_true(pool_drain(p, clock_now() + 20000ull * CLOCK_MS));
+  assert_int_equal(w.job.error.status, STATUS_OK);
+  pool_free(p);
+  arena_free(&w.arena);
+  random_layer_done(&l);
+}
+
+int main(void) {
+  gemm_blas_init();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_job_is_done_once_with_its_bits),
+      cmocka_unit_test(the_same_without_merging),
+      cmocka_unit_test(a_full_queue_ends_the_job_at_once),
+      cmocka_unit_test(who_left_or_is_late_is_not_computed),
+      cmocka_unit_test(abandoning_ends_what_waits),
+      cmocka_unit_test(a_deadline_stops_a_running_job),
+      cmocka_unit_test(a_job_without_pieces_or_items_is_done),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
