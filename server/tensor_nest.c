@@ -64,9 +64,8 @@ static size_t wanted_length(const struct tensor_nest *n, unsigned depth) {
 /* May the array that is open take one more value? */
 static enum status check_room(const struct tensor_nest *n, size_t *room, struct error *e) {
   size_t have = n->index[n->depth], wanted = wanted_length(n, n->depth);
-  const char *thing = n->depth == n->leaf ? "numbers" : "arrays";
   if (have >= wanted)
-    return tensor_nest_refuse(n, e, "an array of %zu %s has more of them", wanted, thing);
+    return tensor_nest_refuse(n, e, "the length of the array is more than %zu", wanted);
   size_t limit = SIZE_MAX;
   /* What has to agree are the rows of one item, not the items of a batch. */
   if (n->depth == 1 && n->rule.max_elements && !must_agree(n)) limit = n->rule.max_elements;
@@ -112,8 +111,8 @@ static enum status settle_depth(struct tensor_nest *n, struct error *e) {
                               depth, n->rule.depth_min);
   n->leaf = depth;
   if (n->hollow[depth] && n->rule.width)
-    return refuse_at(n, n->hollow_index[depth], depth - 1, e, "an array of 0 numbers, not %zu",
-                     n->rule.width);
+    return refuse_at(n, n->hollow_index[depth], depth - 1, e,
+                     "the length of the array is 0, not %zu", n->rule.width);
   if (n->ragged && must_agree(n)) return refuse_ragged(n, n->first_ragged, e);
   return STATUS_OK;
 }
@@ -160,7 +159,8 @@ static enum status note_hollow(struct tensor_nest *n, struct error *e) {
   unsigned depth = n->depth;
   bool surely_row = depth == n->rule.depth_max;
   if (surely_row && n->rule.width)
-    return refuse_at(n, n->index, depth - 1, e, "an array of 0 numbers, not %zu", n->rule.width);
+    return refuse_at(n, n->index, depth - 1, e, "the length of the array is 0, not %zu",
+                     n->rule.width);
   if (n->leaf != TENSOR_DEPTH_UNKNOWN || n->hollow[depth]) return STATUS_OK;
   n->hollow[depth] = true;
   memcpy(n->hollow_index[depth], n->index, sizeof n->index);
@@ -171,9 +171,8 @@ enum status tensor_nest_close(struct tensor_nest *n, struct error *e) {
   unsigned depth = n->depth;
   must(depth > 0);
   size_t length = n->index[depth], wanted = wanted_length(n, depth);
-  const char *thing = depth == n->leaf ? "numbers" : "arrays";
   if (wanted != SIZE_MAX && length != wanted)
-    return refuse_at(n, n->index, depth - 1, e, "an array of %zu %s, not %zu", length, thing,
+    return refuse_at(n, n->index, depth - 1, e, "the length of the array is %zu, not %zu", length,
                      wanted);
   if (length == 0 && note_hollow(n, e) != STATUS_OK) return e->status;
   if (depth >= 2) {
