@@ -21,7 +21,7 @@ enum {
   PHASE_BITS = 4,
   TICK_MS_MAX = 100,
   DRAIN_TICK_MS = 5,
-  IDLE_LOOK_MS = 500,   /* how often an idle connection is asked for new bytes */
+  LOOK_MS = 500,        /* how often the system is asked about a waiting connection */
   FRESH_GRACE_MS = 500, /* a draining server's patience with a connection that says nothing */
   LINGER_MAX = 128,
   LINGER_MS = 1000,
@@ -139,19 +139,21 @@ void connection_refuse(struct connection *c, const struct error *e, const char *
 /* --- the reaper --------------------------------------------------------------------------------
  */
 
-static uint64_t bytes_received(int fd) {
+static struct tcp_info socket_info(int fd) {
   struct tcp_info info = {0};
   socklen_t size = sizeof info;
-  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
+  getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size);
+  return info;
 }
 
-static bool end_as(struct connection *c, uint64_t seen, enum connection_phase phase) {
+static bool move_to(struct connection *c, uint64_t seen, enum connection_phase phase) {
   return atomic_compare_exchange_strong(&c->state, &seen, state_of(phase));
 }
 
 static void end_slow_head(struct connections *all, struct connection *c, uint64_t seen) {
-  bool said_something = phase_of(seen) == CONNECTION_HEAD || bytes_received(c->fd) > 0;
-  if (!end_as(c, seen, CONNECTION_SLOW_HEAD)) return;
+  bool said_something =
+      phase_of(seen) == CONNECTION_HEAD || socket_info(c->fd).tcpi_bytes_received > 0;
+  if (!move_to(c, seen, CONNECTION_SLOW_HEAD)) return;
   metrics_reject(all->metrics, 0, REJECT_SLOW_HEAD);
   if (!said_something) {
     shutdown(c->fd, SHUT_RDWR);
@@ -164,7 +166,7 @@ static void end_slow_head(struct connections *all, struct connection *c, uint64_
 }
 
 static void end_slow_body(struct connections *all, struct connection *c, uint64_t seen) {
-  if (!end_as(c, seen, CONNECTION_SLOW_BODY)) return;
+  if (!move_to(c, seen, CONNECTION_SLOW_BODY)) return;
   metrics_reject(all->metrics, 0, REJECT_SLOW_BODY);
   struct error e = {0};
   error_set(&e, STATUS_TOO_SLOW, "the body did not arrive within %llu ms",
@@ -174,7 +176,7 @@ static void end_slow_body(struct connections *all, struct connection *c, uint64_
 
 /* Unsent bytes of the answer are thrown away: the system would keep them for minutes. */
 static void end_slow_reader(struct connections *all, struct connection *c, uint64_t seen) {
-  if (!end_as(c, seen, CONNECTION_SLOW_READER)) return;
+  if (!move_to(c, seen, CONNECTION_SLOW_READER)) return;
   metrics_reject(all->metrics, 0, REJECT_SLOW_READER);
   struct linger now = {.l_onoff = 1, .l_linger = 0};
   setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -183,18 +185,23 @@ static void end_slow_reader(struct connections *all, struct connection *c, uint6
 
 /* Only the receiving half: a request that has arrived already is still answered. */
 static void end_idle(struct connection *c, uint64_t seen) {
-  if (end_as(c, seen, CONNECTION_OVER_IDLE)) shutdown(c->fd, SHUT_RD);
+  if (move_to(c, seen, CONNECTION_OVER_IDLE)) shutdown(c->fd, SHUT_RD);
 }
 
-/* libmicrohttpd does not say when the first byte of a later request comes; the socket's own count
- * does, from one look to the next. */
-static void look_at_idle(struct connection *c, uint64_t seen) {
-  uint64_t bytes = bytes_received(c->fd);
+/* What libmicrohttpd does not tell. When the first byte of a later request came: the socket's own
+ * count grows from one look to the next. And that the client has closed its half: libmicrohttpd
+ * waits for edges and misses the end of stream that came together with the last bytes; shutting
+ * the receiving half makes another edge and loses nothing that has arrived. */
+static void look_at(struct connection *c, uint64_t seen) {
+  enum { CLOSE_WAIT = 8 }; /* of the states of TCP, which two system headers name alike */
+  struct tcp_info info = socket_info(c->fd);
+  if (info.tcpi_state == CLOSE_WAIT) shutdown(c->fd, SHUT_RD);
+  if (phase_of(seen) != CONNECTION_IDLE) return;
   if (c->idle_state != seen) {
     c->idle_state = seen;
-    c->idle_bytes = bytes;
-  } else if (bytes > c->idle_bytes) {
-    end_as(c, seen, CONNECTION_HEAD); /* or the head is there by now */
+    c->idle_bytes = info.tcpi_bytes_received;
+  } else if (info.tcpi_bytes_received > c->idle_bytes) {
+    move_to(c, seen, CONNECTION_HEAD); /* or the head is there by now */
   }
 }
 
@@ -202,21 +209,19 @@ static void judge(struct connections *all, struct connection *c, uint64_t now, b
   uint64_t seen = atomic_load(&c->state);
   uint64_t age = now > since(seen) ? now - since(seen) : 0;
   bool draining = atomic_load(&all->draining);
+  if (look && phase_of(seen) <= CONNECTION_BODY) look_at(c, seen);
   switch (phase_of(seen)) {
   case CONNECTION_FRESH:
     if (age >= all->header_ms)
       end_slow_head(all, c, seen);
-    else if (draining && age >= FRESH_GRACE_MS && bytes_received(c->fd) == 0)
+    else if (draining && age >= FRESH_GRACE_MS && socket_info(c->fd).tcpi_bytes_received == 0)
       end_idle(c, seen);
     return;
   case CONNECTION_HEAD:
     if (age >= all->header_ms) end_slow_head(all, c, seen);
     return;
   case CONNECTION_IDLE:
-    if (draining || age >= all->idle_ms)
-      end_idle(c, seen);
-    else if (look)
-      look_at_idle(c, seen);
+    if (draining || age >= all->idle_ms) end_idle(c, seen);
     return;
   case CONNECTION_BODY:
     if (age >= all->body_ms) end_slow_body(all, c, seen);
@@ -280,7 +285,7 @@ static void *reaper_main(void *of) {
     if (now >= next_scan) {
       bool look = now >= next_look;
       for (struct connection *c = all->first; c; c = c->next) judge(all, c, now, look);
-      if (look) next_look = now + size_min(IDLE_LOOK_MS, all->header_ms / 4);
+      if (look) next_look = now + size_min(LOOK_MS, all->header_ms / 4);
       next_scan = now + (atomic_load(&all->draining) ? DRAIN_TICK_MS : all->tick_ms);
     }
     pthread_mutex_unlock(&all->lock);

@@ -112,9 +112,9 @@ size_t reply_raw(const struct error *e, const char *request_id, char text[REPLY_
   int n = snprintf(text, REPLY_RAW_SIZE,
                    "HTTP/1.1 %u %s\r\nConnection: close\r\n%s%s%s%s"
                    "Content-Type: application/problem+json\r\nContent-Length: %zu\r\n\r\n%.*s",
-                   code, table[e->status].title, is_retry(code) ? "Retry-After: 1\r\n" : "",
-                   request_id ? "X-Request-Id: " : "", request_id ? request_id : "",
-                   request_id ? "\r\n" : "", size, (int)size, body);
+                   code, MHD_get_reason_phrase_for(code),
+                   is_retry(code) ? "Retry-After: 1\r\n" : "", request_id ? "X-Request-Id: " : "",
+                   request_id ? request_id : "", request_id ? "\r\n" : "", size, (int)size, body);
   must(n > 0 && n < REPLY_RAW_SIZE);
   return (size_t)n;
 }
@@ -155,9 +155,11 @@ bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t piece
                                                  NULL, NULL));
 }
 
-bool reply_problem(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
+bool reply_problem(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
+                   size_t *length) {
   r->code = table[e->status].code;
   r->type = "application/problem+json";
   r->retry = is_retry(r->code);
-  return reply_bytes(r, text, reply_problem_text(e, text));
+  *length = reply_problem_text(e, text);
+  return reply_bytes(r, text, *length);
 }

@@ -45,7 +45,8 @@ bool reply_bytes(const struct reply *r, const char *bytes, size_t length);
 bool reply_take(const struct reply *r, char *bytes, size_t length); /* frees `bytes`, always */
 
 /* Fills code, type and retry of `r` from the error and queues its problem body, which is written
- * to `text`. */
-bool reply_problem(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE]);
+ * to `text`; `*length` gets its length. */
+bool reply_problem(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
+                   size_t *length);
 
 #endif

@@ -41,7 +41,8 @@ struct request {
   struct header header;
   struct error error; /* why there will be no answer but this */
   uint64_t started, submitted;
-  uint64_t body_bytes, answer_bytes;
+  uint64_t body_bytes;
+  size_t answer_bytes;
   unsigned served; /* requests of this connection that have ended */
   unsigned code;   /* of the answer; 0: none yet */
   bool holds;      /* `exchange` has begun and not ended */
@@ -118,7 +119,7 @@ static bool answer_error(struct request *r, const struct error *e) {
   }
   struct reply reply = begin_reply(r, reply_code(e->status), NULL);
   if (e->status == STATUS_METHOD_NOT_ALLOWED) reply.allow = route_allow(r->route);
-  return reply_problem(&reply, e, r->problem);
+  return reply_problem(&reply, e, r->problem, &r->answer_bytes);
 }
 
 static bool answer_status(struct request *r, enum status status, const char *detail) {
@@ -362,6 +363,8 @@ static void work_done(struct exchange *x) {
 
 static bool submit(struct request *r) {
   struct exchange *x = &r->exchange;
+  if (atomic_load_explicit(&r->server->cut, memory_order_relaxed))
+    return answer_status(r, STATUS_DRAINING, "the server is stopping");
   if (!exchange_finish(x)) return answer_error(r, &x->error);
   uint64_t ms = r->server->config->deadline_ms;
   if (r->header.timeout_ms) ms = size_min(ms, r->header.timeout_ms);

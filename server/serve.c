@@ -172,12 +172,13 @@ static bool wait_until_quiet(struct server *s, const sigset_t *set, uint64_t unt
 static bool cut(struct server *s, const sigset_t *set) {
   log_line(s->log, LOG_WARNING, "drain_ms has passed: %zu connections are cut off",
            connections_busy(s->connections));
+  atomic_store(&s->cut, true);
   pool_abandon(s->service.pool);
   uint64_t stuck = clock_now() + STUCK_MS * (uint64_t)CLOCK_MS;
   while (connections_queued(s->connections) && clock_now() < stuck) drain_step(set);
   if (connections_queued(s->connections)) return false;
   wait_until_quiet(s, set, clock_now() + ABANDONED_MS * (uint64_t)CLOCK_MS);
-  /* A request may have come in at the last moment; the pool refuses it. */
+  /* A request may have come in just before the cut. */
   while (connections_queued(s->connections) && clock_now() < stuck) drain_step(set);
   return connections_queued(s->connections) == 0;
 }

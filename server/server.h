@@ -21,6 +21,7 @@ struct server {
   uint32_t id_prefix;   /* of request identifiers; random */
   atomic_bool ready;    /* what /readyz says */
   atomic_bool draining; /* kept connections get no further requests through */
+  atomic_bool cut;      /* drain_ms has passed: no work is taken any more */
 };
 
 #endif
