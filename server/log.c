@@ -77,7 +77,7 @@ static struct line *front(struct stream *s) {
 static bool writable(struct stream *s, uint64_t *give_up) {
   struct pollfd p = {.fd = s->fd, .events = POLLOUT};
   for (;;) {
-    if (poll(&p, 1, 100) > 0) return true;
+    if (poll(&p, 1, *give_up && clock_now() >= *give_up ? 0 : 100) > 0) return true;
     if (!atomic_load(&s->stop)) continue;
     if (!*give_up) *give_up = clock_now() + FLUSH_MS * (uint64_t)CLOCK_MS;
     if (clock_now() >= *give_up) return false;
