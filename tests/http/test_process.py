@@ -27,7 +27,8 @@ def big_body(rows):
     return b'{"queries":[[' + b",".join([row] * rows) + b"]]}"
 
 
-BIG = big_body(3000 if MODE == "release" else 600)  # some tenths of a second of one worker
+BIG_ROWS = 3000 if MODE == "release" else 600
+BIG = big_body(BIG_ROWS)  # some tenths of a second of one worker
 BIG_PATH = "/v1/models/base/attention"
 
 
@@ -413,7 +414,7 @@ class Stopping(Case):
         body = f'{{"queries":[[{rows}]],"return_attention":true}}'.encode()
         whole = server.attend(body, "demo").body
         with Raw(server) as raw:
-            raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+            raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
             raw.send(head_of("/v1/models/demo/attention", len(body)) + body)
             raw.socket.recv(1, socket.MSG_PEEK)
             server.signal()
@@ -501,10 +502,11 @@ class Load(Case):
 
     def test_full_queue(self):
         server = self.start("--workers", "1", "--max-queue", "1", "--merge=false")
+        body = big_body(300)
         with contextlib.ExitStack() as stack:
-            raws = [stack.enter_context(Raw(server, timeout=60)) for _ in range(10)]
+            raws = [stack.enter_context(Raw(server, timeout=60)) for _ in range(150)]
             for raw in raws:
-                raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
+                raw.send(head_of(BIG_PATH, len(body)) + body)
             answers = [raw.answer() for raw in raws]
         statuses = sorted(a.status for a in answers)
         self.assertEqual(set(statuses), {200, 429}, statuses)
@@ -541,7 +543,8 @@ class Load(Case):
         self.assertEqual(one.status, 200)
         for raw in raws:
             raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
-        self.assertTrue(wait_until(lambda: server.metric("attend_queue_depth") >= 15, 10))
+        received = 15 * BIG_ROWS * 512 * 4  # bytes: most of the queries are there
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") >= received, 10))
         for raw in raws:
             raw.socket.close()
         begun = time.monotonic()
