@@ -141,6 +141,7 @@ static struct job *still_wanted(struct job *jobs, struct ending *ending, double 
       continue;
     }
     job->started = now;
+    job->call->next = NULL;
     *link = job;
     link = &job->next;
     if (call) *call = job->call;

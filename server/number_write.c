@@ -35,8 +35,7 @@ struct decimal {
   int exponent;
 };
 
-/* --- the exact way -----------------------------------------------------------------------------
- */
+/* --- the exact way --- */
 
 /* power * factor / 2^64, and a last bit that tells whether that was cut (to two bits). */
 static uint32_t product_to_odd(uint64_t power, uint32_t factor) {
@@ -76,8 +75,7 @@ static struct decimal shorten_exactly(uint32_t magnitude) {
   return (struct decimal){s + up, k};
 }
 
-/* --- text --------------------------------------------------------------------------------------
- */
+/* --- text --- */
 
 /* The eight digits of v < 10^8 as bytes 0 to 9, the first in the lowest byte. */
 static inline uint64_t split_digits(uint32_t v) {
@@ -164,8 +162,7 @@ static __attribute__((noinline)) char *write_exactly(char *out, uint32_t magnitu
   return write_decimal(out, shorten_exactly(magnitude), magnitude);
 }
 
-/* --- the fast way ------------------------------------------------------------------------------
- */
+/* --- the fast way --- */
 
 /* For normal floats that are no power of two. `digits` has 7 to 9 digits and may end in zeros. */
 static inline bool shorten(uint32_t magnitude, struct decimal *d) {
@@ -183,14 +180,17 @@ static inline bool shorten(uint32_t magnitude, struct decimal *d) {
   uint32_t tens = whole / 10;
   uint64_t last = (uint64_t)(whole - tens * 10) << FRACTION_BITS | fraction; /* below 10 * ONE */
 
-  bool below = last<half_interval, above = last + half_interval> 10 * ONE;
+  bool below = last < half_interval;
+  bool above = last + half_interval > 10 * ONE;
   uint64_t to_below = last - half_interval, to_above = last + half_interval - 10 * ONE;
   uint64_t to_half = fraction - ONE / 2;
   bool doubtful = to_below + ERROR <= 2 * ERROR || to_above + ERROR <= 2 * ERROR ||
                   to_half + ERROR <= 2 * ERROR;
   if (doubtful) return false;
   uint32_t nearest = whole + (fraction > ONE / 2), ten = (tens + above) * 10;
-  *d = (struct decimal){below || above ? ten : nearest, k};
+  /* A mask instead of a branch: which of them it is, is as good as random. */
+  uint32_t use_ten = -(uint32_t)(below | above);
+  *d = (struct decimal){(ten & use_ten) | (nearest & ~use_ten), k};
   return true;
 }
 

@@ -65,8 +65,7 @@ const struct tensor *tensor_reader_view(const struct tensor_reader *r) {
   return &r->tensor;
 }
 
-/* --- failures: they return NULL, where success returns the byte to go on from -------------------
- */
+/* --- failures: they return NULL, where success returns the byte to go on from --- */
 
 static const char *bad_byte(const struct span *s, const char *p, struct error *e) {
   size_t offset = s->offset + (size_t)(p - s->text);
@@ -102,8 +101,7 @@ static const char *too_large(const struct tensor_reader *r, struct error *e) {
   return NULL;
 }
 
-/* --- values -------------------------------------------------------------------------------------
- */
+/* --- values --- */
 
 /* Makes room for at least one more number. */
 static bool reserve(struct tensor_reader *r, struct error *e) {
@@ -317,8 +315,7 @@ static const char *begin_literal(struct tensor_reader *r, const char *p, const c
   return p;
 }
 
-/* --- text ---------------------------------------------------------------------------------------
- */
+/* --- text --- */
 
 static const char *begin_value(struct tensor_reader *r, const char *p, const struct span *s,
                                struct error *e) {

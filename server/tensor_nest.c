@@ -10,8 +10,7 @@ void tensor_nest_init(struct tensor_nest *n, const struct tensor_rule *rule, str
   *n = (struct tensor_nest){.rule = *rule, .arena = a, .leaf = TENSOR_DEPTH_UNKNOWN};
 }
 
-/* --- where --------------------------------------------------------------------------------------
- */
+/* --- where --- */
 
 /* The pointer made of the field's name and index[1 .. levels]. */
 static enum status refuse(const struct tensor_nest *n, const size_t *index, unsigned levels,
@@ -44,8 +43,7 @@ __attribute__((format(printf, 5, 6))) static enum status refuse_at(const struct 
   return status;
 }
 
-/* --- lengths ------------------------------------------------------------------------------------
- */
+/* --- lengths --- */
 
 /* Whether all elements need the shape of the first; not known before the first number. */
 static bool must_agree(const struct tensor_nest *n) {
@@ -90,8 +88,7 @@ enum status tensor_nest_open(struct tensor_nest *n, struct error *e) {
   return STATUS_OK;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------
- */
+/* --- numbers --- */
 
 static enum status refuse_ragged(const struct tensor_nest *n, size_t element, struct error *e) {
   const size_t index[2] = {0, element};
@@ -124,8 +121,7 @@ enum status tensor_nest_number(struct tensor_nest *n, size_t *room, struct error
   return n->depth == 0 ? STATUS_OK : check_room(n, room, e);
 }
 
-/* --- ends ---------------------------------------------------------------------------------------
- */
+/* --- ends --- */
 
 /* Room in the list of shapes for element i, which starts when the first one differs. */
 static enum status reserve_ragged(struct tensor_nest *n, size_t i, struct error *e) {

@@ -205,8 +205,8 @@ int main(void) {
   double ours[3] = {1e9, 1e9, 1e9}, jansson[3] = {1e9, 1e9, 1e9}, library[2] = {1e9, 1e9};
   for (size_t i = 0; i < ROUNDS; i++) {
     ours[0] = least(ours[0], time_ours_reading(&tight, value));
-    jansson[0] = least(jansson[0], time_jansson_reading(&tight));
     ours[1] = least(ours[1], time_ours_reading(&spaced, value));
+    jansson[0] = least(jansson[0], time_jansson_reading(&tight));
     jansson[1] = least(jansson[1], time_jansson_reading(&spaced));
     library[0] = least(library[0], time_library_reading(value));
     ours[2] = least(ours[2], time_ours_writing(value, out));

@@ -96,8 +96,7 @@ static void check_write(float value) {
   if (strcmp(ours, theirs) != 0) fail_msg("%a is written %s, not %s", (double)value, ours, theirs);
 }
 
-/* --- powers of ten ------------------------------------------------------------------------------
- */
+/* --- powers of ten --- */
 
 /* Little-endian integers, wide enough for 10^65 * 2^64. */
 struct wide {
@@ -148,8 +147,7 @@ static void test_every_power_of_ten_is_the_least_that_is_not_too_small(void **st
   }
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static void test_reads_the_hard_cases_as_strtof(void **state) {
   (void)state;
@@ -422,8 +420,7 @@ static void test_reads_doubles_as_languages_write_them(void **state) {
   }
 }
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 static void test_writes_random_bits_and_reads_them_back(void **state) {
   (void)state;

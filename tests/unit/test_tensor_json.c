@@ -150,8 +150,7 @@ static void check_all_cuts(const struct tensor_rule *rule, const char *text) {
   done(&whole);
 }
 
-/* --- what is accepted ---------------------------------------------------------------------------
- */
+/* --- what is accepted --- */
 
 /* A short form of a tensor: "depth elements (dims) or (dims)(dims)... numbers". */
 static void describe(const struct tensor_rule *rule, const struct tensor *t, char *out) {
@@ -275,8 +274,7 @@ static void test_is_not_complete_before_the_value_is(void **state) {
   done(&got);
 }
 
-/* --- what is refused ----------------------------------------------------------------------------
- */
+/* --- what is refused --- */
 
 static const struct not_json {
   const struct tensor_rule *rule;
@@ -472,8 +470,7 @@ static void test_holds_the_limit_of_items(void **state) {
   }
 }
 
-/* --- large texts --------------------------------------------------------------------------------
- */
+/* --- large texts --- */
 
 static uint64_t draw(uint64_t *state) {
   *state += 0x9e3779b97f4a7c15;
@@ -664,8 +661,7 @@ static void test_reads_a_number_longer_than_its_chunks(void **state) {
   free(text);
 }
 
-/* --- memory -------------------------------------------------------------------------------------
- */
+/* --- memory --- */
 
 static void test_a_full_budget_is_an_answer(void **state) {
   (void)state;
