@@ -1,0 +1,124 @@
+/* test_reply: problem bodies are JSON whatever a client sent, and every status has its row. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "server/reply.h"
+
+static json_t *problem(const struct error *e) {
+  char text[REPLY_PROBLEM_SIZE];
+  json_error_t why;
+  size_t size = reply_problem_text(e, text);
+  assert_in_range(size, 1, sizeof text);
+  json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
+  if (!value) fail_msg("%s: %.*s", why.text, (int)size, text);
+  return value;
+}
+
+static const char *string_at(const json_t *p, const char *key) {
+  return json_string_value(json_object_get(p, key));
+}
+
+static void every_status_has_its_row(void **state) {
+  (void)state;
+  for (unsigned s = STATUS_OK + 1; s < STATUS_COUNT; s++) {
+    struct error e = {.status = (enum status)s, .detail = "why"};
+    json_t *p = problem(&e);
+    assert_in_range(reply_code(e.status), 400, 599);
+    assert_int_equal(json_integer_value(json_object_get(p, "status")), reply_code(e.status));
+    assert_int_equal(strncmp(string_at(p, "type"), "/problems/", 10), 0);
+    assert_string_equal(string_at(p, "type") + 10, reply_slug(e.status));
+    assert_true(strlen(string_at(p, "title")) > 0);
+    assert_string_equal(string_at(p, "detail"), "why");
+    assert_null(json_object_get(p, "pointer"));
+    assert_null(json_object_get(p, "offset"));
+    assert_null(json_object_get(p, "limit"));
+    json_decref(p);
+  }
+}
+
+static void the_place_of_an_error_is_told(void **state) {
+  (void)state;
+  struct error e = {0};
+  error_at(&e, "/keys/1/3/17", "no number");
+  json_t *p = problem(&e);
+  assert_string_equal(string_at(p, "pointer"), "/keys/1/3/17");
+  json_decref(p);
+  e = (struct error){0};
+  error_json(&e, 0, "empty");
+  p = problem(&e);
+  assert_int_equal(json_integer_value(json_object_get(p, "offset")), 0);
+  assert_true(json_is_integer(json_object_get(p, "offset")));
+  json_decref(p);
+  e = (struct error){0};
+  error_limit(&e, "max_items", "too many");
+  p = problem(&e);
+  assert_string_equal(string_at(p, "limit"), "max_items");
+  json_decref(p);
+}
+
+/* Each byte fills detail and pointer: the longest texts, the worst escapes, broken UTF-8. */
+static void hostile_bytes_stay_json(void **state) {
+  (void)state;
+  for (unsigned c = 1; c < 256; c++) {
+    struct error e = {.status = STATUS_INVALID_REQUEST, .has_offset = true, .offset = INT64_MAX};
+    e.limit = "memory_budget_bytes";
+    memset(e.detail, (int)c, sizeof e.detail - 1);
+    memset(e.pointer, (int)c, sizeof e.pointer - 1);
+    json_t *p = problem(&e);
+    if (c < 0x80) assert_string_equal(string_at(p, "detail"), e.detail);
+    json_decref(p);
+  }
+}
+
+static void good_utf8_is_kept_and_a_cut_sequence_replaced(void **state) {
+  (void)state;
+  struct error e = {.status = STATUS_INVALID_REQUEST};
+  strcpy(e.detail, "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80");
+  json_t *p = problem(&e);
+  assert_string_equal(string_at(p, "detail"), e.detail);
+  json_decref(p);
+  static const char *const broken[] = {"\xc3",     "\xe2\x82",     "\xf0\x9f\x98",
+                                       "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80",
+                                       "\x80"};
+  for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+    strcpy(e.detail, broken[i]);
+    json_decref(problem(&e));
+  }
+}
+
+static void a_raw_answer_is_a_whole_message(void **state) {
+  (void)state;
+  char text[REPLY_RAW_SIZE + 1];
+  char id[129];
+  memset(id, 'i', 128);
+  id[128] = 0;
+  struct error e = {.status = STATUS_DRAINING};
+  memset(e.detail, 1, sizeof e.detail - 1);
+  size_t size = reply_raw(&e, id, text), length = 0;
+  text[size] = 0;
+  assert_int_equal(strncmp(text, "HTTP/1.1 503 ", 13), 0);
+  assert_non_null(strstr(text, "\r\nConnection: close\r\n"));
+  assert_non_null(strstr(text, "\r\nRetry-After: 1\r\n"));
+  assert_non_null(strstr(text, id));
+  const char *body = strstr(text, "\r\n\r\n") + 4;
+  assert_int_equal(sscanf(strstr(text, "Content-Length: "), "Content-Length: %zu", &length), 1);
+  assert_int_equal(strlen(body), length);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_status_has_its_row),
+      cmocka_unit_test(the_place_of_an_error_is_told),
+      cmocka_unit_test(hostile_bytes_stay_json),
+      cmocka_unit_test(good_utf8_is_kept_and_a_cut_sequence_replaced),
+      cmocka_unit_test(a_raw_answer_is_a_whole_message),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

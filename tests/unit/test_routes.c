@@ -1,0 +1,134 @@
+/* test_routes: a path and a method find their route, and nothing else does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/routes.h"
+
+static enum route find(const char *path) {
+  char model[ROUTE_MODEL_SIZE];
+  return route_find(path, model);
+}
+
+static const char *model_of(const char *path) {
+  static char model[ROUTE_MODEL_SIZE];
+  route_find(path, model);
+  return model;
+}
+
+static void every_template_finds_its_route(void **state) {
+  (void)state;
+  for (unsigned r = 0; r < ROUTE_NONE; r++)
+    assert_int_equal(find(route_template((enum route)r)), r);
+}
+
+static void other_paths_find_none(void **state) {
+  (void)state;
+  static const char *const paths[] = {
+      "",
+      "/",
+      "*",
+      "healthz",
+      "/healthz/",
+      "/healthz/x",
+      "/Healthz",
+      "/v1",
+      "/v1/",
+      "/v1/models/",
+      "/v1/modelsx",
+      "/v2",
+      "//healthz",
+      "/v1/models/a/",
+      "/v1/models/a/heads",
+      "/v1/models/a/attention/",
+      "/v1/models/a/attention/b",
+      "/healthz%00",
+      "/%",
+      "/healthz%2",
+      "http://x",
+      "/v1%2Fmodels",
+      "/v1/attention;x",
+  };
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+    enum route route = find(paths[i]);
+    /* An empty name is a name that no model has: the path is known. */
+    if (!strcmp(paths[i], "/v1/models/"))
+      assert_int_equal(route, ROUTE_MODEL);
+    else if (route != ROUTE_NONE)
+      fail_msg("%s is %s", paths[i], route_template(route));
+  }
+}
+
+static void query_and_authority_do_not_matter(void **state) {
+  (void)state;
+  assert_int_equal(find("/healthz?"), ROUTE_HEALTH);
+  assert_int_equal(find("/v1/attention?a=/b"), ROUTE_ATTENTION);
+  assert_int_equal(find("http://example.com:80/healthz"), ROUTE_HEALTH);
+  assert_int_equal(find("HTTPS://example.com/v1/models?x"), ROUTE_MODELS);
+  assert_string_equal(model_of("/v1/models/a?b/attention"), "a");
+}
+
+static void names_are_decoded_within_their_segment(void **state) {
+  (void)state;
+  assert_string_equal(model_of("/v1/models/base/attention"), "base");
+  assert_string_equal(model_of("/v1/models/b%61s%65"), "base");
+  assert_string_equal(model_of("/v1/models/a%2Fattention"), "a/attention");
+  assert_int_equal(find("/v1/models/a%2Fattention"), ROUTE_MODEL);
+  assert_string_equal(model_of("/v1/models/a+b"), "a+b");
+  assert_int_equal(find("/%68ealthz"), ROUTE_HEALTH);
+}
+
+static void impossible_names_are_empty(void **state) {
+  (void)state;
+  char path[128] = "/v1/models/";
+  memset(path + 11, 'x', 64);
+  assert_int_equal(strlen(model_of(path)), 64);
+  memset(path + 11, 'x', 65);
+  assert_int_equal(find(path), ROUTE_MODEL);
+  assert_string_equal(model_of(path), "");
+  assert_string_equal(model_of("/v1/models/a%00b"), "");
+  assert_string_equal(model_of("/v1/models/a%"), "");
+  assert_string_equal(model_of("/v1/models/a%4"), "");
+  assert_string_equal(model_of("/v1/models/a%zz/attention"), "");
+}
+
+static void methods_are_words_of_their_own_case(void **state) {
+  (void)state;
+  assert_int_equal(method_find("GET"), METHOD_GET);
+  assert_int_equal(method_find("POST"), METHOD_POST);
+  assert_int_equal(method_find("get"), METHOD_OTHER);
+  assert_int_equal(method_find("BREW"), METHOD_OTHER);
+  assert_int_equal(method_find("other"), METHOD_OTHER);
+  assert_string_equal(method_name(METHOD_OTHER), "other");
+}
+
+static void each_route_takes_its_methods(void **state) {
+  (void)state;
+  for (unsigned r = 0; r < ROUTE_NONE; r++) {
+    enum route route = (enum route)r;
+    bool post = route == ROUTE_ATTENTION || route == ROUTE_MODEL_ATTENTION;
+    assert_int_equal(route_allows(route, METHOD_POST), post);
+    assert_int_equal(route_allows(route, METHOD_GET), !post);
+    assert_int_equal(route_allows(route, METHOD_HEAD), !post);
+    assert_false(route_allows(route, METHOD_OPTIONS));
+    assert_false(route_allows(route, METHOD_OTHER));
+    assert_string_equal(route_allow(route), post ? "POST" : "GET, HEAD");
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_template_finds_its_route),
+      cmocka_unit_test(other_paths_find_none),
+      cmocka_unit_test(query_and_authority_do_not_matter),
+      cmocka_unit_test(names_are_decoded_within_their_segment),
+      cmocka_unit_test(impossible_names_are_empty),
+      cmocka_unit_test(methods_are_words_of_their_own_case),
+      cmocka_unit_test(each_route_takes_its_methods),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
