@@ -389,7 +389,7 @@ class Raw:
     def __init__(self, server, timeout=15):
         self.socket = socket.create_connection(("127.0.0.1", server.port), timeout * SLOW)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.data = b""
+        self.data = bytearray()
 
     def __enter__(self):
         return self
@@ -428,8 +428,7 @@ class Raw:
         while b"\r\n\r\n" not in self.data:
             if not self.more():
                 return None
-        top, _, self.data = self.data.partition(b"\r\n\r\n")
-        lines = top.decode("latin-1").split("\r\n")
+        lines = self.cut(b"\r\n\r\n").decode("latin-1").split("\r\n")
         status = int(lines[0].split()[1])
         headers = [tuple(part.strip() for part in line.split(":", 1)) for line in lines[1:]]
         names = {name.lower(): value for name, value in headers}
@@ -442,22 +441,28 @@ class Raw:
             else:
                 while self.more():
                     pass
-                body, self.data = self.data, b""
+                body = self.take(len(self.data))
         return Answer(status, headers, body)
 
     def take(self, size):
         while len(self.data) < size:
             if not self.more():
                 raise AssertionError(f"the answer ends after {len(self.data)} of {size} bytes")
-        body, self.data = self.data[:size], self.data[size:]
+        body = bytes(self.data[:size])
+        del self.data[:size]
         return body
+
+    def cut(self, mark):
+        """What has arrived up to the mark, which is dropped."""
+        part = self.take(self.data.index(mark))
+        self.take(len(mark))
+        return part
 
     def line(self):
         while b"\r\n" not in self.data:
             if not self.more():
                 raise AssertionError("the answer ends within a chunk head")
-        line, _, self.data = self.data.partition(b"\r\n")
-        return line
+        return self.cut(b"\r\n")
 
     def chunks(self):
         body = b""

@@ -74,7 +74,7 @@ class Bits(Case):
         for workers in (1, 2, 4):
             for merge in ("true", "false"):
                 with self.subTest(workers=workers, merge=merge):
-                    server = self.serve("--workers", str(workers), "--merge", merge)
+                    server = self.serve("--workers", str(workers), f"--merge={merge}")
                     self.compare(server)
                     server.stop()
 

@@ -153,16 +153,16 @@ class Framing(ServerCase):
                     self.assertEqual(answer.status, 413)
 
     def test_endless_chunked_upload_is_cut_off(self):
-        with Raw(self.server, timeout=20) as raw:
+        with Raw(self.server) as raw:
             raw.send(head_of(PATH, None, "Transfer-Encoding: chunked"))
-            part, sent = b"8000\r\n" + b" " * 32768 + b"\r\n", 0
-            try:
-                while sent < 256 << 20:
+            part, begun, cut = b"8000\r\n" + b" " * 32768 + b"\r\n", time.monotonic(), False
+            while not cut and time.monotonic() - begun < 10 * SLOW:
+                try:
                     raw.send(part)
-                    sent += len(part)
-            except (ConnectionResetError, BrokenPipeError, socket.timeout):
-                pass
-            self.assertLess(sent, 256 << 20, "the server reads for ever")
+                    time.sleep(0.002)
+                except (ConnectionResetError, BrokenPipeError, socket.timeout):
+                    cut = True
+            self.assertTrue(cut, "the server reads for ever")
 
     def test_body_of_exactly_the_limit(self):
         body = b'{"queries":[[[1,2,3,4]]]' + b" " * (LIMIT - 25) + b"}"
@@ -221,7 +221,7 @@ class Framing(ServerCase):
 
     def test_unknown_paths(self):
         for path in ("/nowhere", "/v1", "/v1/", "/v1/attention/", "/v1/attentionx", "/V1/attention",
-                     "/v1/models/", "/v1/models/demo/", "/v1/models/demo/attention/x",
+                     "/v1/models/demo/", "/v1/models/demo/attention/x",
                      "//v1/attention", "/v1/models/demo/run", "/%2e%2e/etc/passwd", "/v1/../healthz"):
             with self.subTest(path):
                 self.problem(self.server.get(path), 404, "not-found")

@@ -84,7 +84,8 @@ class FailingAllocations(Case):
                 quiet = 0 if failed else quiet + 1
                 again = server.attend(body)
                 self.assertEqual((again.status, again.body), (200, right), f"after n = {n}")
-            self.assertGreater(refused, 3, "no allocation of the request's own has failed")
+            if not sticky:  # else the refusal itself finds no memory
+                self.assertGreater(refused, 3, "no allocation of the request's own has failed")
             self.assertEqual(server.metric("attend_inflight_bytes"), 0)
         finally:
             server.stop()
