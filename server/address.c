@@ -41,9 +41,9 @@ wrong:
 
 void address_reach(struct address *a) {
   if (!a->host[0] || !strcmp(a->host, "0.0.0.0"))
-    strcpy(a->host, "127.0.0.1");
+    snprintf(a->host, sizeof a->host, "127.0.0.1");
   else if (!strcmp(a->host, "::"))
-    strcpy(a->host, "::1");
+    snprintf(a->host, sizeof a->host, "::1");
 }
 
 static int listen_on(const struct addrinfo *at) {

@@ -30,9 +30,10 @@ static enum status target_parse(struct target *t, const char *url, struct error 
   memcpy(authority, url, n);
   authority[n] = 0;
   const char *colon = strrchr(authority, ':'), *bracket = strrchr(authority, ']');
-  if (!colon || (bracket && colon < bracket)) strcat(authority, ":80");
+  bool has_port = colon && !(bracket && colon < bracket);
+  if (!has_port) snprintf(authority + n, sizeof authority - n, ":80");
   snprintf(t->path, sizeof t->path, "%s", url[n] == '/' ? url + n : "/healthz");
-  if (!strcmp(t->path, "/")) strcpy(t->path, "/healthz");
+  if (!strcmp(t->path, "/")) snprintf(t->path, sizeof t->path, "/healthz");
   return address_parse(&t->address, authority, e);
 }
 

@@ -73,14 +73,13 @@ static struct line *front(struct stream *s) {
   return atomic_load(&line->turn) == s->head + 1 ? line : NULL;
 }
 
-/* Waits until the stream takes more, or until the log is to end; false: give the line up. */
+/* Waits until the stream takes more. False: the log is to end and the time for that is over. */
 static bool writable(struct stream *s, uint64_t *give_up) {
   struct pollfd p = {.fd = s->fd, .events = POLLOUT};
   for (;;) {
-    if (poll(&p, 1, *give_up && clock_now() >= *give_up ? 0 : 100) > 0) return true;
-    if (!atomic_load(&s->stop)) continue;
-    if (!*give_up) *give_up = clock_now() + FLUSH_MS * (uint64_t)CLOCK_MS;
-    if (clock_now() >= *give_up) return false;
+    if (*give_up && clock_now() >= *give_up) return false;
+    if (poll(&p, 1, 100) > 0) return true;
+    if (!*give_up && atomic_load(&s->stop)) *give_up = clock_now() + FLUSH_MS * (uint64_t)CLOCK_MS;
   }
 }
 

@@ -15,7 +15,7 @@ enum { EXIT_USAGE = 2 };
 
 extern char **environ;
 
-static int help(FILE *out) {
+static int help(void) {
   fputs(
       "attend: multi-head attention over HTTP\n"
       "\n"
@@ -62,6 +62,14 @@ static int check(const struct config *c) {
   return fflush(stdout) ? 1 : 0;
 }
 
+/* `attend serve`. After a stop that could not end its threads nothing is freed or flushed. */
+static int serve(const struct config *c, char **argv) {
+  bool at_once = false;
+  int status = serve_main(c, argv, &at_once);
+  if (at_once) _exit(status);
+  return status;
+}
+
 /* A descriptor 0, 1 or 2 that came closed would be taken by the first socket, and the log written
  * to a client. */
 static void hold_standard_descriptors(void) {
@@ -69,44 +77,49 @@ static void hold_standard_descriptors(void) {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) < 0) return;
 }
 
+static int wrong_usage(const char *format, const char *word) {
+  fputs("attend: ", stderr);
+  fprintf(stderr, format, word);
+  fputs("; see attend --help\n", stderr);
+  return EXIT_USAGE;
+}
+
+static bool is_word(const char *word) { return word && word[0] != '-'; }
+
 int main(int argc, char **argv) {
+  enum { SERVE, RUN, CHECK, HEALTH, HELP, COMMANDS } command = SERVE;
+  static const char *const names[COMMANDS] = {"serve", "run", "check", "health", "help"};
   static char *none[] = {NULL};
   char **words = argc > 1 ? argv + 1 : none;
-  const char *command = words[0] && words[0][0] != '-' ? *words++ : "serve", *subject = NULL;
+  const char *subject = NULL; /* the model of run, the URL of health */
   struct config c = {0};
   struct error e = {0};
-  int status;
+  int status = EXIT_USAGE;
 
   hold_standard_descriptors();
+  if (is_word(words[0])) {
+    while (command < COMMANDS && strcmp(words[0], names[command])) command++;
+    if (command == COMMANDS) return wrong_usage("there is no command '%.100s'", words[0]);
+    words++;
+  }
   for (char **w = words; *w; w++) {
-    if (!strcmp(*w, "--help") || !strcmp(*w, "-h")) return help(stdout);
+    if (!strcmp(*w, "--help") || !strcmp(*w, "-h")) return help();
     if (!strcmp(*w, "--version")) return version();
   }
-  if (!strcmp(command, "help")) return help(stdout);
-  bool known = !strcmp(command, "serve") || !strcmp(command, "check") ||
-               !strcmp(command, "health") || !strcmp(command, "run");
-  if (!known) {
-    fprintf(stderr, "attend: there is no command '%.100s'; see attend --help\n", command);
-    return EXIT_USAGE;
-  }
-  if (!strcmp(command, "run") && !(words[0] && words[0][0] != '-')) {
-    fputs("attend: run needs the name of a model; see attend --help\n", stderr);
-    return EXIT_USAGE;
-  }
-  if (!strcmp(command, "run") || (!strcmp(command, "health") && words[0] && words[0][0] != '-'))
-    subject = *words++;
+  if (command == HELP) return help();
+  if ((command == RUN || command == HEALTH) && is_word(words[0])) subject = *words++;
+  if (command == RUN && !subject) return wrong_usage("%s needs the name of a model", names[RUN]);
 
-  if (config_read(&c, words, environ, &e)) {
+  if (config_read(&c, words, environ, &e))
     serve_complain(&e);
-    status = EXIT_USAGE;
-  } else if (!strcmp(command, "check"))
-    status = check(&c);
-  else if (!strcmp(command, "health"))
-    status = health_main(subject, c.listen);
-  else if (!strcmp(command, "run"))
+  else if (command == RUN)
     status = run_main(&c, subject, STDIN_FILENO, STDOUT_FILENO);
+  else if (command == CHECK)
+    status = check(&c);
+  else if (command == HEALTH)
+    status = health_main(subject, c.listen);
   else
-    status = serve_main(&c, argv);
+    status = serve(&c, argv);
   config_free(&c);
   return status;
 }

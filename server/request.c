@@ -441,7 +441,7 @@ static void client_address(struct request *r, char text[CLIENT_SIZE]) {
   const void *from = NULL;
   if (a && a->sa_family == AF_INET) from = &((const struct sockaddr_in *)a)->sin_addr;
   if (a && a->sa_family == AF_INET6) from = &((const struct sockaddr_in6 *)a)->sin6_addr;
-  if (!from || !inet_ntop(a->sa_family, from, text, CLIENT_SIZE)) strcpy(text, "-");
+  if (!from || !inet_ntop(a->sa_family, from, text, CLIENT_SIZE)) snprintf(text, CLIENT_SIZE, "-");
 }
 
 static void write_access(struct request *r, uint64_t nanoseconds) {

@@ -148,60 +148,80 @@ static int wait_for_stop(struct server *s, const sigset_t *set) {
   }
 }
 
-/* Sleeps a step of the drain; a second signal ends the process here. */
-static void drain_step(const sigset_t *set) {
+/* A stop on its way: a second signal ends all waiting. */
+struct drain {
+  struct server *server;
+  const sigset_t *set;
+  int second; /* the second signal, or 0 */
+};
+
+static void drain_step(struct drain *d) {
   const struct timespec step = {.tv_nsec = STEP_MS * CLOCK_MS};
-  int got = sigtimedwait(set, NULL, &step);
-  if (got == SIGTERM || got == SIGINT) _exit(128 + got);
+  int got = sigtimedwait(d->set, NULL, &step);
+  if (got == SIGTERM || got == SIGINT) d->second = got;
 }
 
 /* --- the stop ----------------------------------------------------------------------------------
  */
 
+static uint64_t in_ms(uint64_t ms) { return clock_now() + ms * CLOCK_MS; }
+
 /* Waits until nothing is in work, twice in a row: a connection may just be between two phases. */
-static bool wait_until_quiet(struct server *s, const sigset_t *set, uint64_t until) {
-  for (int quiet = 0; clock_now() < until;) {
-    quiet = connections_busy(s->connections) == 0 ? quiet + 1 : 0;
+static bool wait_until_quiet(struct drain *d, uint64_t until) {
+  for (int quiet = 0; clock_now() < until && !d->second;) {
+    quiet = connections_busy(d->server->connections) == 0 ? quiet + 1 : 0;
     if (quiet == 2) return true;
-    drain_step(set);
+    drain_step(d);
   }
   return false;
 }
 
+/* Waits until libmicrohttpd holds no suspended connection: with one it must not be stopped. */
+static bool wait_until_resumed(struct drain *d, uint64_t until) {
+  while (connections_queued(d->server->connections)) {
+    if (clock_now() >= until || d->second) return false;
+    drain_step(d);
+  }
+  return true;
+}
+
 /* Ends the work that is left; true if libmicrohttpd may be stopped. */
-static bool cut(struct server *s, const sigset_t *set) {
+static bool cut(struct drain *d) {
+  struct server *s = d->server;
   log_line(s->log, LOG_WARNING, "drain_ms has passed: %zu connections are cut off",
            connections_busy(s->connections));
   atomic_store(&s->cut, true);
   pool_abandon(s->service.pool);
-  uint64_t stuck = clock_now() + STUCK_MS * (uint64_t)CLOCK_MS;
-  while (connections_queued(s->connections) && clock_now() < stuck) drain_step(set);
-  if (connections_queued(s->connections)) return false;
-  wait_until_quiet(s, set, clock_now() + ABANDONED_MS * (uint64_t)CLOCK_MS);
-  /* A request may have come in just before the cut. */
-  while (connections_queued(s->connections) && clock_now() < stuck) drain_step(set);
-  return connections_queued(s->connections) == 0;
+  uint64_t stuck = in_ms(STUCK_MS);
+  if (!wait_until_resumed(d, stuck)) return false;
+  wait_until_quiet(d, in_ms(ABANDONED_MS));
+  return wait_until_resumed(d, stuck); /* a request may have come in just before the cut */
 }
 
-static int stop(struct server *s, struct httpd *h, const sigset_t *set) {
+/* The exit status. `*at_once`: threads still work, so nothing may be freed. */
+static int stop(struct server *s, struct httpd *h, const sigset_t *set, bool *at_once) {
+  struct drain d = {.server = s, .set = set};
+  int status = 0;
   atomic_store(&s->ready, false);
-  uint64_t delay = clock_now() + s->config->drain_delay_ms * CLOCK_MS;
-  while (clock_now() < delay) drain_step(set);
-  uint64_t until = clock_now() + s->config->drain_ms * CLOCK_MS;
+  uint64_t delay = in_ms(s->config->drain_delay_ms);
+  while (clock_now() < delay && !d.second) drain_step(&d);
+  uint64_t until = in_ms(s->config->drain_ms);
   httpd_stop_accepting(h);
   atomic_store(&s->draining, true);
   connections_drain(s->connections);
-  if (wait_until_quiet(s, set, until)) {
-    /* The last worker may still be on its way out of its last job. */
-    pool_drain(s->service.pool, clock_now() + STUCK_MS * (uint64_t)CLOCK_MS);
-    return 0;
+  if (!wait_until_quiet(&d, until)) {
+    status = EXIT_CUT;
+    *at_once = d.second || !cut(&d);
   }
-  if (!cut(s, set)) _exit(EXIT_CUT);
-  pool_drain(s->service.pool, clock_now() + STUCK_MS * (uint64_t)CLOCK_MS);
-  return EXIT_CUT;
+  /* The last worker may still be on its way out of its last job. */
+  if (!*at_once && !pool_drain(s->service.pool, in_ms(STUCK_MS))) {
+    status = EXIT_CUT;
+    *at_once = true;
+  }
+  return d.second ? 128 + d.second : status;
 }
 
-int serve_main(const struct config *c, char **argv) {
+int serve_main(const struct config *c, char **argv, bool *at_once) {
   struct error e = {0};
   struct address address;
   struct server server;
@@ -217,7 +237,8 @@ int serve_main(const struct config *c, char **argv) {
   announce(&server, h);
   int got = wait_for_stop(&server, &set);
   log_line(server.log, LOG_INFO, "signal %d: stopping", got);
-  status = stop(&server, h, &set);
+  status = stop(&server, h, &set, at_once);
+  if (*at_once) return status;
   log_line(server.log, LOG_INFO, "stopped");
 done:
   httpd_free(h);
