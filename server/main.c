@@ -29,9 +29,9 @@ static int help(void) {
       "Settings come from defaults, then the file (--config FILE or ATTEND_CONFIG), then\n"
       "ATTEND_NAME in the environment, then --name VALUE or --name=VALUE:\n"
       "\n",
-      out);
-  config_help(out);
-  return out == stdout && fflush(out) ? 1 : 0;
+      stdout);
+  config_help(stdout);
+  return fflush(stdout) ? 1 : 0;
 }
 
 static int version(void) {
