@@ -457,7 +457,7 @@ class Stopping(Case):
             self.assertIsNone(server.process.poll(), "did not wait for the upload")
             begun = time.monotonic()
             server.signal()
-            server.wait()
+            self.assertEqual(server.wait(), 128 + signal.SIGTERM)
             self.assertLess(time.monotonic() - begun, 1 * SLOW)
 
     def test_drain_deadline(self):
