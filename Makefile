@@ -134,6 +134,14 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The version is compiled in: when the commit changes, so must that one object.
+$(BUILD)/commit: FORCE
+	@mkdir -p $(@D)
+	@echo '$(VERSION) $(COMMIT)' | cmp -s - $@ || echo '$(VERSION) $(COMMIT)' >$@
+$(BUILD)/server/version.o: $(BUILD)/commit
+.PHONY: FORCE
+FORCE:
+
 # Yardsticks that exist only in C++ are linked into tests and benchmarks, never into the program.
 $(BUILD)/tests/%.o: tests/%.cc
 	@mkdir -p $(@D)

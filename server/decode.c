@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "server/decode_fields.h"
+#include "server/json_small.h"
 
 enum {
-  SMALL_MAX = 2048,   /* bytes of a small value; blanks alone could make it longer */
-  NAME_MAX_RAW = 256, /* the longest known name takes 98 with every byte escaped */
-  SMALL_DEPTH = 16    /* brackets in a small value; none needs more than one */
+  SMALL_MAX = JSON_SMALL_MAX, /* blanks alone could make a small value longer */
+  NAME_MAX_RAW = 256,         /* the longest known name takes 98 with every byte escaped */
+  SMALL_DEPTH = 16            /* brackets in a small value; none needs more than one */
 };
 
 enum state {

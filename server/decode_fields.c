@@ -6,6 +6,7 @@
 
 #include "config/nearest.h"
 #include "core/size.h"
+#include "server/json_small.h"
 
 /* Bytes of an unknown name that an error repeats: its pointer holds them even if all are escaped.
  */
@@ -109,9 +110,7 @@ static void refuse_value(const char *text, size_t length, size_t offset, const c
     error_json(e, at, "a byte that is not UTF-8");
     break;
   default:
-    if (!why->text[0] || json_error_code(why) == json_error_out_of_memory)
-      error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a field");
-    else if (pointer[0])
+    if (pointer[0])
       error_json(e, at, "the value of \"%s\" is not JSON", pointer + 1);
     else
       error_json(e, at, "the text is not JSON");
@@ -123,8 +122,12 @@ static json_t *parse(const char *text, size_t length, size_t offset, const char 
                      struct error *e) {
   json_error_t why = {0};
   size_t flags = JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
-  json_t *value = json_loadb(text, length, flags, &why);
-  if (!value) refuse_value(text, length, offset, pointer, &why, e);
+  bool no_memory;
+  json_t *value = json_small_load(text, length, flags, &why, &no_memory);
+  if (no_memory)
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a field");
+  else if (!value)
+    refuse_value(text, length, offset, pointer, &why, e);
   return value;
 }
 

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/cpu.h"
 #include "core/gemm.h"
+#include "server/json_small.h"
 
 /* --- what all requests share --- */
 
@@ -36,6 +37,7 @@ enum status service_start(struct service *s, const struct config *c, struct erro
                                  .max_queue = c->max_queue,
                                  .merge = c->merge};
   gemm_blas_init();
+  json_small_init();
   s->registry = registry_load(c, e);
   if (!s->registry || check_blas(s, options.workers, e)) goto failed;
   options.scratch_bytes = registry_scratch_bytes(s->registry);

@@ -1,0 +1,23 @@
+/* json_small: Jansson on a small value, so that no failing allocation goes unnoticed.
+ *
+ * Jansson 2.14 does not look whether the buffer for a token's text could grow: out of memory it
+ * loses bytes, and then refuses a value that is right, takes another one for it, or aborts. So
+ * while it reads a small value, an allocation that fails is served from a reserve on the stack, and
+ * afterwards the value is given up. */
+#ifndef SERVER_JSON_SMALL_H
+#define SERVER_JSON_SMALL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+enum { JSON_SMALL_MAX = 2048 }; /* bytes of text */
+
+/* Gives Jansson the allocator that knows the reserve. Once, before threads start; what Jansson has
+ * allocated before stays valid. */
+void json_small_init(void);
+
+/* json_loadb for at most JSON_SMALL_MAX bytes. NULL with *no_memory set, or with `why` filled. */
+json_t *json_small_load(const char *text, size_t length, size_t flags, json_error_t *why,
+                        bool *no_memory);
+
+#endif
