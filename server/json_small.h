@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-enum { JSON_SMALL_MAX = 2048 }; /* bytes of text */
+enum { JSON_SMALL_MAX = 512 }; /* bytes of text */
 
 /* Gives Jansson the allocator that knows the reserve. Once, before threads start; what Jansson has
  * allocated before stays valid. */
