@@ -130,7 +130,7 @@ $(BUILD)/attend: $(BUILD)/server/main.o $(LIB_OBJ)
 $(BUILD)/libattend.a: $(LIB_OBJ)
 	rm -f $@; $(AR) rcs $@ $^
 
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
