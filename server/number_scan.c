@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/number_fast.h"
+#include "server/number_round.h"
 
 enum {
   DIGITS = 19,         /* 10^19 < 2^64 */

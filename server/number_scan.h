@@ -49,9 +49,4 @@ enum number_verdict number_scan_float(const struct number_scan *s, float *value)
 /* The same for an integer; NUMBER_MALFORMED: written with a fraction or an exponent. */
 enum number_verdict number_scan_integer(const struct number_scan *s, int32_t *value);
 
-/* m * 10^exponent, or if `more` (then m > 0) anything up to (m + 1) * 10^exponent, as the bits of
- * the nearest float (infinity if beyond). False if these numbers lie too close around a midpoint to
- * tell. */
-bool number_round(uint64_t m, int64_t exponent, bool more, uint32_t *bits);
-
 #endif
