@@ -66,8 +66,7 @@ static enum status set_defaults(struct config *c, struct error *e) {
                   : error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
 }
 
-/* --- the file ----------------------------------------------------------------------------------
- */
+/* --- the file --- */
 
 static enum status unknown_key(const char *key, const char *path, struct error *e) {
   struct nearest near;
@@ -127,8 +126,7 @@ static enum status read_document(struct config *c, const char *path, struct erro
   return STATUS_OK;
 }
 
-/* --- the environment ---------------------------------------------------------------------------
- */
+/* --- the environment --- */
 
 static bool ends_with(const char *text, size_t length, const char *end) {
   size_t n = strlen(end);
@@ -188,8 +186,7 @@ static const char *environment_path(char *const *environment) {
   return "";
 }
 
-/* --- the command line --------------------------------------------------------------------------
- */
+/* --- the command line --- */
 
 /* One word, and its value where it has one. */
 struct word {
@@ -287,8 +284,7 @@ static enum status take_args(struct config *c, char *const *args, const char **p
   return STATUS_OK;
 }
 
-/* --- all together ------------------------------------------------------------------------------
- */
+/* --- all together --- */
 
 static enum status check_default(const struct config *c, struct error *e) {
   struct nearest near;

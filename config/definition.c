@@ -66,8 +66,7 @@ static enum status not_served(const char *key, const char *what, struct error *e
   return error_set(e, STATUS_CONFIG, "%s: this version does not serve %s", key, what);
 }
 
-/* --- one value each; what is absent leaves `out` as it is ---------------------------------------
- */
+/* --- one value each; what is absent leaves `out` as it is --- */
 
 static void read_count(const json_t *json, const char *key, size_t low, size_t high, size_t *out,
                        struct error *e) {
@@ -166,8 +165,7 @@ static void read_tensors(const json_t *json, struct definition *d, struct error 
   d->tensors = value;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static void check_keys(const json_t *json, struct error *e) {
   const char *key;

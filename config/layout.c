@@ -31,8 +31,7 @@ struct search {
   char prefix[NAME_SIZE];
 };
 
-/* --- tensors -----------------------------------------------------------------------------------
- */
+/* --- tensors --- */
 
 static const struct safetensors_entry *find(const struct search *s, const char *stem,
                                             const char *end) {
@@ -122,8 +121,7 @@ static enum status take_torch(const struct search *s, struct layout_matrix matri
   return STATUS_OK;
 }
 
-/* --- families ----------------------------------------------------------------------------------
- */
+/* --- families --- */
 
 /* Looks for a tensor by the end of its name; what stands before must end with a dot. Fills the
  * prefix; more than one place is an error. */
@@ -204,8 +202,7 @@ static enum status choose_family(struct search *s, const struct definition *d, s
   return STATUS_OK;
 }
 
-/* --- the tensors map ---------------------------------------------------------------------------
- */
+/* --- the tensors map --- */
 
 static enum status take_named(const struct search *s, const struct definition *d, enum role role,
                               struct layout_matrix *m, struct error *e) {

@@ -40,8 +40,7 @@ const char **option_text(const struct option *o, struct config *c) { return memb
 uint64_t *option_number(const struct option *o, struct config *c) { return member(o, c); }
 bool *option_flag(const struct option *o, struct config *c) { return member(o, c); }
 
-/* --- values ------------------------------------------------------------------------------------
- */
+/* --- values --- */
 
 static bool decimal(const char *text, uint64_t *out) {
   if (!*text) return false;
@@ -172,8 +171,7 @@ const char *option_json_kind(const json_t *value) {
   }
 }
 
-/* --- names -------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
 const char *option_switch(const struct option *o, char out[64]) {
   snprintf(out, 64, "%s", o->name);

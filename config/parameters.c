@@ -16,8 +16,7 @@ static void agree(const char *key, size_t said, size_t is, struct error *e) {
 
 static size_t or_else(size_t said, size_t otherwise) { return said ? said : otherwise; }
 
-/* --- sizes of each way to form the heads --------------------------------------------------------
- */
+/* --- sizes of each way to form the heads --- */
 
 /* out and in of a matrix in the checkpoint. */
 static void measure(struct parameter_matrix *to, const struct layout_matrix *from) {
@@ -61,8 +60,7 @@ static enum status sizes_of_input(struct parameters *p, const struct definition 
   return e->status;
 }
 
-/* --- the shape -----------------------------------------------------------------------------------
- */
+/* --- the shape --- */
 
 static void check_heads(size_t columns, size_t heads, const char *what, struct error *e) {
   if (columns % heads != 0)
@@ -121,8 +119,7 @@ static enum status form_output(struct parameters *p, const struct definition *d,
   return e->status;
 }
 
-/* --- the numbers --------------------------------------------------------------------------------
- */
+/* --- the numbers --- */
 
 static float *numbers_new(size_t out, size_t in, struct error *e) {
   size_t count, bytes;

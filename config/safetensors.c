@@ -42,8 +42,7 @@ static uint64_t type_size(const char *name) {
   return 0;
 }
 
-/* --- the header's text -------------------------------------------------------------------------
- */
+/* --- the header's text --- */
 
 static json_t *load_header(const char *text, size_t size, struct error *e) {
   json_error_t fault;
@@ -131,8 +130,7 @@ static enum status read_entries(struct safetensors *s, struct error *e) {
   return STATUS_OK;
 }
 
-/* --- where the data lie ------------------------------------------------------------------------
- */
+/* --- where the data lie --- */
 
 /* Tensors without data come before the one that begins where they lie. */
 static int by_place(const void *left, const void *right) {
@@ -198,8 +196,7 @@ static enum status check_tensors(struct safetensors *s, struct error *e) {
   return STATUS_OK;
 }
 
-/* --- the public part ---------------------------------------------------------------------------
- */
+/* --- the public part --- */
 
 struct safetensors *safetensors_parse(const void *bytes, size_t size, struct error *e) {
   uint64_t length;

@@ -37,7 +37,7 @@ struct attend {
   float *extra;  /* [KERNEL_KEYS, PANEL] bias or mask of a block, transposed */
 };
 
-/* --- the layout of the scratch ---------------------------------------------------------------- */
+/* --- the layout of the scratch --- */
 
 static size_t panel_floats(size_t head_size, size_t value_head_size) {
   return PANEL * (head_size + value_head_size + 5);
@@ -58,8 +58,7 @@ static size_t attend_scratch(size_t head_size, size_t value_head_size) {
          2 * KERNEL_KEYS * PANEL;
 }
 
-/* --- turning rows into columns and back --------------------------------------------------------
- */
+/* --- turning rows into columns and back --- */
 
 /* to[c][i] = factor from[i][c] for count <= LANES rows i; the lanes behind them become 0. */
 INLINE void turn(const float *from, size_t from_row, size_t count, size_t columns, float factor,
@@ -102,8 +101,7 @@ static size_t rows_of_vector(const struct panel *p, size_t vector) {
   return p->count - first < LANES ? p->count - first : LANES;
 }
 
-/* --- one panel ----------------------------------------------------------------------------------
- */
+/* --- one panel --- */
 
 static void panel_ranges(struct panel *p, const struct kernel_tile *t) {
   p->some_from = INT32_MAX, p->some_to = 0;
@@ -147,8 +145,7 @@ static float *panel_open(struct panel *p, const struct kernel_tile *t, size_t fi
   return place + panel_floats(t->head_size, t->value_head_size);
 }
 
-/* --- the scores of one block --------------------------------------------------------------------
- */
+/* --- the scores of one block --- */
 
 static void add_bias(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
@@ -234,8 +231,7 @@ static bool score_block(const struct attend *a, const struct panel *p, size_t ke
   return true;
 }
 
-/* --- softmax and context ------------------------------------------------------------------------
- */
+/* --- softmax and context --- */
 
 /* Takes the block's greatest scores into account; rescales what lanes have gathered so far. */
 INLINE void raise_tops(const struct attend *a, struct panel *p, size_t keys, const int vectors) {
@@ -358,8 +354,7 @@ static void panel_close(const struct attend *a, const struct panel *p) {
               rows_of_vector(p, v), false);
 }
 
-/* --- the weights, in a second pass --------------------------------------------------------------
- */
+/* --- the weights, in a second pass --- */
 
 static void clear_weights(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
@@ -389,8 +384,7 @@ static void weigh_block(const struct attend *a, const struct panel *p, size_t ke
   }
 }
 
-/* --- all of it ----------------------------------------------------------------------------------
- */
+/* --- all of it --- */
 
 static bool attend(const struct kernel_tile *t, float *scratch) {
   struct attend a = {.t = t, .scores = scratch, .extra = scratch + KERNEL_KEYS * PANEL};

@@ -64,8 +64,7 @@ size_t layer_scratch_bytes(const struct layer *l) {
   return floats * sizeof(float);
 }
 
-/* --- preparing a call ---------------------------------------------------------------------------
- */
+/* --- preparing a call --- */
 
 static double pair_work(const struct layer *l) {
   return 2.0 * (double)(l->shape.head_size + l->shape.value_head_size) * (double)l->shape.heads;
@@ -150,8 +149,7 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
   return STATUS_OK;
 }
 
-/* --- faults -------------------------------------------------------------------------------------
- */
+/* --- faults --- */
 
 enum { FAULT_SHIFT = 56 };
 

@@ -9,8 +9,7 @@
 #include "core/layer_parts.h"
 #include "core/size.h"
 
-/* --- rows through a matrix ----------------------------------------------------------------------
- */
+/* --- rows through a matrix --- */
 
 /* A row on its way: where it comes from, where its first head goes. */
 struct row {
@@ -158,8 +157,7 @@ static void run_rows(struct strip *s, const struct unit *u) {
   if (!s->l->rows_independent[s->role]) strip_flush(s);
 }
 
-/* --- attention ----------------------------------------------------------------------------------
- */
+/* --- attention --- */
 
 static float magnitude(const struct item_tops *tops, unsigned role) {
   const uint32_t bits = atomic_load_explicit(&tops->role[role], memory_order_relaxed);
@@ -274,8 +272,7 @@ static void run_attention(const struct layer *l, const struct unit *u, float *sc
   }
 }
 
-/* --- spans --------------------------------------------------------------------------------------
- */
+/* --- spans --- */
 
 void layer_run(const struct layer *l, const struct span *span, void *scratch) {
   const unsigned mode = kernel_enter();

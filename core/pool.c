@@ -50,8 +50,7 @@ struct pool {
   pthread_t *thread;
 };
 
-/* --- ending jobs --------------------------------------------------------------------------------
- */
+/* --- ending jobs --- */
 
 /* Jobs to be ended once the lock is released: `done` may do anything. */
 struct ending {
@@ -97,8 +96,7 @@ static bool job_is_late(struct job *job, uint64_t now) {
   return false;
 }
 
-/* --- forming a batch ----------------------------------------------------------------------------
- */
+/* --- forming a batch --- */
 
 /* Takes the job that waits longest and, merging, all others of its layer that fit the budget. */
 static struct job *take_waiting(struct pool *p, size_t *count) {
@@ -166,8 +164,7 @@ static void retire(struct pool *p, struct batch *b) {
   p->free = b;
 }
 
-/* --- handing out --------------------------------------------------------------------------------
- */
+/* --- handing out --- */
 
 /* What a worker does next: a span, or a piece of an answer. */
 struct task {
@@ -232,8 +229,7 @@ static bool next_task(struct pool *p, struct task *t) {
   }
 }
 
-/* --- from phase to phase ------------------------------------------------------------------------
- */
+/* --- from phase to phase --- */
 
 /* The answers are computed: keeps the jobs whose pieces are to be written, ends the others. */
 static void begin_writing(struct batch *b, struct ending *ending) {
@@ -316,8 +312,7 @@ static void form_batch(struct pool *p) {
   end_unlocked(p, &ending);
 }
 
-/* --- the workers --------------------------------------------------------------------------------
- */
+/* --- the workers --- */
 
 static void run_task(struct pool *p, const struct task *t, void *scratch) {
   struct ending ending = {0};
@@ -415,8 +410,7 @@ void pool_free(struct pool *p) {
   free(p);
 }
 
-/* --- from outside -------------------------------------------------------------------------------
- */
+/* --- from outside --- */
 
 void pool_submit(struct pool *p, struct job *job) {
   job->submitted = clock_now();

@@ -59,8 +59,7 @@ static enum connection_phase phase_of(uint64_t state) {
 }
 static uint64_t since(uint64_t state) { return state >> PHASE_BITS; }
 
-/* --- the I/O thread's side ---------------------------------------------------------------------
- */
+/* --- the I/O thread's side --- */
 
 static void wake(struct connections *all) {
   (void)!write(all->wake, &(uint64_t){1}, sizeof(uint64_t));
@@ -136,8 +135,7 @@ void connection_refuse(struct connection *c, const struct error *e, const char *
   shutdown(c->fd, SHUT_WR);
 }
 
-/* --- the reaper --------------------------------------------------------------------------------
- */
+/* --- the reaper --- */
 
 static struct tcp_info socket_info(int fd) {
   struct tcp_info info = {0};
@@ -293,8 +291,7 @@ static void *reaper_main(void *of) {
   return NULL;
 }
 
-/* --- all of them -------------------------------------------------------------------------------
- */
+/* --- all of them --- */
 
 struct connections *connections_new(const struct config *c, struct metrics *m, struct error *e) {
   struct connections *all = calloc(1, sizeof *all);

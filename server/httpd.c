@@ -41,8 +41,7 @@ struct httpd {
   char address[ADDRESS_TEXT_SIZE];
 };
 
-/* --- libmicrohttpd's calls ---------------------------------------------------------------------
- */
+/* --- libmicrohttpd's calls --- */
 
 static enum MHD_Result on_access(void *of, struct MHD_Connection *c, const char *url,
                                  const char *method, const char *version, const char *bytes,
@@ -99,8 +98,7 @@ static void on_message(void *of, const char *format, va_list args) {
   log_line(h->server->log, LOG_DEBUG, "libmicrohttpd: %s", text);
 }
 
-/* --- accepting ---------------------------------------------------------------------------------
- */
+/* --- accepting --- */
 
 /* One more than allowed: says so and goes. */
 static void shed(struct httpd *h, int fd) {
@@ -163,8 +161,7 @@ static void *accept_main(void *of) {
   }
 }
 
-/* --- life --------------------------------------------------------------------------------------
- */
+/* --- life --- */
 
 size_t httpd_descriptors(const struct config *c, size_t io_threads) {
   return c->max_connections + PIECE_DESCRIPTORS * io_threads + SPARE_DESCRIPTORS;

@@ -45,8 +45,7 @@ struct log {
   struct stream out, err;
 };
 
-/* --- the ring ----------------------------------------------------------------------------------
- */
+/* --- the ring --- */
 
 static void push(struct stream *s, const char *text, size_t size) {
   uint64_t turn = atomic_load_explicit(&s->tail, memory_order_relaxed);
@@ -139,8 +138,7 @@ static void stream_stop(struct stream *s) {
   free(s->line);
 }
 
-/* --- the log -----------------------------------------------------------------------------------
- */
+/* --- the log --- */
 
 struct log *log_new(const char *level, const char *access, struct error *e) {
   static const char *const levels[] = {"error", "warning", "info", "debug"};

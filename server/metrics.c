@@ -96,8 +96,7 @@ void metrics_reject(struct metrics *m, size_t shard, enum reject reason) {
   add(&shard_at(m, shard)->reject[reason], 1);
 }
 
-/* --- the scrape --------------------------------------------------------------------------------
- */
+/* --- the scrape --- */
 
 /* A histogram added up over the shards, at `offset` bytes into each. */
 struct sum {

@@ -80,8 +80,7 @@ static size_t shard_of(const struct request *r) {
   return 1 + (size_t)r->connection.fd % r->server->io_threads;
 }
 
-/* --- answers -----------------------------------------------------------------------------------
- */
+/* --- answers --- */
 
 static void count_reject(struct request *r, enum status status) {
   static const int reasons[STATUS_COUNT] = {
@@ -214,8 +213,7 @@ static bool answer_models(struct request *r) {
   return answer_text(r, "application/json", text, length);
 }
 
-/* --- the head ----------------------------------------------------------------------------------
- */
+/* --- the head --- */
 
 static enum MHD_Result add_field(void *of, enum MHD_ValueKind kind, const char *name,
                                  size_t name_size, const char *value, size_t value_size) {
@@ -307,8 +305,7 @@ bool request_head(struct request *r, const char *url, const char *method, const 
   return answer_error(r, &r->error);
 }
 
-/* --- the body ----------------------------------------------------------------------------------
- */
+/* --- the body --- */
 
 static void release(struct request *r) {
   if (r->holds) exchange_end(&r->exchange);
@@ -343,8 +340,7 @@ bool request_body(struct request *r, const char *bytes, size_t size) {
   return true;
 }
 
-/* --- the work ----------------------------------------------------------------------------------
- */
+/* --- the work --- */
 
 static bool work_gone(struct exchange *x) {
   struct request *r = (struct request *)((char *)x - offsetof(struct request, exchange));
@@ -419,8 +415,7 @@ bool request_rest(struct request *r) {
   return true;
 }
 
-/* --- the end -----------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 /* The code under which a request is counted that we did not answer. */
 static unsigned code_unanswered(struct request *r) {

@@ -32,8 +32,7 @@ void serve_complain(const struct error *e) { fprintf(stderr, "attend: %s\n", e->
 
 static int exit_status(const struct error *e) { return e->status == STATUS_CONFIG ? 2 : 1; }
 
-/* --- before the first connection ---------------------------------------------------------------
- */
+/* --- before the first connection --- */
 
 static enum status raise_descriptors(const struct config *c, size_t io_threads, struct error *e) {
   struct rlimit now;
@@ -125,8 +124,7 @@ static void announce(struct server *s, const struct httpd *h) {
   fflush(stdout);
 }
 
-/* --- signals -----------------------------------------------------------------------------------
- */
+/* --- signals --- */
 
 /* Every thread inherits this: signals come to whoever waits for them, which is main. */
 static sigset_t block_signals(void) {
@@ -161,8 +159,7 @@ static void drain_step(struct drain *d) {
   if (got == SIGTERM || got == SIGINT) d->second = got;
 }
 
-/* --- the stop ----------------------------------------------------------------------------------
- */
+/* --- the stop --- */
 
 static uint64_t in_ms(uint64_t ms) { return clock_now() + ms * CLOCK_MS; }
 

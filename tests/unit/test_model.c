@@ -77,8 +77,7 @@ static void load_ill(const char *definition, const char *directory, const char *
 
 static void ill(const char *definition, const char *detail) { load_ill(definition, ".", detail); }
 
-/* --- golden files -------------------------------------------------------------------------------
- */
+/* --- golden files --- */
 
 static void assert_shape(const struct layer_shape *s, size_t heads, size_t kv_heads, size_t size,
                          size_t value_size, const size_t sizes[4]) {
@@ -192,8 +191,7 @@ static void digests_are_those_of_the_tensors_in_their_order(void **state) {
   }
 }
 
-/* --- random -------------------------------------------------------------------------------------
- */
+/* --- random --- */
 
 static void philox_gives_the_known_answers(void **state) {
   (void)state;
@@ -282,8 +280,7 @@ static void random_sizes_follow_the_query_size(void **state) {
   model_free(m);
 }
 
-/* --- what a definition may not say --------------------------------------------------------------
- */
+/* --- what a definition may not say --- */
 
 #define RANDOM "\"random\":{\"seed\":1}"
 
@@ -367,8 +364,7 @@ static void what_is_not_served_yet_is_said_so(void **state) {
   }
 }
 
-/* --- layouts ------------------------------------------------------------------------------------
- */
+/* --- layouts --- */
 
 static void write_made(const struct place *p, struct made *m) {
   made_finish(m);
@@ -520,8 +516,7 @@ static void an_output_alone_serves_split_columns(void **state) {
            p->folder, "output_size: 4 is said, but it is 3");
 }
 
-/* --- tensors that do not fit --------------------------------------------------------------------
- */
+/* --- tensors that do not fit --- */
 
 static void sizes_that_disagree_are_named_with_both_numbers(void **state) {
   const struct place *p = *state;
@@ -631,8 +626,7 @@ static void a_checkpoint_that_is_none_is_named(void **state) {
   load_ill(W "}", p->folder, "too short for a safetensors file: 0 bytes");
 }
 
-/* --- registry -----------------------------------------------------------------------------------
- */
+/* --- registry --- */
 
 static void the_registry_holds_every_model(void **state) {
   (void)state;

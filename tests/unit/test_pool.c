@@ -132,8 +132,7 @@ static void the_same_without_merging(void **unused) {
   many_jobs_from_many_threads(3, false);
 }
 
-/* --- a worker held busy, so that others wait for certain ----------------------------------------
- */
+/* --- a worker held busy, so that others wait for certain --- */
 
 struct gate {
   struct work work;

@@ -244,8 +244,7 @@ static void no_flipped_bit_leads_outside(void **state) {
   made_free(&m);
 }
 
-/* --- numbers ------------------------------------------------------------------------------------
- */
+/* --- numbers --- */
 
 static float one(enum float_type type, uint64_t bits, size_t finite) {
   unsigned char bytes[9]; /* unaligned on purpose */
