@@ -107,7 +107,7 @@ clean:
 help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
 
-# --- what must be on the machine ---------------------------------------------------------------
+# --- what must be on the machine ---
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev
 DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 curl wrk git
@@ -118,7 +118,7 @@ deps-run:
 deps-test:
 	@tests/deps $(DEPS_TEST)
 
-# --- how it is built ---------------------------------------------------------------------------
+# --- how it is built ---
 
 .PHONY: programs programs-test
 programs: programs-test $(BENCH)
