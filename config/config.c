@@ -211,19 +211,23 @@ static enum status unknown_switch(const struct word *w, struct error *e) {
                    word, o ? option_switch(o, known) : "config");
 }
 
+/* Is the value of this setting the following word? A flag has one only if it looks like one. */
+static bool value_follows(const struct option *o, const struct word *w, bool no,
+                          const char *following) {
+  if (w->value || no || !following) return false;
+  return o->kind != OPTION_IS_FLAG || option_is_flag_word(following);
+}
+
 /* Sets what the words at `args` say and returns how many they are, one or two; 0 with an error. */
 static size_t take_switch(struct config *c, const struct option *o, const struct word *w, bool no,
                           const char *following, struct error *e) {
   char name[64], where[WHERE_SIZE];
-  const char *value = w->value;
-  size_t words = 1;
+  const size_t words = value_follows(o, w, no, following) ? 2 : 1;
+  const char *value = words == 2 ? following : w->value;
   snprintf(where, sizeof where, "command line: --%s%s", no ? "no-" : "", option_switch(o, name));
   if (o->kind == OPTION_IS_FLAG) {
     if (no && value) error_set(e, STATUS_CONFIG, "%s: takes no value", where);
     if (!value) value = no ? "off" : "on";
-  } else if (!value) {
-    value = following;
-    words = 2;
   }
   if (!value) error_set(e, STATUS_CONFIG, "%s: needs a value", where);
   if (e->status != STATUS_OK || !(value = keep(c, value, strlen(value), e))) return 0;
@@ -275,7 +279,7 @@ static enum status take_args(struct config *c, char *const *args, const char **p
     } else if (!o) {
       return unknown_switch(&w, e);
     } else if (path) {
-      step = o->kind == OPTION_IS_FLAG || w.value || !args[1] ? 1 : 2;
+      step = value_follows(o, &w, no, args[1]) ? 2 : 1;
     } else {
       step = take_switch(c, o, &w, no, args[1], e);
       if (step == 0) return e->status;

@@ -105,10 +105,16 @@ static enum status set_number(const struct option *o, struct config *c, uint64_t
   return STATUS_OK;
 }
 
+static bool is_on(const char *value) {
+  return strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
+}
+
+bool option_is_flag_word(const char *value) {
+  return is_on(value) || strcmp(value, "off") == 0 || strcmp(value, "false") == 0;
+}
+
 enum status option_set(const struct option *o, struct config *c, const char *value,
                        const char *where, struct error *e) {
-  bool on = strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
-  bool off = strcmp(value, "off") == 0 || strcmp(value, "false") == 0;
   uint64_t number;
   switch (o->kind) {
   case OPTION_IS_COUNT:
@@ -117,10 +123,10 @@ enum status option_set(const struct option *o, struct config *c, const char *val
                        where, value, (uintmax_t)o->low, (uintmax_t)o->high, o->unit);
     return set_number(o, c, number, value, where, e);
   case OPTION_IS_FLAG:
-    if (!on && !off)
+    if (!option_is_flag_word(value))
       return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is none of on, off, true, false", where,
                        value);
-    *option_flag(o, c) = on;
+    *option_flag(o, c) = is_on(value);
     return STATUS_OK;
   default:
     return set_text(o, c, value, where, e);

@@ -34,6 +34,9 @@ const char **option_text(const struct option *o, struct config *c);
 uint64_t *option_number(const struct option *o, struct config *c);
 bool *option_flag(const struct option *o, struct config *c);
 
+/* on, off, true, false: what a flag's value looks like. */
+bool option_is_flag_word(const char *value);
+
 /* Sets one value. `where` names the setting as the user wrote it, for the message. Text is
  * borrowed. STATUS_CONFIG for what is not of the kind or out of bounds. */
 enum status option_set(const struct option *o, struct config *c, const char *value,

@@ -39,7 +39,8 @@ static int version(void) {
   return fflush(stdout) ? 1 : 0;
 }
 
-/* `attend check`: what serving would begin with, without the socket. */
+/* `attend check`: what serving would begin with, without the socket. Standard output is a
+ * configuration that could be served as it is; the models are described beside it. */
 static int check(const struct config *c) {
   struct error e = {0};
   gemm_blas_init();
@@ -52,11 +53,12 @@ static int check(const struct config *c) {
   for (size_t i = 0; i < registry_count(r); i++) {
     const struct model *m = registry_at(r, i);
     const struct layer_shape *s = &m->shape;
-    printf("model %s: heads=%zu kv_heads=%zu query_size=%zu key_size=%zu value_size=%zu "
-           "output_size=%zu parameters=%llu engine=%s source=%s sha256=%s\n",
-           m->name, s->heads, s->kv_heads, s->query_size, s->key_size, s->value_size,
-           s->output_size, (unsigned long long)m->parameters, layer_engine(m->layer), m->source,
-           m->sha256);
+    fprintf(stderr,
+            "model %s: heads=%zu kv_heads=%zu query_size=%zu key_size=%zu value_size=%zu "
+            "output_size=%zu parameters=%llu engine=%s source=%s sha256=%s\n",
+            m->name, s->heads, s->kv_heads, s->query_size, s->key_size, s->value_size,
+            s->output_size, (unsigned long long)m->parameters, layer_engine(m->layer), m->source,
+            m->sha256);
   }
   registry_free(r);
   return fflush(stdout) ? 1 : 0;

@@ -159,9 +159,17 @@ static void flags_have_every_form(void **state) {
   assert_false(c.merge);
   assert_int_equal(c.max_queue, 8);
   config_free(&c);
+  read_well(&c, WORDS("--merge", "off", "--max-queue", "9", "--merge"), nothing);
+  assert_true(c.merge);
+  assert_int_equal(c.max_queue, 9);
+  config_free(&c);
+  read_well(&c, WORDS("--merge", "false"), nothing);
+  assert_false(c.merge);
+  config_free(&c);
   read_ill(WORDS("--merge=1"), nothing, "command line: --merge: \"1\" is none of on, off");
   read_ill(WORDS("--no-merge=on"), nothing, "--no-merge: takes no value");
-  read_ill(WORDS("--merge", "off"), nothing, "\"off\" is no setting");
+  read_ill(WORDS("--no-merge", "on"), nothing, "\"on\" is no setting");
+  read_ill(WORDS("--merge", "maybe"), nothing, "\"maybe\" is no setting");
   read_ill(nothing, WORDS("ATTEND_MERGE="), "environment: ATTEND_MERGE: \"\" is none of");
 }
 
