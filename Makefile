@@ -49,7 +49,8 @@ BENCH     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
 
 ## build: build/release/attend (installs nothing)
 .PHONY: build
-build: $(BUILD)/attend
+build: libraries
+	@$(MAKE) --no-print-directory $(BUILD)/attend
 
 ## run: set up, build and serve on 127.0.0.1:8080; ARGS="--listen 127.0.0.1:9000" to change settings
 .PHONY: run
@@ -113,6 +114,7 @@ DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libo
 DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 curl wrk git
 
 .PHONY: deps-run deps-test
+## deps-run, deps-test: install what running or testing needs (apt), as run and test do
 deps-run:
 	@tests/deps $(DEPS_RUN)
 deps-test:
@@ -124,15 +126,28 @@ deps-test:
 programs: programs-test $(BENCH)
 programs-test: $(BUILD)/attend $(UNIT)
 
+# V=1 shows the commands whole.
+Q := $(if $(V),,@)
+say = $(if $(V),,@echo '  $(1) $(2)')
+
+# Before pages of errors: are the libraries there at all?
+.PHONY: libraries
+libraries:
+	@pkg-config --exists $(PKGS) || { echo "attend is built with: $(PKGS). Install what is missing (make deps-run does, on Debian and Ubuntu):"; \
+	    pkg-config --print-errors --exists $(PKGS); exit 1; } >&2
+
 $(BUILD)/attend: $(BUILD)/server/main.o $(LIB_OBJ)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/libattend.a: $(LIB_OBJ)
-	rm -f $@; $(AR) rcs $@ $^
+	$(call say,AR,$@)
+	$(Q)rm -f $@; $(AR) rcs $@ $^
 
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # The version is compiled in: when the commit changes, so must that one object.
 $(BUILD)/commit: FORCE
@@ -145,16 +160,19 @@ FORCE:
 # Yardsticks that exist only in C++ are linked into tests and benchmarks, never into the program.
 $(BUILD)/tests/%.o: tests/%.cc
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -O2 -g -I. $(SAN) -MMD -MP -c -o $@ $<
+	$(call say,CXX,$<)
+	$(Q)$(CXX) -std=c++17 -O2 -g -I. $(SAN) -MMD -MP -c -o $@ $<
 
 HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c)) $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/support/*.cc))
 
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(HELPERS) $(BUILD)/libattend.a
 	@mkdir -p $(@D)
-	$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
 
 $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(HELPERS) $(BUILD)/libattend.a
 	@mkdir -p $(@D)
-	$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 -include $(shell find build/$(MODE) -name '*.d' 2>/dev/null)

@@ -9,6 +9,7 @@
 #include "config/nearest.h"
 #include "config/option.h"
 #include "config/text.h"
+#include "core/cpu.h"
 #include "core/size.h"
 
 enum { WHERE_SIZE = 160 };
@@ -159,6 +160,14 @@ static enum status unknown_variable(const char *name, size_t length, struct erro
                    o ? option_variable(o, known) : "ATTEND_CONFIG");
 }
 
+/* ATTEND_CPU is core/cpu's, which passes over what it does not know. */
+static enum status check_level(const char *value, struct error *e) {
+  for (int level = 0; level < CPU_LEVEL_COUNT; level++)
+    if (strcmp(value, cpu_level_name((enum cpu_level)level)) == 0) return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "environment: ATTEND_CPU: \"%.60s\" is none of portable, avx2, avx512", value);
+}
+
 /* `entry` is NAME=value with a name that begins with ATTEND_. */
 static enum status take_variable(struct config *c, const char *entry, struct error *e) {
   char known[64], where[WHERE_SIZE];
@@ -174,8 +183,8 @@ static enum status take_variable(struct config *c, const char *entry, struct err
     if (option_set(o, c, value, where, e) == STATUS_OK) note_origin(c, o, where);
     return e->status;
   }
-  if (strncmp(entry, "ATTEND_CONFIG=", 14) == 0 || strncmp(entry, "ATTEND_CPU=", 11) == 0)
-    return STATUS_OK; /* the latter is core/cpu's */
+  if (strncmp(entry, "ATTEND_CONFIG=", 14) == 0) return STATUS_OK;
+  if (strncmp(entry, "ATTEND_CPU=", 11) == 0) return check_level(value, e);
   if (is_service_link(entry, length, value)) return STATUS_OK;
   return unknown_variable(entry, length, e);
 }

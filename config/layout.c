@@ -176,6 +176,22 @@ static bool find_family(struct search *s, const struct family *family, const str
   return false;
 }
 
+/* Nothing fits: says what the file holds, and what to do about it. */
+static enum status fits_none(const struct search *s, const struct definition *d, struct error *e) {
+  char names[160] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < safetensors_count(s->file) && i < 3 && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%.48s", i ? ", " : "",
+                             safetensors_at(s->file, i)->name);
+  const bool any = strcmp(d->layout, "auto") == 0;
+  return error_set(e, STATUS_CONFIG,
+                   "layout: the names of its tensors (%s%s) fit none of %s%s; \"tensors\" can name "
+                   "them outright",
+                   names, safetensors_count(s->file) > 3 ? ", ..." : "",
+                   any ? "plain, torch, d2l" : d->layout,
+                   d->prefix ? " behind this prefix, which ends with its dot" : "");
+}
+
 static enum status choose_family(struct search *s, const struct definition *d, struct error *e) {
   bool any = strcmp(d->layout, "auto") == 0;
   struct search found = {.file = s->file};
@@ -189,13 +205,7 @@ static enum status choose_family(struct search *s, const struct definition *d, s
     found = try;
   }
   if (e->status != STATUS_OK) return e->status;
-  if (!found.family && any)
-    return error_set(e, STATUS_CONFIG,
-                     "layout: the names of its tensors fit none of plain, torch, d2l%s",
-                     d->prefix ? " behind this prefix" : "");
-  if (!found.family)
-    return error_set(e, STATUS_CONFIG, "layout: no tensor of the layout %s was found%s", d->layout,
-                     d->prefix ? " behind this prefix" : "");
+  if (!found.family) return fits_none(s, d, e);
   if (d->has_layer && strcmp(found.family->name, "torch") != 0)
     return error_set(e, STATUS_CONFIG, "layer: the layout %s has none", found.family->name);
   *s = found;

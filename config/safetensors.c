@@ -208,8 +208,8 @@ struct safetensors *safetensors_parse(const void *bytes, size_t size, struct err
   memcpy(&length, bytes, sizeof length);
   length = le64toh(length);
   if (length > HEADER_MAX || length > size - PREFIX) {
-    error_set(e, STATUS_CONFIG, "the header's length, %ju, is over %s", (uintmax_t)length,
-              length > HEADER_MAX ? "100 MB" : "that of the file");
+    error_set(e, STATUS_CONFIG, "the header's length, %ju, is over %s; is this a safetensors file?",
+              (uintmax_t)length, length > HEADER_MAX ? "100 MB" : "that of the file");
     return NULL;
   }
   if (!(header = load_header((const char *)bytes + PREFIX, (size_t)length, e))) return NULL;

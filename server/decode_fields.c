@@ -282,12 +282,15 @@ struct tensor_rule field_rule(enum field field, const struct model *m,
   switch (field) {
   case FIELD_QUERIES:
     rule.width = m->shape.query_size;
+    rule.width_name = "query_size";
     break;
   case FIELD_KEYS:
     rule.width = m->shape.key_size;
+    rule.width_name = "key_size";
     break;
   case FIELD_VALUES:
     rule.width = m->shape.value_size;
+    rule.width_name = "value_size";
     break;
   case FIELD_MASK:
     rule.type = TENSOR_FLAG;
@@ -311,6 +314,7 @@ struct tensor_rule field_rule(enum field field, const struct model *m,
   case FIELD_HEAD_MASK:
     rule.depth_min = rule.depth_max = 1;
     rule.width = m->shape.heads;
+    rule.width_name = "heads";
     break;
   default:
     must(!"a field that is no array");

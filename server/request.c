@@ -199,10 +199,24 @@ static bool answer_metrics(struct request *r) {
   return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);
 }
 
+/* No model has the name of the path: says which there are, as many as fit. */
+static void refuse_model(struct request *r) {
+  const struct registry *all = r->server->service.registry;
+  char names[200] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < registry_count(all) && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                             registry_at(all, i)->name);
+  error_set(&r->error, STATUS_UNKNOWN_MODEL, "no model has this name; there are: %s", names);
+}
+
 static bool answer_model(struct request *r) {
   size_t length = 0;
   const struct model *m = registry_find(r->server->service.registry, r->model);
-  if (!m) return answer_status(r, STATUS_UNKNOWN_MODEL, "no model has this name");
+  if (!m) {
+    refuse_model(r);
+    return answer_error(r, &r->error);
+  }
   char *text = endpoint_model_text(m, &length);
   return answer_text(r, "application/json", text, length);
 }
@@ -244,7 +258,8 @@ static void judge_attention(struct request *r) {
   else if (r->header.coded)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body may not have a Content-Encoding");
   else if (!r->header.json)
-    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body's Content-Type is not application/json");
+    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
+              "the body's Content-Type is not application/json: send that header");
   else if (!header_accepts_json(&r->header))
     error_set(e, STATUS_NOT_ACCEPTABLE, "Accept excludes application/json");
   if (e->status) return;
@@ -252,7 +267,7 @@ static void judge_attention(struct request *r) {
                               ? registry_default(s->service.registry)
                               : registry_find(s->service.registry, r->model);
   if (!m) {
-    error_set(e, STATUS_UNKNOWN_MODEL, "no model has this name");
+    refuse_model(r);
     return;
   }
   exchange_begin(&r->exchange, &s->service, m);
@@ -268,7 +283,8 @@ static void judge_head(struct request *r, const char *version) {
     error_set(e, STATUS_BAD_FRAMING, "Transfer-Encoding in a message of HTTP/1.0");
   if (e->status) return;
   if (r->route == ROUTE_NONE)
-    error_set(e, STATUS_NOT_FOUND, "there is nothing at this path");
+    error_set(e, STATUS_NOT_FOUND,
+              "there is nothing at this path; try /v1/attention or /v1/models");
   else if (!route_allows(r->route, r->method))
     error_set(e, STATUS_METHOD_NOT_ALLOWED, "this path takes %s", route_allow(r->route));
   else if (r->header.body_bytes > c->max_body_bytes)

@@ -31,10 +31,11 @@ struct tensor_rule {
   bool nullable;      /* the value may be null */
   unsigned depth_min; /* 0: a bare number is a tensor */
   unsigned depth_max;
-  unsigned ragged_depth; /* least depth at which elements may differ in shape */
-  size_t width;          /* length of the innermost arrays; 0: any */
-  size_t max_elements;   /* of the outermost array, where it is a batch (max_items); 0: any. At a
-                            depth below `ragged_depth` it holds the rows of one item: unbounded */
+  unsigned ragged_depth;  /* least depth at which elements may differ in shape */
+  size_t width;           /* length of the innermost arrays; 0: any */
+  const char *width_name; /* what that length is called, for messages; or NULL */
+  size_t max_elements;    /* of the outermost array, where it is a batch (max_items); 0: any. At a
+                             depth below `ragged_depth` it holds the rows of one item: unbounded */
 };
 
 /* The shape inside one element of the outermost array: dim[0] is the next level's length. Levels

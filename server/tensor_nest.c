@@ -96,6 +96,13 @@ static enum status refuse_ragged(const struct tensor_nest *n, size_t element, st
                    n->leaf);
 }
 
+static enum status refuse_length(const struct tensor_nest *n, const size_t *index, unsigned depth,
+                                 size_t length, size_t wanted, struct error *e) {
+  const bool named = n->rule.width_name && wanted == n->rule.width;
+  return refuse_at(n, index, depth - 1, e, "the length of the array is %zu, not %zu%s%s", length,
+                   wanted, named ? ", the model's " : "", named ? n->rule.width_name : "");
+}
+
 /* The first number tells the depth of all, and with it what the empty arrays before it were. */
 static enum status settle_depth(struct tensor_nest *n, struct error *e) {
   unsigned depth = n->depth;
@@ -108,8 +115,7 @@ static enum status settle_depth(struct tensor_nest *n, struct error *e) {
                               depth, n->rule.depth_min);
   n->leaf = depth;
   if (n->hollow[depth] && n->rule.width)
-    return refuse_at(n, n->hollow_index[depth], depth - 1, e,
-                     "the length of the array is 0, not %zu", n->rule.width);
+    return refuse_length(n, n->hollow_index[depth], depth, 0, n->rule.width, e);
   if (n->ragged && must_agree(n)) return refuse_ragged(n, n->first_ragged, e);
   return STATUS_OK;
 }
@@ -154,9 +160,7 @@ static enum status end_element(struct tensor_nest *n, struct error *e) {
 static enum status note_hollow(struct tensor_nest *n, struct error *e) {
   unsigned depth = n->depth;
   bool surely_row = depth == n->rule.depth_max;
-  if (surely_row && n->rule.width)
-    return refuse_at(n, n->index, depth - 1, e, "the length of the array is 0, not %zu",
-                     n->rule.width);
+  if (surely_row && n->rule.width) return refuse_length(n, n->index, depth, 0, n->rule.width, e);
   if (n->leaf != TENSOR_DEPTH_UNKNOWN || n->hollow[depth]) return STATUS_OK;
   n->hollow[depth] = true;
   memcpy(n->hollow_index[depth], n->index, sizeof n->index);
@@ -168,8 +172,7 @@ enum status tensor_nest_close(struct tensor_nest *n, struct error *e) {
   must(depth > 0);
   size_t length = n->index[depth], wanted = wanted_length(n, depth);
   if (wanted != SIZE_MAX && length != wanted)
-    return refuse_at(n, n->index, depth - 1, e, "the length of the array is %zu, not %zu", length,
-                     wanted);
+    return refuse_length(n, n->index, depth, length, wanted, e);
   if (length == 0 && note_hollow(n, e) != STATUS_OK) return e->status;
   if (depth >= 2) {
     n->current.dim[depth - 2] = length;

@@ -166,6 +166,7 @@ static void flags_have_every_form(void **state) {
   read_well(&c, WORDS("--merge", "false"), nothing);
   assert_false(c.merge);
   config_free(&c);
+  read_ill(nothing, WORDS("ATTEND_CPU=sse"), "ATTEND_CPU: \"sse\" is none of portable");
   read_ill(WORDS("--merge=1"), nothing, "command line: --merge: \"1\" is none of on, off");
   read_ill(WORDS("--no-merge=on"), nothing, "--no-merge: takes no value");
   read_ill(WORDS("--no-merge", "on"), nothing, "\"on\" is no setting");

@@ -404,7 +404,7 @@ static void d2l_is_found_behind_any_prefix(void **state) {
   layout_is(p, W ",\"prefix\":\"net.attention.\"}", "d2l");
   load_ill(W ",\"prefix\":\"net.\"}", p->folder,
            "fit none of plain, torch, d2l behind this prefix");
-  load_ill(W ",\"layout\":\"torch\"}", p->folder, "no tensor of the layout torch was found");
+  load_ill(W ",\"layout\":\"torch\"}", p->folder, "fit none of torch");
   load_ill(W ",\"layer\":0}", p->folder, "layer: the layout d2l has none");
   load_ill(W ",\"bias\":true}", p->folder, "bias: true is said, but there is none");
   add_roles(&m, "a.", d2l, ".weight");
