@@ -299,9 +299,9 @@ static void large_done(struct large *g) {
 /* Stopped between tiles: long before all of them could have been computed. */
 static void is_stopped(bool abandon, bool blind) {
   struct large part, whole;
-  large_init(&part, 3000, blind);
-  large_init(&whole, 12000, blind);
-  const double uncut = 16 * large_run(&part, 0, false, STATUS_OK);
+  large_init(&part, 1500, blind);
+  large_init(&whole, 9000, blind);
+  const double uncut = 36 * large_run(&part, 0, false, STATUS_OK);
   const double cut =
       large_run(&whole, abandon ? 0 : 30, abandon, abandon ? STATUS_DRAINING : STATUS_DEADLINE);
   if (!(cut < uncut / 2)) fail_msg("stopped after %.0f ms of about %.0f", cut, uncut);
@@ -324,8 +324,8 @@ static void abandoning_stops_a_running_job(void **unused) {
 static void blind_queries_cost_little(void **unused) {
   (void)unused;
   struct large seeing, blind;
-  large_init(&seeing, 3000, false);
-  large_init(&blind, 3000, true);
+  large_init(&seeing, 1500, false);
+  large_init(&blind, 1500, true);
   const double full = large_run(&seeing, 0, false, STATUS_OK);
   const double mean = large_run(&blind, 0, false, STATUS_OK);
   if (!(mean < full)) fail_msg("%.0f ms; with every key visible %.0f", mean, full);
