@@ -47,7 +47,7 @@ void batch_init(struct batch *b, struct job *jobs, double work, size_t workers) 
   const double share = work / (double)(workers * SPANS_PER_WORKER);
   *b = (struct batch){.layer = jobs->layer,
                       .first = jobs,
-                      .cursor = layer_begin(jobs->layer, jobs->call, PHASE_PROJECT),
+                      .cursor = layer_begin(jobs->layer, jobs->call, PHASE_LOOK),
                       .span_work = share < span_least  ? span_least
                                    : share > span_most ? span_most
                                                        : share,

@@ -71,6 +71,8 @@ struct kernel {
   /* Copies `count` floats; returns the bits of the greatest magnitude among them: what is not
    * finite is greater than anything that is. */
   uint32_t (*carry)(size_t count, const float *from, float *to);
+  /* The same without copying. */
+  uint32_t (*peak)(size_t count, const float *x);
   /* out[i] = e^x[i] as the softmax computes it, for x <= 0: for tests. */
   void (*exp)(size_t count, const float *x, float *out);
 };

@@ -406,13 +406,14 @@ static bool attend(const struct kernel_tile *t, float *scratch) {
   return true;
 }
 
-static uint32_t carry(size_t count, const float *from, float *to) {
+/* The bits of the greatest magnitude; copies on the way where `to` is not NULL. */
+INLINE uint32_t greatest(size_t count, const float *from, float *to) {
   const ivec magnitude = ivec_all(0x7fffffff);
   ivec most = {0};
   for (size_t i = 0; i < count; i += LANES) {
     const size_t n = count - i < LANES ? count - i : LANES;
     const vec x = vec_load_some(from + i, n);
-    vec_store_some(to + i, x, n);
+    if (to) vec_store_some(to + i, x, n);
     const ivec bits = (ivec)x & magnitude;
     const ivec greater = bits > most;
     most = (bits & greater) | (most & ~greater);
@@ -421,6 +422,12 @@ static uint32_t carry(size_t count, const float *from, float *to) {
   for (int i = 0; i < LANES; i++) top = most[i] > top ? most[i] : top;
   return (uint32_t)top;
 }
+
+static uint32_t carry(size_t count, const float *from, float *to) {
+  return greatest(count, from, to);
+}
+
+static uint32_t peak(size_t count, const float *x) { return greatest(count, x, NULL); }
 
 static void exp_all(size_t count, const float *x, float *out) {
   for (size_t i = 0; i < count; i += LANES) {
@@ -438,4 +445,5 @@ static void exp_all(size_t count, const float *x, float *out) {
                               .attend_scratch = attend_scratch, \
                               .attend = attend,                 \
                               .carry = carry,                   \
+                              .peak = peak,                     \
                               .exp = exp_all}

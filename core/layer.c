@@ -64,10 +64,7 @@ size_t layer_scratch_bytes(const struct layer *l) {
 
 /* --- preparing a call --- */
 
-static double pair_work(const struct layer *l) {
-  return 2.0 * (double)(l->shape.head_size + l->shape.value_head_size) * (double)l->shape.heads;
-}
-
+/* About: as if every pair were visible, which is known only later. */
 static double call_work(const struct layer *l, const struct call *c) {
   double work = 0;
   for (unsigned role = 0; role < ROLE_COUNT; role++) {
@@ -76,7 +73,7 @@ static double call_work(const struct layer *l, const struct call *c) {
     work += 2.0 * rows * out * (l->matrix[role] ? (double)role_in(l, role) : 1.0);
   }
   for (size_t i = 0; i < c->items; i++)
-    work += pair_work(l) * (double)c->item[i].q * (double)role_rows(c, i, ROLE_VALUE);
+    work += pair_work(l) * (double)l->shape.heads * (double)c->item[i].q * (double)c->item[i].k;
   return work;
 }
 
@@ -118,20 +115,6 @@ static enum status take_space(const struct layer *l, struct call *c, struct aren
   return STATUS_OK;
 }
 
-static float bias_top(const struct layer *l, const struct call *c) {
-  float top = 0;
-  for (size_t i = 0; c->bias && i < c->items; i++) {
-    const struct item *item = &c->item[i];
-    const size_t count = item->q * item->k * (c->bias_per_head ? l->shape.heads : 1);
-    for (size_t j = 0; j < count; j++) {
-      const float x = c->bias[item->bias_at + j];
-      const float size = x < 0 ? -x : x;
-      top = size > top ? size : top;
-    }
-  }
-  return top;
-}
-
 enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a, struct error *e) {
   c->space = arena_alloc(a, 1, sizeof *c->space, e);
   if (!c->space) return e->status;
@@ -139,10 +122,9 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
   c->next = NULL;
   atomic_init(&c->cancelled, false);
   atomic_init(&c->fault, 0);
-  if (visible_prepare(&c->space->visible, c, a, e) || take_answer(l, c, a, e) ||
+  if (visible_reserve(&c->space->visible, c, a, e) || take_answer(l, c, a, e) ||
       take_space(l, c, a, e))
     return e->status;
-  c->space->bias_top = bias_top(l, c);
   c->work = call_work(l, c);
   return STATUS_OK;
 }
@@ -163,7 +145,10 @@ bool call_is_over(const struct call *c, enum phase phase) {
   const uint64_t fault = atomic_load_explicit(&c->fault, memory_order_relaxed);
   /* A fault of this very phase stops nothing: which place is the first one must not depend on
    * the order in which the tiles are computed. */
-  static const enum fault_stage first_of[] = {FAULT_QUERY, FAULT_SCORE, FAULT_OUTPUT};
+  static const enum fault_stage first_of[] = {[PHASE_LOOK] = FAULT_QUERY,
+                                              [PHASE_PROJECT] = FAULT_QUERY,
+                                              [PHASE_ATTEND] = FAULT_SCORE,
+                                              [PHASE_OUTPUT] = FAULT_OUTPUT};
   return fault != 0 && fault >> FAULT_SHIFT < (uint64_t)first_of[phase];
 }
 

@@ -1,7 +1,7 @@
 /* layer: one multi-head attention layer: projections, heads, output projection.
  *
  * A layer is immutable once made and shared by all threads. A batch is a chain of prepared calls
- * of one layer. It is computed in three phases; each phase is cut into spans that any threads may
+ * of one layer. It is computed in phases; each phase is cut into spans that any threads may
  * run in any order, and ends when all its spans have been run. The bits of a call's answer depend
  * on the layer and the call alone: not on its neighbours in the batch, nor on how it was cut. */
 #ifndef CORE_LAYER_H
@@ -43,12 +43,18 @@ const char *layer_engine(const struct layer *l); /* "packed" or "openblas" */
 /* Scratch bytes that one thread needs to run spans of this layer. */
 size_t layer_scratch_bytes(const struct layer *l);
 
-/* Checks nothing: the call's request part is already right. Works out what each item's keys are
- * seen by and takes from the arena all memory that computing will need. Fills the answer part and
- * `work`. After this nothing can fail but the arithmetic. */
+/* Checks nothing: the call's request part is already right. Takes from the arena all memory that
+ * computing will need, and does nothing else that grows with the request. Fills the answer part
+ * and `work`. After this nothing can fail but the arithmetic. */
 enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a, struct error *e);
 
-enum phase { PHASE_PROJECT, PHASE_ATTEND, PHASE_OUTPUT, PHASE_DONE };
+enum phase {
+  PHASE_LOOK,    /* which keys each query may see */
+  PHASE_PROJECT, /* queries, keys and values that somebody needs */
+  PHASE_ATTEND,
+  PHASE_OUTPUT,
+  PHASE_DONE
+};
 
 /* A place in the work of a batch: every phase walks its calls in order. */
 struct cursor {

@@ -23,6 +23,7 @@ struct layer {
 /* What the projections were found to hold, per item: bits of the greatest magnitude. */
 struct item_tops {
   _Atomic uint32_t role[3];
+  float bias; /* of the bias itself */
 };
 
 /* Projected rows lie head by head: item i's head h is [rows, head size], row after row. */
@@ -31,7 +32,6 @@ struct call_space {
   struct item_tops *tops; /* [items] */
   float *projected[3];    /* query [H, q, d], key [G, k, d], value [G, k, d_v] of each item */
   float *context;         /* [q_rows, H d_v] */
-  float bias_top;         /* greatest magnitude in the call's bias */
 };
 
 /* One tile of work, as the walk hands it out. */
@@ -75,6 +75,12 @@ static inline size_t role_rows(const struct call *c, size_t item, unsigned role)
   if (role == ROLE_QUERY || role == ROLE_OUTPUT) return c->item[item].q;
   if (role == ROLE_VALUE && v->some_blind && c->uniform_rows) return c->item[item].k;
   return v->key_end;
+}
+
+/* Operations for one query and one key in one head: two products, and the softmax, which weighs as
+ * much as some forty operations whatever the head size. */
+static inline double pair_work(const struct layer *l) {
+  return 2.0 * (double)(l->shape.head_size + l->shape.value_head_size) + 40.0;
 }
 
 /* A fault's first place: stage above row; the least one is told. */

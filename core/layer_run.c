@@ -9,6 +9,18 @@
 #include "core/layer_parts.h"
 #include "core/size.h"
 
+/* --- looking --- */
+
+static void run_look(const struct layer *l, const struct unit *u) {
+  const struct call *c = u->call;
+  const struct item *item = &c->item[u->item];
+  visible_look(&c->space->visible, c, u->item);
+  if (!c->bias) return;
+  const size_t planes = c->bias_per_head ? l->shape.heads : 1;
+  const uint32_t bits = l->kernel->peak(planes * item->q * item->k, c->bias + item->bias_at);
+  memcpy(&c->space->tops[u->item].bias, &bits, sizeof bits);
+}
+
 /* --- rows through a matrix --- */
 
 /* A row on its way: where it comes from, where its first head goes. */
@@ -172,7 +184,7 @@ static bool scores_may_overflow(const struct layer *l, const struct call *c, siz
   /* The query is scaled first: small keys do not make up for a scaled query that is too large. */
   const double dot = (double)l->shape.head_size * magnitude(tops, ROLE_QUERY) *
                      fabs((double)l->shape.scale) * fmax(1, magnitude(tops, ROLE_KEY));
-  return dot + c->space->bias_top > FLT_MAX / 4;
+  return dot + tops->bias > FLT_MAX / 4;
 }
 
 /* A power of two that keeps sums of weighted values inside float32. */
@@ -282,6 +294,10 @@ void layer_run(const struct layer *l, const struct span *span, void *scratch) {
   for (size_t i = 0; i < span->units; i++) {
     must(unit_next(l, &at, &u));
     if (call_is_over(u.call, u.phase)) continue;
+    if (u.phase == PHASE_LOOK) {
+      run_look(l, &u);
+      continue;
+    }
     if (u.phase == PHASE_ATTEND) {
       run_attention(l, &u, scratch);
       continue;
@@ -297,7 +313,7 @@ void layer_run(const struct layer *l, const struct span *span, void *scratch) {
 }
 
 void layer_compute(const struct layer *l, struct call *first, double work, void *scratch) {
-  for (enum phase phase = PHASE_PROJECT; phase < PHASE_DONE; phase++) {
+  for (enum phase phase = PHASE_LOOK; phase < PHASE_DONE; phase++) {
     struct cursor at = layer_begin(l, first, phase);
     struct span span;
     while (layer_cut(l, &at, work, &span)) layer_run(l, &span, scratch);

@@ -28,6 +28,18 @@ static double rows_work(const struct layer *l, unsigned role, size_t rows) {
   return (double)rows * out * (l->matrix[role] ? 2.0 * (double)role_in(l, role) : 4.0);
 }
 
+/* One item, whole. What is read once costs little beside what it is read for. */
+static bool look_unit(const struct layer *l, struct cursor *at, struct unit *u) {
+  const struct call *c = at->call;
+  const struct item *item = &c->item[at->item];
+  if (item->q == 0 || at->row > 0) return false;
+  const double pairs = (double)item->q * (double)item->k;
+  u->work = 10.0 * (double)(item->q + item->k) + (c->mask ? 4.0 * pairs : 0);
+  if (c->bias) u->work += 4.0 * pairs * (c->bias_per_head ? (double)l->shape.heads : 1);
+  at->row = 1;
+  return true;
+}
+
 /* Rows of one item for one matrix. */
 static bool rows_unit(const struct layer *l, struct cursor *at, struct unit *u) {
   const size_t all = role_rows(at->call, at->item, at->role);
@@ -61,13 +73,23 @@ static bool attend_unit(const struct layer *l, struct cursor *at, struct unit *u
   u->heads = heads;
   u->row = at->row;
   const size_t keys = role_rows(at->call, at->item, ROLE_VALUE); /* seen by someone, or uniform */
-  const double pair = 2.0 * (double)(l->shape.head_size + l->shape.value_head_size);
-  const double row = (double)heads * pair * (double)(keys + 1);
+  const double row = (double)heads * pair_work(l) * (double)(keys + 1);
   u->rows = size_min(attend_rows(l, row), item->q - at->row);
   const double once = row * (double)u->rows;
   u->work = at->call->want == WEIGHTS_NONE ? once : 2 * once;
   at->row += u->rows;
   return true;
+}
+
+static bool unit_of_item(const struct layer *l, struct cursor *at, struct unit *u) {
+  switch (at->phase) {
+  case PHASE_LOOK:
+    return look_unit(l, at, u);
+  case PHASE_ATTEND:
+    return attend_unit(l, at, u);
+  default:
+    return rows_unit(l, at, u);
+  }
 }
 
 bool unit_next(const struct layer *l, struct cursor *at, struct unit *u) {
@@ -76,7 +98,7 @@ bool unit_next(const struct layer *l, struct cursor *at, struct unit *u) {
       u->call = at->call;
       u->phase = at->phase;
       u->item = at->item;
-      if (at->phase == PHASE_ATTEND ? attend_unit(l, at, u) : rows_unit(l, at, u)) return true;
+      if (unit_of_item(l, at, u)) return true;
       next_item(at);
     }
     next_call(at);

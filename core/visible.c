@@ -31,43 +31,54 @@ static void run_of(const struct call *c, const struct item *item, size_t i, int3
 }
 
 /* Narrows the run to its first and last unmasked key; marks the keys that are seen. */
-static void look(const uint8_t *mask, uint8_t *seen, int32_t *from, int32_t *to) {
-  if (mask) {
-    while (*from < *to && !mask[*from]) (*from)++;
-    while (*from < *to && !mask[*to - 1]) (*to)--;
-    for (int32_t j = *from; j < *to; j++) seen[j] |= mask[j] != 0;
-  } else if (*from < *to) {
-    memset(seen + *from, 1, (size_t)(*to - *from));
-  }
-  if (*from == *to) *from = *to = 0;
+static void look_through(const uint8_t *mask, uint8_t *seen, int32_t *from, int32_t *to) {
+  while (*from < *to && !mask[*from]) (*from)++;
+  while (*from < *to && !mask[*to - 1]) (*to)--;
+  for (int32_t j = *from; j < *to; j++) seen[j] |= mask[j] != 0;
 }
 
-static void look_at_item(struct visible *v, const struct call *c, size_t index) {
+/* Marks what the runs cover that begin at each key. */
+static void mark_runs(const int32_t *reach, uint8_t *seen, size_t keys) {
+  int32_t end = 0;
+  for (size_t j = 0; j < keys; j++) {
+    end = reach[j] > end ? reach[j] : end;
+    seen[j] = (int32_t)j < end;
+  }
+}
+
+void visible_look(struct visible *v, const struct call *c, size_t index) {
   const struct item *item = &c->item[index];
   struct visible_item *out = &v->item[index];
   uint8_t *seen = v->seen + item->k_row;
-  int32_t last_from = 0, last_to = 0; /* rows often see the same: mark it once */
-  *out = (struct visible_item){0};
+  int32_t *reach = v->reach + item->k_row;
+  if (!c->mask) memset(reach, 0, item->k * sizeof *reach);
   for (size_t i = 0; i < item->q; i++) {
     int32_t from, to;
     run_of(c, item, i, &from, &to);
-    if (c->mask || from != last_from || to != last_to)
-      look(c->mask ? c->mask + item->mask_at + i * item->k : NULL, seen, &from, &to);
-    v->from[item->q_row + i] = last_from = from;
-    v->to[item->q_row + i] = last_to = to;
+    if (c->mask)
+      look_through(c->mask + item->mask_at + i * item->k, seen, &from, &to);
+    else if (from < to && to > reach[from])
+      reach[from] = to;
+    if (from == to) {
+      out->some_blind = true;
+      from = to = 0;
+    }
+    v->from[item->q_row + i] = from;
+    v->to[item->q_row + i] = to;
     out->key_end = size_max(out->key_end, (size_t)to);
-    if (from == to) out->some_blind = true;
   }
+  if (!c->mask) mark_runs(reach, seen, item->k);
 }
 
-enum status visible_prepare(struct visible *v, const struct call *c, struct arena *a,
+enum status visible_reserve(struct visible *v, const struct call *c, struct arena *a,
                             struct error *e) {
   v->item = arena_alloc(a, c->items, sizeof *v->item, e);
   v->from = arena_alloc(a, c->q_rows, sizeof *v->from, e);
   v->to = arena_alloc(a, c->q_rows, sizeof *v->to, e);
   v->seen = arena_alloc(a, c->k_rows, sizeof *v->seen, e);
+  v->reach = arena_alloc(a, c->k_rows, sizeof *v->reach, e);
   if (e->status) return e->status;
+  memset(v->item, 0, c->items * sizeof *v->item);
   memset(v->seen, 0, c->k_rows);
-  for (size_t i = 0; i < c->items; i++) look_at_item(v, c, i);
   return STATUS_OK;
 }

@@ -18,10 +18,15 @@ struct visible {
   struct visible_item *item; /* [items] */
   int32_t *from, *to;        /* [q_rows] */
   uint8_t *seen;             /* [k_rows] 1: some query of the item sees this key */
+  int32_t *reach;            /* [k_rows] while looking: how far runs go that begin at this key */
 };
 
-enum status visible_prepare(struct visible *v, const struct call *c, struct arena *a,
+/* Takes the memory; nothing is seen yet. */
+enum status visible_reserve(struct visible *v, const struct call *c, struct arena *a,
                             struct error *e);
+
+/* Works out one item: q + k steps, and q k where there is a mask. */
+void visible_look(struct visible *v, const struct call *c, size_t index);
 
 /* May query row `i` of the item see key `j`? The rule itself, slowly: for the readable twin. */
 bool visible_pair(const struct call *c, const struct item *item, size_t i, size_t j);
