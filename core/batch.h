@@ -32,6 +32,7 @@ struct batch {
   size_t spans;        /* handed out and not finished */
   double span_work;
   double served;      /* operations handed out so far */
+  bool large;         /* counted by the pool */
   bool wide;          /* more than one worker may find something to do */
   uint64_t checked;   /* when its jobs were last asked whether anyone still waits */
   bool checking;      /* a worker is asking */

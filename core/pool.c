@@ -16,9 +16,10 @@
 static const double merge_work = 2e8;
 
 enum {
-  BATCHES_MIN = 64, /* that may be under way at once */
-  LOOKS_MAX = 4096, /* jobs of the queue looked at for one batch */
-  OLDEST_EVERY = 4, /* every so many tasks go to the oldest batch, which would starve else */
+  BATCHES_MIN = 64,    /* that may be under way at once */
+  LOOKS_MAX = 4096,    /* jobs of the queue looked at for one batch */
+  OLDEST_EVERY = 4,    /* every so often the oldest goes first, which would starve else */
+  EXPIRE_EVERY_MS = 5, /* how often the queue is searched for jobs that are too late */
 };
 
 struct pool {
@@ -29,7 +30,9 @@ struct pool {
   struct job *head, **tail;
   size_t waiting, running;
   struct batch *active, *free, *batches;
-  unsigned turn;
+  unsigned turn, formed; /* tasks and batches so far: whose turn it is */
+  size_t large;          /* batches under way of one large job each */
+  uint64_t next_expiry;
   bool closed;    /* by pool_abandon: no job is taken any more */
   bool stopping;  /* the workers are to end */
   size_t workers; /* threads that were started */
@@ -72,13 +75,30 @@ static struct job *unlink_waiting(struct pool *p, struct job **link) {
   return job;
 }
 
-/* Takes the job that waits longest and, merging, all others of its layer that fit the budget. */
-static struct job *take_waiting(struct pool *p) {
-  struct job *first = unlink_waiting(p, &p->head), *last = first;
+static bool is_large(const struct job *job) { return job->call->work >= merge_work; }
+
+/* The link to the job that is next: the least work first, so that small jobs pass large ones while
+ * they wait, too; now and then the one that has waited longest. Large ones wait while there are as
+ * many under way as workers: more would only slow each other down. NULL: none may go now. */
+static struct job **next_waiting(struct pool *p) {
+  const bool oldest = ++p->formed % OLDEST_EVERY == 0, full = p->large >= p->options.workers;
+  struct job **chosen = NULL;
+  size_t looks = LOOKS_MAX;
+  for (struct job **link = &p->head; *link && looks > 0; link = &(*link)->next, looks--) {
+    if (full && is_large(*link)) continue;
+    if (!chosen || (*link)->call->work < (*chosen)->call->work) chosen = link;
+    if (oldest) break;
+  }
+  return chosen;
+}
+
+/* Takes the job at `link` and, merging, all others of its layer that fit the budget. */
+static struct job *take_waiting(struct pool *p, struct job **link) {
+  struct job *first = unlink_waiting(p, link), *last = first;
   double work = first->call->work;
   size_t looks = LOOKS_MAX;
-  for (struct job **link = &p->head; p->options.merge && *link && work < merge_work && looks > 0;
-       looks--) {
+  link = &p->head;
+  while (p->options.merge && *link && work < merge_work && looks-- > 0) {
     const struct job *job = *link;
     if (job->layer != first->layer || work + job->call->work > merge_work) {
       link = &(*link)->next;
@@ -140,35 +160,60 @@ static bool may_form(const struct pool *p) {
   return true;
 }
 
+/* Ends the jobs whose deadline has passed while they waited. */
+static void expire_waiting(struct pool *p, struct ending *ending) {
+  const uint64_t now = clock_now();
+  if (!p->head || now < p->next_expiry) return;
+  p->next_expiry = now + (uint64_t)EXPIRE_EVERY_MS * CLOCK_MS;
+  for (struct job **link = &p->head; *link;) {
+    if ((*link)->deadline == 0 || now < (*link)->deadline) {
+      link = &(*link)->next;
+      continue;
+    }
+    struct job *job = unlink_waiting(p, link);
+    job_give_up(job, STATUS_DEADLINE);
+    ending_add(ending, job);
+  }
+}
+
 /* Lets a batch move on after something has ended in it. */
 static void advance(struct pool *p, struct batch *b, struct ending *ending) {
   if (batch_advance(b, ending)) pthread_cond_broadcast(&p->work);
   if (!batch_is_over(b)) return;
+  p->large -= b->large;
   retire(p, b);
   if (p->waiting) pthread_cond_signal(&p->work);
 }
 
-/* Makes a batch of what waits. The lock is held at entry and exit, not while clients are asked. */
-static void form_batch(struct pool *p) {
+/* Makes a batch of what waits, if anything may go now. The lock is held at entry and exit, not
+ * while clients are asked. */
+static bool form_batch(struct pool *p) {
+  struct job **next = may_form(p) ? next_waiting(p) : NULL;
+  if (!next) return false;
   struct batch *b = p->free;
   double work = 0;
   struct ending ending = {0};
   p->free = b->next;
-  struct job *jobs = take_waiting(p);
+  struct job *jobs = take_waiting(p, next);
+  const bool large = is_large(jobs);
+  p->large += large;
   pthread_mutex_unlock(&p->lock);
   jobs = still_wanted(jobs, &ending, &work);
   pthread_mutex_lock(&p->lock);
   if (p->closed) abandon_chain(&jobs, &ending);
   if (jobs) {
     batch_init(b, jobs, work, p->options.workers);
+    b->large = large;
     activate(p, b);
     if (b->wide) pthread_cond_broadcast(&p->work);
     advance(p, b, &ending); /* an empty call has no phases */
   } else {
     b->next = p->free;
     p->free = b;
+    p->large -= large;
   }
   end_unlocked(p, &ending);
+  return true;
 }
 
 /* --- the workers --- */
@@ -190,6 +235,7 @@ static void run_task(struct pool *p, const struct task *t, void *scratch) {
   pthread_mutex_lock(&p->lock);
   task_finish(t, &ending);
   advance(p, t->batch, &ending);
+  expire_waiting(p, &ending);
   end_unlocked(p, &ending);
 }
 
@@ -202,9 +248,8 @@ static void *work(void *argument) {
   p->workers += scratch != NULL;
   pthread_cond_broadcast(&p->idle);
   while (!p->stopping) {
-    if (may_form(p))
-      form_batch(p);
-    else if (next_task(p, &task))
+    if (form_batch(p)) continue;
+    if (next_task(p, &task))
       run_task(p, &task, scratch);
     else
       pthread_cond_wait(&p->work, &p->lock);

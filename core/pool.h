@@ -6,7 +6,8 @@
  * path as success. A worker takes all that waits for one layer, up to a work budget, as a batch; a
  * batch is cut into spans, so that one large job uses every worker, and after each span a worker
  * looks for the batch that has had the least work so far, so that small jobs pass between the
- * spans of large ones. */
+ * spans of large ones. Of what waits, too, the least goes first, and of large jobs no more are
+ * under way than there are workers. */
 #ifndef CORE_POOL_H
 #define CORE_POOL_H
 

@@ -21,6 +21,7 @@ struct work {
   struct call *alone; /* the same call, computed by itself */
   struct arena arena;
   atomic_int done;
+  int place; /* among all that are done */
   atomic_int written[PIECES];
   bool left;
 };
@@ -31,7 +32,13 @@ static void write_piece(struct job *job, size_t piece) {
 
 static bool has_left(struct job *job) { return ((struct work *)job)->left; }
 
-static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
+static atomic_int ended;
+
+static void count_done(struct job *job) {
+  struct work *w = (struct work *)job;
+  w->place = atomic_fetch_add(&ended, 1);
+  atomic_fetch_add(&w->done, 1);
+}
 
 static struct pool *make_pool(const struct layer *l, size_t workers, size_t max_queue, bool merge) {
   struct error e = {0};
@@ -333,6 +340,42 @@ static void blind_queries_cost_little(void **unused) {
   large_done(&blind);
 }
 
+/* Submitted behind three large ones that wait, the small one is done before any of them; and the
+ * one that is too late is told so while the others still compute. */
+static void small_jobs_pass_large_ones(void **unused) {
+  (void)unused;
+  struct held h;
+  struct work large[3], small, late;
+  held_init(&h, 10);
+  for (int i = 0; i < 3; i++) {
+    memset(&large[i], 0, sizeof large[i]);
+    arena_init(&large[i].arena, NULL);
+    work_init(&large[i], &h.layer,
+              plain_call(&h.layer, &h.state, 1, 3000, 3000, WEIGHTS_NONE, &large[i].arena));
+    pool_submit(h.pool, &large[i].job);
+  }
+  work_random(&small, &h.layer, &h.state, 6);
+  pool_submit(h.pool, &small.job);
+  memset(&late, 0, sizeof late);
+  arena_init(&late.arena, NULL);
+  work_init(&late, &h.layer,
+            plain_call(&h.layer, &h.state, 1, 3000, 3000, WEIGHTS_NONE, &late.arena));
+  late.job.deadline = clock_now() + 10ull * CLOCK_MS;
+  pool_submit(h.pool, &late.job);
+  held_open(&h);
+  work_check(&small, &h.layer);
+  for (int i = 0; i < 3; i++) {
+    assert_true(small.place < large[i].place);
+    assert_int_equal(large[i].job.error.status, STATUS_OK);
+  }
+  assert_int_equal(late.job.error.status, STATUS_DEADLINE);
+  assert_true(late.place < large[2].place);
+  held_done(&h);
+  for (int i = 0; i < 3; i++) arena_free(&large[i].arena);
+  arena_free(&small.arena);
+  arena_free(&late.arena);
+}
+
 static void a_closed_pool_takes_nothing(void **unused) {
   (void)unused;
   struct held h;
@@ -378,6 +421,7 @@ int main(void) {
       cmocka_unit_test(a_deadline_stops_a_running_job),
       cmocka_unit_test(abandoning_stops_a_running_job),
       cmocka_unit_test(blind_queries_cost_little),
+      cmocka_unit_test(small_jobs_pass_large_ones),
       cmocka_unit_test(a_closed_pool_takes_nothing),
       cmocka_unit_test(a_job_without_pieces_or_items_is_done),
   };
