@@ -1,5 +1,6 @@
 /* main: the commands. */
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -72,6 +73,15 @@ static int serve(const struct config *c, char **argv) {
   return status;
 }
 
+/* Blocks of large requests are to go back to the system when they are freed: glibc would raise the
+ * size from which it maps blocks with every large one that it has seen, and keep them. */
+static void return_memory(void) {
+#ifdef M_MMAP_THRESHOLD
+  mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+  mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+#endif
+}
+
 /* A descriptor 0, 1 or 2 that came closed would be taken by the first socket, and the log written
  * to a client. */
 static void hold_standard_descriptors(void) {
@@ -99,6 +109,7 @@ int main(int argc, char **argv) {
   int status = EXIT_USAGE;
 
   hold_standard_descriptors();
+  return_memory();
   if (is_word(words[0])) {
     while (command < COMMANDS && strcmp(words[0], names[command])) command++;
     if (command == COMMANDS) return wrong_usage("there is no command '%.100s'", words[0]);

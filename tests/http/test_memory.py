@@ -7,6 +7,8 @@ import shutil
 import struct
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 
 from support import (BIN, HERE, MODE, TOY, Case, Layer, Raw, Server, attend, clean_environment,
@@ -144,6 +146,29 @@ class FailingAllocations(Case):
                 self.assertIn(done.returncode, (1, 2), (n, done.stderr))
                 self.assertTrue(done.stderr, f"says nothing for n = {n}")
         self.assertGreater(refused, 10)
+
+
+class GivingBack(Case):
+    @unittest.skipUnless(MODE == "release", "a sanitizer keeps what is freed")
+    def test_memory_of_large_requests_goes_back(self):
+        body = json.dumps({"queries": [[[1, 0, 0, 1]] * 200] * 10,
+                           "return_attention": True}).encode()
+        server = Server()
+        try:
+            server.attend(body)
+            before, peak = server.resident(), 0
+            clients = [threading.Thread(target=lambda: [server.attend(body) for _ in range(3)])
+                       for _ in range(24)]
+            for client in clients:
+                client.start()
+            while any(client.is_alive() for client in clients):
+                peak = max(peak, server.resident())
+                time.sleep(0.01)
+            self.assertGreater(peak, before + 40e6, "the requests were not large enough to tell")
+            self.assertTrue(wait_until(lambda: server.resident() < before + 20e6),
+                            (before, peak, server.resident()))
+        finally:
+            server.stop()
 
 
 class Budget(Case):
