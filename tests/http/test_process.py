@@ -434,6 +434,27 @@ class Stopping(Case):
             for raw in raws:
                 raw.socket.close()
 
+    def test_half_a_head_does_not_hold_it_up(self):
+        """Whoever has said next to nothing is let go, whoever is in the middle of a head is told."""
+        server = self.start()
+        with contextlib.ExitStack() as stack:
+            one, some, kept = (stack.enter_context(Raw(server)) for _ in range(3))
+            kept.send(head_of(PATH, len(BODY)) + BODY)
+            self.assertEqual(kept.answer().status, 200)
+            one.send(b"P")
+            some.send(head_of(PATH, 5)[:30])
+            time.sleep(0.7 * SLOW)  # until the server has looked at the kept connection
+            kept.send(head_of(PATH, 5)[:30])
+            time.sleep(0.7 * SLOW)  # and sees that there is something new
+            begun = time.monotonic()
+            server.signal()
+            for raw in (some, kept):
+                self.problem(raw.answer(), 503, "draining")
+            self.assertTrue(one.closed(3))
+            self.assertEqual(one.data, b"")
+            self.assertEqual(server.wait(), 0, server.stderr())
+            self.assertLess(time.monotonic() - begun, 3 * SLOW)
+
     def test_backlog_is_served(self):
         """Many connections at the very moment of the signal: each is answered or refused whole."""
         server = self.start()
