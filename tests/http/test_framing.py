@@ -179,6 +179,23 @@ class Framing(ServerCase):
             raw.send(BODY)
             self.assertEqual(raw.answer().status, 200)
 
+    def test_expect_is_not_encouraged_without_memory(self):
+        """When the budget is taken, a client that asks first need not upload for nothing."""
+        server = Server(None, "--memory-budget-bytes", "40000")
+        raws = []
+        try:
+            for _ in range(20):
+                raws.append(Raw(server).send(head_of(PATH, 500, "Expect: 100-continue")))
+                answer = raws[-1].answer()
+                if answer.status != 100:
+                    break
+            self.problem(answer, 429, "overloaded")
+            self.assertTrue(raws[-1].closed(5))
+        finally:
+            for raw in raws:
+                raw.socket.close()
+            server.stop()
+
     # --- types, methods, paths ---
 
     def test_content_types(self):

@@ -133,6 +133,13 @@ class Settings(Folder):
         printed = self.write("again.json", effective("--config", path))
         self.assertEqual(effective("--config", printed), effective("--config", path))
 
+    def test_what_cannot_be_written_is_no_success(self):
+        with open("/dev/full", "wb") as full:
+            for command in ("check", "--help", "--version"):
+                done = subprocess.run([BIN, command], stdout=full, stderr=subprocess.DEVNULL,
+                                      env=clean_environment(), check=False)
+                self.assertEqual(done.returncode, 1, command)
+
     def test_help(self):
         status, out, _ = attend("--help")
         self.assertEqual(status, 0)
@@ -510,6 +517,7 @@ class Stopping(Case):
         server = self.start("--drain-delay-ms", str(1000 * SLOW))
         server.signal()
         self.assertTrue(wait_until(lambda: server.get("/readyz").status == 503))
+        self.problem(server.get("/readyz"), 503, "draining")
         self.assertEqual(server.get("/healthz").status, 200)
         self.assertEqual(server.attend(TOY).status, 200)
         self.assertEqual(server.wait(), 0, server.stderr())
