@@ -136,7 +136,7 @@ libraries:
 	@pkg-config --exists $(PKGS) || { echo "attend is built with: $(PKGS). Install what is missing (make deps-run does, on Debian and Ubuntu):"; \
 	    pkg-config --print-errors --exists $(PKGS); exit 1; } >&2
 
-$(BUILD)/attend: $(BUILD)/server/main.o $(LIB_OBJ)
+$(BUILD)/attend: $(BUILD)/server/main.o $(BUILD)/libattend.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -144,15 +144,17 @@ $(BUILD)/libattend.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@; $(AR) rcs $@ $^
 
-$(BUILD)/%.o: %.c Makefile
+$(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# The version is compiled in: when the commit changes, so must that one object.
+# Objects are made again when the flags change; the one with the version, when the commit does.
+stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
+$(BUILD)/flags: FORCE
+	$(call stamp,$(CC) $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS))
 $(BUILD)/commit: FORCE
-	@mkdir -p $(@D)
-	@echo '$(VERSION) $(COMMIT)' | cmp -s - $@ || echo '$(VERSION) $(COMMIT)' >$@
+	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/version.o: $(BUILD)/commit
 .PHONY: FORCE
 FORCE:

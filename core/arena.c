@@ -27,10 +27,12 @@ void budget_init(struct budget *b, size_t limit) {
 }
 
 static bool budget_take(struct budget *b, size_t bytes) {
-  size_t before = atomic_fetch_add_explicit(&b->used, bytes, memory_order_relaxed);
-  if (before <= b->limit && bytes <= b->limit - before) return true;
-  atomic_fetch_sub_explicit(&b->used, bytes, memory_order_relaxed);
-  return false;
+  size_t used = atomic_load_explicit(&b->used, memory_order_relaxed);
+  do {
+    if (bytes > b->limit - used) return false;
+  } while (!atomic_compare_exchange_weak_explicit(&b->used, &used, used + bytes,
+                                                  memory_order_relaxed, memory_order_relaxed));
+  return true;
 }
 
 void arena_init(struct arena *a, struct budget *budget) { *a = (struct arena){.budget = budget}; }
@@ -126,13 +128,6 @@ void *arena_grow(struct arena *a, void *old, size_t count, size_t size, struct e
   if (moved->newer) moved->newer->older = moved;
   if (a->block == block) a->block = moved;
   return grown_data_of(moved);
-}
-
-char *arena_text(struct arena *a, const char *text, struct error *e) {
-  size_t bytes = strlen(text) + 1;
-  char *copy = arena_alloc(a, bytes, 1, e);
-  if (copy) memcpy(copy, text, bytes);
-  return copy;
 }
 
 void arena_free(struct arena *a) {

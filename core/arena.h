@@ -1,8 +1,8 @@
 /* arena: the memory of one request (or one load), charged to a budget and freed whole.
  *
- * An arena belongs to one thread at a time. What it hands out is aligned to 64 bytes, not cleared,
- * and lives until arena_free. A budget is shared by all arenas of the process and may be used from
- * any thread. */
+ * An arena belongs to one thread at a time. What it hands out is aligned to 64 bytes (16 for
+ * arena_grow), not cleared, and lives until arena_free. A budget is shared by all arenas of the
+ * process and may be used from any thread. */
 #ifndef CORE_ARENA_H
 #define CORE_ARENA_H
 
@@ -37,8 +37,6 @@ void *arena_alloc(struct arena *a, size_t count, size_t size, struct error *e);
  * first bytes are kept. Costs no copy where the system can move pages. On failure `old` stays
  * valid. */
 void *arena_grow(struct arena *a, void *old, size_t count, size_t size, struct error *e);
-
-char *arena_text(struct arena *a, const char *text, struct error *e); /* a copy of `text` */
 
 /* Frees everything and gives the bytes back; the arena is empty and usable again. */
 void arena_free(struct arena *a);

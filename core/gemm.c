@@ -72,8 +72,6 @@ void gemm_free(struct gemm *g) {
   free(g);
 }
 
-size_t gemm_out(const struct gemm *g) { return g->out; }
-size_t gemm_in(const struct gemm *g) { return g->in; }
 size_t gemm_stripe(const struct gemm *g) { return g->stripe; }
 bool gemm_rows_independent(const struct gemm *g) { return g->kernel != NULL; }
 const char *gemm_engine_name(const struct gemm *g) { return g->kernel ? "packed" : "openblas"; }

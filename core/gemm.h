@@ -21,8 +21,6 @@ struct gemm *gemm_new(size_t out, size_t in, const float *weight, const float *b
                       enum gemm_engine engine, struct error *e);
 void gemm_free(struct gemm *g);
 
-size_t gemm_out(const struct gemm *g);
-size_t gemm_in(const struct gemm *g);
 const char *gemm_engine_name(const struct gemm *g);
 
 /* May rows of different items share a tile? */

@@ -34,7 +34,7 @@ struct kernel_product {
 
 /* Attention of some queries of one head over the keys of one item. Rows are [n, size] with a
  * stride. Keys that a query may not see are multiplied by an exact zero: their numbers must be
- * finite, and do not show. */
+ * finite, and do not show. The context and the weights of a query that sees nothing are zero. */
 struct kernel_tile {
   size_t queries, keys;
   size_t head_size, value_head_size;
@@ -56,8 +56,6 @@ struct kernel_tile {
   size_t weights_row;
   float weights_factor;
   bool weights_add; /* add to what is there */
-
-  bool *empty; /* [queries] set where a query saw nothing: its context and weights are zero */
 };
 
 struct kernel {

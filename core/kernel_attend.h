@@ -341,11 +341,8 @@ INLINE vec inverse_sum(const struct panel *p, size_t v) {
 static void panel_close(const struct attend *a, const struct panel *p) {
   const struct kernel_tile *t = a->t;
   const size_t width = p->vectors * LANES;
-  for (size_t i = 0; i < p->count; i++) {
-    t->empty[p->first + i] = !(p->sum[i] > 0);
-    if (!p->started)
-      memset(t->context + (p->first + i) * t->context_row, 0, t->value_head_size * sizeof(float));
-  }
+  for (size_t i = 0; i < p->count && !p->started; i++)
+    memset(t->context + (p->first + i) * t->context_row, 0, t->value_head_size * sizeof(float));
   if (!p->started) return;
   for (size_t v = 0; v < p->vectors; v++)
     turn_back(p->context + v * LANES, width, t->value_head_size,

@@ -1,7 +1,6 @@
 /* kernel_product: the product of some rows with one panel of columns, kept in registers.
  *
- * Included by one kernel_<level>.c behind kernel_vector.h, which also sets VECTORS (of a panel) and
- * BLOCK_ROWS(vectors): how many rows fit into the registers beside so many vectors of columns.
+ * Included by one kernel_<level>.c behind kernel_vector.h; VECTORS is how many make a panel.
  * Every element is one chain of multiply-adds over the depth, in order, whatever the shape of the
  * block around it: that is why a row's bits depend on nothing but the row. */
 

@@ -46,8 +46,6 @@ void layer_free(struct layer *l) {
   free(l);
 }
 
-const struct layer_shape *layer_shape_view(const struct layer *l) { return &l->shape; }
-
 const char *layer_engine(const struct layer *l) {
   for (unsigned role = 0; role < ROLE_COUNT; role++)
     if (l->matrix[role]) return gemm_engine_name(l->matrix[role]);
@@ -78,7 +76,7 @@ static double call_work(const struct layer *l, const struct call *c) {
     work += 2.0 * rows * out * (l->matrix[role] ? (double)role_in(l, role) : 1.0);
   }
   for (size_t i = 0; i < c->items; i++)
-    work += pair_work(l) * (double)c->item[i].q * (double)c->space->visible.item[i].key_end;
+    work += pair_work(l) * (double)c->item[i].q * (double)role_rows(c, i, ROLE_VALUE);
   return work;
 }
 
@@ -176,19 +174,19 @@ static size_t item_of_row(const struct call *c, size_t row, bool of_keys) {
   return i;
 }
 
-enum status layer_fault(const struct layer *l, const struct call *c, struct error *e) {
+enum status layer_fault(const struct call *c, struct error *e) {
   static const char *const what[] = {[FAULT_QUERY] = "the projection of query",
                                      [FAULT_KEY] = "the projection of key",
                                      [FAULT_VALUE] = "the projection of value",
-                                     [FAULT_SCORE] = "a score of query",
                                      [FAULT_OUTPUT] = "the output of query"};
-  (void)l;
   const uint64_t fault = atomic_load(&c->fault);
   if (fault == 0) return STATUS_OK;
   const enum fault_stage stage = (enum fault_stage)(fault >> FAULT_SHIFT);
   const size_t row = fault & (((uint64_t)1 << FAULT_SHIFT) - 1);
   const bool of_keys = stage == FAULT_KEY || stage == FAULT_VALUE;
   const size_t item = item_of_row(c, row, of_keys);
+  if (stage == FAULT_SCORE)
+    return error_set(e, STATUS_NOT_FINITE, "a score of item %zu is beyond float32", item);
   const size_t first = of_keys ? c->item[item].k_row : c->item[item].q_row;
   return error_set(e, STATUS_NOT_FINITE, "%s row %zu of item %zu is beyond float32", what[stage],
                    row - first, item);

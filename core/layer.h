@@ -38,7 +38,6 @@ struct layer *layer_new(const struct layer_shape *shape,
                         struct error *e);
 void layer_free(struct layer *l);
 
-const struct layer_shape *layer_shape_view(const struct layer *l);
 const char *layer_engine(const struct layer *l); /* "packed" or "openblas" */
 
 /* Scratch bytes that one thread needs to run spans of this layer. */
@@ -78,7 +77,7 @@ void layer_run(const struct layer *l, const struct span *span, void *scratch);
 
 /* STATUS_OK, or STATUS_NOT_FINITE saying what is beyond float32 and where. Call it between phases
  * or after the last. */
-enum status layer_fault(const struct layer *l, const struct call *c, struct error *e);
+enum status layer_fault(const struct call *c, struct error *e);
 
 /* All phases of a chain of calls on the calling thread, in spans of `work`: for tests and
  * benchmarks. The calls' faults are left to layer_fault. */

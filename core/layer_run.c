@@ -169,8 +169,9 @@ static float magnitude(const struct item_tops *tops, unsigned role) {
 /* Could a score leave float32, by the greatest magnitudes of the item's projections? */
 static bool scores_may_overflow(const struct layer *l, const struct call *c, size_t item) {
   const struct item_tops *tops = &c->space->tops[item];
+  /* The query is scaled first: small keys do not make up for a scaled query that is too large. */
   const double dot = (double)l->shape.head_size * magnitude(tops, ROLE_QUERY) *
-                     fabs((double)l->shape.scale) * magnitude(tops, ROLE_KEY);
+                     fabs((double)l->shape.scale) * fmax(1, magnitude(tops, ROLE_KEY));
   return dot + c->space->bias_top > FLT_MAX / 4;
 }
 
@@ -181,18 +182,19 @@ static float shrink_for(const struct call *c, size_t item) {
   return sum < FLT_MAX / 4 ? 1.0f : (float)exp2(-ceil(log2(sum / (FLT_MAX / 4))));
 }
 
-/* What ATTENTION's one exception gives a query that sees nothing: every key weighs the same. */
-static void fill_uniform(const struct kernel_tile *t, size_t i, size_t keys) {
-  float *context = t->context + i * t->context_row;
-  for (size_t x = 0; x < t->value_head_size; x++) {
-    double sum = 0;
-    for (size_t j = 0; j < keys; j++) sum += t->value[j * t->value_row + x];
-    context[x] = (float)(sum / (double)keys) * t->context_factor;
-  }
+/* A query that sees nothing may be given every key alike: the mean of all the item's values. */
+static void fill_uniform(const struct kernel_tile *t, size_t keys, void *scratch) {
+  double *mean = scratch; /* [value_head_size], well within what attend needs of it */
   const float weight = t->weights_factor / (float)keys;
-  for (size_t j = 0; t->weights && j < keys; j++) {
-    float *w = t->weights + i * t->weights_row + j;
-    *w = t->weights_add ? *w + weight : weight;
+  memset(mean, 0, t->value_head_size * sizeof *mean);
+  for (size_t j = 0; j < keys; j++)
+    for (size_t x = 0; x < t->value_head_size; x++) mean[x] += t->value[j * t->value_row + x];
+  for (size_t i = 0; i < t->queries; i++) {
+    if (t->from[i] < t->to[i]) continue;
+    for (size_t x = 0; x < t->value_head_size; x++)
+      t->context[i * t->context_row + x] = (float)(mean[x] / (double)keys) * t->context_factor;
+    float *w = t->weights ? t->weights + i * t->weights_row : NULL;
+    for (size_t j = 0; w && j < keys; j++) w[j] = t->weights_add ? w[j] + weight : weight;
   }
 }
 
@@ -256,19 +258,16 @@ static void clear_weights_behind(const struct kernel_tile *t) {
 
 static void run_attention(const struct layer *l, const struct unit *u, float *scratch) {
   const struct item *item = &u->call->item[u->item];
-  bool empty[4 * KERNEL_PANEL_MAX];
+  const bool uniform =
+      u->call->uniform_rows && item->k > 0 && u->call->space->visible.item[u->item].some_blind;
   struct kernel_tile t = tile_of(l, u);
-  t.empty = empty;
   for (size_t head = u->head; head < u->head + u->heads; head++) {
     set_head(&t, l, u, head);
     clear_weights_behind(&t);
-    if (!l->kernel->attend(&t, scratch)) {
-      fault_at(u->call, FAULT_SCORE, item->q_row + u->row);
-      continue;
-    }
-    if (!u->call->uniform_rows || item->k == 0) continue;
-    for (size_t i = 0; i < u->rows; i++)
-      if (empty[i]) fill_uniform(&t, i, item->k);
+    if (!l->kernel->attend(&t, scratch))
+      fault_at(u->call, FAULT_SCORE, item->q_row);
+    else if (uniform)
+      fill_uniform(&t, item->k, scratch);
   }
 }
 

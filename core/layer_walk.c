@@ -5,7 +5,10 @@
 #include "core/layer_parts.h"
 #include "core/size.h"
 
-enum { UNITS_MAX = 4096 }; /* of a span: nobody walks for long while others wait for the cursor */
+enum {
+  UNITS_MAX = 4096,     /* of a span: nobody walks for long while others wait for the cursor */
+  UNIT_WORK = 100000000 /* operations: about a millisecond */
+};
 
 static void next_item(struct cursor *at) {
   at->row = at->head = 0;
@@ -37,6 +40,14 @@ static bool rows_unit(const struct layer *l, struct cursor *at, struct unit *u) 
   return true;
 }
 
+/* Query rows of a unit whose rows cost `row` operations each: as many as share their keys, but
+ * fewer where the unit would hold a worker for long. */
+static size_t attend_rows(const struct layer *l, double row) {
+  size_t rows = l->queries;
+  while (rows > l->kernel->lanes && row * (double)rows > UNIT_WORK) rows /= 2;
+  return rows;
+}
+
 /* Queries of one item in one head, or in all heads where these add up to an average. */
 static bool attend_unit(const struct layer *l, struct cursor *at, struct unit *u) {
   const struct item *item = &at->call->item[at->item];
@@ -49,10 +60,11 @@ static bool attend_unit(const struct layer *l, struct cursor *at, struct unit *u
   u->head = at->head;
   u->heads = heads;
   u->row = at->row;
-  u->rows = size_min(l->queries, item->q - at->row);
-  const size_t keys = at->call->space->visible.item[at->item].key_end;
+  const size_t keys = role_rows(at->call, at->item, ROLE_VALUE); /* seen by someone, or uniform */
   const double pair = 2.0 * (double)(l->shape.head_size + l->shape.value_head_size);
-  const double once = (double)heads * (double)u->rows * pair * (double)(keys + 1);
+  const double row = (double)heads * pair * (double)(keys + 1);
+  u->rows = size_min(attend_rows(l, row), item->q - at->row);
+  const double once = row * (double)u->rows;
   u->work = at->call->want == WEIGHTS_NONE ? once : 2 * once;
   at->row += u->rows;
   return true;

@@ -1,39 +1,24 @@
 /* pool: the workers and their queue.
  *
- * One lock guards the queue, the batches and their cursors; it is held to hand out a span, never
- * while one is computed. A batch goes through the phases of the layer and then through the pieces
- * of its jobs' answers; a phase begins when the one before has no span left, given or running. */
+ * One lock guards the queue and the batches; it is held to hand out a task, never while one is
+ * done. */
 #include "core/pool.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/batch.h"
 #include "core/clock.h"
 #include "core/size.h"
 
 /* Operations that one batch may merge, about 2 ms; what has had more may be overtaken. */
 static const double merge_work = 2e8;
-static const double span_least = 2e6; /* below this handing out costs more than it wins */
-static const double span_most = 2e7;  /* small jobs wait for no longer than this */
 
 enum {
-  BATCHES_MIN = 64,   /* that may be under way at once */
-  OLDEST_EVERY = 4,   /* every so many spans go to the oldest batch, which would starve else */
-  CHECK_EVERY_MS = 5, /* how often running jobs are asked whether anyone still waits */
-};
-
-struct batch {
-  const struct layer *layer;
-  struct job *first; /* chain by job.next; the calls are chained by call.next in the same order */
-  struct cursor cursor;
-  struct job *writing; /* after PHASE_DONE: the job whose pieces are handed out */
-  size_t spans;        /* handed out and not finished */
-  double span_work;
-  double served; /* operations handed out so far */
-  bool wide;     /* more than one worker may find something to do */
-  uint64_t checked;
-  struct batch *next; /* in the list of active ones, oldest first; or of free ones */
+  BATCHES_MIN = 64, /* that may be under way at once */
+  LOOKS_MAX = 4096, /* jobs of the queue looked at for one batch */
+  OLDEST_EVERY = 4, /* every so many tasks go to the oldest batch, which would starve else */
 };
 
 struct pool {
@@ -45,83 +30,63 @@ struct pool {
   size_t waiting, running;
   struct batch *active, *free, *batches;
   unsigned turn;
-  bool stopping;
+  bool closed;    /* by pool_abandon: no job is taken any more */
+  bool stopping;  /* the workers are to end */
   size_t workers; /* threads that were started */
   pthread_t *thread;
 };
 
 /* --- ending jobs --- */
 
-/* Jobs to be ended once the lock is released: `done` may do anything. */
-struct ending {
-  struct job *first;
-  size_t count;
-};
-
-static void end_later(struct ending *ending, struct job *job) {
-  job->next = ending->first;
-  ending->first = job;
-  ending->count++;
-}
-
-static void end_all(struct ending *ending) {
-  for (struct job *job = ending->first; job;) {
-    struct job *next = job->next; /* `done` frees the job */
-    job->finished = clock_now();
-    job->done(job);
-    job = next;
+/* Gives up a whole chain, which is then empty. */
+static void abandon_chain(struct job **chain, struct ending *ending) {
+  for (struct job *job = *chain, *next; job; job = next) {
+    next = job->next;
+    job_give_up(job, STATUS_DRAINING);
+    ending_add(ending, job);
   }
+  *chain = NULL;
 }
 
 /* Releases the lock, ends the jobs, takes the lock again. */
 static void end_unlocked(struct pool *p, struct ending *ending) {
   if (!ending->first) return;
   pthread_mutex_unlock(&p->lock);
-  end_all(ending);
+  ending_run(ending);
   pthread_mutex_lock(&p->lock);
   p->running -= ending->count;
   if (p->running == 0 && p->waiting == 0) pthread_cond_broadcast(&p->idle);
   *ending = (struct ending){0};
 }
 
-static bool job_is_late(struct job *job, uint64_t now) {
-  if (job->deadline && now >= job->deadline) {
-    error_set(&job->error, STATUS_DEADLINE, "the deadline has passed");
-    return true;
-  }
-  if (job->gone && job->gone(job)) {
-    error_set(&job->error, STATUS_GONE, "the client has left");
-    return true;
-  }
-  return false;
-}
-
 /* --- forming a batch --- */
 
+/* Unlinks the job at `link` from the queue. */
+static struct job *unlink_waiting(struct pool *p, struct job **link) {
+  struct job *job = *link;
+  *link = job->next;
+  if (p->tail == &job->next) p->tail = link;
+  job->next = NULL;
+  p->waiting--;
+  p->running++;
+  return job;
+}
+
 /* Takes the job that waits longest and, merging, all others of its layer that fit the budget. */
-static struct job *take_waiting(struct pool *p, size_t *count) {
-  struct job *first = p->head, *last = first;
+static struct job *take_waiting(struct pool *p) {
+  struct job *first = unlink_waiting(p, &p->head), *last = first;
   double work = first->call->work;
-  p->head = first->next;
-  first->next = NULL;
-  *count = 1;
-  struct job **link = &p->head;
-  while (p->options.merge && *link && work < merge_work) {
-    struct job *job = *link;
+  size_t looks = LOOKS_MAX;
+  for (struct job **link = &p->head; p->options.merge && *link && work < merge_work && looks > 0;
+       looks--) {
+    const struct job *job = *link;
     if (job->layer != first->layer || work + job->call->work > merge_work) {
-      link = &job->next;
+      link = &(*link)->next;
       continue;
     }
-    *link = job->next;
-    job->next = NULL;
-    last = last->next = job;
     work += job->call->work;
-    (*count)++;
+    last = last->next = unlink_waiting(p, link);
   }
-  p->tail = &p->head;
-  while (*p->tail) p->tail = &(*p->tail)->next;
-  p->waiting -= *count;
-  p->running += *count;
   return first;
 }
 
@@ -134,8 +99,10 @@ static struct job *still_wanted(struct job *jobs, struct ending *ending, double 
     struct job *job = jobs;
     jobs = job->next;
     job->next = NULL;
-    if (job_is_late(job, now)) {
-      end_later(ending, job);
+    const enum status why = job_ask(job, now);
+    if (why) {
+      job_give_up(job, why);
+      ending_add(ending, job);
       continue;
     }
     job->started = now;
@@ -164,144 +131,36 @@ static void retire(struct pool *p, struct batch *b) {
   p->free = b;
 }
 
-/* --- handing out --- */
-
-/* What a worker does next: a span, or a piece of an answer. */
-struct task {
-  struct batch *batch;
-  struct span span;
-  struct job *job; /* NULL: the span */
-  size_t piece;
-};
-
-static bool cut_piece(struct batch *b, struct task *t) {
-  while (b->writing && b->writing->pieces_given == b->writing->pieces)
-    b->writing = b->writing->next;
-  if (!b->writing) return false;
-  t->job = b->writing;
-  t->piece = b->writing->pieces_given++;
-  b->served += span_least;
-  return true;
-}
-
-static bool has_task(const struct batch *b) {
-  if (b->cursor.phase != PHASE_DONE) return b->cursor.call != NULL;
-  for (const struct job *job = b->writing; job; job = job->next)
-    if (job->pieces_given < job->pieces) return true;
-  return false;
-}
-
 /* Is it time to take what waits? Not while a batch that must not be overtaken has work to give:
  * meanwhile more may come, and be merged. */
 static bool may_form(const struct pool *p) {
   if (!p->head || !p->free) return false;
   for (const struct batch *b = p->active; b; b = b->next)
-    if (b->served < merge_work && has_task(b)) return false;
+    if (b->served < merge_work && batch_has_task(b)) return false;
   return true;
 }
 
-static bool cut_task(struct batch *b, struct task *t) {
-  *t = (struct task){.batch = b};
-  bool some;
-  if (b->cursor.phase == PHASE_DONE) {
-    some = cut_piece(b, t);
-  } else {
-    some = b->cursor.call && layer_cut(b->layer, &b->cursor, b->span_work, &t->span);
-    b->served += some ? b->span_work : 0;
-  }
-  b->spans += some;
-  return some;
-}
-
-/* The batch that has had the least so far; now and then the oldest. */
-static bool next_task(struct pool *p, struct task *t) {
-  const bool oldest = ++p->turn % OLDEST_EVERY == 0;
-  for (struct batch *b = p->active; oldest && b; b = b->next)
-    if (cut_task(b, t)) return true;
-  for (double floor = -1;;) { /* in ascending order of what they have had */
-    struct batch *least = NULL;
-    for (struct batch *b = p->active; b; b = b->next)
-      if (b->served > floor && (!least || b->served < least->served)) least = b;
-    if (!least) return false;
-    floor = least->served;
-    for (struct batch *b = p->active; b; b = b->next)
-      if (b->served == floor && cut_task(b, t)) return true;
-  }
-}
-
-/* --- from phase to phase --- */
-
-/* The answers are computed: keeps the jobs whose pieces are to be written, ends the others. */
-static void begin_writing(struct batch *b, struct ending *ending) {
-  const uint64_t now = clock_now();
-  struct job **link = &b->first;
-  size_t pieces = 0;
-  while (*link) {
-    struct job *job = *link;
-    job->computed = now;
-    if (!job->error.status) layer_fault(b->layer, job->call, &job->error);
-    if (job->error.status || job->pieces == 0) {
-      *link = job->next;
-      end_later(ending, job);
-    } else {
-      pieces += job->pieces;
-      link = &job->next;
-    }
-  }
-  b->writing = b->first;
-  b->wide = pieces > 1;
-}
-
-static void forget_job(struct batch *b, struct job *job) {
-  if (b->writing == job) b->writing = job->next;
-  struct job **link = &b->first;
-  while (*link != job) link = &(*link)->next;
-  *link = job->next;
-}
-
-/* While others wait for a span's end: has the client left, has the time run out? */
-static void check_jobs(struct batch *b) {
-  const uint64_t now = clock_now();
-  if (now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS) return;
-  b->checked = now;
-  for (struct job *job = b->first; job; job = job->next)
-    if (!job->error.status && job_is_late(job, now)) atomic_store(&job->call->cancelled, true);
-}
-
-/* Moves the batch on if its phase has come to an end. */
+/* Lets a batch move on after something has ended in it. */
 static void advance(struct pool *p, struct batch *b, struct ending *ending) {
-  while (b->spans == 0 && b->cursor.phase != PHASE_DONE && !b->cursor.call) {
-    b->cursor = layer_begin(b->layer, b->first->call, b->cursor.phase + 1);
-    if (b->cursor.phase == PHASE_DONE) begin_writing(b, ending);
-    if (b->wide) pthread_cond_broadcast(&p->work);
-  }
-  if (b->cursor.phase == PHASE_DONE && !b->first && b->spans == 0) {
-    retire(p, b);
-    if (p->waiting) pthread_cond_signal(&p->work);
-  }
+  if (batch_advance(b, ending)) pthread_cond_broadcast(&p->work);
+  if (!batch_is_over(b)) return;
+  retire(p, b);
+  if (p->waiting) pthread_cond_signal(&p->work);
 }
 
 /* Makes a batch of what waits. The lock is held at entry and exit, not while clients are asked. */
 static void form_batch(struct pool *p) {
   struct batch *b = p->free;
-  size_t count;
   double work = 0;
   struct ending ending = {0};
   p->free = b->next;
-  struct job *jobs = take_waiting(p, &count);
+  struct job *jobs = take_waiting(p);
   pthread_mutex_unlock(&p->lock);
   jobs = still_wanted(jobs, &ending, &work);
   pthread_mutex_lock(&p->lock);
+  if (p->closed) abandon_chain(&jobs, &ending);
   if (jobs) {
-    const double share = work / (double)(p->options.workers * 16);
-    *b = (struct batch){.layer = jobs->layer,
-                        .first = jobs,
-                        .cursor = layer_begin(jobs->layer, jobs->call, PHASE_PROJECT),
-                        .span_work = share < span_least  ? span_least
-                                     : share > span_most ? span_most
-                                                         : share,
-                        .checked = jobs->started};
-    b->wide = work > b->span_work;
+    batch_init(b, jobs, work, p->options.workers);
     activate(p, b);
     if (b->wide) pthread_cond_broadcast(&p->work);
     advance(p, b, &ending); /* an empty call has no phases */
@@ -314,21 +173,22 @@ static void form_batch(struct pool *p) {
 
 /* --- the workers --- */
 
+/* A task of the batch that has had the least so far; now and then of the oldest. */
+static bool next_task(struct pool *p, struct task *t) {
+  const bool oldest = ++p->turn % OLDEST_EVERY == 0;
+  struct batch *chosen = NULL;
+  for (struct batch *b = p->active; b; b = b->next)
+    if (batch_has_task(b) && (!chosen || (!oldest && b->served < chosen->served))) chosen = b;
+  if (chosen) batch_cut(chosen, t);
+  return chosen != NULL;
+}
+
 static void run_task(struct pool *p, const struct task *t, void *scratch) {
   struct ending ending = {0};
   pthread_mutex_unlock(&p->lock);
-  if (t->job)
-    t->job->encode(t->job, t->piece);
-  else
-    layer_run(t->batch->layer, &t->span, scratch);
+  task_run(t, scratch);
   pthread_mutex_lock(&p->lock);
-  t->batch->spans--;
-  if (t->job && ++t->job->pieces_written == t->job->pieces) {
-    forget_job(t->batch, t->job);
-    end_later(&ending, t->job);
-  } else if (!t->job) {
-    check_jobs(t->batch);
-  }
+  task_finish(t, &ending);
   advance(p, t->batch, &ending);
   end_unlocked(p, &ending);
 }
@@ -341,15 +201,13 @@ static void *work(void *argument) {
   if (!scratch) p->stopping = true; /* pool_new sees a worker missing */
   p->workers += scratch != NULL;
   pthread_cond_broadcast(&p->idle);
-  while (!p->stopping || p->running || p->waiting) {
+  while (!p->stopping) {
     if (may_form(p))
       form_batch(p);
     else if (next_task(p, &task))
       run_task(p, &task, scratch);
-    else if (!p->stopping || p->active)
-      pthread_cond_wait(&p->work, &p->lock);
     else
-      break;
+      pthread_cond_wait(&p->work, &p->lock);
   }
   pthread_mutex_unlock(&p->lock);
   free(scratch);
@@ -416,9 +274,10 @@ void pool_submit(struct pool *p, struct job *job) {
   job->submitted = clock_now();
   job->started = job->computed = job->finished = 0;
   job->pieces_given = job->pieces_written = 0;
+  job->verdict = STATUS_OK;
   job->next = NULL;
   pthread_mutex_lock(&p->lock);
-  const bool room = p->waiting < p->options.max_queue && !p->stopping;
+  const bool closed = p->closed, room = !closed && p->waiting < p->options.max_queue;
   if (room) {
     *p->tail = job;
     p->tail = &job->next;
@@ -427,7 +286,10 @@ void pool_submit(struct pool *p, struct job *job) {
   }
   pthread_mutex_unlock(&p->lock);
   if (room) return;
-  error_set(&job->error, STATUS_OVERLOADED, "the queue is full");
+  if (closed)
+    job_give_up(job, STATUS_DRAINING);
+  else
+    error_set(&job->error, STATUS_OVERLOADED, "the queue is full");
   job->finished = clock_now();
   job->done(job);
 }
@@ -461,21 +323,14 @@ bool pool_drain(struct pool *p, uint64_t deadline) {
 void pool_abandon(struct pool *p) {
   struct ending ending = {0};
   pthread_mutex_lock(&p->lock);
-  for (struct job *job = p->head, *next; job; job = next) {
-    next = job->next;
-    error_set(&job->error, STATUS_DRAINING, "the server is stopping");
-    end_later(&ending, job);
-  }
-  p->head = NULL;
-  p->tail = &p->head;
+  p->closed = true;
   p->running += p->waiting;
   p->waiting = 0;
+  abandon_chain(&p->head, &ending);
+  p->tail = &p->head;
   for (struct batch *b = p->active; b; b = b->next)
-    for (struct job *job = b->first; job; job = job->next) {
-      if (b->cursor.phase == PHASE_DONE) continue; /* computed: its answer is being written */
-      error_set(&job->error, STATUS_DRAINING, "the server is stopping");
-      atomic_store(&job->call->cancelled, true);
-    }
+    for (struct job *job = b->first; job; job = job->next)
+      if (b->cursor.phase != PHASE_DONE) job_give_up(job, STATUS_DRAINING);
   end_unlocked(p, &ending);
   pthread_mutex_unlock(&p->lock);
 }

@@ -41,6 +41,7 @@ struct job {
   /* The pool's own. */
   struct job *next;
   size_t pieces_given, pieces_written;
+  enum status verdict;
 };
 
 struct pool *pool_new(const struct pool_options *options, struct error *e);
@@ -54,7 +55,8 @@ size_t pool_running(struct pool *p);
 /* Waits until nothing waits or runs, or until `deadline` (clock_now); true if idle. */
 bool pool_drain(struct pool *p, uint64_t deadline);
 
-/* Ends what waits and what runs with STATUS_DRAINING; running spans are finished first. */
+/* Closes the pool for good: what waits, what runs and what is submitted from now on ends with
+ * STATUS_DRAINING. Spans that are running are finished first, and so are answers being written. */
 void pool_abandon(struct pool *p);
 
 void pool_free(struct pool *p); /* the pool must be idle; NULL is fine */

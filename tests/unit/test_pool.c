@@ -248,26 +248,104 @@ static void abandoning_ends_what_waits(void **unused) {
   for (int i = 0; i < 2; i++) arena_free(&w[i].arena);
 }
 
-/* A large job that runs past its deadline is stopped between tiles. */
+/* --- a large job, and what ends it --- */
+
+struct large {
+  struct random_layer layer;
+  struct work work;
+  struct pool *pool;
+};
+
+/* `rows` queries and keys; `blind`: nobody sees anything, and weighs all keys alike. */
+static void large_init(struct large *g, size_t rows, bool blind) {
+  uint64_t state = 5;
+  struct error e = {0};
+  memset(g, 0, sizeof *g);
+  plain_layer_init(&g->layer, &state, 4, 64, GEMM_AUTO);
+  arena_init(&g->work.arena, NULL);
+  work_init(&g->work, &g->layer,
+            plain_call(&g->layer, &state, 1, rows, rows, WEIGHTS_NONE, &g->work.arena));
+  if (blind) {
+    int32_t *lens = arena_alloc(&g->work.arena, rows, sizeof *lens, &e);
+    memset(lens, 0, rows * sizeof *lens);
+    g->work.call->lens = lens;
+    g->work.call->uniform_rows = true;
+    assert_int_equal(layer_prepare(g->layer.layer, g->work.call, &g->work.arena, &e), STATUS_OK);
+  }
+  g->pool = make_pool(g->layer.layer, 2, 10, true);
+}
+
+/* Milliseconds from submit to done, which says how it must end. */
+static double large_run(struct large *g, uint64_t deadline_ms, bool abandon, enum status ends) {
+  const uint64_t begin = clock_now();
+  g->work.job.deadline = deadline_ms ? begin + deadline_ms * CLOCK_MS : 0;
+  pool_submit(g->pool, &g->work.job);
+  if (abandon) {
+    usleep(30000);
+    assert_int_equal(pool_running(g->pool), 1);
+    pool_abandon(g->pool);
+  }
+  assert_true(pool_drain(g->pool, clock_now() + 100000ull * CLOCK_MS));
+  assert_int_equal(g->work.job.error.status, ends);
+  return (double)(clock_now() - begin) / CLOCK_MS;
+}
+
+static void large_done(struct large *g) {
+  pool_free(g->pool);
+  arena_free(&g->work.arena);
+  random_layer_done(&g->layer);
+}
+
+/* Stopped between tiles: long before all of them could have been computed. */
+static void is_stopped(bool abandon, bool blind) {
+  struct large part, whole;
+  large_init(&part, 1500, blind);
+  large_init(&whole, 9000, blind);
+  const double uncut = 36 * large_run(&part, 0, false, STATUS_OK);
+  const double cut =
+      large_run(&whole, abandon ? 0 : 30, abandon, abandon ? STATUS_DRAINING : STATUS_DEADLINE);
+  if (!(cut < uncut / 2)) fail_msg("stopped after %.0f ms of about %.0f", cut, uncut);
+  assert_int_equal(atomic_load(&whole.work.written[0]), 0);
+  large_done(&part);
+  large_done(&whole);
+}
+
 static void a_deadline_stops_a_running_job(void **unused) {
   (void)unused;
-  uint64_t state = 5;
-  struct random_layer l;
+  is_stopped(false, false);
+}
+
+static void abandoning_stops_a_running_job(void **unused) {
+  (void)unused;
+  is_stopped(true, false);
+}
+
+/* A mean of all values for each query that sees nothing is made once, not once for each. */
+static void blind_queries_cost_little(void **unused) {
+  (void)unused;
+  struct large seeing, blind;
+  large_init(&seeing, 1500, false);
+  large_init(&blind, 1500, true);
+  const double full = large_run(&seeing, 0, false, STATUS_OK);
+  const double mean = large_run(&blind, 0, false, STATUS_OK);
+  if (!(mean < full)) fail_msg("%.0f ms; with every key visible %.0f", mean, full);
+  large_done(&seeing);
+  large_done(&blind);
+}
+
+static void a_closed_pool_takes_nothing(void **unused) {
+  (void)unused;
+  struct held h;
   struct work w;
-  plain_layer_init(&l, &state, 4, 64, GEMM_AUTO);
-  memset(&w, 0, sizeof w);
-  arena_init(&w.arena, NULL);
-  work_init(&w, &l, plain_call(&l, &state, 1, 12000, 12000, WEIGHTS_NONE, &w.arena));
-  struct pool *p = make_pool(l.layer, 2, 10, true);
-  const uint64_t begin = clock_now();
-  w.job.deadline = begin + 30ull * CLOCK_MS;
-  pool_submit(p, &w.job);
-  assert_true(pool_drain(p, clock_now() + 60000ull * CLOCK_MS));
-  assert_int_equal(w.job.error.status, STATUS_DEADLINE);
-  assert_int_equal(atomic_load(&w.written[0]), 0);
-  pool_free(p);
+  held_init(&h, 10);
+  held_open(&h);
+  pool_abandon(h.pool);
+  work_random(&w, &h.layer, &h.state, 6);
+  pool_submit(h.pool, &w.job);
+  assert_int_equal(atomic_load(&w.done), 1);
+  assert_int_equal(w.job.error.status, STATUS_DRAINING);
+  held_done(&h);
   arena_free(&w.arena);
-  random_layer_done(&l);
 }
 
 static void a_job_without_pieces_or_items_is_done(void **unused) {
@@ -298,6 +376,9 @@ int main(void) {
       cmocka_unit_test(who_left_or_is_late_is_not_computed),
       cmocka_unit_test(abandoning_ends_what_waits),
       cmocka_unit_test(a_deadline_stops_a_running_job),
+      cmocka_unit_test(abandoning_stops_a_running_job),
+      cmocka_unit_test(blind_queries_cost_little),
+      cmocka_unit_test(a_closed_pool_takes_nothing),
       cmocka_unit_test(a_job_without_pieces_or_items_is_done),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
