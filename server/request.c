@@ -342,12 +342,8 @@ static void refuse_endless(struct request *r) {
  * body is read but not kept. */
 bool request_body(struct request *r, const char *bytes, size_t size) {
   if (connection_is_ended(connection_phase(&r->connection))) return true;
-  uint64_t limit = r->server->config->max_body_bytes;
   r->body_bytes += size;
-  if (r->body_bytes > limit && !r->error.status)
-    error_limit(&r->error, "max_body_bytes", "the body is larger than %llu bytes",
-                (unsigned long long)limit);
-  if (r->body_bytes > 2 * limit) refuse_endless(r);
+  if (r->body_bytes > 2 * r->server->config->max_body_bytes) refuse_endless(r);
   if (r->holds && !r->error.status) {
     exchange_feed(&r->exchange, bytes, size);
     if (r->exchange.error.status) r->error = r->exchange.error;

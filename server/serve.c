@@ -222,7 +222,7 @@ int serve_main(const struct config *c, char **argv, bool *at_once) {
   int status = 0;
   memset(&server, 0, sizeof server);
   sigset_t set = block_signals();
-  if (address_parse(&address, c->listen, &e)) goto done;
+  must(address_parse(&address, c->listen)); /* or it would be no configuration */
   if (server_open(&server, c, argv, &e)) goto done;
   h = httpd_new(&server, &address, &e);
   if (!h || httpd_start(h, &e)) goto done;
