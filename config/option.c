@@ -1,12 +1,12 @@
 /* option: the table of settings and the values that they take. */
 #include "config/option.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "config/address.h"
 #include "config/text.h"
 
 static const struct option table[] = {
@@ -42,35 +42,6 @@ bool *option_flag(const struct option *o, struct config *c) { return member(o, c
 
 /* --- values --- */
 
-static bool decimal(const char *text, uint64_t *out) {
-  if (!*text) return false;
-  *out = 0;
-  for (; isdigit((unsigned char)*text); text++)
-    if (__builtin_mul_overflow(*out, 10u, out) ||
-        __builtin_add_overflow(*out, (uint64_t)(*text - '0'), out))
-      *out = UINT64_MAX; /* beyond every bound, and it stays there */
-  return *text == '\0';
-}
-
-/* HOST:PORT or [IPv6]:PORT. A host is a number, a name, or "*" or nothing for all addresses; that
- * a name exists is found out when it is listened on. */
-static bool is_address(const char *text) {
-  char host[INET6_ADDRSTRLEN];
-  unsigned char parsed[sizeof(struct in6_addr)];
-  const char *colon = strrchr(text, ':');
-  uint64_t port;
-  if (!colon || !decimal(colon + 1, &port) || port > 65535) return false;
-  size_t length = (size_t)(colon - text);
-  if (text[0] != '[')
-    return (length == 1 && text[0] == '*') ||
-           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
-               length;
-  if (length < 3 || colon[-1] != ']' || length - 2 >= sizeof host) return false;
-  memcpy(host, text + 1, length - 2);
-  host[length - 2] = '\0';
-  return inet_pton(AF_INET6, host, parsed) == 1;
-}
-
 static bool is_choice(const char *choices, const char *text) {
   size_t length = strlen(text);
   for (const char *at = choices; at; at = strchr(at, '|')) {
@@ -86,8 +57,9 @@ static enum status set_text(const struct option *o, struct config *c, const char
     return error_set(e, STATUS_CONFIG, "%s: is not UTF-8", where);
   if (o->kind == OPTION_IS_CHOICE && !is_choice(o->unit, value))
     return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is none of %s", where, value, o->unit);
+  struct address address;
   bool off = !*value && !*o->text;
-  if (o->kind == OPTION_IS_ADDRESS && !off && !is_address(value))
+  if (o->kind == OPTION_IS_ADDRESS && !off && !address_parse(&address, value))
     return error_set(e, STATUS_CONFIG,
                      "%s: \"%.80s\" is no ADDRESS:PORT such as 127.0.0.1:8080, "
                      "[::1]:8080 or 0.0.0.0:0",
@@ -118,7 +90,7 @@ enum status option_set(const struct option *o, struct config *c, const char *val
   uint64_t number;
   switch (o->kind) {
   case OPTION_IS_COUNT:
-    if (!decimal(value, &number))
+    if (!text_decimal(value, &number))
       return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is no decimal integer from %ju to %ju (%s)",
                        where, value, (uintmax_t)o->low, (uintmax_t)o->high, o->unit);
     return set_number(o, c, number, value, where, e);

@@ -1,11 +1,13 @@
-/* text: UTF-8, model names, messages of one line. */
+/* text: UTF-8, numbers, model names, messages of one line. */
 #include "config/text.h"
 
 #include <string.h>
 
-/* Bytes of the well-formed character at `at`, or 0. The second byte's bounds depend on the first:
- * that is what keeps out overlong forms, surrogates and what lies beyond the last plane. */
-static size_t character(const unsigned char *at, size_t left) {
+/* The second byte's bounds depend on the first: that is what keeps out overlong forms, surrogates
+ * and what lies beyond the last plane. */
+size_t text_character(const void *bytes, size_t left) {
+  const unsigned char *at = bytes;
+  if (left == 0) return 0;
   unsigned char lead = at[0], low = 0x80, high = 0xbf;
   size_t length;
   if (lead < 0x80) return 1;
@@ -30,9 +32,21 @@ static size_t character(const unsigned char *at, size_t left) {
 bool text_is_utf8(const void *bytes, size_t size) {
   const unsigned char *at = bytes;
   for (size_t step; size > 0; at += step, size -= step) {
-    step = character(at, size);
+    step = text_character(at, size);
     if (step == 0) return false;
   }
+  return true;
+}
+
+bool text_decimal(const char *text, uint64_t *out) {
+  uint64_t n = 0;
+  if (!*text) return false;
+  for (; *text; text++) {
+    if (*text < '0' || *text > '9') return false;
+    if (__builtin_mul_overflow(n, 10u, &n)) return false;
+    if (__builtin_add_overflow(n, (uint64_t)(*text - '0'), &n)) return false;
+  }
+  *out = n;
   return true;
 }
 

@@ -4,11 +4,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/status.h"
 
 /* Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF. */
+size_t text_character(const void *bytes, size_t left); /* bytes of the first one; 0: ill-formed */
 bool text_is_utf8(const void *bytes, size_t size);
+
+/* Digits and nothing else; false also when the number is beyond 64 bits. */
+bool text_decimal(const char *text, uint64_t *out);
 
 /* 1-64 of letters, digits, '.', '_', '-': what a model may be called. */
 bool text_is_model_name(const char *name);

@@ -1,6 +1,7 @@
 /* cpu: what this processor can do, and how much of it is ours. */
 #include "core/cpu.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,52 +45,105 @@ static bool first_line(const char *path, char *line, size_t size) {
   return ok;
 }
 
-/* The process's own group within a cgroup hierarchy: "0::/path" (v2) or "N:cpu,cpuacct:/path". */
-static bool group_path(const char *controller, char *path, size_t size) {
-  FILE *f = fopen("/proc/self/cgroup", "re");
-  if (!f) return false;
-  char line[512];
-  bool found = false;
-  while (!found && fgets(line, sizeof line, f)) {
+/* --- cgroups --- */
+
+/* Is `name` one of the words of a list such as "cpu,cpuacct"? */
+static bool is_listed(const char *list, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *at = list;; at++) {
+    const size_t word = strcspn(at, ",");
+    if (word == length && strncmp(at, name, length) == 0) return true;
+    at += word;
+    if (!*at) return false;
+  }
+}
+
+enum { PATH_SIZE = 4096 };
+
+/* A group of a hierarchy, as a path; cut at its end it becomes the group above. */
+struct group {
+  char path[PATH_SIZE];
+  size_t top; /* length of the part that stays */
+};
+
+/* The process's own group in a hierarchy that is mounted at `mount`: "0::/path" (v2, where
+ * `controller` is "") or "4:cpu,cpuacct:/path" (v1). */
+static void group_find(struct group *g, const char *root, const char *mount,
+                       const char *controller) {
+  char line[PATH_SIZE];
+  g->top = (size_t)snprintf(g->path, sizeof g->path, "%s/proc/self/cgroup", root);
+  FILE *f = fopen(g->path, "re");
+  g->top = (size_t)snprintf(g->path, sizeof g->path, "%s/sys/fs/cgroup%s", root, mount);
+  while (f && fgets(line, sizeof line, f)) {
     char *names = strchr(line, ':');
     char *place = names ? strchr(names + 1, ':') : NULL;
     if (!place) continue;
     *place++ = '\0';
     place[strcspn(place, "\n")] = '\0';
-    found = controller ? strstr(names, controller) != NULL : names[1] == '\0';
-    if (found) snprintf(path, size, "%s", strcmp(place, "/") == 0 ? "" : place);
+    if (!is_listed(names + 1, controller)) continue;
+    snprintf(g->path + g->top, sizeof g->path - g->top, "%s", place);
+    break;
   }
-  fclose(f);
-  return found;
+  if (f) fclose(f);
 }
 
-/* Reads `file` of our cgroup, or of the nearest group above it that has one. */
-static bool group_line(const char *root, const char *controller, const char *file, char *line,
-                       size_t size) {
-  char group[400];
-  if (!group_path(controller, group, sizeof group)) group[0] = '\0';
-  for (;;) {
-    char path[1024];
-    snprintf(path, sizeof path, "%s%s/%s", root, group, file);
-    if (first_line(path, line, size)) return true;
-    char *slash = strrchr(group, '/');
-    if (!slash) return false;
-    *slash = '\0';
-  }
+/* The group above; false at the top. */
+static bool group_up(struct group *g) {
+  char *slash = strrchr(g->path + g->top, '/');
+  if (slash) *slash = '\0';
+  return slash != NULL;
 }
 
-static double cgroup_cores(void) {
+static bool group_line(const struct group *g, const char *file, char line[128]) {
+  char path[PATH_SIZE + 64];
+  snprintf(path, sizeof path, "%s/%s", g->path, file);
+  return first_line(path, line, 128);
+}
+
+static double group_cores(const struct group *g) {
   char line[128];
-  double quota, period;
-  if (group_line("/sys/fs/cgroup", NULL, "cpu.max", line, sizeof line))
-    return sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0 ? quota / period : 0;
-  const char *root = "/sys/fs/cgroup/cpu";
-  if (!group_line(root, "cpu", "cpu.cfs_quota_us", line, sizeof line)) return 0;
-  quota = atof(line);
-  if (quota <= 0 || !group_line(root, "cpu", "cpu.cfs_period_us", line, sizeof line)) return 0;
-  period = atof(line);
-  return period > 0 ? quota / period : 0;
+  double quota = 0, period = 0;
+  if (group_line(g, "cpu.max", line)) {
+    if (sscanf(line, "%lf %lf", &quota, &period) != 2) return INFINITY; /* "max" */
+  } else if (group_line(g, "cpu.cfs_quota_us", line)) {
+    quota = strtod(line, NULL); /* -1: none */
+    period = group_line(g, "cpu.cfs_period_us", line) ? strtod(line, NULL) : 0;
+  }
+  return quota > 0 && period > 0 ? quota / period : INFINITY;
 }
+
+/* A group may be given less than the groups below it were promised: the least one counts. */
+double cpu_group_cores(const char *root) {
+  static const char *const place[][2] = {{"", ""}, {"/cpu", "cpu"}};
+  double least = INFINITY;
+  for (size_t i = 0; i < 2; i++) {
+    struct group g;
+    group_find(&g, root, place[i][0], place[i][1]);
+    do {
+      least = fmin(least, group_cores(&g));
+    } while (group_up(&g));
+  }
+  return least;
+}
+
+size_t cpu_group_memory(const char *root) {
+  static const char *const place[][3] = {{"", "", "memory.max"},
+                                         {"/memory", "memory", "memory.limit_in_bytes"}};
+  size_t least = SIZE_MAX;
+  for (size_t i = 0; i < 2; i++) {
+    struct group g;
+    char line[128];
+    group_find(&g, root, place[i][0], place[i][1]);
+    do {
+      if (!group_line(&g, place[i][2], line)) continue;
+      unsigned long long limit = strtoull(line, NULL, 10); /* 0 for "max" */
+      if (limit > 0 && limit < least) least = (size_t)limit;
+    } while (group_up(&g));
+  }
+  return least;
+}
+
+/* --- what is ours --- */
 
 size_t cpu_quota(void) {
   cpu_set_t set;
@@ -100,22 +154,14 @@ size_t cpu_quota(void) {
     long online = sysconf(_SC_NPROCESSORS_ONLN); /* more processors than a cpu_set_t can name */
     cores = online > 0 ? (size_t)online : 1;
   }
-  double limit = cgroup_cores();
-  if (limit > 0 && limit < (double)cores) {
-    cores = (size_t)limit + (limit > (double)(size_t)limit);
-    if (cores == 0) cores = 1;
-  }
+  double limit = cpu_group_cores("");
+  if (limit < (double)cores) cores = (size_t)fmax(ceil(limit), 1);
   return cores;
 }
 
 size_t cpu_memory(void) {
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   size_t memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : (size_t)1 << 30;
-  char line[128];
-  if (group_line("/sys/fs/cgroup", NULL, "memory.max", line, sizeof line) ||
-      group_line("/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes", line, sizeof line)) {
-    unsigned long long limit = strtoull(line, NULL, 10); /* 0 for "max" */
-    if (limit > 0 && limit < memory) memory = (size_t)limit;
-  }
-  return memory;
+  size_t limit = cpu_group_memory("");
+  return limit < memory ? limit : memory;
 }

@@ -12,11 +12,16 @@ enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_LEVEL_COUNT };
 enum cpu_level cpu_level(void);
 const char *cpu_level_name(enum cpu_level level);
 
-/* Cores this process may use: affinity and the cgroup's cpu.max (v2) or cfs quota (v1), rounded
- * up, at least 1. */
+/* Cores this process may use: affinity and what its cgroups allow, rounded up, at least 1. */
 size_t cpu_quota(void);
 
-/* Bytes of memory this process may use: the cgroup's limit or the machine's memory. */
+/* Bytes of memory this process may use: what its cgroups allow, or the machine's memory. */
 size_t cpu_memory(void);
+
+/* The least that this process's cgroup and those above it allow: cores (cpu.max of v2, the cfs
+ * quota of v1; INFINITY: no limit) and bytes (SIZE_MAX: no limit). `root` is "", or a folder with
+ * a proc and a sys of its own. */
+double cpu_group_cores(const char *root);
+size_t cpu_group_memory(const char *root);
 
 #endif

@@ -21,11 +21,12 @@ enum {
   PHASE_BITS = 4,
   TICK_MS_MAX = 100,
   DRAIN_TICK_MS = 5,
-  LOOK_MS = 500,        /* how often the system is asked about a waiting connection */
-  FRESH_GRACE_MS = 500, /* a draining server's patience with a connection that says nothing */
+  LOOK_MS = 500,       /* how often the system is asked about a waiting connection */
+  HEAD_GRACE_MS = 500, /* a draining server's patience with a head that is not there */
   LINGER_MAX = 128,
   LINGER_MS = 1000,
   LINGER_BYTES = 1 << 20,
+  EMPTY_LINE = 2, /* bytes that may follow a request without being the next one's beginning */
 };
 
 /* A descriptor whose answer is sent and whose client may still be sending. */
@@ -40,7 +41,8 @@ struct connections {
   struct metrics *metrics;
   uint64_t tick_ms;
   int wake; /* eventfd */
-  atomic_bool stop, draining;
+  atomic_bool stop;
+  _Atomic uint64_t draining; /* since when; 0: not */
   bool running;
   pthread_t thread;
   pthread_mutex_t lock; /* of all that follows */
@@ -148,12 +150,16 @@ static bool move_to(struct connection *c, uint64_t seen, enum connection_phase p
   return atomic_compare_exchange_strong(&c->state, &seen, state_of(phase));
 }
 
+/* Has the connection sent more of a head than the empty line that may stand before one? */
+static bool has_begun(const struct connection *c, uint64_t seen) {
+  return phase_of(seen) == CONNECTION_HEAD || socket_info(c->fd).tcpi_bytes_received > EMPTY_LINE;
+}
+
 static void end_slow_head(struct connections *all, struct connection *c, uint64_t seen) {
-  bool said_something =
-      phase_of(seen) == CONNECTION_HEAD || socket_info(c->fd).tcpi_bytes_received > 0;
+  bool begun = has_begun(c, seen);
   if (!move_to(c, seen, CONNECTION_SLOW_HEAD)) return;
   metrics_reject(all->metrics, 0, REJECT_SLOW_HEAD);
-  if (!said_something) {
+  if (!begun) {
     shutdown(c->fd, SHUT_RDWR);
     return;
   }
@@ -186,10 +192,25 @@ static void end_idle(struct connection *c, uint64_t seen) {
   if (move_to(c, seen, CONNECTION_OVER_IDLE)) shutdown(c->fd, SHUT_RD);
 }
 
-/* What libmicrohttpd does not tell. When the first byte of a later request came: the socket's own
- * count grows from one look to the next. And that the client has closed its half: libmicrohttpd
- * waits for edges and misses the end of stream that came together with the last bytes; shutting
- * the receiving half makes another edge and loses nothing that has arrived. */
+/* A draining server does not wait for heads as long as they may take else. */
+static void end_undecided(struct connections *all, struct connection *c, uint64_t seen,
+                          uint64_t now) {
+  if (!has_begun(c, seen)) {
+    end_idle(c, seen);
+    return;
+  }
+  if (now < atomic_load(&all->draining) + HEAD_GRACE_MS) return;
+  if (!move_to(c, seen, CONNECTION_SLOW_HEAD)) return;
+  metrics_reject(all->metrics, 0, REJECT_DRAINING);
+  struct error e = {0};
+  error_set(&e, STATUS_DRAINING, "the server is stopping");
+  connection_refuse(c, &e, NULL);
+}
+
+/* What libmicrohttpd does not tell. When a later request began to come: the socket's own count
+ * grows from one look to the next, by more than an empty line. And that the client has closed its
+ * half: libmicrohttpd waits for edges and misses the end of stream that came together with the last
+ * bytes; shutting the receiving half makes another edge and loses nothing that has arrived. */
 static void look_at(struct connection *c, uint64_t seen) {
   enum { CLOSE_WAIT = 8 }; /* of the states of TCP, which two system headers name alike */
   struct tcp_info info = socket_info(c->fd);
@@ -198,7 +219,7 @@ static void look_at(struct connection *c, uint64_t seen) {
   if (c->idle_state != seen) {
     c->idle_state = seen;
     c->idle_bytes = info.tcpi_bytes_received;
-  } else if (info.tcpi_bytes_received > c->idle_bytes) {
+  } else if (info.tcpi_bytes_received > c->idle_bytes + EMPTY_LINE) {
     move_to(c, seen, CONNECTION_HEAD); /* or the head is there by now */
   }
 }
@@ -206,17 +227,15 @@ static void look_at(struct connection *c, uint64_t seen) {
 static void judge(struct connections *all, struct connection *c, uint64_t now, bool look) {
   uint64_t seen = atomic_load(&c->state);
   uint64_t age = now > since(seen) ? now - since(seen) : 0;
-  bool draining = atomic_load(&all->draining);
+  bool draining = atomic_load(&all->draining) != 0;
   if (look && phase_of(seen) <= CONNECTION_BODY) look_at(c, seen);
   switch (phase_of(seen)) {
   case CONNECTION_FRESH:
+  case CONNECTION_HEAD:
     if (age >= all->header_ms)
       end_slow_head(all, c, seen);
-    else if (draining && age >= FRESH_GRACE_MS && socket_info(c->fd).tcpi_bytes_received == 0)
-      end_idle(c, seen);
-    return;
-  case CONNECTION_HEAD:
-    if (age >= all->header_ms) end_slow_head(all, c, seen);
+    else if (draining && age >= HEAD_GRACE_MS)
+      end_undecided(all, c, seen, now);
     return;
   case CONNECTION_IDLE:
     if (draining || age >= all->idle_ms) end_idle(c, seen);
@@ -333,7 +352,7 @@ void connections_free(struct connections *all) {
 }
 
 void connections_drain(struct connections *all) {
-  atomic_store(&all->draining, true);
+  atomic_store(&all->draining, size_max(now_ms(), 1));
   wake(all);
 }
 

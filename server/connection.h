@@ -75,7 +75,8 @@ size_t connections_busy(struct connections *all);
 size_t connections_queued(struct connections *all); /* in phase QUEUED: libmicrohttpd holds them */
 size_t connections_count(struct connections *all);
 
-/* From now on idle connections are ended, and fresh ones that stay silent. */
+/* From now on idle connections are ended, fresh ones that stay silent, and soon those whose head
+ * is not whole. */
 void connections_drain(struct connections *all);
 
 #endif

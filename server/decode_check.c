@@ -41,6 +41,11 @@ static enum status check_absent(struct check *k) {
   return STATUS_OK;
 }
 
+/* The core counts the rows of an item in 32 bits. */
+static bool are_countable(const struct item *item) {
+  return item->q <= INT32_MAX && item->k <= INT32_MAX;
+}
+
 /* The row counts of all items, and where the rows begin. */
 static enum status make_items(struct check *k, const struct tensor *queries,
                               const struct tensor *keys, const struct tensor *values) {
@@ -53,6 +58,8 @@ static enum status make_items(struct check *k, const struct tensor *queries,
     if (check_rows_of(k, values, i) != item->k)
       return check_fail_at(k, FIELD_VALUES, i, "%zu values for %zu keys",
                            check_rows_of(k, values, i), item->k);
+    if (!are_countable(item))
+      return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
     item->q_row = c->q_rows;
     item->k_row = c->k_rows;
     c->q_rows += item->q; /* rows that lie in memory: no sum of them overflows */
@@ -150,8 +157,6 @@ enum status decode_check(const struct fields *f, const struct model *m,
                          struct error *e) {
   memset(out, 0, sizeof *out);
   struct call *c = &out->call;
-  atomic_init(&c->cancelled, false);
-  atomic_init(&c->fault, 0);
   c->causal = f->causal;
   c->window_left = f->window[0];
   c->window_right = f->window[1];

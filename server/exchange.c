@@ -13,15 +13,15 @@
 /* --- what all requests share --- */
 
 /* Two threads inside a BLAS that was built for one would corrupt each other's numbers. */
-static enum status check_blas(const struct service *s, size_t workers, struct error *e) {
-  if (workers <= 1 || gemm_blas().threadsafe) return STATUS_OK;
+static enum status check_blas(const struct service *s, struct error *e) {
+  if (s->workers <= 1 || gemm_blas().threadsafe) return STATUS_OK;
   for (size_t i = 0; i < registry_count(s->registry); i++) {
     const struct model *m = registry_at(s->registry, i);
     if (strcmp(layer_engine(m->layer), "openblas") == 0)
       return error_set(e, STATUS_CONFIG,
                        "model %s computes with OpenBLAS, whose flavour here (%s) is not made for "
                        "%zu workers: install libopenblas0-pthread, or set gemm to packed",
-                       m->name, gemm_blas().config, workers);
+                       m->name, gemm_blas().config, s->workers);
   }
   return STATUS_OK;
 }
@@ -29,17 +29,18 @@ static enum status check_blas(const struct service *s, size_t workers, struct er
 enum status service_start(struct service *s, const struct config *c, struct error *e) {
   memset(s, 0, sizeof *s);
   s->config = c;
+  s->workers = c->workers ? c->workers : cpu_quota();
   budget_init(&s->budget, c->memory_budget_bytes ? c->memory_budget_bytes : cpu_memory() / 2);
   s->limits = (struct decode_limits){.max_items = c->max_items,
                                      .max_pairs = c->max_pairs,
                                      .max_answer_bytes = c->max_answer_bytes};
-  struct pool_options options = {.workers = c->workers ? c->workers : cpu_quota(),
+  struct pool_options options = {.workers = s->workers,
                                  .max_queue = c->max_queue,
                                  .merge = c->merge};
   gemm_blas_init();
   json_small_init();
   s->registry = registry_load(c, e);
-  if (!s->registry || check_blas(s, options.workers, e)) goto failed;
+  if (!s->registry || check_blas(s, e)) goto failed;
   options.scratch_bytes = registry_scratch_bytes(s->registry);
   s->pool = pool_new(&options, e);
   if (!s->pool) goto failed;

@@ -16,6 +16,7 @@ struct service {
   const struct config *config;
   struct registry *registry;
   struct pool *pool;
+  size_t workers; /* of the pool */
   struct budget budget;
   struct decode_limits limits;
 };

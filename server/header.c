@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "config/text.h"
+
 enum { REQUEST_ID_MAX = 128, TIMEOUT_MS_MAX = 86400000 };
 
 void header_init(struct header *h) {
@@ -29,19 +31,6 @@ static bool is_request_id(const char *text) {
     if (!(c < 128 && isalnum(c)) && c != '.' && c != '_' && c != '-') return false;
   }
   return n > 0 && n <= REQUEST_ID_MAX;
-}
-
-/* Digits and nothing else; false also when the number is beyond 64 bits. */
-static bool whole_number(const char *text, uint64_t *out) {
-  uint64_t n = 0;
-  if (!*text) return false;
-  for (; *text; text++) {
-    if (*text < '0' || *text > '9') return false;
-    if (__builtin_mul_overflow(n, 10u, &n)) return false;
-    if (__builtin_add_overflow(n, (uint64_t)(*text - '0'), &n)) return false;
-  }
-  *out = n;
-  return true;
 }
 
 /* The next element of a list such as `text/html, application/json;q=0.5`: its media type without
@@ -106,7 +95,7 @@ static void add_length(struct header *h, const char *value) {
   if (h->length && strcmp(h->length, value))
     error_set(&h->error, STATUS_BAD_FRAMING, "two different Content-Lengths");
   h->length = value;
-  if (!whole_number(value, &h->body_bytes))
+  if (!text_decimal(value, &h->body_bytes))
     error_set(&h->error, STATUS_BAD_FRAMING, "Content-Length is not a number");
 }
 
@@ -118,7 +107,7 @@ static void add_coding(struct header *h, const char *value) {
 }
 
 static void add_timeout(struct header *h, const char *value) {
-  if (!whole_number(value, &h->timeout_ms) || h->timeout_ms < 1 || h->timeout_ms > TIMEOUT_MS_MAX)
+  if (!text_decimal(value, &h->timeout_ms) || h->timeout_ms < 1 || h->timeout_ms > TIMEOUT_MS_MAX)
     h->bad_timeout = true;
 }
 

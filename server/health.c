@@ -9,8 +9,9 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "config/address.h"
 #include "core/clock.h"
-#include "server/address.h"
+#include "core/status.h"
 
 enum { TOTAL_MS = 3000, PATH_SIZE = 512 };
 
@@ -34,7 +35,8 @@ static enum status target_parse(struct target *t, const char *url, struct error 
   if (!has_port) snprintf(authority + n, sizeof authority - n, ":80");
   snprintf(t->path, sizeof t->path, "%s", url[n] == '/' ? url + n : "/healthz");
   if (!strcmp(t->path, "/")) snprintf(t->path, sizeof t->path, "/healthz");
-  return address_parse(&t->address, authority, e);
+  if (address_parse(&t->address, authority)) return STATUS_OK;
+  return error_set(e, STATUS_CONFIG, "'%.100s' is not an address and a port", authority);
 }
 
 /* Waits for the socket; false when the time is up. */
@@ -107,7 +109,8 @@ int health_main(const char *url, const char *listen) {
   struct error e = {0};
   uint64_t until = clock_now() + TOTAL_MS * (uint64_t)CLOCK_MS;
   int fd = -1, code = -1;
-  if (url ? target_parse(&t, url, &e) : address_parse(&t.address, listen, &e)) {
+  if (!url) must(address_parse(&t.address, listen)); /* or it would be no configuration */
+  if (url && target_parse(&t, url, &e)) {
     fprintf(stderr, "attend: %s\n", e.detail);
     return 2;
   }

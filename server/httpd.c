@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/size.h"
+#include "server/listener.h"
 #include "server/request.h"
 
 enum {
@@ -38,7 +39,7 @@ struct httpd {
   atomic_size_t connections; /* accepted and not closed */
   size_t slots;
   atomic_uchar *slot; /* [slots] by descriptor */
-  char address[ADDRESS_TEXT_SIZE];
+  char address[LISTENER_TEXT_SIZE];
 };
 
 /* --- libmicrohttpd's calls --- */
@@ -177,14 +178,14 @@ struct httpd *httpd_new(struct server *s, const struct address *a, struct error 
   h->stop = -1;
   h->slots = 2 * httpd_descriptors(s->config, s->io_threads);
   h->slot = calloc(h->slots, sizeof *h->slot);
-  h->listener = address_listen(a, e);
+  h->listener = listener_open(a, e);
   if (h->listener < 0) goto failed;
   h->stop = eventfd(0, EFD_CLOEXEC);
   if (h->stop < 0 || !h->slot) {
     error_set(e, STATUS_SYSTEM, "the server cannot start: %s", strerror(errno));
     goto failed;
   }
-  address_text(h->listener, h->address);
+  listener_text(h->listener, h->address);
   return h;
 failed:
   httpd_free(h);

@@ -3,7 +3,7 @@
 #ifndef SERVER_HTTPD_H
 #define SERVER_HTTPD_H
 
-#include "server/address.h"
+#include "config/address.h"
 #include "server/server.h"
 
 struct httpd;

@@ -50,7 +50,7 @@ static int check(const struct config *c) {
     serve_complain(&e);
     return e.status == STATUS_CONFIG ? EXIT_USAGE : 1;
   }
-  config_print(c, stdout);
+  bool printed = config_print(c, stdout);
   for (size_t i = 0; i < registry_count(r); i++) {
     const struct model *m = registry_at(r, i);
     const struct layer_shape *s = &m->shape;
@@ -62,7 +62,7 @@ static int check(const struct config *c) {
             m->sha256);
   }
   registry_free(r);
-  return fflush(stdout) ? 1 : 0;
+  return printed ? 0 : 1;
 }
 
 /* `attend serve`. After a stop that could not end its threads nothing is freed or flushed. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/text.h"
+
 static const struct {
   unsigned code;
   const char *slug, *title;
@@ -36,7 +38,6 @@ static const struct {
 };
 
 unsigned reply_code(enum status status) { return table[status].code; }
-const char *reply_slug(enum status status) { return table[status].slug; }
 
 static bool is_retry(unsigned code) { return code == 429 || code == 503; }
 
@@ -53,31 +54,22 @@ static void add(struct text *t, const char *bytes, size_t n) {
 
 static void add_word(struct text *t, const char *word) { add(t, word, strlen(word)); }
 
-/* Length of the UTF-8 sequence at `s`, or 0 if it is none. The terminator ends any sequence. */
-static size_t utf8_length(const unsigned char *s) {
-  size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-  if (s[0] > 0xf4) return 0;
-  for (size_t i = 1; i < n; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f))) return 0;
-  if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))) return 0;
-  return n;
-}
-
 /* `,"name":"value"`, where the value may hold what a client sent. */
 static void add_string(struct text *t, const char *name, const char *value) {
   add_word(t, ",\"");
   add_word(t, name);
   add_word(t, "\":\"");
-  for (const unsigned char *s = (const unsigned char *)value; *s;) {
-    size_t n = utf8_length(s);
+  const char *end = value + strlen(value);
+  for (const char *s = value; s < end;) {
+    size_t n = text_character(s, (size_t)(end - s));
+    unsigned char c = (unsigned char)*s;
     char escape[8];
-    if (n == 0 || *s < 0x20 || *s == '"' || *s == '\\' || *s == 0x7f) {
-      snprintf(escape, sizeof escape, "\\u%04x", n ? *s : 0xfffdu);
+    if (n == 0 || c < 0x20 || c == '"' || c == '\\' || c == 0x7f) {
+      snprintf(escape, sizeof escape, "\\u%04x", n ? c : 0xfffdu);
       add_word(t, escape);
       s++;
     } else {
-      add(t, (const char *)s, n);
+      add(t, s, n);
       s += n;
     }
   }

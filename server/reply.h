@@ -19,8 +19,7 @@ enum {
   REPLY_RAW_SIZE = REPLY_PROBLEM_SIZE + 512
 };
 
-unsigned reply_code(enum status status);    /* its HTTP status */
-const char *reply_slug(enum status status); /* "invalid-json" */
+unsigned reply_code(enum status status); /* its HTTP status */
 size_t reply_problem_text(const struct error *e, char text[REPLY_PROBLEM_SIZE]); /* its length */
 
 /* A whole HTTP message, for a connection that libmicrohttpd does not answer: says

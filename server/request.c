@@ -173,8 +173,7 @@ static bool answer_exchange(struct request *r) {
 static bool answer_ready(struct request *r) {
   static const char ready[] = "{\"status\":\"ready\"}\n";
   struct server *s = r->server;
-  if (!atomic_load(&s->ready))
-    return answer_status(r, STATUS_DRAINING, "the server is starting or stopping");
+  if (atomic_load(&s->stopping)) return answer_status(r, STATUS_DRAINING, "the server is stopping");
   if (!start_answer(r)) return false;
   r->answer_bytes = sizeof ready - 1;
   struct reply reply = begin_reply(r, 200, "application/json");
@@ -272,6 +271,7 @@ static void judge_attention(struct request *r) {
   }
   exchange_begin(&r->exchange, &s->service, m);
   r->holds = true;
+  *e = r->exchange.error;
 }
 
 /* Whatever can be said of the request before its body. */
@@ -342,12 +342,8 @@ static void refuse_endless(struct request *r) {
  * body is read but not kept. */
 bool request_body(struct request *r, const char *bytes, size_t size) {
   if (connection_is_ended(connection_phase(&r->connection))) return true;
-  uint64_t limit = r->server->config->max_body_bytes;
   r->body_bytes += size;
-  if (r->body_bytes > limit && !r->error.status)
-    error_limit(&r->error, "max_body_bytes", "the body is larger than %llu bytes",
-                (unsigned long long)limit);
-  if (r->body_bytes > 2 * limit) refuse_endless(r);
+  if (r->body_bytes > 2 * r->server->config->max_body_bytes) refuse_endless(r);
   if (r->holds && !r->error.status) {
     exchange_feed(&r->exchange, bytes, size);
     if (r->exchange.error.status) r->error = r->exchange.error;
@@ -375,8 +371,6 @@ static void work_done(struct exchange *x) {
 
 static bool submit(struct request *r) {
   struct exchange *x = &r->exchange;
-  if (atomic_load_explicit(&r->server->cut, memory_order_relaxed))
-    return answer_status(r, STATUS_DRAINING, "the server is stopping");
   if (!exchange_finish(x)) return answer_error(r, &x->error);
   uint64_t ms = r->server->config->deadline_ms;
   if (r->header.timeout_ms) ms = size_min(ms, r->header.timeout_ms);

@@ -99,8 +99,7 @@ int run_main(const struct config *c, const char *model, int in, int out) {
     return e.status == STATUS_CONFIG ? RUN_CONFIG : RUN_FAILED;
   }
   int status = RUN_CONFIG;
-  const struct model *m =
-      model ? registry_find(service.registry, model) : registry_default(service.registry);
+  const struct model *m = registry_find(service.registry, model);
   if (m)
     status = answer(&service, m, in, out);
   else

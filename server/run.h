@@ -7,7 +7,7 @@
 #include "config/config.h"
 
 /* Reads a request body from the descriptor `in`, writes the answer's body to `out` and messages to
- * standard error. `model` NULL is the default model. Returns the exit status: 0 if answered, 1 if
+ * standard error. Returns the exit status: 0 if answered, 1 if
  * not (then nothing was written, unless writing itself failed), 2 if the configuration is wrong or
  * has no such model. */
 int run_main(const struct config *c, const char *model, int in, int out);

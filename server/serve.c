@@ -2,7 +2,8 @@
  *
  * The order of a stop: readiness says 503; the backlog is accepted and the listening socket
  * closed; kept connections get no further work in; what was accepted is answered; idle connections
- * are ended; then libmicrohttpd, the reaper, the pool and the models go, in this order. */
+ * are ended; the pool takes no more; then libmicrohttpd, the reaper, the pool and the models go, in
+ * this order. */
 #include "server/serve.h"
 
 #include <errno.h>
@@ -86,17 +87,16 @@ static void correct_openblas(const struct server *s, char **argv) {
   log_line(s->log, LOG_WARNING, "cannot start again: %s", strerror(errno));
 }
 
-static size_t worker_count(const struct config *c) { return c->workers ? c->workers : cpu_quota(); }
-
 static enum status server_open(struct server *s, const struct config *c, char **argv,
                                struct error *e) {
-  *s = (struct server){.config = c, .io_threads = c->io_threads ? c->io_threads : worker_count(c)};
-  if (raise_descriptors(c, s->io_threads, e)) return e->status;
+  *s = (struct server){.config = c};
   if (getrandom(&s->id_prefix, sizeof s->id_prefix, GRND_NONBLOCK) != sizeof s->id_prefix)
     s->id_prefix = (uint32_t)clock_now() ^ (uint32_t)getpid() << 16;
   s->log = log_new(c->log_level, c->access_log, e);
   if (!s->log) return e->status;
   if (service_start(&s->service, c, e)) return e->status;
+  s->io_threads = c->io_threads ? c->io_threads : s->service.workers;
+  if (raise_descriptors(c, s->io_threads, e)) return e->status;
   correct_openblas(s, argv);
   s->metrics = metrics_new(s->io_threads + 1, e);
   if (s->metrics) s->connections = connections_new(c, s->metrics, e);
@@ -113,7 +113,7 @@ static void server_close(struct server *s) {
 
 static void announce(struct server *s, const struct httpd *h) {
   log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s",
-           version_number(), version_commit(), worker_count(s->config), s->io_threads,
+           version_number(), version_commit(), s->service.workers, s->io_threads,
            cpu_level_name(cpu_level()));
   for (size_t i = 0; i < registry_count(s->service.registry); i++) {
     const struct model *m = registry_at(s->service.registry, i);
@@ -182,24 +182,20 @@ static bool wait_until_resumed(struct drain *d, uint64_t until) {
   return true;
 }
 
-/* Ends the work that is left; true if libmicrohttpd may be stopped. */
-static bool cut(struct drain *d) {
-  struct server *s = d->server;
-  log_line(s->log, LOG_WARNING, "drain_ms has passed: %zu connections are cut off",
-           connections_busy(s->connections));
-  atomic_store(&s->cut, true);
-  pool_abandon(s->service.pool);
-  uint64_t stuck = in_ms(STUCK_MS);
-  if (!wait_until_resumed(d, stuck)) return false;
+/* Ends the work that is left and takes no more; true if libmicrohttpd may be stopped. A request
+ * may have come in between two looks at the connections: once the pool is closed, none waits. */
+static bool close_pool(struct drain *d) {
+  pool_abandon(d->server->service.pool);
+  if (!wait_until_resumed(d, in_ms(STUCK_MS))) return false;
   wait_until_quiet(d, in_ms(ABANDONED_MS));
-  return wait_until_resumed(d, stuck); /* a request may have come in just before the cut */
+  return !d->second;
 }
 
 /* The exit status. `*at_once`: threads still work, so nothing may be freed. */
 static int stop(struct server *s, struct httpd *h, const sigset_t *set, bool *at_once) {
   struct drain d = {.server = s, .set = set};
   int status = 0;
-  atomic_store(&s->ready, false);
+  atomic_store(&s->stopping, true);
   uint64_t delay = in_ms(s->config->drain_delay_ms);
   while (clock_now() < delay && !d.second) drain_step(&d);
   uint64_t until = in_ms(s->config->drain_ms);
@@ -208,13 +204,13 @@ static int stop(struct server *s, struct httpd *h, const sigset_t *set, bool *at
   connections_drain(s->connections);
   if (!wait_until_quiet(&d, until)) {
     status = EXIT_CUT;
-    *at_once = d.second || !cut(&d);
+    log_line(s->log, LOG_WARNING, "%s: %zu connections are cut off",
+             d.second ? "a second signal" : "drain_ms has passed",
+             connections_busy(s->connections));
   }
   /* The last worker may still be on its way out of its last job. */
-  if (!*at_once && !pool_drain(s->service.pool, in_ms(STUCK_MS))) {
-    status = EXIT_CUT;
-    *at_once = true;
-  }
+  *at_once = d.second || !close_pool(&d) || !pool_drain(s->service.pool, in_ms(STUCK_MS));
+  if (*at_once) status = EXIT_CUT;
   return d.second ? 128 + d.second : status;
 }
 
@@ -226,11 +222,10 @@ int serve_main(const struct config *c, char **argv, bool *at_once) {
   int status = 0;
   memset(&server, 0, sizeof server);
   sigset_t set = block_signals();
-  if (address_parse(&address, c->listen, &e)) goto done;
+  must(address_parse(&address, c->listen)); /* or it would be no configuration */
   if (server_open(&server, c, argv, &e)) goto done;
   h = httpd_new(&server, &address, &e);
   if (!h || httpd_start(h, &e)) goto done;
-  atomic_store(&server.ready, true);
   announce(&server, h);
   int got = wait_for_stop(&server, &set);
   log_line(server.log, LOG_INFO, "signal %d: stopping", got);

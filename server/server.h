@@ -19,9 +19,8 @@ struct server {
   struct connections *connections;
   size_t io_threads;
   uint32_t id_prefix;   /* of request identifiers; random */
-  atomic_bool ready;    /* what /readyz says */
+  atomic_bool stopping; /* what /readyz says */
   atomic_bool draining; /* kept connections get no further requests through */
-  atomic_bool cut;      /* drain_ms has passed: no work is taken any more */
 };
 
 #endif

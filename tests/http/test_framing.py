@@ -179,6 +179,23 @@ class Framing(ServerCase):
             raw.send(BODY)
             self.assertEqual(raw.answer().status, 200)
 
+    def test_expect_is_not_encouraged_without_memory(self):
+        """When the budget is taken, a client that asks first need not upload for nothing."""
+        server = Server(None, "--memory-budget-bytes", "40000")
+        raws = []
+        try:
+            for _ in range(20):
+                raws.append(Raw(server).send(head_of(PATH, 500, "Expect: 100-continue")))
+                answer = raws[-1].answer()
+                if answer.status != 100:
+                    break
+            self.problem(answer, 429, "overloaded")
+            self.assertTrue(raws[-1].closed(5))
+        finally:
+            for raw in raws:
+                raw.socket.close()
+            server.stop()
+
     # --- types, methods, paths ---
 
     def test_content_types(self):
@@ -476,6 +493,23 @@ class Slow(Case):
             raw.send(head_of(PATH, len(BODY)) + BODY)
             self.assertEqual(raw.answer().status, 200)
             self.drip(server, raw, head_of(PATH, 5, "X-Long: " + "y" * 300), (408,), 4)
+
+    def test_an_empty_line_is_no_request(self):
+        """What may follow a request's body neither begins the next one nor gets an answer."""
+        server = self.serve("--header-timeout-ms", "400")
+        with Raw(server) as raw, Raw(server) as fresh:
+            fresh.send(b"\r\n")
+            raw.send(head_of(PATH, len(BODY)) + BODY)
+            self.assertEqual(raw.answer().status, 200)
+            time.sleep(0.7)
+            raw.send(b"\r\n")
+            self.assertTrue(fresh.closed(5))
+            self.assertEqual(fresh.data, b"")
+            self.assertFalse(raw.closed(1.5 / SLOW))
+            self.assertEqual(raw.data, b"")
+            raw.socket.settimeout(5 * SLOW)
+            raw.send(head_of(PATH, len(BODY)) + BODY)
+            self.assertEqual(raw.answer().status, 200)
 
     def test_idle_connection(self):
         server = self.serve("--idle-timeout-ms", "1000", "--header-timeout-ms", "60000")

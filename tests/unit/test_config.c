@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "config/address.h"
 #include "config/config.h"
 #include "config/nearest.h"
 #include "config/option.h"
@@ -216,7 +217,7 @@ static void numbers_are_plain_and_within_bounds(void **state) {
   read_ill(WORDS("--max-queue", "0"), nothing, "--max-queue: 0 is outside 1 to 1048576 requests");
   read_ill(WORDS("--max-queue", "1048577"), nothing, "1048577 is outside");
   read_ill(WORDS("--max-queue", "18446744073709551617"), nothing,
-           "18446744073709551617 is outside");
+           "is no decimal integer from 1 to 1048576 (requests)");
   read_ill(WORDS("--max-queue"), nothing, "--max-queue: needs a value");
   file_ill(p, "{\"max_queue\": 0}", "max_queue in /tmp/");
   file_ill(p, "{\"max_queue\": -1}", ": -1 is outside 1 to 1048576");
@@ -237,15 +238,33 @@ static void numbers_are_plain_and_within_bounds(void **state) {
 
 static void listen_is_an_address_and_a_port(void **state) {
   (void)state;
-  static char *const good[] = {"127.0.0.1:0",  "0.0.0.0:65535",
-                               "[::]:80",      "[::1]:8080",
-                               "localhost:80", "*:80",
-                               ":80",          "[2001:db8::ffff:1.2.3.4]:1"};
-  static char *const bad[] = {
-      "",          "8080",          "127.0.0.1",  "127.0.0.1:", "[::1]",        "[::1]80",
-      "::1:80",    "[::1:80",       "[]:80",      "[:80",       "[1.2.3.4]:80", "**:80",
-      "a b:80",    "1.2.3.4:65536", "1.2.3.4:-1", "1.2.3.4:+1", "1.2.3.4:8 0",  "a/b:80",
-      "[::1]x:80", "http://a:80"};
+  static char *const good[] = {
+      "127.0.0.1:0",        "0.0.0.0:65535", "[::]:80", "[::1]:8080",
+      "localhost:80",       "*:80",          ":80",     "[2001:db8::ffff:1.2.3.4]:1",
+      "[fe80::1%eth0]:8080"};
+  static char *const bad[] = {"",
+                              "8080",
+                              "127.0.0.1",
+                              "127.0.0.1:",
+                              "[::1]",
+                              "[::1]80",
+                              "::1:80",
+                              "[::1:80",
+                              "[]:80",
+                              "[:80",
+                              "[1.2.3.4]:80",
+                              "**:80",
+                              "a b:80",
+                              "1.2.3.4:65536",
+                              "1.2.3.4:-1",
+                              "1.2.3.4:+1",
+                              "1.2.3.4:8 0",
+                              "a/b:80",
+                              "[::1]x:80",
+                              "http://a:80",
+                              "[::1%]:80",
+                              "[fe80::1%e/0]:80",
+                              "[%eth0]:80"};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     struct config c;
     read_well(&c, WORDS("--listen", good[i]), nothing);
@@ -254,6 +273,33 @@ static void listen_is_an_address_and_a_port(void **state) {
   }
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     read_ill(WORDS("--listen", bad[i]), nothing, "is no ADDRESS:PORT");
+}
+
+static void addresses_are_taken_apart(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *host, *port, *reached;
+  } cases[] = {{"*:080", "", "80", "127.0.0.1"},
+               {":0", "", "0", "127.0.0.1"},
+               {"0.0.0.0:1", "0.0.0.0", "1", "127.0.0.1"},
+               {"[::]:65535", "::", "65535", "::1"},
+               {"[fe80::1%eth0]:7", "fe80::1%eth0", "7", "fe80::1%eth0"},
+               {"a-b.c_d:9", "a-b.c_d", "9", "a-b.c_d"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct address a;
+    assert_true(address_parse(&a, cases[i].text));
+    assert_string_equal(a.host, cases[i].host);
+    assert_string_equal(a.port, cases[i].port);
+    address_reach(&a);
+    assert_string_equal(a.host, cases[i].reached);
+  }
+  struct address a;
+  char longest[ADDRESS_HOST_SIZE + 8];
+  memset(longest, 'a', sizeof longest);
+  strcpy(longest + ADDRESS_HOST_SIZE - 1, ":80");
+  assert_true(address_parse(&a, longest));
+  strcpy(longest + ADDRESS_HOST_SIZE - 1, "a:80");
+  assert_false(address_parse(&a, longest));
 }
 
 static void documents_are_read_strictly(void **state) {
@@ -425,6 +471,7 @@ int main(void) {
       cmocka_unit_test(variables_that_are_not_ours_are_passed_over),
       IN_PLACE(numbers_are_plain_and_within_bounds),
       cmocka_unit_test(listen_is_an_address_and_a_port),
+      cmocka_unit_test(addresses_are_taken_apart),
       IN_PLACE(documents_are_read_strictly),
       IN_PLACE(a_document_cut_anywhere_is_refused),
       IN_PLACE(models_are_named_and_the_default_is_one_of_them),

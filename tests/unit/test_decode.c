@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "server/decode.h"
+#include "server/decode_fields.h"
 
 /* The decoder looks at a model's shape and its default for `causal` only. */
 static const struct model equal = {.name = "equal",
@@ -681,12 +681,36 @@ static void mutants_are_judged_alike(void **state) {
   assert_in_range(requests, 100, 9000);
 }
 
+/* Such arrays are too large to be sent here: only their shapes are made up. */
+static void rows_beyond_32_bits_are_refused(void **state) {
+  (void)state;
+  static const size_t rows[][2] = {{0, (size_t)INT32_MAX + 1}, {(size_t)INT32_MAX + 1, 0}};
+  for (size_t i = 0; i < 2; i++) {
+    struct tensor tensor[2];
+    struct fields f;
+    struct result r = {0};
+    fields_init(&f, &equal);
+    for (size_t t = 0; t < 2; t++) {
+      tensor[t] = (struct tensor){.depth = 3, .elements = 1, .count = 2 * rows[i][t]};
+      tensor[t].common = (struct tensor_shape){{rows[i][t], 2}};
+    }
+    f.tensor[FIELD_QUERIES] = &tensor[0];
+    f.tensor[FIELD_KEYS] = &tensor[1];
+    arena_init(&r.arena, NULL);
+    decode_check(&f, &equal, &wide, &r.arena, &r.decoded, &r.error);
+    assert_int_equal(r.error.status, STATUS_TOO_LARGE);
+    assert_string_equal(r.error.limit, "max_pairs");
+    arena_free(&r.arena);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_field_cut_at_every_byte),
       cmocka_unit_test(every_byte_a_chunk),
       cmocka_unit_test(every_truncation_is_no_json),
       cmocka_unit_test(defaults_and_self_attention),
+      cmocka_unit_test(rows_beyond_32_bits_are_refused),
       cmocka_unit_test(unbatched_loses_the_first_dimension),
       cmocka_unit_test(one_item_alone_may_have_more_rows_than_max_items),
       cmocka_unit_test(one_mask_for_items_of_one_shape),

@@ -1,5 +1,5 @@
-/* address: where to listen or to connect. */
-#include "server/address.h"
+/* listener: a listening socket. */
+#include "server/listener.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -7,44 +7,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
-
-static bool is_port(const char *text) {
-  size_t n = strlen(text);
-  return n >= 1 && n <= 5 && strspn(text, "0123456789") == n && atol(text) <= 65535;
-}
-
-enum status address_parse(struct address *a, const char *text, struct error *e) {
-  const char *colon = strrchr(text, ':'), *host = text, *end = colon;
-  bool bracket = text[0] == '[';
-  if (!colon || !is_port(colon + 1)) goto wrong;
-  if (bracket) {
-    host++;
-    end--;
-    if (end <= host || *end != ']') goto wrong;
-  } else if (memchr(text, ':', (size_t)(colon - text)))
-    goto wrong; /* IPv6 without brackets */
-  if ((size_t)(end - host) >= sizeof a->host) goto wrong;
-  memcpy(a->host, host, (size_t)(end - host));
-  a->host[end - host] = 0;
-  if (!strcmp(a->host, "*")) a->host[0] = 0;
-  snprintf(a->port, sizeof a->port, "%ld", atol(colon + 1));
-  return STATUS_OK;
-wrong:
-  return error_set(e, STATUS_CONFIG,
-                   "listen: '%.100s' is not an address and a port, as in 127.0.0.1:8080 or "
-                   "[::1]:8080",
-                   text);
-}
-
-void address_reach(struct address *a) {
-  if (!a->host[0] || !strcmp(a->host, "0.0.0.0"))
-    snprintf(a->host, sizeof a->host, "127.0.0.1");
-  else if (!strcmp(a->host, "::"))
-    snprintf(a->host, sizeof a->host, "::1");
-}
 
 static int listen_on(const struct addrinfo *at) {
   int one = 1, zero = 0;
@@ -61,7 +26,7 @@ static int listen_on(const struct addrinfo *at) {
   return -1;
 }
 
-int address_listen(const struct address *a, struct error *e) {
+int listener_open(const struct address *a, struct error *e) {
   struct addrinfo *found = NULL;
   const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
   int failed = getaddrinfo(a->host[0] ? a->host : "0.0.0.0", a->port, &wanted, &found);
@@ -78,7 +43,7 @@ int address_listen(const struct address *a, struct error *e) {
   return fd;
 }
 
-void address_text(int fd, char text[ADDRESS_TEXT_SIZE]) {
+void listener_text(int fd, char text[LISTENER_TEXT_SIZE]) {
   struct sockaddr_storage a = {0};
   socklen_t size = sizeof a;
   char host[INET6_ADDRSTRLEN] = "?";
@@ -86,10 +51,10 @@ void address_text(int fd, char text[ADDRESS_TEXT_SIZE]) {
   if (a.ss_family == AF_INET6) {
     const struct sockaddr_in6 *six = (const void *)&a;
     inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof host);
-    snprintf(text, ADDRESS_TEXT_SIZE, "[%s]:%u", host, ntohs(six->sin6_port));
+    snprintf(text, LISTENER_TEXT_SIZE, "[%s]:%u", host, ntohs(six->sin6_port));
   } else {
     const struct sockaddr_in *four = (const void *)&a;
     inet_ntop(AF_INET, &four->sin_addr, host, sizeof host);
-    snprintf(text, ADDRESS_TEXT_SIZE, "%s:%u", host, ntohs(four->sin_port));
+    snprintf(text, LISTENER_TEXT_SIZE, "%s:%u", host, ntohs(four->sin_port));
   }
 }

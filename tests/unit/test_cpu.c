@@ -1,0 +1,110 @@
+/* test_cpu: the limits of cgroups, read from a proc and a sys that the test writes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <ftw.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/cpu.h"
+
+static int enter(void **state) {
+  char *root = strdup("/tmp/attend-test-cpu-XXXXXX");
+  *state = root;
+  return root && mkdtemp(root) ? 0 : -1;
+}
+
+static int drop(const char *path, const struct stat *s, int kind, struct FTW *where) {
+  (void)s, (void)kind, (void)where;
+  return remove(path);
+}
+
+static int leave(void **state) {
+  int failed = nftw(*state, drop, 8, FTW_DEPTH | FTW_PHYS);
+  free(*state);
+  return failed;
+}
+
+/* Writes a file below the root, and the folders that lead to it. */
+static void put(const char *root, const char *name, const char *text) {
+  char path[512];
+  snprintf(path, sizeof path, "%s%s", root, name);
+  for (char *at = path + strlen(root) + 1; (at = strchr(at, '/')); *at++ = '/') {
+    *at = '\0';
+    mkdir(path, 0700);
+  }
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fputs(text, f);
+  assert_int_equal(fclose(f), 0);
+}
+
+static void without_cgroups_there_is_no_limit(void **state) {
+  assert_true(isinf(cpu_group_cores(*state)));
+  assert_true(cpu_group_memory(*state) == SIZE_MAX);
+  put(*state, "/proc/self/cgroup", "0::/\n");
+  assert_true(isinf(cpu_group_cores(*state)));
+}
+
+static void the_least_of_all_groups_counts(void **state) {
+  put(*state, "/proc/self/cgroup", "0::/slice/pod/own\n");
+  put(*state, "/sys/fs/cgroup/slice/pod/own/cpu.max", "max 100000\n");
+  put(*state, "/sys/fs/cgroup/slice/pod/cpu.max", "150000 100000\n");
+  put(*state, "/sys/fs/cgroup/slice/cpu.max", "400000 100000\n");
+  put(*state, "/sys/fs/cgroup/slice/pod/own/memory.max", "max\n");
+  put(*state, "/sys/fs/cgroup/slice/memory.max", "1073741824\n");
+  assert_true(cpu_group_cores(*state) == 1.5);
+  assert_true(cpu_group_memory(*state) == (size_t)1 << 30);
+  put(*state, "/sys/fs/cgroup/slice/pod/own/cpu.max", "50000 100000\n");
+  put(*state, "/sys/fs/cgroup/slice/pod/own/memory.max", "4096\n");
+  assert_true(cpu_group_cores(*state) == 0.5);
+  assert_true(cpu_group_memory(*state) == 4096);
+}
+
+/* In a container the path may be the host's, of which only the top is there. */
+static void groups_that_cannot_be_seen_are_passed_over(void **state) {
+  put(*state, "/proc/self/cgroup", "0::/machine/unseen\n");
+  put(*state, "/sys/fs/cgroup/cpu.max", "200000 100000\n");
+  assert_true(cpu_group_cores(*state) == 2);
+}
+
+static void the_first_version_has_a_tree_for_each_controller(void **state) {
+  put(*state, "/proc/self/cgroup",
+      "7:cpuset:/wrong\n5:cpuacct,cpu:/pod/own\n4:memory:/pod\n0::/\n");
+  put(*state, "/sys/fs/cgroup/cpu/wrong/cpu.cfs_quota_us", "1000\n");
+  put(*state, "/sys/fs/cgroup/cpu/wrong/cpu.cfs_period_us", "100000\n");
+  put(*state, "/sys/fs/cgroup/cpu/pod/own/cpu.cfs_quota_us", "-1\n");
+  put(*state, "/sys/fs/cgroup/cpu/pod/own/cpu.cfs_period_us", "100000\n");
+  put(*state, "/sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us", "300000\n");
+  put(*state, "/sys/fs/cgroup/cpu/pod/cpu.cfs_period_us", "100000\n");
+  put(*state, "/sys/fs/cgroup/memory/pod/memory.limit_in_bytes", "8192\n");
+  put(*state, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  assert_true(cpu_group_cores(*state) == 3);
+  assert_true(cpu_group_memory(*state) == 8192);
+}
+
+static void this_process_may_use_something(void **state) {
+  (void)state;
+  assert_true(cpu_quota() >= 1);
+  assert_true(cpu_memory() > 1 << 20);
+}
+
+int main(void) {
+#define IN_ROOT(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+  const struct CMUnitTest tests[] = {
+      IN_ROOT(without_cgroups_there_is_no_limit),
+      IN_ROOT(the_least_of_all_groups_counts),
+      IN_ROOT(groups_that_cannot_be_seen_are_passed_over),
+      IN_ROOT(the_first_version_has_a_tree_for_each_controller),
+      cmocka_unit_test(this_process_may_use_something),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
