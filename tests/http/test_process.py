@@ -592,6 +592,27 @@ class Load(Case):
         if MODE == "release":
             self.assertLess(time.monotonic() - begun, 8 * alone + 1)
 
+    def test_a_shared_mask_or_bias_holds_no_socket(self):
+        rows, items = 800, 400
+        server = Server()
+        self.addCleanup(server.stop)
+        item = "[" + ",".join(["[1,0,0,1]"] * rows) + "]"
+        for field, number in (("mask", "1"), ("bias", "0.5")):
+            plane = ",".join(["[" + ",".join([number] * rows) + "]"] * rows)
+            body = f'{{"queries":[{",".join([item] * items)}],"{field}":[{plane}]}}'.encode()
+            with self.subTest(field):
+                asked = threading.Thread(target=lambda data=body: server.attend(
+                    data, headers={"X-Timeout-Ms": "2000"}))
+                asked.start()
+                worst = 0
+                while asked.is_alive():
+                    begun = time.monotonic()
+                    self.assertEqual(server.get("/healthz").status, 200)
+                    worst = max(worst, time.monotonic() - begun)
+                    time.sleep(0.01)
+                asked.join()
+                self.assertLess(worst, 0.5 * SLOW)
+
     def test_small_requests_pass_large_ones(self):
         """Small ones that come when all large ones are there are answered before these."""
         server = self.start("--workers", "1", "--io-threads", "2")
