@@ -19,6 +19,12 @@
 #include "server/listener.h"
 #include "server/request.h"
 
+#if MHD_VERSION >= 0x01000000
+#define OPTION_STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL
+#else
+#define OPTION_STRICT MHD_OPTION_STRICT_FOR_CLIENT
+#endif
+
 enum {
   CONNECTION_MEMORY = 48 * 1024, /* zeroed for every request: much more would cost more */
   ACCEPT_PAUSE_MS = 50,          /* when descriptors are used up */
@@ -62,6 +68,15 @@ static enum MHD_Result on_access(void *of, struct MHD_Connection *c, const char 
     good = request_rest(r);
   }
   return good ? MHD_YES : MHD_NO;
+}
+
+/* No context is made here: the first call of on_access is told by having none. */
+static void *on_target(void *of, const char *target, struct MHD_Connection *c) {
+  (void)of;
+  struct request *r =
+      MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+  if (r) request_target(r, target);
+  return NULL;
 }
 
 static void on_completed(void *of, struct MHD_Connection *c, void **context,
@@ -203,17 +218,18 @@ static struct MHD_Daemon *start_daemon(struct httpd *h) {
   if (log_wants(s->log, LOG_DEBUG)) flags |= MHD_USE_ERROR_LOG;
   struct MHD_OptionItem options[] = {
       {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, h}, /* first: it reports on the others */
+      {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_target, NULL},
       {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, NULL},
       {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, h},
       {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escaped, NULL},
-      {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+      {OPTION_STRICT, 1, NULL},
       {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
       {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
       {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)s->io_threads, NULL},
       {MHD_OPTION_END, 0, NULL},
   };
   /* A pool of one is refused: then the daemon's own thread does the work. */
-  if (s->io_threads < 2) options[7].option = MHD_OPTION_END;
+  if (s->io_threads < 2) options[8].option = MHD_OPTION_END;
   return MHD_start_daemon(flags, 0, NULL, NULL, on_access, h, MHD_OPTION_ARRAY, options,
                           MHD_OPTION_END);
 }

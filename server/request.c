@@ -2,8 +2,9 @@
 #include "server/request.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "core/clock.h"
 #include "core/size.h"
 #include "server/endpoint_models.h"
+#include "server/framing.h"
 
 enum step {
   STEP_NONE,
@@ -38,6 +40,7 @@ struct request {
   enum route route;
   enum method method;
   const char *url, *word; /* path and method as sent; libmicrohttpd's */
+  const char *target_end; /* of the whole target as it came */
   struct header header;
   struct error error; /* why there will be no answer but this */
   uint64_t started, submitted;
@@ -102,7 +105,8 @@ static struct reply begin_reply(struct request *r, unsigned code, const char *ty
                         .code = code,
                         .type = type,
                         .request_id = r->id,
-                        .close = atomic_load_explicit(&r->server->draining, memory_order_relaxed)};
+                        .close = r->connection.discard ||
+                                 atomic_load_explicit(&r->server->draining, memory_order_relaxed)};
 }
 
 static bool start_answer(struct request *r) {
@@ -300,6 +304,10 @@ static bool closes_at_once(const struct request *r) {
          (status && header_has_body(&r->header));
 }
 
+void request_target(struct request *r, const char *target) {
+  r->target_end = framing_target(target);
+}
+
 bool request_head(struct request *r, const char *url, const char *method, const char *version) {
   r->started = clock_now();
   r->step = STEP_BODY;
@@ -312,6 +320,9 @@ bool request_head(struct request *r, const char *url, const char *method, const 
   header_init(&r->header);
   MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, add_field, &r->header);
   header_finish(&r->header);
+  if (!framing_head_is_whole(r->mhd, method, url, version, r->target_end))
+    error_set(&r->header.error, STATUS_BAD_FRAMING,
+              "the head has folded lines, or lines or characters that belong to no field");
   identify(r);
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_BODY))) return false;
   judge_head(r, version);
@@ -357,9 +368,12 @@ bool request_body(struct request *r, const char *bytes, size_t size) {
 static bool work_gone(struct exchange *x) {
   struct request *r = (struct request *)((char *)x - offsetof(struct request, exchange));
   if (clock_now() - r->submitted < GONE_AFTER_US * (uint64_t)1000) return false;
-  char byte;
-  ssize_t n = recv(r->connection.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+  struct tcp_info info = {0};
+  socklen_t size = sizeof info;
+  /* Not by reading: bytes of a next request may lie before the end. From TIME_WAIT on, the states
+   * are those of a connection whose client has closed or reset it. */
+  getsockopt(r->connection.fd, IPPROTO_TCP, TCP_INFO, &info, &size);
+  return info.tcpi_state >= TCP_TIME_WAIT;
 }
 
 /* A worker's last touch: once HANDOFF_DONE is seen the request may be gone. */
@@ -415,6 +429,7 @@ bool request_rest(struct request *r) {
   switch (r->step) {
   case STEP_BODY:
     if (connection_is_ended(connection_enter(&r->connection, CONNECTION_QUEUED))) return false;
+    if (r->header.chunked && framing_has_trailer(r->mhd)) r->connection.discard = true;
     return r->error.status ? answer_error(r, &r->error) : answer_route(r);
   case STEP_POOL:
     return atomic_load(&r->handoff) == HANDOFF_DONE ? answer_exchange(r) : true;

@@ -17,6 +17,9 @@ struct request;
 struct request *request_open(struct server *s, struct MHD_Connection *c, int fd);
 void request_close(struct request *r);
 
+/* The request line has arrived: its target, before libmicrohttpd cuts it. */
+void request_target(struct request *r, const char *target);
+
 /* The three calls of libmicrohttpd's handler. False: the connection is to be closed. */
 bool request_head(struct request *r, const char *url, const char *method, const char *version);
 bool request_body(struct request *r, const char *bytes, size_t size);

@@ -420,6 +420,195 @@ class Framing(ServerCase):
             self.assertEqual([c for _, c in sorted(series)], sorted(c for _, c in series))
 
 
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST /v1/attention HTTP/1.1\r\nHost: x\r\n"
+
+
+class Heads(ServerCase):
+    """Heads in raw bytes: what does not parse cleanly is refused, whatever else is sent along."""
+
+    @classmethod
+    def start(cls):
+        return Server(None, "--header-timeout-ms", "20000")
+
+    def tearDown(self):
+        self.alive()
+        self.settled()
+
+    def refused(self, data, parts=1, ours=True):
+        """One answer, 400 bad-framing, and the end, although a request seems to follow. Not ours is
+        the answer to what libmicrohttpd refuses by itself; it says its head twice."""
+        step = -(-len(data) // parts)
+        with self.subTest(data=data[:120], parts=parts), Raw(self.server) as raw:
+            for at in range(0, len(data), step):
+                raw.send(data[at:at + step])
+                if parts > 1:
+                    time.sleep(0.001)
+            answer = raw.answer()
+            self.assertEqual(answer.status, 400, answer)
+            if ours:
+                self.problem(answer, 400, "bad-framing")
+            self.assertTrue(raw.closed(5), "the connection stays open")
+            self.assertEqual(bytes(raw.data) if ours else raw.data.count(b" 200 "), b"" if ours else 0,
+                             "a second answer")
+
+    def answered(self, data, statuses, before=None):
+        """Those answers in that order, whether the bytes come at once or in parts."""
+        for size in (len(data), max(1, len(data) // 7)):
+            with self.subTest(data=data[:120], size=size), Raw(self.server) as raw:
+                if before:
+                    raw.send(before)
+                    self.assertEqual(raw.answer().status, 200)
+                for at in range(0, len(data), size):
+                    raw.send(data[at:at + size])
+                    time.sleep(0.001)
+                for status in statuses:
+                    answer = raw.answer()
+                    self.assertIsNotNone(answer)
+                    self.assertEqual(answer.status, status, answer)
+
+    def test_folded_fields(self):
+        length = b"%d" % len(GET)
+        for data in (POST + b"Content-Length:\r\n " + length + b"\r\n\r\n",
+                     POST + b"Content-Length:\r\n\t" + length + b"\r\n\r\n",
+                     POST + b"Content-Length: \r\n  " + length + b"\r\nX: y\r\n\r\n",
+                     POST + b"Content-Length:\n " + length + b"\n\n",
+                     POST + b"Content-Length: 0\r\nTransfer-Encoding:\r\n chunked\r\n\r\n",
+                     POST + b"Content-Length: 2\r\n 9\r\n\r\n",
+                     POST + b"X: y\r\n z\r\nContent-Length: " + length + b"\r\n\r\n",
+                     POST + b"X: y\r\n \r\nContent-Length: " + length + b"\r\n\r\n",
+                     POST + b"X: y\r\n\t\r\n\r\n", POST + b"X:\n a\n\n", POST + b"X:\n \n\n",
+                     POST + b"X:    \n ab\n\n", POST + b"X: y\r\n z\r\n w\r\n\r\n",
+                     b"GET /healthz HTTP/1.1\r\n X: 1\r\nHost: x\r\n\r\n"):
+            self.refused(data + GET)
+            self.refused(GET[:-2] + b"Connection: close\r\n y\r\n\r\n" + GET)
+        for more in (b"Y: 1\r\n" * 300, b"Y: " + b"1" * 4000 + b"\r\n", b"Y: " + b"1" * 15000 + b"\r\n"):
+            for parts in (1, 7):
+                self.refused(POST + b"X:\r\n y\r\n" + more + b"\r\n" + GET, parts)
+                self.refused(POST + b"A: b\r\nX: z\r\n y\r\n" + more + b"B: c\r\n\r\n" + GET, parts)
+        get = b"GET /healthz HTTP/1.1\r\n"
+        self.refused(get + b"Host:\r\n x\r\nX: y\r\n\r\n" + GET, ours=False)
+        self.refused(get + b"X: 1\r\nHost: x\r\n y\r\n\r\n" + GET, ours=False)
+
+    def test_folds_at_every_place_of_the_buffer(self):
+        """Whether the pieces are put together in place or elsewhere depends on where they lie."""
+        for pad in list(range(64)) + [24 * 1024 - 70 + i for i in range(0, 64, 3)]:
+            for fold in (b"X:\n a\n", b"X:\r\n abcdefghijkl\r\n", b"X:      \r\n  ab\r\n"):
+                data = b"GET /healthz HTTP/1.1\r\nHost: x\r\nP: " + b"p" * pad + b"\r\n" + fold
+                with self.subTest(pad=pad, fold=fold), Raw(self.server) as raw:
+                    raw.send(data)
+                    raw.send(b"\r\n" + GET)
+                    self.problem(raw.answer(), 400, "bad-framing")
+                    self.assertTrue(raw.closed(5))
+
+    def test_lines_without_a_name(self):
+        for line in (b": x", b":", b":x", b": ", b"\0X: y", b"\0", b"\0: y", b"\0\0", b":\0"):
+            for data in (POST + b"Content-Length: 2\r\n" + line + b"\r\n\r\n",
+                         POST + line + b"\r\nContent-Length: 2\r\n\r\n",
+                         POST + b"Content-Length: 2\r\n" + line + b"\r\nX: y\r\n\r\n",
+                         POST + line + b"\r\n\r\n", POST + b"X: y\r\n" + line + b"\r\n",
+                         b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + line + b"\r\n"):
+                self.refused(data + GET)
+
+    def test_nul_and_bare_cr(self):
+        for field in (b"Content-Length: 25\0 99", b"Content-Length: 2\0",
+                      b"Transfer-Encoding: chunked\0, gzip", b"Transfer-Encoding: chunked\0",
+                      b"X: y\0", b"X: \0", b"X:\0", b"X: y\0\0\0", b"X: y\rContent-Length: 5",
+                      b"X: y\r"):
+            self.refused(POST + field + b"\r\n\r\n" + GET)
+            self.refused(POST + field + b"\r\nY: z\r\n\r\n" + GET)
+        self.refused(POST + b"Content-Length: \0" + b"2\r\n\r\n" + GET, ours=False)
+        for target in (b"/healthz\0", b"/healthz\0/x", b"/healthz\0?x", b"/healthz?\0", b"/healthz?a\0b",
+                       b"/healthz?a=b\0&c", b"/healthz\0HTTP/1.1", b"\0", b"/healthz\rX", b"/\x7f",
+                       b"/healthz?\tx"):
+            self.refused(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
+        self.refused(b"GET\0 /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
+        self.refused(b"GE\0T /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
+
+    def test_bad_heads_in_parts_and_behind_good_ones(self):
+        for bad in (POST + b"Content-Length:\r\n 34\r\n\r\n", POST + b"Content-Length: 2\r\n: x\r\n\r\n",
+                    POST + b"Content-Length: 2\0\r\n\r\n"):
+            for parts in (2, 5, 60):
+                self.refused(bad + GET, parts)
+            with self.subTest(bad=bad), Raw(self.server) as raw:
+                raw.send(GET + POST + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY + bad + GET)
+                self.assertEqual([raw.answer().status for _ in range(3)], [200, 200, 400])
+                self.assertTrue(raw.closed(5))
+                self.assertEqual(bytes(raw.data), b"")
+
+    def test_nothing_is_taken_for_a_request_behind_trailers(self):
+        head = POST + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(BODY, [9])[:-2]
+        for trailer in (b"A: b\r\n:\r\n", b":\r\n\r\n", b": x\r\n\r\n", b"A: b\r\n\0X: y\r\n",
+                        b"A: b\r\n c\r\n\r\n", b"A: b\r\n\r\n"):
+            with self.subTest(trailer=trailer), Raw(self.server) as raw:
+                raw.send(head + trailer + GET)
+                self.assertIn(raw.answer().status, (200, 400))
+                self.assertTrue(raw.closed(5))
+                self.assertEqual(bytes(raw.data), b"")
+
+    def test_honest_heads(self):
+        """Every shape of head that is allowed passes."""
+        get, host = b"GET /healthz HTTP/1.1\r\n", b"Host: x\r\n"
+        fields = (b"hOsT: x\r\n", b"Host:x\r\n", b"Host:\t x\r\n", b"Host: x  \r\n", b"Host: x\t\r\n",
+                  b"Host:\r\n", b"Host: \t \r\n", host + b"X:\r\n", host + b"X: \r\nY:\r\n",
+                  host + b"X: y\r\nX: y\r\nx: z\r\n", b"X: a:b::c\r\n" + host,
+                  host + b"Cookie: a=b; c=d; e=\"f g\"\r\n", host + b"Cookie: a\r\nCookie: b=c\r\n",
+                  host + b"Cookie:\r\n", b"Cookie: =;;=,\r\n" + host + b"Z: z\r\n",
+                  host + b"X: caf\xe9 \x80\xff\ty\r\n", host + b"X: \"a\\\"b\"\r\n",
+                  host + b"!#$%&'*+-.^_`|~09aZ: x\r\n", host + b"A: b\r\n" * 300,
+                  host + b"X: " + b"y" * 30000 + b"\r\n",
+                  host + b"".join(b"X-%d: %s\r\n" % (i, b"y" * 300) for i in range(100)),
+                  host + b"Cookie: " + b"a=b; " * 150 + b"\r\n", host + b"Expect: 200-ok\r\n",
+                  host + b"Connection: keep-alive\r\n", host + b"Content-Length: 0\r\n",
+                  host + b"Content-Length:0\r\nA: b \r\n", b"Content-Length:   0\r\n" + host)
+        for some in fields:
+            self.answered(get + some + b"\r\n", [200], before=GET)
+            self.answered((get + some + b"\r\n") * 3 + GET, [200] * 4)
+            self.answered((get + some + b"\r\n").replace(b"\r\n", b"\n") * 2 + GET, [200] * 3)
+        self.answered(b"\r\n\r\n" + GET + b"\r\n" + GET, [200, 200])
+        self.answered(b"GET   /healthz HTTP/1.1\r\n" + host + b"\r\n" + GET, [200, 200])
+        self.answered(b"GET /healthz HTTP/1.0\r\n\r\n", [200])
+        self.answered(b"GET /healthz HTTP/1.0\n\n", [200])
+        self.answered(b"GET /healthz HTTP/1.1\nHost: x\r\nA: b\n\r\n" + GET, [200, 200])
+        for query in (b"?", b"?a", b"?a=b", b"?a=b&c=d", b"?&&", b"?=", b"?a+b=%41%00+c", b"??", b"?a?b",
+                      b"?" + b"q" * 5000, b"?" + b"a=b&" * 300):
+            self.answered(b"GET /healthz" + query + b" HTTP/1.1\r\n" + host + b"\r\n" + GET, [200, 200])
+        self.answered(b"GET http://x/healthz HTTP/1.1\r\n" + host + b"\r\n" + GET, [200, 200])
+        self.answered(b"OPTIONS * HTTP/1.1\r\n" + host + b"\r\n" + GET, [404, 200])
+        self.answered(b"GET /caf\xc3\xa9%20x HTTP/1.1\r\n" + host + b"\r\n" + GET, [404, 200])
+
+    def test_honest_bodies(self):
+        sized = POST + b"Content-Length: %d\r\n" % len(BODY)
+        coded = POST + b"Transfer-Encoding: chunked\r\n"
+        parts = chunked(BODY, [7, 30])
+        self.answered((sized + b"\r\n" + BODY) * 3 + GET, [200] * 4)
+        self.answered((coded + b"\r\n" + parts) * 3 + GET, [200] * 4)
+        self.answered(sized + b"Cookie: a=b; c\r\nX:\r\n\r\n" + BODY + GET, [200] * 2)
+        self.answered(sized + b"Expect: 100-continue\r\n\r\n" + BODY + GET, [100, 200, 200])
+        self.answered(sized + b"X: " + b"y" * 20000 + b"\r\n\r\n" + BODY + GET, [200] * 2)
+        self.answered(coded + b"Trailer: A, B\r\n\r\n" + parts[:-2] + b"A: b\r\nB:\r\n\r\n", [200],
+                      before=GET)
+
+    def test_many_arguments_are_no_burden(self):
+        """None is read, so none is kept: a line of them is answered at once."""
+        for query in (b"a&" * 1000, b"a=b&" * 5000, b"=" * 20000, b"&" * 20000):
+            with self.subTest(query=query[:8]), Raw(self.server) as raw:
+                begun = time.monotonic()
+                raw.send(b"GET /healthz?" + query + b" HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
+                self.assertEqual([raw.answer().status for _ in range(2)], [200, 200])
+                self.assertLess(time.monotonic() - begun, 2 * SLOW)
+
+    def test_more_fields_than_fit_are_refused_at_once(self):
+        for fields in (b"A: b\r\n" * 3000, b"Cookie: " + b"a;" * 3000 + b"\r\n"):
+            with self.subTest(fields=fields[:8]), Raw(self.server) as raw:
+                begun = time.monotonic()
+                raw.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n")
+                answer = raw.answer()
+                self.assertTrue(answer is None or answer.status in (400, 413, 431), answer)
+                self.assertTrue(raw.closed(5))
+                self.assertLess(time.monotonic() - begun, 2 * SLOW)
+
+
 class Slow(Case):
     """Clients that take their time, on servers that do not."""
 

@@ -594,6 +594,21 @@ class Load(Case):
         if MODE == "release":
             self.assertLess(time.monotonic() - begun, 8 * alone + 1)
 
+    def test_clients_gone_behind_bytes_nobody_reads(self):
+        """Bytes of a next request lie before the end of the stream."""
+        server = self.start("--workers", "1", "--merge=false")
+        rows = 8000 if MODE == "release" else 2000  # some hundredths of a second
+        body = f'{{"queries":[[{",".join(["[1,0,0,1]"] * rows)}]]}}'.encode()
+        count = 20
+        raws = [Raw(server).send(head_of("/v1/attention", len(body)) + body) for _ in range(count)]
+        self.assertTrue(wait_until(lambda: server.metric("attend_queue_depth") >= count - 8, 10))
+        time.sleep(0.01)
+        for raw in raws:
+            raw.send(head_of("/healthz", method="GET"))
+            raw.socket.close()
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0, 30))
+        self.assertGreater(server.metric("attend_rejected_total", 'reason="gone"'), 4)
+
     def test_a_shared_mask_or_bias_holds_no_socket(self):
         rows, items = 800, 400
         server = Server()
