@@ -446,7 +446,7 @@ class Stopping(Case):
 
     def test_half_a_head_does_not_hold_it_up(self):
         """Whoever has said next to nothing is let go, whoever is in the middle of a head is told."""
-        server = self.start()
+        server = self.start("--header-timeout-ms", "60000")
         with contextlib.ExitStack() as stack:
             one, some, kept = (stack.enter_context(Raw(server)) for _ in range(3))
             kept.send(head_of(PATH, len(BODY)) + BODY)
