@@ -500,8 +500,8 @@ class Stopping(Case):
                 raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
             stuck = stack.enter_context(Raw(server))
             stuck.send(head_of(PATH, len(BODY)) + BODY[:40])
-            self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") > 0))
-            time.sleep(0.1)
+            # One computes, others have arrived whole and wait: these get their 503.
+            self.assertTrue(wait_until(lambda: server.metric("attend_queue_depth") > 1, 5 * SLOW))
             begun = time.monotonic()
             server.signal()
             statuses = []
