@@ -15,29 +15,9 @@
 #include "config/nearest.h"
 #include "config/option.h"
 #include "config/text.h"
+#include "tests/support/place.h"
 
-/* A folder of our own, and in it the file attend.json. */
-struct place {
-  char folder[64], file[96];
-};
-
-static int enter(void **state) {
-  struct place *p = calloc(1, sizeof *p);
-  if (!p) return -1;
-  strcpy(p->folder, "/tmp/attend-test-config-XXXXXX");
-  if (!mkdtemp(p->folder)) return -1;
-  snprintf(p->file, sizeof p->file, "%s/attend.json", p->folder);
-  *state = p;
-  return 0;
-}
-
-static int leave(void **state) {
-  struct place *p = *state;
-  unlink(p->file);
-  rmdir(p->folder);
-  free(p);
-  return 0;
-}
+static int enter(void **state) { return place_make(state, "attend.json"); }
 
 static void write_bytes(const struct place *p, const char *bytes, size_t size) {
   FILE *out = fopen(p->file, "wb");
@@ -460,7 +440,7 @@ static void utf8_is_told_from_what_is_not(void **state) {
 }
 
 int main(void) {
-#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(without_anything_the_defaults_and_two_models_serve),
       IN_PLACE(the_later_source_wins),

@@ -22,30 +22,10 @@
 #include "config/random.h"
 #include "config/registry.h"
 #include "core/philox.h"
+#include "tests/support/place.h"
 #include "tests/support/safetensors_make.h"
 
-/* The checkpoint of tests that make their own: a folder, and in it w.safetensors. */
-struct place {
-  char folder[64], file[96];
-};
-
-static int enter(void **state) {
-  struct place *p = calloc(1, sizeof *p);
-  if (!p) return -1;
-  strcpy(p->folder, "/tmp/attend-test-model-XXXXXX");
-  if (!mkdtemp(p->folder)) return -1;
-  snprintf(p->file, sizeof p->file, "%s/w.safetensors", p->folder);
-  *state = p;
-  return 0;
-}
-
-static int leave(void **state) {
-  struct place *p = *state;
-  unlink(p->file);
-  rmdir(p->folder);
-  free(p);
-  return 0;
-}
+static int enter(void **state) { return place_make(state, "w.safetensors"); }
 
 static json_t *json_of(const char *text) {
   json_t *json = json_loads(text, 0, NULL);
@@ -660,7 +640,7 @@ static int start(void **state) {
 }
 
 int main(void) {
-#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(golden_files_are_checkpoints),
       cmocka_unit_test(digests_are_those_of_the_tensors_in_their_order),
