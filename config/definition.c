@@ -52,7 +52,7 @@ static const char *const keys[] = {"heads",
                                    "random"};
 
 const char *definition_role(enum role role) {
-  static const char *const names[ROLE_COUNT] = {
+  static const char *const names[ROLE_PROJECTIONS] = {
       [ROLE_QUERY] = "query", [ROLE_KEY] = "key", [ROLE_VALUE] = "value", [ROLE_OUTPUT] = "output"};
   return names[role];
 }
@@ -152,7 +152,7 @@ static void read_tensors(const json_t *json, struct definition *d, struct error 
   json_object_foreach(value, role, name) {
     struct nearest near;
     nearest_init(&near, role);
-    for (enum role r = 0; r < ROLE_COUNT; r++) nearest_offer(&near, definition_role(r));
+    for (enum role r = 0; r < ROLE_PROJECTIONS; r++) nearest_offer(&near, definition_role(r));
     if (strncmp(role, "score.", 6) == 0) {
       not_served("tensors", role, e);
     } else if (strcmp(near.name, role) != 0) {

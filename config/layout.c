@@ -13,7 +13,7 @@ enum { NAME_SIZE = 256 };
 struct family {
   const char *name;
   const char *mark[2];          /* where queries are projected; either will do */
-  const char *stem[ROLE_COUNT]; /* not of torch's inner roles, which share tensors */
+  const char *stem[ROLE_PROJECTIONS]; /* not of torch's inner roles, which share tensors */
   bool any_prefix;
 };
 
@@ -100,7 +100,7 @@ static enum status check_thirds(const struct safetensors_entry *t, size_t rank, 
   return e->status;
 }
 
-static enum status take_torch(const struct search *s, struct layout_matrix matrix[ROLE_COUNT],
+static enum status take_torch(const struct search *s, struct layout_matrix matrix[ROLE_PROJECTIONS],
                               struct error *e) {
   static const char *const apart[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
   const struct safetensors_entry *joint = find(s, "in_proj_weight", "");
@@ -229,10 +229,10 @@ static bool wanted(const struct definition *d, enum role role) {
 }
 
 const char *layout_find(const struct safetensors *file, const struct definition *d,
-                        struct layout_matrix matrix[ROLE_COUNT], struct error *e) {
+                        struct layout_matrix matrix[ROLE_PROJECTIONS], struct error *e) {
   struct search s = {.file = file};
   bool torch = false;
-  memset(matrix, 0, ROLE_COUNT * sizeof *matrix);
+  memset(matrix, 0, ROLE_PROJECTIONS * sizeof *matrix);
   if (!d->projected && !d->output_projected) return "none";
   if (d->prefix && strlen(d->prefix) >= NAME_SIZE)
     error_set(e, STATUS_CONFIG, "prefix: longer than %d bytes", NAME_SIZE - 1);
@@ -242,7 +242,7 @@ const char *layout_find(const struct safetensors *file, const struct definition 
     torch = strcmp(s.family->name, "torch") == 0;
     if (torch && d->projected) take_torch(&s, matrix, e);
   }
-  for (enum role role = 0; role < ROLE_COUNT && e->status == STATUS_OK; role++) {
+  for (enum role role = 0; role < ROLE_PROJECTIONS && e->status == STATUS_OK; role++) {
     if (!wanted(d, role) || (torch && role != ROLE_OUTPUT)) continue;
     if (d->tensors) {
       take_named(&s, d, role, &matrix[role], e);

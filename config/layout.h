@@ -26,6 +26,6 @@ struct layout_matrix {
  * "torch", "d2l", "tensors"; "none" if no role is asked for), or NULL with STATUS_CONFIG naming the
  * tensor. */
 const char *layout_find(const struct safetensors *file, const struct definition *d,
-                        struct layout_matrix matrix[ROLE_COUNT], struct error *e);
+                        struct layout_matrix matrix[ROLE_PROJECTIONS], struct error *e);
 
 #endif

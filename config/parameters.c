@@ -79,6 +79,7 @@ static enum status form_heads(struct parameters *p, const struct definition *d, 
       .heads = d->heads,
       .kv_heads = d->kv_heads,
       .head_size = query->out / d->heads,
+      .key_head_size = query->out / d->heads,
       .value_head_size = value->out / d->kv_heads,
       .query_size = query->in,
       .key_size = key->in,
@@ -149,8 +150,8 @@ static enum status make_matrix(struct parameter_matrix *m, const struct definiti
 }
 
 static enum status fill(struct parameters *p, const struct definition *d,
-                        const struct layout_matrix found[ROLE_COUNT], struct error *e) {
-  for (enum role role = 0; role < ROLE_COUNT && e->status == STATUS_OK; role++) {
+                        const struct layout_matrix found[ROLE_PROJECTIONS], struct error *e) {
+  for (enum role role = 0; role < ROLE_PROJECTIONS && e->status == STATUS_OK; role++) {
     if (role == ROLE_OUTPUT ? !d->output_projected : !d->projected) continue;
     if (found[role].found) {
       read_matrix(&p->matrix[role], &found[role], e);
@@ -168,7 +169,7 @@ static enum status fill(struct parameters *p, const struct definition *d,
 
 static enum status read_all(struct parameters *p, const struct definition *d,
                             const struct safetensors *file, struct error *e) {
-  struct layout_matrix found[ROLE_COUNT] = {0};
+  struct layout_matrix found[ROLE_PROJECTIONS] = {0};
   p->layout = file ? layout_find(file, d, found, e) : "none";
   if (e->status != STATUS_OK) return e->status;
   if (!d->projected) {
@@ -192,7 +193,7 @@ enum status parameters_read(struct parameters *p, const struct definition *d,
 }
 
 void parameters_free(struct parameters *p) {
-  for (enum role role = 0; role < ROLE_COUNT; role++) {
+  for (enum role role = 0; role < ROLE_PROJECTIONS; role++) {
     free(p->matrix[role].weight);
     free(p->matrix[role].bias);
   }
@@ -200,7 +201,7 @@ void parameters_free(struct parameters *p) {
 }
 
 bool parameters_have_bias(const struct parameters *p) {
-  for (enum role role = 0; role < ROLE_COUNT; role++)
+  for (enum role role = 0; role < ROLE_PROJECTIONS; role++)
     if (p->matrix[role].bias) return true;
   return false;
 }

@@ -143,7 +143,8 @@ static bool item_ref(struct ref *r, double *outputs, double *weights) {
 }
 
 enum status attention_ref(const struct layer_shape *s, const struct layer_matrix matrix[ROLE_COUNT],
-                          const struct call *c, double *outputs, double *weights, struct error *e) {
+                          const struct call *c, const struct ref_answer *answer, struct error *e) {
+  double *weights = answer->weights;
   const size_t widest = s->query_size + s->key_size + s->value_size;
   for (size_t i = 0; i < c->items; i++) {
     const struct item *item = &c->item[i];
@@ -155,7 +156,7 @@ enum status attention_ref(const struct layer_shape *s, const struct layer_matrix
     struct ref r = {.s = s, .matrix = matrix, .c = c, .item = item, .q = room};
     r.k = r.q + q, r.v = r.k + k, r.weights = r.v + v, r.context = r.weights + item->k;
     r.room = r.context + s->heads * s->value_head_size;
-    const bool finite = item_ref(&r, outputs, weights);
+    const bool finite = item_ref(&r, answer->outputs, weights);
     free(room);
     if (!finite) return error_set(e, STATUS_NOT_FINITE, "item %zu is beyond float32", i);
     if (weights) weights += s->heads * item->q * item->k;

@@ -7,11 +7,18 @@
 
 #include "core/layer.h"
 
-/* Computes the call, whose request part is filled, into outputs [q_rows, output_size] and, unless
- * NULL, weights: per item [H, q, k] one after the other, whatever the call wants. STATUS_NOT_FINITE
- * if a projection, a score or an output is beyond float32, STATUS_OUT_OF_MEMORY. */
+/* What the twin computes, all in float64; NULL: not asked for. Per item one after the other. */
+struct ref_answer {
+  double *outputs;         /* [q_rows, output_size] */
+  double *weights;         /* [H, q, k], whatever the call wants */
+  double *segment_weights; /* [H, q, segments] */
+  int32_t *pointers;       /* [H, q] */
+};
+
+/* Computes the call, whose request part is filled. STATUS_NOT_FINITE if a projection, a score or an
+ * output is beyond float32, STATUS_OUT_OF_MEMORY. */
 enum status attention_ref(const struct layer_shape *shape,
                           const struct layer_matrix matrix[ROLE_COUNT], const struct call *c,
-                          double *outputs, double *weights, struct error *e);
+                          const struct ref_answer *answer, struct error *e);
 
 #endif

@@ -16,16 +16,26 @@
 
 enum weights { WEIGHTS_NONE, WEIGHTS_PER_HEAD, WEIGHTS_AVERAGE };
 
+/* What becomes of the weights: the mean of the values, the value of the heaviest key (the first
+ * one on a tie), or the value of one key drawn from them. */
+enum select { SELECT_SOFT, SELECT_HARD, SELECT_SAMPLE };
+
 struct item {
   size_t q, k;         /* rows; either may be 0 */
   size_t q_row, k_row; /* its first row in queries and outputs, and in keys and values */
   int64_t offset;      /* causal_offset: query i stands at key position i + offset */
   size_t mask_at;      /* index in `mask` of its [q, k] */
   size_t bias_at;      /* index in `bias` of its [q, k] or [H, q, k] */
-  size_t weights_at;   /* index in `weights` of its [H, q, k] or [q, k]; set by layer_prepare */
+  size_t segments;     /* consecutive runs that its keys are cut into, where the call has any */
+  size_t segments_at;  /* index in `segment_end` of its [segments] */
+
+  /* Set by layer_prepare. */
+  size_t weights_at;         /* index in `weights` of its [H, q, k] or [q, k] */
+  size_t segment_weights_at; /* index in `segment_weights` of its [H, q, segments] */
 };
 
 struct call_space; /* projections and visibility, private to the layer */
+struct measures;   /* core/measures.h */
 
 struct call {
   /* The request. */
@@ -43,12 +53,25 @@ struct call {
   int64_t window_left, window_right; /* -1: unbounded */
   const float *head_mask;            /* [H] or NULL */
   bool uniform_rows;                 /* a query that sees nothing weighs all keys alike */
+  enum select select;
+  uint64_t seed;              /* of SELECT_SAMPLE */
+  const int32_t *segment_end; /* two levels: where each segment ends, rising to k; NULL: one level.
+                                 Only with SELECT_SOFT, softmax weights and without uniform_rows */
   enum weights want;
+  bool want_pointers;
+  bool want_measures;     /* measure the heads as well */
+  const float *gradients; /* of a loss by the outputs, [q_rows, output_size], for measures; or NULL */
 
   /* The answer, allocated by layer_prepare. */
   float *outputs; /* [q_rows, output_size] */
   float *weights; /* per item at weights_at: [H, q, k] or [q, k]; NULL if not wanted */
   size_t weight_count;
+  float *segment_weights; /* per item at segment_weights_at: [H, q, segments]; with segments where
+                             the weights are wanted per head, else NULL */
+  size_t segment_weight_count;
+  int32_t *pointers; /* per item at H q_row: [H, q] the heaviest or the drawn key, -1 where nothing
+                        is seen; NULL if not wanted */
+  struct measures *measures; /* NULL if not wanted */
 
   /* Of the layer while it computes. */
   struct call_space *space;

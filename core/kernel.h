@@ -56,6 +56,10 @@ struct kernel_tile {
   size_t weights_row;
   float weights_factor;
   bool weights_add; /* add to what is there */
+
+  /* [queries] what makes a score a weight, e^(score - top) factor: out of attend, in to measure;
+   * or NULL. The factor is 0 where nothing is seen. */
+  float *top, *factor;
 };
 
 struct kernel {

@@ -24,7 +24,7 @@ struct panel {
   float *query;   /* [head_size, width], scaled */
   float *context; /* [value_head_size, width] */
   float *top;     /* [width] greatest score so far, or nearly */
-  float *sum;     /* [width] of the exponentials */
+  float *sum;     /* [width] of the exponentials; at the end one over it */
   float *lost;    /* [width] what rounding took from `sum` */
   int32_t *from, *to;
 };
@@ -338,15 +338,19 @@ INLINE vec inverse_sum(const struct panel *p, size_t v) {
   return vec_choose(seen, vec_all(1.0f) / vec_choose(seen, sum, vec_all(1.0f)), vec_all(0));
 }
 
-static void panel_close(const struct attend *a, const struct panel *p) {
+/* The sums become the factors of the weights. */
+static void panel_close(const struct attend *a, struct panel *p) {
   const struct kernel_tile *t = a->t;
   const size_t width = p->vectors * LANES;
+  for (size_t v = 0; v < p->vectors; v++) vec_store(p->sum + v * LANES, inverse_sum(p, v));
+  if (t->top) memcpy(t->top + p->first, p->top, p->count * sizeof(float));
+  if (t->factor) memcpy(t->factor + p->first, p->sum, p->count * sizeof(float));
   for (size_t i = 0; i < p->count && !p->started; i++)
     memset(t->context + (p->first + i) * t->context_row, 0, t->value_head_size * sizeof(float));
   if (!p->started) return;
   for (size_t v = 0; v < p->vectors; v++)
     turn_back(p->context + v * LANES, width, t->value_head_size,
-              inverse_sum(p, v) * vec_all(t->context_factor / t->shrink),
+              vec_load(p->sum + v * LANES) * vec_all(t->context_factor / t->shrink),
               t->context + (p->first + v * LANES) * t->context_row, t->context_row,
               rows_of_vector(p, v), false);
 }
@@ -360,24 +364,34 @@ static void clear_weights(const struct attend *a, const struct panel *p, size_t 
     memset(t->weights + (p->first + i) * t->weights_row + key, 0, keys * sizeof(float));
 }
 
-static void weigh_block(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
-  const struct kernel_tile *t = a->t;
+/* The scores of a block become weights; `factor` is [width]. */
+static void weigh(const struct attend *a, const struct panel *p, const float *factor, size_t key,
+                  size_t keys) {
   const size_t width = p->vectors * LANES;
-  if (!panel_sees(p, key, keys)) {
-    clear_weights(a, p, key, keys);
-    return;
-  }
   score_block(a, p, key, keys);
   for (size_t v = 0; v < p->vectors; v++) {
-    const vec top = vec_load(p->top + v * LANES);
-    const vec factor = inverse_sum(p, v);
+    const vec top = vec_load(p->top + v * LANES), by = vec_load(factor + v * LANES);
     for (size_t r = 0; r < keys; r++) {
       float *s = a->scores + r * width + v * LANES;
-      vec_store(s, vec_exp(vec_load(s) - top) * factor);
+      vec_store(s, vec_exp(vec_load(s) - top) * by);
     }
-    turn_back(a->scores + v * LANES, width, keys, vec_all(t->weights_factor),
+  }
+}
+
+static void write_weights(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
+  const struct kernel_tile *t = a->t;
+  for (size_t v = 0; v < p->vectors; v++)
+    turn_back(a->scores + v * LANES, p->vectors * LANES, keys, vec_all(t->weights_factor),
               t->weights + (p->first + v * LANES) * t->weights_row + key, t->weights_row,
               rows_of_vector(p, v), t->weights_add);
+}
+
+static void weigh_block(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
+  if (panel_sees(p, key, keys)) {
+    weigh(a, p, p->sum, key, keys);
+    write_weights(a, p, key, keys);
+  } else {
+    clear_weights(a, p, key, keys);
   }
 }
 

@@ -23,7 +23,7 @@ struct layer *layer_new(const struct layer_shape *shape,
   l->shape = *shape;
   l->kernel = kernel_best();
   l->queries = l->kernel->attend_queries(shape->head_size, shape->value_head_size);
-  for (unsigned role = 0; role < ROLE_COUNT; role++) {
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
     const size_t in = role_in(l, role);
     const size_t fit = TILE_FLOATS / size_max(in, 1);
     l->tile_rows[role] = size_max(TILE_ROWS_MIN, size_min(TILE_ROWS_MAX, fit));
@@ -42,19 +42,19 @@ struct layer *layer_new(const struct layer_shape *shape,
 
 void layer_free(struct layer *l) {
   if (!l) return;
-  for (unsigned role = 0; role < ROLE_COUNT; role++) gemm_free(l->matrix[role]);
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) gemm_free(l->matrix[role]);
   free(l);
 }
 
 const char *layer_engine(const struct layer *l) {
-  for (unsigned role = 0; role < ROLE_COUNT; role++)
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
     if (l->matrix[role]) return gemm_engine_name(l->matrix[role]);
   return "none";
 }
 
 size_t layer_scratch_bytes(const struct layer *l) {
   size_t floats = l->kernel->attend_scratch(l->shape.head_size, l->shape.value_head_size);
-  for (unsigned role = 0; role < ROLE_COUNT; role++) {
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
     const size_t stripe = l->matrix[role] ? gemm_stripe(l->matrix[role]) : 0;
     const size_t row = size_round_up(role_in(l, role), 16) + size_round_up(stripe, 16);
     floats = size_max(floats, l->tile_rows[role] * row);
@@ -67,7 +67,7 @@ size_t layer_scratch_bytes(const struct layer *l) {
 /* About: as if every pair were visible, which is known only later. */
 static double call_work(const struct layer *l, const struct call *c) {
   double work = 0;
-  for (unsigned role = 0; role < ROLE_COUNT; role++) {
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
     const double rows = (double)(role == ROLE_KEY || role == ROLE_VALUE ? c->k_rows : c->q_rows);
     const double out = (double)(role_heads(l, role) * role_head_size(l, role));
     work += 2.0 * rows * out * (l->matrix[role] ? (double)role_in(l, role) : 1.0);
@@ -148,7 +148,9 @@ bool call_is_over(const struct call *c, enum phase phase) {
   static const enum fault_stage first_of[] = {[PHASE_LOOK] = FAULT_QUERY,
                                               [PHASE_PROJECT] = FAULT_QUERY,
                                               [PHASE_ATTEND] = FAULT_SCORE,
-                                              [PHASE_OUTPUT] = FAULT_OUTPUT};
+                                              [PHASE_OUTPUT] = FAULT_OUTPUT,
+                                              [PHASE_MEASURE] = FAULT_OUTPUT,
+                                              [PHASE_SUM] = FAULT_OUTPUT};
   return fault != 0 && fault >> FAULT_SHIFT < (uint64_t)first_of[phase];
 }
 

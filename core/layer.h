@@ -12,14 +12,40 @@
 #include "core/gemm.h"
 #include "core/status.h"
 
-enum role { ROLE_QUERY, ROLE_KEY, ROLE_VALUE, ROLE_OUTPUT, ROLE_COUNT };
+/* The matrices of a layer. The first four make the heads and the output; the others are the
+ * parameters of its score, shared by the heads. */
+enum role {
+  ROLE_QUERY,
+  ROLE_KEY,
+  ROLE_VALUE,
+  ROLE_OUTPUT,
+  ROLE_PROJECTIONS,
+  ROLE_SCORE_QUERY = ROLE_PROJECTIONS,
+  ROLE_SCORE_KEY,
+  ROLE_SCORE_VECTOR,
+  ROLE_SCORE_WEIGHT,
+  ROLE_COUNT
+};
+
+/* How a query q and a key k of one head are compared. */
+enum score {
+  SCORE_DOT,      /* scale q.k */
+  SCORE_ADDITIVE, /* v.tanh(W_q q + W_k k) */
+  SCORE_BILINEAR  /* k.(W q) */
+};
 
 struct layer_shape {
   size_t heads, kv_heads; /* H, G; G divides H */
-  size_t head_size;       /* d */
+  size_t head_size;       /* d of a query */
+  size_t key_head_size;   /* of a key: d, and only with SCORE_ADDITIVE and SCORE_BILINEAR another */
   size_t value_head_size; /* d_v */
   size_t query_size, key_size, value_size, output_size;
-  float scale; /* of the scores, usually 1/sqrt(d) */
+  enum score score;
+  float scale;       /* of SCORE_DOT, usually 1/sqrt(d); 1 with the others */
+  size_t score_size; /* a: rows of W_q and W_k of SCORE_ADDITIVE, else 0 */
+  bool sigmoid;      /* each key weighs 1/(1 + e^-score) on its own: no softmax */
+  bool grouped; /* head i is made of slice i of the input columns alone: the matrices of query, key
+                   and value have in / H, in / G and in / G columns */
 };
 
 /* One matrix y = x W^T + b. Without a weight the role is not projected: the input's columns are
@@ -30,9 +56,11 @@ struct layer_matrix {
 };
 
 /* A layer from its shape and its matrices, which are copied (packed). The sizes must agree:
- * query [H d, query_size], key [G d, key_size], value [G d_v, value_size],
- * output [output_size, H d_v]; without a weight the two sizes of a role must be equal. The caller
- * has checked that; all numbers are finite. NULL with an error if memory runs out. */
+ * query [H d, query_size], key [G d_k, key_size], value [G d_v, value_size],
+ * output [output_size, H d_v]; without a weight the two sizes of a role must be equal. With
+ * SCORE_ADDITIVE score query [a, d], score key [a, d_k], score vector [1, a]; with SCORE_BILINEAR
+ * score weight [d_k, d]; these have no bias, and what the score does not use has no weight. The
+ * caller has checked that; all numbers are finite. NULL with an error if memory runs out. */
 struct layer *layer_new(const struct layer_shape *shape,
                         const struct layer_matrix matrix[ROLE_COUNT], enum gemm_engine engine,
                         struct error *e);
@@ -53,6 +81,8 @@ enum phase {
   PHASE_PROJECT, /* queries, keys and values that somebody needs */
   PHASE_ATTEND,
   PHASE_OUTPUT,
+  PHASE_MEASURE, /* the heads, tile by tile, where that is wanted */
+  PHASE_SUM,     /* the measures of all tiles */
   PHASE_DONE
 };
 

@@ -14,10 +14,10 @@ enum { TILE_ROWS_MAX = 128 };
 struct layer {
   struct layer_shape shape;
   const struct kernel *kernel;
-  struct gemm *matrix[ROLE_COUNT];   /* NULL: the role is not projected */
-  size_t tile_rows[ROLE_COUNT];      /* rows of a unit of work */
+  struct gemm *matrix[ROLE_PROJECTIONS];   /* NULL: the role is not projected */
+  size_t tile_rows[ROLE_PROJECTIONS];      /* rows of a unit of work */
   size_t queries;                    /* query rows of a unit of attention */
-  bool rows_independent[ROLE_COUNT]; /* may a tile take rows of several units? */
+  bool rows_independent[ROLE_PROJECTIONS]; /* may a tile take rows of several units? */
 };
 
 /* What the projections were found to hold, per item: bits of the greatest magnitude. */
@@ -54,7 +54,7 @@ bool call_is_over(const struct call *c, enum phase phase);
 
 static inline size_t role_in(const struct layer *l, unsigned role) {
   const struct layer_shape *s = &l->shape;
-  const size_t in[ROLE_COUNT] = {s->query_size, s->key_size, s->value_size,
+  const size_t in[ROLE_PROJECTIONS] = {s->query_size, s->key_size, s->value_size,
                                  s->heads * s->value_head_size};
   return in[role];
 }

@@ -86,7 +86,7 @@ static void note_top(const struct strip *s, size_t i) {
     }
   }
   if (s->top[i] < KERNEL_NOT_FINITE) return;
-  static const enum fault_stage stage[ROLE_COUNT] = {FAULT_QUERY, FAULT_KEY, FAULT_VALUE,
+  static const enum fault_stage stage[ROLE_PROJECTIONS] = {FAULT_QUERY, FAULT_KEY, FAULT_VALUE,
                                                      FAULT_OUTPUT};
   fault_at(r->call, stage[s->role], r->number);
 }
@@ -133,7 +133,7 @@ static struct row row_of(const struct layer *l, const struct unit *u, size_t row
   const struct item *item = &c->item[u->item];
   const bool of_keys = u->role == ROLE_KEY || u->role == ROLE_VALUE;
   const size_t number = (of_keys ? item->k_row : item->q_row) + row;
-  const float *const input[ROLE_COUNT] = {c->queries, c->keys, c->values, c->space->context};
+  const float *const input[ROLE_PROJECTIONS] = {c->queries, c->keys, c->values, c->space->context};
   const size_t size = role_head_size(l, u->role);
   struct row r = {.from = input[u->role] + number * role_in(l, u->role),
                   .call = u->call,

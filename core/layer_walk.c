@@ -87,6 +87,9 @@ static bool unit_of_item(const struct layer *l, struct cursor *at, struct unit *
     return look_unit(l, at, u);
   case PHASE_ATTEND:
     return attend_unit(l, at, u);
+  case PHASE_MEASURE:
+  case PHASE_SUM:
+    return false;
   default:
     return rows_unit(l, at, u);
   }

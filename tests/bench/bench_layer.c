@@ -39,12 +39,13 @@ static double sgemm_rate(void) {
 
 static struct layer *make_layer(const struct shape *s) {
   const size_t d = s->d;
-  float *w[ROLE_COUNT];
+  float *w[ROLE_PROJECTIONS];
   struct layer_matrix m[ROLE_COUNT] = {{0}};
-  for (int i = 0; i < ROLE_COUNT; i++) m[i].weight = w[i] = numbers(d * d, 0.1);
+  for (int i = 0; i < ROLE_PROJECTIONS; i++) m[i].weight = w[i] = numbers(d * d, 0.1);
   const struct layer_shape shape = {.heads = s->h,
                                     .kv_heads = s->h,
                                     .head_size = d / s->h,
+                                    .key_head_size = d / s->h,
                                     .value_head_size = d / s->h,
                                     .query_size = d,
                                     .key_size = d,
@@ -54,7 +55,7 @@ static struct layer *make_layer(const struct shape *s) {
   struct error e = {0};
   struct layer *l = layer_new(&shape, m, GEMM_AUTO, &e);
   must(l != NULL);
-  for (int i = 0; i < ROLE_COUNT; i++) free(w[i]);
+  for (int i = 0; i < ROLE_PROJECTIONS; i++) free(w[i]);
   return l;
 }
 

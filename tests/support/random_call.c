@@ -52,6 +52,7 @@ void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine
   s->heads = s->kv_heads * (often(state, 70) ? 1 : 1 + random_below(state, 3));
   s->head_size = 1 + random_below(state, often(state, 20) ? 130 : 24);
   s->value_head_size = often(state, 60) ? s->head_size : 1 + random_below(state, 70);
+  s->key_head_size = s->head_size;
   s->scale = 1.0f / sqrtf((float)s->head_size);
   const bool bias = often(state, 40), linear = often(state, 80);
   const size_t wide_q = s->heads * s->head_size, wide_k = s->kv_heads * s->head_size,
@@ -78,13 +79,14 @@ void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, siz
   l->shape = (struct layer_shape){.heads = heads,
                                   .kv_heads = heads,
                                   .head_size = size,
+                                  .key_head_size = size,
                                   .value_head_size = size,
                                   .query_size = d,
                                   .key_size = d,
                                   .value_size = d,
                                   .output_size = d,
                                   .scale = 1.0f / sqrtf((float)size)};
-  for (unsigned role = 0; role < ROLE_COUNT; role++) set_matrix(l, role, d, d, false, state);
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) set_matrix(l, role, d, d, false, state);
   make(l, engine);
 }
 

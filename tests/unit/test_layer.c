@@ -45,7 +45,8 @@ static void compare(const struct random_layer *l, const struct call *c) {
   struct error e = {0};
   double *outputs = calloc(c->q_rows * s->output_size + 1, sizeof *outputs);
   double *weights = calloc(all_weights(s, c) + 1, sizeof *weights);
-  assert_int_equal(attention_ref(s, l->matrix, c, outputs, weights, &e), STATUS_OK);
+  const struct ref_answer answer = {.outputs = outputs, .weights = weights};
+  assert_int_equal(attention_ref(s, l->matrix, c, &answer, &e), STATUS_OK);
   assert_int_equal(layer_fault(c, &e), STATUS_OK);
   const double bound = 2e-6 * sqrt((double)(s->heads * s->value_head_size)) + 4e-6;
   for (size_t i = 0; i < c->q_rows * s->output_size; i++)
@@ -208,6 +209,17 @@ static void rows_of_weights_sum_to_one(void **unused) {
   random_layer_done(&l);
 }
 
+static const struct layer_shape bare_shape = {.heads = 1,
+                                              .kv_heads = 1,
+                                              .head_size = 1,
+                                              .key_head_size = 1,
+                                              .value_head_size = 1,
+                                              .query_size = 1,
+                                              .key_size = 1,
+                                              .value_size = 1,
+                                              .output_size = 1,
+                                              .scale = 1.0f};
+
 /* One query, one key, sizes of one: the numbers go straight through, however large. */
 struct bare {
   struct random_layer l;
@@ -219,7 +231,7 @@ static void bare_init(struct bare *b, size_t keys) {
   memset(b, 0, sizeof *b);
   arena_init(&b->a, NULL);
   arena_init(&b->l.arena, NULL);
-  b->l.shape = (struct layer_shape){1, 1, 1, 1, 1, 1, 1, 1, 1.0f};
+  b->l.shape = bare_shape;
   struct error e = {0};
   b->l.layer = layer_new(&b->l.shape, b->l.matrix, GEMM_AUTO, &e);
   uint64_t state = 1;
@@ -301,7 +313,7 @@ static void a_scaled_query_beyond_float_is_an_error(void **unused) {
 /* A pair that the query may not see does not count, though its score is beyond float32. */
 static void hidden_scores_beyond_float_are_fine(void **unused) {
   (void)unused;
-  struct random_layer l = {.shape = {1, 1, 1, 1, 1, 1, 1, 1, 1.0f}};
+  struct random_layer l = {.shape = bare_shape};
   struct arena a;
   struct error e = {0};
   arena_init(&a, NULL);
