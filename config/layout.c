@@ -12,7 +12,7 @@ enum { NAME_SIZE = 256 };
 /* A family of names. Each role is a stem; `mark` is a tensor by which the family is known. */
 struct family {
   const char *name;
-  const char *mark[2];          /* where queries are projected; either will do */
+  const char *mark[2];                /* where queries are projected; either will do */
   const char *stem[ROLE_PROJECTIONS]; /* not of torch's inner roles, which share tensors */
   bool any_prefix;
 };

@@ -124,7 +124,7 @@ static void gather(struct ref *r, size_t head) {
     context[x] *= r->c->head_mask[head];
 }
 
-static bool item_ref(struct ref *r, double *outputs, double *weights) {
+static bool item_ref(struct ref *r, double *outputs, double *weights, double *contexts) {
   const struct layer_shape *s = r->s;
   const size_t wide = s->heads * s->value_head_size;
   if (!project_item(r)) return false;
@@ -136,6 +136,8 @@ static bool item_ref(struct ref *r, double *outputs, double *weights) {
         memcpy(weights + (head * r->item->q + i) * r->item->k, r->weights,
                r->item->k * sizeof *weights);
     }
+    if (contexts)
+      memcpy(contexts + (r->item->q_row + i) * wide, r->context, wide * sizeof *contexts);
     double *y = outputs + (r->item->q_row + i) * s->output_size;
     if (!project(&r->matrix[ROLE_OUTPUT], s->output_size, wide, r->context, y)) return false;
   }
@@ -156,7 +158,7 @@ enum status attention_ref(const struct layer_shape *s, const struct layer_matrix
     struct ref r = {.s = s, .matrix = matrix, .c = c, .item = item, .q = room};
     r.k = r.q + q, r.v = r.k + k, r.weights = r.v + v, r.context = r.weights + item->k;
     r.room = r.context + s->heads * s->value_head_size;
-    const bool finite = item_ref(&r, answer->outputs, weights);
+    const bool finite = item_ref(&r, answer->outputs, weights, answer->contexts);
     free(room);
     if (!finite) return error_set(e, STATUS_NOT_FINITE, "item %zu is beyond float32", i);
     if (weights) weights += s->heads * item->q * item->k;

@@ -13,6 +13,7 @@ struct ref_answer {
   double *weights;         /* [H, q, k], whatever the call wants */
   double *segment_weights; /* [H, q, segments] */
   int32_t *pointers;       /* [H, q] */
+  double *contexts;        /* [q_rows, H d_v], head_mask included */
 };
 
 /* Computes the call, whose request part is filled. STATUS_NOT_FINITE if a projection, a score or an

@@ -59,8 +59,9 @@ struct call {
                                  Only with SELECT_SOFT, softmax weights and without uniform_rows */
   enum weights want;
   bool want_pointers;
-  bool want_measures;     /* measure the heads as well */
-  const float *gradients; /* of a loss by the outputs, [q_rows, output_size], for measures; or NULL */
+  bool want_measures; /* measure the heads as well */
+  const float
+      *gradients; /* of a loss by the outputs, [q_rows, output_size], for measures; or NULL */
 
   /* The answer, allocated by layer_prepare. */
   float *outputs; /* [q_rows, output_size] */

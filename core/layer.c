@@ -145,12 +145,9 @@ bool call_is_over(const struct call *c, enum phase phase) {
   const uint64_t fault = atomic_load_explicit(&c->fault, memory_order_relaxed);
   /* A fault of this very phase stops nothing: which place is the first one must not depend on
    * the order in which the tiles are computed. */
-  static const enum fault_stage first_of[] = {[PHASE_LOOK] = FAULT_QUERY,
-                                              [PHASE_PROJECT] = FAULT_QUERY,
-                                              [PHASE_ATTEND] = FAULT_SCORE,
-                                              [PHASE_OUTPUT] = FAULT_OUTPUT,
-                                              [PHASE_MEASURE] = FAULT_OUTPUT,
-                                              [PHASE_SUM] = FAULT_OUTPUT};
+  static const enum fault_stage first_of[] = {
+      [PHASE_LOOK] = FAULT_QUERY,    [PHASE_PROJECT] = FAULT_QUERY,  [PHASE_ATTEND] = FAULT_SCORE,
+      [PHASE_OUTPUT] = FAULT_OUTPUT, [PHASE_MEASURE] = FAULT_OUTPUT, [PHASE_SUM] = FAULT_OUTPUT};
   return fault != 0 && fault >> FAULT_SHIFT < (uint64_t)first_of[phase];
 }
 

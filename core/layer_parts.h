@@ -16,7 +16,7 @@ struct layer {
   const struct kernel *kernel;
   struct gemm *matrix[ROLE_PROJECTIONS];   /* NULL: the role is not projected */
   size_t tile_rows[ROLE_PROJECTIONS];      /* rows of a unit of work */
-  size_t queries;                    /* query rows of a unit of attention */
+  size_t queries;                          /* query rows of a unit of attention */
   bool rows_independent[ROLE_PROJECTIONS]; /* may a tile take rows of several units? */
 };
 
@@ -55,7 +55,7 @@ bool call_is_over(const struct call *c, enum phase phase);
 static inline size_t role_in(const struct layer *l, unsigned role) {
   const struct layer_shape *s = &l->shape;
   const size_t in[ROLE_PROJECTIONS] = {s->query_size, s->key_size, s->value_size,
-                                 s->heads * s->value_head_size};
+                                       s->heads * s->value_head_size};
   return in[role];
 }
 

@@ -87,7 +87,7 @@ static void note_top(const struct strip *s, size_t i) {
   }
   if (s->top[i] < KERNEL_NOT_FINITE) return;
   static const enum fault_stage stage[ROLE_PROJECTIONS] = {FAULT_QUERY, FAULT_KEY, FAULT_VALUE,
-                                                     FAULT_OUTPUT};
+                                                           FAULT_OUTPUT};
   fault_at(r->call, stage[s->role], r->number);
 }
 

@@ -11,12 +11,12 @@
 
 struct head_measures {
   double confidence; /* mean of the greatest weight of a row */
-  double entropy;    /* mean of (- sum A ln A) / ln m, 0 where m = 1; m: keys that the row may see */
-  double distance;   /* mean of sum A |i - j| */
-  double norm;       /* mean of |c| */
-  double share;      /* norm / the sum of all heads' norms */
-  double delta;      /* |Y - Y without the head| / |Y|: Frobenius norms over all rows */
-  double michel;     /* mean over items of |sum over rows of <c, gradient>|; 0 without gradients */
+  double entropy;  /* mean of (- sum A ln A) / ln m, 0 where m = 1; m: keys that the row may see */
+  double distance; /* mean of sum A |i - j| */
+  double norm;     /* mean of |c| */
+  double share;    /* norm / the sum of all heads' norms */
+  double delta;    /* |Y - Y without the head| / |Y|: Frobenius norms over all rows */
+  double michel;   /* mean over items of |sum over rows of <c, gradient>|; 0 without gradients */
 };
 
 struct measures {
