@@ -1,8 +1,9 @@
 /* kernel: the inner loops, once per instruction set, behind one table chosen at run time.
  *
- * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h), and
- * compiled once per level by kernel_portable.c, kernel_avx2.c and kernel_avx512.c. Within a level
- * every sum has one order: a row's bits do not depend on the rows computed beside it. */
+ * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h and what
+ * these need), and compiled once per level by kernel_portable.c, kernel_avx2.c and kernel_avx512.c.
+ * Within a level every sum has one order: a row's bits do not depend on the rows computed beside
+ * it. */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -10,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/call.h"
 #include "core/cpu.h"
 
 enum {
@@ -40,13 +42,20 @@ struct kernel_tile {
   size_t head_size, value_head_size;
   const float *query, *key, *value;
   size_t query_row, key_row, value_row;
+  const float
+      *vector; /* [head_size] the score is vector.tanh(query + key); NULL: scale query.key */
   float scale;
+  bool sigmoid;             /* the weight is 1 / (1 + e^-score): no softmax */
   const int32_t *from, *to; /* [queries] the keys that each may see */
   const uint8_t *mask;      /* [queries, keys] by mask_row, or NULL */
   size_t mask_row;
   const float *bias; /* [queries, keys] by bias_row, or NULL */
   size_t bias_row;
   bool careful; /* scores may leave float32: look at each one */
+  enum select select;
+  const float *chance;        /* [queries] 0 .. 1, for SELECT_SAMPLE */
+  size_t segments;            /* two levels: the keys are cut where these */
+  const int32_t *segment_end; /* [segments] say; NULL: one level. With a softmax and SELECT_SOFT */
 
   float *context; /* [queries, value_head_size] by context_row */
   size_t context_row;
@@ -55,7 +64,9 @@ struct kernel_tile {
   float *weights; /* [queries, keys] by weights_row, or NULL */
   size_t weights_row;
   float weights_factor;
-  bool weights_add; /* add to what is there */
+  bool weights_add;       /* add to what is there */
+  float *segment_weights; /* [queries, segments], or NULL */
+  int32_t *pointers; /* [queries] the heaviest or drawn key, -1 where nothing is seen; or NULL */
 
   /* [queries] what makes a score a weight, e^(score - top) factor: out of attend, in to measure;
    * or NULL. The factor is 0 where nothing is seen. */
@@ -79,6 +90,8 @@ struct kernel {
   uint32_t (*peak)(size_t count, const float *x);
   /* out[i] = e^x[i] as the softmax computes it, for x <= 0: for tests. */
   void (*exp)(size_t count, const float *x, float *out);
+  /* The same for the additive score: tanh of any number. */
+  void (*tanh)(size_t count, const float *x, float *out);
 };
 
 static inline size_t kernel_panel(const struct kernel *k) { return k->lanes * k->vectors; }

@@ -18,13 +18,28 @@ static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c) {
 static inline __attribute__((always_inline)) vec vec_max(vec a, vec b) {
   return _mm256_max_ps(a, b);
 }
+static inline __attribute__((always_inline)) vec vec_min(vec a, vec b) {
+  return _mm256_min_ps(a, b);
+}
 static inline __attribute__((always_inline)) _Bool vec_any(vec_int mask) {
   return _mm256_movemask_ps((__m256)mask) != 0;
 }
 
 #include "core/kernel_vector.h"
 
+#include "core/kernel_math.h"
+
 #include "core/kernel_product.h"
+
+#include "core/kernel_panel.h"
+
+#include "core/kernel_score.h"
+
+#include "core/kernel_soft.h"
+
+#include "core/kernel_choose.h"
+
+#include "core/kernel_levels.h"
 
 #include "core/kernel_attend.h"
 

@@ -10,6 +10,7 @@
 #define HAVE_FMA
 #define HAVE_MAX
 #define HAVE_ANY
+#define HAVE_INVERSE
 typedef float vec __attribute__((vector_size(64)));
 typedef int vec_int __attribute__((vector_size(64)));
 static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c) {
@@ -18,13 +19,33 @@ static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c) {
 static inline __attribute__((always_inline)) vec vec_max(vec a, vec b) {
   return _mm512_max_ps(a, b);
 }
+static inline __attribute__((always_inline)) vec vec_min(vec a, vec b) {
+  return _mm512_min_ps(a, b);
+}
+/* A reciprocal to 14 bits and one step of Newton's: a third of the time of a division. */
+static inline __attribute__((always_inline)) vec vec_inverse(vec x) {
+  const __m512 near = _mm512_rcp14_ps(x);
+  return _mm512_fmadd_ps(near, _mm512_fnmadd_ps(x, near, _mm512_set1_ps(1.0f)), near);
+}
 static inline __attribute__((always_inline)) _Bool vec_any(vec_int mask) {
   return _mm512_movepi32_mask((__m512i)mask) != 0;
 }
 
 #include "core/kernel_vector.h"
 
+#include "core/kernel_math.h"
+
 #include "core/kernel_product.h"
+
+#include "core/kernel_panel.h"
+
+#include "core/kernel_score.h"
+
+#include "core/kernel_soft.h"
+
+#include "core/kernel_choose.h"
+
+#include "core/kernel_levels.h"
 
 #include "core/kernel_attend.h"
 

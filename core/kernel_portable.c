@@ -6,7 +6,19 @@
 
 #include "core/kernel_vector.h"
 
+#include "core/kernel_math.h"
+
 #include "core/kernel_product.h"
+
+#include "core/kernel_panel.h"
+
+#include "core/kernel_score.h"
+
+#include "core/kernel_soft.h"
+
+#include "core/kernel_choose.h"
+
+#include "core/kernel_levels.h"
 
 #include "core/kernel_attend.h"
 

@@ -33,6 +33,7 @@ INLINE vec vec_choose(ivec mask, vec yes, vec no) {
 
 #ifndef HAVE_MAX
 INLINE vec vec_max(vec a, vec b) { return vec_choose(a > b, a, b); }
+INLINE vec vec_min(vec a, vec b) { return vec_choose(a < b, a, b); }
 #endif
 
 #ifndef HAVE_ANY
@@ -56,27 +57,6 @@ INLINE void vec_store_some(float *p, vec v, size_t n) {
     vec_store(p, v);
   else
     memcpy(p, &v, n * sizeof(float));
-}
-
-/* e^x for x <= about 80, within 2 ulp: x = n ln 2 + r, e^x = 2^n e^r, and for e^r a polynomial that
- * is best on |r| <= ln 2 / 2. ln 2 is taken in two parts, the first so short that n times it is
- * exact. Exactly zero below -86 and for -infinity: a hidden key weighs nothing. */
-INLINE vec vec_exp(vec x) {
-  const vec magic = vec_all(0x1.8p23f); /* adding it rounds to an integer, kept in the low bits */
-  ivec zero = x < vec_all(-86.0f);
-  vec rounded = vec_choose(zero, vec_all(0), x) * vec_all(0x1.715476p0f) + magic;
-  vec n = rounded - magic;
-  vec r = vec_fma(n, vec_all(-0x1.63p-1f), x);
-  r = vec_fma(n, vec_all(0x1.bd0106p-13f), r);
-  vec p = vec_all(1.9875691500e-4f);
-  p = vec_fma(p, r, vec_all(1.3981999507e-3f));
-  p = vec_fma(p, r, vec_all(8.3334519073e-3f));
-  p = vec_fma(p, r, vec_all(4.1665795894e-2f));
-  p = vec_fma(p, r, vec_all(1.6666665459e-1f));
-  p = vec_fma(p, r, vec_all(5.0000001201e-1f));
-  vec e = vec_fma(p, r * r, r) + vec_all(1.0f);
-  ivec bits = (ivec)e + ((ivec)rounded << 23);
-  return (vec)(bits & ~zero);
 }
 
 /* Transposes LANES vectors in place: swaps ever larger blocks across the diagonal. */

@@ -1,0 +1,191 @@
+/* kernel_soft: scores become weights, and rows are gathered by them.
+ *
+ * Included by one kernel_<level>.c behind kernel_score.h.
+ *
+ * The softmax is online: each lane keeps the greatest score seen so far and the sum of its
+ * exponentials. What has been gathered is rescaled only when a lane's maximum has grown by more
+ * than SLACK, and per lane, so that a query's bits do not depend on the queries beside it. */
+
+#define SLACK 5.5f /* e^SLACK times a float32 sum stays far inside float32 */
+
+/* sum += x; what rounding takes from it goes to `lost`. */
+INLINE void add_up(float *sum, float *lost, vec x) {
+  const vec before = vec_load(sum);
+  const vec after = before + x;
+  const vec part = after - before;
+  vec_store(sum, after);
+  vec_store(lost, vec_load(lost) + ((before - (after - part)) + (x - part)));
+}
+
+/* Takes the block's greatest scores into account; rescales what lanes have gathered so far. */
+INLINE void raise_tops(const struct attend *a, struct panel *p, size_t keys, const int vectors) {
+  const size_t width = (size_t)vectors * LANES;
+  vec top[VECTORS], old[VECTORS];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) top[v] = old[v] = vec_load(p->top + v * LANES);
+  for (size_t r = 0; r < keys; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+      top[v] = vec_max(vec_load(a->scores + r * width + v * LANES), top[v]);
+  for (int v = 0; v < vectors; v++) {
+    const ivec grown = top[v] > old[v] + vec_all(SLACK);
+    if (!vec_any(grown)) continue;
+    vec_store(p->top + v * LANES, vec_choose(grown, top[v], old[v]));
+    if (!p->started) continue;
+    const vec shrink = vec_choose(grown, vec_exp(old[v] - top[v]), vec_all(1.0f));
+    vec_store(p->sum + v * LANES, vec_load(p->sum + v * LANES) * shrink);
+    vec_store(p->lost + v * LANES, vec_load(p->lost + v * LANES) * shrink);
+    for (size_t g = 0; g < p->gathers; g++)
+      for (size_t x = 0; x < p->gather[g].columns; x++) {
+        float *c = p->gather[g].sum + x * width + v * LANES;
+        vec_store(c, vec_load(c) * shrink);
+      }
+  }
+}
+
+/* scores := shrink e^(scores - top); the exponentials are summed per lane: within the block, then
+ * to what was there, keeping what that addition rounds away. */
+INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, const int vectors) {
+  const size_t width = (size_t)vectors * LANES;
+  const vec shrink = vec_all(a->t->shrink);
+  vec top[VECTORS], sum[VECTORS];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) {
+    top[v] = vec_load(p->top + v * LANES);
+    sum[v] = vec_all(0);
+  }
+  for (size_t r = 0; r < keys; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      float *s = a->scores + r * width + v * LANES;
+      const vec e = vec_exp(vec_load(s) - top[v]);
+      sum[v] += e;
+      vec_store(s, e * shrink);
+    }
+  for (int v = 0; v < vectors; v++) add_up(p->sum + v * LANES, p->lost + v * LANES, sum[v]);
+}
+
+static void soften(const struct attend *a, struct panel *p, size_t keys) {
+  switch (p->vectors) { /* the constant lets the compiler keep the lanes in registers */
+  case 1:
+    raise_tops(a, p, keys, 1), exponentials(a, p, keys, 1);
+    break;
+  case 2:
+    raise_tops(a, p, keys, 2), exponentials(a, p, keys, 2);
+    break;
+#if VECTORS == 4
+  case 3:
+    raise_tops(a, p, keys, 3), exponentials(a, p, keys, 3);
+    break;
+  case 4:
+    raise_tops(a, p, keys, 4), exponentials(a, p, keys, 4);
+    break;
+#endif
+  default:
+    __builtin_unreachable();
+  }
+}
+
+/* scores := shrink / (1 + e^-scores): nothing is summed, nothing is rescaled. */
+static void squash(const struct attend *a, struct panel *p, size_t keys) {
+  const vec shrink = vec_all(a->t->shrink);
+  for (size_t i = 0; i < keys * panel_width(p); i += LANES)
+    vec_store(a->scores + i, vec_sigmoid(vec_load(a->scores + i)) * shrink);
+}
+
+/* Adds the block's rows, by what now stands in its scores. */
+static void gather_block(const struct attend *a, struct panel *p, size_t key, size_t keys) {
+  static const float zero[KERNEL_PANEL_MAX] = {0};
+  const size_t width = panel_width(p);
+  for (size_t i = 0; i < p->gathers; i++) {
+    const struct gather *g = &p->gather[i];
+    product(&(struct kernel_product){.rows = g->columns,
+                                     .depth = keys,
+                                     .vectors = p->vectors,
+                                     .a = g->row + key * g->step,
+                                     .a_row = 1,
+                                     .a_step = g->step,
+                                     .b = a->scores,
+                                     .b_row = width,
+                                     .start = p->started ? g->sum : zero,
+                                     .start_row = p->started ? width : 0,
+                                     .c = g->sum,
+                                     .c_row = width});
+  }
+  p->started = true;
+}
+
+static void gather_values(struct panel *p, const struct kernel_tile *t) {
+  p->gathers = 1;
+  p->gather[0] = (struct gather){t->value, t->value_row, t->value_head_size, p->context};
+}
+
+/* 1 / sum per lane, 0 where nothing was seen. */
+INLINE vec inverse_sum(const float *sum, const float *lost) {
+  const vec whole = vec_load(sum) + vec_load(lost);
+  const ivec seen = whole > vec_all(0);
+  return vec_choose(seen, vec_all(1.0f) / vec_choose(seen, whole, vec_all(1.0f)), vec_all(0));
+}
+
+/* The sums become factors of the weights. A sigmoid is a weight as it is. */
+static void sums_to_factors(const struct kernel_tile *t, struct panel *p) {
+  for (size_t at = 0; at < panel_width(p); at += LANES)
+    vec_store(p->sum + at, t->sigmoid ? vec_all(1.0f) : inverse_sum(p->sum + at, p->lost + at));
+}
+
+/* The scores of a block become weights, once the tops are known; `factor` is [width]. */
+static void weigh(const struct attend *a, const struct panel *p, const float *factor, size_t key,
+                  size_t keys) {
+  const size_t width = panel_width(p);
+  score_block(a, p, key, keys);
+  for (size_t at = 0; at < width; at += LANES) {
+    const vec top = vec_load(p->top + at), by = vec_load(factor + at);
+    for (size_t r = 0; r < keys; r++) {
+      float *s = a->scores + r * width + at;
+      const vec score = vec_load(s);
+      vec_store(s, (a->t->sigmoid ? vec_sigmoid(score) : vec_exp(score - top)) * by);
+    }
+  }
+}
+
+/* --- what comes of it --- */
+
+static void clear_weights(const struct kernel_tile *t, const struct panel *p, size_t key,
+                          size_t keys) {
+  if (t->weights_add) return;
+  for (size_t i = 0; i < p->count; i++)
+    memset(t->weights + (p->first + i) * t->weights_row + key, 0, keys * sizeof(float));
+}
+
+/* The weights of a block, into the tile's. */
+static void write_weight_block(const struct attend *a, const struct panel *p, const float *factor,
+                               size_t key, size_t keys) {
+  const struct kernel_tile *t = a->t;
+  if (!panel_sees(p, key, keys)) {
+    clear_weights(t, p, key, keys);
+    return;
+  }
+  weigh(a, p, factor, key, keys);
+  for (size_t v = 0; v < p->vectors; v++)
+    turn_back(a->scores + v * LANES, panel_width(p), keys, vec_all(t->weights_factor),
+              t->weights + (p->first + v * LANES) * t->weights_row + key, t->weights_row,
+              rows_of_vector(p, v), t->weights_add);
+}
+
+/* What was gathered in `from`, [value_head_size, width], times `factor`, [width]. */
+static void write_context(const struct kernel_tile *t, const struct panel *p, const float *from,
+                          const float *factor) {
+  for (size_t i = 0; i < p->count && !p->started; i++)
+    memset(t->context + (p->first + i) * t->context_row, 0, t->value_head_size * sizeof(float));
+  if (!p->started) return;
+  for (size_t v = 0; v < p->vectors; v++)
+    turn_back(from + v * LANES, panel_width(p), t->value_head_size,
+              vec_load(factor + v * LANES) * vec_all(t->context_factor / t->shrink),
+              t->context + (p->first + v * LANES) * t->context_row, t->context_row,
+              rows_of_vector(p, v), false);
+}
+
+static void keep_normalisers(const struct kernel_tile *t, const struct panel *p) {
+  if (t->top) memcpy(t->top + p->first, p->top, p->count * sizeof(float));
+  if (t->factor) memcpy(t->factor + p->first, p->sum, p->count * sizeof(float));
+}
