@@ -9,12 +9,14 @@
 #include "core/size.h"
 
 struct gemm {
-  size_t out, in, stripe;
+  size_t out, in, stripe; /* of one group */
+  size_t groups;
   const struct kernel *kernel; /* NULL: the engine is OpenBLAS */
-  float *bias;                 /* [out rounded up to stripes], zeros without one */
-  /* packed: for each stripe [in, width], one after the other, where the last stripe is only as many
-   * vectors wide as it needs. OpenBLAS: W^T [in, stripe]. */
+  float *bias;                 /* per group [out rounded up to stripes], zeros without one */
+  /* Per group. packed: for each stripe [in, width], one after the other, where the last stripe is
+   * only as many vectors wide as it needs. OpenBLAS: W^T [in, stripe]. */
   float *weight;
+  size_t bias_step, weight_step; /* from one group's to the next one's */
 };
 
 void gemm_blas_init(void) { openblas_set_num_threads(1); }
@@ -25,39 +27,49 @@ struct gemm_blas gemm_blas(void) {
                             .threadsafe = openblas_get_parallel() != 0};
 }
 
-/* Vectors of columns that the stripe at column `first` really has. */
-static size_t stripe_vectors(const struct gemm *g, size_t first) {
-  const size_t columns = size_min(g->stripe, g->out - first);
-  return (columns + g->kernel->lanes - 1) / g->kernel->lanes;
+/* Columns that the stripe at column `first` of a group is stored with. */
+static size_t stripe_width(const struct gemm *g, size_t first) {
+  if (!g->kernel) return g->stripe;
+  return size_round_up(size_min(g->stripe, g->out - first), g->kernel->lanes);
 }
 
-static void pack(struct gemm *g, const float *weight) {
+static void pack(struct gemm *g, const float *weight, float *to) {
   for (size_t first = 0; first < g->out; first += g->stripe) {
-    const size_t width = g->kernel ? stripe_vectors(g, first) * g->kernel->lanes : g->stripe;
+    const size_t width = stripe_width(g, first);
     const size_t columns = size_min(width, g->out - first);
-    float *to = g->weight + first * g->in;
     for (size_t j = 0; j < columns; j++)
-      for (size_t k = 0; k < g->in; k++) to[k * width + j] = weight[(first + j) * g->in + k];
+      for (size_t k = 0; k < g->in; k++)
+        to[first * g->in + k * width + j] = weight[(first + j) * g->in + k];
   }
 }
 
-struct gemm *gemm_new(size_t out, size_t in, const float *weight, const float *bias,
+/* Takes the memory of all groups, filled with zeros. */
+static bool reserve(struct gemm *g) {
+  size_t count;
+  g->bias_step = (g->out + g->stripe - 1) / g->stripe * g->stripe;
+  if (!size_mul(g->bias_step, g->in, &g->weight_step) ||
+      !size_mul(g->weight_step, g->groups, &count) || count > SIZE_MAX / 8)
+    return false;
+  g->bias = calloc(g->groups * g->bias_step, sizeof(float));
+  g->weight = aligned_alloc(64, size_round_up(count * sizeof(float) + 1, 64));
+  if (!g->bias || !g->weight) return false;
+  memset(g->weight, 0, count * sizeof(float));
+  return true;
+}
+
+struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight, const float *bias,
                       enum gemm_engine engine, struct error *e) {
   struct gemm *g = calloc(1, sizeof *g);
   if (!g) goto no_memory;
   const bool packed = engine == GEMM_PACKED || (engine == GEMM_AUTO && cpu_level() != CPU_PORTABLE);
-  g->out = out, g->in = in;
+  g->out = out / groups, g->in = in / groups, g->groups = groups;
   g->kernel = packed ? kernel_best() : NULL;
-  g->stripe = packed ? kernel_panel(g->kernel) : size_round_up(out, 16);
-  const size_t columns = (out + g->stripe - 1) / g->stripe * g->stripe;
-  size_t count;
-  if (!size_mul(columns, in, &count) || count > SIZE_MAX / 8) goto no_memory;
-  g->bias = calloc(columns, sizeof(float));
-  g->weight = aligned_alloc(64, size_round_up(count * sizeof(float) + 1, 64));
-  if (!g->bias || !g->weight) goto no_memory;
-  if (bias) memcpy(g->bias, bias, out * sizeof(float));
-  memset(g->weight, 0, count * sizeof(float));
-  pack(g, weight);
+  g->stripe = packed ? kernel_panel(g->kernel) : size_round_up(g->out, 16);
+  if (!reserve(g)) goto no_memory;
+  for (size_t i = 0; i < groups; i++) {
+    pack(g, weight + i * g->out * g->in, g->weight + i * g->weight_step);
+    if (bias) memcpy(g->bias + i * g->bias_step, bias + i * g->out, g->out * sizeof(float));
+  }
   return g;
 no_memory:
   gemm_free(g);
@@ -76,30 +88,88 @@ size_t gemm_stripe(const struct gemm *g) { return g->stripe; }
 bool gemm_rows_independent(const struct gemm *g) { return g->kernel != NULL; }
 const char *gemm_engine_name(const struct gemm *g) { return g->kernel ? "packed" : "openblas"; }
 
-static void run_openblas(const struct gemm *g, size_t rows, const float *x, size_t x_stride,
-                         float *y) {
-  for (size_t i = 0; i < rows; i++) memcpy(y + i * g->stripe, g->bias, g->stripe * sizeof(float));
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)rows, (blasint)g->out,
-              (blasint)g->in, 1.0f, x, (blasint)x_stride, g->weight, (blasint)g->stripe, 1.0f, y,
-              (blasint)g->stripe);
+size_t gemm_columns(const struct gemm *g, size_t first) {
+  return size_min(g->stripe, g->out - first % g->out);
+}
+
+void gemm_start(const struct gemm *g, size_t first, size_t rows, bool bias, float *y) {
+  const float *from = g->bias + first / g->out * g->bias_step + first % g->out;
+  for (size_t i = 0; i < rows; i++)
+    if (bias)
+      memcpy(y + i * g->stripe, from, g->stripe * sizeof(float));
+    else
+      memset(y + i * g->stripe, 0, g->stripe * sizeof(float));
+}
+
+/* y = start + x W^T over `depth` inputs of one group's stripe. */
+struct part {
+  size_t group, first; /* column within the group */
+  size_t rows;
+  const float *x;
+  size_t x_stride;
+  size_t from, depth; /* inputs within the group */
+  const float *start;
+  size_t start_row;
+  float *y;
+};
+
+static void run_packed(const struct gemm *g, const struct part *p) {
+  const size_t width = stripe_width(g, p->first);
+  const float *weight = g->weight + p->group * g->weight_step + p->first * g->in;
+  g->kernel->product(&(struct kernel_product){.rows = p->rows,
+                                              .depth = p->depth,
+                                              .vectors = width / g->kernel->lanes,
+                                              .a = p->x,
+                                              .a_row = p->x_stride,
+                                              .a_step = 1,
+                                              .b = weight + p->from * width,
+                                              .b_row = width,
+                                              .start = p->start,
+                                              .start_row = p->start_row,
+                                              .c = p->y,
+                                              .c_row = g->stripe});
+}
+
+/* Adds to what stands in y. */
+static void add_openblas(const struct gemm *g, const struct part *p) {
+  const float *weight = g->weight + p->group * g->weight_step + p->from * g->stripe;
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)p->rows, (blasint)g->out,
+              (blasint)p->depth, 1.0f, p->x, (blasint)p->x_stride, weight, (blasint)g->stripe, 1.0f,
+              p->y, (blasint)g->stripe);
 }
 
 void gemm_run(const struct gemm *g, size_t first, size_t rows, const float *x, size_t x_stride,
               float *y) {
-  if (!g->kernel) {
-    run_openblas(g, rows, x, x_stride, y);
-    return;
+  struct part p = {.group = first / g->out,
+                   .first = first % g->out,
+                   .rows = rows,
+                   .x_stride = x_stride,
+                   .depth = g->in,
+                   .y = y};
+  p.x = x + p.group * g->in;
+  p.start = g->bias + p.group * g->bias_step + p.first;
+  if (g->kernel) {
+    run_packed(g, &p);
+  } else {
+    gemm_start(g, first, rows, true, y);
+    add_openblas(g, &p);
   }
-  const size_t vectors = stripe_vectors(g, first);
-  g->kernel->product(&(struct kernel_product){.rows = rows,
-                                              .depth = g->in,
-                                              .vectors = vectors,
-                                              .a = x,
-                                              .a_row = x_stride,
-                                              .a_step = 1,
-                                              .b = g->weight + first * g->in,
-                                              .b_row = vectors * g->kernel->lanes,
-                                              .start = g->bias + first,
-                                              .c = y,
-                                              .c_row = g->stripe});
+}
+
+void gemm_add(const struct gemm *g, size_t first, size_t rows, const float *x, size_t x_stride,
+              size_t from, size_t depth, float *y) {
+  must(g->groups == 1);
+  const struct part p = {.first = first,
+                         .rows = rows,
+                         .x = x + from,
+                         .x_stride = x_stride,
+                         .from = from,
+                         .depth = depth,
+                         .start = y,
+                         .start_row = g->stripe,
+                         .y = y};
+  if (g->kernel)
+    run_packed(g, &p);
+  else
+    add_openblas(g, &p);
 }

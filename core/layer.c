@@ -1,16 +1,65 @@
-/* layer: one multi-head attention layer: how it is made, and how a call is prepared for it. */
+/* layer: one multi-head attention layer: how it is made, and where it failed. */
 #include "core/layer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/layer_parts.h"
+#include "core/layer_rows.h"
 #include "core/size.h"
 
 enum {
   TILE_FLOATS = 65536, /* of input rows in one tile: a quarter of a MiB */
   TILE_ROWS_MIN = 8,
 };
+
+/* A matrix of the layer, if it has one. */
+static struct gemm *pack(const struct layer_matrix *m, size_t out, size_t in, size_t groups,
+                         enum gemm_engine engine, struct error *e) {
+  if (!m->weight || e->status) return NULL;
+  return gemm_new(out, in, groups, m->weight, m->bias, engine, e);
+}
+
+static void pack_projections(struct layer *l, const struct layer_matrix matrix[ROLE_COUNT],
+                             enum gemm_engine engine, struct error *e) {
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
+    const size_t in = role_in(l, role), out = role_heads(l, role) * role_head_size(l, role);
+    const size_t fit = TILE_FLOATS / size_max(in, 1);
+    l->tile_rows[role] = size_max(TILE_ROWS_MIN, size_min(TILE_ROWS_MAX, fit));
+    l->matrix[role] =
+        pack(&matrix[role], out, in, l->shape.grouped ? role_heads(l, role) : 1, engine, e);
+  }
+}
+
+static void take_vector(struct layer *l, const float *vector, struct error *e) {
+  l->vector = malloc(l->compare_size * sizeof *l->vector + 1);
+  if (!l->vector) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a layer");
+    return;
+  }
+  memcpy(l->vector, vector, l->compare_size * sizeof *l->vector);
+  for (size_t i = 0; i < l->compare_size; i++) l->score_bound += fabs((double)vector[i]);
+}
+
+/* What makes heads of queries and keys into what is compared. */
+static void pack_score(struct layer *l, const struct layer_matrix matrix[ROLE_COUNT],
+                       enum gemm_engine engine, struct error *e) {
+  const struct layer_shape *s = &l->shape;
+  l->compare_size = s->head_size;
+  if (s->score == SCORE_ADDITIVE) {
+    l->compare_size = s->score_size;
+    l->compare[ROLE_QUERY] =
+        pack(&matrix[ROLE_SCORE_QUERY], s->score_size, s->head_size, 1, engine, e);
+    l->compare[ROLE_KEY] =
+        pack(&matrix[ROLE_SCORE_KEY], s->score_size, s->key_head_size, 1, engine, e);
+    take_vector(l, matrix[ROLE_SCORE_VECTOR].weight, e);
+  }
+  if (s->score == SCORE_BILINEAR) {
+    l->compare_size = s->key_head_size;
+    l->compare[ROLE_QUERY] =
+        pack(&matrix[ROLE_SCORE_WEIGHT], s->key_head_size, s->head_size, 1, engine, e);
+  }
+}
 
 struct layer *layer_new(const struct layer_shape *shape,
                         const struct layer_matrix matrix[ROLE_COUNT], enum gemm_engine engine,
@@ -22,111 +71,41 @@ struct layer *layer_new(const struct layer_shape *shape,
   }
   l->shape = *shape;
   l->kernel = kernel_best();
-  l->queries = l->kernel->attend_queries(shape->head_size, shape->value_head_size);
-  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
-    const size_t in = role_in(l, role);
-    const size_t fit = TILE_FLOATS / size_max(in, 1);
-    l->tile_rows[role] = size_max(TILE_ROWS_MIN, size_min(TILE_ROWS_MAX, fit));
-    l->rows_independent[role] = true;
-    if (!matrix[role].weight) continue;
-    const size_t out = role_heads(l, role) * role_head_size(l, role);
-    l->matrix[role] = gemm_new(out, in, matrix[role].weight, matrix[role].bias, engine, e);
-    if (!l->matrix[role]) {
-      layer_free(l);
-      return NULL;
-    }
-    l->rows_independent[role] = gemm_rows_independent(l->matrix[role]);
+  pack_projections(l, matrix, engine, e);
+  pack_score(l, matrix, engine, e);
+  if (e->status) {
+    layer_free(l);
+    return NULL;
   }
+  l->queries = l->kernel->attend_queries(l->compare_size, shape->value_head_size);
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
+    l->rows_independent[role] =
+        (!l->matrix[role] || gemm_rows_independent(l->matrix[role])) &&
+        (role > ROLE_KEY || !l->compare[role] || gemm_rows_independent(l->compare[role]));
   return l;
 }
 
 void layer_free(struct layer *l) {
   if (!l) return;
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) gemm_free(l->matrix[role]);
+  gemm_free(l->compare[ROLE_QUERY]);
+  gemm_free(l->compare[ROLE_KEY]);
+  free(l->vector);
   free(l);
 }
 
 const char *layer_engine(const struct layer *l) {
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
     if (l->matrix[role]) return gemm_engine_name(l->matrix[role]);
-  return "none";
+  return l->compare[ROLE_QUERY] ? gemm_engine_name(l->compare[ROLE_QUERY]) : "none";
 }
 
 size_t layer_scratch_bytes(const struct layer *l) {
-  size_t floats = l->kernel->attend_scratch(l->shape.head_size, l->shape.value_head_size);
-  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
-    const size_t stripe = l->matrix[role] ? gemm_stripe(l->matrix[role]) : 0;
-    const size_t row = size_round_up(role_in(l, role), 16) + size_round_up(stripe, 16);
-    floats = size_max(floats, l->tile_rows[role] * row);
-  }
+  size_t floats = l->kernel->attend_scratch(l->compare_size, l->shape.value_head_size) +
+                  size_round_up(l->queries, 16); /* a draw for each */
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
+    floats = size_max(floats, strip_floats(l, role));
   return floats * sizeof(float);
-}
-
-/* --- preparing a call --- */
-
-/* About: as if every pair were visible, which is known only later. */
-static double call_work(const struct layer *l, const struct call *c) {
-  double work = 0;
-  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
-    const double rows = (double)(role == ROLE_KEY || role == ROLE_VALUE ? c->k_rows : c->q_rows);
-    const double out = (double)(role_heads(l, role) * role_head_size(l, role));
-    work += 2.0 * rows * out * (l->matrix[role] ? (double)role_in(l, role) : 1.0);
-  }
-  for (size_t i = 0; i < c->items; i++)
-    work += pair_work(l) * (double)l->shape.heads * (double)c->item[i].q * (double)c->item[i].k;
-  return work;
-}
-
-static enum status take_answer(const struct layer *l, struct call *c, struct arena *a,
-                               struct error *e) {
-  size_t count, total = 0;
-  const size_t heads = c->want == WEIGHTS_AVERAGE ? 1 : l->shape.heads;
-  for (size_t i = 0; i < c->items && c->want != WEIGHTS_NONE; i++) {
-    c->item[i].weights_at = total;
-    if (!size_mul(c->item[i].q, c->item[i].k, &count) || !size_mul(count, heads, &count) ||
-        !size_add(total, count, &total))
-      return error_limit(e, "max_answer_bytes", "the attention weights are too many to count");
-  }
-  c->weight_count = total;
-  if (c->want != WEIGHTS_NONE) c->weights = arena_alloc(a, total, sizeof(float), e);
-  if (!size_mul(c->q_rows, l->shape.output_size, &count))
-    return error_limit(e, "max_answer_bytes", "the outputs are too many to count");
-  c->outputs = arena_alloc(a, count, sizeof(float), e);
-  return e->status;
-}
-
-static enum status take_space(const struct layer *l, struct call *c, struct arena *a,
-                              struct error *e) {
-  struct call_space *s = c->space;
-  size_t count;
-  for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
-    const size_t rows = role == ROLE_QUERY ? c->q_rows : c->k_rows;
-    if (!size_mul(rows, role_heads(l, role) * role_head_size(l, role), &count))
-      return error_set(e, STATUS_TOO_LARGE, "the projections are too many to count");
-    s->projected[role] = arena_alloc(a, count, sizeof(float), e);
-    if (!s->projected[role]) return e->status;
-  }
-  if (!size_mul(c->q_rows, role_in(l, ROLE_OUTPUT), &count))
-    return error_set(e, STATUS_TOO_LARGE, "the context is too large to count");
-  s->context = arena_alloc(a, count, sizeof(float), e);
-  s->tops = arena_alloc(a, c->items, sizeof *s->tops, e);
-  if (!s->context || !s->tops) return e->status;
-  memset(s->tops, 0, c->items * sizeof *s->tops);
-  return STATUS_OK;
-}
-
-enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a, struct error *e) {
-  c->space = arena_alloc(a, 1, sizeof *c->space, e);
-  if (!c->space) return e->status;
-  *c->space = (struct call_space){0};
-  c->next = NULL;
-  atomic_init(&c->cancelled, false);
-  atomic_init(&c->fault, 0);
-  if (visible_reserve(&c->space->visible, c, a, e) || take_answer(l, c, a, e) ||
-      take_space(l, c, a, e))
-    return e->status;
-  c->work = call_work(l, c);
-  return STATUS_OK;
 }
 
 /* --- faults --- */

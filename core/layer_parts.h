@@ -1,7 +1,7 @@
 /* layer_parts: what the files of the layer share and nobody else sees.
  *
- * layer.c makes layers and prepares calls, layer_walk.c knows the order of the work, layer_run.c
- * does it. */
+ * layer.c makes layers, layer_prepare.c prepares calls, layer_walk.c knows the order of the work,
+ * layer_rows.c and layer_attend.c do it, layer_run.c runs spans of it. */
 #ifndef CORE_LAYER_PARTS_H
 #define CORE_LAYER_PARTS_H
 
@@ -14,7 +14,13 @@ enum { TILE_ROWS_MAX = 128 };
 struct layer {
   struct layer_shape shape;
   const struct kernel *kernel;
-  struct gemm *matrix[ROLE_PROJECTIONS];   /* NULL: the role is not projected */
+  struct gemm *matrix[ROLE_PROJECTIONS]; /* NULL: the role is not projected */
+  /* What scores compare is made of the heads of queries and keys by these, shared by the heads:
+   * W_q and W_k of the additive score, W of the bilinear one; NULL: the heads as they are. */
+  struct gemm *compare[ROLE_KEY + 1];
+  size_t compare_size;                     /* of what is compared */
+  float *vector;                           /* [compare_size] of the additive score, or NULL */
+  double score_bound;                      /* what no additive score exceeds */
   size_t tile_rows[ROLE_PROJECTIONS];      /* rows of a unit of work */
   size_t queries;                          /* query rows of a unit of attention */
   bool rows_independent[ROLE_PROJECTIONS]; /* may a tile take rows of several units? */
@@ -26,12 +32,24 @@ struct item_tops {
   float bias; /* of the bias itself */
 };
 
+/* Which heads of a role the call needs; the others are not computed. */
+struct live {
+  size_t count;         /* heads needed */
+  const uint32_t *slot; /* [heads of the role] how many needed ones come before, LIVE_NOT: not
+                           needed; NULL: all are */
+};
+
+#define LIVE_NOT UINT32_MAX
+
 /* Projected rows lie head by head: item i's head h is [rows, head size], row after row. */
 struct call_space {
   struct visible visible;
-  struct item_tops *tops; /* [items] */
-  float *projected[3];    /* query [H, q, d], key [G, k, d], value [G, k, d_v] of each item */
-  float *context;         /* [q_rows, H d_v] */
+  struct item_tops *tops;             /* [items] */
+  struct live live[ROLE_PROJECTIONS]; /* of queries [H], of keys and values [G]; of the output: the
+                                         heads whose context it takes [H] */
+  float *projected[3];                /* [H, q, compare size], [G, k, compare size] and [G, k, d_v]
+                                         of each item */
+  float *context;                     /* [q_rows, H d_v] */
 };
 
 /* One tile of work, as the walk hands it out. */
@@ -52,6 +70,8 @@ bool unit_next(const struct layer *l, struct cursor *at, struct unit *u);
 /* Is there nothing to do any more for this call in this phase? */
 bool call_is_over(const struct call *c, enum phase phase);
 
+/* --- sizes --- */
+
 static inline size_t role_in(const struct layer *l, unsigned role) {
   const struct layer_shape *s = &l->shape;
   const size_t in[ROLE_PROJECTIONS] = {s->query_size, s->key_size, s->value_size,
@@ -63,10 +83,17 @@ static inline size_t role_heads(const struct layer *l, unsigned role) {
   return role == ROLE_QUERY ? l->shape.heads : role == ROLE_OUTPUT ? 1 : l->shape.kv_heads;
 }
 
+/* Of a head as it is projected. */
 static inline size_t role_head_size(const struct layer *l, unsigned role) {
-  return role == ROLE_OUTPUT  ? l->shape.output_size
-         : role == ROLE_VALUE ? l->shape.value_head_size
-                              : l->shape.head_size;
+  const struct layer_shape *s = &l->shape;
+  const size_t size[ROLE_PROJECTIONS] = {s->head_size, s->key_head_size, s->value_head_size,
+                                         s->output_size};
+  return size[role];
+}
+
+/* Of a head as it is kept: queries and keys as they are compared. */
+static inline size_t role_kept_size(const struct layer *l, unsigned role) {
+  return role <= ROLE_KEY ? l->compare_size : role_head_size(l, role);
 }
 
 /* Rows of an item that a role has to do with. */
@@ -77,11 +104,26 @@ static inline size_t role_rows(const struct call *c, size_t item, unsigned role)
   return v->key_end;
 }
 
-/* Operations for one query and one key in one head: two products, and the softmax, which weighs as
- * much as some forty operations whatever the head size. */
-static inline double pair_work(const struct layer *l) {
-  return 2.0 * (double)(l->shape.head_size + l->shape.value_head_size) + 40.0;
+static inline bool head_is_live(const struct live *live, size_t head) {
+  return !live->slot || live->slot[head] != LIVE_NOT;
 }
+
+/* --- the work, in floating-point operations, about --- */
+
+/* Of one query and one key in one head: the score, the value, and the softmax, which weighs as much
+ * as some forty operations whatever the head size; as a tanh does for each number. Twice where a
+ * second pass follows. */
+double pair_work(const struct layer *l, const struct call *c);
+
+/* Of `rows` rows of a role, in the heads that the call needs. */
+double rows_work(const struct layer *l, const struct call *c, unsigned role, size_t rows);
+
+/* --- doing it --- */
+
+void run_look(const struct layer *l, const struct unit *u);
+void run_attention(const struct layer *l, const struct unit *u, float *scratch);
+
+/* --- faults --- */
 
 /* A fault's first place: stage above row; the least one is told. */
 enum fault_stage { FAULT_QUERY = 1, FAULT_KEY, FAULT_VALUE, FAULT_SCORE, FAULT_OUTPUT };

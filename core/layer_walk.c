@@ -23,11 +23,6 @@ static void next_call(struct cursor *at) {
   at->call = at->first;
 }
 
-static double rows_work(const struct layer *l, unsigned role, size_t rows) {
-  const double out = (double)(role_heads(l, role) * role_head_size(l, role));
-  return (double)rows * out * (l->matrix[role] ? 2.0 * (double)role_in(l, role) : 4.0);
-}
-
 /* One item, whole. What is read once costs little beside what it is read for. */
 static bool look_unit(const struct layer *l, struct cursor *at, struct unit *u) {
   const struct call *c = at->call;
@@ -43,11 +38,12 @@ static bool look_unit(const struct layer *l, struct cursor *at, struct unit *u) 
 /* Rows of one item for one matrix. */
 static bool rows_unit(const struct layer *l, struct cursor *at, struct unit *u) {
   const size_t all = role_rows(at->call, at->item, at->role);
-  if (at->row >= all) return false;
+  const bool needed = at->role == ROLE_OUTPUT || at->call->space->live[at->role].count > 0;
+  if (!needed || at->row >= all) return false;
   u->role = at->role;
   u->row = at->row;
   u->rows = size_min(l->tile_rows[at->role], all - at->row);
-  u->work = rows_work(l, at->role, u->rows);
+  u->work = rows_work(l, at->call, at->role, u->rows);
   at->row += u->rows;
   return true;
 }
@@ -60,23 +56,26 @@ static size_t attend_rows(const struct layer *l, double row) {
   return rows;
 }
 
-/* Queries of one item in one head, or in all heads where these add up to an average. */
+/* Queries of one item in one head, or in all heads where these add up to an average. Heads that
+ * nothing is wanted of are passed over. */
 static bool attend_unit(const struct layer *l, struct cursor *at, struct unit *u) {
-  const struct item *item = &at->call->item[at->item];
-  const size_t heads = at->call->want == WEIGHTS_AVERAGE ? l->shape.heads : 1;
+  const struct call *c = at->call;
+  const struct item *item = &c->item[at->item];
+  const size_t heads = c->want == WEIGHTS_AVERAGE ? l->shape.heads : 1;
   if (at->row >= item->q) {
     at->row = 0;
     at->head += heads;
   }
+  while (at->head < l->shape.heads && !head_is_live(&c->space->live[ROLE_QUERY], at->head))
+    at->head++;
   if (item->q == 0 || at->head >= l->shape.heads) return false;
   u->head = at->head;
   u->heads = heads;
   u->row = at->row;
-  const size_t keys = role_rows(at->call, at->item, ROLE_VALUE); /* seen by someone, or uniform */
-  const double row = (double)heads * pair_work(l) * (double)(keys + 1);
+  const size_t keys = role_rows(c, at->item, ROLE_VALUE); /* seen by someone, or uniform */
+  const double row = (double)heads * pair_work(l, c) * (double)(keys + 1);
   u->rows = size_min(attend_rows(l, row), item->q - at->row);
-  const double once = row * (double)u->rows;
-  u->work = at->call->want == WEIGHTS_NONE ? once : 2 * once;
+  u->work = row * (double)u->rows;
   at->row += u->rows;
   return true;
 }

@@ -1,0 +1,161 @@
+/* layer_prepare: what a call needs of a layer: which heads, how much memory, how much work. */
+#include <string.h>
+
+#include "core/layer_parts.h"
+#include "core/size.h"
+
+/* --- the work --- */
+
+double pair_work(const struct layer *l, const struct call *c) {
+  const double compared = (double)l->compare_size, value = 2.0 * (double)l->shape.value_head_size;
+  double work = (l->vector ? 34.0 : 2.0) * compared + 40.0;
+  if (c->segment_end) work += 2.0 * compared; /* the mean key */
+  if (c->select == SELECT_HARD) return work;
+  const bool again =
+      c->want != WEIGHTS_NONE || c->select == SELECT_SAMPLE || (c->segment_end && c->want_pointers);
+  return again ? 2.0 * work + value : work + value;
+}
+
+double rows_work(const struct layer *l, const struct call *c, unsigned role, size_t rows) {
+  const struct live *live = &c->space->live[role];
+  const size_t heads = role == ROLE_OUTPUT ? l->shape.heads : role_heads(l, role);
+  const double out = (double)(role_heads(l, role) * role_head_size(l, role));
+  double work = out * (l->matrix[role] ? 2.0 * (double)role_in(l, role) : 4.0);
+  if (l->matrix[role] && l->shape.grouped && role != ROLE_OUTPUT) work /= (double)heads;
+  if (role <= ROLE_KEY && l->compare[role]) work += 2.0 * out * (double)l->compare_size;
+  return (double)rows * work * (double)live->count / (double)heads;
+}
+
+/* About: as if every pair were visible, which is known only later. */
+static double call_work(const struct layer *l, const struct call *c) {
+  const double heads = (double)c->space->live[ROLE_QUERY].count;
+  double work = 0;
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
+    work += rows_work(l, c, role, role == ROLE_KEY || role == ROLE_VALUE ? c->k_rows : c->q_rows);
+  for (size_t i = 0; i < c->items; i++)
+    work += pair_work(l, c) * heads * (double)c->item[i].q * (double)c->item[i].k;
+  return work;
+}
+
+/* --- heads --- */
+
+/* Which heads are needed: `shared` of them make one of the role's; a head counts if its factor in
+ * head_mask is not 0, or if it is `seen` whatever its factor. */
+static enum status take_live(struct live *live, const struct call *c, size_t heads, size_t shared,
+                             bool seen, struct arena *a, struct error *e) {
+  *live = (struct live){.count = heads};
+  if (!c->head_mask || seen) return STATUS_OK;
+  uint32_t *slot = arena_alloc(a, heads, sizeof *slot, e);
+  if (!slot) return e->status;
+  live->count = 0;
+  for (size_t head = 0; head < heads; head++) {
+    bool needed = false;
+    for (size_t i = 0; i < shared; i++) needed |= c->head_mask[head * shared + i] != 0;
+    slot[head] = needed ? (uint32_t)live->count++ : LIVE_NOT;
+  }
+  if (live->count < heads) live->slot = slot;
+  return STATUS_OK;
+}
+
+/* A head masked to zero is not computed, unless its weights are to be shown or measured. */
+static enum status take_heads(const struct layer *l, struct call *c, struct arena *a,
+                              struct error *e) {
+  const size_t heads = l->shape.heads, groups = l->shape.kv_heads;
+  const bool seen = c->want != WEIGHTS_NONE || c->want_pointers || c->want_measures;
+  struct live *live = c->space->live;
+  take_live(&live[ROLE_QUERY], c, heads, 1, seen, a, e);
+  take_live(&live[ROLE_KEY], c, groups, heads / groups, seen, a, e);
+  take_live(&live[ROLE_VALUE], c, groups, heads / groups, false, a, e);
+  take_live(&live[ROLE_OUTPUT], c, heads, 1, false, a, e);
+  return e->status;
+}
+
+/* --- memory --- */
+
+/* Adds q by width (heads times over) to what is counted already. */
+static bool count_more(size_t *total, size_t heads, size_t q, size_t width) {
+  size_t count;
+  return size_mul(q, width, &count) && size_mul(count, heads, &count) &&
+         size_add(*total, count, total);
+}
+
+static enum status too_many(const char *what, struct error *e) {
+  return error_limit(e, "max_answer_bytes", "the %s are too many to count", what);
+}
+
+static enum status take_weights(const struct layer *l, struct call *c, struct arena *a,
+                                struct error *e) {
+  const size_t heads = c->want == WEIGHTS_AVERAGE ? 1 : l->shape.heads;
+  c->weight_count = 0;
+  for (size_t i = 0; i < c->items; i++) {
+    c->item[i].weights_at = c->weight_count;
+    if (!count_more(&c->weight_count, heads, c->item[i].q, c->item[i].k))
+      return too_many("attention weights", e);
+  }
+  c->weights = arena_alloc(a, c->weight_count, sizeof(float), e);
+  return e->status;
+}
+
+static enum status take_segment_weights(const struct layer *l, struct call *c, struct arena *a,
+                                        struct error *e) {
+  c->segment_weight_count = 0;
+  for (size_t i = 0; i < c->items; i++) {
+    c->item[i].segment_weights_at = c->segment_weight_count;
+    if (!count_more(&c->segment_weight_count, l->shape.heads, c->item[i].q, c->item[i].segments))
+      return too_many("segment weights", e);
+  }
+  c->segment_weights = arena_alloc(a, c->segment_weight_count, sizeof(float), e);
+  return e->status;
+}
+
+static enum status take_answer(const struct layer *l, struct call *c, struct arena *a,
+                               struct error *e) {
+  size_t count;
+  c->weights = c->segment_weights = NULL;
+  c->pointers = NULL;
+  if (c->want != WEIGHTS_NONE && take_weights(l, c, a, e)) return e->status;
+  if (c->want == WEIGHTS_PER_HEAD && c->segment_end && take_segment_weights(l, c, a, e))
+    return e->status;
+  if (c->want_pointers) {
+    if (!size_mul(c->q_rows, l->shape.heads, &count)) return too_many("pointers", e);
+    c->pointers = arena_alloc(a, count, sizeof *c->pointers, e);
+    if (!c->pointers) return e->status;
+  }
+  if (!size_mul(c->q_rows, l->shape.output_size, &count)) return too_many("outputs", e);
+  c->outputs = arena_alloc(a, count, sizeof(float), e);
+  return e->status;
+}
+
+static enum status take_space(const struct layer *l, struct call *c, struct arena *a,
+                              struct error *e) {
+  struct call_space *s = c->space;
+  size_t count;
+  for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
+    const size_t rows = role == ROLE_QUERY ? c->q_rows : c->k_rows;
+    if (!size_mul(rows, role_heads(l, role) * role_kept_size(l, role), &count))
+      return error_set(e, STATUS_TOO_LARGE, "the projections are too many to count");
+    s->projected[role] = arena_alloc(a, count, sizeof(float), e);
+    if (!s->projected[role]) return e->status;
+  }
+  if (!size_mul(c->q_rows, role_in(l, ROLE_OUTPUT), &count))
+    return error_set(e, STATUS_TOO_LARGE, "the context is too large to count");
+  s->context = arena_alloc(a, count, sizeof(float), e);
+  s->tops = arena_alloc(a, c->items, sizeof *s->tops, e);
+  if (!s->context || !s->tops) return e->status;
+  memset(s->tops, 0, c->items * sizeof *s->tops);
+  return STATUS_OK;
+}
+
+enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a, struct error *e) {
+  c->space = arena_alloc(a, 1, sizeof *c->space, e);
+  if (!c->space) return e->status;
+  *c->space = (struct call_space){0};
+  c->next = NULL;
+  atomic_init(&c->cancelled, false);
+  atomic_init(&c->fault, 0);
+  if (visible_reserve(&c->space->visible, c, a, e) || take_heads(l, c, a, e) ||
+      take_answer(l, c, a, e) || take_space(l, c, a, e))
+    return e->status;
+  c->work = call_work(l, c);
+  return STATUS_OK;
+}
