@@ -53,6 +53,36 @@ static void exp_is_within_two_ulp(void **unused) {
   for_each_level(check_exp);
 }
 
+/* Magnitudes spread over all exponents, and once more where the two formulas meet. */
+static void check_tanh(const struct kernel *k) {
+  enum { N = 4096 };
+  float x[N], y[N];
+  double worst = 0;
+  uint64_t state = 5;
+  for (int part = 0; part < 200; part++) {
+    for (int i = 0; i < N; i++) {
+      const double near = part % 2 ? 1.3 * random_float(&state) : 0;
+      x[i] = (float)(near + exp2(3.5 - 30 * fabs((double)random_float(&state))));
+      if (i % 3 == 0) x[i] = -x[i];
+    }
+    k->tanh(N, x, y);
+    for (int i = 0; i < N; i++) {
+      const double right = tanh((double)x[i]);
+      worst = fmax(worst, fabs(y[i] - right) / ulp_of(right));
+      assert_true(fabsf(y[i]) <= 1);
+    }
+  }
+  if (worst > 2) fail_msg("%s: tanh is off by %.2f ulp", cpu_level_name(k->level), worst);
+  const float ends[] = {0, 3e38f, -3e38f, INFINITY, -INFINITY};
+  k->tanh(5, ends, y);
+  assert_true(y[0] == 0 && y[1] == 1 && y[2] == -1 && y[3] == 1 && y[4] == -1);
+}
+
+static void tanh_is_within_two_ulp(void **unused) {
+  (void)unused;
+  for_each_level(check_tanh);
+}
+
 enum { DEPTH = 37, ROWS = 45 };
 
 static void check_product(const struct kernel *k) {
@@ -124,6 +154,7 @@ static void carry_copies_and_finds_the_greatest(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exp_is_within_two_ulp),
+      cmocka_unit_test(tanh_is_within_two_ulp),
       cmocka_unit_test(products_are_right_and_rows_alone_in_their_bits),
       cmocka_unit_test(carry_copies_and_finds_the_greatest),
   };
