@@ -123,13 +123,15 @@ static bool project_item(struct ref *r) {
  * weight is then the segment's times the key's within it. */
 static void gather(struct ref *r, size_t head) {
   const size_t size = r->s->value_head_size;
+  const double factor = r->c->head_mask ? r->c->head_mask[head] : 1;
   double *context = r->context + head * size;
+  if (factor == 0) return; /* it stays zero, whatever the values, without a sign */
   for (size_t j = 0; j < r->item->k; j++) {
     if (r->weights[j] == 0) continue; /* a hidden key is not touched */
     const double *v = r->rows[ROLE_VALUE] + (j * r->s->kv_heads + ref_key_head(r, head)) * size;
     for (size_t x = 0; x < size; x++) context[x] += r->weights[j] * v[x];
   }
-  for (size_t x = 0; r->c->head_mask && x < size; x++) context[x] *= r->c->head_mask[head];
+  for (size_t x = 0; x < size; x++) context[x] *= factor;
 }
 
 /* Query row `i` in one head, told in the item's part of the answer. */
