@@ -1,43 +1,88 @@
-/* attention_ref: the layer's slow, readable twin. */
+/* attention_ref: the layer's slow, readable twin: rows in, rows out. */
 #include "core/attention_ref.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/attention_ref_parts.h"
+#include "core/size.h"
 #include "core/visible.h"
 
-/* y = x W^T + b of one row; without a weight y = x. False if y is beyond float32. */
-static bool project(const struct layer_matrix *m, size_t out, size_t in, const double *x,
-                    double *y) {
+bool ref_is_float(double x) { return fabs(x) <= FLT_MAX; }
+
+bool ref_product(const float *weight, const float *bias, size_t out, size_t in, const double *x,
+                 double *y) {
   bool finite = true;
   for (size_t n = 0; n < out; n++) {
-    y[n] = m->weight ? 0 : x[n];
-    for (size_t i = 0; m->weight && i < in; i++) y[n] += (double)m->weight[n * in + i] * x[i];
-    if (m->weight && m->bias) y[n] += m->bias[n];
-    finite = finite && fabs(y[n]) <= FLT_MAX;
+    y[n] = 0;
+    for (size_t i = 0; i < in; i++) y[n] += (double)weight[n * in + i] * x[i];
+    if (bias) y[n] += bias[n];
+    finite = finite && ref_is_float(y[n]);
   }
   return finite;
 }
 
-static bool project_floats(const struct layer_matrix *m, size_t out, size_t in, const float *x,
-                           double *y, double *room) {
-  for (size_t i = 0; i < in; i++) room[i] = x[i];
-  return project(m, out, in, room, y);
+/* --- projecting --- */
+
+/* Rows of queries, keys or values: how wide they come in, and the heads they become. */
+struct ref_role {
+  size_t in, heads, size;
+};
+
+static struct ref_role role_of(const struct layer_shape *s, enum role role) {
+  const struct ref_role of[] = {[ROLE_QUERY] = {s->query_size, s->heads, s->head_size},
+                                [ROLE_KEY] = {s->key_size, s->kv_heads, s->key_head_size},
+                                [ROLE_VALUE] = {s->value_size, s->kv_heads, s->value_head_size}};
+  return of[role];
 }
 
-/* One item with all its projected rows. */
-struct ref {
-  const struct layer_shape *s;
-  const struct layer_matrix *matrix;
-  const struct call *c;
-  const struct item *item;
-  double *q, *k, *v; /* [q, H d], [k, G d], [k, G d_v] */
-  double *weights;   /* [k] of one query and head */
-  double *context;   /* [H d_v] of one query */
-  double *room;      /* one input row */
-};
+/* What counts for nothing is not computed, unless somebody wants to see its weights. */
+static bool head_counts(const struct ref *r, size_t head) {
+  const struct call *c = r->c;
+  return !c->head_mask || c->head_mask[head] != 0 || c->want != WEIGHTS_NONE || c->want_pointers ||
+         c->want_measures;
+}
+
+/* Does a head of a role serve any head that counts? */
+static bool role_head_counts(const struct ref *r, enum role role, size_t of) {
+  if (role == ROLE_QUERY) return head_counts(r, of);
+  for (size_t head = 0; head < r->s->heads; head++)
+    if (ref_key_head(r, head) == of && head_counts(r, head)) return true;
+  return false;
+}
+
+/* One head of an input row: by its own rows of the matrix, and in a grouped layer from its own
+ * slice of the row; without a matrix it is a slice of the row. */
+static bool project_head(const struct ref *r, enum role role, size_t head, double *y) {
+  const struct ref_role of = role_of(r->s, role);
+  const struct layer_matrix *m = &r->matrix[role];
+  if (!m->weight) {
+    memcpy(y, r->wide + head * of.size, of.size * sizeof *y);
+    return true;
+  }
+  const size_t in = r->s->grouped ? of.in / of.heads : of.in;
+  const double *x = r->s->grouped ? r->wide + head * in : r->wide;
+  return ref_product(m->weight + head * of.size * in, m->bias ? m->bias + head * of.size : NULL,
+                     of.size, in, x, y);
+}
+
+/* An input row becomes row `row` of the role, in all heads that count. */
+static bool project_row(struct ref *r, enum role role, const float *input, size_t row) {
+  const struct ref_role of = role_of(r->s, role);
+  bool finite = true;
+  for (size_t x = 0; x < of.in; x++) r->wide[x] = input[x];
+  for (size_t head = 0; head < of.heads; head++) {
+    if (!role_head_counts(r, role, head)) continue;
+    const size_t at = row * of.heads + head;
+    double *y = r->rows[role] + at * of.size;
+    finite &= project_head(r, role, head, y);
+    if (role == ROLE_QUERY)
+      finite &= ref_query_side(r, y, r->sides[role] + at * ref_side_size(r->s));
+    if (role == ROLE_KEY) finite &= ref_key_side(r, y, r->sides[role] + at * ref_side_size(r->s));
+  }
+  return finite;
+}
 
 static bool key_is_seen(const struct ref *r, size_t j) {
   for (size_t i = 0; i < r->item->q; i++)
@@ -55,113 +100,137 @@ static bool query_sees(const struct ref *r, size_t i) {
 static bool project_item(struct ref *r) {
   const struct layer_shape *s = r->s;
   const struct call *c = r->c;
-  const size_t wide_q = s->heads * s->head_size, wide_k = s->kv_heads * s->head_size,
-               wide_v = s->kv_heads * s->value_head_size;
   bool blind = false, finite = true;
   for (size_t i = 0; i < r->item->q; i++) {
-    const float *x = c->queries + (r->item->q_row + i) * s->query_size;
     if (query_sees(r, i))
-      finite &= project_floats(&r->matrix[ROLE_QUERY], wide_q, s->query_size, x, r->q + i * wide_q,
-                               r->room);
+      finite &= project_row(r, ROLE_QUERY, c->queries + (r->item->q_row + i) * s->query_size, i);
     else
       blind = true;
   }
   for (size_t j = 0; j < r->item->k; j++) {
-    const bool seen = key_is_seen(r, j);
     const size_t row = r->item->k_row + j;
-    if (seen)
-      finite &= project_floats(&r->matrix[ROLE_KEY], wide_k, s->key_size,
-                               c->keys + row * s->key_size, r->k + j * wide_k, r->room);
+    const bool seen = key_is_seen(r, j);
+    if (seen) finite &= project_row(r, ROLE_KEY, c->keys + row * s->key_size, j);
     if (seen || (blind && c->uniform_rows))
-      finite &= project_floats(&r->matrix[ROLE_VALUE], wide_v, s->value_size,
-                               c->values + row * s->value_size, r->v + j * wide_v, r->room);
+      finite &= project_row(r, ROLE_VALUE, c->values + row * s->value_size, j);
   }
   return finite;
 }
 
-static double score(const struct ref *r, size_t head, size_t i, size_t j) {
-  const struct layer_shape *s = r->s;
-  const size_t shared = head / (s->heads / s->kv_heads);
-  const double *q = r->q + i * s->heads * s->head_size + head * s->head_size;
-  const double *k = r->k + j * s->kv_heads * s->head_size + shared * s->head_size;
-  double dot = 0;
-  for (size_t x = 0; x < s->head_size; x++) dot += q[x] * k[x];
-  dot *= s->scale;
-  if (!r->c->bias) return dot;
-  const size_t plane = r->c->bias_per_head ? head * r->item->q : 0;
-  return dot + r->c->bias[r->item->bias_at + (plane + i) * r->item->k + j];
+/* --- one query after the other --- */
+
+/* The sum of the values by their weights. On two levels it is the sum of the segments' values: a
+ * weight is then the segment's times the key's within it. */
+static void gather(struct ref *r, size_t head) {
+  const size_t size = r->s->value_head_size;
+  const double factor = r->c->head_mask ? r->c->head_mask[head] : 1;
+  double *context = r->context + head * size;
+  if (factor == 0) return; /* it stays zero, whatever the values, without a sign */
+  for (size_t j = 0; j < r->item->k; j++) {
+    if (r->weights[j] == 0) continue; /* a hidden key is not touched */
+    const double *v = r->rows[ROLE_VALUE] + (j * r->s->kv_heads + ref_key_head(r, head)) * size;
+    for (size_t x = 0; x < size; x++) context[x] += r->weights[j] * v[x];
+  }
+  for (size_t x = 0; x < size; x++) context[x] *= factor;
 }
 
-/* The weights of one query in one head: softmax over the keys it may see. */
-static bool weigh(struct ref *r, size_t head, size_t i) {
-  const size_t k = r->item->k;
-  double top = -INFINITY, sum = 0;
-  for (size_t j = 0; j < k; j++) {
-    r->weights[j] = visible_pair(r->c, r->item, i, j) ? score(r, head, i, j) : -INFINITY;
-    if (r->weights[j] != -INFINITY && !(fabs(r->weights[j]) <= FLT_MAX)) return false;
-    top = fmax(top, r->weights[j]);
-  }
-  if (top == -INFINITY) {
-    for (size_t j = 0; j < k; j++) r->weights[j] = r->c->uniform_rows ? 1.0 / (double)k : 0;
-    return true;
-  }
-  for (size_t j = 0; j < k; j++) sum += r->weights[j] = exp(r->weights[j] - top);
-  for (size_t j = 0; j < k; j++) r->weights[j] /= sum;
+/* Query row `i` in one head, told in the item's part of the answer. */
+static bool attend(struct ref *r, const struct ref_answer *answer, size_t head, size_t i) {
+  const struct item *item = r->item;
+  const size_t row = head * item->q + i;
+  if (!ref_weigh(r, head, i)) return false;
+  gather(r, head);
+  if (answer->weights)
+    memcpy(answer->weights + row * item->k, r->weights, item->k * sizeof *r->weights);
+  if (answer->segment_weights)
+    memcpy(answer->segment_weights + row * item->segments, r->segment_weights,
+           item->segments * sizeof *r->segment_weights);
+  if (answer->pointers) answer->pointers[row] = r->pointer;
   return true;
 }
 
-static void gather(struct ref *r, size_t head) {
-  const struct layer_shape *s = r->s;
-  const size_t shared = head / (s->heads / s->kv_heads);
-  double *context = r->context + head * s->value_head_size;
-  memset(context, 0, s->value_head_size * sizeof *context);
-  for (size_t j = 0; j < r->item->k; j++) {
-    if (r->weights[j] == 0) continue; /* a hidden key is not touched */
-    const double *v = r->v + (j * s->kv_heads + shared) * s->value_head_size;
-    for (size_t x = 0; x < s->value_head_size; x++) context[x] += r->weights[j] * v[x];
-  }
-  for (size_t x = 0; r->c->head_mask && x < s->value_head_size; x++)
-    context[x] *= r->c->head_mask[head];
+static bool output(const struct ref *r, double *y) {
+  const struct layer_matrix *m = &r->matrix[ROLE_OUTPUT];
+  const size_t wide = r->s->heads * r->s->value_head_size;
+  if (m->weight) return ref_product(m->weight, m->bias, r->s->output_size, wide, r->context, y);
+  bool finite = true;
+  for (size_t x = 0; x < wide; x++) finite = finite && ref_is_float(y[x] = r->context[x]);
+  return finite;
 }
 
-static bool item_ref(struct ref *r, double *outputs, double *weights, double *contexts) {
+static bool attend_item(struct ref *r, const struct ref_answer *answer) {
   const struct layer_shape *s = r->s;
   const size_t wide = s->heads * s->value_head_size;
   if (!project_item(r)) return false;
   for (size_t i = 0; i < r->item->q; i++) {
-    for (size_t head = 0; head < s->heads; head++) {
-      if (!weigh(r, head, i)) return false;
-      gather(r, head);
-      if (weights)
-        memcpy(weights + (head * r->item->q + i) * r->item->k, r->weights,
-               r->item->k * sizeof *weights);
-    }
-    if (contexts)
-      memcpy(contexts + (r->item->q_row + i) * wide, r->context, wide * sizeof *contexts);
-    double *y = outputs + (r->item->q_row + i) * s->output_size;
-    if (!project(&r->matrix[ROLE_OUTPUT], s->output_size, wide, r->context, y)) return false;
+    memset(r->context, 0, wide * sizeof *r->context);
+    for (size_t head = 0; head < s->heads; head++)
+      if (head_counts(r, head) && !attend(r, answer, head, i)) return false;
+    if (answer->contexts) memcpy(answer->contexts + i * wide, r->context, wide * sizeof(double));
+    if (!output(r, answer->outputs + i * s->output_size)) return false;
   }
   return true;
 }
 
+/* --- one item after the other --- */
+
+static double *numbers(struct arena *a, size_t count, struct error *e) {
+  return arena_alloc(a, count, sizeof(double), e);
+}
+
+static enum status take_room(struct ref *r, struct arena *a, struct error *e) {
+  const struct layer_shape *s = r->s;
+  const size_t q = r->item->q, k = r->item->k, side = ref_side_size(s);
+  for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
+    const struct ref_role of = role_of(s, role);
+    const size_t rows = role == ROLE_QUERY ? q : k;
+    r->rows[role] = numbers(a, rows * of.heads * of.size, e);
+    if (role != ROLE_VALUE) r->sides[role] = numbers(a, rows * of.heads * side, e);
+  }
+  r->wide = numbers(a, size_max(s->query_size, size_max(s->key_size, s->value_size)), e);
+  r->scores = numbers(a, k, e);
+  r->weights = numbers(a, k, e);
+  r->segment_scores = numbers(a, r->item->segments, e);
+  r->segment_weights = numbers(a, r->item->segments, e);
+  r->segment_key = numbers(a, s->key_head_size, e);
+  r->segment_side = numbers(a, side, e);
+  r->context = numbers(a, s->heads * s->value_head_size, e);
+  return e->status;
+}
+
+/* Nothing told yet of an item. */
+static void clear(const struct ref *r, const struct ref_answer *answer) {
+  const size_t rows = r->s->heads * r->item->q;
+  if (answer->weights) memset(answer->weights, 0, rows * r->item->k * sizeof *answer->weights);
+  if (answer->segment_weights)
+    memset(answer->segment_weights, 0, rows * r->item->segments * sizeof *answer->segment_weights);
+  for (size_t i = 0; answer->pointers && i < rows; i++) answer->pointers[i] = -1;
+}
+
+/* The place of the next item's answer. */
+static void move_on(const struct ref *r, struct ref_answer *answer) {
+  const size_t rows = r->s->heads * r->item->q;
+  answer->outputs += r->item->q * r->s->output_size;
+  if (answer->weights) answer->weights += rows * r->item->k;
+  if (answer->segment_weights) answer->segment_weights += rows * r->item->segments;
+  if (answer->pointers) answer->pointers += rows;
+  if (answer->contexts) answer->contexts += rows * r->s->value_head_size;
+  if (answer->chosen) answer->chosen += rows;
+}
+
 enum status attention_ref(const struct layer_shape *s, const struct layer_matrix matrix[ROLE_COUNT],
                           const struct call *c, const struct ref_answer *answer, struct error *e) {
-  double *weights = answer->weights;
-  const size_t widest = s->query_size + s->key_size + s->value_size;
-  for (size_t i = 0; i < c->items; i++) {
-    const struct item *item = &c->item[i];
-    const size_t q = item->q * s->heads * s->head_size, k = item->k * s->kv_heads * s->head_size,
-                 v = item->k * s->kv_heads * s->value_head_size;
-    double *room =
-        calloc(q + k + v + item->k + s->heads * s->value_head_size + widest, sizeof *room);
-    if (!room) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the reference");
-    struct ref r = {.s = s, .matrix = matrix, .c = c, .item = item, .q = room};
-    r.k = r.q + q, r.v = r.k + k, r.weights = r.v + v, r.context = r.weights + item->k;
-    r.room = r.context + s->heads * s->value_head_size;
-    const bool finite = item_ref(&r, answer->outputs, weights, answer->contexts);
-    free(room);
-    if (!finite) return error_set(e, STATUS_NOT_FINITE, "item %zu is beyond float32", i);
-    if (weights) weights += s->heads * item->q * item->k;
+  struct ref_answer at = *answer;
+  for (size_t i = 0; i < c->items && e->status == STATUS_OK; i++) {
+    struct ref r = {
+        .s = s, .matrix = matrix, .c = c, .item = &c->item[i], .number = i, .chosen = at.chosen};
+    struct arena room;
+    arena_init(&room, NULL);
+    clear(&r, &at);
+    if (take_room(&r, &room, e) == STATUS_OK && !attend_item(&r, &at))
+      error_set(e, STATUS_NOT_FINITE, "item %zu is beyond float32", i);
+    move_on(&r, &at);
+    arena_free(&room);
   }
-  return STATUS_OK;
+  return e->status;
 }

@@ -7,13 +7,20 @@
 
 #include "core/layer.h"
 
-/* What the twin computes, all in float64; NULL: not asked for. Per item one after the other. */
+/* What the twin computes; NULL: not asked for. Per item one after the other. A head that the call's
+ * head_mask makes zero is computed only if the call wants weights, pointers or measures; if not,
+ * its numbers are zero, its pointers -1. */
 struct ref_answer {
-  double *outputs;         /* [q_rows, output_size] */
+  double *outputs;         /* [q_rows, output_size]; always asked for */
   double *weights;         /* [H, q, k], whatever the call wants */
   double *segment_weights; /* [H, q, segments] */
   int32_t *pointers;       /* [H, q] */
   double *contexts;        /* [q_rows, H d_v], head_mask included */
+
+  /* In: keys [H, q] for SELECT_HARD and SELECT_SAMPLE to take instead of the twin's own choice, or
+   * NULL. Where two keys are as good as each other but for rounding, the fast layer may take the
+   * other one. A key must be one that its query sees; where nothing is seen it is not looked at. */
+  const int32_t *chosen;
 };
 
 /* Computes the call, whose request part is filled. STATUS_NOT_FINITE if a projection, a score or an

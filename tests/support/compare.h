@@ -1,0 +1,18 @@
+/* compare: what the fast layer computed, beside its readable twin and beside itself. */
+#ifndef TESTS_COMPARE_H
+#define TESTS_COMPARE_H
+
+#include "tests/support/random_call.h"
+
+/* Computes a chain of prepared calls in spans of `work`, with scratch of its own. */
+void compute(const struct layer *l, struct call *first, double work);
+
+/* Does the computed call agree with the twin, within what is promised? Where rounding decides
+ * between two keys either is right, if what follows from it is. False: `e` tells what differs. */
+bool agrees_with_twin(const struct random_layer *l, const struct call *c, struct error *e);
+
+/* Are the answers of two computed calls the same, bit for bit, as far as both asked for them? */
+bool same_bits(const struct random_layer *l, const struct call *x, const struct call *y,
+               struct error *e);
+
+#endif
