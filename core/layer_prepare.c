@@ -86,7 +86,6 @@ static enum status too_many(const char *what, struct error *e) {
 static enum status take_weights(const struct layer *l, struct call *c, struct arena *a,
                                 struct error *e) {
   const size_t heads = c->want == WEIGHTS_AVERAGE ? 1 : l->shape.heads;
-  c->weight_count = 0;
   for (size_t i = 0; i < c->items; i++) {
     c->item[i].weights_at = c->weight_count;
     if (!count_more(&c->weight_count, heads, c->item[i].q, c->item[i].k))
@@ -98,7 +97,6 @@ static enum status take_weights(const struct layer *l, struct call *c, struct ar
 
 static enum status take_segment_weights(const struct layer *l, struct call *c, struct arena *a,
                                         struct error *e) {
-  c->segment_weight_count = 0;
   for (size_t i = 0; i < c->items; i++) {
     c->item[i].segment_weights_at = c->segment_weight_count;
     if (!count_more(&c->segment_weight_count, l->shape.heads, c->item[i].q, c->item[i].segments))
@@ -112,6 +110,7 @@ static enum status take_answer(const struct layer *l, struct call *c, struct are
                                struct error *e) {
   size_t count;
   c->weights = c->segment_weights = NULL;
+  c->weight_count = c->segment_weight_count = 0;
   c->pointers = NULL;
   if (c->want != WEIGHTS_NONE && take_weights(l, c, a, e)) return e->status;
   if (c->want == WEIGHTS_PER_HEAD && c->segment_end && take_segment_weights(l, c, a, e))

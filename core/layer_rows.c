@@ -26,7 +26,7 @@ static size_t heads_floats(const struct layer *l, unsigned role) {
 size_t strip_floats(const struct layer *l, unsigned role) {
   const struct gemm *second = second_matrix(l, role);
   return l->tile_rows[role] * line(role_in(l, role)) + product_floats(l, role) +
-         heads_floats(l, role) + (second ? TILE_ROWS_MAX * gemm_stripe(second) : 0);
+         heads_floats(l, role) + (second ? l->tile_rows[role] * gemm_stripe(second) : 0);
 }
 
 void strip_begin(struct strip *s, const struct layer *l, unsigned role, float *scratch) {
@@ -130,36 +130,23 @@ static void project(struct strip *s) {
 
 /* --- the second matrix --- */
 
-/* The n-th needed head. */
-static size_t head_at(const struct live *live, size_t n) {
-  if (!live->slot) return n;
-  size_t head = 0;
-  while (live->slot[head] != n) head++;
-  return head;
-}
-
-/* One stripe of some lines, a line being one head of one row, to their places in the call. */
-static void deal_lines(struct strip *s, size_t line, size_t lines, size_t first, size_t columns,
-                       size_t stripe) {
-  for (size_t i = 0; i < lines; i++) {
-    const size_t row = (line + i) / s->live->count;
-    const size_t head = head_at(s->live, (line + i) % s->live->count);
-    float *to = s->row[row].to + head * s->row[row].head_step + first;
-    raise_top(&s->top[row], s->l->kernel->carry(columns, s->compared + i * stripe, to));
+/* One head of all rows at a time: how many rows a product has does not depend on the heads. */
+static void compare_head(struct strip *s, size_t head, size_t place) {
+  const struct gemm *g = second_matrix(s->l, s->role);
+  const size_t size = role_head_size(s->l, s->role), stripe = gemm_stripe(g);
+  for (size_t first = 0, columns; first < s->l->compare_size; first += columns) {
+    columns = gemm_columns(g, first);
+    gemm_run(g, first, s->count, s->heads + place * size, s->live->count * size, s->compared);
+    for (size_t i = 0; i < s->count; i++) {
+      float *to = s->row[i].to + head * s->row[i].head_step + first;
+      raise_top(&s->top[i], s->l->kernel->carry(columns, s->compared + i * stripe, to));
+    }
   }
 }
 
 static void compare(struct strip *s) {
-  const struct gemm *g = second_matrix(s->l, s->role);
-  const size_t size = role_head_size(s->l, s->role), all = s->count * s->live->count;
-  for (size_t line = 0; line < all; line += TILE_ROWS_MAX) {
-    const size_t lines = size_min(TILE_ROWS_MAX, all - line);
-    for (size_t first = 0, columns; first < s->l->compare_size; first += columns) {
-      columns = gemm_columns(g, first);
-      gemm_run(g, first, lines, s->heads + line * size, size, s->compared);
-      deal_lines(s, line, lines, first, columns, gemm_stripe(g));
-    }
-  }
+  for (size_t head = 0, place = 0; head < role_heads(s->l, s->role); head++)
+    if (head_is_live(s->live, head)) compare_head(s, head, place++);
 }
 
 /* --- all of it --- */

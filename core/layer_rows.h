@@ -29,7 +29,7 @@ struct strip {
   float *gathered; /* [tile rows, in] */
   float *product;  /* [tile rows, stripe] */
   float *heads;    /* [tile rows, needed heads, head size] on the way to the second matrix */
-  float *compared; /* [TILE_ROWS_MAX, stripe of the second matrix] */
+  float *compared; /* [tile rows, stripe of the second matrix] */
 };
 
 size_t strip_floats(const struct layer *l, unsigned role); /* scratch that a strip needs */
