@@ -865,6 +865,34 @@ static void a_full_budget_is_overload(void **state) {
     }
 }
 
+/* What is read of an array is there already when room for its ends is missing. */
+static void a_budget_without_room_for_the_ends_is_overload(void **state) {
+  (void)state;
+  enum { SEGMENTS = 20000 };
+  static char body[100 + 2 * SEGMENTS];
+  int n = snprintf(body, sizeof body, "{\"queries\":[[1,2]],\"segments\":[1");
+  for (size_t i = 1; i < SEGMENTS; i++, n += 2) memcpy(body + n, ",0", 2);
+  memcpy(body + n, "]}", 3);
+  struct budget budget;
+  size_t finished = 0, overloaded = 0;
+  for (size_t limit = 80000; limit < 320000; limit += 20000) {
+    budget_init(&budget, limit);
+    struct arena arena;
+    arena_init(&arena, &budget);
+    struct error e = {0};
+    struct decoded decoded;
+    struct decoder *d = decoder_new(&equal, ASK_ATTENTION, &wide, &arena, &e);
+    if (d && !decoder_feed(d, body, strlen(body), &e)) {
+      decoder_finish(d, &decoded, &e);
+      finished += e.status == STATUS_OK;
+      overloaded += e.status == STATUS_OVERLOADED;
+    }
+    arena_free(&arena);
+    assert_int_equal(atomic_load(&budget.used), 0);
+  }
+  assert_true(finished > 0 && overloaded > 0);
+}
+
 /* --- mutants --- */
 
 static uint32_t random_below(uint64_t *state, uint32_t n) {
@@ -987,6 +1015,7 @@ int main(void) {
       cmocka_unit_test(limits_say_what_they_count),
       cmocka_unit_test(the_first_failure_stays),
       cmocka_unit_test(a_full_budget_is_overload),
+      cmocka_unit_test(a_budget_without_room_for_the_ends_is_overload),
       cmocka_unit_test(mutants_are_judged_alike),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
