@@ -41,6 +41,7 @@ struct collector {
 
 struct decoder {
   const struct model *model;
+  enum ask ask;
   struct decode_limits limits;
   struct arena *arena;
   enum state state;
@@ -53,12 +54,13 @@ struct decoder {
   struct collector small;
 };
 
-struct decoder *decoder_new(const struct model *m, const struct decode_limits *limits,
+struct decoder *decoder_new(const struct model *m, enum ask ask, const struct decode_limits *limits,
                             struct arena *a, struct error *e) {
   struct decoder *d = arena_alloc(a, 1, sizeof *d, e);
   if (!d) return NULL;
   memset(d, 0, offsetof(struct decoder, small.text));
   d->model = m;
+  d->ask = ask;
   d->limits = *limits;
   d->arena = a;
   d->state = BEFORE;
@@ -166,8 +168,8 @@ static enum status name_ended(struct decoder *d) {
   const char *pointer = field_pointer(d->field);
   if (d->seen & 1u << d->field)
     return error_at(e, pointer, "the field \"%s\" stands twice", field_name(d->field));
-  if (d->field >= FIELD_SEGMENTS)
-    return error_at(e, pointer, "this version does not serve %s", field_name(d->field));
+  if (d->field == FIELD_GRADIENTS && d->ask != ASK_HEADS)
+    return error_at(e, pointer, "gradients belong to the path /v1/models/{model}/heads");
   d->seen |= 1u << d->field;
   d->state = COLON;
   return STATUS_OK;
@@ -330,6 +332,6 @@ enum status decoder_finish(struct decoder *d, struct decoded *out, struct error 
   if (d->state != AFTER)
     truncated(d);
   else
-    decode_check(&d->fields, d->model, &d->limits, d->arena, out, &d->failure);
+    decode_check(&d->fields, d->model, d->ask, &d->limits, d->arena, out, &d->failure);
   return report(d, e);
 }

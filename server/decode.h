@@ -14,6 +14,10 @@ struct decode_limits {
   size_t max_items, max_pairs, max_answer_bytes;
 };
 
+/* What a request asks of a model: the answer of its attention, or measures of its heads. The fields
+ * are the same, but for gradients. */
+enum ask { ASK_ATTENTION, ASK_HEADS };
+
 /* What was asked of the answer beside the core's call. */
 struct decoded {
   struct call call;
@@ -23,7 +27,7 @@ struct decoded {
 struct decoder;
 
 /* The decoder, like all it makes, lives in the arena. */
-struct decoder *decoder_new(const struct model *m, const struct decode_limits *limits,
+struct decoder *decoder_new(const struct model *m, enum ask ask, const struct decode_limits *limits,
                             struct arena *a, struct error *e);
 
 /* The next bytes of the body. After the first failure further calls return the same status and

@@ -5,20 +5,14 @@
 
 #include <string.h>
 
-#include "core/size.h"
-#include "server/number.h"
-
 /* --- rows --- */
 
-/* An array without numbers has any depth that its brackets leave open: `[]` is no rows of one item
- * as well as no items. */
-static enum status check_depth(struct check *k, enum field field) {
+enum status check_depth(struct check *k, enum field field, unsigned depth) {
   const struct tensor *t = check_tensor(k, field);
-  unsigned want = k->unbatched ? 2 : 3;
-  bool open = t->count == 0 && t->depth < want;
-  if (t->depth != want && !open)
+  bool open = t->count == 0 && t->depth < depth;
+  if (t->depth != depth && !open)
     return error_at(k->e, field_pointer(field), "%s of depth %u beside queries of depth %u",
-                    field_name(field), t->depth, want);
+                    field_name(field), t->depth, check_query_depth(k));
   if (k->unbatched && t->count == 0 && t->elements > 0)
     return check_fail_at(k, field, 0, "rows without numbers");
   if (!k->unbatched && t->elements != k->c->items)
@@ -78,48 +72,16 @@ static enum status check_rows(struct check *k, struct decoded *out) {
                        k->limits->max_items);
 
   const struct tensor *keys = check_tensor(k, FIELD_KEYS), *values = check_tensor(k, FIELD_VALUES);
+  const unsigned depth = check_query_depth(k);
   if (check_absent(k)) return k->e->status;
-  if (keys && check_depth(k, FIELD_KEYS)) return k->e->status;
-  if (values && check_depth(k, FIELD_VALUES)) return k->e->status;
+  if (keys && check_depth(k, FIELD_KEYS, depth)) return k->e->status;
+  if (values && check_depth(k, FIELD_VALUES, depth)) return k->e->status;
   if (!keys) keys = queries;
   if (!values) values = keys;
   k->c->queries = queries->data;
   k->c->keys = keys->data;
   k->c->values = values->data;
   return make_items(k, queries, keys, values);
-}
-
-/* --- limits --- */
-
-static bool pairs_of(const struct check *k, size_t *pairs) {
-  *pairs = 0;
-  for (size_t i = 0; i < k->c->items; i++) {
-    size_t n;
-    if (!size_mul(k->c->item[i].q, k->c->item[i].k, &n) || !size_add(*pairs, n, pairs))
-      return false;
-  }
-  return size_mul(*pairs, k->m->shape.heads, pairs);
-}
-
-/* Before anything is allocated for the answer: the work and, with the brackets left out, the text.
- */
-static enum status check_limits(struct check *k) {
-  size_t pairs, numbers, bytes;
-  if (!pairs_of(k, &pairs) || pairs > k->limits->max_pairs)
-    return error_limit(k->e, "max_pairs",
-                       "more than %zu pairs of a query and a key, times %zu heads",
-                       k->limits->max_pairs, k->m->shape.heads);
-  size_t weights = 0;
-  if (k->f->want == WEIGHTS_PER_HEAD) weights = pairs;
-  if (k->f->want == WEIGHTS_AVERAGE) weights = pairs / k->m->shape.heads;
-  bool fits = size_mul(k->c->q_rows, k->m->shape.output_size, &numbers) &&
-              size_add(numbers, weights, &numbers) &&
-              size_mul(numbers, NUMBER_TEXT_MAX + 1, &bytes) &&
-              bytes <= k->limits->max_answer_bytes;
-  if (!fits)
-    return error_limit(k->e, "max_answer_bytes", "the answer may need more than %zu bytes",
-                       k->limits->max_answer_bytes);
-  return STATUS_OK;
 }
 
 /* --- the rest, and the whole --- */
@@ -152,7 +114,7 @@ static enum status check_head_mask(struct check *k) {
   return STATUS_OK;
 }
 
-enum status decode_check(const struct fields *f, const struct model *m,
+enum status decode_check(const struct fields *f, const struct model *m, enum ask ask,
                          const struct decode_limits *limits, struct arena *a, struct decoded *out,
                          struct error *e) {
   memset(out, 0, sizeof *out);
@@ -161,10 +123,15 @@ enum status decode_check(const struct fields *f, const struct model *m,
   c->window_left = f->window[0];
   c->window_right = f->window[1];
   c->uniform_rows = f->uniform_rows;
+  c->select = f->select;
+  c->seed = f->seed;
   c->want = f->want;
+  c->want_pointers = f->want_pointers;
+  c->want_measures = ask == ASK_HEADS;
   struct check k = {.f = f, .m = m, .limits = limits, .a = a, .c = c, .e = e};
-  if (check_rows(&k, out) || check_limits(&k) || check_lens(&k) || check_mask(&k) ||
-      check_bias(&k) || check_offset(&k) || check_head_mask(&k))
+  if (check_rows(&k, out) || check_combinations(&k) || check_segments(&k) || check_limits(&k) ||
+      check_lens(&k) || check_mask(&k) || check_bias(&k) || check_offset(&k) ||
+      check_head_mask(&k) || check_gradients(&k))
     return e->status;
   return STATUS_OK;
 }

@@ -14,6 +14,9 @@ struct check {
   struct error *e;
 };
 
+/* The depth of the queries, of which every other field's follows. */
+static inline unsigned check_query_depth(const struct check *k) { return k->unbatched ? 2 : 3; }
+
 static inline const struct tensor *check_tensor(const struct check *k, enum field field) {
   return k->f->tensor[field];
 }
@@ -26,6 +29,21 @@ static inline size_t check_rows_of(const struct check *k, const struct tensor *t
 /* Fails at an item of a field: "/keys/3", or "/keys" where there is but one item. */
 enum status check_fail_at(struct check *k, enum field field, size_t item, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Is a field of one list per item of this depth, with a list for each item? An array without
+ * numbers has any depth that its brackets leave open: `[]` is no rows of one item as well as no
+ * items. */
+enum status check_depth(struct check *k, enum field field, unsigned depth);
+
+/* Do the fields that choose a kind of attention go together? */
+enum status check_combinations(struct check *k);
+
+/* Where the keys of an item are cut, and one gradient for each query. */
+enum status check_segments(struct check *k);
+enum status check_gradients(struct check *k);
+
+/* The work, and the text of the answer, before anything is allocated for them. */
+enum status check_limits(struct check *k);
 
 /* What each query may see: valid_lens, mask and bias against the items' shapes. */
 enum status check_lens(struct check *k);

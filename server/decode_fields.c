@@ -25,6 +25,8 @@ static const char *const pointers[FIELD_COUNT] = {
     [FIELD_MASK] = "/mask",
     [FIELD_BIAS] = "/bias",
     [FIELD_HEAD_MASK] = "/head_mask",
+    [FIELD_SEGMENTS] = "/segments",
+    [FIELD_GRADIENTS] = "/gradients",
     [FIELD_CAUSAL_OFFSET] = "/causal_offset",
     [FIELD_CAUSAL] = "/causal",
     [FIELD_WINDOW] = "/window",
@@ -34,8 +36,6 @@ static const char *const pointers[FIELD_COUNT] = {
     [FIELD_RETURN_ATTENTION] = "/return_attention",
     [FIELD_RETURN_POINTERS] = "/return_pointers",
     [FIELD_ENCODING_FORMAT] = "/encoding_format",
-    [FIELD_SEGMENTS] = "/segments",
-    [FIELD_GRADIENTS] = "/gradients",
 };
 
 const char *field_pointer(enum field field) { return pointers[field]; }
@@ -176,19 +176,23 @@ static enum status read_window(const json_t *value, int64_t window[2], struct er
   return STATUS_OK;
 }
 
-static enum status read_select(const json_t *value, struct error *e) {
-  if (is_word(value, "soft")) return STATUS_OK;
-  if (is_word(value, "hard") || is_word(value, "sample"))
-    return error_at(e, "/select", "this version does not serve select \"%s\"",
-                    json_string_value(value));
+static enum status read_select(const json_t *value, enum select *out, struct error *e) {
+  static const char *const words[] = {
+      [SELECT_SOFT] = "soft", [SELECT_HARD] = "hard", [SELECT_SAMPLE] = "sample"};
+  for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
+    if (!is_word(value, words[i])) continue;
+    *out = (enum select)i;
+    return STATUS_OK;
+  }
   return error_at(e, "/select", "select must be \"soft\", \"hard\" or \"sample\"");
 }
 
-static enum status read_seed(const json_t *value, struct error *e) {
-  if (json_is_integer(value) && json_integer_value(value) >= 0 &&
-      json_integer_value(value) <= SEED_MAX)
-    return STATUS_OK;
-  return error_at(e, "/seed", "seed must be an integer from 0 to %lld", (long long)SEED_MAX);
+static enum status read_seed(const json_t *value, uint64_t *seed, struct error *e) {
+  json_int_t n = json_is_integer(value) ? json_integer_value(value) : -1;
+  if (n < 0 || n > SEED_MAX)
+    return error_at(e, "/seed", "seed must be an integer from 0 to %lld", (long long)SEED_MAX);
+  *seed = (uint64_t)n;
+  return STATUS_OK;
 }
 
 static enum status read_empty_rows(const json_t *value, bool *uniform, struct error *e) {
@@ -204,13 +208,6 @@ static enum status read_return_attention(const json_t *value, enum weights *want
     *want = WEIGHTS_AVERAGE;
   else
     return error_at(e, "/return_attention", "return_attention must be true, false or \"average\"");
-  return STATUS_OK;
-}
-
-static enum status read_return_pointers(const json_t *value, struct error *e) {
-  bool wanted = false;
-  if (read_flag(value, FIELD_RETURN_POINTERS, &wanted, e)) return e->status;
-  if (wanted) return error_at(e, "/return_pointers", "this version does not serve pointers");
   return STATUS_OK;
 }
 
@@ -243,10 +240,10 @@ enum status field_read(struct fields *out, enum field field, const char *text, s
     read_window(value, out->window, e);
     break;
   case FIELD_SELECT:
-    read_select(value, e);
+    read_select(value, &out->select, e);
     break;
   case FIELD_SEED:
-    read_seed(value, e);
+    read_seed(value, &out->seed, e);
     break;
   case FIELD_EMPTY_ROWS:
     read_empty_rows(value, &out->uniform_rows, e);
@@ -255,7 +252,7 @@ enum status field_read(struct fields *out, enum field field, const char *text, s
     read_return_attention(value, &out->want, e);
     break;
   case FIELD_RETURN_POINTERS:
-    read_return_pointers(value, e);
+    read_flag(value, field, &out->want_pointers, e);
     break;
   case FIELD_ENCODING_FORMAT:
     read_encoding_format(value, e);
@@ -305,6 +302,15 @@ struct tensor_rule field_rule(enum field field, const struct model *m,
     rule.nullable = true;
     rule.depth_min = 0;
     rule.depth_max = rule.ragged_depth = 2;
+    break;
+  case FIELD_SEGMENTS:
+    rule.type = TENSOR_INTEGER;
+    rule.depth_min = 1;
+    rule.depth_max = rule.ragged_depth = 2;
+    break;
+  case FIELD_GRADIENTS:
+    rule.width = m->shape.output_size;
+    rule.width_name = "output_size";
     break;
   case FIELD_CAUSAL_OFFSET:
     rule.type = TENSOR_INTEGER;

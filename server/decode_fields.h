@@ -15,6 +15,8 @@ enum field {
   FIELD_MASK,
   FIELD_BIAS,
   FIELD_HEAD_MASK,
+  FIELD_SEGMENTS,
+  FIELD_GRADIENTS,
   FIELD_CAUSAL_OFFSET, /* or the word "end" */
   FIELD_TENSORS,
 
@@ -27,10 +29,6 @@ enum field {
   FIELD_RETURN_ATTENTION,
   FIELD_RETURN_POINTERS,
   FIELD_ENCODING_FORMAT,
-
-  /* Of the contract, but not of this version. */
-  FIELD_SEGMENTS,
-  FIELD_GRADIENTS,
   FIELD_COUNT
 };
 
@@ -40,8 +38,11 @@ struct fields {
   bool offset_end;                            /* causal_offset is "end" */
   bool causal;
   int64_t window[2];
+  enum select select;
+  uint64_t seed;
   bool uniform_rows;
   enum weights want;
+  bool want_pointers;
 };
 
 void fields_init(struct fields *f, const struct model *m);
@@ -69,7 +70,7 @@ enum status field_refuse_body(const char *text, size_t length, size_t offset, st
 
 /* The last step: holds the fields against each other, the model and the limits, and makes the
  * call. Takes from the arena only what the limits allow. */
-enum status decode_check(const struct fields *f, const struct model *m,
+enum status decode_check(const struct fields *f, const struct model *m, enum ask ask,
                          const struct decode_limits *limits, struct arena *a, struct decoded *out,
                          struct error *e);
 

@@ -1,33 +1,25 @@
 /* encode: the answer's text, planned in pieces, then written by any threads.
  *
- * The text is a walk: each section (outputs, attention weights) is opened, its rows follow, it is
- * closed. A piece is a stretch of that walk. The same walk is made to measure, to cut and to write,
- * so that they cannot disagree. */
+ * The text is a walk: each section (outputs, attention weights, ...) is opened, its rows follow, it
+ * is closed. A piece is a stretch of that walk. The same walk is made to measure, to cut and to
+ * write, so that they cannot disagree. */
 #include "server/encode.h"
 
 #include <string.h>
 
+#include "core/measures.h"
 #include "core/size.h"
-#include "server/number.h"
+#include "server/encode_section.h"
 
 enum {
   PIECE_NUMBERS = 4096, /* about so many in a piece: some 45 KiB of text, 10 us of work */
-  NUMBER_ROOM = NUMBER_TEXT_MAX + 1,
-  ROW_ROOM = 3,      /* a comma, opened, closed */
-  BRACKETS_ROOM = 8, /* of a step: a comma, two opened, two closed */
-  LINE = 64          /* pieces of different workers do not share a cache line */
+  COUNT_ROOM = 20,      /* of a size_t */
+  BRACKETS_ROOM = 8,    /* of a step: a comma, two opened, two closed */
+  LINE = 64             /* pieces of different workers do not share a cache line */
 };
 
 static const char HEAD_BEGIN[] = "{\"model\":\"", HEAD_END[] = "\",";
-
-/* One array of the answer: [b][h][q][width], heads being 1 where that level is missing. */
-struct section {
-  const char *open; /* what stands before its first bracket */
-  bool per_head;    /* has the level of the heads */
-  size_t heads;
-  size_t width; /* of a row; 0: it is the item's k */
-  const float *data;
-};
+static const char ROWS_BEGIN[] = "\"rows\":", ROWS_END[] = ",";
 
 enum part { OPEN, ROWS, CLOSE };
 
@@ -58,7 +50,7 @@ struct answer_plan {
   const char *model;
   bool unbatched;
   size_t sections;
-  struct section section[2];
+  struct section section[SECTIONS_MAX];
   struct piece *piece;
 };
 
@@ -66,9 +58,10 @@ static bool at_end(const struct answer_plan *p, const struct place *at) {
   return at->section == p->sections;
 }
 
-static size_t width_of(const struct answer_plan *p, const struct place *at) {
-  const struct section *s = &p->section[at->section];
-  return s->width ? s->width : p->call->item[at->item].k;
+/* Bytes of the head of the object. */
+static size_t head_room(const struct answer_plan *p) {
+  return strlen(HEAD_BEGIN) + strlen(p->model) + strlen(HEAD_END) + strlen(ROWS_BEGIN) +
+         COUNT_ROOM + strlen(ROWS_END);
 }
 
 /* The step that begins at `at`, with room left for about `numbers` more in its piece. */
@@ -77,16 +70,16 @@ static struct step step_from(const struct answer_plan *p, const struct place *at
   struct step step = {.at = *at};
   if (at->part == OPEN) {
     step.room = strlen(s->open) + BRACKETS_ROOM;
-    if (at->section == 0) step.room += strlen(HEAD_BEGIN) + strlen(p->model) + strlen(HEAD_END);
+    if (at->section == 0) step.room += head_room(p);
   } else if (at->part == CLOSE) {
     step.room = BRACKETS_ROOM;
   } else {
-    step.width = width_of(p, at);
-    size_t left = p->call->item[at->item].q - at->row;
+    step.width = section_width(s, p->call, at->item);
+    size_t left = section_rows(s, p->call, at->item) - at->row;
     size_t want = numbers / size_max(step.width, 1) + 1;
     step.rows = size_min(left, want);
     step.numbers = step.rows * step.width;
-    step.room = step.numbers * NUMBER_ROOM + step.rows * ROW_ROOM + BRACKETS_ROOM;
+    step.room = step.numbers * NUMBER_ROOM + step.rows * s->row_room + BRACKETS_ROOM;
   }
   /* What has no numbers counts as well, or a piece of empty rows could grow without end. */
   step.spent = size_max(step.numbers, size_max(step.rows, 1));
@@ -97,18 +90,18 @@ static void advance(const struct answer_plan *p, struct place *at, size_t rows) 
   const struct section *s = &p->section[at->section];
   switch (at->part) {
   case OPEN:
-    at->part = p->call->items ? ROWS : CLOSE;
+    at->part = s->items ? ROWS : CLOSE;
     break;
   case CLOSE:
     *at = (struct place){.section = at->section + 1};
     break;
   case ROWS:
     at->row += rows;
-    if (at->row < p->call->item[at->item].q) break;
+    if (at->row < section_rows(s, p->call, at->item)) break;
     at->row = 0;
     if (++at->head < s->heads) break;
     at->head = 0;
-    if (++at->item == p->call->items) at->part = CLOSE;
+    if (++at->item == s->items) at->part = CLOSE;
   }
 }
 
@@ -155,14 +148,7 @@ static struct answer_plan *plan_new(const struct model *m, const struct decoded 
   if (!p) return NULL;
   const struct call *c = &d->call;
   *p = (struct answer_plan){.call = c, .model = m->name, .unbatched = d->unbatched};
-  p->section[p->sections++] = (struct section){
-      .open = "\"outputs\":", .heads = 1, .width = m->shape.output_size, .data = c->outputs};
-  if (c->want == WEIGHTS_NONE) return p;
-  bool per_head = c->want == WEIGHTS_PER_HEAD;
-  p->section[p->sections++] = (struct section){.open = ",\"attention_weights\":",
-                                               .per_head = per_head,
-                                               .heads = per_head ? m->shape.heads : 1,
-                                               .data = c->weights};
+  p->sections = sections_of(m, c, p->section);
   return p;
 }
 
@@ -187,55 +173,55 @@ enum status answer_plan(struct answer *a, const struct model *m, const struct de
 
 /* --- writing --- */
 
-static char *write_text(char *out, const char *text) {
-  size_t length = strlen(text);
-  memcpy(out, text, length);
-  return out + length;
+/* A model's name needs no escaping. */
+static char *write_head(const struct answer_plan *p, char *out) {
+  out = write_text(out, HEAD_BEGIN);
+  out = write_text(out, p->model);
+  out = write_text(out, HEAD_END);
+  if (!p->call->want_measures) return out;
+  out = write_text(out, ROWS_BEGIN);
+  out = number_write_integer(out, (int64_t)p->call->measures->rows);
+  return write_text(out, ROWS_END);
 }
 
-/* The object's head stands before the first section; a model's name needs no escaping. */
+/* Has the section the level of the items? */
+static bool has_items(const struct answer_plan *p, const struct section *s) {
+  return s->batch && !p->unbatched;
+}
+
 static char *write_open(const struct answer_plan *p, const struct step *step, char *out) {
-  if (step->at.section == 0) {
-    out = write_text(out, HEAD_BEGIN);
-    out = write_text(out, p->model);
-    out = write_text(out, HEAD_END);
-  }
-  out = write_text(out, p->section[step->at.section].open);
-  if (!p->unbatched) *out++ = '[';
+  const struct section *s = &p->section[step->at.section];
+  if (step->at.section == 0) out = write_head(p, out);
+  out = write_text(out, s->open);
+  if (has_items(p, s)) *out++ = '[';
   return out;
 }
 
 static char *write_close(const struct answer_plan *p, const struct step *step, char *out) {
-  if (!p->unbatched) *out++ = ']';
+  if (has_items(p, &p->section[step->at.section])) *out++ = ']';
   if (step->at.section + 1 == p->sections) *out++ = '}';
   return out;
-}
-
-/* The numbers of the row that stands at `at`. */
-static const float *data_of(const struct answer_plan *p, const struct place *at, size_t width) {
-  const struct section *s = &p->section[at->section];
-  const struct item *item = &p->call->item[at->item];
-  if (s->width) return s->data + (item->q_row + at->row) * width;
-  return s->data + item->weights_at + (at->head * item->q + at->row) * width;
 }
 
 static char *write_rows(const struct answer_plan *p, const struct step *step, char *out) {
   const struct place *at = &step->at;
   const struct section *s = &p->section[at->section];
-  size_t q = p->call->item[at->item].q;
+  const struct rows rows = {.section = s,
+                            .call = p->call,
+                            .item = at->item,
+                            .head = at->head,
+                            .first = at->row,
+                            .count = step->rows,
+                            .width = step->width};
   if (at->row == 0) {
     if (at->item > 0 || at->head > 0) *out++ = ',';
     if (s->per_head && at->head == 0) *out++ = '[';
     *out++ = '[';
+  } else {
+    *out++ = ',';
   }
-  const float *row = step->numbers ? data_of(p, at, step->width) : NULL;
-  for (size_t i = 0; i < step->rows; i++) {
-    if (at->row + i > 0) *out++ = ',';
-    *out++ = '[';
-    if (row) out = number_write_row(out, row + i * step->width, step->width);
-    *out++ = ']';
-  }
-  if (at->row + step->rows == q) {
+  out = s->write(&rows, out);
+  if (at->row + step->rows == section_rows(s, p->call, at->item)) {
     *out++ = ']';
     if (s->per_head && at->head + 1 == s->heads) *out++ = ']';
   }

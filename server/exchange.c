@@ -59,7 +59,7 @@ void service_stop(struct service *s) {
 
 /* --- one request --- */
 
-void exchange_begin(struct exchange *x, struct service *s, const struct model *m) {
+void exchange_begin(struct exchange *x, struct service *s, const struct model *m, enum ask ask) {
   x->service = s;
   x->model = m;
   x->decode_ns = 0;
@@ -69,7 +69,7 @@ void exchange_begin(struct exchange *x, struct service *s, const struct model *m
   memset(&x->answer, 0, sizeof x->answer);
   memset(&x->job, 0, sizeof x->job);
   arena_init(&x->arena, &s->budget);
-  x->decoder = decoder_new(m, &s->limits, &x->arena, &x->error);
+  x->decoder = decoder_new(m, ask, &s->limits, &x->arena, &x->error);
 }
 
 void exchange_feed(struct exchange *x, const char *text, size_t length) {

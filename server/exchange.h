@@ -1,4 +1,4 @@
-/* exchange: one attention request from its bytes to the bytes of its answer, without a socket.
+/* exchange: one request to a model from its bytes to the bytes of its answer, without a socket.
  *
  * What HTTP and `attend run` share: decode, prepare, pool, encode. The exchange belongs to its
  * maker, except between exchange_submit and its `done`, when it belongs to the pool. */
@@ -43,7 +43,7 @@ void service_stop(struct service *s); /* the pool is idle */
 
 /* Sets every member but done and gone, which are the maker's to set, before or after. A failure
  * stays in x->error. */
-void exchange_begin(struct exchange *x, struct service *s, const struct model *m);
+void exchange_begin(struct exchange *x, struct service *s, const struct model *m, enum ask ask);
 
 /* The next bytes of the body; also counts them, against max_body_bytes. Once x->error is set,
  * nothing is looked at any more. */

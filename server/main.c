@@ -22,6 +22,7 @@ static int help(void) {
       "\n"
       "  attend [serve] [settings]     serve until SIGTERM or SIGINT\n"
       "  attend run MODEL [settings]   answer one request, from standard input to standard output\n"
+      "  attend run MODEL --heads      measure the model's heads instead; settings may follow\n"
       "  attend check [settings]       check settings and models, and print them\n"
       "  attend health [URL]           exit 0 if a running server says that it works\n"
       "  attend help | --help          this text\n"
@@ -104,6 +105,7 @@ int main(int argc, char **argv) {
   static char *none[] = {NULL};
   char **words = argc > 1 ? argv + 1 : none;
   const char *subject = NULL; /* the model of run, the URL of health */
+  enum ask ask = ASK_ATTENTION;
   struct config c = {0};
   struct error e = {0};
   int status = EXIT_USAGE;
@@ -122,11 +124,15 @@ int main(int argc, char **argv) {
   if (command == HELP) return help();
   if ((command == RUN || command == HEALTH) && is_word(words[0])) subject = *words++;
   if (command == RUN && !subject) return wrong_usage("%s needs the name of a model", names[RUN]);
+  if (command == RUN && *words && !strcmp(*words, "--heads")) {
+    ask = ASK_HEADS;
+    words++;
+  }
 
   if (config_read(&c, words, environ, &e))
     serve_complain(&e);
   else if (command == RUN)
-    status = run_main(&c, subject, STDIN_FILENO, STDOUT_FILENO);
+    status = run_main(&c, subject, ask, STDIN_FILENO, STDOUT_FILENO);
   else if (command == CHECK)
     status = check(&c);
   else if (command == HEALTH)

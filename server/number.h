@@ -6,6 +6,7 @@
 #define SERVER_NUMBER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
   NUMBER_TEXT_MAX = 15,    /* "-1.17549435e-38" */
@@ -23,6 +24,9 @@ enum number_verdict number_read(const char *text, const char **end, float *value
 /* Writes `value`, finite, at `out`; returns the end. Up to NUMBER_WRITE_MARGIN bytes are touched.
  */
 char *number_write(char *out, float value);
+
+/* Writes a number without a fraction. */
+char *number_write_integer(char *out, int64_t value);
 
 /* Writes `count` numbers separated by commas; returns the end. */
 char *number_write_row(char *out, const float *value, size_t count);

@@ -230,6 +230,11 @@ static inline char *write_one(char *out, float value) {
 
 char *number_write(char *out, float value) { return write_one(out, value); }
 
+char *number_write_integer(char *out, int64_t value) {
+  if (value < 0) *out++ = '-';
+  return write_integer(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
 char *number_write_row(char *out, const float *value, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (i) *out++ = ',';

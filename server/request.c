@@ -249,11 +249,13 @@ static void identify(struct request *r) {
   r->connection.request_id = r->id;
 }
 
-static bool is_attention(const struct request *r) {
-  return r->route == ROUTE_ATTENTION || r->route == ROUTE_MODEL_ATTENTION;
+/* Does the path lead to the pool? */
+static bool is_computed(const struct request *r) {
+  return r->route == ROUTE_ATTENTION || r->route == ROUTE_MODEL_ATTENTION ||
+         r->route == ROUTE_MODEL_HEADS;
 }
 
-static void judge_attention(struct request *r) {
+static void judge_computed(struct request *r) {
   struct server *s = r->server;
   struct error *e = &r->error;
   if (r->served && atomic_load_explicit(&s->draining, memory_order_relaxed))
@@ -273,7 +275,8 @@ static void judge_attention(struct request *r) {
     refuse_model(r);
     return;
   }
-  exchange_begin(&r->exchange, &s->service, m);
+  exchange_begin(&r->exchange, &s->service, m,
+                 r->route == ROUTE_MODEL_HEADS ? ASK_HEADS : ASK_ATTENTION);
   r->holds = true;
   *e = r->exchange.error;
 }
@@ -294,8 +297,8 @@ static void judge_head(struct request *r, const char *version) {
   else if (r->header.body_bytes > c->max_body_bytes)
     error_limit(e, "max_body_bytes", "the body is larger than %llu bytes",
                 (unsigned long long)c->max_body_bytes);
-  else if (is_attention(r))
-    judge_attention(r);
+  else if (is_computed(r))
+    judge_computed(r);
 }
 
 static bool closes_at_once(const struct request *r) {
@@ -406,6 +409,7 @@ static bool answer_route(struct request *r) {
   switch (r->route) {
   case ROUTE_ATTENTION:
   case ROUTE_MODEL_ATTENTION:
+  case ROUTE_MODEL_HEADS:
     return submit(r);
   case ROUTE_MODELS:
     return answer_models(r);

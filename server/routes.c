@@ -12,6 +12,7 @@ static const struct {
 } table[ROUTE_COUNT] = {
     [ROUTE_ATTENTION] = {"/v1/attention", true},
     [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true},
+    [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true},
     [ROUTE_MODELS] = {"/v1/models", false},
     [ROUTE_MODEL] = {"/v1/models/{model}", false},
     [ROUTE_HEALTH] = {"/healthz", false},
@@ -59,6 +60,12 @@ static const char *skip_authority(const char *path) {
   return authority + strcspn(authority, "/?#");
 }
 
+static enum route route_below_model(const char *segment) {
+  if (!strcmp(segment, "attention")) return ROUTE_MODEL_ATTENTION;
+  if (!strcmp(segment, "heads")) return ROUTE_MODEL_HEADS;
+  return ROUTE_NONE;
+}
+
 enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]) {
   char segment[SEGMENTS_MAX][SEGMENT_SIZE];
   size_t n = 0;
@@ -77,9 +84,9 @@ enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]) {
   if (n == 2 && !strcmp(segment[1], "attention")) return ROUTE_ATTENTION;
   if (strcmp(segment[1], "models")) return ROUTE_NONE;
   if (n == 2) return ROUTE_MODELS;
-  if (n == 4 && strcmp(segment[3], "attention")) return ROUTE_NONE;
-  memcpy(model, segment[2], SEGMENT_SIZE);
-  return n == 3 ? ROUTE_MODEL : ROUTE_MODEL_ATTENTION;
+  enum route route = n == 3 ? ROUTE_MODEL : route_below_model(segment[3]);
+  if (route != ROUTE_NONE) memcpy(model, segment[2], SEGMENT_SIZE);
+  return route;
 }
 
 enum method method_find(const char *word) {

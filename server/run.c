@@ -72,10 +72,10 @@ static enum status write_answer(struct exchange *x, int out) {
   return STATUS_OK;
 }
 
-static int answer(struct service *s, const struct model *m, int in, int out) {
+static int answer(struct service *s, const struct model *m, enum ask ask, int in, int out) {
   struct run run = {.exchange.done = run_done};
   struct exchange *x = &run.exchange;
-  exchange_begin(x, s, m);
+  exchange_begin(x, s, m, ask);
   feed(x, in);
   if (exchange_finish(x)) {
     must(sem_init(&run.done, 0, 0) == 0);
@@ -91,7 +91,7 @@ static int answer(struct service *s, const struct model *m, int in, int out) {
   return status;
 }
 
-int run_main(const struct config *c, const char *model, int in, int out) {
+int run_main(const struct config *c, const char *model, enum ask ask, int in, int out) {
   struct service service;
   struct error e = {0};
   if (service_start(&service, c, &e)) {
@@ -101,7 +101,7 @@ int run_main(const struct config *c, const char *model, int in, int out) {
   int status = RUN_CONFIG;
   const struct model *m = registry_find(service.registry, model);
   if (m)
-    status = answer(&service, m, in, out);
+    status = answer(&service, m, ask, in, out);
   else
     say_unknown(service.registry, model);
   service_stop(&service);

@@ -1,15 +1,16 @@
 /* run: `attend run MODEL`: one request from a file to its answer, without a socket.
  *
- * The answer is byte for byte what POST /v1/models/MODEL/attention gives. */
+ * The answer is byte for byte what POST /v1/models/MODEL/attention gives, or .../heads. */
 #ifndef SERVER_RUN_H
 #define SERVER_RUN_H
 
 #include "config/config.h"
+#include "server/decode.h"
 
 /* Reads a request body from the descriptor `in`, writes the answer's body to `out` and messages to
  * standard error. Returns the exit status: 0 if answered, 1 if
  * not (then nothing was written, unless writing itself failed), 2 if the configuration is wrong or
  * has no such model. */
-int run_main(const struct config *c, const char *model, int in, int out);
+int run_main(const struct config *c, const char *model, enum ask ask, int in, int out);
 
 #endif

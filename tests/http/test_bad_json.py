@@ -7,8 +7,9 @@ import re
 import struct
 import unittest
 
-from support import MODE, Raw, Server, ServerCase, chunked, head_of, wait_until
+from support import MODE, Raw, Server, ServerCase, attend, chunked, head_of, wait_until
 
+HEADS = "/v1/models/demo/heads"
 GOOD = b'{"queries":[[[1,2,3,4]]]}'
 
 
@@ -35,15 +36,16 @@ class BadJson(ServerCase):
             if offset is not None:
                 self.assertEqual(problem["offset"], offset, problem)
 
-    def invalid_request(self, body, pointer=None):
+    def invalid_request(self, body, pointer=None, path="/v1/attention"):
         """`pointer` is the offending value, or the first value within it that shows the offence:
-        of a row that is too long, the row or its first number too many."""
+        of a row that is too long, the row or its first number too many. Returns the problem."""
         if not isinstance(body, bytes):
             body = json.dumps(body).encode()
         with self.subTest(body=body[:80], pointer=pointer):
-            problem = self.problem(self.server.attend(body), 400, "invalid-request")
+            problem = self.problem(self.server.post(path, body), 400, "invalid-request")
             if pointer is not None:
                 self.assertRegex(problem.get("pointer", ""), rf"\A{re.escape(pointer)}(/\d+)*\Z")
+            return problem
 
     # --- not JSON ---
 
@@ -117,8 +119,8 @@ class BadJson(ServerCase):
         self.invalid_json(b"[" * 1000000)
         self.invalid_json(b'{"causal":' + b"[" * 1000000)
         self.invalid_json(b'{"causal":' + b'{"a":' * 200000)
-        for field in (b"queries", b"valid_lens", b"mask"):
-            answer = self.server.attend(b'{"' + field + b'":' + b"[" * 1000000)
+        for field in (b"queries", b"valid_lens", b"mask", b"segments", b"gradients"):
+            answer = self.server.post(HEADS, b'{"' + field + b'":' + b"[" * 1000000)
             self.assertEqual(answer.status, 400, answer)
 
     # --- numbers ---
@@ -266,14 +268,113 @@ class BadJson(ServerCase):
         self.invalid_request(dict(ragged, mask=[[1]]), "/mask")
         self.invalid_request(dict(ragged, bias=[[1]]), "/bias")
 
+    def test_segments(self):
+        row = [1, 2, 3, 4]
+        request = {"queries": [[row], [row]], "keys": [[row], [row] * 3]}
+        for segments, pointer in (
+                ([[1], [1, -2, 4]], "/segments/1/1"), ([[1], [0, 4, -1]], "/segments/1/2"),
+                ([[1], [1, 1]], "/segments/1"), ([[1], [2, 2]], "/segments/1"),
+                ([[2], [3]], "/segments/0"), ([[1], []], "/segments/1"),
+                ([[1], [2 ** 31 - 1] * 3], "/segments/1"), ([[1], [2 ** 31]], "/segments/1/0"),
+                ([[1]], "/segments"), ([[1], [3], []], "/segments"), ([], "/segments"),
+                ([1, 3], "/segments"), (3, "/segments"), ([[[1]], [[3]]], "/segments"),
+                (None, "/segments"), ("all", "/segments"), ({}, "/segments"),
+                ([[1], [True, 2]], "/segments/1/0"), ([[1], [3.0]], "/segments/1/0"),
+                ([[1], [1.5, 1.5]], "/segments/1/0"), ([[1], [None]], "/segments/1/0"),
+                ([[1], ["3"]], "/segments/1/0"), ([[1], [1e2]], "/segments/1/0")):
+            for path in ("/v1/attention", HEADS):
+                self.invalid_request(dict(request, segments=segments), pointer, path)
+        problem = self.invalid_request(dict(request, segments=[[1], [2, 2]]), "/segments/1")
+        self.assertIn("4", problem["detail"])
+        self.assertIn("3", problem["detail"])
+        one = {"queries": [row], "keys": [row] * 3}
+        for segments, pointer in (([1, 3], "/segments"), ([], "/segments"), ([[3]], "/segments"),
+                                  ([[]], "/segments"), ([4, -1], "/segments/1")):
+            self.invalid_request(dict(one, segments=segments), pointer)
+
+    def test_combinations_without_meaning(self):
+        request = {"queries": [[[1, 2, 3, 4]]]}
+        for extra, pointer in (({"segments": [[1]], "select": "hard"}, "/select"),
+                               ({"segments": [[1]], "select": "sample", "seed": 3}, "/select"),
+                               ({"segments": [[1]], "empty_rows": "uniform"}, "/empty_rows"),
+                               ({"select": "hard", "empty_rows": "uniform"}, "/empty_rows"),
+                               ({"select": "sample", "empty_rows": "uniform"}, "/empty_rows")):
+            for path in ("/v1/attention", HEADS):
+                self.invalid_request(dict(request, **extra), pointer, path)
+                backwards = dict(reversed(list(dict(request, **extra).items())))
+                self.invalid_request(backwards, pointer, path)
+
+    def test_gradients(self):
+        row = [1, 2, 3, 4]
+        request = {"queries": [[row], [row, row]]}
+        for gradients, pointer in (
+                ([[row], [row, [1, 2, 3]]], "/gradients/1/1"),
+                ([[row], [row, row + [5]]], "/gradients/1/1"), ([[row], [row]], "/gradients/1"),
+                ([[row], [row] * 3], "/gradients/1"), ([[], []], "/gradients/0"),
+                ([[row]], "/gradients"), ([], "/gradients"), ([row, row], "/gradients"),
+                ([[[row]], [[row, row]]], "/gradients"), (None, "/gradients"), (1, "/gradients"),
+                ({}, "/gradients"), ("x", "/gradients"), ([[row], [row, [1, 2, 3, True]]],
+                                                          "/gradients/1/1/3"),
+                ([[row], [row, [1, 2, 3, 1e39]]], "/gradients/1/1/3")):
+            self.invalid_request(dict(request, gradients=gradients), pointer, HEADS)
+        one = {"queries": [row, row]}
+        for gradients, pointer in (([row], "/gradients"), ([[row, row]], "/gradients"),
+                                   ([row, [1, 2]], "/gradients/1"), ([], "/gradients")):
+            self.invalid_request(dict(one, gradients=gradients), pointer, HEADS)
+        for path in ("/v1/attention", "/v1/models/demo/attention"):
+            problem = self.invalid_request(dict(one, gradients=[row, row]), "/gradients", path)
+            self.assertIn("/heads", problem["detail"])
+
+    def test_base64_is_not_served(self):
+        array = {"dtype": "F32", "shape": [1, 4], "base64": "AAAAAAAAAAAAAAAAAAAAAA=="}
+        for field in ("queries", "keys", "values", "bias", "gradients"):
+            problem = self.invalid_request(dict({"queries": [[1, 2, 3, 4]]}, **{field: array}),
+                                           "/" + field, HEADS)
+            self.assertIn("base64", problem["detail"])
+
+    def test_the_path_of_the_heads_refuses_as_attention_does(self):
+        server = self.server
+        for body in (b"", b"{", b'{"queries":[[[1,2,3,4]]]}x', b"hello"):
+            self.problem(server.post(HEADS, body), 400, "invalid-json")
+        self.invalid_request({"keys": [[[1, 2, 3, 4]]]}, "/queries", HEADS)
+        self.invalid_request({"queries": [[[1, 2, 3]]]}, "/queries/0/0", HEADS)
+        self.invalid_request({"queries": [[[1, 2, 3, 4]]], "gradient": 1}, "/gradient", HEADS)
+        self.problem(server.post("/v1/models/nobody/heads", GOOD), 404, "unknown-model")
+        self.problem(server.post("/v1/heads", GOOD), 404, "not-found")
+        for method in ("GET", "HEAD", "PUT", "DELETE"):
+            answer = server.request(method, HEADS)
+            self.assertEqual((answer.status, answer.headers["allow"]), (405, "POST"))
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        self.problem(server.post(HEADS, GOOD, form), 415, "unsupported-media-type")
+        self.problem(server.post(HEADS, GOOD, {"Content-Encoding": "gzip"}), 415,
+                     "unsupported-media-type")
+        self.problem(server.post(HEADS, GOOD, {"Accept": "image/png"}), 406, "not-acceptable")
+        with Raw(server) as raw:
+            raw.send(head_of(HEADS, 5000000))
+            self.problem(raw.answer(), 413, "too-large", limit="max_body_bytes")
+        labels = b'{route="/v1/models/{model}/heads",method="POST",code="400"} '
+        self.assertIn(b"attend_http_requests_total" + labels, server.get("/metrics").body)
+
+    def test_run_measures_the_heads_where_it_is_told_to(self):
+        body = b'{"queries":[[1,2,3,4]],"gradients":[[1,2]]}'
+        status, out, err = attend("run", "demo", "--heads", "--workers", "1", data=body)
+        self.assertEqual((status, out), (1, b""), err)
+        self.assertIn("(at /gradients/0)", err)
+        status, out, err = attend("run", "demo", "--workers", "1", data=body)
+        self.assertEqual((status, out), (1, b""), err)
+        self.assertIn("(at /gradients)", err)
+        for words in (("run", "--heads", "demo"), ("check", "--heads"), ("serve", "--heads")):
+            self.assertEqual(attend(*words, data=body)[0], 2, words)
+
     def test_small_fields(self):
         request = {"queries": [[[1, 2, 3, 4]]]}
         for field, values in {
                 "causal": [1, "true", None, []], "causal_offset": [0.5, "start", True, [[0]], {}],
                 "window": [[1], [1, 2, 3], 1, [-2, 0], [0, -2], [0.5, 1], ["a", 1], "all"],
                 "empty_rows": ["one", 1, True], "return_attention": ["yes", 1, None, []],
-                "select": ["best", 1], "encoding_format": ["hex", 1],
-                "seed": [-1, 0.5, "1", 2 ** 53]}.items():
+                "select": ["best", "Hard", 1, None, ["soft"]], "encoding_format": ["hex", 1],
+                "return_pointers": [1, 0, "true", None, []],
+                "seed": [-1, 0.5, "1", 2 ** 53, 2 ** 64, None, [1]]}.items():
             for value in values:
                 body = dict(request, **{field: value})
                 with self.subTest(field=field, value=value):
@@ -288,11 +389,11 @@ class BadJson(ServerCase):
 
     # --- too much ---
 
-    def too_large(self, body, limit):
+    def too_large(self, body, limit, path="/v1/attention"):
         if not isinstance(body, bytes):
             body = json.dumps(body).encode()
         with self.subTest(body=body[:40], limit=limit):
-            self.problem(self.server.attend(body), 413, "too-large", limit=limit)
+            return self.problem(self.server.post(path, body), 413, "too-large", limit=limit)
 
     def test_limits(self):
         self.too_large(b'{"queries":[' + b",".join([b"[[1,2,3,4]]"] * 1001) + b"]}", "max_items")
@@ -302,10 +403,25 @@ class BadJson(ServerCase):
         self.ok(self.server.attend({"queries": [[row] * 700]}))
         self.too_large({"queries": [[row] * 600], "return_attention": True}, "max_answer_bytes")
 
+    def test_limits_of_segments_and_heads(self):
+        row = [0, 0, 0, 0]
+        empty = {"queries": [[row] * 1000], "keys": [[]]}
+        self.too_large(dict(empty, segments=[[0] * 501]), "max_pairs")  # 1000 x 501 x 2 heads
+        self.too_large(dict(empty, segments=[[0] * 400], return_attention=True), "max_answer_bytes")
+        problem = self.too_large({"queries": [[row] * 600]}, "max_pairs", HEADS)
+        self.assertIn("3 pairs of heads", problem["detail"])  # 600 x 600 x 3
+        long = {"queries": [[row] * 40000], "keys": [[row]]}
+        self.too_large(dict(long, return_pointers=True), "max_answer_bytes", HEADS)
+        self.too_large(dict(long, return_attention="average", return_pointers=True),
+                       "max_answer_bytes", HEADS)
+
     def test_few_bytes_that_ask_for_much(self):
         server = Server(None, "--deadline-ms", "3000")
         try:
             body = b'{"queries":[[' + b",".join([b"[0,0,0,0]"] * 1000000) + b"]]}"
+            self.problem(server.attend(body), 413, "too-large", limit="max_pairs")
+            body = (b'{"queries":[[' + b",".join([b"[0,0,0,0]"] * 100000) + b']],"keys":[[]],'
+                    b'"segments":[[' + b",".join([b"0"] * 1000000) + b"]]}")
             self.problem(server.attend(body), 413, "too-large", limit="max_pairs")
             self.assertTrue(wait_for_nothing(server))
         finally:
@@ -330,12 +446,13 @@ class BadJson(ServerCase):
         before = server.resident()
         try:
             for field in (b"queries", b"keys", b"values", b"valid_lens", b"mask", b"bias",
-                          b"head_mask", b"causal_offset", b"window", b"select", b"nonsense"):
+                          b"head_mask", b"causal_offset", b"window", b"select", b"segments",
+                          b"gradients", b"nonsense"):
                 large = MODE == "release" and field in (b"queries", b"valid_lens", b"nonsense")
                 size = 30 << 20 if large else 2 << 20
                 for unit in (b"{},", b"0,", b"[],", b"[[],[]],", b'"",'):
                     body = b'{"' + field + b'":[' + unit * (size // len(unit)) + b"0]}"
-                    answer = server.attend(body)
+                    answer = server.post(HEADS if field == b"gradients" else "/v1/attention", body)
                     with self.subTest(field=field, unit=unit):
                         self.assertIn(answer.status, (400, 413), answer)
             self.assertTrue(wait_for_nothing(server))
@@ -346,7 +463,8 @@ class BadJson(ServerCase):
 
     def test_hundreds_of_refusals_leave_nothing(self):
         bodies = [b"[" * 1000, with_query("1e39")[0], with_query("x")[0], GOOD[:-2],
-                  b'{"queries":[[[1,2,3,4]]],"valid_lens":[7]}', b'{"queries":[[[1,2,3]]]}']
+                  b'{"queries":[[[1,2,3,4]]],"valid_lens":[7]}', b'{"queries":[[[1,2,3]]]}',
+                  b'{"queries":[[[1,2,3,4]]],"segments":[[1,1]]}']
         self.alive()
         for _ in range(20):
             for body in bodies:

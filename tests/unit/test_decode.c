@@ -31,6 +31,15 @@ static const struct model values_differ = {
     .name = "values-differ",
     .shape = {.heads = 2, .query_size = 2, .key_size = 2, .value_size = 1, .output_size = 2}};
 
+/* Its outputs are wider than its queries. */
+static const struct model sigmoid = {.name = "sigmoid",
+                                     .shape = {.heads = 2,
+                                               .query_size = 2,
+                                               .key_size = 2,
+                                               .value_size = 2,
+                                               .output_size = 3,
+                                               .sigmoid = true}};
+
 static const struct decode_limits wide = {.max_items = 1000,
                                           .max_pairs = 1 << 20,
                                           .max_answer_bytes = 1 << 20};
@@ -42,11 +51,12 @@ struct result {
 };
 
 /* Decodes a body in two chunks, cut at `cut`. */
-static void decode_cut(struct result *r, const struct model *m, const struct decode_limits *limits,
-                       const char *body, size_t length, size_t cut) {
+static void decode_as(struct result *r, const struct model *m, enum ask ask,
+                      const struct decode_limits *limits, const char *body, size_t length,
+                      size_t cut) {
   memset(r, 0, sizeof *r);
   arena_init(&r->arena, NULL);
-  struct decoder *d = decoder_new(m, limits, &r->arena, &r->error);
+  struct decoder *d = decoder_new(m, ask, limits, &r->arena, &r->error);
   assert_non_null(d);
   /* Each chunk in memory of its own size, so that a sanitizer sees a read beyond it. */
   size_t size[2] = {cut, length - cut};
@@ -61,14 +71,19 @@ static void decode_cut(struct result *r, const struct model *m, const struct dec
   decoder_finish(d, &r->decoded, &r->error);
 }
 
-static void decode(struct result *r, const struct model *m, const char *body) {
-  decode_cut(r, m, &wide, body, strlen(body), strlen(body));
+static void decode_cut(struct result *r, const struct model *m, const struct decode_limits *limits,
+                       const char *body, size_t length, size_t cut) {
+  decode_as(r, m, ASK_ATTENTION, limits, body, length, cut);
+}
+
+static void accept_as(struct result *r, const struct model *m, enum ask ask, const char *body) {
+  decode_as(r, m, ask, &wide, body, strlen(body), strlen(body));
+  if (r->error.status)
+    fail_msg("%s\nrefused: %s (%s, %zu)", body, r->error.detail, r->error.pointer, r->error.offset);
 }
 
 static void accept(struct result *r, const struct model *m, const char *body) {
-  decode(r, m, body);
-  if (r->error.status)
-    fail_msg("%s\nrefused: %s (%s, %zu)", body, r->error.detail, r->error.pointer, r->error.offset);
+  accept_as(r, m, ASK_ATTENTION, body);
 }
 
 static void assert_item(const struct call *c, size_t i, size_t q, size_t k, size_t q_row,
@@ -90,6 +105,30 @@ static const char full[] =
     "\"causal\":false,\"causal_offset\":[-1,7],\"window\":[ 3 , -1 ],\"head_mask\":[1,0.25],"
     "\"select\":\"so\\u0066t\",\"seed\":9007199254740991,\"empty_rows\":\"uniform\","
     "\"return_attention\":\"average\",\"return_pointers\":false,\"encoding_format\":\"float\" } \n";
+
+/* What does not go with all of that: two levels, and the measures' gradients. */
+static const char two_levels[] =
+    "{\"segments\":[[0,2,-0,1],[2]] , \"gradients\" : [[[0.5,-1],[2,3]],[[4,5e-1]]],"
+    "\"queries\":[[[1,2],[3,4]],[[5,6]]],\"keys\":[[[1,2,3],[4,5,6],[7,8,9]],"
+    "[[1,2,3],[4,5,6]]],\"values\":[[[1],[2],[3]],[[4],[5]]],"
+    "\"return_attention\":true,\"return_pointers\" :true ,\"seed\":0} \n";
+
+static void check_two_levels(const struct decoded *d) {
+  const struct call *c = &d->call;
+  const int32_t ends[] = {0, 2, 2, 3, 2};
+  const float gradients[] = {0.5f, -1, 2, 3, 4, 0.5f};
+  assert_int_equal(c->item[0].segments, 4);
+  assert_int_equal(c->item[0].segments_at, 0);
+  assert_int_equal(c->item[1].segments, 1);
+  assert_int_equal(c->item[1].segments_at, 4);
+  assert_memory_equal(c->segment_end, ends, sizeof ends);
+  assert_memory_equal(c->gradients, gradients, sizeof gradients);
+  assert_int_equal(c->select, SELECT_SOFT);
+  assert_int_equal(c->seed, 0);
+  assert_int_equal(c->want, WEIGHTS_PER_HEAD);
+  assert_true(c->want_pointers);
+  assert_true(c->want_measures);
+}
 
 static void check_full(const struct decoded *d) {
   const struct call *c = &d->call;
@@ -122,41 +161,60 @@ static void check_full(const struct decoded *d) {
   assert_int_equal(c->window_right, -1);
   assert_true(c->uniform_rows);
   assert_int_equal(c->want, WEIGHTS_AVERAGE);
+  assert_int_equal(c->select, SELECT_SOFT);
+  assert_int_equal(c->seed, 9007199254740991);
+  assert_false(c->want_pointers);
+  assert_false(c->want_measures);
+  assert_null(c->segment_end);
+  assert_null(c->gradients);
 }
+
+/* Requests that have, together, every field. */
+static const struct whole {
+  enum ask ask;
+  const char *text;
+  size_t length;
+  void (*check)(const struct decoded *d);
+} wholes[] = {{ASK_ATTENTION, full, sizeof full - 1, check_full},
+              {ASK_HEADS, two_levels, sizeof two_levels - 1, check_two_levels}};
+enum { WHOLES = sizeof wholes / sizeof *wholes };
 
 static void every_field_cut_at_every_byte(void **state) {
   (void)state;
-  for (size_t cut = 0; cut < sizeof full; cut++) {
-    struct result r;
-    decode_cut(&r, &unequal, &wide, full, sizeof full - 1, cut);
-    if (r.error.status) fail_msg("cut at %zu: %s", cut, r.error.detail);
-    check_full(&r.decoded);
-    arena_free(&r.arena);
-  }
+  for (const struct whole *w = wholes; w < wholes + WHOLES; w++)
+    for (size_t cut = 0; cut <= w->length; cut++) {
+      struct result r;
+      decode_as(&r, &unequal, w->ask, &wide, w->text, w->length, cut);
+      if (r.error.status) fail_msg("cut at %zu: %s", cut, r.error.detail);
+      w->check(&r.decoded);
+      arena_free(&r.arena);
+    }
 }
 
 static void every_byte_a_chunk(void **state) {
   (void)state;
-  struct result r = {0};
-  struct decoder *d = decoder_new(&unequal, &wide, &r.arena, &r.error);
-  for (size_t i = 0; i < sizeof full - 1; i++) decoder_feed(d, full + i, 1, &r.error);
-  decoder_finish(d, &r.decoded, &r.error);
-  assert_int_equal(r.error.status, STATUS_OK);
-  check_full(&r.decoded);
-  arena_free(&r.arena);
+  for (const struct whole *w = wholes; w < wholes + WHOLES; w++) {
+    struct result r = {0};
+    struct decoder *d = decoder_new(&unequal, w->ask, &wide, &r.arena, &r.error);
+    for (size_t i = 0; i < w->length; i++) decoder_feed(d, w->text + i, 1, &r.error);
+    decoder_finish(d, &r.decoded, &r.error);
+    assert_int_equal(r.error.status, STATUS_OK);
+    w->check(&r.decoded);
+    arena_free(&r.arena);
+  }
 }
 
 static void every_truncation_is_no_json(void **state) {
   (void)state;
-  size_t whole = strlen(full) - 2; /* the object's last bracket is followed by two blanks */
-  for (size_t length = 0; length < whole; length++) {
-    struct result r;
-    decode_cut(&r, &unequal, &wide, full, length, length / 2);
-    assert_int_equal(r.error.status, STATUS_INVALID_JSON);
-    assert_true(r.error.has_offset);
-    assert_int_equal(r.error.offset, length);
-    arena_free(&r.arena);
-  }
+  for (const struct whole *w = wholes; w < wholes + WHOLES; w++)
+    for (size_t length = 0; length < w->length - 2; length++) { /* behind '}' are two blanks */
+      struct result r;
+      decode_as(&r, &unequal, w->ask, &wide, w->text, length, length / 2);
+      assert_int_equal(r.error.status, STATUS_INVALID_JSON);
+      assert_true(r.error.has_offset);
+      assert_int_equal(r.error.offset, length);
+      arena_free(&r.arena);
+    }
 }
 
 static void defaults_and_self_attention(void **state) {
@@ -176,6 +234,12 @@ static void defaults_and_self_attention(void **state) {
   assert_int_equal(c->window_left, -1);
   assert_int_equal(c->window_right, -1);
   assert_int_equal(c->want, WEIGHTS_NONE);
+  assert_int_equal(c->select, SELECT_SOFT);
+  assert_int_equal(c->seed, 0);
+  assert_false(c->want_pointers);
+  assert_false(c->want_measures);
+  assert_null(c->segment_end);
+  assert_null(c->gradients);
   arena_free(&r.arena);
 
   accept(&r, &equal, "{\"queries\":[[[1,2]]],\"keys\":[[[3,4],[5,6]]],\"valid_lens\":null}");
@@ -276,6 +340,89 @@ static void empty_shapes_are_legal(void **state) {
   }
 }
 
+static void keys_are_selected(void **state) {
+  (void)state;
+  struct result r;
+  accept(&r, &equal, "{\"queries\":[[1,2]],\"select\":\"hard\",\"return_pointers\":true}");
+  assert_int_equal(r.decoded.call.select, SELECT_HARD);
+  assert_true(r.decoded.call.want_pointers);
+  assert_false(r.decoded.call.want_measures);
+  arena_free(&r.arena);
+  accept(&r, &equal, "{\"seed\":42,\"queries\":[[1,2]],\"select\":\"sample\"}");
+  assert_int_equal(r.decoded.call.select, SELECT_SAMPLE);
+  assert_int_equal(r.decoded.call.seed, 42);
+  arena_free(&r.arena);
+  accept(&r, &sigmoid, "{\"queries\":[[1,2]],\"select\":\"hard\"}");
+  arena_free(&r.arena);
+  accept(&r, &sigmoid, "{\"queries\":[[1,2]],\"select\":\"soft\",\"empty_rows\":\"uniform\"}");
+  arena_free(&r.arena);
+  accept(&r, &equal,
+         "{\"queries\":[[1,2]],\"segments\":[1],\"select\":\"soft\",\"empty_rows\":\"zero\"}");
+  arena_free(&r.arena);
+  accept_as(&r, &equal, ASK_HEADS, "{\"queries\":[[1,2]],\"select\":\"hard\"}");
+  assert_true(r.decoded.call.want_measures);
+  assert_null(r.decoded.call.gradients);
+  arena_free(&r.arena);
+}
+
+static void segments_end_where_the_next_begin(void **state) {
+  (void)state;
+#define K3  "{\"queries\":[[1,2]],\"keys\":[[1,2],[3,4],[5,6]]"
+#define K03 "{\"queries\":[[[1,2]],[[1,2]]],\"keys\":[[],[[1,2],[3,4],[5,6]]]"
+  static const struct {
+    const char *body;
+    size_t segments[2];
+    int32_t end[4];
+  } list[] = {
+      {K3 ",\"segments\":[3]}", {1}, {3}},
+      {K3 ",\"segments\":[1,0,2,0]}", {4}, {1, 1, 3, 3}},
+      {K03 ",\"segments\":[[],[1,2]]}", {0, 2}, {1, 3}},
+      {K03 ",\"segments\":[[0],[3]]}", {1, 1}, {0, 3}},
+      {K03 ",\"segments\":[[0,0],[1,2]]}", {2, 2}, {0, 0, 1, 3}},
+      {"{\"queries\":[],\"segments\":[]}", {0}, {0}},
+      {"{\"queries\":[[]],\"segments\":[[]]}", {0}, {0}},
+      {"{\"queries\":[[1,2]],\"keys\":[],\"segments\":[]}", {0}, {0}},
+      {"{\"queries\":[[1,2]],\"keys\":[],\"segments\":[0,0]}", {2}, {0, 0}},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct result r;
+    accept(&r, &equal, list[i].body);
+    const struct call *c = &r.decoded.call;
+    assert_non_null(c->segment_end);
+    size_t all = 0;
+    for (size_t n = 0; n < c->items; n++) {
+      assert_int_equal(c->item[n].segments, list[i].segments[n]);
+      assert_int_equal(c->item[n].segments_at, all);
+      all += list[i].segments[n];
+    }
+    assert_memory_equal(c->segment_end, list[i].end, all * sizeof *list[i].end);
+    arena_free(&r.arena);
+  }
+}
+
+static void gradients_are_one_for_each_query(void **state) {
+  (void)state;
+  static const struct {
+    const char *body;
+    size_t rows;
+  } list[] = {
+      {"{\"queries\":[[1,2],[3,4]],\"gradients\":[[1,2,3],[4,5,6]]}", 2},
+      {"{\"queries\":[[],[[1,2],[3,4]]],\"gradients\":[[],[[1,2,3],[4,5,6]]]}", 2},
+      {"{\"queries\":[[[1,2]],[[3,4]]],\"gradients\":[[[1,2,3]],[[4,5,6]]]}", 2},
+      {"{\"queries\":[],\"gradients\":[]}", 0},
+      {"{\"queries\":[[],[]],\"gradients\":[[],[]]}", 0},
+  };
+  const float gradients[] = {1, 2, 3, 4, 5, 6};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct result r;
+    accept_as(&r, &sigmoid, ASK_HEADS, list[i].body);
+    assert_true(r.decoded.call.want_measures);
+    assert_non_null(r.decoded.call.gradients);
+    if (list[i].rows) assert_memory_equal(r.decoded.call.gradients, gradients, sizeof gradients);
+    arena_free(&r.arena);
+  }
+}
+
 static void huge_window_is_unbounded(void **state) {
   (void)state;
   struct result r;
@@ -294,12 +441,13 @@ struct refusal {
   const char *words;   /* in the detail, or NULL */
 };
 
-static void refuse_all(const struct model *m, const struct refusal *all, size_t count) {
+static void refuse_all(const struct model *m, enum ask ask, const struct refusal *all,
+                       size_t count) {
   for (const struct refusal *want = all; want < all + count; want++) {
     size_t length = strlen(want->body);
     for (size_t cut = 0; cut <= length; cut++) {
       struct result r;
-      decode_cut(&r, m, &wide, want->body, length, cut);
+      decode_as(&r, m, ask, &wide, want->body, length, cut);
       enum status status = want->pointer ? STATUS_INVALID_REQUEST : STATUS_INVALID_JSON;
       const char *pointer = want->pointer ? want->pointer : "";
       bool words = !want->words || strstr(r.error.detail, want->words);
@@ -312,7 +460,8 @@ static void refuse_all(const struct model *m, const struct refusal *all, size_t 
   }
 }
 
-#define REFUSE(model, list) refuse_all(model, list, sizeof(list) / sizeof *(list))
+#define REFUSE(model, list)       refuse_all(model, ASK_ATTENTION, list, sizeof(list) / sizeof *(list))
+#define REFUSE_HEADS(model, list) refuse_all(model, ASK_HEADS, list, sizeof(list) / sizeof *(list))
 
 static void what_is_no_json(void **state) {
   (void)state;
@@ -408,10 +557,10 @@ static void what_is_no_request(void **state) {
       {"{\"window\":[1,2.0]}", "/window/1", 0, NULL},
       {"{\"window\":[-2,0]}", "/window/0", 0, NULL},
       {"{\"window\":[99999999999999999999,0]}", "/window", 0, "range"},
-      {"{\"select\":\"hard\"}", "/select", 0, "this version does not serve"},
-      {"{\"select\":\"sample\"}", "/select", 0, "this version does not serve"},
       {"{\"select\":\"SOFT\"}", "/select", 0, "must be"},
       {"{\"select\":true}", "/select", 0, "must be"},
+      {"{\"select\":\"hard\\u0000\"}", "/select", 0, "must be"},
+      {"{\"select\":null}", "/select", 0, "must be"},
       {"{\"seed\":-1}", "/seed", 0, NULL},
       {"{\"seed\":9007199254740992}", "/seed", 0, NULL},
       {"{\"seed\":1.0}", "/seed", 0, NULL},
@@ -421,12 +570,20 @@ static void what_is_no_request(void **state) {
       {"{\"empty_rows\":{\"a\":1,\"a\":1}}", "/empty_rows", 0, "twice"},
       {"{\"return_attention\":\"all\"}", "/return_attention", 0, NULL},
       {"{\"return_attention\":null}", "/return_attention", 0, NULL},
-      {"{\"return_pointers\":true}", "/return_pointers", 0, "this version does not serve"},
-      {"{\"return_pointers\":0}", "/return_pointers", 0, NULL},
+      {"{\"return_pointers\":0}", "/return_pointers", 0, "true or false"},
+      {"{\"return_pointers\":\"true\"}", "/return_pointers", 0, "true or false"},
       {"{\"encoding_format\":\"base64\"}", "/encoding_format", 0, "this version does not serve"},
       {"{\"encoding_format\":\"hex\"}", "/encoding_format", 0, NULL},
-      {"{\"segments\":[[1]]}", "/segments", 0, "this version does not serve"},
-      {"{\"gradients\":[[1]]}", "/gradients", 0, "this version does not serve"},
+      {"{\"segments\":null}", "/segments", 0, NULL},
+      {"{\"segments\":3}", "/segments", 0, NULL},
+      {"{\"segments\":[[[1]]]}", "/segments/0/0", 0, NULL},
+      {"{\"segments\":[[1,2.0]]}", "/segments/0/1", 0, NULL},
+      {"{\"segments\":[1,\"2\"]}", "/segments/1", 0, NULL},
+      {"{\"segments\":[1,true]}", "/segments/1", 0, NULL},
+      {"{\"segments\":[99999999999]}", "/segments/0", 0, NULL},
+      {"{\"segments\":{\"dtype\":\"I32\"}}", "/segments", 0, "this version does not serve"},
+      {"{\"gradients\":[[1]]}", "/gradients", 0, "/v1/models/{model}/heads"},
+      {"{\"gradients\":null}", "/gradients", 0, "/v1/models/{model}/heads"},
       {"{\"keys\":{\"dtype\":\"F32\"}}", "/keys", 0, "this version does not serve"},
       {"{\"keys\":[{\"dtype\":\"F32\"}]}", "/keys/0", 0, NULL},
       {"{\"queries\":null}", "/queries", 0, NULL},
@@ -487,12 +644,68 @@ static void fields_that_disagree(void **state) {
       {Q1 ",\"causal_offset\":[1]}", "/causal_offset", 0, NULL},
       {Q1 ",\"head_mask\":[1]}", "/head_mask", 0, NULL},
       {Q1 ",\"head_mask\":[]}", "/head_mask", 0, NULL},
+      {Q2 ",\"segments\":[[1],[1,2]]}", "/segments/1", 0,
+       "segments of 3 keys together; there are 2"},
+      {Q2 ",\"segments\":[[1],[1]]}", "/segments/1", 0, "segments of 1 keys together; there are 2"},
+      {Q2 ",\"segments\":[[0],[2]]}", "/segments/0", 0, "segments of 0 keys together; there are 1"},
+      {Q2 ",\"segments\":[[1],[]]}", "/segments/1", 0, "segments of 0 keys together; there are 2"},
+      {Q2 ",\"segments\":[[],[]]}", "/segments/0", 0, "there are 1"},
+      {Q2 ",\"segments\":[[1],[0,3,-1]]}", "/segments/1/2", 0, "a segment of -1 keys"},
+      {Q2 ",\"segments\":[[1],[2147483647,2147483647,2147483647]]}", "/segments/1", 0,
+       "6442450941 keys"},
+      {Q2 ",\"segments\":[[1]]}", "/segments", 0, "segments of 1 items beside queries of 2"},
+      {Q2 ",\"segments\":[]}", "/segments", 0, "0 items"},
+      {Q2 ",\"segments\":[1,2]}", "/segments", 0, "depth"},
+      {Q1 ",\"segments\":[1,-1,2]}", "/segments/1", 0, "a segment of -1 keys"},
+      {Q1 ",\"segments\":[1]}", "/segments", 0, "segments of 1 keys together; there are 2"},
+      {Q1 ",\"segments\":[]}", "/segments", 0, "there are 2"},
+      {Q1 ",\"segments\":[[2]]}", "/segments", 0, "depth"},
+      {Q1 ",\"segments\":[[]]}", "/segments", 0, "depth"},
   };
   REFUSE(&equal, list);
+  static const struct refusal gradients[] = {
+      {Q2 ",\"gradients\":[[[1,2,3]],[[1,2,3],[4,5]]]}", "/gradients/1/1", 0, "output_size"},
+      {Q2 ",\"gradients\":[[[1,2,3,4]],[]]}", "/gradients/0/0/3", 0, NULL},
+      {Q2 ",\"gradients\":[[[1,2,3]],[[4,5,6]]]}", "/gradients/1", 0, "1 gradients for 2 queries"},
+      {Q2 ",\"gradients\":[[],[]]}", "/gradients/0", 0, "0 gradients for 1 queries"},
+      {Q2 ",\"gradients\":[[[1,2,3]]]}", "/gradients", 0, "1 items"},
+      {Q2 ",\"gradients\":[]}", "/gradients", 0, "0 items"},
+      {Q2 ",\"gradients\":[[1,2,3],[4,5,6]]}", "/gradients", 0, "depth"},
+      {Q2 ",\"gradients\":null}", "/gradients", 0, NULL},
+      {Q2 ",\"gradients\":[[[1,2,1e39]]]}", "/gradients/0/0/2", 0, NULL},
+      {Q1 ",\"gradients\":[[1,2,3]]}", "/gradients", 0, "1 gradients for 2 queries"},
+      {Q1 ",\"gradients\":[]}", "/gradients", 0, "0 gradients for 2 queries"},
+      {Q1 ",\"gradients\":[[],[]]}", "/gradients", 0, "without numbers"},
+      {Q1 ",\"gradients\":[[[1,2,3],[4,5,6]]]}", "/gradients", 0, "depth"},
+      {Q1 ",\"gradients\":{}}", "/gradients", 0, "this version does not serve base64"},
+  };
+  REFUSE_HEADS(&sigmoid, gradients);
   static const struct refusal sizes[] = {{Q1 "}", "/keys", 0, "requires"}};
   REFUSE(&unequal, sizes);
   static const struct refusal value_sizes[] = {{Q1 "}", "/values", 0, "requires"}};
   REFUSE(&values_differ, value_sizes);
+}
+
+static void combinations_without_meaning(void **state) {
+  (void)state;
+#define Q "{\"queries\":[[1,2]],"
+  static const struct refusal list[] = {
+      {Q "\"segments\":[1],\"select\":\"hard\"}", "/select", 0, "only \"soft\""},
+      {Q "\"select\":\"sample\",\"segments\":[1]}", "/select", 0, "only \"soft\""},
+      {Q "\"select\":\"hard\",\"empty_rows\":\"uniform\"}", "/empty_rows", 0, "\"soft\" only"},
+      {Q "\"empty_rows\":\"uniform\",\"select\":\"sample\"}", "/empty_rows", 0, "\"soft\" only"},
+      {Q "\"empty_rows\":\"uniform\",\"segments\":[1]}", "/empty_rows", 0, "segments"},
+      /* All at once: the first rule is told, and no field's value before. */
+      {Q "\"empty_rows\":\"uniform\",\"segments\":[-5],\"select\":\"hard\"}", "/select", 0, NULL},
+  };
+  REFUSE(&equal, list);
+  REFUSE_HEADS(&equal, list);
+  static const struct refusal of_sigmoid[] = {
+      {Q "\"select\":\"sample\"}", "/select", 0, "sigmoid"},
+      {Q "\"segments\":[1]}", "/segments", 0, "sigmoid"},
+  };
+  REFUSE(&sigmoid, of_sigmoid);
+  REFUSE_HEADS(&sigmoid, of_sigmoid);
 }
 
 static void names_and_small_values_are_bounded(void **state) {
@@ -542,37 +755,78 @@ static void names_and_small_values_are_bounded(void **state) {
   arena_free(&r.arena);
 }
 
+#define Q12     "\"queries\":[[1,2],[3,4]]"
+#define AVERAGE ",\"return_attention\":\"average\""
+
 static void limits_are_named(void **state) {
   (void)state;
   static const struct {
+    enum ask ask;
     struct decode_limits limits;
     const char *body, *limit;
   } list[] = {
-      {{2, 100, 10000}, "{\"queries\":[[[1,2]],[[1,2]],[[1,2]]]}", "max_items"},
-      {{2, 100, 10000}, "{\"queries\":[[],[],[]]}", "max_items"},
-      {{2, 100, 10000}, "{\"keys\":[[],[[1,2]],[]]}", "max_items"},
-      {{9, 7, 10000}, "{\"queries\":[[1,2],[3,4]]}", "max_pairs"},
-      {{9, 9, 10000}, "{\"queries\":[[[1,2],[3,4]],[[1,2]]]}", "max_pairs"},
-      {{9, 100, 63}, "{\"queries\":[[1,2],[3,4]]}", "max_answer_bytes"},
-      {{9, 100, 191}, "{\"queries\":[[1,2],[3,4]],\"return_attention\":true}", "max_answer_bytes"},
-      {{9, 100, 127},
-       "{\"queries\":[[1,2],[3,4]],\"return_attention\":\"average\"}",
+      {ASK_ATTENTION, {2, 100, 10000}, "{\"queries\":[[[1,2]],[[1,2]],[[1,2]]]}", "max_items"},
+      {ASK_ATTENTION, {2, 100, 10000}, "{\"queries\":[[],[],[]]}", "max_items"},
+      {ASK_ATTENTION, {2, 100, 10000}, "{\"keys\":[[],[[1,2]],[]]}", "max_items"},
+      {ASK_ATTENTION, {2, 100, 10000}, "{\"segments\":[[],[0],[1]]}", "max_items"},
+      {ASK_HEADS, {2, 100, 10000}, "{\"gradients\":[[],[[1,2]],[]]}", "max_items"},
+      {ASK_ATTENTION, {9, 7, 10000}, "{\"queries\":[[1,2],[3,4]]}", "max_pairs"},
+      {ASK_ATTENTION, {9, 9, 10000}, "{\"queries\":[[[1,2],[3,4]],[[1,2]]]}", "max_pairs"},
+      /* Segments without keys are work: 2 queries times 3 of them, times 2 heads. */
+      {ASK_ATTENTION, {9, 11, 10000}, "{" Q12 ",\"segments\":[0,2,0]}", "max_pairs"},
+      /* Two heads make three pairs, each head beside itself included. */
+      {ASK_HEADS, {9, 11, 10000}, "{" Q12 "}", "max_pairs"},
+      {ASK_HEADS, {9, 17, 10000}, "{" Q12 ",\"segments\":[0,2,0]}", "max_pairs"},
+      {ASK_ATTENTION, {9, 100, 63}, "{" Q12 "}", "max_answer_bytes"},
+      {ASK_ATTENTION, {9, 100, 191}, "{" Q12 ",\"return_attention\":true}", "max_answer_bytes"},
+      {ASK_ATTENTION, {9, 100, 127}, "{" Q12 AVERAGE "}", "max_answer_bytes"},
+      {ASK_ATTENTION, {9, 100, 127}, "{" Q12 ",\"return_pointers\":true}", "max_answer_bytes"},
+      /* 4 numbers of outputs, 8 weights, 12 of segments. */
+      {ASK_ATTENTION,
+       {9, 100, 16 * 24 - 1},
+       "{" Q12 ",\"segments\":[0,2,0],\"return_attention\":true}",
        "max_answer_bytes"},
+      {ASK_ATTENTION, {9, 100, 127}, "{" Q12 AVERAGE ",\"segments\":[0,2,0]}", "max_answer_bytes"},
+      /* 7 measures and a rank of each head, a divergence of each two; no outputs. */
+      {ASK_HEADS, {9, 100, 16 * 20 - 1}, "{" Q12 "}", "max_answer_bytes"},
+      {ASK_HEADS, {9, 100, 16 * 24 - 1}, "{" Q12 AVERAGE "}", "max_answer_bytes"},
+      {ASK_HEADS, {9, 100, 16 * 24 - 1}, "{" Q12 ",\"return_pointers\":true}", "max_answer_bytes"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    const char *body = list[i].body;
     struct result r;
-    decode_cut(&r, &equal, &list[i].limits, list[i].body, strlen(list[i].body), 5);
+    decode_as(&r, &equal, list[i].ask, &list[i].limits, body, strlen(body), 5);
     if (r.error.status != STATUS_TOO_LARGE || !r.error.limit ||
         strcmp(r.error.limit, list[i].limit) != 0)
-      fail_msg("%s: status %d, %s", list[i].body, r.error.status, r.error.detail);
+      fail_msg("%s: status %d, %s", body, r.error.status, r.error.detail);
     arena_free(&r.arena);
     if (strcmp(list[i].limit, "max_items") == 0) continue;
     /* One more of each is enough. */
     struct decode_limits more = list[i].limits;
     more.max_pairs += 1;
     more.max_answer_bytes += 1;
-    decode_cut(&r, &equal, &more, list[i].body, strlen(list[i].body), 5);
-    assert_int_equal(r.error.status, STATUS_OK);
+    decode_as(&r, &equal, list[i].ask, &more, body, strlen(body), 5);
+    if (r.error.status) fail_msg("%s: %s", body, r.error.detail);
+    arena_free(&r.arena);
+  }
+}
+
+static void limits_say_what_they_count(void **state) {
+  (void)state;
+  static const struct decode_limits none = {.max_items = 9};
+  static const struct {
+    enum ask ask;
+    const char *body, *words;
+  } list[] = {
+      {ASK_ATTENTION, "{" Q12 "}", "a query and a key, times 2 heads"},
+      {ASK_ATTENTION, "{" Q12 ",\"segments\":[2]}", "a key or segment, times 2 heads"},
+      {ASK_HEADS, "{" Q12 "}", "times 3 pairs of heads, which are compared"},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct result r;
+    decode_as(&r, &equal, list[i].ask, &none, list[i].body, strlen(list[i].body), 0);
+    assert_int_equal(r.error.status, STATUS_TOO_LARGE);
+    if (!strstr(r.error.detail, list[i].words)) fail_msg("%s", r.error.detail);
     arena_free(&r.arena);
   }
 }
@@ -583,7 +837,7 @@ static void the_first_failure_stays(void **state) {
   arena_init(&arena, NULL);
   struct error first = {0}, again = {0}, last = {0};
   struct decoded decoded;
-  struct decoder *d = decoder_new(&equal, &wide, &arena, &first);
+  struct decoder *d = decoder_new(&equal, ASK_ATTENTION, &wide, &arena, &first);
   assert_int_equal(decoder_feed(d, "{\"x\":", 5, &first), STATUS_INVALID_REQUEST);
   assert_int_equal(decoder_feed(d, "\"queries\":[]}", 13, &again), STATUS_INVALID_REQUEST);
   assert_int_equal(decoder_finish(d, &decoded, &last), STATUS_INVALID_REQUEST);
@@ -595,19 +849,48 @@ static void the_first_failure_stays(void **state) {
 static void a_full_budget_is_overload(void **state) {
   (void)state;
   struct budget budget;
-  for (size_t limit = 1000; limit < 80000; limit += 5000) {
+  for (const struct whole *w = wholes; w < wholes + WHOLES; w++)
+    for (size_t limit = 1000; limit < 80000; limit += 5000) {
+      budget_init(&budget, limit);
+      struct arena arena;
+      arena_init(&arena, &budget);
+      struct error e = {0};
+      struct decoded decoded;
+      struct decoder *d = decoder_new(&unequal, w->ask, &wide, &arena, &e);
+      if (d && !decoder_feed(d, w->text, w->length, &e)) decoder_finish(d, &decoded, &e);
+      assert_true(e.status == STATUS_OK || e.status == STATUS_OVERLOADED);
+      if (limit == 1000) assert_int_equal(e.status, STATUS_OVERLOADED);
+      arena_free(&arena);
+      assert_int_equal(atomic_load(&budget.used), 0);
+    }
+}
+
+/* What is read of an array is there already when room for its ends is missing. */
+static void a_budget_without_room_for_the_ends_is_overload(void **state) {
+  (void)state;
+  enum { SEGMENTS = 20000 };
+  static char body[100 + 2 * SEGMENTS];
+  int n = snprintf(body, sizeof body, "{\"queries\":[[1,2]],\"segments\":[1");
+  for (size_t i = 1; i < SEGMENTS; i++, n += 2) memcpy(body + n, ",0", 2);
+  memcpy(body + n, "]}", 3);
+  struct budget budget;
+  size_t finished = 0, overloaded = 0;
+  for (size_t limit = 80000; limit < 320000; limit += 20000) {
     budget_init(&budget, limit);
     struct arena arena;
     arena_init(&arena, &budget);
     struct error e = {0};
     struct decoded decoded;
-    struct decoder *d = decoder_new(&unequal, &wide, &arena, &e);
-    if (d && !decoder_feed(d, full, sizeof full - 1, &e)) decoder_finish(d, &decoded, &e);
-    assert_true(e.status == STATUS_OK || e.status == STATUS_OVERLOADED);
-    if (limit == 1000) assert_int_equal(e.status, STATUS_OVERLOADED);
+    struct decoder *d = decoder_new(&equal, ASK_ATTENTION, &wide, &arena, &e);
+    if (d && !decoder_feed(d, body, strlen(body), &e)) {
+      decoder_finish(d, &decoded, &e);
+      finished += e.status == STATUS_OK;
+      overloaded += e.status == STATUS_OVERLOADED;
+    }
     arena_free(&arena);
     assert_int_equal(atomic_load(&budget.used), 0);
   }
+  assert_true(finished > 0 && overloaded > 0);
 }
 
 /* --- mutants --- */
@@ -657,12 +940,14 @@ static void mutants_are_judged_alike(void **state) {
   uint64_t seed = 20;
   size_t accepted = 0, requests = 0;
   for (int i = 0; i < 10000; i++) {
+    const struct whole *w = &wholes[i % WHOLES];
     char text[sizeof full + 8];
-    memcpy(text, full, sizeof full);
-    size_t length = mutate(text, sizeof full - 1, &seed);
+    assert_true(w->length < sizeof full);
+    memcpy(text, w->text, w->length + 1);
+    size_t length = mutate(text, w->length, &seed);
     struct result whole, cut;
-    decode_cut(&whole, &unequal, &wide, text, length, length);
-    decode_cut(&cut, &unequal, &wide, text, length, random_below(&seed, (uint32_t)length));
+    decode_as(&whole, &unequal, w->ask, &wide, text, length, length);
+    decode_as(&cut, &unequal, w->ask, &wide, text, length, random_below(&seed, (uint32_t)length));
     bool json = is_json(text, length);
     enum status status = whole.error.status;
     bool called_no_json = status == STATUS_INVALID_JSON && !strstr(whole.error.detail, "deep");
@@ -698,7 +983,7 @@ static void rows_beyond_32_bits_are_refused(void **state) {
     f.tensor[FIELD_QUERIES] = &tensor[0];
     f.tensor[FIELD_KEYS] = &tensor[1];
     arena_init(&r.arena, NULL);
-    decode_check(&f, &equal, &wide, &r.arena, &r.decoded, &r.error);
+    decode_check(&f, &equal, ASK_ATTENTION, &wide, &r.arena, &r.decoded, &r.error);
     assert_int_equal(r.error.status, STATUS_TOO_LARGE);
     assert_string_equal(r.error.limit, "max_pairs");
     arena_free(&r.arena);
@@ -716,15 +1001,21 @@ int main(void) {
       cmocka_unit_test(one_item_alone_may_have_more_rows_than_max_items),
       cmocka_unit_test(one_mask_for_items_of_one_shape),
       cmocka_unit_test(empty_shapes_are_legal),
+      cmocka_unit_test(keys_are_selected),
+      cmocka_unit_test(segments_end_where_the_next_begin),
+      cmocka_unit_test(gradients_are_one_for_each_query),
       cmocka_unit_test(huge_window_is_unbounded),
       cmocka_unit_test(what_is_no_json),
       cmocka_unit_test(nul_bytes),
       cmocka_unit_test(what_is_no_request),
       cmocka_unit_test(fields_that_disagree),
+      cmocka_unit_test(combinations_without_meaning),
       cmocka_unit_test(names_and_small_values_are_bounded),
       cmocka_unit_test(limits_are_named),
+      cmocka_unit_test(limits_say_what_they_count),
       cmocka_unit_test(the_first_failure_stays),
       cmocka_unit_test(a_full_budget_is_overload),
+      cmocka_unit_test(a_budget_without_room_for_the_ends_is_overload),
       cmocka_unit_test(mutants_are_judged_alike),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "core/measures.h"
 #include "server/encode.h"
 
 enum { HEADS = 2, OUTPUT = 3, ITEMS_MAX = 8 };
@@ -52,10 +53,48 @@ static void make(struct answered *a, size_t items, const size_t (*rows)[2], enum
   if (want != WEIGHTS_NONE) c->weights = numbers(a, c->weight_count, 0.125f);
 }
 
+/* Asks for the weights of segments as well: of each item as many as `segments` says. */
+static void add_segments(struct answered *a, const size_t *segments) {
+  static const int32_t nothing;
+  struct call *c = &a->decoded.call;
+  c->segment_end = &nothing; /* that there are any is all that the answer needs to know */
+  for (size_t i = 0; i < c->items; i++) {
+    a->item[i].segments = segments[i];
+    a->item[i].segment_weights_at = c->segment_weight_count;
+    c->segment_weight_count += a->item[i].q * segments[i] * HEADS;
+  }
+  if (c->want == WEIGHTS_PER_HEAD) c->segment_weights = numbers(a, c->segment_weight_count, 7);
+}
+
+static void add_pointers(struct answered *a) {
+  struct call *c = &a->decoded.call;
+  c->want_pointers = true;
+  c->pointers = arena_alloc(&a->arena, HEADS * c->q_rows, sizeof *c->pointers, &a->error);
+  assert_non_null(c->pointers);
+  for (size_t i = 0; i < HEADS * c->q_rows; i++) c->pointers[i] = (int32_t)i - 1;
+}
+
+/* Asks for the measures instead of the outputs. */
+static void measure(struct answered *a, bool gradients, bool divergence) {
+  static struct head_measures head[HEADS] = {{0.5, 0.25, 1e10, 3, 0.75, 1.0 / 3, 1e-9},
+                                             {1, 0, 0, 0, 0, 2, 1e-20}};
+  static double apart[HEADS * HEADS] = {0, 0.1, 0.1, 0};
+  static size_t ranking[HEADS] = {1, 0};
+  static struct measures measures;
+  static const float gradient[1];
+  measures =
+      (struct measures){.head = head, .divergence = divergence ? apart : NULL, .ranking = ranking};
+  struct call *c = &a->decoded.call;
+  c->want_measures = true;
+  c->measures = &measures;
+  c->gradients = gradients ? gradient : NULL;
+}
+
 /* The text of the answer; its pieces are written last to first. The caller frees it. */
-static char *text_of(struct answered *a, struct answer *answer) {
-  answer_plan(answer, &model, &a->decoded, &wide, &a->arena, &a->error);
+static char *text_of_model(struct answered *a, const struct model *m, struct answer *answer) {
+  answer_plan(answer, m, &a->decoded, &wide, &a->arena, &a->error);
   assert_int_equal(a->error.status, STATUS_OK);
+  if (a->decoded.call.measures) a->decoded.call.measures->rows = 512; /* known only now */
   for (size_t i = answer->pieces; i-- > 0;) answer_write_piece(answer, i);
   size_t bytes = answer_bytes(answer), at = 0;
   char *text = malloc(bytes + 1);
@@ -67,6 +106,10 @@ static char *text_of(struct answered *a, struct answer *answer) {
   assert_int_equal(at, bytes);
   text[bytes] = '\0';
   return text;
+}
+
+static char *text_of(struct answered *a, struct answer *answer) {
+  return text_of_model(a, &model, answer);
 }
 
 static void assert_text(struct answered *a, const char *want) {
@@ -124,6 +167,90 @@ static void empty_batches_items_and_rows(void **state) {
                   "\"attention_weights\":[[[],[]],[[[],[]],[[],[]]]]}");
 }
 
+static void segments_and_pointers_follow_the_weights(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 2, (const size_t[][2]){{1, 1}, {2, 1}}, WEIGHTS_PER_HEAD);
+  add_segments(&a, (const size_t[]){2, 1});
+  add_pointers(&a);
+  memset(a.decoded.call.outputs, 0, 9 * sizeof(float));
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]],[[0,0,0],[0,0,0]]],"
+                  "\"attention_weights\":[[[[0.125]],[[0.25]]],[[[0.375],[0.5]],[[0.625],[0.75]]]],"
+                  "\"segment_weights\":[[[[7,7.125]],[[7.25,7.375]]],"
+                  "[[[7.5],[7.625]],[[7.75],[7.875]]]],"
+                  "\"pointers\":[[[-1],[0]],[[1,2],[3,4]]]}");
+  make(&a, 1, (const size_t[][2]){{2, 0}}, WEIGHTS_NONE);
+  add_segments(&a, (const size_t[]){2});
+  add_pointers(&a);
+  a.decoded.unbatched = true;
+  a.decoded.call.pointers[3] = INT32_MAX;
+  memset(a.decoded.call.outputs, 0, 6 * sizeof(float));
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[0,0,0],[0,0,0]],"
+                  "\"pointers\":[[-1,0],[1,2147483647]]}");
+  make(&a, 1, (const size_t[][2]){{1, 1}}, WEIGHTS_AVERAGE);
+  add_segments(&a, (const size_t[]){2});
+  memset(a.decoded.call.outputs, 0, 3 * sizeof(float));
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]]],\"attention_weights\":[[[0.125]]]}");
+}
+
+static void no_rows_and_no_segments(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 0, NULL, WEIGHTS_PER_HEAD);
+  add_segments(&a, NULL);
+  add_pointers(&a);
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[],\"attention_weights\":[],"
+                  "\"segment_weights\":[],\"pointers\":[]}");
+  make(&a, 2, (const size_t[][2]){{0, 3}, {1, 0}}, WEIGHTS_PER_HEAD);
+  add_segments(&a, (const size_t[]){2, 0});
+  add_pointers(&a);
+  memset(a.decoded.call.outputs, 0, 3 * sizeof(float));
+  assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[],[[0,0,0]]],"
+                  "\"attention_weights\":[[[],[]],[[[]],[[]]]],"
+                  "\"segment_weights\":[[[],[]],[[[]],[[]]]],"
+                  "\"pointers\":[[[],[]],[[-1],[0]]]}");
+}
+
+static void measures_to_the_letter(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 1, (const size_t[][2]){{2, 3}}, WEIGHTS_NONE);
+  measure(&a, true, true);
+  assert_text(&a, "{\"model\":\"demo\",\"rows\":512,\"heads\":["
+                  "{\"confidence\":0.5,\"entropy\":0.25,\"distance\":1e+10,\"norm\":3,"
+                  "\"share\":0.75,\"delta\":0.33333334,\"michel\":1e-09},"
+                  "{\"confidence\":1,\"entropy\":0,\"distance\":0,\"norm\":0,"
+                  "\"share\":0,\"delta\":2,\"michel\":1e-20}],"
+                  "\"divergence\":[[0,0.1],[0.1,0]],\"ranking\":[1,0]}");
+  make(&a, 0, NULL, WEIGHTS_PER_HEAD);
+  measure(&a, false, false);
+  add_segments(&a, NULL);
+  add_pointers(&a);
+  assert_text(&a, "{\"model\":\"demo\",\"rows\":512,\"heads\":["
+                  "{\"confidence\":0.5,\"entropy\":null,\"distance\":1e+10,\"norm\":3,"
+                  "\"share\":0.75,\"delta\":0.33333334},"
+                  "{\"confidence\":1,\"entropy\":null,\"distance\":0,\"norm\":0,"
+                  "\"share\":0,\"delta\":2}],"
+                  "\"divergence\":null,\"ranking\":[1,0],\"attention_weights\":[],"
+                  "\"segment_weights\":[],\"pointers\":[]}");
+}
+
+static void measures_keep_their_lists_where_the_batch_is_one_item(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 1, (const size_t[][2]){{1, 2}}, WEIGHTS_AVERAGE);
+  measure(&a, false, true);
+  add_pointers(&a);
+  a.decoded.unbatched = true;
+  assert_text(&a, "{\"model\":\"demo\",\"rows\":512,\"heads\":["
+                  "{\"confidence\":0.5,\"entropy\":0.25,\"distance\":1e+10,\"norm\":3,"
+                  "\"share\":0.75,\"delta\":0.33333334},"
+                  "{\"confidence\":1,\"entropy\":0,\"distance\":0,\"norm\":0,"
+                  "\"share\":0,\"delta\":2}],"
+                  "\"divergence\":[[0,0.1],[0.1,0]],\"ranking\":[1,0],"
+                  "\"attention_weights\":[[0.125,0.25]],\"pointers\":[[-1],[0]]}");
+}
+
 /* --- long answers, read back by another reader --- */
 
 static void assert_row(const json_t *row, const float *want, size_t count) {
@@ -161,6 +288,99 @@ static void assert_reads_back(const struct answered *a, const char *text) {
       assert_rows(json_array_get(of_item, h), want + h * item->q * item->k, item->q, item->k);
   }
   json_decref(body);
+}
+
+static void assert_integers(const json_t *list, const int32_t *want, size_t count) {
+  assert_int_equal(json_array_size(list), count);
+  for (size_t i = 0; i < count; i++) {
+    assert_true(json_is_integer(json_array_get(list, i)));
+    assert_int_equal(json_integer_value(json_array_get(list, i)), want[i]);
+  }
+}
+
+static void long_segments_and_pointers_read_back(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 3, (const size_t[][2]){{3000, 2}, {0, 5}, {2, 1}}, WEIGHTS_PER_HEAD);
+  add_segments(&a, (const size_t[]){1, 2, 9000});
+  add_pointers(&a);
+  const struct call *c = &a.decoded.call;
+  struct answer answer;
+  char *text = text_of(&a, &answer);
+  assert_true(answer.pieces > 8);
+  json_t *body = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+  assert_non_null(body);
+  assert_int_equal(json_object_size(body), 5);
+  for (size_t i = 0; i < c->items; i++)
+    for (size_t h = 0; h < HEADS; h++) {
+      const struct item *item = &c->item[i];
+      const json_t *of_item = json_array_get(json_object_get(body, "segment_weights"), i);
+      assert_rows(json_array_get(of_item, h),
+                  c->segment_weights + item->segment_weights_at + h * item->q * item->segments,
+                  item->q, item->segments);
+      of_item = json_array_get(json_object_get(body, "pointers"), i);
+      assert_integers(json_array_get(of_item, h), c->pointers + HEADS * item->q_row + h * item->q,
+                      item->q);
+    }
+  json_decref(body);
+  free(text);
+  arena_free(&a.arena);
+}
+
+static void measures_of_many_heads_read_back(void **state) {
+  (void)state;
+  enum { MANY = 300 };
+  const struct model many = {.name = name, .shape = {.heads = MANY, .output_size = OUTPUT}};
+  struct answered a;
+  make(&a, 0, NULL, WEIGHTS_NONE);
+  struct measures m = {0};
+  m.head = arena_alloc(&a.arena, MANY, sizeof *m.head, &a.error);
+  m.divergence = arena_alloc(&a.arena, MANY * MANY, sizeof *m.divergence, &a.error);
+  m.ranking = arena_alloc(&a.arena, MANY, sizeof *m.ranking, &a.error);
+  assert_true(m.head && m.divergence && m.ranking);
+  const double longest = (double)-1.00000016e-35f;
+  for (size_t i = 0; i < MANY; i++) {
+    m.head[i] =
+        (struct head_measures){longest, longest, longest, longest, longest, longest, (double)i};
+    m.ranking[i] = MANY - 1 - i;
+  }
+  for (size_t i = 0; i < (size_t)MANY * MANY; i++) m.divergence[i] = longest;
+  const float gradient = 0;
+  struct call *c = &a.decoded.call;
+  c->want_measures = true;
+  c->measures = &m;
+  c->gradients = &gradient;
+  struct answer answer;
+  char *text = text_of_model(&a, &many, &answer);
+  assert_in_range(answer.pieces, 22, 25); /* 2400 numbers and 90000, of 4096 to a piece */
+  json_t *body = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+  assert_non_null(body);
+  assert_int_equal(json_integer_value(json_object_get(body, "rows")), 512);
+  const json_t *heads = json_object_get(body, "heads");
+  const json_t *ranking = json_object_get(body, "ranking");
+  const json_t *divergence = json_object_get(body, "divergence");
+  assert_int_equal(json_array_size(heads), MANY);
+  assert_int_equal(json_array_size(ranking), MANY);
+  assert_int_equal(json_array_size(divergence), MANY);
+  for (size_t i = 0; i < MANY; i++) {
+    const json_t *head = json_array_get(heads, i);
+    assert_int_equal(json_object_size(head), 7);
+    assert_true(json_number_value(json_object_get(head, "michel")) == (double)i);
+    assert_true((float)json_number_value(json_object_get(head, "share")) == -1.00000016e-35f);
+    assert_int_equal(json_integer_value(json_array_get(ranking, i)), MANY - 1 - i);
+    assert_int_equal(json_array_size(json_array_get(divergence, i)), MANY);
+  }
+  json_decref(body);
+
+  /* All of it is counted: its own length is less than its longest, which is not far away. */
+  struct decode_limits limits = {.max_answer_bytes = strlen(text)};
+  answer_plan(&answer, &many, &a.decoded, &limits, &a.arena, &a.error);
+  assert_int_equal(a.error.status, STATUS_TOO_LARGE);
+  limits.max_answer_bytes += limits.max_answer_bytes / 10;
+  a.error = (struct error){0};
+  assert_int_equal(answer_plan(&answer, &many, &a.decoded, &limits, &a.arena, &a.error), STATUS_OK);
+  free(text);
+  arena_free(&a.arena);
 }
 
 static void long_answers_read_back(void **state) {
@@ -239,7 +459,13 @@ int main(void) {
       cmocka_unit_test(small_answers_to_the_letter),
       cmocka_unit_test(unbatched_has_one_level_less),
       cmocka_unit_test(empty_batches_items_and_rows),
+      cmocka_unit_test(segments_and_pointers_follow_the_weights),
+      cmocka_unit_test(no_rows_and_no_segments),
+      cmocka_unit_test(measures_to_the_letter),
+      cmocka_unit_test(measures_keep_their_lists_where_the_batch_is_one_item),
       cmocka_unit_test(long_answers_read_back),
+      cmocka_unit_test(long_segments_and_pointers_read_back),
+      cmocka_unit_test(measures_of_many_heads_read_back),
       cmocka_unit_test(pieces_are_neither_tiny_nor_huge),
       cmocka_unit_test(the_longest_numbers_fit),
       cmocka_unit_test(over_the_limit_nothing_is_allocated),

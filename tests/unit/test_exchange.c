@@ -66,16 +66,21 @@ static void visit_done(struct exchange *x) {
 }
 
 /* Feeds a body in chunks of `chunk` bytes and submits it; false if it was refused before. */
-static bool visit_begin(struct visit *v, struct service *s, const char *model, const char *body,
-                        size_t chunk) {
+static bool visit_ask(struct visit *v, struct service *s, const char *model, enum ask ask,
+                      const char *body, size_t chunk) {
   memset(v, 0, sizeof *v);
   assert_int_equal(sem_init(&v->done, 0, 0), 0);
   v->exchange.done = visit_done;
-  exchange_begin(&v->exchange, s, registry_find(s->registry, model));
+  exchange_begin(&v->exchange, s, registry_find(s->registry, model), ask);
   size_t length = strlen(body);
   for (size_t at = 0; at < length; at += chunk)
     exchange_feed(&v->exchange, body + at, length - at < chunk ? length - at : chunk);
   return exchange_finish(&v->exchange);
+}
+
+static bool visit_begin(struct visit *v, struct service *s, const char *model, const char *body,
+                        size_t chunk) {
+  return visit_ask(v, s, model, ASK_ATTENTION, body, chunk);
 }
 
 static void visit_wait(struct visit *v, uint64_t deadline) {
@@ -212,6 +217,22 @@ static void what_is_wrong_is_not_submitted(void **state) {
   visit_end(&v);
 }
 
+static void heads_take_gradients_and_attention_does_not(void **state) {
+  struct fixture *f = *state;
+  static const char body[] = "{\"queries\":[[1,2,3,4]],\"gradients\":[[1,2,3]]}";
+  static const struct {
+    enum ask ask;
+    const char *pointer;
+  } list[] = {{ASK_ATTENTION, "/gradients"}, {ASK_HEADS, "/gradients/0"}};
+  for (size_t i = 0; i < 2; i++) {
+    struct visit v;
+    assert_false(visit_ask(&v, &f->service, "demo", list[i].ask, body, 7));
+    assert_int_equal(v.exchange.error.status, STATUS_INVALID_REQUEST);
+    assert_string_equal(v.exchange.error.pointer, list[i].pointer);
+    visit_end(&v);
+  }
+}
+
 static void beyond_float32_is_not_finite(void **state) {
   struct fixture *f = *state;
   struct visit v;
@@ -294,7 +315,8 @@ static int unnamed_file(void) {
 }
 
 /* Runs `attend run model` on a body, with standard error caught. */
-static struct outcome run(const char *const *settings, const char *model, const char *body) {
+static struct outcome run_as(const char *const *settings, const char *model, enum ask ask,
+                             const char *body) {
   struct config config;
   struct error e = {0};
   char *nothing[] = {NULL};
@@ -304,7 +326,7 @@ static struct outcome run(const char *const *settings, const char *model, const 
   fflush(stderr);
   int saved = dup(STDERR_FILENO);
   dup2(err, STDERR_FILENO);
-  struct outcome o = {.status = run_main(&config, model, in, out)};
+  struct outcome o = {.status = run_main(&config, model, ask, in, out)};
   fflush(stderr);
   dup2(saved, STDERR_FILENO);
   close(saved);
@@ -315,6 +337,10 @@ static struct outcome run(const char *const *settings, const char *model, const 
   close(err);
   config_free(&config);
   return o;
+}
+
+static struct outcome run(const char *const *settings, const char *model, const char *body) {
+  return run_as(settings, model, ASK_ATTENTION, body);
 }
 
 static void run_writes_what_http_would(void **state) {
@@ -340,6 +366,10 @@ static void run_says_what_is_wrong(void **state) {
   o = run(two_workers, "demo", "{\"queries\":[[3e38,3e38,3e38,3e38]]}");
   assert_int_equal(o.status, 1);
   assert_string_equal(o.out, "");
+  o = run_as(two_workers, "demo", ASK_HEADS, "{\"queries\":[[1,2,3,4]],\"gradients\":[[1]]}");
+  assert_int_equal(o.status, 1);
+  assert_string_equal(o.out, "");
+  assert_non_null(strstr(o.err, "(at /gradients/0)\n"));
   o = run(two_workers, "nobody", example);
   assert_int_equal(o.status, 2);
   assert_string_equal(o.out, "");
@@ -354,6 +384,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(together_as_alone, enter, leave),
       cmocka_unit_test_setup_teardown(times_and_bytes_are_counted, enter, leave),
       cmocka_unit_test_setup_teardown(what_is_wrong_is_not_submitted, enter, leave),
+      cmocka_unit_test_setup_teardown(heads_take_gradients_and_attention_does_not, enter, leave),
       cmocka_unit_test_setup_teardown(beyond_float32_is_not_finite, enter, leave),
       cmocka_unit_test_setup_teardown(late_and_left_are_not_answered, enter, leave),
       cmocka_unit_test(limits_come_from_the_settings),

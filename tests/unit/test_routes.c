@@ -43,7 +43,11 @@ static void other_paths_find_none(void **state) {
       "/v2",
       "//healthz",
       "/v1/models/a/",
-      "/v1/models/a/heads",
+      "/v1/models/a/heads/",
+      "/v1/models/a/heads/0",
+      "/v1/models/a/Heads",
+      "/v1/models/a/head",
+      "/v1/heads",
       "/v1/models/a/attention/",
       "/v1/models/a/attention/b",
       "/healthz%00",
@@ -76,6 +80,8 @@ static void names_are_decoded_within_their_segment(void **state) {
   (void)state;
   assert_string_equal(model_of("/v1/models/base/attention"), "base");
   assert_string_equal(model_of("/v1/models/b%61s%65"), "base");
+  assert_string_equal(model_of("/v1/models/b%61se/heads?x"), "base");
+  assert_string_equal(model_of("/v1/models/heads/heads"), "heads");
   assert_string_equal(model_of("/v1/models/a%2Fattention"), "a/attention");
   assert_int_equal(find("/v1/models/a%2Fattention"), ROUTE_MODEL);
   assert_string_equal(model_of("/v1/models/a+b"), "a+b");
@@ -110,7 +116,8 @@ static void each_route_takes_its_methods(void **state) {
   (void)state;
   for (unsigned r = 0; r < ROUTE_NONE; r++) {
     enum route route = (enum route)r;
-    bool post = route == ROUTE_ATTENTION || route == ROUTE_MODEL_ATTENTION;
+    bool post =
+        route == ROUTE_ATTENTION || route == ROUTE_MODEL_ATTENTION || route == ROUTE_MODEL_HEADS;
     assert_int_equal(route_allows(route, METHOD_POST), post);
     assert_int_equal(route_allows(route, METHOD_GET), !post);
     assert_int_equal(route_allows(route, METHOD_HEAD), !post);

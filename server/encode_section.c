@@ -1,0 +1,193 @@
+/* encode_section: the members of an answer: which there are, and how their rows are written. */
+#include "server/encode_section.h"
+
+#include <string.h>
+
+#include "core/measures.h"
+
+enum { ROW_ROOM = 3 /* a comma, opened, closed */ };
+
+/* --- of the batch --- */
+
+/* Where the rows begin in their array. */
+static size_t index_of(const struct rows *r) {
+  const struct item *item = &r->call->item[r->item];
+  size_t row = r->head * item->q + r->first;
+  if (r->section->width_of == WIDTH_KEYS) return item->weights_at + row * r->width;
+  if (r->section->width_of == WIDTH_SEGMENTS) return item->segment_weights_at + row * r->width;
+  return (r->section->heads * item->q_row + row) * r->width;
+}
+
+static char *write_floats(const struct rows *r, char *out) {
+  const float *row = r->width ? (const float *)r->section->data + index_of(r) : NULL;
+  for (size_t i = 0; i < r->count; i++) {
+    if (i > 0) *out++ = ',';
+    *out++ = '[';
+    if (row) out = number_write_row(out, row + i * r->width, r->width);
+    *out++ = ']';
+  }
+  return out;
+}
+
+static char *write_pointers(const struct rows *r, char *out) {
+  const int32_t *pointer = (const int32_t *)r->section->data + index_of(r);
+  for (size_t i = 0; i < r->count; i++) {
+    if (i > 0) *out++ = ',';
+    out = number_write_integer(out, pointer[i]);
+  }
+  return out;
+}
+
+/* --- of the whole layer --- */
+
+/* The measures of a head, and what stands before each. */
+static const struct {
+  const char *open;
+  size_t at; /* in struct head_measures */
+} measures[] = {
+    {"{\"confidence\":", offsetof(struct head_measures, confidence)},
+    {",\"entropy\":", offsetof(struct head_measures, entropy)},
+    {",\"distance\":", offsetof(struct head_measures, distance)},
+    {",\"norm\":", offsetof(struct head_measures, norm)},
+    {",\"share\":", offsetof(struct head_measures, share)},
+    {",\"delta\":", offsetof(struct head_measures, delta)},
+    {",\"michel\":", offsetof(struct head_measures, michel)},
+};
+enum { MEASURES = sizeof measures / sizeof *measures };
+
+static size_t object_room(void) {
+  size_t room = ROW_ROOM;
+  for (size_t i = 0; i < MEASURES; i++) room += strlen(measures[i].open);
+  return room;
+}
+
+static char *write_measure(char *out, double value) { return number_write(out, (float)value); }
+
+static char *write_head(const struct call *c, const struct head_measures *head, char *out) {
+  for (size_t i = 0; i < MEASURES; i++) {
+    const double *value = (const double *)((const char *)head + measures[i].at);
+    if (value == &head->michel && !c->gradients) continue;
+    out = write_text(out, measures[i].open);
+    bool means_nothing = value == &head->entropy && !c->measures->divergence;
+    out = means_nothing ? write_text(out, "null") : write_measure(out, *value);
+  }
+  *out++ = '}';
+  return out;
+}
+
+static char *write_heads(const struct rows *r, char *out) {
+  for (size_t i = 0; i < r->count; i++) {
+    if (i > 0) *out++ = ',';
+    out = write_head(r->call, &r->call->measures->head[r->first + i], out);
+  }
+  return out;
+}
+
+static char *write_divergence(const struct rows *r, char *out) {
+  const double *row = r->call->measures->divergence + r->first * r->width;
+  for (size_t i = 0; i < r->count; i++, row += r->width) {
+    if (i > 0) *out++ = ',';
+    *out++ = '[';
+    for (size_t j = 0; j < r->width; j++) {
+      if (j > 0) *out++ = ',';
+      out = write_measure(out, row[j]);
+    }
+    *out++ = ']';
+  }
+  return out;
+}
+
+static char *write_ranking(const struct rows *r, char *out) {
+  for (size_t i = 0; i < r->count; i++) {
+    if (i > 0) *out++ = ',';
+    out = number_write_integer(out, (int64_t)r->call->measures->ranking[r->first + i]);
+  }
+  return out;
+}
+
+/* --- which there are --- */
+
+static struct section outputs_section(const struct model *m, const struct call *c) {
+  return (struct section){.open = "\"outputs\":",
+                          .batch = true,
+                          .items = c->items,
+                          .heads = 1,
+                          .width = m->shape.output_size,
+                          .row_room = ROW_ROOM,
+                          .data = c->outputs,
+                          .write = write_floats};
+}
+
+static struct section weights_section(const struct model *m, const struct call *c) {
+  bool per_head = c->want == WEIGHTS_PER_HEAD;
+  return (struct section){.open = ",\"attention_weights\":",
+                          .batch = true,
+                          .per_head = per_head,
+                          .items = c->items,
+                          .heads = per_head ? m->shape.heads : 1,
+                          .width_of = WIDTH_KEYS,
+                          .row_room = ROW_ROOM,
+                          .data = c->weights,
+                          .write = write_floats};
+}
+
+static struct section segment_weights_section(const struct model *m, const struct call *c) {
+  return (struct section){.open = ",\"segment_weights\":",
+                          .batch = true,
+                          .per_head = true,
+                          .items = c->items,
+                          .heads = m->shape.heads,
+                          .width_of = WIDTH_SEGMENTS,
+                          .row_room = ROW_ROOM,
+                          .data = c->segment_weights,
+                          .write = write_floats};
+}
+
+static struct section pointers_section(const struct model *m, const struct call *c) {
+  return (struct section){.open = ",\"pointers\":",
+                          .batch = true,
+                          .per_head = true,
+                          .items = c->items,
+                          .heads = m->shape.heads,
+                          .width = 1,
+                          .data = c->pointers,
+                          .write = write_pointers};
+}
+
+/* A list of one row for each head. The number of rows measured stands before, in the object's
+ * head. */
+static struct section layer_section(const struct model *m, const char *open, size_t width,
+                                    size_t row_room,
+                                    char *(*write)(const struct rows *rows, char *out)) {
+  return (struct section){.open = open,
+                          .items = 1,
+                          .heads = 1,
+                          .rows = m->shape.heads,
+                          .width = width,
+                          .row_room = row_room,
+                          .write = write};
+}
+
+static size_t measured_sections(const struct model *m, const struct call *c,
+                                struct section *section) {
+  section[0] = layer_section(m, "\"heads\":", MEASURES, object_room(), write_heads);
+  if (c->measures->divergence)
+    section[1] = layer_section(m, ",\"divergence\":", m->shape.heads, ROW_ROOM, write_divergence);
+  else
+    section[1] = (struct section){.open = ",\"divergence\":null"};
+  section[2] = layer_section(m, ",\"ranking\":", 1, 0, write_ranking);
+  return 3;
+}
+
+size_t sections_of(const struct model *m, const struct call *c,
+                   struct section section[SECTIONS_MAX]) {
+  size_t n = 0;
+  if (c->want_measures)
+    n += measured_sections(m, c, section);
+  else
+    section[n++] = outputs_section(m, c);
+  if (c->want != WEIGHTS_NONE) section[n++] = weights_section(m, c);
+  if (c->want == WEIGHTS_PER_HEAD && c->segment_end) section[n++] = segment_weights_section(m, c);
+  if (c->want_pointers) section[n++] = pointers_section(m, c);
+  return n;
+}
