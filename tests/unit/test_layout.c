@@ -8,42 +8,10 @@
 
 #include <cmocka.h>
 
-#include "config/definition.h"
 #include "config/file.h"
-#include "config/parameters.h"
 #include "tests/support/model_load.h"
-#include "tests/support/place.h"
-#include "tests/support/safetensors_make.h"
 
 static int enter(void **state) { return place_make(state, "w.safetensors"); }
-
-static void write_made(const struct place *p, struct made *m) {
-  made_finish(m);
-  made_write(m, p->file);
-  made_free(m);
-}
-
-/* The four roles of a layer of 4 columns, two heads. */
-static void add_roles(struct made *m, const char *prefix, const char *const stems[4],
-                      const char *end) {
-  for (size_t i = 0; i < 4; i++) {
-    char name[128];
-    snprintf(name, sizeof name, "%s%s%s", prefix, stems[i], end);
-    made_add(m, name, 4, strcmp(end, ".bias") == 0 ? 0 : 4);
-  }
-}
-
-static const char *const plain[] = {"query", "key", "value", "output"};
-static const char *const d2l[] = {"W_q", "W_k", "W_v", "W_o"};
-
-#define W "{\"checkpoint\":\"w.safetensors\",\"heads\":2"
-
-static void layout_is(const struct place *p, const char *definition, const char *layout) {
-  struct model *m = load_well(definition, p->folder);
-  assert_string_equal(m->layout, layout);
-  assert_string_equal(m->source, "w.safetensors");
-  model_free(m);
-}
 
 static void d2l_is_found_behind_any_prefix(void **state) {
   const struct place *p = *state;
@@ -192,6 +160,32 @@ static void sizes_that_disagree_are_named_with_both_numbers(void **state) {
            "w.safetensors: heads: 4 do not divide the 6 columns of the queries");
 }
 
+static void groups_multiply_the_columns_of_the_checkpoint(void **state) {
+  const struct place *p = *state;
+#define SLICES "{\"checkpoint\":\"w.safetensors\",\"projection\":\"grouped\",\"heads\":4"
+  struct made m = {0};
+  made_add(&m, "query.weight", 8, 3);
+  made_add(&m, "key.weight", 4, 5);
+  made_add(&m, "value.weight", 6, 7);
+  made_add(&m, "value.bias", 6, 0);
+  made_add(&m, "output.weight", 9, 12);
+  write_made(p, &m);
+  struct parameters one =
+      parameters_of(SLICES ",\"kv_heads\":2,\"query_size\":12,\"key_size\":10,\"hidden\":8}",
+                    p->file);
+  assert_shape(&one.shape, 4, 2, 2, 3, (size_t[]){12, 10, 14, 9});
+  assert_true(one.shape.grouped);
+  assert_int_equal(one.matrix[ROLE_VALUE].in, 7);
+  parameters_free(&one);
+  load_ill(SLICES ",\"kv_heads\":2,\"query_size\":3}", p->folder,
+           "query_size: 3 is said, but it is 12");
+  load_ill(SLICES ",\"kv_heads\":2,\"value_size\":7}", p->folder,
+           "value_size: 7 is said, but it is 14");
+  load_ill(SLICES "}", p->folder, "heads: 4 do not divide the 6 columns of the values");
+  load_ill("{\"checkpoint\":\"w.safetensors\",\"projection\":\"grouped\",\"heads\":3}", p->folder,
+           "heads: 3 do not divide the 8 columns of the queries");
+}
+
 static void only_tensors_that_are_used_are_judged(void **state) {
   const struct place *p = *state;
   static const unsigned char nan[64] = {0, 0, 0xc0, 0x7f};
@@ -231,21 +225,14 @@ static void smaller_types_are_converted(void **state) {
   const struct place *p = *state;
   static const unsigned char half[] = {0, 0x3c, 0, 0xc0, 1, 0, 0, 0}; /* 1, -2, 2^-24, 0 */
   struct made m = {0};
-  struct error e = {0};
-  struct definition d;
-  struct parameters values;
   made_add(&m, "pad", 1, 0);
   made_add_bytes(&m, "odd", "U8", "[1]", "x", 1); /* what follows lies unaligned */
   made_add_bytes(&m, "query.weight", "F16", "[2,2]", half, sizeof half);
   made_add_bytes(&m, "key.weight", "BF16", "[2,2]", "\x80\x3f\0\xc0\0\0\0\0", 8);
   made_add(&m, "value.weight", 2, 2);
   write_made(p, &m);
-  struct file f;
-  json_t *json = json_of("{\"heads\":1,\"checkpoint\":\"x\",\"output_projection\":false}");
-  assert_int_equal(file_read(p->file, &f, &e), STATUS_OK);
-  struct safetensors *s = safetensors_parse(f.bytes, f.size, &e);
-  assert_int_equal(definition_read(&d, json, &e), STATUS_OK);
-  assert_int_equal(parameters_read(&values, &d, s, &e), STATUS_OK);
+  struct parameters values =
+      parameters_of("{\"heads\":1,\"checkpoint\":\"x\",\"output_projection\":false}", p->file);
   const float *query = values.matrix[ROLE_QUERY].weight, *key = values.matrix[ROLE_KEY].weight;
   assert_true(query[0] == 1 && query[1] == -2 && query[2] == 0x1p-24f && query[3] == 0);
   assert_true(key[0] == 1 && key[1] == -2 && key[2] == 0 && key[3] == 0);
@@ -253,9 +240,6 @@ static void smaller_types_are_converted(void **state) {
   assert_null(values.matrix[ROLE_OUTPUT].weight);
   assert_null(values.matrix[ROLE_QUERY].bias);
   parameters_free(&values);
-  safetensors_free(s);
-  file_free(&f);
-  json_decref(json);
 }
 
 static void a_checkpoint_that_is_none_is_named(void **state) {
@@ -293,6 +277,7 @@ int main(void) {
       IN_PLACE(tensors_are_stems_or_whole_names),
       IN_PLACE(an_output_alone_serves_split_columns),
       IN_PLACE(sizes_that_disagree_are_named_with_both_numbers),
+      IN_PLACE(groups_multiply_the_columns_of_the_checkpoint),
       IN_PLACE(only_tensors_that_are_used_are_judged),
       IN_PLACE(smaller_types_are_converted),
       IN_PLACE(a_checkpoint_that_is_none_is_named),
