@@ -50,12 +50,25 @@ static struct model *load_golden(const char *name) {
   return m;
 }
 
-static void golden_files_are_checkpoints(void **state) {
-  (void)state;
 #define A100 \
   5, 5, 20, 20, { 100, 100, 100, 100 }
 #define B24 \
   4, 4, 6, 6, { 24, 24, 24, 24 }
+
+/* The definition of a golden file and its tensors come to this. */
+static struct model *load_as(const struct golden *g) {
+  struct model *m = load_golden(g->name);
+  assert_shape(&m->shape, g->heads, g->kv_heads, g->head_size, g->value_head_size, g->sizes);
+  assert_string_equal(m->layout, g->layout);
+  assert_int_equal(m->bias, g->bias);
+  assert_false(m->causal);
+  assert_memory_equal(m->source, g->name, strlen(g->name));
+  assert_null(strchr(m->source, '/'));
+  return m;
+}
+
+static void golden_files_are_checkpoints(void **state) {
+  (void)state;
   static const struct golden cases[] = {
       {"linear-a", "plain", false, A100},
       {"linear-b", "plain", false, B24},
@@ -85,20 +98,78 @@ static void golden_files_are_checkpoints(void **state) {
       {"split-none-a", "none", false, A100},
       {"split-none-b", "none", false, B24},
       {"book-dot", "none", false, 1, 1, 2, 4, {2, 2, 4, 4}},
+      {"hard-a", "plain", false, A100},
+      {"hard-b", "plain", false, B24},
+      {"segments-a", "plain", false, A100},
+      {"segments-b", "plain", false, B24},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const struct golden *g = &cases[i];
-    struct model *m = load_golden(g->name);
-    assert_shape(&m->shape, g->heads, g->kv_heads, g->head_size, g->value_head_size, g->sizes);
-    assert_string_equal(m->layout, g->layout);
-    assert_int_equal(m->bias, g->bias);
-    assert_false(m->causal);
-    assert_memory_equal(m->source, g->name, strlen(g->name));
-    assert_null(strchr(m->source, '/'));
+    struct model *m = load_as(&cases[i]);
     assert_string_equal(m->score, "scaled_dot");
     assert_string_equal(m->weighting, "softmax");
+    assert_int_equal(m->shape.key_head_size, m->shape.head_size);
+    assert_false(m->shape.sigmoid || m->shape.grouped);
     model_free(m);
   }
+}
+
+static void golden_files_have_every_score(void **state) {
+  (void)state;
+  static const struct {
+    const char *score;
+    size_t key_head_size, score_size;
+    struct golden golden;
+  } cases[] = {
+      {"additive", 20, 6, {"additive-heads-a", "plain", false, A100}},
+      {"additive", 6, 6, {"additive-heads-b", "plain", false, B24}},
+      {"additive", 100, 8, {"additive-pooling-a", "plain", false, 1, 1, 104, 3, {104, 100, 3, 3}}},
+      {"additive", 24, 8, {"additive-pooling-b", "plain", false, 1, 1, 28, 3, {28, 24, 3, 3}}},
+      {"additive", 2, 8, {"book-additive", "plain", false, 1, 1, 20, 4, {20, 2, 4, 4}}},
+      {"bilinear", 20, 0, {"bilinear-heads-a", "plain", false, A100}},
+      {"bilinear", 6, 0, {"bilinear-heads-b", "plain", false, B24}},
+      {"bilinear", 101, 0, {"bilinear-pooling-a", "plain", false, 1, 1, 100, 4, {100, 101, 4, 4}}},
+      {"bilinear", 25, 0, {"bilinear-pooling-b", "plain", false, 1, 1, 24, 4, {24, 25, 4, 4}}},
+      {"dot", 100, 0, {"dot-pooling-a", "none", false, 1, 1, 100, 102, {100, 100, 102, 102}}},
+      {"dot", 24, 0, {"dot-pooling-b", "none", false, 1, 1, 24, 26, {24, 24, 26, 26}}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct model *m = load_as(&cases[i].golden);
+    assert_string_equal(m->score, cases[i].score);
+    assert_string_equal(m->weighting, "softmax");
+    assert_true(m->shape.scale == 1);
+    assert_int_equal(m->shape.key_head_size, cases[i].key_head_size);
+    assert_int_equal(m->shape.score_size, cases[i].score_size);
+    model_free(m);
+  }
+}
+
+static void sigmoid_golden_files_say_so(void **state) {
+  (void)state;
+  static const struct golden cases[] = {{"sigmoid-a", "plain", false, A100},
+                                        {"sigmoid-b", "plain", false, B24}};
+  for (size_t i = 0; i < 2; i++) {
+    struct model *m = load_as(&cases[i]);
+    assert_string_equal(m->score, "scaled_dot");
+    assert_string_equal(m->weighting, "sigmoid");
+    assert_true(m->shape.sigmoid);
+    model_free(m);
+  }
+}
+
+static void grouped_golden_files_hold_a_slice_per_head(void **state) {
+  (void)state;
+#define GROUPED "{\"checkpoint\":\"x\",\"projection\":\"grouped\",\"query_size\":"
+  struct parameters a =
+      parameters_of(GROUPED "100,\"heads\":5}", "tests/golden/grouped-a.safetensors");
+  struct parameters b =
+      parameters_of(GROUPED "24,\"heads\":4}", "tests/golden/grouped-b.safetensors");
+  assert_shape(&a.shape, 5, 5, 20, 20, (size_t[]){100, 100, 100, 100});
+  assert_shape(&b.shape, 4, 4, 6, 6, (size_t[]){24, 24, 24, 24});
+  assert_true(a.shape.grouped && b.shape.grouped);
+  assert_int_equal(a.matrix[ROLE_KEY].in, 20);
+  assert_int_equal(b.matrix[ROLE_KEY].in, 6);
+  parameters_free(&a);
+  parameters_free(&b);
 }
 
 static void digests_are_those_of_the_tensors_in_their_order(void **state) {
@@ -114,6 +185,13 @@ static void digests_are_those_of_the_tensors_in_their_order(void **state) {
       {"cross-swapped-names", "5f207bd2013d3a41dbff59cea59f4e72c83b7cf72618263c8eb944a98d2e0afe",
        4 * (16384 + 128)},
       {"split-none-b", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 0},
+      {"dot-pooling-b", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 0},
+      {"additive-heads-b", "7280df92ebd5e88434f14cc4fb07eacaae09259785e482f1f8a383b36e8bd682",
+       4 * 576 + 2 * 36 + 6},
+      {"additive-pooling-b", "7d046cea53051660a6baf82ff965aaff71cb92cc58d5b630c90663103ed3f70a",
+       8 * (28 + 24 + 1)},
+      {"bilinear-heads-b", "a128605b4a01babdf69c04dec98c3c074e6c577f32af5e4823ab537852223e45",
+       4 * 576 + 36},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct model *m = load_golden(cases[i].name);
@@ -331,6 +409,9 @@ static int start(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(golden_files_are_checkpoints),
+      cmocka_unit_test(golden_files_have_every_score),
+      cmocka_unit_test(sigmoid_golden_files_say_so),
+      cmocka_unit_test(grouped_golden_files_hold_a_slice_per_head),
       cmocka_unit_test(digests_are_those_of_the_tensors_in_their_order),
       cmocka_unit_test(philox_gives_the_known_answers),
       cmocka_unit_test(random_models_are_the_same_everywhere),
