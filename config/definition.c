@@ -18,10 +18,10 @@ struct choice {
 };
 
 static const struct choice scores[] = {
-    {"scaled_dot", true}, {"dot", false}, {"additive", false}, {"bilinear", false}, {NULL, false}};
-static const struct choice weightings[] = {{"softmax", true}, {"sigmoid", false}, {NULL, false}};
+    {"scaled_dot", true}, {"dot", true}, {"additive", true}, {"bilinear", true}, {NULL, false}};
+static const struct choice weightings[] = {{"softmax", true}, {"sigmoid", true}, {NULL, false}};
 static const struct choice projections[] = {
-    {"linear", true}, {"none", true}, {"grouped", false}, {NULL, false}};
+    {"linear", true}, {"none", true}, {"grouped", true}, {NULL, false}};
 static const struct choice layouts[] = {{"auto", true},     {"plain", true}, {"torch", true},
                                         {"d2l", true},      {"bert", false}, {"clip", false},
                                         {"gpt2", false},    {"t5", false},   {"llama", false},
@@ -52,9 +52,21 @@ static const char *const keys[] = {"heads",
                                    "random"};
 
 const char *definition_role(enum role role) {
-  static const char *const names[ROLE_PROJECTIONS] = {
-      [ROLE_QUERY] = "query", [ROLE_KEY] = "key", [ROLE_VALUE] = "value", [ROLE_OUTPUT] = "output"};
+  static const char *const names[ROLE_COUNT] = {[ROLE_QUERY] = "query",
+                                                [ROLE_KEY] = "key",
+                                                [ROLE_VALUE] = "value",
+                                                [ROLE_OUTPUT] = "output",
+                                                [ROLE_SCORE_QUERY] = "score.query",
+                                                [ROLE_SCORE_KEY] = "score.key",
+                                                [ROLE_SCORE_VECTOR] = "score.vector",
+                                                [ROLE_SCORE_WEIGHT] = "score.weight"};
   return names[role];
+}
+
+bool definition_has(const struct definition *d, enum role role) {
+  if (role < ROLE_OUTPUT) return d->projected;
+  if (role == ROLE_OUTPUT) return d->output_projected;
+  return d->compare == (role == ROLE_SCORE_WEIGHT ? SCORE_BILINEAR : SCORE_ADDITIVE);
 }
 
 static enum status wrong_type(const char *key, const char *wanted, const json_t *value,
@@ -152,10 +164,8 @@ static void read_tensors(const json_t *json, struct definition *d, struct error 
   json_object_foreach(value, role, name) {
     struct nearest near;
     nearest_init(&near, role);
-    for (enum role r = 0; r < ROLE_PROJECTIONS; r++) nearest_offer(&near, definition_role(r));
-    if (strncmp(role, "score.", 6) == 0) {
-      not_served("tensors", role, e);
-    } else if (strcmp(near.name, role) != 0) {
+    for (enum role r = 0; r < ROLE_COUNT; r++) nearest_offer(&near, definition_role(r));
+    if (strcmp(near.name, role) != 0) {
       error_set(e, STATUS_CONFIG, "tensors: unknown role \"%.60s\"; the nearest is \"%s\"", role,
                 near.name);
     } else if (!json_is_string(name) || !json_string_length(name)) {
@@ -179,7 +189,6 @@ static void check_keys(const json_t *json, struct error *e) {
   }
   if (json_object_get(json, "rope")) not_served("rope", "rotary positions", e);
   if (json_object_get(json, "relative_bias")) not_served("relative_bias", "relative positions", e);
-  if (json_object_get(json, "score_size")) not_served("score_size", "additive scores", e);
 }
 
 /* `heads` must be said where matrices are cut into heads: nothing else tells how many there are. */
@@ -191,6 +200,37 @@ static void check_heads(const json_t *json, struct definition *d, struct error *
     error_set(e, STATUS_CONFIG, "kv_heads: %zu does not divide %zu heads", d->kv_heads, d->heads);
 }
 
+static void check_score(const struct definition *d, struct error *e) {
+  if (d->scale > 0 && !d->scaled)
+    error_set(e, STATUS_CONFIG, "scale: has no meaning with score %s", d->score);
+  if (d->score_size && d->compare != SCORE_ADDITIVE)
+    error_set(e, STATUS_CONFIG, "score_size: has no meaning with score %s", d->score);
+}
+
+/* Whoever names a tensor wants it used. */
+static void check_tensors(const struct definition *d, struct error *e) {
+  for (enum role role = 0; role < ROLE_COUNT; role++) {
+    const char *name = definition_role(role);
+    if (!json_object_get(d->tensors, name) || definition_has(d, role)) continue;
+    if (role == ROLE_OUTPUT) {
+      error_set(e, STATUS_CONFIG, "tensors: output has no meaning without an output projection");
+    } else {
+      const bool of_score = role >= ROLE_PROJECTIONS;
+      error_set(e, STATUS_CONFIG, "tensors: %s has no meaning with %s %s", name,
+                of_score ? "score" : "projection", of_score ? d->score : d->projection);
+    }
+  }
+}
+
+static void check_weights(const struct definition *d, struct error *e) {
+  if (d->checkpoint || d->random) return;
+  if (d->projected || d->output_projected)
+    error_set(e, STATUS_CONFIG, "needs a checkpoint, or random, for its projections");
+  if (d->compare != SCORE_DOT)
+    error_set(e, STATUS_CONFIG, "needs a checkpoint, or random, for the parameters of score %s",
+              d->score);
+}
+
 static void check_source(const json_t *json, const struct definition *d, struct error *e) {
   static const char *const of_checkpoints[] = {"layout", "prefix", "layer", "tensors"};
   if (d->checkpoint && d->random)
@@ -199,18 +239,30 @@ static void check_source(const json_t *json, const struct definition *d, struct 
   for (size_t i = 0; !d->checkpoint && i < sizeof of_checkpoints / sizeof *of_checkpoints; i++)
     if (json_object_get(json, of_checkpoints[i]))
       error_set(e, STATUS_CONFIG, "%s: has no meaning without a checkpoint", of_checkpoints[i]);
-  if (!d->checkpoint && !d->random && (d->projected || d->output_projected))
-    error_set(e, STATUS_CONFIG, "needs a checkpoint, or random, for its projections");
+  check_weights(d, e);
   size_t length = d->checkpoint ? strlen(d->checkpoint) : 0;
   if (length >= 11 && strcmp(d->checkpoint + length - 11, ".index.json") == 0)
     not_served("checkpoint", "sharded files (.index.json)", e);
   if (d->tensors && (strcmp(d->layout, "auto") != 0 || d->has_layer))
     error_set(e, STATUS_CONFIG, "tensors: not together with a layout or a layer");
+  check_tensors(d, e);
+}
+
+/* What the words come to. */
+static void settle(struct definition *d, enum toggle output, enum toggle causal) {
+  if (strcmp(d->score, "additive") == 0) d->compare = SCORE_ADDITIVE;
+  if (strcmp(d->score, "bilinear") == 0) d->compare = SCORE_BILINEAR;
+  d->scaled = strcmp(d->score, "scaled_dot") == 0;
+  d->sigmoid = strcmp(d->weighting, "sigmoid") == 0;
+  d->grouped = strcmp(d->projection, "grouped") == 0;
+  d->projected = strcmp(d->projection, "none") != 0;
+  d->output_projected = output == TOGGLE_UNSAID ? d->projected : output == TOGGLE_ON;
+  d->causal = causal == TOGGLE_ON;
 }
 
 enum status definition_read(struct definition *d, const json_t *json, struct error *e) {
   enum toggle output = TOGGLE_UNSAID, causal = TOGGLE_UNSAID;
-  *d = (struct definition){.heads = 1};
+  *d = (struct definition){.heads = 1, .compare = SCORE_DOT};
   if (!json_is_object(json))
     return error_set(e, STATUS_CONFIG, "needs an object, not %s", option_json_kind(json));
   check_keys(json, e);
@@ -225,6 +277,7 @@ enum status definition_read(struct definition *d, const json_t *json, struct err
   read_count(json, "value_size", 1, SIZE_LIMIT, &d->value_size, e);
   read_count(json, "hidden", 1, SIZE_LIMIT, &d->hidden, e);
   read_count(json, "output_size", 1, SIZE_LIMIT, &d->output_size, e);
+  read_count(json, "score_size", 1, SIZE_LIMIT, &d->score_size, e);
   read_scale(json, &d->scale, e);
   read_toggle(json, "causal", &causal, e);
   read_toggle(json, "bias", &d->bias, e);
@@ -235,10 +288,9 @@ enum status definition_read(struct definition *d, const json_t *json, struct err
   read_count(json, "layer", 0, LAYER_MAX, &d->layer, e);
   read_tensors(json, d, e);
   read_random(json, d, e);
-  d->causal = causal == TOGGLE_ON;
-  d->projected = strcmp(d->projection, "none") != 0;
-  d->output_projected = output == TOGGLE_UNSAID ? d->projected : output == TOGGLE_ON;
+  settle(d, output, causal);
   check_heads(json, d, e);
+  check_score(d, e);
   check_source(json, d, e);
   return e->status;
 }

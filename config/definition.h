@@ -12,18 +12,23 @@
 
 #include "core/layer.h"
 
-/* Roles as `tensors` and the plain layout call them: "query", "key", "value", "output". */
+/* Roles as `tensors` and the plain layout call them: "query", "key", "value", "output",
+ * "score.query", "score.key", "score.vector", "score.weight". */
 const char *definition_role(enum role role);
 
 enum toggle { TOGGLE_UNSAID, TOGGLE_OFF, TOGGLE_ON };
 
 struct definition {
   const char *score, *weighting, *projection; /* static text */
+  enum score compare;                         /* what `score` comes to in the core */
+  bool scaled;                                /* `score` is "scaled_dot" */
+  bool sigmoid;                               /* `weighting` is "sigmoid" */
   bool projected;                             /* `projection` is not "none" */
+  bool grouped;                               /* it is "grouped" */
   bool output_projected;                      /* as said, else by the projection */
   size_t heads, kv_heads;
-  size_t query_size, key_size, value_size, hidden, output_size; /* 0: not said */
-  double scale;                                                 /* 0: not said */
+  size_t query_size, key_size, value_size, hidden, output_size, score_size; /* 0: not said */
+  double scale;                                                             /* 0: not said */
   bool causal;
   enum toggle bias;
 
@@ -37,6 +42,9 @@ struct definition {
   bool random; /* never together with a checkpoint */
   uint64_t seed;
 };
+
+/* Does the layer have a matrix in this role? */
+bool definition_has(const struct definition *d, enum role role);
 
 /* STATUS_CONFIG with a detail that begins with the key; the model is not named in it. */
 enum status definition_read(struct definition *d, const json_t *json, struct error *e);

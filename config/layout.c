@@ -9,18 +9,38 @@
 
 enum { NAME_SIZE = 256 };
 
-/* A family of names. Each role is a stem; `mark` is a tensor by which the family is known. */
+/* A family of names. Each role is a stem; a family without names for a score uses plain's. */
 struct family {
   const char *name;
-  const char *mark[2];                /* where queries are projected; either will do */
-  const char *stem[ROLE_PROJECTIONS]; /* not of torch's inner roles, which share tensors */
+  const char *mark[2];          /* what tells that queries are projected; either will do */
+  const char *stem[ROLE_COUNT]; /* not of torch's inner roles, which share tensors */
   bool any_prefix;
+  bool unprojected; /* its names are those of layers without projections, too */
 };
 
+/* In d2l's additive attention, which projects nothing, W_q and W_k belong to the score. */
 static const struct family families[] = {
-    {"plain", {"query.weight", NULL}, {"query", "key", "value", "output"}, false},
-    {"torch", {"in_proj_weight", "q_proj_weight"}, {NULL, NULL, NULL, "out_proj"}, true},
-    {"d2l", {"W_q.weight", NULL}, {"W_q", "W_k", "W_v", "W_o"}, true},
+    {.name = "plain",
+     .mark = {"query.weight"},
+     .stem = {"query", "key", "value", "output", "score.query", "score.key", "score.vector",
+              "score.weight"},
+     .unprojected = true},
+    {.name = "torch",
+     .mark = {"in_proj_weight", "q_proj_weight"},
+     .stem = {[ROLE_OUTPUT] = "out_proj"},
+     .any_prefix = true,
+     .unprojected = true},
+    {.name = "d2l",
+     .mark = {"W_q.weight"},
+     .stem = {"W_q", "W_k", "W_v", "W_o"},
+     .any_prefix = true},
+    {.name = "d2l",
+     .stem = {[ROLE_OUTPUT] = "W_o",
+              [ROLE_SCORE_QUERY] = "W_q.weight",
+              [ROLE_SCORE_KEY] = "W_k.weight",
+              [ROLE_SCORE_VECTOR] = "w_v.weight"},
+     .any_prefix = true,
+     .unprojected = true},
 };
 enum { FAMILY_COUNT = sizeof families / sizeof *families };
 
@@ -83,6 +103,33 @@ static enum status take_stem(const struct search *s, const char *stem, struct la
   return take(m, weight, find(s, stem, ".bias"), e);
 }
 
+/* A bias beside a parameter of a score would be left out of the sum: better no answer than that. */
+static enum status refuse_bias(const struct search *s, const struct safetensors_entry *weight,
+                               struct error *e) {
+  static const char end[] = ".weight";
+  const size_t length = strlen(weight->name), tail = sizeof end - 1;
+  const bool ends = length > tail && strcmp(weight->name + length - tail, end) == 0;
+  const size_t stems[] = {length, ends ? length - tail : length};
+  for (size_t i = 0; i < 2; i++) {
+    char name[3 * NAME_SIZE];
+    int n = snprintf(name, sizeof name, "%.*s.bias", (int)stems[i], weight->name);
+    if (n < (int)sizeof name && safetensors_find(s->file, name))
+      error_set(e, STATUS_CONFIG, "tensor \"%.100s\": the parameters of a score have no bias",
+                name);
+  }
+  return e->status;
+}
+
+static enum status take_score(const struct search *s, const char *name, enum role role,
+                              struct layout_matrix *m, struct error *e) {
+  const struct safetensors_entry *weight = find(s, name, "");
+  if (!weight) weight = find(s, name, ".weight");
+  if (!weight) return missing(s, name, "", e);
+  *m = (struct layout_matrix){.found = true, .weight = *weight};
+  if (refuse_bias(s, weight, e) != STATUS_OK) return e->status;
+  return judge(weight, role == ROLE_SCORE_VECTOR && weight->rank == 1 ? 1 : 2, e);
+}
+
 /* The third of a tensor that belongs to a role: queries first, then keys, then values. */
 static struct safetensors_entry third(const struct safetensors_entry *t, enum role role) {
   struct safetensors_entry part = *t;
@@ -100,7 +147,7 @@ static enum status check_thirds(const struct safetensors_entry *t, size_t rank, 
   return e->status;
 }
 
-static enum status take_torch(const struct search *s, struct layout_matrix matrix[ROLE_PROJECTIONS],
+static enum status take_torch(const struct search *s, struct layout_matrix matrix[ROLE_COUNT],
                               struct error *e) {
   static const char *const apart[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
   const struct safetensors_entry *joint = find(s, "in_proj_weight", "");
@@ -160,19 +207,34 @@ static bool find_mark(struct search *s, const struct definition *d, const char *
   return true;
 }
 
+enum { MARK_SIZE = 64 };
+
+/* What tells a family: where it projects queries; else its output projection; else what its score
+ * needs. */
+static void marks_of(const struct family *family, const struct definition *d,
+                     char marks[2][MARK_SIZE]) {
+  const enum role role = d->output_projected            ? ROLE_OUTPUT
+                         : d->compare == SCORE_ADDITIVE ? ROLE_SCORE_VECTOR
+                                                        : ROLE_SCORE_WEIGHT;
+  const char *stem = family->stem[role];
+  if (d->projected) {
+    for (size_t i = 0; i < 2 && family->mark[i]; i++)
+      snprintf(marks[i], MARK_SIZE, "%s", family->mark[i]);
+  } else if (family->unprojected && stem) {
+    snprintf(marks[0], MARK_SIZE, "%s.weight", stem);
+    if (role != ROLE_OUTPUT) snprintf(marks[1], MARK_SIZE, "%s", stem);
+  }
+}
+
 static bool find_family(struct search *s, const struct family *family, const struct definition *d,
                         struct error *e) {
-  char inside[64] = "", output[64];
+  char inside[64] = "", marks[2][MARK_SIZE] = {"", ""};
   bool torch = strcmp(family->name, "torch") == 0;
   s->family = family;
   if (d->has_layer && torch) snprintf(inside, sizeof inside, "layers.%zu.self_attn.", d->layer);
-  if (!d->projected) {
-    /* Then all that the layer has is its output projection. */
-    snprintf(output, sizeof output, "%s.weight", family->stem[ROLE_OUTPUT]);
-    return find_mark(s, d, output, inside, e);
-  }
-  for (size_t i = 0; i < 2 && family->mark[i] && e->status == STATUS_OK; i++)
-    if (find_mark(s, d, family->mark[i], inside, e)) return true;
+  marks_of(family, d, marks);
+  for (size_t i = 0; i < 2 && e->status == STATUS_OK; i++)
+    if (*marks[i] && find_mark(s, d, marks[i], inside, e)) return true;
   return false;
 }
 
@@ -212,7 +274,7 @@ static enum status choose_family(struct search *s, const struct definition *d, s
   return STATUS_OK;
 }
 
-/* --- the tensors map --- */
+/* --- one role --- */
 
 static enum status take_named(const struct search *s, const struct definition *d, enum role role,
                               struct layout_matrix *m, struct error *e) {
@@ -220,20 +282,30 @@ static enum status take_named(const struct search *s, const struct definition *d
   if (!name)
     return error_set(e, STATUS_CONFIG, "tensors: names no %s%s", definition_role(role),
                      role == ROLE_OUTPUT ? "; without one output_projection must be false" : "");
+  if (role >= ROLE_PROJECTIONS) return take_score(s, name, role, m, e);
   const struct safetensors_entry *whole = find(s, name, "");
   return whole ? take(m, whole, NULL, e) : take_stem(s, name, m, e);
 }
 
-static bool wanted(const struct definition *d, enum role role) {
-  return role == ROLE_OUTPUT ? d->output_projected : d->projected;
+static enum status take_role(const struct search *s, enum role role, struct layout_matrix *m,
+                             struct error *e) {
+  const char *own = s->family->stem[role];
+  if (role < ROLE_PROJECTIONS) return take_stem(s, own, m, e);
+  return take_score(s, own ? own : definition_role(role), role, m, e);
+}
+
+static bool has_any(const struct definition *d) {
+  for (enum role role = 0; role < ROLE_COUNT; role++)
+    if (definition_has(d, role)) return true;
+  return false;
 }
 
 const char *layout_find(const struct safetensors *file, const struct definition *d,
-                        struct layout_matrix matrix[ROLE_PROJECTIONS], struct error *e) {
+                        struct layout_matrix matrix[ROLE_COUNT], struct error *e) {
   struct search s = {.file = file};
   bool torch = false;
-  memset(matrix, 0, ROLE_PROJECTIONS * sizeof *matrix);
-  if (!d->projected && !d->output_projected) return "none";
+  memset(matrix, 0, ROLE_COUNT * sizeof *matrix);
+  if (!has_any(d)) return "none";
   if (d->prefix && strlen(d->prefix) >= NAME_SIZE)
     error_set(e, STATUS_CONFIG, "prefix: longer than %d bytes", NAME_SIZE - 1);
   if (d->tensors) {
@@ -242,12 +314,12 @@ const char *layout_find(const struct safetensors *file, const struct definition 
     torch = strcmp(s.family->name, "torch") == 0;
     if (torch && d->projected) take_torch(&s, matrix, e);
   }
-  for (enum role role = 0; role < ROLE_PROJECTIONS && e->status == STATUS_OK; role++) {
-    if (!wanted(d, role) || (torch && role != ROLE_OUTPUT)) continue;
+  for (enum role role = 0; role < ROLE_COUNT && e->status == STATUS_OK; role++) {
+    if (!definition_has(d, role) || (torch && role < ROLE_OUTPUT)) continue;
     if (d->tensors) {
       take_named(&s, d, role, &matrix[role], e);
     } else {
-      take_stem(&s, s.family->stem[role], &matrix[role], e);
+      take_role(&s, role, &matrix[role], e);
     }
   }
   if (e->status != STATUS_OK) return NULL;

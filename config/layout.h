@@ -1,9 +1,12 @@
 /* layout: which tensors of a checkpoint make the layer.
  *
- * plain  {query,key,value,output}.weight, .bias
+ * plain  {query,key,value,output}.weight, .bias; score.{query,key,vector,weight}
  * torch  in_proj_weight [3E, E] or {q,k,v}_proj_weight, one in_proj_bias [3E], out_proj.weight,
  *        .bias; with `layer` i all behind layers.{i}.self_attn.
- * d2l    {W_q,W_k,W_v,W_o}.weight, .bias
+ * d2l    {W_q,W_k,W_v,W_o}.weight, .bias; in additive attention without projections
+ *        {W_q,W_k,w_v}.weight, which belong to the score
+ * Else the parameters of a score have plain's names in all layouts. They are called exactly so or
+ * have .weight behind; a .bias beside one is refused.
  * A `prefix` stands before all names. Without one, torch and d2l names are looked for behind any
  * prefix that ends with a dot, and must be found only once. `auto` is the one layout whose names
  * are found. A `tensors` map names the roles instead: a tensor of exactly that name is taken as
@@ -18,14 +21,14 @@
  * rows of this one. */
 struct layout_matrix {
   bool found, has_bias;
-  struct safetensors_entry weight; /* rank 2, no dimension 0 */
+  struct safetensors_entry weight; /* rank 2, or maybe 1 of score.vector; no dimension 0 */
   struct safetensors_entry bias;   /* rank 1, as long as the weight has rows */
 };
 
-/* Finds the roles that the definition asks for. Returns what the layout is called ("plain",
- * "torch", "d2l", "tensors"; "none" if no role is asked for), or NULL with STATUS_CONFIG naming the
+/* Finds the roles that the definition has. Returns what the layout is called ("plain",
+ * "torch", "d2l", "tensors"; "none" if it has no role), or NULL with STATUS_CONFIG naming the
  * tensor. */
 const char *layout_find(const struct safetensors *file, const struct definition *d,
-                        struct layout_matrix matrix[ROLE_PROJECTIONS], struct error *e);
+                        struct layout_matrix matrix[ROLE_COUNT], struct error *e);
 
 #endif

@@ -54,7 +54,7 @@ static char *source_of(const struct definition *d) {
 static enum status take_identity(struct model *m, const struct parameters *p, struct error *e) {
   struct digest *digest = digest_new();
   if (!digest) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
-  for (enum role role = 0; role < ROLE_PROJECTIONS; role++) {
+  for (enum role role = 0; role < ROLE_COUNT; role++) {
     const struct parameter_matrix *matrix = &p->matrix[role];
     size_t weights = matrix->weight ? matrix->out * matrix->in : 0;
     size_t biases = matrix->bias ? matrix->out : 0;
@@ -94,8 +94,8 @@ static enum status load(struct model *m, struct loading *l, const char *name,
     return e->status;
   }
   if (describe(m, name, l, e) != STATUS_OK) return e->status;
-  struct layer_matrix matrix[ROLE_COUNT] = {0};
-  for (enum role role = 0; role < ROLE_PROJECTIONS; role++)
+  struct layer_matrix matrix[ROLE_COUNT];
+  for (enum role role = 0; role < ROLE_COUNT; role++)
     matrix[role] = (struct layer_matrix){.weight = l->parameters.matrix[role].weight,
                                          .bias = l->parameters.matrix[role].bias};
   m->layer = layer_new(&m->shape, matrix, engine, e);

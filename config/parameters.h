@@ -1,7 +1,4 @@
-/* parameters: the sizes of a layer and its numbers, before they are packed.
- *
- * Sizes come from the checkpoint's matrices, or from the definition where the numbers are made at
- * random; a size that is said and is not the checkpoint's is an error. */
+/* parameters: the sizes of a layer and its numbers, before they are packed. */
 #ifndef CONFIG_PARAMETERS_H
 #define CONFIG_PARAMETERS_H
 
@@ -9,14 +6,14 @@
 #include "config/safetensors.h"
 
 struct parameter_matrix {
-  size_t out, in; /* in the layer, also where it is not projected */
+  size_t out, in; /* also where it is not projected; `in` of one group where they are grouped */
   float *weight;  /* [out, in], owned; NULL: not projected */
   float *bias;    /* [out], owned; or NULL */
 };
 
 struct parameters {
   struct layer_shape shape;
-  struct parameter_matrix matrix[ROLE_PROJECTIONS];
+  struct parameter_matrix matrix[ROLE_COUNT];
   const char *layout; /* what layout_find said; static text, "none" without a checkpoint */
 };
 

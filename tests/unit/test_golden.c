@@ -54,6 +54,22 @@ static void read_lens(struct golden *g, struct call *c) {
   c->lens = lens;
 }
 
+static void read_segments(struct golden *g, struct call *c) {
+  struct error e = {0};
+  const struct safetensors_entry *t = entry(g, "segments");
+  if (!t) return;
+  int32_t *end = arena_alloc(&g->arena, t->count, sizeof *end, &e);
+  for (size_t i = 0; i < c->items; i++) {
+    const size_t segments = t->dim[1];
+    int64_t sum = 0;
+    c->item[i].segments = segments;
+    c->item[i].segments_at = i * segments;
+    for (size_t s = 0; s < segments; s++)
+      end[i * segments + s] = (int32_t)(sum += whole(t, i * segments + s));
+  }
+  c->segment_end = end;
+}
+
 static void read_fields(struct golden *g, struct call *c) {
   json_t *fields = json_loads(safetensors_metadata(g->file, "request"), 0, NULL);
   assert_non_null(fields);
@@ -63,6 +79,9 @@ static void read_fields(struct golden *g, struct call *c) {
   c->window_right = window ? json_integer_value(json_array_get(window, 1)) : -1;
   const char *rows = json_string_value(json_object_get(fields, "empty_rows"));
   c->uniform_rows = rows && strcmp(rows, "uniform") == 0;
+  const char *select = json_string_value(json_object_get(fields, "select"));
+  c->select = select && strcmp(select, "hard") == 0 ? SELECT_HARD : SELECT_SOFT;
+  c->want_pointers = json_is_true(json_object_get(fields, "return_pointers"));
   for (size_t i = 0; i < c->items; i++)
     c->item[i].offset = json_integer_value(json_object_get(fields, "causal_offset"));
   json_decref(fields);
@@ -92,6 +111,7 @@ static void make_call(struct golden *g) {
   c->head_mask = floats(g, "head_mask");
   if (entry(g, "mask")) c->mask = entry(g, "mask")->data;
   read_lens(g, c);
+  read_segments(g, c);
   read_fields(g, c);
   assert_int_equal(layer_prepare(g->model->layer, c, &g->arena, &e), STATUS_OK);
 }
@@ -102,6 +122,26 @@ static void near(const char *path, const char *what, const float *got, const flo
     if (!(fabs((double)got[i] - right[i]) <= bound))
       fail_msg("%s: %s %zu is %.9g, should be %.9g", path, what, i, (double)got[i],
                (double)right[i]);
+}
+
+static void check_pointers(const struct golden *g, const char *path) {
+  const struct safetensors_entry *right = entry(g, "expected.pointers");
+  if ((right != NULL) != g->call->want_pointers) fail_msg("%s: pointers", path);
+  for (size_t i = 0; right && i < right->count; i++)
+    if (g->call->pointers[i] != whole(right, i)) fail_msg("%s: pointer %zu", path, i);
+}
+
+static void check_answer(struct golden *g, const char *path) {
+  const struct layer_shape *s = &g->model->shape;
+  const double bound = 2e-6 * sqrt((double)(s->heads * s->head_size));
+  near(path, "output", g->call->outputs, floats(g, "expected.outputs"),
+       entry(g, "expected.outputs")->count, bound);
+  near(path, "weight", g->call->weights, floats(g, "expected.attention_weights"),
+       g->call->weight_count, 2e-6);
+  if (g->call->segment_end)
+    near(path, "segment weight", g->call->segment_weights, floats(g, "expected.segment_weights"),
+         g->call->segment_weight_count, 2e-6);
+  check_pointers(g, path);
 }
 
 static json_t *definition_of(const struct golden *g, const char *path) {
@@ -127,11 +167,7 @@ static void check_file(const char *path, enum gemm_engine engine) {
   void *scratch = aligned_alloc(64, (layer_scratch_bytes(g.model->layer) + 64) / 64 * 64);
   layer_compute(g.model->layer, g.call, 1e9, scratch);
   assert_int_equal(layer_fault(g.call, &e), STATUS_OK);
-  const double hidden = (double)(g.model->shape.heads * g.model->shape.head_size);
-  near(path, "output", g.call->outputs, floats(&g, "expected.outputs"),
-       entry(&g, "expected.outputs")->count, 2e-6 * sqrt(hidden));
-  near(path, "weight", g.call->weights, floats(&g, "expected.attention_weights"),
-       g.call->weight_count, 2e-6);
+  check_answer(&g, path);
   free(scratch);
   json_decref(definition);
   model_free(g.model);

@@ -1,4 +1,4 @@
-/* test_model: definitions, layouts, sizes, random weights and digests; what is refused, and how.
+/* test_model: definitions, sizes, random weights and digests; what is refused, and how.
  *
  * Digests were worked out by other programs from the same files and formulas. Runs at the top of
  * the source tree: the golden files are checkpoints, too. */
@@ -9,67 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "config/config.h"
-#include "config/definition.h"
 #include "config/digest.h"
 #include "config/file.h"
-#include "config/model.h"
-#include "config/parameters.h"
 #include "config/random.h"
 #include "config/registry.h"
+#include "config/safetensors.h"
 #include "core/philox.h"
-#include "tests/support/place.h"
-#include "tests/support/safetensors_make.h"
-
-static int enter(void **state) { return place_make(state, "w.safetensors"); }
-
-static json_t *json_of(const char *text) {
-  json_t *json = json_loads(text, 0, NULL);
-  if (!json) fail_msg("not JSON: %s", text);
-  return json;
-}
-
-static struct model *load_well(const char *definition, const char *directory) {
-  struct error e = {0};
-  json_t *json = json_of(definition);
-  struct model *m = model_load("m", json, directory, GEMM_AUTO, &e);
-  json_decref(json);
-  assert_string_equal(e.detail, "");
-  assert_non_null(m);
-  return m;
-}
-
-static void load_ill(const char *definition, const char *directory, const char *detail) {
-  struct error e = {0};
-  json_t *json = json_of(definition);
-  struct model *m = model_load("m", json, directory, GEMM_AUTO, &e);
-  json_decref(json);
-  if (m) fail_msg("%s was taken, but should say \"%s\"", definition, detail);
-  assert_int_equal(e.status, STATUS_CONFIG);
-  assert_memory_equal(e.detail, "model m: ", 9);
-  if (!strstr(e.detail, detail)) fail_msg("\"%s\" does not say \"%s\"", e.detail, detail);
-  assert_null(strchr(e.detail, '\n'));
-}
-
-static void ill(const char *definition, const char *detail) { load_ill(definition, ".", detail); }
+#include "tests/support/model_load.h"
 
 /* --- golden files --- */
-
-static void assert_shape(const struct layer_shape *s, size_t heads, size_t kv_heads, size_t size,
-                         size_t value_size, const size_t sizes[4]) {
-  assert_int_equal(s->heads, heads);
-  assert_int_equal(s->kv_heads, kv_heads);
-  assert_int_equal(s->head_size, size);
-  assert_int_equal(s->value_head_size, value_size);
-  assert_int_equal(s->query_size, sizes[0]);
-  assert_int_equal(s->key_size, sizes[1]);
-  assert_int_equal(s->value_size, sizes[2]);
-  assert_int_equal(s->output_size, sizes[3]);
-}
 
 struct golden {
   const char *name, *layout;
@@ -98,12 +50,25 @@ static struct model *load_golden(const char *name) {
   return m;
 }
 
-static void golden_files_are_checkpoints(void **state) {
-  (void)state;
 #define A100 \
   5, 5, 20, 20, { 100, 100, 100, 100 }
 #define B24 \
   4, 4, 6, 6, { 24, 24, 24, 24 }
+
+/* The definition of a golden file and its tensors come to this. */
+static struct model *load_as(const struct golden *g) {
+  struct model *m = load_golden(g->name);
+  assert_shape(&m->shape, g->heads, g->kv_heads, g->head_size, g->value_head_size, g->sizes);
+  assert_string_equal(m->layout, g->layout);
+  assert_int_equal(m->bias, g->bias);
+  assert_false(m->causal);
+  assert_memory_equal(m->source, g->name, strlen(g->name));
+  assert_null(strchr(m->source, '/'));
+  return m;
+}
+
+static void golden_files_are_checkpoints(void **state) {
+  (void)state;
   static const struct golden cases[] = {
       {"linear-a", "plain", false, A100},
       {"linear-b", "plain", false, B24},
@@ -133,20 +98,78 @@ static void golden_files_are_checkpoints(void **state) {
       {"split-none-a", "none", false, A100},
       {"split-none-b", "none", false, B24},
       {"book-dot", "none", false, 1, 1, 2, 4, {2, 2, 4, 4}},
+      {"hard-a", "plain", false, A100},
+      {"hard-b", "plain", false, B24},
+      {"segments-a", "plain", false, A100},
+      {"segments-b", "plain", false, B24},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const struct golden *g = &cases[i];
-    struct model *m = load_golden(g->name);
-    assert_shape(&m->shape, g->heads, g->kv_heads, g->head_size, g->value_head_size, g->sizes);
-    assert_string_equal(m->layout, g->layout);
-    assert_int_equal(m->bias, g->bias);
-    assert_false(m->causal);
-    assert_memory_equal(m->source, g->name, strlen(g->name));
-    assert_null(strchr(m->source, '/'));
+    struct model *m = load_as(&cases[i]);
     assert_string_equal(m->score, "scaled_dot");
     assert_string_equal(m->weighting, "softmax");
+    assert_int_equal(m->shape.key_head_size, m->shape.head_size);
+    assert_false(m->shape.sigmoid || m->shape.grouped);
     model_free(m);
   }
+}
+
+static void golden_files_have_every_score(void **state) {
+  (void)state;
+  static const struct {
+    const char *score;
+    size_t key_head_size, score_size;
+    struct golden golden;
+  } cases[] = {
+      {"additive", 20, 6, {"additive-heads-a", "plain", false, A100}},
+      {"additive", 6, 6, {"additive-heads-b", "plain", false, B24}},
+      {"additive", 100, 8, {"additive-pooling-a", "plain", false, 1, 1, 104, 3, {104, 100, 3, 3}}},
+      {"additive", 24, 8, {"additive-pooling-b", "plain", false, 1, 1, 28, 3, {28, 24, 3, 3}}},
+      {"additive", 2, 8, {"book-additive", "plain", false, 1, 1, 20, 4, {20, 2, 4, 4}}},
+      {"bilinear", 20, 0, {"bilinear-heads-a", "plain", false, A100}},
+      {"bilinear", 6, 0, {"bilinear-heads-b", "plain", false, B24}},
+      {"bilinear", 101, 0, {"bilinear-pooling-a", "plain", false, 1, 1, 100, 4, {100, 101, 4, 4}}},
+      {"bilinear", 25, 0, {"bilinear-pooling-b", "plain", false, 1, 1, 24, 4, {24, 25, 4, 4}}},
+      {"dot", 100, 0, {"dot-pooling-a", "none", false, 1, 1, 100, 102, {100, 100, 102, 102}}},
+      {"dot", 24, 0, {"dot-pooling-b", "none", false, 1, 1, 24, 26, {24, 24, 26, 26}}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct model *m = load_as(&cases[i].golden);
+    assert_string_equal(m->score, cases[i].score);
+    assert_string_equal(m->weighting, "softmax");
+    assert_true(m->shape.scale == 1);
+    assert_int_equal(m->shape.key_head_size, cases[i].key_head_size);
+    assert_int_equal(m->shape.score_size, cases[i].score_size);
+    model_free(m);
+  }
+}
+
+static void sigmoid_golden_files_say_so(void **state) {
+  (void)state;
+  static const struct golden cases[] = {{"sigmoid-a", "plain", false, A100},
+                                        {"sigmoid-b", "plain", false, B24}};
+  for (size_t i = 0; i < 2; i++) {
+    struct model *m = load_as(&cases[i]);
+    assert_string_equal(m->score, "scaled_dot");
+    assert_string_equal(m->weighting, "sigmoid");
+    assert_true(m->shape.sigmoid);
+    model_free(m);
+  }
+}
+
+static void grouped_golden_files_hold_a_slice_per_head(void **state) {
+  (void)state;
+#define GROUPED "{\"checkpoint\":\"x\",\"projection\":\"grouped\",\"query_size\":"
+  struct parameters a =
+      parameters_of(GROUPED "100,\"heads\":5}", "tests/golden/grouped-a.safetensors");
+  struct parameters b =
+      parameters_of(GROUPED "24,\"heads\":4}", "tests/golden/grouped-b.safetensors");
+  assert_shape(&a.shape, 5, 5, 20, 20, (size_t[]){100, 100, 100, 100});
+  assert_shape(&b.shape, 4, 4, 6, 6, (size_t[]){24, 24, 24, 24});
+  assert_true(a.shape.grouped && b.shape.grouped);
+  assert_int_equal(a.matrix[ROLE_KEY].in, 20);
+  assert_int_equal(b.matrix[ROLE_KEY].in, 6);
+  parameters_free(&a);
+  parameters_free(&b);
 }
 
 static void digests_are_those_of_the_tensors_in_their_order(void **state) {
@@ -162,6 +185,13 @@ static void digests_are_those_of_the_tensors_in_their_order(void **state) {
       {"cross-swapped-names", "5f207bd2013d3a41dbff59cea59f4e72c83b7cf72618263c8eb944a98d2e0afe",
        4 * (16384 + 128)},
       {"split-none-b", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 0},
+      {"dot-pooling-b", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 0},
+      {"additive-heads-b", "7280df92ebd5e88434f14cc4fb07eacaae09259785e482f1f8a383b36e8bd682",
+       4 * 576 + 2 * 36 + 6},
+      {"additive-pooling-b", "7d046cea53051660a6baf82ff965aaff71cb92cc58d5b630c90663103ed3f70a",
+       8 * (28 + 24 + 1)},
+      {"bilinear-heads-b", "a128605b4a01babdf69c04dec98c3c074e6c577f32af5e4823ab537852223e45",
+       4 * 576 + 36},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct model *m = load_golden(cases[i].name);
@@ -202,6 +232,15 @@ static void random_models_are_the_same_everywhere(void **state) {
        "e5f34c4e0286ae383f23455e0547ab4c08a31d5e1f9fac64dfffd75acfb7c64f", 4 * (262144 + 512)},
       {"{\"random\":{\"seed\":9007199254740991},\"query_size\":8,\"heads\":2,\"bias\":true}",
        "e7caea2e7fea39a9f90be32d033747d94286947f454c18c8ab2e5f6b38ed323c", 4 * 72},
+      {"{\"random\":{\"seed\":5},\"query_size\":20,\"key_size\":2,\"value_size\":4,"
+       "\"projection\":\"none\",\"score\":\"additive\",\"score_size\":8}",
+       "cd3b5ba051c8ed484ab26f8920cc17ff4f858642aab6970b39528266a27de08a", 8 * 23},
+      {"{\"random\":{\"seed\":5},\"query_size\":12,\"heads\":3,\"score\":\"additive\"}",
+       "1e20a49dc4466a68323b9e24f971f5bb094714589422c60b45fcaca73211e179", 4 * 144 + 4 * 9},
+      {"{\"random\":{\"seed\":5},\"query_size\":12,\"heads\":4,\"kv_heads\":2,\"bias\":true,"
+       "\"score\":\"bilinear\"}",
+       "fbb6843b17c1e935e25dc5565227d03aef63793a364ba0eb96ba32a49cfbf959",
+       2 * (144 + 12 + 72 + 6) + 9},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct model *m = load_well(cases[i].definition, ".");
@@ -262,8 +301,6 @@ static void random_sizes_follow_the_query_size(void **state) {
 
 /* --- what a definition may not say --- */
 
-#define RANDOM "\"random\":{\"seed\":1}"
-
 static void wrong_definitions_are_refused_by_key(void **state) {
   (void)state;
   ill("{\"head\":2}", "unknown key \"head\"; the nearest is \"heads\"");
@@ -323,287 +360,17 @@ static void what_is_not_served_yet_is_said_so(void **state) {
   static const struct {
     const char *member, *detail;
   } cases[] = {
-      {"\"score\":\"dot\"", "score: this version does not serve dot"},
-      {"\"score\":\"additive\"", "score: this version does not serve additive"},
-      {"\"score\":\"bilinear\"", "score: this version does not serve bilinear"},
-      {"\"score\":\"scaled\"", "score: unknown word \"scaled\"; the nearest is \"scaled_dot\""},
-      {"\"weighting\":\"sigmoid\"", "weighting: this version does not serve sigmoid"},
-      {"\"projection\":\"grouped\"", "projection: this version does not serve grouped"},
       {"\"rope\":{\"base\":10000}", "rope: this version does not serve"},
       {"\"relative_bias\":{}", "relative_bias: this version does not serve"},
-      {"\"score_size\":8", "score_size: this version does not serve"},
       {"\"layout\":\"bert\"", "layout: this version does not serve bert"},
       {"\"layout\":\"gpt3\"", "layout: unknown word \"gpt3\"; the nearest is \"gpt2\""},
       {"\"checkpoint\":\"model.safetensors.index.json\"", "checkpoint: this version does not"},
-      {"\"checkpoint\":\"x\",\"tensors\":{\"score.query\":\"w\"}", "this version does not serve"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char definition[256];
     snprintf(definition, sizeof definition, "{\"heads\":2,\"query_size\":4,%s}", cases[i].member);
     ill(definition, cases[i].detail);
   }
-}
-
-/* --- layouts --- */
-
-static void write_made(const struct place *p, struct made *m) {
-  made_finish(m);
-  made_write(m, p->file);
-  made_free(m);
-}
-
-/* The four roles of a layer of 4 columns, two heads. */
-static void add_roles(struct made *m, const char *prefix, const char *const stems[4],
-                      const char *end) {
-  for (size_t i = 0; i < 4; i++) {
-    char name[128];
-    snprintf(name, sizeof name, "%s%s%s", prefix, stems[i], end);
-    made_add(m, name, 4, strcmp(end, ".bias") == 0 ? 0 : 4);
-  }
-}
-
-static const char *const plain[] = {"query", "key", "value", "output"};
-static const char *const d2l[] = {"W_q", "W_k", "W_v", "W_o"};
-
-#define W "{\"checkpoint\":\"w.safetensors\",\"heads\":2"
-
-static void layout_is(const struct place *p, const char *definition, const char *layout) {
-  struct model *m = load_well(definition, p->folder);
-  assert_string_equal(m->layout, layout);
-  assert_string_equal(m->source, "w.safetensors");
-  model_free(m);
-}
-
-static void d2l_is_found_behind_any_prefix(void **state) {
-  const struct place *p = *state;
-  struct made m = {0};
-  add_roles(&m, "net.attention.", d2l, ".weight");
-  write_made(p, &m);
-  layout_is(p, W "}", "d2l");
-  layout_is(p, W ",\"layout\":\"d2l\"}", "d2l");
-  layout_is(p, W ",\"prefix\":\"net.attention.\"}", "d2l");
-  load_ill(W ",\"prefix\":\"net.\"}", p->folder,
-           "fit none of plain, torch, d2l behind this prefix");
-  load_ill(W ",\"layout\":\"torch\"}", p->folder, "fit none of torch");
-  load_ill(W ",\"layer\":0}", p->folder, "layer: the layout d2l has none");
-  load_ill(W ",\"bias\":true}", p->folder, "bias: true is said, but there is none");
-  add_roles(&m, "a.", d2l, ".weight");
-  add_roles(&m, "b.", d2l, ".weight");
-  add_roles(&m, "b.", d2l, ".bias");
-  add_roles(&m, "xb", d2l, ".weight"); /* no dot: another name */
-  write_made(p, &m);
-  load_ill(W "}", p->folder, "prefix: must say which, \"");
-  layout_is(p, W ",\"prefix\":\"b.\",\"bias\":true}", "d2l");
-  load_ill(W ",\"prefix\":\"b.\",\"bias\":false}", p->folder,
-           "bias: false is said, but the checkpoint has biases");
-}
-
-static void torch_layers_are_counted(void **state) {
-  const struct place *p = *state;
-  struct made m = {0};
-  for (size_t i = 0; i < 2; i++) {
-    char name[128];
-    snprintf(name, sizeof name, "encoder.layers.%zu.self_attn.in_proj_weight", i);
-    made_add(&m, name, 12, 4);
-    snprintf(name, sizeof name, "encoder.layers.%zu.self_attn.out_proj.weight", i);
-    made_add(&m, name, 4 + i, 4);
-  }
-  write_made(p, &m);
-  load_ill(W "}", p->folder, "prefix: must say which");
-  layout_is(p, W ",\"layer\":0}", "torch");
-  layout_is(p, W ",\"layer\":0,\"prefix\":\"encoder.\"}", "torch");
-  struct model *second = load_well(W ",\"layer\":1}", p->folder);
-  assert_int_equal(second->shape.output_size, 5);
-  model_free(second);
-  load_ill(W ",\"layer\":2}", p->folder, "fit none of");
-}
-
-static void torch_is_read_as_torch_writes_it(void **state) {
-  const struct place *p = *state;
-  struct made m = {0};
-  made_add(&m, "in_proj_weight", 12, 4);
-  made_add(&m, "out_proj.weight", 4, 4);
-  made_add(&m, "bias_k", 4, 0);
-  write_made(p, &m);
-  load_ill(W "}", p->folder, "a learned key and value are not served");
-  made_add(&m, "in_proj_weight", 13, 4);
-  made_add(&m, "out_proj.weight", 4, 4);
-  write_made(p, &m);
-  load_ill(W "}", p->folder, "tensor \"in_proj_weight\": 13 rows are not three times");
-  made_add(&m, "in_proj_weight", 12, 4);
-  made_add(&m, "in_proj_bias", 9, 0);
-  write_made(p, &m);
-  load_ill(W "}", p->folder, "tensor \"in_proj_bias\" has 3 numbers for the 4 rows");
-  made_add(&m, "q_proj_weight", 4, 4);
-  made_add(&m, "k_proj_weight", 4, 5);
-  write_made(p, &m);
-  load_ill(W "}", p->folder, "has no tensor \"v_proj_weight\"; the nearest is");
-}
-
-static void names_that_fit_two_layouts_must_be_decided(void **state) {
-  const struct place *p = *state;
-  struct made m = {0};
-  add_roles(&m, "", plain, ".weight");
-  add_roles(&m, "", d2l, ".weight");
-  write_made(p, &m);
-  load_ill(W "}", p->folder, "layout: must say which, plain or d2l");
-  layout_is(p, W ",\"layout\":\"plain\"}", "plain");
-}
-
-static void tensors_are_stems_or_whole_names(void **state) {
-  const struct place *p = *state;
-  static const char *const stems[] = {"a", "b", "c", "d"};
-  struct made m = {0};
-  add_roles(&m, "x.", stems, ".weight");
-  add_roles(&m, "x.", stems, ".bias");
-  write_made(p, &m);
-  struct model *whole = load_well(
-      W ",\"tensors\":{\"query\":\"x.a.weight\",\"key\":\"x.b.weight\",\"value\":\"x.c.weight\","
-        "\"output\":\"x.d\"}}",
-      p->folder);
-  assert_int_equal(whole->parameters, 4 * 16 + 4);
-  model_free(whole);
-  layout_is(p,
-            W ",\"prefix\":\"x.\",\"tensors\":{\"query\":\"a\",\"key\":\"a\",\"value\":\"a\","
-              "\"output\":\"d\"}}",
-            "tensors");
-  load_ill(W ",\"tensors\":{\"query\":\"x.a\",\"key\":\"x.b\",\"value\":\"x.c\"}}", p->folder,
-           "tensors: names no output; without one output_projection must be false");
-  layout_is(p,
-            W ",\"output_projection\":false,\"tensors\":{\"query\":\"x.a\",\"key\":\"x.b\","
-              "\"value\":\"x.c\"}}",
-            "tensors");
-  load_ill(W ",\"tensors\":{\"query\":\"x.q\",\"key\":\"x.b\",\"value\":\"x.c\"}}", p->folder,
-           "has no tensor \"x.q.weight\"; the nearest is \"x.");
-}
-
-static void an_output_alone_serves_split_columns(void **state) {
-  const struct place *p = *state;
-  struct made m = {0};
-  made_add(&m, "output.weight", 3, 4);
-  made_add(&m, "output.bias", 3, 0);
-  write_made(p, &m);
-  struct model *one = load_well(W ",\"projection\":\"none\",\"query_size\":4,"
-                                  "\"output_projection\":true,\"bias\":true}",
-                                p->folder);
-  assert_shape(&one->shape, 2, 2, 2, 2, (size_t[]){4, 4, 4, 3});
-  assert_int_equal(one->parameters, 15);
-  model_free(one);
-  load_ill(W ",\"projection\":\"none\",\"query_size\":6,\"output_projection\":true}", p->folder,
-           "tensor \"output.weight\" has 4 columns, but the heads together 6");
-  load_ill(W ",\"projection\":\"none\",\"query_size\":4,\"output_projection\":true,"
-             "\"output_size\":4}",
-           p->folder, "output_size: 4 is said, but it is 3");
-}
-
-/* --- tensors that do not fit --- */
-
-static void sizes_that_disagree_are_named_with_both_numbers(void **state) {
-  const struct place *p = *state;
-  struct made m = {0};
-  made_add(&m, "query.weight", 6, 5);
-  made_add(&m, "key.weight", 6, 7);
-  made_add(&m, "value.weight", 10, 8);
-  made_add(&m, "output.weight", 9, 10);
-  write_made(p, &m);
-  struct model *one = load_well(W ",\"hidden\":6,\"query_size\":5,\"key_size\":7,\"value_size\":8,"
-                                  "\"output_size\":9}",
-                                p->folder);
-  assert_shape(&one->shape, 2, 2, 3, 5, (size_t[]){5, 7, 8, 9});
-  model_free(one);
-  load_ill(W ",\"hidden\":7}", p->folder, "hidden: 7 is said, but it is 6");
-  load_ill(W ",\"query_size\":6}", p->folder, "query_size: 6 is said, but it is 5");
-  load_ill(W ",\"key_size\":6}", p->folder, "key_size: 6 is said, but it is 7");
-  load_ill(W ",\"value_size\":6}", p->folder, "value_size: 6 is said, but it is 8");
-  load_ill(W ",\"output_size\":6}", p->folder, "output_size: 6 is said, but it is 9");
-  load_ill(W ",\"kv_heads\":1}", p->folder, "keys of 6 columns are not 1 heads of 3");
-  load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":4}", p->folder,
-           "w.safetensors: heads: 4 do not divide the 6 columns of the queries");
-}
-
-static void only_tensors_that_are_used_are_judged(void **state) {
-  const struct place *p = *state;
-  static const unsigned char nan[64] = {0, 0, 0xc0, 0x7f};
-  struct made m = {0};
-  add_roles(&m, "", plain, ".weight");
-  made_add_bytes(&m, "other.weight", "F32", "[4,4]", nan, sizeof nan);
-  made_add_bytes(&m, "ids", "I64", "[8]", nan, sizeof nan);
-  made_add_bytes(&m, "odd", "F6_NEW", "[9,9]", nan, sizeof nan);
-  write_made(p, &m);
-  layout_is(p, W "}", "plain");
-  static const struct {
-    const char *dtype, *shape, *detail;
-    size_t size;
-  } cases[] = {
-      {"F32", "[4,4]", "w.safetensors: tensor \"output.weight\" holds a number that is not fin",
-       64},
-      {"I32", "[4,4]", "tensor \"output.weight\" is of type I32", 64},
-      {"F6_NEW", "[4,4]", "tensor \"output.weight\" is of type F6_NEW", 64},
-      {"F32", "[16]", "tensor \"output.weight\" has 1 dimensions, not 2", 64},
-      {"F32", "[0,4]", "tensor \"output.weight\" holds no numbers", 0},
-      {"F32", "[2,8]", "tensor \"output.weight\" has 8 columns, but the heads together 4", 64},
-  };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    add_roles(&m, "", (const char *const[]){"query", "key", "value", "spare"}, ".weight");
-    made_add_bytes(&m, "output.weight", cases[i].dtype, cases[i].shape, nan, cases[i].size);
-    write_made(p, &m);
-    load_ill(W "}", p->folder, cases[i].detail);
-    layout_is(p, W ",\"output_projection\":false}", "plain");
-  }
-  add_roles(&m, "", plain, ".weight");
-  made_add(&m, "key.bias", 5, 0);
-  write_made(p, &m);
-  load_ill(W "}", p->folder, "tensor \"key.bias\" has 5 numbers for the 4 rows of \"key.weight\"");
-}
-
-static void smaller_types_are_converted(void **state) {
-  const struct place *p = *state;
-  static const unsigned char half[] = {0, 0x3c, 0, 0xc0, 1, 0, 0, 0}; /* 1, -2, 2^-24, 0 */
-  struct made m = {0};
-  struct error e = {0};
-  struct definition d;
-  struct parameters values;
-  made_add(&m, "pad", 1, 0);
-  made_add_bytes(&m, "odd", "U8", "[1]", "x", 1); /* what follows lies unaligned */
-  made_add_bytes(&m, "query.weight", "F16", "[2,2]", half, sizeof half);
-  made_add_bytes(&m, "key.weight", "BF16", "[2,2]", "\x80\x3f\0\xc0\0\0\0\0", 8);
-  made_add(&m, "value.weight", 2, 2);
-  write_made(p, &m);
-  struct file f;
-  json_t *json = json_of("{\"heads\":1,\"checkpoint\":\"x\",\"output_projection\":false}");
-  assert_int_equal(file_read(p->file, &f, &e), STATUS_OK);
-  struct safetensors *s = safetensors_parse(f.bytes, f.size, &e);
-  assert_int_equal(definition_read(&d, json, &e), STATUS_OK);
-  assert_int_equal(parameters_read(&values, &d, s, &e), STATUS_OK);
-  const float *query = values.matrix[ROLE_QUERY].weight, *key = values.matrix[ROLE_KEY].weight;
-  assert_true(query[0] == 1 && query[1] == -2 && query[2] == 0x1p-24f && query[3] == 0);
-  assert_true(key[0] == 1 && key[1] == -2 && key[2] == 0 && key[3] == 0);
-  assert_true(values.matrix[ROLE_VALUE].weight[3] == 1.1875f);
-  assert_null(values.matrix[ROLE_OUTPUT].weight);
-  assert_null(values.matrix[ROLE_QUERY].bias);
-  parameters_free(&values);
-  safetensors_free(s);
-  file_free(&f);
-  json_decref(json);
-}
-
-static void a_checkpoint_that_is_none_is_named(void **state) {
-  const struct place *p = *state;
-  struct made m;
-  made_raw(&m, "{\"a\":1}", 7, 0);
-  made_write(&m, p->file);
-  made_free(&m);
-  load_ill(W "}", p->folder, "model m: w.safetensors: tensor \"a\" is not described by");
-  load_ill("{\"checkpoint\":\"v.safetensors\",\"heads\":2}", p->folder, "No such file");
-  struct error e = {0};
-  struct file f;
-  FILE *empty = fopen(p->file, "wb");
-  assert_non_null(empty);
-  fclose(empty);
-  assert_int_equal(file_read(p->file, &f, &e), STATUS_OK);
-  assert_int_equal(f.size, 0);
-  file_free(&f);
-  load_ill(W "}", p->folder, "too short for a safetensors file: 0 bytes");
 }
 
 /* --- registry --- */
@@ -640,9 +407,11 @@ static int start(void **state) {
 }
 
 int main(void) {
-#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(golden_files_are_checkpoints),
+      cmocka_unit_test(golden_files_have_every_score),
+      cmocka_unit_test(sigmoid_golden_files_say_so),
+      cmocka_unit_test(grouped_golden_files_hold_a_slice_per_head),
       cmocka_unit_test(digests_are_those_of_the_tensors_in_their_order),
       cmocka_unit_test(philox_gives_the_known_answers),
       cmocka_unit_test(random_models_are_the_same_everywhere),
@@ -650,16 +419,6 @@ int main(void) {
       cmocka_unit_test(random_sizes_follow_the_query_size),
       cmocka_unit_test(wrong_definitions_are_refused_by_key),
       cmocka_unit_test(what_is_not_served_yet_is_said_so),
-      IN_PLACE(d2l_is_found_behind_any_prefix),
-      IN_PLACE(torch_layers_are_counted),
-      IN_PLACE(torch_is_read_as_torch_writes_it),
-      IN_PLACE(names_that_fit_two_layouts_must_be_decided),
-      IN_PLACE(tensors_are_stems_or_whole_names),
-      IN_PLACE(an_output_alone_serves_split_columns),
-      IN_PLACE(sizes_that_disagree_are_named_with_both_numbers),
-      IN_PLACE(only_tensors_that_are_used_are_judged),
-      IN_PLACE(smaller_types_are_converted),
-      IN_PLACE(a_checkpoint_that_is_none_is_named),
       cmocka_unit_test(the_registry_holds_every_model),
   };
   return cmocka_run_group_tests(tests, start, NULL);
