@@ -39,6 +39,7 @@ struct kernel_product {
  * finite, and do not show. The context and the weights of a query that sees nothing are zero. */
 struct kernel_tile {
   size_t queries, keys;
+  size_t item_queries; /* of all the item's tiles together */
   size_t head_size, value_head_size;
   const float *query, *key, *value;
   size_t query_row, key_row, value_row;

@@ -44,8 +44,35 @@ INLINE void additive_rows(const struct attend *a, const struct panel *p, size_t 
   }
 }
 
+/* With few queries most lanes would be idle: then the numbers of a key lie in the lanes. Which way
+ * an item goes must not depend on how it was cut. */
+static bool queries_are_few(const struct kernel_tile *t) {
+  return 2 * t->item_queries * ((t->head_size + LANES - 1) / LANES) <= t->head_size;
+}
+
+static void additive_few(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
+  const struct kernel_tile *t = a->t;
+  for (size_t i = 0; i < p->count; i++) {
+    const float *q = t->query + (p->first + i) * t->query_row;
+    for (size_t r = 0; r < keys; r++) {
+      const float *k = t->key + (key + r) * t->key_row;
+      vec sum = vec_all(0);
+      for (size_t x = 0; x < t->head_size; x += LANES) {
+        const size_t n = t->head_size - x;
+        const vec number = vec_load_some(q + x, n) + vec_load_some(k + x, n);
+        sum = vec_fma(vec_load_some(t->vector + x, n), vec_tanh(number), sum);
+      }
+      a->scores[r * panel_width(p) + i] = vec_sum(sum);
+    }
+  }
+}
+
 static void additive_scores(const struct attend *a, const struct panel *p, size_t key,
                             size_t keys) {
+  if (queries_are_few(a->t)) {
+    additive_few(a, p, key, keys);
+    return;
+  }
   switch (p->vectors) { /* the constant lets the compiler keep the lanes in registers */
   case 1:
     additive_rows(a, p, key, keys, 1);

@@ -59,6 +59,18 @@ INLINE void vec_store_some(float *p, vec v, size_t n) {
     memcpy(p, &v, n * sizeof(float));
 }
 
+/* The sum of the lanes, halves first. */
+INLINE float vec_sum(vec v) {
+#pragma GCC unroll 8
+  for (int s = LANES / 2; s > 0; s /= 2) {
+    ivec other;
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++) other[i] = i ^ s;
+    v += __builtin_shuffle(v, other);
+  }
+  return v[0];
+}
+
 /* Transposes LANES vectors in place: swaps ever larger blocks across the diagonal. */
 INLINE void vec_transpose(vec r[LANES]) {
 #pragma GCC unroll 8

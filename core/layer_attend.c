@@ -78,6 +78,7 @@ static struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
   const size_t first = item->q_row + u->row;
   return (struct kernel_tile){.queries = u->rows,
                               .keys = c->space->visible.item[u->item].key_end,
+                              .item_queries = item->q,
                               .head_size = l->compare_size,
                               .query_row = l->compare_size,
                               .key_row = l->compare_size,
