@@ -11,6 +11,7 @@ static bool attend_block(const struct attend *a, struct panel *p, size_t key, si
   if (t->select == SELECT_HARD || (t->pointers && t->select == SELECT_SOFT))
     find_heaviest(a, p, key, keys);
   if (t->select == SELECT_HARD) return true;
+  if (t->select == SELECT_SOFT && scores_are_kept(t)) keep_scores(a, p, key, keys);
   if (t->sigmoid)
     squash(a, p, keys);
   else

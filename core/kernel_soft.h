@@ -133,11 +133,35 @@ static void sums_to_factors(const struct kernel_tile *t, struct panel *p) {
     vec_store(p->sum + at, t->sigmoid ? vec_all(1.0f) : inverse_sum(p->sum + at, p->lost + at));
 }
 
+/* An additive score costs far more than a load: where each head has weights of its own, their
+ * place keeps the scores until the second pass. */
+static bool scores_are_kept(const struct kernel_tile *t) {
+  return t->vector && t->weights && !t->weights_add && t->weights_factor == 1.0f && !t->segment_end;
+}
+
+static void keep_scores(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
+  const struct kernel_tile *t = a->t;
+  for (size_t v = 0; v < p->vectors; v++)
+    turn_back(a->scores + v * LANES, panel_width(p), keys, vec_all(1.0f),
+              t->weights + (p->first + v * LANES) * t->weights_row + key, t->weights_row,
+              rows_of_vector(p, v), false);
+}
+
+static void recall_scores(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
+  const struct kernel_tile *t = a->t;
+  for (size_t v = 0; v < p->vectors; v++)
+    turn(t->weights + (p->first + v * LANES) * t->weights_row + key, t->weights_row,
+         rows_of_vector(p, v), keys, 1.0f, a->scores + v * LANES, panel_width(p));
+}
+
 /* The scores of a block become weights, once the tops are known; `factor` is [width]. */
 static void weigh(const struct attend *a, const struct panel *p, const float *factor, size_t key,
                   size_t keys) {
   const size_t width = panel_width(p);
-  score_block(a, p, key, keys);
+  if (scores_are_kept(a->t))
+    recall_scores(a, p, key, keys);
+  else
+    score_block(a, p, key, keys);
   for (size_t at = 0; at < width; at += LANES) {
     const vec top = vec_load(p->top + at), by = vec_load(factor + at);
     for (size_t r = 0; r < keys; r++) {
