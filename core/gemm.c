@@ -77,29 +77,43 @@ bool gemm_rows_independent(const struct gemm *g) { return g->kernel != NULL; }
 const char *gemm_engine_name(const struct gemm *g) { return g->kernel ? "packed" : "openblas"; }
 
 static void run_openblas(const struct gemm *g, size_t rows, const float *x, size_t x_stride,
-                         float *y) {
-  for (size_t i = 0; i < rows; i++) memcpy(y + i * g->stripe, g->bias, g->stripe * sizeof(float));
+                         size_t from, size_t depth, const float *bias, float *y) {
+  for (size_t i = 0; bias && i < rows; i++)
+    memcpy(y + i * g->stripe, bias, g->stripe * sizeof(float));
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)rows, (blasint)g->out,
-              (blasint)g->in, 1.0f, x, (blasint)x_stride, g->weight, (blasint)g->stripe, 1.0f, y,
-              (blasint)g->stripe);
+              (blasint)depth, 1.0f, x + from, (blasint)x_stride, g->weight + from * g->stripe,
+              (blasint)g->stripe, bias ? 1.0f : 0.0f, y, (blasint)g->stripe);
+}
+
+static void run_packed(const struct gemm *g, size_t first, size_t rows, const float *x,
+                       size_t x_stride, size_t from, size_t depth, const float *start, float *y) {
+  const size_t vectors = stripe_vectors(g, first), width = vectors * g->kernel->lanes;
+  g->kernel->product(&(struct kernel_product){.rows = rows,
+                                              .depth = depth,
+                                              .vectors = vectors,
+                                              .a = x + from,
+                                              .a_row = x_stride,
+                                              .a_step = 1,
+                                              .b = g->weight + first * g->in + from * width,
+                                              .b_row = width,
+                                              .start = start,
+                                              .c = y,
+                                              .c_row = g->stripe});
 }
 
 void gemm_run(const struct gemm *g, size_t first, size_t rows, const float *x, size_t x_stride,
               float *y) {
-  if (!g->kernel) {
-    run_openblas(g, rows, x, x_stride, y);
-    return;
-  }
-  const size_t vectors = stripe_vectors(g, first);
-  g->kernel->product(&(struct kernel_product){.rows = rows,
-                                              .depth = g->in,
-                                              .vectors = vectors,
-                                              .a = x,
-                                              .a_row = x_stride,
-                                              .a_step = 1,
-                                              .b = g->weight + first * g->in,
-                                              .b_row = vectors * g->kernel->lanes,
-                                              .start = g->bias + first,
-                                              .c = y,
-                                              .c_row = g->stripe});
+  if (g->kernel)
+    run_packed(g, first, rows, x, x_stride, 0, g->in, g->bias + first, y);
+  else
+    run_openblas(g, rows, x, x_stride, 0, g->in, g->bias, y);
+}
+
+void gemm_run_slice(const struct gemm *g, size_t first, size_t rows, const float *x,
+                    size_t x_stride, size_t from, size_t depth, float *y) {
+  static const float zero[KERNEL_PANEL_MAX] = {0};
+  if (g->kernel)
+    run_packed(g, first, rows, x, x_stride, from, depth, zero, y);
+  else
+    run_openblas(g, rows, x, x_stride, from, depth, NULL, y);
 }

@@ -36,6 +36,11 @@ size_t gemm_stripe(const struct gemm *g);
 void gemm_run(const struct gemm *g, size_t first, size_t rows, const float *x, size_t x_stride,
               float *y);
 
+/* The part that some of the inputs have in those columns, without b: the columns from .. from +
+ * depth - 1 of x times as many rows of W^T. */
+void gemm_run_slice(const struct gemm *g, size_t first, size_t rows, const float *x,
+                    size_t x_stride, size_t from, size_t depth, float *y);
+
 /* What BLAS this is, for the log and for the refusal to start. */
 struct gemm_blas {
   const char *core;   /* what OpenBLAS took the processor for */
