@@ -59,6 +59,7 @@ size_t layer_scratch_bytes(const struct layer *l) {
     const size_t row = size_round_up(role_in(l, role), 16) + size_round_up(stripe, 16);
     floats = size_max(floats, l->tile_rows[role] * row);
   }
+  floats = size_max(floats, measure_scratch_floats(l));
   return floats * sizeof(float);
 }
 
@@ -74,7 +75,7 @@ static double call_work(const struct layer *l, const struct call *c) {
   }
   for (size_t i = 0; i < c->items; i++)
     work += pair_work(l) * (double)l->shape.heads * (double)c->item[i].q * (double)c->item[i].k;
-  return work;
+  return work + measure_work(l, c);
 }
 
 static enum status take_answer(const struct layer *l, struct call *c, struct arena *a,
@@ -123,7 +124,7 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
   atomic_init(&c->cancelled, false);
   atomic_init(&c->fault, 0);
   if (visible_reserve(&c->space->visible, c, a, e) || take_answer(l, c, a, e) ||
-      take_space(l, c, a, e))
+      take_space(l, c, a, e) || measure_prepare(l, c, a, e))
     return e->status;
   c->work = call_work(l, c);
   return STATUS_OK;
@@ -146,8 +147,8 @@ bool call_is_over(const struct call *c, enum phase phase) {
   /* A fault of this very phase stops nothing: which place is the first one must not depend on
    * the order in which the tiles are computed. */
   static const enum fault_stage first_of[] = {
-      [PHASE_LOOK] = FAULT_QUERY,    [PHASE_PROJECT] = FAULT_QUERY,  [PHASE_ATTEND] = FAULT_SCORE,
-      [PHASE_OUTPUT] = FAULT_OUTPUT, [PHASE_MEASURE] = FAULT_OUTPUT, [PHASE_SUM] = FAULT_OUTPUT};
+      [PHASE_LOOK] = FAULT_QUERY,    [PHASE_PROJECT] = FAULT_QUERY,   [PHASE_ATTEND] = FAULT_SCORE,
+      [PHASE_OUTPUT] = FAULT_OUTPUT, [PHASE_MEASURE] = FAULT_MEASURE, [PHASE_SUM] = FAULT_MEASURE};
   return fault != 0 && fault >> FAULT_SHIFT < (uint64_t)first_of[phase];
 }
 
@@ -169,6 +170,8 @@ enum status layer_fault(const struct call *c, struct error *e) {
   const size_t row = fault & (((uint64_t)1 << FAULT_SHIFT) - 1);
   const bool of_keys = stage == FAULT_KEY || stage == FAULT_VALUE;
   const size_t item = item_of_row(c, row, of_keys);
+  if (stage == FAULT_MEASURE)
+    return error_set(e, STATUS_NOT_FINITE, "a measure of the heads is beyond float32");
   if (stage == FAULT_SCORE)
     return error_set(e, STATUS_NOT_FINITE, "a score of item %zu is beyond float32", item);
   const size_t first = of_keys ? c->item[item].k_row : c->item[item].q_row;

@@ -210,8 +210,7 @@ static void fill_uniform(const struct kernel_tile *t, size_t keys, void *scratch
   }
 }
 
-/* The tile of one head of a unit, all but the head's own places. */
-static struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
+struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
   const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
   const size_t first = item->q_row + u->row;
@@ -235,8 +234,8 @@ static struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
                               .weights_factor = 1.0f};
 }
 
-static void set_head(struct kernel_tile *t, const struct layer *l, const struct unit *u,
-                     size_t head) {
+void tile_set_head(struct kernel_tile *t, const struct layer *l, const struct unit *u,
+                   size_t head) {
   const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
   const size_t shared = head / (l->shape.heads / l->shape.kv_heads);
@@ -259,6 +258,11 @@ static void set_head(struct kernel_tile *t, const struct layer *l, const struct 
     t->weights_factor = 1.0f / (float)l->shape.heads;
     t->weights_add = head > 0;
   }
+  if (c->want_measures) {
+    const size_t at = item->q_row * l->shape.heads + head * item->q + u->row;
+    t->top = c->space->measuring.top + at;
+    t->factor = c->space->measuring.factor + at;
+  }
 }
 
 /* Keys that nobody sees weigh nothing. */
@@ -274,7 +278,7 @@ static void run_attention(const struct layer *l, const struct unit *u, float *sc
       u->call->uniform_rows && item->k > 0 && u->call->space->visible.item[u->item].some_blind;
   struct kernel_tile t = tile_of(l, u);
   for (size_t head = u->head; head < u->head + u->heads; head++) {
-    set_head(&t, l, u, head);
+    tile_set_head(&t, l, u, head);
     clear_weights_behind(&t);
     if (!l->kernel->attend(&t, scratch))
       fault_at(u->call, FAULT_SCORE, item->q_row);
@@ -300,6 +304,14 @@ void layer_run(const struct layer *l, const struct span *span, void *scratch) {
     }
     if (u.phase == PHASE_ATTEND) {
       run_attention(l, &u, scratch);
+      continue;
+    }
+    if (u.phase == PHASE_MEASURE) {
+      run_measure(l, &u, scratch);
+      continue;
+    }
+    if (u.phase == PHASE_SUM) {
+      run_measure_sum(l, &u);
       continue;
     }
     if (u.role != strip.role) {
