@@ -1,9 +1,9 @@
 /* kernel: the inner loops, once per instruction set, behind one table chosen at run time.
  *
- * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h and what
- * these need), and compiled once per level by kernel_portable.c, kernel_avx2.c and kernel_avx512.c.
- * Within a level every sum has one order: a row's bits do not depend on the rows computed beside
- * it. */
+ * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h,
+ * kernel_measure.h and what these need), and compiled once per level by kernel_portable.c,
+ * kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order: a row's bits do not
+ * depend on the rows computed beside it. */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -74,6 +74,20 @@ struct kernel_tile {
   float *top, *factor;
 };
 
+/* Measures of all heads over some queries of one item. Every sum is over the queries that see
+ * something, and is added to what is there. */
+struct kernel_measure {
+  size_t heads;
+  const struct kernel_tile *head; /* [heads] of the same queries and keys, top and factor filled */
+  size_t row;                     /* of the first query within its item */
+  double *confidence;             /* [heads] greatest weights */
+  double *entropy;    /* [heads] of the weights, over the logarithm of how many keys are seen */
+  double *distance;   /* [heads] means of |query row - key row| under the weights */
+  double *divergence; /* [heads (heads - 1) / 2] of the pairs (0, 1), (0, 2), ... (1, 2), ...
+                         Jensen-Shannon. NULL: the weights do not sum to one, and the entropy is
+                         left alone, too */
+};
+
 struct kernel {
   enum cpu_level level;
   size_t lanes;   /* floats of a vector */
@@ -89,10 +103,18 @@ struct kernel {
   uint32_t (*carry)(size_t count, const float *from, float *to);
   /* The same without copying. */
   uint32_t (*peak)(size_t count, const float *x);
+  /* Queries that one call of measure takes at most, and the scratch floats it needs. */
+  size_t (*measure_queries)(size_t head_size, size_t heads);
+  size_t (*measure_scratch)(size_t head_size, size_t heads);
+  void (*measure)(const struct kernel_measure *m, float *scratch); /* 64-byte aligned */
+  /* Sum of x[i] y[i], in double. */
+  double (*dot)(size_t count, const float *x, const float *y);
   /* out[i] = e^x[i] as the softmax computes it, for x <= 0: for tests. */
   void (*exp)(size_t count, const float *x, float *out);
   /* The same for the additive score: tanh of any number. */
   void (*tanh)(size_t count, const float *x, float *out);
+  /* And for the measures: ln x of normal x > 0. */
+  void (*log)(size_t count, const float *x, float *out);
 };
 
 static inline size_t kernel_panel(const struct kernel *k) { return k->lanes * k->vectors; }

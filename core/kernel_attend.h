@@ -110,15 +110,20 @@ static void tanh_all(size_t count, const float *x, float *out) {
   }
 }
 
-#define KERNEL_TABLE(name, lvl)                                 \
-  const struct kernel name = {.level = (lvl),                   \
-                              .lanes = LANES,                   \
-                              .vectors = VECTORS,               \
-                              .product = product,               \
-                              .attend_queries = attend_queries, \
-                              .attend_scratch = attend_scratch, \
-                              .attend = attend,                 \
-                              .carry = carry,                   \
-                              .peak = peak,                     \
-                              .exp = exp_all,                   \
-                              .tanh = tanh_all}
+#define KERNEL_TABLE(name, lvl)                                   \
+  const struct kernel name = {.level = (lvl),                     \
+                              .lanes = LANES,                     \
+                              .vectors = VECTORS,                 \
+                              .product = product,                 \
+                              .attend_queries = attend_queries,   \
+                              .attend_scratch = attend_scratch,   \
+                              .attend = attend,                   \
+                              .carry = carry,                     \
+                              .peak = peak,                       \
+                              .exp = exp_all,                     \
+                              .tanh = tanh_all,                   \
+                              .measure_queries = measure_queries, \
+                              .measure_scratch = measure_scratch, \
+                              .measure = measure,                 \
+                              .dot = dot,                         \
+                              .log = log_all}

@@ -43,6 +43,8 @@ static inline __attribute__((always_inline)) _Bool vec_any(vec_int mask) {
 
 #include "core/kernel_attend.h"
 
+#include "core/kernel_measure.h"
+
 extern const struct kernel kernel_avx2;
 KERNEL_TABLE(kernel_avx2, CPU_AVX2);
 

@@ -70,3 +70,22 @@ INLINE vec vec_sigmoid(vec x) {
   const vec e = vec_exp(vec_choose(below, x, -x));
   return vec_choose(below, e, vec_all(1.0f)) / (vec_all(1.0f) + e);
 }
+
+/* ln x for normal x > 0, within 2 ulp: x = 2^n (1 + f) with |f| <= 1/3, ln x = n ln 2 + ln (1 + f),
+ * and for ln (1 + f) = f + f^2 p(f) the polynomial whose relative error is least there. For zero it
+ * is a finite number, so that x ln x is zero as it should be. */
+INLINE vec vec_log(vec x) {
+  const ivec exponent = ((ivec)x - ivec_all(0x3f2aaaab)) & ivec_all(-0x800000);
+  const vec f = (vec)((ivec)x - exponent) - vec_all(1.0f);
+  vec p = vec_all(1.402625090e-1f);
+  p = vec_fma(p, f, vec_all(-1.538855855e-1f));
+  p = vec_fma(p, f, vec_all(1.399582813e-1f));
+  p = vec_fma(p, f, vec_all(-1.641595708e-1f));
+  p = vec_fma(p, f, vec_all(2.001116751e-1f));
+  p = vec_fma(p, f, vec_all(-2.500781910e-1f));
+  p = vec_fma(p, f, vec_all(3.333319815e-1f));
+  p = vec_fma(p, f, vec_all(-4.999993608e-1f));
+  const vec part = vec_fma(p, f * f, f);
+  /* The exponent is still shifted: 2^23 n. */
+  return vec_fma(__builtin_convertvector(exponent, vec), vec_all(0x1.62e430p-24f), part);
+}

@@ -22,5 +22,7 @@
 
 #include "core/kernel_attend.h"
 
+#include "core/kernel_measure.h"
+
 extern const struct kernel kernel_portable;
 KERNEL_TABLE(kernel_portable, CPU_PORTABLE);

@@ -105,6 +105,7 @@ size_t layer_scratch_bytes(const struct layer *l) {
                   size_round_up(l->queries, 16); /* a draw for each */
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
     floats = size_max(floats, strip_floats(l, role));
+  floats = size_max(floats, measure_scratch_floats(l));
   return floats * sizeof(float);
 }
 
@@ -125,8 +126,8 @@ bool call_is_over(const struct call *c, enum phase phase) {
   /* A fault of this very phase stops nothing: which place is the first one must not depend on
    * the order in which the tiles are computed. */
   static const enum fault_stage first_of[] = {
-      [PHASE_LOOK] = FAULT_QUERY,    [PHASE_PROJECT] = FAULT_QUERY,  [PHASE_ATTEND] = FAULT_SCORE,
-      [PHASE_OUTPUT] = FAULT_OUTPUT, [PHASE_MEASURE] = FAULT_OUTPUT, [PHASE_SUM] = FAULT_OUTPUT};
+      [PHASE_LOOK] = FAULT_QUERY,    [PHASE_PROJECT] = FAULT_QUERY,   [PHASE_ATTEND] = FAULT_SCORE,
+      [PHASE_OUTPUT] = FAULT_OUTPUT, [PHASE_MEASURE] = FAULT_MEASURE, [PHASE_SUM] = FAULT_MEASURE};
   return fault != 0 && fault >> FAULT_SHIFT < (uint64_t)first_of[phase];
 }
 
@@ -148,6 +149,8 @@ enum status layer_fault(const struct call *c, struct error *e) {
   const size_t row = fault & (((uint64_t)1 << FAULT_SHIFT) - 1);
   const bool of_keys = stage == FAULT_KEY || stage == FAULT_VALUE;
   const size_t item = item_of_row(c, row, of_keys);
+  if (stage == FAULT_MEASURE)
+    return error_set(e, STATUS_NOT_FINITE, "a measure of the heads is beyond float32");
   if (stage == FAULT_SCORE)
     return error_set(e, STATUS_NOT_FINITE, "a score of item %zu is beyond float32", item);
   const size_t first = of_keys ? c->item[item].k_row : c->item[item].q_row;

@@ -71,8 +71,7 @@ static void fill_uniform(const struct kernel_tile *t, size_t keys, void *scratch
   }
 }
 
-/* The tile of one head of a unit, all but the head's own places. */
-static struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
+struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
   const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
   const size_t first = item->q_row + u->row;
@@ -102,8 +101,8 @@ static struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
                               .weights_factor = 1.0f};
 }
 
-static void set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,
-                       size_t head) {
+void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,
+                     size_t head) {
   const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
   const size_t groups = l->shape.kv_heads, shared = head / (l->shape.heads / groups);
@@ -112,9 +111,15 @@ static void set_inputs(struct kernel_tile *t, const struct layer *l, const struc
              (head * item->q + u->row) * d;
   t->key = c->space->projected[ROLE_KEY] + (item->k_row * groups + shared * item->k) * d;
   t->value = c->space->projected[ROLE_VALUE] + (item->k_row * groups + shared * item->k) * d_v;
-  if (!c->bias) return;
-  const size_t plane = c->bias_per_head ? head * item->q : 0;
-  t->bias = c->bias + item->bias_at + (plane + u->row) * item->k;
+  if (c->bias) {
+    const size_t plane = c->bias_per_head ? head * item->q : 0;
+    t->bias = c->bias + item->bias_at + (plane + u->row) * item->k;
+  }
+  const size_t at = item->q_row * l->shape.heads + head * item->q + u->row;
+  if (c->pointers) t->pointers = c->pointers + at;
+  if (!c->want_measures) return;
+  t->top = c->space->measuring.top + at;
+  t->factor = c->space->measuring.factor + at;
 }
 
 static void set_answer(struct kernel_tile *t, const struct layer *l, const struct unit *u,
@@ -136,7 +141,6 @@ static void set_answer(struct kernel_tile *t, const struct layer *l, const struc
   }
   if (c->segment_weights)
     t->segment_weights = c->segment_weights + item->segment_weights_at + row * item->segments;
-  if (c->pointers) t->pointers = c->pointers + item->q_row * l->shape.heads + row;
 }
 
 /* One number in [0, 1) for each query of the tile: it depends on the seed, the item, the head and
@@ -166,7 +170,7 @@ void run_attention(const struct layer *l, const struct unit *u, float *scratch) 
     scratch += size_round_up(l->queries, 16);
   }
   for (size_t head = u->head; head < u->head + u->heads; head++) {
-    set_inputs(&t, l, u, head);
+    tile_set_inputs(&t, l, u, head);
     set_answer(&t, l, u, head);
     clear_weights_behind(&t);
     if (c->select == SELECT_SAMPLE) draw_chances(c, u, head, (float *)t.chance);

@@ -41,6 +41,18 @@ struct live {
 
 #define LIVE_NOT UINT32_MAX
 
+/* What is kept for measuring, where that is wanted. The query rows of every item are cut into
+ * pieces; a unit is so many pieces one after the other, whichever items they are of, and writes
+ * sums of its own: added in order they are the same whoever ran the units. */
+struct measuring {
+  float *top, *factor; /* per item at H q_row: [H, q], see struct kernel_tile */
+  size_t *piece_at;    /* [items + 1] how many pieces lie before an item's first */
+  size_t group;        /* pieces of a unit */
+  size_t units;
+  double *sums;     /* [units] runs of doubles, see layer_measure.c */
+  double *gradient; /* [pieces, H] sums of <contribution, gradient>, or NULL */
+};
+
 /* Projected rows lie head by head: item i's head h is [rows, head size], row after row. */
 struct call_space {
   struct visible visible;
@@ -50,6 +62,7 @@ struct call_space {
   float *projected[3];                /* [H, q, compare size], [G, k, compare size] and [G, k, d_v]
                                          of each item */
   float *context;                     /* [q_rows, H d_v] */
+  struct measuring measuring;
 };
 
 /* One tile of work, as the walk hands it out. */
@@ -61,7 +74,8 @@ struct unit {
   size_t head;  /* PHASE_ATTEND: first head */
   size_t heads; /* PHASE_ATTEND: one, or all where the weights are averaged */
   size_t row, rows;
-  double work; /* floating-point operations, about */
+  size_t pieces; /* PHASE_MEASURE: how many, from `item` and `row` on */
+  double work;   /* floating-point operations, about */
 };
 
 /* The unit at the cursor, which moves on; false at the end of the phase. */
@@ -123,10 +137,33 @@ double rows_work(const struct layer *l, const struct call *c, unsigned role, siz
 void run_look(const struct layer *l, const struct unit *u);
 void run_attention(const struct layer *l, const struct unit *u, float *scratch);
 
+/* The tile of a unit's query rows, for whoever reads it: all but one head's own inputs; and these.
+ */
+struct kernel_tile tile_of(const struct layer *l, const struct unit *u);
+void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,
+                     size_t head);
+
+/* Measuring, by layer_measure.c. Without want_measures it has no memory, no units and no work. */
+enum status measure_prepare(const struct layer *l, struct call *c, struct arena *a,
+                            struct error *e);
+double measure_work(const struct layer *l, const struct call *c); /* as if all pairs were seen */
+size_t measure_scratch_floats(const struct layer *l);
+bool measure_unit(const struct layer *l, struct cursor *at, struct unit *u);     /* PHASE_MEASURE */
+bool measure_sum_unit(const struct layer *l, struct cursor *at, struct unit *u); /* PHASE_SUM */
+void run_measure(const struct layer *l, const struct unit *u, void *scratch);
+void run_measure_sum(const struct layer *l, const struct unit *u);
+
 /* --- faults --- */
 
 /* A fault's first place: stage above row; the least one is told. */
-enum fault_stage { FAULT_QUERY = 1, FAULT_KEY, FAULT_VALUE, FAULT_SCORE, FAULT_OUTPUT };
+enum fault_stage {
+  FAULT_QUERY = 1,
+  FAULT_KEY,
+  FAULT_VALUE,
+  FAULT_SCORE,
+  FAULT_OUTPUT,
+  FAULT_MEASURE
+};
 
 void fault_at(struct call *c, enum fault_stage stage, size_t row);
 

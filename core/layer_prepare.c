@@ -34,7 +34,7 @@ static double call_work(const struct layer *l, const struct call *c) {
     work += rows_work(l, c, role, role == ROLE_KEY || role == ROLE_VALUE ? c->k_rows : c->q_rows);
   for (size_t i = 0; i < c->items; i++)
     work += pair_work(l, c) * heads * (double)c->item[i].q * (double)c->item[i].k;
-  return work;
+  return work + measure_work(l, c);
 }
 
 /* --- heads --- */
@@ -153,7 +153,7 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
   atomic_init(&c->cancelled, false);
   atomic_init(&c->fault, 0);
   if (visible_reserve(&c->space->visible, c, a, e) || take_heads(l, c, a, e) ||
-      take_answer(l, c, a, e) || take_space(l, c, a, e))
+      take_answer(l, c, a, e) || take_space(l, c, a, e) || measure_prepare(l, c, a, e))
     return e->status;
   c->work = call_work(l, c);
   return STATUS_OK;

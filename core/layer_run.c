@@ -21,6 +21,14 @@ void layer_run(const struct layer *l, const struct span *span, void *scratch) {
       run_attention(l, &u, scratch);
       continue;
     }
+    if (u.phase == PHASE_MEASURE) {
+      run_measure(l, &u, scratch);
+      continue;
+    }
+    if (u.phase == PHASE_SUM) {
+      run_measure_sum(l, &u);
+      continue;
+    }
     if (u.role != strip.role) {
       strip_flush(&strip);
       strip_begin(&strip, l, u.role, scratch);

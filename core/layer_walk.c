@@ -87,8 +87,9 @@ static bool unit_of_item(const struct layer *l, struct cursor *at, struct unit *
   case PHASE_ATTEND:
     return attend_unit(l, at, u);
   case PHASE_MEASURE:
+    return measure_unit(l, at, u);
   case PHASE_SUM:
-    return false;
+    return measure_sum_unit(l, at, u);
   default:
     return rows_unit(l, at, u);
   }

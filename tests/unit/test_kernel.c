@@ -53,6 +53,50 @@ static void exp_is_within_two_ulp(void **unused) {
   for_each_level(check_exp);
 }
 
+/* Every exponent, and the numbers around one, where the logarithm is small. */
+static void check_log(const struct kernel *k) {
+  enum { N = 4096 };
+  float x[N], y[N];
+  double worst = 0;
+  for (int exponent = -125; exponent <= 130; exponent++) {
+    for (int i = 0; i < N; i++) {
+      const double at = (i + 0.5) / N;
+      x[i] = exponent > 128 ? (float)(1 + (at - 0.5) / (exponent == 129 ? 1e2 : 1e5))
+                            : ldexpf((float)(0.5 + at / 2), exponent);
+    }
+    k->log(N, x, y);
+    for (int i = 0; i < N; i++)
+      worst = fmax(worst, fabs(y[i] - log((double)x[i])) / ulp_of(log((double)x[i])));
+  }
+  if (worst > 2) fail_msg("%s: log is off by %.2f ulp", cpu_level_name(k->level), worst);
+  const float ends[] = {1, 0, 0x1p-126f};
+  k->log(3, ends, y);
+  assert_true(y[0] == 0 && isfinite(y[1]) && fabs(y[2] - log(0x1p-126)) < 1e-5);
+}
+
+static void log_is_within_two_ulp(void **unused) {
+  (void)unused;
+  for_each_level(check_log);
+}
+
+static void check_dot(const struct kernel *k) {
+  float x[100], y[100];
+  uint64_t state = 4;
+  for (size_t n = 0; n <= 100; n++) {
+    double right = 0;
+    for (size_t i = 0; i < n; i++) {
+      x[i] = random_float(&state), y[i] = 3e38f * random_float(&state);
+      right += (double)x[i] * (double)y[i];
+    }
+    assert_true(fabs(k->dot(n, x, y) - right) <= 1e-12 * 3e38);
+  }
+}
+
+static void dots_are_summed_in_double(void **unused) {
+  (void)unused;
+  for_each_level(check_dot);
+}
+
 /* Magnitudes spread over all exponents, and once more where the two formulas meet. */
 static void check_tanh(const struct kernel *k) {
   enum { N = 4096 };
@@ -155,6 +199,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exp_is_within_two_ulp),
       cmocka_unit_test(tanh_is_within_two_ulp),
+      cmocka_unit_test(log_is_within_two_ulp),
+      cmocka_unit_test(dots_are_summed_in_double),
       cmocka_unit_test(products_are_right_and_rows_alone_in_their_bits),
       cmocka_unit_test(carry_copies_and_finds_the_greatest),
   };

@@ -1,0 +1,256 @@
+/* kernel_measure: measures of all heads over one panel of queries, block of keys by block of keys.
+ *
+ * Included by one kernel_<level>.c behind kernel_attend.h.
+ *
+ * Attention has left each query's greatest score and the factor of its weights: with these the
+ * weights of a block are made again, of all heads side by side, and what is wanted of them is added
+ * up before the next block takes their place. Sums within a block are float32, in lanes; across
+ * blocks and queries they are double. A query that sees nothing has only zeros for weights, and so
+ * takes no part. */
+
+enum {
+  MEASURE_FLOATS = 131072, /* of scratch, where that can be: half a MiB */
+  MEASURE_LANES = 6        /* floats per head and query beside the query itself and the weights */
+};
+
+struct measure {
+  const struct kernel_measure *m;
+  struct attend a; /* for one head after the other */
+  struct panel p;
+  size_t width, keys;  /* of a block */
+  double *entropy;     /* [heads, width] minus the sum of A ln A so far */
+  float *query;        /* [heads][head_size, width], scaled */
+  float *weights;      /* [heads][keys, width] */
+  float *order;        /* [heads, width] sum of A ln A in this block */
+  float *greatest;     /* [heads, width] weight so far */
+  float *top, *factor; /* [heads, width] what makes a score a weight */
+};
+
+/* --- the layout of the scratch --- */
+
+struct measure_size {
+  size_t vectors, keys, floats;
+};
+
+static size_t measure_floats(size_t head_size, size_t heads, size_t width, size_t keys) {
+  return width * (heads * (head_size + keys + MEASURE_LANES) + keys + 2);
+}
+
+/* A block that is small beside its pairs of heads costs more to begin than to do: with many heads
+ * rather fewer queries at once, and in the end more scratch. */
+static struct measure_size measure_size(size_t head_size, size_t heads) {
+  struct measure_size s = {.vectors = VECTORS, .keys = KERNEL_KEYS};
+  for (;;) {
+    s.floats = measure_floats(head_size, heads, s.vectors * LANES, s.keys);
+    if (s.floats <= MEASURE_FLOATS) return s;
+    if (s.keys == KERNEL_KEYS)
+      s.keys /= 2;
+    else if (s.vectors > 1)
+      s.keys = KERNEL_KEYS, s.vectors /= 2;
+    else
+      return s;
+  }
+}
+
+static size_t measure_queries(size_t head_size, size_t heads) {
+  return LANES * measure_size(head_size, heads).vectors;
+}
+
+static size_t measure_scratch(size_t head_size, size_t heads) {
+  return measure_size(head_size, heads).floats;
+}
+
+static void measure_place(struct measure *x, float *scratch) {
+  const struct kernel_measure *m = x->m;
+  const size_t heads = m->heads, width = x->width;
+  x->entropy = (double *)scratch;
+  x->query = scratch + 2 * heads * width;
+  x->weights = x->query + heads * m->head->head_size * width;
+  x->order = x->weights + heads * x->keys * width;
+  x->greatest = x->order + heads * width;
+  x->top = x->greatest + heads * width;
+  x->factor = x->top + heads * width;
+  x->a.extra = x->factor + heads * width;
+  x->p.from = (int32_t *)(x->a.extra + x->keys * width);
+  x->p.to = x->p.from + width;
+}
+
+/* Lanes behind the last query have factor 0, and a score of 0 or -infinity. */
+static void measure_open(struct measure *x, const struct kernel_measure *m, float *scratch) {
+  const struct measure_size size = measure_size(m->head->head_size, m->heads);
+  const size_t count = m->head->queries;
+  *x = (struct measure){.m = m, .keys = size.keys};
+  x->p = (struct panel){.count = count, .vectors = (count + LANES - 1) / LANES};
+  x->width = x->p.vectors * LANES;
+  measure_place(x, scratch);
+  panel_ranges(&x->p, m->head);
+  for (size_t h = 0; h < m->heads; h++) {
+    const struct kernel_tile *t = &m->head[h];
+    float *query = x->query + h * t->head_size * x->width;
+    for (size_t v = 0; v < x->p.vectors; v++)
+      turn(t->query + v * LANES * t->query_row, t->query_row, rows_of_vector(&x->p, v),
+           t->head_size, t->scale, query + v * LANES, x->width);
+    for (size_t i = 0; i < x->width; i++) {
+      const size_t at = h * x->width + i;
+      x->top[at] = i < count ? t->top[i] : 0;
+      x->factor[at] = i < count ? t->factor[i] : 0;
+      x->greatest[at] = 0;
+      x->entropy[at] = 0;
+    }
+  }
+}
+
+/* --- one block --- */
+
+/* Makes the weights of a block for one head. */
+static void head_weights(struct measure *x, size_t h, size_t key, size_t keys) {
+  x->a.t = &x->m->head[h];
+  x->a.scores = x->weights + h * x->keys * x->width;
+  x->p.query = x->query + h * x->a.t->head_size * x->width;
+  x->p.top = x->top + h * x->width;
+  weigh(&x->a, &x->p, x->factor + h * x->width, key, keys);
+}
+
+INLINE ivec lane_numbers(void) {
+  static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  ivec lane;
+  memcpy(&lane, number, sizeof lane);
+  return lane;
+}
+
+/* The sum of the lanes of a vector, in pairs. */
+INLINE double lanes_sum(vec v) {
+#pragma GCC unroll 4
+  for (int n = 1; n < LANES; n *= 2) v += __builtin_shuffle(v, lane_numbers() ^ ivec_all(n));
+  return (double)v[0];
+}
+
+/* Takes what one head by itself is measured by; leaves half the weights in place of the weights. */
+INLINE void look_at_head(struct measure *x, size_t h, size_t key, size_t keys, const bool order) {
+  const ivec magnitude = ivec_all(0x7fffffff);
+  vec reach = {0};
+  for (size_t v = 0; v < x->p.vectors; v++) {
+    const size_t at = h * x->width + v * LANES;
+    vec away, greatest = vec_load(x->greatest + at), sum = {0};
+    for (int i = 0; i < LANES; i++)
+      away[i] = (float)((double)(x->m->row + v * LANES + (size_t)i) - (double)key);
+    for (size_t r = 0; r < keys; r++) {
+      float *w = x->weights + (h * x->keys + r) * x->width + v * LANES;
+      const vec p = vec_load(w);
+      greatest = vec_max(p, greatest);
+      reach = vec_fma(p, (vec)((ivec)away & magnitude), reach);
+      away -= vec_all(1.0f);
+      if (order) sum = vec_fma(p, vec_log(p), sum);
+      vec_store(w, p * vec_all(0.5f));
+    }
+    vec_store(x->greatest + at, greatest);
+    vec_store(x->order + at, sum);
+    for (size_t i = 0; order && i < LANES; i++) x->entropy[at + i] -= (double)sum[i];
+  }
+  x->m->distance[h] += lanes_sum(reach);
+}
+
+/* Jensen and Shannon's divergence of two heads in a block: with x ln x summed in one order, heads
+ * that agree differ by nothing at all. */
+INLINE double block_divergence(const struct measure *x, size_t g, size_t h, size_t keys) {
+  const float *one = x->weights + g * x->keys * x->width;
+  const float *other = x->weights + h * x->keys * x->width;
+  vec divergence = {0};
+  for (size_t v = 0; v < x->p.vectors; v++) {
+    vec sum = {0};
+    for (size_t r = 0; r < keys; r++) {
+      const size_t at = r * x->width + v * LANES;
+      const vec mean = vec_load(one + at) + vec_load(other + at);
+      sum = vec_fma(mean, vec_log(mean), sum);
+    }
+    const vec both = vec_load(x->order + g * x->width + v * LANES) +
+                     vec_load(x->order + h * x->width + v * LANES);
+    divergence += both * vec_all(0.5f) - sum;
+  }
+  return lanes_sum(divergence);
+}
+
+static void measure_block(struct measure *x, size_t key, size_t keys) {
+  const struct kernel_measure *m = x->m;
+  for (size_t h = 0; h < m->heads; h++) {
+    head_weights(x, h, key, keys);
+    if (m->divergence)
+      look_at_head(x, h, key, keys, true);
+    else
+      look_at_head(x, h, key, keys, false);
+  }
+  double *divergence = m->divergence;
+  for (size_t g = 0; divergence && g < m->heads; g++)
+    for (size_t h = g + 1; h < m->heads; h++) *divergence++ += block_divergence(x, g, h, keys);
+}
+
+/* --- all of it --- */
+
+static size_t keys_seen(const struct kernel_tile *t, size_t i) {
+  const size_t all = (size_t)(t->to[i] - t->from[i]);
+  if (!t->mask) return all;
+  const uint8_t *mask = t->mask + i * t->mask_row + t->from[i];
+  size_t seen = 0;
+  for (size_t j = 0; j < all; j++) seen += mask[j] != 0;
+  return seen;
+}
+
+static void measure_close(const struct measure *x) {
+  const struct kernel_measure *m = x->m;
+  for (size_t i = 0; i < x->p.count; i++) {
+    const size_t seen = keys_seen(m->head, i);
+    const double by = m->divergence && seen > 1 ? 1 / log((double)seen) : 0;
+    for (size_t h = 0; h < m->heads; h++) {
+      m->confidence[h] += (double)x->greatest[h * x->width + i];
+      m->entropy[h] += fmax(0, x->entropy[h * x->width + i]) * by;
+    }
+  }
+}
+
+static void measure(const struct kernel_measure *m, float *scratch) {
+  struct measure x;
+  measure_open(&x, m, scratch);
+  for (size_t key = 0; key < m->head->keys; key += x.keys) {
+    const size_t keys = m->head->keys - key < x.keys ? m->head->keys - key : x.keys;
+    if (panel_sees(&x.p, key, keys)) measure_block(&x, key, keys);
+  }
+  measure_close(&x);
+}
+
+/* --- beside the measures of the weights --- */
+
+typedef float half_vec __attribute__((vector_size(LANES * 2)));
+typedef double double_vec __attribute__((vector_size(LANES * 4)));
+
+INLINE double_vec load_doubles(const float *p, size_t n) {
+  half_vec v = {0};
+  memcpy(&v, p, n * sizeof(float));
+  return __builtin_convertvector(v, double_vec);
+}
+
+static double dot(size_t count, const float *x, const float *y) {
+  enum { STEP = LANES / 2 };
+  double_vec even = {0}, odd = {0};
+  size_t i = 0;
+  for (; i + 2 * STEP <= count; i += 2 * STEP) {
+    even += load_doubles(x + i, STEP) * load_doubles(y + i, STEP);
+    odd += load_doubles(x + i + STEP, STEP) * load_doubles(y + i + STEP, STEP);
+  }
+  for (; i < count; i += STEP) {
+    const size_t n = count - i < STEP ? count - i : STEP;
+    even += load_doubles(x + i, n) * load_doubles(y + i, n);
+  }
+  double lane[STEP];
+  even += odd;
+  memcpy(lane, &even, sizeof lane);
+  for (int n = STEP / 2; n > 0; n /= 2)
+    for (int j = 0; j < n; j++) lane[j] += lane[j + n];
+  return lane[0];
+}
+
+static void log_all(size_t count, const float *x, float *out) {
+  for (size_t i = 0; i < count; i += LANES) {
+    const size_t n = count - i < LANES ? count - i : LANES;
+    vec_store_some(out + i, vec_log(vec_load_some(x + i, n)), n);
+  }
+}
