@@ -71,7 +71,7 @@ struct call {
                              the weights are wanted per head, else NULL */
   size_t segment_weight_count;
   int32_t *pointers; /* per item at H q_row: [H, q] the heaviest or the drawn key, -1 where nothing
-                        is seen; NULL if not wanted */
+                        is seen; NULL if neither wanted nor needed to measure */
   struct measures *measures; /* NULL if not wanted */
 
   /* Of the layer while it computes. */

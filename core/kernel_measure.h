@@ -10,7 +10,7 @@
 
 enum {
   MEASURE_FLOATS = 131072, /* of scratch, where that can be: half a MiB */
-  MEASURE_LANES = 6        /* floats per head and query beside the query itself and the weights */
+  MEASURE_LANES = 8        /* floats per head and query beside the query itself and the weights */
 };
 
 struct measure {
@@ -23,7 +23,10 @@ struct measure {
   float *weights;      /* [heads][keys, width] */
   float *order;        /* [heads, width] sum of A ln A in this block */
   float *greatest;     /* [heads, width] weight so far */
-  float *top, *factor; /* [heads, width] what makes a score a weight */
+  float *top, *factor; /* [heads, width] what makes a score a weight; of the segment in hand */
+  /* On two levels, what makes the score of a segment its weight, and room for one segment. */
+  float *upper_top, *upper_factor; /* [heads, width] */
+  struct levels levels;
 };
 
 /* --- the layout of the scratch --- */
@@ -33,7 +36,8 @@ struct measure_size {
 };
 
 static size_t measure_floats(size_t head_size, size_t heads, size_t width, size_t keys) {
-  return width * (heads * (head_size + keys + MEASURE_LANES) + keys + 2);
+  const size_t scores = heads * keys > KERNEL_KEYS ? heads * keys : KERNEL_KEYS;
+  return width * (heads * (head_size + MEASURE_LANES) + scores + KERNEL_KEYS + head_size + 4);
 }
 
 /* A block that is small beside its pairs of heads costs more to begin than to do: with many heads
@@ -66,13 +70,28 @@ static void measure_place(struct measure *x, float *scratch) {
   x->entropy = (double *)scratch;
   x->query = scratch + 2 * heads * width;
   x->weights = x->query + heads * m->head->head_size * width;
-  x->order = x->weights + heads * x->keys * width;
+  x->order = x->weights + (heads * x->keys > KERNEL_KEYS ? heads * x->keys : KERNEL_KEYS) * width;
   x->greatest = x->order + heads * width;
   x->top = x->greatest + heads * width;
   x->factor = x->top + heads * width;
-  x->a.extra = x->factor + heads * width;
-  x->p.from = (int32_t *)(x->a.extra + x->keys * width);
+  x->upper_top = x->factor + heads * width;
+  x->upper_factor = x->upper_top + heads * width;
+  x->a.extra = x->upper_factor + heads * width;
+  x->levels.key = x->a.extra + KERNEL_KEYS * width;
+  x->levels.score = x->levels.key + m->head->head_size * width;
+  x->p.lost = x->levels.score + width;
+  x->p.from = (int32_t *)(x->p.lost + width);
   x->p.to = x->p.from + width;
+}
+
+/* What attention has left of a head. Where one key was chosen it has left that. */
+static void recall_normalisers(struct measure *x, const struct kernel_tile *t, size_t h) {
+  float *top = t->segment_end ? x->upper_top : x->top;
+  float *factor = t->segment_end ? x->upper_factor : x->factor;
+  for (size_t i = 0; i < x->width && t->select == SELECT_SOFT; i++) {
+    top[h * x->width + i] = i < x->p.count ? t->top[i] : 0;
+    factor[h * x->width + i] = i < x->p.count ? t->factor[i] : 0;
+  }
 }
 
 /* Lanes behind the last query have factor 0, and a score of 0 or -infinity. */
@@ -90,10 +109,9 @@ static void measure_open(struct measure *x, const struct kernel_measure *m, floa
     for (size_t v = 0; v < x->p.vectors; v++)
       turn(t->query + v * LANES * t->query_row, t->query_row, rows_of_vector(&x->p, v),
            t->head_size, t->scale, query + v * LANES, x->width);
+    recall_normalisers(x, t, h);
     for (size_t i = 0; i < x->width; i++) {
       const size_t at = h * x->width + i;
-      x->top[at] = i < count ? t->top[i] : 0;
-      x->factor[at] = i < count ? t->factor[i] : 0;
       x->greatest[at] = 0;
       x->entropy[at] = 0;
     }
@@ -102,27 +120,45 @@ static void measure_open(struct measure *x, const struct kernel_measure *m, floa
 
 /* --- one block --- */
 
-/* Makes the weights of a block for one head. */
-static void head_weights(struct measure *x, size_t h, size_t key, size_t keys) {
+/* The panel turns to one head. */
+static void take_head(struct measure *x, size_t h) {
   x->a.t = &x->m->head[h];
-  x->a.scores = x->weights + h * x->keys * x->width;
   x->p.query = x->query + h * x->a.t->head_size * x->width;
   x->p.top = x->top + h * x->width;
-  weigh(&x->a, &x->p, x->factor + h * x->width, key, keys);
+  x->p.sum = x->factor + h * x->width;
 }
 
-INLINE ivec lane_numbers(void) {
-  static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  ivec lane;
-  memcpy(&lane, number, sizeof lane);
-  return lane;
+/* The chosen key has all the weight. */
+static void weigh_chosen(const struct measure *x, size_t key, size_t keys) {
+  memset(x->a.scores, 0, keys * x->width * sizeof(float));
+  for (size_t i = 0; i < x->p.count; i++) {
+    const int32_t j = x->a.t->pointers[i];
+    if (j >= (int32_t)key && j < (int32_t)(key + keys))
+      x->a.scores[((size_t)j - key) * x->width + i] = 1.0f;
+  }
 }
 
-/* The sum of the lanes of a vector, in pairs. */
-INLINE double lanes_sum(vec v) {
-#pragma GCC unroll 4
-  for (int n = 1; n < LANES; n *= 2) v += __builtin_shuffle(v, lane_numbers() ^ ivec_all(n));
-  return (double)v[0];
+/* Makes the weights of a block for one head. */
+static void head_weights(struct measure *x, size_t h, size_t key, size_t keys) {
+  take_head(x, h);
+  x->a.scores = x->weights + h * x->keys * x->width;
+  if (x->a.t->select != SELECT_SOFT)
+    weigh_chosen(x, key, keys);
+  else
+    weigh(&x->a, &x->p, x->p.sum, key, keys);
+}
+
+/* Makes the factors of one head's weights for a segment: attention within it once more. */
+static void enter_segment(struct measure *x, size_t h, size_t segment, size_t from, size_t to) {
+  take_head(x, h);
+  const struct kernel_tile *t = x->a.t;
+  x->a.scores = x->weights;
+  x->levels.top = x->upper_top + h * x->width;
+  x->levels.sum = x->upper_factor + h * x->width;
+  x->p.gathers = 1;
+  x->p.gather[0] = (struct gather){t->key, t->key_row, t->head_size, x->levels.key};
+  attend_segment(&x->a, &x->p, &x->levels, from, to);
+  if (x->p.started) weigh_segment(t, &x->p, &x->levels, segment);
 }
 
 /* Takes what one head by itself is measured by; leaves half the weights in place of the weights. */
@@ -147,7 +183,7 @@ INLINE void look_at_head(struct measure *x, size_t h, size_t key, size_t keys, c
     vec_store(x->order + at, sum);
     for (size_t i = 0; order && i < LANES; i++) x->entropy[at + i] -= (double)sum[i];
   }
-  x->m->distance[h] += lanes_sum(reach);
+  x->m->distance[h] += (double)vec_sum(reach);
 }
 
 /* Jensen and Shannon's divergence of two heads in a block: with x ln x summed in one order, heads
@@ -167,7 +203,7 @@ INLINE double block_divergence(const struct measure *x, size_t g, size_t h, size
                      vec_load(x->order + h * x->width + v * LANES);
     divergence += both * vec_all(0.5f) - sum;
   }
-  return lanes_sum(divergence);
+  return (double)vec_sum(divergence);
 }
 
 static void measure_block(struct measure *x, size_t key, size_t keys) {
@@ -207,13 +243,30 @@ static void measure_close(const struct measure *x) {
   }
 }
 
+static void measure_keys(struct measure *x, size_t from, size_t to) {
+  for (size_t key = from; key < to; key += x->keys) {
+    const size_t keys = to - key < x->keys ? to - key : x->keys;
+    if (panel_sees(&x->p, key, keys)) measure_block(x, key, keys);
+  }
+}
+
+static void measure_segments(struct measure *x) {
+  const struct kernel_tile *t = x->m->head;
+  for (size_t s = 0, from = 0; s < t->segments && from < t->keys; s++) {
+    const size_t to = segment_end(t, s);
+    for (size_t h = 0; h < x->m->heads && from < to; h++) enter_segment(x, h, s, from, to);
+    measure_keys(x, from, to);
+    from = to;
+  }
+}
+
 static void measure(const struct kernel_measure *m, float *scratch) {
   struct measure x;
   measure_open(&x, m, scratch);
-  for (size_t key = 0; key < m->head->keys; key += x.keys) {
-    const size_t keys = m->head->keys - key < x.keys ? m->head->keys - key : x.keys;
-    if (panel_sees(&x.p, key, keys)) measure_block(&x, key, keys);
-  }
+  if (m->head->segment_end)
+    measure_segments(&x);
+  else
+    measure_keys(&x, 0, m->head->keys);
   measure_close(&x);
 }
 

@@ -52,7 +52,8 @@ static struct sums sums_at(const struct layer *l, const struct call *c, size_t u
 static double row_work(const struct layer *l, size_t keys) {
   const struct layer_shape *s = &l->shape;
   const double heads = (double)s->heads, pairs = (double)head_pairs(l);
-  const double key = heads * (2.0 * (double)s->head_size + 80.0) + pairs * 35.0;
+  const double score = (l->vector ? 34.0 : 2.0) * (double)l->compare_size;
+  const double key = heads * (score + 80.0) + pairs * 35.0;
   const double out = l->matrix[ROLE_OUTPUT] ? 2.0 * (double)s->output_size : 4.0;
   return key * (double)(keys + 1) + heads * (double)s->value_head_size * out;
 }

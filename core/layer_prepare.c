@@ -115,7 +115,7 @@ static enum status take_answer(const struct layer *l, struct call *c, struct are
   if (c->want != WEIGHTS_NONE && take_weights(l, c, a, e)) return e->status;
   if (c->want == WEIGHTS_PER_HEAD && c->segment_end && take_segment_weights(l, c, a, e))
     return e->status;
-  if (c->want_pointers) {
+  if (c->want_pointers || (c->want_measures && c->select != SELECT_SOFT)) {
     if (!size_mul(c->q_rows, l->shape.heads, &count)) return too_many("pointers", e);
     c->pointers = arena_alloc(a, count, sizeof *c->pointers, e);
     if (!c->pointers) return e->status;
