@@ -7,6 +7,7 @@ from oracle import number_drawn, unbatched
 from support import Server, ServerCase, flat
 
 WEIGHTS = 2e-6  # absolute; outputs: times the root of the hidden size
+MEASURES = 1e-5  # relative and absolute
 CHOICE = 4e-6  # of a weight or a sum of weights: within it either of two keys is right
 
 
@@ -31,11 +32,14 @@ class OracleCase(ServerCase):
         """Asks, and compares whatever is answered with the oracle. Returns the answer."""
         layer = self.layers[name]
         answer = self.ok(self.server.attend(request, name))
-        right = layer.oracle.answer(request, self.chosen(name, request, answer))
+        chosen = self.chosen(name, request, answer)
+        right = layer.oracle.answer(request, chosen)
         self.assertEqual(answer["model"], name)
         self.assertEqual(sorted(answer), sorted(["model", *right]), "the members of the answer")
-        self.close_to(answer["outputs"], right["outputs"], WEIGHTS * math.sqrt(layer.hidden),
-                      "outputs")
+        whole = layer.oracle.answer(dict(request, return_attention=True), chosen)
+        sum_of_row = greatest_sum(whole["attention_weights"])  # not 1 where they are sigmoids
+        self.close_to(answer["outputs"], right["outputs"],
+                      WEIGHTS * math.sqrt(layer.hidden) * max(1, sum_of_row), "outputs")
         for member in ("attention_weights", "segment_weights"):
             if member in right:
                 self.weights_agree(answer[member], right[member], member)
@@ -55,6 +59,45 @@ class OracleCase(ServerCase):
             return
         for a, b in zip(got, right):
             self.rows_sum_to_one(a, b)
+
+    def measures_agree(self, name, request):
+        """Asks for the measures of the heads, which come with the weights and pointers that the
+        request would get as attention, and compares them with the oracle. Returns the answer."""
+        oracle = self.layers[name].oracle
+        asked = {field: value for field, value in request.items() if field != "gradients"}
+        attention = self.agrees(name, asked)
+        answer = self.ok(self.server.post(f"/v1/models/{name}/heads", request))
+        right = oracle.measures(request, self.chosen(name, asked, attention))
+        beside = {k: v for k, v in attention.items() if k != "outputs"}
+        self.assertEqual(sorted(answer), sorted([*right, *beside]), "the members of the answer")
+        self.assertEqual({k: answer[k] for k in beside}, beside, "as on the attention path")
+        self.assertEqual(answer["rows"], right["rows"])
+        self.assertEqual(len(answer["heads"]), len(right["heads"]))
+        for head, (got, want) in enumerate(zip(answer["heads"], right["heads"])):
+            self.assertEqual(sorted(got), sorted(want))
+            for measure in want:
+                self.near(got[measure], want[measure], f"{measure} of head {head}")
+        self.same_shape(answer["divergence"], right["divergence"], "divergence")
+        for got, want in zip(flat(answer["divergence"]), flat(right["divergence"])):
+            self.near(got, want, "divergence")
+        self.ranking_agrees(answer["ranking"], right["heads"])
+        return answer
+
+    def near(self, got, right, what):
+        if right is None:
+            self.assertIsNone(got, what)
+        else:
+            self.assertLessEqual(abs(got - right), MEASURES * (1 + abs(right)),
+                                 f"{what}: {got}, not {right}")
+
+    def ranking_agrees(self, ranking, heads):
+        """In order but for heads that differ by less than rounding; of equals the first is first."""
+        self.assertEqual(sorted(ranking), list(range(len(heads))))
+        values = [head.get("michel", head["delta"]) for head in heads]
+        for a, b in zip(ranking, ranking[1:]):
+            self.assertLessEqual(values[a], values[b] + 2 * MEASURES, f"{a} before {b}")
+            if values[a] == values[b] == 0:
+                self.assertLess(a, b, "heads that do nothing")
 
     # --- keys that are chosen ---
 
@@ -86,6 +129,13 @@ class OracleCase(ServerCase):
                         choice_is_right(row, got[h][r], request.get("select"), u)
                     self.assertTrue(good, f"key {got[h][r]} of item {i}, head {h}, row {r}: "
                                           f"{row}, u {u}")
+
+
+def greatest_sum(weights):
+    """The greatest sum of a row of nested lists."""
+    if weights and isinstance(weights[0], list):
+        return max(map(greatest_sum, weights))
+    return math.fsum(weights)
 
 
 def choice_is_right(weights, key, select, u):

@@ -242,8 +242,8 @@ class Oracle:
         keys are given."""
         k, seen = len(item.keys), item.seen(i)
         if not seen:
-            uniform = item.request.get("empty_rows") == "uniform"
-            return [1 / k if uniform else 0.0] * k, [0.0] * len(item.segments or []), -1
+            weight = 1 / max(k, 1) if item.request.get("empty_rows") == "uniform" else 0.0
+            return [weight] * k, [0.0] * len(item.segments or []), -1
         scores = {j: self.compare(query, keys[j]) + item.bias_of(head, i, j) for j in seen}
         levels = []
         if item.segments is not None:
@@ -317,8 +317,8 @@ class Oracle:
             return [dot(row[begin:begin + len(context)], context) for row in output.rows]
         return [0.0] * begin + context + [0.0] * (len(context) * (self.heads - head - 1))
 
-    def measure(self, head, items):
-        """One head's measures; its share is left to who knows the others'."""
+    def measure(self, head, items, gradients):
+        """One head's measures, michel with gradients; the share is left to who knows the others'."""
         rows = [row for item in items for row in item.seeing()]
         weights = [item.weights[head][i] for item, i, _ in rows]
         added = [self.contribution(head, item.contexts[head][i]) for item, i, _ in rows]
@@ -333,7 +333,7 @@ class Oracle:
                               norm(x for item, i, _ in rows for x in item.outputs[i]))}
         if self.sigmoid:
             measured["entropy"] = None
-        if any(item.gradients is not None for item in items):
+        if gradients:
             measured["michel"] = mean(abs(math.fsum(
                 dot(c, item.gradients[i]) for c, (item, i, _) in zip(added, rows) if item is own))
                 for own in items)
@@ -344,14 +344,15 @@ class Oracle:
         alone = unbatched(request)
         items = self.items(batched(request), [chosen] if alone and chosen is not None else chosen)
         rows = [row for item in items for row in item.seeing()]
-        heads = [self.measure(head, items) for head in range(self.heads)]
+        gradients = request.get("gradients") is not None
+        heads = [self.measure(head, items, gradients) for head in range(self.heads)]
         total = math.fsum(head["norm"] for head in heads)
         for head in heads:
             head["share"] = quotient(head["norm"], total)
         divergence = [[mean(jensen_shannon(item.weights[a][i], item.weights[b][i])
                             for item, i, _ in rows) for b in range(self.heads)]
                       for a in range(self.heads)]
-        by = "michel" if heads and "michel" in heads[0] else "delta"
+        by = "michel" if gradients else "delta"
         return {"rows": len(rows), "heads": heads,
                 "divergence": None if self.sigmoid else divergence,
                 "ranking": sorted(range(self.heads), key=lambda head: heads[head][by])}

@@ -175,7 +175,7 @@ class Layer:
             self.tensors["score.weight"] = ([d_k, d], self.numbers(d * d_k, (d * d_k) ** -0.5))
 
     def sizes(self, output_size):
-        """The definition without what the checkpoint does not tell."""
+        """What the definition must say, because the checkpoint does not tell it."""
         sizes = {"heads": self.heads, "kv_heads": self.kv_heads}
         if self.projection != "linear":
             sizes.update(projection=self.projection, query_size=self.query_size,
