@@ -37,18 +37,24 @@ static struct ref_role role_of(const struct layer_shape *s, enum role role) {
   return of[role];
 }
 
+static bool head_is_masked(const struct ref *r, size_t head) {
+  return r->c->head_mask && r->c->head_mask[head] == 0;
+}
+
 /* What counts for nothing is not computed, unless somebody wants to see its weights. */
 static bool head_counts(const struct ref *r, size_t head) {
   const struct call *c = r->c;
-  return !c->head_mask || c->head_mask[head] != 0 || c->want != WEIGHTS_NONE || c->want_pointers ||
+  return !head_is_masked(r, head) || c->want != WEIGHTS_NONE || c->want_pointers ||
          c->want_measures;
 }
 
-/* Does a head of a role serve any head that counts? */
+/* Is a head of a role of use to any head that counts? Values are seen in the outputs alone. */
 static bool role_head_counts(const struct ref *r, enum role role, size_t of) {
   if (role == ROLE_QUERY) return head_counts(r, of);
-  for (size_t head = 0; head < r->s->heads; head++)
-    if (ref_key_head(r, head) == of && head_counts(r, head)) return true;
+  for (size_t head = 0; head < r->s->heads; head++) {
+    const bool counts = role == ROLE_VALUE ? !head_is_masked(r, head) : head_counts(r, head);
+    if (ref_key_head(r, head) == of && counts) return true;
+  }
   return false;
 }
 
@@ -125,7 +131,7 @@ static void gather(struct ref *r, size_t head) {
   const size_t size = r->s->value_head_size;
   const double factor = r->c->head_mask ? r->c->head_mask[head] : 1;
   double *context = r->context + head * size;
-  if (factor == 0) return; /* it stays zero, whatever the values, without a sign */
+  if (head_is_masked(r, head)) return; /* it stays zero, whatever the values, without a sign */
   for (size_t j = 0; j < r->item->k; j++) {
     if (r->weights[j] == 0) continue; /* a hidden key is not touched */
     const double *v = r->rows[ROLE_VALUE] + (j * r->s->kv_heads + ref_key_head(r, head)) * size;

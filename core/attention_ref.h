@@ -8,8 +8,8 @@
 #include "core/layer.h"
 
 /* What the twin computes; NULL: not asked for. Per item one after the other. A head that the call's
- * head_mask makes zero is computed only if the call wants weights, pointers or measures; if not,
- * its numbers are zero, its pointers -1. */
+ * head_mask makes zero is computed only if the call wants weights, pointers or measures, and never
+ * its values; if not, its weights are zero, its pointers -1. */
 struct ref_answer {
   double *outputs;         /* [q_rows, output_size]; always asked for */
   double *weights;         /* [H, q, k], whatever the call wants */

@@ -1,4 +1,4 @@
-"""support: what the HTTP tests share: a server of their own, raw sockets, checkpoints, an oracle.
+"""support: what the HTTP tests share: a server of their own, raw sockets, layers.
 
 Everything is standard library. The program is $ATTEND_BIN, else build/release/attend. A server
 listens on a free port of 127.0.0.1 and is ended by its process id with SIGTERM; a test fails if
@@ -20,6 +20,8 @@ import tempfile
 import threading
 import time
 import unittest
+
+from oracle import Oracle
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -83,6 +85,23 @@ def read_safetensors(path):
     return tensors, metadata
 
 
+REQUEST_TENSORS = ("queries", "keys", "values", "valid_lens", "mask", "bias", "head_mask",
+                   "segments")
+
+
+def read_golden(path):
+    """A golden file: the model's definition, its tensors (none: it needs no checkpoint), the
+    request, and the answer's members."""
+    tensors, metadata = read_safetensors(path)
+    request, expected = json.loads(metadata["request"]), {}
+    for name in list(tensors):
+        if name in REQUEST_TENSORS or name.startswith("expected."):
+            shape, numbers = tensors.pop(name)
+            into = request if name in REQUEST_TENSORS else expected
+            into[name.replace("expected.", "")] = nest(numbers, shape)
+    return json.loads(metadata["model"]), tensors, dict(request, return_attention=True), expected
+
+
 def safetensors_bytes(tensors, dtype="F32"):
     """The bytes of a file with `tensors`, name -> (shape, flat list)."""
     header, data = {}, b""
@@ -95,140 +114,86 @@ def safetensors_bytes(tensors, dtype="F32"):
     return struct.pack("<Q", len(text)) + text + data
 
 
-# --- a layer, and what it must answer --------------------------------------------------------------
+# --- layers ----------------------------------------------------------------------------------------
 
 class Layer:
-    """A small random layer: its checkpoint, its definition, and float64 attention with it."""
+    """A small layer of random numbers: its definition, its checkpoint, and its oracle."""
 
-    def __init__(self, seed, query_size, heads, kv_heads=None, head_size=None, value_size=None,
-                 key_size=None, output_size=None, bias=True, projection="linear", scale=None):
-        rng = random.Random(seed)
+    def __init__(self, seed, query_size, heads, kv_heads=None, head_size=None, key_head_size=None,
+                 key_size=None, value_size=None, output_size=None, bias=True, projection="linear",
+                 **more):
+        """`more` are further keys of the definition. `output_size` without a projection: an output
+        projection is given all the same."""
+        self.rng = random.Random(seed)
+        self.bias, self.projection = bias, projection
         self.heads, self.kv_heads = heads, kv_heads or heads
-        self.query_size = query_size
-        self.key_size, self.value_size = key_size or query_size, value_size or query_size
-        self.projection = projection
         self.head_size = head_size or query_size // heads
-        self.scale = scale
-        self.matrices = {}
-        if projection == "linear":
-            self.output_size = output_size or query_size
-            hidden, narrow = heads * self.head_size, self.kv_heads * self.head_size
-            for role, out, size in (("query", hidden, query_size), ("key", narrow, self.key_size),
-                                    ("value", narrow, self.value_size),
-                                    ("output", self.output_size, hidden)):
-                weight = [[f32(rng.gauss(0, 1) / math.sqrt(size)) for _ in range(size)]
-                          for _ in range(out)]
-                self.matrices[role] = (weight, randoms(rng, out) if bias else [0.0] * out)
-            self.bias = bias
-        else:
-            self.output_size = self.value_size
+        self.key_head_size = key_head_size or self.head_size
         self.hidden = heads * self.head_size
+        narrow = self.kv_heads * self.head_size
+        self.query_size = query_size
+        projected = projection != "none"
+        self.key_size = key_size or (query_size if projected
+                                     else self.kv_heads * self.key_head_size)
+        self.value_size = value_size or (query_size if projected else narrow)
+        context = self.hidden if projected else self.value_size // self.kv_heads * heads
+        self.output_size = output_size or (query_size if projected else context)
+        self.tensors = {}  # name -> (shape, flat list)
+        if projected:
+            self.matrix("query", self.hidden, query_size // self.parts(heads))
+            self.matrix("key", self.kv_heads * self.key_head_size,
+                        self.key_size // self.parts(self.kv_heads))
+            self.matrix("value", narrow, self.value_size // self.parts(self.kv_heads))
+        if projected or output_size:
+            self.matrix("output", self.output_size, context)
+        self.parameters(more.get("score", "scaled_dot"), more.pop("score_size", 5))
+        self.model = dict(self.sizes(output_size), **more)
+        self.oracle = Oracle(self.model, self.tensors)
+
+    def parts(self, heads):
+        """Slices that the input's columns are cut into."""
+        return heads if self.projection == "grouped" else 1
+
+    def numbers(self, count, size=1.0):
+        return [f32(self.rng.gauss(0, size)) for _ in range(count)]
+
+    def matrix(self, role, out, size):
+        self.tensors[f"{role}.weight"] = ([out, size],
+                                          self.numbers(out * size, 1 / math.sqrt(size)))
+        if self.bias:
+            self.tensors[f"{role}.bias"] = ([out], self.numbers(out))
+
+    def parameters(self, score, a):
+        """Those of the score, such that scores are of unit scale."""
+        d, d_k = self.head_size, self.key_head_size
+        if score == "additive":
+            for role, size in (("query", d), ("key", d_k)):
+                self.tensors[f"score.{role}"] = ([a, size], self.numbers(a * size, size ** -0.5))
+            shape = [1, a] if self.heads % 2 else [a]  # both are taken
+            self.tensors["score.vector"] = (shape, self.numbers(a, 2 * a ** -0.5))
+        if score == "bilinear":
+            self.tensors["score.weight"] = ([d_k, d], self.numbers(d * d_k, (d * d_k) ** -0.5))
+
+    def sizes(self, output_size):
+        """What the definition must say, because the checkpoint does not tell it."""
+        sizes = {"heads": self.heads, "kv_heads": self.kv_heads}
+        if self.projection != "linear":
+            sizes.update(projection=self.projection, query_size=self.query_size,
+                         key_size=self.key_size, value_size=self.value_size)
+            if output_size:
+                sizes["output_projection"] = True
+        return sizes
 
     def checkpoint(self):
-        tensors = {}
-        for role, (weight, bias) in self.matrices.items():
-            tensors[f"{role}.weight"] = ([len(weight), len(weight[0])], list(flat(weight)))
-            if self.bias:
-                tensors[f"{role}.bias"] = ([len(bias)], bias)
-        return safetensors_bytes(tensors)
+        return safetensors_bytes(self.tensors)
 
     def definition(self, folder, name):
         """Writes the checkpoint into `folder` and returns the model's definition."""
-        if self.projection == "none":
-            return {"projection": "none", "heads": self.heads, "query_size": self.query_size}
+        if not self.tensors:
+            return self.model
         with open(os.path.join(folder, name + ".safetensors"), "wb") as file:
             file.write(self.checkpoint())
-        definition = {"checkpoint": name + ".safetensors", "heads": self.heads,
-                      "kv_heads": self.kv_heads}
-        if self.scale is not None:
-            definition["scale"] = self.scale
-        return definition
-
-    def project(self, role, rows):
-        if role not in self.matrices:
-            return rows
-        weight, bias = self.matrices[role]
-        return [[math.fsum(map(float.__mul__, w, map(float, x))) + b
-                 for w, b in zip(weight, bias)] for x in rows]
-
-    def answer(self, request):
-        """(outputs [b][q][output_size], weights [b][H][q][k]) in float64."""
-        queries = request["queries"]
-        keys = request.get("keys", queries)
-        values = request.get("values", keys)
-        answers = [self.item(request, i, queries[i], keys[i], values[i])
-                   for i in range(len(queries))]
-        return [a[0] for a in answers], [a[1] for a in answers]
-
-    def item(self, request, i, x_q, x_k, x_v):
-        q, k = self.project("query", x_q), self.project("key", x_k)
-        v = self.project("value", x_v)
-        d = self.head_size
-        d_v = len(v[0]) // self.kv_heads if v else 0
-        scale = self.scale if self.scale is not None else 1 / math.sqrt(d)
-        contexts = [[] for _ in x_q]
-        weights = []
-        for h in range(self.heads):
-            g = h // (self.heads // self.kv_heads)
-            head_weights = []
-            for row, query in enumerate(q):
-                seen = visible(request, i, row, len(x_q), len(x_k))
-                scores = {j: scale * math.fsum(a * b for a, b in zip(query[h * d:(h + 1) * d],
-                                                                     k[j][g * d:(g + 1) * d]))
-                          + bias_at(request, i, h, row, j) for j in seen}
-                line = [0.0] * len(x_k)
-                if scores:
-                    top = max(scores.values())
-                    total = math.fsum(math.exp(s - top) for s in scores.values())
-                    for j, s in scores.items():
-                        line[j] = math.exp(s - top) / total
-                elif request.get("empty_rows") == "uniform" and x_k:
-                    line = [1 / len(x_k)] * len(x_k)
-                head_weights.append(line)
-                mask = (request.get("head_mask") or [1.0] * self.heads)[h]
-                size = d_v or (self.hidden // self.heads)
-                contexts[row] += [mask * math.fsum(w * v[j][g * d_v + c]
-                                                   for j, w in enumerate(line) if w)
-                                  for c in range(size)]
-            weights.append(head_weights)
-        return self.project("output", contexts), weights
-
-
-def depth(x):
-    return 1 + depth(x[0]) if isinstance(x, list) and x else (1 if isinstance(x, list) else 0)
-
-
-def visible(request, item, row, rows, keys):
-    """The keys that query `row` of an item may see, by ATTENTION.md's order of rules."""
-    lens = request.get("valid_lens")
-    length = keys
-    if lens is not None:
-        length = lens[item][row] if isinstance(lens[item], list) else lens[item]
-    mask = request.get("mask")
-    line = None
-    if mask is not None:
-        line = mask[row] if depth(mask) == 2 else mask[item][row]
-    offset = request.get("causal_offset", 0)
-    if isinstance(offset, list):
-        offset = offset[item]
-    elif offset == "end":
-        offset = keys - rows
-    left, right = request.get("window", [-1, -1])
-    place = row + offset
-    return [j for j in range(keys)
-            if j < length and (line is None or line[j])
-            and (not request.get("causal") or j <= place)
-            and (left < 0 or j >= place - left) and (right < 0 or j <= place + right)]
-
-
-def bias_at(request, item, head, row, key):
-    bias = request.get("bias")
-    if bias is None:
-        return 0.0
-    levels = depth(bias)
-    if levels == 2:
-        return bias[row][key]
-    return bias[item][row][key] if levels == 3 else bias[item][head][row][key]
+        return dict(self.model, checkpoint=name + ".safetensors")
 
 
 # --- the server ------------------------------------------------------------------------------------

@@ -6,42 +6,32 @@ import json
 import math
 import os
 import random
-import shutil
-import tempfile
 import unittest
 
-from support import (GOLDEN, Case, Layer, Server, ServerCase, f32, flat, nest, randoms,
-                     read_safetensors)
-
-FIELDS = ("queries", "keys", "values", "valid_lens", "mask", "bias", "head_mask", "segments")
+from compare import OracleCase
+from support import GOLDEN, Case, Layer, Server, ServerCase, f32, flat, randoms, read_golden
 
 
 class Golden(Case):
     """Every file of tests/golden: the checkpoint served, its request asked, its answer compared."""
 
     def check(self, path):
-        tensors, metadata = read_safetensors(path)
         name = os.path.splitext(os.path.basename(path))[0]
-        definition = dict(json.loads(metadata["model"]))
-        if any(n.split(".")[0] not in FIELDS + ("expected",) for n in tensors):
+        definition, tensors, request, expected = read_golden(path)
+        if tensors:
             definition["checkpoint"] = path
-        request = json.loads(metadata["request"])
-        for field in FIELDS:
-            if field in tensors:
-                shape, numbers = tensors[field]
-                request[field] = nest(numbers, shape)
-        request["return_attention"] = True
         server = Server({"models": {name: definition}})
         try:
             answer = self.ok(server.attend(request, name))
             hidden = self.ok(server.get(f"/v1/models/{name}"))["hidden"]
         finally:
             server.stop()
-        shape, numbers = tensors["expected.outputs"]
-        self.close_to(answer["outputs"], nest(numbers, shape), 2e-6 * math.sqrt(hidden), "outputs")
-        shape, numbers = tensors["expected.attention_weights"]
-        self.close_to(answer["attention_weights"], nest(numbers, shape), 2e-6, "weights")
-        for want, got in zip(numbers, flat(answer["attention_weights"])):
+        self.assertEqual(set(answer), {"model", *expected})
+        self.close_to(answer["outputs"], expected["outputs"], 2e-6 * math.sqrt(hidden), "outputs")
+        for member in sorted(set(expected) - {"outputs"}):
+            self.close_to(answer[member], expected[member], 2e-6, member)
+        for want, got in zip(flat(expected["attention_weights"]),
+                             flat(answer["attention_weights"])):
             if want == 0:
                 self.assertEqual(got, 0, "a hidden key weighs exactly nothing")
 
@@ -53,13 +43,12 @@ class Golden(Case):
                 self.check(path)
 
 
-class Oracle(ServerCase):
+class Requests(OracleCase):
     """Requests of every form against float64 attention in Python."""
 
     @classmethod
-    def start(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
-        cls.layers = {
+    def make_layers(cls):
+        return {
             "plain": Layer(1, 12, 3),
             "nobias": Layer(2, 8, 2, bias=False),
             "gqa": Layer(3, 16, 4, kv_heads=2),
@@ -69,13 +58,6 @@ class Oracle(ServerCase):
             "split": Layer(7, 12, 3, projection="none"),
             "loud": Layer(8, 8, 2, scale=1.0),
         }
-        models = {name: layer.definition(cls.folder, name) for name, layer in cls.layers.items()}
-        return Server({"models": models, "default_model": "plain"}, folder=cls.folder)
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def inputs(self, name, b, q, k, seed=0):
         """Queries, keys and values of normal numbers; q and k may be lists, one per item."""
@@ -87,25 +69,10 @@ class Oracle(ServerCase):
                 "values": [randoms(rng, n, layer.value_size) for n in ks]}
 
     def check(self, name, request, average=True):
-        """Asks, and compares outputs and weights with the oracle. Returns the answer."""
-        layer = self.layers[name]
-        outputs, weights = layer.answer(request)
-        answer = self.ok(self.server.attend(dict(request, return_attention=True), name))
-        self.assertEqual(answer["model"], name)
-        self.close_to(answer["outputs"], outputs, 2e-6 * math.sqrt(layer.hidden), "outputs")
-        self.close_to(answer["attention_weights"], weights, 2e-6, "weights")
-        for item, want in zip(answer["attention_weights"], weights):
-            for got_row, want_row in zip((r for h in item for r in h), (r for h in want for r in h)):
-                if any(want_row):
-                    self.assertLess(abs(math.fsum(got_row) - 1), 1e-6, "a row's sum")
-                for got, exact in zip(got_row, want_row):
-                    self.assertEqual(got == 0, exact == 0, "exact zeros at hidden keys only")
+        """Asks for all weights, and for their average, and compares both. Returns the former."""
+        answer = self.agrees(name, dict(request, return_attention=True))
         if average:
-            mean = self.ok(self.server.attend(dict(request, return_attention="average"), name))
-            expected = [[[math.fsum(h[r][j] for h in item) / len(item)
-                          for j in range(len(item[0][r]))] for r in range(len(item[0]))]
-                        for item in weights]
-            self.close_to(mean["attention_weights"], expected, 2e-6, "average")
+            mean = self.agrees(name, dict(request, return_attention="average"))
             self.assertEqual(mean["outputs"], answer["outputs"])
         return answer
 
@@ -133,7 +100,7 @@ class Oracle(ServerCase):
         rows = randoms(random.Random(1), 2, layer.query_size)
         answer = self.ok(self.server.attend({"queries": [rows], "keys": [[]],
                                              "return_attention": True}))
-        bias = [f32(b) for b in layer.matrices["output"][1]]
+        bias = layer.tensors["output.bias"][1]
         got = [[[f32(x) for x in row] for row in item] for item in answer["outputs"]]
         self.assertEqual(got, [[bias, bias]], "nothing to see: the bias alone")
         self.assertEqual(answer["attention_weights"], [[[[], []]] * 3])
@@ -301,17 +268,15 @@ class Oracle(ServerCase):
             if layer.projection == "linear":
                 self.assertEqual(one["source"], name + ".safetensors")
                 self.assertEqual(one["bias"], layer.bias)
-                numbers = sum(1 for _ in flat([w for w, _ in layer.matrices.values()]))
-                numbers += sum(len(b) for _, b in layer.matrices.values()) if layer.bias else 0
-                self.assertEqual(one["parameters"], numbers)
+                self.assertEqual(one["parameters"],
+                                 sum(len(numbers) for _, numbers in layer.tensors.values()))
 
     def test_digest_of_a_checkpoint(self):
         layer = self.layers["plain"]
         digest = hashlib.sha256()
         for role in ("query", "key", "value", "output"):
-            weight, bias = layer.matrices[role]
-            digest.update(array.array("f", flat(weight)).tobytes())
-            digest.update(array.array("f", bias).tobytes())
+            for part in ("weight", "bias"):
+                digest.update(array.array("f", layer.tensors[f"{role}.{part}"][1]).tobytes())
         self.assertEqual(self.ok(self.server.get("/v1/models/plain"))["sha256"],
                          digest.hexdigest())
 

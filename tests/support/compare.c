@@ -63,36 +63,45 @@ static double number_drawn(const struct call *c, size_t item, size_t head, size_
   return philox(key, counter).word[0] * 0x1p-32;
 }
 
-/* Is a key as good a choice as the weights of its row allow? */
+/* Is a key as good a choice as the weights of its row allow, within `bound`? */
 static bool choice_is_right(const struct call *c, const double *weight, size_t k, int32_t chosen,
-                            double u) {
+                            double u, double bound) {
   if (chosen < 0 || (size_t)chosen >= k || weight[chosen] == 0) return false;
   double top = 0, before = 0;
   for (size_t j = 0; j < k; j++) top = fmax(top, weight[j]);
   for (size_t j = 0; j < (size_t)chosen; j++) before += weight[j];
-  if (c->select != SELECT_SAMPLE) return weight[chosen] >= top - choice_bound;
-  return before <= u + choice_bound && before + weight[chosen] >= u - choice_bound;
+  if (c->select != SELECT_SAMPLE) return weight[chosen] >= top - bound;
+  return before <= u + bound && before + weight[chosen] >= u - bound;
 }
 
+/* The choices of all rows, by the twin's soft weights: `bound` off for one who rounds. */
 static bool choices_are_right(const struct random_layer *l, const struct call *c,
-                              const int32_t *chosen, struct arena *a, struct error *e) {
-  struct call *soft = call_again(c, a);
-  soft->select = SELECT_SOFT;
-  soft->want_pointers = true; /* all heads, also those that count for nothing */
-  const struct ref_answer twin = ask_twin(l, soft, NULL, a, e);
-  if (e->status != STATUS_OK) return false;
-  const double *weight = twin.weights;
+                              const struct ref_answer *soft, const int32_t *chosen, double bound,
+                              struct error *e) {
+  const double *weight = soft->weights;
   for (size_t item = 0, row = 0; item < c->items; item++) {
     const size_t k = c->item[item].k;
     for (size_t head = 0; head < l->shape.heads; head++)
       for (size_t i = 0; i < c->item[item].q; i++, row++, weight += k) {
-        const bool right = twin.pointers[row] < 0 ? chosen[row] == -1
-                                                  : choice_is_right(c, weight, k, chosen[row],
-                                                                    number_drawn(c, item, head, i));
-        if (!right) return differs(e, "pointer", row, chosen[row], twin.pointers[row]);
+        const double u = number_drawn(c, item, head, i);
+        const bool right = soft->pointers[row] < 0
+                               ? chosen[row] == -1
+                               : choice_is_right(c, weight, k, chosen[row], u, bound);
+        if (!right) return differs(e, "pointer", row, chosen[row], soft->pointers[row]);
       }
   }
   return true;
+}
+
+/* Those of the layer, and the twin's own. */
+static bool all_choices_are_right(const struct random_layer *l, const struct call *c,
+                                  const int32_t *chosen, struct arena *a, struct error *e) {
+  struct call *whole = call_again(c, a), *soft = call_again(c, a);
+  whole->want_pointers = soft->want_pointers = true; /* also of heads that count for nothing */
+  soft->select = SELECT_SOFT;
+  const struct ref_answer own = ask_twin(l, whole, NULL, a, e), by = ask_twin(l, soft, NULL, a, e);
+  return e->status == STATUS_OK && choices_are_right(l, c, &by, own.pointers, 1e-12, e) &&
+         choices_are_right(l, c, &by, chosen, choice_bound, e);
 }
 
 /* --- numbers --- */
@@ -155,7 +164,7 @@ bool agrees_with_twin(const struct random_layer *l, const struct call *c, struct
   arena_init(&a, NULL);
   bool agrees = layer_fault(c, e) == STATUS_OK;
   const int32_t *chosen = agrees ? pointers_of(l, c, &a, e) : NULL;
-  agrees = e->status == STATUS_OK && (!chosen || choices_are_right(l, c, chosen, &a, e));
+  agrees = e->status == STATUS_OK && (!chosen || all_choices_are_right(l, c, chosen, &a, e));
   if (agrees) {
     const struct ref_answer right = ask_twin(l, c, chosen, &a, e);
     agrees = e->status == STATUS_OK && outputs_agree(l, c, right.outputs, e) &&

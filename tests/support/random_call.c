@@ -44,30 +44,67 @@ static void make(struct random_layer *l, enum gemm_engine engine) {
   must(l->layer != NULL);
 }
 
-void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine) {
-  memset(l, 0, sizeof *l);
-  arena_init(&l->arena, NULL);
-  struct layer_shape *s = &l->shape;
+/* --- layers --- */
+
+struct drawn {
+  bool projected, bias;
+};
+
+static void draw_heads(struct layer_shape *s, uint64_t *state) {
   s->kv_heads = 1 + random_below(state, 4);
   s->heads = s->kv_heads * (often(state, 70) ? 1 : 1 + random_below(state, 3));
   s->head_size = 1 + random_below(state, often(state, 20) ? 130 : 24);
   s->value_head_size = often(state, 60) ? s->head_size : 1 + random_below(state, 70);
   s->key_head_size = s->head_size;
-  s->scale = 1.0f / sqrtf((float)s->head_size);
-  const bool bias = often(state, 40), linear = often(state, 80);
-  const size_t wide_q = s->heads * s->head_size, wide_k = s->kv_heads * s->head_size,
-               wide_v = s->kv_heads * s->value_head_size, wide_c = s->heads * s->value_head_size;
-  s->query_size = linear ? 1 + random_below(state, 90) : wide_q;
-  s->key_size = linear ? 1 + random_below(state, 90) : wide_k;
-  s->value_size = linear ? 1 + random_below(state, 90) : wide_v;
-  if (linear) {
-    set_matrix(l, ROLE_QUERY, wide_q, s->query_size, bias, state);
-    set_matrix(l, ROLE_KEY, wide_k, s->key_size, bias, state);
-    set_matrix(l, ROLE_VALUE, wide_v, s->value_size, bias, state);
+  s->sigmoid = often(state, 12);
+}
+
+/* The score's matrices are such that scores are of unit scale, as those of dot products are. */
+static void draw_score(struct random_layer *l, uint64_t *state) {
+  struct layer_shape *s = &l->shape;
+  s->score = often(state, 60) ? SCORE_DOT : often(state, 60) ? SCORE_ADDITIVE : SCORE_BILINEAR;
+  s->scale = s->score == SCORE_DOT ? 1.0f / sqrtf((float)s->head_size) : 1.0f;
+  if (s->score == SCORE_DOT) return;
+  if (often(state, 40)) s->key_head_size = 1 + random_below(state, 40);
+  const size_t d = s->head_size, d_k = s->key_head_size;
+  if (s->score == SCORE_ADDITIVE) {
+    s->score_size = 1 + random_below(state, 40);
+    set_matrix(l, ROLE_SCORE_QUERY, s->score_size, d, false, state);
+    set_matrix(l, ROLE_SCORE_KEY, s->score_size, d_k, false, state);
+    set_matrix(l, ROLE_SCORE_VECTOR, 1, s->score_size, false, state);
+  } else {
+    l->matrix[ROLE_SCORE_WEIGHT].weight =
+        numbers(&l->arena, state, d_k * d, 2.0f / sqrtf((float)(d_k * d)));
   }
-  const bool output = often(state, linear ? 90 : 20);
-  s->output_size = output ? 1 + random_below(state, 150) : wide_c;
-  if (output) set_matrix(l, ROLE_OUTPUT, s->output_size, wide_c, bias, state);
+}
+
+/* `heads` heads of `size` columns, made of an input of some size, which it returns; or the input's
+ * columns as they are. */
+static size_t draw_projection(struct random_layer *l, unsigned role, size_t heads, size_t size,
+                              const struct drawn *d, uint64_t *state) {
+  if (!d->projected) return heads * size;
+  const size_t in = 1 + random_below(state, l->shape.grouped ? 24 : 90);
+  set_matrix(l, role, heads * size, in, d->bias, state);
+  return l->shape.grouped ? heads * in : in;
+}
+
+void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine) {
+  memset(l, 0, sizeof *l);
+  arena_init(&l->arena, NULL);
+  struct layer_shape *s = &l->shape;
+  draw_heads(s, state);
+  draw_score(l, state);
+  const struct drawn d = {.projected = often(state, 80), .bias = often(state, 40)};
+  s->grouped = d.projected && often(state, 20);
+  s->query_size = draw_projection(l, ROLE_QUERY, s->heads, s->head_size, &d, state);
+  s->key_size = draw_projection(l, ROLE_KEY, s->kv_heads, s->key_head_size, &d, state);
+  s->value_size = draw_projection(l, ROLE_VALUE, s->kv_heads, s->value_head_size, &d, state);
+  s->output_size = s->heads * s->value_head_size;
+  if (often(state, d.projected ? 90 : 20)) {
+    const size_t wide = s->output_size;
+    s->output_size = 1 + random_below(state, 150);
+    set_matrix(l, ROLE_OUTPUT, s->output_size, wide, d.bias, state);
+  }
   make(l, engine);
 }
 
@@ -94,6 +131,8 @@ void random_layer_done(struct random_layer *l) {
   layer_free(l->layer);
   arena_free(&l->arena);
 }
+
+/* --- calls --- */
 
 static void place_items(struct call *c, size_t heads) {
   size_t mask_at = 0, bias_at = 0;
@@ -135,6 +174,15 @@ static size_t pairs_of(const struct call *c) {
   return pairs;
 }
 
+/* Some heads are masked out altogether, now and then all of them. */
+static void fill_head_mask(struct call *c, size_t heads, uint64_t *state, struct arena *a) {
+  float *factor = numbers(a, state, heads, 1.0f);
+  const unsigned percent = often(state, 15) ? 100 : 30;
+  for (size_t h = 0; h < heads; h++)
+    if (often(state, percent)) factor[h] = 0;
+  c->head_mask = factor;
+}
+
 static void fill_extras(struct call *c, size_t heads, uint64_t *state, struct arena *a) {
   if (often(state, 60)) fill_lens(c, state, a);
   if (often(state, 30)) {
@@ -145,7 +193,40 @@ static void fill_extras(struct call *c, size_t heads, uint64_t *state, struct ar
   }
   if (often(state, 30))
     c->bias = numbers(a, state, pairs_of(c) * (c->bias_per_head ? heads : 1), 2.0f);
-  if (often(state, 25)) c->head_mask = numbers(a, state, heads, 1.0f);
+  if (often(state, 25)) fill_head_mask(c, heads, state, a);
+}
+
+/* Up to six runs of an item's keys, some of them empty. */
+static void fill_segments(struct call *c, uint64_t *state, struct arena *a) {
+  size_t total = 0;
+  for (size_t i = 0; i < c->items; i++) {
+    c->item[i].segments = random_below(state, 6) + (c->item[i].k > 0);
+    c->item[i].segments_at = total;
+    total += c->item[i].segments;
+  }
+  int32_t *end = take(a, total, sizeof *end);
+  for (size_t i = 0; i < c->items; i++) {
+    const size_t first = c->item[i].segments_at, k = c->item[i].k;
+    size_t at = 0;
+    for (size_t s = 0; s < c->item[i].segments; s++) {
+      at += often(state, 25) ? 0 : random_below(state, k - at + 1);
+      end[first + s] = (int32_t)(s + 1 == c->item[i].segments ? k : at);
+    }
+  }
+  c->segment_end = end;
+}
+
+/* What becomes of the weights, as far as it has a meaning with the layer. */
+static void fill_selection(struct call *c, const struct layer_shape *s, uint64_t *state,
+                           struct arena *a) {
+  c->seed = random_bits(state) >> 11;
+  c->want_pointers = often(state, 30);
+  if (!s->sigmoid && often(state, 15)) {
+    fill_segments(c, state, a);
+    return;
+  }
+  if (often(state, 30)) c->select = s->sigmoid || often(state, 50) ? SELECT_HARD : SELECT_SAMPLE;
+  c->uniform_rows = c->select == SELECT_SOFT && often(state, 30);
 }
 
 struct call *random_call(const struct random_layer *l, uint64_t *state, size_t most,
@@ -156,7 +237,6 @@ struct call *random_call(const struct random_layer *l, uint64_t *state, size_t m
   c->item = take(a, c->items, sizeof *c->item);
   c->bias_per_head = often(state, 50);
   c->causal = often(state, 30);
-  c->uniform_rows = often(state, 30);
   c->want = (enum weights)random_below(state, 3);
   if (often(state, 25)) c->window_left = (int64_t)random_below(state, most);
   if (often(state, 25)) c->window_right = (int64_t)random_below(state, most);
@@ -169,6 +249,7 @@ struct call *random_call(const struct random_layer *l, uint64_t *state, size_t m
   place_items(c, l->shape.heads);
   fill_inputs(c, &l->shape, state, a);
   fill_extras(c, l->shape.heads, state, a);
+  fill_selection(c, &l->shape, state, a);
   must(layer_prepare(l->layer, c, a, &e) == STATUS_OK);
   return c;
 }
@@ -191,7 +272,9 @@ struct call *call_again(const struct call *c, struct arena *a) {
   memcpy(copy, c, sizeof *copy);
   copy->item = take(a, c->items, sizeof *copy->item);
   memcpy(copy->item, c->item, c->items * sizeof *copy->item);
-  copy->outputs = copy->weights = NULL;
+  copy->outputs = copy->weights = copy->segment_weights = NULL;
+  copy->pointers = NULL;
+  copy->measures = NULL;
   copy->space = NULL;
   copy->next = NULL;
   return copy;

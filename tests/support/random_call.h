@@ -15,7 +15,8 @@ uint64_t random_bits(uint64_t *state);
 size_t random_below(uint64_t *state, size_t n); /* 0 .. n-1 */
 float random_float(uint64_t *state);            /* -1 .. 1 */
 
-/* A layer with projections or without, with sizes that agree or differ, grouped heads or not. */
+/* A layer with any score and weighting: mostly dot products and softmax; with projections, grouped
+ * ones or none, with sizes that agree or differ, with heads that share keys or not. */
 void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine);
 /* heads heads of size size, all sizes equal, linear, without bias. */
 void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, size_t size,
@@ -23,7 +24,8 @@ void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, siz
 void random_layer_done(struct random_layer *l);
 
 /* A call for it, prepared: ragged, with any mixture of lengths, mask, bias, causal, window,
- * head_mask and empty rows. Items have up to `most` rows. The memory is the arena's. */
+ * head_mask, empty rows, selection, segments and pointers that has a meaning. Items have up to
+ * `most` rows. The memory is the arena's. */
 struct call *random_call(const struct random_layer *l, uint64_t *state, size_t most,
                          struct arena *a);
 /* A plain call: `items` items with q and k rows, everything visible. Prepared. */
