@@ -1,10 +1,11 @@
 """test_readme: the shell commands of the documentation do what they say.
 
 A fenced block ```sh whose first line is `# checked` is run by `sh -eu`, in the project's folder,
-with a server as described in the README: without a configuration, at $URL's port. A following
-block ```json or ```text is what it must print: JSON is compared as JSON, numbers within 1e-6;
-a text line `...` stands for any lines. `http://127.0.0.1:8080` means the server of the test, and
-`build/release/attend` the program under test."""
+with a server as described in the README: without a configuration, or with FILE where that line is
+`# checked with FILE`. A following block ```json or ```text is what it must print: JSON is compared
+as JSON, numbers within 1e-6; a text line `...` stands for any lines, and a number of `ms` for any
+number. `http://127.0.0.1:8080` means the server of the test, and `build/release/attend` the
+program under test."""
 import json
 import os
 import re
@@ -15,20 +16,30 @@ from support import BIN, ROOT, SLOW, Case, Server, clean_environment
 
 DOCUMENTS = ["README.md", "docker/README.md"]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+CHECKED = re.compile(r"# checked(?: with (\S+))?\n")
 
 
 def checked_blocks(text):
-    """(command, kind of what follows or None, what it must print) of each checked block."""
+    """(configuration or "", command, kind of what follows or None, what it must print) of each
+    checked block."""
     blocks = list(BLOCK.finditer(text))
     for i, block in enumerate(blocks):
-        if block.group(1) != "sh" or not block.group(2).startswith("# checked\n"):
+        checked = CHECKED.match(block.group(2))
+        if block.group(1) != "sh" or not checked:
             continue
         follows = blocks[i + 1] if i + 1 < len(blocks) else None
         if follows and follows.group(1) in ("json", "text") and \
                 "\n#" not in text[block.end():follows.start()]:
-            yield block.group(2), follows.group(1), follows.group(2)
+            yield checked.group(1) or "", block.group(2), follows.group(1), follows.group(2)
         else:
-            yield block.group(2), None, None
+            yield checked.group(1) or "", block.group(2), None, None
+
+
+def text_pattern(expected):
+    """What standard output must match to be the text of the document."""
+    lines = (re.sub(r"(\\ )*[\d.\\]+\\ ms\b", r" *[\\d.]+ ms", re.escape(line)) + "\n"
+             if line.strip() != "..." else r"(.*\n)*?" for line in expected.splitlines())
+    return rf"\A{''.join(lines)}\Z"
 
 
 class Documentation(Case):
@@ -39,13 +50,16 @@ class Documentation(Case):
         if not os.path.exists(texts[0][1]):
             self.skipTest("there is no README yet")
         self.assertTrue(blocks, "no command of the README is checked")
-        server = Server()
-        try:
-            for name, (command, kind, expected) in blocks:
-                with self.subTest(document=name, command=command):
-                    self.check(server, command, kind, expected)
-        finally:
-            server.stop()
+        for configuration in sorted({block[0] for _, block in blocks}):
+            server = Server(None, *(["--config", os.path.join(ROOT, configuration)]
+                                    if configuration else []))
+            try:
+                for name, (wanted, command, kind, expected) in blocks:
+                    if wanted == configuration:
+                        with self.subTest(document=name, command=command):
+                            self.check(server, command, kind, expected)
+            finally:
+                server.stop()
 
     def check(self, server, command, kind, expected):
         command = command.replace("127.0.0.1:8080", f"127.0.0.1:{server.port}")
@@ -58,9 +72,7 @@ class Documentation(Case):
         if kind == "json":
             self.same(json.loads(done.stdout), json.loads(expected))
         elif kind == "text":
-            pattern = "".join(r"(.*\n)*?" if line.strip() == "..." else re.escape(line) + "\n"
-                              for line in expected.splitlines())
-            self.assertRegex(done.stdout.decode(), rf"\A{pattern}\Z")
+            self.assertRegex(done.stdout.decode(), text_pattern(expected))
 
     def same(self, actual, expected):
         if isinstance(expected, float) or isinstance(actual, float):
