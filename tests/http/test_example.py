@@ -1,6 +1,7 @@
 """test_example: the trained layer and the pointer network of tests/example, and their scripts."""
 import contextlib
 import io
+import json
 import os
 import random
 import re
@@ -8,7 +9,8 @@ import subprocess
 import sys
 import unittest
 
-from support import ROOT, SLOW, Layer, Server, ServerCase, clean_environment, nest, read_safetensors
+from oracle import Oracle
+from support import ROOT, SLOW, Server, ServerCase, clean_environment, read_safetensors
 
 EXAMPLE = os.path.join(ROOT, "tests", "example")
 sys.path.insert(0, EXAMPLE)
@@ -23,12 +25,8 @@ HEADS = "heads-example"
 def trained_layer():
     """The oracle with the example's weights."""
     tensors, _ = read_safetensors(os.path.join(EXAMPLE, "heads.safetensors"))
-    weights = {name.split(".")[0]: nest(numbers, shape)
-               for name, (shape, numbers) in tensors.items()}
-    layer = Layer(0, len(weights["query"][0]), prune.HEADS, bias=False,
-                  output_size=len(weights["output"]))
-    layer.matrices = {role: (weight, [0.0] * len(weight)) for role, weight in weights.items()}
-    return layer
+    with open(os.path.join(EXAMPLE, "attend.json"), encoding="utf-8") as file:
+        return Oracle(json.load(file)["models"][HEADS], tensors)
 
 
 class Example(ServerCase):
@@ -56,7 +54,7 @@ class Example(ServerCase):
             with self.subTest(dropped=dropped):
                 request = {"queries": [tokens], "head_mask": prune.mask_without(dropped)}
                 outputs = self.ok(self.server.attend(request, HEADS))["outputs"]
-                self.close_to(outputs, layer.answer(request)[0], 2e-6 * 8)
+                self.close_to(outputs, layer.answer(request)["outputs"], 2e-6 * 8)
 
     def test_the_ranking_tells_what_can_go(self):
         tokens, targets, whole, measured = self.measured()
