@@ -9,20 +9,6 @@
 #include "core/size.h"
 #include "core/visible.h"
 
-bool ref_is_float(double x) { return fabs(x) <= FLT_MAX; }
-
-bool ref_product(const float *weight, const float *bias, size_t out, size_t in, const double *x,
-                 double *y) {
-  bool finite = true;
-  for (size_t n = 0; n < out; n++) {
-    y[n] = 0;
-    for (size_t i = 0; i < in; i++) y[n] += (double)weight[n * in + i] * x[i];
-    if (bias) y[n] += bias[n];
-    finite = finite && ref_is_float(y[n]);
-  }
-  return finite;
-}
-
 /* --- projecting --- */
 
 /* Rows of queries, keys or values: how wide they come in, and the heads they become. */

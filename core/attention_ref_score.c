@@ -1,8 +1,23 @@
 /* attention_ref_score: how the twin compares a query with a key. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "core/attention_ref_parts.h"
+
+bool ref_is_float(double x) { return fabs(x) <= FLT_MAX; }
+
+bool ref_product(const float *weight, const float *bias, size_t out, size_t in, const double *x,
+                 double *y) {
+  bool finite = true;
+  for (size_t n = 0; n < out; n++) {
+    y[n] = 0;
+    for (size_t i = 0; i < in; i++) y[n] += (double)weight[n * in + i] * x[i];
+    if (bias) y[n] += bias[n];
+    finite = finite && ref_is_float(y[n]);
+  }
+  return finite;
+}
 
 size_t ref_side_size(const struct layer_shape *s) {
   return s->score == SCORE_ADDITIVE ? s->score_size : s->key_head_size;

@@ -7,20 +7,6 @@
 
 /* --- rows --- */
 
-enum status check_depth(struct check *k, enum field field, unsigned depth) {
-  const struct tensor *t = check_tensor(k, field);
-  bool open = t->count == 0 && t->depth < depth;
-  if (t->depth != depth && !open)
-    return error_at(k->e, field_pointer(field), "%s of depth %u beside queries of depth %u",
-                    field_name(field), t->depth, check_query_depth(k));
-  if (k->unbatched && t->count == 0 && t->elements > 0)
-    return check_fail_at(k, field, 0, "rows without numbers");
-  if (!k->unbatched && t->elements != k->c->items)
-    return error_at(k->e, field_pointer(field), "%s of %zu items beside queries of %zu",
-                    field_name(field), t->elements, k->c->items);
-  return STATUS_OK;
-}
-
 /* Which fields stand in for absent keys and values, and whether they have the width for it. */
 static enum status check_absent(struct check *k) {
   const struct layer_shape *s = &k->m->shape;

@@ -3,17 +3,6 @@
 
 #include "server/decode_check.h"
 
-enum status check_fail_at(struct check *k, enum field field, size_t item, const char *format, ...) {
-  char pointer[ERROR_POINTER_SIZE], what[ERROR_DETAIL_SIZE];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(what, sizeof what, format, args);
-  va_end(args);
-  int n = snprintf(pointer, sizeof pointer, "%s", field_pointer(field));
-  if (!k->unbatched) snprintf(pointer + n, sizeof pointer - (size_t)n, "/%zu", item);
-  return error_at(k->e, pointer, "%s", what);
-}
-
 /* --- valid_lens --- */
 
 /* `at` is the length's place in its array: the item's, or the item's and the query's. */

@@ -10,12 +10,15 @@ import unittest
 from support import (MODE, Case, Layer, Raw, Server, attend, chunked, head_of, randoms)
 
 LAYERS = {"small": Layer(11, 20, 5), "wide": Layer(12, 96, 4, kv_heads=2),
-          "split": Layer(13, 24, 3, projection="none")}
+          "split": Layer(13, 24, 3, projection="none"),
+          "additive": Layer(14, 24, 2, score="additive", score_size=9),
+          "bilinear": Layer(15, 30, 3, score="bilinear", projection="grouped"),
+          "sigmoid": Layer(16, 16, 2, weighting="sigmoid")}
 
 
-def body_of(name, q, k, seed, **extra):
+def body_of(name, q, k, draw, **extra):
     """A request of two items (or of as many as q has) as bytes."""
-    layer, rng = LAYERS[name], random.Random(seed)
+    layer, rng = LAYERS[name], random.Random(draw)
     qs = q if isinstance(q, list) else [q, q]
     ks = k if isinstance(k, list) else [k] * len(qs)
     request = {"queries": [randoms(rng, n, layer.query_size) for n in qs],
@@ -32,7 +35,14 @@ BODIES = [
     ("wide", body_of("wide", [70], [130], 5)),
     ("wide", body_of("wide", [1] * 5, [7, 1, 64, 2, 9], 6)),
     ("split", body_of("split", 6, 40, 7, window=[5, 2])),
+    ("additive", body_of("additive", [1, 40], [90, 7], 8, return_pointers=True)),
+    ("bilinear", body_of("bilinear", [66, 3], [20, 70], 9, select="hard", head_mask=[1, 0, 2])),
+    ("sigmoid", body_of("sigmoid", [5, 20], [3, 130], 10)),
+    ("wide", body_of("wide", [70, 2], [65, 30], 11, select="sample", seed=5, return_pointers=True)),
+    ("small", body_of("small", [20, 3], [70, 9], 12, segments=[[1, 0, 66, 3], [9]])),
 ]
+# Heads are measured in phases of their own.
+HEADS = [(name, body) for name, body in BODIES if b"return_pointers" not in body]
 
 
 class Bits(Case):
@@ -44,6 +54,7 @@ class Bits(Case):
         cls.config = {"models": {n: l.definition(cls.folder, n) for n, l in LAYERS.items()}}
         server = cls.serve("--workers", "1")
         cls.alone = [server.attend(body, name) for name, body in BODIES]
+        cls.measured = [server.post(f"/v1/models/{name}/heads", body) for name, body in HEADS]
         server.stop()
 
     @classmethod
@@ -59,6 +70,10 @@ class Bits(Case):
             self.assertEqual(alone.status, 200, alone)
             answer = server.attend(body, name, connection=connection)
             self.assertEqual(answer.status, 200, answer)
+            self.assertEqual(answer.body, alone.body)
+        for (name, body), alone in zip(HEADS, self.measured):
+            self.assertEqual(alone.status, 200, alone)
+            answer = server.post(f"/v1/models/{name}/heads", body, connection=connection)
             self.assertEqual(answer.body, alone.body)
 
     def test_repeated(self):
@@ -147,7 +162,7 @@ class Bits(Case):
         server = self.serve("--workers", "2")
         for name, body in BODIES:
             bare = server.attend(body, name).body
-            outputs = bare[bare.index(b'"outputs":'):-1]
+            outputs = bare[bare.index(b'"outputs":'):bare.index(b"]]]") + 3]
             self.assertTrue(outputs)
             for form in (b"true", b'"average"', b"false"):
                 asked = body[:-1] + b',"return_attention":' + form + b"}"
