@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "config/nearest.h"
@@ -112,20 +113,22 @@ static void read_string(const json_t *json, const char *key, const char **out, s
 static void read_choice(const json_t *json, const char *key, const struct choice *choices,
                         const char **out, struct error *e) {
   const char *word = NULL;
-  struct nearest near;
+  char words[160] = "";
+  size_t used = 0;
   *out = choices[0].word;
   read_string(json, key, &word, e);
   if (!word) return;
-  nearest_init(&near, word);
   for (const struct choice *c = choices; c->word; c++) {
-    nearest_offer(&near, c->word);
-    if (strcmp(c->word, word) != 0) continue;
-    if (!c->served) not_served(key, c->word, e);
-    *out = c->word;
-    return;
+    if (strcmp(c->word, word) == 0) {
+      if (!c->served) not_served(key, c->word, e);
+      *out = c->word;
+      return;
+    }
+    if (c->served && used < sizeof words)
+      used +=
+          (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "", c->word);
   }
-  error_set(e, STATUS_CONFIG, "%s: unknown word \"%.60s\"; the nearest is \"%s\"", key, word,
-            near.name);
+  error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is none of %s", key, word, words);
 }
 
 static void read_scale(const json_t *json, double *out, struct error *e) {
@@ -194,7 +197,8 @@ static void check_keys(const json_t *json, struct error *e) {
 /* `heads` must be said where matrices are cut into heads: nothing else tells how many there are. */
 static void check_heads(const json_t *json, struct definition *d, struct error *e) {
   if (!json_object_get(json, "heads") && d->projected)
-    error_set(e, STATUS_CONFIG, "heads: required with projection %s", d->projection);
+    error_set(e, STATUS_CONFIG, "heads: required with projection %s%s", d->projection,
+              d->compare == SCORE_DOT ? "" : "; plain attention pooling has projection none");
   if (!d->kv_heads) d->kv_heads = d->heads;
   if (d->heads % d->kv_heads != 0)
     error_set(e, STATUS_CONFIG, "kv_heads: %zu does not divide %zu heads", d->kv_heads, d->heads);

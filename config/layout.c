@@ -182,8 +182,8 @@ static bool find_behind(struct search *s, const char *end, struct error *e) {
     size_t before = length - tail;
     if (before >= NAME_SIZE || (before > 0 && t->name[before - 1] != '.')) continue;
     if (seen) {
-      error_set(e, STATUS_CONFIG, "prefix: must say which, \"%.100s\" or \"%.100s\"", seen->name,
-                t->name);
+      error_set(e, STATUS_CONFIG, "prefix: must say which, \"%s\" or \"%.*s\"", s->prefix,
+                (int)before, t->name);
       return false;
     }
     seen = t;
@@ -240,17 +240,19 @@ static bool find_family(struct search *s, const struct family *family, const str
 
 /* Nothing fits: says what the file holds, and what to do about it. */
 static enum status fits_none(const struct search *s, const struct definition *d, struct error *e) {
-  char names[160] = "";
+  char names[240] = "", inside[64] = "";
   size_t used = 0;
   for (size_t i = 0; i < safetensors_count(s->file) && i < 3 && used < sizeof names; i++)
-    used += (size_t)snprintf(names + used, sizeof names - used, "%s%.48s", i ? ", " : "",
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%.72s", i ? ", " : "",
                              safetensors_at(s->file, i)->name);
-  const bool any = strcmp(d->layout, "auto") == 0;
+  const char *layouts = strcmp(d->layout, "auto") != 0 ? d->layout
+                        : d->has_layer                 ? "torch"
+                                                       : "plain, torch, d2l";
+  if (d->has_layer) snprintf(inside, sizeof inside, " in layers.%zu.self_attn.", d->layer);
   return error_set(e, STATUS_CONFIG,
-                   "layout: the names of its tensors (%s%s) fit none of %s%s; \"tensors\" can name "
-                   "them outright",
-                   names, safetensors_count(s->file) > 3 ? ", ..." : "",
-                   any ? "plain, torch, d2l" : d->layout,
+                   "layout: the names of its tensors (%s%s) fit none of %s%s%s; \"tensors\" can "
+                   "name them outright",
+                   names, safetensors_count(s->file) > 3 ? ", ..." : "", layouts, inside,
                    d->prefix ? " behind this prefix, which ends with its dot" : "");
 }
 
@@ -259,7 +261,10 @@ static enum status choose_family(struct search *s, const struct definition *d, s
   struct search found = {.file = s->file};
   for (size_t i = 0; i < FAMILY_COUNT; i++) {
     struct search try = {.file = s->file};
-    if (!any && strcmp(d->layout, families[i].name) != 0) continue;
+    const bool layered = strcmp(families[i].name, "torch") == 0;
+    if (any ? d->has_layer && !layered : strcmp(d->layout, families[i].name) != 0) continue;
+    if (d->has_layer && !layered)
+      return error_set(e, STATUS_CONFIG, "layer: the layout %s has none", families[i].name);
     if (!find_family(&try, &families[i], d, e)) continue;
     if (found.family)
       error_set(e, STATUS_CONFIG, "layout: must say which, %s or %s; the names fit both",
@@ -268,8 +273,6 @@ static enum status choose_family(struct search *s, const struct definition *d, s
   }
   if (e->status != STATUS_OK) return e->status;
   if (!found.family) return fits_none(s, d, e);
-  if (d->has_layer && strcmp(found.family->name, "torch") != 0)
-    return error_set(e, STATUS_CONFIG, "layer: the layout %s has none", found.family->name);
   *s = found;
   return STATUS_OK;
 }
@@ -280,16 +283,27 @@ static enum status take_named(const struct search *s, const struct definition *d
                               struct layout_matrix *m, struct error *e) {
   const char *name = json_string_value(json_object_get(d->tensors, definition_role(role)));
   if (!name)
-    return error_set(e, STATUS_CONFIG, "tensors: names no %s%s", definition_role(role),
+    return error_set(e, STATUS_CONFIG, "tensors: the role \"%s\" is missing%s",
+                     definition_role(role),
                      role == ROLE_OUTPUT ? "; without one output_projection must be false" : "");
   if (role >= ROLE_PROJECTIONS) return take_score(s, name, role, m, e);
   const struct safetensors_entry *whole = find(s, name, "");
   return whole ? take(m, whole, NULL, e) : take_stem(s, name, m, e);
 }
 
-static enum status take_role(const struct search *s, enum role role, struct layout_matrix *m,
-                             struct error *e) {
+/* The textbook's additive attention gives the score's parameters the names of projections. */
+static bool is_pooling(const struct search *s, const struct definition *d) {
+  return d->compare == SCORE_ADDITIVE && !find(s, "W_v", ".weight") && find(s, "w_v", ".weight");
+}
+
+static enum status take_role(const struct search *s, const struct definition *d, enum role role,
+                             struct layout_matrix *m, struct error *e) {
   const char *own = s->family->stem[role];
+  if (role == ROLE_VALUE && is_pooling(s, d))
+    return error_set(e, STATUS_CONFIG,
+                     "has no tensor \"%.100sW_v.weight\", but \"w_v.weight\": with projection none "
+                     "W_q, W_k and w_v are the score's",
+                     s->prefix);
   if (role < ROLE_PROJECTIONS) return take_stem(s, own, m, e);
   return take_score(s, own ? own : definition_role(role), role, m, e);
 }
@@ -319,7 +333,7 @@ const char *layout_find(const struct safetensors *file, const struct definition 
     if (d->tensors) {
       take_named(&s, d, role, &matrix[role], e);
     } else {
-      take_role(&s, role, &matrix[role], e);
+      take_role(&s, d, role, &matrix[role], e);
     }
   }
   if (e->status != STATUS_OK) return NULL;

@@ -23,13 +23,13 @@ struct loading {
 static void prefix_file(const struct definition *d, struct error *e) {
   char detail[ERROR_DETAIL_SIZE];
   snprintf(detail, sizeof detail, "%s", e->detail);
-  snprintf(e->detail, sizeof e->detail, "%.100s: %.200s", text_tail(d->checkpoint), detail);
+  snprintf(e->detail, sizeof e->detail, "%.100s: %.460s", text_tail(d->checkpoint), detail);
 }
 
 static void prefix_model(const char *name, struct error *e) {
   char detail[ERROR_DETAIL_SIZE];
   snprintf(detail, sizeof detail, "%s", e->detail);
-  snprintf(e->detail, sizeof e->detail, "model %.64s: %.240s", name, detail);
+  snprintf(e->detail, sizeof e->detail, "model %.64s: %.560s", name, detail);
 }
 
 static enum status read_checkpoint(struct loading *l, const char *directory, struct error *e) {
@@ -119,6 +119,10 @@ struct model *model_load(const char *name, const json_t *definition, const char 
   text_plain(e);
   model_free(m);
   return NULL;
+}
+
+bool model_uses_nothing(const struct model *m) {
+  return m->parameters == 0 && strcmp(m->source, "none") != 0;
 }
 
 void model_free(struct model *m) {

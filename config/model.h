@@ -30,4 +30,7 @@ struct model *model_load(const char *name, const json_t *definition, const char 
                          enum gemm_engine engine, struct error *e);
 void model_free(struct model *m);
 
+/* Has it a source whose numbers it needs none of? */
+bool model_uses_nothing(const struct model *m);
+
 #endif

@@ -36,7 +36,7 @@ enum status {
   STATUS_COUNT
 };
 
-enum { ERROR_DETAIL_SIZE = 320, ERROR_POINTER_SIZE = 96 };
+enum { ERROR_DETAIL_SIZE = 640, ERROR_POINTER_SIZE = 96 };
 
 struct error {
   enum status status;

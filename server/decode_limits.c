@@ -35,7 +35,8 @@ static enum status check_work(struct check *k, struct pairs *p) {
   if (fits && count_pairs(k->c, p) && size_mul(p->most, times, &work) &&
       work <= k->limits->max_pairs)
     return STATUS_OK;
-  return error_limit(k->e, "max_pairs", "more than %zu pairs of a query and a key%s, times %zu %s",
+  return error_limit(k->e, "max_pairs",
+                     "more than %zu pairs of a query and a key%s, counted for each of %zu %s",
                      k->limits->max_pairs, k->c->segment_end ? " or segment" : "", times,
                      compared ? "pairs of heads, which are compared" : "heads");
 }

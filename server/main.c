@@ -56,11 +56,13 @@ static int check(const struct config *c) {
     const struct model *m = registry_at(r, i);
     const struct layer_shape *s = &m->shape;
     fprintf(stderr,
-            "model %s: heads=%zu kv_heads=%zu query_size=%zu key_size=%zu value_size=%zu "
-            "output_size=%zu parameters=%llu engine=%s source=%s sha256=%s\n",
-            m->name, s->heads, s->kv_heads, s->query_size, s->key_size, s->value_size,
-            s->output_size, (unsigned long long)m->parameters, layer_engine(m->layer), m->source,
-            m->sha256);
+            "model %s: score=%s weighting=%s projection=%s heads=%zu kv_heads=%zu query_size=%zu "
+            "key_size=%zu value_size=%zu output_size=%zu parameters=%llu engine=%s source=%s "
+            "sha256=%s%s\n",
+            m->name, m->score, m->weighting, m->projection, s->heads, s->kv_heads, s->query_size,
+            s->key_size, s->value_size, s->output_size, (unsigned long long)m->parameters,
+            layer_engine(m->layer), m->source, m->sha256,
+            model_uses_nothing(m) ? "; nothing of its source is used" : "");
   }
   registry_free(r);
   return printed ? 0 : 1;

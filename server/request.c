@@ -290,8 +290,9 @@ static void judge_head(struct request *r, const char *version) {
     error_set(e, STATUS_BAD_FRAMING, "Transfer-Encoding in a message of HTTP/1.0");
   if (e->status) return;
   if (r->route == ROUTE_NONE)
-    error_set(e, STATUS_NOT_FOUND,
-              "there is nothing at this path; try /v1/attention or /v1/models");
+    error_set(
+        e, STATUS_NOT_FOUND,
+        "there is nothing at this path; try /v1/attention, /v1/models or /v1/models/NAME/heads");
   else if (!route_allows(r->route, r->method))
     error_set(e, STATUS_METHOD_NOT_ALLOWED, "this path takes %s", route_allow(r->route));
   else if (r->header.body_bytes > c->max_body_bytes)

@@ -4,7 +4,7 @@ A fenced block ```sh whose first line is `# checked` is run by `sh -eu`, in the 
 with a server as described in the README: without a configuration, or with FILE where that line is
 `# checked with FILE`. A following block ```json or ```text is what it must print: JSON is compared
 as JSON, numbers within 1e-6; a text line `...` stands for any lines, and a number of `ms` for any
-number. `http://127.0.0.1:8080` means the server of the test, and `build/release/attend` the
+number. `http://127.0.0.1:8080`, or 8081, means the server of the test, and `build/release/attend` the
 program under test."""
 import json
 import os
@@ -62,8 +62,8 @@ class Documentation(Case):
                 server.stop()
 
     def check(self, server, command, kind, expected):
-        command = command.replace("127.0.0.1:8080", f"127.0.0.1:{server.port}")
-        command = command.replace("localhost:8080", f"127.0.0.1:{server.port}")
+        command = re.sub(r"(127\.0\.0\.1|localhost):808[01]\b", f"127.0.0.1:{server.port}",
+                         command)
         command = re.sub(r"(\./)?build/release/attend\b", BIN, command)
         done = subprocess.run(["sh", "-eu", "-c", command], cwd=ROOT, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env=clean_environment(), check=False,

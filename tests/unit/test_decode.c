@@ -818,9 +818,10 @@ static void limits_say_what_they_count(void **state) {
     enum ask ask;
     const char *body, *words;
   } list[] = {
-      {ASK_ATTENTION, "{" Q12 "}", "a query and a key, times 2 heads"},
-      {ASK_ATTENTION, "{" Q12 ",\"segments\":[2]}", "a key or segment, times 2 heads"},
-      {ASK_HEADS, "{" Q12 "}", "times 3 pairs of heads, which are compared"},
+      {ASK_ATTENTION, "{" Q12 "}", "a query and a key, counted for each of 2 heads"},
+      {ASK_ATTENTION, "{" Q12 ",\"segments\":[2]}",
+       "a key or segment, counted for each of 2 heads"},
+      {ASK_HEADS, "{" Q12 "}", "counted for each of 3 pairs of heads, which are compared"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     struct result r;

@@ -24,14 +24,15 @@ static void d2l_is_found_behind_any_prefix(void **state) {
   load_ill(W ",\"prefix\":\"net.\"}", p->folder,
            "fit none of plain, torch, d2l behind this prefix");
   load_ill(W ",\"layout\":\"torch\"}", p->folder, "fit none of torch");
-  load_ill(W ",\"layer\":0}", p->folder, "layer: the layout d2l has none");
+  load_ill(W ",\"layout\":\"d2l\",\"layer\":0}", p->folder, "layer: the layout d2l has none");
+  load_ill(W ",\"layer\":0}", p->folder, "fit none of torch in layers.0.self_attn.; \"tensors\"");
   load_ill(W ",\"bias\":true}", p->folder, "bias: true is said, but there is none");
   add_roles(&m, "a.", d2l, ".weight");
   add_roles(&m, "b.", d2l, ".weight");
   add_roles(&m, "b.", d2l, ".bias");
   add_roles(&m, "xb", d2l, ".weight"); /* no dot: another name */
   write_made(p, &m);
-  load_ill(W "}", p->folder, "prefix: must say which, \"");
+  load_ill(W "}", p->folder, "prefix: must say which, \"a.\" or \"b.\"");
   layout_is(p, W ",\"prefix\":\"b.\",\"bias\":true}", "d2l");
   load_ill(W ",\"prefix\":\"b.\",\"bias\":false}", p->folder,
            "bias: false is said, but the checkpoint has biases");
@@ -107,7 +108,7 @@ static void tensors_are_stems_or_whole_names(void **state) {
               "\"output\":\"d\"}}",
             "tensors");
   load_ill(W ",\"tensors\":{\"query\":\"x.a\",\"key\":\"x.b\",\"value\":\"x.c\"}}", p->folder,
-           "tensors: names no output; without one output_projection must be false");
+           "tensors: the role \"output\" is missing; without one output_projection must be false");
   layout_is(p,
             W ",\"output_projection\":false,\"tensors\":{\"query\":\"x.a\",\"key\":\"x.b\","
               "\"value\":\"x.c\"}}",

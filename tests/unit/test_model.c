@@ -363,7 +363,7 @@ static void what_is_not_served_yet_is_said_so(void **state) {
       {"\"rope\":{\"base\":10000}", "rope: this version does not serve"},
       {"\"relative_bias\":{}", "relative_bias: this version does not serve"},
       {"\"layout\":\"bert\"", "layout: this version does not serve bert"},
-      {"\"layout\":\"gpt3\"", "layout: unknown word \"gpt3\"; the nearest is \"gpt2\""},
+      {"\"layout\":\"gpt3\"", "layout: \"gpt3\" is none of auto, plain, torch, d2l"},
       {"\"checkpoint\":\"model.safetensors.index.json\"", "checkpoint: this version does not"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

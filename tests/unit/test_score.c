@@ -150,10 +150,11 @@ static void the_size_of_a_score_is_described_where_there_is_one(void **state) {
 static void scores_without_sense_are_refused_by_key(void **state) {
   (void)state;
 #define NONE "\"projection\":\"none\","
-  ill(HEADS "\"score\":\"scaled\"}", "score: unknown word \"scaled\"; the nearest is \"scaled_");
+  ill(HEADS "\"score\":\"scaled\"}",
+      "score: \"scaled\" is none of scaled_dot, dot, additive, bilinear");
   ill(HEADS "\"score\":null}", "score: needs a string");
-  ill(HEADS "\"weighting\":\"softmin\"}", "weighting: unknown word \"softmin\"; the nearest is");
-  ill(HEADS "\"projection\":\"group\"}", "projection: unknown word \"group\"; the nearest is");
+  ill(HEADS "\"weighting\":\"softmin\"}", "weighting: \"softmin\" is none of softmax, sigmoid");
+  ill(HEADS "\"projection\":\"group\"}", "projection: \"group\" is none of linear, none, grouped");
   ill(HEADS "\"score\":\"dot\",\"scale\":1}", "scale: has no meaning with score dot");
   ill(HEADS "\"score\":\"additive\",\"scale\":1}", "scale: has no meaning with score additive");
   ill(HEADS "\"score\":\"bilinear\",\"scale\":1}", "scale: has no meaning with score bilinear");
@@ -409,7 +410,8 @@ static void additive_attention_of_d2l_is_found(void **state) {
   load_ill(POOL BILINEAR "}", p->folder, "fit none of plain, torch, d2l");
   load_ill(POOL ADDITIVE ",\"output_projection\":true}", p->folder,
            "fit none of plain, torch, d2l");
-  load_ill(W ADDITIVE "}", p->folder, "has no tensor \"net.attention.W_v.weight\"; the nearest");
+  load_ill(W ADDITIVE "}", p->folder,
+           "has no tensor \"net.attention.W_v.weight\", but \"w_v.weight\": with projection none");
   add_additive(&m, (const char *const[]){"W_q.weight", "W_k.weight", "w_v.weight"});
   made_add(&m, "W_o.weight", 7, 2);
   made_add(&m, "W_o.bias", 7, 0);
@@ -455,7 +457,7 @@ static void tensors_name_the_parameters_of_a_score(void **state) {
   load_ill(POOL ADDITIVE TENSORS "\"score.vector\":\"x.w\"}}", p->folder,
            "has no tensor \"x.w\"; the nearest is \"x.v\"");
   load_ill(POOL ADDITIVE ",\"tensors\":{\"score.query\":\"x.wq\"}}", p->folder,
-           "tensors: names no score.key");
+           "tensors: the role \"score.key\" is missing");
   add_additive(&m, (const char *const[]){"x.wq.weight", "x.wk.weight", "x.v"});
   made_add(&m, "x.wk.bias", 3, 0);
   write_made(p, &m);
