@@ -47,7 +47,7 @@ void batch_init(struct batch *b, struct job *jobs, double work, size_t workers) 
   const double share = work / (double)(workers * SPANS_PER_WORKER);
   *b = (struct batch){.layer = jobs->layer,
                       .first = jobs,
-                      .cursor = layer_begin(jobs->layer, jobs->call, PHASE_LOOK),
+                      .cursor = layer_begin(jobs->layer, jobs->call),
                       .span_work = share < span_least  ? span_least
                                    : share > span_most ? span_most
                                                        : share,
@@ -142,7 +142,7 @@ static void begin_writing(struct batch *b, struct ending *ending) {
 bool batch_advance(struct batch *b, struct ending *ending) {
   bool moved = false;
   while (b->spans == 0 && b->cursor.phase != PHASE_DONE && !b->cursor.call) {
-    b->cursor = layer_begin(b->layer, b->first->call, b->cursor.phase + 1);
+    b->cursor = layer_next(b->layer, &b->cursor);
     if (b->cursor.phase == PHASE_DONE) begin_writing(b, ending);
     moved = true;
   }

@@ -72,6 +72,7 @@ struct kernel_tile {
   /* [queries] what makes a score a weight, e^(score - top) factor: out of attend, in to measure;
    * or NULL. The factor is 0 where nothing is seen. */
   float *top, *factor;
+  float *greatest; /* [queries] the greatest weight of each, for measures; or NULL */
 };
 
 /* Measures of all heads over some queries of one item. Every sum is over the queries that see
@@ -80,7 +81,7 @@ struct kernel_measure {
   size_t heads;
   const struct kernel_tile *head; /* [heads] of the same queries and keys, top and factor filled */
   size_t row;                     /* of the first query within its item */
-  double *confidence;             /* [heads] greatest weights */
+  size_t from, to;    /* of the keys, these; on two levels, the segments that begin here */
   double *entropy;    /* [heads] of the weights, over the logarithm of how many keys are seen */
   double *distance;   /* [heads] means of |query row - key row| under the weights */
   double *divergence; /* [heads (heads - 1) / 2] of the pairs (0, 1), (0, 2), ... (1, 2), ...

@@ -8,7 +8,7 @@
 static bool attend_block(const struct attend *a, struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
   if (!score_block(a, p, key, keys)) return false;
-  if (t->select == SELECT_HARD || (t->pointers && t->select == SELECT_SOFT))
+  if (t->select == SELECT_HARD || ((t->pointers || t->greatest) && t->select == SELECT_SOFT))
     find_heaviest(a, p, key, keys);
   if (t->select == SELECT_HARD) return true;
   if (t->select == SELECT_SOFT && scores_are_kept(t)) keep_scores(a, p, key, keys);
@@ -46,6 +46,7 @@ static void attend_close(const struct attend *a, struct panel *p) {
   }
   sums_to_factors(t, p);
   keep_normalisers(t, p);
+  if (t->greatest) keep_greatest(t, p);
   write_context(t, p, p->context, p->sum);
 }
 

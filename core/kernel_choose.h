@@ -76,6 +76,17 @@ static void draw_keys(const struct attend *a, struct panel *p) {
     if (p->chosen[i] < 0) p->chosen[i] = d.last[i];
 }
 
+/* The weight of the heaviest key, whose score has been found. */
+static void keep_greatest(const struct kernel_tile *t, const struct panel *p) {
+  for (size_t at = 0; at < panel_width(p); at += LANES) {
+    const vec score = vec_load(p->best + at);
+    const vec weight = t->sigmoid ? vec_sigmoid(score)
+                                  : vec_exp(score - vec_load(p->top + at)) * vec_load(p->sum + at);
+    const size_t left = p->count > at ? p->count - at : 0;
+    vec_store_some(t->greatest + p->first + at, weight, left);
+  }
+}
+
 /* The chosen keys' values are the context, and their weights are one. */
 static void take_chosen(const struct kernel_tile *t, const struct panel *p) {
   for (size_t i = 0; i < p->count; i++) {
@@ -83,6 +94,7 @@ static void take_chosen(const struct kernel_tile *t, const struct panel *p) {
     float *context = t->context + (p->first + i) * t->context_row;
     for (size_t x = 0; x < t->value_head_size; x++)
       context[x] = j < 0 ? 0 : t->value[(size_t)j * t->value_row + x] * t->context_factor;
+    if (t->greatest) t->greatest[p->first + i] = j < 0 ? 0 : 1.0f;
     if (!t->weights) continue;
     float *weights = t->weights + (p->first + i) * t->weights_row;
     if (!t->weights_add) memset(weights, 0, t->keys * sizeof *weights);

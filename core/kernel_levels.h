@@ -148,7 +148,7 @@ static void write_segment(const struct attend *a, struct panel *p, struct levels
   for (size_t key = from; key < to; key += KERNEL_KEYS) {
     const size_t keys = block_keys(key, to);
     if (t->weights) write_weight_block(a, p, p->sum, key, keys);
-    if (!t->pointers || !panel_sees(p, key, keys)) continue;
+    if ((!t->pointers && !t->greatest) || !panel_sees(p, key, keys)) continue;
     if (!t->weights) weigh(a, p, p->sum, key, keys);
     find_heaviest(a, p, key, keys);
   }
@@ -165,6 +165,7 @@ static void write_segments(const struct attend *a, struct panel *p, struct level
     from = to;
   }
   if (t->pointers) write_pointers(t, p);
+  if (t->greatest) memcpy(t->greatest + p->first, p->best, p->count * sizeof(float));
 }
 
 static bool attend_levels(struct attend *a, float *place) {
@@ -173,7 +174,7 @@ static bool attend_levels(struct attend *a, float *place) {
     struct panel *p = &a->panel[i];
     struct levels l = levels_open(t, p, place);
     if (!attend_segments(a, p, &l)) return false;
-    if (t->weights || t->segment_weights || t->pointers) write_segments(a, p, &l);
+    if (t->weights || t->segment_weights || t->pointers || t->greatest) write_segments(a, p, &l);
   }
   return true;
 }

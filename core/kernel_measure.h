@@ -1,4 +1,5 @@
-/* kernel_measure: measures of all heads over one panel of queries, block of keys by block of keys.
+/* kernel_measure: measures of all heads over one panel of queries and a run of keys, block by
+ * block.
  *
  * Included by one kernel_<level>.c behind kernel_attend.h.
  *
@@ -10,7 +11,7 @@
 
 enum {
   MEASURE_FLOATS = 131072, /* of scratch, where that can be: half a MiB */
-  MEASURE_LANES = 8        /* floats per head and query beside the query itself and the weights */
+  MEASURE_LANES = 7        /* floats per head and query beside the query itself and the weights */
 };
 
 struct measure {
@@ -22,7 +23,6 @@ struct measure {
   float *query;        /* [heads][head_size, width], scaled */
   float *weights;      /* [heads][keys, width] */
   float *order;        /* [heads, width] sum of A ln A in this block */
-  float *greatest;     /* [heads, width] weight so far */
   float *top, *factor; /* [heads, width] what makes a score a weight; of the segment in hand */
   /* On two levels, what makes the score of a segment its weight, and room for one segment. */
   float *upper_top, *upper_factor; /* [heads, width] */
@@ -71,8 +71,7 @@ static void measure_place(struct measure *x, float *scratch) {
   x->query = scratch + 2 * heads * width;
   x->weights = x->query + heads * m->head->head_size * width;
   x->order = x->weights + (heads * x->keys > KERNEL_KEYS ? heads * x->keys : KERNEL_KEYS) * width;
-  x->greatest = x->order + heads * width;
-  x->top = x->greatest + heads * width;
+  x->top = x->order + heads * width;
   x->factor = x->top + heads * width;
   x->upper_top = x->factor + heads * width;
   x->upper_factor = x->upper_top + heads * width;
@@ -94,7 +93,7 @@ static void recall_normalisers(struct measure *x, const struct kernel_tile *t, s
   }
 }
 
-/* Lanes behind the last query have factor 0, and a score of 0 or -infinity. */
+/* Lanes behind the last query are idle: every score of theirs is -infinity. */
 static void measure_open(struct measure *x, const struct kernel_measure *m, float *scratch) {
   const struct measure_size size = measure_size(m->head->head_size, m->heads);
   const size_t count = m->head->queries;
@@ -103,6 +102,7 @@ static void measure_open(struct measure *x, const struct kernel_measure *m, floa
   x->width = x->p.vectors * LANES;
   measure_place(x, scratch);
   panel_ranges(&x->p, m->head);
+  if (count < x->width) x->p.all_to = 0; /* no block is seen by all lanes: idle ones are hidden */
   for (size_t h = 0; h < m->heads; h++) {
     const struct kernel_tile *t = &m->head[h];
     float *query = x->query + h * t->head_size * x->width;
@@ -110,11 +110,7 @@ static void measure_open(struct measure *x, const struct kernel_measure *m, floa
       turn(t->query + v * LANES * t->query_row, t->query_row, rows_of_vector(&x->p, v),
            t->head_size, t->scale, query + v * LANES, x->width);
     recall_normalisers(x, t, h);
-    for (size_t i = 0; i < x->width; i++) {
-      const size_t at = h * x->width + i;
-      x->greatest[at] = 0;
-      x->entropy[at] = 0;
-    }
+    memset(x->entropy + h * x->width, 0, x->width * sizeof *x->entropy);
   }
 }
 
@@ -167,19 +163,17 @@ INLINE void look_at_head(struct measure *x, size_t h, size_t key, size_t keys, c
   vec reach = {0};
   for (size_t v = 0; v < x->p.vectors; v++) {
     const size_t at = h * x->width + v * LANES;
-    vec away, greatest = vec_load(x->greatest + at), sum = {0};
+    vec away, sum = {0};
     for (int i = 0; i < LANES; i++)
       away[i] = (float)((double)(x->m->row + v * LANES + (size_t)i) - (double)key);
     for (size_t r = 0; r < keys; r++) {
       float *w = x->weights + (h * x->keys + r) * x->width + v * LANES;
       const vec p = vec_load(w);
-      greatest = vec_max(p, greatest);
       reach = vec_fma(p, (vec)((ivec)away & magnitude), reach);
       away -= vec_all(1.0f);
       if (order) sum = vec_fma(p, vec_log(p), sum);
       vec_store(w, p * vec_all(0.5f));
     }
-    vec_store(x->greatest + at, greatest);
     vec_store(x->order + at, sum);
     for (size_t i = 0; order && i < LANES; i++) x->entropy[at + i] -= (double)sum[i];
   }
@@ -237,8 +231,7 @@ static void measure_close(const struct measure *x) {
     const size_t seen = keys_seen(m->head, i);
     const double by = m->divergence && seen > 1 ? 1 / log((double)seen) : 0;
     for (size_t h = 0; h < m->heads; h++) {
-      m->confidence[h] += (double)x->greatest[h * x->width + i];
-      m->entropy[h] += fmax(0, x->entropy[h * x->width + i]) * by;
+      m->entropy[h] += x->entropy[h * x->width + i] * by;
     }
   }
 }
@@ -250,23 +243,40 @@ static void measure_keys(struct measure *x, size_t from, size_t to) {
   }
 }
 
-static void measure_segments(struct measure *x) {
+/* The first segment that begins at or behind `key`. */
+static size_t segment_from(const struct kernel_tile *t, size_t key) {
+  size_t low = 0, high = t->segments;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    const size_t begin = middle ? segment_end(t, middle - 1) : 0;
+    if (begin < key)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* The segments that begin among the keys from .. to - 1, to their ends. */
+static void measure_segments(struct measure *x, size_t from, size_t to) {
   const struct kernel_tile *t = x->m->head;
-  for (size_t s = 0, from = 0; s < t->segments && from < t->keys; s++) {
-    const size_t to = segment_end(t, s);
-    for (size_t h = 0; h < x->m->heads && from < to; h++) enter_segment(x, h, s, from, to);
-    measure_keys(x, from, to);
-    from = to;
+  for (size_t s = segment_from(t, from); s < t->segments; s++) {
+    const size_t begin = s ? segment_end(t, s - 1) : 0, end = segment_end(t, s);
+    if (begin >= to) break;
+    for (size_t h = 0; h < x->m->heads && begin < end; h++) enter_segment(x, h, s, begin, end);
+    measure_keys(x, begin, end);
   }
 }
 
 static void measure(const struct kernel_measure *m, float *scratch) {
+  const size_t to = m->to < m->head->keys ? m->to : m->head->keys;
   struct measure x;
+  if (m->from >= to) return;
   measure_open(&x, m, scratch);
   if (m->head->segment_end)
-    measure_segments(&x);
+    measure_segments(&x, m->from, to);
   else
-    measure_keys(&x, 0, m->head->keys);
+    measure_keys(&x, m->from, to);
   measure_close(&x);
 }
 

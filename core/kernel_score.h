@@ -52,6 +52,7 @@ static bool queries_are_few(const struct kernel_tile *t) {
 
 static void additive_few(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
+  memset(a->scores, 0, keys * panel_width(p) * sizeof(float)); /* lanes without a query */
   for (size_t i = 0; i < p->count; i++) {
     const float *q = t->query + (p->first + i) * t->query_row;
     for (size_t r = 0; r < keys; r++) {

@@ -91,6 +91,7 @@ struct cursor {
   struct call *first, *call; /* call NULL: the phase has nothing left */
   enum phase phase;
   unsigned role;          /* PHASE_PROJECT: which matrix */
+  size_t round;           /* PHASE_MEASURE: of those that must follow each other */
   size_t item, head, row; /* where in the call */
 };
 
@@ -100,8 +101,11 @@ struct span {
   size_t units;
 };
 
-/* The beginning of a phase; its `call` is NULL if the phase has nothing to do. */
-struct cursor layer_begin(const struct layer *l, struct call *first, enum phase phase);
+/* The beginning of the first phase, and of what follows once all spans of what came before have
+ * been run: the next phase, or the next round of this one. Its `call` is NULL if there is nothing
+ * to do there. */
+struct cursor layer_begin(const struct layer *l, struct call *first);
+struct cursor layer_next(const struct layer *l, const struct cursor *at);
 
 /* Cuts the next span of about `work` floating-point operations and moves the cursor behind it; its
  * `call` is then NULL if nothing is left. False if there was nothing to cut. What is cancelled or

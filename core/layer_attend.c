@@ -120,6 +120,7 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct 
   if (!c->want_measures) return;
   t->top = c->space->measuring.top + at;
   t->factor = c->space->measuring.factor + at;
+  t->greatest = c->space->measuring.greatest + at;
 }
 
 static void set_answer(struct kernel_tile *t, const struct layer *l, const struct unit *u,

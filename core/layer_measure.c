@@ -1,40 +1,30 @@
-/* layer_measure: the measures of the heads, from preparing the call to telling the numbers.
+/* layer_measure: how the measuring of a call is cut, prepared and done.
  *
- * The weights are made again for one piece of query rows at a time, all heads side by side; the
- * heads' contributions to those rows are made beside them. All of that is added up in double, unit
- * by unit, and at last over the units in order. */
-#include <float.h>
+ * The weights are made again for a piece of query rows and a run of keys at a time, all heads side
+ * by side; the heads' contributions to those rows are made beside the first run. */
 #include <math.h>
 #include <string.h>
 
-#include "core/layer_parts.h"
+#include "core/layer_measure.h"
 #include "core/measures.h"
 #include "core/size.h"
 
 enum {
-  PIECE_WORK = 500000000, /* operations: a few milliseconds */
-  SUMS_BYTES = 4 << 20,   /* that the sums of all units may always take */
+  STEP_WORK = 300000000, /* operations: a few milliseconds */
+  SUMS_BYTES = 4 << 20,  /* that the sums of all groups may always take */
 };
 
-/* --- the sums of a unit --- */
-
-/* A unit's run of doubles: first two that are of no head, then [H] each, then [H (H - 1) / 2]. */
-struct sums {
-  double *rows;    /* query rows that see something */
-  double *outputs; /* their squares, summed */
-  double *confidence, *entropy, *distance, *norm, *square;
-  double *divergence; /* see struct kernel_measure */
-};
+/* --- the sums of a group --- */
 
 static size_t head_pairs(const struct layer *l) {
   return l->shape.sigmoid ? 0 : l->shape.heads * (l->shape.heads - 1) / 2;
 }
 
-static size_t sums_count(const struct layer *l) { return 2 + 5 * l->shape.heads + head_pairs(l); }
+size_t sums_count(const struct layer *l) { return 2 + 5 * l->shape.heads + head_pairs(l); }
 
-static struct sums sums_at(const struct layer *l, const struct call *c, size_t unit) {
+struct sums sums_at(const struct layer *l, const struct call *c, size_t group) {
   const size_t heads = l->shape.heads;
-  double *at = c->space->measuring.sums + unit * sums_count(l), *head = at + 2;
+  double *at = c->space->measuring.sums + group * sums_count(l), *head = at + 2;
   return (struct sums){.rows = at,
                        .outputs = at + 1,
                        .confidence = head,
@@ -45,66 +35,109 @@ static struct sums sums_at(const struct layer *l, const struct call *c, size_t u
                        .divergence = l->shape.sigmoid ? NULL : head + 5 * heads};
 }
 
-/* --- pieces and units --- */
+/* --- pieces, steps and groups --- */
 
-/* Operations for one query row of an item. For every key each head takes an exponential and a
+/* Operations for one query and one key, in all heads. Each head takes an exponential and a
  * logarithm, and each pair of heads a logarithm: they weigh as much as some forty operations. */
-static double row_work(const struct layer *l, size_t keys) {
-  const struct layer_shape *s = &l->shape;
-  const double heads = (double)s->heads, pairs = (double)head_pairs(l);
+static double key_work(const struct layer *l) {
   const double score = (l->vector ? 34.0 : 2.0) * (double)l->compare_size;
-  const double key = heads * (score + 80.0) + pairs * 35.0;
-  const double out = l->matrix[ROLE_OUTPUT] ? 2.0 * (double)s->output_size : 4.0;
-  return key * (double)(keys + 1) + heads * (double)s->value_head_size * out;
+  return (double)l->shape.heads * (score + 80.0) + (double)head_pairs(l) * 35.0;
 }
 
-/* Query rows of an item's pieces: as many as are measured at once, but fewer where a piece would
- * hold a worker for long. */
-static size_t piece_rows(const struct layer *l, const struct item *item) {
-  size_t rows = l->kernel->measure_queries(l->compare_size, l->shape.heads);
-  while (rows > l->kernel->lanes && row_work(l, item->k) * (double)rows > PIECE_WORK) rows /= 2;
-  return rows;
+/* And for a query's contributions to its output row. */
+static double row_work(const struct layer *l) {
+  const double out = l->matrix[ROLE_OUTPUT] ? 2.0 * (double)l->shape.output_size : 4.0;
+  return (double)role_in(l, ROLE_OUTPUT) * out;
 }
 
-/* The piece at a place of the call, which moves on; false behind the last one. */
-static bool next_piece(const struct layer *l, struct call *c, size_t *item, size_t *row,
-                       struct unit *piece) {
-  while (*item < c->items && *row >= c->item[*item].q) ++*item, *row = 0;
-  if (*item >= c->items) return false;
-  const struct item *it = &c->item[*item];
-  *piece = (struct unit){.call = c,
-                         .phase = PHASE_MEASURE,
-                         .item = *item,
-                         .row = *row,
-                         .rows = size_min(piece_rows(l, it), it->q - *row)};
-  *row += piece->rows;
-  return true;
+static size_t piece_rows(const struct layer *l) {
+  return l->kernel->measure_queries(l->compare_size, l->shape.heads);
 }
 
-static size_t piece_number(const struct layer *l, const struct unit *u) {
-  const struct call *c = u->call;
-  return c->space->measuring.piece_at[u->item] + u->row / piece_rows(l, &c->item[u->item]);
+/* Keys of a step: whole blocks where that is not too much. */
+static size_t step_keys(const struct layer *l) {
+  const double keys = STEP_WORK / (key_work(l) * (double)piece_rows(l));
+  if (keys < KERNEL_KEYS) return (size_t)fmax(1, keys);
+  return (size_t)fmin(keys, 1 << 30) / KERNEL_KEYS * KERNEL_KEYS;
 }
 
+/* Of a piece of an item. */
+static size_t steps_of(const struct layer *l, const struct item *item) {
+  return size_max(1, (item->k + step_keys(l) - 1) / step_keys(l));
+}
+
+static size_t pieces_of(const struct layer *l, const struct item *item) {
+  return (item->q + piece_rows(l) - 1) / piece_rows(l);
+}
+
+/* A step, and where it is. */
+struct step {
+  struct unit piece; /* its rows */
+  size_t number;     /* of the piece, in the call */
+  size_t from, to;   /* keys */
+};
+
+/* The last place of a rising list [count + 1] that is not above `x`. */
+static size_t place_in(const size_t *list, size_t count, size_t x) {
+  size_t low = 0, high = count;
+  while (low + 1 < high) {
+    const size_t middle = (low + high) / 2;
+    if (list[middle] <= x)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static struct step step_at(const struct layer *l, struct call *c, size_t step) {
+  const struct measuring *m = &c->space->measuring;
+  struct step s = {.number = place_in(m->step_at, m->pieces, step)};
+  const size_t item = place_in(m->piece_at, c->items, s.number);
+  const size_t row = (s.number - m->piece_at[item]) * piece_rows(l);
+  s.piece = (struct unit){.call = c,
+                          .phase = PHASE_MEASURE,
+                          .item = item,
+                          .row = row,
+                          .rows = size_min(piece_rows(l), c->item[item].q - row)};
+  s.from = (step - m->step_at[s.number]) * step_keys(l);
+  s.to = size_min(s.from + step_keys(l), c->item[item].k);
+  return s;
+}
+
+/* The steps of a group. */
+static size_t group_begin(const struct measuring *m, size_t group) {
+  return m->step_at[size_min(group * m->group, m->pieces)];
+}
+
+/* --- walking --- */
+
+/* What each group has left in this round. */
 bool measure_unit(const struct layer *l, struct cursor *at, struct unit *u) {
   struct call *c = at->call;
-  struct unit piece;
-  if (!c->want_measures) return false;
-  u->pieces = 0, u->work = 0;
-  while (u->pieces < c->space->measuring.group && next_piece(l, c, &at->item, &at->row, &piece)) {
-    if (u->pieces++ == 0) u->item = piece.item, u->row = piece.row;
-    const size_t keys = c->space->visible.item[piece.item].key_end;
-    u->work += (double)piece.rows * row_work(l, keys);
+  const struct measuring *m = &c->space->measuring;
+  for (; c->want_measures && at->item == 0 && at->row < m->groups; at->row++) {
+    const size_t step = group_begin(m, at->row) + at->round;
+    if (step >= group_begin(m, at->row + 1)) continue;
+    const struct step s = step_at(l, c, step);
+    u->row = at->row++;
+    u->step = step;
+    u->work = (double)s.piece.rows * key_work(l) * (double)(s.to - s.from + 1);
+    if (s.from == 0) u->work += (double)s.piece.rows * row_work(l);
+    return true;
   }
-  return u->pieces > 0;
+  return false;
+}
+
+size_t measure_rounds(const struct call *c) {
+  return c->want_measures ? c->space->measuring.rounds : 0;
 }
 
 /* One for the whole call. */
 bool measure_sum_unit(const struct layer *l, struct cursor *at, struct unit *u) {
   if (!at->call->want_measures || at->item > 0 || at->row > 0) return false;
   const struct measuring *m = &at->call->space->measuring;
-  const double pieces = (double)m->piece_at[at->call->items];
-  u->work = (double)m->units * (double)sums_count(l) + pieces * (double)l->shape.heads;
+  u->work = (double)m->groups * (double)sums_count(l) + (double)(m->pieces * l->shape.heads);
   at->row = 1;
   return true;
 }
@@ -112,45 +145,58 @@ bool measure_sum_unit(const struct layer *l, struct cursor *at, struct unit *u) 
 double measure_work(const struct layer *l, const struct call *c) {
   double work = 0;
   for (size_t i = 0; c->want_measures && i < c->items; i++)
-    work += (double)c->item[i].q * row_work(l, c->item[i].k);
+    work += (double)c->item[i].q * (key_work(l) * (double)c->item[i].k + row_work(l));
   return work;
 }
 
 /* --- preparing --- */
 
-static void number_pieces(const struct layer *l, const struct call *c, size_t *piece_at) {
-  piece_at[0] = 0;
-  for (size_t i = 0; i < c->items; i++) {
-    const size_t rows = piece_rows(l, &c->item[i]);
-    piece_at[i + 1] = piece_at[i] + (c->item[i].q + rows - 1) / rows;
-  }
+static enum status number_pieces(const struct layer *l, struct call *c, struct arena *a,
+                                 struct error *e) {
+  struct measuring *m = &c->space->measuring;
+  m->piece_at = arena_alloc(a, c->items + 1, sizeof *m->piece_at, e);
+  if (!m->piece_at) return e->status;
+  m->piece_at[0] = 0;
+  for (size_t i = 0; i < c->items; i++)
+    m->piece_at[i + 1] = m->piece_at[i] + pieces_of(l, &c->item[i]);
+  m->pieces = m->piece_at[c->items];
+  m->step_at = arena_alloc(a, m->pieces + 1, sizeof *m->step_at, e);
+  if (!m->step_at) return e->status;
+  m->step_at[0] = 0;
+  for (size_t i = 0, piece = 0; i < c->items; i++)
+    for (; piece < m->piece_at[i + 1]; piece++)
+      m->step_at[piece + 1] = m->step_at[piece] + steps_of(l, &c->item[i]);
+  return STATUS_OK;
 }
 
-/* Pieces of a unit: one, but more where there are so many heads, and pairs of them, that the sums
- * of all units would take more than the contexts do. */
-static size_t group_size(const struct layer *l, const struct call *c, size_t pieces) {
+/* Pieces of a group: one, but more where there are so many heads, and pairs of them, that the sums
+ * of all groups would take more than the contexts do. */
+static void form_groups(const struct layer *l, struct call *c) {
+  struct measuring *m = &c->space->measuring;
   const double contexts = (double)c->q_rows * (double)role_in(l, ROLE_OUTPUT) * sizeof(float);
-  const double all = (double)pieces * (double)sums_count(l) * sizeof(double);
-  return (size_t)ceil(fmax(1, all / fmax(contexts, SUMS_BYTES)));
+  const double all = (double)m->pieces * (double)sums_count(l) * sizeof(double);
+  m->group = (size_t)ceil(fmax(1, all / fmax(contexts, SUMS_BYTES)));
+  m->groups = (m->pieces + m->group - 1) / m->group;
+  m->rounds = 0;
+  for (size_t i = 0; i < m->groups; i++)
+    m->rounds = size_max(m->rounds, group_begin(m, i + 1) - group_begin(m, i));
 }
 
 static enum status take_sums(const struct layer *l, struct call *c, struct arena *a,
                              struct error *e) {
   struct measuring *m = &c->space->measuring;
   size_t rows, sums;
-  m->piece_at = arena_alloc(a, c->items + 1, sizeof *m->piece_at, e);
-  if (!m->piece_at) return e->status;
-  number_pieces(l, c, m->piece_at);
-  const size_t pieces = m->piece_at[c->items];
-  m->group = group_size(l, c, pieces);
-  m->units = (pieces + m->group - 1) / m->group;
-  if (!size_mul(c->q_rows, l->shape.heads, &rows) || !size_mul(m->units, sums_count(l), &sums))
+  if (number_pieces(l, c, a, e)) return e->status;
+  form_groups(l, c);
+  if (!size_mul(c->q_rows, l->shape.heads, &rows) || !size_mul(m->groups, sums_count(l), &sums))
     return error_set(e, STATUS_TOO_LARGE, "the sums for measuring are too many to count");
   m->top = arena_alloc(a, rows, sizeof *m->top, e);
   m->factor = arena_alloc(a, rows, sizeof *m->factor, e);
+  m->greatest = arena_alloc(a, rows, sizeof *m->greatest, e);
   m->sums = arena_alloc(a, sums, sizeof *m->sums, e);
+  m->gradient = NULL;
   if (c->gradients) /* no more pieces than rows */
-    m->gradient = arena_alloc(a, pieces * l->shape.heads, sizeof *m->gradient, e);
+    m->gradient = arena_alloc(a, m->pieces * l->shape.heads, sizeof *m->gradient, e);
   return e->status;
 }
 
@@ -193,7 +239,7 @@ size_t measure_scratch_floats(const struct layer *l) {
   const struct layer_shape *s = &l->shape;
   const size_t weights = tiles_floats(l) + l->kernel->measure_scratch(l->compare_size, s->heads);
   const struct gemm *g = l->matrix[ROLE_OUTPUT];
-  const size_t rows = l->kernel->measure_queries(l->compare_size, s->heads);
+  const size_t rows = piece_rows(l);
   return size_max(weights, g ? rows * gemm_stripe(g) : 0);
 }
 
@@ -204,22 +250,36 @@ static bool row_sees(const struct unit *u, size_t row) {
   return v->from[at] < v->to[at];
 }
 
-static void measure_weights(const struct layer *l, const struct unit *u, const struct sums *sums,
+static void measure_weights(const struct layer *l, const struct step *s, const struct sums *sums,
                             void *scratch) {
   struct kernel_tile *head = scratch;
-  const struct kernel_tile tile = tile_of(l, u);
+  const struct kernel_tile tile = tile_of(l, &s->piece);
   for (size_t h = 0; h < l->shape.heads; h++) {
     head[h] = tile;
-    tile_set_inputs(&head[h], l, u, h);
+    tile_set_inputs(&head[h], l, &s->piece, h);
   }
   const struct kernel_measure m = {.heads = l->shape.heads,
                                    .head = head,
-                                   .row = u->row,
-                                   .confidence = sums->confidence,
+                                   .row = s->piece.row,
+                                   .from = s->from,
+                                   .to = s->to,
                                    .entropy = sums->entropy,
                                    .distance = sums->distance,
                                    .divergence = sums->divergence};
   l->kernel->measure(&m, (float *)scratch + tiles_floats(l));
+}
+
+/* Attention has left the greatest weights. */
+static void measure_confidence(const struct layer *l, const struct unit *u,
+                               const struct sums *sums) {
+  const struct call *c = u->call;
+  const struct item *item = &c->item[u->item];
+  for (size_t h = 0; h < l->shape.heads; h++) {
+    const float *greatest =
+        c->space->measuring.greatest + item->q_row * l->shape.heads + h * item->q + u->row;
+    for (size_t i = 0; i < u->rows; i++)
+      if (row_sees(u, i)) sums->confidence[h] += (double)greatest[i];
+  }
 }
 
 /* Some columns of a head's contribution to the rows of a piece. */
@@ -270,17 +330,17 @@ static double measure_contribution(const struct layer *l, const struct unit *u, 
   return products;
 }
 
-static void measure_contributions(const struct layer *l, const struct unit *u,
+static void measure_contributions(const struct layer *l, const struct step *s,
                                   const struct sums *sums, float *scratch) {
-  const struct measuring *m = &u->call->space->measuring;
+  const struct measuring *m = &s->piece.call->space->measuring;
   for (size_t h = 0; h < l->shape.heads; h++) {
     double square[KERNEL_PANEL_MAX] = {0};
-    const double products = measure_contribution(l, u, h, square, scratch);
-    for (size_t i = 0; i < u->rows; i++) {
+    const double products = measure_contribution(l, &s->piece, h, square, scratch);
+    for (size_t i = 0; i < s->piece.rows; i++) {
       sums->norm[h] += sqrt(square[i]);
       sums->square[h] += square[i];
     }
-    if (m->gradient) m->gradient[piece_number(l, u) * l->shape.heads + h] = products;
+    if (m->gradient) m->gradient[s->number * l->shape.heads + h] = products;
   }
 }
 
@@ -296,98 +356,13 @@ static void measure_outputs(const struct layer *l, const struct unit *u, const s
 
 void run_measure(const struct layer *l, const struct unit *u, void *scratch) {
   struct call *c = u->call;
-  const size_t unit = piece_number(l, u) / c->space->measuring.group;
-  const struct sums sums = sums_at(l, c, unit);
-  size_t item = u->item, row = u->row;
-  struct unit piece;
-  memset(sums.rows, 0, sums_count(l) * sizeof *sums.rows);
-  for (size_t i = 0; i < u->pieces && !call_is_over(c, PHASE_MEASURE); i++) {
-    must(next_piece(l, c, &item, &row, &piece));
-    measure_weights(l, &piece, &sums, scratch);
-    measure_contributions(l, &piece, &sums, scratch);
-    measure_outputs(l, &piece, &sums);
-  }
-}
-
-/* --- the sum --- */
-
-static double over(double x, double y) { return y == 0 ? 0 : x / y; }
-
-/* |sum over an item's rows of <contribution, gradient>|, the mean over all items. */
-static double michel_of(const struct layer *l, const struct call *c, size_t head) {
-  const struct measuring *m = &c->space->measuring;
-  double sum = 0;
-  for (size_t i = 0; m->gradient && i < c->items; i++) {
-    double product = 0;
-    for (size_t p = m->piece_at[i]; p < m->piece_at[i + 1]; p++)
-      product += m->gradient[p * l->shape.heads + head];
-    sum += fabs(product);
-  }
-  return over(sum, (double)c->items);
-}
-
-static void tell_heads(const struct layer *l, const struct call *c, const struct sums *sums) {
-  double norms = 0;
-  for (size_t h = 0; h < l->shape.heads; h++) norms += sums->norm[h];
-  for (size_t h = 0; h < l->shape.heads; h++)
-    c->measures->head[h] =
-        (struct head_measures){.confidence = over(sums->confidence[h], *sums->rows),
-                               .entropy = over(sums->entropy[h], *sums->rows),
-                               .distance = over(sums->distance[h], *sums->rows),
-                               .norm = over(sums->norm[h], *sums->rows),
-                               .share = over(sums->norm[h], norms),
-                               .delta = over(sqrt(sums->square[h]), sqrt(*sums->outputs)),
-                               .michel = michel_of(l, c, h)};
-}
-
-static void tell_divergence(const struct layer *l, struct measures *m, const struct sums *sums) {
-  const size_t heads = l->shape.heads;
-  const double *pair = sums->divergence;
-  for (size_t g = 0; m->divergence && g < heads; g++)
-    for (size_t h = g + 1; h < heads; h++)
-      m->divergence[g * heads + h] = m->divergence[h * heads + g] =
-          fmax(0, over(*pair++, *sums->rows));
-}
-
-static double importance(const struct call *c, size_t head) {
-  const struct head_measures *h = &c->measures->head[head];
-  return c->gradients ? h->michel : h->delta;
-}
-
-/* Puts each head before those that are more important, behind those that are as much so. */
-static void rank_heads(const struct call *c, size_t heads) {
-  size_t *ranking = c->measures->ranking;
-  for (size_t h = 0; h < heads; h++) {
-    size_t place = h;
-    for (; place > 0 && importance(c, ranking[place - 1]) > importance(c, h); place--)
-      ranking[place] = ranking[place - 1];
-    ranking[place] = h;
-  }
-}
-
-static bool measures_fit(const struct measures *m, size_t heads) {
-  bool fit = true;
-  for (size_t i = 0; i < heads; i++) {
-    const struct head_measures *h = &m->head[i];
-    const double all[] = {h->confidence, h->entropy, h->distance, h->norm,
-                          h->share,      h->delta,   h->michel};
-    for (size_t x = 0; x < sizeof all / sizeof *all; x++) fit = fit && all[x] <= FLT_MAX;
-  }
-  return fit;
-}
-
-void run_measure_sum(const struct layer *l, const struct unit *u) {
-  struct call *c = u->call;
-  const struct measuring *m = &c->space->measuring;
-  if (m->units == 0) return;
-  const struct sums all = sums_at(l, c, 0);
-  for (size_t unit = 1; unit < m->units; unit++) {
-    const double *more = sums_at(l, c, unit).rows;
-    for (size_t i = 0; i < sums_count(l); i++) all.rows[i] += more[i];
-  }
-  c->measures->rows = (size_t)*all.rows;
-  tell_heads(l, c, &all);
-  tell_divergence(l, c->measures, &all);
-  rank_heads(c, l->shape.heads);
-  if (!measures_fit(c->measures, l->shape.heads)) fault_at(c, FAULT_MEASURE, 0);
+  const struct step s = step_at(l, c, u->step);
+  const struct sums sums = sums_at(l, c, u->row);
+  if (u->step == group_begin(&c->space->measuring, u->row))
+    memset(sums.rows, 0, sums_count(l) * sizeof *sums.rows);
+  measure_weights(l, &s, &sums, scratch);
+  if (s.from > 0) return;
+  measure_confidence(l, &s.piece, &sums);
+  measure_contributions(l, &s, &sums, scratch);
+  measure_outputs(l, &s.piece, &sums);
 }

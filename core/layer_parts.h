@@ -42,16 +42,15 @@ struct live {
 
 #define LIVE_NOT UINT32_MAX
 
-/* What is kept for measuring, where that is wanted. The query rows of every item are cut into
- * pieces; a unit is so many pieces one after the other, whichever items they are of, and writes
- * sums of its own: added in order they are the same whoever ran the units. */
+/* What is kept for measuring, where that is wanted; see layer_measure.h. */
 struct measuring {
-  float *top, *factor; /* per item at H q_row: [H, q], see struct kernel_tile */
-  size_t *piece_at;    /* [items + 1] how many pieces lie before an item's first */
-  size_t group;        /* pieces of a unit */
-  size_t units;
-  double *sums;     /* [units] runs of doubles, see layer_measure.c */
-  double *gradient; /* [pieces, H] sums of <contribution, gradient>, or NULL */
+  float *top, *factor, *greatest; /* per item at H q_row: [H, q], see struct kernel_tile */
+  size_t pieces, group, groups;   /* pieces of the call; of a group; groups */
+  size_t rounds;                  /* the steps of the longest group */
+  size_t *piece_at;               /* [items + 1] how many pieces lie before an item's first */
+  size_t *step_at;                /* [pieces + 1] how many steps lie before a piece's first */
+  double *sums;                   /* [groups] runs of doubles */
+  double *gradient;               /* [pieces, H] sums of <contribution, gradient>, or NULL */
 };
 
 /* Projected rows lie head by head: item i's head h is [rows, head size], row after row. */
@@ -75,8 +74,8 @@ struct unit {
   size_t head;  /* PHASE_ATTEND: first head */
   size_t heads; /* PHASE_ATTEND: one, or all where the weights are averaged */
   size_t row, rows;
-  size_t pieces; /* PHASE_MEASURE: how many, from `item` and `row` on */
-  double work;   /* floating-point operations, about */
+  size_t step; /* PHASE_MEASURE: which, of the group `row` */
+  double work; /* floating-point operations, about */
 };
 
 /* The unit at the cursor, which moves on; false at the end of the phase. */
@@ -148,6 +147,7 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct 
 enum status measure_prepare(const struct layer *l, struct call *c, struct arena *a,
                             struct error *e);
 double measure_work(const struct layer *l, const struct call *c); /* as if all pairs were seen */
+size_t measure_rounds(const struct call *c); /* in which PHASE_MEASURE is done */
 size_t measure_scratch_floats(const struct layer *l);
 bool measure_unit(const struct layer *l, struct cursor *at, struct unit *u);     /* PHASE_MEASURE */
 bool measure_sum_unit(const struct layer *l, struct cursor *at, struct unit *u); /* PHASE_SUM */

@@ -1,7 +1,8 @@
-/* layer_run: computes spans: rows through a matrix, and attention of query tiles.
+/* layer_run: computes spans: rows through a matrix, attention of query tiles, and measures of
+ * heads.
  *
- * Everything a span writes is its own: rows of projections, context, outputs and weights. What
- * spans share are the tops and the fault of a call, which do not depend on order. */
+ * Everything a span writes is its own: rows of projections, context, outputs and weights, sums of
+ * measures. What spans share are the tops and the fault of a call, which do not depend on order. */
 #include "core/layer_rows.h"
 
 void layer_run(const struct layer *l, const struct span *span, void *scratch) {
@@ -40,9 +41,7 @@ void layer_run(const struct layer *l, const struct span *span, void *scratch) {
 }
 
 void layer_compute(const struct layer *l, struct call *first, double work, void *scratch) {
-  for (enum phase phase = PHASE_LOOK; phase < PHASE_DONE; phase++) {
-    struct cursor at = layer_begin(l, first, phase);
-    struct span span;
+  struct span span;
+  for (struct cursor at = layer_begin(l, first); at.phase != PHASE_DONE; at = layer_next(l, &at))
     while (layer_cut(l, &at, work, &span)) layer_run(l, &span, scratch);
-  }
 }

@@ -116,14 +116,27 @@ static void settle(const struct layer *l, struct cursor *at) {
   if (!unit_next(l, &ahead, &u)) at->call = NULL;
 }
 
-struct cursor layer_begin(const struct layer *l, struct call *first, enum phase phase) {
-  struct cursor at = {.first = first, .call = first, .phase = phase};
+static struct cursor begin(const struct layer *l, struct call *first, enum phase phase,
+                           size_t round) {
+  struct cursor at = {.first = first, .call = first, .phase = phase, .round = round};
   at.role = phase == PHASE_OUTPUT ? ROLE_OUTPUT : ROLE_QUERY;
   if (phase == PHASE_DONE)
     at.call = NULL;
   else
     settle(l, &at);
   return at;
+}
+
+struct cursor layer_begin(const struct layer *l, struct call *first) {
+  return begin(l, first, PHASE_LOOK, 0);
+}
+
+struct cursor layer_next(const struct layer *l, const struct cursor *at) {
+  size_t rounds = 0;
+  for (const struct call *c = at->first; c && at->phase == PHASE_MEASURE; c = c->next)
+    if (!call_is_over(c, PHASE_MEASURE)) rounds = size_max(rounds, measure_rounds(c));
+  if (at->round + 1 < rounds) return begin(l, at->first, at->phase, at->round + 1);
+  return begin(l, at->first, at->phase + 1, 0);
 }
 
 bool layer_cut(const struct layer *l, struct cursor *at, double work, struct span *out) {

@@ -16,8 +16,10 @@ static bool differs(struct error *e, const char *what, size_t at, double got, do
 }
 
 void compute(const struct layer *l, struct call *first, double work) {
-  void *scratch = aligned_alloc(64, (layer_scratch_bytes(l) + 64) / 64 * 64);
+  const size_t bytes = (layer_scratch_bytes(l) + 64) / 64 * 64;
+  void *scratch = aligned_alloc(64, bytes);
   must(scratch != NULL);
+  memset(scratch, 0xff, bytes); /* whatever came before: NaN, should anyone read it */
   layer_compute(l, first, work, scratch);
   free(scratch);
 }

@@ -10,7 +10,7 @@
 
 #include "core/measures_ref.h"
 #include "core/visible.h"
-#include "tests/support/random_call.h"
+#include "tests/support/compare.h"
 
 static void *take(struct arena *a, size_t count, size_t size) {
   struct error e = {0};
@@ -24,13 +24,6 @@ static float *numbers(struct arena *a, uint64_t *state, size_t count) {
   float *x = take(a, count, sizeof *x);
   for (size_t i = 0; i < count; i++) x[i] = random_float(state);
   return x;
-}
-
-static void compute(const struct layer *l, struct call *c, double work) {
-  void *scratch = aligned_alloc(64, (layer_scratch_bytes(l) + 64) / 64 * 64);
-  assert_non_null(scratch);
-  layer_compute(l, c, work, scratch);
-  free(scratch);
 }
 
 static void prepare(const struct random_layer *l, struct call *c, struct arena *a) {
@@ -189,6 +182,83 @@ static void many_heads_over_many_items_agree_with_the_twin(void **unused) {
   random_layer_done(&l);
 }
 
+/* Cuts the keys of an item at random; some segments are empty. */
+static void cut_keys(struct call *c, uint64_t *state, size_t segments, struct arena *a) {
+  int32_t *end = take(a, c->items * segments, sizeof *end);
+  for (size_t i = 0; i < c->items; i++) {
+    const size_t k = c->item[i].k;
+    int32_t at = 0;
+    for (size_t s = 0; s < segments; s++) {
+      const size_t most = 1 + 3 * k / segments;
+      at += s % 5 == 3 ? 0 : (int32_t)random_below(state, most);
+      if (at > (int32_t)k || s + 1 == segments) at = (int32_t)k;
+      end[i * segments + s] = at;
+    }
+    c->item[i].segments = segments, c->item[i].segments_at = i * segments;
+  }
+  c->segment_end = end;
+}
+
+/* Few heads over so many keys, and so many heads over few, that they are measured in steps. */
+static void steps_agree_with_the_twin(void **unused) {
+  (void)unused;
+  static const struct {
+    size_t heads, size, q, k, segments;
+  } list[] = {{2, 2, 3, 70000, 0}, {2, 2, 3, 70000, 90}, {1, 3, 2, 90000, 4},
+              {300, 1, 5, 20, 0},  {300, 2, 20, 9, 5},   {80, 3, 2, 300, 0}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    uint64_t state = 60 + i;
+    struct random_layer l;
+    struct arena a;
+    arena_init(&a, NULL);
+    plain_layer_init(&l, &state, list[i].heads, list[i].size, GEMM_PACKED);
+    struct call *c = plain_call(&l, &state, 2, list[i].q, list[i].k, WEIGHTS_NONE, &a);
+    if (list[i].segments) cut_keys(c, &state, list[i].segments, &a);
+    prepare(&l, c, &a);
+    compute(l.layer, c, 1e6);
+    compare(&l, c, &a);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+}
+
+/* An additive score that is large for whatever query: lanes without a query must not show. */
+static void idle_lanes_do_not_show(void **unused) {
+  (void)unused;
+  const float query = 1, key = 10, vector = 89;
+  for (size_t queries = 1; queries < 4; queries++)
+    for (int segments = 0; segments < 2; segments++) {
+      uint64_t state = 3;
+      struct random_layer l = {.matrix = {[ROLE_SCORE_QUERY] = {.weight = &query},
+                                          [ROLE_SCORE_KEY] = {.weight = &key},
+                                          [ROLE_SCORE_VECTOR] = {.weight = &vector}}};
+      struct arena a;
+      struct error e = {0};
+      arena_init(&a, NULL);
+      arena_init(&l.arena, NULL);
+      l.shape = (struct layer_shape){.heads = 1,
+                                     .kv_heads = 1,
+                                     .head_size = 1,
+                                     .key_head_size = 1,
+                                     .value_head_size = 1,
+                                     .query_size = 1,
+                                     .key_size = 1,
+                                     .value_size = 1,
+                                     .output_size = 1,
+                                     .score = SCORE_ADDITIVE,
+                                     .scale = 1,
+                                     .score_size = 1};
+      l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
+      struct call *c = plain_call(&l, &state, 1, queries, 9, WEIGHTS_NONE, &a);
+      if (segments) cut_keys(c, &state, 3, &a);
+      prepare(&l, c, &a);
+      compute(l.layer, c, 1e6);
+      compare(&l, c, &a);
+      arena_free(&a);
+      random_layer_done(&l);
+    }
+}
+
 static void weights_that_sum_to_anything_have_no_entropy(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 40; round++) {
@@ -344,7 +414,7 @@ static void a_measure_beyond_float_is_an_error(void **unused) {
 
 /* --- bits and bytes --- */
 
-static void same_bits(const struct random_layer *l, const struct call *x, const struct call *y) {
+static void same_measures(const struct random_layer *l, const struct call *x, const struct call *y) {
   const size_t heads = l->shape.heads;
   const struct measures *m = x->measures, *n = y->measures;
   assert_int_equal(m->rows, n->rows);
@@ -372,7 +442,7 @@ static void no_neighbour_changes_a_bit(enum gemm_engine engine, uint64_t seed) {
       compute(l.layer, alone[i], 1e12);
     }
     compute(l.layer, merged[0], 3e4 * (double)(1 + random_below(&state, 50)));
-    for (int i = 0; i < CALLS; i++) same_bits(&l, alone[i], merged[i]);
+    for (int i = 0; i < CALLS; i++) same_measures(&l, alone[i], merged[i]);
     arena_free(&a);
     random_layer_done(&l);
   }
@@ -425,6 +495,8 @@ int main(void) {
       cmocka_unit_test(openblas_agrees_with_the_twin),
       cmocka_unit_test(long_rows_agree_with_the_twin),
       cmocka_unit_test(many_heads_over_many_items_agree_with_the_twin),
+      cmocka_unit_test(steps_agree_with_the_twin),
+      cmocka_unit_test(idle_lanes_do_not_show),
       cmocka_unit_test(weights_that_sum_to_anything_have_no_entropy),
       cmocka_unit_test(delta_is_what_pruning_the_head_changes),
       cmocka_unit_test(heads_that_agree_do_not_diverge),
