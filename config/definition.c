@@ -9,7 +9,7 @@
 #include "config/nearest.h"
 #include "config/option.h"
 
-enum { HEADS_MAX = 65536, SIZE_LIMIT = 1 << 20, LAYER_MAX = 9999 };
+enum { HEADS_MAX = 4096, SIZE_LIMIT = 1 << 20, LAYER_MAX = 9999 };
 
 /* A word that a key may have; what this version does not serve is known all the same, so that the
  * answer says so instead of denying that it exists. */

@@ -2,8 +2,9 @@
  *
  * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h,
  * kernel_measure.h and what these need), and compiled once per level by kernel_portable.c,
- * kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order: a row's bits do not
- * depend on the rows computed beside it. */
+ * kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but that an additive
+ * score is summed otherwise in an item of few queries: a row's bits do not depend on the rows
+ * computed beside it, nor on how its item was cut. */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -70,7 +71,8 @@ struct kernel_tile {
   int32_t *pointers; /* [queries] the heaviest or drawn key, -1 where nothing is seen; or NULL */
 
   /* [queries] what makes a score a weight, e^(score - top) factor: out of attend, in to measure;
-   * or NULL. The factor is 0 where nothing is seen. */
+   * or NULL. The factor is 0 where nothing is seen. On two levels they make a segment's score its
+   * weight; with sigmoids and where a key is chosen they mean nothing. */
   float *top, *factor;
   float *greatest; /* [queries] the greatest weight of each, for measures; or NULL */
 };

@@ -1,8 +1,8 @@
 /* kernel_vector: vectors of LANES floats, and the few operations the kernels are made of.
  *
  * Included by one kernel_<level>.c after it has defined LANES and, where the level has them,
- * vec_fma, vec_max and vec_any (HAVE_FMA, ...). Everything else is the compiler's vector
- * arithmetic, so it reads the same at every width. */
+ * vec_fma, vec_max with vec_min, vec_any, and for kernel_math.h vec_inverse (HAVE_FMA, ...).
+ * Everything else is the compiler's vector arithmetic, so it reads the same at every width. */
 #ifndef LANES
 #error "define LANES first"
 #endif

@@ -115,8 +115,10 @@ bool layer_cut(const struct layer *l, struct cursor *at, double work, struct spa
 /* Computes a span. `scratch` is 64-byte aligned, of layer_scratch_bytes, and the thread's own. */
 void layer_run(const struct layer *l, const struct span *span, void *scratch);
 
-/* STATUS_OK, or STATUS_NOT_FINITE saying what is beyond float32 and where. Call it between phases
- * or after the last. */
+/* STATUS_OK, or STATUS_NOT_FINITE saying what is beyond float32 and where. A score counts as beyond
+ * where its sums on the way are, which may happen a little before it is. A head that head_mask
+ * masks with 0 is looked at only where its weights, pointers or measures are wanted. Call it
+ * between phases or after the last. */
 enum status layer_fault(const struct call *c, struct error *e);
 
 /* All phases of a chain of calls on the calling thread, in spans of `work`: for tests and

@@ -144,13 +144,13 @@ static void set_answer(struct kernel_tile *t, const struct layer *l, const struc
     t->segment_weights = c->segment_weights + item->segment_weights_at + row * item->segments;
 }
 
-/* One number in [0, 1) for each query of the tile: it depends on the seed, the item, the head and
- * the query alone. */
+/* One number in [0, 1) for each query of the tile, the first 24 bits of a word: it depends on the
+ * seed, the item, the head and the query alone. */
 static void draw_chances(const struct call *c, const struct unit *u, size_t head, float *chance) {
   const uint32_t key[2] = {(uint32_t)c->seed, (uint32_t)(c->seed >> 32)};
   for (size_t i = 0; i < u->rows; i++) {
     const uint32_t counter[4] = {(uint32_t)u->item, (uint32_t)head, (uint32_t)(u->row + i), 0};
-    chance[i] = (float)philox(key, counter).word[0] * 0x1p-32f;
+    chance[i] = (float)(philox(key, counter).word[0] >> 8) * 0x1p-24f;
   }
 }
 

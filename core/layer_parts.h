@@ -1,8 +1,8 @@
 /* layer_parts: what the files of the layer share and nobody else sees.
  *
  * layer.c makes layers, layer_fault.c keeps what went wrong, layer_prepare.c prepares calls,
- * layer_walk.c knows the order of the work, layer_rows.c and layer_attend.c do it, layer_run.c runs
- * spans of it. */
+ * layer_walk.c knows the order of the work, layer_rows.c, layer_attend.c, layer_measure.c and
+ * layer_sum.c do it, layer_run.c runs spans of it. */
 #ifndef CORE_LAYER_PARTS_H
 #define CORE_LAYER_PARTS_H
 

@@ -20,8 +20,10 @@ double rows_work(const struct layer *l, const struct call *c, unsigned role, siz
   const struct live *live = &c->space->live[role];
   const size_t heads = role == ROLE_OUTPUT ? l->shape.heads : role_heads(l, role);
   const double out = (double)(role_heads(l, role) * role_head_size(l, role));
-  double work = out * (l->matrix[role] ? 2.0 * (double)role_in(l, role) : 4.0);
-  if (l->matrix[role] && l->shape.grouped && role != ROLE_OUTPUT) work /= (double)heads;
+  double work = l->matrix[role] ? 2.0 * out * (double)role_in(l, role) : 0;
+  if (l->shape.grouped && role != ROLE_OUTPUT) work /= (double)heads;
+  /* And to deal a row out: by number, and by place. */
+  work += 8.0 * out + 60.0 * (double)role_heads(l, role);
   if (role <= ROLE_KEY && l->compare[role]) work += 2.0 * out * (double)l->compare_size;
   return (double)rows * work * (double)live->count / (double)heads;
 }

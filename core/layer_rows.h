@@ -2,8 +2,8 @@
  *
  * Rows of queries, keys and values are dealt out to the heads they belong to; where scores compare
  * something else than the heads themselves, each head of a row then goes through a second matrix
- * that the heads share. Heads that the call does not need are left out, and so are rows that nobody
- * sees: zeros stand for these. */
+ * that the heads share. Heads that the call does not need are left out, and nobody reads their
+ * places. Rows that nobody sees are left out, too: zeros stand for these. */
 #ifndef CORE_LAYER_ROWS_H
 #define CORE_LAYER_ROWS_H
 

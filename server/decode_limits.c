@@ -28,12 +28,10 @@ static bool count_pairs(const struct call *c, struct pairs *p) {
  * two, at every pair; a head beside itself stands for its own work. */
 static enum status check_work(struct check *k, struct pairs *p) {
   const size_t heads = k->m->shape.heads;
-  const bool compared = k->c->want_measures;
-  size_t times = heads, work;
-  bool fits = !compared || size_mul(heads, heads + 1, &times);
-  if (compared) times /= 2;
-  if (fits && count_pairs(k->c, p) && size_mul(p->most, times, &work) &&
-      work <= k->limits->max_pairs)
+  const bool compared = k->c->want_measures && !k->m->shape.sigmoid;
+  const size_t times = compared ? heads * (heads + 1) / 2 : heads; /* of at most some thousand */
+  size_t work;
+  if (count_pairs(k->c, p) && size_mul(p->most, times, &work) && work <= k->limits->max_pairs)
     return STATUS_OK;
   return error_limit(k->e, "max_pairs",
                      "more than %zu pairs of a query and a key%s, counted for each of %zu %s",
@@ -51,7 +49,8 @@ static bool count_numbers(const struct check *k, const struct pairs *p, size_t *
   const struct call *c = k->c;
   const size_t heads = k->m->shape.heads;
   /* Of each head its measures and its place in the ranking, and how far it is from each other. */
-  const size_t measures = sizeof(struct head_measures) / sizeof(double) + 1 + heads;
+  const size_t measures =
+      sizeof(struct head_measures) / sizeof(double) + 1 + (k->m->shape.sigmoid ? 0 : heads);
   *numbers = 0;
   bool fits = c->want_measures ? count_more(heads, measures, numbers)
                                : count_more(c->q_rows, k->m->shape.output_size, numbers);

@@ -570,6 +570,26 @@ class Load(Case):
         self.assertEqual(server.attend(TOY, headers={"X-Timeout-Ms": "5000"}).status, 200)
         self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
 
+    def test_deadline_of_measures(self):
+        """Heads are compared two by two: a small body is a lot of work, which is cut up all the
+        same. The one worker answers others beside it."""
+        server = Server({"models": {
+            "tiny": {"random": {"seed": 1}, "query_size": 4, "heads": 2},
+            "many": {"random": {"seed": 1}, "query_size": 1, "heads": 800, "hidden": 800}}},
+            "--workers", "1")
+        self.addCleanup(server.stop)
+        body = {"queries": [[[1]]], "keys": [[[1]] * 30000]}
+        answers = []
+        heavy = threading.Thread(target=lambda: answers.append(server.post(
+            "/v1/models/many/heads", body, headers={"X-Timeout-Ms": "1500"})))
+        heavy.start()
+        served = 0
+        while heavy.is_alive():
+            self.assertEqual(server.attend(TOY, "tiny").status, 200)
+            served += 1
+        self.problem(answers[0], 504, "deadline-exceeded")
+        self.assertGreater(served, 10)
+
     def test_deadline_setting(self):
         server = self.start("--workers", "1", "--deadline-ms", "5")
         self.problem(server.post(BIG_PATH, BIG), 504, "deadline-exceeded")

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "core/attention_ref.h"
 #include "core/visible.h"
 #include "tests/support/compare.h"
 
@@ -255,6 +256,65 @@ static void a_scaled_query_beyond_float_is_an_error(void **unused) {
   bare_done(&b);
 }
 
+/* The mean key of a segment is not beyond its keys, but for rounding: where these are the greatest
+ * floats, that is told, and never lost. */
+static void a_mean_key_beyond_float_is_told(void **unused) {
+  (void)unused;
+  enum { KEYS = 60 };
+  size_t told = 0;
+  for (size_t keys = 1; keys <= KEYS; keys++) {
+    struct bare b;
+    float k[KEYS], v[KEYS];
+    const int32_t end = (int32_t)keys;
+    for (size_t j = 0; j < keys; j++) k[j] = FLT_MAX, v[j] = 1;
+    bare_init(&b, keys);
+    b.c->segment_end = &end;
+    b.c->item[0].segments = 1;
+    const enum status status = bare_run(&b, &(float){1}, k, v);
+    if (status == STATUS_OK)
+      assert_true(fabsf(b.c->outputs[0] - 1) < 1e-6f);
+    else
+      told++;
+    bare_done(&b);
+  }
+  assert_in_range(told, 1, KEYS - 1);
+}
+
+/* Inputs so large that scores and outputs leave float32 now and then: what the twin finds beyond
+ * it, the layer finds too, and what the layer answers is right. */
+static void what_is_beyond_float_is_never_answered(void **unused) {
+  (void)unused;
+  size_t beyond = 0;
+  for (uint64_t round = 0; round < 300; round++) {
+    uint64_t state = 20000 + round;
+    struct random_layer l;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    random_layer_init(&l, &state, GEMM_PACKED);
+    struct call *c = random_call(&l, &state, 8, &a);
+    const float by = ldexpf(1, (int)random_below(&state, 127));
+    float *queries = (float *)c->queries, *keys = (float *)c->keys, *values = (float *)c->values;
+    for (size_t i = 0; i < c->q_rows * l.shape.query_size; i++) queries[i] *= by;
+    for (size_t i = 0; i < c->k_rows * l.shape.key_size; i++) keys[i] *= by;
+    for (size_t i = 0; i < c->k_rows * l.shape.value_size; i++) values[i] *= by;
+    compute(l.layer, c, 1e5);
+    if (layer_fault(c, &e) != STATUS_OK) {
+      beyond++;
+    } else {
+      for (size_t i = 0; i < c->q_rows * l.shape.output_size; i++)
+        assert_true(isfinite(c->outputs[i]));
+      double *outputs = calloc(c->q_rows * l.shape.output_size + 1, sizeof *outputs);
+      const struct ref_answer answer = {.outputs = outputs};
+      assert_int_equal(attention_ref(&l.shape, l.matrix, c, &answer, &e), STATUS_OK);
+      free(outputs);
+    }
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+  assert_in_range(beyond, 20, 280);
+}
+
 /* A pair that the query may not see does not count, though its score is beyond float32. */
 static void hidden_scores_beyond_float_are_fine(void **unused) {
   (void)unused;
@@ -308,6 +368,8 @@ int main(void) {
       cmocka_unit_test(scores_beyond_float_are_an_error),
       cmocka_unit_test(a_scaled_query_beyond_float_is_an_error),
       cmocka_unit_test(huge_finite_scores_and_values_are_right),
+      cmocka_unit_test(a_mean_key_beyond_float_is_told),
+      cmocka_unit_test(what_is_beyond_float_is_never_answered),
       cmocka_unit_test(hidden_scores_beyond_float_are_fine),
       cmocka_unit_test(the_first_fault_is_told),
   };

@@ -414,7 +414,8 @@ static void a_measure_beyond_float_is_an_error(void **unused) {
 
 /* --- bits and bytes --- */
 
-static void same_measures(const struct random_layer *l, const struct call *x, const struct call *y) {
+static void same_measures(const struct random_layer *l, const struct call *x,
+                          const struct call *y) {
   const size_t heads = l->shape.heads;
   const struct measures *m = x->measures, *n = y->measures;
   assert_int_equal(m->rows, n->rows);

@@ -307,7 +307,7 @@ static void wrong_definitions_are_refused_by_key(void **state) {
   ill("{\"relative\":1}", "unknown key \"relative\"");
   ill("{" RANDOM ",\"query_size\":4}", "heads: required with projection linear");
   ill("{" RANDOM ",\"heads\":2}", "query_size: required without a checkpoint");
-  ill("{" RANDOM ",\"heads\":0,\"query_size\":4}", "heads: 0 is outside 1 to 65536");
+  ill("{" RANDOM ",\"heads\":0,\"query_size\":4}", "heads: 0 is outside 1 to 4096");
   ill("{" RANDOM ",\"heads\":\"2\",\"query_size\":4}", "heads: needs an integer, not a string");
   ill("{" RANDOM ",\"heads\":2.0,\"query_size\":4}", "heads: needs an integer");
   ill("{" RANDOM ",\"heads\":2,\"query_size\":5}", "heads: 2 do not divide the hidden size 5");
