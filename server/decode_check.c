@@ -1,7 +1,7 @@
 /* decode_check: the fields held against each other, and the core's call made of them.
  *
  * Letters as in core/call.h. What passes here the core computes without looking again. */
-#include "server/decode_check.h"
+#include "server/decode_parts.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * gradients of the measures. */
 #include <stdio.h>
 
-#include "server/decode_check.h"
+#include "server/decode_parts.h"
 
 /* --- what goes together --- */
 

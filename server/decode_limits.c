@@ -1,7 +1,7 @@
 /* decode_limits: what a request would cost, counted before anything is allocated for it. */
 #include "core/measures.h"
 #include "core/size.h"
-#include "server/decode_check.h"
+#include "server/decode_parts.h"
 #include "server/number.h"
 
 /* Of a query and what it is compared with, over all items. */

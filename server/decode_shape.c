@@ -1,7 +1,7 @@
 /* decode_shape: lists of one element per item, and where in them something is wrong. */
 #include <stdio.h>
 
-#include "server/decode_check.h"
+#include "server/decode_parts.h"
 
 enum status check_fail_at(struct check *k, enum field field, size_t item, const char *format, ...) {
   char pointer[ERROR_POINTER_SIZE], what[ERROR_DETAIL_SIZE];

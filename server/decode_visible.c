@@ -1,7 +1,7 @@
 /* decode_visible: valid_lens, mask and bias held against the shapes of the items. */
 #include <stdio.h>
 
-#include "server/decode_check.h"
+#include "server/decode_parts.h"
 
 /* --- valid_lens --- */
 

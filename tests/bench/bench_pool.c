@@ -50,6 +50,13 @@ static void scale(const char *what, const struct random_layer *l, struct call *c
   }
 }
 
+static struct call *measured(const struct random_layer *l, struct call *c, struct arena *a) {
+  struct error e = {0};
+  c->want_measures = true;
+  must(layer_prepare(l->layer, c, a, &e) == STATUS_OK);
+  return c;
+}
+
 static void merge_rows(size_t clients, struct arena *a) {
   uint64_t state = 4;
   struct random_layer l;
@@ -73,6 +80,8 @@ int main(void) {
   scale("b32 q128 k128 d512 h8", &l, plain_call(&l, &state, 32, 128, 128, WEIGHTS_NONE, &a), 10);
   scale("b8 q64 k64 d512 h8", &l, plain_call(&l, &state, 8, 64, 64, WEIGHTS_NONE, &a), 20);
   scale("b1 q2048 k2048 d512 h8", &l, plain_call(&l, &state, 1, 2048, 2048, WEIGHTS_NONE, &a), 5);
+  scale("b1 q2048 k2048 d512 h8, measured", &l,
+        measured(&l, plain_call(&l, &state, 1, 2048, 2048, WEIGHTS_NONE, &a), &a), 5);
   merge_rows(64, &a);
   arena_free(&a);
   random_layer_done(&l);

@@ -1,6 +1,6 @@
-/* decode_check: what the parts of the last step of decoding share. Private to decode. */
-#ifndef SERVER_DECODE_CHECK_H
-#define SERVER_DECODE_CHECK_H
+/* decode_parts: what the parts of the last step of decoding share. Private to decode. */
+#ifndef SERVER_DECODE_PARTS_H
+#define SERVER_DECODE_PARTS_H
 
 #include "server/decode_fields.h"
 
