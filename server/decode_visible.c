@@ -122,9 +122,15 @@ static enum status refuse_form(struct check *k, const struct tensor *t, enum fie
   char pointer[ERROR_POINTER_SIZE];
   int n = snprintf(pointer, sizeof pointer, "%s", field_pointer(field));
   if (at < t->elements) snprintf(pointer + n, sizeof pointer - (size_t)n, "/%zu", at);
-  return error_at(k->e, pointer, "%s is not of the shape %s that the queries and keys%s ask for",
-                  field_name(field), form_names[form],
-                  form == PER_HEAD || form == PER_ITEM_AND_HEAD ? " and heads" : "");
+  static const struct item nothing;
+  const bool per_item = form == PER_ITEM || form == PER_ITEM_AND_HEAD;
+  const struct item *item =
+      k->c->items == 0 ? &nothing : &k->c->item[per_item && at < k->c->items ? at : 0];
+  return error_at(
+      k->e, pointer,
+      "%s is not of the shape %s that the queries and keys%s ask for (q = %zu, k = %zu)",
+      field_name(field), form_names[form],
+      form == PER_HEAD || form == PER_ITEM_AND_HEAD ? " and heads" : "", item->q, item->k);
 }
 
 /* Without numbers the depth may be hidden: any form that the brackets fit will do, and there is
