@@ -75,6 +75,9 @@ struct kernel_tile {
    * weight; with sigmoids and where a key is chosen they mean nothing. */
   float *top, *factor;
   float *greatest; /* [queries] the greatest weight of each, for measures; or NULL */
+  /* [queries] the normalisers within the segment that a run of keys left off in, from one measure
+   * to the next; on two levels only. */
+  float *segment_top, *segment_factor;
 };
 
 /* Measures of all heads over some queries of one item. Every sum is over the queries that see
@@ -83,7 +86,7 @@ struct kernel_measure {
   size_t heads;
   const struct kernel_tile *head; /* [heads] of the same queries and keys, top and factor filled */
   size_t row;                     /* of the first query within its item */
-  size_t from, to;    /* of the keys, these; on two levels, the segments that begin here */
+  size_t from, to;                /* of the keys, these; runs of keys follow each other */
   double *entropy;    /* [heads] of the weights, over the logarithm of how many keys are seen */
   double *distance;   /* [heads] means of |query row - key row| under the weights */
   double *divergence; /* [heads (heads - 1) / 2] of the pairs (0, 1), (0, 2), ... (1, 2), ...

@@ -243,28 +243,49 @@ static void measure_keys(struct measure *x, size_t from, size_t to) {
   }
 }
 
-/* The first segment that begins at or behind `key`. */
-static size_t segment_from(const struct kernel_tile *t, size_t key) {
+/* The segment that holds `key`: the last one that does not begin behind it. */
+static size_t segment_of(const struct kernel_tile *t, size_t key) {
   size_t low = 0, high = t->segments;
-  while (low < high) {
+  while (low + 1 < high) {
     const size_t middle = (low + high) / 2;
-    const size_t begin = middle ? segment_end(t, middle - 1) : 0;
-    if (begin < key)
-      low = middle + 1;
+    if (segment_end(t, middle - 1) <= key)
+      low = middle;
     else
       high = middle;
   }
   return low;
 }
 
-/* The segments that begin among the keys from .. to - 1, to their ends. */
+/* A segment that goes on behind this run of keys is not entered again in the next. */
+static void leave_segment(const struct measure *x) {
+  for (size_t h = 0; h < x->m->heads; h++) {
+    const struct kernel_tile *t = &x->m->head[h];
+    memcpy(t->segment_top, x->top + h * x->width, x->p.count * sizeof(float));
+    memcpy(t->segment_factor, x->factor + h * x->width, x->p.count * sizeof(float));
+  }
+}
+
+static void resume_segment(const struct measure *x) {
+  memset(x->top, 0, x->m->heads * x->width * sizeof(float));
+  memset(x->factor, 0, x->m->heads * x->width * sizeof(float));
+  for (size_t h = 0; h < x->m->heads; h++) {
+    const struct kernel_tile *t = &x->m->head[h];
+    memcpy(x->top + h * x->width, t->segment_top, x->p.count * sizeof(float));
+    memcpy(x->factor + h * x->width, t->segment_factor, x->p.count * sizeof(float));
+  }
+}
+
 static void measure_segments(struct measure *x, size_t from, size_t to) {
   const struct kernel_tile *t = x->m->head;
-  for (size_t s = segment_from(t, from); s < t->segments; s++) {
+  size_t at = from;
+  for (size_t s = segment_of(t, from); at < to && s < t->segments; s++) {
     const size_t begin = s ? segment_end(t, s - 1) : 0, end = segment_end(t, s);
-    if (begin >= to) break;
-    for (size_t h = 0; h < x->m->heads && begin < end; h++) enter_segment(x, h, s, begin, end);
-    measure_keys(x, begin, end);
+    if (begin == end) continue;
+    if (begin < from) resume_segment(x);
+    for (size_t h = 0; h < x->m->heads && begin >= from; h++) enter_segment(x, h, s, begin, end);
+    if (end > to && begin >= from) leave_segment(x);
+    measure_keys(x, at, end < to ? end : to);
+    at = end;
   }
 }
 

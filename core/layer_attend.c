@@ -121,6 +121,9 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct 
   t->top = c->space->measuring.top + at;
   t->factor = c->space->measuring.factor + at;
   t->greatest = c->space->measuring.greatest + at;
+  if (!c->segment_end) return;
+  t->segment_top = c->space->measuring.segment_top + at;
+  t->segment_factor = c->space->measuring.segment_factor + at;
 }
 
 static void set_answer(struct kernel_tile *t, const struct layer *l, const struct unit *u,

@@ -193,6 +193,10 @@ static enum status take_sums(const struct layer *l, struct call *c, struct arena
   m->top = arena_alloc(a, rows, sizeof *m->top, e);
   m->factor = arena_alloc(a, rows, sizeof *m->factor, e);
   m->greatest = arena_alloc(a, rows, sizeof *m->greatest, e);
+  if (c->segment_end) {
+    m->segment_top = arena_alloc(a, rows, sizeof *m->segment_top, e);
+    m->segment_factor = arena_alloc(a, rows, sizeof *m->segment_factor, e);
+  }
   m->sums = arena_alloc(a, sums, sizeof *m->sums, e);
   m->gradient = NULL;
   if (c->gradients) /* no more pieces than rows */

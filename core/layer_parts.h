@@ -44,13 +44,14 @@ struct live {
 
 /* What is kept for measuring, where that is wanted; see layer_measure.h. */
 struct measuring {
-  float *top, *factor, *greatest; /* per item at H q_row: [H, q], see struct kernel_tile */
-  size_t pieces, group, groups;   /* pieces of the call; of a group; groups */
-  size_t rounds;                  /* the steps of the longest group */
-  size_t *piece_at;               /* [items + 1] how many pieces lie before an item's first */
-  size_t *step_at;                /* [pieces + 1] how many steps lie before a piece's first */
-  double *sums;                   /* [groups] runs of doubles */
-  double *gradient;               /* [pieces, H] sums of <contribution, gradient>, or NULL */
+  float *top, *factor, *greatest;      /* per item at H q_row: [H, q], see struct kernel_tile */
+  float *segment_top, *segment_factor; /* the same; with segments */
+  size_t pieces, group, groups;        /* pieces of the call; of a group; groups */
+  size_t rounds;                       /* the steps of the longest group */
+  size_t *piece_at;                    /* [items + 1] how many pieces lie before an item's first */
+  size_t *step_at;                     /* [pieces + 1] how many steps lie before a piece's first */
+  double *sums;                        /* [groups] runs of doubles */
+  double *gradient;                    /* [pieces, H] sums of <contribution, gradient>, or NULL */
 };
 
 /* Projected rows lie head by head: item i's head h is [rows, head size], row after row. */
