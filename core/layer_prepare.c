@@ -11,8 +11,10 @@ double pair_work(const struct layer *l, const struct call *c) {
   double work = (l->vector ? 34.0 : 2.0) * compared + 40.0;
   if (c->segment_end) work += 2.0 * compared; /* the mean key */
   if (c->select == SELECT_HARD) return work;
-  const bool again =
-      c->want != WEIGHTS_NONE || c->select == SELECT_SAMPLE || (c->segment_end && c->want_pointers);
+  const bool kept = l->vector && c->want == WEIGHTS_PER_HEAD; /* as additive scores are */
+  const bool again = c->segment_end
+                         ? c->want != WEIGHTS_NONE || c->want_pointers || c->want_measures
+                         : (c->want != WEIGHTS_NONE && !kept) || c->select == SELECT_SAMPLE;
   return again ? 2.0 * work + value : work + value;
 }
 
