@@ -45,7 +45,7 @@ static void attend_close(const struct attend *a, struct panel *p) {
     return;
   }
   sums_to_factors(t, p);
-  keep_normalisers(t, p);
+  keep_normalisers(t, p, p->top, p->sum);
   if (t->greatest) keep_greatest(t, p);
   write_context(t, p, p->context, p->sum);
 }

@@ -112,8 +112,7 @@ static bool attend_segments(const struct attend *a, struct panel *p, struct leve
     vec_store(l->sum + at, inverse_sum(l->sum + at, l->lost + at));
   p->started = started;
   write_context(t, p, l->context, l->sum);
-  if (t->top) memcpy(t->top + p->first, l->top, p->count * sizeof(float));
-  if (t->factor) memcpy(t->factor + p->first, l->sum, p->count * sizeof(float));
+  keep_normalisers(t, p, l->top, l->sum);
   return true;
 }
 

@@ -209,7 +209,8 @@ static void write_context(const struct kernel_tile *t, const struct panel *p, co
               rows_of_vector(p, v), false);
 }
 
-static void keep_normalisers(const struct kernel_tile *t, const struct panel *p) {
-  if (t->top) memcpy(t->top + p->first, p->top, p->count * sizeof(float));
-  if (t->factor) memcpy(t->factor + p->first, p->sum, p->count * sizeof(float));
+static void keep_normalisers(const struct kernel_tile *t, const struct panel *p, const float *top,
+                             const float *factor) {
+  if (t->top) memcpy(t->top + p->first, top, p->count * sizeof(float));
+  if (t->factor) memcpy(t->factor + p->first, factor, p->count * sizeof(float));
 }
