@@ -35,18 +35,9 @@ static void make_layer(struct bench *b, uint64_t *state, size_t d, size_t heads,
   const float spread = sqrtf(3.0f / (float)d), shared = sqrtf(3.0f / (float)size);
   struct layer_matrix m[ROLE_COUNT] = {{0}};
   struct error e = {0};
-  b->shape = (struct layer_shape){.heads = heads,
-                                  .kv_heads = heads,
-                                  .head_size = size,
-                                  .key_head_size = size,
-                                  .value_head_size = size,
-                                  .query_size = d,
-                                  .key_size = d,
-                                  .value_size = d,
-                                  .output_size = d,
-                                  .score = score,
-                                  .scale = 1.0f,
-                                  .score_size = score == SCORE_ADDITIVE ? size : 0};
+  b->shape = plain_shape(heads, size);
+  b->shape.score = score;
+  b->shape.score_size = score == SCORE_ADDITIVE ? size : 0;
   for (unsigned role = 0; projected && role < ROLE_PROJECTIONS; role++)
     m[role].weight = numbers(&b->arena, state, d * d, spread);
   if (score == SCORE_ADDITIVE) {

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/cpu.h"
 #include "core/layer.h"
+#include "tests/support/random_call.h"
 
 struct shape {
   size_t b, q, k, d, h;
@@ -42,16 +43,7 @@ static struct layer *make_layer(const struct shape *s) {
   float *w[ROLE_PROJECTIONS];
   struct layer_matrix m[ROLE_COUNT] = {{0}};
   for (int i = 0; i < ROLE_PROJECTIONS; i++) m[i].weight = w[i] = numbers(d * d, 0.1);
-  const struct layer_shape shape = {.heads = s->h,
-                                    .kv_heads = s->h,
-                                    .head_size = d / s->h,
-                                    .key_head_size = d / s->h,
-                                    .value_head_size = d / s->h,
-                                    .query_size = d,
-                                    .key_size = d,
-                                    .value_size = d,
-                                    .output_size = d,
-                                    .scale = 0.125f};
+  const struct layer_shape shape = plain_shape(s->h, d / s->h);
   struct error e = {0};
   struct layer *l = layer_new(&shape, m, GEMM_AUTO, &e);
   must(l != NULL);

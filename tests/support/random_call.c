@@ -108,21 +108,25 @@ void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine
   make(l, engine);
 }
 
+struct layer_shape plain_shape(size_t heads, size_t size) {
+  return (struct layer_shape){.heads = heads,
+                              .kv_heads = heads,
+                              .head_size = size,
+                              .key_head_size = size,
+                              .value_head_size = size,
+                              .query_size = heads * size,
+                              .key_size = heads * size,
+                              .value_size = heads * size,
+                              .output_size = heads * size,
+                              .scale = 1.0f / sqrtf((float)size)};
+}
+
 void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, size_t size,
                       enum gemm_engine engine) {
   memset(l, 0, sizeof *l);
   arena_init(&l->arena, NULL);
   const size_t d = heads * size;
-  l->shape = (struct layer_shape){.heads = heads,
-                                  .kv_heads = heads,
-                                  .head_size = size,
-                                  .key_head_size = size,
-                                  .value_head_size = size,
-                                  .query_size = d,
-                                  .key_size = d,
-                                  .value_size = d,
-                                  .output_size = d,
-                                  .scale = 1.0f / sqrtf((float)size)};
+  l->shape = plain_shape(heads, size);
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) set_matrix(l, role, d, d, false, state);
   make(l, engine);
 }

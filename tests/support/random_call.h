@@ -18,7 +18,9 @@ float random_float(uint64_t *state);            /* -1 .. 1 */
 /* A layer with any score and weighting: mostly dot products and softmax; with projections, grouped
  * ones or none, with sizes that agree or differ, with heads that share keys or not. */
 void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine);
-/* heads heads of size size, all sizes equal, linear, without bias. */
+/* Scaled dot products of `heads` heads of one size, all sizes equal. */
+struct layer_shape plain_shape(size_t heads, size_t size);
+/* Such a layer with projections, without bias. */
 void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, size_t size,
                       enum gemm_engine engine);
 void random_layer_done(struct random_layer *l);

@@ -155,17 +155,6 @@ static void rows_of_weights_sum_to_one(void **unused) {
   random_layer_done(&l);
 }
 
-static const struct layer_shape bare_shape = {.heads = 1,
-                                              .kv_heads = 1,
-                                              .head_size = 1,
-                                              .key_head_size = 1,
-                                              .value_head_size = 1,
-                                              .query_size = 1,
-                                              .key_size = 1,
-                                              .value_size = 1,
-                                              .output_size = 1,
-                                              .scale = 1.0f};
-
 /* One query, one key, sizes of one: the numbers go straight through, however large. */
 struct bare {
   struct random_layer l;
@@ -177,7 +166,7 @@ static void bare_init(struct bare *b, size_t keys) {
   memset(b, 0, sizeof *b);
   arena_init(&b->a, NULL);
   arena_init(&b->l.arena, NULL);
-  b->l.shape = bare_shape;
+  b->l.shape = plain_shape(1, 1);
   struct error e = {0};
   b->l.layer = layer_new(&b->l.shape, b->l.matrix, GEMM_AUTO, &e);
   uint64_t state = 1;
@@ -277,7 +266,7 @@ static void a_mean_key_beyond_float_is_told(void **unused) {
       told++;
     bare_done(&b);
   }
-  assert_in_range(told, 1, KEYS - 1);
+  assert_in_range(told, 1, KEYS / 2);
 }
 
 /* Inputs so large that scores and outputs leave float32 now and then: what the twin finds beyond
@@ -318,7 +307,7 @@ static void what_is_beyond_float_is_never_answered(void **unused) {
 /* A pair that the query may not see does not count, though its score is beyond float32. */
 static void hidden_scores_beyond_float_are_fine(void **unused) {
   (void)unused;
-  struct random_layer l = {.shape = bare_shape};
+  struct random_layer l = {.shape = plain_shape(1, 1)};
   struct arena a;
   struct error e = {0};
   arena_init(&a, NULL);

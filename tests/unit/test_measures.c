@@ -236,18 +236,9 @@ static void idle_lanes_do_not_show(void **unused) {
       struct error e = {0};
       arena_init(&a, NULL);
       arena_init(&l.arena, NULL);
-      l.shape = (struct layer_shape){.heads = 1,
-                                     .kv_heads = 1,
-                                     .head_size = 1,
-                                     .key_head_size = 1,
-                                     .value_head_size = 1,
-                                     .query_size = 1,
-                                     .key_size = 1,
-                                     .value_size = 1,
-                                     .output_size = 1,
-                                     .score = SCORE_ADDITIVE,
-                                     .scale = 1,
-                                     .score_size = 1};
+      l.shape = plain_shape(1, 1);
+      l.shape.score = SCORE_ADDITIVE;
+      l.shape.score_size = 1;
       l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
       struct call *c = plain_call(&l, &state, 1, queries, 9, WEIGHTS_NONE, &a);
       if (segments) cut_keys(c, &state, 3, &a);
@@ -349,6 +340,28 @@ static void heads_that_agree_do_not_diverge(void **unused) {
       assert_true((c->measures->divergence[g * 4 + h] == 0) == (g == h || (g % 2 && h % 2)));
   arena_free(&a);
   random_layer_done(&l);
+}
+
+/* Keys that all weigh the same: rounding must not make their entropy more than it can be. */
+static void entropy_is_at_most_one(void **unused) {
+  (void)unused;
+  for (size_t k = 1000; k < 300000; k *= 2) {
+    uint64_t state = 17;
+    struct random_layer l;
+    struct arena a;
+    arena_init(&a, NULL);
+    plain_layer_init(&l, &state, 3, 2, GEMM_PACKED);
+    struct call *c = plain_call(&l, &state, 1, 1, k, WEIGHTS_NONE, &a);
+    for (size_t i = 0; i < k * 6; i++) ((float *)c->keys)[i] = 1;
+    prepare(&l, c, &a);
+    compute(l.layer, c, 1e9);
+    for (size_t h = 0; h < 3; h++) {
+      const double entropy = c->measures->head[h].entropy;
+      assert_true(entropy <= 1 && entropy > 1 - 1e-5);
+    }
+    arena_free(&a);
+    random_layer_done(&l);
+  }
 }
 
 static void a_call_without_rows_measures_nothing(void **unused) {
@@ -501,6 +514,7 @@ int main(void) {
       cmocka_unit_test(weights_that_sum_to_anything_have_no_entropy),
       cmocka_unit_test(delta_is_what_pruning_the_head_changes),
       cmocka_unit_test(heads_that_agree_do_not_diverge),
+      cmocka_unit_test(entropy_is_at_most_one),
       cmocka_unit_test(a_call_without_rows_measures_nothing),
       cmocka_unit_test(a_measure_beyond_float_is_an_error),
       cmocka_unit_test(merging_and_cutting_change_no_bit),
