@@ -36,7 +36,7 @@ endif
 CFLAGS_core_kernel_portable := -O3
 CFLAGS_server_version       := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
 
-LIB_SRC   := $(filter-out server/main.c,$(wildcard core/*.c config/*.c server/*.c))
+LIB_SRC   := $(filter-out server/main.c,$(wildcard core/*.c config/*.c server/*.c server/text/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/%.o)
 UNIT_SRC  := $(wildcard tests/unit/test_*.c)
 UNIT      := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
@@ -91,7 +91,7 @@ lint:
 ## format: lay the code out with clang-format
 .PHONY: format
 format:
-	clang-format -i $(wildcard core/*.[ch] config/*.[ch] server/*.[ch] tests/*/*.[ch])
+	clang-format -i $(wildcard core/*.[ch] config/*.[ch] server/*.[ch] server/text/*.[ch] tests/*/*.[ch])
 
 ## install: copy the program to DESTDIR/PREFIX
 .PHONY: install

@@ -2,7 +2,7 @@
 #include "core/measures.h"
 #include "core/size.h"
 #include "server/decode_parts.h"
-#include "server/number.h"
+#include "server/text/number.h"
 
 /* Of a query and what it is compared with, over all items. */
 struct pairs {

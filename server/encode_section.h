@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "server/encode.h"
-#include "server/number.h"
+#include "server/text/number.h"
 
 enum {
   SECTIONS_MAX = 6,

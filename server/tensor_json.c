@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "core/size.h"
-#include "server/number.h"
-#include "server/number_fast.h"
-#include "server/number_scan.h"
+#include "server/text/number.h"
+#include "server/text/number_fast.h"
+#include "server/text/number_scan.h"
 #include "server/tensor_nest.h"
 
 enum { FIRST_CAPACITY = 1024 }; /* bytes: enough for a toy */

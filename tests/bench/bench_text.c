@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "core/arena.h"
-#include "server/number.h"
+#include "server/text/number.h"
 #include "server/tensor_json.h"
 #include "tests/support/text_yardstick.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/number.h"
+#include "server/text/number.h"
 #include "tests/support/text_yardstick.h"
 
 static float float_of(uint32_t bits) {

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "server/number.h"
-#include "server/number_powers.h"
-#include "server/number_scan.h"
+#include "server/text/number.h"
+#include "server/text/number_powers.h"
+#include "server/text/number_scan.h"
 #include "tests/support/text_yardstick.h"
 
 #ifdef __SSE__

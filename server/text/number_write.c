@@ -9,13 +9,13 @@
  * knows how wrong it can be: it declines what lies that close to a boundary. The exact one computes
  * both ends of the interval as well. All of it is integer arithmetic, so that a thread that flushes
  * denormals to zero writes them all the same. */
-#include "server/number.h"
+#include "server/text/number.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "server/number_powers.h"
+#include "server/text/number_powers.h"
 
 enum {
   HIDDEN = 1 << 23,   /* the leading bit that a normal float does not store */

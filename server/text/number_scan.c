@@ -1,12 +1,12 @@
 /* number_scan: a JSON number read byte by byte. */
-#include "server/number_scan.h"
+#include "server/text/number_scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/number_fast.h"
-#include "server/number_round.h"
+#include "server/text/number_fast.h"
+#include "server/text/number_round.h"
 
 enum {
   DIGITS = 19,         /* 10^19 < 2^64 */

@@ -3,9 +3,9 @@
  * The digits times a 64-bit power of ten enclose the value in an interval of about 2^-62 of its
  * size. If both ends round to one float, that is it. All of it is done in integers, so that neither
  * the floating-point mode of the thread nor the locale matters. */
-#include "server/number_round.h"
+#include "server/text/number_round.h"
 
-#include "server/number_powers.h"
+#include "server/text/number_powers.h"
 
 enum {
   FLOAT_BIAS = 127,

@@ -5,8 +5,8 @@
  * body consists of, and declines everything else: number_read then reads it, and says what is
  * wrong. Eight characters at a time are handled in one 64-bit word, first character in the lowest
  * byte. */
-#ifndef SERVER_NUMBER_FAST_H
-#define SERVER_NUMBER_FAST_H
+#ifndef SERVER_TEXT_NUMBER_FAST_H
+#define SERVER_TEXT_NUMBER_FAST_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* number_powers: the table of powers of ten; tests/unit/test_number.c proves every entry. */
-#include "server/number_powers.h"
+#include "server/text/number_powers.h"
 
 const uint64_t number_powers[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1] = {
     0x86ccbb52ea94baeb, 0xa87fea27a539e9a6, 0xd29fe4b18e88640f, 0x83a3eeeef9153e8a,

@@ -1,13 +1,13 @@
 /* number_scan: a JSON number read byte by byte, for what arrives in pieces or needs every digit;
  * internal to the text modules. Whatever the length of the number, the memory is bounded. */
-#ifndef SERVER_NUMBER_SCAN_H
-#define SERVER_NUMBER_SCAN_H
+#ifndef SERVER_TEXT_NUMBER_SCAN_H
+#define SERVER_TEXT_NUMBER_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/number.h"
+#include "server/text/number.h"
 
 /* A midpoint of two neighbouring floats has at most 113 significant digits. Of what follows these
  * 128, it matters only whether it is zero. */

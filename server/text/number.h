@@ -2,8 +2,8 @@
  *
  * Reading rounds as strtof does (to nearest, ties to even). Writing gives the shortest decimal that
  * reads back as the same float32, character for character what C++'s std::to_chars(float) gives. */
-#ifndef SERVER_NUMBER_H
-#define SERVER_NUMBER_H
+#ifndef SERVER_TEXT_NUMBER_H
+#define SERVER_TEXT_NUMBER_H
 
 #include <stddef.h>
 #include <stdint.h>

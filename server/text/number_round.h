@@ -1,7 +1,7 @@
 /* number_round: some decimal digits and a power of ten -> the nearest float32; internal to the text
  * modules. */
-#ifndef SERVER_NUMBER_ROUND_H
-#define SERVER_NUMBER_ROUND_H
+#ifndef SERVER_TEXT_NUMBER_ROUND_H
+#define SERVER_TEXT_NUMBER_ROUND_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,11 +2,11 @@
  *
  * The first 19 digits are rounded by number_round. Where these cannot tell, the value is, or might
  * be, a tie: number_scan then looks at every digit. */
-#include "server/number.h"
+#include "server/text/number.h"
 
-#include "server/number_fast.h"
-#include "server/number_round.h"
-#include "server/number_scan.h"
+#include "server/text/number_fast.h"
+#include "server/text/number_round.h"
+#include "server/text/number_scan.h"
 
 enum { DIGITS = 19 }; /* 10^19 < 2^64 */
 

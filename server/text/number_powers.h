@@ -2,8 +2,8 @@
  *
  * 10^k lies in (T - 1, T] * 2^(number_log2_pow10(k) - 63), where T = number_power(k) has its top
  * bit set. It is T exactly for 0 <= k <= NUMBER_POWER_EXACT, where 5^k has no more than 64 bits. */
-#ifndef SERVER_NUMBER_POWERS_H
-#define SERVER_NUMBER_POWERS_H
+#ifndef SERVER_TEXT_NUMBER_POWERS_H
+#define SERVER_TEXT_NUMBER_POWERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
