@@ -20,13 +20,7 @@ static size_t index_of(const struct rows *r) {
 
 static char *write_floats(const struct rows *r, char *out) {
   const float *row = r->width ? (const float *)r->section->data + index_of(r) : NULL;
-  for (size_t i = 0; i < r->count; i++) {
-    if (i > 0) *out++ = ',';
-    *out++ = '[';
-    if (row) out = number_write_row(out, row + i * r->width, r->width);
-    *out++ = ']';
-  }
-  return out;
+  return number_write_rows(out, row, r->count, r->width);
 }
 
 static char *write_pointers(const struct rows *r, char *out) {

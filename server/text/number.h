@@ -1,4 +1,5 @@
 /* number: JSON number text <-> float32, one number or a run of them. Pure functions, no memory.
+ * What serves runs is chosen once by the processor's instructions (cpu_level).
  *
  * Reading rounds as strtof does (to nearest, ties to even). Writing gives the shortest decimal that
  * reads back as the same float32, character for character what C++'s std::to_chars(float) gives. */
@@ -10,8 +11,8 @@
 
 enum {
   NUMBER_TEXT_MAX = 15,    /* "-1.17549435e-38" */
-  NUMBER_READ_MARGIN = 64, /* bytes that must be readable behind the text given to number_read */
-  NUMBER_WRITE_MARGIN = 32 /* bytes that must be writable behind the text written */
+  NUMBER_READ_MARGIN = 64, /* bytes that must be readable behind the text that is given */
+  NUMBER_WRITE_MARGIN = 64 /* bytes that must be writable behind the text written */
 };
 
 enum number_verdict { NUMBER_OK, NUMBER_MALFORMED, NUMBER_TOO_LARGE /* beyond float32 */ };
@@ -21,6 +22,16 @@ enum number_verdict { NUMBER_OK, NUMBER_MALFORMED, NUMBER_TOO_LARGE /* beyond fl
  * NUMBER_MALFORMED it is the offending byte. */
 enum number_verdict number_read(const char *text, const char **end, float *value);
 
+/* Reads a run: floats parted by one comma, with or without blanks behind it, the first of them at
+ * `text`, no more than `room`. It takes what vector instructions are good at and leaves the rest to
+ * number_read: it may stop anywhere, also before the first number, and never says why. What it has
+ * taken is exactly what number_read would have read. Each number taken is followed, before `end`,
+ * by a comma, a blank, ']' or '}'. Returns how many; *stop is behind the last one, or `text`.
+ * Nothing before `text` is read, up to NUMBER_READ_MARGIN bytes behind `end` may be; nothing behind
+ * out[room] is written. */
+size_t number_read_run(const char *text, const char *end, float *out, size_t room,
+                       const char **stop);
+
 /* Writes `value`, finite, at `out`; returns the end. Up to NUMBER_WRITE_MARGIN bytes are touched.
  */
 char *number_write(char *out, float value);
@@ -28,7 +39,9 @@ char *number_write(char *out, float value);
 /* Writes a number without a fraction. */
 char *number_write_integer(char *out, int64_t value);
 
-/* Writes `count` numbers separated by commas; returns the end. */
-char *number_write_row(char *out, const float *value, size_t count);
+/* Writes `rows` rows of `width` numbers, which follow each other in memory, as `[1,2],[3,4]`;
+ * returns the end. With no width the rows are `[]`. Many numbers at a time: what each costs alone
+ * is several times as much. */
+char *number_write_rows(char *out, const float *value, size_t rows, size_t width);
 
 #endif

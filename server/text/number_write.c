@@ -235,10 +235,20 @@ char *number_write_integer(char *out, int64_t value) {
   return write_integer(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-char *number_write_row(char *out, const float *value, size_t count) {
+static char *write_row(char *out, const float *value, size_t count) {
+  *out++ = '[';
   for (size_t i = 0; i < count; i++) {
     if (i) *out++ = ',';
     out = write_one(out, value[i]);
+  }
+  *out++ = ']';
+  return out;
+}
+
+char *number_write_rows(char *out, const float *value, size_t rows, size_t width) {
+  for (size_t i = 0; i < rows; i++) {
+    if (i) *out++ = ',';
+    out = write_row(out, width ? value + i * width : value, width);
   }
   return out;
 }

@@ -159,7 +159,7 @@ static double time_library_reading(const float *value) {
 
 static double time_ours_writing(const float *value, char *out) {
   double start = now();
-  char *end = number_write_row(out, value, WRITTEN);
+  char *end = number_write_rows(out, value, 1, WRITTEN);
   double spent = now() - start;
   check(end > out, "nothing written");
   return spent / WRITTEN;
@@ -213,7 +213,7 @@ int main(void) {
     jansson[2] = least(jansson[2], time_jansson_writing(value));
     library[1] = least(library[1], time_library_writing(value, library_out));
   }
-  check(memcmp(out, library_out, WRITTEN * (size_t)8) == 0, "written otherwise than by to_chars");
+  check(memcmp(out + 1, library_out, WRITTEN * (size_t)8) == 0, "written otherwise than by to_chars");
 
   printf("%-52s | %10s | %10s | %8s | %s\n", "figure, per number", "ours", "yardstick", "ratio",
          "wanted");

@@ -490,15 +490,17 @@ static void test_writes_no_further_than_the_margin(void **state) {
   }
 }
 
-static void test_writes_rows_with_commas_between(void **state) {
+static void test_writes_rows(void **state) {
   (void)state;
   static const float row[] = {0, -0.0f, 1, -2.5f, 1e-5f, 1e5f, 16777216, 0.0001f, 100000};
   char text[512];
-  *number_write_row(text, row, LENGTH(row)) = '\0';
-  assert_string_equal(text, "0,-0,1,-2.5,1e-05,1e+05,16777216,1e-04,1e+05");
-  assert_ptr_equal(number_write_row(text, row, 0), text);
-  *number_write_row(text, row + 3, 1) = '\0';
-  assert_string_equal(text, "-2.5");
+  *number_write_rows(text, row, 1, LENGTH(row)) = '\0';
+  assert_string_equal(text, "[0,-0,1,-2.5,1e-05,1e+05,16777216,1e-04,1e+05]");
+  *number_write_rows(text, row, 3, 3) = '\0';
+  assert_string_equal(text, "[0,-0,1],[-2.5,1e-05,1e+05],[16777216,1e-04,1e+05]");
+  *number_write_rows(text, NULL, 2, 0) = '\0';
+  assert_string_equal(text, "[],[]");
+  assert_ptr_equal(number_write_rows(text, row, 0, 3), text);
 }
 
 /* Workers may flush denormals to zero; text must not change with that. */
@@ -541,7 +543,7 @@ int main(void) {
       cmocka_unit_test(test_writes_denormals_and_the_extremes),
       cmocka_unit_test(test_writes_integers_and_short_decimals),
       cmocka_unit_test(test_writes_no_further_than_the_margin),
-      cmocka_unit_test(test_writes_rows_with_commas_between),
+      cmocka_unit_test(test_writes_rows),
       cmocka_unit_test(test_does_not_depend_on_the_floating_point_mode),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
