@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,49 +12,14 @@
 #include "config/registry.h"
 #include "core/clock.h"
 #include "core/size.h"
-#include "server/endpoint_models.h"
 #include "server/framing.h"
-
-enum step {
-  STEP_NONE,
-  STEP_BODY,   /* the head is judged, the body arrives */
-  STEP_POOL,   /* given to the pool */
-  STEP_ANSWER, /* the answer is queued, or the connection is being closed */
-};
-
-/* Who finds the work done: the I/O thread, or a worker that must wake the connection. */
-enum handoff { HANDOFF_RUNNING, HANDOFF_SUSPENDED, HANDOFF_DONE };
+#include "server/request_parts.h"
 
 /* A job that has waited less than this is not asked whether its client is still there: it spares a
  * system call, and answers a client that closes its sending half behind its request. */
 enum { GONE_AFTER_US = 2000 };
 
-enum { ID_SIZE = 129, TIMING_SIZE = 160, CLIENT_SIZE = INET6_ADDRSTRLEN + 10 };
-
-struct request {
-  struct connection connection;
-  struct server *server;
-  struct MHD_Connection *mhd;
-  enum step step;
-  enum route route;
-  enum method method;
-  const char *url, *word; /* path and method as sent; libmicrohttpd's */
-  const char *target_end; /* of the whole target as it came */
-  struct header header;
-  struct error error; /* why there will be no answer but this */
-  uint64_t started, submitted;
-  uint64_t body_bytes;
-  size_t answer_bytes;
-  unsigned served; /* requests of this connection that have ended */
-  unsigned code;   /* of the answer; 0: none yet */
-  bool holds;      /* `exchange` has begun and not ended */
-  _Atomic int handoff;
-  struct exchange exchange;
-  char model[ROUTE_MODEL_SIZE];
-  char id[ID_SIZE];
-  char timing[TIMING_SIZE];
-  char problem[REPLY_PROBLEM_SIZE];
-};
+enum { CLIENT_SIZE = INET6_ADDRSTRLEN + 10 };
 
 struct request *request_open(struct server *s, struct MHD_Connection *c, int fd) {
   struct request *r = calloc(1, sizeof *r);
@@ -75,159 +39,6 @@ void request_close(struct request *r) {
   }
   connection_close(r->server->connections, &r->connection);
   free(r);
-}
-
-/* The shard of the I/O thread: libmicrohttpd, too, chooses it by the descriptor. Shard 0 is for
- * the threads that are not I/O threads. */
-static size_t shard_of(const struct request *r) {
-  return 1 + (size_t)r->connection.fd % r->server->io_threads;
-}
-
-/* --- answers --- */
-
-static void count_reject(struct request *r, enum status status) {
-  static const int reasons[STATUS_COUNT] = {
-      [STATUS_OVERLOADED] = 1 + REJECT_OVERLOADED,
-      [STATUS_DRAINING] = 1 + REJECT_DRAINING,
-      [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
-      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY,
-      [STATUS_GONE] = 1 + REJECT_GONE,
-  };
-  if (reasons[status])
-    metrics_reject(r->server->metrics, shard_of(r), (enum reject)(reasons[status] - 1));
-}
-
-/* An answer about to be queued; the clock for its reader starts. */
-static struct reply begin_reply(struct request *r, unsigned code, const char *type) {
-  r->step = STEP_ANSWER;
-  r->code = code;
-  return (struct reply){.to = r->mhd,
-                        .code = code,
-                        .type = type,
-                        .request_id = r->id,
-                        .close = r->connection.discard ||
-                                 atomic_load_explicit(&r->server->draining, memory_order_relaxed)};
-}
-
-static bool start_answer(struct request *r) {
-  return !connection_is_ended(connection_enter(&r->connection, CONNECTION_ANSWER));
-}
-
-static bool answer_error(struct request *r, const struct error *e) {
-  count_reject(r, e->status);
-  r->step = STEP_ANSWER;
-  if (e->status == STATUS_GONE || !start_answer(r)) {
-    r->code = e->status == STATUS_GONE ? reply_code(STATUS_GONE) : r->code;
-    return false;
-  }
-  struct reply reply = begin_reply(r, reply_code(e->status), NULL);
-  if (e->status == STATUS_METHOD_NOT_ALLOWED) reply.allow = route_allow(r->route);
-  return reply_problem(&reply, e, r->problem, &r->answer_bytes);
-}
-
-static bool answer_status(struct request *r, enum status status, const char *detail) {
-  struct error e = {0};
-  error_set(&e, status, "%s", detail);
-  return answer_error(r, &e);
-}
-
-/* Takes a text made with malloc. */
-static bool answer_text(struct request *r, const char *type, char *text, size_t length) {
-  if (!text) return answer_status(r, STATUS_OUT_OF_MEMORY, "no memory for the answer");
-  if (!start_answer(r)) {
-    free(text);
-    return false;
-  }
-  r->answer_bytes = length;
-  struct reply reply = begin_reply(r, 200, type);
-  return reply_take(&reply, text, length);
-}
-
-/* The durations of the stages: into the metrics, and as the text of Server-Timing. */
-static void time_stages(struct request *r) {
-  const struct exchange *x = &r->exchange;
-  const uint64_t ns[STAGE_COUNT] = {
-      [STAGE_DECODE] = x->decode_ns,
-      [STAGE_QUEUE] = x->job.started - x->job.submitted,
-      [STAGE_COMPUTE] = x->job.computed - x->job.started,
-      [STAGE_ENCODE] = x->job.finished - x->job.computed,
-  };
-  unsigned us[STAGE_COUNT];
-  for (unsigned i = 0; i < STAGE_COUNT; i++) {
-    metrics_stage(r->server->metrics, shard_of(r), (enum stage)i, ns[i]);
-    us[i] = (unsigned)(ns[i] / 1000);
-  }
-  snprintf(r->timing, sizeof r->timing,
-           "decode;dur=%u.%03u, queue;dur=%u.%03u, compute;dur=%u.%03u, encode;dur=%u.%03u",
-           us[0] / 1000, us[0] % 1000, us[1] / 1000, us[1] % 1000, us[2] / 1000, us[2] % 1000,
-           us[3] / 1000, us[3] % 1000);
-}
-
-static bool answer_exchange(struct request *r) {
-  struct exchange *x = &r->exchange;
-  if (x->error.status) return answer_error(r, &x->error);
-  time_stages(r);
-  if (!start_answer(r)) return false;
-  r->answer_bytes = answer_bytes(&x->answer);
-  struct reply reply = begin_reply(r, 200, "application/json");
-  reply.timing = r->timing;
-  return reply_pieces(&reply, x->answer.piece, x->answer.pieces);
-}
-
-static bool answer_ready(struct request *r) {
-  static const char ready[] = "{\"status\":\"ready\"}\n";
-  struct server *s = r->server;
-  if (atomic_load(&s->stopping)) return answer_status(r, STATUS_DRAINING, "the server is stopping");
-  if (!start_answer(r)) return false;
-  r->answer_bytes = sizeof ready - 1;
-  struct reply reply = begin_reply(r, 200, "application/json");
-  return reply_bytes(&reply, ready, sizeof ready - 1);
-}
-
-static bool answer_health(struct request *r) {
-  static const char works[] = "{\"status\":\"ok\"}\n";
-  if (!start_answer(r)) return false;
-  r->answer_bytes = sizeof works - 1;
-  struct reply reply = begin_reply(r, 200, "application/json");
-  return reply_bytes(&reply, works, sizeof works - 1);
-}
-
-static bool answer_metrics(struct request *r) {
-  struct server *s = r->server;
-  struct metrics_now now = {.connections = connections_count(s->connections),
-                            .log_dropped = log_dropped(s->log),
-                            .io_threads = s->io_threads};
-  size_t length = 0;
-  char *text = metrics_text(s->metrics, &s->service, &now, &length);
-  return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);
-}
-
-/* No model has the name of the path: says which there are, as many as fit. */
-static void refuse_model(struct request *r) {
-  const struct registry *all = r->server->service.registry;
-  char names[200] = "";
-  size_t used = 0;
-  for (size_t i = 0; i < registry_count(all) && used < sizeof names; i++)
-    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                             registry_at(all, i)->name);
-  error_set(&r->error, STATUS_UNKNOWN_MODEL, "no model has this name; there are: %s", names);
-}
-
-static bool answer_model(struct request *r) {
-  size_t length = 0;
-  const struct model *m = registry_find(r->server->service.registry, r->model);
-  if (!m) {
-    refuse_model(r);
-    return answer_error(r, &r->error);
-  }
-  char *text = endpoint_model_text(m, &length);
-  return answer_text(r, "application/json", text, length);
-}
-
-static bool answer_models(struct request *r) {
-  size_t length = 0;
-  char *text = endpoint_models_text(r->server->service.registry, &length);
-  return answer_text(r, "application/json", text, length);
 }
 
 /* --- the head --- */
@@ -272,7 +83,7 @@ static void judge_computed(struct request *r) {
                               ? registry_default(s->service.registry)
                               : registry_find(s->service.registry, r->model);
   if (!m) {
-    refuse_model(r);
+    request_refuse_model(r);
     return;
   }
   exchange_begin(&r->exchange, &s->service, m,
@@ -333,7 +144,7 @@ bool request_head(struct request *r, const char *url, const char *method, const 
   if (!closes_at_once(r)) return true;
   /* Queued before the body, the answer makes libmicrohttpd close the connection behind it. */
   r->connection.discard = true;
-  return answer_error(r, &r->error);
+  return request_answer_error(r, &r->error);
 }
 
 /* --- the body --- */
@@ -389,7 +200,7 @@ static void work_done(struct exchange *x) {
 
 static bool submit(struct request *r) {
   struct exchange *x = &r->exchange;
-  if (!exchange_finish(x)) return answer_error(r, &x->error);
+  if (!exchange_finish(x)) return request_answer_error(r, &x->error);
   uint64_t ms = r->server->config->deadline_ms;
   if (r->header.timeout_ms) ms = size_min(ms, r->header.timeout_ms);
   x->done = work_done;
@@ -398,7 +209,7 @@ static bool submit(struct request *r) {
   r->submitted = clock_now();
   atomic_store(&r->handoff, HANDOFF_RUNNING);
   exchange_submit(x, r->submitted + ms * CLOCK_MS);
-  if (atomic_load(&r->handoff) == HANDOFF_DONE) return answer_exchange(r);
+  if (atomic_load(&r->handoff) == HANDOFF_DONE) return request_answer_exchange(r);
   MHD_suspend_connection(r->mhd);
   int running = HANDOFF_RUNNING;
   if (!atomic_compare_exchange_strong(&r->handoff, &running, HANDOFF_SUSPENDED))
@@ -406,38 +217,15 @@ static bool submit(struct request *r) {
   return true;
 }
 
-static bool answer_route(struct request *r) {
-  switch (r->route) {
-  case ROUTE_ATTENTION:
-  case ROUTE_MODEL_ATTENTION:
-  case ROUTE_MODEL_HEADS:
-    return submit(r);
-  case ROUTE_MODELS:
-    return answer_models(r);
-  case ROUTE_MODEL:
-    return answer_model(r);
-  case ROUTE_HEALTH:
-    return answer_health(r);
-  case ROUTE_READY:
-    return answer_ready(r);
-  case ROUTE_METRICS:
-    return answer_metrics(r);
-  case ROUTE_NONE:
-  case ROUTE_COUNT:
-    break;
-  }
-  must(!"a route that answers");
-  return false;
-}
-
 bool request_rest(struct request *r) {
   switch (r->step) {
   case STEP_BODY:
     if (connection_is_ended(connection_enter(&r->connection, CONNECTION_QUEUED))) return false;
     if (r->header.chunked && framing_has_trailer(r->mhd)) r->connection.discard = true;
-    return r->error.status ? answer_error(r, &r->error) : answer_route(r);
+    if (r->error.status) return request_answer_error(r, &r->error);
+    return is_computed(r) ? submit(r) : request_answer_route(r);
   case STEP_POOL:
-    return atomic_load(&r->handoff) == HANDOFF_DONE ? answer_exchange(r) : true;
+    return atomic_load(&r->handoff) == HANDOFF_DONE ? request_answer_exchange(r) : true;
   case STEP_NONE:
   case STEP_ANSWER:
     break; /* libmicrohttpd looks again at what it has */
@@ -455,7 +243,7 @@ static unsigned code_unanswered(struct request *r) {
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
   if (info && info->http_status) return info->http_status; /* libmicrohttpd's own refusal */
-  count_reject(r, STATUS_GONE);
+  request_count_reject(r, STATUS_GONE);
   return reply_code(STATUS_GONE);
 }
 
@@ -487,7 +275,7 @@ static void write_access(struct request *r, uint64_t nanoseconds) {
 void request_end(struct request *r) {
   uint64_t nanoseconds = clock_now() - r->started;
   if (!r->code) r->code = code_unanswered(r);
-  metrics_request(r->server->metrics, shard_of(r), r->route, r->method, r->code, nanoseconds);
+  metrics_request(r->server->metrics, request_shard(r), r->route, r->method, r->code, nanoseconds);
   if (log_wants_access(r->server->log, r->code)) write_access(r, nanoseconds);
   release(r);
   r->error.status = STATUS_OK;

@@ -1,0 +1,64 @@
+/* request_parts: the record of a request, which its parts share. Private to request. */
+#ifndef SERVER_REQUEST_PARTS_H
+#define SERVER_REQUEST_PARTS_H
+
+#include <netinet/in.h>
+
+#include "server/request.h"
+
+enum request_step {
+  STEP_NONE,
+  STEP_BODY,   /* the head is judged, the body arrives */
+  STEP_POOL,   /* given to the pool */
+  STEP_ANSWER, /* the answer is queued, or the connection is being closed */
+};
+
+/* Who finds the work done: the I/O thread, or a worker that must wake the connection. */
+enum request_handoff { HANDOFF_RUNNING, HANDOFF_SUSPENDED, HANDOFF_DONE };
+
+enum { REQUEST_ID_SIZE = 129, REQUEST_TIMING_SIZE = 160 };
+
+struct request {
+  struct connection connection;
+  struct server *server;
+  struct MHD_Connection *mhd;
+  enum request_step step;
+  enum route route;
+  enum method method;
+  const char *url, *word; /* path and method as sent; libmicrohttpd's */
+  const char *target_end; /* of the whole target as it came */
+  struct header header;
+  struct error error; /* why there will be no answer but this */
+  uint64_t started, submitted;
+  uint64_t body_bytes;
+  size_t answer_bytes;
+  unsigned served; /* requests of this connection that have ended */
+  unsigned code;   /* of the answer; 0: none yet */
+  bool holds;      /* `exchange` has begun and not ended */
+  _Atomic int handoff;
+  struct exchange exchange;
+  char model[ROUTE_MODEL_SIZE];
+  char id[REQUEST_ID_SIZE];
+  char timing[REQUEST_TIMING_SIZE];
+  char problem[REPLY_PROBLEM_SIZE];
+};
+
+/* The shard of the I/O thread: libmicrohttpd, too, chooses it by the descriptor. Shard 0 is for
+ * the threads that are not I/O threads. */
+static inline size_t request_shard(const struct request *r) {
+  return 1 + (size_t)r->connection.fd % r->server->io_threads;
+}
+
+/* Counts why a request has no answer of its own, where that is a reason that is counted. */
+void request_count_reject(struct request *r, enum status status);
+
+/* No model has the name in the path: says which there are, in r->error. */
+void request_refuse_model(struct request *r);
+
+/* Queue an answer: the problem, what the exchange has made, or what the route says without any
+ * work. False: the connection is to be closed. */
+bool request_answer_error(struct request *r, const struct error *e);
+bool request_answer_exchange(struct request *r);
+bool request_answer_route(struct request *r);
+
+#endif
