@@ -121,8 +121,8 @@ void layer_run(const struct layer *l, const struct span *span, void *scratch);
  * between phases or after the last. */
 enum status layer_fault(const struct call *c, struct error *e);
 
-/* All phases of a chain of calls on the calling thread, in spans of `work`: for tests and
- * benchmarks. The calls' faults are left to layer_fault. */
+/* All phases of a chain of calls on the calling thread, in spans of `work`: for what is not worth
+ * sharing out. The calls' faults are left to layer_fault. */
 void layer_compute(const struct layer *l, struct call *first, double work, void *scratch);
 
 #endif

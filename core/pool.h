@@ -7,7 +7,10 @@
  * batch is cut into spans, so that one large job uses every worker, and after each span a worker
  * looks for the batch that has had the least work so far, so that small jobs pass between the
  * spans of large ones. Of what waits, too, the least goes first, and of large jobs no more are
- * under way than there are workers. */
+ * under way than there are workers.
+ *
+ * A tiny job, one that is done in less time than handing it over and back takes, never sees the
+ * queue: the thread that submits it does it at once. */
 #ifndef CORE_POOL_H
 #define CORE_POOL_H
 
@@ -20,8 +23,9 @@
 
 struct pool_options {
   size_t workers;       /* threads, at least 1 */
+  size_t seats;         /* submitters that may do tiny jobs at the same time, at most 64 */
   size_t max_queue;     /* jobs that may wait; one more gets STATUS_OVERLOADED */
-  size_t scratch_bytes; /* per worker: the most that any layer needs */
+  size_t scratch_bytes; /* per worker and seat: the most that any layer needs */
   bool merge;           /* run waiting jobs of one layer as one batch */
 };
 
@@ -47,19 +51,21 @@ struct job {
 
 struct pool *pool_new(const struct pool_options *options, struct error *e);
 
+/* Takes some microseconds, or some ten where the job is tiny; `done` has then been called. */
 void pool_submit(struct pool *p, struct job *job);
 
 /* Of this moment: jobs that wait, and jobs taken but not done. */
 size_t pool_waiting(struct pool *p);
 size_t pool_running(struct pool *p);
 
-/* Waits until nothing waits or runs, or until `deadline` (clock_now); true if idle. */
+/* Waits until nothing waits or runs, or until `deadline` (clock_now); true if idle. Does not see
+ * the tiny jobs that other threads are submitting. */
 bool pool_drain(struct pool *p, uint64_t deadline);
 
 /* Closes the pool for good: what waits, what runs and what is submitted from now on ends with
  * STATUS_DRAINING. Spans that are running are finished first, and so are answers being written. */
 void pool_abandon(struct pool *p);
 
-void pool_free(struct pool *p); /* the pool must be idle; NULL is fine */
+void pool_free(struct pool *p); /* the pool must be idle, nobody submits; NULL is fine */
 
 #endif

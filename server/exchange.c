@@ -30,13 +30,13 @@ enum status service_start(struct service *s, const struct config *c, struct erro
   memset(s, 0, sizeof *s);
   s->config = c;
   s->workers = c->workers ? c->workers : cpu_quota();
+  s->submitters = c->io_threads ? c->io_threads : s->workers;
   budget_init(&s->budget, c->memory_budget_bytes ? c->memory_budget_bytes : cpu_memory() / 2);
   s->limits = (struct decode_limits){.max_items = c->max_items,
                                      .max_pairs = c->max_pairs,
                                      .max_answer_bytes = c->max_answer_bytes};
-  struct pool_options options = {.workers = s->workers,
-                                 .max_queue = c->max_queue,
-                                 .merge = c->merge};
+  struct pool_options options = {
+      .workers = s->workers, .seats = s->submitters, .max_queue = c->max_queue, .merge = c->merge};
   gemm_blas_init();
   json_small_init();
   s->registry = registry_load(c, e);

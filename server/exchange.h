@@ -16,7 +16,8 @@ struct service {
   const struct config *config;
   struct registry *registry;
   struct pool *pool;
-  size_t workers; /* of the pool */
+  size_t workers;    /* of the pool */
+  size_t submitters; /* threads that submit: each may do a tiny job at the same time */
   struct budget budget;
   struct decode_limits limits;
 };

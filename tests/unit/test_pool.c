@@ -21,7 +21,8 @@ struct work {
   struct call *alone; /* the same call, computed by itself */
   struct arena arena;
   atomic_int done;
-  int place; /* among all that are done */
+  int place;         /* among all that are done */
+  pthread_t done_by; /* the thread */
   atomic_int written[PIECES];
   bool left;
 };
@@ -37,18 +38,26 @@ static atomic_int ended;
 static void count_done(struct job *job) {
   struct work *w = (struct work *)job;
   w->place = atomic_fetch_add(&ended, 1);
+  w->done_by = pthread_self();
   atomic_fetch_add(&w->done, 1);
 }
 
-static struct pool *make_pool(const struct layer *l, size_t workers, size_t max_queue, bool merge) {
+static struct pool *make_seated_pool(const struct layer *l, size_t workers, size_t seats,
+                                     size_t max_queue, bool merge) {
   struct error e = {0};
   struct pool *p = pool_new(&(struct pool_options){.workers = workers,
+                                                   .seats = seats,
                                                    .max_queue = max_queue,
                                                    .scratch_bytes = layer_scratch_bytes(l),
                                                    .merge = merge},
                             &e);
   assert_non_null(p);
   return p;
+}
+
+/* Without seats: whatever the size of a job, it takes the way through the queue. */
+static struct pool *make_pool(const struct layer *l, size_t workers, size_t max_queue, bool merge) {
+  return make_seated_pool(l, workers, 0, max_queue, merge);
 }
 
 static void work_init(struct work *w, const struct random_layer *l, struct call *call) {
@@ -77,7 +86,8 @@ static void work_random(struct work *w, const struct random_layer *l, uint64_t *
 static void work_check(const struct work *w, const struct random_layer *l) {
   assert_int_equal(atomic_load(&w->done), 1);
   assert_int_equal(w->job.error.status, STATUS_OK);
-  for (int i = 0; i < PIECES; i++) assert_int_equal(atomic_load(&w->written[i]), 1);
+  for (size_t i = 0; i < PIECES; i++)
+    assert_int_equal(atomic_load(&w->written[i]), i < w->job.pieces ? 1 : 0);
   assert_memory_equal(w->call->outputs, w->alone->outputs,
                       w->call->q_rows * l->shape.output_size * sizeof(float));
   if (w->call->weight_count)
@@ -99,16 +109,18 @@ static void *submit_some(void *argument) {
   return NULL;
 }
 
-static void many_jobs_from_many_threads(size_t workers, bool merge) {
+static void many_jobs_from_many_threads(size_t workers, size_t seats, bool merge) {
   enum { JOBS = 240, THREADS = 3, LAYERS = 2 };
   uint64_t state = 100 + workers;
   struct random_layer l[LAYERS];
   for (int i = 0; i < LAYERS; i++) random_layer_init(&l[i], &state, GEMM_AUTO);
   struct work *work = calloc(JOBS, sizeof *work);
-  for (size_t i = 0; i < JOBS; i++)
+  for (size_t i = 0; i < JOBS; i++) {
     work_random(&work[i], &l[i % LAYERS], &state, i % 20 == 0 ? 150 : 8);
+    if (i % 3) work[i].job.pieces = 1;
+  }
   const bool second = layer_scratch_bytes(l[1].layer) > layer_scratch_bytes(l[0].layer);
-  struct pool *p = make_pool(l[second].layer, workers, JOBS, merge);
+  struct pool *p = make_seated_pool(l[second].layer, workers, seats, JOBS, merge);
   struct submitter s[THREADS];
   for (size_t i = 0; i < THREADS; i++) {
     s[i] = (struct submitter){.pool = p, .work = work, .first = i, .step = THREADS, .count = JOBS};
@@ -129,14 +141,20 @@ static void many_jobs_from_many_threads(size_t workers, bool merge) {
 
 static void every_job_is_done_once_with_its_bits(void **unused) {
   (void)unused;
-  many_jobs_from_many_threads(1, true);
-  many_jobs_from_many_threads(2, true);
-  many_jobs_from_many_threads(5, true);
+  many_jobs_from_many_threads(1, 0, true);
+  many_jobs_from_many_threads(2, 0, true);
+  many_jobs_from_many_threads(5, 0, true);
 }
 
 static void the_same_without_merging(void **unused) {
   (void)unused;
-  many_jobs_from_many_threads(3, false);
+  many_jobs_from_many_threads(3, 0, false);
+}
+
+static void the_same_with_seats_for_tiny_ones(void **unused) {
+  (void)unused;
+  many_jobs_from_many_threads(2, 1, true);
+  many_jobs_from_many_threads(2, 3, true);
 }
 
 /* --- a worker held busy, so that others wait for certain --- */
@@ -146,6 +164,7 @@ struct gate {
   pthread_mutex_t lock;
   pthread_cond_t cond;
   bool entered, open;
+  struct pool *pool;
 };
 
 static void wait_at_gate(struct job *job, size_t piece) {
@@ -410,11 +429,127 @@ static void a_job_without_pieces_or_items_is_done(void **unused) {
   random_layer_done(&l);
 }
 
+/* --- tiny jobs --- */
+
+struct seated {
+  struct random_layer layer;
+  struct pool *pool;
+  uint64_t state;
+};
+
+static void seated_init(struct seated *s, size_t seats) {
+  s->state = 78;
+  plain_layer_init(&s->layer, &s->state, 2, 8, GEMM_AUTO);
+  s->pool = make_seated_pool(s->layer.layer, 1, seats, 10, true);
+}
+
+static void seated_done(struct seated *s) {
+  assert_true(pool_drain(s->pool, clock_now() + 20000ull * CLOCK_MS));
+  pool_free(s->pool);
+  random_layer_done(&s->layer);
+}
+
+static void work_tiny(struct work *w, struct seated *s) {
+  work_random(w, &s->layer, &s->state, 6);
+  w->job.pieces = 1;
+}
+
+static bool done_here(const struct work *w) {
+  return atomic_load(&w->done) && pthread_equal(w->done_by, pthread_self());
+}
+
+static void a_tiny_job_is_done_where_it_is_submitted(void **unused) {
+  (void)unused;
+  struct seated s;
+  struct work tiny, pieces, large;
+  seated_init(&s, 100); /* more than there can be */
+  work_tiny(&tiny, &s);
+  pool_submit(s.pool, &tiny.job);
+  assert_true(done_here(&tiny));
+  work_check(&tiny, &s.layer);
+  work_random(&pieces, &s.layer, &s.state, 6); /* an answer worth sharing out */
+  work_random(&large, &s.layer, &s.state, 400);
+  large.job.pieces = 1;
+  pool_submit(s.pool, &pieces.job);
+  pool_submit(s.pool, &large.job);
+  assert_true(pool_drain(s.pool, clock_now() + 20000ull * CLOCK_MS));
+  assert_false(done_here(&pieces));
+  assert_false(done_here(&large));
+  work_check(&pieces, &s.layer);
+  work_check(&large, &s.layer);
+  seated_done(&s);
+  arena_free(&tiny.arena);
+  arena_free(&pieces.arena);
+  arena_free(&large.arena);
+}
+
+static void a_tiny_job_ends_like_any_other(void **unused) {
+  (void)unused;
+  struct seated s;
+  struct work w[4];
+  seated_init(&s, 1);
+  for (int i = 0; i < 4; i++) work_tiny(&w[i], &s);
+  w[0].left = true;
+  w[1].job.deadline = clock_now();
+  for (int i = 0; i < 3; i++) pool_submit(s.pool, &w[i].job);
+  assert_int_equal(w[0].job.error.status, STATUS_GONE);
+  assert_int_equal(w[1].job.error.status, STATUS_DEADLINE);
+  assert_int_equal(atomic_load(&w[0].written[0]) + atomic_load(&w[1].written[0]), 0);
+  work_check(&w[2], &s.layer);
+  pool_abandon(s.pool);
+  pool_submit(s.pool, &w[3].job);
+  assert_int_equal(w[3].job.error.status, STATUS_DRAINING);
+  for (int i = 0; i < 4; i++) {
+    assert_true(done_here(&w[i]));
+    assert_int_equal(atomic_load(&w[i].done), 1);
+    arena_free(&w[i].arena);
+  }
+  seated_done(&s);
+}
+
+static void *submit_gate(void *argument) {
+  struct gate *g = argument;
+  pool_submit(g->pool, &g->work.job);
+  return NULL;
+}
+
+static void without_a_free_seat_a_tiny_job_waits_like_any_other(void **unused) {
+  (void)unused;
+  struct seated s;
+  struct gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+  struct work w;
+  pthread_t thread;
+  seated_init(&s, 1);
+  work_tiny(&g.work, &s);
+  work_tiny(&w, &s);
+  g.work.job.encode = wait_at_gate;
+  g.pool = s.pool;
+  assert_int_equal(pthread_create(&thread, NULL, submit_gate, &g), 0);
+  pthread_mutex_lock(&g.lock);
+  while (!g.entered) pthread_cond_wait(&g.cond, &g.lock);
+  pthread_mutex_unlock(&g.lock);
+  assert_int_equal(pool_running(s.pool), 1);
+  pool_submit(s.pool, &w.job);
+  assert_true(pool_drain(s.pool, clock_now() + 20000ull * CLOCK_MS));
+  work_check(&w, &s.layer);
+  assert_false(done_here(&w));
+  pthread_mutex_lock(&g.lock);
+  g.open = true;
+  pthread_cond_broadcast(&g.cond);
+  pthread_mutex_unlock(&g.lock);
+  pthread_join(thread, NULL);
+  work_check(&g.work, &s.layer);
+  seated_done(&s);
+  arena_free(&g.work.arena);
+  arena_free(&w.arena);
+}
+
 int main(void) {
   gemm_blas_init();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_job_is_done_once_with_its_bits),
       cmocka_unit_test(the_same_without_merging),
+      cmocka_unit_test(the_same_with_seats_for_tiny_ones),
       cmocka_unit_test(a_full_queue_ends_the_job_at_once),
       cmocka_unit_test(who_left_or_is_late_is_not_computed),
       cmocka_unit_test(abandoning_ends_what_waits),
@@ -424,6 +559,9 @@ int main(void) {
       cmocka_unit_test(small_jobs_pass_large_ones),
       cmocka_unit_test(a_closed_pool_takes_nothing),
       cmocka_unit_test(a_job_without_pieces_or_items_is_done),
+      cmocka_unit_test(a_tiny_job_is_done_where_it_is_submitted),
+      cmocka_unit_test(a_tiny_job_ends_like_any_other),
+      cmocka_unit_test(without_a_free_seat_a_tiny_job_waits_like_any_other),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
