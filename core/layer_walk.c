@@ -6,8 +6,9 @@
 #include "core/size.h"
 
 enum {
-  UNITS_MAX = 4096,     /* of a span: nobody walks for long while others wait for the cursor */
-  UNIT_WORK = 100000000 /* operations: about a millisecond */
+  UNITS_MAX = 4096,      /* of a span: nobody walks for long while others wait for the cursor */
+  UNIT_WORK = 100000000, /* operations: about a millisecond */
+  SPAN_ROWS = 16         /* that a span takes through a matrix at least, if there are as many */
 };
 
 static void next_item(struct cursor *at) {
@@ -137,6 +138,16 @@ struct cursor layer_next(const struct layer *l, const struct cursor *at) {
     if (!call_is_over(c, PHASE_MEASURE)) rounds = size_max(rounds, measure_rounds(c));
   if (at->round + 1 < rounds) return begin(l, at->first, at->phase, at->round + 1);
   return begin(l, at->first, at->phase + 1, 0);
+}
+
+double layer_rows_least(const struct layer *l) {
+  double most = 0;
+  for (unsigned role = ROLE_QUERY; role < ROLE_PROJECTIONS; role++) {
+    const double out = (double)(role_heads(l, role) * role_head_size(l, role));
+    const double row = l->matrix[role] ? 2.0 * out * (double)role_in(l, role) : 0;
+    if (row > most) most = row;
+  }
+  return SPAN_ROWS * most;
 }
 
 bool layer_cut(const struct layer *l, struct cursor *at, double work, struct span *out) {

@@ -13,8 +13,10 @@
 #include "core/clock.h"
 #include "core/size.h"
 
-/* Operations that one batch may merge, about 2 ms; what has had more may be overtaken. */
-static const double merge_work = 2e8;
+/* Operations that one batch may merge, about 5 ms of one worker; what has had more may be
+ * overtaken. As many rows as that is, computing them outweighs reading the matrices even of wide
+ * layers. */
+static const double merge_work = 6e8;
 
 /* Operations of a tiny job, at most some 20 us. Waking a worker, and then the thread that waits for
  * it, costs about as much, and nothing is won by merging what is so small. */
