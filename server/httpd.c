@@ -1,8 +1,8 @@
 /* httpd: the socket.
  *
- * We accept connections ourselves and add them to a daemon without a listening socket: new ones
- * are spread evenly over its threads, and at the limit a connection gets an answer instead of
- * waiting in silence. Timeouts of the daemon are off; the reaper knows ours. */
+ * We accept connections ourselves and hand them to daemons without a listening socket, one for each
+ * I/O thread: new ones are spread evenly over the threads, and at the limit a connection gets an
+ * answer instead of waiting in silence. Timeouts of the daemons are off; the reaper knows ours. */
 #include "server/httpd.h"
 
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/size.h"
+#include "server/io.h"
 #include "server/listener.h"
 #include "server/request.h"
 
@@ -28,25 +29,23 @@
 enum {
   CONNECTION_MEMORY = 48 * 1024, /* zeroed for every request: much more would cost more */
   ACCEPT_PAUSE_MS = 50,          /* when descriptors are used up */
-  SPARE_DESCRIPTORS = 256,       /* leaving connections, logs, files */
-  PIECE_DESCRIPTORS = 4          /* of each I/O thread */
+  SPARE_DESCRIPTORS = 256        /* leaving connections, logs, files */
 };
-
-/* What becomes of an accepted descriptor until libmicrohttpd reports it as open. */
-enum { SLOT_FREE, SLOT_ADDED };
 
 struct httpd {
   struct server *server;
-  struct MHD_Daemon *daemon;
+  struct io *io; /* [io_threads], a connection's is chosen by its descriptor */
   int listener;
   int stop; /* eventfd that ends the accept thread */
   bool accepting;
   pthread_t thread;
   atomic_size_t connections; /* accepted and not closed */
-  size_t slots;
-  atomic_uchar *slot; /* [slots] by descriptor */
   char address[LISTENER_TEXT_SIZE];
 };
+
+static struct io *io_of(const struct httpd *h, int fd) {
+  return &h->io[(size_t)fd % h->server->io_threads];
+}
 
 /* --- libmicrohttpd's calls --- */
 
@@ -91,8 +90,9 @@ static void on_connection(void *of, struct MHD_Connection *c, void **context,
   struct httpd *h = of;
   if (what == MHD_CONNECTION_NOTIFY_STARTED) {
     int fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    if ((size_t)fd < h->slots) atomic_store(&h->slot[fd], SLOT_FREE);
-    *context = request_open(h->server, c, fd);
+    struct io *io = io_of(h, fd);
+    io->opened = true;
+    *context = request_open(h->server, io, c, fd);
     return;
   }
   if (*context) request_close(*context);
@@ -134,13 +134,13 @@ static void hand_on(struct httpd *h, int fd, const struct sockaddr *from, sockle
     shed(h, fd);
     return;
   }
-  /* A descriptor that comes again without having been reported open was closed in silence: the
-   * I/O thread had no memory for it. */
-  bool known = (size_t)fd < h->slots;
-  bool lost = known && atomic_exchange(&h->slot[fd], SLOT_ADDED) == SLOT_ADDED;
-  if (!lost) atomic_fetch_add(&h->connections, 1);
-  if (MHD_add_connection(h->daemon, fd, from, size) == MHD_YES) return;
-  if (known) atomic_store(&h->slot[fd], SLOT_FREE);
+  atomic_fetch_add(&h->connections, 1);
+  io_add(io_of(h, fd), fd, from, size);
+}
+
+/* libmicrohttpd had no memory for it, and has closed it. */
+static void on_lost(void *of) {
+  struct httpd *h = of;
   atomic_fetch_sub(&h->connections, 1);
   log_line(h->server->log, LOG_WARNING, "a connection could not be taken: %s", strerror(errno));
 }
@@ -180,7 +180,7 @@ static void *accept_main(void *of) {
 /* --- life --- */
 
 size_t httpd_descriptors(const struct config *c, size_t io_threads) {
-  return c->max_connections + PIECE_DESCRIPTORS * io_threads + SPARE_DESCRIPTORS;
+  return c->max_connections + IO_DESCRIPTORS * io_threads + SPARE_DESCRIPTORS;
 }
 
 struct httpd *httpd_new(struct server *s, const struct address *a, struct error *e) {
@@ -191,12 +191,11 @@ struct httpd *httpd_new(struct server *s, const struct address *a, struct error 
   }
   h->server = s;
   h->stop = -1;
-  h->slots = 2 * httpd_descriptors(s->config, s->io_threads);
-  h->slot = calloc(h->slots, sizeof *h->slot);
+  h->io = calloc(s->io_threads, sizeof *h->io);
   h->listener = listener_open(a, e);
   if (h->listener < 0) goto failed;
   h->stop = eventfd(0, EFD_CLOEXEC);
-  if (h->stop < 0 || !h->slot) {
+  if (h->stop < 0 || !h->io) {
     error_set(e, STATUS_SYSTEM, "the server cannot start: %s", strerror(errno));
     goto failed;
   }
@@ -209,12 +208,11 @@ failed:
 
 const char *httpd_address(const struct httpd *h) { return h->address; }
 
-/* The limit on connections is ours: libmicrohttpd's is out of the way, for each of its threads. */
+/* The limit on connections is ours: libmicrohttpd's is out of the way. */
 static struct MHD_Daemon *start_daemon(struct httpd *h) {
   const struct server *s = h->server;
-  size_t limit = size_min(UINT_MAX / 4, (s->config->max_connections + 64) * s->io_threads);
-  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
-                   MHD_ALLOW_SUSPEND_RESUME;
+  size_t limit = size_min(UINT_MAX / 4, s->config->max_connections + 64);
+  unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
   if (log_wants(s->log, LOG_DEBUG)) flags |= MHD_USE_ERROR_LOG;
   struct MHD_OptionItem options[] = {
       {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, h}, /* first: it reports on the others */
@@ -225,18 +223,18 @@ static struct MHD_Daemon *start_daemon(struct httpd *h) {
       {OPTION_STRICT, 1, NULL},
       {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
       {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
-      {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)s->io_threads, NULL},
       {MHD_OPTION_END, 0, NULL},
   };
-  /* A pool of one is refused: then the daemon's own thread does the work. */
-  if (s->io_threads < 2) options[8].option = MHD_OPTION_END;
   return MHD_start_daemon(flags, 0, NULL, NULL, on_access, h, MHD_OPTION_ARRAY, options,
                           MHD_OPTION_END);
 }
 
 enum status httpd_start(struct httpd *h, struct error *e) {
-  h->daemon = start_daemon(h);
-  if (!h->daemon) return error_set(e, STATUS_SYSTEM, "libmicrohttpd does not start");
+  for (size_t i = 0; i < h->server->io_threads; i++) {
+    h->io[i].lost = on_lost;
+    h->io[i].of = h;
+    if (io_start(&h->io[i], start_daemon(h), e)) return e->status;
+  }
   int failed = pthread_create(&h->thread, NULL, accept_main, h);
   if (failed) return error_set(e, STATUS_SYSTEM, "accept thread: %s", strerror(failed));
   h->accepting = true;
@@ -255,9 +253,9 @@ void httpd_stop_accepting(struct httpd *h) {
 void httpd_free(struct httpd *h) {
   if (!h) return;
   httpd_stop_accepting(h);
-  if (h->daemon) MHD_stop_daemon(h->daemon);
+  for (size_t i = 0; h->io && i < h->server->io_threads; i++) io_stop(&h->io[i]);
   if (h->listener >= 0) close(h->listener);
   if (h->stop >= 0) close(h->stop);
-  free(h->slot);
+  free(h->io);
   free(h);
 }

@@ -21,10 +21,11 @@ enum { GONE_AFTER_US = 2000 };
 
 enum { CLIENT_SIZE = INET6_ADDRSTRLEN + 10 };
 
-struct request *request_open(struct server *s, struct MHD_Connection *c, int fd) {
+struct request *request_open(struct server *s, struct io *io, struct MHD_Connection *c, int fd) {
   struct request *r = calloc(1, sizeof *r);
   if (!r) return NULL;
   r->server = s;
+  r->io = io;
   r->mhd = c;
   connection_open(s->connections, &r->connection, fd);
   return r;
@@ -195,7 +196,8 @@ static bool work_gone(struct exchange *x) {
 static void work_done(struct exchange *x) {
   struct request *r = (struct request *)((char *)x - offsetof(struct request, exchange));
   struct MHD_Connection *mhd = r->mhd;
-  if (atomic_exchange(&r->handoff, HANDOFF_DONE) == HANDOFF_SUSPENDED) MHD_resume_connection(mhd);
+  struct io *io = r->io;
+  if (atomic_exchange(&r->handoff, HANDOFF_DONE) == HANDOFF_SUSPENDED) io_resume(io, mhd);
 }
 
 static bool submit(struct request *r) {
@@ -213,7 +215,7 @@ static bool submit(struct request *r) {
   MHD_suspend_connection(r->mhd);
   int running = HANDOFF_RUNNING;
   if (!atomic_compare_exchange_strong(&r->handoff, &running, HANDOFF_SUSPENDED))
-    MHD_resume_connection(r->mhd); /* done just now: the worker left waking it to us */
+    io_resume(r->io, r->mhd); /* done just now: the worker left waking it to us */
   return true;
 }
 

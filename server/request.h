@@ -8,13 +8,14 @@
 #define SERVER_REQUEST_H
 
 #include "server/header.h"
+#include "server/io.h"
 #include "server/reply.h"
 #include "server/server.h"
 
 struct request;
 
 /* With the connection; NULL if memory runs out. */
-struct request *request_open(struct server *s, struct MHD_Connection *c, int fd);
+struct request *request_open(struct server *s, struct io *io, struct MHD_Connection *c, int fd);
 void request_close(struct request *r);
 
 /* The request line has arrived: its target, before libmicrohttpd cuts it. */

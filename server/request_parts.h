@@ -21,6 +21,7 @@ enum { REQUEST_ID_SIZE = 129, REQUEST_TIMING_SIZE = 160 };
 struct request {
   struct connection connection;
   struct server *server;
+  struct io *io; /* whose thread has the connection */
   struct MHD_Connection *mhd;
   enum request_step step;
   enum route route;
@@ -43,8 +44,8 @@ struct request {
   char problem[REPLY_PROBLEM_SIZE];
 };
 
-/* The shard of the I/O thread: libmicrohttpd, too, chooses it by the descriptor. Shard 0 is for
- * the threads that are not I/O threads. */
+/* The shard of the I/O thread, which is chosen by the descriptor. Shard 0 is for the threads that
+ * are not I/O threads. */
 static inline size_t request_shard(const struct request *r) {
   return 1 + (size_t)r->connection.fd % r->server->io_threads;
 }

@@ -674,6 +674,23 @@ class Load(Case):
             self.assertEqual(raw.answer().status, 200)
             raw.socket.close()
 
+    def test_as_many_clients_as_one_wait_may_report(self):
+        """libmicrohttpd takes 128 events at once; with exactly so many none may be forgotten."""
+        server = Server(None, "--io-threads", "1", "--workers", "1")
+        self.addCleanup(server.stop)
+        for count in (127, 128, 129, 256):
+            with contextlib.ExitStack() as stack:
+                raws = [stack.enter_context(Raw(server)) for _ in range(count)]
+                for raw in raws:
+                    raw.send(head_of("/healthz", method="GET"))
+                    self.assertEqual(raw.answer().status, 200)
+                server.process.send_signal(signal.SIGSTOP)
+                for raw in raws:
+                    raw.send(head_of("/healthz", method="GET"))
+                server.process.send_signal(signal.SIGCONT)
+                for raw in raws:
+                    self.assertEqual(raw.answer().status, 200)
+
     def test_many_clients_at_once(self):
         server = self.start()
         wrong = []

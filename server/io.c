@@ -1,0 +1,112 @@
+/* io: a thread that runs a daemon of libmicrohttpd. */
+#include "server/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { ARRIVALS_MAX = 64 }; /* taken at once: those that are here already are not forgotten */
+
+/* What goes through the pipe; small enough to go through whole. */
+struct arrival {
+  int fd;
+  socklen_t size;
+  struct sockaddr_storage from;
+};
+
+static void take(struct io *io, const struct arrival *a) {
+  io->opened = false;
+  if (MHD_add_connection(io->daemon, a->fd, (const struct sockaddr *)&a->from, a->size) == MHD_YES)
+    return;
+  if (!io->opened) io->lost(io->of); /* or it was reported as open, and as closed */
+}
+
+/* False: there will be no more. */
+static bool take_arrivals(struct io *io) {
+  struct arrival a;
+  for (int n = 0; n < ARRIVALS_MAX; n++) {
+    ssize_t got = read(io->arrivals[0], &a, sizeof a);
+    if (got == 0) return false;
+    if (got != sizeof a) return true; /* none for now */
+    take(io, &a);
+  }
+  return true;
+}
+
+/* How long the thread may wait; -1: for an event. */
+static int patience(const struct io *io) {
+  MHD_UNSIGNED_LONG_LONG ms;
+  if (MHD_get_timeout(io->daemon, &ms) != MHD_YES) return -1;
+  return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+/* Waits for whatever there is to do. Who resumes a connection after `asleep` is set wakes us, who
+ * did so before is seen here. */
+static void await(struct io *io, struct pollfd p[3]) {
+  int wait = patience(io);
+  if (wait) {
+    atomic_store(&io->asleep, true);
+    if (atomic_load(&io->resumed)) wait = 0;
+  }
+  if (poll(p, 3, wait) < 0) p[1].revents = p[2].revents = 0;
+  atomic_store(&io->asleep, false);
+  uint64_t count;
+  if (p[2].revents) (void)!read(io->wake, &count, sizeof count);
+  atomic_store(&io->resumed, false); /* before the daemon looks */
+}
+
+static void *io_main(void *of) {
+  struct io *io = of;
+  struct pollfd p[3] = {{.fd = io->events, .events = POLLIN},
+                        {.fd = io->arrivals[0], .events = POLLIN},
+                        {.fd = io->wake, .events = POLLIN}};
+  for (;;) {
+    await(io, p);
+    if (p[1].revents && !take_arrivals(io)) return NULL;
+    MHD_run(io->daemon);
+  }
+}
+
+enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e) {
+  io->daemon = daemon;
+  if (!daemon) return error_set(e, STATUS_SYSTEM, "libmicrohttpd does not start");
+  io->events = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+  if (pipe2(io->arrivals, O_CLOEXEC)) {
+    io->arrivals[0] = io->arrivals[1] = 0;
+    return error_set(e, STATUS_SYSTEM, "I/O thread: %s", strerror(errno));
+  }
+  fcntl(io->arrivals[0], F_SETFL, O_NONBLOCK); /* the writer waits where the pipe is full */
+  io->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  int failed = io->wake < 0 ? errno : pthread_create(&io->thread, NULL, io_main, io);
+  if (failed) return error_set(e, STATUS_SYSTEM, "I/O thread: %s", strerror(failed));
+  io->running = true;
+  return STATUS_OK;
+}
+
+void io_add(struct io *io, int fd, const struct sockaddr *from, socklen_t size) {
+  struct arrival a = {.fd = fd, .size = size};
+  must(size <= sizeof a.from && sizeof a <= PIPE_BUF);
+  memcpy(&a.from, from, size);
+  while (write(io->arrivals[1], &a, sizeof a) < 0) must(errno == EINTR);
+}
+
+/* libmicrohttpd wakes nobody whose thread is not its own. */
+void io_resume(struct io *io, struct MHD_Connection *c) {
+  MHD_resume_connection(c);
+  atomic_store(&io->resumed, true);
+  if (atomic_exchange(&io->asleep, false)) (void)!write(io->wake, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+void io_stop(struct io *io) {
+  if (io->arrivals[1]) close(io->arrivals[1]);
+  if (io->running) pthread_join(io->thread, NULL);
+  if (io->arrivals[0]) close(io->arrivals[0]);
+  if (io->wake > 0) close(io->wake);
+  if (io->daemon) MHD_stop_daemon(io->daemon);
+}

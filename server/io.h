@@ -1,0 +1,49 @@
+/* io: a thread that runs a daemon of libmicrohttpd, and how connections reach it.
+ *
+ * Not libmicrohttpd's own threads: these lose wake-ups. They take at most 128 events at once, and
+ * when it was exactly so many they wait for more before they look at what they have: with hundreds
+ * of clients that wait for their answers nothing moves any more. (So it is from release 0.9.75 to
+ * 1.0 at least.) Here the thread waits by itself, and libmicrohttpd never does. */
+#ifndef SERVER_IO_H
+#define SERVER_IO_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "core/status.h"
+
+struct MHD_Connection;
+struct MHD_Daemon;
+
+struct io {
+  struct MHD_Daemon *daemon; /* run by the thread, stopped when it has ended */
+  int arrivals[2];           /* pipe of descriptors; its end is the thread's end */
+  int events;                /* becomes readable when the daemon has something to do */
+  bool running;
+  int wake; /* eventfd: something was resumed while the thread slept */
+  atomic_bool asleep, resumed;
+  bool opened; /* the thread's own: has the connection being added been reported as open? */
+  pthread_t thread;
+  void (*lost)(void *of); /* a connection could not be taken, and was never reported */
+  void *of;
+};
+
+enum { IO_DESCRIPTORS = 4 }; /* of each, at most */
+
+/* Starts the thread; takes the daemon, which is NULL if it could not be started. `lost` and `of`
+ * are set before. After a failure, too, io_stop has to follow. */
+enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e);
+
+/* Hands a connection on, from another thread. */
+void io_add(struct io *io, int fd, const struct sockaddr *from, socklen_t size);
+
+/* Wakes a suspended connection, from any thread. The connection may be gone before this returns. */
+void io_resume(struct io *io, struct MHD_Connection *c);
+
+/* Ends the thread, then closes all its connections. Fine if it was never started and is zeroed. */
+void io_stop(struct io *io);
+
+#endif
