@@ -77,11 +77,17 @@ quick: deps-test
 asan ubsan tsan: deps-test
 	tests/run $@
 
-## bench: print every figure beside its yardstick
+## bench: print every figure beside its yardstick (some minutes)
 .PHONY: bench
-bench: deps-test
+bench: deps-bench
 	@$(MAKE) --no-print-directory programs
 	tests/bench/run $(BUILD)
+
+## bench-peers: install and run what a user would build instead (apt, npm; some 2 GB), beside attend
+.PHONY: bench-peers
+bench-peers: deps-peers
+	@$(MAKE) --no-print-directory programs
+	tests/bench/peers/run $(BUILD) $(PEERS)
 
 ## lint: check the rules of the house (who includes whom, one door per dependency, file names)
 .PHONY: lint
@@ -112,13 +118,23 @@ help:
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev
 DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 curl wrk git
+DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
+DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
+PEERS      := build/peers
 
-.PHONY: deps-run deps-test
-## deps-run, deps-test: install what running or testing needs (apt), as run and test do
+.PHONY: deps-run deps-test deps-bench deps-peers
+## deps-run, deps-test, deps-bench: install what running, testing or measuring needs (apt), as they do
 deps-run:
 	@tests/deps $(DEPS_RUN)
 deps-test:
 	@tests/deps $(DEPS_TEST)
+deps-bench:
+	@tests/deps $(DEPS_BENCH)
+# The scripts of the npm package would fetch more; what it brings along is enough.
+deps-peers:
+	@tests/deps $(DEPS_PEERS) $(if $(shell command -v npm),,nodejs npm)
+	@mkdir -p $(PEERS) && cp tests/bench/peers/node_ort/package.json $(PEERS)/
+	npm install --prefix $(PEERS) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
 
 # --- how it is built ---
 
