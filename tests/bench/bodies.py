@@ -25,14 +25,14 @@ def rows_of(width, count, seed=0):
             for _ in range(count)]
 
 
-def parts(b, q, k, d, lengths=True):
-    """A request of b items, piece by piece; valid_lens from k/2 to k, or none."""
+def parts(b, q, k, d, names=("queries", "keys", "values"), lengths=True):
+    """A request of b items, an item's rows at a time; valid_lens from k/2 to k, or none."""
     row = itertools.cycle(rows_of(d, min(DISTINCT, b * (q + 2 * k))))
-    for name, rows in (("queries", q), ("keys", k), ("values", k)):
-        yield f'{"{" if name == "queries" else ","}"{name}":['.encode()
+    for name in names:
+        yield f'{"{" if name == names[0] else ","}"{name}":['.encode()
         for item in range(b):
-            yield (("," if item else "") + "[" + ",".join(itertools.islice(row, rows))
-                   + "]").encode()
+            rows = itertools.islice(row, q if name == "queries" else k)
+            yield (("," if item else "") + "[" + ",".join(rows) + "]").encode()
         yield b"]"
     rng = random.Random(0)
     lens = [rng.randint(k // 2, k) for _ in range(b)]

@@ -7,4 +7,4 @@ def line(figure, ours, yardstick="", ratio="", wanted="", met=None):
         ratio = f"{ratio:.3f}" if ratio < 1 else f"{ratio:.2f}"
     verdict = {None: "", True: "yes", False: "NO"}[met]
     print(f"{figure:<66} | {ours:>12} | {yardstick:>14} | {ratio:>7} | {wanted or '-':<9} "
-          f"| {verdict}", flush=True)
+          f"| {verdict}".rstrip(), flush=True)
