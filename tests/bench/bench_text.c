@@ -16,7 +16,7 @@
 #include "tests/bench/text_bodies.h"
 #include "tests/bench/text_rivals.h"
 
-enum { CHUNK = 16 * 1024, ROUNDS = 9, ROUNDS_JANSSON = 2, WRITTEN = 512 * 100 * 6 };
+enum { CHUNK = 16 * 1024, ROUNDS = 15, ROUNDS_JANSSON = 2, WRITTEN = 512 * 100 * 6 };
 
 static void check(bool fine, const char *what) {
   if (fine) return;

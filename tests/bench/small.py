@@ -49,10 +49,14 @@ def toy_requests(folder):
         rates[16] = max(wrk(server.port, body, 16, 2).rate, rates[16])
     served = server.metric("attend_http_requests_total") - count
     cores = (sum(cpu_ms(server.pid)) - before) / (time.monotonic() - begun) / 1e3
-    last, crowds = server.resident(), (16, 64, 256, 512)
+    last, crowds, cost = server.resident(), (16, 64, 256, 512), {}
     for _ in range(2):
         for clients in crowds:
-            rates[clients] = max(wrk(server.port, body, clients, 2).rate, rates.get(clients, 0))
+            before = sum(cpu_ms(server.pid))
+            load = wrk(server.port, body, clients, 2)
+            spent = (sum(cpu_ms(server.pid)) - before) / load.requests * 1e3
+            rates[clients] = max(load.rate, rates.get(clients, 0))
+            cost[clients] = min(spent, cost.get(clients, spent))
     server.stop()
     line(f"toy requests (b2 q4 k6 d100, {os.path.getsize(body) / 1e3:.0f} kB), 16 clients",
          f"{rates[16]:.0f} /s", f"{cores:.2f} cores")
@@ -62,6 +66,8 @@ def toy_requests(folder):
         line(f"toy requests, {clients} clients", f"{rates[clients]:.0f} /s",
              f"{rates[16]:.0f} /s, 16", rates[clients] / rates[16], ">= 0.95",
              rates[clients] / rates[16] >= 0.95)
+    print("    CPU of the server for each: "
+          + ", ".join(f"{us:.0f} us with {clients} clients" for clients, us in cost.items()))
 
 
 def merging(folder):
