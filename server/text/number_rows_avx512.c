@@ -50,6 +50,13 @@ struct digits {
   __mmask8 doubtful, uneven; /* too close to a boundary; not a multiple of ten units */
 };
 
+/* Keeps the compiler from taking a product apart into sums, which takes longer. */
+static inline __m512i factor(short value) {
+  __m512i factor = _mm512_set1_epi16(value);
+  __asm__("" : "+v"(factor));
+  return factor;
+}
+
 /* Numbers below 10^8, as doubles, into digits. */
 static inline __m512i split(__m512d s) {
   const __m512d integer = _mm512_set1_pd(0x1p52), high = _mm512_set1_pd(0x1p20);
@@ -71,7 +78,7 @@ static inline __m512i split(__m512d s) {
   const __m512i twos = _mm512_mask_add_epi16(parts, 0xaaaaaaaa, parts, fours);
   const __m512i tens = _mm512_mulhi_epu16(twos, _mm512_set1_epi16(6554));
   return _mm512_sub_epi16(_mm512_slli_epi16(twos, 8),
-                          _mm512_mullo_epi16(tens, _mm512_set1_epi16(10 * 256 - 1)));
+                          _mm512_mullo_epi16(tens, factor(10 * 256 - 1)));
 }
 
 /* The shortest digits of |x|; `power` is 10^-k. */
@@ -222,7 +229,8 @@ static inline __m512d widen_float(__m512i v, int half) {
 
 static inline __mmask16 both(__mmask8 low, __mmask8 high) { return _mm512_kunpackb(high, low); }
 
-static inline void prepare_group(struct number_batch *b, size_t at, __m512i bits) {
+static inline __attribute__((always_inline)) void prepare_group(struct number_batch *b, size_t at,
+                                                                __m512i bits) {
   struct group g = {.magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(MAGNITUDE))};
   const __mmask16 zero = _mm512_testn_epi32_mask(g.magnitude, g.magnitude);
   const __mmask16 unusual =
@@ -237,12 +245,11 @@ static inline void prepare_group(struct number_batch *b, size_t at, __m512i bits
   g.point = _mm512_mask_sub_epi32(_mm512_set1_epi32(FOR_ZERO), (__mmask16)~zero,
                                   _mm512_setzero_si512(), log);
   const __m512i f[2] = {widen(g.point, 0), widen(g.point, 1)};
-  struct digits d[2];
-  if (__builtin_expect(unusual == 0, 1)) {
-    for (int i = 0; i < 2; i++) d[i] = shorten(widen_float(g.magnitude, i), near_power(f[i]));
-  } else {
-    for (int i = 0; i < 2; i++) d[i] = shorten(widen_float(g.magnitude, i), any_power(f[i]));
-  }
+  __m512d power[2] = {near_power(f[0]), near_power(f[1])};
+  if (__builtin_expect(unusual != 0, 0))
+    for (int i = 0; i < 2; i++) power[i] = any_power(f[i]);
+  const struct digits d[2] = {shorten(widen_float(g.magnitude, 0), power[0]),
+                              shorten(widen_float(g.magnitude, 1), power[1])};
 
   /* Below a power of two the floats lie twice as close, which does not matter if it has few
    * digits. */
@@ -269,11 +276,10 @@ static inline void prepare_group(struct number_batch *b, size_t at, __m512i bits
 
 static inline void prepare(struct number_batch *b, const float *value, size_t count) {
   b->any_declined = 0;
-  size_t at = 0;
-  for (; at + GROUP <= count; at += GROUP) prepare_group(b, at, _mm512_loadu_si512(value + at));
-  if (at == count) return;
-  const __mmask16 rest = (__mmask16)((1u << (count - at)) - 1);
-  prepare_group(b, at, _mm512_maskz_loadu_epi32(rest, value + at));
+  for (size_t at = 0; at < count; at += GROUP) {
+    const __mmask16 some = (__mmask16)(at + GROUP <= count ? UINT16_MAX : (1 << (count - at)) - 1);
+    prepare_group(b, at, _mm512_maskz_loadu_epi32(some, value + at));
+  }
 }
 
 /* --- text --- */
