@@ -274,7 +274,9 @@ static inline __attribute__((always_inline)) void prepare_group(struct number_ba
   b->any_declined |= g.declined;
 }
 
-static inline void prepare(struct number_batch *b, const float *value, size_t count) {
+/* A function by itself, or there are not registers enough for its constants. */
+static __attribute__((noinline)) void prepare(struct number_batch *b, const float *value,
+                                              size_t count) {
   b->any_declined = 0;
   for (size_t at = 0; at < count; at += GROUP) {
     const __mmask16 some = (__mmask16)(at + GROUP <= count ? UINT16_MAX : (1 << (count - at)) - 1);
