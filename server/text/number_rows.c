@@ -6,8 +6,9 @@
 
 static char *write_empty_rows(char *out, size_t rows) {
   for (size_t i = 0; i < rows; i++) {
-    memcpy(out, ",[]" + (i == 0), 3);
-    out += i ? 3 : 2;
+    if (i) *out++ = ',';
+    *out++ = '[';
+    *out++ = ']';
   }
   return out;
 }

@@ -21,7 +21,6 @@ enum {
   PLACES = 16,  /* of a number */
   EXPONENT = 4, /* of them for "e-05" */
   FOR_ZERO = 8, /* digits behind the dot that make a lone digit of nothing but zeros */
-  MOST_FIXED = 13,
 };
 
 /* As bits: floats are ordered as their magnitudes are. */
@@ -212,8 +211,6 @@ static inline void choose_notation(struct group *g) {
   const __mmask16 denormal = _mm512_cmplt_epu32_mask(less_one, _mm512_set1_epi32(STORED));
   g->declined |= denormal | (long_integer & ~g->scientific);
   if (g->scientific) add_exponents(g);
-  /* Of the declined ones, no mask of a dot may be zero: the next would feel it. */
-  g->point = _mm512_min_epu32(g->point, _mm512_set1_epi32(MOST_FIXED));
 }
 
 /* --- the numbers of a batch --- */
@@ -293,6 +290,8 @@ static inline __m512i lay_out(const struct number_batch *b, size_t at) {
   const __m512i zero =
       _mm512_broadcast_i32x4(_mm_setr_epi8('-', '0', '0', '0', '0', '0', '0', '0', '0', '0', '0',
                                            '0', '0', '0', '0', ','));
+  /* Of a declined number there may be no dot. Then the next one lends it the place of its sign,
+   * where there is no digit to be moved. */
   uint64_t dot;
   memcpy(&dot, b->dot + at, sizeof dot);
   const uint64_t before_dot = dot - 0x0001000100010001;
