@@ -32,6 +32,8 @@ TEST_LIBS   := $(shell pkg-config --libs cmocka 2>/dev/null)
 ifeq ($(shell uname -m),x86_64)
 CFLAGS_core_kernel_avx2   := -mavx2 -mfma -O3
 CFLAGS_core_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mprefer-vector-width=512 -O3
+CFLAGS_server_text_number_rows_avx2   := -mavx2 -mfma
+CFLAGS_server_text_number_rows_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2 -mavx2 -mfma -mpopcnt
 endif
 CFLAGS_core_kernel_portable := -O3
 CFLAGS_server_version       := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
@@ -42,6 +44,7 @@ UNIT_SRC  := $(wildcard tests/unit/test_*.c)
 UNIT      := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 BENCH_SRC := $(wildcard tests/bench/bench_*.c)
 BENCH     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
+EXHAUSTIVE := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/exhaustive_*.c))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -88,6 +91,12 @@ bench: deps-bench
 bench-peers: deps-peers
 	@$(MAKE) --no-print-directory programs
 	tests/bench/peers/run $(BUILD) $(PEERS)
+
+## exhaustive: read and write every float32 at every level of instructions (an hour); ARGS="FIRST LAST STEP" for some
+.PHONY: exhaustive
+exhaustive: deps-test
+	@$(MAKE) --no-print-directory $(EXHAUSTIVE)
+	tests/bench/exhaustive $(BUILD) $(ARGS)
 
 ## lint: check the rules of the house (who includes whom, one door per dependency, file names)
 .PHONY: lint
