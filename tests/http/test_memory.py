@@ -171,6 +171,20 @@ class GivingBack(Case):
             server.stop()
 
 
+class LargeAnswer(Case):
+    def test_answer_of_very_many_numbers(self):
+        """13 million weights: libmicrohttpd takes few pieces only, and aborts where it can't."""
+        server = Server()
+        try:
+            answer = server.attend({"queries": [[[1, 0, 0, 1]] * 2600], "valid_lens": [1],
+                                    "return_attention": True})
+            self.assertEqual(answer.status, 200)
+            self.assertEqual(answer.body.count(b"[1,0,0,"), 2 * 2600)
+            self.assertEqual(server.attend(TOY).status, 200)
+        finally:
+            server.stop()
+
+
 class Budget(Case):
     def test_memory_budget(self):
         server = Server(None, "--memory-budget-bytes", "2000000")
