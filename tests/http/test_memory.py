@@ -171,6 +171,64 @@ class GivingBack(Case):
             server.stop()
 
 
+    @unittest.skipUnless(MODE == "release", "a sanitizer takes more and keeps what is freed")
+    def test_blocks_are_kept_for_a_while(self):
+        """The second request finds memory that the first one left; later it goes back."""
+        body = json.dumps({"queries": [[[1, 0, 0, 1]] * 200] * 10,
+                           "return_attention": True}).encode()
+        server = Server()
+        try:
+            for _ in range(2):
+                server.attend(body)
+                self.assertGreater(server.metric("attend_kept_bytes"), 1e6)
+                self.assertLess(server.metric("attend_kept_bytes"), 65e6)
+            self.assertTrue(wait_until(lambda: server.metric("attend_kept_bytes") == 0, 8))
+            server.attend(body)
+            before = server.resident()  # and without any connection, too
+            self.assertTrue(wait_until(lambda: server.resident() < before - 1e6, 8))
+        finally:
+            server.stop()
+
+
+class Peak(Case):
+    NUMBERS = 2.4e6  # of the request: 20 MB of text
+
+    @staticmethod
+    def peak(server):
+        """The most bytes of memory that the process has ever held."""
+        with open(f"/proc/{server.pid}/status") as file:
+            return 1024 * next(int(l.split()[1]) for l in file if l.startswith("VmHWM"))
+
+    @unittest.skipUnless(MODE == "release", "a sanitizer takes more")
+    def test_memory_of_a_large_request(self):
+        """Above idle, at most 2.5 times its float32 numbers and 2 MB, whatever the shapes."""
+        rng = random.Random(2)
+        rows = [",".join(f"{rng.gauss(0, 1):.6f}" for _ in range(512)) for _ in range(50)]
+
+        def batch(sizes):
+            return "[" + ",".join(
+                "[" + ",".join("[" + rng.choice(rows) + "]" for _ in range(n)) + "]"
+                for n in sizes) + "]"
+
+        shapes = {"even": ([64] * 24, [64] * 24),
+                  "ragged": ([rng.randint(32, 96) for _ in range(24)],
+                             [rng.randint(32, 96) for _ in range(24)]),
+                  "one item": ([1536], [1536]), "few queries": ([16] * 35, [64] * 35)}
+        for name, (q, k) in shapes.items():
+            body = '{"queries":%s,"keys":%s,"values":%s}' % (batch(q), batch(k), batch(k))
+            with self.subTest(name):
+                server = Server()
+                try:
+                    self.assertEqual(server.attend(TOY).status, 200)
+                    before = server.resident()
+                    self.assertEqual(server.attend(body.encode(), "base").status, 200)
+                    carried = 4 * 512 * (sum(q) + 2 * sum(k))
+                    self.assertGreater(carried, 4 * 0.9 * self.NUMBERS)
+                    self.assertLess(self.peak(server) - before, 2.5 * carried + 2e6)
+                finally:
+                    server.stop()
+
+
 class LargeAnswer(Case):
     def test_answer_of_very_many_numbers(self):
         """13 million weights: libmicrohttpd takes few pieces only, and aborts where it can't."""
