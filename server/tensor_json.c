@@ -13,7 +13,7 @@
 #include "server/text/number_scan.h"
 #include "server/tensor_nest.h"
 
-enum { FIRST_CAPACITY = 1024 }; /* bytes: enough for a toy */
+enum { FIRST_CAPACITY = 4096 }; /* bytes: about what a toy needs */
 
 enum mode {
   MODE_PLAIN,
