@@ -242,6 +242,37 @@ class LargeAnswer(Case):
         finally:
             server.stop()
 
+    def test_large_answer_beside_a_large_head(self):
+        """The list of an answer's pieces and the request's head share a connection's memory."""
+        body = json.dumps({"queries": [[[1, 0, 0, 1]] * 500], "valid_lens": [1],
+                           "return_attention": True}).encode()
+        server = Server()
+        try:
+            right = server.attend(body).body
+            answered = 0
+            for size in [*range(1, 34, 8), *range(36, 48), 47.5, 48, 60]:
+                fields, left = [], int(size * 1024)
+                while left > 0:
+                    fields.append("X-Fill: " + "x" * min(left, 4000))
+                    left -= len(fields[-1]) + 2
+                with Raw(server) as raw:
+                    raw.send(head_of("/v1/attention", len(body), *fields))
+                    try:
+                        answer = raw.send(body).answer()
+                    except (ConnectionResetError, BrokenPipeError):
+                        answer = None
+                if answer and answer.status == 200:
+                    self.assertEqual(answer.body, right, size)
+                    answered += 1
+                self.assertEqual(server.attend(TOY).status, 200, size)
+            self.assertGreater(answered, 10)
+            many = [f"A{i}: b" for i in range(300)]
+            with Raw(server) as raw:
+                answer = raw.send(head_of("/v1/attention", len(body), *many) + body).answer()
+            self.assertEqual((answer.status, answer.body), (200, right))
+        finally:
+            server.stop()
+
 
 class Budget(Case):
     def test_memory_budget(self):
