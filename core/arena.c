@@ -9,8 +9,8 @@
 
 enum {
   ALIGNMENT = 64,
-  SMALL_BLOCK = 32 * 1024, /* one of these serves a toy request */
-  SMALL = 8 * 1024,        /* what is larger gets a block of its own */
+  SMALL_BLOCK = 16 * 1024, /* one of these serves a toy request */
+  SMALL = 4 * 1024,        /* what is larger gets a block of its own */
   KEPT_WASTE = 4,          /* a kept block is at most so many times what is needed */
 };
 
