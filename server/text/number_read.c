@@ -93,16 +93,3 @@ enum number_verdict number_read(const char *text, const char **end, float *value
   *value = float_of(bits, negative);
   return NUMBER_OK;
 }
-
-size_t number_read_run(const char *text, const char *end, float *out, size_t room,
-                       const char **stop) {
-  size_t count = 0;
-  *stop = text;
-  for (const char *p = text, *next; count < room && p < end; p = next + 1) {
-    if (!number_read_fast(p, &next, out + count) || next >= end) break;
-    count++;
-    *stop = next;
-    if (*next != ',') break;
-  }
-  return count;
-}
