@@ -44,7 +44,17 @@ static inline __m512i load(const void *p) { return _mm512_loadu_si512(p); }
 
 static inline __m512i each8(char c) { return _mm512_set1_epi8(c); }
 
-static inline uint64_t equal(__m512i x, char c) { return _mm512_cmpeq_epi8_mask(x, each8(c)); }
+/* A mask as bits for arithmetic. Where the compiler may keep them in mask registers it does so, and
+ * moves them to and fro. */
+static inline uint64_t bits_of(__mmask64 mask) {
+  uint64_t bits = mask;
+  __asm__("" : "+r"(bits));
+  return bits;
+}
+
+static inline uint64_t equal(__m512i x, char c) {
+  return bits_of(_mm512_cmpeq_epi8_mask(x, each8(c)));
+}
 
 /* ' ', '\n', '\t', '\r': those that a table by the lowest four bits gives back. */
 static inline uint64_t blanks_of(__m512i x) {
@@ -65,7 +75,7 @@ static inline __attribute__((always_inline)) void find(struct batch *b, const ch
                                   31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
                                   15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
   struct run_carry carry = run_carry_first();
-  size_t starts = 0, points = 0, ends = 0;
+  uint8_t *first = b->first, *start = b->start, *point = b->point, *ends = b->end + 1;
   bool sparse = false;
   b->spaced = spaced;
   b->cut = b->gap = false;
@@ -73,7 +83,7 @@ static inline __attribute__((always_inline)) void find(struct batch *b, const ch
   for (const char *p = text;; p += BLOCK) {
     __m512i x = load(p);
     struct run_block k = {
-        .digit = _mm512_cmplt_epu8_mask(_mm512_sub_epi8(x, each8('0')), each8(10)),
+        .digit = bits_of(_mm512_cmplt_epu8_mask(_mm512_sub_epi8(x, each8('0')), each8(10))),
         .zero = equal(x, '0'),
         .point = equal(x, '.'),
         .minus = equal(x, '-'),
@@ -81,35 +91,38 @@ static inline __attribute__((always_inline)) void find(struct batch *b, const ch
         .blank = spaced ? blanks_of(x) : 0,
     };
     struct run_found f = run_find(&k, &carry, spaced);
-    uint64_t left = (uint64_t)(end - p);
-    if (left < BLOCK) f.bad |= UINT64_MAX << left;
-    if (__builtin_expect(f.bad != 0, 0)) {
-      struct run_last last = run_stop(&k, &f, p, left);
-      k.comma = last.end;
-      b->cut = last.cut;
-      b->gap = last.gap && !spaced;
+    bool last = false;
+    if (__builtin_expect(f.bad != 0 || end - p < BLOCK, 0)) {
+      uint64_t left = (uint64_t)(end - p);
+      if (left < BLOCK) f.bad |= UINT64_MAX << left;
+      struct run_last stop = run_stop(&k, &f, p, left);
+      k.comma = stop.end;
+      b->cut = stop.cut;
+      b->gap = stop.gap && !spaced;
+      last = true;
     }
     /* The lists may get places behind the last number, which nobody looks at. */
-    store_places(b->first + starts, f.value, x);
-    if (spaced) store_places(b->start + starts, f.value, place);
-    store_places(b->point + points, f.integer_end, place);
-    store_places(b->end + 1 + ends, k.comma, place);
+    store_places(first, f.value, x);
+    if (spaced) store_places(start, f.value, place);
+    store_places(point, f.integer_end, place);
+    store_places(ends, k.comma, place);
     size_t here = (size_t)__builtin_popcountll(k.comma);
-    starts += (size_t)__builtin_popcountll(f.value);
-    points += (size_t)__builtin_popcountll(f.integer_end);
     ends += here;
-    if (f.bad != 0) break;
+    if (last) break;
+    first += __builtin_popcountll(f.value);
+    if (spaced) start += __builtin_popcountll(f.value);
+    point += __builtin_popcountll(f.integer_end);
     place = _mm512_add_epi8(place, each8(BLOCK));
     if (__builtin_expect(here < 2, 0)) {
       sparse = true;
       if (here == 0) break; /* a number longer than a block */
     }
   }
-  b->count = ends;
+  b->count = (size_t)(ends - b->end) - 1;
   b->sparse = sparse;
   /* What is read eight at a time goes on behind the last number at its end. */
-  memset(b->end + 1 + ends, b->end[ends], 2 * sizeof(uint64_t));
-  if (spaced) memset(b->start + ends, b->end[ends], 2 * sizeof(uint64_t));
+  memset(ends, ends[-1], 2 * sizeof(uint64_t));
+  if (spaced) memset(b->start + b->count, ends[-1], 2 * sizeof(uint64_t));
 }
 
 static __attribute__((noinline)) void find_tight(struct batch *b, const char *p, const char *end) {
@@ -250,7 +263,8 @@ static inline __mmask8 exact(__m512i m, __m512i places) {
 }
 
 /* Eight numbers of up to NARROW characters, four each in the 64 bytes at `low` and `high`. Returns
- * those that are about halfway between two floats: the double is within 3 units of its last place.
+ * those, in that order, that are about halfway between two floats: the double is within 3 units of
+ * its last place.
  */
 static inline unsigned read_narrow(const struct part *t, size_t g, const char *low,
                                    const char *high, __m256 *value) {
@@ -266,7 +280,7 @@ static inline unsigned read_narrow(const struct part *t, size_t g, const char *l
       _mm512_cmplt_epu64_mask(_mm512_and_si512(above, _mm512_set1_epi64((1 << 29) - 1)),
                               _mm512_set1_epi64(9));
   if (__builtin_expect(halfway != 0, 0)) halfway &= (unsigned)~exact(m, places);
-  return reorder_bits(halfway);
+  return halfway;
 }
 
 static inline __m512i load_four(const char *const at[4]) {
@@ -303,11 +317,12 @@ static inline unsigned read_wide(const struct part *t, size_t g, const char *con
 static inline void find_eight(const struct batch *b, size_t i, const char *p, const char *at[8]) {
   const uint8_t *place = b->spaced ? b->start : b->end;
   at[0] = p;
+#pragma GCC unroll 8
   for (size_t j = 1; j < 8; j++) at[j] = at[j - 1] + (uint8_t)(place[i + j] - place[i + j - 1]);
 }
 
-/* Reads the numbers `which` of eight alone; returns how many of the eight are there, one after the
- * other, with those read before. */
+/* Reads the numbers `which` of `count` alone; returns how many of all of them are read then, one
+ * after the other. */
 static __attribute__((noinline)) size_t read_alone(const struct batch *b, size_t i, const char *p,
                                                    unsigned which, size_t count, float *out) {
   const char *at[8], *end;
@@ -319,56 +334,92 @@ static __attribute__((noinline)) size_t read_alone(const struct batch *b, size_t
   return count;
 }
 
-/* Reads the first `count` numbers of the batch at `text`; returns how many, and where they end. */
-static inline __attribute__((always_inline)) size_t
-convert(const struct batch *b, const char *text, size_t count, float *out, const char **stop) {
-  const uint8_t *place = b->spaced ? b->start : b->end;
+static inline void store_eight(const struct part *t, size_t g, __m256 value, size_t count,
+                               float *out) {
   const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
-  const __m256i sign = _mm256_set1_epi32(INT32_MIN);
-  struct part t;
-  const char *p = text + (b->spaced ? b->start[0] : 0); /* number i */
-  for (size_t i = 0; i < count; i += 8) {
-    size_t g = i % PART;
-    if (g == 0) make_ready(&t, b, i, count - i);
-    const char *p4, *p8;
+  __m256i bits = _mm256_permutevar8x32_epi32(_mm256_castps_si256(value), order);
+  bits =
+      _mm256_mask_or_epi32(bits, (__mmask8)(t->negative >> g), bits, _mm256_set1_epi32(INT32_MIN));
+  if (__builtin_expect(count >= 8, 1))
+    _mm256_storeu_si256((__m256i *)(void *)out, bits);
+  else
+    _mm256_mask_storeu_epi32(out, (__mmask8)((1u << count) - 1), bits);
+}
+
+/* Reads a part, `count` numbers, the first of the batch's number i at p; returns how many. *next is
+ * where the number behind them starts, or what find() noted for it. */
+static __attribute__((noinline)) size_t read_narrow_part(const struct part *t,
+                                                         const struct batch *b, size_t i,
+                                                         size_t count, const char *p, float *out,
+                                                         const char **next) {
+  const uint8_t *place = (b->spaced ? b->start : b->end) + i;
+  for (size_t g = 0; g < count; g += 8) {
+    const char *p4 = p + (uint8_t)(place[g + 4] - place[g]);
     __m256 value;
-    unsigned alone;
-    if (__builtin_expect(t.wide, 0)) {
-      const char *at[8];
-      find_eight(b, i, p, at);
-      p4 = at[4];
-      p8 = at[7] + (uint8_t)(place[i + 8] - place[i + 7]);
-      for (size_t j = 0; j < 8; j++) at[j] += (t.negative >> (g + j)) & 1;
-      alone = read_wide(&t, g, at, &value);
-    } else {
-      p4 = p + (uint8_t)(place[i + 4] - place[i]);
-      p8 = p4 + (uint8_t)(place[i + 8] - place[i + 4]);
-      alone = read_narrow(&t, g, p, p4, &value);
+    unsigned halfway = read_narrow(t, g, p, p4, &value);
+    store_eight(t, g, value, count - g, out + g);
+    if (__builtin_expect(halfway != 0, 0)) {
+      size_t here = size_min(count - g, 8);
+      size_t read = read_alone(b, i + g, p, reorder_bits(halfway), here, out + g);
+      if (read < here) count = g + read;
     }
-    size_t here = size_min(count - i, 8);
-    __m256i bits = _mm256_permutevar8x32_epi32(_mm256_castps_si256(value), order);
-    bits = _mm256_mask_or_epi32(bits, (__mmask8)(t.negative >> g), bits, sign);
-    if (here == 8)
-      _mm256_storeu_si256((__m256i *)(void *)(out + i), bits);
-    else
-      _mm256_mask_storeu_epi32(out + i, (__mmask8)((1u << here) - 1), bits);
-    if (__builtin_expect(alone != 0, 0)) {
-      size_t read = read_alone(b, i, p, alone, here, out + i);
-      if (read < here) {
-        count = i + read;
-        here = read;
-      }
+    if (__builtin_expect(count - g < 8, 0)) {
+      size_t four = g + (count - g >= 4 ? 4 : 0);
+      *next = (four == g ? p : p4) + (uint8_t)(place[count] - place[four]);
+      return count;
     }
-    if (here == 8) {
-      p = p8;
-      continue;
-    }
-    for (size_t j = 0; j < here; j++) p += (uint8_t)(place[i + j + 1] - place[i + j]);
+    p = p4 + (uint8_t)(place[g + 8] - place[g + 4]);
   }
-  /* p: the place of number `count`, or what find() put there. */
-  uint8_t at = (uint8_t)(place[count] + !b->spaced);
-  if (count > 0) *stop = p - (uint8_t)(at - b->end[count]);
+  *next = p;
   return count;
+}
+
+static __attribute__((noinline)) size_t read_wide_part(const struct part *t, const struct batch *b,
+                                                       size_t i, size_t count, const char *p,
+                                                       float *out, const char **next) {
+  const uint8_t *place = (b->spaced ? b->start : b->end) + i;
+  for (size_t g = 0; g < count; g += 8) {
+    const char *at[8], *digits[8];
+    find_eight(b, i + g, p, at);
+#pragma GCC unroll 8
+    for (size_t j = 0; j < 8; j++) digits[j] = at[j] + (t->negative >> (g + j) & 1);
+    __m256 value;
+    unsigned open = read_wide(t, g, digits, &value);
+    store_eight(t, g, value, count - g, out + g);
+    if (__builtin_expect(open != 0, 0)) {
+      size_t here = size_min(count - g, 8), read = read_alone(b, i + g, p, open, here, out + g);
+      if (read < here) count = g + read;
+    }
+    if (count - g < 8) {
+      *next = at[count - g];
+      return count;
+    }
+    p = at[7] + (uint8_t)(place[g + 8] - place[g + 7]);
+  }
+  *next = p;
+  return count;
+}
+
+/* Reads the first `count` numbers of the batch at `text`; returns how many, and where they end. */
+static size_t convert(const struct batch *b, const char *text, size_t count, float *out,
+                      const char **stop) {
+  struct part t;
+  const char *p = text + (b->spaced ? b->start[0] : 0);
+  size_t done = 0;
+  while (done < count) {
+    size_t here = size_min(count - done, PART), read;
+    make_ready(&t, b, done, here);
+    if (t.wide)
+      read = read_wide_part(&t, b, done, here, p, out + done, &p);
+    else
+      read = read_narrow_part(&t, b, done, here, p, out + done, &p);
+    done += read;
+    if (read < here) break;
+  }
+  /* Back from the next number's place, or what find() put there. */
+  uint8_t place = b->spaced ? b->start[done] : (uint8_t)(b->end[done] + 1);
+  if (done > 0) *stop = p - (uint8_t)(place - b->end[done]);
+  return done;
 }
 
 size_t number_run_avx512(const char *text, const char *end, float *out, size_t room,
