@@ -193,7 +193,6 @@ static void judge_run(struct tensor_reader *r, size_t count, bool ended_early) {
 static const char *read_float(const char *p, const struct span *s, float *out,
                               enum number_verdict *verdict, struct error *e) {
   const char *next;
-  if (number_read_fast(p, &next, out)) return next;
   *verdict = number_read(p, &next, out);
   if (*verdict == NUMBER_OK) return next;
   if (*verdict == NUMBER_MALFORMED) bad_byte(s, next, e);

@@ -83,11 +83,19 @@ static inline bool number_plain_float(int64_t m, unsigned places, bool negative,
   return true;
 }
 
-/* Reads the number at `text` if it is of the plain kind. False: nothing was read, use number_read.
+/* A number as far as an exponent may follow: m / 10^places. */
+struct number_plain {
+  const char *end;
+  uint64_t m;
+  unsigned places;
+  bool negative;
+};
+
+/* Takes all the digits of the number at `text`. False: they are too many, or not as they should be.
  * NUMBER_READ_MARGIN bytes must be readable. */
-static inline bool number_read_fast(const char *text, const char **end, float *value) {
-  bool negative = *text == '-';
-  const char *start = text + negative, *p = start;
+static inline bool number_take_plain(const char *text, struct number_plain *n) {
+  n->negative = *text == '-';
+  const char *start = text + n->negative, *p = start;
   uint64_t m = (unsigned char)(*p - '0');
   if (m > 9) return false;
   p++;
@@ -96,7 +104,7 @@ static inline bool number_read_fast(const char *text, const char **end, float *v
     do m = m * 10 + (unsigned char)(*p++ - '0');
     while (number_is_digit(*p) && p - start < 19);
   }
-  unsigned places = 0;
+  n->places = 0;
   if (*p == '.') {
     const char *fraction = ++p;
     uint64_t first = number_load8(p), second = number_load8(p + 8);
@@ -108,12 +116,21 @@ static inline bool number_read_fast(const char *text, const char **end, float *v
     p += n1 + n2;
     if (n2 == 8)
       while (number_is_digit(*p) && p - start < 20) m = m * 10 + (unsigned char)(*p++ - '0');
-    places = (unsigned)(p - fraction);
+    n->places = (unsigned)(p - fraction);
   }
+  n->m = m;
+  n->end = p;
   /* Up to 20 characters with a dot are 19 digits: m did not overflow if there are no more. */
-  if ((*p | 32) == 'e' || p - start > 20 || number_is_digit(*p) || m >> 63) return false;
-  if (!number_plain_float((int64_t)m, places, negative, value)) return false;
-  *end = p;
+  return p - start <= 20 && !number_is_digit(*p);
+}
+
+/* Reads the number at `text` if it is of the plain kind. False: nothing was read, use number_read.
+ * NUMBER_READ_MARGIN bytes must be readable. */
+static inline bool number_read_fast(const char *text, const char **end, float *value) {
+  struct number_plain n;
+  if (!number_take_plain(text, &n) || (*n.end | 32) == 'e' || n.m >> 63) return false;
+  if (!number_plain_float((int64_t)n.m, n.places, n.negative, value)) return false;
+  *end = n.end;
   return true;
 }
 

@@ -1,4 +1,4 @@
-/* number_read: JSON number text -> float32, for every number that the inlined part declines.
+/* number_read: JSON number text -> float32, any number.
  *
  * The first 19 digits are rounded by number_round. Where these cannot tell, the value is, or might
  * be, a tie: number_scan then looks at every digit. */
@@ -46,13 +46,13 @@ static const char *take_digits(struct decimal *d, const char *p, int place) {
 static const char *take_exponent(struct decimal *d, const char *p, const char **end) {
   p++;
   bool negative = *p == '-';
-  if (*p == '-' || *p == '+') p++;
+  p += *p == '-' || *p == '+';
   *end = p;
   if (!number_is_digit(*p)) return NULL;
-  int64_t exponent = 0;
+  int64_t exponent = *p++ - '0', sign = -(int64_t)negative;
   for (; number_is_digit(*p); p++)
     if (exponent < INT64_MAX / 100) exponent = exponent * 10 + (*p - '0');
-  d->exponent += negative ? -exponent : exponent;
+  d->exponent += (exponent ^ sign) - sign; /* no branch: signs are unpredictable */
   return p;
 }
 
@@ -64,11 +64,19 @@ static enum number_verdict read_exactly(const char *text, float *value) {
   return number_scan_float(&s, value);
 }
 
-enum number_verdict number_read(const char *text, const char **end, float *value) {
-  if (number_read_fast(text, end, value)) return NUMBER_OK;
+/* The end of it: the digits are rounded, and all of them looked at if these cannot tell. */
+static enum number_verdict finish(const char *text, const struct decimal *d, float *value) {
+  uint32_t bits;
+  if (!number_round(d->m, d->exponent, d->more, &bits)) return read_exactly(text, value);
+  if (bits == NUMBER_INFINITE) return NUMBER_TOO_LARGE;
+  *value = float_of(bits, *text == '-');
+  return NUMBER_OK;
+}
+
+/* A number with more digits than the inlined part takes, or a malformed one. */
+static enum number_verdict read_any(const char *text, const char **end, float *value) {
   struct decimal d = {0};
-  bool negative = *text == '-';
-  const char *p = text + negative;
+  const char *p = text + (*text == '-');
   *end = p;
   if (!number_is_digit(*p)) return NUMBER_MALFORMED;
   if (*p == '0') {
@@ -87,9 +95,22 @@ enum number_verdict number_read(const char *text, const char **end, float *value
     if (!p) return NUMBER_MALFORMED;
   }
   *end = p;
-  uint32_t bits;
-  if (!number_round(d.m, d.exponent, d.more, &bits)) return read_exactly(text, value);
-  if (bits == NUMBER_INFINITE) return NUMBER_TOO_LARGE;
-  *value = float_of(bits, negative);
-  return NUMBER_OK;
+  return finish(text, &d, value);
+}
+
+enum number_verdict number_read(const char *text, const char **end, float *value) {
+  struct number_plain n;
+  if (!number_take_plain(text, &n)) return read_any(text, end, value);
+  const char *p = n.end;
+  struct decimal d = {.m = n.m, .exponent = -(int64_t)n.places};
+  if ((*p | 32) == 'e') {
+    p = take_exponent(&d, p, end);
+    if (!p) return NUMBER_MALFORMED;
+    *end = p;
+    return finish(text, &d, value);
+  }
+  *end = p;
+  if (n.m >> 63 == 0 && number_plain_float((int64_t)n.m, n.places, n.negative, value))
+    return NUMBER_OK;
+  return finish(text, &d, value);
 }
