@@ -5,6 +5,8 @@
 #include "server/text/number.h"
 #include "server/text/number_fast.h"
 
+enum { FEW = 6 }; /* numbers: vectors need more to pay for what a run costs at its start and end */
+
 static inline bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 static inline bool ends_number(char c) { return c == ',' || c == ']' || c == '}' || is_blank(c); }
@@ -63,7 +65,7 @@ size_t number_run_portable(const char *text, const char *end, float *out, size_t
 
 size_t number_read_run(const char *text, const char *end, float *out, size_t room,
                        const char **stop) {
-  switch (cpu_text_level()) {
+  switch (room < FEW ? CPU_PORTABLE : cpu_text_level()) {
 #if defined(__x86_64__)
   case CPU_AVX512:
     return number_run_avx512(text, end, out, room, stop);

@@ -16,7 +16,7 @@
 
 enum {
   BLOCK = 64,
-  BATCH = 4096,                 /* bytes */
+  BATCH = 2048,                 /* bytes */
   LIST = BATCH / 2 + 2 * BLOCK, /* a number and its comma are two bytes or more */
   PART = 64,                    /* numbers that are made ready together */
   NARROW = 14,                  /* characters: four numbers with signs and commas are 64 bytes */
