@@ -266,6 +266,58 @@ static void test_reads_every_kind_of_number(void **state) {
   }
 }
 
+/* Every digit counts: midpoints and what is next to them, in many notations. */
+static void test_decides_ties_by_all_digits(void **state) {
+  (void)state;
+  static const char *const number[] = {
+      "16777217",
+      "16777219",
+      "-16777217e0",
+      "1677721.7e1",
+      "1677721700e-2",
+      "16777217000000e-6",
+      "16777217.0000000000000000000000000000000000000000000000000000000001",
+      "167772170e-1",
+      "16777216.9999999999999999999999999999999999999",
+      "1.6777217E+7",
+      "0.00000016777217e14",
+      "16777217000000000000000000000000000000e-30",
+      "9007199791611904",
+      "9007199791611905",
+      "9007199791611903.99999999999999999999",
+      "1180591691223594434560",
+      "118059169122359443456e1",
+      "1180591691223594434561",
+      "11805916912235944345.6E2",
+      "36893490034123046912",
+      "340282356779733661637539395458142568447",
+      "340282326356119256160033759537265639424",
+      "0.5000000298023223876953125",
+      "0.50000002980232238769531250",
+      "0.50000008940696716308593750",
+      "0.50000002980232238769531250000000000000000000000000000000000000000000000000000001",
+      "7.006492321624085354618e-46",
+      "7.0064923216240853546186479164495806564013097093825788587853e-46",
+      "1.40129846432481707092372958328991613128026194187651577175706828388979108268586060148663e-"
+      "45",
+      "2.10194769648722560638559437493487419692039291281477365763560242583468662402879090222995e-"
+      "45",
+      "0.000000000000000000000000000000000000000000000700649232162408535461864791644958065640130970"
+      "93825788587853",
+  };
+  for (size_t i = 0; i < LENGTH(number); i++) {
+    char text[256 + NUMBER_READ_MARGIN];
+    const char *stop = NULL;
+    float value = -7, expected = strtof(number[i], NULL);
+    size_t length = (size_t)sprintf(text, "%s,", number[i]);
+    memset(text + length, '9', NUMBER_READ_MARGIN);
+    assert_int_equal(number_read(text, &stop, &value), NUMBER_OK);
+    if (memcmp(&value, &expected, sizeof value) != 0 || stop != text + length - 1)
+      fail_msg("%s reads as %a, not %a", number[i], (double)value, (double)expected);
+    check_levels(text, length, 10);
+  }
+}
+
 /* A text of plain and odd numbers with some bytes changed, lost or added. */
 static size_t write_damaged(char *text, uint64_t *seed) {
   static const char byte[] = "0123456789.,-+eE[] \n\t\r}00.-,,\"x:\x80\xff";
@@ -497,6 +549,7 @@ static int tear_down(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_reads_every_kind_of_number),
+      cmocka_unit_test(test_decides_ties_by_all_digits),
       cmocka_unit_test(test_takes_nothing_but_numbers_from_damaged_texts),
       cmocka_unit_test(test_judges_every_sequence_of_a_few_characters),
       cmocka_unit_test(test_writes_no_more_than_there_is_room_for),
