@@ -36,7 +36,7 @@ static inline bool read_common(const char *text, unsigned length, float *value) 
   unsigned n1 = places < 8 ? places : 8, n2 = places - n1;
   uint64_t first = number_align8(number_load8(p + 2), n1);
   uint64_t second = number_align8(number_load8(p + 10), n2);
-  if (!(number_all_digits8(first) & number_all_digits8(second))) return false;
+  if (!number_all_digits8(first) || !number_all_digits8(second)) return false;
   m = m * number_power8(n1) + number_sum8(first);
   m = m * number_power8(n2) + number_sum8(second);
   return number_plain_float((int64_t)m, places, negative, value);
