@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,13 +36,25 @@ enum cpu_level cpu_level(void) {
   return (enum cpu_level)level;
 }
 
-bool cpu_text_avx512(void) {
+static enum cpu_level detect_text(void) {
 #if defined(__x86_64__)
-  return cpu_level() == CPU_AVX512 && __builtin_cpu_supports("avx512vbmi") &&
-         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512cd");
-#else
-  return false;
+  if (!__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") ||
+      !__builtin_cpu_supports("popcnt"))
+    return CPU_PORTABLE;
+  if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+      __builtin_cpu_supports("avx512cd"))
+    return CPU_AVX512;
 #endif
+  return CPU_AVX2;
+}
+
+enum cpu_level cpu_text_level(void) {
+  static _Atomic int known = -1;
+  int level = known;
+  if (level >= 0) return (enum cpu_level)level;
+  enum cpu_level most = detect_text(), allowed = cpu_level();
+  known = (int)(most < allowed ? most : allowed);
+  return (enum cpu_level)known;
 }
 
 /* The first line of a small file of the kernel's; false if there is none. */

@@ -2,7 +2,6 @@
 #ifndef CORE_CPU_H
 #define CORE_CPU_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* Levels of vector instructions for which there are kernels, each including those before it. */
@@ -13,9 +12,9 @@ enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_LEVEL_COUNT };
 enum cpu_level cpu_level(void);
 const char *cpu_level_name(enum cpu_level level);
 
-/* At the level CPU_AVX512: are there also the instructions on bytes that text needs (VBMI, VBMI2)?
- * The first processors of that level lack them. */
-bool cpu_text_avx512(void);
+/* The highest level, not above cpu_level, for code that works on bytes and bits. It needs more than
+ * arithmetic does: BMI1, BMI2 and POPCNT beside AVX2, VBMI, VBMI2 and CD beside AVX-512. */
+enum cpu_level cpu_text_level(void);
 
 /* Cores this process may use: affinity and what its cgroups allow, rounded up, at least 1. */
 size_t cpu_quota(void);

@@ -15,9 +15,14 @@ static char *write_empty_rows(char *out, size_t rows) {
 
 char *number_write_rows(char *out, const float *value, size_t rows, size_t width) {
   if (width == 0) return write_empty_rows(out, rows);
+  switch (cpu_text_level()) {
 #if defined(__x86_64__)
-  if (cpu_text_avx512()) return number_rows_avx512(out, value, rows, width);
-  if (cpu_level() >= CPU_AVX2) return number_rows_avx2(out, value, rows, width);
+  case CPU_AVX512:
+    return number_rows_avx512(out, value, rows, width);
+  case CPU_AVX2:
+    return number_rows_avx2(out, value, rows, width);
 #endif
-  return number_rows_portable(out, value, rows, width);
+  default:
+    return number_rows_portable(out, value, rows, width);
+  }
 }
