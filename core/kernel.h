@@ -104,10 +104,11 @@ struct kernel {
   size_t (*attend_scratch)(size_t head_size, size_t value_head_size);
   /* False if a score that a query may see is beyond float32. `scratch` is 64-byte aligned. */
   bool (*attend)(const struct kernel_tile *t, float *scratch);
-  /* Copies `count` floats; returns the bits of the greatest magnitude among them: what is not
-   * finite is greater than anything that is. */
-  uint32_t (*carry)(size_t count, const float *from, float *to);
-  /* The same without copying. */
+  /* Copies rows of `count` floats; returns the bits of the greatest magnitude among them: what is
+   * not finite is greater than anything that is. */
+  uint32_t (*carry)(size_t rows, size_t count, const float *from, size_t from_row, float *to,
+                    size_t to_row);
+  /* The same of one row without copying. */
   uint32_t (*peak)(size_t count, const float *x);
   /* Queries that one call of measure takes at most, and the scratch floats it needs. */
   size_t (*measure_queries)(size_t head_size, size_t heads);

@@ -74,28 +74,44 @@ static bool attend(const struct kernel_tile *t, float *scratch) {
 
 /* --- functions over arrays --- */
 
-/* The bits of the greatest magnitude; copies on the way where `to` is not NULL. */
-INLINE uint32_t greatest(size_t count, const float *from, float *to) {
-  const ivec magnitude = ivec_all(0x7fffffff);
-  ivec most = {0};
-  for (size_t i = 0; i < count; i += LANES) {
-    const size_t n = count - i < LANES ? count - i : LANES;
-    const vec x = vec_load_some(from + i, n);
-    if (to) vec_store_some(to + i, x, n);
-    const ivec bits = (ivec)x & magnitude;
-    const ivec greater = bits > most;
-    most = (bits & greater) | (most & ~greater);
+/* The greatest lane. */
+INLINE uint32_t greatest_lane(ivec v) {
+#pragma GCC unroll 8
+  for (int s = LANES / 2; s > 0; s /= 2) {
+    ivec other;
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++) other[i] = i ^ s;
+    v = vec_max_int(v, __builtin_shuffle(v, other));
   }
-  int32_t top = 0;
-  for (int i = 0; i < LANES; i++) top = most[i] > top ? most[i] : top;
-  return (uint32_t)top;
+  return (uint32_t)v[0];
 }
 
-static uint32_t carry(size_t count, const float *from, float *to) {
-  return greatest(count, from, to);
+INLINE ivec magnitude(vec x) { return (ivec)x & ivec_all(0x7fffffff); }
+
+static uint32_t carry(size_t rows, size_t count, const float *from, size_t from_row, float *to,
+                      size_t to_row) {
+  const size_t whole = count / LANES * LANES;
+  ivec most = {0};
+  for (size_t r = 0; r < rows; r++, from += from_row, to += to_row) {
+    for (size_t i = 0; i < whole; i += LANES) {
+      const vec x = vec_load(from + i);
+      vec_store(to + i, x);
+      most = vec_max_int(magnitude(x), most);
+    }
+    if (whole == count) continue;
+    const vec x = vec_load_some(from + whole, count - whole);
+    vec_store_some(to + whole, x, count - whole);
+    most = vec_max_int(magnitude(x), most);
+  }
+  return greatest_lane(most);
 }
 
-static uint32_t peak(size_t count, const float *x) { return greatest(count, x, NULL); }
+static uint32_t peak(size_t count, const float *x) {
+  ivec most = {0};
+  for (size_t i = 0; i < count; i += LANES)
+    most = vec_max_int(magnitude(vec_load_some(x + i, count - i)), most);
+  return greatest_lane(most);
+}
 
 static void exp_all(size_t count, const float *x, float *out) {
   for (size_t i = 0; i < count; i += LANES) {

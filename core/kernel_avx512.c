@@ -10,6 +10,7 @@
 #define HAVE_FMA
 #define HAVE_MAX
 #define HAVE_ANY
+#define HAVE_SOME
 #define HAVE_INVERSE
 typedef float vec __attribute__((vector_size(64)));
 typedef int vec_int __attribute__((vector_size(64)));
@@ -27,8 +28,20 @@ static inline __attribute__((always_inline)) vec vec_inverse(vec x) {
   const __m512 near = _mm512_rcp14_ps(x);
   return _mm512_fmadd_ps(near, _mm512_fnmadd_ps(x, near, _mm512_set1_ps(1.0f)), near);
 }
+static inline __attribute__((always_inline)) vec_int vec_max_int(vec_int a, vec_int b) {
+  return (vec_int)_mm512_max_epi32((__m512i)a, (__m512i)b);
+}
 static inline __attribute__((always_inline)) _Bool vec_any(vec_int mask) {
   return _mm512_movepi32_mask((__m512i)mask) != 0;
+}
+static inline __attribute__((always_inline)) __mmask16 first_lanes(size_t n) {
+  return (__mmask16)(n >= LANES ? 0xffff : (1u << n) - 1);
+}
+static inline __attribute__((always_inline)) vec vec_load_some(const float *p, size_t n) {
+  return _mm512_maskz_loadu_ps(first_lanes(n), p);
+}
+static inline __attribute__((always_inline)) void vec_store_some(float *p, vec v, size_t n) {
+  _mm512_mask_storeu_ps(p, first_lanes(n), v);
 }
 
 #include "core/kernel_vector.h"

@@ -1,8 +1,9 @@
 /* kernel_vector: vectors of LANES floats, and the few operations the kernels are made of.
  *
  * Included by one kernel_<level>.c after it has defined LANES and, where the level has them,
- * vec_fma, vec_max with vec_min, vec_any, and for kernel_math.h vec_inverse (HAVE_FMA, ...).
- * Everything else is the compiler's vector arithmetic, so it reads the same at every width. */
+ * vec_fma, vec_max with vec_min and vec_max_int, vec_any, vec_load_some with vec_store_some, and
+ * for kernel_math.h vec_inverse (HAVE_FMA, ...). Everything else is the compiler's vector
+ * arithmetic, so it reads the same at every width. */
 #ifndef LANES
 #error "define LANES first"
 #endif
@@ -34,6 +35,7 @@ INLINE vec vec_choose(ivec mask, vec yes, vec no) {
 #ifndef HAVE_MAX
 INLINE vec vec_max(vec a, vec b) { return vec_choose(a > b, a, b); }
 INLINE vec vec_min(vec a, vec b) { return vec_choose(a < b, a, b); }
+INLINE ivec vec_max_int(ivec a, ivec b) { return (a & (a > b)) | (b & ~(a > b)); }
 #endif
 
 #ifndef HAVE_ANY
@@ -44,7 +46,8 @@ INLINE bool vec_any(ivec mask) {
 }
 #endif
 
-/* The first `n` floats at p, zeros behind them. */
+/* The first `n` floats at p, zeros behind them; all where n is greater than LANES. */
+#ifndef HAVE_SOME
 INLINE vec vec_load_some(const float *p, size_t n) {
   if (n >= LANES) return vec_load(p);
   vec v = {0};
@@ -58,6 +61,7 @@ INLINE void vec_store_some(float *p, vec v, size_t n) {
   else
     memcpy(p, &v, n * sizeof(float));
 }
+#endif
 
 /* The sum of the lanes, halves first. */
 INLINE float vec_sum(vec v) {

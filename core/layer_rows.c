@@ -32,7 +32,7 @@ size_t strip_floats(const struct layer *l, unsigned role) {
 void strip_begin(struct strip *s, const struct layer *l, unsigned role, float *scratch) {
   s->l = l;
   s->role = role;
-  s->count = 0;
+  s->count = s->runs = 0;
   s->gathered = scratch;
   s->product = s->gathered + l->tile_rows[role] * line(role_in(l, role));
   s->heads = s->product + product_floats(l, role);
@@ -42,50 +42,67 @@ void strip_begin(struct strip *s, const struct layer *l, unsigned role, float *s
 /* The rows as one matrix: where they lie if they follow each other, else a copy. */
 static const float *strip_input(struct strip *s, size_t in) {
   bool together = true;
-  for (size_t i = 1; i < s->count && together; i++)
-    together = s->row[i].from == s->row[i - 1].from + in;
-  if (together) return s->row[0].from;
-  for (size_t i = 0; i < s->count; i++)
-    memcpy(s->gathered + i * in, s->row[i].from, in * sizeof(float));
+  for (size_t i = 1; i < s->runs && together; i++)
+    together = s->run[i].from == s->run[i - 1].from + s->run[i - 1].rows * in;
+  if (together) return s->run[0].from;
+  float *to = s->gathered;
+  for (size_t i = 0; i < s->runs; i++) {
+    memcpy(to, s->run[i].from, s->run[i].rows * in * sizeof(float));
+    to += s->run[i].rows * in;
+  }
   return s->gathered;
 }
 
 /* --- dealing out --- */
 
-/* Where the heads of a row go: to their places in the call, or, packed, to the second matrix. */
-struct target {
+/* Columns on their way to one head of some rows. */
+struct part {
+  size_t columns;
+  const float *from;
+  size_t from_row;
   float *to;
-  size_t head_step;
-  bool packed; /* heads that are not needed have no place */
+  size_t to_row;
 };
 
-static struct target target_of(const struct strip *s, size_t i) {
-  const size_t size = role_head_size(s->l, s->role);
-  if (!second_matrix(s->l, s->role))
-    return (struct target){.to = s->row[i].to, .head_step = s->row[i].head_step};
-  return (
-      struct target){.to = s->heads + i * s->live->count * size, .head_step = size, .packed = true};
+/* Which of the rows it was is asked only where something is not finite. */
+static void carry(const struct strip *s, struct run *r, const struct part *p) {
+  const struct kernel *k = s->l->kernel;
+  const uint32_t top = k->carry(r->rows, p->columns, p->from, p->from_row, p->to, p->to_row);
+  r->top = top > r->top ? top : r->top;
+  if (top < KERNEL_NOT_FINITE) return;
+  for (size_t i = 0; i < r->bad; i++)
+    if (k->peak(p->columns, p->from + i * p->from_row) >= KERNEL_NOT_FINITE) r->bad = i;
 }
 
-static size_t place_of(const struct strip *s, const struct target *t, size_t head) {
-  return t->packed && s->live->slot ? s->live->slot[head] : head;
-}
-
-static void raise_top(uint32_t *top, uint32_t most) { *top = most > *top ? most : *top; }
-
-/* Columns first .. first + count - 1 of a row to the heads they belong to. */
-static void deal_out(struct strip *s, size_t i, const float *from, size_t first, size_t count) {
+/* Columns first .. first + count - 1 of a run's rows to the heads they belong to: to their places
+ * in the call, or, heads that are needed side by side, to the second matrix. */
+static void deal_run(const struct strip *s, struct run *r, size_t row, const float *from,
+                     size_t from_row, size_t first, size_t count) {
   const size_t size = role_head_size(s->l, s->role);
-  const struct target t = target_of(s, i);
-  while (count > 0) {
+  const bool packed = second_matrix(s->l, s->role) != NULL;
+  const size_t packed_row = s->live->count * size;
+  struct part p = {.from = from, .from_row = from_row};
+  p.to_row = packed ? packed_row : r->row_step;
+  for (; count > 0; p.from += p.columns, first += p.columns, count -= p.columns) {
     const size_t head = first / size, column = first % size;
-    const size_t n = size_min(size - column, count);
-    if (s->role == ROLE_OUTPUT || head_is_live(s->live, head)) {
-      float *to = t.to + place_of(s, &t, head) * t.head_step + column;
-      raise_top(&s->top[i], s->l->kernel->carry(n, from, to));
-    }
-    from += n, first += n, count -= n;
+    p.columns = size_min(size - column, count);
+    if (s->role != ROLE_OUTPUT && !head_is_live(s->live, head)) continue;
+    const size_t place = packed && s->live->slot ? s->live->slot[head] : head;
+    p.to = packed ? s->heads + row * packed_row + place * size : r->to + place * r->head_step;
+    p.to += column;
+    carry(s, r, &p);
   }
+}
+
+static void deal_product(struct strip *s, size_t stripe, size_t first, size_t count) {
+  for (size_t i = 0, row = 0; i < s->runs; row += s->run[i++].rows)
+    deal_run(s, &s->run[i], row, s->product + row * stripe, stripe, first, count);
+}
+
+/* The rows as they are. */
+static void deal_input(struct strip *s, size_t out) {
+  for (size_t i = 0, row = 0; i < s->runs; row += s->run[i++].rows)
+    deal_run(s, &s->run[i], row, s->run[i].from, role_in(s->l, s->role), 0, out);
 }
 
 /* --- the first matrix --- */
@@ -124,7 +141,7 @@ static void project(struct strip *s) {
       add_contexts(s, g, first, x);
     else
       gemm_run(g, first, s->count, x, in, s->product);
-    for (size_t i = 0; i < s->count; i++) deal_out(s, i, s->product + i * stripe, first, columns);
+    deal_product(s, stripe, first, columns);
   }
 }
 
@@ -137,9 +154,13 @@ static void compare_head(struct strip *s, size_t head, size_t place) {
   for (size_t first = 0, columns; first < s->l->compare_size; first += columns) {
     columns = gemm_columns(g, first);
     gemm_run(g, first, s->count, s->heads + place * size, s->live->count * size, s->compared);
-    for (size_t i = 0; i < s->count; i++) {
-      float *to = s->row[i].to + head * s->row[i].head_step + first;
-      raise_top(&s->top[i], s->l->kernel->carry(columns, s->compared + i * stripe, to));
+    struct part p = {.columns = columns, .from = s->compared, .from_row = stripe};
+    for (size_t i = 0; i < s->runs; i++) {
+      struct run *r = &s->run[i];
+      p.to = r->to + head * r->head_step + first;
+      p.to_row = r->row_step;
+      carry(s, r, &p);
+      p.from += r->rows * stripe;
     }
   }
 }
@@ -151,40 +172,46 @@ static void compare(struct strip *s) {
 
 /* --- all of it --- */
 
-static void note_fault(const struct strip *s, size_t i) {
-  static const enum fault_stage stage[ROLE_PROJECTIONS] = {FAULT_QUERY, FAULT_KEY, FAULT_VALUE,
-                                                           FAULT_OUTPUT};
-  if (s->top[i] >= KERNEL_NOT_FINITE) fault_at(s->row[i].call, stage[s->role], s->row[i].number);
+/* Nothing is known of the rows yet. */
+static void forget_tops(struct strip *s) {
+  for (size_t i = 0; i < s->runs; i++) s->run[i].top = 0, s->run[i].bad = s->run[i].rows;
 }
 
-/* Keeps the item's greatest magnitude for the attention to come. */
-static void note_top(const struct strip *s, size_t i) {
-  const struct row *r = &s->row[i];
-  if (s->role == ROLE_OUTPUT) return;
-  _Atomic uint32_t *top = &r->call->space->tops[r->item].role[s->role];
-  uint32_t known = atomic_load_explicit(top, memory_order_relaxed);
-  while (s->top[i] > known && !atomic_compare_exchange_weak(top, &known, s->top[i])) {
+static void note_faults(const struct strip *s) {
+  static const enum fault_stage stage[ROLE_PROJECTIONS] = {FAULT_QUERY, FAULT_KEY, FAULT_VALUE,
+                                                           FAULT_OUTPUT};
+  for (size_t i = 0; i < s->runs; i++) {
+    const struct run *r = &s->run[i];
+    if (r->bad < r->rows) fault_at(r->call, stage[s->role], r->number + r->bad);
+  }
+}
+
+/* Keeps the items' greatest magnitudes for the attention to come. */
+static void note_tops(const struct strip *s) {
+  for (size_t i = 0; i < s->runs && s->role != ROLE_OUTPUT; i++) {
+    const struct run *r = &s->run[i];
+    _Atomic uint32_t *top = &r->call->space->tops[r->item].role[s->role];
+    uint32_t known = atomic_load_explicit(top, memory_order_relaxed);
+    while (r->top > known && !atomic_compare_exchange_weak(top, &known, r->top)) {
+    }
   }
 }
 
 void strip_flush(struct strip *s) {
   if (s->count == 0) return;
-  const size_t out = role_heads(s->l, s->role) * role_head_size(s->l, s->role);
-  memset(s->top, 0, s->count * sizeof *s->top);
+  forget_tops(s);
   if (s->l->matrix[s->role])
     project(s);
   else
-    for (size_t i = 0; i < s->count; i++) deal_out(s, i, s->row[i].from, 0, out);
+    deal_input(s, role_heads(s->l, s->role) * role_head_size(s->l, s->role));
   if (second_matrix(s->l, s->role)) {
-    for (size_t i = 0; i < s->count; i++) note_fault(s, i);
-    memset(s->top, 0, s->count * sizeof *s->top);
+    note_faults(s);
+    forget_tops(s);
     compare(s);
   }
-  for (size_t i = 0; i < s->count; i++) {
-    note_fault(s, i);
-    note_top(s, i);
-  }
-  s->count = 0;
+  note_faults(s);
+  note_tops(s);
+  s->count = s->runs = 0;
 }
 
 /* Is the row seen by anyone? */
@@ -203,46 +230,62 @@ static bool row_is_seen(const struct unit *u, size_t row) {
   }
 }
 
-static struct row row_of(const struct layer *l, const struct unit *u, size_t row) {
+/* Rows row .. row + rows - 1 of the unit's item. */
+static struct run run_of(const struct layer *l, const struct unit *u, size_t row, size_t rows) {
   const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
   const bool of_keys = u->role == ROLE_KEY || u->role == ROLE_VALUE;
   const size_t number = (of_keys ? item->k_row : item->q_row) + row;
   const float *const input[ROLE_PROJECTIONS] = {c->queries, c->keys, c->values, c->space->context};
   const size_t size = role_kept_size(l, u->role);
-  struct row r = {.from = input[u->role] + number * role_in(l, u->role),
+  struct run r = {.from = input[u->role] + number * role_in(l, u->role),
+                  .rows = rows,
+                  .row_step = size,
                   .call = u->call,
                   .item = u->item,
                   .number = number};
   if (u->role == ROLE_OUTPUT) {
     r.to = u->call->outputs + number * size;
   } else {
-    const size_t rows = of_keys ? item->k : item->q;
+    const size_t all = of_keys ? item->k : item->q;
     r.to =
         c->space->projected[u->role] + (number - row) * role_heads(l, u->role) * size + row * size;
-    r.head_step = rows * size;
+    r.head_step = all * size;
   }
   return r;
 }
 
-static void clear_row(const struct layer *l, unsigned role, const struct row *r) {
-  const size_t size = role_kept_size(l, role);
+static void clear_rows(const struct layer *l, unsigned role, const struct run *r) {
   for (size_t h = 0; h < role_heads(l, role); h++)
-    memset(r->to + h * r->head_step, 0, size * sizeof(float));
+    memset(r->to + h * r->head_step, 0, r->rows * r->row_step * sizeof(float));
+}
+
+/* From row `i` on, how many are all seen or all unseen? */
+static size_t alike(const struct unit *u, size_t i, bool seen) {
+  const size_t end = u->row + u->rows;
+  size_t next = i + 1;
+  while (next < end && row_is_seen(u, next) == seen) next++;
+  return next - i;
 }
 
 void strip_take(struct strip *s, const struct unit *u) {
   const struct live *live = &u->call->space->live[u->role];
+  const size_t most = s->l->tile_rows[s->role];
   if (s->count && live->slot != s->live->slot) strip_flush(s);
   s->live = live;
-  for (size_t i = u->row; i < u->row + u->rows; i++) {
-    const struct row r = row_of(s->l, u, i);
-    if (!row_is_seen(u, i)) {
-      clear_row(s->l, s->role, &r);
+  for (size_t i = u->row; i < u->row + u->rows;) {
+    const bool seen = row_is_seen(u, i);
+    size_t rows = alike(u, i, seen);
+    if (seen) rows = size_min(rows, most - s->count);
+    const struct run r = run_of(s->l, u, i, rows);
+    i += rows;
+    if (!seen) {
+      clear_rows(s->l, s->role, &r);
       continue;
     }
-    s->row[s->count++] = r;
-    if (s->count == s->l->tile_rows[s->role]) strip_flush(s);
+    s->run[s->runs++] = r;
+    s->count += rows;
+    if (s->count == most) strip_flush(s);
   }
   if (!s->l->rows_independent[s->role]) strip_flush(s);
 }

@@ -9,13 +9,17 @@
 
 #include "core/layer_parts.h"
 
-/* A row on its way: where it comes from, where its first head goes. */
-struct row {
+/* Rows of one item that follow each other: where they come from, where the first head of the first
+ * one goes. */
+struct run {
   const float *from;
   float *to;
-  size_t head_step; /* floats from one head's place to the next one's */
+  size_t rows, row_step; /* floats from one row's place to the next one's */
+  size_t head_step;      /* and from one head's */
   struct call *call;
-  size_t item, number; /* its number over all items, for faults */
+  size_t item, number; /* the first row's number over all items, for faults */
+  uint32_t top;        /* bits of the greatest magnitude among them */
+  size_t bad;          /* the first row that holds something that is not finite; `rows`: none */
 };
 
 /* Rows collected for one product. They may belong to several items and calls. */
@@ -23,9 +27,8 @@ struct strip {
   const struct layer *l;
   unsigned role;
   const struct live *live; /* the same for all its rows */
-  size_t count;
-  struct row row[TILE_ROWS_MAX];
-  uint32_t top[TILE_ROWS_MAX];
+  size_t count, runs;
+  struct run run[TILE_ROWS_MAX];
   float *gathered; /* [tile rows, in] */
   float *product;  /* [tile rows, stripe] */
   float *heads;    /* [tile rows, needed heads, head size] on the way to the second matrix */

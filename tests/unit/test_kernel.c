@@ -171,21 +171,28 @@ static void products_are_right_and_rows_alone_in_their_bits(void **unused) {
 }
 
 static void check_carry(const struct kernel *k) {
-  float from[70] = {0}, to[71];
-  for (size_t n = 0; n <= 70; n++) {
-    for (size_t i = 0; i < n; i++) from[i] = i % 3 ? (float)i : -(float)i;
-    to[n] = 42;
-    const float most = n ? (float)(n - 1) : 0;
+  enum { MOST = 70, ROW = 73, TO_ROW = 75 };
+  float from[3 * ROW] = {0}, to[3 * TO_ROW];
+  for (size_t n = 0; n <= MOST; n++) {
+    for (size_t i = 0; i < 3 * ROW; i++) {
+      const float x = i % 3 ? (float)i : -(float)i;
+      from[i] = i % ROW < n ? x : INFINITY;
+    }
+    for (size_t i = 0; i < 3 * TO_ROW; i++) to[i] = 42;
+    const float most = n ? (float)(2 * ROW + n - 1) : 0;
     uint32_t bits;
     memcpy(&bits, &most, sizeof bits);
-    assert_int_equal(k->carry(n, from, to), bits);
-    assert_memory_equal(from, to, n * sizeof(float));
-    assert_true(to[n] == 42);
+    assert_int_equal(k->carry(3, n, from, ROW, to, TO_ROW), bits);
+    for (size_t i = 0; i < 3; i++) {
+      assert_memory_equal(from + i * ROW, to + i * TO_ROW, n * sizeof(float));
+      for (size_t j = n; j < TO_ROW; j++) assert_true(to[i * TO_ROW + j] == 42);
+    }
     for (size_t i = 0; i < n; i++) {
-      const float kept = from[i];
-      from[i] = i % 2 ? NAN : -INFINITY;
-      assert_true(k->carry(n, from, to) >= KERNEL_NOT_FINITE);
-      from[i] = kept;
+      float *at = &from[i % 3 * ROW + i], kept = *at;
+      *at = i % 2 ? NAN : -INFINITY;
+      assert_true(k->carry(3, n, from, ROW, to, TO_ROW) >= KERNEL_NOT_FINITE);
+      assert_int_equal(k->peak(n, from + i % 3 * ROW) >= KERNEL_NOT_FINITE, true);
+      *at = kept;
     }
   }
 }
