@@ -1,6 +1,6 @@
 /* kernel_attend: attention of some queries of one head over an item's keys, block by block.
  *
- * Included by one kernel_<level>.c behind kernel_levels.h. Several panels share a block of keys
+ * Included by one kernel_<level>.c behind kernel_few.h. Several panels share a block of keys
  * while it is in cache. Weights, where they are wanted, are made in a second pass: the outputs do
  * not depend on them. */
 
@@ -58,6 +58,7 @@ static size_t attend_scratch(size_t head_size, size_t value_head_size) {
 }
 
 static bool attend(const struct kernel_tile *t, float *scratch) {
+  if (attend_as_few(t)) return attend_few(t, scratch);
   struct attend a = {.t = t, .scores = scratch, .extra = scratch + KERNEL_KEYS * PANEL};
   float *place = a.extra + KERNEL_KEYS * PANEL;
   for (size_t first = 0; first < t->queries; first += PANEL) {
@@ -73,18 +74,6 @@ static bool attend(const struct kernel_tile *t, float *scratch) {
 }
 
 /* --- functions over arrays --- */
-
-/* The greatest lane. */
-INLINE uint32_t greatest_lane(ivec v) {
-#pragma GCC unroll 8
-  for (int s = LANES / 2; s > 0; s /= 2) {
-    ivec other;
-#pragma GCC unroll 16
-    for (int i = 0; i < LANES; i++) other[i] = i ^ s;
-    v = vec_max_int(v, __builtin_shuffle(v, other));
-  }
-  return (uint32_t)v[0];
-}
 
 INLINE ivec magnitude(vec x) { return (ivec)x & ivec_all(0x7fffffff); }
 
@@ -103,14 +92,14 @@ static uint32_t carry(size_t rows, size_t count, const float *from, size_t from_
     vec_store_some(to + whole, x, count - whole);
     most = vec_max_int(magnitude(x), most);
   }
-  return greatest_lane(most);
+  return (uint32_t)vec_greatest_int(most);
 }
 
 static uint32_t peak(size_t count, const float *x) {
   ivec most = {0};
   for (size_t i = 0; i < count; i += LANES)
     most = vec_max_int(magnitude(vec_load_some(x + i, count - i)), most);
-  return greatest_lane(most);
+  return (uint32_t)vec_greatest_int(most);
 }
 
 static void exp_all(size_t count, const float *x, float *out) {

@@ -55,6 +55,8 @@ static inline __attribute__((always_inline)) void vec_store_some(float *p, vec v
 
 #include "core/kernel_levels.h"
 
+#include "core/kernel_few.h"
+
 #include "core/kernel_attend.h"
 
 #include "core/kernel_measure.h"

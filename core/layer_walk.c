@@ -2,12 +2,15 @@
  *
  * The walk depends on the layer and the calls alone: a span names its first unit and how many
  * follow, and whoever runs it walks the same way. */
+#include <math.h>
+
 #include "core/layer_parts.h"
 #include "core/size.h"
 
 enum {
-  UNITS_MAX = 4096,     /* of a span: nobody walks for long while others wait for the cursor */
-  UNIT_WORK = 100000000 /* operations: about a millisecond */
+  UNITS_MAX = 4096,      /* of a span: nobody walks for long while others wait for the cursor */
+  UNIT_WORK = 100000000, /* operations: about a millisecond */
+  UNIT_LEAST = 100000    /* of attention: to begin a unit costs as much as some thousands */
 };
 
 static void next_item(struct cursor *at) {
@@ -56,27 +59,32 @@ static size_t attend_rows(const struct layer *l, double row) {
   return rows;
 }
 
-/* Queries of one item in one head, or in all heads where these add up to an average. Heads that
- * nothing is wanted of are passed over. */
+/* Heads that one unit takes: all where they add up to an average, several where they are small. */
+static size_t attend_heads(const struct layer *l, const struct call *c, double work, size_t head) {
+  const size_t left = l->shape.heads - head;
+  if (c->want == WEIGHTS_AVERAGE) return left;
+  return work * (double)left <= UNIT_LEAST ? left : (size_t)fmax(1, UNIT_LEAST / work);
+}
+
+/* Queries of one item in one head or several. Heads that nothing is wanted of are passed over. */
 static bool attend_unit(const struct layer *l, struct cursor *at, struct unit *u) {
   const struct call *c = at->call;
   const struct item *item = &c->item[at->item];
-  const size_t heads = c->want == WEIGHTS_AVERAGE ? l->shape.heads : 1;
-  if (at->row >= item->q) {
-    at->row = 0;
-    at->head += heads;
-  }
-  while (at->head < l->shape.heads && !head_is_live(&c->space->live[ROLE_QUERY], at->head))
-    at->head++;
+  const struct live *live = &c->space->live[ROLE_QUERY];
+  while (at->head < l->shape.heads && !head_is_live(live, at->head)) at->head++;
   if (item->q == 0 || at->head >= l->shape.heads) return false;
-  u->head = at->head;
-  u->heads = heads;
-  u->row = at->row;
   const size_t keys = role_rows(c, at->item, ROLE_VALUE); /* seen by someone, or uniform */
-  const double row = (double)heads * pair_work(l, c) * (double)(keys + 1);
+  const double pair = pair_work(l, c) * (double)(keys + 1);
+  u->head = at->head;
+  u->heads = attend_heads(l, c, pair * (double)item->q, at->head);
+  u->row = at->row;
+  const double row = (double)u->heads * pair;
   u->rows = size_min(attend_rows(l, row), item->q - at->row);
   u->work = row * (double)u->rows;
   at->row += u->rows;
+  if (at->row < item->q) return true;
+  at->row = 0;
+  at->head += u->heads;
   return true;
 }
 
