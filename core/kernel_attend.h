@@ -102,19 +102,18 @@ static uint32_t peak(size_t count, const float *x) {
   return (uint32_t)vec_greatest_int(most);
 }
 
-static void exp_all(size_t count, const float *x, float *out) {
-  for (size_t i = 0; i < count; i += LANES) {
-    const size_t n = count - i < LANES ? count - i : LANES;
-    vec_store_some(out + i, vec_exp(vec_load_some(x + i, n)), n);
-  }
+/* out[i] = f(x[i]) */
+INLINE void for_all(vec f(vec), size_t count, const float *x, float *out) {
+  const size_t whole = count / LANES * LANES;
+#pragma GCC unroll 4
+  for (size_t i = 0; i < whole; i += LANES) vec_store(out + i, f(vec_load(x + i)));
+  if (whole < count)
+    vec_store_some(out + whole, f(vec_load_some(x + whole, count - whole)), count - whole);
 }
 
-static void tanh_all(size_t count, const float *x, float *out) {
-  for (size_t i = 0; i < count; i += LANES) {
-    const size_t n = count - i < LANES ? count - i : LANES;
-    vec_store_some(out + i, vec_tanh(vec_load_some(x + i, n)), n);
-  }
-}
+static void exp_all(size_t count, const float *x, float *out) { for_all(vec_exp, count, x, out); }
+static void tanh_all(size_t count, const float *x, float *out) { for_all(vec_tanh, count, x, out); }
+static void log_all(size_t count, const float *x, float *out) { for_all(vec_log, count, x, out); }
 
 #define KERNEL_TABLE(name, lvl)                                   \
   const struct kernel name = {.level = (lvl),                     \
