@@ -4,6 +4,7 @@
 #include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/kernel.h"
 #include "core/size.h"
@@ -21,8 +22,26 @@ struct gemm {
 
 void gemm_blas_init(void) { openblas_set_num_threads(1); }
 
+/* The kernels that OpenBLAS falls back to when it does not know a processor: several times slower.
+ */
+static bool is_old_core(const char *core) {
+  static const char *const old[] = {"Prescott",  "Core2",  "Penryn",      "Dunnington",
+                                    "Nehalem",   "Atom",   "Katmai",      "Coppermine",
+                                    "Northwood", "Banias", "Opteron_SSE3"};
+  for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+    if (!strcasecmp(core, old[i])) return true;
+  return false;
+}
+
+static const char *better_core(const char *core) {
+  if (cpu_level() == CPU_PORTABLE || !is_old_core(core)) return NULL;
+  return cpu_level() == CPU_AVX512 ? "SKYLAKEX" : "HASWELL";
+}
+
 struct gemm_blas gemm_blas(void) {
-  return (struct gemm_blas){.core = openblas_get_corename(),
+  const char *core = openblas_get_corename();
+  return (struct gemm_blas){.core = core,
+                            .better = better_core(core),
                             .config = openblas_get_config(),
                             .threadsafe = openblas_get_parallel() != 0};
 }

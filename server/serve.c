@@ -56,23 +56,12 @@ static bool uses_openblas(const struct registry *r) {
   return false;
 }
 
-/* The kernels that OpenBLAS falls back to when it does not know a processor. */
-static bool is_old_core(const char *core) {
-  static const char *const old[] = {"Prescott",  "Core2",  "Penryn",      "Dunnington",
-                                    "Nehalem",   "Atom",   "Katmai",      "Coppermine",
-                                    "Northwood", "Banias", "Opteron_SSE3"};
-  for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-    if (!strcasecmp(core, old[i])) return true;
-  return false;
-}
-
 /* Starts the program again, once, when OpenBLAS took a new processor for an old one: it computes
  * several times slower then, and can only be told otherwise before main. */
 static void correct_openblas(const struct server *s, char **argv) {
-  struct gemm_blas blas = gemm_blas();
-  if (!uses_openblas(s->service.registry) || cpu_level() < CPU_AVX2 || !is_old_core(blas.core))
-    return;
-  const char *right = cpu_level() >= CPU_AVX512 ? "SKYLAKEX" : "HASWELL";
+  const struct gemm_blas blas = gemm_blas();
+  const char *right = blas.better;
+  if (!uses_openblas(s->service.registry) || !right) return;
   if (getenv("OPENBLAS_CORETYPE")) {
     log_line(s->log, LOG_WARNING,
              "OpenBLAS computes as for %s; OPENBLAS_CORETYPE=%s would be faster", blas.core, right);
