@@ -29,14 +29,18 @@ size_t strip_floats(const struct layer *l, unsigned role) {
          heads_floats(l, role) + (second ? l->tile_rows[role] * gemm_stripe(second) : 0);
 }
 
-void strip_begin(struct strip *s, const struct layer *l, unsigned role, float *scratch) {
+void strip_begin(struct strip *s, const struct layer *l, float *scratch) {
   s->l = l;
-  s->role = role;
-  s->count = s->runs = 0;
-  s->gathered = scratch;
-  s->product = s->gathered + l->tile_rows[role] * line(role_in(l, role));
-  s->heads = s->product + product_floats(l, role);
-  s->compared = s->heads + heads_floats(l, role);
+  s->scratch = scratch;
+  s->rows = s->parts = 0;
+}
+
+static void place_scratch(struct strip *s) {
+  const struct layer *l = s->l;
+  s->gathered = s->scratch;
+  s->product = s->gathered + l->tile_rows[s->role] * line(role_in(l, s->role));
+  s->heads = s->product + product_floats(l, s->role);
+  s->compared = s->heads + heads_floats(l, s->role);
 }
 
 /* The rows as one matrix: where they lie if they follow each other, else a copy. */
@@ -197,8 +201,7 @@ static void note_tops(const struct strip *s) {
   }
 }
 
-void strip_flush(struct strip *s) {
-  if (s->count == 0) return;
+static void run_role(struct strip *s) {
   forget_tops(s);
   if (s->l->matrix[s->role])
     project(s);
@@ -211,81 +214,98 @@ void strip_flush(struct strip *s) {
   }
   note_faults(s);
   note_tops(s);
-  s->count = s->runs = 0;
 }
 
+/* --- which rows --- */
+
 /* Is the row seen by anyone? */
-static bool row_is_seen(const struct unit *u, size_t row) {
-  const struct visible *v = &u->call->space->visible;
-  const struct item *item = &u->call->item[u->item];
-  switch (u->role) {
+static bool row_is_seen(const struct taken *t, unsigned role, size_t row) {
+  const struct visible *v = &t->call->space->visible;
+  const struct item *item = &t->call->item[t->item];
+  switch (role) {
   case ROLE_QUERY:
     return v->from[item->q_row + row] < v->to[item->q_row + row];
   case ROLE_KEY:
     return v->seen[item->k_row + row];
   case ROLE_VALUE:
-    return v->seen[item->k_row + row] || (u->call->uniform_rows && v->item[u->item].some_blind);
+    return v->seen[item->k_row + row] || (t->call->uniform_rows && v->item[t->item].some_blind);
   default:
     return true;
   }
 }
 
-/* Rows row .. row + rows - 1 of the unit's item. */
-static struct run run_of(const struct layer *l, const struct unit *u, size_t row, size_t rows) {
-  const struct call *c = u->call;
-  const struct item *item = &c->item[u->item];
-  const bool of_keys = u->role == ROLE_KEY || u->role == ROLE_VALUE;
+/* Rows row .. row + rows - 1 of the item. */
+static struct run run_of(const struct strip *s, const struct taken *t, size_t row, size_t rows) {
+  const struct call *c = t->call;
+  const struct item *item = &c->item[t->item];
+  const bool of_keys = s->role == ROLE_KEY || s->role == ROLE_VALUE;
   const size_t number = (of_keys ? item->k_row : item->q_row) + row;
   const float *const input[ROLE_PROJECTIONS] = {c->queries, c->keys, c->values, c->space->context};
-  const size_t size = role_kept_size(l, u->role);
-  struct run r = {.from = input[u->role] + number * role_in(l, u->role),
+  const size_t size = role_kept_size(s->l, s->role), heads = role_heads(s->l, s->role);
+  struct run r = {.from = input[s->role] + number * role_in(s->l, s->role),
                   .rows = rows,
                   .row_step = size,
-                  .call = u->call,
-                  .item = u->item,
+                  .call = t->call,
+                  .item = t->item,
                   .number = number};
-  if (u->role == ROLE_OUTPUT) {
-    r.to = u->call->outputs + number * size;
+  if (s->role == ROLE_OUTPUT) {
+    r.to = t->call->outputs + number * size;
   } else {
-    const size_t all = of_keys ? item->k : item->q;
-    r.to =
-        c->space->projected[u->role] + (number - row) * role_heads(l, u->role) * size + row * size;
-    r.head_step = all * size;
+    r.to = c->space->projected[s->role] + (number - row) * heads * size + row * size;
+    r.head_step = (of_keys ? item->k : item->q) * size;
   }
   return r;
 }
 
-static void clear_rows(const struct layer *l, unsigned role, const struct run *r) {
-  for (size_t h = 0; h < role_heads(l, role); h++)
+static void clear_rows(const struct strip *s, const struct run *r) {
+  for (size_t h = 0; h < role_heads(s->l, s->role); h++)
     memset(r->to + h * r->head_step, 0, r->rows * r->row_step * sizeof(float));
 }
 
-/* From row `i` on, how many are all seen or all unseen? */
-static size_t alike(const struct unit *u, size_t i, bool seen) {
-  const size_t end = u->row + u->rows;
-  size_t next = i + 1;
-  while (next < end && row_is_seen(u, next) == seen) next++;
-  return next - i;
+/* The rows of a part that are seen in this role, as runs; the others become zeros. */
+static void find_runs(struct strip *s, const struct taken *t) {
+  const size_t all = role_rows(t->call, t->item, s->role);
+  const size_t end = size_min(t->row + t->rows, all);
+  for (size_t i = t->row, next; i < end; i = next) {
+    const bool seen = row_is_seen(t, s->role, i);
+    for (next = i + 1; next < end && row_is_seen(t, s->role, next) == seen;) next++;
+    const struct run r = run_of(s, t, i, next - i);
+    if (seen)
+      s->run[s->runs++] = r, s->count += r.rows;
+    else
+      clear_rows(s, &r);
+  }
+}
+
+void strip_flush(struct strip *s) {
+  for (s->role = s->first_role; s->parts > 0 && s->role <= s->last_role; s->role++) {
+    s->live = &s->part[0].call->space->live[s->role];
+    s->count = s->runs = 0;
+    if (s->role != ROLE_OUTPUT && s->live->count == 0) continue;
+    for (size_t i = 0; i < s->parts; i++) find_runs(s, &s->part[i]);
+    place_scratch(s);
+    if (s->count > 0) run_role(s);
+  }
+  s->rows = s->parts = 0;
+}
+
+/* May a unit's rows join those that are here? */
+static bool belongs(const struct strip *s, const struct unit *u) {
+  const struct live *live = u->call->space->live, *ours = s->part[0].call->space->live;
+  if (u->role != s->first_role || u->last_role != s->last_role) return false;
+  for (unsigned role = u->role; role <= u->last_role; role++)
+    if (live[role].slot != ours[role].slot || !s->l->rows_independent[role]) return false;
+  return true;
 }
 
 void strip_take(struct strip *s, const struct unit *u) {
-  const struct live *live = &u->call->space->live[u->role];
-  const size_t most = s->l->tile_rows[s->role];
-  if (s->count && live->slot != s->live->slot) strip_flush(s);
-  s->live = live;
-  for (size_t i = u->row; i < u->row + u->rows;) {
-    const bool seen = row_is_seen(u, i);
-    size_t rows = alike(u, i, seen);
-    if (seen) rows = size_min(rows, most - s->count);
-    const struct run r = run_of(s->l, u, i, rows);
-    i += rows;
-    if (!seen) {
-      clear_rows(s->l, s->role, &r);
-      continue;
-    }
-    s->run[s->runs++] = r;
-    s->count += rows;
-    if (s->count == most) strip_flush(s);
+  const size_t most = s->l->tile_rows[u->role];
+  if (s->parts && !belongs(s, u)) strip_flush(s);
+  s->first_role = u->role, s->last_role = u->last_role;
+  for (size_t row = u->row, end = u->row + u->rows, rows; row < end; row += rows) {
+    rows = size_min(end - row, most - s->rows);
+    s->part[s->parts++] = (struct taken){u->call, u->item, row, rows};
+    s->rows += rows;
+    if (s->rows == most) strip_flush(s);
   }
-  if (!s->l->rows_independent[s->role]) strip_flush(s);
 }

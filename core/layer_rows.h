@@ -3,14 +3,21 @@
  * Rows of queries, keys and values are dealt out to the heads they belong to; where scores compare
  * something else than the heads themselves, each head of a row then goes through a second matrix
  * that the heads share. Heads that the call does not need are left out, and nobody reads their
- * places. Rows that nobody sees are left out, too: zeros stand for these. */
+ * places. Rows that nobody sees are left out, too: zeros stand for these. Rows that are queries,
+ * keys and values at once go through all three matrices while they are at hand. */
 #ifndef CORE_LAYER_ROWS_H
 #define CORE_LAYER_ROWS_H
 
 #include "core/layer_parts.h"
 
-/* Rows of one item that follow each other: where they come from, where the first head of the first
- * one goes. */
+/* Rows of one item, as a unit has them. */
+struct taken {
+  struct call *call;
+  size_t item, row, rows;
+};
+
+/* Those of them that follow each other and are seen in a role: where they come from, where the
+ * first head of the first one goes. */
 struct run {
   const float *from;
   float *to;
@@ -25,9 +32,15 @@ struct run {
 /* Rows collected for one product. They may belong to several items and calls. */
 struct strip {
   const struct layer *l;
+  unsigned first_role, last_role;
+  float *scratch;
+  size_t rows, parts;
+  struct taken part[TILE_ROWS_MAX];
+
+  /* While a role has its turn. */
   unsigned role;
-  const struct live *live; /* the same for all its rows */
-  size_t count, runs;
+  const struct live *live; /* the same for all rows */
+  size_t count, runs;      /* rows of all runs; runs */
   struct run run[TILE_ROWS_MAX];
   float *gathered; /* [tile rows, in] */
   float *product;  /* [tile rows, stripe] */
@@ -37,8 +50,8 @@ struct strip {
 
 size_t strip_floats(const struct layer *l, unsigned role); /* scratch that a strip needs */
 
-void strip_begin(struct strip *s, const struct layer *l, unsigned role, float *scratch);
-void strip_take(struct strip *s, const struct unit *u); /* computes whenever it is full */
+void strip_begin(struct strip *s, const struct layer *l, float *scratch);
+void strip_take(struct strip *s, const struct unit *u); /* computes whenever it must */
 void strip_flush(struct strip *s);                      /* computes what it holds */
 
 #endif

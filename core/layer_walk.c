@@ -38,17 +38,36 @@ static bool look_unit(const struct layer *l, struct cursor *at, struct unit *u) 
   return true;
 }
 
-/* Rows of one item for one matrix. */
+/* Are its queries the keys and values, too? Then the rows go through all three matrices in one
+ * walk. */
+static bool is_of_itself(const struct layer *l, const struct call *c) {
+  return c->keys == c->queries && c->values == c->queries && c->q_rows == c->k_rows &&
+         role_in(l, ROLE_KEY) == role_in(l, ROLE_QUERY) &&
+         role_in(l, ROLE_VALUE) == role_in(l, ROLE_QUERY);
+}
+
+static bool is_needed(const struct call *c, unsigned role) {
+  return role == ROLE_OUTPUT || c->space->live[role].count > 0;
+}
+
+/* Rows of one item for one matrix, or for three. */
 static bool rows_unit(const struct layer *l, struct cursor *at, struct unit *u) {
+  const bool joined = at->role != ROLE_OUTPUT && is_of_itself(l, at->call);
+  if (joined && at->role != ROLE_QUERY) return false;
   const size_t all = role_rows(at->call, at->item, at->role);
-  const bool needed = at->role == ROLE_OUTPUT || at->call->space->live[at->role].count > 0;
-  if (!needed || at->row >= all) return false;
   u->role = at->role;
+  u->last_role = joined ? ROLE_VALUE : at->role;
   u->row = at->row;
-  u->rows = size_min(l->tile_rows[at->role], all - at->row);
-  u->work = rows_work(l, at->call, at->role, u->rows);
+  u->rows = at->row < all ? size_min(l->tile_rows[at->role], all - at->row) : 0;
+  u->work = 0;
+  bool needed = false;
+  for (unsigned role = u->role; u->rows > 0 && role <= u->last_role; role++) {
+    if (!is_needed(at->call, role)) continue;
+    u->work += rows_work(l, at->call, role, u->rows);
+    needed = true;
+  }
   at->row += u->rows;
-  return true;
+  return needed;
 }
 
 /* Query rows of a unit whose rows cost `row` operations each: as many as share their keys, but
