@@ -29,6 +29,9 @@ struct kernel_product {
   size_t a_row, a_step;
   const float *b;
   size_t b_row;
+  /* So many whole panels of columns side by side in C and `start`, each b_panel floats from the
+   * last in B; 0: one, of `vectors`. */
+  size_t panels, b_panel;
   const float *start;
   size_t start_row;
   float *c;

@@ -10,7 +10,8 @@
 enum {
   UNITS_MAX = 4096,      /* of a span: nobody walks for long while others wait for the cursor */
   UNIT_WORK = 100000000, /* operations: about a millisecond */
-  UNIT_LEAST = 100000    /* of attention: to begin a unit costs as much as some thousands */
+  SPAN_ROWS = 16,     /* that read a matrix together, where they can: its numbers come from afar */
+  UNIT_LEAST = 100000 /* of attention: to begin a unit costs as much as some thousands */
 };
 
 static void next_item(struct cursor *at) {
@@ -50,24 +51,42 @@ static bool is_needed(const struct call *c, unsigned role) {
   return role == ROLE_OUTPUT || c->space->live[role].count > 0;
 }
 
+/* Of rows in one role, or in all three. */
+static double roles_work(const struct layer *l, const struct call *c, unsigned role, unsigned last,
+                         size_t rows) {
+  double work = 0;
+  for (; role <= last; role++)
+    if (is_needed(c, role)) work += rows_work(l, c, role, rows);
+  return work;
+}
+
+static unsigned last_role(const struct layer *l, const struct call *c, unsigned role) {
+  return role == ROLE_QUERY && is_of_itself(l, c) ? ROLE_VALUE : role;
+}
+
 /* Rows of one item for one matrix, or for three. */
 static bool rows_unit(const struct layer *l, struct cursor *at, struct unit *u) {
-  const bool joined = at->role != ROLE_OUTPUT && is_of_itself(l, at->call);
-  if (joined && at->role != ROLE_QUERY) return false;
-  const size_t all = role_rows(at->call, at->item, at->role);
+  const struct call *c = at->call;
+  const bool walked = (at->role == ROLE_KEY || at->role == ROLE_VALUE) && is_of_itself(l, c);
+  const size_t all = role_rows(c, at->item, at->role);
+  if (walked || at->row >= all) return false;
   u->role = at->role;
-  u->last_role = joined ? ROLE_VALUE : at->role;
+  u->last_role = last_role(l, c, at->role);
   u->row = at->row;
-  u->rows = at->row < all ? size_min(l->tile_rows[at->role], all - at->row) : 0;
-  u->work = 0;
-  bool needed = false;
-  for (unsigned role = u->role; u->rows > 0 && role <= u->last_role; role++) {
-    if (!is_needed(at->call, role)) continue;
-    u->work += rows_work(l, at->call, role, u->rows);
-    needed = true;
-  }
+  u->rows = size_min(l->tile_rows[at->role], all - at->row);
+  u->work = roles_work(l, c, u->role, u->last_role, u->rows);
   at->row += u->rows;
-  return needed;
+  for (unsigned role = u->role; role <= u->last_role; role++)
+    if (is_needed(c, role)) return true;
+  return false;
+}
+
+/* The work of a span: what was asked for, but as many rows as share a matrix if that is not long.
+ */
+static double span_work(const struct layer *l, const struct cursor *at, double work) {
+  if (!at->call || (at->phase != PHASE_PROJECT && at->phase != PHASE_OUTPUT)) return work;
+  const unsigned last = last_role(l, at->call, at->role);
+  return fmax(work, fmin(roles_work(l, at->call, at->role, last, SPAN_ROWS), UNIT_WORK));
 }
 
 /* Query rows of a unit whose rows cost `row` operations each: as many as share their keys, but
@@ -170,6 +189,7 @@ bool layer_cut(const struct layer *l, struct cursor *at, double work, struct spa
   struct unit u;
   double sum = 0;
   *out = (struct span){.from = *at};
+  work = span_work(l, at, work);
   while (sum < work && out->units < UNITS_MAX && unit_next(l, at, &u)) {
     out->units++;
     sum += call_is_over(u.call, u.phase) ? 0 : u.work;

@@ -177,6 +177,43 @@ static void check_product(const struct kernel *k) {
   }
 }
 
+/* Panels side by side give what each gives by itself. */
+static void check_panels(const struct kernel *k) {
+  enum { MOST = 5, FEW = 7 };
+  const size_t width = kernel_panel(k);
+  static float a[FEW * DEPTH], b[MOST * DEPTH * KERNEL_PANEL_MAX], start[MOST * KERNEL_PANEL_MAX];
+  static float c[FEW * MOST * KERNEL_PANEL_MAX], one[FEW * KERNEL_PANEL_MAX];
+  uint64_t state = 8;
+  for (size_t i = 0; i < FEW * DEPTH; i++) a[i] = random_float(&state);
+  for (size_t i = 0; i < MOST * DEPTH * width; i++) b[i] = random_float(&state);
+  for (size_t i = 0; i < MOST * width; i++) start[i] = random_float(&state);
+  struct kernel_product p = {.depth = DEPTH,
+                             .vectors = k->vectors,
+                             .a = a,
+                             .a_row = DEPTH,
+                             .a_step = 1,
+                             .b_row = width,
+                             .b_panel = DEPTH * width};
+  for (p.rows = 1; p.rows <= FEW; p.rows++)
+    for (size_t panels = 1; panels <= MOST; panels++) {
+      p.panels = panels, p.b = b, p.start = start, p.c = c, p.c_row = panels * width;
+      k->product(&p);
+      for (size_t i = 0; i < panels; i++) {
+        struct kernel_product alone = p;
+        alone.panels = 0, alone.b = b + i * p.b_panel, alone.start = start + i * width;
+        alone.c = one, alone.c_row = width;
+        k->product(&alone);
+        for (size_t r = 0; r < p.rows; r++)
+          assert_memory_equal(one + r * width, c + r * p.c_row + i * width, width * sizeof(float));
+      }
+    }
+}
+
+static void panels_are_products(void **unused) {
+  (void)unused;
+  for_each_level(check_panels);
+}
+
 static void products_are_right_and_rows_alone_in_their_bits(void **unused) {
   (void)unused;
   for_each_level(check_product);
@@ -221,6 +258,7 @@ int main(void) {
       cmocka_unit_test(log_is_within_two_ulp),
       cmocka_unit_test(dots_are_summed_in_double),
       cmocka_unit_test(products_are_right_and_rows_alone_in_their_bits),
+      cmocka_unit_test(panels_are_products),
       cmocka_unit_test(carry_copies_and_finds_the_greatest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

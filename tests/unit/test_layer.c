@@ -54,6 +54,44 @@ static void openblas_agrees_with_the_twin(void **unused) {
   agrees_with_its_twin(GEMM_OPENBLAS, 3000, 100, 20);
 }
 
+/* Leaves each item one query, or some more; its rows move up. */
+static struct call *with_few_queries(const struct random_layer *l, const struct call *all,
+                                     uint64_t *state, struct arena *a) {
+  struct error e = {0};
+  struct call *c = call_again(all, a);
+  int32_t *lens = arena_alloc(a, c->q_rows, sizeof *lens, &e);
+  c->q_rows = 0;
+  for (size_t i = 0; i < c->items; i++) {
+    struct item *item = &c->item[i];
+    const size_t most = 1 + random_below(state, 8);
+    item->q = item->q < most ? item->q : most;
+    for (size_t r = 0; all->lens && r < item->q; r++)
+      lens[c->q_rows + r] = all->lens[item->q_row + r];
+    item->q_row = c->q_rows;
+    c->q_rows += item->q;
+  }
+  if (all->lens) c->lens = lens;
+  assert_int_equal(layer_prepare(l->layer, c, a, &e), STATUS_OK);
+  return c;
+}
+
+static void few_queries_agree_with_the_twin(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 60; round++) {
+    uint64_t state = 8000 + round;
+    struct random_layer l;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_layer_init(&l, &state, GEMM_PACKED);
+    const struct call *all = random_call(&l, &state, 300, &a);
+    struct call *c = with_few_queries(&l, all, &state, &a);
+    compute(l.layer, c, 1e5);
+    compare(&l, c);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+}
+
 static void no_neighbour_changes_a_bit(enum gemm_engine engine, uint64_t seed) {
   enum { CALLS = 6 };
   for (int round = 0; round < 40; round++) {
@@ -402,6 +440,7 @@ int main(void) {
       cmocka_unit_test(small_calls_agree_with_the_twin),
       cmocka_unit_test(larger_calls_agree_with_the_twin),
       cmocka_unit_test(openblas_agrees_with_the_twin),
+      cmocka_unit_test(few_queries_agree_with_the_twin),
       cmocka_unit_test(merging_changes_no_bit),
       cmocka_unit_test(merging_changes_no_bit_with_openblas),
       cmocka_unit_test(self_attention_in_one_walk_changes_no_bit),
