@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +33,15 @@ enum cpu_level cpu_level(void) {
     if (strcmp(wanted, level_name[i]) == 0) level = i;
   known = level;
   return (enum cpu_level)level;
+}
+
+bool cpu_text_avx512(void) {
+#if defined(__x86_64__)
+  return cpu_level() == CPU_AVX512 && __builtin_cpu_supports("avx512vbmi") &&
+         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512cd");
+#else
+  return false;
+#endif
 }
 
 /* The first line of a small file of the kernel's; false if there is none. */

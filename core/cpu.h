@@ -2,6 +2,7 @@
 #ifndef CORE_CPU_H
 #define CORE_CPU_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Levels of vector instructions for which there are kernels, each including those before it. */
@@ -11,6 +12,10 @@ enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_LEVEL_COUNT };
  * "avx2", "avx512"; unknown names are ignored) allow. Decided at the first call, then fixed. */
 enum cpu_level cpu_level(void);
 const char *cpu_level_name(enum cpu_level level);
+
+/* At the level CPU_AVX512: are there also the instructions on bytes that text needs (VBMI, VBMI2)?
+ * The first processors of that level lack them. */
+bool cpu_text_avx512(void);
 
 /* Cores this process may use: affinity and what its cgroups allow, rounded up, at least 1. */
 size_t cpu_quota(void);

@@ -54,7 +54,8 @@ struct measuring {
   double *gradient;                    /* [pieces, H] sums of <contribution, gradient>, or NULL */
 };
 
-/* Projected rows lie head by head: item i's head h is [rows, head size], row after row. */
+/* Projected rows lie head by head: item i's head h is [rows, head size], row after row. Where each
+ * lies, and until when it is whole: layer_prepare.c, take_rows. */
 struct call_space {
   struct visible visible;
   struct item_tops *tops;             /* [items] */

@@ -88,7 +88,7 @@ static enum status server_open(struct server *s, const struct config *c, char **
   if (raise_descriptors(c, s->io_threads, e)) return e->status;
   correct_openblas(s, argv);
   s->metrics = metrics_new(s->io_threads + 1, e);
-  if (s->metrics) s->connections = connections_new(c, s->metrics, e);
+  if (s->metrics) s->connections = connections_new(c, s->metrics, s->service.budget.keep, e);
   return e->status;
 }
 

@@ -13,7 +13,7 @@
 #include "server/text/number_scan.h"
 #include "server/tensor_nest.h"
 
-enum { FIRST_CAPACITY = 1024 }; /* bytes: enough for a toy */
+enum { FIRST_CAPACITY = 4096 }; /* bytes: about what a toy needs */
 
 enum mode {
   MODE_PLAIN,
@@ -108,7 +108,7 @@ static bool reserve(struct tensor_reader *r, struct error *e) {
   if (r->tensor.count < r->capacity) return true;
   size_t size = ITEM_SIZE[r->nest.rule.type];
   size_t capacity = size_max(FIRST_CAPACITY / size, r->capacity + r->capacity / 2);
-  void *data = arena_grow(r->nest.arena, r->tensor.data, capacity, size, e);
+  void *data = arena_grow(r->nest.arena, r->tensor.data, &capacity, size, e);
   if (!data) return false;
   r->tensor.data = data;
   r->capacity = capacity;

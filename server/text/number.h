@@ -32,8 +32,8 @@ enum number_verdict number_read(const char *text, const char **end, float *value
 size_t number_read_run(const char *text, const char *end, float *out, size_t room,
                        const char **stop);
 
-/* Writes `value`, finite, at `out`; returns the end. Up to NUMBER_WRITE_MARGIN bytes are touched.
- */
+/* Writes `value`, finite, at `out`; returns the end. Up to NUMBER_WRITE_MARGIN bytes behind the end
+ * are touched, as by those below. */
 char *number_write(char *out, float value);
 
 /* Writes a number without a fraction. */
