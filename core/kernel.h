@@ -2,9 +2,9 @@
  *
  * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h,
  * kernel_measure.h and what these need), and compiled once per level by kernel_portable.c,
- * kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but that an additive
- * score is summed otherwise in an item of few queries: a row's bits do not depend on the rows
- * computed beside it, nor on how its item was cut. */
+ * kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but that scores are
+ * summed otherwise in an item of few queries: a row's bits do not depend on the rows computed
+ * beside it, nor on how its item was cut. */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -43,7 +43,7 @@ struct kernel_product {
  * finite, and do not show. The context and the weights of a query that sees nothing are zero. */
 struct kernel_tile {
   size_t queries, keys;
-  size_t item_queries; /* of all the item's tiles together */
+  size_t item_queries; /* of all the item's tiles together: few of them go a way of their own */
   size_t head_size, value_head_size;
   const float *query, *key, *value;
   size_t query_row, key_row, value_row;
@@ -119,7 +119,7 @@ struct kernel {
   void (*measure)(const struct kernel_measure *m, float *scratch); /* 64-byte aligned */
   /* Sum of x[i] y[i], in double. */
   double (*dot)(size_t count, const float *x, const float *y);
-  /* out[i] = e^x[i] as the softmax computes it, for x <= 0: for tests. */
+  /* out[i] = e^x[i] as the softmax computes it, for x <= 6 or so: for tests and benchmarks. */
   void (*exp)(size_t count, const float *x, float *out);
   /* The same for the additive score: tanh of any number. */
   void (*tanh)(size_t count, const float *x, float *out);

@@ -5,7 +5,8 @@
  * With queries in the lanes one query leaves all lanes but one idle. Here a key's numbers are
  * multiplied lane by lane, and the sums of LANES keys are then added up across the lanes together;
  * the softmax runs along the keys. Scores are summed in another order than elsewhere, so the way
- * an item goes is decided by the layer and the item alone. */
+ * an item goes is decided by the layer and the item alone. (Measures make the weights again with
+ * queries in the lanes: of the same scores but for their rounding.) */
 
 enum { FEW_MAX = LANES };
 
