@@ -69,6 +69,10 @@ static product_fn *const product_of[VECTORS + 1][BLOCK_ROWS_MAX] = {{0},
 /* Cuts the rows into blocks of nearly equal height. */
 static void product_panel(const struct kernel_product *p) {
   const size_t most = block_rows[p->vectors];
+  if (p->rows <= most) {
+    product_of[p->vectors][p->rows - 1](p, p->a, p->start, p->c);
+    return;
+  }
   const size_t blocks = (p->rows + most - 1) / most;
   const size_t height = p->rows / blocks, taller = p->rows % blocks;
   for (size_t i = 0, row = 0; i < blocks; i++) {
