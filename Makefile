@@ -32,6 +32,12 @@ TEST_LIBS   := $(shell pkg-config --libs cmocka 2>/dev/null)
 ifeq ($(shell uname -m),x86_64)
 CFLAGS_core_kernel_avx2   := -mavx2 -mfma -O3
 CFLAGS_core_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mprefer-vector-width=512 -O3
+TEXT_AVX2   := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
+TEXT_AVX512 := $(TEXT_AVX2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2
+CFLAGS_server_text_number_run_avx2    := $(TEXT_AVX2)
+CFLAGS_server_text_number_run_avx512  := $(TEXT_AVX512)
+CFLAGS_server_text_number_rows_avx2   := $(TEXT_AVX2)
+CFLAGS_server_text_number_rows_avx512 := $(TEXT_AVX512)
 endif
 CFLAGS_core_kernel_portable := -O3
 CFLAGS_server_version       := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
@@ -42,6 +48,7 @@ UNIT_SRC  := $(wildcard tests/unit/test_*.c)
 UNIT      := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 BENCH_SRC := $(wildcard tests/bench/bench_*.c)
 BENCH     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
+EXHAUSTIVE := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/exhaustive_*.c))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -77,11 +84,23 @@ quick: deps-test
 asan ubsan tsan: deps-test
 	tests/run $@
 
-## bench: print every figure beside its yardstick
+## bench: print every figure beside its yardstick (some minutes)
 .PHONY: bench
-bench: deps-test
+bench: deps-bench
 	@$(MAKE) --no-print-directory programs
 	tests/bench/run $(BUILD)
+
+## bench-peers: install and run what a user would build instead (apt, npm; some 2 GB), beside attend
+.PHONY: bench-peers
+bench-peers: deps-peers
+	@$(MAKE) --no-print-directory programs
+	tests/bench/peers/run $(BUILD) $(PEERS)
+
+## exhaustive: read and write every float32 at every level of instructions (an hour); ARGS="FIRST LAST STEP" for some
+.PHONY: exhaustive
+exhaustive: deps-test
+	@$(MAKE) --no-print-directory $(EXHAUSTIVE)
+	tests/bench/exhaustive $(BUILD) $(ARGS)
 
 ## lint: check the rules of the house (who includes whom, one door per dependency, file names)
 .PHONY: lint
@@ -112,13 +131,23 @@ help:
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev
 DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 curl wrk git
+DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
+DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
+PEERS      := build/peers
 
-.PHONY: deps-run deps-test
-## deps-run, deps-test: install what running or testing needs (apt), as run and test do
+.PHONY: deps-run deps-test deps-bench deps-peers
+## deps-run, deps-test, deps-bench: install what running, testing or measuring needs (apt), as they do
 deps-run:
 	@tests/deps $(DEPS_RUN)
 deps-test:
 	@tests/deps $(DEPS_TEST)
+deps-bench:
+	@tests/deps $(DEPS_BENCH)
+# The scripts of the npm package would fetch more; what it brings along is enough.
+deps-peers:
+	@tests/deps $(DEPS_PEERS) $(if $(shell command -v npm),,nodejs npm)
+	@mkdir -p $(PEERS) && cp tests/bench/peers/node_ort/package.json $(PEERS)/
+	npm install --prefix $(PEERS) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
 
 # --- how it is built ---
 
@@ -163,7 +192,9 @@ FORCE:
 $(BUILD)/tests/%.o: tests/%.cc
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)
-	$(Q)$(CXX) -std=c++17 -O2 -g -I. $(SAN) -MMD -MP -c -o $@ $<
+	$(Q)$(CXX) -std=c++17 -O2 -g -I. $(CXXFLAGS_$(subst /,_,$*)) $(SAN) -MMD -MP -c -o $@ $<
+# What we measure against gets the best of its compiler.
+CXXFLAGS_bench_text_rivals := -O3
 
 HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c)) $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/support/*.cc))
 
@@ -175,6 +206,8 @@ $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(HELPERS) $(BUILD)/libattend.a
 $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(HELPERS) $(BUILD)/libattend.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(LIBS_$(@F))
+$(BUILD)/bench/bench_text: $(BUILD)/tests/bench/text_bodies.o $(BUILD)/tests/bench/text_rivals.o
+LIBS_bench_text = $(shell pkg-config --libs simdjson)
 
 -include $(shell find build/$(MODE) -name '*.d' 2>/dev/null)

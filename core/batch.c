@@ -68,20 +68,12 @@ static bool begin_check(struct batch *b) {
   return b->checking = true;
 }
 
-/* Operations of the next span. */
-static double next_span_work(const struct batch *b) {
-  if (b->cursor.phase != PHASE_PROJECT && b->cursor.phase != PHASE_OUTPUT) return b->span_work;
-  const double least = layer_rows_least(b->layer);
-  return b->span_work < least ? least : b->span_work;
-}
-
 void batch_cut(struct batch *b, struct task *t) {
   *t = (struct task){.batch = b};
   b->spans++;
   if (b->cursor.phase != PHASE_DONE) {
-    const double work = next_span_work(b);
-    must(layer_cut(b->layer, &b->cursor, work, &t->span));
-    b->served += work;
+    must(layer_cut(b->layer, &b->cursor, b->span_work, &t->span));
+    b->served += b->span_work;
     t->check = begin_check(b);
     return;
   }

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/spare.h"
+
 enum weights { WEIGHTS_NONE, WEIGHTS_PER_HEAD, WEIGHTS_AVERAGE };
 
 /* What becomes of the weights: the mean of the values, the value of the heaviest key (the first
@@ -63,6 +65,11 @@ struct call {
   const float
       *gradients; /* of a loss by the outputs, [q_rows, output_size], for measures; or NULL */
 
+  /* Memory that the layer may overwrite once queries, keys and values are projected: where they
+   * themselves lie, unless somebody wants them afterwards. Each stretch once: keys may be
+   * `queries`. */
+  struct spare spare;
+
   /* The answer, allocated by layer_prepare. */
   float *outputs; /* [q_rows, output_size] */
   float *weights; /* per item at weights_at: [H, q, k] or [q, k]; NULL if not wanted */
@@ -73,6 +80,7 @@ struct call {
   int32_t *pointers; /* per item at H q_row: [H, q] the heaviest or the drawn key, -1 where nothing
                         is seen; NULL if neither wanted nor needed to measure */
   struct measures *measures; /* NULL if not wanted */
+  struct spare left;         /* memory that nobody looks at any more once the call is computed */
 
   /* Of the layer while it computes. */
   struct call_space *space;

@@ -36,6 +36,27 @@ enum cpu_level cpu_level(void) {
   return (enum cpu_level)level;
 }
 
+static enum cpu_level detect_text(void) {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") ||
+      !__builtin_cpu_supports("popcnt"))
+    return CPU_PORTABLE;
+  if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+      __builtin_cpu_supports("avx512cd"))
+    return CPU_AVX512;
+#endif
+  return CPU_AVX2;
+}
+
+enum cpu_level cpu_text_level(void) {
+  static _Atomic int known = -1;
+  int level = known;
+  if (level >= 0) return (enum cpu_level)level;
+  enum cpu_level most = detect_text(), allowed = cpu_level();
+  known = (int)(most < allowed ? most : allowed);
+  return (enum cpu_level)known;
+}
+
 /* The first line of a small file of the kernel's; false if there is none. */
 static bool first_line(const char *path, char *line, size_t size) {
   FILE *f = fopen(path, "re");

@@ -12,6 +12,10 @@ enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_LEVEL_COUNT };
 enum cpu_level cpu_level(void);
 const char *cpu_level_name(enum cpu_level level);
 
+/* The highest level, not above cpu_level, for code that works on bytes and bits. It needs more than
+ * arithmetic does: BMI1, BMI2 and POPCNT beside AVX2, VBMI, VBMI2 and CD beside AVX-512. */
+enum cpu_level cpu_text_level(void);
+
 /* Cores this process may use: affinity and what its cgroups allow, rounded up, at least 1. */
 size_t cpu_quota(void);
 

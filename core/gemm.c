@@ -4,16 +4,18 @@
 #include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/kernel.h"
 #include "core/size.h"
 
 struct gemm {
   size_t out, in, stripe; /* of one group */
+  size_t panel;           /* packed: a stripe is made of panels of so many columns */
   size_t groups;
   const struct kernel *kernel; /* NULL: the engine is OpenBLAS */
   float *bias;                 /* per group [out rounded up to stripes], zeros without one */
-  /* Per group. packed: for each stripe [in, width], one after the other, where the last stripe is
+  /* Per group. packed: for each panel [in, width], one after the other, where the last panel is
    * only as many vectors wide as it needs. OpenBLAS: W^T [in, stripe]. */
   float *weight;
   size_t bias_step, weight_step; /* from one group's to the next one's */
@@ -21,21 +23,39 @@ struct gemm {
 
 void gemm_blas_init(void) { openblas_set_num_threads(1); }
 
+/* The kernels that OpenBLAS falls back to when it does not know a processor: several times slower.
+ */
+static bool is_old_core(const char *core) {
+  static const char *const old[] = {"Prescott",  "Core2",  "Penryn",      "Dunnington",
+                                    "Nehalem",   "Atom",   "Katmai",      "Coppermine",
+                                    "Northwood", "Banias", "Opteron_SSE3"};
+  for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+    if (!strcasecmp(core, old[i])) return true;
+  return false;
+}
+
+static const char *better_core(const char *core) {
+  if (cpu_level() == CPU_PORTABLE || !is_old_core(core)) return NULL;
+  return cpu_level() == CPU_AVX512 ? "SKYLAKEX" : "HASWELL";
+}
+
 struct gemm_blas gemm_blas(void) {
-  return (struct gemm_blas){.core = openblas_get_corename(),
+  const char *core = openblas_get_corename();
+  return (struct gemm_blas){.core = core,
+                            .better = better_core(core),
                             .config = openblas_get_config(),
                             .threadsafe = openblas_get_parallel() != 0};
 }
 
-/* Columns that the stripe at column `first` of a group is stored with. */
-static size_t stripe_width(const struct gemm *g, size_t first) {
+/* Columns that the panel at column `first` of a group is stored with. */
+static size_t panel_width(const struct gemm *g, size_t first) {
   if (!g->kernel) return g->stripe;
-  return size_round_up(size_min(g->stripe, g->out - first), g->kernel->lanes);
+  return size_round_up(size_min(g->panel, g->out - first), g->kernel->lanes);
 }
 
 static void pack(struct gemm *g, const float *weight, float *to) {
-  for (size_t first = 0; first < g->out; first += g->stripe) {
-    const size_t width = stripe_width(g, first);
+  for (size_t first = 0; first < g->out; first += g->panel) {
+    const size_t width = panel_width(g, first);
     const size_t columns = size_min(width, g->out - first);
     for (size_t j = 0; j < columns; j++)
       for (size_t k = 0; k < g->in; k++)
@@ -64,7 +84,8 @@ struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight,
   const bool packed = engine == GEMM_PACKED || (engine == GEMM_AUTO && cpu_level() != CPU_PORTABLE);
   g->out = out / groups, g->in = in / groups, g->groups = groups;
   g->kernel = packed ? kernel_best() : NULL;
-  g->stripe = packed ? kernel_panel(g->kernel) : size_round_up(g->out, 16);
+  g->stripe = packed ? KERNEL_PANEL_MAX : size_round_up(g->out, 16);
+  g->panel = packed ? kernel_panel(g->kernel) : g->stripe;
   if (!reserve(g)) goto no_memory;
   for (size_t i = 0; i < groups; i++) {
     pack(g, weight + i * g->out * g->in, g->weight + i * g->weight_step);
@@ -113,21 +134,35 @@ struct part {
   float *y;
 };
 
+/* The whole panels of the stripe, then a last narrow one. */
 static void run_packed(const struct gemm *g, const struct part *p) {
-  const size_t width = stripe_width(g, p->first);
+  const size_t columns = size_min(g->stripe, g->out - p->first);
+  const size_t whole = columns / g->panel * g->panel;
   const float *weight = g->weight + p->group * g->weight_step + p->first * g->in;
-  g->kernel->product(&(struct kernel_product){.rows = p->rows,
-                                              .depth = p->depth,
-                                              .vectors = width / g->kernel->lanes,
-                                              .a = p->x,
-                                              .a_row = p->x_stride,
-                                              .a_step = 1,
-                                              .b = weight + p->from * width,
-                                              .b_row = width,
-                                              .start = p->start,
-                                              .start_row = p->start_row,
-                                              .c = p->y,
-                                              .c_row = g->stripe});
+  struct kernel_product product = {.rows = p->rows,
+                                   .depth = p->depth,
+                                   .vectors = g->kernel->vectors,
+                                   .a = p->x,
+                                   .a_row = p->x_stride,
+                                   .a_step = 1,
+                                   .b = weight + p->from * g->panel,
+                                   .b_row = g->panel,
+                                   .panels = whole / g->panel,
+                                   .b_panel = g->panel * g->in,
+                                   .start = p->start,
+                                   .start_row = p->start_row,
+                                   .c = p->y,
+                                   .c_row = g->stripe};
+  if (whole > 0) g->kernel->product(&product);
+  if (whole == columns) return;
+  const size_t width = panel_width(g, p->first + whole);
+  product.vectors = width / g->kernel->lanes;
+  product.b = weight + whole * g->in + p->from * width;
+  product.b_row = width;
+  product.panels = 0;
+  product.start += whole;
+  product.c += whole;
+  g->kernel->product(&product);
 }
 
 /* Adds to what stands in y. */

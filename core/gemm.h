@@ -49,6 +49,8 @@ void gemm_add(const struct gemm *g, size_t first, size_t rows, const float *x, s
 /* What BLAS this is, for the log and for the refusal to start. */
 struct gemm_blas {
   const char *core;   /* what OpenBLAS took the processor for */
+  const char *better; /* what OPENBLAS_CORETYPE should tell it at the start of the program, where it
+                         took a new processor for an old one; NULL: it knows */
   const char *config; /* its build */
   bool threadsafe;    /* false for the serial flavour */
 };

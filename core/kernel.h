@@ -2,9 +2,9 @@
  *
  * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h,
  * kernel_measure.h and what these need), and compiled once per level by kernel_portable.c,
- * kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but that an additive
- * score is summed otherwise in an item of few queries: a row's bits do not depend on the rows
- * computed beside it, nor on how its item was cut. */
+ * kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but that scores are
+ * summed otherwise in an item of few queries: a row's bits do not depend on the rows computed
+ * beside it, nor on how its item was cut. */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -29,6 +29,9 @@ struct kernel_product {
   size_t a_row, a_step;
   const float *b;
   size_t b_row;
+  /* So many whole panels of columns side by side in C and `start`, each b_panel floats from the
+   * last in B; 0: one, of `vectors`. */
+  size_t panels, b_panel;
   const float *start;
   size_t start_row;
   float *c;
@@ -40,7 +43,7 @@ struct kernel_product {
  * finite, and do not show. The context and the weights of a query that sees nothing are zero. */
 struct kernel_tile {
   size_t queries, keys;
-  size_t item_queries; /* of all the item's tiles together */
+  size_t item_queries; /* of all the item's tiles together: few of them go a way of their own */
   size_t head_size, value_head_size;
   const float *query, *key, *value;
   size_t query_row, key_row, value_row;
@@ -104,10 +107,11 @@ struct kernel {
   size_t (*attend_scratch)(size_t head_size, size_t value_head_size);
   /* False if a score that a query may see is beyond float32. `scratch` is 64-byte aligned. */
   bool (*attend)(const struct kernel_tile *t, float *scratch);
-  /* Copies `count` floats; returns the bits of the greatest magnitude among them: what is not
-   * finite is greater than anything that is. */
-  uint32_t (*carry)(size_t count, const float *from, float *to);
-  /* The same without copying. */
+  /* Copies rows of `count` floats; returns the bits of the greatest magnitude among them: what is
+   * not finite is greater than anything that is. */
+  uint32_t (*carry)(size_t rows, size_t count, const float *from, size_t from_row, float *to,
+                    size_t to_row);
+  /* The same of one row without copying. */
   uint32_t (*peak)(size_t count, const float *x);
   /* Queries that one call of measure takes at most, and the scratch floats it needs. */
   size_t (*measure_queries)(size_t head_size, size_t heads);
@@ -115,7 +119,7 @@ struct kernel {
   void (*measure)(const struct kernel_measure *m, float *scratch); /* 64-byte aligned */
   /* Sum of x[i] y[i], in double. */
   double (*dot)(size_t count, const float *x, const float *y);
-  /* out[i] = e^x[i] as the softmax computes it, for x <= 0: for tests. */
+  /* out[i] = e^x[i] as the softmax computes it, for x <= 6 or so: for tests and benchmarks. */
   void (*exp)(size_t count, const float *x, float *out);
   /* The same for the additive score: tanh of any number. */
   void (*tanh)(size_t count, const float *x, float *out);

@@ -1,6 +1,6 @@
 /* kernel_attend: attention of some queries of one head over an item's keys, block by block.
  *
- * Included by one kernel_<level>.c behind kernel_levels.h. Several panels share a block of keys
+ * Included by one kernel_<level>.c behind kernel_few.h. Several panels share a block of keys
  * while it is in cache. Weights, where they are wanted, are made in a second pass: the outputs do
  * not depend on them. */
 
@@ -58,6 +58,7 @@ static size_t attend_scratch(size_t head_size, size_t value_head_size) {
 }
 
 static bool attend(const struct kernel_tile *t, float *scratch) {
+  if (attend_as_few(t)) return attend_few(t, scratch);
   struct attend a = {.t = t, .scores = scratch, .extra = scratch + KERNEL_KEYS * PANEL};
   float *place = a.extra + KERNEL_KEYS * PANEL;
   for (size_t first = 0; first < t->queries; first += PANEL) {
@@ -74,42 +75,45 @@ static bool attend(const struct kernel_tile *t, float *scratch) {
 
 /* --- functions over arrays --- */
 
-/* The bits of the greatest magnitude; copies on the way where `to` is not NULL. */
-INLINE uint32_t greatest(size_t count, const float *from, float *to) {
-  const ivec magnitude = ivec_all(0x7fffffff);
+INLINE ivec magnitude(vec x) { return (ivec)x & ivec_all(0x7fffffff); }
+
+static uint32_t carry(size_t rows, size_t count, const float *from, size_t from_row, float *to,
+                      size_t to_row) {
+  const size_t whole = count / LANES * LANES;
   ivec most = {0};
-  for (size_t i = 0; i < count; i += LANES) {
-    const size_t n = count - i < LANES ? count - i : LANES;
-    const vec x = vec_load_some(from + i, n);
-    if (to) vec_store_some(to + i, x, n);
-    const ivec bits = (ivec)x & magnitude;
-    const ivec greater = bits > most;
-    most = (bits & greater) | (most & ~greater);
+  for (size_t r = 0; r < rows; r++, from += from_row, to += to_row) {
+    for (size_t i = 0; i < whole; i += LANES) {
+      const vec x = vec_load(from + i);
+      vec_store(to + i, x);
+      most = vec_max_int(magnitude(x), most);
+    }
+    if (whole == count) continue;
+    const vec x = vec_load_some(from + whole, count - whole);
+    vec_store_some(to + whole, x, count - whole);
+    most = vec_max_int(magnitude(x), most);
   }
-  int32_t top = 0;
-  for (int i = 0; i < LANES; i++) top = most[i] > top ? most[i] : top;
-  return (uint32_t)top;
+  return (uint32_t)vec_greatest_int(most);
 }
 
-static uint32_t carry(size_t count, const float *from, float *to) {
-  return greatest(count, from, to);
+static uint32_t peak(size_t count, const float *x) {
+  ivec most = {0};
+  for (size_t i = 0; i < count; i += LANES)
+    most = vec_max_int(magnitude(vec_load_some(x + i, count - i)), most);
+  return (uint32_t)vec_greatest_int(most);
 }
 
-static uint32_t peak(size_t count, const float *x) { return greatest(count, x, NULL); }
-
-static void exp_all(size_t count, const float *x, float *out) {
-  for (size_t i = 0; i < count; i += LANES) {
-    const size_t n = count - i < LANES ? count - i : LANES;
-    vec_store_some(out + i, vec_exp(vec_load_some(x + i, n)), n);
-  }
+/* out[i] = f(x[i]) */
+INLINE void for_all(vec f(vec), size_t count, const float *x, float *out) {
+  const size_t whole = count / LANES * LANES;
+#pragma GCC unroll 4
+  for (size_t i = 0; i < whole; i += LANES) vec_store(out + i, f(vec_load(x + i)));
+  if (whole < count)
+    vec_store_some(out + whole, f(vec_load_some(x + whole, count - whole)), count - whole);
 }
 
-static void tanh_all(size_t count, const float *x, float *out) {
-  for (size_t i = 0; i < count; i += LANES) {
-    const size_t n = count - i < LANES ? count - i : LANES;
-    vec_store_some(out + i, vec_tanh(vec_load_some(x + i, n)), n);
-  }
-}
+static void exp_all(size_t count, const float *x, float *out) { for_all(vec_exp, count, x, out); }
+static void tanh_all(size_t count, const float *x, float *out) { for_all(vec_tanh, count, x, out); }
+static void log_all(size_t count, const float *x, float *out) { for_all(vec_log, count, x, out); }
 
 #define KERNEL_TABLE(name, lvl)                                   \
   const struct kernel name = {.level = (lvl),                     \

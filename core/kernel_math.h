@@ -3,30 +3,29 @@
  * Included by one kernel_<level>.c behind kernel_vector.h. All are polynomials without branches, so
  * that each lane's bits depend on that lane alone. */
 
-/* e^x for |x| <= 80 or so, within 2 ulp: x = n ln 2 + r, e^x = 2^n e^r, and for e^r a polynomial
- * that is best on |r| <= ln 2 / 2. ln 2 is taken in two parts, the first so short that n times it
- * is exact. */
-INLINE vec vec_exp_between(vec x) {
-  const vec magic = vec_all(0x1.8p23f); /* adding it rounds to an integer, kept in the low bits */
-  vec rounded = x * vec_all(0x1.715476p0f) + magic;
-  vec n = rounded - magic;
-  vec r = vec_fma(n, vec_all(-0x1.63p-1f), x);
-  r = vec_fma(n, vec_all(0x1.bd0106p-13f), r);
-  vec p = vec_all(1.9875691500e-4f);
-  p = vec_fma(p, r, vec_all(1.3981999507e-3f));
-  p = vec_fma(p, r, vec_all(8.3334519073e-3f));
-  p = vec_fma(p, r, vec_all(4.1665795894e-2f));
-  p = vec_fma(p, r, vec_all(1.6666665459e-1f));
-  p = vec_fma(p, r, vec_all(5.0000001201e-1f));
-  vec e = vec_fma(p, r * r, r) + vec_all(1.0f);
-  return (vec)((ivec)e + ((ivec)rounded << 23));
-}
-
-/* e^x for x <= 80 or so. Exactly zero below -86 and for -infinity: a hidden key weighs nothing. */
+/* e^x for x <= 80 or so, within 2 ulp where that is a normal number; below -88 and for -infinity
+ * exactly zero: a hidden key weighs nothing. x = n ln 2 + r, e^x = 2^n e^r, and for e^r a
+ * polynomial that is best on |r| <= ln 2 / 2. ln 2 is taken in two parts, the first so short that n
+ * times it is exact. */
+#ifndef HAVE_EXP
 INLINE vec vec_exp(vec x) {
-  const ivec zero = x < vec_all(-86.0f);
-  return (vec)((ivec)vec_exp_between(vec_choose(zero, vec_all(0), x)) & ~zero);
+  const vec magic = vec_all(0x1.8p23f); /* adding it rounds to an integer, kept in the low bits */
+  const vec y = vec_max(x, vec_all(-87.0f));
+  const vec rounded = vec_fma(y, vec_all(0x1.715476p0f), magic);
+  const vec n = rounded - magic;
+  vec r = vec_fma(n, vec_all(-0x1.63p-1f), y);
+  r = vec_fma(n, vec_all(0x1.bd0106p-13f), r);
+  vec p = vec_all(1.3814584e-3f);
+  p = vec_fma(p, r, vec_all(8.3687239e-3f));
+  p = vec_fma(p, r, vec_all(4.1668389e-2f));
+  p = vec_fma(p, r, vec_all(1.6666521e-1f));
+  p = vec_fma(p, r, vec_all(4.9999993e-1f));
+  p = vec_fma(p, r, vec_all(1.0f));
+  p = vec_fma(p, r, vec_all(1.0f));
+  const ivec e = (ivec)p + ((ivec)rounded << 23);
+  return (vec)(e & (x > vec_all(-87.0f)));
 }
+#endif
 
 /* 1 / x, within 1 ulp or so where a level has something faster than a division. */
 #ifndef HAVE_INVERSE

@@ -331,10 +331,3 @@ static double dot(size_t count, const float *x, const float *y) {
     for (int j = 0; j < n; j++) lane[j] += lane[j + n];
   return lane[0];
 }
-
-static void log_all(size_t count, const float *x, float *out) {
-  for (size_t i = 0; i < count; i += LANES) {
-    const size_t n = count - i < LANES ? count - i : LANES;
-    vec_store_some(out + i, vec_log(vec_load_some(x + i, n)), n);
-  }
-}

@@ -62,40 +62,66 @@ static size_t attend_queries(size_t head_size, size_t value_head_size) {
 
 /* --- turning rows into columns and back --- */
 
-/* to[c][i] = factor from[i][c] for count <= LANES rows i; the lanes behind them become 0. */
-INLINE void turn(const float *from, size_t from_row, size_t count, size_t columns, float factor,
-                 float *to, size_t to_row) {
-  for (size_t c = 0; c < columns; c += LANES) {
-    const size_t n = columns - c < LANES ? columns - c : LANES;
-    vec r[LANES];
+/* to[c][i] = factor from[i][c] for LANES columns, or the first n of them, and for count <= rows
+ * rows i; the lanes behind these become 0. */
+INLINE void turn_block(const float *from, size_t from_row, size_t count, const size_t rows,
+                       size_t n, vec factor, float *to, size_t to_row) {
+  vec r[LANES];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < rows; i++)
+    r[i] = i < count ? vec_load_some(from + i * from_row, n) * factor : vec_all(0);
+  if (rows == QUARTER)
+    vec_transpose_quarter(r);
+  else
+    vec_transpose(r);
+  if (n >= LANES) {
+#pragma GCC unroll 16
+    for (size_t i = 0; i < LANES; i++) vec_store(to + i * to_row, r[i]);
+  } else {
 #pragma GCC unroll 16
     for (size_t i = 0; i < LANES; i++)
-      r[i] = i < count ? vec_load_some(from + i * from_row + c, n) * vec_all(factor) : vec_all(0);
-    vec_transpose(r);
-    if (n == LANES) {
-#pragma GCC unroll 16
-      for (size_t i = 0; i < LANES; i++) vec_store(to + (c + i) * to_row, r[i]);
-    } else {
-      for (size_t i = 0; i < n; i++) vec_store(to + (c + i) * to_row, r[i]);
-    }
+      if (i < n) vec_store(to + i * to_row, r[i]);
   }
 }
 
-/* to[i][r] (+)= factor[i] from[r][i] for count <= LANES columns i and `rows` rows r. */
-INLINE void turn_back(const float *from, size_t from_row, size_t rows, vec factor, float *to,
-                      size_t to_row, size_t count, bool add) {
-  for (size_t c = 0; c < rows; c += LANES) {
-    const size_t n = rows - c < LANES ? rows - c : LANES;
-    vec r[LANES];
+/* The same for any number of columns. */
+static void turn(const float *from, size_t from_row, size_t count, size_t columns, float factor,
+                 float *to, size_t to_row) {
+  for (size_t c = 0; c < columns; c += LANES, from += LANES, to += LANES * to_row)
+    if (count <= QUARTER)
+      turn_block(from, from_row, count, QUARTER, columns - c, vec_all(factor), to, to_row);
+    else
+      turn_block(from, from_row, count, LANES, columns - c, vec_all(factor), to, to_row);
+}
+
+/* to[i][r] (+)= factor[i] from[r][i] for LANES rows r, or the first n of them, and for
+ * count <= columns columns i. */
+INLINE void turn_block_back(const float *from, size_t from_row, size_t n, vec factor, float *to,
+                            size_t to_row, size_t count, const size_t columns, bool add) {
+  vec r[LANES];
 #pragma GCC unroll 16
-    for (size_t i = 0; i < LANES; i++)
-      r[i] = i < n ? vec_load(from + (c + i) * from_row) * factor : vec_all(0);
+  for (size_t i = 0; i < LANES; i++)
+    r[i] = i < n ? vec_load(from + i * from_row) * factor : vec_all(0);
+  if (columns == QUARTER)
+    vec_transpose_to_quarter(r);
+  else
     vec_transpose(r);
-    for (size_t i = 0; i < count; i++) {
-      float *place = to + i * to_row + c;
+#pragma GCC unroll 16
+  for (size_t i = 0; i < columns; i++)
+    if (i < count) {
+      float *place = to + i * to_row;
       vec_store_some(place, add ? r[i] + vec_load_some(place, n) : r[i], n);
     }
-  }
+}
+
+/* The same for any number of rows. */
+static void turn_back(const float *from, size_t from_row, size_t rows, vec factor, float *to,
+                      size_t to_row, size_t count, bool add) {
+  for (size_t c = 0; c < rows; c += LANES, from += LANES * from_row, to += LANES)
+    if (count <= QUARTER)
+      turn_block_back(from, from_row, rows - c, factor, to, to_row, count, QUARTER, add);
+    else
+      turn_block_back(from, from_row, rows - c, factor, to, to_row, count, LANES, add);
 }
 
 static size_t rows_of_vector(const struct panel *p, size_t vector) {

@@ -20,6 +20,8 @@
 
 #include "core/kernel_levels.h"
 
+#include "core/kernel_few.h"
+
 #include "core/kernel_attend.h"
 
 #include "core/kernel_measure.h"

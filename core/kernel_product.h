@@ -67,9 +67,12 @@ static product_fn *const product_of[VECTORS + 1][BLOCK_ROWS_MAX] = {{0},
 #endif
 
 /* Cuts the rows into blocks of nearly equal height. */
-static void product(const struct kernel_product *p) {
-  if (p->rows == 0) return;
+static void product_panel(const struct kernel_product *p) {
   const size_t most = block_rows[p->vectors];
+  if (p->rows <= most) {
+    product_of[p->vectors][p->rows - 1](p, p->a, p->start, p->c);
+    return;
+  }
   const size_t blocks = (p->rows + most - 1) / most;
   const size_t height = p->rows / blocks, taller = p->rows % blocks;
   for (size_t i = 0, row = 0; i < blocks; i++) {
@@ -78,4 +81,69 @@ static void product(const struct kernel_product *p) {
                                      p->c + row * p->c_row);
     row += rows;
   }
+}
+
+/* --- few rows and panels side by side --- */
+
+/* One panel would leave the multipliers waiting for the sums of so few rows. */
+#if VECTORS == 2
+INLINE void product_wide(const int rows, const int panels, const struct kernel_product *p) {
+  const float *a = p->a, *b = p->b;
+  vec sum[4 * VECTORS * 2];
+  const int wide = panels * VECTORS;
+#pragma GCC unroll 4
+  for (int i = 0; i < rows; i++)
+#pragma GCC unroll 8
+    for (int j = 0; j < wide; j++)
+      sum[i * wide + j] = vec_load(p->start + (size_t)i * p->start_row + j * LANES);
+  for (size_t k = 0; k < p->depth; k++, a += p->a_step, b += p->b_row)
+#pragma GCC unroll 8
+    for (int j = 0; j < wide; j++) {
+      const vec column = vec_load(b + (size_t)(j / VECTORS) * p->b_panel + j % VECTORS * LANES);
+#pragma GCC unroll 4
+      for (int i = 0; i < rows; i++)
+        sum[i * wide + j] = vec_fma(vec_all(a[(size_t)i * p->a_row]), column, sum[i * wide + j]);
+    }
+#pragma GCC unroll 4
+  for (int i = 0; i < rows; i++)
+#pragma GCC unroll 8
+    for (int j = 0; j < wide; j++)
+      vec_store(p->c + (size_t)i * p->c_row + j * LANES, sum[i * wide + j]);
+}
+
+static void product_1_wide(const struct kernel_product *p) { product_wide(1, 4, p); }
+static void product_2_wide(const struct kernel_product *p) { product_wide(2, 2, p); }
+static void product_3_wide(const struct kernel_product *p) { product_wide(3, 2, p); }
+
+enum { WIDE_ROWS = 3 };
+static void (*const wide_of[WIDE_ROWS])(const struct kernel_product *p) = {product_1_wide,
+                                                                           product_2_wide,
+                                                                           product_3_wide};
+static const size_t wide_panels[WIDE_ROWS] = {4, 2, 2};
+#else
+enum { WIDE_ROWS = 0 };
+static void (*const wide_of[1])(const struct kernel_product *p) = {NULL};
+static const size_t wide_panels[1] = {SIZE_MAX};
+#endif
+
+/* The same further to the right. */
+static void product_move(struct kernel_product *p, size_t panels) {
+  p->b += panels * p->b_panel;
+  p->start += panels * VECTORS * LANES;
+  p->c += panels * VECTORS * LANES;
+  p->panels -= panels;
+}
+
+static void product(const struct kernel_product *p) {
+  if (p->rows == 0) return;
+  if (p->panels == 0) {
+    product_panel(p);
+    return;
+  }
+  struct kernel_product left = *p;
+  while (p->rows <= WIDE_ROWS && left.panels >= wide_panels[p->rows - 1]) {
+    wide_of[p->rows - 1](&left);
+    product_move(&left, wide_panels[p->rows - 1]);
+  }
+  for (; left.panels > 0; product_move(&left, 1)) product_panel(&left);
 }

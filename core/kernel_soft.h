@@ -43,11 +43,10 @@ INLINE void raise_tops(const struct attend *a, struct panel *p, size_t keys, con
   }
 }
 
-/* scores := shrink e^(scores - top); the exponentials are summed per lane: within the block, then
- * to what was there, keeping what that addition rounds away. */
+/* scores := e^(scores - top); the exponentials are summed per lane: within the block, then to what
+ * was there, keeping what that addition rounds away. */
 INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, const int vectors) {
   const size_t width = (size_t)vectors * LANES;
-  const vec shrink = vec_all(a->t->shrink);
   vec top[VECTORS], sum[VECTORS];
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; v++) {
@@ -60,9 +59,16 @@ INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, c
       float *s = a->scores + r * width + v * LANES;
       const vec e = vec_exp(vec_load(s) - top[v]);
       sum[v] += e;
-      vec_store(s, e * shrink);
+      vec_store(s, e);
     }
   for (int v = 0; v < vectors; v++) add_up(p->sum + v * LANES, p->lost + v * LANES, sum[v]);
+}
+
+/* Where sums of huge values would leave float32. */
+static void shrink_weights(const struct attend *a, const struct panel *p, size_t keys) {
+  const vec shrink = vec_all(a->t->shrink);
+  for (size_t i = 0; i < keys * panel_width(p); i += LANES)
+    vec_store(a->scores + i, vec_load(a->scores + i) * shrink);
 }
 
 static void soften(const struct attend *a, struct panel *p, size_t keys) {
@@ -84,6 +90,7 @@ static void soften(const struct attend *a, struct panel *p, size_t keys) {
   default:
     __builtin_unreachable();
   }
+  if (a->t->shrink != 1.0f) shrink_weights(a, p, keys);
 }
 
 /* scores := shrink / (1 + e^-scores): nothing is summed, nothing is rescaled. */

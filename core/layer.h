@@ -107,10 +107,6 @@ struct span {
 struct cursor layer_begin(const struct layer *l, struct call *first);
 struct cursor layer_next(const struct layer *l, const struct cursor *at);
 
-/* Operations below which a span of PHASE_PROJECT or PHASE_OUTPUT is bound by reading its matrix, of
- * which it needs the whole, and not by computing: merged calls must not be cut up again. */
-double layer_rows_least(const struct layer *l);
-
 /* Cuts the next span of about `work` floating-point operations and moves the cursor behind it; its
  * `call` is then NULL if nothing is left. False if there was nothing to cut. What is cancelled or
  * at fault counts as no work. */

@@ -174,6 +174,7 @@ void run_attention(const struct layer *l, const struct unit *u, float *scratch) 
     scratch += size_round_up(l->queries, 16);
   }
   for (size_t head = u->head; head < u->head + u->heads; head++) {
+    if (!head_is_live(&c->space->live[ROLE_QUERY], head)) continue;
     tile_set_inputs(&t, l, u, head);
     set_answer(&t, l, u, head);
     clear_weights_behind(&t);

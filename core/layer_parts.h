@@ -54,7 +54,8 @@ struct measuring {
   double *gradient;                    /* [pieces, H] sums of <contribution, gradient>, or NULL */
 };
 
-/* Projected rows lie head by head: item i's head h is [rows, head size], row after row. */
+/* Projected rows lie head by head: item i's head h is [rows, head size], row after row. Where each
+ * lies, and until when it is whole: layer_prepare.c, take_rows. */
 struct call_space {
   struct visible visible;
   struct item_tops *tops;             /* [items] */
@@ -70,10 +71,10 @@ struct call_space {
 struct unit {
   struct call *call;
   enum phase phase;
-  unsigned role;
+  unsigned role, last_role; /* of rows: usually one; all three of self-attention */
   size_t item;
   size_t head;  /* PHASE_ATTEND: first head */
-  size_t heads; /* PHASE_ATTEND: one, or all where the weights are averaged */
+  size_t heads; /* PHASE_ATTEND: how many; all where the weights are averaged */
   size_t row, rows;
   size_t step; /* PHASE_MEASURE: which, of the group `row` */
   double work; /* floating-point operations, about */

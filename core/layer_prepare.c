@@ -124,28 +124,66 @@ static enum status take_answer(const struct layer *l, struct call *c, struct are
     c->pointers = arena_alloc(a, count, sizeof *c->pointers, e);
     if (!c->pointers) return e->status;
   }
-  if (!size_mul(c->q_rows, l->shape.output_size, &count)) return too_many("outputs", e);
-  c->outputs = arena_alloc(a, count, sizeof(float), e);
   return e->status;
 }
 
-static enum status take_space(const struct layer *l, struct call *c, struct arena *a,
-                              struct error *e) {
-  struct call_space *s = c->space;
-  size_t count;
+static enum status take_tops(struct call *c, struct arena *a, struct error *e) {
+  struct item_tops *tops = c->space->tops = arena_alloc(a, c->items, sizeof *tops, e);
+  if (tops) memset(tops, 0, c->items * sizeof *tops);
+  return e->status;
+}
+
+/* From what is spare by then, if possible. */
+static float *take_floats(struct call *c, size_t count, struct arena *a, struct error *e) {
+  float *spare =
+      count <= SIZE_MAX / sizeof(float) ? spare_take(&c->left, count * sizeof(float)) : NULL;
+  return spare ? spare : arena_alloc(a, count, sizeof(float), e);
+}
+
+static enum status take_projected(const struct layer *l, struct call *c, size_t floats[3],
+                                  struct arena *a, struct error *e) {
   for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
     const size_t rows = role == ROLE_QUERY ? c->q_rows : c->k_rows;
-    if (!size_mul(rows, role_heads(l, role) * role_kept_size(l, role), &count))
+    if (!size_mul(rows, role_heads(l, role) * role_kept_size(l, role), &floats[role]))
       return error_set(e, STATUS_TOO_LARGE, "the projections are too many to count");
-    s->projected[role] = arena_alloc(a, count, sizeof(float), e);
-    if (!s->projected[role]) return e->status;
+    c->space->projected[role] = arena_alloc(a, floats[role], sizeof(float), e);
+    if (!c->space->projected[role]) return e->status;
   }
-  if (!size_mul(c->q_rows, role_in(l, ROLE_OUTPUT), &count))
+  return STATUS_OK;
+}
+
+static void spare_projected(struct call *c, const size_t floats[3]) {
+  for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++)
+    spare_add(&c->left, c->space->projected[role], floats[role] * sizeof(float));
+}
+
+/* What a row passes through on its way, each in the memory of what came before where that is
+ * spare:
+ *
+ *   inputs     read in PHASE_PROJECT
+ *   projected  written in PHASE_PROJECT, read in PHASE_ATTEND and PHASE_MEASURE: never in the
+ * inputs context    written in PHASE_ATTEND, read in PHASE_OUTPUT and PHASE_MEASURE: in the inputs;
+ * but with heads left out it is cleared in PHASE_LOOK, while the inputs are still needed outputs
+ * written in PHASE_OUTPUT, read in PHASE_MEASURE and ever after: in the inputs or, where nothing is
+ * measured, the projected rows
+ *
+ * All that the outputs leave is the caller's, once the call is computed. */
+static enum status take_rows(const struct layer *l, struct call *c, struct arena *a,
+                             struct error *e) {
+  struct call_space *s = c->space;
+  size_t projected[3], contexts, outputs;
+  if (!size_mul(c->q_rows, role_in(l, ROLE_OUTPUT), &contexts))
     return error_set(e, STATUS_TOO_LARGE, "the context is too large to count");
-  s->context = arena_alloc(a, count, sizeof(float), e);
-  s->tops = arena_alloc(a, c->items, sizeof *s->tops, e);
-  if (!s->context || !s->tops) return e->status;
-  memset(s->tops, 0, c->items * sizeof *s->tops);
+  if (!size_mul(c->q_rows, l->shape.output_size, &outputs)) return too_many("outputs", e);
+  if (take_projected(l, c, projected, a, e)) return e->status;
+  c->left = c->spare;
+  s->context = s->live[ROLE_OUTPUT].slot ? arena_alloc(a, contexts, sizeof(float), e)
+                                         : take_floats(c, contexts, a, e);
+  if (!c->want_measures) spare_projected(c, projected);
+  c->outputs = take_floats(c, outputs, a, e);
+  if (!s->context || !c->outputs) return e->status;
+  if (c->want_measures) spare_projected(c, projected);
+  spare_add(&c->left, s->context, contexts * sizeof(float));
   return STATUS_OK;
 }
 
@@ -157,7 +195,8 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
   atomic_init(&c->cancelled, false);
   atomic_init(&c->fault, 0);
   if (visible_reserve(&c->space->visible, c, a, e) || take_heads(l, c, a, e) ||
-      take_answer(l, c, a, e) || take_space(l, c, a, e) || measure_prepare(l, c, a, e))
+      take_answer(l, c, a, e) || take_rows(l, c, a, e) || take_tops(c, a, e) ||
+      measure_prepare(l, c, a, e))
     return e->status;
   c->work = call_work(l, c);
   return STATUS_OK;

@@ -29,63 +29,84 @@ size_t strip_floats(const struct layer *l, unsigned role) {
          heads_floats(l, role) + (second ? l->tile_rows[role] * gemm_stripe(second) : 0);
 }
 
-void strip_begin(struct strip *s, const struct layer *l, unsigned role, float *scratch) {
+void strip_begin(struct strip *s, const struct layer *l, float *scratch) {
   s->l = l;
-  s->role = role;
-  s->count = 0;
-  s->gathered = scratch;
-  s->product = s->gathered + l->tile_rows[role] * line(role_in(l, role));
-  s->heads = s->product + product_floats(l, role);
-  s->compared = s->heads + heads_floats(l, role);
+  s->scratch = scratch;
+  s->rows = s->parts = 0;
+}
+
+static void place_scratch(struct strip *s) {
+  const struct layer *l = s->l;
+  s->gathered = s->scratch;
+  s->product = s->gathered + l->tile_rows[s->role] * line(role_in(l, s->role));
+  s->heads = s->product + product_floats(l, s->role);
+  s->compared = s->heads + heads_floats(l, s->role);
 }
 
 /* The rows as one matrix: where they lie if they follow each other, else a copy. */
 static const float *strip_input(struct strip *s, size_t in) {
   bool together = true;
-  for (size_t i = 1; i < s->count && together; i++)
-    together = s->row[i].from == s->row[i - 1].from + in;
-  if (together) return s->row[0].from;
-  for (size_t i = 0; i < s->count; i++)
-    memcpy(s->gathered + i * in, s->row[i].from, in * sizeof(float));
+  for (size_t i = 1; i < s->runs && together; i++)
+    together = s->run[i].from == s->run[i - 1].from + s->run[i - 1].rows * in;
+  if (together) return s->run[0].from;
+  float *to = s->gathered;
+  for (size_t i = 0; i < s->runs; i++) {
+    memcpy(to, s->run[i].from, s->run[i].rows * in * sizeof(float));
+    to += s->run[i].rows * in;
+  }
   return s->gathered;
 }
 
 /* --- dealing out --- */
 
-/* Where the heads of a row go: to their places in the call, or, packed, to the second matrix. */
-struct target {
+/* Columns on their way to one head of some rows. */
+struct part {
+  size_t columns;
+  const float *from;
+  size_t from_row;
   float *to;
-  size_t head_step;
-  bool packed; /* heads that are not needed have no place */
+  size_t to_row;
 };
 
-static struct target target_of(const struct strip *s, size_t i) {
-  const size_t size = role_head_size(s->l, s->role);
-  if (!second_matrix(s->l, s->role))
-    return (struct target){.to = s->row[i].to, .head_step = s->row[i].head_step};
-  return (
-      struct target){.to = s->heads + i * s->live->count * size, .head_step = size, .packed = true};
+/* Which of the rows it was is asked only where something is not finite. */
+static void carry(const struct strip *s, struct run *r, const struct part *p) {
+  const struct kernel *k = s->l->kernel;
+  const uint32_t top = k->carry(r->rows, p->columns, p->from, p->from_row, p->to, p->to_row);
+  r->top = top > r->top ? top : r->top;
+  if (top < KERNEL_NOT_FINITE) return;
+  for (size_t i = 0; i < r->bad; i++)
+    if (k->peak(p->columns, p->from + i * p->from_row) >= KERNEL_NOT_FINITE) r->bad = i;
 }
 
-static size_t place_of(const struct strip *s, const struct target *t, size_t head) {
-  return t->packed && s->live->slot ? s->live->slot[head] : head;
-}
-
-static void raise_top(uint32_t *top, uint32_t most) { *top = most > *top ? most : *top; }
-
-/* Columns first .. first + count - 1 of a row to the heads they belong to. */
-static void deal_out(struct strip *s, size_t i, const float *from, size_t first, size_t count) {
+/* Columns first .. first + count - 1 of a run's rows to the heads they belong to: to their places
+ * in the call, or, heads that are needed side by side, to the second matrix. */
+static void deal_run(const struct strip *s, struct run *r, size_t row, const float *from,
+                     size_t from_row, size_t first, size_t count) {
   const size_t size = role_head_size(s->l, s->role);
-  const struct target t = target_of(s, i);
-  while (count > 0) {
+  const bool packed = second_matrix(s->l, s->role) != NULL;
+  const size_t packed_row = s->live->count * size;
+  struct part p = {.from = from, .from_row = from_row};
+  p.to_row = packed ? packed_row : r->row_step;
+  for (; count > 0; p.from += p.columns, first += p.columns, count -= p.columns) {
     const size_t head = first / size, column = first % size;
-    const size_t n = size_min(size - column, count);
-    if (s->role == ROLE_OUTPUT || head_is_live(s->live, head)) {
-      float *to = t.to + place_of(s, &t, head) * t.head_step + column;
-      raise_top(&s->top[i], s->l->kernel->carry(n, from, to));
-    }
-    from += n, first += n, count -= n;
+    p.columns = size_min(size - column, count);
+    if (s->role != ROLE_OUTPUT && !head_is_live(s->live, head)) continue;
+    const size_t place = packed && s->live->slot ? s->live->slot[head] : head;
+    p.to = packed ? s->heads + row * packed_row + place * size : r->to + place * r->head_step;
+    p.to += column;
+    carry(s, r, &p);
   }
+}
+
+static void deal_product(struct strip *s, size_t stripe, size_t first, size_t count) {
+  for (size_t i = 0, row = 0; i < s->runs; row += s->run[i++].rows)
+    deal_run(s, &s->run[i], row, s->product + row * stripe, stripe, first, count);
+}
+
+/* The rows as they are. */
+static void deal_input(struct strip *s, size_t out) {
+  for (size_t i = 0, row = 0; i < s->runs; row += s->run[i++].rows)
+    deal_run(s, &s->run[i], row, s->run[i].from, role_in(s->l, s->role), 0, out);
 }
 
 /* --- the first matrix --- */
@@ -124,7 +145,7 @@ static void project(struct strip *s) {
       add_contexts(s, g, first, x);
     else
       gemm_run(g, first, s->count, x, in, s->product);
-    for (size_t i = 0; i < s->count; i++) deal_out(s, i, s->product + i * stripe, first, columns);
+    deal_product(s, stripe, first, columns);
   }
 }
 
@@ -137,9 +158,13 @@ static void compare_head(struct strip *s, size_t head, size_t place) {
   for (size_t first = 0, columns; first < s->l->compare_size; first += columns) {
     columns = gemm_columns(g, first);
     gemm_run(g, first, s->count, s->heads + place * size, s->live->count * size, s->compared);
-    for (size_t i = 0; i < s->count; i++) {
-      float *to = s->row[i].to + head * s->row[i].head_step + first;
-      raise_top(&s->top[i], s->l->kernel->carry(columns, s->compared + i * stripe, to));
+    struct part p = {.columns = columns, .from = s->compared, .from_row = stripe};
+    for (size_t i = 0; i < s->runs; i++) {
+      struct run *r = &s->run[i];
+      p.to = r->to + head * r->head_step + first;
+      p.to_row = r->row_step;
+      carry(s, r, &p);
+      p.from += r->rows * stripe;
     }
   }
 }
@@ -151,98 +176,136 @@ static void compare(struct strip *s) {
 
 /* --- all of it --- */
 
-static void note_fault(const struct strip *s, size_t i) {
-  static const enum fault_stage stage[ROLE_PROJECTIONS] = {FAULT_QUERY, FAULT_KEY, FAULT_VALUE,
-                                                           FAULT_OUTPUT};
-  if (s->top[i] >= KERNEL_NOT_FINITE) fault_at(s->row[i].call, stage[s->role], s->row[i].number);
+/* Nothing is known of the rows yet. */
+static void forget_tops(struct strip *s) {
+  for (size_t i = 0; i < s->runs; i++) s->run[i].top = 0, s->run[i].bad = s->run[i].rows;
 }
 
-/* Keeps the item's greatest magnitude for the attention to come. */
-static void note_top(const struct strip *s, size_t i) {
-  const struct row *r = &s->row[i];
-  if (s->role == ROLE_OUTPUT) return;
-  _Atomic uint32_t *top = &r->call->space->tops[r->item].role[s->role];
-  uint32_t known = atomic_load_explicit(top, memory_order_relaxed);
-  while (s->top[i] > known && !atomic_compare_exchange_weak(top, &known, s->top[i])) {
+static void note_faults(const struct strip *s) {
+  static const enum fault_stage stage[ROLE_PROJECTIONS] = {FAULT_QUERY, FAULT_KEY, FAULT_VALUE,
+                                                           FAULT_OUTPUT};
+  for (size_t i = 0; i < s->runs; i++) {
+    const struct run *r = &s->run[i];
+    if (r->bad < r->rows) fault_at(r->call, stage[s->role], r->number + r->bad);
   }
 }
 
-void strip_flush(struct strip *s) {
-  if (s->count == 0) return;
-  const size_t out = role_heads(s->l, s->role) * role_head_size(s->l, s->role);
-  memset(s->top, 0, s->count * sizeof *s->top);
+/* Keeps the items' greatest magnitudes for the attention to come. */
+static void note_tops(const struct strip *s) {
+  for (size_t i = 0; i < s->runs && s->role != ROLE_OUTPUT; i++) {
+    const struct run *r = &s->run[i];
+    _Atomic uint32_t *top = &r->call->space->tops[r->item].role[s->role];
+    uint32_t known = atomic_load_explicit(top, memory_order_relaxed);
+    while (r->top > known && !atomic_compare_exchange_weak(top, &known, r->top)) {
+    }
+  }
+}
+
+static void run_role(struct strip *s) {
+  forget_tops(s);
   if (s->l->matrix[s->role])
     project(s);
   else
-    for (size_t i = 0; i < s->count; i++) deal_out(s, i, s->row[i].from, 0, out);
+    deal_input(s, role_heads(s->l, s->role) * role_head_size(s->l, s->role));
   if (second_matrix(s->l, s->role)) {
-    for (size_t i = 0; i < s->count; i++) note_fault(s, i);
-    memset(s->top, 0, s->count * sizeof *s->top);
+    note_faults(s);
+    forget_tops(s);
     compare(s);
   }
-  for (size_t i = 0; i < s->count; i++) {
-    note_fault(s, i);
-    note_top(s, i);
-  }
-  s->count = 0;
+  note_faults(s);
+  note_tops(s);
 }
 
+/* --- which rows --- */
+
 /* Is the row seen by anyone? */
-static bool row_is_seen(const struct unit *u, size_t row) {
-  const struct visible *v = &u->call->space->visible;
-  const struct item *item = &u->call->item[u->item];
-  switch (u->role) {
+static bool row_is_seen(const struct taken *t, unsigned role, size_t row) {
+  const struct visible *v = &t->call->space->visible;
+  const struct item *item = &t->call->item[t->item];
+  switch (role) {
   case ROLE_QUERY:
     return v->from[item->q_row + row] < v->to[item->q_row + row];
   case ROLE_KEY:
     return v->seen[item->k_row + row];
   case ROLE_VALUE:
-    return v->seen[item->k_row + row] || (u->call->uniform_rows && v->item[u->item].some_blind);
+    return v->seen[item->k_row + row] || (t->call->uniform_rows && v->item[t->item].some_blind);
   default:
     return true;
   }
 }
 
-static struct row row_of(const struct layer *l, const struct unit *u, size_t row) {
-  const struct call *c = u->call;
-  const struct item *item = &c->item[u->item];
-  const bool of_keys = u->role == ROLE_KEY || u->role == ROLE_VALUE;
+/* Rows row .. row + rows - 1 of the item. */
+static struct run run_of(const struct strip *s, const struct taken *t, size_t row, size_t rows) {
+  const struct call *c = t->call;
+  const struct item *item = &c->item[t->item];
+  const bool of_keys = s->role == ROLE_KEY || s->role == ROLE_VALUE;
   const size_t number = (of_keys ? item->k_row : item->q_row) + row;
   const float *const input[ROLE_PROJECTIONS] = {c->queries, c->keys, c->values, c->space->context};
-  const size_t size = role_kept_size(l, u->role);
-  struct row r = {.from = input[u->role] + number * role_in(l, u->role),
-                  .call = u->call,
-                  .item = u->item,
+  const size_t size = role_kept_size(s->l, s->role), heads = role_heads(s->l, s->role);
+  struct run r = {.from = input[s->role] + number * role_in(s->l, s->role),
+                  .rows = rows,
+                  .row_step = size,
+                  .call = t->call,
+                  .item = t->item,
                   .number = number};
-  if (u->role == ROLE_OUTPUT) {
-    r.to = u->call->outputs + number * size;
+  if (s->role == ROLE_OUTPUT) {
+    r.to = t->call->outputs + number * size;
   } else {
-    const size_t rows = of_keys ? item->k : item->q;
-    r.to =
-        c->space->projected[u->role] + (number - row) * role_heads(l, u->role) * size + row * size;
-    r.head_step = rows * size;
+    r.to = c->space->projected[s->role] + (number - row) * heads * size + row * size;
+    r.head_step = (of_keys ? item->k : item->q) * size;
   }
   return r;
 }
 
-static void clear_row(const struct layer *l, unsigned role, const struct row *r) {
-  const size_t size = role_kept_size(l, role);
-  for (size_t h = 0; h < role_heads(l, role); h++)
-    memset(r->to + h * r->head_step, 0, size * sizeof(float));
+static void clear_rows(const struct strip *s, const struct run *r) {
+  for (size_t h = 0; h < role_heads(s->l, s->role); h++)
+    memset(r->to + h * r->head_step, 0, r->rows * r->row_step * sizeof(float));
+}
+
+/* The rows of a part that are seen in this role, as runs; the others become zeros. */
+static void find_runs(struct strip *s, const struct taken *t) {
+  const size_t all = role_rows(t->call, t->item, s->role);
+  const size_t end = size_min(t->row + t->rows, all);
+  for (size_t i = t->row, next; i < end; i = next) {
+    const bool seen = row_is_seen(t, s->role, i);
+    for (next = i + 1; next < end && row_is_seen(t, s->role, next) == seen;) next++;
+    const struct run r = run_of(s, t, i, next - i);
+    if (seen)
+      s->run[s->runs++] = r, s->count += r.rows;
+    else
+      clear_rows(s, &r);
+  }
+}
+
+void strip_flush(struct strip *s) {
+  for (s->role = s->first_role; s->parts > 0 && s->role <= s->last_role; s->role++) {
+    s->live = &s->part[0].call->space->live[s->role];
+    s->count = s->runs = 0;
+    if (s->role != ROLE_OUTPUT && s->live->count == 0) continue;
+    for (size_t i = 0; i < s->parts; i++) find_runs(s, &s->part[i]);
+    place_scratch(s);
+    if (s->count > 0) run_role(s);
+  }
+  s->rows = s->parts = 0;
+}
+
+/* May a unit's rows join those that are here? */
+static bool belongs(const struct strip *s, const struct unit *u) {
+  const struct live *live = u->call->space->live, *ours = s->part[0].call->space->live;
+  if (u->role != s->first_role || u->last_role != s->last_role) return false;
+  for (unsigned role = u->role; role <= u->last_role; role++)
+    if (live[role].slot != ours[role].slot || !s->l->rows_independent[role]) return false;
+  return true;
 }
 
 void strip_take(struct strip *s, const struct unit *u) {
-  const struct live *live = &u->call->space->live[u->role];
-  if (s->count && live->slot != s->live->slot) strip_flush(s);
-  s->live = live;
-  for (size_t i = u->row; i < u->row + u->rows; i++) {
-    const struct row r = row_of(s->l, u, i);
-    if (!row_is_seen(u, i)) {
-      clear_row(s->l, s->role, &r);
-      continue;
-    }
-    s->row[s->count++] = r;
-    if (s->count == s->l->tile_rows[s->role]) strip_flush(s);
+  const size_t most = s->l->tile_rows[u->role];
+  if (s->parts && !belongs(s, u)) strip_flush(s);
+  s->first_role = u->role, s->last_role = u->last_role;
+  for (size_t row = u->row, end = u->row + u->rows, rows; row < end; row += rows) {
+    rows = size_min(end - row, most - s->rows);
+    s->part[s->parts++] = (struct taken){u->call, u->item, row, rows};
+    s->rows += rows;
+    if (s->rows == most) strip_flush(s);
   }
-  if (!s->l->rows_independent[s->role]) strip_flush(s);
 }

@@ -3,29 +3,45 @@
  * Rows of queries, keys and values are dealt out to the heads they belong to; where scores compare
  * something else than the heads themselves, each head of a row then goes through a second matrix
  * that the heads share. Heads that the call does not need are left out, and nobody reads their
- * places. Rows that nobody sees are left out, too: zeros stand for these. */
+ * places. Rows that nobody sees are left out, too: zeros stand for these. Rows that are queries,
+ * keys and values at once go through all three matrices while they are at hand. */
 #ifndef CORE_LAYER_ROWS_H
 #define CORE_LAYER_ROWS_H
 
 #include "core/layer_parts.h"
 
-/* A row on its way: where it comes from, where its first head goes. */
-struct row {
+/* Rows of one item, as a unit has them. */
+struct taken {
+  struct call *call;
+  size_t item, row, rows;
+};
+
+/* Those of them that follow each other and are seen in a role: where they come from, where the
+ * first head of the first one goes. */
+struct run {
   const float *from;
   float *to;
-  size_t head_step; /* floats from one head's place to the next one's */
+  size_t rows, row_step; /* floats from one row's place to the next one's */
+  size_t head_step;      /* and from one head's */
   struct call *call;
-  size_t item, number; /* its number over all items, for faults */
+  size_t item, number; /* the first row's number over all items, for faults */
+  uint32_t top;        /* bits of the greatest magnitude among them */
+  size_t bad;          /* the first row that holds something that is not finite; `rows`: none */
 };
 
 /* Rows collected for one product. They may belong to several items and calls. */
 struct strip {
   const struct layer *l;
+  unsigned first_role, last_role;
+  float *scratch;
+  size_t rows, parts;
+  struct taken part[TILE_ROWS_MAX];
+
+  /* While a role has its turn. */
   unsigned role;
-  const struct live *live; /* the same for all its rows */
-  size_t count;
-  struct row row[TILE_ROWS_MAX];
-  uint32_t top[TILE_ROWS_MAX];
+  const struct live *live; /* the same for all rows */
+  size_t count, runs;      /* rows of all runs; runs */
+  struct run run[TILE_ROWS_MAX];
   float *gathered; /* [tile rows, in] */
   float *product;  /* [tile rows, stripe] */
   float *heads;    /* [tile rows, needed heads, head size] on the way to the second matrix */
@@ -34,8 +50,8 @@ struct strip {
 
 size_t strip_floats(const struct layer *l, unsigned role); /* scratch that a strip needs */
 
-void strip_begin(struct strip *s, const struct layer *l, unsigned role, float *scratch);
-void strip_take(struct strip *s, const struct unit *u); /* computes whenever it is full */
+void strip_begin(struct strip *s, const struct layer *l, float *scratch);
+void strip_take(struct strip *s, const struct unit *u); /* computes whenever it must */
 void strip_flush(struct strip *s);                      /* computes what it holds */
 
 #endif

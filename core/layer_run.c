@@ -10,7 +10,7 @@ void layer_run(const struct layer *l, const struct span *span, void *scratch) {
   struct cursor at = span->from;
   struct strip strip;
   struct unit u;
-  strip_begin(&strip, l, at.role, scratch);
+  strip_begin(&strip, l, scratch);
   for (size_t i = 0; i < span->units; i++) {
     must(unit_next(l, &at, &u));
     if (call_is_over(u.call, u.phase)) continue;
@@ -29,10 +29,6 @@ void layer_run(const struct layer *l, const struct span *span, void *scratch) {
     if (u.phase == PHASE_SUM) {
       run_measure_sum(l, &u);
       continue;
-    }
-    if (u.role != strip.role) {
-      strip_flush(&strip);
-      strip_begin(&strip, l, u.role, scratch);
     }
     strip_take(&strip, &u);
   }

@@ -2,13 +2,16 @@
  *
  * The walk depends on the layer and the calls alone: a span names its first unit and how many
  * follow, and whoever runs it walks the same way. */
+#include <math.h>
+
 #include "core/layer_parts.h"
 #include "core/size.h"
 
 enum {
   UNITS_MAX = 4096,      /* of a span: nobody walks for long while others wait for the cursor */
   UNIT_WORK = 100000000, /* operations: about a millisecond */
-  SPAN_ROWS = 16         /* that a span takes through a matrix at least, if there are as many */
+  SPAN_ROWS = 16,     /* that read a matrix together, where they can: its numbers come from afar */
+  UNIT_LEAST = 100000 /* of attention: to begin a unit costs as much as some thousands */
 };
 
 static void next_item(struct cursor *at) {
@@ -36,17 +39,54 @@ static bool look_unit(const struct layer *l, struct cursor *at, struct unit *u) 
   return true;
 }
 
-/* Rows of one item for one matrix. */
+/* Are its queries the keys and values, too? Then the rows go through all three matrices in one
+ * walk. */
+static bool is_of_itself(const struct layer *l, const struct call *c) {
+  return c->keys == c->queries && c->values == c->queries && c->q_rows == c->k_rows &&
+         role_in(l, ROLE_KEY) == role_in(l, ROLE_QUERY) &&
+         role_in(l, ROLE_VALUE) == role_in(l, ROLE_QUERY);
+}
+
+static bool is_needed(const struct call *c, unsigned role) {
+  return role == ROLE_OUTPUT || c->space->live[role].count > 0;
+}
+
+/* Of rows in one role, or in all three. */
+static double roles_work(const struct layer *l, const struct call *c, unsigned role, unsigned last,
+                         size_t rows) {
+  double work = 0;
+  for (; role <= last; role++)
+    if (is_needed(c, role)) work += rows_work(l, c, role, rows);
+  return work;
+}
+
+static unsigned last_role(const struct layer *l, const struct call *c, unsigned role) {
+  return role == ROLE_QUERY && is_of_itself(l, c) ? ROLE_VALUE : role;
+}
+
+/* Rows of one item for one matrix, or for three. */
 static bool rows_unit(const struct layer *l, struct cursor *at, struct unit *u) {
-  const size_t all = role_rows(at->call, at->item, at->role);
-  const bool needed = at->role == ROLE_OUTPUT || at->call->space->live[at->role].count > 0;
-  if (!needed || at->row >= all) return false;
+  const struct call *c = at->call;
+  const bool walked = (at->role == ROLE_KEY || at->role == ROLE_VALUE) && is_of_itself(l, c);
+  const size_t all = role_rows(c, at->item, at->role);
+  if (walked || at->row >= all) return false;
   u->role = at->role;
+  u->last_role = last_role(l, c, at->role);
   u->row = at->row;
   u->rows = size_min(l->tile_rows[at->role], all - at->row);
-  u->work = rows_work(l, at->call, at->role, u->rows);
+  u->work = roles_work(l, c, u->role, u->last_role, u->rows);
   at->row += u->rows;
-  return true;
+  for (unsigned role = u->role; role <= u->last_role; role++)
+    if (is_needed(c, role)) return true;
+  return false;
+}
+
+/* The work of a span: what was asked for, but as many rows as share a matrix if that is not long.
+ */
+static double span_work(const struct layer *l, const struct cursor *at, double work) {
+  if (!at->call || (at->phase != PHASE_PROJECT && at->phase != PHASE_OUTPUT)) return work;
+  const unsigned last = last_role(l, at->call, at->role);
+  return fmax(work, fmin(roles_work(l, at->call, at->role, last, SPAN_ROWS), UNIT_WORK));
 }
 
 /* Query rows of a unit whose rows cost `row` operations each: as many as share their keys, but
@@ -57,27 +97,32 @@ static size_t attend_rows(const struct layer *l, double row) {
   return rows;
 }
 
-/* Queries of one item in one head, or in all heads where these add up to an average. Heads that
- * nothing is wanted of are passed over. */
+/* Heads that one unit takes: all where they add up to an average, several where they are small. */
+static size_t attend_heads(const struct layer *l, const struct call *c, double work, size_t head) {
+  const size_t left = l->shape.heads - head;
+  if (c->want == WEIGHTS_AVERAGE) return left;
+  return work * (double)left <= UNIT_LEAST ? left : (size_t)fmax(1, UNIT_LEAST / work);
+}
+
+/* Queries of one item in one head or several. Heads that nothing is wanted of are passed over. */
 static bool attend_unit(const struct layer *l, struct cursor *at, struct unit *u) {
   const struct call *c = at->call;
   const struct item *item = &c->item[at->item];
-  const size_t heads = c->want == WEIGHTS_AVERAGE ? l->shape.heads : 1;
-  if (at->row >= item->q) {
-    at->row = 0;
-    at->head += heads;
-  }
-  while (at->head < l->shape.heads && !head_is_live(&c->space->live[ROLE_QUERY], at->head))
-    at->head++;
+  const struct live *live = &c->space->live[ROLE_QUERY];
+  while (at->head < l->shape.heads && !head_is_live(live, at->head)) at->head++;
   if (item->q == 0 || at->head >= l->shape.heads) return false;
-  u->head = at->head;
-  u->heads = heads;
-  u->row = at->row;
   const size_t keys = role_rows(c, at->item, ROLE_VALUE); /* seen by someone, or uniform */
-  const double row = (double)heads * pair_work(l, c) * (double)(keys + 1);
+  const double pair = pair_work(l, c) * (double)(keys + 1);
+  u->head = at->head;
+  u->heads = attend_heads(l, c, pair * (double)item->q, at->head);
+  u->row = at->row;
+  const double row = (double)u->heads * pair;
   u->rows = size_min(attend_rows(l, row), item->q - at->row);
   u->work = row * (double)u->rows;
   at->row += u->rows;
+  if (at->row < item->q) return true;
+  at->row = 0;
+  at->head += u->heads;
   return true;
 }
 
@@ -140,20 +185,11 @@ struct cursor layer_next(const struct layer *l, const struct cursor *at) {
   return begin(l, at->first, at->phase + 1, 0);
 }
 
-double layer_rows_least(const struct layer *l) {
-  double most = 0;
-  for (unsigned role = ROLE_QUERY; role < ROLE_PROJECTIONS; role++) {
-    const double out = (double)(role_heads(l, role) * role_head_size(l, role));
-    const double row = l->matrix[role] ? 2.0 * out * (double)role_in(l, role) : 0;
-    if (row > most) most = row;
-  }
-  return SPAN_ROWS * most;
-}
-
 bool layer_cut(const struct layer *l, struct cursor *at, double work, struct span *out) {
   struct unit u;
   double sum = 0;
   *out = (struct span){.from = *at};
+  work = span_work(l, at, work);
   while (sum < work && out->units < UNITS_MAX && unit_next(l, at, &u)) {
     out->units++;
     sum += call_is_over(u.call, u.phase) ? 0 : u.work;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/keep.h"
 #include "core/size.h"
 #include "server/reply.h"
 
@@ -39,6 +40,7 @@ struct leaving {
 struct connections {
   uint64_t header_ms, body_ms, answer_ms, idle_ms;
   struct metrics *metrics;
+  struct keep *keep; /* or NULL */
   uint64_t tick_ms;
   int wake; /* eventfd */
   atomic_bool stop;
@@ -272,14 +274,15 @@ static bool leaving_step(struct leaving *l, uint64_t now) {
   return now >= l->until;
 }
 
-/* Waits until something is to be done. A server without connections sleeps for good. */
+/* Waits until something is to be done. A server without connections sleeps for good
+ * once no memory is kept: no more is without a connection. */
 static void reaper_wait(struct connections *all) {
   struct pollfd p[1 + LINGER_MAX] = {{.fd = all->wake, .events = POLLIN}};
   pthread_mutex_lock(&all->lock);
   size_t n = all->lingering;
   for (size_t i = 0; i < n; i++)
     p[1 + i] = (struct pollfd){.fd = all->leaving[i].fd, .events = POLLIN};
-  bool quiet = n == 0 && all->count == 0;
+  bool quiet = n == 0 && all->count == 0 && !(all->keep && keep_bytes(all->keep));
   pthread_mutex_unlock(&all->lock);
   uint64_t tick = atomic_load(&all->draining) ? DRAIN_TICK_MS : all->tick_ms;
   uint64_t count;
@@ -293,6 +296,7 @@ static void *reaper_main(void *of) {
   while (!atomic_load(&all->stop)) {
     reaper_wait(all);
     uint64_t now = now_ms();
+    if (all->keep) keep_trim(all->keep, now * CLOCK_MS);
     pthread_mutex_lock(&all->lock);
     for (size_t i = all->lingering; i-- > 0;)
       if (leaving_step(&all->leaving[i], now)) {
@@ -312,13 +316,15 @@ static void *reaper_main(void *of) {
 
 /* --- all of them --- */
 
-struct connections *connections_new(const struct config *c, struct metrics *m, struct error *e) {
+struct connections *connections_new(const struct config *c, struct metrics *m, struct keep *keep,
+                                    struct error *e) {
   struct connections *all = calloc(1, sizeof *all);
   if (!all) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the connections");
     return NULL;
   }
   all->metrics = m;
+  all->keep = keep;
   all->header_ms = c->header_timeout_ms;
   all->body_ms = c->body_timeout_ms;
   all->answer_ms = c->answer_timeout_ms;

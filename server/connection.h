@@ -45,7 +45,9 @@ struct connection {
 
 struct connections;
 
-struct connections *connections_new(const struct config *c, struct metrics *m, struct error *e);
+/* The reaper also looks after `keep`, which may be NULL. */
+struct connections *connections_new(const struct config *c, struct metrics *m, struct keep *keep,
+                                    struct error *e);
 void connections_free(struct connections *all); /* none is open */
 
 /* The I/O thread: the descriptor has just been opened; it is about to be closed. */

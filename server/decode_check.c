@@ -48,6 +48,11 @@ static enum status make_items(struct check *k, const struct tensor *queries,
   return STATUS_OK;
 }
 
+/* Nobody reads the inputs once the layer has projected them. */
+static void spare_rows(struct check *k, const struct tensor *t) {
+  if (t) spare_add(&k->c->spare, t->data, t->count * sizeof(float));
+}
+
 static enum status check_rows(struct check *k, struct decoded *out) {
   const struct tensor *queries = check_tensor(k, FIELD_QUERIES);
   if (!queries) return error_at(k->e, "/queries", "the field \"queries\" is missing");
@@ -62,6 +67,9 @@ static enum status check_rows(struct check *k, struct decoded *out) {
   if (check_absent(k)) return k->e->status;
   if (keys && check_depth(k, FIELD_KEYS, depth)) return k->e->status;
   if (values && check_depth(k, FIELD_VALUES, depth)) return k->e->status;
+  spare_rows(k, queries);
+  spare_rows(k, keys);
+  spare_rows(k, values);
   if (!keys) keys = queries;
   if (!values) values = keys;
   k->c->queries = queries->data;

@@ -12,7 +12,8 @@
 #include "server/encode_section.h"
 
 enum {
-  PIECE_NUMBERS = 4096, /* about so many in a piece: some 45 KiB of text, 10 us of work */
+  PIECE_NUMBERS = 4096, /* about so many in a piece: some 45 KiB of text, 10 us of work; or, where
+                           that would be too many pieces, more */
   COUNT_ROOM = 20,      /* of a size_t */
   BRACKETS_ROOM = 8,    /* of a step: a comma, two opened, two closed */
   LINE = 64             /* pieces of different workers do not share a cache line */
@@ -51,6 +52,7 @@ struct answer_plan {
   bool unbatched;
   size_t sections;
   struct section section[SECTIONS_MAX];
+  size_t piece_numbers; /* about so many in each */
   struct piece *piece;
 };
 
@@ -107,7 +109,7 @@ static void advance(const struct answer_plan *p, struct place *at, size_t rows) 
 
 /* Cuts the piece that begins at `at` and moves `at` behind it. Returns the bytes it may need. */
 static size_t cut_piece(const struct answer_plan *p, struct place *at, struct piece *out) {
-  size_t room = 0, left = PIECE_NUMBERS;
+  size_t room = 0, left = p->piece_numbers;
   *out = (struct piece){.from = *at};
   while (left > 0 && !at_end(p, at)) {
     struct step step = step_from(p, at, left);
@@ -126,9 +128,10 @@ static enum status over_limit(const struct decode_limits *limits, struct error *
                      limits->max_answer_bytes);
 }
 
-/* Counts the pieces and the memory for all of them. */
+/* Counts the pieces and the memory for those that do not fit into what the call leaves. */
 static enum status measure(const struct answer_plan *p, const struct decode_limits *limits,
                            size_t *pieces, size_t *memory, struct error *e) {
+  struct spare left = p->call->left;
   struct place at = {0};
   struct piece piece;
   size_t text = 0;
@@ -137,9 +140,18 @@ static enum status measure(const struct answer_plan *p, const struct decode_limi
     /* Adding stops at the first sum over the limit, long before it could overflow. */
     if (room > limits->max_answer_bytes - text) return over_limit(limits, e);
     text += room;
-    *memory += memory_of(room);
+    if (!spare_take(&left, memory_of(room))) *memory += memory_of(room);
   }
   return STATUS_OK;
+}
+
+/* Chooses the size of the pieces as well. */
+static enum status measure_few(struct answer_plan *p, const struct decode_limits *limits,
+                               size_t *pieces, size_t *memory, struct error *e) {
+  p->piece_numbers = PIECE_NUMBERS;
+  while (measure(p, limits, pieces, memory, e) == STATUS_OK && *pieces > ANSWER_PIECES_MAX)
+    p->piece_numbers *= 2;
+  return e->status;
 }
 
 static struct answer_plan *plan_new(const struct model *m, const struct decoded *d,
@@ -157,15 +169,19 @@ enum status answer_plan(struct answer *a, const struct model *m, const struct de
   *a = (struct answer){0};
   struct answer_plan *p = plan_new(m, d, arena, e);
   size_t pieces, memory;
-  if (!p || measure(p, limits, &pieces, &memory, e)) return e->status;
+  if (!p || measure_few(p, limits, &pieces, &memory, e)) return e->status;
   struct iovec *vector = arena_alloc(arena, pieces, sizeof *vector, e);
   p->piece = arena_alloc(arena, pieces, sizeof *p->piece, e);
   char *text = arena_alloc(arena, memory, 1, e);
   if (!vector || !p->piece || !text) return e->status;
+  struct spare left = d->call.left;
   struct place at = {0};
   for (size_t i = 0; i < pieces; i++) {
-    vector[i] = (struct iovec){.iov_base = text};
-    text += memory_of(cut_piece(p, &at, &p->piece[i]));
+    const size_t bytes = memory_of(cut_piece(p, &at, &p->piece[i]));
+    vector[i] = (struct iovec){.iov_base = spare_take(&left, bytes)};
+    if (vector[i].iov_base) continue;
+    vector[i].iov_base = text;
+    text += bytes;
   }
   *a = (struct answer){.pieces = pieces, .piece = vector, .plan = p};
   return STATUS_OK;
@@ -232,7 +248,7 @@ void answer_write_piece(struct answer *a, size_t i) {
   const struct answer_plan *p = a->plan;
   struct place at = p->piece[i].from;
   char *begin = a->piece[i].iov_base, *out = begin;
-  size_t left = PIECE_NUMBERS;
+  size_t left = p->piece_numbers;
   for (size_t n = 0; n < p->piece[i].steps; n++) {
     struct step step = step_from(p, &at, left);
     switch (at.part) {

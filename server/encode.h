@@ -11,14 +11,19 @@
 #include "core/call.h"
 #include "server/decode.h"
 
+/* libmicrohttpd keeps the list of them in a connection's memory, which is small, and aborts where
+ * it does not fit. */
+enum { ANSWER_PIECES_MAX = 256 };
+
 struct answer {
   size_t pieces;
   struct iovec *piece; /* [pieces]: length set by answer_write_piece */
   struct answer_plan *plan;
 };
 
-/* Cuts the answer into pieces and takes their memory from the arena. STATUS_TOO_LARGE (limit
- * max_answer_bytes) if its longest text is over the limit. The call is prepared. */
+/* Cuts the answer into pieces and takes their memory from what the call leaves once it is computed,
+ * and from the arena. STATUS_TOO_LARGE (limit max_answer_bytes) if its longest text is over the
+ * limit. The call is prepared. */
 enum status answer_plan(struct answer *a, const struct model *m, const struct decoded *d,
                         const struct decode_limits *limits, struct arena *arena, struct error *e);
 

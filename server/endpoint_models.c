@@ -6,15 +6,15 @@
 
 static json_t *describe(const struct model *m) {
   const struct layer_shape *s = &m->shape;
-  json_t *description =
-      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s, s:s}",
-                "name", m->name, "score", m->score, "weighting", m->weighting, "projection",
-                m->projection, "heads", (json_int_t)s->heads, "kv_heads", (json_int_t)s->kv_heads,
-                "query_size", (json_int_t)s->query_size, "key_size", (json_int_t)s->key_size,
-                "value_size", (json_int_t)s->value_size, "hidden",
-                (json_int_t)(s->heads * s->head_size), "output_size", (json_int_t)s->output_size,
-                "bias", m->bias, "causal", m->causal, "parameters", (json_int_t)m->parameters,
-                "source", m->source, "sha256", m->sha256);
+  json_t *description = json_pack(
+      "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s, s:s, s:s}",
+      "name", m->name, "score", m->score, "weighting", m->weighting, "projection", m->projection,
+      "heads", (json_int_t)s->heads, "kv_heads", (json_int_t)s->kv_heads, "query_size",
+      (json_int_t)s->query_size, "key_size", (json_int_t)s->key_size, "value_size",
+      (json_int_t)s->value_size, "hidden", (json_int_t)(s->heads * s->head_size), "output_size",
+      (json_int_t)s->output_size, "bias", m->bias, "causal", m->causal, "parameters",
+      (json_int_t)m->parameters, "source", m->source, "sha256", m->sha256, "engine",
+      layer_engine(m->layer));
   if (s->score != SCORE_ADDITIVE ||
       json_object_set_new(description, "score_size", json_integer((json_int_t)s->score_size)) == 0)
     return description;

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/cpu.h"
 #include "core/gemm.h"
+#include "core/size.h"
 #include "server/json_small.h"
 
 /* --- what all requests share --- */
@@ -26,12 +27,20 @@ static enum status check_blas(const struct service *s, struct error *e) {
   return STATUS_OK;
 }
 
+/* A sanitizer is to see each use of what was freed. */
+#ifdef __SANITIZE_ADDRESS__
+static const size_t keep_most = 0;
+#else
+static const size_t keep_most = 64 << 20;
+#endif
+
 enum status service_start(struct service *s, const struct config *c, struct error *e) {
   memset(s, 0, sizeof *s);
   s->config = c;
   s->workers = c->workers ? c->workers : cpu_quota();
   s->submitters = c->io_threads ? c->io_threads : s->workers;
   budget_init(&s->budget, c->memory_budget_bytes ? c->memory_budget_bytes : cpu_memory() / 2);
+  s->budget.keep = keep_new(size_min(keep_most, s->budget.limit / 8));
   s->limits = (struct decode_limits){.max_items = c->max_items,
                                      .max_pairs = c->max_pairs,
                                      .max_answer_bytes = c->max_answer_bytes};
@@ -53,8 +62,10 @@ failed:
 void service_stop(struct service *s) {
   pool_free(s->pool);
   registry_free(s->registry);
+  keep_free(s->budget.keep);
   s->pool = NULL;
   s->registry = NULL;
+  s->budget.keep = NULL;
 }
 
 /* --- one request --- */

@@ -203,6 +203,8 @@ static void write_now(FILE *f, struct service *s, const struct metrics_now *now)
         (double)pool_running(s->pool));
   gauge(f, "attend_inflight_bytes", "Memory that requests hold.",
         (double)atomic_load_explicit(&s->budget.used, memory_order_relaxed));
+  gauge(f, "attend_kept_bytes", "Memory of past requests, kept for the next ones.",
+        s->budget.keep ? (double)keep_bytes(s->budget.keep) : 0);
   gauge(f, "attend_inflight_limit_bytes", "Memory that requests may hold together.",
         (double)s->budget.limit);
   gauge(f, "attend_connections", "Open connections.", (double)now->connections);

@@ -136,6 +136,50 @@ bool reply_take(const struct reply *r, char *bytes, size_t length) {
   return queue(r, response);
 }
 
+/* --- pieces --- */
+
+/* libmicrohttpd (0.9.75) copies the list of the pieces into the connection's memory, where the
+ * request's head lies, and aborts the process if it does not fit. So only beside a head that is
+ * not large, as parsed. */
+static bool list_fits(const struct reply *r) {
+  enum { HEAD_MOST = 16 * 1024, FIELD = 96 };
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(r->to, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+  const int fields =
+      MHD_get_connection_values(r->to, MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND,
+                                NULL, NULL);
+  return info && info->header_size + FIELD * (size_t)fields <= HEAD_MOST;
+}
+
+/* Pieces that are copied out one after the other. */
+struct copying {
+  const struct iovec *piece, *end;
+  uint64_t begin; /* of `piece` in the answer */
+};
+
+static ssize_t copy_pieces(void *of, uint64_t at, char *out, size_t room) {
+  struct copying *c = of;
+  while (c->piece < c->end && at - c->begin >= c->piece->iov_len) c->begin += c->piece++->iov_len;
+  if (c->piece == c->end) return MHD_CONTENT_READER_END_OF_STREAM;
+  const size_t skipped = (size_t)(at - c->begin), left = c->piece->iov_len - skipped;
+  const size_t n = left < room ? left : room;
+  memcpy(out, (const char *)c->piece->iov_base + skipped, n);
+  return (ssize_t)n;
+}
+
+static bool reply_copies(const struct reply *r, const struct iovec *piece, size_t pieces) {
+  enum { BLOCK = 64 * 1024 };
+  struct copying *c = malloc(sizeof *c);
+  if (!c) return false;
+  *c = (struct copying){.piece = piece, .end = piece + pieces};
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < pieces; i++) bytes += piece[i].iov_len;
+  struct MHD_Response *response =
+      MHD_create_response_from_callback(bytes, BLOCK, copy_pieces, c, free);
+  if (!response) free(c);
+  return queue(r, response);
+}
+
 /* One piece leaves in the same system call as the head; several leave as a gathered write. */
 bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t pieces) {
   _Static_assert(sizeof(struct iovec) == sizeof(struct MHD_IoVec) &&
@@ -143,6 +187,7 @@ bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t piece
                  "libmicrohttpd's vector is the system's");
   if (pieces == 1) return reply_bytes(r, piece->iov_base, piece->iov_len);
   must(pieces <= UINT_MAX);
+  if (!list_fits(r)) return reply_copies(r, piece, pieces);
   return queue(r, MHD_create_response_from_iovec((const struct MHD_IoVec *)piece, (unsigned)pieces,
                                                  NULL, NULL));
 }

@@ -56,23 +56,12 @@ static bool uses_openblas(const struct registry *r) {
   return false;
 }
 
-/* The kernels that OpenBLAS falls back to when it does not know a processor. */
-static bool is_old_core(const char *core) {
-  static const char *const old[] = {"Prescott",  "Core2",  "Penryn",      "Dunnington",
-                                    "Nehalem",   "Atom",   "Katmai",      "Coppermine",
-                                    "Northwood", "Banias", "Opteron_SSE3"};
-  for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-    if (!strcasecmp(core, old[i])) return true;
-  return false;
-}
-
 /* Starts the program again, once, when OpenBLAS took a new processor for an old one: it computes
  * several times slower then, and can only be told otherwise before main. */
 static void correct_openblas(const struct server *s, char **argv) {
-  struct gemm_blas blas = gemm_blas();
-  if (!uses_openblas(s->service.registry) || cpu_level() < CPU_AVX2 || !is_old_core(blas.core))
-    return;
-  const char *right = cpu_level() >= CPU_AVX512 ? "SKYLAKEX" : "HASWELL";
+  const struct gemm_blas blas = gemm_blas();
+  const char *right = blas.better;
+  if (!uses_openblas(s->service.registry) || !right) return;
   if (getenv("OPENBLAS_CORETYPE")) {
     log_line(s->log, LOG_WARNING,
              "OpenBLAS computes as for %s; OPENBLAS_CORETYPE=%s would be faster", blas.core, right);
@@ -99,7 +88,7 @@ static enum status server_open(struct server *s, const struct config *c, char **
   if (raise_descriptors(c, s->io_threads, e)) return e->status;
   correct_openblas(s, argv);
   s->metrics = metrics_new(s->io_threads + 1, e);
-  if (s->metrics) s->connections = connections_new(c, s->metrics, e);
+  if (s->metrics) s->connections = connections_new(c, s->metrics, s->service.budget.keep, e);
   return e->status;
 }
 
@@ -117,9 +106,9 @@ static void announce(struct server *s, const struct httpd *h) {
            cpu_level_name(cpu_level()));
   for (size_t i = 0; i < registry_count(s->service.registry); i++) {
     const struct model *m = registry_at(s->service.registry, i);
-    log_line(s->log, LOG_INFO, "model %s: %s, %zu heads, %zu -> %zu, %s, %s", m->name, m->score,
-             m->shape.heads, m->shape.query_size, m->shape.output_size, layer_engine(m->layer),
-             m->source);
+    log_line(s->log, LOG_INFO, "model %s: %s, %zu heads, %zu -> %zu, engine %s, %s", m->name,
+             m->score, m->shape.heads, m->shape.query_size, m->shape.output_size,
+             layer_engine(m->layer), m->source);
     if (model_uses_nothing(m))
       log_line(s->log, LOG_WARNING,
                "model %s: nothing of its source is used: projection %s and score %s have no "

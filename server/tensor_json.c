@@ -8,12 +8,17 @@
 #include <string.h>
 
 #include "core/size.h"
+#include "server/tensor_nest.h"
 #include "server/text/number.h"
 #include "server/text/number_fast.h"
 #include "server/text/number_scan.h"
-#include "server/tensor_nest.h"
 
-enum { FIRST_CAPACITY = 1024 }; /* bytes: enough for a toy */
+enum {
+  FIRST_CAPACITY = 4096, /* bytes: about what a toy needs */
+  RUN_SHORT = 4,         /* numbers: a run of fewer did not pay */
+  RUN_LONG = 16,         /* of so many, surely */
+  RUN_PAUSE = 64         /* most that are read alone before a run is tried again */
+};
 
 enum mode {
   MODE_PLAIN,
@@ -34,6 +39,8 @@ struct tensor_reader {
   size_t literal_read;      /* and how much of it was there */
   unsigned brackets_beyond; /* MODE_TOO_DEEP */
   size_t capacity;          /* numbers that fit into tensor.data */
+  size_t alone;             /* numbers to be read alone before the next run, */
+  size_t distrust;          /* and how many there were the last time that a run was short */
   struct tensor tensor;
 };
 
@@ -108,7 +115,7 @@ static bool reserve(struct tensor_reader *r, struct error *e) {
   if (r->tensor.count < r->capacity) return true;
   size_t size = ITEM_SIZE[r->nest.rule.type];
   size_t capacity = size_max(FIRST_CAPACITY / size, r->capacity + r->capacity / 2);
-  void *data = arena_grow(r->nest.arena, r->tensor.data, capacity, size, e);
+  void *data = arena_grow(r->nest.arena, r->tensor.data, &capacity, size, e);
   if (!data) return false;
   r->tensor.data = data;
   r->capacity = capacity;
@@ -169,6 +176,29 @@ static bool store_scanned(struct tensor_reader *r, struct error *e) {
 
 static inline bool starts_number(char c) { return number_is_digit(c) || c == '-'; }
 
+static inline bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+/* Runs are for text of which many numbers at a time can be read: a short one costs more than its
+ * numbers read alone. Where one ended early the next number is what it did not like; where they
+ * keep ending early, more and more numbers are read alone before the next is tried. */
+static void judge_run(struct tensor_reader *r, size_t count, bool ended_early) {
+  r->alone = ended_early;
+  if (!ended_early || count >= RUN_LONG)
+    r->distrust = 0;
+  else if (count < RUN_SHORT)
+    r->alone = r->distrust = size_min(2 * r->distrust + RUN_SHORT, RUN_PAUSE);
+}
+
+/* Reads one number; NULL after a failure. */
+static const char *read_float(const char *p, const struct span *s, float *out,
+                              enum number_verdict *verdict, struct error *e) {
+  const char *next;
+  *verdict = number_read(p, &next, out);
+  if (*verdict == NUMBER_OK) return next;
+  if (*verdict == NUMBER_MALFORMED) bad_byte(s, next, e);
+  return NULL;
+}
+
 /* Reads floats separated by commas, the first at p; stops behind a number or in front of what is
  * not one. This is where the time goes. */
 static const char *read_floats(struct tensor_reader *r, const char *p, const struct span *s,
@@ -178,20 +208,29 @@ static const char *read_floats(struct tensor_reader *r, const char *p, const str
   float *first = (float *)r->tensor.data + count, *out = first, *stop = first + most;
   enum expect expect = EXPECT_COMMA_OR_END;
   for (;;) {
-    const char *next;
-    if (!number_read_fast(p, &next, out)) {
-      enum number_verdict verdict = number_read(p, &next, out);
-      if (verdict == NUMBER_MALFORMED) return bad_byte(s, next, e);
-      if (verdict == NUMBER_TOO_LARGE) {
-        accept(r, (size_t)(out - first));
-        return too_large(r, e);
-      }
+    size_t read = 0;
+    const char *next = p;
+    if (r->alone == 0 && stop - out >= RUN_SHORT) {
+      read = number_read_run(p, s->end, out, (size_t)(stop - out), &next);
+      judge_run(r, read, out + read != stop && (read == 0 || *next != ']'));
+    } else if (r->alone > 0) {
+      r->alone--;
     }
-    out++;
+    if (read == 0) {
+      enum number_verdict verdict = NUMBER_OK;
+      next = read_float(p, s, out, &verdict, e);
+      if (!next && verdict == NUMBER_TOO_LARGE) {
+        accept(r, (size_t)(out - first));
+        too_large(r, e);
+      }
+      if (!next) return NULL;
+      read = 1;
+    }
+    out += read;
     p = next;
     if (*p != ',' || out == stop) break;
-    p++;
-    if (p < s->end && *p == ' ') p++;
+    do p++;
+    while (p < s->end && is_blank(*p));
     if (p >= s->end || !starts_number(*p)) {
       expect = EXPECT_VALUE;
       break;

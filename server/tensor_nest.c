@@ -134,7 +134,7 @@ static enum status reserve_ragged(struct tensor_nest *n, size_t i, struct error 
   if (n->ragged && i < n->ragged_capacity) return STATUS_OK;
   bool first = !n->ragged;
   size_t capacity = size_max(16, i + i / 2 + 1);
-  struct tensor_shape *ragged = arena_grow(n->arena, n->ragged, capacity, sizeof *ragged, e);
+  struct tensor_shape *ragged = arena_grow(n->arena, n->ragged, &capacity, sizeof *ragged, e);
   if (!ragged) return e->status;
   n->ragged = ragged;
   n->ragged_capacity = capacity;

@@ -18,8 +18,8 @@ enum {
 enum number_verdict { NUMBER_OK, NUMBER_MALFORMED, NUMBER_TOO_LARGE /* beyond float32 */ };
 
 /* Reads the number that starts at `text` (a digit or '-') by JSON's grammar. The byte behind the
- * number is there and is no part of it. On NUMBER_OK *end is behind the number; on
- * NUMBER_MALFORMED it is the offending byte. */
+ * number is there and is no part of it; NUMBER_READ_MARGIN bytes from `text` on are readable. On
+ * NUMBER_OK *end is behind the number; on NUMBER_MALFORMED it is the offending byte. */
 enum number_verdict number_read(const char *text, const char **end, float *value);
 
 /* Reads a run: floats parted by one comma, with or without blanks behind it, the first of them at
@@ -32,8 +32,8 @@ enum number_verdict number_read(const char *text, const char **end, float *value
 size_t number_read_run(const char *text, const char *end, float *out, size_t room,
                        const char **stop);
 
-/* Writes `value`, finite, at `out`; returns the end. Up to NUMBER_WRITE_MARGIN bytes are touched.
- */
+/* Writes `value`, finite, at `out`; returns the end. Up to NUMBER_WRITE_MARGIN bytes behind the end
+ * are touched, as by those below. */
 char *number_write(char *out, float value);
 
 /* Writes a number without a fraction. */

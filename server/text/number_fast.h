@@ -30,15 +30,30 @@ static inline unsigned number_digits8(uint64_t word) {
   return ((unsigned)__builtin_ctzll(other | (uint64_t)all << 63) >> 3) + all;
 }
 
-/* The value of the first `count` characters, which are digits. */
-static inline uint64_t number_value8(uint64_t word, unsigned count) {
-  /* Right-align: what is shifted in reads as leading zeros. Two shifts, as one by 64 is none. */
+/* The first `count` characters as digits, right-aligned: what is shifted in are leading zeros. Two
+ * shifts, as one by 64 is none. */
+static inline uint64_t number_align8(uint64_t word, unsigned count) {
   unsigned shift = 4 * (8 - count);
-  uint64_t v = ((word - 0x3030303030303030) << shift) << shift;
-  v = v * 10 + (v >> 8); /* bytes 0, 2, 4, 6 hold pairs */
-  uint64_t low = (v & 0x000000ff000000ff) * (100 + ((uint64_t)1000000 << 32));
-  uint64_t high = ((v >> 16) & 0x000000ff000000ff) * (1 + ((uint64_t)10000 << 32));
+  return ((word ^ 0x3030303030303030) << shift) << shift;
+}
+
+/* Are these eight bytes from 0 to 9? */
+static inline bool number_all_digits8(uint64_t digits) {
+  return (((digits + 0x7676767676767676) | digits) & 0x8080808080808080) == 0;
+}
+
+/* The number that these eight digits are. */
+static inline uint64_t number_sum8(uint64_t digits) {
+  digits = digits * 10 + (digits >> 8); /* bytes 0, 2, 4, 6 hold pairs */
+  uint64_t low = (digits & 0x000000ff000000ff) * (100 + ((uint64_t)1000000 << 32));
+  uint64_t high = ((digits >> 16) & 0x000000ff000000ff) * (1 + ((uint64_t)10000 << 32));
   return (low + high) >> 32;
+}
+
+/* 10^count, up to 8. */
+static inline uint64_t number_power8(unsigned count) {
+  static const uint32_t power[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+  return power[count];
 }
 
 static inline bool number_is_digit(char c) { return (unsigned char)(c - '0') < 10; }
@@ -51,37 +66,9 @@ static inline double number_scale_down(int64_t m, unsigned places) {
   return (double)m * inverse[places];
 }
 
-/* Reads the number at `text` if it is of the plain kind. False: nothing was read, use number_read.
- * NUMBER_READ_MARGIN bytes must be readable. */
-static inline bool number_read_fast(const char *text, const char **end, float *value) {
-  static const uint32_t power[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
-  bool negative = *text == '-';
-  const char *start = text + negative, *p = start;
-  uint64_t m = (unsigned char)(*p - '0');
-  if (m > 9) return false;
-  p++;
-  if (number_is_digit(*p)) {
-    if (m == 0) return false;
-    do m = m * 10 + (unsigned char)(*p++ - '0');
-    while (number_is_digit(*p) && p - start < 19);
-  }
-  unsigned places = 0;
-  if (*p == '.') {
-    const char *fraction = ++p;
-    uint64_t first = number_load8(p), second = number_load8(p + 8);
-    unsigned n1 = number_digits8(first);
-    unsigned n2 = number_digits8(second) & -(n1 >> 3); /* none unless n1 is 8 */
-    if (n1 == 0) return false;
-    m = m * power[n1] + number_value8(first, n1);
-    m = m * power[n2] + number_value8(second, n2);
-    p += n1 + n2;
-    if (n2 == 8)
-      while (number_is_digit(*p) && p - start < 20) m = m * 10 + (unsigned char)(*p++ - '0');
-    places = (unsigned)(p - fraction);
-  }
-  /* Up to 20 characters with a dot are 19 digits: m did not overflow if there are no more. */
-  if ((*p | 32) == 'e' || p - start > 20 || number_is_digit(*p) || m >> 63) return false;
-  double x = number_scale_down((int64_t)m, places);
+/* The float nearest to m / 10^places, if the double tells which. */
+static inline bool number_plain_float(int64_t m, unsigned places, bool negative, float *value) {
+  double x = number_scale_down(m, places);
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
   /* Rounding twice goes wrong only where x is about halfway between two floats. An integer below
@@ -93,7 +80,57 @@ static inline bool number_read_fast(const char *text, const char **end, float *v
   memcpy(&result, &magnitude, sizeof result);
   result |= (uint32_t)negative << 31; /* no branch: signs are unpredictable, too */
   memcpy(value, &result, sizeof result);
-  *end = p;
+  return true;
+}
+
+/* A number as far as an exponent may follow: m / 10^places. */
+struct number_plain {
+  const char *end;
+  uint64_t m;
+  unsigned places;
+  bool negative;
+};
+
+/* Takes all the digits of the number at `text`. False: they are too many, or not as they should be.
+ * NUMBER_READ_MARGIN bytes must be readable. */
+static inline bool number_take_plain(const char *text, struct number_plain *n) {
+  n->negative = *text == '-';
+  const char *start = text + n->negative, *p = start;
+  uint64_t m = (unsigned char)(*p - '0');
+  if (m > 9) return false;
+  p++;
+  if (number_is_digit(*p)) {
+    if (m == 0) return false;
+    do m = m * 10 + (unsigned char)(*p++ - '0');
+    while (number_is_digit(*p) && p - start < 19);
+  }
+  n->places = 0;
+  if (*p == '.') {
+    const char *fraction = ++p;
+    uint64_t first = number_load8(p), second = number_load8(p + 8);
+    unsigned n1 = number_digits8(first);
+    unsigned n2 = number_digits8(second) & -(n1 >> 3); /* none unless n1 is 8 */
+    if (n1 == 0) return false;
+    m = m * number_power8(n1) + number_sum8(number_align8(first, n1));
+    m = m * number_power8(n2) + number_sum8(number_align8(second, n2));
+    p += n1 + n2;
+    if (n2 == 8)
+      while (number_is_digit(*p) && p - start < 20) m = m * 10 + (unsigned char)(*p++ - '0');
+    n->places = (unsigned)(p - fraction);
+  }
+  n->m = m;
+  n->end = p;
+  /* Up to 20 characters with a dot are 19 digits: m did not overflow if there are no more. */
+  return p - start <= 20 && !number_is_digit(*p);
+}
+
+/* Reads the number at `text` if it is of the plain kind. False: nothing was read, use number_read.
+ * NUMBER_READ_MARGIN bytes must be readable. */
+static inline bool number_read_fast(const char *text, const char **end, float *value) {
+  struct number_plain n;
+  if (!number_take_plain(text, &n) || (*n.end | 32) == 'e' || n.m >> 63) return false;
+  if (!number_plain_float((int64_t)n.m, n.places, n.negative, value)) return false;
+  *end = n.end;
   return true;
 }
 

@@ -11,10 +11,15 @@
 enum {
   NUMBER_POWER_MIN = -65, /* reading: 19 digits times this are below half the least denormal */
   NUMBER_POWER_MAX = 45,  /* writing: the least denormal needs it */
-  NUMBER_POWER_EXACT = 27
+  NUMBER_POWER_EXACT = 27,
+  NUMBER_DOUBLE_MIN = -31, /* of the table of doubles: what normal floats need */
+  NUMBER_DOUBLE_MAX = 45
 };
 
 extern const uint64_t number_powers[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1];
+
+/* 10^k as the nearest double, at k - NUMBER_DOUBLE_MIN. */
+extern const double number_power_doubles[NUMBER_DOUBLE_MAX - NUMBER_DOUBLE_MIN + 1];
 
 static inline uint64_t number_power(int k) { return number_powers[k - NUMBER_POWER_MIN]; }
 

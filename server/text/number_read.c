@@ -1,12 +1,14 @@
-/* number_read: JSON number text -> float32, for every number that the inlined part declines.
+/* number_read: JSON number text -> float32, any number.
  *
  * The first 19 digits are rounded by number_round. Where these cannot tell, the value is, or might
- * be, a tie: number_scan then looks at every digit. */
+ * be, a tie: number_tie then compares all digits with the midpoint, or, if they are very many,
+ * number_scan looks at every one. */
 #include "server/text/number.h"
 
 #include "server/text/number_fast.h"
 #include "server/text/number_round.h"
 #include "server/text/number_scan.h"
+#include "server/text/number_tie.h"
 
 enum { DIGITS = 19 }; /* 10^19 < 2^64 */
 
@@ -19,15 +21,35 @@ static float float_of(uint32_t bits, bool negative) {
 
 /* A number as it is read: the digits before and behind the dot are one integer. */
 struct decimal {
+  const char *readable; /* up to here bytes may be read that are not of the number */
   uint64_t m;
   int64_t exponent;
   unsigned count; /* digits in m, leading zeros not counted */
   bool more;      /* a digit other than 0 did not fit into m */
 };
 
+/* Takes the next eight characters, if they are digits that all fit into m, or none of them. */
+static bool take_eight(struct decimal *d, const char *p, int place) {
+  bool fit = d->count + 8 <= DIGITS;
+  if (d->readable - p < 8 || d->m == 0 || !(fit || d->count == DIGITS)) return false;
+  uint64_t word = number_load8(p), digits = number_align8(word, 8);
+  if (!number_all_digits8(digits)) return false;
+  if (fit) {
+    d->m = d->m * number_power8(8) + number_sum8(digits);
+    d->count += 8;
+    d->exponent -= 8 * place;
+  } else {
+    d->more |= digits != 0;
+    d->exponent += 8 * (1 - place);
+  }
+  return true;
+}
+
 /* Takes the digits at p, `place` times 10^-1 each; returns their end. */
 static const char *take_digits(struct decimal *d, const char *p, int place) {
   for (; number_is_digit(*p); p++) {
+    while (take_eight(d, p, place)) p += 8;
+    if (!number_is_digit(*p)) break;
     unsigned digit = (unsigned char)(*p - '0');
     if (d->count < DIGITS) {
       d->m = d->m * 10 + digit;
@@ -46,13 +68,13 @@ static const char *take_digits(struct decimal *d, const char *p, int place) {
 static const char *take_exponent(struct decimal *d, const char *p, const char **end) {
   p++;
   bool negative = *p == '-';
-  if (*p == '-' || *p == '+') p++;
+  p += *p == '-' || *p == '+';
   *end = p;
   if (!number_is_digit(*p)) return NULL;
-  int64_t exponent = 0;
+  int64_t exponent = *p++ - '0', sign = -(int64_t)negative;
   for (; number_is_digit(*p); p++)
     if (exponent < INT64_MAX / 100) exponent = exponent * 10 + (*p - '0');
-  d->exponent += negative ? -exponent : exponent;
+  d->exponent += (exponent ^ sign) - sign; /* no branch: signs are unpredictable */
   return p;
 }
 
@@ -64,11 +86,20 @@ static enum number_verdict read_exactly(const char *text, float *value) {
   return number_scan_float(&s, value);
 }
 
-enum number_verdict number_read(const char *text, const char **end, float *value) {
-  if (number_read_fast(text, end, value)) return NUMBER_OK;
-  struct decimal d = {0};
-  bool negative = *text == '-';
-  const char *p = text + negative;
+/* The end of it: the digits are rounded, and all of them looked at if these cannot tell. */
+static enum number_verdict finish(const char *text, const struct decimal *d, float *value) {
+  uint32_t bits;
+  if (!number_round(d->m, d->exponent, d->more, &bits) && !number_tie(text, bits, &bits))
+    return read_exactly(text, value);
+  if (bits == NUMBER_INFINITE) return NUMBER_TOO_LARGE;
+  *value = float_of(bits, *text == '-');
+  return NUMBER_OK;
+}
+
+/* A number with more digits than the inlined part takes, or a malformed one. */
+static enum number_verdict read_any(const char *text, const char **end, float *value) {
+  struct decimal d = {.readable = text + NUMBER_READ_MARGIN};
+  const char *p = text + (*text == '-');
   *end = p;
   if (!number_is_digit(*p)) return NUMBER_MALFORMED;
   if (*p == '0') {
@@ -87,22 +118,22 @@ enum number_verdict number_read(const char *text, const char **end, float *value
     if (!p) return NUMBER_MALFORMED;
   }
   *end = p;
-  uint32_t bits;
-  if (!number_round(d.m, d.exponent, d.more, &bits)) return read_exactly(text, value);
-  if (bits == NUMBER_INFINITE) return NUMBER_TOO_LARGE;
-  *value = float_of(bits, negative);
-  return NUMBER_OK;
+  return finish(text, &d, value);
 }
 
-size_t number_read_run(const char *text, const char *end, float *out, size_t room,
-                       const char **stop) {
-  size_t count = 0;
-  *stop = text;
-  for (const char *p = text, *next; count < room && p < end; p = next + 1) {
-    if (!number_read_fast(p, &next, out + count) || next >= end) break;
-    count++;
-    *stop = next;
-    if (*next != ',') break;
+enum number_verdict number_read(const char *text, const char **end, float *value) {
+  struct number_plain n;
+  if (!number_take_plain(text, &n)) return read_any(text, end, value);
+  const char *p = n.end;
+  struct decimal d = {.m = n.m, .exponent = -(int64_t)n.places};
+  if ((*p | 32) == 'e') {
+    p = take_exponent(&d, p, end);
+    if (!p) return NUMBER_MALFORMED;
+    *end = p;
+    return finish(text, &d, value);
   }
-  return count;
+  *end = p;
+  if (n.m >> 63 == 0 && number_plain_float((int64_t)n.m, n.places, n.negative, value))
+    return NUMBER_OK;
+  return finish(text, &d, value);
 }

@@ -28,7 +28,7 @@ static uint32_t round_product(unsigned __int128 product, int exponent) {
   uint64_t v = (uint64_t)(product >> 65) | (rest != 0);
   int cut = 63 - keep;
   uint64_t kept = v >> cut, below = v & ((UINT64_C(1) << cut) - 1), half = UINT64_C(1) << (cut - 1);
-  if (below > half || (below == half && (kept & 1))) kept++;
+  kept += below + (kept & 1) > half; /* no branch: it would be guessed wrong half the time */
   /* The leading bit of a normal number adds the one that its exponent still lacks. */
   uint32_t field = exponent >= FLOAT_LEAST ? (uint32_t)(exponent - FLOAT_LEAST) << 23 : 0;
   return field + (uint32_t)kept;
@@ -44,7 +44,8 @@ bool number_round(uint64_t m, int64_t exponent, bool more, uint32_t *bits) {
   int binary = number_log2_pow10(k) - 63 - zeros;
   unsigned __int128 least = (unsigned __int128)left * power, most = least;
   if (more) most += (unsigned __int128)power << zeros;
-  if (!number_power_exact(k)) least -= left; /* the power was rounded up, by less than one */
+  /* Else the power was rounded up, by less than one. */
+  least -= number_power_exact(k) ? 0 : left;
   *bits = round_product(least, binary);
   return least == most || *bits == round_product(most, binary);
 }

@@ -16,11 +16,14 @@
 #include <string.h>
 
 #include "server/text/number_powers.h"
+#include "server/text/number_rows.h"
 
 enum {
   HIDDEN = 1 << 23,   /* the leading bit that a normal float does not store */
   FRACTION_BITS = 60, /* of the fixed-point numbers: 10 units need four bits more */
   TENS = 10 * 1000,
+  HUNDRED_MILLIONS = 100 * 1000 * 1000,
+  TWO_TO_24 = 0x4b800000, /* as a float's bits */
 };
 
 static const uint64_t ONE = UINT64_C(1) << FRACTION_BITS;
@@ -95,63 +98,64 @@ static inline void store_digits(char *out, uint64_t digits) {
 }
 
 static char *write_integer(char *out, uint64_t v) {
-  char text[20];
-  size_t at = sizeof text;
-  do text[--at] = (char)('0' + v % 10);
-  while (v /= 10);
-  memcpy(out, text + at, sizeof text - at);
-  return out + (sizeof text - at);
-}
-
-/* `point` digits, a dot and the rest. */
-static char *write_fixed(char *out, const char *digits, int count, int point) {
-  if (point <= 0) {
-    memcpy(out, "0.000000", 8);
-    memcpy(out + 2 - point, digits, (size_t)count);
-    return out + 2 - point + count;
+  if (v >= HUNDRED_MILLIONS) {
+    out = write_integer(out, v / HUNDRED_MILLIONS);
+    store_digits(out, split_digits(v % HUNDRED_MILLIONS));
+    return out + 8;
   }
-  memcpy(out, digits, (size_t)point);
-  out[point] = '.';
-  memcpy(out + point + 1, digits + point, (size_t)(count - point));
-  return out + count + 1;
-}
-
-static char *write_scientific(char *out, const char *digits, int count, int exponent) {
-  *out++ = digits[0];
-  if (count > 1) {
-    *out++ = '.';
-    memcpy(out, digits + 1, (size_t)(count - 1));
-    out += count - 1;
-  }
-  *out++ = 'e';
-  *out++ = exponent < 0 ? '-' : '+';
-  if (exponent < 0) exponent = -exponent;
-  *out++ = (char)('0' + exponent / 10);
-  *out++ = (char)('0' + exponent % 10);
-  return out;
+  uint64_t digits = split_digits((uint32_t)v);
+  int zeros = digits ? __builtin_ctzll(digits) >> 3 : 7; /* in front; of 0, one stays */
+  store_digits(out, digits >> 8 * zeros);
+  return out + 8 - zeros;
 }
 
 /* An integer of up to 14 digits, exactly: the shortest digits of a large float end before the dot,
  * and zeros in the place of the others would be as long. */
 static char *write_whole(char *out, uint32_t magnitude) {
   uint64_t c = (magnitude & (HIDDEN - 1)) | HIDDEN;
-  int q = (int)(magnitude >> 23) - 150;
-  return write_integer(out, q >= 0 ? c << q : c >> -q);
+  return write_integer(out, c << ((int)(magnitude >> 23) - 150));
 }
 
-/* The shorter of the two notations, the fixed one if they are equally long. */
-static char *write_decimal(char *out, struct decimal d, uint32_t magnitude) {
-  while (d.digits % 10 == 0) {
-    d.digits /= 10;
-    d.exponent++;
-  }
-  char digits[10];
-  int count = (int)(write_integer(digits, d.digits) - digits);
+/* `first` is the power of ten of the first digit. */
+static inline char *write_exponent(char *out, int first) {
+  int a = first < 0 ? -first : first;
+  out[0] = 'e';
+  out[1] = first < 0 ? '-' : '+';
+  out[2] = (char)('0' + a / 10);
+  out[3] = (char)('0' + a % 10);
+  return out + 4;
+}
+
+/* Seven to nine digits, which may end in zeros, in the shorter of the two notations: the fixed one
+ * if they are equally long. */
+static inline char *write_decimal(char *out, struct decimal d, uint32_t magnitude) {
+  static const uint32_t to_nine_digits[3] = {100, 10, 1};
+  unsigned longer = (d.digits >= 10 * 1000 * 1000) + (d.digits >= HUNDRED_MILLIONS);
+  int first = d.exponent + 6 + (int)longer; /* the power of ten of the first digit */
+  uint32_t nine = d.digits * to_nine_digits[longer];
+  uint32_t head = nine / HUNDRED_MILLIONS;
+  uint64_t tail = split_digits(nine % HUNDRED_MILLIONS);
+  int count = tail ? 9 - (__builtin_clzll(tail) >> 3) : 1;
   int single = count == 1; /* without a dot, the scientific notation is shorter by one */
-  if (d.exponent < -(count + 3) + single || d.exponent > 5 - single)
-    return write_scientific(out, digits, count, d.exponent + count - 1);
-  if (d.exponent >= 0) return write_whole(out, magnitude);
-  return write_fixed(out, digits, count, d.exponent + count);
+  if (first < -4 + single || first + 1 - count > 5 - single) {
+    out[0] = (char)('0' + head);
+    out[1] = '.';
+    store_digits(out + 2, tail);
+    return write_exponent(out + count + !single, first);
+  }
+  if (magnitude >= TWO_TO_24) return write_whole(out, magnitude);
+
+  /* One sequence of stores for all places of the dot: zeros in front, all digits, then those behind
+   * the dot once more, one place on. */
+  bool zeros = first < 0;
+  int start = zeros ? 1 - first : 0, moved = zeros ? 0 : first;
+  store_digits(out, 0);
+  out[start] = (char)('0' + head);
+  store_digits(out + start + 1, tail);
+  store_digits(out + start + 1 + (zeros ? 0 : first + 1), tail >> (8 * moved));
+  out[moved + 1] = '.';
+  if (zeros) return out + start + count;
+  return out + (count > first + 1 ? count : first) + 1;
 }
 
 static __attribute__((noinline)) char *write_exactly(char *out, uint32_t magnitude) {
@@ -159,7 +163,9 @@ static __attribute__((noinline)) char *write_exactly(char *out, uint32_t magnitu
     *out = '0';
     return out + 1;
   }
-  return write_decimal(out, shorten_exactly(magnitude), magnitude);
+  struct decimal d = shorten_exactly(magnitude);
+  for (; d.digits < 1000 * 1000; d.exponent--) d.digits *= 10;
+  return write_decimal(out, d, magnitude);
 }
 
 /* --- the fast way --- */
@@ -195,7 +201,6 @@ static inline bool shorten(uint32_t magnitude, struct decimal *d) {
 }
 
 static inline char *write_one(char *out, float value) {
-  static const uint32_t to_nine_digits[3] = {100, 10, 1};
   uint32_t magnitude;
   memcpy(&magnitude, &value, sizeof magnitude);
   *out = '-';
@@ -204,28 +209,7 @@ static inline char *write_one(char *out, float value) {
   struct decimal d;
   if ((magnitude & (HIDDEN - 1)) == 0 || magnitude < HIDDEN || !shorten(magnitude, &d))
     return write_exactly(out, magnitude);
-
-  unsigned longer = (d.digits >= 10 * 1000 * 1000) + (d.digits >= 100 * 1000 * 1000);
-  int first = d.exponent + 6 + (int)longer; /* the power of ten of the first digit */
-  uint32_t nine = d.digits * to_nine_digits[longer];
-  uint32_t head = nine / (100 * 1000 * 1000);
-  uint64_t tail = split_digits(nine % (100 * 1000 * 1000));
-  int count = tail ? 9 - (__builtin_clzll(tail) >> 3) : 1;
-  /* What follows writes 1e-4 and up to below 1e5 in fixed notation; a single digit that far behind
-   * the dot is shorter in the other. */
-  if (first < -4 || first > 4 || first + count < -2) return write_decimal(out, d, magnitude);
-
-  /* One sequence of stores for all places of the dot: zeros in front, all digits, then those behind
-   * the dot once more, one place on. */
-  bool zeros = first < 0;
-  int start = zeros ? 1 - first : 0, moved = zeros ? 0 : first;
-  store_digits(out, 0);
-  out[start] = (char)('0' + head);
-  store_digits(out + start + 1, tail);
-  store_digits(out + start + 1 + (zeros ? 0 : first + 1), tail >> (8 * moved));
-  out[moved + 1] = '.';
-  if (zeros) return out + start + count;
-  return out + (count > first + 1 ? count : first) + 1;
+  return write_decimal(out, d, magnitude);
 }
 
 char *number_write(char *out, float value) { return write_one(out, value); }
@@ -245,10 +229,10 @@ static char *write_row(char *out, const float *value, size_t count) {
   return out;
 }
 
-char *number_write_rows(char *out, const float *value, size_t rows, size_t width) {
+char *number_rows_portable(char *out, const float *value, size_t rows, size_t width) {
   for (size_t i = 0; i < rows; i++) {
     if (i) *out++ = ',';
-    out = write_row(out, width ? value + i * width : value, width);
+    out = write_row(out, value + i * width, width);
   }
   return out;
 }

@@ -1,48 +1,109 @@
 /* bench_layer: the layer on one thread against cblas_sgemm, in one run: floating-point operations
- * on visible rows and pairs per second. Best of several turns of each, taken alternately. */
+ * on visible rows and pairs per second. Then what is told against itself: causal attention, one
+ * query, self-attention, the exponential.
+ *
+ * Time is the thread's own (neighbours may take the core away), the best of many turns, taken
+ * alternately with the yardstick's. With ATTEND_CPU=avx2 the yardstick is OpenBLAS's Haswell. */
 #include <cblas.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "core/clock.h"
 #include "core/cpu.h"
-#include "core/layer.h"
+#include "core/kernel.h"
 #include "tests/support/random_call.h"
+
+enum { TURNS = 3 };
 
 struct shape {
   size_t b, q, k, d, h;
   bool ragged; /* valid_lens uniform in k/2 .. k */
-  const char *wanted;
+  bool causal, self, plain /* no projections */;
+  double wanted; /* of sgemm's rate; 0: nothing */
 };
 
 static uint64_t state = 88172645463325252u;
 
-static double uniform(void) {
-  state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-  return (double)(state >> 11) * 0x1p-53;
-}
-
-static float *numbers(size_t count, double size) {
+static float *numbers(size_t count, float size) {
   float *x = aligned_alloc(64, (count * sizeof *x + 63) / 64 * 64);
-  for (size_t i = 0; i < count; i++) x[i] = (float)((uniform() - 0.5) * 2 * size);
+  for (size_t i = 0; i < count; i++) x[i] = size * random_float(&state);
   return x;
 }
 
-static double sgemm_rate(void) {
-  static float *a, *b, *c;
-  const blasint n = 2048;
-  const size_t count = (size_t)n * (size_t)n;
-  if (!a) a = numbers(count, 1), b = numbers(count, 1), c = numbers(count, 1);
-  const uint64_t start = clock_now();
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n, 0, c, n);
-  return 2.0 * (double)n * (double)n * (double)n / (double)(clock_now() - start);
+/* --- time --- */
+
+static double now(void) { /* nanoseconds */
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+typedef void work_fn(void *context);
+
+/* The shortest time of one run in about `ms` milliseconds; short ones are timed some at a time. */
+static double shortest(work_fn *work, void *context, double ms) {
+  double best = INFINITY;
+  int times = 1;
+  for (const double end = now() + 1e6 * ms; now() < end;) {
+    const double start = now();
+    for (int i = 0; i < times; i++) work(context);
+    const double taken = (now() - start) / times;
+    best = fmin(best, taken);
+    times = taken > 2e5 ? 1 : (int)(2e5 / taken) + 1;
+  }
+  return best;
+}
+
+/* --- yardsticks --- */
+
+struct square {
+  blasint n;
+  float *a, *b, *c;
+};
+
+static void multiply(void *context) {
+  const struct square *s = context;
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, s->n, s->n, s->n, 1, s->a, s->n, s->b,
+              s->n, 0, s->c, s->n);
+}
+
+static double sgemm_time(void) { /* of 2048^3 */
+  static struct square s;
+  s.n = 2048;
+  const size_t count = (size_t)s.n * (size_t)s.n;
+  if (!s.a) s.a = numbers(count, 1), s.b = numbers(count, 1), s.c = numbers(count, 1);
+  return shortest(multiply, &s, 300);
+}
+
+static double sgemm_rate(double time) { return 2.0 * 2048 * 2048 * 2048 / time; }
+
+/* --- layers --- */
+
+struct bench {
+  struct layer *layer;
+  struct call *call;
+  struct arena arena;
+  void *scratch;
+  double operations; /* on what is visible */
+};
+
+static void compute(void *context) {
+  const struct bench *b = context;
+  layer_compute(b->layer, b->call, 1e7, b->scratch);
 }
 
 static struct layer *make_layer(const struct shape *s) {
   const size_t d = s->d;
   float *w[ROLE_PROJECTIONS];
   struct layer_matrix m[ROLE_COUNT] = {{0}};
-  for (int i = 0; i < ROLE_PROJECTIONS; i++) m[i].weight = w[i] = numbers(d * d, 0.1);
+  for (int i = 0; i < ROLE_PROJECTIONS; i++) {
+    w[i] = numbers(d * d, 0.1f);
+    if (!s->plain) m[i].weight = w[i];
+  }
   const struct layer_shape shape = plain_shape(s->h, d / s->h);
   struct error e = {0};
   struct layer *l = layer_new(&shape, m, GEMM_AUTO, &e);
@@ -51,67 +112,243 @@ static struct layer *make_layer(const struct shape *s) {
   return l;
 }
 
-static struct call *make_call(const struct shape *s, const struct layer *l, struct arena *a,
-                              double *flops) {
+/* How many keys an item's queries see, and how many pairs these are. */
+static void count_visible(const struct shape *s, size_t length, double *keys, double *pairs) {
+  for (size_t r = 0; r < s->q; r++)
+    *pairs += (double)(s->causal && r + 1 < length ? r + 1 : length);
+  *keys += (double)length;
+}
+
+static void bench_init(struct bench *b, const struct shape *s) {
   struct error e = {0};
-  struct call *c = arena_alloc(a, 1, sizeof *c, &e);
+  arena_init(&b->arena, NULL);
+  b->layer = make_layer(s);
+  b->scratch = aligned_alloc(64, (layer_scratch_bytes(b->layer) + 63) / 64 * 64);
+  struct call *c = b->call = arena_alloc(&b->arena, 1, sizeof *c, &e);
   *c = (struct call){.items = s->b, .q_rows = s->b * s->q, .k_rows = s->b * s->k};
   c->window_left = c->window_right = -1;
-  c->item = arena_alloc(a, s->b, sizeof *c->item, &e);
-  int32_t *lens = arena_alloc(a, c->q_rows, sizeof *lens, &e);
-  double seen = 0;
+  c->causal = s->causal;
+  c->item = arena_alloc(&b->arena, s->b, sizeof *c->item, &e);
+  int32_t *lens = arena_alloc(&b->arena, c->q_rows, sizeof *lens, &e);
+  double keys = 0, pairs = 0;
   for (size_t i = 0; i < s->b; i++) {
     c->item[i] = (struct item){.q = s->q, .k = s->k, .q_row = i * s->q, .k_row = i * s->k};
-    const size_t len = s->ragged ? s->k / 2 + (size_t)(uniform() * (double)(s->k / 2 + 1)) : s->k;
-    for (size_t r = 0; r < s->q; r++) lens[i * s->q + r] = (int32_t)len;
-    seen += (double)len;
+    const size_t length = s->ragged ? s->k / 2 + random_below(&state, s->k / 2 + 1) : s->k;
+    for (size_t r = 0; r < s->q; r++) lens[i * s->q + r] = (int32_t)length;
+    count_visible(s, length, &keys, &pairs);
   }
-  c->lens = lens;
+  if (s->ragged) c->lens = lens;
   c->queries = numbers(c->q_rows * s->d, 1);
-  c->keys = numbers(c->k_rows * s->d, 1);
-  c->values = numbers(c->k_rows * s->d, 1);
+  c->keys = s->self ? c->queries : numbers(c->k_rows * s->d, 1);
+  c->values = s->self ? c->queries : numbers(c->k_rows * s->d, 1);
   const double d = (double)s->d;
-  *flops = 2 * d * d * (2.0 * (double)c->q_rows + 2 * seen) + 4.0 * (double)s->q * seen * d;
-  must(layer_prepare(l, c, a, &e) == STATUS_OK);
-  return c;
+  b->operations = 4 * pairs * d + (s->plain ? 0 : 4 * d * d * ((double)c->q_rows + keys));
+  must(layer_prepare(b->layer, c, &b->arena, &e) == STATUS_OK);
 }
 
-static void measure(const struct shape *s) {
-  struct arena a;
-  arena_init(&a, NULL);
-  struct layer *l = make_layer(s);
-  double flops;
-  struct call *c = make_call(s, l, &a, &flops);
-  void *scratch = aligned_alloc(64, (layer_scratch_bytes(l) + 63) / 64 * 64);
-  double best = 0, yardstick = 0;
-  for (int turn = 0; turn < 5; turn++) {
-    const double rate = sgemm_rate();
-    yardstick = rate > yardstick ? rate : yardstick;
-    for (uint64_t until = clock_now() + 200 * CLOCK_MS; clock_now() < until;) {
-      const uint64_t start = clock_now();
-      layer_compute(l, c, 1e7, scratch);
-      const double speed = flops / (double)(clock_now() - start);
-      best = speed > best ? speed : best;
-    }
+static void bench_done(struct bench *b) {
+  if (b->call->keys != b->call->queries) free((void *)b->call->keys);
+  if (b->call->values != b->call->queries) free((void *)b->call->values);
+  free((void *)b->call->queries);
+  free(b->scratch);
+  layer_free(b->layer);
+  arena_free(&b->arena);
+}
+
+static const char *name_of(const struct shape *s) {
+  static char name[96];
+  snprintf(name, sizeof name, "layer b%zu q%zu k%zu d%zu h%zu%s%s%s%s, one worker", s->b, s->q,
+           s->k, s->d, s->h, s->ragged ? " ragged" : "", s->causal ? " causal" : "",
+           s->self ? " self" : "", s->plain ? " without projections" : "");
+  return name;
+}
+
+static void against_sgemm(const struct shape *s) {
+  struct bench b;
+  double best = INFINITY, yardstick = INFINITY;
+  char wanted[32] = "-";
+  bench_init(&b, s);
+  for (int turn = 0; turn < TURNS; turn++) {
+    yardstick = fmin(yardstick, sgemm_time());
+    best = fmin(best, shortest(compute, &b, 300));
   }
-  printf("layer b%zu q%zu k%zu d%zu h%zu%s, one worker | %.3f ms, %.1f GFLOP/s | sgemm 2048: %.1f "
-         "GFLOP/s | %.2f | %s\n",
-         s->b, s->q, s->k, s->d, s->h, s->ragged ? " ragged" : "", flops / best / 1e6, best,
-         yardstick, best / yardstick, s->wanted);
-  free((void *)c->queries), free((void *)c->keys), free((void *)c->values), free(scratch);
-  layer_free(l);
-  arena_free(&a);
+  const double rate = b.operations / best;
+  if (s->wanted > 0) snprintf(wanted, sizeof wanted, ">= %.2f", s->wanted);
+  printf("%s | %.4f ms, %.1f GFLOP/s | sgemm 2048: %.1f GFLOP/s | %.2f | %s\n", name_of(s),
+         best / 1e6, rate, sgemm_rate(yardstick), rate / sgemm_rate(yardstick), wanted);
+  bench_done(&b);
 }
 
-int main(void) {
+/* One layer against another: what its time is of the other's. */
+static void against_other(const struct shape *s, const struct shape *other, const char *what,
+                          const char *wanted) {
+  struct bench b, o;
+  double best = INFINITY, yardstick = INFINITY;
+  bench_init(&b, s);
+  bench_init(&o, other);
+  for (int turn = 0; turn < TURNS; turn++) {
+    best = fmin(best, shortest(compute, &b, 500));
+    yardstick = fmin(yardstick, shortest(compute, &o, 500));
+  }
+  printf("%s | %.4f ms | %s: %.4f ms | %.2f | %s\n", name_of(s), best / 1e6, what, yardstick / 1e6,
+         best / yardstick, wanted);
+  bench_done(&b);
+  bench_done(&o);
+}
+
+/* --- one query, with nothing projected: against two calls of sgemv for each head --- */
+
+struct step {
+  const struct bench *bench;
+  const struct shape *shape;
+  float *scores, *out;
+};
+
+static void multiply_vectors(void *context) {
+  const struct step *s = context;
+  const struct call *c = s->bench->call;
+  const blasint d = (blasint)s->shape->d, size = (blasint)(s->shape->d / s->shape->h);
+  const blasint k = (blasint)s->shape->k;
+  for (blasint at = 0; at < d; at += size) {
+    cblas_sgemv(CblasRowMajor, CblasNoTrans, k, size, 0.1f, c->keys + at, d, c->queries + at, 1, 0,
+                s->scores, 1);
+    cblas_sgemv(CblasRowMajor, CblasTrans, k, size, 1, c->values + at, d, s->scores, 1, 0,
+                s->out + at, 1);
+  }
+}
+
+static void step_alone(const struct shape *shape) {
+  struct bench b;
+  bench_init(&b, shape);
+  struct step s = {&b, shape, numbers(shape->k, 1), numbers(shape->d, 1)};
+  double best = INFINITY, yardstick = INFINITY;
+  for (int turn = 0; turn < TURNS; turn++) {
+    best = fmin(best, shortest(compute, &b, 100));
+    yardstick = fmin(yardstick, shortest(multiply_vectors, &s, 100));
+  }
+  printf("%s | %.4f ms | sgemv twice a head, no softmax: %.4f ms | %.2f times faster | -\n",
+         name_of(shape), best / 1e6, yardstick / 1e6, yardstick / best);
+  free(s.scores), free(s.out);
+  bench_done(&b);
+}
+
+/* --- the exponential --- */
+
+enum { COUNT = 4096 };
+
+struct exponentials {
+  const struct kernel *kernel;
+  float x[COUNT], y[COUNT];
+};
+
+static void exp_of_kernel(void *context) {
+  struct exponentials *e = context;
+  e->kernel->exp(COUNT, e->x, e->y);
+}
+
+static void exp_of_library(void *context) {
+  struct exponentials *e = context;
+  for (int i = 0; i < COUNT; i++) e->y[i] = expf(e->x[i]);
+}
+
+static double ulps_off(float x, float y) {
+  int exponent;
+  const double right = exp((double)x);
+  frexp(right, &exponent);
+  return fabs(y - right) / ldexp(1, exponent - 24);
+}
+
+/* Among sampled floats of all magnitudes that a softmax meets: one above 0 where maxima are raised
+ * lazily. */
+static double worst_ulps(struct exponentials *e) {
+  double worst = 0;
+  for (uint32_t bits = 0x33000000; bits < 0x42a60000;) { /* 3e-8 .. 83 */
+    for (int i = 0; i < COUNT; i++, bits += 61) {
+      float x;
+      memcpy(&x, &bits, sizeof x);
+      e->x[i] = i % 8 == 0 && x < 5 ? x : -x;
+    }
+    exp_of_kernel(e);
+    for (int i = 0; i < COUNT; i++) worst = fmax(worst, ulps_off(e->x[i], e->y[i]));
+  }
+  return worst;
+}
+
+static void exponential(const struct kernel *k) {
+  static struct exponentials e;
+  e.kernel = k;
+  const double worst = worst_ulps(&e);
+  for (int i = 0; i < COUNT; i++) e.x[i] = 10 * random_float(&state) - 10;
+  const unsigned mode = kernel_enter();
+  const double ours = COUNT / shortest(exp_of_kernel, &e, 100);
+  kernel_leave(mode);
+  const double library = COUNT / shortest(exp_of_library, &e, 100);
+  printf("exp of the softmax, %s | %.2f numbers/ns, worst %.2f ulp | expf %.2f numbers/ns | %.1f "
+         "times faster | <= 2 ulp%s\n",
+         cpu_level_name(k->level), ours, worst, library, ours / library,
+         k->level == CPU_AVX512 ? ", >= 6 numbers/ns" : "");
+}
+
+/* --- all of it --- */
+
+/* OpenBLAS can be told its kernels only before main: starts again, once. */
+static void correct_openblas(char **argv) {
+  const struct gemm_blas blas = gemm_blas();
+  const char *right = cpu_level() == CPU_AVX2 ? "HASWELL" : blas.better;
+  const char *told = getenv("OPENBLAS_CORETYPE");
+  if (!right || !strcasecmp(blas.core, right) || (told && !strcasecmp(told, right))) return;
+  printf("# OpenBLAS computes as for %s: starting again with OPENBLAS_CORETYPE=%s\n", blas.core,
+         right);
+  fflush(stdout);
+  setenv("OPENBLAS_CORETYPE", right, 1);
+  execv("/proc/self/exe", argv);
+}
+
+static struct shape shape_of(size_t b, size_t q, size_t k, size_t d, size_t h) {
+  return (struct shape){.b = b, .q = q, .k = k, .d = d, .h = h};
+}
+
+static void layers_against_sgemm(void) {
+  const bool narrow = cpu_level() == CPU_AVX2;
+  struct shape shapes[] = {shape_of(2, 4, 6, 100, 5),       shape_of(1, 16, 16, 512, 8),
+                           shape_of(8, 64, 64, 512, 8),     shape_of(32, 128, 128, 512, 8),
+                           shape_of(1, 4096, 4096, 512, 8), shape_of(1, 1, 1024, 512, 8),
+                           shape_of(1, 1, 1, 1024, 16)};
+  shapes[2].ragged = shapes[3].ragged = true;
+  shapes[2].wanted = narrow ? 0.85 : 0;
+  shapes[3].wanted = narrow ? 0.85 : 0.9;
+  shapes[4].wanted = 0.85;
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) against_sgemm(&shapes[i]);
+}
+
+static void layers_against_others(void) {
+  const struct shape all = shape_of(1, 4096, 4096, 512, 8);
+  struct shape other = all;
+  other.causal = true;
+  against_other(&other, &all, "without causal", "<= 0.66");
+  const struct shape inputs[] = {shape_of(1, 1, 1, 1024, 16), shape_of(8, 64, 64, 512, 8)};
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+    other = inputs[i];
+    other.self = true;
+    against_other(&other, &inputs[i], "three inputs", "-");
+  }
+  other = shape_of(1, 1, 4096, 512, 8);
+  other.plain = true;
+  step_alone(&other);
+}
+
+int main(int argc, char **argv) {
+  (void)argc;
   gemm_blas_init();
-  printf("# cpu level %s, engine of the layer: packed weights; OpenBLAS core %s\n",
-         cpu_level_name(cpu_level()), gemm_blas().core);
-  const struct shape shapes[] = {{2, 4, 6, 100, 5, false, "-"},
-                                 {1, 16, 16, 512, 8, false, "-"},
-                                 {8, 64, 64, 512, 8, true, "-"},
-                                 {32, 128, 128, 512, 8, true, ">= 0.75"},
-                                 {1, 2048, 2048, 512, 8, false, "-"}};
-  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) measure(&shapes[i]);
+  correct_openblas(argv);
+  const struct shape toy = {.b = 2, .q = 4, .k = 6, .d = 100, .h = 5};
+  struct layer *l = make_layer(&toy);
+  printf("# cpu level %s, engine of the layer: %s; OpenBLAS core %s\n", cpu_level_name(cpu_level()),
+         layer_engine(l), gemm_blas().core);
+  layer_free(l);
+  layers_against_sgemm();
+  layers_against_others();
+  for (int level = (int)cpu_level(); level >= 0; level--)
+    if (kernel_at((enum cpu_level)level)) exponential(kernel_at((enum cpu_level)level));
   return 0;
 }

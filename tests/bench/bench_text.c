@@ -1,34 +1,22 @@
-/* bench_text: nanoseconds per number, read and written, beside Jansson and the C++ library. */
+/* bench_text: nanoseconds per number, read and written, beside simdjson, the C++ library, Jansson
+ * and strtof, at the level of instructions that ATTEND_CPU allows.
+ *
+ * The reader is fed as the server feeds it. Least of several rounds of each, taken alternately. */
 #include <jansson.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/arena.h"
-#include "server/text/number.h"
+#include "core/clock.h"
+#include "core/cpu.h"
 #include "server/tensor_json.h"
-#include "tests/support/text_yardstick.h"
+#include "server/text/number.h"
+#include "tests/bench/text_bodies.h"
+#include "tests/bench/text_rivals.h"
 
-enum {
-  FIELDS = 3,
-  ITEMS = 8,
-  ROWS = 64,
-  WIDTH = 512,
-  NUMBERS = FIELDS * ITEMS * ROWS * WIDTH,
-  WRITTEN = 262144,
-  CHUNK = 16 * 1024,
-  ROUNDS = 5,
-  ROOM = 32 /* bytes per number */
-};
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
+enum { CHUNK = 16 * 1024, ROUNDS = 15, ROUNDS_JANSSON = 2, WRITTEN = 512 * 100 * 6 };
 
 static void check(bool fine, const char *what) {
   if (fine) return;
@@ -36,198 +24,206 @@ static void check(bool fine, const char *what) {
   exit(1);
 }
 
-/* Normally distributed, from a fixed seed (Box and Muller). */
-static void fill_normal(float *out, size_t count) {
-  uint64_t state = 1;
-  for (size_t i = 0; i < count; i++) {
-    double u[2];
-    for (size_t k = 0; k < 2; k++) {
-      state = state * 6364136223846793005u + 1442695040888963407u;
-      u[k] = ((double)(state >> 11) + 0.5) * 0x1p-53;
-    }
-    out[i] = (float)(sqrt(-2 * log(u[0])) * cos(6.283185307179586 * u[1]));
-  }
+static double least(double a, double b) { return a < b ? a : b; }
+
+/* What is wanted of each level, times as fast as the rival; 0: nothing. */
+typedef const double wanted[CPU_LEVEL_COUNT];
+
+static void print_row(const char *title, double ours, double rival, const double *want) {
+  const double factor = want ? want[cpu_level()] : 0, ratio = rival / ours;
+  char figure[80], goal[16] = "-";
+  snprintf(figure, sizeof figure, "%s: %s", cpu_level_name(cpu_level()), title);
+  if (factor > 0) snprintf(goal, sizeof goal, ">= %g", factor);
+  printf("%-66s | %9.2f ns | %11.2f ns | %7.2f | %-9s | %s\n", figure, ours, rival, ratio, goal,
+         factor > 0 ? (ratio >= factor ? "yes" : "NO") : "");
+  fflush(stdout);
 }
 
-/* [ITEMS][ROWS][WIDTH] of numbers as text; `comma` between the numbers of a row. */
-static char *write_tensor(char *out, const float *value, const char *comma) {
-  *out++ = '[';
-  for (size_t i = 0; i < ITEMS; i++) {
-    if (i) *out++ = ',';
-    *out++ = '[';
-    for (size_t k = 0; k < ROWS; k++) {
-      if (k) *out++ = ',';
-      *out++ = '[';
-      for (size_t c = 0; c < WIDTH; c++) {
-        if (c) out = stpcpy(out, comma);
-        out = yardstick_write(out, *value++);
-      }
-      *out++ = ']';
-    }
-    *out++ = ']';
-  }
-  *out++ = ']';
-  return out;
-}
+/* --- reading --- */
 
-/* The body of a request, and where its tensors start. */
-struct body {
-  char *text;
-  size_t length, tensor[FIELDS];
-};
-
-static void body_write(struct body *b, const float *value, const char *comma) {
-  static const char *const name[FIELDS] = {"queries", "keys", "values"};
-  b->text = malloc((size_t)NUMBERS * ROOM);
-  check(b->text != NULL, "no memory");
-  char *out = b->text;
-  for (size_t f = 0; f < FIELDS; f++) {
-    out += sprintf(out, "%c\"%s\":", f ? ',' : '{', name[f]);
-    b->tensor[f] = (size_t)(out - b->text);
-    out = write_tensor(out, value + f * (NUMBERS / FIELDS), comma);
-  }
-  *out++ = '}';
-  b->length = (size_t)(out - b->text);
-}
-
-static void read_tensor(const struct body *b, size_t from, const float *expected) {
+static void read_tensor(const struct body *b, size_t field, bool verify) {
   const struct tensor_rule rule = {.field = "keys",
                                    .type = TENSOR_FLOAT,
                                    .depth_min = 2,
                                    .depth_max = 3,
                                    .ragged_depth = 3,
-                                   .width = WIDTH,
+                                   .width = BODY_WIDTH,
                                    .max_elements = 4096};
   struct arena a;
   struct error e = {0};
   arena_init(&a, NULL);
   struct tensor_reader *r = tensor_reader_new(&rule, &a, &e);
   bool complete = false;
-  for (size_t at = from; r && !complete && at < b->length;) {
+  for (size_t at = b->tensor[field]; r && !complete && at < b->length;) {
     size_t length = b->length - at < CHUNK ? b->length - at : CHUNK, used;
     check(tensor_reader_feed(r, b->text + at, length, at, &used, &complete, &e) == STATUS_OK,
           e.detail);
     at += used;
   }
   check(complete, "the tensor does not end");
-  if (expected) {
+  if (verify) {
     const struct tensor *t = tensor_reader_view(r);
-    check(t->count == NUMBERS / FIELDS, "wrong count");
-    check(memcmp(t->data, expected, t->count * sizeof *expected) == 0, "wrong numbers");
+    const size_t count = b->count / BODY_FIELDS;
+    check(t->count == count, "wrong count");
+    check(memcmp(t->data, b->value + field * count, count * sizeof *b->value) == 0,
+          "wrong numbers");
   }
   arena_free(&a);
 }
 
-static double time_ours_reading(const struct body *b, const float *expected) {
-  double start = now();
-  for (size_t f = 0; f < FIELDS; f++) read_tensor(b, b->tensor[f], NULL);
-  double spent = now() - start;
-  for (size_t f = 0; f < FIELDS; f++)
-    read_tensor(b, b->tensor[f], expected + f * (NUMBERS / FIELDS));
-  return spent / NUMBERS;
+static double time_ours(const struct body *b) {
+  const uint64_t start = clock_now();
+  for (size_t f = 0; f < BODY_FIELDS; f++) read_tensor(b, f, false);
+  return (double)(clock_now() - start) / (double)b->count;
 }
 
-static double time_jansson_reading(const struct body *b) {
-  double start = now();
-  json_error_t error;
-  json_t *document = json_loadb(b->text, b->length, JSON_REJECT_DUPLICATES, &error);
-  check(document != NULL, error.text);
+typedef size_t reader(const char *text, size_t length, float *out);
+
+static size_t read_strtof(const char *text, size_t length, float *out) {
+  const float *begin = out;
+  for (const char *end = text + length; text < end;) {
+    if (*text == '-' || (*text >= '0' && *text <= '9'))
+      *out++ = strtof(text, (char **)&text);
+    else
+      text++;
+  }
+  return (size_t)(out - begin);
+}
+
+static size_t read_jansson(const char *text, size_t length, float *out) {
+  (void)out; /* kind to the rival: its numbers stay in their objects */
+  json_t *document = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+  const size_t count = json_object_size(document) == BODY_FIELDS ? SIZE_MAX : 0;
   json_decref(document);
-  return (now() - start) / NUMBERS;
+  return count;
 }
 
-/* from_chars given each number's place, which it would have to find first. */
-static double time_library_reading(const float *value) {
-  char *text = malloc((size_t)NUMBERS * ROOM), *out = text;
-  uint32_t *end = malloc(NUMBERS * sizeof *end);
-  check(text && end, "no memory");
-  for (size_t i = 0; i < NUMBERS; i++) {
-    out = yardstick_write(out, value[i]);
-    end[i] = (uint32_t)(out - text);
+static double time_rival(reader *read, const struct body *b, float *out) {
+  const uint64_t start = clock_now();
+  const size_t count = read(b->text, b->length, out);
+  const double spent = (double)(clock_now() - start) / (double)b->count;
+  check(count == b->count || (count == SIZE_MAX && read == read_jansson), "a rival's count");
+  return spent;
+}
+
+struct reading {
+  const char *title;
+  enum body_kind kind;
+  size_t items;
+  reader *rival;
+  const double *wanted;
+};
+
+static void measure_reading(const struct reading *r) {
+  struct body b = body_make(r->kind, r->items);
+  float *out = malloc(b.count * sizeof *out);
+  check(out != NULL, "no memory");
+  for (size_t f = 0; f < BODY_FIELDS; f++) read_tensor(&b, f, true);
+  double ours = 1e18, rival = 1e18;
+  for (int round = r->rival == read_jansson ? ROUNDS - ROUNDS_JANSSON : 0; round < ROUNDS;
+       round++) {
+    ours = least(ours, time_ours(&b));
+    rival = least(rival, time_rival(r->rival, &b, out));
+    ours = least(ours, time_ours(&b));
   }
-  double start = now();
-  uint32_t from = 0;
-  for (size_t i = 0; i < NUMBERS; from = end[i++]) {
-    float back;
-    check(yardstick_read(text + from, end[i] - from, &back) && back == value[i], "from_chars");
-  }
-  double spent = now() - start;
-  free(text);
-  free(end);
-  return spent / NUMBERS;
+  char title[64];
+  snprintf(title, sizeof title, r->title, (double)b.length / 1e6);
+  print_row(title, ours, rival, r->wanted);
+  free(out);
+  body_free(&b);
 }
 
-static double time_ours_writing(const float *value, char *out) {
-  double start = now();
-  char *end = number_write_rows(out, value, 1, WRITTEN);
-  double spent = now() - start;
-  check(end > out, "nothing written");
-  return spent / WRITTEN;
+static void measure_all_reading(void) {
+  static wanted plain = {1.8, 3, 8}, spaced = {0, 0, 3}, jansson = {12, 12, 12}, equal = {1, 1, 1};
+  const struct reading reading[] = {
+      {"read a body of %.1f MB; simdjson", BODY_NORMAL, 8, rival_simdjson, plain},
+      {"the same; from_chars", BODY_NORMAL, 8, rival_from_chars, NULL},
+      {"the same; json_loadb", BODY_NORMAL, 8, read_jansson, jansson},
+      {"with \", \", %.1f MB; simdjson", BODY_SPACED, 8, rival_simdjson, spaced},
+      {"17-digit doubles, %.1f MB; simdjson", BODY_DOUBLES, 8, rival_simdjson, NULL},
+      {"integers 0 to 9, %.1f MB; simdjson", BODY_DIGITS, 8, rival_simdjson, NULL},
+      {"ties of 40 digits; strtof", BODY_TIES, 1, read_strtof, equal},
+      {"denormals; strtof", BODY_DENORMALS, 1, read_strtof, equal},
+      {"1e-400; strtof", BODY_TINY, 1, read_strtof, equal},
+      {"1 and 17 digits in turn; strtof", BODY_ALTERNATING, 1, read_strtof, equal}};
+  for (size_t i = 0; i < sizeof reading / sizeof *reading; i++) measure_reading(&reading[i]);
 }
 
-static double time_library_writing(const float *value, char *out) {
-  double start = now();
-  for (size_t i = 0; i < WRITTEN; i++) {
-    if (i) *out++ = ',';
-    out = yardstick_write(out, value[i]);
-  }
-  return (now() - start) / WRITTEN;
+/* --- writing --- */
+
+static double time_writing(char *(*write)(char *, const float *, size_t, size_t), char *out,
+                           const float *value, size_t width, size_t *length) {
+  const uint64_t start = clock_now();
+  *length = (size_t)(write(out, value, WRITTEN / width, width) - out);
+  return (double)(clock_now() - start) / WRITTEN;
 }
 
-static double time_jansson_writing(const float *value) {
+static double time_dumps(const float *value) {
   json_t *array = json_array();
-  for (size_t i = 0; i < WRITTEN; i++) json_array_append_new(array, json_real(value[i]));
-  double start = now();
+  for (size_t i = 0; i < WRITTEN; i++) json_array_append_new(array, json_real((double)value[i]));
+  const uint64_t start = clock_now();
   char *text = json_dumps(array, JSON_COMPACT | JSON_REAL_PRECISION(9));
-  double spent = now() - start;
+  const double spent = (double)(clock_now() - start) / WRITTEN;
   check(text != NULL, "json_dumps");
   free(text);
   json_decref(array);
-  return spent / WRITTEN;
+  return spent;
 }
 
-static double least(double a, double b) { return a < b ? a : b; }
+static void measure_writing(const char *title, const float *value, size_t width, bool jansson,
+                            const double *want) {
+  const size_t room = (size_t)WRITTEN * (NUMBER_TEXT_MAX + 4) + NUMBER_WRITE_MARGIN;
+  char *out = malloc(room), *other = malloc(room);
+  check(out && other, "no memory");
+  double ours = 1e18, rival = 1e18;
+  size_t length, other_length;
+  for (int round = 0; round < ROUNDS; round++) {
+    ours = least(ours, time_writing(number_write_rows, out, value, width, &length));
+    const double theirs = time_writing(rival_to_chars, other, value, width, &other_length);
+    check(length == other_length && memcmp(out, other, length) == 0, "not what to_chars writes");
+    if (!jansson) rival = least(rival, theirs);
+    if (jansson && round < ROUNDS_JANSSON) rival = least(rival, time_dumps(value));
+  }
+  print_row(title, ours, rival, want);
+  free(out);
+  free(other);
+}
 
-static void print_row(const char *figure, double ours, double yardstick, const char *wanted) {
-  printf("%-52s | %7.2f ns | %7.2f ns | %6.1f x | %s\n", figure, ours, yardstick, yardstick / ours,
-         wanted);
+/* Rows of 64 weights that sum to one, of scores of deviation 2, the last keys hidden. */
+static void make_weights(float *value, const float *score) {
+  for (size_t row = 0; row < WRITTEN; row += 64) {
+    const size_t seen = 32 + row / 64 % 33;
+    float sum = 0;
+    for (size_t i = 0; i < 64; i++) {
+      value[row + i] = i < seen ? expf(2 * score[row + i]) : 0;
+      sum += value[row + i];
+    }
+    for (size_t i = 0; i < 64; i++) value[row + i] /= sum;
+  }
+}
+
+static void measure_all_writing(void) {
+  static wanted plain = {1.6, 2.5, 9}, jansson = {8, 8, 8};
+  float *value = malloc(WRITTEN * sizeof *value), *weight = malloc(WRITTEN * sizeof *weight);
+  check(value && weight, "no memory");
+  body_normals(value, WRITTEN);
+  make_weights(weight, value);
+  measure_writing("write rows of 512; to_chars", value, 512, false, plain);
+  measure_writing("write rows of 100; to_chars", value, 100, false, plain);
+  measure_writing("write rows of 6; to_chars", value, 6, false, NULL);
+  measure_writing("write weights of a softmax, rows of 64; to_chars", weight, 64, false, NULL);
+  measure_writing("write rows of 512; json_dumps, 9 digits", value, 512, true, jansson);
+  free(value);
+  free(weight);
 }
 
 int main(void) {
-  float *value = malloc(NUMBERS * sizeof *value);
-  char *out = malloc((size_t)WRITTEN * ROOM), *library_out = malloc((size_t)WRITTEN * ROOM);
-  check(value && out && library_out, "no memory");
-  fill_normal(value, NUMBERS);
-  struct body tight, spaced;
-  body_write(&tight, value, ",");
-  body_write(&spaced, value, ", ");
-
-  double ours[3] = {1e9, 1e9, 1e9}, jansson[3] = {1e9, 1e9, 1e9}, library[2] = {1e9, 1e9};
-  for (size_t i = 0; i < ROUNDS; i++) {
-    ours[0] = least(ours[0], time_ours_reading(&tight, value));
-    ours[1] = least(ours[1], time_ours_reading(&spaced, value));
-    jansson[0] = least(jansson[0], time_jansson_reading(&tight));
-    jansson[1] = least(jansson[1], time_jansson_reading(&spaced));
-    library[0] = least(library[0], time_library_reading(value));
-    ours[2] = least(ours[2], time_ours_writing(value, out));
-    jansson[2] = least(jansson[2], time_jansson_writing(value));
-    library[1] = least(library[1], time_library_writing(value, library_out));
+  const char *asked = getenv("ATTEND_CPU");
+  if (asked && strcmp(asked, cpu_level_name(cpu_level())) != 0) {
+    printf("# %s: not on this processor\n", asked);
+    return 0;
   }
-  check(memcmp(out + 1, library_out, WRITTEN * (size_t)8) == 0, "written otherwise than by to_chars");
-
-  printf("%-52s | %10s | %10s | %8s | %s\n", "figure, per number", "ours", "yardstick", "ratio",
-         "wanted");
-  char title[64];
-  snprintf(title, sizeof title, "read a body of %.1f MB; json_loadb", (double)tight.length / 1e6);
-  print_row(title, ours[0], jansson[0], "at least 12 x");
-  print_row("the same with \", \"; json_loadb", ours[1], jansson[1], "-");
-  print_row("the same; from_chars, numbers alone", ours[0], library[0], "-");
-  print_row("write 262144 numbers; json_dumps", ours[2], jansson[2], "at least 8 x");
-  print_row("the same; to_chars", ours[2], library[1], "-");
-  free(tight.text);
-  free(spaced.text);
-  free(value);
-  free(out);
-  free(library_out);
+  measure_all_reading();
+  measure_all_writing();
   return 0;
 }

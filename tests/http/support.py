@@ -215,7 +215,7 @@ class Answer:
 
 def clean_environment(extra=None):
     env = {k: v for k, v in os.environ.items()
-           if not k.startswith("ATTEND_") or k == "ATTEND_CPU"}
+           if not k.startswith("ATTEND_") or k in ("ATTEND_CPU", "ATTEND_GEMM")}
     env["OPENBLAS_NUM_THREADS"] = "1"
     env.update(extra or {})
     return env

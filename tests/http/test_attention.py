@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import re
 import unittest
 
 from compare import OracleCase
@@ -270,6 +271,21 @@ class Requests(OracleCase):
                 self.assertEqual(one["bias"], layer.bias)
                 self.assertEqual(one["parameters"],
                                  sum(len(numbers) for _, numbers in layer.tensors.values()))
+
+    def test_engine_is_told(self):
+        """Kernels of our own where there are vectors for them, OpenBLAS elsewhere, or as forced."""
+        log = self.server.stderr()
+        level = re.search(r"\bcpu (portable|avx2|avx512)\b", log).group(1)
+        own = os.environ.get("ATTEND_GEMM") or ("openblas" if level == "portable" else "packed")
+        for name, engine in (("plain", own), ("split", "none")):
+            with self.subTest(name):
+                self.assertEqual(self.ok(self.server.get(f"/v1/models/{name}"))["engine"], engine)
+                self.assertRegex(log, rf"model {name}: .*\bengine {engine}\b")
+        for forced in ("packed", "openblas"):
+            server = Server(None, "--gemm", forced)
+            engine = self.ok(server.get("/v1/models/base"))["engine"]
+            server.stop()
+            self.assertEqual(engine, forced)
 
     def test_digest_of_a_checkpoint(self):
         layer = self.layers["plain"]

@@ -171,6 +171,109 @@ class GivingBack(Case):
             server.stop()
 
 
+    @unittest.skipUnless(MODE == "release", "a sanitizer takes more and keeps what is freed")
+    def test_blocks_are_kept_for_a_while(self):
+        """The second request finds memory that the first one left; later it goes back."""
+        body = json.dumps({"queries": [[[1, 0, 0, 1]] * 200] * 10,
+                           "return_attention": True}).encode()
+        server = Server()
+        try:
+            for _ in range(2):
+                server.attend(body)
+                self.assertGreater(server.metric("attend_kept_bytes"), 1e6)
+                self.assertLess(server.metric("attend_kept_bytes"), 65e6)
+            self.assertTrue(wait_until(lambda: server.metric("attend_kept_bytes") == 0, 8))
+            server.attend(body)
+            before = server.resident()  # and without any connection, too
+            self.assertTrue(wait_until(lambda: server.resident() < before - 1e6, 8))
+        finally:
+            server.stop()
+
+
+class Peak(Case):
+    NUMBERS = 2.4e6  # of the request: 20 MB of text
+
+    @staticmethod
+    def peak(server):
+        """The most bytes of memory that the process has ever held."""
+        with open(f"/proc/{server.pid}/status") as file:
+            return 1024 * next(int(l.split()[1]) for l in file if l.startswith("VmHWM"))
+
+    @unittest.skipUnless(MODE == "release", "a sanitizer takes more")
+    def test_memory_of_a_large_request(self):
+        """Above idle, at most 2.5 times its float32 numbers and 2 MB, whatever the shapes."""
+        rng = random.Random(2)
+        rows = [",".join(f"{rng.gauss(0, 1):.6f}" for _ in range(512)) for _ in range(50)]
+
+        def batch(sizes):
+            return "[" + ",".join(
+                "[" + ",".join("[" + rng.choice(rows) + "]" for _ in range(n)) + "]"
+                for n in sizes) + "]"
+
+        shapes = {"even": ([64] * 24, [64] * 24),
+                  "ragged": ([rng.randint(32, 96) for _ in range(24)],
+                             [rng.randint(32, 96) for _ in range(24)]),
+                  "one item": ([1536], [1536]), "few queries": ([16] * 35, [64] * 35)}
+        for name, (q, k) in shapes.items():
+            body = '{"queries":%s,"keys":%s,"values":%s}' % (batch(q), batch(k), batch(k))
+            with self.subTest(name):
+                server = Server()
+                try:
+                    self.assertEqual(server.attend(TOY).status, 200)
+                    before = server.resident()
+                    self.assertEqual(server.attend(body.encode(), "base").status, 200)
+                    carried = 4 * 512 * (sum(q) + 2 * sum(k))
+                    self.assertGreater(carried, 4 * 0.9 * self.NUMBERS)
+                    self.assertLess(self.peak(server) - before, 2.5 * carried + 2e6)
+                finally:
+                    server.stop()
+
+
+class LargeAnswer(Case):
+    def test_answer_of_very_many_numbers(self):
+        """13 million weights: libmicrohttpd takes few pieces only, and aborts where it can't."""
+        server = Server()
+        try:
+            answer = server.attend({"queries": [[[1, 0, 0, 1]] * 2600], "valid_lens": [1],
+                                    "return_attention": True})
+            self.assertEqual(answer.status, 200)
+            self.assertEqual(answer.body.count(b"[1,0,0,"), 2 * 2600)
+            self.assertEqual(server.attend(TOY).status, 200)
+        finally:
+            server.stop()
+
+    def test_large_answer_beside_a_large_head(self):
+        """The list of an answer's pieces and the request's head share a connection's memory."""
+        body = json.dumps({"queries": [[[1, 0, 0, 1]] * 500], "valid_lens": [1],
+                           "return_attention": True}).encode()
+        server = Server()
+        try:
+            right = server.attend(body).body
+            answered = 0
+            for size in [*range(1, 34, 8), *range(36, 48), 47.5, 48, 60]:
+                fields, left = [], int(size * 1024)
+                while left > 0:
+                    fields.append("X-Fill: " + "x" * min(left, 4000))
+                    left -= len(fields[-1]) + 2
+                with Raw(server) as raw:
+                    raw.send(head_of("/v1/attention", len(body), *fields))
+                    try:
+                        answer = raw.send(body).answer()
+                    except (ConnectionResetError, BrokenPipeError):
+                        answer = None
+                if answer and answer.status == 200:
+                    self.assertEqual(answer.body, right, size)
+                    answered += 1
+                self.assertEqual(server.attend(TOY).status, 200, size)
+            self.assertGreater(answered, 10)
+            many = [f"A{i}: b" for i in range(300)]
+            with Raw(server) as raw:
+                answer = raw.send(head_of("/v1/attention", len(body), *many) + body).answer()
+            self.assertEqual((answer.status, answer.body), (200, right))
+        finally:
+            server.stop()
+
+
 class Budget(Case):
     def test_memory_budget(self):
         server = Server(None, "--memory-budget-bytes", "2000000")

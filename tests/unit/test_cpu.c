@@ -97,6 +97,12 @@ static void this_process_may_use_something(void **state) {
   assert_true(cpu_memory() > 1 << 20);
 }
 
+static void test_the_level_for_text_is_not_above_the_level(void **state) {
+  (void)state;
+  assert_true(cpu_text_level() <= cpu_level());
+  assert_int_equal(cpu_text_level(), cpu_text_level());
+}
+
 int main(void) {
 #define IN_ROOT(test) cmocka_unit_test_setup_teardown(test, enter, leave)
   const struct CMUnitTest tests[] = {
@@ -104,6 +110,7 @@ int main(void) {
       IN_ROOT(the_least_of_all_groups_counts),
       IN_ROOT(groups_that_cannot_be_seen_are_passed_over),
       IN_ROOT(the_first_version_has_a_tree_for_each_controller),
+      cmocka_unit_test(test_the_level_for_text_is_not_above_the_level),
       cmocka_unit_test(this_process_may_use_something),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -416,6 +416,44 @@ static void pieces_are_neither_tiny_nor_huge(void **state) {
   arena_free(&a.arena);
 }
 
+static void pieces_of_a_large_answer_are_few(void **state) {
+  (void)state;
+  struct answered a;
+  make(&a, 1, (const size_t[][2]){{1100, 1100}}, WEIGHTS_PER_HEAD);
+  struct answer answer;
+  char *text = text_of(&a, &answer);
+  assert_in_range(answer.pieces, ANSWER_PIECES_MAX / 2, ANSWER_PIECES_MAX);
+  assert_reads_back(&a, text);
+  free(text);
+  arena_free(&a.arena);
+}
+
+/* What the call leaves is used first, as far as pieces fit into it. */
+static void text_lies_in_what_the_call_leaves(void **state) {
+  (void)state;
+  enum { LEFT = 200000 };
+  static char left[2][LEFT];
+  struct answered a;
+  make(&a, 2, (const size_t[][2]){{300, 100}, {300, 100}}, WEIGHTS_PER_HEAD);
+  struct answer answer;
+  char *text = text_of(&a, &answer), *again;
+  const size_t before = a.arena.bytes;
+  spare_add(&a.decoded.call.left, left[0], LEFT);
+  spare_add(&a.decoded.call.left, left[1], LEFT);
+  again = text_of(&a, &answer);
+  assert_string_equal(again, text);
+  size_t there = 0;
+  for (size_t i = 0; i < answer.pieces; i++) {
+    const char *piece = answer.piece[i].iov_base;
+    there += piece >= left[0] && piece < left[0] + sizeof left;
+  }
+  assert_in_range(there, 4, 8);
+  assert_true(a.arena.bytes - before < before);
+  free(text);
+  free(again);
+  arena_free(&a.arena);
+}
+
 static void the_longest_numbers_fit(void **state) {
   (void)state;
   struct answered a;
@@ -467,6 +505,8 @@ int main(void) {
       cmocka_unit_test(long_segments_and_pointers_read_back),
       cmocka_unit_test(measures_of_many_heads_read_back),
       cmocka_unit_test(pieces_are_neither_tiny_nor_huge),
+      cmocka_unit_test(pieces_of_a_large_answer_are_few),
+      cmocka_unit_test(text_lies_in_what_the_call_leaves),
       cmocka_unit_test(the_longest_numbers_fit),
       cmocka_unit_test(over_the_limit_nothing_is_allocated),
   };

@@ -54,6 +54,44 @@ static void openblas_agrees_with_the_twin(void **unused) {
   agrees_with_its_twin(GEMM_OPENBLAS, 3000, 100, 20);
 }
 
+/* Leaves each item one query, or some more; its rows move up. */
+static struct call *with_few_queries(const struct random_layer *l, const struct call *all,
+                                     uint64_t *state, struct arena *a) {
+  struct error e = {0};
+  struct call *c = call_again(all, a);
+  int32_t *lens = arena_alloc(a, c->q_rows, sizeof *lens, &e);
+  c->q_rows = 0;
+  for (size_t i = 0; i < c->items; i++) {
+    struct item *item = &c->item[i];
+    const size_t most = 1 + random_below(state, 8);
+    item->q = item->q < most ? item->q : most;
+    for (size_t r = 0; all->lens && r < item->q; r++)
+      lens[c->q_rows + r] = all->lens[item->q_row + r];
+    item->q_row = c->q_rows;
+    c->q_rows += item->q;
+  }
+  if (all->lens) c->lens = lens;
+  assert_int_equal(layer_prepare(l->layer, c, a, &e), STATUS_OK);
+  return c;
+}
+
+static void few_queries_agree_with_the_twin(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 60; round++) {
+    uint64_t state = 8000 + round;
+    struct random_layer l;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_layer_init(&l, &state, GEMM_PACKED);
+    const struct call *all = random_call(&l, &state, 300, &a);
+    struct call *c = with_few_queries(&l, all, &state, &a);
+    compute(l.layer, c, 1e5);
+    compare(&l, c);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+}
+
 static void no_neighbour_changes_a_bit(enum gemm_engine engine, uint64_t seed) {
   enum { CALLS = 6 };
   for (int round = 0; round < 40; round++) {
@@ -88,6 +126,59 @@ static void merging_changes_no_bit(void **unused) {
 static void merging_changes_no_bit_with_openblas(void **unused) {
   (void)unused;
   no_neighbour_changes_a_bit(GEMM_OPENBLAS, 5000);
+}
+
+/* A call whose queries are its keys and values, with some of everything that leaves rows or heads
+ * out. */
+static struct call *self_call(const struct random_layer *l, uint64_t *state, struct arena *a) {
+  struct error e = {0};
+  const size_t rows = 1 + random_below(state, 150);
+  struct call *c = plain_call(l, state, 1 + random_below(state, 3), rows, rows, WEIGHTS_NONE, a);
+  int32_t *lens = arena_alloc(a, c->q_rows, sizeof *lens, &e);
+  float *mask = arena_alloc(a, l->shape.heads, sizeof *mask, &e);
+  for (size_t i = 0; i < c->q_rows; i++) lens[i] = (int32_t)random_below(state, rows + 1);
+  for (size_t h = 0; h < l->shape.heads; h++) mask[h] = (float)random_below(state, 2);
+  if (random_below(state, 2)) c->lens = lens;
+  if (random_below(state, 2)) c->head_mask = mask;
+  c->uniform_rows = random_below(state, 2);
+  c->causal = random_below(state, 3) == 0;
+  c->want = random_below(state, 2) ? WEIGHTS_PER_HEAD : WEIGHTS_NONE;
+  c->keys = c->values = c->queries;
+  return c;
+}
+
+static void self_attention_is_attention(enum gemm_engine engine) {
+  enum { CALLS = 5 };
+  for (uint64_t round = 0; round < 20; round++) {
+    uint64_t state = 9000 + round;
+    struct random_layer l;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    plain_layer_init(&l, &state, 1 + random_below(&state, 4), 1 + random_below(&state, 40), engine);
+    struct call *self[CALLS], *copy[CALLS];
+    for (int i = 0; i < CALLS; i++) {
+      self[i] = self_call(&l, &state, &a);
+      copy[i] = call_again(self[i], &a);
+      const size_t size = self[i]->q_rows * l.shape.query_size * sizeof(float);
+      float *rows = arena_alloc(&a, 1, size, &e);
+      copy[i]->keys = copy[i]->values = memcpy(rows, self[i]->queries, size);
+      assert_int_equal(layer_prepare(l.layer, self[i], &a, &e), STATUS_OK);
+      assert_int_equal(layer_prepare(l.layer, copy[i], &a, &e), STATUS_OK);
+      compute(l.layer, copy[i], 1e12);
+      if (i) self[i - 1]->next = self[i];
+    }
+    compute(l.layer, self[0], 3e4 * (double)(1 + random_below(&state, 50)));
+    for (int i = 0; i < CALLS; i++) no_bit_differs(&l, copy[i], self[i]);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+}
+
+static void self_attention_in_one_walk_changes_no_bit(void **unused) {
+  (void)unused;
+  self_attention_is_attention(GEMM_PACKED);
+  self_attention_is_attention(GEMM_OPENBLAS);
 }
 
 static bool somebody_sees(const struct call *c, const struct item *item, size_t j) {
@@ -349,8 +440,10 @@ int main(void) {
       cmocka_unit_test(small_calls_agree_with_the_twin),
       cmocka_unit_test(larger_calls_agree_with_the_twin),
       cmocka_unit_test(openblas_agrees_with_the_twin),
+      cmocka_unit_test(few_queries_agree_with_the_twin),
       cmocka_unit_test(merging_changes_no_bit),
       cmocka_unit_test(merging_changes_no_bit_with_openblas),
+      cmocka_unit_test(self_attention_in_one_walk_changes_no_bit),
       cmocka_unit_test(hidden_keys_do_not_show),
       cmocka_unit_test(rows_of_weights_sum_to_one),
       cmocka_unit_test(climbing_scores_agree_with_the_twin),

@@ -1,4 +1,4 @@
-/* test_number: numbers are read as strtof reads them and written as std::to_chars writes them. */
+/* test_number: numbers are read as strtof reads them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "server/text/number.h"
 #include "server/text/number_powers.h"
 #include "server/text/number_scan.h"
-#include "tests/support/text_yardstick.h"
+#include "tests/support/number_draw.h"
 
 #ifdef __SSE__
 #include <xmmintrin.h>
@@ -28,39 +28,6 @@ enum { SAMPLES = 400 * 1000 };
 #endif
 
 enum { TEXT_ROOM = 8192 };
-
-static uint64_t draw(uint64_t *state) {
-  *state += 0x9e3779b97f4a7c15;
-  uint64_t z = *state;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-static float float_of(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-static uint32_t bits_of(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-/* A finite float of any size. */
-static float draw_float(uint64_t *state) {
-  uint32_t bits = (uint32_t)draw(state);
-  if ((bits & 0x7f800000) == 0x7f800000) bits &= ~UINT32_C(0x40000000);
-  return float_of(bits);
-}
-
-/* A finite float between about 1e-3 and 1e4. */
-static float draw_common(uint64_t *state) {
-  uint64_t x = draw(state);
-  return float_of(((uint32_t)x & 0x807fffff) | (uint32_t)(117 + (x >> 32) % 23) << 23);
-}
 
 static enum number_verdict scan(const char *text, size_t *length, float *value) {
   struct number_scan s;
@@ -87,13 +54,6 @@ static void check_read(const char *text) {
   if (!fine)
     fail_msg("%s: verdicts %d and %d, values %a and %a, not %a", text, (int)verdict,
              (int)scanned_verdict, (double)value, (double)scanned, (double)expected);
-}
-
-static void check_write(float value) {
-  char ours[NUMBER_TEXT_MAX + NUMBER_WRITE_MARGIN], theirs[32];
-  *number_write(ours, value) = '\0';
-  *yardstick_write(theirs, value) = '\0';
-  if (strcmp(ours, theirs) != 0) fail_msg("%a is written %s, not %s", (double)value, ours, theirs);
 }
 
 /* --- powers of ten --- */
@@ -420,106 +380,19 @@ static void test_reads_doubles_as_languages_write_them(void **state) {
   }
 }
 
-/* --- writing --- */
-
-static void test_writes_random_bits_and_reads_them_back(void **state) {
-  (void)state;
-  uint64_t seed = 6;
-  for (size_t i = 0; i < 2 * SAMPLES; i++) {
-    float value = i % 2 ? draw_float(&seed) : draw_common(&seed), back = 0;
-    check_write(value);
-    char text[NUMBER_TEXT_MAX + NUMBER_READ_MARGIN + NUMBER_WRITE_MARGIN] = {0};
-    const char *end;
-    char *written = number_write(text, value);
-    *written = ',';
-    assert_in_range(written - text, 1, NUMBER_TEXT_MAX);
-    assert_int_equal(number_read(text, &end, &back), NUMBER_OK);
-    assert_ptr_equal(end, written);
-    assert_int_equal(bits_of(back), bits_of(value));
-  }
-}
-
-static void test_writes_powers_and_their_neighbours(void **state) {
-  (void)state;
-  for (uint32_t sign = 0; sign <= 1; sign++) {
-    for (uint32_t field = 0; field < 255; field++)
-      for (int by = -3; by <= 3; by++)
-        if (field > 0 || by >= 0) check_write(float_of((sign << 31 | field << 23) + (uint32_t)by));
-    for (int k = -45; k <= 38; k++) {
-      char text[16];
-      sprintf(text, "%se%d", sign ? "-1" : "1", k);
-      uint32_t bits = bits_of(strtof(text, NULL));
-      for (int by = -50; by <= 50; by++)
-        if ((bits & 0x7fffffff) > 50) check_write(float_of(bits + (uint32_t)by));
-    }
-  }
-}
-
-static void test_writes_denormals_and_the_extremes(void **state) {
-  (void)state;
-  uint64_t seed = 7;
-  for (uint32_t bits = 0; bits < 3000; bits++) check_write(float_of(bits));
-  for (size_t i = 0; i < SAMPLES / 8; i++)
-    check_write(float_of((uint32_t)draw(&seed) & 0x807fffff));
-  for (uint32_t bits = 0x7f7ff000; bits < 0x7f800000; bits++) check_write(float_of(bits));
-}
-
-static void test_writes_integers_and_short_decimals(void **state) {
-  (void)state;
-  for (uint32_t i = 0; i < 130 * 1000; i++) check_write((float)i);
-  for (uint32_t i = (1 << 24) - 2000; i < (1 << 24) + 2000; i++) check_write((float)i);
-  uint64_t seed = 8;
-  static const double unit[] = {1, 10, 100, 1000, 1e4, 1e5, 1e6, 1e7, 16, 1024};
-  for (size_t i = 0; i < SAMPLES; i++) {
-    uint64_t x = draw(&seed);
-    double whole = (double)(x >> (32 + x % 31));
-    check_write((float)((x >> 8 & 1 ? -whole : whole) / unit[(x >> 16) % LENGTH(unit)]));
-  }
-  for (size_t i = 0; i < SAMPLES / 8; i++) check_write((float)(draw(&seed) >> (draw(&seed) % 64)));
-}
-
-static void test_writes_no_further_than_the_margin(void **state) {
-  (void)state;
-  uint64_t seed = 9;
-  for (size_t i = 0; i < SAMPLES / 8; i++) {
-    char text[NUMBER_TEXT_MAX + 2 * NUMBER_WRITE_MARGIN];
-    memset(text, '#', sizeof text);
-    char *end = number_write(text, i % 2 ? draw_float(&seed) : draw_common(&seed));
-    for (char *p = end + NUMBER_WRITE_MARGIN; p < text + sizeof text; p++)
-      assert_int_equal(*p, '#');
-  }
-}
-
-static void test_writes_rows(void **state) {
-  (void)state;
-  static const float row[] = {0, -0.0f, 1, -2.5f, 1e-5f, 1e5f, 16777216, 0.0001f, 100000};
-  char text[512];
-  *number_write_rows(text, row, 1, LENGTH(row)) = '\0';
-  assert_string_equal(text, "[0,-0,1,-2.5,1e-05,1e+05,16777216,1e-04,1e+05]");
-  *number_write_rows(text, row, 3, 3) = '\0';
-  assert_string_equal(text, "[0,-0,1],[-2.5,1e-05,1e+05],[16777216,1e-04,1e+05]");
-  *number_write_rows(text, NULL, 2, 0) = '\0';
-  assert_string_equal(text, "[],[]");
-  assert_ptr_equal(number_write_rows(text, row, 0, 3), text);
-}
-
-/* Workers may flush denormals to zero; text must not change with that. */
+/* Workers may flush denormals to zero; what is read must not change with that. */
 static void test_does_not_depend_on_the_floating_point_mode(void **state) {
   (void)state;
 #ifdef __SSE__
-  char text[64 + NUMBER_READ_MARGIN] = {0};
   const char *end;
   float value;
   unsigned mode = _mm_getcsr();
   _mm_setcsr(mode | 0x8040); /* flush results, take denormals as zero */
-  char *written = number_write(text, float_of(1));
   enum number_verdict verdict =
       number_read("2.5e-40,                                                "
                   "                                  ",
                   &end, &value);
   _mm_setcsr(mode);
-  *written = '\0';
-  assert_string_equal(text, "1e-45");
   assert_int_equal(verdict, NUMBER_OK);
   assert_int_equal(bits_of(value), bits_of(2.5e-40f));
 #else
@@ -538,12 +411,6 @@ int main(void) {
       cmocka_unit_test(test_reads_integers_around_the_last_exact_ones),
       cmocka_unit_test(test_reads_random_decimals),
       cmocka_unit_test(test_reads_doubles_as_languages_write_them),
-      cmocka_unit_test(test_writes_random_bits_and_reads_them_back),
-      cmocka_unit_test(test_writes_powers_and_their_neighbours),
-      cmocka_unit_test(test_writes_denormals_and_the_extremes),
-      cmocka_unit_test(test_writes_integers_and_short_decimals),
-      cmocka_unit_test(test_writes_no_further_than_the_margin),
-      cmocka_unit_test(test_writes_rows),
       cmocka_unit_test(test_does_not_depend_on_the_floating_point_mode),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,103 @@
+/* bench_request: the least that a request costs: CPU time of decoding, computing and encoding it on
+ * one thread, without a server around it.
+ *
+ *   bench_request REQUEST [TURNS]
+ *
+ * REQUEST is the body for a layer of width 512 with 8 heads. Prints the best of TURNS of each as
+ * milliseconds: "decode layer encode". */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "config/model.h"
+#include "server/decode.h"
+#include "server/encode.h"
+#include "server/json_small.h"
+#include "server/text/number.h"
+
+enum { CHUNK = 16 * 1024, DECODE = 0, LAYER, ENCODE, STAGES };
+
+static double cpu_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static struct model *make_model(struct error *e) {
+  json_t *definition =
+      json_pack("{s:{s:i},s:i,s:i}", "random", "seed", 1, "query_size", 512, "heads", 8);
+  struct model *m = model_load("base", definition, ".", GEMM_AUTO, e);
+  json_decref(definition);
+  return m;
+}
+
+/* One request from its text to its answer's; `spent` keeps the least of each stage. */
+static enum status serve(const struct model *m, const char *body, size_t length, void *scratch,
+                         double spent[STAGES], struct error *e) {
+  const struct decode_limits limits = {1 << 16, (size_t)1 << 36, (size_t)1 << 30};
+  struct arena arena;
+  struct decoded decoded = {0};
+  struct answer answer = {0};
+  double at[STAGES + 1];
+  arena_init(&arena, NULL);
+  at[DECODE] = cpu_ms();
+  struct decoder *d = decoder_new(m, ASK_ATTENTION, &limits, &arena, e);
+  for (size_t from = 0; !e->status && from < length; from += CHUNK)
+    decoder_feed(d, body + from, length - from < CHUNK ? length - from : CHUNK, e);
+  if (e->status || decoder_finish(d, &decoded, e) ||
+      layer_prepare(m->layer, &decoded.call, &arena, e) ||
+      answer_plan(&answer, m, &decoded, &limits, &arena, e))
+    goto out;
+  at[LAYER] = cpu_ms();
+  layer_compute(m->layer, &decoded.call, 1e7, scratch);
+  at[ENCODE] = cpu_ms();
+  for (size_t i = 0; i < answer.pieces; i++) answer_write_piece(&answer, i);
+  at[STAGES] = cpu_ms();
+  for (int i = 0; i < STAGES; i++)
+    if (at[i + 1] - at[i] < spent[i]) spent[i] = at[i + 1] - at[i];
+  layer_fault(&decoded.call, e);
+out:
+  arena_free(&arena);
+  return e->status;
+}
+
+static char *read_file(const char *path, size_t *length) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return NULL;
+  char *text = NULL;
+  if (fseek(file, 0, SEEK_END) == 0 && ftell(file) >= 0) {
+    *length = (size_t)ftell(file);
+    rewind(file);
+    text = calloc(*length + NUMBER_READ_MARGIN, 1);
+    if (text && fread(text, 1, *length, file) != *length) {
+      free(text);
+      text = NULL;
+    }
+  }
+  fclose(file);
+  return text;
+}
+
+int main(int argc, char **argv) {
+  size_t length = 0;
+  char *body = argc > 1 ? read_file(argv[1], &length) : NULL;
+  if (!body) {
+    fprintf(stderr, "bench_request: cannot read %s\n", argc > 1 ? argv[1] : "nothing");
+    return 1;
+  }
+  const int turns = argc > 2 ? atoi(argv[2]) : 20;
+  struct error e = {0};
+  double spent[STAGES] = {1e300, 1e300, 1e300};
+  gemm_blas_init();
+  json_small_init();
+  struct model *m = make_model(&e);
+  void *scratch = m ? aligned_alloc(64, (layer_scratch_bytes(m->layer) + 63) / 64 * 64) : NULL;
+  for (int i = 0; scratch && !e.status && i < turns; i++)
+    serve(m, body, length, scratch, spent, &e);
+  if (e.status) fprintf(stderr, "bench_request: %s\n", e.detail);
+  if (scratch && !e.status) printf("%.3f %.3f %.3f\n", spent[DECODE], spent[LAYER], spent[ENCODE]);
+  free(scratch);
+  model_free(m);
+  free(body);
+  return e.status ? 1 : 0;
+}

@@ -1,0 +1,35 @@
+/* text_bodies: the texts that bench_text reads: bodies of plain numbers and of hostile ones. */
+#ifndef BENCH_TEXT_BODIES_H
+#define BENCH_TEXT_BODIES_H
+
+#include <stddef.h>
+
+enum { BODY_FIELDS = 3, BODY_ROWS = 64, BODY_WIDTH = 512 };
+
+enum body_kind {
+  BODY_NORMAL,     /* normally distributed float32 in their shortest text */
+  BODY_SPACED,     /* the same with a blank behind each comma */
+  BODY_DOUBLES,    /* normally distributed, 17 digits */
+  BODY_DIGITS,     /* integers 0 .. 9 */
+  BODY_TIES,       /* 40 digits: exactly between two floats, or next to that */
+  BODY_DENORMALS,  /* 9 digits of float32's denormals */
+  BODY_TINY,       /* about 1e-400 */
+  BODY_ALTERNATING /* one digit, 17 digits, one digit, ... */
+};
+
+/* {"queries":...,"keys":...,"values":...}, each [items][BODY_ROWS][BODY_WIDTH]. */
+struct body {
+  char *text; /* zeros behind it, as many as any reader wants */
+  size_t length, count;
+  size_t tensor[BODY_FIELDS]; /* where their texts begin */
+  float *value;               /* what strtof reads, in order */
+};
+
+/* The same numbers each time. */
+struct body body_make(enum body_kind kind, size_t items);
+void body_free(struct body *b);
+
+/* Normally distributed, from a fixed seed. */
+void body_normals(float *out, size_t count);
+
+#endif
