@@ -32,7 +32,12 @@ class FailingAllocations(Case):
              "valid_lens": [3, 6], "return_attention": True},
             {"queries": [randoms(rng, 2, 20), randoms(rng, 70, 20)], "causal": True,
              "mask": [[[1, 0], [1, 1]], [[1] * 70] * 70], "window": [3, 3],
-             "head_mask": [1, 1, 0, 1, 1], "return_attention": "average"})]
+             "head_mask": [1, 1, 0, 1, 1], "return_attention": "average"},
+            # arrays that grow into kept blocks, and an answer of several pieces
+            {"queries": [[1] * 20], "keys": [[i % 7, 1] * 10 for i in range(5000)],
+             "return_attention": True})]
+        # a large head beside those pieces: they are copied out
+        cls.fields = [[], [], [f"X-Fill-{i}: " + "x" * 4000 for i in range(5)]]
 
     @classmethod
     def tearDownClass(cls):
@@ -59,9 +64,9 @@ class FailingAllocations(Case):
         self.control[0:8] = bytes(8)
         return failed
 
-    def every_allocation(self, body, sticky):
+    def every_allocation(self, body, fields, sticky):
         server = Server(self.config, "--workers", "2", env=self.env, folder=self.folder)
-        message = head_of("/v1/attention", len(body)) + body
+        message = head_of("/v1/attention", len(body), *fields) + body
         try:
             right = [server.attend(body).body for _ in range(3)][0]
             quiet, n, refused = 0, 0, 0
@@ -93,14 +98,14 @@ class FailingAllocations(Case):
             server.stop()
 
     def test_one_allocation_of_a_request_fails(self):
-        for body in self.bodies:
+        for body, fields in zip(self.bodies, self.fields):
             with self.subTest(body[:30]):
-                self.every_allocation(body, False)
+                self.every_allocation(body, fields, False)
 
     def test_all_allocations_from_one_on_fail(self):
-        for body in self.bodies:
+        for body, fields in zip(self.bodies, self.fields):
             with self.subTest(body[:30]):
-                self.every_allocation(body, True)
+                self.every_allocation(body, fields, True)
 
     def test_allocations_of_other_answers(self):
         server = Server(self.config, env=self.env, folder=self.folder)
