@@ -11,7 +11,8 @@ enum {
   ALIGNMENT = 64,
   SMALL_BLOCK = 16 * 1024, /* one of these serves a toy request */
   SMALL = 4 * 1024,        /* what is larger gets a block of its own */
-  KEPT_WASTE = 4,          /* a kept block is at most so many times what is needed */
+  KEPT_GROWTH = 4,         /* a kept block for an array is at most so many times what it needs */
+  KEPT_WASTE = 4,          /* another one is at most a quarter larger than what is needed */
 };
 
 /* Stands right before the block's data, which are aligned. */
@@ -93,11 +94,13 @@ static void no_memory(size_t bytes, struct error *e) {
   error_set(e, STATUS_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
 }
 
-/* Memory that was kept, charged; `grows`: more will be needed soon. */
+/* Memory that was kept, charged with all of it, so that what came before must not make it dear.
+ * `grows`: more will be needed soon. */
 static void *take_kept(struct arena *a, size_t least, bool grows, size_t *bytes) {
   struct keep *keep = a->budget ? a->budget->keep : NULL;
   if (!keep || least < KEEP_LEAST) return NULL;
-  void *memory = keep_take(keep, least, least * KEPT_WASTE, grows, bytes);
+  const size_t most = grows ? least * KEPT_GROWTH : least + least / KEPT_WASTE;
+  void *memory = keep_take(keep, least, most, grows, bytes);
   if (!memory || charge(a, *bytes, &(struct error){0})) return memory;
   keep_put(keep, memory, *bytes); /* as much as is needed may still fit into the budget */
   return NULL;

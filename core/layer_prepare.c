@@ -160,12 +160,15 @@ static void spare_projected(struct call *c, const size_t floats[3]) {
 /* What a row passes through on its way, each in the memory of what came before where that is
  * spare:
  *
- *   inputs     read in PHASE_PROJECT
- *   projected  written in PHASE_PROJECT, read in PHASE_ATTEND and PHASE_MEASURE: never in the
- * inputs context    written in PHASE_ATTEND, read in PHASE_OUTPUT and PHASE_MEASURE: in the inputs;
- * but with heads left out it is cleared in PHASE_LOOK, while the inputs are still needed outputs
- * written in PHASE_OUTPUT, read in PHASE_MEASURE and ever after: in the inputs or, where nothing is
- * measured, the projected rows
+ * - The inputs are read in PHASE_PROJECT.
+ * - The projected rows are written in PHASE_PROJECT, read in PHASE_ATTEND and PHASE_MEASURE.
+ * - They lie in memory of their own.
+ * - The context is written in PHASE_ATTEND, read in PHASE_OUTPUT and PHASE_MEASURE.
+ * - It lies in the inputs, if it fits.
+ * - But with heads left out it has its own memory: PHASE_LOOK clears it before the inputs are read.
+ * - The outputs are written in PHASE_OUTPUT, read in PHASE_MEASURE and ever after.
+ * - They lie in what the context leaves of the inputs, if they fit.
+ * - Or, where nothing is measured, in the projected rows.
  *
  * All that the outputs leave is the caller's, once the call is computed. */
 static enum status take_rows(const struct layer *l, struct call *c, struct arena *a,

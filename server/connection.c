@@ -274,8 +274,8 @@ static bool leaving_step(struct leaving *l, uint64_t now) {
   return now >= l->until;
 }
 
-/* Waits until something is to be done. A server without connections sleeps for good
- * once no memory is kept: no more is without a connection. */
+/* Waits until something is to be done. A server without connections sleeps for good once no memory
+ * is kept: memory is kept only while a request ends, so a connection is open then. */
 static void reaper_wait(struct connections *all) {
   struct pollfd p[1 + LINGER_MAX] = {{.fd = all->wake, .events = POLLIN}};
   pthread_mutex_lock(&all->lock);

@@ -7,6 +7,7 @@
 
 #include "config/registry.h"
 #include "core/gemm.h"
+#include "core/keep.h"
 #include "server/health.h"
 #include "server/run.h"
 #include "server/serve.h"
@@ -80,7 +81,7 @@ static int serve(const struct config *c, char **argv) {
  * size from which it maps blocks with every large one that it has seen, and keep them. */
 static void return_memory(void) {
 #ifdef M_MMAP_THRESHOLD
-  mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+  mallopt(M_MMAP_THRESHOLD, KEEP_LEAST);
   mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
 #endif
 }

@@ -138,9 +138,10 @@ bool reply_take(const struct reply *r, char *bytes, size_t length) {
 
 /* --- pieces --- */
 
-/* libmicrohttpd (0.9.75) copies the list of the pieces into the connection's memory, where the
- * request's head lies, and aborts the process if it does not fit. So only beside a head that is
- * not large, as parsed. */
+/* libmicrohttpd (0.9.75) copies the list of the pieces into the connection's memory and aborts the
+ * process if it does not fit. There lie the request's head, an entry for each of its fields, and
+ * what the client has sent ahead: up to half of that memory. So only beside a head that is not
+ * large and has few fields; and no trailer, whose text is counted nowhere. */
 static bool list_fits(const struct reply *r) {
   enum { HEAD_MOST = 16 * 1024, FIELD = 96 };
   const union MHD_ConnectionInfo *info =
@@ -148,7 +149,8 @@ static bool list_fits(const struct reply *r) {
   const int fields =
       MHD_get_connection_values(r->to, MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND,
                                 NULL, NULL);
-  return info && info->header_size + FIELD * (size_t)fields <= HEAD_MOST;
+  return info && info->header_size + FIELD * (size_t)fields <= HEAD_MOST &&
+         MHD_get_connection_values(r->to, MHD_FOOTER_KIND, NULL, NULL) == 0;
 }
 
 /* Pieces that are copied out one after the other. */

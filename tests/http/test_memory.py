@@ -11,8 +11,8 @@ import threading
 import time
 import unittest
 
-from support import (BIN, HERE, MODE, TOY, Case, Layer, Raw, Server, attend, clean_environment,
-                     head_of, randoms, wait_until)
+from support import (BIN, HERE, MODE, TOY, Case, Layer, Raw, Server, attend, chunked,
+                     clean_environment, head_of, randoms, wait_until)
 
 
 @unittest.skipUnless(MODE == "release", "a sanitizer brings its own allocator")
@@ -32,7 +32,12 @@ class FailingAllocations(Case):
              "valid_lens": [3, 6], "return_attention": True},
             {"queries": [randoms(rng, 2, 20), randoms(rng, 70, 20)], "causal": True,
              "mask": [[[1, 0], [1, 1]], [[1] * 70] * 70], "window": [3, 3],
-             "head_mask": [1, 1, 0, 1, 1], "return_attention": "average"})]
+             "head_mask": [1, 1, 0, 1, 1], "return_attention": "average"},
+            # arrays that grow into kept blocks, and an answer of several pieces
+            {"queries": [[1] * 20], "keys": [[i % 7, 1] * 10 for i in range(5000)],
+             "return_attention": True})]
+        # a large head beside those pieces: they are copied out
+        cls.fields = [[], [], [f"X-Fill-{i}: " + "x" * 4000 for i in range(5)]]
 
     @classmethod
     def tearDownClass(cls):
@@ -59,9 +64,9 @@ class FailingAllocations(Case):
         self.control[0:8] = bytes(8)
         return failed
 
-    def every_allocation(self, body, sticky):
+    def every_allocation(self, body, fields, sticky):
         server = Server(self.config, "--workers", "2", env=self.env, folder=self.folder)
-        message = head_of("/v1/attention", len(body)) + body
+        message = head_of("/v1/attention", len(body), *fields) + body
         try:
             right = [server.attend(body).body for _ in range(3)][0]
             quiet, n, refused = 0, 0, 0
@@ -93,14 +98,14 @@ class FailingAllocations(Case):
             server.stop()
 
     def test_one_allocation_of_a_request_fails(self):
-        for body in self.bodies:
+        for body, fields in zip(self.bodies, self.fields):
             with self.subTest(body[:30]):
-                self.every_allocation(body, False)
+                self.every_allocation(body, fields, False)
 
     def test_all_allocations_from_one_on_fail(self):
-        for body in self.bodies:
+        for body, fields in zip(self.bodies, self.fields):
             with self.subTest(body[:30]):
-                self.every_allocation(body, True)
+                self.every_allocation(body, fields, True)
 
     def test_allocations_of_other_answers(self):
         server = Server(self.config, env=self.env, folder=self.folder)
@@ -201,7 +206,7 @@ class Peak(Case):
 
     @unittest.skipUnless(MODE == "release", "a sanitizer takes more")
     def test_memory_of_a_large_request(self):
-        """Above idle, at most 2.5 times its float32 numbers and 2 MB, whatever the shapes."""
+        """Above idle, at most 2.2 times its float32 numbers, whatever the shapes."""
         rng = random.Random(2)
         rows = [",".join(f"{rng.gauss(0, 1):.6f}" for _ in range(512)) for _ in range(50)]
 
@@ -224,20 +229,21 @@ class Peak(Case):
                     self.assertEqual(server.attend(body.encode(), "base").status, 200)
                     carried = 4 * 512 * (sum(q) + 2 * sum(k))
                     self.assertGreater(carried, 4 * 0.9 * self.NUMBERS)
-                    self.assertLess(self.peak(server) - before, 2.5 * carried + 2e6)
+                    self.assertLess(self.peak(server) - before, 2.2 * carried)
                 finally:
                     server.stop()
 
 
 class LargeAnswer(Case):
     def test_answer_of_very_many_numbers(self):
-        """13 million weights: libmicrohttpd takes few pieces only, and aborts where it can't."""
+        """14 million weights in short rows, which could be cut into many pieces: libmicrohttpd takes
+        few only, and aborts where it can't."""
         server = Server()
         try:
-            answer = server.attend({"queries": [[[1, 0, 0, 1]] * 2600], "valid_lens": [1],
-                                    "return_attention": True})
+            answer = server.attend({"queries": [[[1, 0, 0, 1]] * 200] * 170,
+                                    "valid_lens": [1] * 170, "return_attention": True})
             self.assertEqual(answer.status, 200)
-            self.assertEqual(answer.body.count(b"[1,0,0,"), 2 * 2600)
+            self.assertEqual(answer.body.count(b"[1,0,0,"), 2 * 200 * 170)
             self.assertEqual(server.attend(TOY).status, 200)
         finally:
             server.stop()
@@ -266,10 +272,38 @@ class LargeAnswer(Case):
                     answered += 1
                 self.assertEqual(server.attend(TOY).status, 200, size)
             self.assertGreater(answered, 10)
-            many = [f"A{i}: b" for i in range(300)]
-            with Raw(server) as raw:
-                answer = raw.send(head_of("/v1/attention", len(body), *many) + body).answer()
-            self.assertEqual((answer.status, answer.body), (200, right))
+        finally:
+            server.stop()
+
+    def test_large_answer_beside_many_fields(self):
+        """So do entries for the fields of head and trailer, and what the client has sent ahead."""
+        body = json.dumps({"queries": [[[1, 0, 0, 1]] * 1400], "valid_lens": [1],
+                           "return_attention": True}).encode()
+        ahead = head_of("/healthz", method="GET") * 1500
+        server = Server()
+        try:
+            right, answered = server.attend(body).body, 0
+            for fields, trailers in ((100, None), (160, None), (170, None), (300, None),
+                                     (330, None), (360, None), (0, 100), (0, 340), (0, 360),
+                                     (150, 200), (160, 220)):
+                with self.subTest(fields=fields, trailers=trailers), Raw(server) as raw:
+                    many = ["A:b"] * fields
+                    if trailers is None:
+                        message, end = body[:-1], body[-1:]
+                        head = head_of("/v1/attention", len(body), *many)
+                    else:
+                        message = chunked(body, [len(body)])[:-len(b"0\r\n\r\n")]
+                        end = b"0\r\n" + b"A:b\r\n" * trailers + b"\r\n"
+                        head = head_of("/v1/attention", None, "Transfer-Encoding: chunked", *many)
+                    raw.send(head + message)
+                    time.sleep(0.1)  # so that the end is read together with what follows it
+                    raw.send(end + ahead)
+                    answer = raw.answer()  # where there is no room at all: 431, or none
+                    if answer and answer.status == 200:
+                        self.assertTrue(answer.body == right)
+                        answered += 1
+                    self.assertEqual(server.attend(TOY).status, 200)
+            self.assertGreater(answered, 7)
         finally:
             server.stop()
 
