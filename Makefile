@@ -152,7 +152,7 @@ deps-peers:
 # --- how it is built ---
 
 .PHONY: programs programs-test
-programs: programs-test $(BENCH)
+programs: programs-test $(BENCH) $(EXHAUSTIVE)
 programs-test: $(BUILD)/attend $(UNIT)
 
 # V=1 shows the commands whole.

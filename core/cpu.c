@@ -14,47 +14,56 @@ static const char *const level_name[CPU_LEVEL_COUNT] = {"portable", "avx2", "avx
 
 const char *cpu_level_name(enum cpu_level level) { return level_name[level]; }
 
-static enum cpu_level detect(void) {
+static bool has_all(unsigned features, unsigned wanted) { return (features & wanted) == wanted; }
+
+enum cpu_level cpu_level_with(unsigned features) {
+  if (!has_all(features, CPU_HAS_AVX2 | CPU_HAS_FMA)) return CPU_PORTABLE;
+  return has_all(features, CPU_HAS_AVX512) ? CPU_AVX512 : CPU_AVX2;
+}
+
+enum cpu_level cpu_text_level_with(unsigned features) {
+  if (!has_all(features, CPU_HAS_BITS)) return CPU_PORTABLE;
+  const enum cpu_level level = cpu_level_with(features);
+  if (level == CPU_AVX512 && !has_all(features, CPU_HAS_VBMI | CPU_HAS_CD)) return CPU_AVX2;
+  return level;
+}
+
+unsigned cpu_features(void) {
+  unsigned features = 0;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-    return CPU_AVX512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return CPU_AVX2;
+#define HAS(name) (__builtin_cpu_supports(name) != 0)
+  if (HAS("avx2")) features |= CPU_HAS_AVX2;
+  if (HAS("fma")) features |= CPU_HAS_FMA;
+  if (HAS("bmi") && HAS("bmi2") && HAS("popcnt")) features |= CPU_HAS_BITS;
+  if (HAS("avx512f") && HAS("avx512bw") && HAS("avx512vl") && HAS("avx512dq"))
+    features |= CPU_HAS_AVX512;
+  if (HAS("avx512vbmi") && HAS("avx512vbmi2")) features |= CPU_HAS_VBMI;
+  if (HAS("avx512cd")) features |= CPU_HAS_CD;
+#undef HAS
 #endif
-  return CPU_PORTABLE;
+  return features;
+}
+
+/* `most`, or what ATTEND_CPU wants instead. */
+static enum cpu_level lowered(enum cpu_level most) {
+  const char *wanted = getenv("ATTEND_CPU");
+  for (enum cpu_level i = CPU_PORTABLE; wanted && i < most; i++)
+    if (strcmp(wanted, level_name[i]) == 0) return i;
+  return most;
 }
 
 enum cpu_level cpu_level(void) {
   static _Atomic int known = -1;
   int level = known;
-  if (level >= 0) return (enum cpu_level)level;
-  level = (int)detect();
-  const char *wanted = getenv("ATTEND_CPU");
-  for (int i = 0; wanted && i < level; i++)
-    if (strcmp(wanted, level_name[i]) == 0) level = i;
-  known = level;
+  if (level < 0) known = level = (int)lowered(cpu_level_with(cpu_features()));
   return (enum cpu_level)level;
-}
-
-static enum cpu_level detect_text(void) {
-#if defined(__x86_64__)
-  if (!__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") ||
-      !__builtin_cpu_supports("popcnt"))
-    return CPU_PORTABLE;
-  if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
-      __builtin_cpu_supports("avx512cd"))
-    return CPU_AVX512;
-#endif
-  return CPU_AVX2;
 }
 
 enum cpu_level cpu_text_level(void) {
   static _Atomic int known = -1;
   int level = known;
-  if (level >= 0) return (enum cpu_level)level;
-  enum cpu_level most = detect_text(), allowed = cpu_level();
-  known = (int)(most < allowed ? most : allowed);
-  return (enum cpu_level)known;
+  if (level < 0) known = level = (int)lowered(cpu_text_level_with(cpu_features()));
+  return (enum cpu_level)level;
 }
 
 /* The first line of a small file of the kernel's; false if there is none. */

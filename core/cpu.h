@@ -7,13 +7,30 @@
 /* Levels of vector instructions for which there are kernels, each including those before it. */
 enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_LEVEL_COUNT };
 
+/* What of its instructions the levels ask for. */
+enum cpu_feature {
+  CPU_HAS_AVX2 = 1 << 0,
+  CPU_HAS_FMA = 1 << 1,
+  CPU_HAS_BITS = 1 << 2,   /* BMI1, BMI2, POPCNT */
+  CPU_HAS_AVX512 = 1 << 3, /* F, BW, VL, DQ */
+  CPU_HAS_VBMI = 1 << 4,   /* VBMI, VBMI2 */
+  CPU_HAS_CD = 1 << 5
+};
+
+/* The highest level for a set of features: for arithmetic, and for code that works on bytes and
+ * bits. That is never higher; it needs BMI1, BMI2 and POPCNT beside AVX2, VBMI, VBMI2 and CD beside
+ * AVX-512. */
+enum cpu_level cpu_level_with(unsigned features);
+enum cpu_level cpu_text_level_with(unsigned features);
+
+unsigned cpu_features(void); /* of this processor */
+
 /* The highest level that this processor and the environment variable ATTEND_CPU ("portable",
  * "avx2", "avx512"; unknown names are ignored) allow. Decided at the first call, then fixed. */
 enum cpu_level cpu_level(void);
 const char *cpu_level_name(enum cpu_level level);
 
-/* The highest level, not above cpu_level, for code that works on bytes and bits. It needs more than
- * arithmetic does: BMI1, BMI2 and POPCNT beside AVX2, VBMI, VBMI2 and CD beside AVX-512. */
+/* The same for code that works on bytes and bits. */
 enum cpu_level cpu_text_level(void);
 
 /* Cores this process may use: affinity and what its cgroups allow, rounded up, at least 1. */

@@ -9,6 +9,7 @@
 
 #include "server/decode_fields.h"
 #include "server/json_small.h"
+#include "server/text/blank.h"
 
 enum {
   SMALL_MAX = JSON_SMALL_MAX, /* blanks alone could make a small value longer */
@@ -67,8 +68,6 @@ struct decoder *decoder_new(const struct model *m, enum ask ask, const struct de
   fields_init(&d->fields, m);
   return d;
 }
-
-static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 static bool starts_value(char c) {
   return c == '"' || c == '[' || c == '{' || c == '-' || (c >= '0' && c <= '9') || c == 't' ||

@@ -9,6 +9,7 @@
 
 #include "core/size.h"
 #include "server/tensor_nest.h"
+#include "server/text/blank.h"
 #include "server/text/number.h"
 #include "server/text/number_fast.h"
 #include "server/text/number_scan.h"
@@ -175,8 +176,6 @@ static bool store_scanned(struct tensor_reader *r, struct error *e) {
 }
 
 static inline bool starts_number(char c) { return number_is_digit(c) || c == '-'; }
-
-static inline bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 /* Runs are for text of which many numbers at a time can be read: a short one costs more than its
  * numbers read alone. Where one ended early the next number is what it did not like; where they

@@ -1,5 +1,5 @@
 /* number: JSON number text <-> float32, one number or a run of them. Pure functions, no memory.
- * What serves runs is chosen once by the processor's instructions (cpu_level).
+ * What serves runs is chosen once by the processor's instructions (cpu_text_level).
  *
  * Reading rounds as strtof does (to nearest, ties to even). Writing gives the shortest decimal that
  * reads back as the same float32, character for character what C++'s std::to_chars(float) gives. */

@@ -1,6 +1,7 @@
 /* number_layout: the table of shuffles, by number_tables.py. */
 #include "server/text/number_layout.h"
 
+#if defined(__x86_64__)
 const uint8_t number_layouts[NUMBER_LAYOUTS][32] = {
     {2,   3,   4,   5,   6,   7,   8,   9,   10,  11,  12,  13,  14,  15,  0,   128,
      128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
@@ -31,3 +32,4 @@ const uint8_t number_layouts[NUMBER_LAYOUTS][32] = {
     {2,   0,   3,   4,   5,   6,   7,   8,   9,   10,  11,  12,  13,  14,  15,  128,
      128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
 };
+#endif

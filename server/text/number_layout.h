@@ -10,7 +10,8 @@ enum {
 };
 
 /* From a dot and 15 digits, right-aligned, to 14 digits with the dot among them. From byte 14 - n
- * on it is the shuffle that makes the text begin n places before the last digit. */
+ * on it is the shuffle that makes the text begin n places before the last digit. Only
+ * on x86-64, for AVX2. */
 extern const uint8_t number_layouts[NUMBER_LAYOUTS][32];
 
 #endif

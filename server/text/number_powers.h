@@ -18,7 +18,7 @@ enum {
 
 extern const uint64_t number_powers[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1];
 
-/* 10^k as the nearest double, at k - NUMBER_DOUBLE_MIN. */
+/* 10^k as the nearest double, at k - NUMBER_DOUBLE_MIN. Only on x86-64, for its vectors. */
 extern const double number_power_doubles[NUMBER_DOUBLE_MAX - NUMBER_DOUBLE_MIN + 1];
 
 static inline uint64_t number_power(int k) { return number_powers[k - NUMBER_POWER_MIN]; }

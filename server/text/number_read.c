@@ -5,6 +5,7 @@
  * number_scan looks at every one. */
 #include "server/text/number.h"
 
+#include "server/text/number_bits.h"
 #include "server/text/number_fast.h"
 #include "server/text/number_round.h"
 #include "server/text/number_scan.h"
@@ -96,7 +97,9 @@ static enum number_verdict finish(const char *text, const struct decimal *d, flo
   return NUMBER_OK;
 }
 
-/* A number with more digits than the inlined part takes, or a malformed one. */
+/* A number with more digits than the inlined part takes, or a malformed one. How far it goes is not
+ * known: only its first NUMBER_READ_MARGIN bytes are taken eight at a time, those behind them one
+ * by one. */
 static enum number_verdict read_any(const char *text, const char **end, float *value) {
   struct decimal d = {.readable = text + NUMBER_READ_MARGIN};
   const char *p = text + (*text == '-');

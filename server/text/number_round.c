@@ -5,6 +5,7 @@
  * the floating-point mode of the thread nor the locale matters. */
 #include "server/text/number_round.h"
 
+#include "server/text/number_bits.h"
 #include "server/text/number_powers.h"
 
 enum {

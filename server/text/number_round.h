@@ -6,12 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The bits of a float that is beyond all finite ones. */
-#define NUMBER_INFINITE (UINT32_C(0xff) << 23)
-
 /* m * 10^exponent, or if `more` (then m > 0) anything up to (m + 1) * 10^exponent, as the bits of
- * the nearest float (infinity if beyond). False if these numbers lie too close around a midpoint to
- * tell. */
+ * the nearest float (NUMBER_INFINITE if beyond). False if these numbers lie too close around a
+ * midpoint to tell. */
 bool number_round(uint64_t m, int64_t exponent, bool more, uint32_t *bits);
 
 #endif

@@ -6,14 +6,15 @@
  *
  * Digits are made of four numbers at a time. Then each is written by itself: a shuffle puts the dot
  * between its digits (number_layouts), and its exponent follows if it has one. */
-#if defined(__AVX2__)
-
 #include "server/text/number_rows.h"
+
+#if defined(__x86_64__)
 
 #include <immintrin.h>
 #include <stdint.h>
 
 #include "server/text/number.h"
+#include "server/text/number_bits.h"
 #include "server/text/number_layout.h"
 #include "server/text/number_powers.h"
 
@@ -21,15 +22,6 @@ enum {
   GROUP = 4,    /* numbers that become digits at a time */
   FOR_ZERO = 8, /* digits behind the dot that make a lone digit of nothing but zeros */
   EXPONENT = 4, /* bytes of "e-05" */
-};
-
-/* As bits: floats are ordered as their magnitudes are. */
-enum {
-  MAGNITUDE = INT32_MAX,
-  STORED = (1 << 23) - 1, /* the bits of the significand that a float stores */
-  A_THOUSANDTH = 0x3a83126f,
-  HUNDRED_THOUSAND = 0x47c35000,
-  TWO_TO_24 = 0x4b800000,
 };
 
 struct number_batch {
@@ -163,8 +155,8 @@ static inline void choose_notation(struct group *g) {
   const __m128i small = _mm_cmpgt_epi32(_mm_sub_epi32(g->point, count_too), _mm_set1_epi32(3));
   const __m128i large = _mm_cmpgt_epi32(_mm_sub_epi32(zeros_too, g->point), _mm_set1_epi32(5));
   const __m128i scientific = _mm_or_si128(small, large);
-  const __m128i long_integer = _mm_cmpgt_epi32(g->magnitude, _mm_set1_epi32(TWO_TO_24 - 1));
-  const __m128i tiny = _mm_cmpgt_epi32(_mm_set1_epi32(STORED + 1), g->magnitude);
+  const __m128i long_integer = _mm_cmpgt_epi32(g->magnitude, _mm_set1_epi32(NUMBER_TWO_TO_24 - 1));
+  const __m128i tiny = _mm_cmpgt_epi32(_mm_set1_epi32(NUMBER_STORED + 1), g->magnitude);
   const __m128i denormal =
       _mm_andnot_si128(_mm_cmpeq_epi32(g->magnitude, _mm_setzero_si128()), tiny);
   g->declined |= bits_of(_mm_or_si128(denormal, _mm_andnot_si128(scientific, long_integer)));
@@ -197,19 +189,20 @@ static inline __m256d powers_of(__m128i point) {
 
 static inline __attribute__((always_inline)) void prepare_group(struct number_batch *b, size_t at,
                                                                 __m128i bits) {
-  struct group g = {.magnitude = _mm_and_si128(bits, _mm_set1_epi32(MAGNITUDE))};
+  struct group g = {.magnitude = _mm_and_si128(bits, _mm_set1_epi32(NUMBER_MAGNITUDE))};
   const __m128i zero = _mm_cmpeq_epi32(g.magnitude, _mm_setzero_si128());
   const __m128i unusual = _mm_andnot_si128(
-      zero, _mm_or_si128(_mm_cmpgt_epi32(_mm_set1_epi32(A_THOUSANDTH), g.magnitude),
-                         _mm_cmpgt_epi32(g.magnitude, _mm_set1_epi32(HUNDRED_THOUSAND - 1))));
+      zero,
+      _mm_or_si128(_mm_cmpgt_epi32(_mm_set1_epi32(NUMBER_A_THOUSANDTH), g.magnitude),
+                   _mm_cmpgt_epi32(g.magnitude, _mm_set1_epi32(NUMBER_HUNDRED_THOUSAND - 1))));
   const __m128i power_of_2 =
-      _mm_cmpeq_epi32(_mm_and_si128(bits, _mm_set1_epi32(STORED)), _mm_setzero_si128());
+      _mm_cmpeq_epi32(_mm_and_si128(bits, _mm_set1_epi32(NUMBER_STORED)), _mm_setzero_si128());
 
   /* -floor(log10(2^q)), the logarithm to 16 bits: enough for every q of a float. */
   const __m128i q = _mm_sub_epi32(_mm_srli_epi32(g.magnitude, 23), _mm_set1_epi32(150));
   const __m128i log = _mm_srai_epi32(_mm_madd_epi16(q, _mm_set1_epi32(19728)), 16);
   /* Nothing below a normal float, where the table of powers ends. */
-  const __m128i no_normal = _mm_cmpgt_epi32(_mm_set1_epi32(STORED + 1), g.magnitude);
+  const __m128i no_normal = _mm_cmpgt_epi32(_mm_set1_epi32(NUMBER_STORED + 1), g.magnitude);
   g.point =
       _mm_blendv_epi8(_mm_sub_epi32(_mm_setzero_si128(), log), _mm_set1_epi32(FOR_ZERO), no_normal);
   const struct digits d =
@@ -285,6 +278,4 @@ char *number_rows_avx2(char *out, const float *value, size_t rows, size_t width)
   return number_rows_walk(out, value, rows, width, &batch, prepare, put);
 }
 
-#else
-typedef int number_rows_avx2_is_not_for_this_processor;
 #endif

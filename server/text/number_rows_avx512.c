@@ -6,14 +6,15 @@
  *
  * Each number has 16 places: its sign, 14 for the digits and the dot, and the comma. Two masks say
  * where the dot stands and which places are kept; one compression then writes four numbers. */
-#if defined(__AVX512VBMI2__)
-
 #include "server/text/number_rows.h"
+
+#if defined(__x86_64__)
 
 #include <immintrin.h>
 #include <stdint.h>
 
 #include "server/text/number.h"
+#include "server/text/number_bits.h"
 
 enum {
   GROUP = 16,   /* numbers that become digits at a time */
@@ -21,15 +22,6 @@ enum {
   PLACES = 16,  /* of a number */
   EXPONENT = 4, /* of them for "e-05" */
   FOR_ZERO = 8, /* digits behind the dot that make a lone digit of nothing but zeros */
-};
-
-/* As bits: floats are ordered as their magnitudes are. */
-enum {
-  MAGNITUDE = INT32_MAX,
-  STORED = (1 << 23) - 1, /* the bits of the significand that a float stores */
-  A_THOUSANDTH = 0x3a83126f,
-  HUNDRED_THOUSAND = 0x47c35000,
-  TWO_TO_24 = 0x4b800000,
 };
 
 struct number_batch {
@@ -206,9 +198,9 @@ static inline void choose_notation(struct group *g) {
       _mm512_cmpgt_epi32_mask(_mm512_sub_epi32(zeros, g->point), _mm512_set1_epi32(5));
   g->scientific = small | large;
   const __mmask16 long_integer =
-      _mm512_cmpge_epi32_mask(g->magnitude, _mm512_set1_epi32(TWO_TO_24));
+      _mm512_cmpge_epi32_mask(g->magnitude, _mm512_set1_epi32(NUMBER_TWO_TO_24));
   const __m512i less_one = _mm512_sub_epi32(g->magnitude, one); /* of a zero: the largest */
-  const __mmask16 denormal = _mm512_cmplt_epu32_mask(less_one, _mm512_set1_epi32(STORED));
+  const __mmask16 denormal = _mm512_cmplt_epu32_mask(less_one, _mm512_set1_epi32(NUMBER_STORED));
   g->declined |= denormal | (long_integer & ~g->scientific);
   if (g->scientific) add_exponents(g);
 }
@@ -228,13 +220,13 @@ static inline __mmask16 both(__mmask8 low, __mmask8 high) { return _mm512_kunpac
 
 static inline __attribute__((always_inline)) void prepare_group(struct number_batch *b, size_t at,
                                                                 __m512i bits) {
-  struct group g = {.magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(MAGNITUDE))};
+  struct group g = {.magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(NUMBER_MAGNITUDE))};
   const __mmask16 zero = _mm512_testn_epi32_mask(g.magnitude, g.magnitude);
-  const __mmask16 unusual =
-      _mm512_mask_cmpge_epu32_mask((__mmask16)~zero,
-                                   _mm512_sub_epi32(g.magnitude, _mm512_set1_epi32(A_THOUSANDTH)),
-                                   _mm512_set1_epi32(HUNDRED_THOUSAND - A_THOUSANDTH));
-  const __mmask16 power_of_2 = _mm512_testn_epi32_mask(g.magnitude, _mm512_set1_epi32(STORED));
+  const __mmask16 unusual = _mm512_mask_cmpge_epu32_mask(
+      (__mmask16)~zero, _mm512_sub_epi32(g.magnitude, _mm512_set1_epi32(NUMBER_A_THOUSANDTH)),
+      _mm512_set1_epi32(NUMBER_HUNDRED_THOUSAND - NUMBER_A_THOUSANDTH));
+  const __mmask16 power_of_2 =
+      _mm512_testn_epi32_mask(g.magnitude, _mm512_set1_epi32(NUMBER_STORED));
 
   /* -floor(log10(2^q)), the logarithm to 16 bits: enough for every q of a float. */
   const __m512i q = _mm512_sub_epi32(_mm512_srli_epi32(g.magnitude, 23), _mm512_set1_epi32(150));
@@ -316,9 +308,9 @@ static inline char *put_kept(char *out, __m512i text, uint64_t keep) {
 static inline uint64_t places_of(size_t count) { return UINT64_MAX >> (64 - PLACES * count); }
 
 static inline uint32_t declined_of(const struct number_batch *b, size_t from, size_t count) {
-  uint32_t bits;
+  uint16_t bits; /* up to seven of the byte's are before these four */
   memcpy(&bits, (const uint8_t *)b->declined + from / 8, sizeof bits);
-  return bits >> from % 8 & ((1u << count) - 1);
+  return (uint32_t)bits >> from % 8 & ((1u << count) - 1);
 }
 
 /* One to four numbers, some of which number_write has to write. */
@@ -361,6 +353,4 @@ char *number_rows_avx512(char *out, const float *value, size_t rows, size_t widt
   return number_rows_walk(out, value, rows, width, &batch, prepare, put);
 }
 
-#else
-typedef int number_rows_avx512_is_not_for_this_processor;
 #endif

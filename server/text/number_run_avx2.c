@@ -4,7 +4,7 @@
  * places, here bit by bit; then four numbers at once are read from those lists. */
 #include "server/text/number_run.h"
 
-#if defined(__AVX2__)
+#if defined(__x86_64__)
 
 #include <immintrin.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * eight numbers at once from those lists. */
 #include "server/text/number_run.h"
 
-#if defined(__AVX512VBMI__) && defined(__AVX512VBMI2__)
+#if defined(__x86_64__)
 
 #include <immintrin.h>
 #include <string.h>

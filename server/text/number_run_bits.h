@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "server/text/blank.h"
+
 /* What the characters of a block are. */
 struct run_block {
   uint64_t digit, zero, point, minus, comma;
@@ -84,7 +86,7 @@ static inline struct run_last run_stop(const struct run_block *b, const struct r
   struct run_last last = {.end = b->comma & (bit - 1), .cut = at >= left};
   if (last.cut) return last;
   char c = text[at];
-  bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+  bool blank = is_blank(c);
   if ((f->after_digit & bit) && (blank || c == ']' || c == '}')) last.end |= bit;
   last.gap = blank && (f->value & bit);
   return last;

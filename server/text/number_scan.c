@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/text/number_bits.h"
 #include "server/text/number_fast.h"
 #include "server/text/number_round.h"
 
@@ -123,7 +124,6 @@ static float all_digits(const struct number_scan *s, int point) {
 }
 
 enum number_verdict number_scan_float(const struct number_scan *s, float *value) {
-  static const uint32_t infinite = UINT32_C(0xff) << 23;
   int64_t point = point_of(s);
   uint32_t bits = 0;
   if (s->count > 0 && point > LARGEST_POINT) return NUMBER_TOO_LARGE;
@@ -137,7 +137,7 @@ enum number_verdict number_scan_float(const struct number_scan *s, float *value)
       memcpy(&bits, &rounded, sizeof bits);
     }
   }
-  if (bits == infinite) return NUMBER_TOO_LARGE;
+  if (bits == NUMBER_INFINITE) return NUMBER_TOO_LARGE;
   bits |= (uint32_t)s->negative << 31;
   memcpy(value, &bits, sizeof bits);
   return NUMBER_OK;

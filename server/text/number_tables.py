@@ -44,8 +44,10 @@ def powers():
             "const uint64_t number_powers[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1] = {\n"
             + "".join(f"    {line},\n" for line in lines(table, 4, 20)) + "};\n"
             "\n"
+            "#if defined(__x86_64__)\n"
             "const double number_power_doubles[NUMBER_DOUBLE_MAX - NUMBER_DOUBLE_MIN + 1] = {\n"
-            + "".join(f"    {line},\n" for line in lines(doubles, 13, 7)) + "};\n")
+            + "".join(f"    {line},\n" for line in lines(doubles, 13, 7)) + "};\n"
+            "#endif\n")
 
 
 def layout(point):
@@ -67,8 +69,10 @@ def layouts():
     return ("/* number_layout: the table of shuffles, by number_tables.py. */\n"
             '#include "server/text/number_layout.h"\n'
             "\n"
+            "#if defined(__x86_64__)\n"
             "const uint8_t number_layouts[NUMBER_LAYOUTS][32] = {\n"
-            + "".join(f"    {{{row}}},\n" for row in rows) + "};\n")
+            + "".join(f"    {{{row}}},\n" for row in rows) + "};\n"
+            "#endif\n")
 
 
 TABLES = {"number_powers.c": powers, "number_layout.c": layouts}

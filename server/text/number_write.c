@@ -15,15 +15,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "server/text/number_bits.h"
 #include "server/text/number_powers.h"
 #include "server/text/number_rows.h"
 
 enum {
-  HIDDEN = 1 << 23,   /* the leading bit that a normal float does not store */
   FRACTION_BITS = 60, /* of the fixed-point numbers: 10 units need four bits more */
   TENS = 10 * 1000,
   HUNDRED_MILLIONS = 100 * 1000 * 1000,
-  TWO_TO_24 = 0x4b800000, /* as a float's bits */
 };
 
 static const uint64_t ONE = UINT64_C(1) << FRACTION_BITS;
@@ -49,8 +48,8 @@ static uint32_t product_to_odd(uint64_t power, uint32_t factor) {
 
 /* For every float but zero. */
 static struct decimal shorten_exactly(uint32_t magnitude) {
-  uint32_t field = magnitude >> 23, stored = magnitude & (HIDDEN - 1);
-  uint32_t c = field ? stored | HIDDEN : stored;
+  uint32_t field = magnitude >> 23, stored = magnitude & NUMBER_STORED;
+  uint32_t c = field ? stored | NUMBER_HIDDEN : stored;
   int q = (field ? (int)field : 1) - 150;
   bool even = c % 2 == 0;
   /* Below a power of two the floats lie twice as close. */
@@ -112,7 +111,7 @@ static char *write_integer(char *out, uint64_t v) {
 /* An integer of up to 14 digits, exactly: the shortest digits of a large float end before the dot,
  * and zeros in the place of the others would be as long. */
 static char *write_whole(char *out, uint32_t magnitude) {
-  uint64_t c = (magnitude & (HIDDEN - 1)) | HIDDEN;
+  uint64_t c = (magnitude & NUMBER_STORED) | NUMBER_HIDDEN;
   return write_integer(out, c << ((int)(magnitude >> 23) - 150));
 }
 
@@ -143,7 +142,7 @@ static inline char *write_decimal(char *out, struct decimal d, uint32_t magnitud
     store_digits(out + 2, tail);
     return write_exponent(out + count + !single, first);
   }
-  if (magnitude >= TWO_TO_24) return write_whole(out, magnitude);
+  if (magnitude >= NUMBER_TWO_TO_24) return write_whole(out, magnitude);
 
   /* One sequence of stores for all places of the dot: zeros in front, all digits, then those behind
    * the dot once more, one place on. */
@@ -172,7 +171,7 @@ static __attribute__((noinline)) char *write_exactly(char *out, uint32_t magnitu
 
 /* For normal floats that are no power of two. `digits` has 7 to 9 digits and may end in zeros. */
 static inline bool shorten(uint32_t magnitude, struct decimal *d) {
-  uint64_t c = (magnitude & (HIDDEN - 1)) | HIDDEN;
+  uint64_t c = (magnitude & NUMBER_STORED) | NUMBER_HIDDEN;
   int q = (int)(magnitude >> 23) - 150;
   int k = number_log10_pow2(q);
   uint64_t power = number_power(-k);
@@ -205,9 +204,9 @@ static inline char *write_one(char *out, float value) {
   memcpy(&magnitude, &value, sizeof magnitude);
   *out = '-';
   out += magnitude >> 31;
-  magnitude &= INT32_MAX;
+  magnitude &= NUMBER_MAGNITUDE;
   struct decimal d;
-  if ((magnitude & (HIDDEN - 1)) == 0 || magnitude < HIDDEN || !shorten(magnitude, &d))
+  if ((magnitude & NUMBER_STORED) == 0 || magnitude < NUMBER_HIDDEN || !shorten(magnitude, &d))
     return write_exactly(out, magnitude);
   return write_decimal(out, d, magnitude);
 }

@@ -15,6 +15,7 @@
 #include "server/text/number.h"
 #include "tests/bench/text_bodies.h"
 #include "tests/bench/text_rivals.h"
+#include "tests/support/level_asked.h"
 
 enum { CHUNK = 16 * 1024, ROUNDS = 15, ROUNDS_JANSSON = 2, WRITTEN = 512 * 100 * 6 };
 
@@ -30,9 +31,10 @@ static double least(double a, double b) { return a < b ? a : b; }
 typedef const double wanted[CPU_LEVEL_COUNT];
 
 static void print_row(const char *title, double ours, double rival, const double *want) {
-  const double factor = want ? want[cpu_level()] : 0, ratio = rival / ours;
+  const enum cpu_level level = cpu_text_level();
+  const double factor = want ? want[level] : 0, ratio = rival / ours;
   char figure[80], goal[16] = "-";
-  snprintf(figure, sizeof figure, "%s: %s", cpu_level_name(cpu_level()), title);
+  snprintf(figure, sizeof figure, "%s: %s", cpu_level_name(level), title);
   if (factor > 0) snprintf(goal, sizeof goal, ">= %g", factor);
   printf("%-66s | %9.2f ns | %11.2f ns | %7.2f | %-9s | %s\n", figure, ours, rival, ratio, goal,
          factor > 0 ? (ratio >= factor ? "yes" : "NO") : "");
@@ -218,11 +220,7 @@ static void measure_all_writing(void) {
 }
 
 int main(void) {
-  const char *asked = getenv("ATTEND_CPU");
-  if (asked && strcmp(asked, cpu_level_name(cpu_level())) != 0) {
-    printf("# %s: not on this processor\n", asked);
-    return 0;
-  }
+  if (!level_asked_is_here()) return 0;
   measure_all_reading();
   measure_all_writing();
   return 0;

@@ -14,6 +14,8 @@
 
 #include "core/cpu.h"
 #include "server/text/number.h"
+#include "tests/support/level_asked.h"
+#include "tests/support/number_draw.h"
 
 enum { BATCH = 4096, ROOM = BATCH * 256 };
 
@@ -69,20 +71,6 @@ static void add(char *end, float wanted) {
   if (batch.count == BATCH) read_batch();
 }
 
-static float float_of(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-static uint64_t draw(uint64_t *state) {
-  *state += 0x9e3779b97f4a7c15;
-  uint64_t z = *state;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
 /* The middle between a float and the next one away from zero. */
 static double halfway(float value) {
   return ((double)value + (double)nextafterf(value, copysignf(INFINITY, value))) / 2;
@@ -126,6 +114,7 @@ static void add_hard(uint64_t *seed) {
 }
 
 int main(int argc, char **argv) {
+  if (!level_asked_is_here()) return 0;
   uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 0;
   uint64_t last = argc > 2 ? strtoull(argv[2], NULL, 0) : UINT32_MAX;
   uint64_t step = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;

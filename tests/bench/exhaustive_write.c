@@ -12,6 +12,7 @@
 
 #include "core/cpu.h"
 #include "server/text/number.h"
+#include "tests/support/level_asked.h"
 #include "tests/support/text_yardstick.h"
 
 enum { NUMBERS = 4096, WIDTHS = 5, ROOM = NUMBERS * (NUMBER_TEXT_MAX + 4) + NUMBER_WRITE_MARGIN };
@@ -61,6 +62,7 @@ static void check(const float *value, size_t count, size_t turn) {
 }
 
 int main(int argc, char **argv) {
+  if (!level_asked_is_here()) return 0;
   static float value[NUMBERS];
   const uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 0;
   const uint64_t last = argc > 2 ? strtoull(argv[2], NULL, 0) : UINT32_MAX;
@@ -78,6 +80,6 @@ int main(int argc, char **argv) {
   }
   if (count > 0) check(value, count, turn);
   printf("%s: %llu floats, %llu times otherwise than by std::to_chars\n",
-         cpu_level_name(cpu_level()), (unsigned long long)numbers, (unsigned long long)wrong);
+         cpu_level_name(cpu_text_level()), (unsigned long long)numbers, (unsigned long long)wrong);
   return wrong != 0;
 }

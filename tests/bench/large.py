@@ -74,9 +74,8 @@ def large_requests(folder, build):
          f"{sum(text):.1f} ms", ours / sum(text), "<= 0.07", ours <= 0.07 * sum(text))
 
 
-def peak_memory(_, build):
+def peak_memory(_):
     """200 MB of JSON, sent as they are made and the answer dropped as it comes."""
-    del build
     items, (_, q, k, d) = 188, SHAPE
     shape = (items, q, k, d)
     size = sum(map(len, bodies.parts(*shape)))

@@ -1,4 +1,5 @@
-/* test_cpu: the limits of cgroups, read from a proc and a sys that the test writes. */
+/* test_cpu: the levels of instructions; the limits of cgroups, read from a proc and a sys that the
+ * test writes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,10 +98,48 @@ static void this_process_may_use_something(void **state) {
   assert_true(cpu_memory() > 1 << 20);
 }
 
-static void test_the_level_for_text_is_not_above_the_level(void **state) {
+static void each_level_needs_all_of_its_instructions(void **state) {
   (void)state;
-  assert_true(cpu_text_level() <= cpu_level());
-  assert_int_equal(cpu_text_level(), cpu_text_level());
+  enum {
+    AVX2 = CPU_HAS_AVX2 | CPU_HAS_FMA,
+    AVX512 = AVX2 | CPU_HAS_AVX512,
+    EVERYTHING = AVX512 | CPU_HAS_BITS | CPU_HAS_VBMI | CPU_HAS_CD
+  };
+  static const struct {
+    unsigned features;
+    enum cpu_level level, text;
+  } row[] = {
+      {0, CPU_PORTABLE, CPU_PORTABLE},
+      {CPU_HAS_AVX2 | CPU_HAS_BITS, CPU_PORTABLE, CPU_PORTABLE},
+      {CPU_HAS_FMA | CPU_HAS_BITS, CPU_PORTABLE, CPU_PORTABLE},
+      {AVX2, CPU_AVX2, CPU_PORTABLE},
+      {AVX2 | CPU_HAS_BITS, CPU_AVX2, CPU_AVX2},
+      {EVERYTHING & ~CPU_HAS_AVX512, CPU_AVX2, CPU_AVX2},
+      {AVX512, CPU_AVX512, CPU_PORTABLE},
+      {AVX512 | CPU_HAS_BITS, CPU_AVX512, CPU_AVX2}, /* Skylake's servers */
+      {EVERYTHING & ~CPU_HAS_VBMI, CPU_AVX512, CPU_AVX2},
+      {EVERYTHING & ~CPU_HAS_CD, CPU_AVX512, CPU_AVX2},
+      {EVERYTHING & ~CPU_HAS_BITS, CPU_AVX512, CPU_PORTABLE},
+      {EVERYTHING & ~CPU_HAS_FMA, CPU_PORTABLE, CPU_PORTABLE},
+      {EVERYTHING, CPU_AVX512, CPU_AVX512},
+  };
+  for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    assert_int_equal(cpu_level_with(row[i].features), row[i].level);
+    assert_int_equal(cpu_text_level_with(row[i].features), row[i].text);
+  }
+}
+
+/* At the level that ATTEND_CPU names, or the highest if that is not there. */
+static void the_environment_lowers_both_levels(void **state) {
+  (void)state;
+  const enum cpu_level most = cpu_level_with(cpu_features());
+  const enum cpu_level text = cpu_text_level_with(cpu_features());
+  const char *wanted = getenv("ATTEND_CPU");
+  enum cpu_level limit = CPU_AVX512;
+  if (wanted && strcmp(wanted, "avx2") == 0) limit = CPU_AVX2;
+  if (wanted && strcmp(wanted, "portable") == 0) limit = CPU_PORTABLE;
+  assert_int_equal(cpu_level(), limit < most ? limit : most);
+  assert_int_equal(cpu_text_level(), limit < text ? limit : text);
 }
 
 int main(void) {
@@ -110,7 +149,8 @@ int main(void) {
       IN_ROOT(the_least_of_all_groups_counts),
       IN_ROOT(groups_that_cannot_be_seen_are_passed_over),
       IN_ROOT(the_first_version_has_a_tree_for_each_controller),
-      cmocka_unit_test(test_the_level_for_text_is_not_above_the_level),
+      cmocka_unit_test(each_level_needs_all_of_its_instructions),
+      cmocka_unit_test(the_environment_lowers_both_levels),
       cmocka_unit_test(this_process_may_use_something),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

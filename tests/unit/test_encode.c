@@ -479,6 +479,39 @@ static void the_longest_numbers_fit(void **state) {
   arena_free(&a.arena);
 }
 
+/* Fills with '#' all pieces but the last, of which it is not known where it ends. */
+static void mark_pieces(const struct answer *answer) {
+  char *begin = answer->piece[0].iov_base, *end = answer->piece[answer->pieces - 1].iov_base;
+  memset(begin, '#', (size_t)(end - begin));
+}
+
+/* Other workers write the neighbours meanwhile: what a piece touches behind its text is its own.
+ * Rows of all widths, so that pieces end everywhere; the longest numbers fill their room. */
+static void a_piece_leaves_its_neighbours_alone(void **state) {
+  (void)state;
+  for (size_t width = 1; width <= 40; width++) {
+    struct answered a;
+    make(&a, 2, (const size_t[][2]){{9000 / width, width}, {3, 5000 + width}}, WEIGHTS_PER_HEAD);
+    struct call *c = &a.decoded.call;
+    for (size_t i = 0; i < c->q_rows * OUTPUT; i++) c->outputs[i] = -1.00000016e-35f;
+    for (size_t i = 0; i < c->weight_count; i++) c->weights[i] = -1.00000016e-35f;
+    struct answer answer;
+    answer_plan(&answer, &model, &a.decoded, &wide, &a.arena, &a.error);
+    assert_int_equal(a.error.status, STATUS_OK);
+    assert_in_range(answer.pieces, 4, 40);
+    const char *last = answer.piece[answer.pieces - 1].iov_base;
+    for (size_t i = 0; i + 1 < answer.pieces; i++) {
+      mark_pieces(&answer);
+      answer_write_piece(&answer, i);
+      for (const char *p = answer.piece[0].iov_base; p < last; p++) {
+        if (p == answer.piece[i].iov_base) p = answer.piece[i + 1].iov_base;
+        if (p < last && *p != '#') fail_msg("piece %zu touches another one", i);
+      }
+    }
+    arena_free(&a.arena);
+  }
+}
+
 static void over_the_limit_nothing_is_allocated(void **state) {
   (void)state;
   struct answered a;
@@ -508,6 +541,7 @@ int main(void) {
       cmocka_unit_test(pieces_of_a_large_answer_are_few),
       cmocka_unit_test(text_lies_in_what_the_call_leaves),
       cmocka_unit_test(the_longest_numbers_fit),
+      cmocka_unit_test(a_piece_leaves_its_neighbours_alone),
       cmocka_unit_test(over_the_limit_nothing_is_allocated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

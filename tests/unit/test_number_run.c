@@ -17,6 +17,7 @@
 #include "server/tensor_json.h"
 #include "server/text/number.h"
 #include "server/text/number_run.h"
+#include "tests/support/number_draw.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
@@ -39,20 +40,6 @@ static run_function *const LEVEL[CPU_LEVEL_COUNT] = {
     [CPU_AVX512] = number_run_avx512,
 #endif
 };
-
-static uint64_t draw(uint64_t *state) {
-  *state += 0x9e3779b97f4a7c15;
-  uint64_t z = *state;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-static float float_of(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
 
 /* --- memory between two pages that must not be touched --- */
 

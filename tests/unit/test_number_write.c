@@ -1,5 +1,5 @@
-/* test_number_write: numbers are written as std::to_chars writes them, one or rows of them. Runs at
- * every level of the processor's instructions. */
+/* test_number_write: numbers are written as std::to_chars writes them, one or rows of them, at every
+ * level of instructions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "core/cpu.h"
 #include "server/text/number.h"
+#include "server/text/number_rows.h"
 #include "tests/support/number_draw.h"
 #include "tests/support/text_yardstick.h"
 
@@ -30,6 +32,16 @@ enum { SAMPLES = 400 * 1000 };
 #endif
 
 enum { GUARD = 64 };
+
+typedef char *rows_function(char *out, const float *value, size_t rows, size_t width);
+
+static rows_function *const LEVEL[CPU_LEVEL_COUNT] = {
+    [CPU_PORTABLE] = number_rows_portable,
+#if defined(__x86_64__)
+    [CPU_AVX2] = number_rows_avx2,
+    [CPU_AVX512] = number_rows_avx512,
+#endif
+};
 
 /* --- rows against the yardstick --- */
 
@@ -76,7 +88,8 @@ static const float *copy_to_the_end(const float *value, size_t numbers) {
 
 /* Writes from memory that ends with the numbers, into memory that is watched on both sides. The
  * floating-point mode is that of a thread that `flushes` denormals, or the usual one. */
-static void check_rows_in_mode(const float *value, size_t rows, size_t width, bool flushes) {
+static void check_writer(rows_function *write, const float *value, size_t rows, size_t width,
+                         bool flushes) {
   const size_t numbers = rows * width, room = numbers * (NUMBER_TEXT_MAX + 1) + rows * 3 + 1;
   const float *copy = copy_to_the_end(value, numbers);
   char *theirs = malloc(room + 16), *ours = malloc(GUARD + room + 2 * NUMBER_WRITE_MARGIN);
@@ -87,7 +100,7 @@ static void check_rows_in_mode(const float *value, size_t rows, size_t width, bo
   const unsigned mode = _mm_getcsr();
   if (flushes) _mm_setcsr(mode | 0x8040); /* flush results, take denormals as zero */
 #endif
-  char *end = number_write_rows(begin, copy, rows, width);
+  char *end = write(begin, copy, rows, width);
 #ifdef __SSE__
   _mm_setcsr(mode);
 #endif
@@ -101,6 +114,13 @@ static void check_rows_in_mode(const float *value, size_t rows, size_t width, bo
     fail_at_difference(begin, theirs, rows, width);
   free(theirs);
   free(ours);
+}
+
+/* Every level, and what chooses one of them. */
+static void check_rows_in_mode(const float *value, size_t rows, size_t width, bool flushes) {
+  for (size_t level = 0; width > 0 && level <= cpu_text_level(); level++)
+    check_writer(LEVEL[level], value, rows, width, flushes);
+  check_writer(number_write_rows, value, rows, width, flushes);
 }
 
 static void check_rows(const float *value, size_t rows, size_t width) {
