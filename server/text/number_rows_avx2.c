@@ -17,6 +17,7 @@
 #include "server/text/number_bits.h"
 #include "server/text/number_layout.h"
 #include "server/text/number_powers.h"
+#include "server/text/number_rows_walk.h"
 
 enum {
   GROUP = 4,    /* numbers that become digits at a time */

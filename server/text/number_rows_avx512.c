@@ -15,6 +15,7 @@
 
 #include "server/text/number.h"
 #include "server/text/number_bits.h"
+#include "server/text/number_rows_walk.h"
 
 enum {
   GROUP = 16,   /* numbers that become digits at a time */

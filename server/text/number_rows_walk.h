@@ -1,0 +1,45 @@
+/* number_rows_walk: how rows are cut into batches. Private to number_rows_avx*.c.
+ *
+ * Vectors pay for many numbers at a time: a batch of them, whatever rows they belong to, is first
+ * turned into digits, then written out row by row. */
+#ifndef SERVER_TEXT_NUMBER_ROWS_WALK_H
+#define SERVER_TEXT_NUMBER_ROWS_WALK_H
+
+#include <stddef.h>
+#include <string.h>
+
+enum { NUMBER_BATCH = 256 };
+
+/* Each level has a batch of its own. `prepare` takes up to NUMBER_BATCH numbers into it; `put`
+ * writes some of these, each with a comma behind it. */
+struct number_batch;
+typedef void number_prepare(struct number_batch *batch, const float *value, size_t count);
+typedef char *number_put(char *out, const struct number_batch *batch, const float *value,
+                         size_t from, size_t count);
+
+/* Inlined with its functions: narrow rows call `put` every few numbers. */
+static inline __attribute__((always_inline)) char *
+number_rows_walk(char *out, const float *value, size_t rows, size_t width,
+                 struct number_batch *batch, number_prepare *prepare, number_put *put) {
+  if (rows == 0) return out;
+  const float *end = value + rows * width;
+  size_t left = width; /* of the row */
+  *out++ = '[';
+  for (; value < end; value += NUMBER_BATCH) {
+    const size_t rest = (size_t)(end - value), count = rest < NUMBER_BATCH ? rest : NUMBER_BATCH;
+    prepare(batch, value, count);
+    for (size_t from = 0; from < count;) {
+      const size_t some = left < count - from ? left : count - from;
+      out = put(out, batch, value, from, some);
+      from += some;
+      left -= some;
+      if (left > 0) continue;
+      memcpy(out - 1, "],[", 3); /* in the place of the last comma */
+      out += 2;
+      left = width;
+    }
+  }
+  return out - 2; /* no row follows */
+}
+
+#endif
