@@ -1,7 +1,8 @@
 /* exhaustive_read: reads every finite float32's shortest text back in runs, and hard numbers.
  *
  *   exhaustive_read [FIRST [LAST [STEP [HARD]]]]    bit patterns, default 0 to 0xffffffff by 1;
- *                                                   how many hard numbers, default 2^26
+ *                                                   how many hard numbers, default 2^22, others for
+ * another FIRST
  *
  * At the level of instructions that the processor and ATTEND_CPU give. Hard numbers are ties, exact
  * and cut, near ties, 17 digits, denormals, integers, all compared with strtof. */
@@ -118,14 +119,14 @@ int main(int argc, char **argv) {
   uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 0;
   uint64_t last = argc > 2 ? strtoull(argv[2], NULL, 0) : UINT32_MAX;
   uint64_t step = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;
-  uint64_t hard = argc > 4 ? strtoull(argv[4], NULL, 0) : UINT64_C(1) << 26;
+  uint64_t hard = argc > 4 ? strtoull(argv[4], NULL, 0) : UINT64_C(1) << 22;
   batch.end = batch.text;
   for (uint64_t i = first; i <= last && i <= UINT32_MAX && step > 0; i += step) {
     float value = float_of((uint32_t)i);
     if (isfinite(value)) add(number_write(batch.end, value), value);
   }
   read_batch();
-  uint64_t shortest = numbers, seed = 1;
+  uint64_t shortest = numbers, seed = first;
   for (uint64_t i = 0; i < hard; i++) add_hard(&seed);
   read_batch();
   printf(
