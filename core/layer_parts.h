@@ -131,6 +131,15 @@ static inline bool head_is_live(const struct live *live, size_t head) {
  * second pass follows. */
 double pair_work(const struct layer *l, const struct call *c);
 
+/* Of one query in one head, over `keys` keys and the item's segments: these cost their way by,
+ * empty or not. */
+double query_work(const struct layer *l, const struct call *c, const struct item *item,
+                  size_t keys);
+
+/* Of finding out what an item's queries may see: bound by memory, so that a number read is as much
+ * as tens of operations. */
+double look_work(const struct layer *l, const struct call *c, const struct item *item);
+
 /* Of `rows` rows of a role, in the heads that the call needs. */
 double rows_work(const struct layer *l, const struct call *c, unsigned role, size_t rows);
 

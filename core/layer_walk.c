@@ -32,9 +32,7 @@ static bool look_unit(const struct layer *l, struct cursor *at, struct unit *u) 
   const struct call *c = at->call;
   const struct item *item = &c->item[at->item];
   if (item->q == 0 || at->row > 0) return false;
-  const double pairs = (double)item->q * (double)item->k;
-  u->work = 10.0 * (double)(item->q + item->k) + (c->mask ? 4.0 * pairs : 0);
-  if (c->bias) u->work += 4.0 * pairs * (c->bias_per_head ? (double)l->shape.heads : 1);
+  u->work = look_work(l, c, item);
   at->row = 1;
   return true;
 }
@@ -112,11 +110,11 @@ static bool attend_unit(const struct layer *l, struct cursor *at, struct unit *u
   while (at->head < l->shape.heads && !head_is_live(live, at->head)) at->head++;
   if (item->q == 0 || at->head >= l->shape.heads) return false;
   const size_t keys = role_rows(c, at->item, ROLE_VALUE); /* seen by someone, or uniform */
-  const double pair = pair_work(l, c) * (double)(keys + 1);
+  const double query = query_work(l, c, item, keys);
   u->head = at->head;
-  u->heads = attend_heads(l, c, pair * (double)item->q, at->head);
+  u->heads = attend_heads(l, c, query * (double)item->q, at->head);
   u->row = at->row;
-  const double row = (double)u->heads * pair;
+  const double row = (double)u->heads * query;
   u->rows = size_min(attend_rows(l, row), item->q - at->row);
   u->work = row * (double)u->rows;
   at->row += u->rows;

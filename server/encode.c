@@ -5,6 +5,7 @@
  * write, so that they cannot disagree. */
 #include "server/encode.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/measures.h"
@@ -128,30 +129,45 @@ static enum status over_limit(const struct decode_limits *limits, struct error *
                      limits->max_answer_bytes);
 }
 
-/* Counts the pieces and the memory for those that do not fit into what the call leaves. */
-static enum status measure(const struct answer_plan *p, const struct decode_limits *limits,
-                           size_t *pieces, size_t *memory, struct error *e) {
+/* What all steps spend, without walking them. About: a sum beyond size_t is as good as SIZE_MAX. */
+static double all_spent(const struct answer_plan *p) {
+  double spent = 2.0 * (double)p->sections;
+  for (size_t i = 0; i < p->sections; i++) {
+    const struct section *s = &p->section[i];
+    for (size_t item = 0; item < s->items; item++) {
+      const double rows = (double)section_rows(s, p->call, item);
+      const double width = (double)section_width(s, p->call, item);
+      spent += (double)s->heads * fmax(rows * fmax(width, 1), 1);
+    }
+  }
+  return spent;
+}
+
+/* Chooses the size of the pieces; returns how many there may be. Each but the last spends what a
+ * piece has. */
+static size_t bound_pieces(struct answer_plan *p) {
+  const double spent = all_spent(p), least = spent / (ANSWER_PIECES_MAX - 2);
+  p->piece_numbers = least < (double)PIECE_NUMBERS ? PIECE_NUMBERS : (size_t)least + 1;
+  return (size_t)(spent / (double)p->piece_numbers) + 1;
+}
+
+/* Cuts the pieces and counts the memory for those that do not fit into what the call leaves: their
+ * lengths are what each needs. */
+static enum status cut(struct answer *a, const struct decode_limits *limits, size_t *memory,
+                       struct error *e) {
+  struct answer_plan *p = a->plan;
   struct spare left = p->call->left;
   struct place at = {0};
-  struct piece piece;
   size_t text = 0;
-  for (*pieces = *memory = 0; !at_end(p, &at); ++*pieces) {
-    size_t room = cut_piece(p, &at, &piece);
+  for (*memory = 0; !at_end(p, &at); a->pieces++) {
+    const size_t room = cut_piece(p, &at, &p->piece[a->pieces]);
     /* Adding stops at the first sum over the limit, long before it could overflow. */
     if (room > limits->max_answer_bytes - text) return over_limit(limits, e);
     text += room;
+    a->piece[a->pieces].iov_len = memory_of(room);
     if (!spare_take(&left, memory_of(room))) *memory += memory_of(room);
   }
   return STATUS_OK;
-}
-
-/* Chooses the size of the pieces as well. */
-static enum status measure_few(struct answer_plan *p, const struct decode_limits *limits,
-                               size_t *pieces, size_t *memory, struct error *e) {
-  p->piece_numbers = PIECE_NUMBERS;
-  while (measure(p, limits, pieces, memory, e) == STATUS_OK && *pieces > ANSWER_PIECES_MAX)
-    p->piece_numbers *= 2;
-  return e->status;
 }
 
 static struct answer_plan *plan_new(const struct model *m, const struct decoded *d,
@@ -164,27 +180,32 @@ static struct answer_plan *plan_new(const struct model *m, const struct decoded 
   return p;
 }
 
-enum status answer_plan(struct answer *a, const struct model *m, const struct decoded *d,
+static enum status plan(struct answer *a, const struct model *m, const struct decoded *d,
                         const struct decode_limits *limits, struct arena *arena, struct error *e) {
-  *a = (struct answer){0};
   struct answer_plan *p = plan_new(m, d, arena, e);
-  size_t pieces, memory;
-  if (!p || measure_few(p, limits, &pieces, &memory, e)) return e->status;
-  struct iovec *vector = arena_alloc(arena, pieces, sizeof *vector, e);
-  p->piece = arena_alloc(arena, pieces, sizeof *p->piece, e);
+  if (!p) return e->status;
+  const size_t most = bound_pieces(p);
+  *a = (struct answer){.plan = p, .piece = arena_alloc(arena, most, sizeof *a->piece, e)};
+  p->piece = arena_alloc(arena, most, sizeof *p->piece, e);
+  size_t memory;
+  if (!a->piece || !p->piece || cut(a, limits, &memory, e)) return e->status;
   char *text = arena_alloc(arena, memory, 1, e);
-  if (!vector || !p->piece || !text) return e->status;
+  if (!text) return e->status;
   struct spare left = d->call.left;
-  struct place at = {0};
-  for (size_t i = 0; i < pieces; i++) {
-    const size_t bytes = memory_of(cut_piece(p, &at, &p->piece[i]));
-    vector[i] = (struct iovec){.iov_base = spare_take(&left, bytes)};
-    if (vector[i].iov_base) continue;
-    vector[i].iov_base = text;
+  for (size_t i = 0; i < a->pieces; i++) {
+    const size_t bytes = a->piece[i].iov_len;
+    a->piece[i].iov_base = spare_take(&left, bytes);
+    if (a->piece[i].iov_base) continue;
+    a->piece[i].iov_base = text;
     text += bytes;
   }
-  *a = (struct answer){.pieces = pieces, .piece = vector, .plan = p};
   return STATUS_OK;
+}
+
+enum status answer_plan(struct answer *a, const struct model *m, const struct decoded *d,
+                        const struct decode_limits *limits, struct arena *arena, struct error *e) {
+  if (plan(a, m, d, limits, arena, e) != STATUS_OK) *a = (struct answer){0};
+  return e->status;
 }
 
 /* --- writing --- */
