@@ -13,18 +13,27 @@
 
 /* --- what all requests share --- */
 
-/* Two threads inside a BLAS that was built for one would corrupt each other's numbers. */
-static enum status check_blas(const struct service *s, struct error *e) {
-  if (s->workers <= 1 || gemm_blas().threadsafe) return STATUS_OK;
+/* A model that computes with a BLAS built for one thread, or NULL. */
+static const struct model *model_of_one_thread(const struct service *s) {
+  if (gemm_blas().threadsafe) return NULL;
   for (size_t i = 0; i < registry_count(s->registry); i++) {
     const struct model *m = registry_at(s->registry, i);
-    if (strcmp(layer_engine(m->layer), "openblas") == 0)
-      return error_set(e, STATUS_CONFIG,
-                       "model %s computes with OpenBLAS, whose flavour here (%s) is not made for "
-                       "%zu workers: install libopenblas0-pthread, or set gemm to packed",
-                       m->name, gemm_blas().config, s->workers);
+    if (strcmp(layer_engine(m->layer), "openblas") == 0) return m;
   }
-  return STATUS_OK;
+  return NULL;
+}
+
+/* Two threads inside such a BLAS would corrupt each other's numbers. One worker is safe as long as
+ * it computes everything: there are no seats then, and tiny jobs are its own, too. */
+static enum status seat_submitters(const struct service *s, struct pool_options *o,
+                                   struct error *e) {
+  const struct model *m = model_of_one_thread(s);
+  o->seats = m ? 0 : s->submitters;
+  if (!m || s->workers == 1) return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "model %s computes with OpenBLAS, whose flavour here (%s) is not made for %zu "
+                   "workers: install libopenblas0-pthread, or set gemm to packed or workers to 1",
+                   m->name, gemm_blas().config, s->workers);
 }
 
 /* A sanitizer is to see each use of what was freed. */
@@ -34,22 +43,24 @@ static const size_t keep_most = 0;
 static const size_t keep_most = 64 << 20;
 #endif
 
-enum status service_start(struct service *s, const struct config *c, struct error *e) {
+enum status service_start(struct service *s, const struct config *c, size_t submitters,
+                          struct error *e) {
   memset(s, 0, sizeof *s);
   s->config = c;
   s->workers = c->workers ? c->workers : cpu_quota();
-  s->submitters = c->io_threads ? c->io_threads : s->workers;
+  s->submitters = submitters ? submitters : s->workers;
   budget_init(&s->budget, c->memory_budget_bytes ? c->memory_budget_bytes : cpu_memory() / 2);
   s->budget.keep = keep_new(size_min(keep_most, s->budget.limit / 8));
   s->limits = (struct decode_limits){.max_items = c->max_items,
                                      .max_pairs = c->max_pairs,
                                      .max_answer_bytes = c->max_answer_bytes};
-  struct pool_options options = {
-      .workers = s->workers, .seats = s->submitters, .max_queue = c->max_queue, .merge = c->merge};
+  struct pool_options options = {.workers = s->workers,
+                                 .max_queue = c->max_queue,
+                                 .merge = c->merge};
   gemm_blas_init();
   json_small_init();
   s->registry = registry_load(c, e);
-  if (!s->registry || check_blas(s, e)) goto failed;
+  if (!s->registry || seat_submitters(s, &options, e)) goto failed;
   options.scratch_bytes = registry_scratch_bytes(s->registry);
   s->pool = pool_new(&options, e);
   if (!s->pool) goto failed;

@@ -17,7 +17,7 @@ struct service {
   struct registry *registry;
   struct pool *pool;
   size_t workers;    /* of the pool */
-  size_t submitters; /* threads that submit: each may do a tiny job at the same time */
+  size_t submitters; /* threads that submit: all may do tiny jobs at the same time */
   struct budget budget;
   struct decode_limits limits;
 };
@@ -37,9 +37,11 @@ struct exchange {
   bool (*gone)(struct exchange *); /* has the reader left? or NULL */
 };
 
-/* Opens the configuration's models and starts the pool: what serve and run begin with. The
- * configuration must outlive the service. On failure there is nothing to stop. */
-enum status service_start(struct service *s, const struct config *c, struct error *e);
+/* Opens the configuration's models and starts the pool: what serve and run begin with. So many
+ * threads will submit; 0: as many as there are workers. The configuration must outlive the service.
+ * On failure there is nothing to stop. */
+enum status service_start(struct service *s, const struct config *c, size_t submitters,
+                          struct error *e);
 void service_stop(struct service *s); /* the pool is idle */
 
 /* Sets every member but done and gone, which are the maker's to set, before or after. A failure

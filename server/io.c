@@ -96,7 +96,8 @@ void io_add(struct io *io, int fd, const struct sockaddr *from, socklen_t size) 
   while (write(io->arrivals[1], &a, sizeof a) < 0) must(errno == EINTR);
 }
 
-/* libmicrohttpd wakes nobody whose thread is not its own. */
+/* In 0.9.75 libmicrohttpd wakes nobody whose thread is not its own; later ones wake it, too, and
+ * twice does no harm. */
 void io_resume(struct io *io, struct MHD_Connection *c) {
   MHD_resume_connection(c);
   atomic_store(&io->resumed, true);

@@ -31,7 +31,9 @@ struct io {
   void *of;
 };
 
-enum { IO_DESCRIPTORS = 4 }; /* of each, at most */
+/* Of each, at most: four of ours (the pipe has two, the eventfd, and the daemon's epoll), two more
+ * for what releases behind 0.9.75 wake their daemon by. */
+enum { IO_DESCRIPTORS = 6 };
 
 /* Starts the thread; takes the daemon, which is NULL if it could not be started. `lost` and `of`
  * are set before. After a failure, too, io_stop has to follow. */

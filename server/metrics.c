@@ -208,8 +208,9 @@ static void write_now(FILE *f, struct service *s, const struct metrics_now *now)
   gauge(f, "attend_inflight_limit_bytes", "Memory that requests may hold together.",
         (double)s->budget.limit);
   gauge(f, "attend_connections", "Open connections.", (double)now->connections);
-  gauge(f, "attend_workers", "Threads that compute.", (double)s->workers);
-  gauge(f, "attend_io_threads", "Threads that read and write sockets.", (double)now->io_threads);
+  gauge(f, "attend_workers", "Threads that compute all but tiny requests.", (double)s->workers);
+  gauge(f, "attend_io_threads", "Threads that read and write sockets, and compute tiny requests.",
+        (double)now->io_threads);
   gauge(f, "attend_models", "Models that are loaded.", (double)registry_count(s->registry));
   gauge(f, "process_resident_memory_bytes", "Resident memory.", (double)resident_bytes());
   head(f, "attend_log_dropped_total", "counter", "Log lines dropped because nobody read them.");

@@ -32,8 +32,8 @@ struct request *request_open(struct server *s, struct io *io, struct MHD_Connect
 }
 
 void request_close(struct request *r) {
-  if (r->step !=
-      STEP_NONE) { /* libmicrohttpd has not said that it is over, and has freed its text */
+  /* If libmicrohttpd has not said that a request is over, it has freed its text all the same. */
+  if (r->step != STEP_NONE) {
     r->url = r->word = "-";
     r->header.agent = NULL;
     request_end(r);

@@ -2,8 +2,6 @@
 #ifndef SERVER_REQUEST_PARTS_H
 #define SERVER_REQUEST_PARTS_H
 
-#include <netinet/in.h>
-
 #include "server/request.h"
 
 enum request_step {

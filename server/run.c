@@ -94,7 +94,7 @@ static int answer(struct service *s, const struct model *m, enum ask ask, int in
 int run_main(const struct config *c, const char *model, enum ask ask, int in, int out) {
   struct service service;
   struct error e = {0};
-  if (service_start(&service, c, &e)) {
+  if (service_start(&service, c, 1, &e)) {
     say(&e);
     return e.status == STATUS_CONFIG ? RUN_CONFIG : RUN_FAILED;
   }

@@ -83,7 +83,7 @@ static enum status server_open(struct server *s, const struct config *c, char **
     s->id_prefix = (uint32_t)clock_now() ^ (uint32_t)getpid() << 16;
   s->log = log_new(c->log_level, c->access_log, e);
   if (!s->log) return e->status;
-  if (service_start(&s->service, c, e)) return e->status;
+  if (service_start(&s->service, c, c->io_threads, e)) return e->status;
   s->io_threads = s->service.submitters;
   if (raise_descriptors(c, s->io_threads, e)) return e->status;
   correct_openblas(s, argv);

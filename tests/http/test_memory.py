@@ -94,6 +94,8 @@ class FailingAllocations(Case):
             if not sticky:  # else the refusal itself finds no memory
                 self.assertGreater(refused, 3, "no allocation of the request's own has failed")
             self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
+            self.assertTrue(wait_until(lambda: server.metric("attend_connections") == 1),
+                            "connections that could not be taken are counted still")
         finally:
             server.stop()
 

@@ -29,7 +29,7 @@ static void start(struct fixture *f, const char *const *settings) {
   struct error e = {0};
   char *nothing[] = {NULL};
   config_read(&f->config, (char *const *)settings, nothing, &e);
-  if (!e.status) service_start(&f->service, &f->config, &e);
+  if (!e.status) service_start(&f->service, &f->config, 0, &e);
   if (e.status) fail_msg("%s", e.detail);
 }
 

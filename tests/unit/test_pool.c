@@ -1,5 +1,6 @@
 /* test_pool: the queue and its workers: every job is done once, with the bits it would have alone,
  * whatever else runs; full, late, abandoned and left by its client. */
+#include <float.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -485,6 +486,31 @@ static void a_tiny_job_ends_like_any_other(void **unused) {
   seated_done(&s);
 }
 
+static void a_tiny_job_may_have_no_answer(void **unused) {
+  (void)unused;
+  struct seated s;
+  struct work faulty, bare;
+  seated_init(&s, 1);
+  memset(&faulty, 0, sizeof faulty);
+  arena_init(&faulty.arena, NULL);
+  struct call *c = plain_call(&s.layer, &s.state, 1, 3, 3, WEIGHTS_NONE, &faulty.arena);
+  float *queries = (float *)c->queries;
+  for (size_t i = 0; i < c->q_rows * s.layer.shape.query_size; i++) queries[i] = FLT_MAX;
+  work_init(&faulty, &s.layer, c);
+  faulty.job.pieces = 1;
+  work_tiny(&bare, &s);
+  bare.job.pieces = 0;
+  pool_submit(s.pool, &faulty.job);
+  pool_submit(s.pool, &bare.job);
+  assert_true(done_here(&faulty) && done_here(&bare));
+  assert_int_equal(faulty.job.error.status, STATUS_NOT_FINITE);
+  assert_int_equal(atomic_load(&faulty.written[0]), 0);
+  work_check(&bare, &s.layer);
+  seated_done(&s);
+  arena_free(&faulty.arena);
+  arena_free(&bare.arena);
+}
+
 static void *submit_gate(void *argument) {
   struct gate *g = argument;
   pool_submit(g->pool, &g->work.job);
@@ -538,6 +564,7 @@ int main(void) {
       cmocka_unit_test(a_job_without_pieces_or_items_is_done),
       cmocka_unit_test(a_tiny_job_is_done_where_it_is_submitted),
       cmocka_unit_test(a_tiny_job_ends_like_any_other),
+      cmocka_unit_test(a_tiny_job_may_have_no_answer),
       cmocka_unit_test(without_a_free_seat_a_tiny_job_waits_like_any_other),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
