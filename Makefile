@@ -84,11 +84,11 @@ quick: deps-test
 asan ubsan tsan: deps-test
 	tests/run $@
 
-## bench: print every figure beside its yardstick (some minutes)
+## bench: print every figure beside its yardstick (some minutes); ARGS="NAME ..." for some
 .PHONY: bench
 bench: deps-bench
 	@$(MAKE) --no-print-directory programs
-	tests/bench/run $(BUILD)
+	tests/bench/run $(BUILD) $(ARGS)
 
 ## bench-peers: install and run what a user would build instead (apt, npm; some 2 GB), beside attend
 .PHONY: bench-peers
@@ -136,7 +136,7 @@ DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python
 PEERS      := build/peers
 
 .PHONY: deps-run deps-test deps-bench deps-peers
-## deps-run, deps-test, deps-bench: install what running, testing or measuring needs (apt), as they do
+## deps-run, deps-test, deps-bench, deps-peers: install what running, testing or measuring needs, as they do
 deps-run:
 	@tests/deps $(DEPS_RUN)
 deps-test:

@@ -1,5 +1,5 @@
-/* httpd: the socket. Accepts connections, hands them to libmicrohttpd's threads, and passes its
- * calls on to the request. */
+/* httpd: the socket. Accepts connections, hands them to the I/O threads (io.h), and passes
+ * libmicrohttpd's calls on to the request. */
 #ifndef SERVER_HTTPD_H
 #define SERVER_HTTPD_H
 

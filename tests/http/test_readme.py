@@ -14,7 +14,7 @@ import unittest
 
 from support import BIN, ROOT, SLOW, Case, Server, clean_environment
 
-DOCUMENTS = ["README.md", "docker/README.md"]
+DOCUMENTS = ["README.md"]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 CHECKED = re.compile(r"# checked(?: with (\S+))?\n")
 
