@@ -41,7 +41,8 @@ static bool look_unit(const struct layer *l, struct cursor *at, struct unit *u) 
 
 /* Are the item's queries its keys and values, too? Then the rows go through all three matrices in
  * one walk. It needs as many rows in each role, and rows of one size: a strip then has room for as
- * many of them. That they are the same rows, it does not need: they are merely at hand. */
+ * many of them. That they are the same rows, it does not need: they are merely at hand. Behind the
+ * last item a cursor has none. */
 static bool is_of_itself(const struct layer *l, const struct cursor *at) {
   const struct call *c = at->call;
   if (at->item == c->items || c->keys != c->queries || c->values != c->queries) return false;
