@@ -3,8 +3,8 @@
  * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h,
  * kernel_measure.h and what these need), and compiled once per level by kernel_portable.c,
  * kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but that scores are
- * summed otherwise in an item of few queries: a row's bits do not depend on the rows computed
- * beside it, nor on how its item was cut. */
+ * summed otherwise in an item of few queries that is not measured: a row's bits do not depend on
+ * the rows computed beside it, nor on how its item was cut. */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -43,7 +43,9 @@ struct kernel_product {
  * finite, and do not show. The context and the weights of a query that sees nothing are zero. */
 struct kernel_tile {
   size_t queries, keys;
-  size_t item_queries; /* of all the item's tiles together: few of them go a way of their own */
+  size_t item_queries; /* of all the item's tiles together: few of them go a way of their own,
+                          but where `top` is wanted: the same weights, but for
+                          their last bits */
   size_t head_size, value_head_size;
   const float *query, *key, *value;
   size_t query_row, key_row, value_row;

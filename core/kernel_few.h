@@ -5,8 +5,10 @@
  * With queries in the lanes one query leaves all lanes but one idle. Here a key's numbers are
  * multiplied lane by lane, and the sums of LANES keys are then added up across the lanes together;
  * the softmax runs along the keys. Scores are summed in another order than elsewhere, so the way
- * an item goes is decided by the layer and the item alone. (Measures make the weights again with
- * queries in the lanes: of the same scores but for their rounding.) */
+ * an item goes is decided by the layer and the item alone, and by whether it is to be measured:
+ * `measure` makes the scores again with queries in the lanes, and what makes a score a weight must
+ * be of the very same scores. Of scores of 1e6 the rounding alone is a factor in e^(score - top).
+ */
 
 enum { FEW_MAX = LANES };
 
@@ -15,7 +17,7 @@ enum { FEW_MAX = LANES };
  * numbers, and about six for each key to add up across the lanes. */
 static bool attend_as_few(const struct kernel_tile *t) {
   const size_t padded = (t->head_size + LANES - 1) / LANES * LANES;
-  if (t->vector || t->segment_end || t->select != SELECT_SOFT) return false;
+  if (t->vector || t->segment_end || t->select != SELECT_SOFT || t->top) return false;
   return t->item_queries * (2 * padded + 6 * LANES) < 2 * LANES * t->head_size;
 }
 
@@ -27,7 +29,7 @@ struct few {
   float *context;          /* [queries, value_size] */
   float top[FEW_MAX];      /* greatest score so far */
   double sum[FEW_MAX];     /* of the exponentials */
-  float best[FEW_MAX];     /* the greatest score, for whoever chooses */
+  float best[FEW_MAX];     /* the greatest score, for the pointers */
   int32_t chosen[FEW_MAX]; /* its key; -1: none yet */
 };
 
@@ -135,7 +137,7 @@ static float few_greatest(struct few *f, size_t i, size_t key, size_t keys) {
   vec most = vec_load(s);
   for (size_t r = LANES; r < keys; r += LANES) most = vec_max(vec_load(s + r), most);
   const float greatest = vec_greatest(most);
-  if ((f->t->pointers || f->t->greatest) && greatest > f->best[i]) {
+  if (f->t->pointers && greatest > f->best[i]) {
     size_t r = 0;
     while (s[r] != greatest) r++;
     f->best[i] = greatest;
@@ -238,21 +240,11 @@ static void few_write_context(const struct few *f, size_t i) {
                    vec_load(f->context + i * f->value_size + x) * factor, t->value_head_size - x);
 }
 
-/* The greatest score as a weight. */
-static float few_heaviest(const struct few *f, size_t i) {
-  const vec score = vec_all(f->best[i]);
-  if (f->t->sigmoid) return vec_sigmoid(score)[0];
-  return vec_exp(score - vec_all(f->top[i]))[0] * few_factor(f, i);
-}
-
 static void few_close(const struct few *f) {
   const struct kernel_tile *t = f->t;
   for (size_t i = 0; i < t->queries; i++) {
     few_write_context(f, i);
-    if (t->top) t->top[i] = f->top[i];
-    if (t->factor) t->factor[i] = few_factor(f, i);
     if (t->pointers) t->pointers[i] = f->chosen[i];
-    if (t->greatest) t->greatest[i] = few_heaviest(f, i);
   }
 }
 
@@ -298,7 +290,9 @@ static bool attend_few_block(struct few *f, size_t key, size_t keys) {
   return true;
 }
 
-/* As attend. Its scratch is always enough: what a panel takes for its queries is far more. */
+/* As attend. Its scratch is always enough: with fewer queries than LANES, and head sizes rounded up
+ * by less than LANES, this takes less than LANES (d + d_v + 2 LANES + KERNEL_KEYS) floats; attend
+ * has at least 2 LANES (d + d_v + 7 + 2 KERNEL_KEYS). */
 static bool attend_few(const struct kernel_tile *t, float *scratch) {
   struct few f;
   few_open(&f, t, scratch);

@@ -207,8 +207,7 @@ static void run_role(struct strip *s) {
     project(s);
   else
     deal_input(s, role_heads(s->l, s->role) * role_head_size(s->l, s->role));
-  if (second_matrix(s->l, s->role)) {
-    note_faults(s);
+  if (second_matrix(s->l, s->role)) { /* what is not finite stays so: infinity times 0 is NaN */
     forget_tops(s);
     compare(s);
   }
@@ -281,7 +280,7 @@ void strip_flush(struct strip *s) {
   for (s->role = s->first_role; s->parts > 0 && s->role <= s->last_role; s->role++) {
     s->live = &s->part[0].call->space->live[s->role];
     s->count = s->runs = 0;
-    if (s->role != ROLE_OUTPUT && s->live->count == 0) continue;
+    if (s->role != ROLE_OUTPUT && s->live->count == 0) continue; /* for speed only */
     for (size_t i = 0; i < s->parts; i++) find_runs(s, &s->part[i]);
     place_scratch(s);
     if (s->count > 0) run_role(s);

@@ -37,11 +37,15 @@ static bool look_unit(const struct layer *l, struct cursor *at, struct unit *u) 
   return true;
 }
 
-/* Are its queries the keys and values, too? Then the rows go through all three matrices in one
- * walk. */
-static bool is_of_itself(const struct layer *l, const struct call *c) {
-  return c->keys == c->queries && c->values == c->queries && c->q_rows == c->k_rows &&
-         role_in(l, ROLE_KEY) == role_in(l, ROLE_QUERY) &&
+/* Are the item's queries its keys and values, too? Then the rows go through all three matrices in
+ * one walk. It needs as many rows in each role, and rows of one size: a strip then has room for as
+ * many of them. That they are the same rows, it does not need: they are merely at hand. Behind the
+ * last item a cursor has none. */
+static bool is_of_itself(const struct layer *l, const struct cursor *at) {
+  const struct call *c = at->call;
+  if (at->item == c->items || c->keys != c->queries || c->values != c->queries) return false;
+  const struct item *item = &c->item[at->item];
+  return item->q == item->k && role_in(l, ROLE_KEY) == role_in(l, ROLE_QUERY) &&
          role_in(l, ROLE_VALUE) == role_in(l, ROLE_QUERY);
 }
 
@@ -58,18 +62,18 @@ static double roles_work(const struct layer *l, const struct call *c, unsigned r
   return work;
 }
 
-static unsigned last_role(const struct layer *l, const struct call *c, unsigned role) {
-  return role == ROLE_QUERY && is_of_itself(l, c) ? ROLE_VALUE : role;
+static unsigned last_role(const struct layer *l, const struct cursor *at) {
+  return at->role == ROLE_QUERY && is_of_itself(l, at) ? ROLE_VALUE : at->role;
 }
 
 /* Rows of one item for one matrix, or for three. */
 static bool rows_unit(const struct layer *l, struct cursor *at, struct unit *u) {
   const struct call *c = at->call;
-  const bool walked = (at->role == ROLE_KEY || at->role == ROLE_VALUE) && is_of_itself(l, c);
+  const bool walked = (at->role == ROLE_KEY || at->role == ROLE_VALUE) && is_of_itself(l, at);
   const size_t all = role_rows(c, at->item, at->role);
   if (walked || at->row >= all) return false;
   u->role = at->role;
-  u->last_role = last_role(l, c, at->role);
+  u->last_role = last_role(l, at);
   u->row = at->row;
   u->rows = size_min(l->tile_rows[at->role], all - at->row);
   u->work = roles_work(l, c, u->role, u->last_role, u->rows);
@@ -83,7 +87,7 @@ static bool rows_unit(const struct layer *l, struct cursor *at, struct unit *u) 
  */
 static double span_work(const struct layer *l, const struct cursor *at, double work) {
   if (!at->call || (at->phase != PHASE_PROJECT && at->phase != PHASE_OUTPUT)) return work;
-  const unsigned last = last_role(l, at->call, at->role);
+  const unsigned last = last_role(l, at);
   return fmax(work, fmin(roles_work(l, at->call, at->role, last, SPAN_ROWS), UNIT_WORK));
 }
 

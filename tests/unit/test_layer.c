@@ -156,20 +156,26 @@ static void self_attention_is_attention(enum gemm_engine engine) {
     struct error e = {0};
     arena_init(&a, NULL);
     plain_layer_init(&l, &state, 1 + random_below(&state, 4), 1 + random_below(&state, 40), engine);
-    struct call *self[CALLS], *copy[CALLS];
+    struct call *self[CALLS], *copy[CALLS], *between[CALLS]; /* the copy once more, merged */
     for (int i = 0; i < CALLS; i++) {
       self[i] = self_call(&l, &state, &a);
       copy[i] = call_again(self[i], &a);
       const size_t size = self[i]->q_rows * l.shape.query_size * sizeof(float);
       float *rows = arena_alloc(&a, 1, size, &e);
       copy[i]->keys = copy[i]->values = memcpy(rows, self[i]->queries, size);
+      between[i] = call_again(copy[i], &a);
       assert_int_equal(layer_prepare(l.layer, self[i], &a, &e), STATUS_OK);
       assert_int_equal(layer_prepare(l.layer, copy[i], &a, &e), STATUS_OK);
+      assert_int_equal(layer_prepare(l.layer, between[i], &a, &e), STATUS_OK);
       compute(l.layer, copy[i], 1e12);
-      if (i) self[i - 1]->next = self[i];
+      self[i]->next = between[i];
+      if (i) between[i - 1]->next = self[i];
     }
     compute(l.layer, self[0], 3e4 * (double)(1 + random_below(&state, 50)));
-    for (int i = 0; i < CALLS; i++) no_bit_differs(&l, copy[i], self[i]);
+    for (int i = 0; i < CALLS; i++) {
+      no_bit_differs(&l, copy[i], self[i]);
+      no_bit_differs(&l, copy[i], between[i]);
+    }
     arena_free(&a);
     random_layer_done(&l);
   }
@@ -179,6 +185,59 @@ static void self_attention_in_one_walk_changes_no_bit(void **unused) {
   (void)unused;
   self_attention_is_attention(GEMM_PACKED);
   self_attention_is_attention(GEMM_OPENBLAS);
+}
+
+/* Inputs at one place are not the same rows where items have other numbers of keys than of
+ * queries. */
+static void other_rows_at_one_place_are_attended_to(void **unused) {
+  (void)unused;
+  const size_t list[][4] = {{3, 5, 10, 2}, {2, 3, 3, 2}, {4, 0, 0, 4}, {3, 5, 9, 5}};
+  for (size_t n = 0; n < sizeof list / sizeof *list; n++) {
+    uint64_t state = 70 + n;
+    struct random_layer l;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    plain_layer_init(&l, &state, 2, 5, GEMM_PACKED);
+    struct call *c = plain_call(&l, &state, 2, 10, 10, WEIGHTS_PER_HEAD, &a);
+    c->keys = c->values = c->queries;
+    c->item[0] = (struct item){.q = list[n][0], .k = list[n][2]};
+    c->item[1] =
+        (struct item){.q = list[n][1], .k = list[n][3], .q_row = list[n][0], .k_row = list[n][2]};
+    c->q_rows = list[n][0] + list[n][1], c->k_rows = list[n][2] + list[n][3];
+    assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
+    compute(l.layer, c, 1e6);
+    compare(&l, c);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+}
+
+/* Nor where their sizes differ: keys or values are so wide that a strip has room for few of them.
+ */
+static void wider_rows_at_one_place_are_attended_to(void **unused) {
+  (void)unused;
+  enum { ROWS = 64, NARROW = 16, WIDE = 8192 };
+  for (unsigned wide = ROLE_KEY; wide <= ROLE_VALUE; wide++) {
+    uint64_t state = 80;
+    struct random_layer l = {.shape = plain_shape(1, NARROW)};
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    arena_init(&l.arena, NULL);
+    *(wide == ROLE_KEY ? &l.shape.key_size : &l.shape.value_size) = WIDE;
+    float *weight = arena_alloc(&l.arena, NARROW * WIDE, sizeof *weight, &e);
+    for (size_t i = 0; i < NARROW * WIDE; i++) weight[i] = random_float(&state) / 64;
+    l.matrix[wide].weight = weight;
+    l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
+    struct call *c = plain_call(&l, &state, 1, ROWS, ROWS, WEIGHTS_PER_HEAD, &a);
+    const float *rows = wide == ROLE_KEY ? c->keys : c->values;
+    c->queries = c->keys = c->values = rows;
+    compute(l.layer, c, 1e9);
+    compare(&l, c);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
 }
 
 static bool somebody_sees(const struct call *c, const struct item *item, size_t j) {
@@ -318,6 +377,34 @@ static void huge_finite_scores_and_values_are_right(void **unused) {
   bare_done(&b);
 }
 
+/* Few queries of a size that makes them go their own way: the sum of the weighted values leaves
+ * float32 unless it is shrunk, with a softmax while its weights are not yet over their sum. */
+static void few_queries_of_huge_values_are_right(void **unused) {
+  (void)unused;
+  enum { SIZE = 16, KEYS = 100 };
+  for (size_t queries = 1; queries <= 2; queries++)
+    for (int sigmoid = 0; sigmoid < 2; sigmoid++) {
+      uint64_t state = 12;
+      struct random_layer l = {.shape = plain_shape(1, SIZE)};
+      struct arena a;
+      struct error e = {0};
+      arena_init(&a, NULL);
+      arena_init(&l.arena, NULL);
+      l.shape.sigmoid = sigmoid;
+      l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
+      struct call *c = plain_call(&l, &state, 1, queries, KEYS, WEIGHTS_PER_HEAD, &a);
+      for (size_t i = 0; i < queries * SIZE; i++) ((float *)c->queries)[i] = 1;
+      for (size_t i = 0; i < KEYS * SIZE; i++) {
+        ((float *)c->keys)[i] = 0.1f * random_float(&state) - 1.5f; /* scores of -6 */
+        ((float *)c->values)[i] = 3e38f;
+      }
+      compute(l.layer, c, 1e6);
+      compare(&l, c);
+      arena_free(&a);
+      random_layer_done(&l);
+    }
+}
+
 /* A query is scaled before it meets the keys: what overflows there is told, not lost. */
 static void a_scaled_query_beyond_float_is_an_error(void **unused) {
   (void)unused;
@@ -444,12 +531,15 @@ int main(void) {
       cmocka_unit_test(merging_changes_no_bit),
       cmocka_unit_test(merging_changes_no_bit_with_openblas),
       cmocka_unit_test(self_attention_in_one_walk_changes_no_bit),
+      cmocka_unit_test(other_rows_at_one_place_are_attended_to),
+      cmocka_unit_test(wider_rows_at_one_place_are_attended_to),
       cmocka_unit_test(hidden_keys_do_not_show),
       cmocka_unit_test(rows_of_weights_sum_to_one),
       cmocka_unit_test(climbing_scores_agree_with_the_twin),
       cmocka_unit_test(scores_beyond_float_are_an_error),
       cmocka_unit_test(a_scaled_query_beyond_float_is_an_error),
       cmocka_unit_test(huge_finite_scores_and_values_are_right),
+      cmocka_unit_test(few_queries_of_huge_values_are_right),
       cmocka_unit_test(a_mean_key_beyond_float_is_told),
       cmocka_unit_test(what_is_beyond_float_is_never_answered),
       cmocka_unit_test(hidden_scores_beyond_float_are_fine),

@@ -171,6 +171,33 @@ static void the_first_of_the_heaviest_keys_is_taken(void **unused) {
   bench_done(&b);
 }
 
+/* The same of a single query, in its block and across blocks. A key that is made as long again the
+ * other way is the heaviest one or the lightest one. */
+static void a_single_query_takes_the_first_as_well(void **unused) {
+  (void)unused;
+  const size_t equal[][2] = {{3, 4}, {1, 33}, {40, 63}, {5, 69}, {63, 64}, {70, 298}, {297, 299}};
+  struct bench b;
+  bench_init(&b, 11, 1, 16);
+  for (size_t n = 0; n < sizeof equal / sizeof *equal; n++) {
+    struct call *c = plain(&b, 1, 1, 300);
+    float *keys = (float *)c->keys;
+    size_t heaviest = 0;
+    c->want_pointers = true;
+    for (int way = 0; way < 2; way++) {
+      for (size_t x = 0; x < 16; x++) keys[equal[n][0] * 16 + x] *= way ? -1 : 40;
+      memcpy(keys + equal[n][1] * 16, keys + equal[n][0] * 16, 16 * sizeof *keys);
+      run_and_compare(&b, c);
+      assert_int_not_equal(c->pointers[0], equal[n][1]);
+      heaviest += (size_t)c->pointers[0] == equal[n][0];
+    }
+    assert_int_equal(heaviest, 1);
+    memset((float *)c->queries, 0, 16 * sizeof *keys); /* all keys weigh alike */
+    run_and_compare(&b, c);
+    assert_int_equal(c->pointers[0], 0);
+  }
+  bench_done(&b);
+}
+
 static void rows_that_see_nothing_point_nowhere(void **unused) {
   (void)unused;
   struct bench b;
@@ -308,6 +335,7 @@ int main(void) {
       cmocka_unit_test(a_draw_does_not_depend_on_other_items),
       cmocka_unit_test(keys_are_drawn_as_often_as_they_weigh),
       cmocka_unit_test(the_first_of_the_heaviest_keys_is_taken),
+      cmocka_unit_test(a_single_query_takes_the_first_as_well),
       cmocka_unit_test(rows_that_see_nothing_point_nowhere),
       cmocka_unit_test(one_segment_is_plain_attention),
       cmocka_unit_test(segments_of_one_key_are_attention_without_the_bias),

@@ -222,6 +222,29 @@ static void steps_agree_with_the_twin(void **unused) {
   }
 }
 
+/* Measures make the scores again: were they not the same to the bit, so large ones would be off by
+ * whole factors. */
+static void large_scores_of_one_query_agree_with_the_twin(void **unused) {
+  (void)unused;
+  const float large[] = {1e2f, 1e4f, 1e6f, 1e9f};
+  for (size_t n = 0; n < sizeof large / sizeof *large; n++) {
+    uint64_t state = 31 + n;
+    struct random_layer l = {.shape = plain_shape(2, 64)};
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    arena_init(&l.arena, NULL);
+    l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
+    struct call *c = plain_call(&l, &state, 1, 1, 40, WEIGHTS_NONE, &a);
+    for (size_t i = 0; i < l.shape.query_size; i++) ((float *)c->queries)[i] *= large[n];
+    prepare(&l, c, &a);
+    compute(l.layer, c, 1e6);
+    compare(&l, c, &a);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+}
+
 /* An additive score that is large for whatever query: lanes without a query must not show. */
 static void idle_lanes_do_not_show(void **unused) {
   (void)unused;
@@ -511,6 +534,7 @@ int main(void) {
       cmocka_unit_test(long_rows_agree_with_the_twin),
       cmocka_unit_test(many_heads_over_many_items_agree_with_the_twin),
       cmocka_unit_test(steps_agree_with_the_twin),
+      cmocka_unit_test(large_scores_of_one_query_agree_with_the_twin),
       cmocka_unit_test(idle_lanes_do_not_show),
       cmocka_unit_test(weights_that_sum_to_anything_have_no_entropy),
       cmocka_unit_test(delta_is_what_pruning_the_head_changes),
