@@ -101,9 +101,9 @@ static void server_close(struct server *s) {
 }
 
 static void announce(struct server *s, const struct httpd *h) {
-  log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s",
+  log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s, text %s",
            version_number(), version_commit(), s->service.workers, s->io_threads,
-           cpu_level_name(cpu_level()));
+           cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
   for (size_t i = 0; i < registry_count(s->service.registry); i++) {
     const struct model *m = registry_at(s->service.registry, i);
     log_line(s->log, LOG_INFO, "model %s: %s, %zu heads, %zu -> %zu, engine %s, %s", m->name,

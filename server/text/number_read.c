@@ -29,15 +29,19 @@ struct decimal {
   bool more;      /* a digit other than 0 did not fit into m */
 };
 
+static unsigned leading_zeros(uint64_t digits) {
+  return digits ? (unsigned)__builtin_ctzll(digits) / 8 : 8;
+}
+
 /* Takes the next eight characters, if they are digits that all fit into m, or none of them. */
 static bool take_eight(struct decimal *d, const char *p, int place) {
   bool fit = d->count + 8 <= DIGITS;
-  if (d->readable - p < 8 || d->m == 0 || !(fit || d->count == DIGITS)) return false;
+  if (d->readable - p < 8 || !(fit || d->count == DIGITS)) return false;
   uint64_t word = number_load8(p), digits = number_align8(word, 8);
   if (!number_all_digits8(digits)) return false;
   if (fit) {
+    d->count += 8 - (d->m == 0 ? leading_zeros(digits) : 0);
     d->m = d->m * number_power8(8) + number_sum8(digits);
-    d->count += 8;
     d->exponent -= 8 * place;
   } else {
     d->more |= digits != 0;
@@ -88,9 +92,10 @@ static enum number_verdict read_exactly(const char *text, float *value) {
 }
 
 /* The end of it: the digits are rounded, and all of them looked at if these cannot tell. */
-static enum number_verdict finish(const char *text, const struct decimal *d, float *value) {
+static enum number_verdict finish(const char *text, const char *end, const struct decimal *d,
+                                  float *value) {
   uint32_t bits;
-  if (!number_round(d->m, d->exponent, d->more, &bits) && !number_tie(text, bits, &bits))
+  if (!number_round(d->m, d->exponent, d->more, &bits) && !number_tie(text, end, bits, &bits))
     return read_exactly(text, value);
   if (bits == NUMBER_INFINITE) return NUMBER_TOO_LARGE;
   *value = float_of(bits, *text == '-');
@@ -121,7 +126,7 @@ static enum number_verdict read_any(const char *text, const char **end, float *v
     if (!p) return NUMBER_MALFORMED;
   }
   *end = p;
-  return finish(text, &d, value);
+  return finish(text, p, &d, value);
 }
 
 enum number_verdict number_read(const char *text, const char **end, float *value) {
@@ -133,10 +138,10 @@ enum number_verdict number_read(const char *text, const char **end, float *value
     p = take_exponent(&d, p, end);
     if (!p) return NUMBER_MALFORMED;
     *end = p;
-    return finish(text, &d, value);
+    return finish(text, p, &d, value);
   }
   *end = p;
   if (n.m >> 63 == 0 && number_plain_float((int64_t)n.m, n.places, n.negative, value))
     return NUMBER_OK;
-  return finish(text, &d, value);
+  return finish(text, p, &d, value);
 }

@@ -1,58 +1,39 @@
 /* number_tie: a number about halfway between two floats, decided by all its digits.
  *
- * Number and midpoint are brought to integers of up to 128 bits, which are compared. */
+ * Number and midpoint are brought to integers, which are compared. No midpoint has more than 150
+ * decimal places or, as an integer, more than 25 + 349 bits: 6 limbs hold each of them. */
 #include "server/text/number_tie.h"
 
 #include "server/text/number_fast.h"
 #include "server/text/number_powers.h"
 
 enum {
-  FIVES_MOST = 44,    /* 5^44 * 2^25 < 2^128 */
+  LIMBS = 6,
   EXPONENT_MOST = 999 /* no float is near that, unless there are as many zeros */
+};
+
+struct integer {
+  uint64_t limb[LIMBS]; /* lowest first; only `count` of them are set */
+  int count;            /* 0 for zero; else the highest limb is not 0 */
 };
 
 /* digits / 10^places */
 struct exact {
-  unsigned __int128 digits;
+  struct integer digits;
   int places;
 };
 
-static const char *digits_end(const char *p) {
-  while (number_is_digit(*p)) p++;
-  return p;
-}
-
-/* Appends the digits from p to `end`; false if they are too many. */
-static bool append(struct exact *x, const char *p, const char *end) {
-  for (; end - p >= 8; p += 8) {
-    if (x->digits >> 101 != 0) return false; /* times 10^8 < 2^27 */
-    x->digits = x->digits * number_power8(8) + number_sum8(number_align8(number_load8(p), 8));
+/* x * factor + term, where factor > 0; false if it has too many bits. */
+static bool multiply(struct integer *x, uint64_t factor, uint64_t term) {
+  for (int i = 0; i < x->count; i++) {
+    unsigned __int128 product = (unsigned __int128)x->limb[i] * factor + term;
+    x->limb[i] = (uint64_t)product;
+    term = (uint64_t)(product >> 64);
   }
-  for (; p < end; p++) {
-    if (x->digits >> 124 != 0) return false;
-    x->digits = x->digits * 10 + (unsigned char)(*p - '0');
-  }
+  if (term == 0) return true;
+  if (x->count == LIMBS) return false;
+  x->limb[x->count++] = term;
   return true;
-}
-
-static bool take_number(struct exact *x, const char *p) {
-  p += *p == '-';
-  const char *point = digits_end(p), *fraction = point + (*point == '.');
-  const char *behind = fraction == point ? point : digits_end(fraction), *last = behind;
-  while (last > fraction && last[-1] == '0') last--;
-  if (!append(x, p, point) || !append(x, fraction, last)) return false;
-  int exponent = 0;
-  bool negative = false;
-  if ((*behind | 32) == 'e') {
-    negative = *++behind == '-';
-    behind += *behind == '-' || *behind == '+';
-    for (; number_is_digit(*behind) && exponent <= EXPONENT_MOST; behind++)
-      exponent = exponent * 10 + (*behind - '0');
-  }
-  if (last - fraction > EXPONENT_MOST) return false;
-  x->places = (int)(last - fraction) + (negative ? exponent : -exponent);
-  for (; x->places < 0 && x->digits >> 124 == 0; x->places++) x->digits *= 10;
-  return exponent <= EXPONENT_MOST && x->places >= 0;
 }
 
 /* 5^count, up to NUMBER_POWER_EXACT. */
@@ -61,35 +42,111 @@ static uint64_t power_of_five(int count) {
   return power >> __builtin_ctzll(power);
 }
 
-static int zeros_above(unsigned __int128 x) {
-  uint64_t high = (uint64_t)(x >> 64);
-  return high ? __builtin_clzll(high) : 64 + __builtin_clzll((uint64_t)x);
+static bool multiply_by_fives(struct integer *x, int count) {
+  for (; count > NUMBER_POWER_EXACT; count -= NUMBER_POWER_EXACT)
+    if (!multiply(x, power_of_five(NUMBER_POWER_EXACT), 0)) return false;
+  return count <= 0 || multiply(x, power_of_five(count), 0);
 }
 
-/* The sign of a * 2^shift - b; neither is 0. */
-static int compare(unsigned __int128 a, int shift, unsigned __int128 b) {
-  if (shift >= 0) {
-    if (zeros_above(a) < shift) return 1;
-    a <<= shift;
-  } else {
-    if (zeros_above(b) < -shift) return -1;
-    b <<= -shift;
+static const char *digits_end(const char *p, const char *end) {
+  while (end - p >= 8) {
+    unsigned digits = number_digits8(number_load8(p));
+    p += digits;
+    if (digits < 8) return p;
   }
-  return (a > b) - (a < b);
+  while (p < end && number_is_digit(*p)) p++;
+  return p;
 }
 
-bool number_tie(const char *text, uint32_t below, uint32_t *bits) {
-  struct exact x = {0};
-  if (!take_number(&x, text) || x.digits == 0 || x.places > FIVES_MOST) return false;
+/* Appends the digits from p to `end`; false if they are too many. */
+static bool append(struct integer *x, const char *p, const char *end) {
+  const uint64_t eight = number_power8(8);
+  const char *begin = p;
+  for (; end - p >= 16; p += 16) {
+    uint64_t first = number_sum8(number_align8(number_load8(p), 8));
+    uint64_t second = number_sum8(number_align8(number_load8(p + 8), 8));
+    if (!multiply(x, eight * eight, first * eight + second)) return false;
+  }
+  uint64_t sum = 0, power = 1; /* of the last 15 or fewer */
+  if (end - p >= 8) {
+    sum = number_sum8(number_align8(number_load8(p), 8));
+    power = eight;
+    p += 8;
+  }
+  if (end - p > 0 && end - begin >= 8) { /* the last eight, without those that are taken */
+    unsigned left = (unsigned)(end - p), shift = 8 * (8 - left);
+    uint64_t digits = number_align8(number_load8(end - 8), 8) >> shift << shift;
+    sum = sum * number_power8(left) + number_sum8(digits);
+    power *= number_power8(left);
+    p = end;
+  }
+  for (; p < end; p++, power *= 10) sum = sum * 10 + (unsigned char)(*p - '0');
+  return multiply(x, power, sum);
+}
+
+static bool take_number(struct exact *x, const char *p, const char *end) {
+  p += *p == '-';
+  const char *point = digits_end(p, end), *fraction = point, *behind = point;
+  if (point < end && *point == '.') behind = digits_end(++fraction, end);
+  const char *last = behind;
+  while (last > fraction && last[-1] == '0') last--;
+  if (!append(&x->digits, p, point) || !append(&x->digits, fraction, last)) return false;
+  int exponent = 0;
+  bool negative = false;
+  if (behind < end) { /* an `e` */
+    negative = *++behind == '-';
+    behind += *behind == '-' || *behind == '+';
+    for (; behind < end && exponent <= EXPONENT_MOST; behind++)
+      exponent = exponent * 10 + (*behind - '0');
+  }
+  if (exponent > EXPONENT_MOST || last - fraction > EXPONENT_MOST) return false;
+  x->places = (int)(last - fraction) + (negative ? exponent : -exponent);
+  return true;
+}
+
+static int bit_length(const struct integer *x) {
+  return 64 * x->count - __builtin_clzll(x->limb[x->count - 1]);
+}
+
+/* Bits behind the highest limb are lost. */
+static void shift_up(struct integer *x, int bits, int count) {
+  int limbs = bits / 64, rest = bits % 64;
+  for (int i = count; i-- > 0;) {
+    uint64_t high = i >= limbs && i - limbs < x->count ? x->limb[i - limbs] : 0;
+    uint64_t low = i > limbs && i - limbs <= x->count ? x->limb[i - limbs - 1] : 0;
+    x->limb[i] = high << rest | (low >> 1) >> (63 - rest);
+  }
+  x->count = count;
+}
+
+/* The sign of a * 2^shift - b; neither is 0. They are changed. */
+static int compare(struct integer *a, int shift, struct integer *b) {
+  int longer = bit_length(a) + shift - bit_length(b);
+  if (longer != 0) return longer > 0 ? 1 : -1;
+  /* The shorter becomes as long as the other, so that nothing is lost. */
+  if (shift >= 0)
+    shift_up(a, shift, b->count);
+  else
+    shift_up(b, -shift, a->count);
+  for (int i = a->count; i-- > 0;)
+    if (a->limb[i] != b->limb[i]) return a->limb[i] > b->limb[i] ? 1 : -1;
+  return 0;
+}
+
+bool number_tie(const char *text, const char *end, uint32_t below, uint32_t *bits) {
+  struct exact x;
+  x.digits.count = 0;
+  if (!take_number(&x, text, end) || x.digits.count == 0) return false;
   /* The midpoint is half / 2^down. */
   uint32_t field = below >> 23, mantissa = below & 0x7fffff;
   if (field > 0) mantissa |= 0x800000;
-  unsigned __int128 half = 2 * mantissa + 1;
   int down = 151 - (field > 0 ? (int)field : 1);
+  struct integer half;
+  half.limb[0] = 2 * mantissa + 1;
+  half.count = 1;
   /* digits / (2 * 5)^places against that. */
-  int fives = x.places < NUMBER_POWER_EXACT ? x.places : NUMBER_POWER_EXACT;
-  half = half * power_of_five(fives) * power_of_five(x.places - fives);
-  int order = compare(x.digits, down - x.places, half);
+  if (!multiply_by_fives(&half, x.places) || !multiply_by_fives(&x.digits, -x.places)) return false;
+  int order = compare(&x.digits, down - x.places, &half);
   *bits = below + (order > 0 || (order == 0 && (below & 1)));
   return true;
 }

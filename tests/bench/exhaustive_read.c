@@ -77,6 +77,16 @@ static double halfway(float value) {
   return ((double)value + (double)nextafterf(value, copysignf(INFINITY, value))) / 2;
 }
 
+/* Halfway between two floats of 2^-60 to 2, with 46 or up to 83 decimals: exact, cut, or one more
+ * or less in the last place. */
+static int write_long_tie(char *out, uint64_t x, uint32_t bits) {
+  float small = float_of((bits & 0x807fffff) | (uint32_t)(67 + (x >> 32) % 61) << 23);
+  int length = sprintf(out, "%.*f", x & 2 ? 46 : 20 + (int)(x >> 58), halfway(small));
+  char *last = out + length - 1;
+  if (x & 4) *last = (char)(*last == '0' || (x & 8 && *last < '9') ? *last + 1 : *last - 1);
+  return length;
+}
+
 static int write_hard(char *out, unsigned kind, uint64_t x, uint64_t y) {
   uint32_t bits = (uint32_t)y;
   float common = float_of((bits & 0x807fffff) | (uint32_t)(117 + (x >> 32) % 12) << 23);
@@ -94,6 +104,7 @@ static int write_hard(char *out, unsigned kind, uint64_t x, uint64_t y) {
   case 4:
     return sprintf(out, "%lld", (long long)(x >> (x >> 3) % 60));
   case 5:
+    if (x & 1) return write_long_tie(out, x, bits);
     return sprintf(out, "%.*e", 15 + digits * 3, halfway(tiny));
   case 6:
     return sprintf(out, "%.*e", digits, (double)tiny);

@@ -276,6 +276,7 @@ class Requests(OracleCase):
         """Kernels of our own where there are vectors for them, OpenBLAS elsewhere, or as forced."""
         log = self.server.stderr()
         level = re.search(r"\bcpu (portable|avx2|avx512)\b", log).group(1)
+        self.assertRegex(log, rf"\bcpu {level}, text (portable|avx2|{level})\b")
         own = os.environ.get("ATTEND_GEMM") or ("openblas" if level == "portable" else "packed")
         for name, engine in (("plain", own), ("split", "none")):
             with self.subTest(name):

@@ -329,6 +329,66 @@ static void test_reads_ties_and_their_neighbours(void **state) {
   }
 }
 
+/* digits * 10^exponent in three notations, and with zeros behind. */
+static void check_notations(const char *digits, int exponent) {
+  static char text[TEXT_ROOM], nought[200];
+  memset(nought, '0', sizeof nought - 1);
+  int count = (int)strlen(digits), zeros = -exponent - count;
+  sprintf(text, "%se%d", digits, exponent);
+  check_read(text);
+  sprintf(text, "-%.1s.%s0E%+d", digits, digits + 1, exponent + count - 1);
+  check_read(text);
+  sprintf(text, "%s00000000000000000e%d", digits, exponent - 17);
+  check_read(text);
+  if (zeros >= 0)
+    sprintf(text, "0.%.*s%s", zeros, nought, digits);
+  else if (exponent >= 0)
+    sprintf(text, "%s%.*s.0", digits, exponent, nought);
+  else
+    sprintf(text, "%.*s.%s", count + exponent, digits, digits + count + exponent);
+  check_read(text);
+}
+
+/* An exact tie, and one more or less at a digit as far behind as can still be compared at once, and
+ * further. */
+static void check_around_tie(double middle, size_t place) {
+  char text[512], digits[512];
+  sprintf(text, "%.160e", middle);
+  int exponent = atoi(strchr(text, 'e') + 1);
+  size_t count = 0;
+  for (const char *p = text; *p != 'e'; p++)
+    if (*p != '.') digits[count++] = *p;
+  while (count > 1 && digits[count - 1] == '0') count--;
+  digits[count] = '\0';
+  check_notations(digits, exponent - (int)count + 1);
+  for (; count < place; count++) digits[count] = '0';
+  digits[place] = '\0'; /* a tie that has more digits is cut */
+  exponent -= (int)place - 1;
+  check_notations(digits, exponent);
+  size_t last = place - 1;
+  char was = digits[last];
+  digits[last] = was == '9' ? '8' : (char)(was + 1);
+  check_notations(digits, exponent);
+  digits[last] = was;
+  for (; last > 0 && digits[last] == '0'; last--) digits[last] = '9';
+  digits[last]--;
+  if (digits[0] != '0') check_notations(digits, exponent);
+}
+
+static void test_decides_ties_at_any_digit(void **state) {
+  (void)state;
+  uint64_t seed = 7;
+  for (size_t i = 0; i < SAMPLES / 40; i++) {
+    uint32_t bits = bits_of(i % 2 ? draw_float(&seed) : draw_common(&seed)) & 0x7fffffff;
+    if (i % 8 == 3) bits &= 0x00ffffff;                                        /* among denormals */
+    if (i % 8 == 5) bits = (bits & 0x7fffff) | (uint32_t)(0x60 + i % 9) << 23; /* 40 digits */
+    if (i % 8 == 7) bits = (bits & 0x7fffff) | (uint32_t)(0xfe - i % 5) << 23; /* the largest */
+    if (bits >= 0x7f7fffff) continue;
+    double middle = ((double)float_of(bits) + (double)float_of(bits + 1)) / 2;
+    check_around_tie(middle, i % 3 ? 40 + draw(&seed) % 21 : 10 + draw(&seed) % 120);
+  }
+}
+
 static void test_reads_integers_around_the_last_exact_ones(void **state) {
   (void)state;
   char text[32 + NUMBER_READ_MARGIN] = {0};
@@ -408,6 +468,7 @@ int main(void) {
       cmocka_unit_test(test_stops_behind_the_number),
       cmocka_unit_test(test_reads_thousands_of_digits),
       cmocka_unit_test(test_reads_ties_and_their_neighbours),
+      cmocka_unit_test(test_decides_ties_at_any_digit),
       cmocka_unit_test(test_reads_integers_around_the_last_exact_ones),
       cmocka_unit_test(test_reads_random_decimals),
       cmocka_unit_test(test_reads_doubles_as_languages_write_them),
