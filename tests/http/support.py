@@ -263,8 +263,20 @@ class Server:
         self.ready.set()
 
     def stderr(self):
-        self.log.seek(0)
-        return self.log.read().decode("utf-8", "replace")
+        """What it has written so far. Not by seeking: the server writes at the same place."""
+        size = os.fstat(self.log.fileno()).st_size
+        return os.pread(self.log.fileno(), size, 0).decode("utf-8", "replace")
+
+    def told(self, pattern, timeout=10):
+        """Waits until standard error holds the pattern: the log has a thread of its own."""
+        end = time.monotonic() + timeout * SLOW
+        while True:
+            found = re.search(pattern, self.stderr())
+            if found:
+                return found
+            if time.monotonic() > end:
+                raise AssertionError(f"{pattern} is not in:\n{self.stderr()}")
+            time.sleep(0.01)
 
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)

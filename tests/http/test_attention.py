@@ -274,14 +274,13 @@ class Requests(OracleCase):
 
     def test_engine_is_told(self):
         """Kernels of our own where there are vectors for them, OpenBLAS elsewhere, or as forced."""
-        log = self.server.stderr()
-        level = re.search(r"\bcpu (portable|avx2|avx512)\b", log).group(1)
-        self.assertRegex(log, rf"\bcpu {level}, text (portable|avx2|{level})\b")
+        level = self.server.told(r"\bcpu (portable|avx2|avx512)\b").group(1)
+        self.server.told(rf"\bcpu {level}, text (portable|avx2|{level})\b")
         own = os.environ.get("ATTEND_GEMM") or ("openblas" if level == "portable" else "packed")
         for name, engine in (("plain", own), ("split", "none")):
             with self.subTest(name):
                 self.assertEqual(self.ok(self.server.get(f"/v1/models/{name}"))["engine"], engine)
-                self.assertRegex(log, rf"model {name}: .*\bengine {engine}\b")
+                self.server.told(rf"model {name}: .*\bengine {engine}\b")
         for forced in ("packed", "openblas"):
             server = Server(None, "--gemm", forced)
             engine = self.ok(server.get("/v1/models/base"))["engine"]
