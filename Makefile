@@ -96,7 +96,7 @@ bench-peers: deps-peers
 	@$(MAKE) --no-print-directory programs
 	tests/bench/peers/run $(BUILD) $(PEERS)
 
-## exhaustive: read and write every float32 at every level of instructions (an hour); ARGS="FIRST LAST STEP" for some
+## exhaustive: read and write every float32 at every level of instructions (half an hour on two cores); ARGS="FIRST LAST STEP" for some
 .PHONY: exhaustive
 exhaustive: deps-test
 	@$(MAKE) --no-print-directory $(EXHAUSTIVE)
