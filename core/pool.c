@@ -18,8 +18,9 @@
  * layers. */
 static const double merge_work = 6e8;
 
-/* Operations of a tiny job, at most some 20 us. Waking a worker, and then the thread that waits for
- * it, costs about as much, and nothing is won by merging what is so small. */
+/* Operations of a tiny job, some 20 us where there are vector instructions. Waking a worker, and
+ * then the thread that waits for it, costs about as much, and nothing is won by merging what is so
+ * small. */
 static const double tiny_work = 2e6;
 
 enum {

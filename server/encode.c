@@ -129,7 +129,7 @@ static enum status over_limit(const struct decode_limits *limits, struct error *
                      limits->max_answer_bytes);
 }
 
-/* What all steps spend, without walking them. About: a sum beyond size_t is as good as SIZE_MAX. */
+/* What all steps spend, without walking them: from the items alone, whatever the heads. */
 static double all_spent(const struct answer_plan *p) {
   double spent = 2.0 * (double)p->sections;
   for (size_t i = 0; i < p->sections; i++) {
