@@ -492,6 +492,15 @@ def attend(*args, data=None, env=None, timeout=60, **options):
     return done.returncode, done.stdout, done.stderr.decode("utf-8", "replace")
 
 
+def preloaded(source):
+    """A library made of tests/http/SOURCE, for LD_PRELOAD: (its folder, its path)."""
+    folder = tempfile.mkdtemp(prefix="attend-test-")
+    library = os.path.join(folder, os.path.splitext(source)[0] + ".so")
+    subprocess.run([os.environ.get("CC", "cc"), "-O2", "-Wall", "-Wextra", "-shared", "-fPIC",
+                    "-fno-builtin", "-o", library, os.path.join(HERE, source), "-ldl"], check=True)
+    return folder, library
+
+
 # --- the tests' base -------------------------------------------------------------------------------
 
 TOY = {"queries": [[[1, 0, 0, 1], [0, 1, 1, 0]]],

@@ -1,21 +1,16 @@
 """test_faults: a host that fails in what it seldom fails in."""
 import os
 import shutil
-import subprocess
-import tempfile
 import unittest
 
-from support import HERE, MODE, TOY, Case, Raw, Server, attend, head_of, wait_until
+from support import MODE, TOY, Case, Raw, Server, attend, head_of, preloaded, wait_until
 
 
 @unittest.skipUnless(MODE == "release", "a sanitizer must be loaded first")
 class Faults(Case):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
-        cls.library = os.path.join(cls.folder, "faults.so")
-        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-Wall", "-Wextra", "-shared", "-fPIC",
-                        "-o", cls.library, os.path.join(HERE, "faults.c"), "-ldl"], check=True)
+        cls.folder, cls.library = preloaded("faults.c")
         cls.env = {"LD_PRELOAD": cls.library, "FAULTS": cls.folder}
 
     @classmethod

@@ -6,24 +6,19 @@ import random
 import shutil
 import struct
 import subprocess
-import tempfile
 import threading
 import time
 import unittest
 
-from support import (BIN, HERE, MODE, TOY, Case, Layer, Raw, Server, attend, chunked,
-                     clean_environment, head_of, randoms, wait_until)
+from support import (BIN, MODE, TOY, Case, Layer, Raw, Server, attend, chunked,
+                     clean_environment, head_of, preloaded, randoms, wait_until)
 
 
 @unittest.skipUnless(MODE == "release", "a sanitizer brings its own allocator")
 class FailingAllocations(Case):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
-        cls.library = os.path.join(cls.folder, "failmalloc.so")
-        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-Wall", "-Wextra", "-shared", "-fPIC",
-                        "-fno-builtin", "-o", cls.library, os.path.join(HERE, "failmalloc.c")],
-                       check=True)
+        cls.folder, cls.library = preloaded("failmalloc.c")
         layer = Layer(21, 20, 5)
         cls.config = {"models": {"toy": layer.definition(cls.folder, "toy")}}
         rng = random.Random(1)
