@@ -60,13 +60,15 @@ const char *definition_role(enum role role) {
                                                 [ROLE_SCORE_QUERY] = "score.query",
                                                 [ROLE_SCORE_KEY] = "score.key",
                                                 [ROLE_SCORE_VECTOR] = "score.vector",
-                                                [ROLE_SCORE_WEIGHT] = "score.weight"};
+                                                [ROLE_SCORE_WEIGHT] = "score.weight",
+                                                [ROLE_RELATIVE] = "relative_bias"};
   return names[role];
 }
 
 bool definition_has(const struct definition *d, enum role role) {
   if (role < ROLE_OUTPUT) return d->projected;
   if (role == ROLE_OUTPUT) return d->output_projected;
+  if (role == ROLE_RELATIVE) return false;
   return d->compare == (role == ROLE_SCORE_WEIGHT ? SCORE_BILINEAR : SCORE_ADDITIVE);
 }
 

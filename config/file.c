@@ -1,4 +1,4 @@
-/* file: reads files whole, and JSON documents strictly. */
+/* file: reads files at a place, and JSON documents strictly. */
 #include "config/file.h"
 
 #include <errno.h>
@@ -13,6 +13,12 @@
 
 #include "config/text.h"
 #include "core/size.h"
+
+/* A document in memory. */
+struct file {
+  void *bytes; /* malloc */
+  size_t size;
+};
 
 enum {
   STEP = 64 * 1024,       /* first guess where the size is not known */
@@ -54,36 +60,62 @@ static enum status read_all(int fd, size_t expected, size_t limit, const char *p
   return error_set(e, STATUS_CONFIG, "%s: larger than %zu bytes", path, limit);
 }
 
-static enum status read_file(const char *path, bool regular, size_t limit, struct file *f,
-                             struct error *e) {
-  *f = (struct file){0};
+int file_open(const char *path, uint64_t *size, struct error *e) {
   const char *shown = text_tail(path);
   /* Without O_NONBLOCK opening a pipe in place of a checkpoint would wait for a writer. */
-  int fd = open(path, O_RDONLY | O_CLOEXEC | (regular ? O_NONBLOCK : 0));
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat about;
+  if (fd < 0 || fstat(fd, &about) != 0) {
+    system_error(shown, e);
+  } else if (S_ISDIR(about.st_mode)) {
+    error_set(e, STATUS_CONFIG, "%s: is a directory", shown);
+  } else if (!S_ISREG(about.st_mode)) {
+    error_set(e, STATUS_CONFIG, "%s: is no regular file", shown);
+  } else {
+    *size = (uint64_t)about.st_size;
+    return fd;
+  }
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+enum status file_read_at(int fd, const char *path, uint64_t at, void *out, size_t size,
+                         struct error *e) {
+  for (size_t got = 0; got < size;) {
+    const ssize_t n =
+        pread(fd, (char *)out + got, size_min(size - got, LONGEST_READ), (off_t)(at + got));
+    if (n == 0)
+      return error_set(e, STATUS_CONFIG, "%s: has become shorter while it was read",
+                       text_tail(path));
+    if (n < 0 && errno != EINTR) return system_error(text_tail(path), e);
+    if (n > 0) got += (size_t)n;
+  }
+  return STATUS_OK;
+}
+
+static void file_free(struct file *f) {
+  free(f->bytes);
+  *f = (struct file){0};
+}
+
+/* The bytes of a document; pipes have some, too. */
+static enum status read_document(const char *path, struct file *f, struct error *e) {
+  *f = (struct file){0};
+  const char *shown = text_tail(path);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return system_error(shown, e);
   struct stat about;
   if (fstat(fd, &about) != 0) {
     system_error(shown, e);
   } else if (S_ISDIR(about.st_mode)) {
     error_set(e, STATUS_CONFIG, "%s: is a directory", shown);
-  } else if (regular && !S_ISREG(about.st_mode)) {
-    error_set(e, STATUS_CONFIG, "%s: is no regular file", shown);
   } else {
     size_t expected = S_ISREG(about.st_mode) ? (size_t)about.st_size : 0;
-    read_all(fd, size_min(expected, limit), limit, shown, f, e);
+    read_all(fd, size_min(expected, DOCUMENT_MAX), DOCUMENT_MAX, shown, f, e);
   }
   close(fd);
   if (e->status != STATUS_OK) file_free(f);
   return e->status;
-}
-
-enum status file_read(const char *path, struct file *f, struct error *e) {
-  return read_file(path, true, SIZE_MAX / 4, f, e);
-}
-
-void file_free(struct file *f) {
-  free(f->bytes);
-  *f = (struct file){0};
 }
 
 /* Where a byte is, for people. */
@@ -98,7 +130,7 @@ json_t *file_json(const char *path, struct error *e) {
   json_t *document = NULL;
   json_error_t fault;
   const char *shown = text_tail(path);
-  if (read_file(path, false, DOCUMENT_MAX, &f, e) != STATUS_OK) return NULL;
+  if (read_document(path, &f, e) != STATUS_OK) return NULL;
   /* Jansson would take a NUL inside a document for its end. */
   const char *nul = memchr(f.bytes, '\0', f.size);
   if (nul) {

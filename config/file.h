@@ -1,21 +1,20 @@
-/* file: a whole file in memory. Read, never mapped: what serves must not change under us. */
+/* file: files as they are read: a piece at a place, or a document whole. */
 #ifndef CONFIG_FILE_H
 #define CONFIG_FILE_H
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/status.h"
 
-struct file {
-  void *bytes; /* malloc */
-  size_t size;
-};
+/* Opens a regular file and says how large it is. -1 with STATUS_CONFIG naming the path and the
+ * reason. */
+int file_open(const char *path, uint64_t *size, struct error *e);
 
-/* Reads a regular file. STATUS_CONFIG naming the path and the reason, or STATUS_OUT_OF_MEMORY;
- * then `f` is empty. */
-enum status file_read(const char *path, struct file *f, struct error *e);
-void file_free(struct file *f);
+/* Reads `size` bytes at `at`. STATUS_CONFIG naming the path, also where the file ends before. */
+enum status file_read_at(int fd, const char *path, uint64_t at, void *out, size_t size,
+                         struct error *e);
 
 /* Reads a JSON document, strictly: UTF-8 without a byte order mark or NUL, no duplicate names,
  * nothing behind it, at most 16 MiB. Pipes are read too. NULL with STATUS_CONFIG naming the path,

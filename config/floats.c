@@ -22,6 +22,8 @@ enum float_type float_type_of(const char *name) {
   return FLOAT_NONE;
 }
 
+size_t float_type_size(enum float_type type) { return types[type].size; }
+
 static float from_bits(uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof value);

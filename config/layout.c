@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/floats.h"
 #include "config/nearest.h"
 
 enum { NAME_SIZE = 256 };
@@ -46,18 +45,18 @@ enum { FAMILY_COUNT = sizeof families / sizeof *families };
 
 /* What a search is about: the file, and the family with the prefix under which it was found. */
 struct search {
-  const struct safetensors *file;
+  const struct checkpoint *file;
   const struct family *family;
   char prefix[NAME_SIZE];
 };
 
 /* --- tensors --- */
 
-static const struct safetensors_entry *find(const struct search *s, const char *stem,
-                                            const char *end) {
+static const struct checkpoint_entry *find(const struct search *s, const char *stem,
+                                           const char *end) {
   char name[2 * NAME_SIZE];
   int length = snprintf(name, sizeof name, "%s%s%s", s->prefix, stem, end);
-  return length < (int)sizeof name ? safetensors_find(s->file, name) : NULL;
+  return length < (int)sizeof name ? checkpoint_find(s->file, name) : NULL;
 }
 
 static enum status missing(const struct search *s, const char *stem, const char *end,
@@ -66,16 +65,15 @@ static enum status missing(const struct search *s, const char *stem, const char 
   struct nearest near;
   snprintf(name, sizeof name, "%s%s%s", s->prefix, stem, end);
   nearest_init(&near, name);
-  for (size_t i = 0; i < safetensors_count(s->file); i++)
-    nearest_offer(&near, safetensors_at(s->file, i)->name);
+  for (size_t i = 0; i < checkpoint_count(s->file); i++)
+    nearest_offer(&near, checkpoint_at(s->file, i)->name);
   return error_set(e, STATUS_CONFIG, "has no tensor \"%.100s\"; the nearest is \"%.100s\"", name,
                    near.name ? near.name : "");
 }
 
 /* Only tensors that are used come here: what else the file holds is nobody's business. */
-static enum status judge(const struct safetensors_entry *t, size_t rank, struct error *e) {
-  if (float_type_of(t->dtype) == FLOAT_NONE)
-    return safetensors_floats(t, NULL, e); /* which refuses the type before it writes */
+static enum status judge(const struct checkpoint_entry *t, size_t rank, struct error *e) {
+  if (checkpoint_judge(t, e)) return e->status;
   if (t->rank != rank)
     return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" has %zu dimensions, not %zu", t->name,
                      t->rank, rank);
@@ -85,8 +83,8 @@ static enum status judge(const struct safetensors_entry *t, size_t rank, struct 
 }
 
 /* Weight and bias of one role; `bias` may be NULL. */
-static enum status take(struct layout_matrix *m, const struct safetensors_entry *weight,
-                        const struct safetensors_entry *bias, struct error *e) {
+static enum status take(struct layout_matrix *m, const struct checkpoint_entry *weight,
+                        const struct checkpoint_entry *bias, struct error *e) {
   *m = (struct layout_matrix){.found = true, .has_bias = bias != NULL, .weight = *weight};
   if (judge(weight, 2, e) != STATUS_OK || !bias) return e->status;
   m->bias = *bias;
@@ -98,13 +96,13 @@ static enum status take(struct layout_matrix *m, const struct safetensors_entry 
 
 static enum status take_stem(const struct search *s, const char *stem, struct layout_matrix *m,
                              struct error *e) {
-  const struct safetensors_entry *weight = find(s, stem, ".weight");
+  const struct checkpoint_entry *weight = find(s, stem, ".weight");
   if (!weight) return missing(s, stem, ".weight", e);
   return take(m, weight, find(s, stem, ".bias"), e);
 }
 
 /* A bias beside a parameter of a score would be left out of the sum: better no answer than that. */
-static enum status refuse_bias(const struct search *s, const struct safetensors_entry *weight,
+static enum status refuse_bias(const struct search *s, const struct checkpoint_entry *weight,
                                struct error *e) {
   static const char end[] = ".weight";
   const size_t length = strlen(weight->name), tail = sizeof end - 1;
@@ -113,7 +111,7 @@ static enum status refuse_bias(const struct search *s, const struct safetensors_
   for (size_t i = 0; i < 2; i++) {
     char name[3 * NAME_SIZE];
     int n = snprintf(name, sizeof name, "%.*s.bias", (int)stems[i], weight->name);
-    if (n < (int)sizeof name && safetensors_find(s->file, name))
+    if (n < (int)sizeof name && checkpoint_find(s->file, name))
       error_set(e, STATUS_CONFIG, "tensor \"%.100s\": the parameters of a score have no bias",
                 name);
   }
@@ -122,7 +120,7 @@ static enum status refuse_bias(const struct search *s, const struct safetensors_
 
 static enum status take_score(const struct search *s, const char *name, enum role role,
                               struct layout_matrix *m, struct error *e) {
-  const struct safetensors_entry *weight = find(s, name, "");
+  const struct checkpoint_entry *weight = find(s, name, "");
   if (!weight) weight = find(s, name, ".weight");
   if (!weight) return missing(s, name, "", e);
   *m = (struct layout_matrix){.found = true, .weight = *weight};
@@ -130,17 +128,15 @@ static enum status take_score(const struct search *s, const char *name, enum rol
   return judge(weight, role == ROLE_SCORE_VECTOR && weight->rank == 1 ? 1 : 2, e);
 }
 
-/* The third of a tensor that belongs to a role: queries first, then keys, then values. */
-static struct safetensors_entry third(const struct safetensors_entry *t, enum role role) {
-  struct safetensors_entry part = *t;
+/* The shape of a third of a tensor: queries come first, then keys, then values. */
+static struct checkpoint_entry third(const struct checkpoint_entry *t) {
+  struct checkpoint_entry part = *t;
   part.dim[0] /= 3;
   part.count /= 3;
-  part.bytes /= 3;
-  part.data += role * part.bytes;
   return part;
 }
 
-static enum status check_thirds(const struct safetensors_entry *t, size_t rank, struct error *e) {
+static enum status check_thirds(const struct checkpoint_entry *t, size_t rank, struct error *e) {
   if (judge(t, rank, e) == STATUS_OK && t->dim[0] % 3 != 0)
     error_set(e, STATUS_CONFIG, "tensor \"%.100s\": %ju rows are not three times as many of one",
               t->name, (uintmax_t)t->dim[0]);
@@ -150,8 +146,8 @@ static enum status check_thirds(const struct safetensors_entry *t, size_t rank, 
 static enum status take_torch(const struct search *s, struct layout_matrix matrix[ROLE_COUNT],
                               struct error *e) {
   static const char *const apart[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
-  const struct safetensors_entry *joint = find(s, "in_proj_weight", "");
-  const struct safetensors_entry *bias = find(s, "in_proj_bias", "");
+  const struct checkpoint_entry *joint = find(s, "in_proj_weight", "");
+  const struct checkpoint_entry *bias = find(s, "in_proj_bias", "");
   if (find(s, "bias_k", "") || find(s, "bias_v", ""))
     return error_set(e, STATUS_CONFIG,
                      "tensor \"%.100sbias_k\" or bias_v: a learned key and value are not served",
@@ -159,11 +155,13 @@ static enum status take_torch(const struct search *s, struct layout_matrix matri
   if (joint && check_thirds(joint, 2, e) != STATUS_OK) return e->status;
   if (bias && check_thirds(bias, 1, e) != STATUS_OK) return e->status;
   for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
-    const struct safetensors_entry *whole = joint ? joint : find(s, apart[role], "");
+    const struct checkpoint_entry *whole = joint ? joint : find(s, apart[role], "");
     if (!whole) return missing(s, apart[role], "", e);
-    struct safetensors_entry weight = joint ? third(whole, role) : *whole, part;
-    if (bias) part = third(bias, role);
+    struct checkpoint_entry weight = joint ? third(whole) : *whole, part;
+    if (bias) part = third(bias);
     if (take(&matrix[role], &weight, bias ? &part : NULL, e) != STATUS_OK) return e->status;
+    matrix[role].weight_from = joint ? role * weight.count : 0;
+    matrix[role].bias_from = bias ? role * part.count : 0;
   }
   return STATUS_OK;
 }
@@ -173,10 +171,10 @@ static enum status take_torch(const struct search *s, struct layout_matrix matri
 /* Looks for a tensor by the end of its name; what stands before must end with a dot. Fills the
  * prefix; more than one place is an error. */
 static bool find_behind(struct search *s, const char *end, struct error *e) {
-  const struct safetensors_entry *seen = NULL;
+  const struct checkpoint_entry *seen = NULL;
   size_t tail = strlen(end);
-  for (size_t i = 0; i < safetensors_count(s->file); i++) {
-    const struct safetensors_entry *t = safetensors_at(s->file, i);
+  for (size_t i = 0; i < checkpoint_count(s->file); i++) {
+    const struct checkpoint_entry *t = checkpoint_at(s->file, i);
     size_t length = strlen(t->name);
     if (length < tail || strcmp(t->name + length - tail, end) != 0) continue;
     size_t before = length - tail;
@@ -242,9 +240,9 @@ static bool find_family(struct search *s, const struct family *family, const str
 static enum status fits_none(const struct search *s, const struct definition *d, struct error *e) {
   char names[240] = "", inside[64] = "";
   size_t used = 0;
-  for (size_t i = 0; i < safetensors_count(s->file) && i < 3 && used < sizeof names; i++)
+  for (size_t i = 0; i < checkpoint_count(s->file) && i < 3 && used < sizeof names; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.72s", i ? ", " : "",
-                             safetensors_at(s->file, i)->name);
+                             checkpoint_at(s->file, i)->name);
   const char *layouts = strcmp(d->layout, "auto") != 0 ? d->layout
                         : d->has_layer                 ? "torch"
                                                        : "plain, torch, d2l";
@@ -252,7 +250,7 @@ static enum status fits_none(const struct search *s, const struct definition *d,
   return error_set(e, STATUS_CONFIG,
                    "layout: the names of its tensors (%s%s) fit none of %s%s%s; \"tensors\" can "
                    "name them outright",
-                   names, safetensors_count(s->file) > 3 ? ", ..." : "", layouts, inside,
+                   names, checkpoint_count(s->file) > 3 ? ", ..." : "", layouts, inside,
                    d->prefix ? " behind this prefix, which ends with its dot" : "");
 }
 
@@ -287,7 +285,7 @@ static enum status take_named(const struct search *s, const struct definition *d
                      definition_role(role),
                      role == ROLE_OUTPUT ? "; without one output_projection must be false" : "");
   if (role >= ROLE_PROJECTIONS) return take_score(s, name, role, m, e);
-  const struct safetensors_entry *whole = find(s, name, "");
+  const struct checkpoint_entry *whole = find(s, name, "");
   return whole ? take(m, whole, NULL, e) : take_stem(s, name, m, e);
 }
 
@@ -314,7 +312,7 @@ static bool has_any(const struct definition *d) {
   return false;
 }
 
-const char *layout_find(const struct safetensors *file, const struct definition *d,
+const char *layout_find(const struct checkpoint *file, const struct definition *d,
                         struct layout_matrix matrix[ROLE_COUNT], struct error *e) {
   struct search s = {.file = file};
   bool torch = false;

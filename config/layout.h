@@ -14,21 +14,22 @@
 #ifndef CONFIG_LAYOUT_H
 #define CONFIG_LAYOUT_H
 
+#include "config/checkpoint.h"
 #include "config/definition.h"
-#include "config/safetensors.h"
 
 /* One role. Entries borrow from the file; where a tensor holds several roles they are cut to the
- * rows of this one. */
+ * shape of this one's part, which begins with so many numbers of the whole. */
 struct layout_matrix {
   bool found, has_bias;
-  struct safetensors_entry weight; /* rank 2, or maybe 1 of score.vector; no dimension 0 */
-  struct safetensors_entry bias;   /* rank 1, as long as the weight has rows */
+  struct checkpoint_entry weight; /* rank 2, or maybe 1 of score.vector; no dimension 0 */
+  struct checkpoint_entry bias;   /* rank 1, as long as the weight has rows */
+  uint64_t weight_from, bias_from;
 };
 
 /* Finds the roles that the definition has. Returns what the layout is called ("plain",
  * "torch", "d2l", "tensors"; "none" if it has no role), or NULL with STATUS_CONFIG naming the
  * tensor. */
-const char *layout_find(const struct safetensors *file, const struct definition *d,
+const char *layout_find(const struct checkpoint *file, const struct definition *d,
                         struct layout_matrix matrix[ROLE_COUNT], struct error *e);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/checkpoint.h"
 #include "config/definition.h"
 #include "config/digest.h"
 #include "config/file.h"
@@ -14,8 +15,7 @@
 /* What is needed only while loading. */
 struct loading {
   struct definition definition;
-  struct file file;
-  struct safetensors *tensors;
+  struct checkpoint *checkpoint;
   struct parameters parameters;
 };
 
@@ -36,10 +36,7 @@ static enum status read_checkpoint(struct loading *l, const char *directory, str
   if (!l->definition.checkpoint) return STATUS_OK;
   char *path = file_path(directory, l->definition.checkpoint);
   if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
-  if (file_read(path, &l->file, e) == STATUS_OK) {
-    l->tensors = safetensors_parse(l->file.bytes, l->file.size, e);
-    if (!l->tensors) prefix_file(&l->definition, e);
-  }
+  l->checkpoint = checkpoint_open(path, e);
   free(path);
   return e->status;
 }
@@ -89,8 +86,8 @@ static enum status load(struct model *m, struct loading *l, const char *name,
   if (definition_read(&l->definition, definition, e) != STATUS_OK ||
       read_checkpoint(l, directory, e) != STATUS_OK)
     return e->status;
-  if (parameters_read(&l->parameters, &l->definition, l->tensors, e) != STATUS_OK) {
-    if (l->tensors) prefix_file(&l->definition, e);
+  if (parameters_read(&l->parameters, &l->definition, l->checkpoint, e) != STATUS_OK) {
+    if (l->checkpoint) prefix_file(&l->definition, e);
     return e->status;
   }
   if (describe(m, name, l, e) != STATUS_OK) return e->status;
@@ -112,8 +109,7 @@ struct model *model_load(const char *name, const json_t *definition, const char 
     load(m, &l, name, definition, directory, engine, e);
   }
   parameters_free(&l.parameters);
-  safetensors_free(l.tensors);
-  file_free(&l.file);
+  checkpoint_free(l.checkpoint);
   if (e->status == STATUS_OK) return m;
   prefix_model(name, e);
   text_plain(e);

@@ -18,11 +18,13 @@ static float *numbers_new(size_t out, size_t in, struct error *e) {
 }
 
 static enum status read_matrix(struct parameter_matrix *m, const struct layout_matrix *from,
-                               struct error *e) {
+                               struct checkpoint *file, struct error *e) {
   if (!(m->weight = numbers_new(m->out, m->in, e)) ||
-      safetensors_floats(&from->weight, m->weight, e) != STATUS_OK || !from->has_bias)
+      checkpoint_floats(file, &from->weight, from->weight_from, m->out * m->in, m->weight, e) ||
+      !from->has_bias)
     return e->status;
-  if ((m->bias = numbers_new(m->out, 1, e))) safetensors_floats(&from->bias, m->bias, e);
+  if ((m->bias = numbers_new(m->out, 1, e)))
+    checkpoint_floats(file, &from->bias, from->bias_from, m->out, m->bias, e);
   return e->status;
 }
 
@@ -36,11 +38,12 @@ static enum status make_matrix(struct parameter_matrix *m, const struct definiti
 }
 
 static enum status fill(struct parameters *p, const struct definition *d,
-                        const struct layout_matrix found[ROLE_COUNT], struct error *e) {
+                        const struct layout_matrix found[ROLE_COUNT], struct checkpoint *file,
+                        struct error *e) {
   for (enum role role = 0; role < ROLE_COUNT && e->status == STATUS_OK; role++) {
     if (!definition_has(d, role)) continue;
     if (found[role].found) {
-      read_matrix(&p->matrix[role], &found[role], e);
+      read_matrix(&p->matrix[role], &found[role], file, e);
     } else {
       make_matrix(&p->matrix[role], d, role, e);
     }
@@ -54,15 +57,15 @@ static enum status fill(struct parameters *p, const struct definition *d,
 }
 
 static enum status read_all(struct parameters *p, const struct definition *d,
-                            const struct safetensors *file, struct error *e) {
+                            struct checkpoint *file, struct error *e) {
   struct layout_matrix found[ROLE_COUNT] = {0};
   p->layout = file ? layout_find(file, d, found, e) : "none";
   if (e->status != STATUS_OK || sizes_find(p, d, found, e) != STATUS_OK) return e->status;
-  return fill(p, d, found, e);
+  return fill(p, d, found, file, e);
 }
 
 enum status parameters_read(struct parameters *p, const struct definition *d,
-                            const struct safetensors *file, struct error *e) {
+                            struct checkpoint *file, struct error *e) {
   *p = (struct parameters){0};
   if (read_all(p, d, file, e) != STATUS_OK) parameters_free(p);
   return e->status;

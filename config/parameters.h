@@ -2,8 +2,8 @@
 #ifndef CONFIG_PARAMETERS_H
 #define CONFIG_PARAMETERS_H
 
+#include "config/checkpoint.h"
 #include "config/definition.h"
-#include "config/safetensors.h"
 
 struct parameter_matrix {
   size_t out, in; /* also where it is not projected; `in` of one group where they are grouped */
@@ -22,7 +22,7 @@ struct parameters {
  * (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail begins with the key or the tensor; `p` is
  * empty. */
 enum status parameters_read(struct parameters *p, const struct definition *d,
-                            const struct safetensors *file, struct error *e);
+                            struct checkpoint *file, struct error *e);
 void parameters_free(struct parameters *p);
 
 bool parameters_have_bias(const struct parameters *p);

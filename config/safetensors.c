@@ -8,22 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/floats.h"
 #include "config/text.h"
-
-enum { PREFIX = 8, HEADER_MAX = 100 * 1000 * 1000 };
 
 static const json_int_t integer_max = (json_int_t)1 << 53; /* what every JSON writer gets right */
 
 struct tensor {
   struct safetensors_entry entry;
-  uint64_t begin, end;
+  uint64_t end; /* of its bytes in the data */
 };
 
 struct safetensors {
   json_t *header; /* owns all names */
-  const unsigned char *data;
-  size_t data_size;
+  uint64_t data_size;
   size_t count;
   struct tensor tensors[]; /* in the order of their data */
 };
@@ -97,11 +93,11 @@ static enum status read_entry(const char *name, json_t *value, struct tensor *t,
     if (!read_integer(json_array_get(shape, i), &t->entry.dim[i]))
       return error_set(e, STATUS_CONFIG,
                        "tensor \"%.100s\": dimension %zu is no integer from 0 to 2^53", name, i);
-  if (json_array_size(offsets) != 2 || !read_integer(json_array_get(offsets, 0), &t->begin) ||
+  if (json_array_size(offsets) != 2 || !read_integer(json_array_get(offsets, 0), &t->entry.begin) ||
       !read_integer(json_array_get(offsets, 1), &t->end))
     return error_set(e, STATUS_CONFIG,
                      "tensor \"%.100s\": data_offsets are not two integers from 0 to 2^53", name);
-  if (t->begin > t->end)
+  if (t->entry.begin > t->end)
     return error_set(e, STATUS_CONFIG, "tensor \"%.100s\": its data end before they begin", name);
   return STATUS_OK;
 }
@@ -135,7 +131,7 @@ static enum status read_entries(struct safetensors *s, struct error *e) {
 /* Tensors without data come before the one that begins where they lie. */
 static int by_place(const void *left, const void *right) {
   const struct tensor *a = left, *b = right;
-  if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+  if (a->entry.begin != b->entry.begin) return a->entry.begin < b->entry.begin ? -1 : 1;
   if (a->end != b->end) return a->end < b->end ? -1 : 1;
   return strcmp(a->entry.name, b->entry.name);
 }
@@ -145,12 +141,12 @@ static enum status check_places(struct safetensors *s, struct error *e) {
   qsort(s->tensors, s->count, sizeof *s->tensors, by_place);
   for (size_t i = 0; i < s->count; i++) {
     const struct tensor *t = &s->tensors[i];
-    if (t->begin < end)
+    if (t->entry.begin < end)
       return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" overlaps \"%.100s\"", t->entry.name,
                        s->tensors[i - 1].entry.name);
-    if (t->begin > end)
+    if (t->entry.begin > end)
       return error_set(e, STATUS_CONFIG, "%ju bytes before tensor \"%.100s\" belong to no tensor",
-                       (uintmax_t)(t->begin - end), t->entry.name);
+                       (uintmax_t)(t->entry.begin - end), t->entry.name);
     end = t->end;
   }
   return STATUS_OK;
@@ -169,7 +165,7 @@ static enum status count_numbers(struct tensor *t, struct error *e) {
 static enum status check_bytes(struct tensor *t, struct error *e) {
   struct safetensors_entry *entry = &t->entry;
   uint64_t size = type_size(entry->dtype), needed;
-  entry->bytes = t->end - t->begin;
+  entry->bytes = t->end - t->entry.begin;
   if (size == 0) return STATUS_OK;
   if (__builtin_mul_overflow(entry->count, size, &needed) || needed != entry->bytes)
     return error_set(e, STATUS_CONFIG,
@@ -184,35 +180,41 @@ static enum status check_tensors(struct safetensors *s, struct error *e) {
     if (count_numbers(&s->tensors[i], e) != STATUS_OK) return e->status;
   for (size_t i = 0; i < s->count; i++)
     if (check_bytes(&s->tensors[i], e) != STATUS_OK) return e->status;
-  uint64_t end = s->count > 0 ? s->tensors[s->count - 1].end : 0;
+  const uint64_t end = s->count > 0 ? s->tensors[s->count - 1].end : 0;
+  if (s->data_size == SAFETENSORS_UNKNOWN) s->data_size = end;
   if (end > s->data_size)
     return error_set(e, STATUS_CONFIG,
-                     "cut short: the tensors need %ju bytes of data, there are %zu", (uintmax_t)end,
-                     s->data_size);
+                     "cut short: the tensors need %ju bytes of data, there are %ju", (uintmax_t)end,
+                     (uintmax_t)s->data_size);
   if (end < s->data_size)
     return error_set(e, STATUS_CONFIG, "%ju bytes trail behind the last tensor",
                      (uintmax_t)(s->data_size - end));
-  for (size_t i = 0; i < s->count; i++) s->tensors[i].entry.data = s->data + s->tensors[i].begin;
   return STATUS_OK;
 }
 
 /* --- the public part --- */
 
-struct safetensors *safetensors_parse(const void *bytes, size_t size, struct error *e) {
+enum status safetensors_measure(const void *prefix, uint64_t size, size_t most, size_t *out,
+                                struct error *e) {
   uint64_t length;
-  json_t *header;
-  if (size < PREFIX) {
-    error_set(e, STATUS_CONFIG, "too short for a safetensors file: %zu bytes", size);
-    return NULL;
-  }
-  memcpy(&length, bytes, sizeof length);
+  memcpy(&length, prefix, sizeof length);
   length = le64toh(length);
-  if (length > HEADER_MAX || length > size - PREFIX) {
-    error_set(e, STATUS_CONFIG, "the header's length, %ju, is over %s; is this a safetensors file?",
-              (uintmax_t)length, length > HEADER_MAX ? "100 MB" : "that of the file");
-    return NULL;
-  }
-  if (!(header = load_header((const char *)bytes + PREFIX, (size_t)length, e))) return NULL;
+  if (length > most)
+    return error_set(e, STATUS_CONFIG,
+                     "the header's length, %ju, is over %zu bytes; is this safetensors?",
+                     (uintmax_t)length, most);
+  if (size != SAFETENSORS_UNKNOWN && length > size - SAFETENSORS_PREFIX)
+    return error_set(e, STATUS_CONFIG,
+                     "the header's length, %ju, is over that of the file; is this safetensors?",
+                     (uintmax_t)length);
+  *out = (size_t)length;
+  return STATUS_OK;
+}
+
+struct safetensors *safetensors_parse(const char *text, size_t size, uint64_t data_size,
+                                      struct error *e) {
+  json_t *header = load_header(text, size, e);
+  if (!header) return NULL;
   struct safetensors *s = calloc(1, sizeof *s + json_object_size(header) * sizeof *s->tensors);
   if (!s) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of tensors");
@@ -220,8 +222,7 @@ struct safetensors *safetensors_parse(const void *bytes, size_t size, struct err
     return NULL;
   }
   s->header = header;
-  s->data = (const unsigned char *)bytes + PREFIX + length;
-  s->data_size = size - PREFIX - (size_t)length;
+  s->data_size = data_size;
   if (read_entries(s, e) == STATUS_OK && check_tensors(s, e) == STATUS_OK) return s;
   text_plain(e);
   safetensors_free(s);
@@ -233,6 +234,8 @@ void safetensors_free(struct safetensors *s) {
   json_decref(s->header);
   free(s);
 }
+
+uint64_t safetensors_data_size(const struct safetensors *s) { return s->data_size; }
 
 size_t safetensors_count(const struct safetensors *s) { return s->count; }
 
@@ -250,14 +253,17 @@ const char *safetensors_metadata(const struct safetensors *s, const char *key) {
   return json_string_value(json_object_get(json_object_get(s->header, "__metadata__"), key));
 }
 
-enum status safetensors_floats(const struct safetensors_entry *t, float *out, struct error *e) {
-  enum float_type type = float_type_of(t->dtype);
-  if (type == FLOAT_NONE)
-    return error_set(e, STATUS_CONFIG,
-                     "tensor \"%.100s\" is of type %.20s; F32, F16, BF16 and F64 are read", t->name,
-                     t->dtype);
-  if (floats_convert(type, t->data, (size_t)t->count, out) < t->count)
-    return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" holds a number that is %s", t->name,
-                     type == FLOAT_F64 ? "not finite or beyond float32" : "not finite");
-  return STATUS_OK;
+static json_t *metadata_of(const struct safetensors *s) {
+  return json_object_get(s->header, "__metadata__");
+}
+
+size_t safetensors_metadata_count(const struct safetensors *s) {
+  return json_object_size(metadata_of(s));
+}
+
+const char *safetensors_metadata_at(const struct safetensors *s, size_t index, const char **value) {
+  void *at = json_object_iter(metadata_of(s));
+  while (index-- > 0) at = json_object_iter_next(metadata_of(s), at);
+  *value = json_string_value(json_object_iter_value(at));
+  return json_object_iter_key(at);
 }

@@ -21,7 +21,7 @@ static size_t groups_of(const struct definition *d, enum role role) {
 
 /* out and in of a matrix in the checkpoint; a vector is one row. */
 static struct parameter_matrix measure(const struct layout_matrix *from) {
-  const struct safetensors_entry *t = &from->weight;
+  const struct checkpoint_entry *t = &from->weight;
   if (t->rank == 1) return (struct parameter_matrix){.out = 1, .in = (size_t)t->dim[0]};
   return (struct parameter_matrix){.out = (size_t)t->dim[0], .in = (size_t)t->dim[1]};
 }

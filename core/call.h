@@ -26,7 +26,7 @@ struct item {
   size_t q, k;         /* rows; either may be 0 */
   size_t q_row, k_row; /* its first row in queries and outputs, and in keys and values */
   int64_t offset;      /* causal_offset: query i stands at key position i + offset */
-  size_t mask_at;      /* index in `mask` of its [q, k] */
+  size_t mask_at;      /* index in `mask` of its [q, k] or [H, q, k] */
   size_t bias_at;      /* index in `bias` of its [q, k] or [H, q, k] */
   size_t segments;     /* consecutive runs that its keys are cut into, where the call has any */
   size_t segments_at;  /* index in `segment_end` of its [segments] */
@@ -49,7 +49,9 @@ struct call {
   const float *values;   /* [k_rows, value_size]; may be `keys` */
   const int32_t *lens;   /* [q_rows] leading keys that each query may see, or NULL: all of them */
   const uint8_t *mask;   /* 1: the query may see the key; or NULL */
-  const float *bias;     /* added to the scaled scores, finite; or NULL */
+  bool mask_per_head;    /* an item's mask is [H, q, k], not [q, k] */
+  const float *bias;     /* added to the scaled scores; or NULL. May hold anything where the query
+                            does not see the key; where it does, what is not finite is a fault */
   bool bias_per_head;    /* an item's bias is [H, q, k], not [q, k] */
   bool causal;
   int64_t window_left, window_right; /* -1: unbounded */

@@ -24,6 +24,7 @@ enum role {
   ROLE_SCORE_KEY,
   ROLE_SCORE_VECTOR,
   ROLE_SCORE_WEIGHT,
+  ROLE_RELATIVE, /* the table of relative positions */
   ROLE_COUNT
 };
 
@@ -46,6 +47,15 @@ struct layer_shape {
   bool sigmoid;      /* each key weighs 1/(1 + e^-score) on its own: no softmax */
   bool grouped; /* head i is made of slice i of the input columns alone: the matrices of query, key
                    and value have in / H, in / G and in / G columns */
+  /* Positions: the query in row i of an item stands at i + its offset, the key in row j at j. */
+  double
+      rope_base; /* rotary: each head of queries and keys is turned, pair (t, t + d/2) by the
+                    position times rope_base^(-2t/d). Only with SCORE_DOT and an even d; 0: not */
+  /* T5's: to each score that head's number of the bucket is added in which the distance from query
+   * to key falls. 0 buckets: not. */
+  size_t relative_buckets, relative_distance; /* where the last bucket begins */
+  bool relative_both; /* half of the buckets are for keys behind the query; else these are all
+                         in the first */
 };
 
 /* One matrix y = x W^T + b. Without a weight the role is not projected: the input's columns are
@@ -59,8 +69,9 @@ struct layer_matrix {
  * query [H d, query_size], key [G d_k, key_size], value [G d_v, value_size],
  * output [output_size, H d_v]; without a weight the two sizes of a role must be equal. With
  * SCORE_ADDITIVE score query [a, d], score key [a, d_k], score vector [1, a]; with SCORE_BILINEAR
- * score weight [d_k, d]; these have no bias, and what the score does not use has no weight. The
- * caller has checked that; all numbers are finite. NULL with an error if memory runs out. */
+ * score weight [d_k, d]; relative [relative_buckets, H], where there are any. These have no bias,
+ * and what the score does not use has no weight. The caller has checked that; all numbers are
+ * finite. NULL with an error if memory runs out. */
 struct layer *layer_new(const struct layer_shape *shape,
                         const struct layer_matrix matrix[ROLE_COUNT], enum gemm_engine engine,
                         struct error *e);

@@ -1,8 +1,8 @@
-/* decode: the text of an attention request, chunk by chunk, into a call of the core.
+/* decode: the body of an attention request, chunk by chunk, into a call of the core.
  *
- * The tensor fields go through tensor_json straight into arrays; every other field is small, is
- * collected and given to Jansson. All of the contract is checked here, in one place: what decode
- * accepts, the core computes. */
+ * A body is JSON, safetensors, or a request of the Open Inference Protocol v2; each has a reader
+ * of its own, and all fill the same fields. All of the contract is then checked in one place
+ * (decode_check): what decode accepts, the core computes. */
 #ifndef SERVER_DECODE_H
 #define SERVER_DECODE_H
 
@@ -18,21 +18,50 @@ struct decode_limits {
  * are the same, but for gradients. */
 enum ask { ASK_ATTENTION, ASK_HEADS };
 
+/* How a body is written. */
+enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };
+
+/* What is known before the body: from the path and the head of the request. */
+struct decode_head {
+  enum ask ask;
+  enum body_form form;
+  uint64_t body_bytes; /* that are announced; DECODE_UNKNOWN: not said */
+  uint64_t json_bytes; /* BODY_V2: so many are JSON, binary data follow; DECODE_UNKNOWN: all are */
+  bool wants_binary;   /* the answer as safetensors, if it has that form */
+  bool refuses_json;   /* and in no other */
+};
+#define DECODE_UNKNOWN UINT64_MAX
+
+/* What a request of v2 asks of its answer. */
+struct decoded_v2 {
+  const char *id; /* as it was sent, a JSON string with its quotes; NULL: none */
+  size_t id_length;
+  size_t outputs;
+  struct {
+    bool weights; /* attention_weights, else outputs */
+    bool binary;
+  } output[2];         /* [outputs] in the order asked for */
+  uint64_t timeout_us; /* 0: not said */
+};
+
 /* What was asked of the answer beside the core's call. */
 struct decoded {
   struct call call;
-  bool unbatched; /* queries of depth 2: the answer loses its first dimension */
+  bool unbatched;   /* queries of depth 2: the answer loses its first dimension */
+  bool rectangular; /* all items have as many queries, and as many keys */
+  bool base64;      /* arrays of floats as base64 */
+  struct decoded_v2 v2;
 };
 
 struct decoder;
 
 /* The decoder, like all it makes, lives in the arena. */
-struct decoder *decoder_new(const struct model *m, enum ask ask, const struct decode_limits *limits,
-                            struct arena *a, struct error *e);
+struct decoder *decoder_new(const struct model *m, const struct decode_head *head,
+                            const struct decode_limits *limits, struct arena *a, struct error *e);
 
 /* The next bytes of the body. After the first failure further calls return the same status and
  * look at nothing. */
-enum status decoder_feed(struct decoder *d, const char *text, size_t length, struct error *e);
+enum status decoder_feed(struct decoder *d, const char *bytes, size_t size, struct error *e);
 
 /* The body has ended: checks what can only be checked now, across fields. */
 enum status decoder_finish(struct decoder *d, struct decoded *out, struct error *e);

@@ -3,8 +3,6 @@
  * Letters as in core/call.h. What passes here the core computes without looking again. */
 #include "server/decode_parts.h"
 
-#include <string.h>
-
 /* --- rows --- */
 
 /* Which fields stand in for absent keys and values, and whether they have the width for it. */
@@ -108,10 +106,9 @@ static enum status check_head_mask(struct check *k) {
   return STATUS_OK;
 }
 
-enum status decode_check(const struct fields *f, const struct model *m, enum ask ask,
-                         const struct decode_limits *limits, struct arena *a, struct decoded *out,
-                         struct error *e) {
-  memset(out, 0, sizeof *out);
+enum status decode_check(const struct fields *f, const struct model *m,
+                         const struct decode_head *head, const struct decode_limits *limits,
+                         struct arena *a, struct decoded *out, struct error *e) {
   struct call *c = &out->call;
   c->causal = f->causal;
   c->window_left = f->window[0];
@@ -121,11 +118,13 @@ enum status decode_check(const struct fields *f, const struct model *m, enum ask
   c->seed = f->seed;
   c->want = f->want;
   c->want_pointers = f->want_pointers;
-  c->want_measures = ask == ASK_HEADS;
+  c->want_measures = head->ask == ASK_HEADS;
   struct check k = {.f = f, .m = m, .limits = limits, .a = a, .c = c, .e = e};
   if (check_rows(&k, out) || check_combinations(&k) || check_segments(&k) || check_limits(&k) ||
       check_lens(&k) || check_mask(&k) || check_bias(&k) || check_offset(&k) ||
       check_head_mask(&k) || check_gradients(&k))
     return e->status;
+  out->rectangular = check_items_alike(&k);
+  out->base64 = f->base64;
   return STATUS_OK;
 }

@@ -4,7 +4,7 @@
 #define SERVER_DECODE_FIELDS_H
 
 #include "server/decode.h"
-#include "server/tensor_json.h"
+#include "server/tensor.h"
 
 enum field {
   /* Arrays, which are read from the text straight into memory. */
@@ -43,6 +43,7 @@ struct fields {
   bool uniform_rows;
   enum weights want;
   bool want_pointers;
+  bool base64; /* encoding_format */
 };
 
 void fields_init(struct fields *f, const struct model *m);
@@ -70,8 +71,8 @@ enum status field_refuse_body(const char *text, size_t length, size_t offset, st
 
 /* The last step: holds the fields against each other, the model and the limits, and makes the
  * call. Takes from the arena only what the limits allow. */
-enum status decode_check(const struct fields *f, const struct model *m, enum ask ask,
-                         const struct decode_limits *limits, struct arena *a, struct decoded *out,
-                         struct error *e);
+enum status decode_check(const struct fields *f, const struct model *m,
+                         const struct decode_head *head, const struct decode_limits *limits,
+                         struct arena *a, struct decoded *out, struct error *e);
 
 #endif

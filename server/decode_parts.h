@@ -26,6 +26,9 @@ static inline size_t check_rows_of(const struct check *k, const struct tensor *t
   return k->unbatched ? t->elements : tensor_shape_at(t, item).dim[0];
 }
 
+/* Have all items as many queries, and as many keys? */
+bool check_items_alike(const struct check *k);
+
 /* Fails at an item of a field: "/keys/3", or "/keys" where there is but one item. */
 enum status check_fail_at(struct check *k, enum field field, size_t item, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -111,7 +111,8 @@ static bool form_fits(const struct check *k, const struct tensor *t, enum form f
   return true;
 }
 
-static bool items_alike(const struct call *c) {
+bool check_items_alike(const struct check *k) {
+  const struct call *c = k->c;
   for (size_t i = 1; i < c->items; i++)
     if (c->item[i].q != c->item[0].q || c->item[i].k != c->item[0].k) return false;
   return true;
@@ -139,7 +140,7 @@ static bool empty_fits(const struct check *k, const struct tensor *t, enum field
   for (unsigned depth = 2; depth <= 4; depth++) {
     enum form form = form_of(k, field, depth);
     size_t at;
-    if (form == NO_FORM || (form == SHARED && !items_alike(k->c))) continue;
+    if (form == NO_FORM || (form == SHARED && !check_items_alike(k))) continue;
     if (form_fits(k, t, form, &at)) return true;
   }
   return false;
@@ -157,7 +158,7 @@ static enum status check_form(struct check *k, enum field field, enum form *form
     return error_at(k->e, field_pointer(field), "%s of depth %u beside queries of depth %u",
                     field_name(field), t->depth, k->unbatched ? 2u : 3u);
   if (meant == SHARED && k->c->items == 0) return STATUS_OK; /* nothing to hold it against */
-  if (meant == SHARED && !items_alike(k->c))
+  if (meant == SHARED && !check_items_alike(k))
     return error_at(k->e, field_pointer(field),
                     "%s without the batch dimension needs items of one shape", field_name(field));
   size_t at;

@@ -202,8 +202,10 @@ static enum status plan(struct answer *a, const struct model *m, const struct de
   return STATUS_OK;
 }
 
-enum status answer_plan(struct answer *a, const struct model *m, const struct decoded *d,
-                        const struct decode_limits *limits, struct arena *arena, struct error *e) {
+enum status answer_plan(struct answer *a, enum answer_form form, const struct model *m,
+                        const struct decoded *d, const struct decode_limits *limits,
+                        struct arena *arena, struct error *e) {
+  must(form == ANSWER_JSON);
   if (plan(a, m, d, limits, arena, e) != STATUS_OK) *a = (struct answer){0};
   return e->status;
 }

@@ -14,10 +14,10 @@
 /* --- what all requests share --- */
 
 /* A model that computes with a BLAS built for one thread, or NULL. */
-static const struct model *model_of_one_thread(const struct service *s) {
+static const struct model *model_of_one_thread(const struct registry *r) {
   if (gemm_blas().threadsafe) return NULL;
-  for (size_t i = 0; i < registry_count(s->registry); i++) {
-    const struct model *m = registry_at(s->registry, i);
+  for (size_t i = 0; i < registry_count(r); i++) {
+    const struct model *m = registry_at(r, i);
     if (strcmp(layer_engine(m->layer), "openblas") == 0) return m;
   }
   return NULL;
@@ -25,9 +25,9 @@ static const struct model *model_of_one_thread(const struct service *s) {
 
 /* Two threads inside such a BLAS would corrupt each other's numbers. One worker is safe as long as
  * it computes everything: there are no seats then, and tiny jobs are its own, too. */
-static enum status seat_submitters(const struct service *s, struct pool_options *o,
-                                   struct error *e) {
-  const struct model *m = model_of_one_thread(s);
+static enum status seat_submitters(const struct service *s, const struct registry *r,
+                                   struct pool_options *o, struct error *e) {
+  const struct model *m = model_of_one_thread(r);
   o->seats = m ? 0 : s->submitters;
   if (!m || s->workers == 1) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
@@ -59,31 +59,34 @@ enum status service_start(struct service *s, const struct config *c, size_t subm
                                  .merge = c->merge};
   gemm_blas_init();
   json_small_init();
-  s->registry = registry_load(c, e);
-  if (!s->registry || seat_submitters(s, &options, e)) goto failed;
-  options.scratch_bytes = registry_scratch_bytes(s->registry);
-  s->pool = pool_new(&options, e);
-  if (!s->pool) goto failed;
-  return STATUS_OK;
-failed:
-  service_stop(s);
+  struct registry *registry = registry_load(c, e);
+  if (registry) s->models = models_new(registry, s->submitters, e);
+  if (s->models && seat_submitters(s, registry, &options, e) == STATUS_OK) {
+    options.scratch_bytes = registry_scratch_bytes(registry);
+    s->pool = pool_new(&options, e);
+  }
+  if (e->status) service_stop(s);
   return e->status;
 }
 
 void service_stop(struct service *s) {
   pool_free(s->pool);
-  registry_free(s->registry);
+  models_free(s->models);
   keep_free(s->budget.keep);
   s->pool = NULL;
-  s->registry = NULL;
+  s->models = NULL;
   s->budget.keep = NULL;
 }
 
 /* --- one request --- */
 
-void exchange_begin(struct exchange *x, struct service *s, const struct model *m, enum ask ask) {
+void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
+                    const struct model *m, const struct decode_head *head) {
   x->service = s;
+  x->hold = *hold;
+  *hold = (struct models_hold){0};
   x->model = m;
+  x->head = *head;
   x->decode_ns = 0;
   x->body_bytes = 0;
   memset(&x->error, 0, sizeof x->error);
@@ -91,7 +94,7 @@ void exchange_begin(struct exchange *x, struct service *s, const struct model *m
   memset(&x->answer, 0, sizeof x->answer);
   memset(&x->job, 0, sizeof x->job);
   arena_init(&x->arena, &s->budget);
-  x->decoder = decoder_new(m, ask, &s->limits, &x->arena, &x->error);
+  x->decoder = decoder_new(m, head, &s->limits, &x->arena, &x->error);
 }
 
 void exchange_feed(struct exchange *x, const char *text, size_t length) {
@@ -132,10 +135,10 @@ bool exchange_finish(struct exchange *x) {
   if (x->error.status) return false;
   uint64_t start = clock_now();
   struct call *call = &x->decoded.call;
-  bool ready =
-      !decoder_finish(x->decoder, &x->decoded, &x->error) &&
-      !layer_prepare(x->model->layer, call, &x->arena, &x->error) &&
-      !answer_plan(&x->answer, x->model, &x->decoded, &x->service->limits, &x->arena, &x->error);
+  bool ready = !decoder_finish(x->decoder, &x->decoded, &x->error) &&
+               !layer_prepare(x->model->layer, call, &x->arena, &x->error) &&
+               !answer_plan(&x->answer, ANSWER_JSON, x->model, &x->decoded, &x->service->limits,
+                            &x->arena, &x->error);
   x->decode_ns += clock_now() - start;
   return ready;
 }
@@ -154,5 +157,6 @@ void exchange_submit(struct exchange *x, uint64_t deadline) {
 
 void exchange_end(struct exchange *x) {
   arena_free(&x->arena);
+  models_release(&x->hold);
   x->decoder = NULL;
 }

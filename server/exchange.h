@@ -10,11 +10,12 @@
 #include "core/pool.h"
 #include "server/decode.h"
 #include "server/encode.h"
+#include "server/models.h"
 
 /* What all requests of the process share. */
 struct service {
   const struct config *config;
-  struct registry *registry;
+  struct models *models;
   struct pool *pool;
   size_t workers;    /* of the pool */
   size_t submitters; /* threads that submit: all may do tiny jobs at the same time */
@@ -24,7 +25,9 @@ struct service {
 
 struct exchange {
   struct service *service;
-  const struct model *model;
+  struct models_hold hold;
+  const struct model *model; /* of the set that is held */
+  struct decode_head head;
   struct arena arena; /* everything of this request */
   struct decoder *decoder;
   struct decoded decoded;
@@ -44,9 +47,10 @@ enum status service_start(struct service *s, const struct config *c, size_t subm
                           struct error *e);
 void service_stop(struct service *s); /* the pool is idle */
 
-/* Sets every member but done and gone, which are the maker's to set, before or after. A failure
- * stays in x->error. */
-void exchange_begin(struct exchange *x, struct service *s, const struct model *m, enum ask ask);
+/* Sets every member but done and gone, which are the maker's to set, before or after. Takes the
+ * hold over; `m` is one of its set. A failure stays in x->error. */
+void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
+                    const struct model *m, const struct decode_head *head);
 
 /* The next bytes of the body; also counts them, against max_body_bytes. Once x->error is set,
  * nothing is looked at any more. */

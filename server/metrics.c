@@ -211,7 +211,9 @@ static void write_now(FILE *f, struct service *s, const struct metrics_now *now)
   gauge(f, "attend_workers", "Threads that compute all but tiny requests.", (double)s->workers);
   gauge(f, "attend_io_threads", "Threads that read and write sockets, and compute tiny requests.",
         (double)now->io_threads);
-  gauge(f, "attend_models", "Models that are loaded.", (double)registry_count(s->registry));
+  struct models_hold hold = models_hold(s->models, 0);
+  gauge(f, "attend_models", "Models that are loaded.", (double)registry_count(hold.registry));
+  models_release(&hold);
   gauge(f, "process_resident_memory_bytes", "Resident memory.", (double)resident_bytes());
   head(f, "attend_log_dropped_total", "counter", "Log lines dropped because nobody read them.");
   fprintf(f, "attend_log_dropped_total %" PRIu64 "\n", now->log_dropped);

@@ -80,15 +80,21 @@ static void judge_computed(struct request *r) {
   else if (!header_accepts_json(&r->header))
     error_set(e, STATUS_NOT_ACCEPTABLE, "Accept excludes application/json");
   if (e->status) return;
-  const struct model *m = r->route == ROUTE_ATTENTION
-                              ? registry_default(s->service.registry)
-                              : registry_find(s->service.registry, r->model);
+  struct models_hold hold = models_hold(s->service.models, request_shard(r));
+  const struct model *m = r->route == ROUTE_ATTENTION ? registry_default(hold.registry)
+                                                      : registry_find(hold.registry, r->model);
   if (!m) {
-    request_refuse_model(r);
+    request_refuse_model(r, hold.registry);
+    models_release(&hold);
     return;
   }
-  exchange_begin(&r->exchange, &s->service, m,
-                 r->route == ROUTE_MODEL_HEADS ? ASK_HEADS : ASK_ATTENTION);
+  const struct decode_head head = {
+      .ask = r->route == ROUTE_MODEL_HEADS ? ASK_HEADS : ASK_ATTENTION,
+      .form = BODY_JSON,
+      .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
+      .json_bytes = DECODE_UNKNOWN,
+  };
+  exchange_begin(&r->exchange, &s->service, &hold, m, &head);
   r->holds = true;
   *e = r->exchange.error;
 }

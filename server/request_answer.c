@@ -125,8 +125,7 @@ static bool answer_metrics(struct request *r) {
 }
 
 /* No model has the name of the path: says which there are, as many as fit. */
-void request_refuse_model(struct request *r) {
-  const struct registry *all = r->server->service.registry;
+void request_refuse_model(struct request *r, const struct registry *all) {
   char names[200] = "";
   size_t used = 0;
   for (size_t i = 0; i < registry_count(all) && used < sizeof names; i++)
@@ -137,18 +136,20 @@ void request_refuse_model(struct request *r) {
 
 static bool answer_model(struct request *r) {
   size_t length = 0;
-  const struct model *m = registry_find(r->server->service.registry, r->model);
-  if (!m) {
-    request_refuse_model(r);
-    return request_answer_error(r, &r->error);
-  }
-  char *text = endpoint_model_text(m, &length);
-  return answer_text(r, "application/json", text, length);
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  const struct model *m = registry_find(hold.registry, r->model);
+  if (!m) request_refuse_model(r, hold.registry);
+  char *text = m ? endpoint_model_text(m, &length) : NULL;
+  models_release(&hold);
+  return r->error.status ? request_answer_error(r, &r->error)
+                         : answer_text(r, "application/json", text, length);
 }
 
 static bool answer_models(struct request *r) {
   size_t length = 0;
-  char *text = endpoint_models_text(r->server->service.registry, &length);
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  char *text = endpoint_models_text(hold.registry, &length);
+  models_release(&hold);
   return answer_text(r, "application/json", text, length);
 }
 

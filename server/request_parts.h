@@ -52,7 +52,7 @@ static inline size_t request_shard(const struct request *r) {
 void request_count_reject(struct request *r, enum status status);
 
 /* No model has the name in the path: says which there are, in r->error. */
-void request_refuse_model(struct request *r);
+void request_refuse_model(struct request *r, const struct registry *all);
 
 /* Queue an answer: the problem, what the exchange has made, or what the route says without any
  * work. False: the connection is to be closed. */

@@ -72,10 +72,13 @@ static enum status write_answer(struct exchange *x, int out) {
   return STATUS_OK;
 }
 
-static int answer(struct service *s, const struct model *m, enum ask ask, int in, int out) {
+static int answer(struct service *s, struct models_hold *hold, const struct model *m, enum ask ask,
+                  int in, int out) {
+  const struct decode_head head = {
+      .ask = ask, .form = BODY_JSON, .body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN};
   struct run run = {.exchange.done = run_done};
   struct exchange *x = &run.exchange;
-  exchange_begin(x, s, m, ask);
+  exchange_begin(x, s, hold, m, &head);
   feed(x, in);
   if (exchange_finish(x)) {
     must(sem_init(&run.done, 0, 0) == 0);
@@ -99,11 +102,13 @@ int run_main(const struct config *c, const char *model, enum ask ask, int in, in
     return e.status == STATUS_CONFIG ? RUN_CONFIG : RUN_FAILED;
   }
   int status = RUN_CONFIG;
-  const struct model *m = registry_find(service.registry, model);
+  struct models_hold hold = models_hold(service.models, 0);
+  const struct model *m = registry_find(hold.registry, model);
   if (m)
-    status = answer(&service, m, ask, in, out);
+    status = answer(&service, &hold, m, ask, in, out);
   else
-    say_unknown(service.registry, model);
+    say_unknown(hold.registry, model);
+  models_release(&hold);
   service_stop(&service);
   return status;
 }

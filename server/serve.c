@@ -61,7 +61,10 @@ static bool uses_openblas(const struct registry *r) {
 static void correct_openblas(const struct server *s, char **argv) {
   const struct gemm_blas blas = gemm_blas();
   const char *right = blas.better;
-  if (!uses_openblas(s->service.registry) || !right) return;
+  struct models_hold hold = models_hold(s->service.models, 0);
+  const bool used = uses_openblas(hold.registry);
+  models_release(&hold);
+  if (!used || !right) return;
   if (getenv("OPENBLAS_CORETYPE")) {
     log_line(s->log, LOG_WARNING,
              "OpenBLAS computes as for %s; OPENBLAS_CORETYPE=%s would be faster", blas.core, right);
@@ -104,8 +107,9 @@ static void announce(struct server *s, const struct httpd *h) {
   log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s, text %s",
            version_number(), version_commit(), s->service.workers, s->io_threads,
            cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
-  for (size_t i = 0; i < registry_count(s->service.registry); i++) {
-    const struct model *m = registry_at(s->service.registry, i);
+  struct models_hold hold = models_hold(s->service.models, 0);
+  for (size_t i = 0; i < registry_count(hold.registry); i++) {
+    const struct model *m = registry_at(hold.registry, i);
     log_line(s->log, LOG_INFO, "model %s: %s, %zu heads, %zu -> %zu, engine %s, %s", m->name,
              m->score, m->shape.heads, m->shape.query_size, m->shape.output_size,
              layer_engine(m->layer), m->source);
@@ -115,6 +119,7 @@ static void announce(struct server *s, const struct httpd *h) {
                "parameters",
                m->name, m->projection, m->score);
   }
+  models_release(&hold);
   printf("listening on %s\n", httpd_address(h));
   fflush(stdout);
 }

@@ -44,12 +44,13 @@ static enum status serve(const struct model *m, struct budget *budget, const cha
   double at[STAGES + 1];
   arena_init(&arena, budget);
   at[DECODE] = cpu_ms();
-  struct decoder *d = decoder_new(m, ASK_ATTENTION, &limits, &arena, e);
+  const struct decode_head head = {.body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN};
+  struct decoder *d = decoder_new(m, &head, &limits, &arena, e);
   for (size_t from = 0; !e->status && from < length; from += CHUNK)
     decoder_feed(d, body + from, length - from < CHUNK ? length - from : CHUNK, e);
   if (e->status || decoder_finish(d, &decoded, e) ||
       layer_prepare(m->layer, &decoded.call, &arena, e) ||
-      answer_plan(&answer, m, &decoded, &limits, &arena, e))
+      answer_plan(&answer, ANSWER_JSON, m, &decoded, &limits, &arena, e))
     goto out;
   at[LAYER] = cpu_ms();
   layer_compute(m->layer, &decoded.call, 1e7, scratch);

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
+#include "config/checkpoint.h"
 #include "config/definition.h"
-#include "config/file.h"
 #include "config/model.h"
 #include "config/parameters.h"
 #include "tests/support/place.h"
@@ -41,16 +41,14 @@ static inline struct parameters parameters_of(const char *definition, const char
   struct error e = {0};
   struct definition d;
   struct parameters p;
-  struct file f = {0};
-  struct safetensors *s = NULL;
+  struct checkpoint *s = NULL;
   json_t *json = json_of(definition);
   definition_read(&d, json, &e);
-  if (path && file_read(path, &f, &e) == STATUS_OK) s = safetensors_parse(f.bytes, f.size, &e);
+  if (path) s = checkpoint_open(path, &e);
   assert_string_equal(e.detail, "");
   parameters_read(&p, &d, s, &e);
   assert_string_equal(e.detail, "");
-  safetensors_free(s);
-  file_free(&f);
+  checkpoint_free(s);
   json_decref(json);
   return p;
 }

@@ -12,6 +12,11 @@
 
 #include "server/decode_fields.h"
 
+static const struct decode_head json_head[] = {
+    {.ask = ASK_ATTENTION, .body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN},
+    {.ask = ASK_HEADS, .body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN},
+};
+
 /* The decoder looks at a model's shape and its default for `causal` only. */
 static const struct model equal = {.name = "equal",
                                    .shape = {.heads = 2,
@@ -56,7 +61,7 @@ static void decode_as(struct result *r, const struct model *m, enum ask ask,
                       size_t cut) {
   memset(r, 0, sizeof *r);
   arena_init(&r->arena, NULL);
-  struct decoder *d = decoder_new(m, ask, limits, &r->arena, &r->error);
+  struct decoder *d = decoder_new(m, &json_head[ask], limits, &r->arena, &r->error);
   assert_non_null(d);
   /* Each chunk in memory of its own size, so that a sanitizer sees a read beyond it. */
   size_t size[2] = {cut, length - cut};
@@ -195,7 +200,7 @@ static void every_byte_a_chunk(void **state) {
   (void)state;
   for (const struct whole *w = wholes; w < wholes + WHOLES; w++) {
     struct result r = {0};
-    struct decoder *d = decoder_new(&unequal, w->ask, &wide, &r.arena, &r.error);
+    struct decoder *d = decoder_new(&unequal, &json_head[w->ask], &wide, &r.arena, &r.error);
     for (size_t i = 0; i < w->length; i++) decoder_feed(d, w->text + i, 1, &r.error);
     decoder_finish(d, &r.decoded, &r.error);
     assert_int_equal(r.error.status, STATUS_OK);
@@ -838,7 +843,7 @@ static void the_first_failure_stays(void **state) {
   arena_init(&arena, NULL);
   struct error first = {0}, again = {0}, last = {0};
   struct decoded decoded;
-  struct decoder *d = decoder_new(&equal, ASK_ATTENTION, &wide, &arena, &first);
+  struct decoder *d = decoder_new(&equal, &json_head[ASK_ATTENTION], &wide, &arena, &first);
   assert_int_equal(decoder_feed(d, "{\"x\":", 5, &first), STATUS_INVALID_REQUEST);
   assert_int_equal(decoder_feed(d, "\"queries\":[]}", 13, &again), STATUS_INVALID_REQUEST);
   assert_int_equal(decoder_finish(d, &decoded, &last), STATUS_INVALID_REQUEST);
@@ -857,7 +862,7 @@ static void a_full_budget_is_overload(void **state) {
       arena_init(&arena, &budget);
       struct error e = {0};
       struct decoded decoded;
-      struct decoder *d = decoder_new(&unequal, w->ask, &wide, &arena, &e);
+      struct decoder *d = decoder_new(&unequal, &json_head[w->ask], &wide, &arena, &e);
       if (d && !decoder_feed(d, w->text, w->length, &e)) decoder_finish(d, &decoded, &e);
       assert_true(e.status == STATUS_OK || e.status == STATUS_OVERLOADED);
       if (limit == 1000) assert_int_equal(e.status, STATUS_OVERLOADED);
@@ -882,7 +887,7 @@ static void a_budget_without_room_for_the_ends_is_overload(void **state) {
     arena_init(&arena, &budget);
     struct error e = {0};
     struct decoded decoded;
-    struct decoder *d = decoder_new(&equal, ASK_ATTENTION, &wide, &arena, &e);
+    struct decoder *d = decoder_new(&equal, &json_head[ASK_ATTENTION], &wide, &arena, &e);
     if (d && !decoder_feed(d, body, strlen(body), &e)) {
       decoder_finish(d, &decoded, &e);
       finished += e.status == STATUS_OK;
@@ -984,7 +989,7 @@ static void rows_beyond_32_bits_are_refused(void **state) {
     f.tensor[FIELD_QUERIES] = &tensor[0];
     f.tensor[FIELD_KEYS] = &tensor[1];
     arena_init(&r.arena, NULL);
-    decode_check(&f, &equal, ASK_ATTENTION, &wide, &r.arena, &r.decoded, &r.error);
+    decode_check(&f, &equal, &json_head[ASK_ATTENTION], &wide, &r.arena, &r.decoded, &r.error);
     assert_int_equal(r.error.status, STATUS_TOO_LARGE);
     assert_string_equal(r.error.limit, "max_pairs");
     arena_free(&r.arena);

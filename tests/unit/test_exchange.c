@@ -71,7 +71,11 @@ static bool visit_ask(struct visit *v, struct service *s, const char *model, enu
   memset(v, 0, sizeof *v);
   assert_int_equal(sem_init(&v->done, 0, 0), 0);
   v->exchange.done = visit_done;
-  exchange_begin(&v->exchange, s, registry_find(s->registry, model), ask);
+  const struct decode_head head = {.ask = ask,
+                                   .body_bytes = DECODE_UNKNOWN,
+                                   .json_bytes = DECODE_UNKNOWN};
+  struct models_hold hold = models_hold(s->models, 0);
+  exchange_begin(&v->exchange, s, &hold, registry_find(hold.registry, model), &head);
   size_t length = strlen(body);
   for (size_t at = 0; at < length; at += chunk)
     exchange_feed(&v->exchange, body + at, length - at < chunk ? length - at : chunk);

@@ -10,53 +10,72 @@
 
 #include <cmocka.h>
 
-#include "config/file.h"
+#include "config/checkpoint.h"
 #include "config/model.h"
-#include "config/safetensors.h"
 
 struct golden {
   struct arena arena;
-  struct safetensors *file;
+  const char *path;
+  struct checkpoint *file;
   struct model *model;
   struct call *call;
 };
 
-static const struct safetensors_entry *entry(const struct golden *g, const char *name) {
-  return safetensors_find(g->file, name);
+static const struct checkpoint_entry *entry(const struct golden *g, const char *name) {
+  return checkpoint_find(g->file, name);
 }
 
 static float *floats(struct golden *g, const char *name) {
   struct error e = {0};
-  const struct safetensors_entry *t = entry(g, name);
+  const struct checkpoint_entry *t = entry(g, name);
   if (!t) return NULL;
   float *x = arena_alloc(&g->arena, t->count, sizeof *x, &e);
-  assert_int_equal(safetensors_floats(t, x, &e), STATUS_OK);
+  assert_int_equal(checkpoint_floats(g->file, t, 0, t->count, x, &e), STATUS_OK);
   return x;
 }
 
-static int64_t whole(const struct safetensors_entry *t, size_t i) {
+/* Bytes of a tensor as they lie in the file. */
+static void raw(const struct golden *g, const struct checkpoint_entry *t, size_t at, void *out,
+                size_t size) {
+  FILE *file = fopen(g->path, "rb");
+  assert_non_null(file);
+  assert_int_equal(fseek(file, (long)(t->begin + at), SEEK_SET), 0);
+  assert_int_equal(fread(out, 1, size, file), size);
+  fclose(file);
+}
+
+static int64_t whole(const struct golden *g, const struct checkpoint_entry *t, size_t i) {
   int64_t x;
   assert_string_equal(t->dtype, "I64");
-  memcpy(&x, t->data + i * sizeof x, sizeof x);
+  raw(g, t, i * sizeof x, &x, sizeof x);
+  return x;
+}
+
+static uint8_t *flags(struct golden *g, const char *name) {
+  struct error e = {0};
+  const struct checkpoint_entry *t = entry(g, name);
+  if (!t) return NULL;
+  uint8_t *x = arena_alloc(&g->arena, t->count, sizeof *x, &e);
+  raw(g, t, 0, x, t->count);
   return x;
 }
 
 static void read_lens(struct golden *g, struct call *c) {
   struct error e = {0};
-  const struct safetensors_entry *t = entry(g, "valid_lens");
+  const struct checkpoint_entry *t = entry(g, "valid_lens");
   if (!t) return;
   int32_t *lens = arena_alloc(&g->arena, c->q_rows, sizeof *lens, &e);
   for (size_t i = 0; i < c->items; i++)
     for (size_t r = 0; r < c->item[i].q; r++) {
       const size_t row = c->item[i].q_row + r;
-      lens[row] = (int32_t)whole(t, t->rank == 1 ? i : row);
+      lens[row] = (int32_t)whole(g, t, t->rank == 1 ? i : row);
     }
   c->lens = lens;
 }
 
 static void read_segments(struct golden *g, struct call *c) {
   struct error e = {0};
-  const struct safetensors_entry *t = entry(g, "segments");
+  const struct checkpoint_entry *t = entry(g, "segments");
   if (!t) return;
   int32_t *end = arena_alloc(&g->arena, t->count, sizeof *end, &e);
   for (size_t i = 0; i < c->items; i++) {
@@ -65,13 +84,13 @@ static void read_segments(struct golden *g, struct call *c) {
     c->item[i].segments = segments;
     c->item[i].segments_at = i * segments;
     for (size_t s = 0; s < segments; s++)
-      end[i * segments + s] = (int32_t)(sum += whole(t, i * segments + s));
+      end[i * segments + s] = (int32_t)(sum += whole(g, t, i * segments + s));
   }
   c->segment_end = end;
 }
 
 static void read_fields(struct golden *g, struct call *c) {
-  json_t *fields = json_loads(safetensors_metadata(g->file, "request"), 0, NULL);
+  json_t *fields = json_loads(checkpoint_metadata(g->file, "request"), 0, NULL);
   assert_non_null(fields);
   c->causal = json_is_true(json_object_get(fields, "causal"));
   const json_t *window = json_object_get(fields, "window");
@@ -89,7 +108,7 @@ static void read_fields(struct golden *g, struct call *c) {
 
 static void make_call(struct golden *g) {
   struct error e = {0};
-  const struct safetensors_entry *q = entry(g, "queries"), *k = entry(g, "keys");
+  const struct checkpoint_entry *q = entry(g, "queries"), *k = entry(g, "keys");
   const size_t heads = g->model->shape.heads;
   struct call *c = g->call = arena_alloc(&g->arena, 1, sizeof *c, &e);
   *c = (struct call){.items = q->dim[0], .want = WEIGHTS_PER_HEAD, .bias_per_head = true};
@@ -109,7 +128,7 @@ static void make_call(struct golden *g) {
   c->values = floats(g, "values");
   c->bias = floats(g, "bias");
   c->head_mask = floats(g, "head_mask");
-  if (entry(g, "mask")) c->mask = entry(g, "mask")->data;
+  c->mask = flags(g, "mask");
   read_lens(g, c);
   read_segments(g, c);
   read_fields(g, c);
@@ -125,10 +144,10 @@ static void near(const char *path, const char *what, const float *got, const flo
 }
 
 static void check_pointers(const struct golden *g, const char *path) {
-  const struct safetensors_entry *right = entry(g, "expected.pointers");
+  const struct checkpoint_entry *right = entry(g, "expected.pointers");
   if ((right != NULL) != g->call->want_pointers) fail_msg("%s: pointers", path);
   for (size_t i = 0; right && i < right->count; i++)
-    if (g->call->pointers[i] != whole(right, i)) fail_msg("%s: pointer %zu", path, i);
+    if (g->call->pointers[i] != whole(g, right, i)) fail_msg("%s: pointer %zu", path, i);
 }
 
 static void check_answer(struct golden *g, const char *path) {
@@ -145,7 +164,7 @@ static void check_answer(struct golden *g, const char *path) {
 }
 
 static json_t *definition_of(const struct golden *g, const char *path) {
-  json_t *definition = json_loads(safetensors_metadata(g->file, "model"), 0, NULL);
+  json_t *definition = json_loads(checkpoint_metadata(g->file, "model"), 0, NULL);
   assert_non_null(definition);
   const char *name = strrchr(path, '/') + 1;
   json_object_set_new(definition, "checkpoint", json_string(name));
@@ -155,10 +174,9 @@ static json_t *definition_of(const struct golden *g, const char *path) {
 static void check_file(const char *path, enum gemm_engine engine) {
   struct golden g = {0};
   struct error e = {0};
-  struct file file;
   arena_init(&g.arena, NULL);
-  assert_int_equal(file_read(path, &file, &e), STATUS_OK);
-  g.file = safetensors_parse(file.bytes, file.size, &e);
+  g.path = path;
+  g.file = checkpoint_open(path, &e);
   assert_non_null(g.file);
   json_t *definition = definition_of(&g, path);
   g.model = model_load("golden", definition, "tests/golden", engine, &e);
@@ -171,8 +189,7 @@ static void check_file(const char *path, enum gemm_engine engine) {
   free(scratch);
   json_decref(definition);
   model_free(g.model);
-  safetensors_free(g.file);
-  file_free(&file);
+  checkpoint_free(g.file);
   arena_free(&g.arena);
 }
 

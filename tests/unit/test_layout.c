@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "config/file.h"
 #include "tests/support/model_load.h"
 
 static int enter(void **state) { return place_make(state, "w.safetensors"); }
@@ -249,16 +248,11 @@ static void a_checkpoint_that_is_none_is_named(void **state) {
   made_raw(&m, "{\"a\":1}", 7, 0);
   made_write(&m, p->file);
   made_free(&m);
-  load_ill(W "}", p->folder, "model m: w.safetensors: tensor \"a\" is not described by");
+  load_ill(W "}", p->folder, "/w.safetensors: tensor \"a\" is not described by");
   load_ill("{\"checkpoint\":\"v.safetensors\",\"heads\":2}", p->folder, "No such file");
-  struct error e = {0};
-  struct file f;
   FILE *empty = fopen(p->file, "wb");
   assert_non_null(empty);
   fclose(empty);
-  assert_int_equal(file_read(p->file, &f, &e), STATUS_OK);
-  assert_int_equal(f.size, 0);
-  file_free(&f);
   load_ill(W "}", p->folder, "too short for a safetensors file: 0 bytes");
 }
 

@@ -32,21 +32,17 @@ struct golden {
 /* Loads a golden file with the definition that it carries. */
 static struct model *load_golden(const char *name) {
   char path[128];
-  struct file f;
   struct error e = {0};
   snprintf(path, sizeof path, "tests/golden/%s.safetensors", name);
-  file_read(path, &f, &e);
+  struct checkpoint *s = checkpoint_open(path, &e);
   assert_string_equal(e.detail, "");
-  struct safetensors *s = safetensors_parse(f.bytes, f.size, &e);
-  assert_string_equal(e.detail, "");
-  json_t *definition = json_of(safetensors_metadata(s, "model"));
+  json_t *definition = json_of(checkpoint_metadata(s, "model"));
   assert_int_equal(json_object_set_new(definition, "checkpoint", json_string(path)), 0);
   struct model *m = model_load("golden", definition, ".", GEMM_AUTO, &e);
   assert_string_equal(e.detail, "");
   assert_non_null(m);
   json_decref(definition);
-  safetensors_free(s);
-  file_free(&f);
+  checkpoint_free(s);
   return m;
 }
 

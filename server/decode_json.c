@@ -1,0 +1,335 @@
+/* decode_json: the top level of a request's text, chunk by chunk.
+ *
+ * A machine of a few states walks over the object. A value's text goes to its array reader or,
+ * where it is small, into a buffer of fixed size, whole, before it is parsed. A chunk may end
+ * anywhere: all that is remembered is in the decoder. */
+#include "server/decode_json.h"
+
+#include <string.h>
+
+#include "server/json_small.h"
+#include "server/tensor_json.h"
+#include "server/text/blank.h"
+
+enum {
+  SMALL_MAX = JSON_SMALL_MAX, /* blanks alone could make a small value longer */
+  NAME_MAX_RAW = 256,         /* the longest known name takes 98 with every byte escaped */
+  SMALL_DEPTH = 16            /* brackets in a small value; none needs more than one */
+};
+
+enum state {
+  BEFORE,       /* the object has not begun */
+  FIRST_OR_END, /* behind '{': a name or '}' */
+  NAME,         /* behind ',': a name */
+  IN_NAME,      /* within a name */
+  COLON,        /* behind a name */
+  VALUE,        /* behind ':' */
+  IN_TENSOR,    /* within the value of an array field */
+  IN_SMALL,     /* within the value of a small field */
+  IN_BODY,      /* within a body that is no object, to learn whether it is JSON at all */
+  COMMA_OR_END, /* behind a value: ',' or '}' */
+  AFTER         /* behind the object */
+};
+
+/* A value's text, collected until it ends. */
+struct collector {
+  size_t offset; /* of its first byte in the body */
+  size_t length;
+  unsigned depth;
+  bool string, escaped; /* within a string; behind its backslash */
+  char text[SMALL_MAX];
+};
+
+struct decode_json {
+  const struct model *model;
+  struct decode_head head;
+  struct decode_limits limits;
+  struct arena *arena;
+  enum state state;
+  enum field field; /* whose value it is */
+  uint32_t seen;    /* a bit per field */
+  size_t offset;    /* bytes of the body before the chunk in hand */
+  struct tensor_reader *reader;
+  struct fields fields;
+  struct error failure; /* the first one; then nothing is looked at any more */
+  struct collector small;
+};
+
+struct decode_json *decode_json_new(const struct model *m, const struct decode_head *head,
+                                    const struct decode_limits *limits, struct arena *a,
+                                    struct error *e) {
+  struct decode_json *d = arena_alloc(a, 1, sizeof *d, e);
+  if (!d) return NULL;
+  memset(d, 0, offsetof(struct decode_json, small.text));
+  d->model = m;
+  d->head = *head;
+  d->limits = *limits;
+  d->arena = a;
+  d->state = BEFORE;
+  fields_init(&d->fields, m);
+  return d;
+}
+
+static bool starts_value(char c) {
+  return c == '"' || c == '[' || c == '{' || c == '-' || (c >= '0' && c <= '9') || c == 't' ||
+         c == 'f' || c == 'n';
+}
+
+static enum status unexpected(struct decode_json *d, size_t offset, char c, const char *wanted) {
+  if (c == '\0')
+    return error_json(&d->failure, offset, "a NUL byte where %s belongs; is this UTF-16?", wanted);
+  if (c > ' ' && c < 0x7f)
+    return error_json(&d->failure, offset, "'%c' where %s belongs", c, wanted);
+  return error_json(&d->failure, offset, "byte 0x%02x where %s belongs", (unsigned char)c, wanted);
+}
+
+/* --- collecting a small value --- */
+
+static void collect_from(struct decode_json *d, size_t offset, enum state state) {
+  d->small.offset = offset;
+  d->small.length = 0;
+  d->small.depth = 0;
+  d->small.string = d->small.escaped = false;
+  d->state = state;
+}
+
+enum place { WITHIN, LAST, BEHIND }; /* of a byte, seen from the value that is collected */
+
+static enum place within_string(struct collector *c, char byte) {
+  if (c->escaped)
+    c->escaped = false;
+  else if (byte == '\\')
+    c->escaped = true;
+  else if (byte == '"')
+    c->string = false;
+  return !c->string && c->depth == 0 ? LAST : WITHIN;
+}
+
+static enum place outside_string(struct collector *c, char byte) {
+  switch (byte) {
+  case '"':
+    c->string = true;
+    return WITHIN;
+  case '[':
+  case '{':
+    c->depth++;
+    return WITHIN;
+  case ']':
+  case '}':
+    if (c->depth == 0) return BEHIND;
+    return --c->depth == 0 ? LAST : WITHIN;
+  case ',':
+    return c->depth == 0 ? BEHIND : WITHIN;
+  default:
+    return c->depth == 0 && is_blank(byte) ? BEHIND : WITHIN;
+  }
+}
+
+static enum status too_long(struct decode_json *d) {
+  if (d->state == IN_NAME) return field_name_too_long(d->small.text, d->small.length, &d->failure);
+  if (d->state == IN_BODY) return error_at(&d->failure, "", "the body must be a JSON object");
+  return error_at(&d->failure, field_pointer(d->field), "%s is longer than %d bytes",
+                  field_name(d->field), SMALL_MAX);
+}
+
+/* Takes what the chunk has of the value. Returns how many bytes; *complete if it has ended. */
+static size_t collect(struct decode_json *d, const char *text, size_t length, size_t offset,
+                      bool *complete) {
+  struct collector *c = &d->small;
+  size_t room = d->state == IN_NAME ? NAME_MAX_RAW : SMALL_MAX;
+  for (size_t i = 0; i < length; i++) {
+    if ((unsigned char)text[i] < 0x20 && (c->string || text[i] == '\0')) {
+      error_json(&d->failure, offset + i, "a control character (byte 0x%02x)", text[i]);
+      return i;
+    }
+    enum place place = c->string ? within_string(c, text[i]) : outside_string(c, text[i]);
+    *complete = place != WITHIN;
+    if (place == BEHIND) return i;
+    if (c->depth > SMALL_DEPTH) {
+      error_json(&d->failure, offset + i, "brackets are nested too deep");
+      return i;
+    }
+    if (c->length == room) {
+      too_long(d);
+      return i;
+    }
+    c->text[c->length++] = text[i];
+    if (place == LAST) return i + 1;
+  }
+  return length;
+}
+
+/* --- what to do with a value once it is whole --- */
+
+static enum status name_ended(struct decode_json *d) {
+  struct error *e = &d->failure;
+  if (field_of_name(d->small.text, d->small.length, d->small.offset, &d->field, e))
+    return e->status;
+  const char *pointer = field_pointer(d->field);
+  if (d->seen & 1u << d->field)
+    return error_at(e, pointer, "the field \"%s\" stands twice", field_name(d->field));
+  if (d->field == FIELD_GRADIENTS && d->head.ask != ASK_HEADS)
+    return error_at(e, pointer, "gradients belong to the path /v1/models/{model}/heads");
+  d->seen |= 1u << d->field;
+  d->state = COLON;
+  return STATUS_OK;
+}
+
+static enum status small_ended(struct decode_json *d) {
+  d->state = COMMA_OR_END;
+  return field_read(&d->fields, d->field, d->small.text, d->small.length, d->small.offset,
+                    &d->failure);
+}
+
+static enum status body_ended(struct decode_json *d) {
+  return field_refuse_body(d->small.text, d->small.length, d->small.offset, &d->failure);
+}
+
+static size_t feed_small(struct decode_json *d, const char *text, size_t length, size_t offset) {
+  bool complete = false;
+  size_t used = collect(d, text, length, offset, &complete);
+  if (d->failure.status || !complete) return used;
+  switch (d->state) {
+  case IN_NAME:
+    name_ended(d);
+    break;
+  case IN_SMALL:
+    small_ended(d);
+    break;
+  default:
+    body_ended(d);
+  }
+  return used;
+}
+
+static size_t feed_tensor(struct decode_json *d, const char *text, size_t length, size_t offset) {
+  size_t used = 0;
+  bool complete = false;
+  if (tensor_reader_feed(d->reader, text, length, offset, &used, &complete, &d->failure))
+    return used;
+  must(complete || used == length);
+  if (complete) {
+    d->fields.tensor[d->field] = tensor_reader_view(d->reader);
+    d->state = COMMA_OR_END;
+  }
+  return used;
+}
+
+/* --- the object itself --- */
+
+/* The value of a field begins with `c`, which is left to whoever reads the value. */
+static enum status begin_value(struct decode_json *d, char c, size_t offset) {
+  if (!starts_value(c)) return unexpected(d, offset, c, "a value");
+  bool word = d->field == FIELD_CAUSAL_OFFSET && c == '"';
+  if (d->field >= FIELD_TENSORS || word) {
+    collect_from(d, offset, IN_SMALL);
+    return STATUS_OK;
+  }
+  if (c == '{')
+    return error_at(&d->failure, field_pointer(d->field),
+                    "%s must be nested arrays; this version does not serve base64",
+                    field_name(d->field));
+  struct tensor_rule rule = field_rule(d->field, d->model, &d->limits);
+  d->reader = tensor_reader_new(&rule, d->arena, &d->failure);
+  d->state = IN_TENSOR;
+  return d->failure.status;
+}
+
+/* The first byte of the body that is no blank. Returns how many bytes were used. */
+static size_t begin_body(struct decode_json *d, char c, size_t offset) {
+  unsigned char byte = (unsigned char)c;
+  if (c == '{') {
+    d->state = FIRST_OR_END;
+    return 1;
+  }
+  if (starts_value(c))
+    collect_from(d, offset, IN_BODY);
+  else if (byte == 0xef || byte == 0xfe || byte == 0xff)
+    error_json(&d->failure, offset, "byte 0x%02x where '{' belongs; is this a byte order mark?",
+               byte);
+  else
+    unexpected(d, offset, c, "'{'");
+  return 0;
+}
+
+static size_t begin_name(struct decode_json *d, char c, size_t offset) {
+  if (c == '}' && d->state == FIRST_OR_END) {
+    d->state = AFTER;
+    return 1;
+  }
+  if (c == '"')
+    collect_from(d, offset, IN_NAME);
+  else
+    unexpected(d, offset, c, "a field's name");
+  return 0;
+}
+
+/* Takes one byte that is no blank and stands between names and values. Returns 1, or 0 if the byte
+ * belongs to what begins with it. */
+static size_t step(struct decode_json *d, char c, size_t offset) {
+  switch (d->state) {
+  case BEFORE:
+    return begin_body(d, c, offset);
+  case FIRST_OR_END:
+  case NAME:
+    return begin_name(d, c, offset);
+  case COLON:
+    if (c != ':') unexpected(d, offset, c, "':'");
+    d->state = VALUE;
+    return 1;
+  case VALUE:
+    begin_value(d, c, offset);
+    return 0;
+  case COMMA_OR_END:
+    if (c != ',' && c != '}') unexpected(d, offset, c, "',' or '}'");
+    d->state = c == ',' ? NAME : AFTER;
+    return 1;
+  default:
+    unexpected(d, offset, c, "the end");
+    return 1;
+  }
+}
+
+static size_t advance(struct decode_json *d, const char *text, size_t length, size_t offset) {
+  switch (d->state) {
+  case IN_TENSOR:
+    return feed_tensor(d, text, length, offset);
+  case IN_NAME:
+  case IN_SMALL:
+  case IN_BODY:
+    return feed_small(d, text, length, offset);
+  default:
+    return is_blank(*text) ? 1 : step(d, *text, offset);
+  }
+}
+
+static enum status report(const struct decode_json *d, struct error *e) {
+  if (d->failure.status && !e->status) *e = d->failure;
+  return d->failure.status;
+}
+
+enum status decode_json_feed(struct decode_json *d, const char *text, size_t length,
+                             struct error *e) {
+  for (size_t at = 0; at < length && !d->failure.status;)
+    at += advance(d, text + at, length - at, d->offset + at);
+  d->offset += length;
+  return report(d, e);
+}
+
+static enum status truncated(struct decode_json *d) {
+  if (d->state == BEFORE) return error_json(&d->failure, d->offset, "the body is empty");
+  /* A bare number or word has no end of its own. */
+  bool bare = d->state == IN_BODY && !d->small.string && d->small.depth == 0;
+  if (bare) return body_ended(d);
+  bool value = d->state == VALUE || d->state == IN_TENSOR || d->state == IN_SMALL;
+  if (value)
+    return error_json(&d->failure, d->offset, "the body ends before the value of \"%s\" does",
+                      field_name(d->field));
+  return error_json(&d->failure, d->offset, "the body ends before its object does");
+}
+
+enum status decode_json_finish(struct decode_json *d, const struct fields **out, struct error *e) {
+  if (!d->failure.status && d->state != AFTER) truncated(d);
+  *out = &d->fields;
+  return report(d, e);
+}

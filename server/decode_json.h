@@ -1,0 +1,18 @@
+/* decode_json: a body that is JSON, the native form. Private to decode. */
+#ifndef SERVER_DECODE_JSON_H
+#define SERVER_DECODE_JSON_H
+
+#include "server/decode_fields.h"
+
+struct decode_json;
+
+struct decode_json *decode_json_new(const struct model *m, const struct decode_head *head,
+                                    const struct decode_limits *limits, struct arena *a,
+                                    struct error *e);
+enum status decode_json_feed(struct decode_json *d, const char *text, size_t length,
+                             struct error *e);
+
+/* The body has ended. The fields are the decoder's. */
+enum status decode_json_finish(struct decode_json *d, const struct fields **out, struct error *e);
+
+#endif

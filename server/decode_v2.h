@@ -1,0 +1,19 @@
+/* decode_v2: a body that is a request of the Open Inference Protocol v2: JSON, and binary data
+ * behind it. Private to decode. */
+#ifndef SERVER_DECODE_V2_H
+#define SERVER_DECODE_V2_H
+
+#include "server/decode_fields.h"
+
+struct decode_v2;
+
+struct decode_v2 *decode_v2_new(const struct model *m, const struct decode_head *head,
+                                const struct decode_limits *limits, struct arena *a,
+                                struct error *e);
+enum status decode_v2_feed(struct decode_v2 *d, const char *bytes, size_t size, struct error *e);
+
+/* The body has ended. The fields are the decoder's. */
+enum status decode_v2_finish(struct decode_v2 *d, const struct fields **out, struct decoded_v2 *v2,
+                             struct error *e);
+
+#endif

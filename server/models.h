@@ -1,0 +1,34 @@
+/* models: the models in service. Requests hold the set that they began with; a reload swaps it
+ * whole, and the old set goes when nobody holds it any more. */
+#ifndef SERVER_MODELS_H
+#define SERVER_MODELS_H
+
+#include "config/registry.h"
+
+struct models;
+
+/* A set that is held: it stays as it is until models_release. */
+struct models_hold {
+  const struct registry *registry; /* NULL: holds nothing */
+  struct models *models;
+  size_t shard;
+  unsigned generation;
+};
+
+/* Takes the first set, always. `shards`: threads that hold sets at the same time touch no common
+ * cache line if each gives a shard of its own. NULL: no memory. */
+struct models *models_new(struct registry *first, size_t shards, struct error *e);
+void models_free(struct models *m); /* nobody holds anything; NULL is fine */
+
+/* Any thread; never waits. `shard` is taken modulo the number of shards. */
+struct models_hold models_hold(struct models *m, size_t shard);
+void models_release(struct models_hold *h); /* maybe from another thread; again is fine */
+
+/* Puts another set into service. False, and nothing is taken, while too many older sets are still
+ * held. One thread at a time, as models_collect. */
+bool models_swap(struct models *m, struct registry *next);
+
+/* Frees the sets that are out of service and not held. Returns how many still are. */
+size_t models_collect(struct models *m);
+
+#endif
