@@ -131,6 +131,11 @@ static json_t *parse(const char *text, size_t length, size_t offset, const char 
   return value;
 }
 
+json_t *field_parse(const char *text, size_t length, size_t offset, const char *pointer,
+                    struct error *e) {
+  return parse(text, length, offset, pointer, e);
+}
+
 enum status field_of_name(const char *raw, size_t length, size_t offset, enum field *out,
                           struct error *e) {
   *out = find(raw + 1, length - 2);

@@ -4,6 +4,7 @@
 
 #include "server/decode_v2.h"
 #include "server/json_skim.h"
+#include "server/json_small.h"
 #include "server/tensor_bytes.h"
 #include "server/tensor_json.h"
 

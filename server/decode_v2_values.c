@@ -99,7 +99,7 @@ static int shown(const json_t *value) {
 
 static enum status read_input_name(struct decode_v2 *d, const json_t *value) {
   struct v2_input *in = v2_input(d);
-  for (enum field f = 0; f < V2_INPUTS_MAX; f++)
+  for (enum field f = 0; f <= FIELD_MASK; f++)
     if (is_text(value, field_name(f))) {
       in->field = f;
       in->named = true;
