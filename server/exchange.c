@@ -57,14 +57,27 @@ static void done(struct job *job) {
   x->done(x);
 }
 
+/* Known only now: whether the answer has the form that is asked for. */
+static enum status choose_form(struct exchange *x, enum answer_form *form) {
+  *form = x->head.form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
+  if (x->head.wants_binary && x->decoded.rectangular)
+    *form = ANSWER_SAFETENSORS;
+  else if (x->head.refuses_json)
+    return error_set(&x->error, STATUS_NOT_ACCEPTABLE,
+                     "the items of the batch differ in shape, and such an answer is JSON only: "
+                     "accept application/json, or send items of one shape with valid_lens");
+  return STATUS_OK;
+}
+
 bool exchange_finish(struct exchange *x) {
   if (x->error.status) return false;
   uint64_t start = clock_now();
   struct call *call = &x->decoded.call;
-  bool ready = !decoder_finish(x->decoder, &x->decoded, &x->error) &&
+  enum answer_form form;
+  bool ready = !decoder_finish(x->decoder, &x->decoded, &x->error) && !choose_form(x, &form) &&
                !layer_prepare(x->model->layer, call, &x->arena, &x->error) &&
-               !answer_plan(&x->answer, ANSWER_JSON, x->model, &x->decoded, &x->service->limits,
-                            &x->arena, &x->error);
+               !answer_plan(&x->answer, form, x->model, &x->decoded, &x->service->limits, &x->arena,
+                            &x->error);
   x->decode_ns += clock_now() - start;
   return ready;
 }
