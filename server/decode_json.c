@@ -165,14 +165,8 @@ static enum status name_ended(struct decode_json *d) {
   struct error *e = &d->failure;
   if (field_of_name(d->small.text, d->small.length, d->small.offset, &d->field, e))
     return e->status;
-  const char *pointer = field_pointer(d->field);
-  if (d->seen & 1u << d->field)
-    return error_at(e, pointer, "the field \"%s\" stands twice", field_name(d->field));
-  if (d->field == FIELD_GRADIENTS && d->head.ask != ASK_HEADS)
-    return error_at(e, pointer, "gradients belong to the path /v1/models/{model}/heads");
-  d->seen |= 1u << d->field;
   d->state = COLON;
-  return STATUS_OK;
+  return field_note(&d->seen, d->field, d->head.ask, e);
 }
 
 static enum status small_ended(struct decode_json *d) {

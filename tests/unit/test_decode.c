@@ -577,7 +577,6 @@ static void what_is_no_request(void **state) {
       {"{\"return_attention\":null}", "/return_attention", 0, NULL},
       {"{\"return_pointers\":0}", "/return_pointers", 0, "true or false"},
       {"{\"return_pointers\":\"true\"}", "/return_pointers", 0, "true or false"},
-      {"{\"encoding_format\":\"base64\"}", "/encoding_format", 0, "this version does not serve"},
       {"{\"encoding_format\":\"hex\"}", "/encoding_format", 0, NULL},
       {"{\"segments\":null}", "/segments", 0, NULL},
       {"{\"segments\":3}", "/segments", 0, NULL},
