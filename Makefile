@@ -38,9 +38,10 @@ CFLAGS_server_text_number_run_avx2    := $(TEXT_AVX2)
 CFLAGS_server_text_number_run_avx512  := $(TEXT_AVX512)
 CFLAGS_server_text_number_rows_avx2   := $(TEXT_AVX2)
 CFLAGS_server_text_number_rows_avx512 := $(TEXT_AVX512)
+CFLAGS_server_text_base64_avx2        := $(TEXT_AVX2)
+CFLAGS_server_text_base64_avx512      := $(TEXT_AVX512)
 endif
 CFLAGS_core_kernel_portable := -O3
-CFLAGS_server_text_base64_portable := -O3
 CFLAGS_server_version       := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
 
 LIB_SRC   := $(filter-out server/main.c,$(wildcard core/*.c config/*.c server/*.c server/text/*.c))

@@ -4,14 +4,33 @@
  * decoders of nettle and libb64 pass over what they do not know and go byte by byte. */
 #include "server/text/base64.h"
 
+#include "core/cpu.h"
 #include "server/text/base64_level.h"
 
 size_t base64_read(const char *text, size_t length, unsigned char *out) {
-  return base64_read_portable(text, length, out);
+  switch (cpu_text_level()) {
+#if defined(__x86_64__)
+  case CPU_AVX512:
+    return base64_read_avx512(text, length, out);
+  case CPU_AVX2:
+    return base64_read_avx2(text, length, out);
+#endif
+  default:
+    return base64_read_portable(text, length, out);
+  }
 }
 
 char *base64_write(char *out, const void *bytes, size_t size) {
-  return base64_write_portable(out, bytes, size);
+  switch (cpu_text_level()) {
+#if defined(__x86_64__)
+  case CPU_AVX512:
+    return base64_write_avx512(out, bytes, size);
+  case CPU_AVX2:
+    return base64_write_avx2(out, bytes, size);
+#endif
+  default:
+    return base64_write_portable(out, bytes, size);
+  }
 }
 
 size_t base64_read_last(const char text[4], unsigned char out[2]) {

@@ -27,9 +27,17 @@ static char *write_chosen(char *out, const unsigned char *bytes, size_t size) {
 
 static base64_reader *const READ[CPU_LEVEL_COUNT] = {
     [CPU_PORTABLE] = base64_read_portable,
+#if defined(__x86_64__)
+    [CPU_AVX2] = base64_read_avx2,
+    [CPU_AVX512] = base64_read_avx512,
+#endif
 };
 static base64_writer *const WRITE[CPU_LEVEL_COUNT] = {
     [CPU_PORTABLE] = base64_write_portable,
+#if defined(__x86_64__)
+    [CPU_AVX2] = base64_write_avx2,
+    [CPU_AVX512] = base64_write_avx512,
+#endif
 };
 
 /* --- by the book --- */
@@ -122,7 +130,7 @@ static void check_reading(const char *text, size_t length) {
   const size_t taken = book_read(text, length, want);
   for (size_t at_end = 0; at_end < 2; at_end++) {
     const char *p = put(text, length, at_end);
-    for (size_t level = 0; level <= (size_t)CPU_PORTABLE; level++)
+    for (size_t level = 0; level <= cpu_text_level(); level++)
       check_reader(READ[level], p, length, want, taken);
     check_reader(base64_read, p, length, want, taken);
   }
@@ -141,7 +149,7 @@ static void check_writing(const void *bytes, size_t size) {
   assert_int_equal(length, base64_length(size));
   for (size_t at_end = 0; at_end < 2; at_end++) {
     const unsigned char *p = put(bytes, size, at_end);
-    for (size_t level = 0; level <= (size_t)CPU_PORTABLE; level++)
+    for (size_t level = 0; level <= cpu_text_level(); level++)
       check_writer(WRITE[level], p, size, want, length);
     check_writer(write_chosen, p, size, want, length);
   }
