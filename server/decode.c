@@ -5,6 +5,7 @@
 
 #include "server/decode_json.h"
 #include "server/decode_safetensors.h"
+#include "server/decode_v2.h"
 
 struct decoder {
   const struct model *model;
@@ -13,6 +14,7 @@ struct decoder {
   struct arena *arena;
   struct decode_json *json; /* the reader of the body's form: one of these */
   struct decode_safetensors *safetensors;
+  struct decode_v2 *v2;
 };
 
 struct decoder *decoder_new(const struct model *m, const struct decode_head *head,
@@ -22,6 +24,8 @@ struct decoder *decoder_new(const struct model *m, const struct decode_head *hea
   *d = (struct decoder){.model = m, .head = *head, .limits = *limits, .arena = a};
   if (head->form == BODY_SAFETENSORS)
     d->safetensors = decode_safetensors_new(m, head, limits, a, e);
+  else if (head->form == BODY_V2)
+    d->v2 = decode_v2_new(m, head, limits, a, e);
   else
     d->json = decode_json_new(m, head, limits, a, e);
   return e->status ? NULL : d;
@@ -29,6 +33,7 @@ struct decoder *decoder_new(const struct model *m, const struct decode_head *hea
 
 enum status decoder_feed(struct decoder *d, const char *bytes, size_t size, struct error *e) {
   if (d->safetensors) return decode_safetensors_feed(d->safetensors, bytes, size, e);
+  if (d->v2) return decode_v2_feed(d->v2, bytes, size, e);
   return decode_json_feed(d->json, bytes, size, e);
 }
 
@@ -37,6 +42,8 @@ enum status decoder_finish(struct decoder *d, struct decoded *out, struct error 
   memset(out, 0, sizeof *out);
   if (d->safetensors)
     decode_safetensors_finish(d->safetensors, &fields, e);
+  else if (d->v2)
+    decode_v2_finish(d->v2, &fields, &out->v2, e);
   else
     decode_json_finish(d->json, &fields, e);
   if (e->status) return e->status;

@@ -132,9 +132,8 @@ static void refuse_value(const char *text, size_t length, size_t offset, const c
   }
 }
 
-/* Parses a value that stands at `offset` of the body. NULL with an error. */
-static json_t *parse(const char *text, size_t length, size_t offset, const char *pointer,
-                     struct error *e) {
+json_t *field_parse(const char *text, size_t length, size_t offset, const char *pointer,
+                    struct error *e) {
   json_error_t why = {0};
   size_t flags = JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
   bool no_memory;
@@ -151,7 +150,7 @@ enum status field_of_name(const char *raw, size_t length, size_t offset, enum fi
   *out = find(raw + 1, length - 2);
   if (*out < FIELD_COUNT) return STATUS_OK;
   /* Escaped, misspelt, or no string at all. */
-  json_t *name = parse(raw, length, offset, "", e);
+  json_t *name = field_parse(raw, length, offset, "", e);
   if (!name) return e->status;
   field_of_word(json_string_value(name), json_string_length(name), out, e);
   json_decref(name);
@@ -159,7 +158,7 @@ enum status field_of_name(const char *raw, size_t length, size_t offset, enum fi
 }
 
 enum status field_refuse_body(const char *text, size_t length, size_t offset, struct error *e) {
-  json_t *value = parse(text, length, offset, "", e);
+  json_t *value = field_parse(text, length, offset, "", e);
   json_decref(value);
   return error_at(e, "", "the body must be a JSON object");
 }
@@ -239,7 +238,7 @@ static enum status read_offset_word(const json_t *value, bool *end, struct error
 
 enum status field_read(struct fields *out, enum field field, const char *text, size_t length,
                        size_t offset, struct error *e) {
-  json_t *value = parse(text, length, offset, field_pointer(field), e);
+  json_t *value = field_parse(text, length, offset, field_pointer(field), e);
   if (!value) return e->status;
   switch (field) {
   case FIELD_CAUSAL_OFFSET:

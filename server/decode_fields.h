@@ -76,6 +76,11 @@ enum status field_read(struct fields *out, enum field field, const char *text, s
 /* Says what is wrong with a body that is no object: not JSON, or not this contract. */
 enum status field_refuse_body(const char *text, size_t length, size_t offset, struct error *e);
 
+/* Parses a small value, of at most JSON_SMALL_MAX bytes, that stands at `offset` of the body and
+ * whose JSON Pointer is `pointer`. NULL with an error. */
+struct json_t *field_parse(const char *text, size_t length, size_t offset, const char *pointer,
+                           struct error *e);
+
 /* The last step: holds the fields against each other, the model and the limits, and makes the
  * call. Takes from the arena only what the limits allow. */
 enum status decode_check(const struct fields *f, const struct model *m,
