@@ -3,10 +3,17 @@
 
 #include "server/decode_parts.h"
 
+enum { LOOK = 64 }; /* numbers at a time: a loop of fixed length is made of vectors */
+
 static bool has_hidden(const float *bias, size_t count) {
-  bool any = false;
-  for (size_t i = 0; i < count; i++) any |= bias[i] == -INFINITY;
-  return any;
+  size_t i = 0;
+  for (; i + LOOK <= count; i += LOOK) {
+    int any = 0;
+    for (size_t j = 0; j < LOOK; j++) any |= bias[i + j] == -INFINITY;
+    if (any) return true;
+  }
+  while (i < count && bias[i] != -INFINITY) i++;
+  return i < count;
 }
 
 /* `to` becomes what both masks let through; `from` may be `to`, or NULL: everything. */

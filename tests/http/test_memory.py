@@ -10,8 +10,8 @@ import threading
 import time
 import unittest
 
-from support import (BIN, MODE, TOY, Case, Layer, Raw, Server, attend, chunked,
-                     clean_environment, head_of, preloaded, randoms, wait_until)
+from support import (BIN, BINARY_TYPE, MODE, TOY, Case, Layer, Raw, Server, attend, binary, chunked,
+                     clean_environment, head_of, in_base64, preloaded, randoms, wait_until)
 
 
 @unittest.skipUnless(MODE == "release", "a sanitizer brings its own allocator")
@@ -31,8 +31,11 @@ class FailingAllocations(Case):
             # arrays that grow into kept blocks, and an answer of several pieces
             {"queries": [[1] * 20], "keys": [[i % 7, 1] * 10 for i in range(5000)],
              "return_attention": True})]
+        small = {"queries": [randoms(rng, 2, 20)] * 2, "bias": [[0.5, -1], [2, 3]],
+                 "valid_lens": [1, 2], "select": "hard", "causal_offset": "end"}
+        cls.bodies += [json.dumps(in_base64(small, "F16")).encode(), binary(small, "F16", "I64")]
         # a large head beside those pieces: they are copied out
-        cls.fields = [[], [], [f"X-Fill-{i}: " + "x" * 4000 for i in range(5)]]
+        cls.fields = [[], [], [f"X-Fill-{i}: " + "x" * 4000 for i in range(5)], [], []]
 
     @classmethod
     def tearDownClass(cls):
@@ -62,8 +65,12 @@ class FailingAllocations(Case):
     def every_allocation(self, body, fields, sticky):
         server = Server(self.config, "--workers", "2", env=self.env, folder=self.folder)
         message = head_of("/v1/attention", len(body), *fields) + body
+        types = {}
+        if not body.startswith(b"{"):
+            types = BINARY_TYPE
+            message = message.replace(b"application/json", types["Content-Type"].encode(), 1)
         try:
-            right = [server.attend(body).body for _ in range(3)][0]
+            right = [server.attend(body, headers=types).body for _ in range(3)][0]
             quiet, n, refused = 0, 0, 0
             while quiet < 3:
                 n += 1
@@ -84,7 +91,7 @@ class FailingAllocations(Case):
                         self.problem(answer, 503, "out-of-memory")
                         self.assertIn("retry-after", answer.headers)
                 quiet = 0 if failed else quiet + 1
-                again = server.attend(body)
+                again = server.attend(body, headers=types)
                 self.assertEqual((again.status, again.body), (200, right), f"after n = {n}")
             if not sticky:  # else the refusal itself finds no memory
                 self.assertGreater(refused, 3, "no allocation of the request's own has failed")

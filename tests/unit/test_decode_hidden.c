@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,6 +239,46 @@ static void the_answer_counts_by_its_form(void **state) {
     }
 }
 
+static void an_output_of_v2_counts_by_its_own_form(void **state) {
+  (void)state;
+#define V2                                                                                       \
+  "{\"inputs\":[{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,2,1],\"data\":[1,2]}]," \
+  "\"outputs\":[{\"name\":\"outputs\",\"parameters\":{\"binary_data\":%s}},"                     \
+  "{\"name\":\"attention_weights\",\"parameters\":{\"binary_data\":%s}}]}"
+  for (int form = 0; form < 8; form++) {
+    char text[400];
+    struct result r = {0};
+    struct decode_head head = json_head;
+    struct decode_limits limits = wide;
+    const bool first = form & 1, second = form & 2, less = form & 4;
+    head.form = BODY_V2;
+    /* 6 outputs, 8 weights */
+    limits.max_answer_bytes = (first ? 4 : 16) * 6u + (second ? 4 : 16) * 8u - less;
+    snprintf(text, sizeof text, V2, first ? "true" : "false", second ? "true" : "false");
+    decode(&r, &head, &limits, text, strlen(text));
+    if (less != (r.error.status == STATUS_TOO_LARGE) || (!less && r.error.status))
+      fail_msg("%s: %s (%s)", text, r.error.detail, r.error.pointer);
+    arena_free(&r.arena);
+  }
+}
+
+/* The first look goes over many numbers at a time. */
+static void hidden_keys_are_found_anywhere(void **state) {
+  (void)state;
+  enum { KEYS = 150 };
+  for (size_t hidden = 0; hidden < KEYS; hidden++) {
+    char text[4000] = "{\"queries\":[[1]],\"keys\":[[1]";
+    struct result r = {0};
+    for (size_t i = 1; i < KEYS; i++) strcat(text, ",[1]");
+    strcat(text, "],\"bias\":[[");
+    for (size_t i = 0; i < KEYS; i++)
+      strcat(strcat(text, i ? "," : ""), i == hidden ? "-9999" : "0.5");
+    accept(&r, strcat(text, "]]}"));
+    for (size_t i = 0; i < KEYS; i++) assert_int_equal(r.decoded.call.mask[i], i != hidden);
+    arena_free(&r.arena);
+  }
+}
+
 /* What the layer may overwrite: each array of rows once, wherever it came from. 32 rows are two
  * lines of memory. */
 static void rows_may_be_overwritten(void **state) {
@@ -274,6 +315,8 @@ int main(void) {
       cmocka_unit_test(base64_says_it_too),
       cmocka_unit_test(a_full_budget_at_every_step),
       cmocka_unit_test(the_answer_counts_by_its_form),
+      cmocka_unit_test(an_output_of_v2_counts_by_its_own_form),
+      cmocka_unit_test(hidden_keys_are_found_anywhere),
       cmocka_unit_test(rows_may_be_overwritten),
   };
   return cmocka_run_group_tests_name("decode_hidden", tests, NULL, NULL);
