@@ -275,9 +275,11 @@ def clean_environment(extra=None):
 class Server:
     """A running `attend serve`."""
 
-    def __init__(self, config=None, *args, env=None, preexec=None, folder=None, command=()):
+    def __init__(self, config=None, *args, env=None, preexec=None, folder=None, command=(),
+                 listen=True):
         """`config` is the configuration as an object; `args` are further words of the command
-        line. `folder` is where the configuration lies, for checkpoints beside it."""
+        line. `folder` is where the configuration lies, for checkpoints beside it. Without `listen`
+        the address is not on the command line."""
         self.own = None if folder else tempfile.mkdtemp(prefix="attend-test-")
         self.folder = folder or self.own
         words = list(command) + [BIN, "serve"]
@@ -286,7 +288,7 @@ class Server:
             with open(path, "w") as file:
                 json.dump(config, file)
             words += ["--config", path]
-        if not any(w.startswith("--listen") for w in args):
+        if listen and not any(w.startswith("--listen") for w in args):
             words += ["--listen", "127.0.0.1:0"]
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(words + list(args), stdin=subprocess.DEVNULL,
