@@ -16,8 +16,9 @@
 #include "core/cpu.h"
 
 enum {
-  KERNEL_KEYS = 64,     /* keys of a block of scores */
-  KERNEL_PANEL_MAX = 64 /* most columns of a panel at any level */
+  KERNEL_KEYS = 64,      /* keys of a block of scores */
+  KERNEL_LANES_MAX = 16, /* floats of a vector at any level */
+  KERNEL_PANEL_MAX = 64  /* most columns of a panel at any level */
 };
 
 /* C = start + A B. A is [rows, depth] with any two strides; B and C have `vectors` vectors of
@@ -58,6 +59,10 @@ struct kernel_tile {
   size_t mask_row;
   const float *bias; /* [queries, keys] by bias_row, or NULL */
   size_t bias_row;
+  /* Added to the scores as well, by how far a key lies behind its query: row 0; row i begins i
+   * floats before it, and there are KERNEL_LANES_MAX - 1 rows more than queries, of any finite
+   * numbers. Or NULL. */
+  const float *relative;
   bool careful; /* scores may leave float32: look at each one */
   enum select select;
   const float *chance;        /* [queries] 0 .. 1, for SELECT_SAMPLE */
@@ -115,6 +120,10 @@ struct kernel {
                     size_t to_row);
   /* The same of one row without copying. */
   uint32_t (*peak)(size_t count, const float *x);
+  /* Turns pairs (x[t], x[half + t]) of each row by an angle, of which `angle` has the cosines
+   * [half], then the sines [half]; returns what carry does of the result. */
+  uint32_t (*rotate)(size_t rows, size_t half, const float *angle, size_t angle_row, float *x,
+                     size_t x_row);
   /* Queries that one call of measure takes at most, and the scratch floats it needs. */
   size_t (*measure_queries)(size_t head_size, size_t heads);
   size_t (*measure_scratch)(size_t head_size, size_t heads);

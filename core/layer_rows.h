@@ -3,8 +3,9 @@
  * Rows of queries, keys and values are dealt out to the heads they belong to; where scores compare
  * something else than the heads themselves, each head of a row then goes through a second matrix
  * that the heads share. Heads that the call does not need are left out, and nobody reads their
- * places. Rows that nobody sees are left out, too: zeros stand for these. Rows that are queries,
- * keys and values at once go through all three matrices while they are at hand. */
+ * places. Where positions turn queries and keys, that is done in their places, once a row's heads
+ * are all there. Rows that nobody sees are left out, too: zeros stand for these. Rows that are
+ * queries, keys and values at once go through all three matrices while they are at hand. */
 #ifndef CORE_LAYER_ROWS_H
 #define CORE_LAYER_ROWS_H
 
@@ -42,10 +43,16 @@ struct strip {
   const struct live *live; /* the same for all rows */
   size_t count, runs;      /* rows of all runs; runs */
   struct run run[TILE_ROWS_MAX];
+  float *angle;    /* [tile rows, head size] of row_at's positions, where these turn rows */
   float *gathered; /* [tile rows, in] */
   float *product;  /* [tile rows, stripe] */
   float *heads;    /* [tile rows, needed heads, head size] on the way to the second matrix */
   float *compared; /* [tile rows, stripe of the second matrix] */
+
+  /* Rows that follow often stand where those before them stood: queries and keys of an item, the
+   * rows of the next one. So the angles stay. */
+  int64_t stands_at[TILE_ROWS_MAX]; /* the position that each row of `angle` is of */
+  size_t angles;                    /* rows that are filled */
 };
 
 size_t strip_floats(const struct layer *l, unsigned role); /* scratch that a strip needs */
