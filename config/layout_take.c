@@ -186,6 +186,8 @@ static enum status take_table(struct layout *l, const struct checkpoint *file,
   const bool wanted = definition_has(d, ROLE_RELATIVE);
   char name[NAME_SIZE];
   const struct checkpoint_entry *table = find_table(l, file, name);
+  if (wanted && l->place.family->cross)
+    return error_set(e, STATUS_CONFIG, "relative_bias: cross attention of %s has none", l->name);
   if (!table && wanted) return missing(&(struct search){.file = file, .prefix = ""}, name, "", e);
   if (!table || judge(table, 2, e)) return e->status;
   *heads = table->dim[1];
