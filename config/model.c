@@ -76,7 +76,7 @@ static enum status describe(struct model *m, const char *name, const struct load
   m->weighting = d->weighting;
   m->projection = d->projection;
   m->bias = parameters_have_bias(&l->parameters);
-  m->causal = d->causal;
+  m->causal = l->parameters.causal;
   return take_identity(m, &l->parameters, e);
 }
 

@@ -14,6 +14,7 @@ struct parameter_matrix {
 struct parameters {
   struct layer_shape shape;
   struct parameter_matrix matrix[ROLE_COUNT];
+  bool causal;
   const char *layout; /* what layout_find said; static text, "none" without a checkpoint */
 };
 

@@ -21,10 +21,13 @@ static void d2l_is_found_behind_any_prefix(void **state) {
   layout_is(p, W ",\"layout\":\"d2l\"}", "d2l");
   layout_is(p, W ",\"prefix\":\"net.attention.\"}", "d2l");
   load_ill(W ",\"prefix\":\"net.\"}", p->folder,
-           "fit none of plain, torch, d2l behind this prefix");
+           "prefix: no attention stands behind it; there is one at \"net.attention.\"");
   load_ill(W ",\"layout\":\"torch\"}", p->folder, "fit none of torch");
   load_ill(W ",\"layout\":\"d2l\",\"layer\":0}", p->folder, "layer: the layout d2l has none");
-  load_ill(W ",\"layer\":0}", p->folder, "fit none of torch in layers.0.self_attn.; \"tensors\"");
+  load_ill(W ",\"layer\":0}", p->folder,
+           "layer: no attention here has this number; there is one at \"net.attention.\"");
+  load_ill(W ",\"layout\":\"torch\",\"prefix\":\"net.\"}", p->folder,
+           "fit none of torch behind this prefix, which ends with its dot; \"tensors\" can name");
   load_ill(W ",\"bias\":true}", p->folder, "bias: true is said, but there is none");
   add_roles(&m, "a.", d2l, ".weight");
   add_roles(&m, "b.", d2l, ".weight");
@@ -48,13 +51,17 @@ static void torch_layers_are_counted(void **state) {
     made_add(&m, name, 4 + i, 4);
   }
   write_made(p, &m);
-  load_ill(W "}", p->folder, "prefix: must say which");
+  load_ill(W "}", p->folder,
+           "prefix or layer: must say which, \"encoder.layers.0.self_attn.\" or "
+           "\"encoder.layers.1.self_attn.\"");
   layout_is(p, W ",\"layer\":0}", "torch");
   layout_is(p, W ",\"layer\":0,\"prefix\":\"encoder.\"}", "torch");
   struct model *second = load_well(W ",\"layer\":1}", p->folder);
   assert_int_equal(second->shape.output_size, 5);
   model_free(second);
-  load_ill(W ",\"layer\":2}", p->folder, "fit none of");
+  load_ill(W ",\"layer\":2}", p->folder,
+           "layer: no attention here has this number; there are 2, from "
+           "\"encoder.layers.0.self_attn.\" on");
 }
 
 static void torch_is_read_as_torch_writes_it(void **state) {
