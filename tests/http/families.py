@@ -235,6 +235,11 @@ def gpt2_bare(file):
     return served
 
 
+def gpt2_wide(file):
+    """Matrices of more numbers than are read at a time."""
+    return gpt2_layers(file, "transformer.", 168, 6, 1)
+
+
 def t5_attention(file, stem, size, heads, d_kv):
     """Queries are small, as the family begins them: scores are not scaled."""
     inner = heads * d_kv
@@ -461,10 +466,10 @@ def d2l_additive(file):
                           modules.D2lAdditive(file.get, "decoder.attention.", 5), cross=True)}
 
 
-def plain(file):
+def plain(file, width=14):
     """Matrices under the names of their roles; keys and values of sizes of their own."""
     heads, kv_heads, d, d_v = 6, 3, 5, 4
-    for role, out, size in (("query", heads * d, 14), ("key", kv_heads * d, 9),
+    for role, out, size in (("query", heads * d, width), ("key", kv_heads * d, 9),
                             ("value", kv_heads * d_v, 11), ("output", 8, heads * d_v)):
         file.linear(role, out, size)
     file.unused("embedding", 31, 14)
@@ -477,7 +482,8 @@ def plain(file):
 FAMILIES = {
     "bert": ("bert", bert), "bert-bare": ("bert", bert_bare), "roberta": ("bert", roberta),
     "vit": ("bert", vit), "vit-classifier": ("bert", vit_classifier), "clip": ("clip", clip),
-    "gpt2": ("gpt2", gpt2), "gpt2-bare": ("gpt2", gpt2_bare), "t5": ("t5", t5),
+    "gpt2": ("gpt2", gpt2), "gpt2-bare": ("gpt2", gpt2_bare), "gpt2-wide": ("gpt2", gpt2_wide),
+    "t5": ("t5", t5),
     "llama": ("llama", llama), "qwen2": ("llama", qwen2), "whisper": ("whisper", whisper),
     "torch-encoder": ("torch", torch_encoder), "torch-transformer": ("torch", torch_transformer),
     "torch-bare": ("torch", torch_bare), "torch-wide": ("torch", torch_wide),

@@ -6,14 +6,17 @@ Conv1D, repeat_kv, rotate_half, relative_position_bucket. Nothing here is shared
 or with oracle.py.
 
 A module is made from a function that gives tensors by name, and is called with one item:
-hidden states [q, size], the states that keys (and values) are made of [k, size], `visible` [q, k]
-(from lengths and causality), and `past`: how many positions stand before the first query, as with
-a cache of keys. It returns the outputs [q, size] and the weights [heads, q, k]. roles() are the
-layer's matrices as [out, in] with their biases: query, key, value, output, and what else it has.
+hidden states [q, size], the states that keys (and values) are made of [k, size], `mask` [q, k] or
+[heads, q, k], which is added to the scores and is the least of all numbers where a key is hidden,
+and `past`: how many positions stand before the first query, as with a cache of keys. It returns the
+outputs [q, size] and the weights [heads, q, k]. roles() are the layer's matrices as [out, in] with
+their biases: query, key, value, output, and what else it has.
 """
 import math
 
 import numpy as np
+
+HIDDEN = np.finfo(np.float64).min  # torch.finfo(dtype).min
 
 
 def softmax(scores):
@@ -36,11 +39,10 @@ def merge_heads(x):
     return x.transpose(1, 0, 2).reshape(x.shape[1], -1)
 
 
-def probabilities(scores, visible):
+def probabilities(scores, mask):
     """Softmax under an additive mask, as all of them do it; a row that sees nothing is zero (here
     the families' own code would give the mean of what it must not look at)."""
-    mask = np.where(visible, 0.0, np.finfo(np.float64).min)
-    return softmax(scores + mask) * visible.any(axis=-1, keepdims=True)
+    return softmax(scores + mask) * (mask > HIDDEN / 2).any(axis=-1, keepdims=True)
 
 
 def masked_heads(weights, head_mask):
@@ -81,13 +83,13 @@ class Bert(Module):
     def roles(self):
         return [self.query, self.key, self.value, self.dense]
 
-    def __call__(self, hidden, states, values, visible, past=0, head_mask=None):
+    def __call__(self, hidden, states, values, mask, past=0, head_mask=None):
         query = split_heads(linear(hidden, *self.query), self.heads)
         key = split_heads(linear(states, *self.key), self.heads)
         value = split_heads(linear(values, *self.value), self.heads)
         scores = query @ key.transpose(0, 2, 1)
         scores = scores / math.sqrt(query.shape[-1])
-        probs = probabilities(scores, visible)
+        probs = probabilities(scores, mask)
         context = masked_heads(probs, head_mask) @ value
         return linear(merge_heads(context), *self.dense), probs
 
@@ -104,13 +106,13 @@ class Clip(Module):
     def roles(self):
         return [self.q_proj, self.k_proj, self.v_proj, self.out_proj]
 
-    def __call__(self, hidden, states, values, visible, past=0, head_mask=None):
+    def __call__(self, hidden, states, values, mask, past=0, head_mask=None):
         head_dim = len(self.q_proj[0]) // self.heads
         queries = split_heads(linear(hidden, *self.q_proj), self.heads)
         keys = split_heads(linear(states, *self.k_proj), self.heads)
         values = split_heads(linear(values, *self.v_proj), self.heads)
         weights = np.einsum("hqd,hkd->hqk", queries, keys) * head_dim ** -0.5
-        weights = probabilities(weights, visible)
+        weights = probabilities(weights, mask)
         context = np.einsum("hqk,hkd->hqd", masked_heads(weights, head_mask), values)
         return linear(merge_heads(context), *self.out_proj), weights
 
@@ -133,13 +135,13 @@ class Gpt2(Module):
         biases = np.split(self.c_attn[1], 3)
         return [(w.T, b) for w, b in zip(weights, biases)] + [(self.c_proj[0].T, self.c_proj[1])]
 
-    def __call__(self, hidden, states, values, visible, past=0, head_mask=None):
+    def __call__(self, hidden, states, values, mask, past=0, head_mask=None):
         query = np.split(self.conv1d(hidden, *self.c_attn), 3, axis=1)[0]
         key = np.split(self.conv1d(states, *self.c_attn), 3, axis=1)[1]
         value = np.split(self.conv1d(values, *self.c_attn), 3, axis=1)[2]
         query, key, value = (split_heads(x, self.heads) for x in (query, key, value))
         weights = np.matmul(query, key.swapaxes(-1, -2)) / value.shape[-1] ** 0.5
-        weights = probabilities(weights, visible)
+        weights = probabilities(weights, mask)
         context = np.matmul(masked_heads(weights, head_mask), value)
         return self.conv1d(merge_heads(context), *self.c_proj), weights
 
@@ -184,14 +186,14 @@ class T5(Module):
                                                self.max_distance)
         return self.table[bucket].transpose(2, 0, 1)
 
-    def __call__(self, hidden, states, values, visible, past=0, head_mask=None):
+    def __call__(self, hidden, states, values, mask, past=0, head_mask=None):
         query_states = split_heads(linear(hidden, self.q), self.heads)
         key_states = split_heads(linear(states, self.k), self.heads)
         value_states = split_heads(linear(values, self.v), self.heads)
         scores = np.matmul(query_states, key_states.transpose(0, 2, 1))
         if self.table is not None:
             scores = scores + self.compute_bias(len(hidden), len(states), past)
-        weights = probabilities(scores, visible)
+        weights = probabilities(scores, mask)
         context = np.matmul(masked_heads(weights, head_mask), value_states)
         return linear(merge_heads(context), self.o), weights
 
@@ -230,7 +232,7 @@ class Llama(Module):
         expanded = np.broadcast_to(states[:, None], (heads, n_rep, length, dim))
         return expanded.reshape(heads * n_rep, length, dim)
 
-    def __call__(self, hidden, states, values, visible, past=0, head_mask=None):
+    def __call__(self, hidden, states, values, mask, past=0, head_mask=None):
         query = split_heads(linear(hidden, *self.q_proj), self.heads)
         key = split_heads(linear(states, *self.k_proj), self.kv_heads)
         value = split_heads(linear(values, *self.v_proj), self.kv_heads)
@@ -240,7 +242,7 @@ class Llama(Module):
         key = self.apply_rotary_pos_emb(key, *self.rotary_emb(np.arange(len(states)), dim))
         groups = self.heads // self.kv_heads
         key, value = self.repeat_kv(key, groups), self.repeat_kv(value, groups)
-        weights = probabilities(query @ key.transpose(0, 2, 1) / math.sqrt(dim), visible)
+        weights = probabilities(query @ key.transpose(0, 2, 1) / math.sqrt(dim), mask)
         context = masked_heads(weights, head_mask) @ value
         return linear(merge_heads(context), *self.o_proj), weights
 
@@ -258,12 +260,12 @@ class Whisper(Module):
     def roles(self):
         return [self.q_proj, self.k_proj, self.v_proj, self.out_proj]
 
-    def __call__(self, hidden, states, values, visible, past=0, head_mask=None):
+    def __call__(self, hidden, states, values, mask, past=0, head_mask=None):
         scaling = (len(self.q_proj[0]) // self.heads) ** -0.5
         query = split_heads(linear(hidden, *self.q_proj) * scaling, self.heads)
         key = split_heads(linear(states, *self.k_proj), self.heads)
         value = split_heads(linear(values, *self.v_proj), self.heads)
-        weights = probabilities(np.matmul(query, key.transpose(0, 2, 1)), visible)
+        weights = probabilities(np.matmul(query, key.transpose(0, 2, 1)), mask)
         output = np.matmul(masked_heads(weights, head_mask), value)
         return linear(merge_heads(output), *self.out_proj), weights
 
@@ -285,12 +287,12 @@ class TorchMultihead(Module):
     def roles(self):
         return self.in_proj + [self.out_proj]
 
-    def __call__(self, query, key, value, visible, past=0, head_mask=None):
+    def __call__(self, query, key, value, mask, past=0, head_mask=None):
         q, k, v = (linear(x, *proj) for x, proj in zip((query, key, value), self.in_proj))
         head_dim = q.shape[1] // self.heads
         q, k, v = (x.reshape(len(x), self.heads, head_dim).transpose(1, 0, 2)
                    for x in (q, k, v))
-        weights = probabilities((q * math.sqrt(1.0 / head_dim)) @ k.transpose(0, 2, 1), visible)
+        weights = probabilities((q * math.sqrt(1.0 / head_dim)) @ k.transpose(0, 2, 1), mask)
         output = masked_heads(weights, head_mask) @ v
         output = output.transpose(1, 0, 2).reshape(len(query), -1)
         return linear(output, *self.out_proj), weights
@@ -308,13 +310,13 @@ class D2lMultihead(Module):
     def roles(self):
         return [self.W_q, self.W_k, self.W_v, self.W_o]
 
-    def __call__(self, queries, keys, values, visible, past=0, head_mask=None):
+    def __call__(self, queries, keys, values, mask, past=0, head_mask=None):
         queries, keys, values = (
             x.reshape(len(x), self.heads, -1).transpose(1, 0, 2)  # transpose_qkv
             for x in (linear(queries, *self.W_q), linear(keys, *self.W_k),
                       linear(values, *self.W_v)))
         scores = queries @ keys.swapaxes(1, 2) / math.sqrt(queries.shape[-1])
-        weights = probabilities(scores, visible)
+        weights = probabilities(scores, mask)
         output = masked_heads(weights, head_mask) @ values
         return linear(output.transpose(1, 0, 2).reshape(output.shape[1], -1), *self.W_o), weights
 
@@ -335,11 +337,11 @@ class D2lAdditive(Module):
                 "value_size": self.value_size, "output_size": self.value_size,
                 "score": "additive", "projection": "none"}
 
-    def __call__(self, queries, keys, values, visible, past=0, head_mask=None):
+    def __call__(self, queries, keys, values, mask, past=0, head_mask=None):
         queries, keys = linear(queries, self.W_q), linear(keys, self.W_k)
         features = np.tanh(queries[:, None, :] + keys[None, :, :])
         scores = linear(features, self.w_v)[..., 0]
-        weights = probabilities(scores[None], visible)
+        weights = probabilities(scores[None], mask)
         return masked_heads(weights, head_mask)[0] @ values, weights
 
 
@@ -355,7 +357,7 @@ class Plain(Module):
     def roles(self):
         return [self.query, self.key, self.value, self.output]
 
-    def __call__(self, queries, keys, values, visible, past=0, head_mask=None):
+    def __call__(self, queries, keys, values, mask, past=0, head_mask=None):
         q, k, v = (linear(x, *role) for x, role in
                    ((queries, self.query), (keys, self.key), (values, self.value)))
         d, d_v = q.shape[1] // self.heads, v.shape[1] // self.kv_heads
@@ -365,7 +367,7 @@ class Plain(Module):
             at = head * self.kv_heads // self.heads
             theirs, value = slice(at * d, (at + 1) * d), slice(at * d_v, (at + 1) * d_v)
             scores = q[:, own] @ k[:, theirs].T / math.sqrt(d)
-            weights.append(probabilities(scores, visible))
+            weights.append(probabilities(scores, mask if mask.ndim == 2 else mask[head]))
             factor = 1.0 if head_mask is None else head_mask[head]
             contexts.append(factor * weights[-1] @ v[:, value])
         return linear(np.concatenate(contexts, axis=1), *self.output), np.stack(weights)

@@ -21,43 +21,53 @@ WEIGHTS = 2e-6  # absolute; outputs: times the root of the hidden size
 
 
 class Ask:
-    """One request: what is sent, and what a module must answer to it. All items have one shape."""
+    """One request: what is sent, and what a module must answer to it."""
 
     def __init__(self, what, queries, keys=None, values=None, lens=None, causal=None, offset=None,
-                 head_mask=None):
-        """Arrays are [b, rows, size]; `offset` is one for all, [b], or "end"."""
+                 head_mask=None, bias=None, window=None):
+        """Rows are [b] arrays [rows, size]; `offset` is one for all, [b], or "end"; `bias` is [b]
+        arrays [q, k] or [heads, q, k]."""
         self.what, self.queries = what, queries
         self.keys, self.values, self.lens = keys, values, lens
         self.causal, self.offset, self.head_mask = causal, offset, head_mask
+        self.bias, self.window = bias, window
 
     def json(self):
-        request = {"queries": self.queries.tolist(), "return_attention": True}
-        for field, value in (("keys", self.keys), ("values", self.values)):
+        request = {"return_attention": True}
+        for field, value in (("queries", self.queries), ("keys", self.keys),
+                             ("values", self.values), ("bias", self.bias)):
             if value is not None:
-                request[field] = value.tolist()
+                request[field] = [item.tolist() for item in value]
         for field, value in (("valid_lens", self.lens), ("causal", self.causal),
-                             ("causal_offset", self.offset), ("head_mask", self.head_mask)):
+                             ("causal_offset", self.offset), ("head_mask", self.head_mask),
+                             ("window", self.window)):
             if value is not None:
                 request[field] = value
         return request
 
+    def mask(self, module, item, q, k, past):
+        """What is added to the scores of an item."""
+        visible = np.ones((q, k), bool)
+        if module.causal if self.causal is None else self.causal:
+            visible = np.tril(visible, past)
+        if self.lens is not None:
+            visible &= np.arange(k) < np.broadcast_to(self.lens[item], q)[:, None]
+        if self.window is not None:
+            visible &= np.triu(np.ones((q, k), bool), past - self.window[0])
+            visible &= np.tril(np.ones((q, k), bool), past + self.window[1])
+        bias = 0.0 if self.bias is None else self.bias[item]
+        return np.where(visible, bias, modules.HIDDEN)
+
     def right(self, module):
-        """Outputs [b, q, size] and weights [b, heads, q, k]."""
+        """(outputs [q, size], weights [heads, q, k]) of each item."""
         keys = self.queries if self.keys is None else self.keys
         values = keys if self.values is None else self.values
-        answers = []
         for item, (hidden, states, others) in enumerate(zip(self.queries, keys, values)):
             past = self.offset[item] if isinstance(self.offset, list) else self.offset or 0
             if past == "end":
                 past = len(states) - len(hidden)
-            visible = np.ones((len(hidden), len(states)), bool)
-            if module.causal if self.causal is None else self.causal:
-                visible = np.tril(visible, past)
-            if self.lens is not None:
-                lens = np.broadcast_to(self.lens[item], len(hidden))
-                visible &= np.arange(len(states)) < lens[:, None]
-            answers.append(module(hidden, states, others, visible, past, self.head_mask))
-        return [np.stack(part) for part in zip(*answers)]
+            mask = self.mask(module, item, len(hidden), len(states), past)
+            yield module(hidden, states, others, mask, past, self.head_mask)
 
 
 def arrays(rng, *shape):
@@ -77,6 +87,17 @@ def draw(rng, served, q, k, b=2):
     return queries, keys, arrays(rng, b, k, sizes["value_size"])
 
 
+def ragged(rng, served):
+    """Items that agree in no size."""
+    sizes = served.module.sizes()
+    shapes = (5, 9), (1, 4), (7, 6), (2, 20)
+    queries = [arrays(rng, q, sizes["query_size"]) for q, _ in shapes]
+    keys = [arrays(rng, k, sizes["key_size"]) for _, k in shapes]
+    values = None if sizes["value_size"] == sizes["key_size"] else \
+        [arrays(rng, k, sizes["value_size"]) for _, k in shapes]
+    return Ask("a ragged batch", queries, keys, values, causal=True, offset=[4, 3, 0, -1])
+
+
 def asks(served, rng):
     """The requests that each layer gets."""
     module = served.module
@@ -92,6 +113,9 @@ def asks(served, rng):
     yield Ask("causal_offset from the end", *draw(rng, served, 3, 9), causal=True, offset="end")
     head_mask = np.linspace(0, 1.5, module.heads).tolist() if module.heads > 1 else [0.5]
     yield Ask("head_mask", *draw(rng, served, q, k), head_mask=head_mask)
+    yield ragged(rng, served)
+    yield Ask("bias and window", *draw(rng, served, 6, 9), causal=True, offset=2, window=[3, 1],
+              bias=arrays(rng, 2, module.heads, 6, 9))
     if getattr(module, "table", None) is not None:  # every bucket, on both sides
         yield Ask("distances beyond the last bucket", *draw(rng, served, 2, 300, b=1), causal=False,
                   offset=150)
@@ -124,15 +148,23 @@ class FamilyCase(Case):
     def ask(self, server, name, served, ask, family):
         """Asks, compares, and returns the answer."""
         what = f"{family}, model {name}, {ask.what}"
-        answer = server.attend(ask.json(), name)
+        request = ask.json()
+        answer = server.attend(request, name)
         self.assertEqual(answer.status, 200, f"{what}: {answer}")
-        outputs, weights = ask.right(served.module)
-        hidden = served.module.sizes().get("hidden", outputs.shape[-1])
-        self.near(answer.json["attention_weights"], weights, WEIGHTS, f"{what}: attention_weights")
-        self.near(answer.json["outputs"], outputs, WEIGHTS * math.sqrt(hidden), f"{what}: outputs")
-        for_hidden = np.array(answer.json["attention_weights"])[weights == 0]
-        self.assertTrue((for_hidden == 0).all(), f"{what}: a hidden key weighs something")
-        return answer.json
+        answer = answer.json
+        del request["return_attention"]
+        alone = self.ok(server.attend(request, name))
+        self.assertEqual(alone["outputs"], answer["outputs"], f"{what}: without the weights")
+        self.assertEqual(len(answer["outputs"]), len(ask.queries), f"{what}: items")
+        for item, (outputs, weights) in enumerate(ask.right(served.module)):
+            hidden = served.module.sizes().get("hidden", outputs.shape[-1])
+            got = answer["attention_weights"][item]
+            self.near(got, weights, WEIGHTS, f"{what}: attention_weights of item {item}")
+            self.assertTrue((np.array(got)[weights == 0] == 0).all(),
+                            f"{what}: a hidden key weighs something in item {item}")
+            self.near(answer["outputs"][item], outputs, WEIGHTS * math.sqrt(hidden),
+                      f"{what}: outputs of item {item}")
+        return answer
 
     def described(self, server, name, served, family):
         """What the service says of the layer."""
@@ -242,7 +274,7 @@ class Npz(FamilyCase):
         models = {}
         for dtype in ("F32", "F64", "F16"):
             file = File(77, dtype)
-            served = families.plain(file)["all"]
+            served = families.plain(file, width=2500)["all"]  # more than is read at a time
             for compressed in (False, True):
                 for fortran in (False, True):
                     name = f"{dtype}{'-deflated' * compressed}{'-fortran' * fortran}"
@@ -347,7 +379,7 @@ class Measures(FamilyCase):
             request = ask.json()
             del request["return_attention"]
             got = self.ok(server.post("/v1/models/m/heads", request))["heads"]
-            _, weights = ask.right(served.module)
+            weights = np.stack([weights for _, weights in ask.right(served.module)])
             positions = np.arange(12)
             distance = np.abs(positions[:, None] - positions)
             for measure, want in (
