@@ -11,6 +11,7 @@
 #include "config/file.h"
 #include "config/parameters.h"
 #include "config/text.h"
+#include "config/trial.h"
 
 /* What is needed only while loading. */
 struct loading {
@@ -96,7 +97,7 @@ static enum status load(struct model *m, struct loading *l, const char *name,
     matrix[role] = (struct layer_matrix){.weight = l->parameters.matrix[role].weight,
                                          .bias = l->parameters.matrix[role].bias};
   m->layer = layer_new(&m->shape, matrix, engine, e);
-  return e->status;
+  return m->layer ? trial_run(m->layer, &m->shape, e) : e->status;
 }
 
 struct model *model_load(const char *name, const json_t *definition, const char *directory,

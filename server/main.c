@@ -59,10 +59,10 @@ static int check(const struct config *c) {
     fprintf(stderr,
             "model %s: score=%s weighting=%s projection=%s heads=%zu kv_heads=%zu query_size=%zu "
             "key_size=%zu value_size=%zu output_size=%zu parameters=%llu engine=%s source=%s "
-            "sha256=%s%s\n",
+            "layout=%s sha256=%s%s\n",
             m->name, m->score, m->weighting, m->projection, s->heads, s->kv_heads, s->query_size,
             s->key_size, s->value_size, s->output_size, (unsigned long long)m->parameters,
-            layer_engine(m->layer), m->source, m->sha256,
+            layer_engine(m->layer), m->source, m->layout, m->sha256,
             model_uses_nothing(m) ? "; nothing of its source is used" : "");
   }
   registry_free(r);

@@ -110,9 +110,9 @@ static void announce(struct server *s, const struct httpd *h) {
   struct models_hold hold = models_hold(s->service.models, 0);
   for (size_t i = 0; i < registry_count(hold.registry); i++) {
     const struct model *m = registry_at(hold.registry, i);
-    log_line(s->log, LOG_INFO, "model %s: %s, %zu heads, %zu -> %zu, engine %s, %s", m->name,
-             m->score, m->shape.heads, m->shape.query_size, m->shape.output_size,
-             layer_engine(m->layer), m->source);
+    log_line(s->log, LOG_INFO, "model %s: %s, %zu heads, %zu -> %zu, engine %s, %s, layout %s",
+             m->name, m->score, m->shape.heads, m->shape.query_size, m->shape.output_size,
+             layer_engine(m->layer), m->source, m->layout);
     if (model_uses_nothing(m))
       log_line(s->log, LOG_WARNING,
                "model %s: nothing of its source is used: projection %s and score %s have no "

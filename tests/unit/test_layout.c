@@ -228,6 +228,22 @@ static void only_tensors_that_are_used_are_judged(void **state) {
   load_ill(W "}", p->folder, "tensor \"key.bias\" has 5 numbers for the 4 rows of \"key.weight\"");
 }
 
+/* Numbers of a checkpoint are finite; what is made of them need not be. */
+static void layers_that_could_answer_nothing_are_refused(void **state) {
+  const struct place *p = *state;
+  static const float huge[] = {3e38f, 3e38f, 3e38f, 3e38f};
+  struct made m = {0};
+  add_roles(&m, "", plain, ".weight");
+  made_add_bytes(&m, "query.bias", "F32", "[4]", huge, sizeof huge);
+  write_made(p, &m);
+  layout_is(p, W "}", "plain"); /* keys of zeros are zeros */
+  add_roles(&m, "", plain, ".weight");
+  made_add_bytes(&m, "query.bias", "F32", "[4]", huge, sizeof huge);
+  made_add_bytes(&m, "key.bias", "F32", "[4]", huge, sizeof huge);
+  write_made(p, &m);
+  load_ill(W "}", p->folder, "its answer to zeros is not finite: a score of item 0 is beyond");
+}
+
 static void smaller_types_are_converted(void **state) {
   const struct place *p = *state;
   static const unsigned char half[] = {0, 0x3c, 0, 0xc0, 1, 0, 0, 0}; /* 1, -2, 2^-24, 0 */
@@ -281,6 +297,7 @@ int main(void) {
       IN_PLACE(sizes_that_disagree_are_named_with_both_numbers),
       IN_PLACE(groups_multiply_the_columns_of_the_checkpoint),
       IN_PLACE(only_tensors_that_are_used_are_judged),
+      IN_PLACE(layers_that_could_answer_nothing_are_refused),
       IN_PLACE(smaller_types_are_converted),
       IN_PLACE(a_checkpoint_that_is_none_is_named),
   };
