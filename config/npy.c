@@ -30,9 +30,14 @@ enum status npy_measure(const unsigned char *bytes, size_t size, size_t *prefix,
 
 /* --- the pieces of a literal --- */
 
-static enum status expected(const struct reader *r, const char *what, struct error *e) {
+static enum status expected_at(const struct reader *r, const char *at, const char *what,
+                               struct error *e) {
   return error_set(e, STATUS_CONFIG, "its .npy header has no %s at byte %zu", what,
-                   (size_t)(r->at - r->start));
+                   (size_t)(at - r->start));
+}
+
+static enum status expected(const struct reader *r, const char *what, struct error *e) {
+  return expected_at(r, r->at, what, e);
 }
 
 static void skip_blanks(struct reader *r) {
@@ -99,9 +104,11 @@ static enum status read_type(struct reader *r, struct npy *out, struct error *e)
     return skip_fields(r, e);
   }
   if (read_string(r, &text, &length, e)) return e->status;
+  /* The order of the bytes comes first: no such name is one of safetensors'. */
+  if (length > 0 && !strchr("<>|=", text[0])) length = 0;
   for (size_t i = 0; i < length; i++)
     if (text[i] <= ' ' || text[i] > '~') length = 0;
-  if (length == 0 || length >= NPY_DTYPE_SIZE) return expected(r, "type before", e);
+  if (length == 0 || length >= NPY_DTYPE_SIZE) return expected_at(r, text - 1, "plain type", e);
   memcpy(out->dtype, text, length);
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (is_text(text, length, types[i].numpy)) {
@@ -156,7 +163,7 @@ static enum status read_pair(struct reader *r, struct npy *out, bool seen[3], st
   size_t length, which = 0;
   if (read_string(r, &key, &length, e)) return e->status;
   while (which < 3 && !is_text(key, length, keys[which])) which++;
-  if (which == 3) return expected(r, "known key before", e);
+  if (which == 3) return expected_at(r, key - 1, "known key", e);
   if (seen[which]) return error_set(e, STATUS_CONFIG, "its .npy header says %s twice", keys[which]);
   seen[which] = true;
   if (!take(r, ':')) return expected(r, "colon", e);

@@ -108,20 +108,17 @@ static zip_int64_t source_serve(void *context, void *data, zip_uint64_t size,
 }
 
 /* What went wrong, in words: our own where it was the file, libzip's else. */
-static enum status refuse(const struct npz *z, zip_error_t *fault, struct error *e) {
-  switch (zip_error_code_zip(fault)) {
-  case ZIP_ER_MEMORY:
+static enum status refuse(struct npz *z, zip_error_t *fault, struct error *e) {
+  const int code = zip_error_code_zip(fault);
+  const struct error own = z->fault;
+  z->fault = (struct error){0};
+  if (code == ZIP_ER_MEMORY)
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a zip archive");
-  case ZIP_ER_CRC:
+  if (own.status != STATUS_OK) return error_set(e, own.status, "%s", own.detail);
+  if (code == ZIP_ER_CRC)
     return error_set(e, STATUS_CONFIG, "its checksum in the zip archive is another");
-  case ZIP_ER_READ:
-    if (z->fault.status) return error_set(e, z->fault.status, "%s", z->fault.detail);
-    break;
-  case ZIP_ER_NOZIP:
+  if (code == ZIP_ER_NOZIP)
     return error_set(e, STATUS_CONFIG, "the zip archive has no directory at its end: cut short?");
-  default:
-    break;
-  }
   return error_set(e, STATUS_CONFIG, "the zip archive is damaged: %s", zip_error_strerror(fault));
 }
 
