@@ -1,10 +1,10 @@
 /* kernel: the inner loops, once per instruction set, behind one table chosen at run time.
  *
  * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h,
- * kernel_measure.h and what these need), and compiled once per level by kernel_portable.c,
- * kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but that scores are
- * summed otherwise in an item of few queries that is not measured: a row's bits do not depend on
- * the rows computed beside it, nor on how its item was cut. */
+ * kernel_measure.h, kernel_rotary.h and what these need), and compiled once per level by
+ * kernel_portable.c, kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but
+ * that scores are summed otherwise in an item of few queries that is not measured: a row's bits do
+ * not depend on the rows computed beside it, nor on how its item was cut. */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -120,10 +120,12 @@ struct kernel {
                     size_t to_row);
   /* The same of one row without copying. */
   uint32_t (*peak)(size_t count, const float *x);
-  /* Turns pairs (x[t], x[half + t]) of each row by an angle, of which `angle` has the cosines
-   * [half], then the sines [half]; returns what carry does of the result. */
-  uint32_t (*rotate)(size_t rows, size_t half, const float *angle, size_t angle_row, float *x,
-                     size_t x_row);
+  /* The cosines [half], then the sines [half], of p by[t]; |p by[t]| <= KERNEL_ANGLE_MAX. `by` goes
+   * on behind its numbers to a multiple of KERNEL_LANES_MAX of any finite ones. */
+  void (*angles)(double p, size_t half, const double *by, float *angle);
+  /* Turns pairs (x[t], x[half + t]) of each row by the angles of that row; returns what carry does,
+   * of the result. */
+  uint32_t (*rotate)(size_t rows, size_t half, const float *angle, float *x, size_t x_row);
   /* Queries that one call of measure takes at most, and the scratch floats it needs. */
   size_t (*measure_queries)(size_t head_size, size_t heads);
   size_t (*measure_scratch)(size_t head_size, size_t heads);
@@ -139,6 +141,8 @@ struct kernel {
 };
 
 static inline size_t kernel_panel(const struct kernel *k) { return k->lanes * k->vectors; }
+
+#define KERNEL_ANGLE_MAX 0x1p32
 
 /* Bits of a magnitude from which on a float is no finite number. */
 #define KERNEL_NOT_FINITE 0x7f800000u

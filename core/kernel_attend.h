@@ -102,24 +102,6 @@ static uint32_t peak(size_t count, const float *x) {
   return (uint32_t)vec_greatest_int(most);
 }
 
-/* What lies behind the last whole vector of a row's first half is its second half: only what is the
- * first's is stored. */
-static uint32_t rotate(size_t rows, size_t half, const float *angle, size_t angle_row, float *x,
-                       size_t x_row) {
-  ivec most = {0};
-  for (size_t r = 0; r < rows; r++, angle += angle_row, x += x_row)
-    for (size_t i = 0; i < half; i += LANES) {
-      const size_t n = half - i;
-      const vec cosine = vec_load_some(angle + i, n), sine = vec_load_some(angle + half + i, n);
-      const vec a = vec_load_some(x + i, n), b = vec_load_some(x + half + i, n);
-      const vec first = a * cosine - b * sine, second = b * cosine + a * sine;
-      vec_store_some(x + i, first, n);
-      vec_store_some(x + half + i, second, n);
-      most = vec_max_int(magnitude(first), vec_max_int(magnitude(second), most));
-    }
-  return (uint32_t)vec_greatest_int(most);
-}
-
 /* out[i] = f(x[i]) */
 INLINE void for_all(vec f(vec), size_t count, const float *x, float *out) {
   const size_t whole = count / LANES * LANES;
@@ -143,6 +125,7 @@ static void log_all(size_t count, const float *x, float *out) { for_all(vec_log,
                               .attend = attend,                   \
                               .carry = carry,                     \
                               .peak = peak,                       \
+                              .angles = angles,                   \
                               .rotate = rotate,                   \
                               .exp = exp_all,                     \
                               .tanh = tanh_all,                   \

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 
 #include "core/layer_parts.h"
+#include "core/size.h"
 
 void rotary_make(struct layer *l, struct error *e) {
   const struct layer_shape *s = &l->shape;
   const size_t half = s->head_size / 2;
   if (s->rope_base <= 0 || e->status) return;
-  l->rotary = malloc(half * sizeof *l->rotary + 1);
+  l->rotary = calloc(size_round_up(half, KERNEL_LANES_MAX) + 1, sizeof *l->rotary);
   if (!l->rotary) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a layer");
     return;
@@ -21,12 +22,21 @@ void rotary_make(struct layer *l, struct error *e) {
     l->rotary[t] = pow(s->rope_base, -2.0 * (double)t / (double)s->head_size);
 }
 
+/* Beyond what the kernel turns by. */
+static void far_angles(double p, size_t half, const double *by, float *angle) {
+  for (size_t t = 0; t < half; t++) {
+    angle[t] = (float)cos(p * by[t]);
+    angle[half + t] = (float)sin(p * by[t]);
+  }
+}
+
 void rotary_angles(const struct layer *l, int64_t p, float *angle) {
   const size_t half = l->shape.head_size / 2;
-  for (size_t t = 0; t < half; t++) {
-    double sine, cosine;
-    sincos((double)p * l->rotary[t], &sine, &cosine);
-    angle[t] = (float)cosine;
-    angle[half + t] = (float)sine;
-  }
+  if (half == 0) return;
+  /* They rise or fall from pair to pair. */
+  const double most = fmax(l->rotary[0], l->rotary[half - 1]) * fabs((double)p);
+  if (most <= KERNEL_ANGLE_MAX)
+    l->kernel->angles((double)p, half, l->rotary, angle);
+  else
+    far_angles((double)p, half, l->rotary, angle);
 }

@@ -25,8 +25,7 @@ static size_t heads_floats(const struct layer *l, unsigned role) {
 
 /* The same whatever the role: what it holds serves more than one. */
 static size_t angle_floats(const struct layer *l) {
-  if (!l->rotary) return 0;
-  return size_max(l->tile_rows[ROLE_QUERY], l->tile_rows[ROLE_KEY]) * line(l->shape.head_size);
+  return l->rotary ? ANGLES * line(l->shape.head_size) : 0;
 }
 
 size_t strip_floats(const struct layer *l, unsigned role) {
@@ -38,7 +37,8 @@ size_t strip_floats(const struct layer *l, unsigned role) {
 void strip_begin(struct strip *s, const struct layer *l, float *scratch) {
   s->l = l;
   s->scratch = scratch;
-  s->rows = s->parts = s->angles = 0;
+  s->rows = s->parts = 0;
+  for (size_t i = 0; l->rotary && i < ANGLES; i++) s->stands_at[i] = ANGLE_NONE;
 }
 
 static void place_scratch(struct strip *s) {
@@ -196,28 +196,37 @@ static int64_t position_of(const struct strip *s, const struct run *r, size_t ro
   return s->role == ROLE_KEY ? i : i + item->offset;
 }
 
-/* The angles of a run whose first row is `row` of the strip. */
-static void find_angles(struct strip *s, const struct run *r, size_t row) {
-  for (size_t i = 0; i < r->rows; i++) {
-    const int64_t p = position_of(s, r, i);
-    if (row + i < s->angles && s->stands_at[row + i] == p) continue;
-    rotary_angles(s->l, p, s->angle + (row + i) * s->l->shape.head_size);
-    s->stands_at[row + i] = p;
+static size_t angle_place(int64_t p) { return (size_t)p % ANGLES; }
+
+/* The angles of `rows` positions from `p` on, which have places side by side. */
+static const float *angles_from(struct strip *s, int64_t p, size_t rows) {
+  const size_t size = s->l->shape.head_size, first = angle_place(p);
+  for (size_t i = 0; i < rows; i++) {
+    int64_t *at = &s->stands_at[first + i];
+    if (*at != p + (int64_t)i) rotary_angles(s->l, p + (int64_t)i, s->angle + (first + i) * size);
+    *at = p + (int64_t)i;
   }
-  s->angles = size_max(s->angles, row + r->rows);
+  return s->angle + first * size;
+}
+
+static void rotate_rows(struct strip *s, struct run *r, size_t row, size_t rows) {
+  const size_t size = s->l->shape.head_size;
+  const float *angle = angles_from(s, position_of(s, r, row), rows);
+  for (size_t head = 0; head < role_heads(s->l, s->role); head++) {
+    if (!head_is_live(s->live, head)) continue;
+    float *x = r->to + head * r->head_step;
+    const uint32_t top =
+        s->l->kernel->rotate(rows, size / 2, angle, x + row * r->row_step, r->row_step);
+    note_top(s, r, top, size, x, r->row_step);
+  }
 }
 
 static void rotate(struct strip *s) {
-  const size_t size = s->l->shape.head_size;
-  for (size_t i = 0, row = 0; i < s->runs; row += s->run[i++].rows) {
+  for (size_t i = 0; i < s->runs; i++) {
     struct run *r = &s->run[i];
-    find_angles(s, r, row);
-    for (size_t head = 0; head < role_heads(s->l, s->role); head++) {
-      if (!head_is_live(s->live, head)) continue;
-      float *x = r->to + head * r->head_step;
-      const uint32_t top =
-          s->l->kernel->rotate(r->rows, size / 2, s->angle + row * size, size, x, r->row_step);
-      note_top(s, r, top, size, x, r->row_step);
+    for (size_t row = 0, rows; row < r->rows; row += rows) {
+      rows = size_min(r->rows - row, ANGLES - angle_place(position_of(s, r, row)));
+      rotate_rows(s, r, row, rows);
     }
   }
 }

@@ -11,6 +11,10 @@
 
 #include "core/layer_parts.h"
 
+enum { ANGLES = TILE_ROWS_MAX }; /* that are kept: as many as a strip has rows */
+
+#define ANGLE_NONE INT64_MIN
+
 /* Rows of one item, as a unit has them. */
 struct taken {
   struct call *call;
@@ -43,16 +47,15 @@ struct strip {
   const struct live *live; /* the same for all rows */
   size_t count, runs;      /* rows of all runs; runs */
   struct run run[TILE_ROWS_MAX];
-  float *angle;    /* [tile rows, head size] of row_at's positions, where these turn rows */
+  float *angle;    /* [ANGLES, head size] where positions turn rows; see rotary_angles */
   float *gathered; /* [tile rows, in] */
   float *product;  /* [tile rows, stripe] */
   float *heads;    /* [tile rows, needed heads, head size] on the way to the second matrix */
   float *compared; /* [tile rows, stripe of the second matrix] */
 
-  /* Rows that follow often stand where those before them stood: queries and keys of an item, the
-   * rows of the next one. So the angles stay. */
-  int64_t stands_at[TILE_ROWS_MAX]; /* the position that each row of `angle` is of */
-  size_t angles;                    /* rows that are filled */
+  /* Rows to come often stand where others stood: keys where the queries of an item, the next item's
+   * where this one's. So angles are kept: those of position p, if any, in place p modulo ANGLES. */
+  int64_t stands_at[ANGLES]; /* the position that each is of; ANGLE_NONE: of none yet */
 };
 
 size_t strip_floats(const struct layer *l, unsigned role); /* scratch that a strip needs */
