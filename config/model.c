@@ -92,12 +92,8 @@ static enum status load(struct model *m, struct loading *l, const char *name,
     return e->status;
   }
   if (describe(m, name, l, e) != STATUS_OK) return e->status;
-  struct layer_matrix matrix[ROLE_COUNT];
-  for (enum role role = 0; role < ROLE_COUNT; role++)
-    matrix[role] = (struct layer_matrix){.weight = l->parameters.matrix[role].weight,
-                                         .bias = l->parameters.matrix[role].bias};
-  m->layer = layer_new(&m->shape, matrix, engine, e);
-  return m->layer ? trial_run(m->layer, &m->shape, e) : e->status;
+  m->layer = trial_make(&l->parameters, engine, e);
+  return e->status;
 }
 
 struct model *model_load(const char *name, const json_t *definition, const char *directory,

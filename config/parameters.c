@@ -54,20 +54,29 @@ static enum status fill(struct parameters *p, const struct definition *d,
   return e->status;
 }
 
-static enum status read_all(struct parameters *p, const struct definition *d,
-                            struct checkpoint *file, struct error *e) {
+/* Finds and measures; `settled` becomes the whole definition. */
+static enum status measure(struct parameters *p, struct definition *settled, struct layout *l,
+                           const struct checkpoint *file, struct error *e) {
+  *p = (struct parameters){0};
+  if (layout_find(l, file, settled, e) || sizes_find(p, settled, l->matrix, e)) return e->status;
+  p->layout = l->name;
+  p->causal = settled->causal == TOGGLE_ON;
+  return STATUS_OK;
+}
+
+enum status parameters_measure(struct parameters *p, const struct definition *d,
+                               const struct checkpoint *file, struct error *e) {
   struct definition settled = *d;
   struct layout l;
-  if (layout_find(&l, file, &settled, e) || sizes_find(p, &settled, l.matrix, e)) return e->status;
-  p->layout = l.name;
-  p->causal = settled.causal == TOGGLE_ON;
-  return fill(p, &settled, l.matrix, file, e);
+  if (measure(p, &settled, &l, file, e) != STATUS_OK) parameters_free(p);
+  return e->status;
 }
 
 enum status parameters_read(struct parameters *p, const struct definition *d,
                             struct checkpoint *file, struct error *e) {
-  *p = (struct parameters){0};
-  if (read_all(p, d, file, e) != STATUS_OK) parameters_free(p);
+  struct definition settled = *d;
+  struct layout l;
+  if (measure(p, &settled, &l, file, e) || fill(p, &settled, l.matrix, file, e)) parameters_free(p);
   return e->status;
 }
 

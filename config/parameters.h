@@ -24,6 +24,10 @@ struct parameters {
  * empty. */
 enum status parameters_read(struct parameters *p, const struct definition *d,
                             struct checkpoint *file, struct error *e);
+
+/* The same without the numbers: only what names, types and shapes tell is judged. */
+enum status parameters_measure(struct parameters *p, const struct definition *d,
+                               const struct checkpoint *file, struct error *e);
 void parameters_free(struct parameters *p);
 
 bool parameters_have_bias(const struct parameters *p);

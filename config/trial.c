@@ -1,4 +1,4 @@
-/* trial: tries a layer on zeros. */
+/* trial: makes a layer and tries it on zeros. */
 #include "config/trial.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static enum status compute(const struct layer *l, const struct layer_shape *s, s
   return layer_fault(c, e);
 }
 
-enum status trial_run(const struct layer *l, const struct layer_shape *s, struct error *e) {
+static enum status run(const struct layer *l, const struct layer_shape *s, struct error *e) {
   struct item item = {.q = ROWS, .k = ROWS};
   struct call call = {.items = 1,
                       .item = &item,
@@ -39,4 +39,15 @@ enum status trial_run(const struct layer *l, const struct layer_shape *s, struct
     return error_set(e, STATUS_CONFIG, "its answer to zeros is not finite: %.300s", fault.detail);
   return fault.status ? error_set(e, STATUS_OUT_OF_MEMORY, "no memory to try the layer")
                       : STATUS_OK;
+}
+
+struct layer *trial_make(const struct parameters *p, enum gemm_engine engine, struct error *e) {
+  struct layer_matrix matrix[ROLE_COUNT];
+  for (enum role role = 0; role < ROLE_COUNT; role++)
+    matrix[role] =
+        (struct layer_matrix){.weight = p->matrix[role].weight, .bias = p->matrix[role].bias};
+  struct layer *l = layer_new(&p->shape, matrix, engine, e);
+  if (l && run(l, &p->shape, e) == STATUS_OK) return l;
+  layer_free(l);
+  return NULL;
 }

@@ -1,11 +1,12 @@
-/* trial: one small request through a layer that has just been made. */
+/* trial: makes a layer and gives it one small request. */
 #ifndef CONFIG_TRIAL_H
 #define CONFIG_TRIAL_H
 
-#include "core/layer.h"
+#include "config/parameters.h"
 
-/* Two queries and two keys of zeros: what comes out is made of biases alone. STATUS_CONFIG where
- * that is beyond float32, for then no request would be answered; STATUS_OUT_OF_MEMORY. */
-enum status trial_run(const struct layer *l, const struct layer_shape *s, struct error *e);
+/* The layer that has these parameters. It is tried on two queries and two keys of zeros: what comes
+ * out is made of biases alone, and where that is beyond float32 no request would be answered, so
+ * that the layer is refused. NULL with STATUS_CONFIG or STATUS_OUT_OF_MEMORY. */
+struct layer *trial_make(const struct parameters *p, enum gemm_engine engine, struct error *e);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/inspect.h"
 #include "config/registry.h"
 #include "core/gemm.h"
 #include "core/keep.h"
@@ -25,6 +26,8 @@ static int help(void) {
       "  attend run MODEL [settings]   answer one request, from standard input to standard output\n"
       "  attend run MODEL --heads      measure the model's heads instead; settings may follow\n"
       "  attend check [settings]       check settings and models, and print them\n"
+      "  attend inspect FILE           list the tensors of a checkpoint, and the models in it\n"
+      "  attend inspect FILE --models  print these models alone, as a configuration file\n"
       "  attend health [URL]           exit 0 if a running server says that it works\n"
       "  attend help | --help          this text\n"
       "  attend --version              the version\n"
@@ -69,6 +72,33 @@ static int check(const struct config *c) {
   return printed ? 0 : 1;
 }
 
+static int wrong_usage(const char *format, const char *word) {
+  fputs("attend: ", stderr);
+  fprintf(stderr, format, word);
+  fputs("; see attend --help\n", stderr);
+  return EXIT_USAGE;
+}
+
+/* `attend inspect`: takes no settings, for it looks at nothing but the file and what is beside. */
+static int inspect(char *const *words) {
+  const char *path = NULL;
+  bool models_only = false;
+  struct error e = {0};
+  for (; *words; words++) {
+    if (!strcmp(*words, "--models")) {
+      models_only = true;
+    } else if (path || **words == '-') {
+      return wrong_usage("inspect takes a file and --models, not '%.100s'", *words);
+    } else {
+      path = *words;
+    }
+  }
+  if (!path) return wrong_usage("%s needs a file", "inspect");
+  if (inspect_file(path, models_only, stdout, stderr, &e) == STATUS_OK) return 0;
+  serve_complain(&e);
+  return e.status == STATUS_CONFIG ? EXIT_USAGE : 1;
+}
+
 /* `attend serve`. After a stop that could not end its threads nothing is freed or flushed. */
 static int serve(const struct config *c, char **argv) {
   bool at_once = false;
@@ -93,18 +123,11 @@ static void hold_standard_descriptors(void) {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) < 0) return;
 }
 
-static int wrong_usage(const char *format, const char *word) {
-  fputs("attend: ", stderr);
-  fprintf(stderr, format, word);
-  fputs("; see attend --help\n", stderr);
-  return EXIT_USAGE;
-}
-
 static bool is_word(const char *word) { return word && word[0] != '-'; }
 
 int main(int argc, char **argv) {
-  enum { SERVE, RUN, CHECK, HEALTH, HELP, COMMANDS } command = SERVE;
-  static const char *const names[COMMANDS] = {"serve", "run", "check", "health", "help"};
+  enum { SERVE, RUN, CHECK, INSPECT, HEALTH, HELP, COMMANDS } command = SERVE;
+  static const char *const names[COMMANDS] = {"serve", "run", "check", "inspect", "health", "help"};
   static char *none[] = {NULL};
   char **words = argc > 1 ? argv + 1 : none;
   const char *subject = NULL; /* the model of run, the URL of health */
@@ -125,6 +148,7 @@ int main(int argc, char **argv) {
     if (!strcmp(*w, "--version")) return version();
   }
   if (command == HELP) return help();
+  if (command == INSPECT) return inspect(words);
   if ((command == RUN || command == HEALTH) && is_word(words[0])) subject = *words++;
   if (command == RUN && !subject) return wrong_usage("%s needs the name of a model", names[RUN]);
   if (command == RUN && *words && !strcmp(*words, "--heads")) {
