@@ -492,6 +492,29 @@ FAMILIES = {
 }
 
 
+# What the models' own config.json says, as far as attention goes.
+CONFIGS = {
+    "bert": {"model_type": "bert", "num_attention_heads": 4},
+    "bert-bare": {"model_type": "bert", "num_attention_heads": 2},
+    "roberta": {"model_type": "roberta", "num_attention_heads": 5},
+    "vit": {"model_type": "vit", "num_attention_heads": 3},
+    "vit-classifier": {"model_type": "vit", "num_attention_heads": 2},
+    "clip": {"model_type": "clip", "text_config": {"num_attention_heads": 2},
+             "vision_config": {"num_attention_heads": 5}},
+    "gpt2": {"model_type": "gpt2", "n_head": 4},
+    "gpt2-bare": {"model_type": "gpt2", "n_head": 3},
+    "gpt2-wide": {"model_type": "gpt2", "n_head": 6},
+    "t5": {"model_type": "t5", "num_heads": 3, "relative_attention_num_buckets": 32,
+           "relative_attention_max_distance": 128},
+    "llama": {"model_type": "llama", "num_attention_heads": 4, "num_key_value_heads": 2,
+              "rope_theta": 10000.0, "rope_scaling": None},
+    "qwen2": {"model_type": "qwen2", "num_attention_heads": 6, "num_key_value_heads": 1,
+              "rope_theta": 1000000.0, "sliding_window": 4096, "use_sliding_window": False},
+    "whisper": {"model_type": "whisper", "encoder_attention_heads": 4,
+                "decoder_attention_heads": 4},
+}
+
+
 def make(family, dtype="F32"):
     """(file, its layers by name) of a family, in numbers of that type."""
     file = File(sum(map(ord, family)), dtype)

@@ -390,6 +390,127 @@ class Measures(FamilyCase):
             server.stop()
 
 
+class Inspect(FamilyCase):
+    """`attend inspect` lists the tensors and the layers, as models that can be served as they are."""
+
+    def inspect(self, *words):
+        status, out, err = attend("inspect", *words, cwd=self.folder)
+        self.assertEqual((status, err), (0, ""), words)
+        return out.decode()
+
+    def tensors_are_listed(self, text, file, what):
+        lines = [line.split(None, 1) for line in text.splitlines() if line.startswith("  ")]
+        listed = {}
+        for words in lines:
+            if len(words) == 2 and words[1].startswith("["):
+                shape, name = words[1][1:].split("]", 1)
+                listed[name.strip()] = words[0], [int(n) for n in shape.split(",") if n.strip()]
+        held = {name: (dtype, list(array.shape)) for name, (dtype, array) in file.tensors.items()}
+        self.assertEqual(listed, held, what)
+
+    def models_of(self, text, what):
+        """The configuration in what inspect prints: from a lone "{" on."""
+        lines = text.splitlines()
+        self.assertIn("{", lines, f"{what}: no model can be served:\n{text}")
+        return json.loads("\n".join(lines[lines.index("{"):]))
+
+    def check(self, family):
+        layout = FAMILIES[family][0]
+        file, layers = families.make(family)
+        if family in families.CONFIGS:
+            with open(os.path.join(self.folder, "config.json"), "w") as out:
+                json.dump(families.CONFIGS[family], out)
+        path = families.write_single(self.folder, family, file)
+        text = self.inspect(path)
+        self.tensors_are_listed(text, file, family)
+        self.assertIn(f"layout {layout}", text)
+        config = self.models_of(text, family)
+        many = {"bert": 12, "torch-encoder": 12}.get(family, len(layers))
+        self.assertEqual(len(config["models"]), many, text)
+        self.checked(config)
+        self.served_right(config, layers, family)
+        self.assertEqual(json.loads(self.models_only(path)), config, f"{family}: --models")
+
+    def models_only(self, path):
+        status, out, err = attend("inspect", path, "--models", cwd=self.folder)
+        self.assertEqual(status, 0, err)
+        return out
+
+    def checked(self, config):
+        """`attend check` takes it as it is."""
+        path = os.path.join(self.folder, "inspected.json")
+        with open(path, "w") as out:
+            json.dump(config, out)
+        status, _, err = attend("check", "--config", path)
+        self.assertEqual(status, 0, err)
+
+    def served_right(self, config, layers, family):
+        """Every layer is among the models; with the family's config.json beside the file they
+        compute what they must."""
+        server = self.serve(config["models"])
+        models = self.ok(server.get("/v1/models"))["models"]
+        found = {model["sha256"]: model["name"] for model in models}
+        self.assertEqual(len(found), len(models), "two models are the same layer")
+        for label, served in layers.items():
+            with self.subTest(family=family, layer=label):
+                name = found.get(digest(served.module))
+                self.assertIsNotNone(name, f"{family}, layer {label} is not among {list(models)}")
+                if family in families.CONFIGS:
+                    self.described(server, name, served, family)
+                    rng = np.random.default_rng(4)
+                    ask = Ask("as inspect has it", *draw(rng, served, 4, 9), offset=3)
+                    self.ask(server, name, served, ask, family)
+        server.stop()
+
+    def test_shards(self):
+        """config.json lies beside the index; the file may be named by its whole path, too."""
+        file, layers = families.make("gpt2", "F16")
+        path = families.write_sharded(self.folder, "sharded", file)
+        with open(os.path.join(self.folder, "sharded", "config.json"), "w") as out:
+            json.dump(families.CONFIGS["gpt2"], out)
+        for name in (path, os.path.join(self.folder, path)):
+            text = self.inspect(name)
+            self.tensors_are_listed(text, file, "shards")
+            config = self.models_of(text, "shards")
+            self.checked(config)
+            self.served_right(config, layers, "gpt2")
+
+    def test_npz(self):
+        file = File(5)
+        layers = families.plain(file)
+        path = families.write_npz(self.folder, "plain", file, compressed=True)
+        text = self.inspect(path)
+        self.assertIn("layout plain", text)
+        config = self.models_of(text, "npz")
+        self.checked(config)
+        self.served_right(config, layers, "plain")
+
+    def test_what_cannot_be_inspected(self):
+        for name, content in (("empty.safetensors", b""), ("text.safetensors", b"not a checkpoint"),
+                              ("cut.npz", b"PK\x03\x04"), ("x.index.json", b"{}")):
+            with open(os.path.join(self.folder, name), "wb") as out:
+                out.write(content)
+        for words in (["missing.safetensors"], ["empty.safetensors"], ["text.safetensors"],
+                      ["cut.npz"], ["x.index.json"], ["."], [], ["--models"], ["a", "b"],
+                      ["--what", "empty.safetensors"]):
+            with self.subTest(words):
+                status, out, err = attend("inspect", *words, cwd=self.folder)
+                self.assertEqual((status, out), (2, b""), err)
+                self.assertEqual(len(err.strip().splitlines()), 1, err)
+
+    def test_a_file_without_layers(self):
+        file = File(6)
+        file.linear("dense", 4, 4)
+        path = families.write_single(self.folder, "dense", file)
+        text = self.inspect(path)
+        self.tensors_are_listed(text, file, "dense")
+        self.assertNotIn("{", text.splitlines())
+        self.assertIn("no layer", text)
+
+
+add_tests(Inspect)
+
+
 class Size(FamilyCase):
     """A real encoder's worth of tensors in one file: only what is used is read."""
     LAYERS, WIDTH, SERVED = 12, 768, 7
