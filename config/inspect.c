@@ -25,7 +25,7 @@ static const char *container_of(const char *path) {
     return "an index of safetensors files";
   const int fd = file_open(path, &size, &ignored);
   if (fd < 0) return "a checkpoint";
-  file_read_at(fd, path, 0, first, sizeof first, &ignored);
+  file_read_at(fd, 0, first, sizeof first, &ignored);
   close(fd);
   return memcmp(first, "PK", sizeof first) == 0 ? "an .npz archive" : "a safetensors file";
 }
