@@ -4,11 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tests/support/model_load.h"
+#include "tests/support/npz_make.h"
 
 static int enter(void **state) { return place_make(state, "w.safetensors"); }
 
@@ -242,6 +245,76 @@ static void large_matrices_are_turned_whole(void **state) {
   parameters_free(&one);
 }
 
+/* The array that made_add makes, as Fortran has it. */
+static void add_by_columns(struct npz_made *z, const char *member, size_t rows, size_t columns) {
+  char literal[128];
+  float *numbers = malloc(rows * columns * sizeof *numbers);
+  assert_non_null(numbers);
+  for (size_t row = 0; row < rows; row++)
+    for (size_t column = 0; column < columns; column++)
+      numbers[column * rows + row] = nth(row * columns + column);
+  snprintf(literal, sizeof literal,
+           "{'descr': '<f4', 'fortran_order': True, 'shape': (%zu, %zu), }\n", rows, columns);
+  npz_add(z, member, npy_make(1, literal, numbers, rows * columns * sizeof *numbers), NPZ_DEFLATED);
+  free(numbers);
+}
+
+/* Layers of three families, of which one has its matrices whole, one in rows of a larger one, and
+ * one in columns. */
+static const struct {
+  const char *name;
+  size_t rows, columns;
+} lying[] = {{"query.weight", 6, 5},
+             {"key.weight", 6, 7},
+             {"value.weight", 4, 3},
+             {"output.weight", 5, 4},
+             {"in_proj_weight", 12, 4},
+             {"out_proj.weight", 3, 4},
+             {"h.0.attn.c_attn.weight", 4, 12},
+             {"h.0.attn.c_proj.weight", 4, 3}};
+
+static void write_lying(const struct place *p, bool by_columns) {
+  struct made m = {0};
+  struct npz_made z = {0};
+  if (by_columns) z = npz_make(p->file);
+  for (size_t i = 0; i < sizeof lying / sizeof *lying; i++) {
+    char member[64];
+    snprintf(member, sizeof member, "%s.npy", lying[i].name);
+    if (by_columns) {
+      add_by_columns(&z, member, lying[i].rows, lying[i].columns);
+    } else {
+      made_add(&m, lying[i].name, lying[i].rows, lying[i].columns);
+    }
+  }
+  if (by_columns) npz_write(&z);
+  if (!by_columns) write_made(p, &m);
+}
+
+/* The same numbers, whichever way they lie and whatever is cut from them. */
+static void assert_same_parameters(const struct place *p, const char *definition) {
+  write_lying(p, false);
+  struct parameters right = parameters_of(definition, p->file);
+  assert_int_equal(unlink(p->file), 0);
+  write_lying(p, true);
+  struct parameters turned = parameters_of(definition, p->file);
+  assert_int_equal(unlink(p->file), 0);
+  for (enum role role = ROLE_QUERY; role <= ROLE_OUTPUT; role++) {
+    const struct parameter_matrix *a = &right.matrix[role], *b = &turned.matrix[role];
+    assert_int_equal(a->out, b->out);
+    assert_int_equal(a->in, b->in);
+    assert_memory_equal(a->weight, b->weight, a->out * a->in * sizeof *a->weight);
+  }
+  parameters_free(&right);
+  parameters_free(&turned);
+}
+
+static void what_lies_by_columns_is_the_same_layer(void **state) {
+  const struct place *p = *state;
+  assert_same_parameters(p, "{\"checkpoint\":\"x\",\"heads\":2,\"layout\":\"plain\"}");
+  assert_same_parameters(p, "{\"checkpoint\":\"x\",\"heads\":2,\"layout\":\"torch\"}");
+  assert_same_parameters(p, "{\"checkpoint\":\"x\",\"heads\":2,\"layout\":\"gpt2\"}");
+}
+
 static void what_is_not_side_by_side_is_no_gpt2(void **state) {
   const struct place *p = *state;
   struct made m = {0};
@@ -419,6 +492,7 @@ int main(void) {
       IN_PLACE(what_would_change_a_llama_is_refused),
       IN_PLACE(gpt2_lies_the_other_way),
       IN_PLACE(large_matrices_are_turned_whole),
+      IN_PLACE(what_lies_by_columns_is_the_same_layer),
       IN_PLACE(what_is_not_side_by_side_is_no_gpt2),
       IN_PLACE(t5_has_one_table_for_all_blocks),
       IN_PLACE(t5_cross_attention_has_no_table),
