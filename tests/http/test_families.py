@@ -458,9 +458,24 @@ class Inspect(FamilyCase):
                 if family in families.CONFIGS:
                     self.described(server, name, served, family)
                     rng = np.random.default_rng(4)
-                    ask = Ask("as inspect has it", *draw(rng, served, 4, 9), offset=3)
+                    ask = Ask("as inspect has it", *draw(rng, served, 4, 99), offset=95)
                     self.ask(server, name, served, ask, family)
         server.stop()
+
+    def test_positions_that_config_json_tells(self):
+        for family, config, becomes in (
+                ("t5", {"num_heads": 3, "relative_attention_max_distance": 40},
+                 {"max_distance": 40}),
+                ("llama", {"num_attention_heads": 4, "rope_parameters": {
+                    "rope_type": "default", "rope_theta": 300.0}}, {"rope_theta": 300.0})):
+            file, layers = families.make(family)
+            for served in layers.values():
+                for attribute, value in becomes.items():
+                    setattr(served.module, attribute, value)
+            with open(os.path.join(self.folder, "config.json"), "w") as out:
+                json.dump(config, out)
+            path = families.write_single(self.folder, family, file)
+            self.served_right(self.models_of(self.inspect(path), family), layers, family)
 
     def test_shards(self):
         """config.json lies beside the index; the file may be named by its whole path, too."""
