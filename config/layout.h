@@ -1,35 +1,45 @@
 /* layout: which tensors of a checkpoint make the layer.
  *
- * plain  {query,key,value,output}.weight, .bias; score.{query,key,vector,weight}
- * torch  in_proj_weight [3E, E] or {q,k,v}_proj_weight, one in_proj_bias [3E], out_proj.weight,
- *        .bias; with `layer` i all behind layers.{i}.self_attn.
- * d2l    {W_q,W_k,W_v,W_o}.weight, .bias; in additive attention without projections
- *        {W_q,W_k,w_v}.weight, which belong to the score
- * Else the parameters of a score have plain's names in all layouts. They are called exactly so or
- * have .weight behind; a .bias beside one is refused.
- * A `prefix` stands before all names. Without one, torch and d2l names are looked for behind any
- * prefix that ends with a dot, and must be found only once. `auto` is the one layout whose names
- * are found. A `tensors` map names the roles instead: a tensor of exactly that name is taken as
- * it is and alone; otherwise the name is a stem for .weight and, if there is one, .bias. */
+ * The families of names are in layout_family.c; layout_place.h says which layer is meant. The
+ * parameters of a score have plain's names where a family has none of its own. They are called
+ * exactly so or have .weight behind; a .bias beside one is refused.
+ * A `tensors` map names the roles instead: a tensor of exactly that name is taken as it is and
+ * alone; otherwise the name is a stem for .weight and, if there is one, .bias. */
 #ifndef CONFIG_LAYOUT_H
 #define CONFIG_LAYOUT_H
 
 #include "config/checkpoint.h"
-#include "config/definition.h"
+#include "config/layout_place.h"
 
-/* One role. Entries borrow from the file; where a tensor holds several roles they are cut to the
- * shape of this one's part, which begins with so many numbers of the whole. */
-struct layout_matrix {
-  bool found, has_bias;
-  struct checkpoint_entry weight; /* rank 2, or maybe 1 of score.vector; no dimension 0 */
-  struct checkpoint_entry bias;   /* rank 1, as long as the weight has rows */
-  uint64_t weight_from, bias_from;
+/* A part of a tensor: some rows and columns of a matrix, or some numbers of a vector, which is one
+ * row. No size is 0. */
+struct layout_part {
+  const struct checkpoint_entry *tensor; /* the checkpoint's */
+  size_t row, column;                    /* where it begins */
+  size_t rows, columns;
 };
 
-/* Finds the roles that the definition has. Returns what the layout is called ("plain",
- * "torch", "d2l", "tensors"; "none" if it has no role), or NULL with STATUS_CONFIG naming the
- * tensor. */
-const char *layout_find(const struct checkpoint *file, const struct definition *d,
-                        struct layout_matrix matrix[ROLE_COUNT], struct error *e);
+/* One role. */
+struct layout_matrix {
+  bool found, has_bias;
+  bool transposed; /* the weight is [in, out]; else [out, in] */
+  struct layout_part weight;
+  struct layout_part bias; /* one row, as long as the weight has outputs */
+};
+
+size_t layout_out(const struct layout_matrix *m);
+size_t layout_in(const struct layout_matrix *m);
+
+struct layout {
+  const char *name;   /* "plain", "bert", ..., "tensors" (the map), "none" if no role needs one */
+  struct place place; /* without a family where the name is "tensors" or "none" */
+  struct layout_matrix matrix[ROLE_COUNT];
+};
+
+/* Finds the roles that the definition has, and settles what it does not say by what is usual in
+ * that family. `file` NULL: there is no checkpoint, and no role is found. STATUS_CONFIG naming the
+ * key or the tensor. */
+enum status layout_find(struct layout *l, const struct checkpoint *file, struct definition *d,
+                        struct error *e);
 
 #endif

@@ -11,6 +11,7 @@
 #include "config/file.h"
 #include "config/parameters.h"
 #include "config/text.h"
+#include "config/trial.h"
 
 /* What is needed only while loading. */
 struct loading {
@@ -76,7 +77,7 @@ static enum status describe(struct model *m, const char *name, const struct load
   m->weighting = d->weighting;
   m->projection = d->projection;
   m->bias = parameters_have_bias(&l->parameters);
-  m->causal = d->causal;
+  m->causal = l->parameters.causal;
   return take_identity(m, &l->parameters, e);
 }
 
@@ -91,11 +92,7 @@ static enum status load(struct model *m, struct loading *l, const char *name,
     return e->status;
   }
   if (describe(m, name, l, e) != STATUS_OK) return e->status;
-  struct layer_matrix matrix[ROLE_COUNT];
-  for (enum role role = 0; role < ROLE_COUNT; role++)
-    matrix[role] = (struct layer_matrix){.weight = l->parameters.matrix[role].weight,
-                                         .bias = l->parameters.matrix[role].bias};
-  m->layer = layer_new(&m->shape, matrix, engine, e);
+  m->layer = trial_make(&l->parameters, engine, e);
   return e->status;
 }
 

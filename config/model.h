@@ -15,7 +15,7 @@ struct model {
   struct layer *layer;
   struct layer_shape shape;
   const char *score, *weighting, *projection; /* as in the definition; static text */
-  const char *layout;  /* "plain", "torch", "d2l", "tensors" (the map) or "none"; static text */
+  const char *layout;  /* "plain", "bert", ..., "tensors" (the map) or "none"; static text */
   bool bias;           /* at least one role has one */
   bool causal;         /* what a request gets that does not say */
   uint64_t parameters; /* numbers in weights and biases */
@@ -23,7 +23,8 @@ struct model {
   char sha256[65];     /* over the tensors used, in hexadecimal */
 };
 
-/* Makes the model `name` from its definition. Relative paths start at `directory`. On failure
+/* Makes the model `name` from its definition, and tries it: a model whose answer to zeros is not
+ * finite (biases can do that) is refused. Relative paths start at `directory`. On failure
  * (STATUS_CONFIG, or STATUS_OUT_OF_MEMORY) the detail names the model, the key or tensor and why.
  */
 struct model *model_load(const char *name, const json_t *definition, const char *directory,

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "config/layout.h"
+#include "config/layout_read.h"
 #include "config/random.h"
 #include "config/sizes.h"
 #include "core/size.h"
@@ -20,11 +20,9 @@ static float *numbers_new(size_t out, size_t in, struct error *e) {
 static enum status read_matrix(struct parameter_matrix *m, const struct layout_matrix *from,
                                struct checkpoint *file, struct error *e) {
   if (!(m->weight = numbers_new(m->out, m->in, e)) ||
-      checkpoint_floats(file, &from->weight, from->weight_from, m->out * m->in, m->weight, e) ||
-      !from->has_bias)
+      layout_read(file, &from->weight, from->transposed, m->weight, e) || !from->has_bias)
     return e->status;
-  if ((m->bias = numbers_new(m->out, 1, e)))
-    checkpoint_floats(file, &from->bias, from->bias_from, m->out, m->bias, e);
+  if ((m->bias = numbers_new(m->out, 1, e))) layout_read(file, &from->bias, false, m->bias, e);
   return e->status;
 }
 
@@ -56,18 +54,29 @@ static enum status fill(struct parameters *p, const struct definition *d,
   return e->status;
 }
 
-static enum status read_all(struct parameters *p, const struct definition *d,
-                            struct checkpoint *file, struct error *e) {
-  struct layout_matrix found[ROLE_COUNT] = {0};
-  p->layout = file ? layout_find(file, d, found, e) : "none";
-  if (e->status != STATUS_OK || sizes_find(p, d, found, e) != STATUS_OK) return e->status;
-  return fill(p, d, found, file, e);
+/* Finds and measures; `settled` becomes the whole definition. */
+static enum status measure(struct parameters *p, struct definition *settled, struct layout *l,
+                           const struct checkpoint *file, struct error *e) {
+  *p = (struct parameters){0};
+  if (layout_find(l, file, settled, e) || sizes_find(p, settled, l->matrix, e)) return e->status;
+  p->layout = l->name;
+  p->causal = settled->causal == TOGGLE_ON;
+  return STATUS_OK;
+}
+
+enum status parameters_measure(struct parameters *p, const struct definition *d,
+                               const struct checkpoint *file, struct error *e) {
+  struct definition settled = *d;
+  struct layout l;
+  if (measure(p, &settled, &l, file, e) != STATUS_OK) parameters_free(p);
+  return e->status;
 }
 
 enum status parameters_read(struct parameters *p, const struct definition *d,
                             struct checkpoint *file, struct error *e) {
-  *p = (struct parameters){0};
-  if (read_all(p, d, file, e) != STATUS_OK) parameters_free(p);
+  struct definition settled = *d;
+  struct layout l;
+  if (measure(p, &settled, &l, file, e) || fill(p, &settled, l.matrix, file, e)) parameters_free(p);
   return e->status;
 }
 

@@ -14,6 +14,7 @@ struct parameter_matrix {
 struct parameters {
   struct layer_shape shape;
   struct parameter_matrix matrix[ROLE_COUNT];
+  bool causal;
   const char *layout; /* what layout_find said; static text, "none" without a checkpoint */
 };
 
@@ -23,6 +24,10 @@ struct parameters {
  * empty. */
 enum status parameters_read(struct parameters *p, const struct definition *d,
                             struct checkpoint *file, struct error *e);
+
+/* The same without the numbers: only what names, types and shapes tell is judged. */
+enum status parameters_measure(struct parameters *p, const struct definition *d,
+                               const struct checkpoint *file, struct error *e);
 void parameters_free(struct parameters *p);
 
 bool parameters_have_bias(const struct parameters *p);

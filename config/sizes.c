@@ -21,9 +21,7 @@ static size_t groups_of(const struct definition *d, enum role role) {
 
 /* out and in of a matrix in the checkpoint; a vector is one row. */
 static struct parameter_matrix measure(const struct layout_matrix *from) {
-  const struct checkpoint_entry *t = &from->weight;
-  if (t->rank == 1) return (struct parameter_matrix){.out = 1, .in = (size_t)t->dim[0]};
-  return (struct parameter_matrix){.out = (size_t)t->dim[0], .in = (size_t)t->dim[1]};
+  return (struct parameter_matrix){.out = layout_out(from), .in = layout_in(from)};
 }
 
 /* --- the matrices of each way to form the heads --- */
@@ -152,7 +150,7 @@ static enum status form_output(struct parameters *p, const struct definition *d,
   if (output->in != context)
     return error_set(e, STATUS_CONFIG,
                      "tensor \"%.100s\" has %zu columns, but the heads together %zu",
-                     found->weight.name, output->in, context);
+                     found->weight.tensor->name, output->in, context);
   p->shape.output_size = output->out;
   agree("output_size", d->output_size, output->out, e);
   return e->status;
@@ -160,13 +158,13 @@ static enum status form_output(struct parameters *p, const struct definition *d,
 
 /* --- the score --- */
 
-/* A parameter of the score has one shape only: the heads' sizes and score_size say which. */
+/* A parameter of the score, and a table of positions, have one shape only. */
 static void check_parameter(const struct layout_matrix *found, const struct parameter_matrix *right,
                             struct error *e) {
   const struct parameter_matrix is = measure(found);
-  const char *name = found->weight.name;
+  const char *name = found->weight.tensor->name;
   if (is.out == right->out && is.in == right->in) return;
-  if (found->weight.rank == 1) {
+  if (found->weight.tensor->rank == 1) {
     error_set(e, STATUS_CONFIG, "tensor \"%.100s\" is [%zu], but must be [%zu]", name, is.in,
               right->in);
   } else {
@@ -191,9 +189,38 @@ static enum status form_score(struct parameters *p, const struct definition *d,
   } else if (d->compare == SCORE_BILINEAR) {
     p->matrix[ROLE_SCORE_WEIGHT] = (struct parameter_matrix){.out = key, .in = query};
   }
-  for (enum role role = ROLE_PROJECTIONS; role < ROLE_COUNT; role++)
-    if (found[role].found) check_parameter(&found[role], &p->matrix[role], e);
   return e->status;
+}
+
+/* --- positions --- */
+
+static void form_rope(struct layer_shape *s, const struct definition *d, struct error *e) {
+  if (d->rope != TOGGLE_ON) return;
+  s->rope_base = d->rope_base;
+  if (s->head_size % 2 != 0)
+    error_set(e, STATUS_CONFIG, "rope: turns pairs of columns, but the heads have %zu of them",
+              s->head_size);
+}
+
+/* Each side has its buckets: half of them for the nearest distances, which are told apart, and half
+ * for those from there to the largest, of which there must be some. */
+static void form_relative(struct parameters *p, const struct definition *d,
+                          const struct layout_matrix *found, struct error *e) {
+  struct layer_shape *s = &p->shape;
+  if (d->relative != TOGGLE_ON) return;
+  s->relative_buckets = found->found ? layout_out(found) : d->relative_buckets;
+  s->relative_distance = d->relative_distance;
+  s->relative_both = d->relative_both == TOGGLE_ON;
+  p->matrix[ROLE_RELATIVE] = (struct parameter_matrix){.out = s->relative_buckets, .in = d->heads};
+  const size_t side = s->relative_both ? s->relative_buckets / 2 : s->relative_buckets;
+  if ((s->relative_both && s->relative_buckets % 2 != 0) || side < 2)
+    error_set(e, STATUS_CONFIG, "relative_bias: %zu buckets are too few%s", s->relative_buckets,
+              s->relative_both ? " or odd, where half of them are for the keys behind" : "");
+  if (s->relative_distance <= side / 2)
+    error_set(
+        e, STATUS_CONFIG,
+        "relative_bias: max_distance: %zu is within the %zu distances that have a bucket each",
+        s->relative_distance, side / 2);
 }
 
 enum status sizes_find(struct parameters *p, const struct definition *d,
@@ -201,5 +228,10 @@ enum status sizes_find(struct parameters *p, const struct definition *d,
   if (size_matrices(p, d, found, e) != STATUS_OK || form_heads(p, d, e) != STATUS_OK ||
       form_output(p, d, &found[ROLE_OUTPUT], e) != STATUS_OK)
     return e->status;
-  return form_score(p, d, found, e);
+  form_score(p, d, found, e);
+  form_rope(&p->shape, d, e);
+  form_relative(p, d, &found[ROLE_RELATIVE], e);
+  for (enum role role = ROLE_PROJECTIONS; role < ROLE_COUNT; role++)
+    if (found[role].found) check_parameter(&found[role], &p->matrix[role], e);
+  return e->status;
 }

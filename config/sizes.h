@@ -8,9 +8,9 @@
 #include "config/layout.h"
 #include "config/parameters.h"
 
-/* Fills the shape, and out and in of every matrix, from the definition and from what layout_find
- * found; all of `found` is empty without a checkpoint. STATUS_CONFIG with a detail that begins
- * with the key or names the tensor. */
+/* Fills the shape, and out and in of every matrix, from the settled definition and from what
+ * layout_find found; all of `found` is empty without a checkpoint. STATUS_CONFIG with a detail that
+ * begins with the key or names the tensor. */
 enum status sizes_find(struct parameters *p, const struct definition *d,
                        const struct layout_matrix found[ROLE_COUNT], struct error *e);
 

@@ -4,20 +4,36 @@
 #include <jansson.h>
 #include <string.h>
 
+/* What only some models have. Takes the values; one that could not be made is no memory. */
+static bool add(json_t *description, const char *key, json_t *value) {
+  return json_object_set_new(description, key, value) == 0;
+}
+
+static bool add_rest(json_t *description, const struct layer_shape *s) {
+  if (s->score == SCORE_ADDITIVE &&
+      !add(description, "score_size", json_integer((json_int_t)s->score_size)))
+    return false;
+  if (s->rope_base > 0 && !add(description, "rope", json_pack("{s:f}", "base", s->rope_base)))
+    return false;
+  return s->relative_buckets == 0 ||
+         add(description, "relative_bias",
+             json_pack("{s:I, s:I, s:b}", "buckets", (json_int_t)s->relative_buckets,
+                       "max_distance", (json_int_t)s->relative_distance, "bidirectional",
+                       s->relative_both));
+}
+
 static json_t *describe(const struct model *m) {
   const struct layer_shape *s = &m->shape;
   json_t *description = json_pack(
-      "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s, s:s, s:s}",
+      "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s, s:s, s:s, s:s}",
       "name", m->name, "score", m->score, "weighting", m->weighting, "projection", m->projection,
       "heads", (json_int_t)s->heads, "kv_heads", (json_int_t)s->kv_heads, "query_size",
       (json_int_t)s->query_size, "key_size", (json_int_t)s->key_size, "value_size",
       (json_int_t)s->value_size, "hidden", (json_int_t)(s->heads * s->head_size), "output_size",
       (json_int_t)s->output_size, "bias", m->bias, "causal", m->causal, "parameters",
-      (json_int_t)m->parameters, "source", m->source, "sha256", m->sha256, "engine",
-      layer_engine(m->layer));
-  if (s->score != SCORE_ADDITIVE ||
-      json_object_set_new(description, "score_size", json_integer((json_int_t)s->score_size)) == 0)
-    return description;
+      (json_int_t)m->parameters, "source", m->source, "layout", m->layout, "sha256", m->sha256,
+      "engine", layer_engine(m->layer));
+  if (description && add_rest(description, s)) return description;
   json_decref(description);
   return NULL;
 }

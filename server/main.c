@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/inspect.h"
 #include "config/registry.h"
 #include "core/gemm.h"
 #include "core/keep.h"
@@ -21,12 +22,14 @@ static int help(void) {
   fputs(
       "attend: multi-head attention over HTTP\n"
       "\n"
-      "  attend [serve] [settings]     serve until SIGTERM or SIGINT\n"
+      "  attend [serve] [settings]     serve until SIGTERM or SIGINT; SIGHUP reads models again\n"
       "  attend run MODEL [settings]   answer one request, from standard input to standard output\n"
       "  attend run MODEL --heads      measure the model's heads instead; settings may follow\n"
       "  attend run MODEL --binary     request and answer are safetensors, not JSON; measures are "
       "JSON\n"
       "  attend check [settings]       check settings and models, and print them\n"
+      "  attend inspect FILE           list the tensors of a checkpoint, and the models in it\n"
+      "  attend inspect FILE --models  print these models alone, as a configuration file\n"
       "  attend health [URL]           exit 0 if a running server says that it works\n"
       "  attend help | --help          this text\n"
       "  attend --version              the version\n"
@@ -61,14 +64,41 @@ static int check(const struct config *c) {
     fprintf(stderr,
             "model %s: score=%s weighting=%s projection=%s heads=%zu kv_heads=%zu query_size=%zu "
             "key_size=%zu value_size=%zu output_size=%zu parameters=%llu engine=%s source=%s "
-            "sha256=%s%s\n",
+            "layout=%s sha256=%s%s\n",
             m->name, m->score, m->weighting, m->projection, s->heads, s->kv_heads, s->query_size,
             s->key_size, s->value_size, s->output_size, (unsigned long long)m->parameters,
-            layer_engine(m->layer), m->source, m->sha256,
+            layer_engine(m->layer), m->source, m->layout, m->sha256,
             model_uses_nothing(m) ? "; nothing of its source is used" : "");
   }
   registry_free(r);
   return printed ? 0 : 1;
+}
+
+static int wrong_usage(const char *format, const char *word) {
+  fputs("attend: ", stderr);
+  fprintf(stderr, format, word);
+  fputs("; see attend --help\n", stderr);
+  return EXIT_USAGE;
+}
+
+/* `attend inspect`: takes no settings, for it looks at nothing but the file and what is beside. */
+static int inspect(char *const *words) {
+  const char *path = NULL;
+  bool models_only = false;
+  struct error e = {0};
+  for (; *words; words++) {
+    if (!strcmp(*words, "--models")) {
+      models_only = true;
+    } else if (path || **words == '-') {
+      return wrong_usage("inspect takes a file and --models, not '%.100s'", *words);
+    } else {
+      path = *words;
+    }
+  }
+  if (!path) return wrong_usage("%s needs a file", "inspect");
+  if (inspect_file(path, models_only, stdout, stderr, &e) == STATUS_OK) return 0;
+  serve_complain(&e);
+  return e.status == STATUS_CONFIG ? EXIT_USAGE : 1;
 }
 
 /* `attend serve`. After a stop that could not end its threads nothing is freed or flushed. */
@@ -96,13 +126,6 @@ static void hold_standard_descriptors(void) {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) < 0) return;
 }
 
-static int wrong_usage(const char *format, const char *word) {
-  fputs("attend: ", stderr);
-  fprintf(stderr, format, word);
-  fputs("; see attend --help\n", stderr);
-  return EXIT_USAGE;
-}
-
 /* The options of `attend run`, which come before settings. Returns what follows them. */
 static char **run_options(char **words, struct decode_head *head) {
   for (; *words; words++) {
@@ -120,8 +143,8 @@ static char **run_options(char **words, struct decode_head *head) {
 static bool is_word(const char *word) { return word && word[0] != '-'; }
 
 int main(int argc, char **argv) {
-  enum { SERVE, RUN, CHECK, HEALTH, HELP, COMMANDS } command = SERVE;
-  static const char *const names[COMMANDS] = {"serve", "run", "check", "health", "help"};
+  enum { SERVE, RUN, CHECK, INSPECT, HEALTH, HELP, COMMANDS } command = SERVE;
+  static const char *const names[COMMANDS] = {"serve", "run", "check", "inspect", "health", "help"};
   static char *none[] = {NULL};
   char **words = argc > 1 ? argv + 1 : none;
   const char *subject = NULL; /* the model of run, the URL of health */
@@ -142,6 +165,7 @@ int main(int argc, char **argv) {
     if (!strcmp(*w, "--version")) return version();
   }
   if (command == HELP) return help();
+  if (command == INSPECT) return inspect(words);
   if ((command == RUN || command == HEALTH) && is_word(words[0])) subject = *words++;
   if (command == RUN && !subject) return wrong_usage("%s needs the name of a model", names[RUN]);
   if (command == RUN) words = run_options(words, &head);

@@ -104,6 +104,17 @@ static inline void add_roles(struct made *m, const char *prefix, const char *con
   }
 }
 
+/* A tensor whose name has the numbers of its layer in it. */
+__attribute__((format(printf, 4, 5))) static inline void
+add_named(struct made *m, size_t rows, size_t columns, const char *format, ...) {
+  char name[160];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(name, sizeof name, format, args);
+  va_end(args);
+  made_add(m, name, rows, columns);
+}
+
 static const char *const plain[] = {"query", "key", "value", "output"};
 static const char *const d2l[] = {"W_q", "W_k", "W_v", "W_o"};
 

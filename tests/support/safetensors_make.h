@@ -7,7 +7,7 @@
 struct made {
   unsigned char *bytes; /* malloc'ed to exactly its size, so that a read beyond it is seen */
   size_t size;
-  char header[8192]; /* what has been added so far, without the braces */
+  char header[32768]; /* what has been added so far, without the braces */
   unsigned char *data;
   size_t data_size;
 };

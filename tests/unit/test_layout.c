@@ -21,10 +21,13 @@ static void d2l_is_found_behind_any_prefix(void **state) {
   layout_is(p, W ",\"layout\":\"d2l\"}", "d2l");
   layout_is(p, W ",\"prefix\":\"net.attention.\"}", "d2l");
   load_ill(W ",\"prefix\":\"net.\"}", p->folder,
-           "fit none of plain, torch, d2l behind this prefix");
+           "prefix: no attention stands behind it; there is one at \"net.attention.\"");
   load_ill(W ",\"layout\":\"torch\"}", p->folder, "fit none of torch");
   load_ill(W ",\"layout\":\"d2l\",\"layer\":0}", p->folder, "layer: the layout d2l has none");
-  load_ill(W ",\"layer\":0}", p->folder, "fit none of torch in layers.0.self_attn.; \"tensors\"");
+  load_ill(W ",\"layer\":0}", p->folder,
+           "layer: no attention here has this number; there is one at \"net.attention.\"");
+  load_ill(W ",\"layout\":\"torch\",\"prefix\":\"net.\"}", p->folder,
+           "fit none of torch behind this prefix, which ends with its dot; \"tensors\" can name");
   load_ill(W ",\"bias\":true}", p->folder, "bias: true is said, but there is none");
   add_roles(&m, "a.", d2l, ".weight");
   add_roles(&m, "b.", d2l, ".weight");
@@ -48,13 +51,17 @@ static void torch_layers_are_counted(void **state) {
     made_add(&m, name, 4 + i, 4);
   }
   write_made(p, &m);
-  load_ill(W "}", p->folder, "prefix: must say which");
+  load_ill(W "}", p->folder,
+           "prefix or layer: must say which, \"encoder.layers.0.self_attn.\" or "
+           "\"encoder.layers.1.self_attn.\"");
   layout_is(p, W ",\"layer\":0}", "torch");
   layout_is(p, W ",\"layer\":0,\"prefix\":\"encoder.\"}", "torch");
   struct model *second = load_well(W ",\"layer\":1}", p->folder);
   assert_int_equal(second->shape.output_size, 5);
   model_free(second);
-  load_ill(W ",\"layer\":2}", p->folder, "fit none of");
+  load_ill(W ",\"layer\":2}", p->folder,
+           "layer: no attention here has this number; there are 2, from "
+           "\"encoder.layers.0.self_attn.\" on");
 }
 
 static void torch_is_read_as_torch_writes_it(void **state) {
@@ -221,6 +228,22 @@ static void only_tensors_that_are_used_are_judged(void **state) {
   load_ill(W "}", p->folder, "tensor \"key.bias\" has 5 numbers for the 4 rows of \"key.weight\"");
 }
 
+/* Numbers of a checkpoint are finite; what is made of them need not be. */
+static void layers_that_could_answer_nothing_are_refused(void **state) {
+  const struct place *p = *state;
+  static const float huge[] = {3e38f, 3e38f, 3e38f, 3e38f};
+  struct made m = {0};
+  add_roles(&m, "", plain, ".weight");
+  made_add_bytes(&m, "query.bias", "F32", "[4]", huge, sizeof huge);
+  write_made(p, &m);
+  layout_is(p, W "}", "plain"); /* keys of zeros are zeros */
+  add_roles(&m, "", plain, ".weight");
+  made_add_bytes(&m, "query.bias", "F32", "[4]", huge, sizeof huge);
+  made_add_bytes(&m, "key.bias", "F32", "[4]", huge, sizeof huge);
+  write_made(p, &m);
+  load_ill(W "}", p->folder, "its answer to zeros is not finite: a score of item 0 is beyond");
+}
+
 static void smaller_types_are_converted(void **state) {
   const struct place *p = *state;
   static const unsigned char half[] = {0, 0x3c, 0, 0xc0, 1, 0, 0, 0}; /* 1, -2, 2^-24, 0 */
@@ -274,6 +297,7 @@ int main(void) {
       IN_PLACE(sizes_that_disagree_are_named_with_both_numbers),
       IN_PLACE(groups_multiply_the_columns_of_the_checkpoint),
       IN_PLACE(only_tensors_that_are_used_are_judged),
+      IN_PLACE(layers_that_could_answer_nothing_are_refused),
       IN_PLACE(smaller_types_are_converted),
       IN_PLACE(a_checkpoint_that_is_none_is_named),
   };

@@ -351,21 +351,67 @@ static void wrong_definitions_are_refused_by_key(void **state) {
       "tensors: not together with a layout or a layer");
 }
 
-static void what_is_not_served_yet_is_said_so(void **state) {
+static void words_that_are_unknown_are_named_with_the_known_ones(void **state) {
   (void)state;
-  static const struct {
-    const char *member, *detail;
-  } cases[] = {
-      {"\"rope\":{\"base\":10000}", "rope: this version does not serve"},
-      {"\"relative_bias\":{}", "relative_bias: this version does not serve"},
-      {"\"layout\":\"bert\"", "layout: this version does not serve bert"},
-      {"\"layout\":\"gpt3\"", "layout: \"gpt3\" is none of auto, plain, torch, d2l"},
-  };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char definition[256];
-    snprintf(definition, sizeof definition, "{\"heads\":2,\"query_size\":4,%s}", cases[i].member);
-    ill(definition, cases[i].detail);
-  }
+#define LINEAR "{" RANDOM ",\"heads\":2,\"query_size\":8,"
+  ill(LINEAR "\"layout\":\"gpt3\"}",
+      "layout: \"gpt3\" is none of auto, plain, torch, d2l, bert, clip, gpt2, t5, llama, whisper");
+  ill(LINEAR "\"score\":\"cosine\"}",
+      "score: \"cosine\" is none of scaled_dot, dot, additive, bilinear");
+}
+
+static void positions_are_read_strictly(void **state) {
+  (void)state;
+  ill(LINEAR "\"rope\":true}", "rope: needs an object or false, not a boolean");
+  ill(LINEAR "\"rope\":{\"theta\":1}}", "rope: unknown key \"theta\"; the nearest is \"base\"");
+  ill(LINEAR "\"rope\":{\"base\":\"1\"}}", "rope: base needs a number above 1, at most 1e+12");
+  ill(LINEAR "\"rope\":{\"base\":1}}", "rope: base needs a number above 1");
+  ill(LINEAR "\"rope\":{\"base\":1e13}}", "rope: base needs a number above 1");
+  ill(LINEAR "\"rope\":{},\"score\":\"additive\"}",
+      "rope: turns what is multiplied; has no meaning with score additive");
+  ill("{" RANDOM ",\"heads\":2,\"query_size\":6,\"rope\":{}}",
+      "rope: turns pairs of columns, but the heads have 3 of them");
+  ill(LINEAR "\"relative_bias\":1}", "relative_bias: needs an object or false, not an integer");
+  ill(LINEAR "\"relative_bias\":{\"bukets\":1}}",
+      "relative_bias: unknown key \"bukets\"; the nearest is \"buckets\"");
+  ill(LINEAR "\"relative_bias\":{\"max_distance\":0}}",
+      "relative_bias: max_distance: 0 is outside 1 to 1048576");
+  ill(LINEAR "\"relative_bias\":{\"bidirectional\":1}}",
+      "relative_bias: bidirectional: needs true or false, not an integer");
+  ill(LINEAR "\"relative_bias\":{\"buckets\":7}}", "relative_bias: 7 buckets are too few or odd");
+  ill(LINEAR "\"relative_bias\":{\"buckets\":2}}", "relative_bias: 2 buckets are too few or odd");
+  ill(LINEAR "\"relative_bias\":{\"max_distance\":8}}",
+      "relative_bias: max_distance: 8 is within the 8 distances that have a bucket each");
+  ill("{\"projection\":\"none\",\"query_size\":4,\"relative_bias\":{}}",
+      "relative_bias: needs a checkpoint, or random, for its table");
+  ill("{\"checkpoint\":\"x\",\"heads\":2,\"relative_bias\":{\"buckets\":8}}",
+      "relative_bias: buckets: the table of the checkpoint tells them");
+  ill("{\"checkpoint\":\"x\",\"heads\":2,\"relative_bias\":false,"
+      "\"tensors\":{\"relative_bias\":\"t\"}}",
+      "tensors: relative_bias has no meaning with relative_bias false");
+}
+
+static void positions_need_no_checkpoint(void **state) {
+  (void)state;
+  struct model *m = load_well(LINEAR "\"rope\":{\"base\":500000},\"relative_bias\":{}}", ".");
+  assert_true(m->shape.rope_base == 500000);
+  assert_int_equal(m->shape.relative_buckets, 32);
+  assert_int_equal(m->shape.relative_distance, 128);
+  assert_true(m->shape.relative_both);
+  assert_int_equal(m->parameters, 4 * 64 + 32 * 2);
+  model_free(m);
+  m = load_well(LINEAR "\"rope\":{},\"relative_bias\":{\"bidirectional\":false,\"buckets\":3,"
+                       "\"max_distance\":2}}",
+                ".");
+  assert_true(m->shape.rope_base == 10000);
+  assert_int_equal(m->shape.relative_buckets, 3);
+  assert_false(m->shape.relative_both);
+  model_free(m);
+  m = load_well(LINEAR "\"rope\":false,\"relative_bias\":false}", ".");
+  assert_true(m->shape.rope_base == 0);
+  assert_int_equal(m->shape.relative_buckets, 0);
+  assert_int_equal(m->parameters, 4 * 64);
+  model_free(m);
 }
 
 /* --- registry --- */
@@ -413,7 +459,9 @@ int main(void) {
       cmocka_unit_test(random_numbers_fill_their_bounds),
       cmocka_unit_test(random_sizes_follow_the_query_size),
       cmocka_unit_test(wrong_definitions_are_refused_by_key),
-      cmocka_unit_test(what_is_not_served_yet_is_said_so),
+      cmocka_unit_test(words_that_are_unknown_are_named_with_the_known_ones),
+      cmocka_unit_test(positions_are_read_strictly),
+      cmocka_unit_test(positions_need_no_checkpoint),
       cmocka_unit_test(the_registry_holds_every_model),
   };
   return cmocka_run_group_tests(tests, start, NULL);

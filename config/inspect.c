@@ -1,0 +1,182 @@
+/* inspect: prints what a checkpoint holds. */
+#include "config/inspect.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "config/file.h"
+#include "config/inspect_layers.h"
+#include "config/text.h"
+
+/* --- tensors --- */
+
+/* Names come from the file: control characters would reach the terminal. */
+static void print_name(const char *name, FILE *out) {
+  for (; *name; name++) fputc((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, out);
+}
+
+static const char *container_of(const char *path) {
+  static const char index[] = ".index.json";
+  const size_t length = strlen(path), tail = sizeof index - 1;
+  struct error ignored = {0};
+  char first[2] = "";
+  uint64_t size;
+  if (length >= tail && strcmp(path + length - tail, index) == 0)
+    return "an index of safetensors files";
+  const int fd = file_open(path, &size, &ignored);
+  if (fd < 0) return "a checkpoint";
+  file_read_at(fd, 0, first, sizeof first, &ignored);
+  close(fd);
+  return memcmp(first, "PK", sizeof first) == 0 ? "an .npz archive" : "a safetensors file";
+}
+
+static void print_tensors(const struct checkpoint *file, const char *path, FILE *out) {
+  const size_t count = checkpoint_count(file);
+  print_name(path, out);
+  fprintf(out, ": %s, %zu tensor%s\n\n", container_of(path), count, count == 1 ? "" : "s");
+  for (size_t i = 0; i < count; i++) {
+    const struct checkpoint_entry *t = checkpoint_at(file, i);
+    char shape[24 * SAFETENSORS_RANK_MAX] = "";
+    for (size_t d = 0; d < t->rank; d++) {
+      const size_t used = strlen(shape);
+      snprintf(shape + used, sizeof shape - used, "%s%ju", d ? ", " : "", (uintmax_t)t->dim[d]);
+    }
+    fputs("  ", out);
+    print_name(t->dtype, out);
+    fprintf(out, "%*s [%s]%*s ", (int)(strlen(t->dtype) < 5 ? 5 - strlen(t->dtype) : 0), "", shape,
+            (int)(strlen(shape) < 14 ? 14 - strlen(shape) : 0), "");
+    print_name(t->name, out);
+    fputc('\n', out);
+  }
+  fputc('\n', out);
+}
+
+/* --- layers --- */
+
+static size_t served(const struct inspect_layers *all) {
+  size_t count = 0;
+  for (size_t i = 0; i < all->count; i++) count += all->layer[i].definition != NULL;
+  return count;
+}
+
+static enum status print_models(const struct inspect_layers *all, FILE *out, struct error *e) {
+  const char *between = "";
+  fputs("{\n  \"models\": {", out);
+  for (size_t i = 0; i < all->count; i++) {
+    const struct inspect_layer *l = &all->layer[i];
+    if (!l->definition) continue;
+    fprintf(out, "%s\n    \"%s\": ", between, l->name);
+    if (json_dumpf(l->definition, out, JSON_REAL_PRECISION(15)) != 0)
+      return error_set(e, STATUS_OUT_OF_MEMORY, "no memory to print a definition");
+    between = ",";
+  }
+  fputs("\n  }\n}\n", out);
+  return STATUS_OK;
+}
+
+/* Which families there are, and how many layers each has. */
+static void print_families(const struct inspect_layers *all, FILE *out) {
+  for (size_t i = 0; i < all->count; i++) {
+    const char *layout = all->layer[i].layout;
+    size_t count = 0, before = 0;
+    for (size_t j = 0; j < all->count; j++) {
+      if (strcmp(all->layer[j].layout, layout) != 0) continue;
+      if (j < i) before++;
+      count += all->layer[j].definition != NULL;
+    }
+    if (before == 0)
+      fprintf(out, "layout %s: %zu layer%s can be served\n", layout, count, count == 1 ? "" : "s");
+  }
+}
+
+static bool any_guessed(const struct inspect_layers *all) {
+  for (size_t i = 0; i < all->count; i++)
+    if (all->layer[i].definition && all->layer[i].guessed) return true;
+  return false;
+}
+
+/* What config.json says that no definition can: once, for the first layer that it is about. */
+static void note_unserved(const struct inspect_layers *all, const struct hints *h, FILE *notes) {
+  const char *key;
+  for (size_t i = 0; i < all->count; i++) {
+    bool seen = false;
+    for (size_t j = 0; j < i; j++) seen |= strcmp(all->layer[j].label, all->layer[i].label) == 0;
+    for (size_t k = 0; !seen && (key = hints_unserved(h, all->layer[i].label, k)); k++)
+      fprintf(notes,
+              "note: config.json has %s, which is not applied: answers may differ from the "
+              "model's\n",
+              key);
+  }
+}
+
+static void note(const struct inspect_layers *all, const struct hints *h, const struct error *why,
+                 FILE *notes) {
+  bool rope = false;
+  if (why->status) fprintf(notes, "note: %s: it is not looked at\n", why->detail);
+  for (size_t i = 0; i < all->count; i++) {
+    const struct inspect_layer *l = &all->layer[i];
+    struct error shown = l->error;
+    text_plain(&shown);
+    rope |= l->definition && l->rope && !(hints_rope_base(h, l->label) > 0);
+    if (!l->definition) {
+      fputs("note: the layer at \"", notes);
+      print_name(l->address, notes);
+      fprintf(notes, "\" cannot be served: %s\n", shown.detail);
+    } else if (shown.status) {
+      fprintf(notes, "note: %s: %s\n", l->name, shown.detail);
+    }
+    if (l->definition && l->unsaid)
+      fprintf(notes, "note: %s: value_size is a guess: the file does not tell it\n", l->name);
+  }
+  if (any_guessed(all))
+    fputs("note: heads is a guess, heads of 64 columns or fewer: the file does not tell it, and no "
+          "config.json beside it does\n",
+          notes);
+  if (rope)
+    fputs("note: the base of rope is a guess: no config.json beside the file tells it\n", notes);
+  if (all->more) fprintf(notes, "note: only the first %d layers are listed\n", INSPECT_LAYERS_MOST);
+  note_unserved(all, h, notes);
+}
+
+static enum status print(const struct checkpoint *file, const char *path,
+                         const struct inspect_layers *all, const struct hints *h,
+                         const struct error *why, bool models_only, FILE *out, FILE *notes,
+                         struct error *e) {
+  const size_t count = served(all);
+  if (!models_only) {
+    print_tensors(file, path, out);
+    print_families(all, out);
+    notes = out;
+  }
+  note(all, h, why, notes);
+  if (count == 0 && models_only)
+    return error_set(e, STATUS_CONFIG,
+                     "%s: no layer of it can be served as it is; \"tensors\" can "
+                     "name the tensors of one outright",
+                     text_tail(path));
+  if (count == 0) {
+    fputs("no layer can be served as it is; \"tensors\" can name the tensors of one outright\n",
+          out);
+  } else {
+    if (!models_only) fputs("\nas models of a configuration file:\n\n", out);
+    print_models(all, out, e);
+  }
+  if (e->status == STATUS_OK && (fflush(out) != 0 || ferror(out)))
+    error_set(e, STATUS_SYSTEM, "cannot write what the checkpoint holds");
+  return e->status;
+}
+
+enum status inspect_file(const char *path, bool models_only, FILE *out, FILE *notes,
+                         struct error *e) {
+  struct hints hints = {0};
+  struct inspect_layers all = {0};
+  struct error why = {0};
+  struct checkpoint *file = checkpoint_open(path, e);
+  if (file && hints_read(&hints, path, &why, e) == STATUS_OK &&
+      inspect_layers_find(&all, file, path, &hints, e) == STATUS_OK)
+    print(file, path, &all, &hints, &why, models_only, out, notes, e);
+  inspect_layers_free(&all);
+  hints_free(&hints);
+  checkpoint_free(file);
+  return text_plain(e);
+}

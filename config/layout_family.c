@@ -1,0 +1,177 @@
+/* layout_family: the table of names. */
+#include "config/layout_family.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PLAIN_STEMS                                                                                \
+  {                                                                                                \
+    "query", "key", "value", "output", "score.query", "score.key", "score.vector", "score.weight", \
+        "relative_bias"                                                                            \
+  }
+#define TORCH_OBSTACLES                                     \
+  {                                                         \
+    {"bias_k", "a learned key and value are not served"}, { \
+      "bias_v", "a learned key and value are not served"    \
+    }                                                       \
+  }
+#define PROJ_STEMS \
+  { "q_proj", "k_proj", "v_proj", "out_proj" }
+#define T5_TABLE         "relative_attention_bias.weight"
+#define T5_DECODER_TABLE "decoder.block.0.layer.0.SelfAttention." T5_TABLE
+
+static const struct family families[] = {
+    {.layout = "plain", .label = "layer", .path = "", .stem = PLAIN_STEMS, .unprojected = true},
+
+    /* PyTorch's nn.MultiheadAttention: alone, and in nn.Transformer's layers. */
+    {.layout = "torch",
+     .label = "layer",
+     .path = "",
+     .stem = {[ROLE_OUTPUT] = "out_proj"},
+     .mark = {"in_proj_weight", "q_proj_weight"},
+     .pack = PACK_TORCH,
+     .nested = true,
+     .unprojected = true,
+     .obstacle = TORCH_OBSTACLES},
+    {.layout = "torch",
+     .label = "layer",
+     .path = "layers.{i}.self_attn.",
+     .stem = {[ROLE_OUTPUT] = "out_proj"},
+     .mark = {"in_proj_weight", "q_proj_weight"},
+     .pack = PACK_TORCH,
+     .nested = true,
+     .obstacle = TORCH_OBSTACLES},
+    {.layout = "torch",
+     .label = "layer",
+     .path = "layers.{i}.multihead_attn.",
+     .stem = {[ROLE_OUTPUT] = "out_proj"},
+     .mark = {"in_proj_weight", "q_proj_weight"},
+     .pack = PACK_TORCH,
+     .nested = true,
+     .cross = true,
+     .obstacle = TORCH_OBSTACLES},
+
+    /* The textbook Dive into Deep Learning. In its additive attention, which projects nothing, W_q
+     * and W_k belong to the score. */
+    {.layout = "d2l",
+     .label = "layer",
+     .path = "",
+     .stem = {"W_q", "W_k", "W_v", "W_o"},
+     .nested = true},
+    {.layout = "d2l",
+     .label = "pooling",
+     .path = "",
+     .stem = {[ROLE_OUTPUT] = "W_o",
+              [ROLE_SCORE_QUERY] = "W_q.weight",
+              [ROLE_SCORE_KEY] = "W_k.weight",
+              [ROLE_SCORE_VECTOR] = "w_v.weight"},
+     .mark = {""},
+     .nested = true,
+     .unprojected = true},
+
+    /* BERT, RoBERTa; ViT. */
+    {.layout = "bert",
+     .label = "layer",
+     .path = "encoder.layer.{i}.attention.",
+     .stem = {"self.query", "self.key", "self.value", "output.dense"},
+     .nested = true,
+     .obstacle = {{"self.distance_embedding.weight", "embedded distances are not served"}}},
+    {.layout = "bert",
+     .label = "layer",
+     .path = "encoder.layer.{i}.attention.",
+     .stem = {"attention.query", "attention.key", "attention.value", "output.dense"},
+     .nested = true,
+     .obstacle = {{"attention.relative_position_bias.relative_position_bias_table",
+                   "positions in two dimensions are not served"}}},
+
+    /* CLIP. */
+    {.layout = "clip",
+     .label = "text",
+     .path = "text_model.encoder.layers.{i}.self_attn.",
+     .stem = PROJ_STEMS,
+     .nested = true,
+     .customs = {.causal = true}},
+    {.layout = "clip",
+     .label = "vision",
+     .path = "vision_model.encoder.layers.{i}.self_attn.",
+     .stem = PROJ_STEMS,
+     .nested = true},
+
+    /* GPT-2. Its attn.bias and attn.masked_bias are masks, no biases. */
+    {.layout = "gpt2",
+     .label = "layer",
+     .path = "h.{i}.attn.",
+     .stem = {[ROLE_OUTPUT] = "c_proj"},
+     .mark = {"c_attn.weight"},
+     .pack = PACK_CONV1D,
+     .nested = true,
+     .customs = {.causal = true}},
+
+    /* T5. Its first block's table serves the others, too, unless they have their own. */
+    {.layout = "t5",
+     .label = "encoder",
+     .path = "encoder.block.{i}.layer.0.SelfAttention.",
+     .stem = {"q", "k", "v", "o"},
+     .nested = true,
+     .customs = {.unscaled = true, .relative = true, .relative_both = true},
+     .table = {"encoder.block.{i}.layer.0.SelfAttention." T5_TABLE,
+               "encoder.block.0.layer.0.SelfAttention." T5_TABLE}},
+    {.layout = "t5",
+     .label = "decoder",
+     .path = "decoder.block.{i}.layer.0.SelfAttention.",
+     .stem = {"q", "k", "v", "o"},
+     .nested = true,
+     .customs = {.causal = true, .unscaled = true, .relative = true},
+     .table = {"decoder.block.{i}.layer.0.SelfAttention." T5_TABLE, T5_DECODER_TABLE}},
+    {.layout = "t5",
+     .label = "decoder",
+     .path = "decoder.block.{i}.layer.1.EncDecAttention.",
+     .stem = {"q", "k", "v", "o"},
+     .nested = true,
+     .cross = true,
+     .customs = {.unscaled = true},
+     .table = {T5_DECODER_TABLE}}, /* tells the heads and nothing else */
+
+    /* Llama, Mistral, Qwen2. */
+    {.layout = "llama",
+     .label = "layer",
+     .path = "layers.{i}.self_attn.",
+     .stem = {"q_proj", "k_proj", "v_proj", "o_proj"},
+     .nested = true,
+     .shared = true,
+     .customs = {.causal = true, .rope = true},
+     .obstacle = {{"q_norm.weight", "queries and keys that are normalised are not served"},
+                  {"k_norm.weight", "queries and keys that are normalised are not served"},
+                  {"sinks", "weights that a sink takes away are not served"}}},
+
+    /* Whisper, BART and others. */
+    {.layout = "whisper",
+     .label = "encoder",
+     .path = "encoder.layers.{i}.self_attn.",
+     .stem = PROJ_STEMS,
+     .nested = true},
+    {.layout = "whisper",
+     .label = "decoder",
+     .path = "decoder.layers.{i}.self_attn.",
+     .stem = PROJ_STEMS,
+     .nested = true,
+     .customs = {.causal = true}},
+    {.layout = "whisper",
+     .label = "decoder",
+     .path = "decoder.layers.{i}.encoder_attn.",
+     .stem = PROJ_STEMS,
+     .nested = true,
+     .cross = true},
+};
+
+size_t family_count(void) { return sizeof families / sizeof *families; }
+
+const struct family *family_at(size_t index) { return &families[index]; }
+
+bool family_path(const char *path, size_t layer, char *out, size_t size) {
+  const char *number = strstr(path, "{i}");
+  const int length =
+      !number ? snprintf(out, size, "%s", path)
+              : snprintf(out, size, "%.*s%zu%s", (int)(number - path), path, layer, number + 3);
+  return length >= 0 && (size_t)length < size;
+}

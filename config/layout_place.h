@@ -1,0 +1,34 @@
+/* layout_place: where in a checkpoint layers lie, told by the names of its tensors. */
+#ifndef CONFIG_LAYOUT_PLACE_H
+#define CONFIG_LAYOUT_PLACE_H
+
+#include "config/checkpoint.h"
+#include "config/layout_family.h"
+
+enum { PLACE_NAME = 256 };
+
+struct place {
+  const struct family *family;
+  char address[PLACE_NAME]; /* what stands before the stems: the family's path and what is before */
+  size_t before;            /* so many bytes of the address are before the path */
+  bool numbered;
+  size_t layer; /* where it is numbered */
+};
+
+/* The places that the definition's layout, prefix, layer, projection and score allow, in the order
+ * of the file: how many there are, of which the first `most` are told. Where names fit two families
+ * of which one says more, it is that one: vision_model.encoder.layers.0.self_attn. is no
+ * encoder.layers.0.self_attn. behind a prefix. */
+size_t place_all(const struct checkpoint *file, const struct definition *d, bool cross,
+                 struct place *out, size_t most);
+
+/* The one place that the definition means. A layer alone means self-attention; the whole address as
+ * prefix means anything. STATUS_CONFIG where none fits, or several do, naming them. */
+enum status place_find(struct place *p, const struct checkpoint *file, const struct definition *d,
+                       struct error *e);
+
+/* As much of the address as tells its stack from others: what is before "layers.{i}." and its like.
+ * Its length. */
+size_t place_stack(const struct place *p);
+
+#endif

@@ -1,0 +1,144 @@
+"""test_inspect: attend inspect: what it prints is a configuration that attend check takes."""
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from support import BIN, SLOW, Case, attend, clean_environment, safetensors_bytes
+
+
+def tensors_of(names):
+    """name -> shape, filled with small numbers."""
+    rng = random.Random(5)
+    filled = {}
+    for name, shape in names.items():
+        count = 1
+        for size in shape:
+            count *= size
+        filled[name] = (shape, [rng.uniform(-1, 1) for _ in range(count)])
+    return filled
+
+
+def stems(prefix, names, rows, columns, bias=True):
+    """Square or nearly so: the last of the names leads back from rows to columns."""
+    shapes = {}
+    for name in names:
+        out, size = (columns, rows) if name == names[-1] else (rows, columns)
+        shapes[f"{prefix}{name}.weight"] = [out, size]
+        if bias:
+            shapes[f"{prefix}{name}.bias"] = [out]
+    return shapes
+
+
+PROJ = ["q_proj", "k_proj", "v_proj", "out_proj"]
+TABLE = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+
+
+def families():
+    """Family -> (shapes by name, config.json, names of the models that are to be printed)."""
+    bert, gpt2, t5, llama, whisper, clip, torch = ({} for _ in range(7))
+    for i in range(11):
+        bert.update(stems(f"bert.encoder.layer.{i}.attention.",
+                          ["self.query", "self.key", "self.value", "output.dense"], 8, 8))
+    for i in range(2):
+        gpt2.update({f"h.{i}.attn.bias": [1, 1, 3, 3], f"h.{i}.attn.c_attn.weight": [8, 24],
+                     f"h.{i}.attn.c_attn.bias": [24], f"h.{i}.attn.c_proj.weight": [8, 8],
+                     f"h.{i}.attn.c_proj.bias": [8]})
+        t5.update(stems(f"encoder.block.{i}.layer.0.SelfAttention.", "qkvo", 12, 8, False))
+        t5.update(stems(f"decoder.block.{i}.layer.0.SelfAttention.", "qkvo", 12, 8, False))
+        t5.update(stems(f"decoder.block.{i}.layer.1.EncDecAttention.", "qkvo", 12, 8, False))
+        at = f"model.layers.{i}.self_attn."
+        llama.update({at + "q_proj.weight": [16, 8], at + "k_proj.weight": [8, 8],
+                      at + "v_proj.weight": [8, 8], at + "o_proj.weight": [8, 16]})
+        for at in ("encoder.layers.{}.self_attn.", "decoder.layers.{}.self_attn.",
+                   "decoder.layers.{}.encoder_attn."):
+            whisper.update(stems("model." + at.format(i), PROJ, 8, 8))
+            whisper.pop("model." + at.format(i) + "k_proj.bias")
+        for tower in ("text", "vision"):
+            clip.update(stems(f"{tower}_model.encoder.layers.{i}.self_attn.", PROJ, 8, 8))
+        for at in (f"encoder.layers.{i}.self_attn.", f"decoder.layers.{i}.self_attn.",
+                   f"decoder.layers.{i}.multihead_attn."):
+            torch.update({at + "in_proj_weight": [24, 8], at + "in_proj_bias": [24],
+                          at + "out_proj.weight": [8, 8], at + "out_proj.bias": [8]})
+    t5.update({"encoder." + TABLE: [32, 3], "decoder." + TABLE: [32, 3]})
+    pair = [f"{stack}{i}" for i in range(2) for stack in ("encoder", "decoder")]
+    cross = ["decoder0-cross", "decoder1-cross"]
+    return {
+        "bert": (bert, {"num_attention_heads": 2}, [f"layer{i}" for i in range(11)]),
+        "gpt2": (gpt2, {"n_head": 2}, ["layer0", "layer1"]),
+        "t5": (t5, None, pair + cross),
+        "llama": (llama, {"num_attention_heads": 4, "rope_theta": 5e5}, ["layer0", "layer1"]),
+        "whisper": (whisper, {"encoder_attention_heads": 2, "decoder_attention_heads": 4},
+                    pair + cross),
+        "clip": (clip, None, ["text0", "text1", "vision0", "vision1"]),
+        "torch": (torch, None, ["layer0", "layer0-2", "layer0-cross", "layer1", "layer1-2",
+                                "layer1-cross"]),
+    }
+
+
+class Inspect(Case):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="attend-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def write(self, name, content):
+        with open(os.path.join(self.folder, name), "wb") as file:
+            file.write(content if isinstance(content, bytes) else json.dumps(content).encode())
+
+    def inspect(self, *args):
+        return attend("inspect", *args, cwd=self.folder)
+
+    def test_every_family_is_a_configuration(self):
+        for family, (shapes, config, names) in families().items():
+            with self.subTest(family):
+                self.write("w.safetensors", safetensors_bytes(tensors_of(shapes)))
+                self.write("config.json", config or {})
+                status, out, err = self.inspect("w.safetensors", "--models")
+                self.assertEqual(status, 0, err)
+                self.assertEqual(set(json.loads(out)["models"]), set(names))
+                self.assertNotIn("cannot be served", err)
+                self.write("attend.json", out)
+                status, out, err = attend("check", "--config", "attend.json", cwd=self.folder)
+                self.assertEqual(status, 0, err)
+                for name in names:
+                    self.assertRegex(err, rf"(?m)^model {name}: .* layout={family} ")
+
+    def test_the_text_lists_tensors_and_ends_with_the_models(self):
+        shapes, config, _ = families()["llama"]
+        self.write("w.safetensors", safetensors_bytes(tensors_of(shapes)))
+        self.write("config.json", config)
+        status, text, err = self.inspect("w.safetensors")
+        self.assertEqual((status, err), (0, ""))
+        for name, shape in shapes.items():
+            self.assertRegex(text.decode(), rf"(?m)^  F32   \[{shape[0]}, {shape[1]}\] +{name}$")
+        models = self.inspect("w.safetensors", "--models")[1]
+        self.assertTrue(text.endswith(b"\n\n" + models))
+        self.assertIn(b"layout llama: 2 layers can be served", text)
+
+    def test_broken_files_and_wrong_words(self):
+        self.write("w.safetensors", b"\x07\0\0\0\0\0\0\0{\"a\":1}")
+        for args, word in ((["w.safetensors"], "tensor \"a\""), (["none"], "No such file"),
+                           (["."], "is a directory"), ([], "inspect needs a file"),
+                           (["a", "b"], "not 'b'"), (["a", "--model"], "not '--model'")):
+            with self.subTest(args):
+                status, out, err = self.inspect(*args)
+                self.assertEqual((status, out), (2, b""), err)
+                self.assertEqual(len(err.splitlines()), 1, err)
+                self.assertIn(word, err)
+
+    def test_what_cannot_be_written_is_a_failure(self):
+        self.write("w.safetensors",
+                   safetensors_bytes(tensors_of(stems("", ["W_q", "W_k", "W_v", "W_o"], 4, 4))))
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([BIN, "inspect", "w.safetensors"], stdout=full, cwd=self.folder,
+                                  stderr=subprocess.PIPE, env=clean_environment(None),
+                                  timeout=60 * SLOW, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"cannot write", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,362 @@
+/* test_inspect: what is printed of a checkpoint, what is guessed, and that all of it loads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "config/inspect.h"
+#include "tests/support/model_load.h"
+
+static int enter(void **state) { return place_make(state, "w.safetensors"); }
+
+/* What inspect has written. */
+struct printed {
+  char *out, *notes;
+  struct error error;
+};
+
+static struct printed inspect(const char *path, bool models_only) {
+  struct printed p = {0};
+  size_t sizes[2];
+  FILE *out = open_memstream(&p.out, &sizes[0]), *notes = open_memstream(&p.notes, &sizes[1]);
+  assert_true(out && notes);
+  inspect_file(path, models_only, out, notes, &p.error);
+  fclose(out);
+  fclose(notes);
+  return p;
+}
+
+static void printed_free(struct printed *p) {
+  free(p->out);
+  free(p->notes);
+}
+
+static void says(const char *text, const char *part) {
+  if (!strstr(text, part)) fail_msg("\"%s\" does not say \"%s\"", text, part);
+}
+
+/* The definitions that are printed: every one loads. */
+static json_t *models_of(const struct place *p, const char *notes) {
+  struct printed printed = inspect(p->file, true);
+  assert_string_equal(printed.error.detail, "");
+  if (*notes) says(printed.notes, notes);
+  if (!*notes) assert_string_equal(printed.notes, "");
+  json_t *document = json_of(printed.out), *definition;
+  json_t *models = json_incref(json_object_get(document, "models"));
+  const char *name;
+  json_object_foreach(models, name, definition) {
+    struct error e = {0};
+    struct model *m = model_load(name, definition, ".", GEMM_AUTO, &e);
+    assert_string_equal(e.detail, "");
+    assert_non_null(m);
+    model_free(m);
+  }
+  json_decref(document);
+  printed_free(&printed);
+  return models;
+}
+
+/* `wanted`: the definition but for its checkpoint. */
+static void is(const json_t *models, const char *name, const char *wanted) {
+  json_t *definition = json_deep_copy(json_object_get(models, name)), *right = json_of(wanted);
+  if (!definition) fail_msg("there is no model %s", name);
+  json_object_del(definition, "checkpoint");
+  char *text = json_dumps(definition, JSON_COMPACT);
+  if (!json_equal(definition, right)) fail_msg("%s is %s, not %s", name, text, wanted);
+  free(text);
+  json_decref(definition);
+  json_decref(right);
+}
+
+static void write_config(const struct place *p, const char *text) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/config.json", p->folder);
+  unlink(path);
+  if (!text) return;
+  FILE *out = fopen(path, "w");
+  assert_non_null(out);
+  assert_true(fputs(text, out) >= 0 && fclose(out) == 0);
+}
+
+/* With that config.json, the one model `name` is `wanted`. */
+static void with_config(const struct place *p, const char *config, const char *name,
+                        const char *wanted, const char *notes) {
+  write_config(p, config);
+  json_t *models = models_of(p, notes);
+  is(models, name, wanted);
+  json_decref(models);
+  write_config(p, NULL);
+}
+
+static void add_projections(struct made *m, const char *prefix, size_t rows, size_t kv_rows,
+                            const char *output) {
+  add_named(m, rows, 6, "%sq_proj.weight", prefix);
+  add_named(m, kv_rows, 6, "%sk_proj.weight", prefix);
+  add_named(m, kv_rows, 6, "%sv_proj.weight", prefix);
+  add_named(m, 6, rows, "%s%s.weight", prefix, output);
+}
+
+/* --- heads and other hints --- */
+
+static void heads_are_told_or_guessed(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_projections(&m, "model.layers.3.self_attn.", 256, 128, "o_proj");
+  write_made(p, &m);
+#define PLACE "{\"layout\":\"llama\",\"layer\":3,"
+  with_config(p, NULL, "layer3", PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}",
+              "heads is a guess, heads of 64 columns or fewer");
+  with_config(p, NULL, "layer3", PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}",
+              "the base of rope is a guess");
+  with_config(p, "{\"num_attention_heads\":8,\"num_key_value_heads\":4,\"rope_theta\":5e5}",
+              "layer3", PLACE "\"heads\":8,\"kv_heads\":4,\"rope\":{\"base\":500000.0}}", "");
+  with_config(p,
+              "{\"text_config\":{\"num_attention_heads\":16,\"rope_parameters\":"
+              "{\"rope_type\":\"default\",\"rope_theta\":5e5}},\"num_attention_heads\":2}",
+              "layer3", PLACE "\"heads\":16,\"kv_heads\":8,\"rope\":{\"base\":500000.0}}", "");
+  with_config(p, "{\"n_head\":3,\"rope_theta\":5e5}", "layer3",
+              PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":500000.0}}",
+              "layer3: config.json says 3 heads: heads: 3 do not divide the 256 columns");
+  with_config(p, "{\"n_head\":\"8\",\"num_heads\":0,\"rope_theta\":5e5}", "layer3",
+              PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":500000.0}}", "heads is a guess");
+  with_config(p, "[1]", "layer3", PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}",
+              "config.json: is no object: it is not looked at");
+  with_config(p, "{\"n_head\":", "layer3",
+              PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}",
+              "config.json, line 1, column");
+}
+
+static void what_config_says_and_a_definition_cannot_is_noted(void **state) {
+  const struct place *p = *state;
+  static const struct {
+    const char *config, *key;
+  } cases[] = {
+      {"\"rope_scaling\":{\"rope_type\":\"llama3\"}", "rope_scaling"},
+      {"\"rope_parameters\":{\"rope_type\":\"yarn\"}", "rope_parameters"},
+      {"\"sliding_window\":4096", "sliding_window"},
+      {"\"sliding_window\":4096,\"use_sliding_window\":true", "sliding_window"},
+      {"\"partial_rotary_factor\":0.5", "partial_rotary_factor"},
+      {"\"scale_attn_by_inverse_layer_idx\":true", "scale_attn_by_inverse_layer_idx"},
+  };
+  static const char *const harmless =
+      "{\"n_head\":4,\"rope_theta\":1e4,\"rope_scaling\":null,\"sliding_window\":4096,"
+      "\"use_sliding_window\":false,\"partial_rotary_factor\":1.0,\"rope_parameters\":{},"
+      "\"attn_logit_softcapping\":null}";
+#define DEFINITION \
+  "{\"layout\":\"llama\",\"layer\":0,\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}"
+  struct made m = {0};
+  add_projections(&m, "model.layers.0.self_attn.", 16, 8, "o_proj");
+  write_made(p, &m);
+  with_config(p, harmless, "layer0", DEFINITION, "");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char config[256], note[128];
+    snprintf(config, sizeof config, "{\"n_head\":4,\"rope_theta\":1e4,%s}", cases[i].config);
+    snprintf(note, sizeof note, "note: config.json has %s, which is not applied", cases[i].key);
+    with_config(p, config, "layer0", DEFINITION, note);
+  }
+}
+
+static void towers_have_their_own_heads(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_projections(&m, "text_model.encoder.layers.0.self_attn.", 16, 16, "out_proj");
+  add_projections(&m, "vision_model.encoder.layers.0.self_attn.", 16, 16, "out_proj");
+  write_made(p, &m);
+  write_config(p, "{\"model_type\":\"clip\",\"text_config\":{\"num_attention_heads\":2},"
+                  "\"vision_config\":{\"num_attention_heads\":4}}");
+  json_t *models = models_of(p, "");
+  is(models, "text0",
+     "{\"layout\":\"clip\",\"layer\":0,\"prefix\":\"text_model.encoder.\",\"heads\":2}");
+  is(models, "vision0",
+     "{\"layout\":\"clip\",\"layer\":0,\"prefix\":\"vision_model.encoder.\",\"heads\":4}");
+  json_decref(models);
+  write_config(p, "{\"model_type\":\"siglip\",\"text_config\":{\"num_attention_heads\":2},"
+                  "\"vision_config\":{\"num_attention_heads\":4}}");
+  models = models_of(p, "");
+  is(models, "text0",
+     "{\"layout\":\"clip\",\"layer\":0,\"prefix\":\"text_model.encoder.\",\"heads\":2,"
+     "\"causal\":false}");
+  json_decref(models);
+  add_projections(&m, "model.encoder.layers.0.self_attn.", 16, 16, "out_proj");
+  add_projections(&m, "model.decoder.layers.0.self_attn.", 16, 16, "out_proj");
+  add_projections(&m, "model.decoder.layers.0.encoder_attn.", 16, 16, "out_proj");
+  write_made(p, &m);
+  write_config(p, "{\"encoder_attention_heads\":2,\"decoder_attention_heads\":4}");
+  models = models_of(p, "");
+  assert_int_equal(json_object_size(models), 3);
+  is(models, "encoder0",
+     "{\"layout\":\"whisper\",\"layer\":0,\"prefix\":\"model.encoder.\",\"heads\":2}");
+  is(models, "decoder0",
+     "{\"layout\":\"whisper\",\"layer\":0,\"prefix\":\"model.decoder.\",\"heads\":4}");
+  is(models, "decoder0-cross",
+     "{\"layout\":\"whisper\",\"prefix\":\"model.decoder.layers.0.encoder_attn.\",\"heads\":4}");
+  json_decref(models);
+  write_config(p, NULL);
+}
+
+static void tables_tell_heads_and_config_the_distance(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  for (size_t i = 0; i < 4; i++)
+    add_named(&m, 12, 12, "encoder.block.0.layer.0.SelfAttention.%c.weight", "qkvo"[i]);
+  made_add(&m, "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 32, 3);
+  write_made(p, &m);
+  with_config(p, NULL, "encoder0", "{\"layout\":\"t5\",\"layer\":0,\"heads\":3}", "");
+  with_config(p, "{\"relative_attention_max_distance\":64,\"num_heads\":4}", "encoder0",
+              "{\"layout\":\"t5\",\"layer\":0,\"heads\":3,\"relative_bias\":"
+              "{\"max_distance\":64,\"bidirectional\":true}}",
+              "");
+}
+
+/* --- layers with other scores, and names --- */
+
+static void scores_are_recognised_by_their_parameters(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_roles(&m, "", plain, ".weight");
+  made_add(&m, "score.query", 3, 2);
+  made_add(&m, "score.key", 3, 2);
+  made_add(&m, "score.vector", 3, 0);
+  write_made(p, &m);
+  with_config(p, NULL, "layer", "{\"layout\":\"plain\",\"score\":\"additive\",\"heads\":2}", "");
+  add_roles(&m, "", plain, ".weight");
+  made_add(&m, "score.weight", 2, 2);
+  write_made(p, &m);
+  with_config(p, NULL, "layer", "{\"layout\":\"plain\",\"score\":\"bilinear\",\"heads\":2}", "");
+  made_add(&m, "score.weight", 5, 4);
+  write_made(p, &m);
+  with_config(p, NULL, "layer",
+              "{\"layout\":\"plain\",\"score\":\"bilinear\",\"projection\":\"none\",\"heads\":1,"
+              "\"value_size\":4}",
+              "layer: value_size is a guess");
+  made_add(&m, "net.W_q.weight", 8, 20);
+  made_add(&m, "net.W_k.weight", 8, 2);
+  made_add(&m, "net.w_v.weight", 1, 8);
+  write_made(p, &m);
+  with_config(p, NULL, "net",
+              "{\"layout\":\"d2l\",\"score\":\"additive\",\"projection\":\"none\",\"heads\":1,"
+              "\"value_size\":20}",
+              "net: value_size is a guess");
+}
+
+static void names_are_models_names_and_differ(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_roles(&m, "", d2l, ".weight");
+  add_roles(&m, "a b.", d2l, ".weight");
+  add_roles(&m, "a_b.", d2l, ".weight");
+  add_roles(&m, "a-rather-long-name.that-goes-on-and-on.until-it-is-longer-than-a-models.", d2l,
+            ".weight");
+  write_made(p, &m);
+  json_t *models = models_of(p, "heads is a guess");
+  assert_int_equal(json_object_size(models), 4);
+  is(models, "layer", "{\"layout\":\"d2l\",\"prefix\":\"\",\"heads\":1}");
+  is(models, "a_b", "{\"layout\":\"d2l\",\"prefix\":\"a b.\",\"heads\":1}");
+  is(models, "a_b-2", "{\"layout\":\"d2l\",\"prefix\":\"a_b.\",\"heads\":1}");
+  json_decref(models);
+}
+
+/* --- what cannot be served, and the whole text --- */
+
+static void layers_that_cannot_be_served_are_named(void **state) {
+  const struct place *p = *state;
+  static const unsigned char nan[144] = {0, 0, 0xc0, 0x7f};
+  struct made m = {0};
+  add_projections(&m, "model.layers.0.self_attn.", 6, 6, "o_proj");
+  add_projections(&m, "model.layers.1.self_attn.", 6, 6, "dense");
+  add_projections(&m, "model.layers.2.self_attn.", 6, 6, "other");
+  made_add_bytes(&m, "model.layers.2.self_attn.o_proj.weight", "F32", "[6,6]", nan, sizeof nan);
+  write_made(p, &m);
+  write_config(p, "{\"n_head\":1,\"rope_theta\":1e4}");
+  struct printed printed = inspect(p->file, true);
+  assert_string_equal(printed.error.detail, "");
+  says(printed.notes, "note: the layer at \"model.layers.1.self_attn.\" cannot be served: has no "
+                      "tensor \"model.layers.1.self_attn.o_proj.weight\"; the nearest is");
+  says(printed.notes, "note: the layer at \"model.layers.2.self_attn.\" cannot be served: tensor "
+                      "\"model.layers.2.self_attn.o_proj.weight\" holds a number that is not fin");
+  printed_free(&printed);
+  json_t *models = models_of(p, "cannot be served");
+  assert_int_equal(json_object_size(models), 1);
+  json_decref(models);
+  write_config(p, NULL);
+}
+
+static void a_file_without_layers_is_listed_but_no_configuration(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  made_add(&m, "embedding.\\u001b[31m.weight", 3, 2);
+  made_add_bytes(&m, "ids", "I64", "[]", "12345678", 8);
+  write_made(p, &m);
+  struct printed printed = inspect(p->file, true);
+  assert_int_equal(printed.error.status, STATUS_CONFIG);
+  says(printed.error.detail, "w.safetensors: no layer of it can be served as it is; \"tensors\"");
+  assert_string_equal(printed.out, "");
+  printed_free(&printed);
+  printed = inspect(p->file, false);
+  assert_string_equal(printed.error.detail, "");
+  says(printed.out, "w.safetensors: a safetensors file, 2 tensors\n\n");
+  says(printed.out, "  F32   [3, 2]           embedding.?[31m.weight\n");
+  says(printed.out, "  I64   []               ids\n");
+  says(printed.out, "no layer can be served as it is");
+  printed_free(&printed);
+}
+
+static void the_text_ends_with_the_models(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_roles(&m, "", plain, ".weight");
+  write_made(p, &m);
+  struct printed text = inspect(p->file, false), models = inspect(p->file, true);
+  assert_string_equal(text.error.detail, "");
+  assert_string_equal(text.notes, "");
+  says(text.out, "layout plain: 1 layer can be served\nnote: heads is a guess");
+  says(text.out, models.out);
+  printed_free(&text);
+  printed_free(&models);
+}
+
+static void broken_files_are_refused_with_a_sentence(void **state) {
+  const struct place *p = *state;
+  struct made m;
+  struct printed printed = inspect("/nowhere/w.safetensors", false);
+  assert_int_equal(printed.error.status, STATUS_CONFIG);
+  says(printed.error.detail, "/nowhere/w.safetensors: No such file");
+  printed_free(&printed);
+  made_raw(&m, "{\"a\":1}", 7, 0);
+  made_write(&m, p->file);
+  made_free(&m);
+  printed = inspect(p->file, true);
+  assert_int_equal(printed.error.status, STATUS_CONFIG);
+  says(printed.error.detail, "tensor \"a\" is not described by");
+  assert_string_equal(printed.out, "");
+  printed_free(&printed);
+}
+
+static int start(void **state) {
+  (void)state;
+  gemm_blas_init();
+  return 0;
+}
+
+int main(void) {
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
+  const struct CMUnitTest tests[] = {
+      IN_PLACE(heads_are_told_or_guessed),
+      IN_PLACE(what_config_says_and_a_definition_cannot_is_noted),
+      IN_PLACE(towers_have_their_own_heads),
+      IN_PLACE(tables_tell_heads_and_config_the_distance),
+      IN_PLACE(scores_are_recognised_by_their_parameters),
+      IN_PLACE(names_are_models_names_and_differ),
+      IN_PLACE(layers_that_cannot_be_served_are_named),
+      IN_PLACE(a_file_without_layers_is_listed_but_no_configuration),
+      IN_PLACE(the_text_ends_with_the_models),
+      IN_PLACE(broken_files_are_refused_with_a_sentence),
+  };
+  return cmocka_run_group_tests(tests, start, NULL);
+}
