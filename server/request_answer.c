@@ -6,6 +6,7 @@
 #include "config/registry.h"
 #include "server/endpoint_models.h"
 #include "server/endpoint_v2.h"
+#include "server/openapi.h"
 #include "server/request_parts.h"
 
 void request_count_reject(struct request *r, enum status status) {
@@ -106,17 +107,27 @@ bool request_answer_exchange(struct request *r) {
 }
 
 /* A text that is always the same. */
-static bool answer_words(struct request *r, const char *words) {
+static bool answer_static(struct request *r, const char *text, size_t length) {
   if (!start_answer(r)) return false;
-  r->answer_bytes = strlen(words);
+  r->answer_bytes = length;
   struct reply reply = begin_reply(r, 200, "application/json");
-  return reply_bytes(&reply, words, r->answer_bytes);
+  return reply_bytes(&reply, text, length);
+}
+
+static bool answer_words(struct request *r, const char *words) {
+  return answer_static(r, words, strlen(words));
 }
 
 static bool answer_ready(struct request *r, const char *words) {
   if (atomic_load(&r->server->stopping))
     return answer_status(r, STATUS_DRAINING, "the server is stopping");
   return answer_words(r, words);
+}
+
+static bool answer_openapi(struct request *r) {
+  size_t length;
+  const char *text = openapi_text(&length);
+  return answer_static(r, text, length);
 }
 
 static bool answer_metrics(struct request *r) {
@@ -197,6 +208,8 @@ bool request_answer_route(struct request *r) {
     return answer_ready(r, "{\"status\":\"ready\"}\n");
   case ROUTE_METRICS:
     return answer_metrics(r);
+  case ROUTE_OPENAPI:
+    return answer_openapi(r);
   default:
     must(route_is_v2(r->route)); /* or it is no route that answers without work */
     return answer_v2(r);

@@ -18,6 +18,7 @@ static const struct {
     [ROUTE_HEALTH] = {"/healthz", false},
     [ROUTE_READY] = {"/readyz", false},
     [ROUTE_METRICS] = {"/metrics", false},
+    [ROUTE_OPENAPI] = {"/openapi.json", false},
     [ROUTE_V2] = {"/v2", false},
     [ROUTE_V2_LIVE] = {"/v2/health/live", false},
     [ROUTE_V2_READY] = {"/v2/health/ready", false},
@@ -116,6 +117,7 @@ enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]) {
     if (!strcmp(segment[0], "healthz")) return ROUTE_HEALTH;
     if (!strcmp(segment[0], "readyz")) return ROUTE_READY;
     if (!strcmp(segment[0], "metrics")) return ROUTE_METRICS;
+    if (!strcmp(segment[0], "openapi.json")) return ROUTE_OPENAPI;
   }
   if (v2) route = route_v2(segment, n);
   if (n > 0 && !strcmp(segment[0], "v1")) route = route_v1(segment, n);

@@ -16,6 +16,7 @@ enum route {
   ROUTE_HEALTH,
   ROUTE_READY,
   ROUTE_METRICS,
+  ROUTE_OPENAPI,
   /* The Open Inference Protocol. Paths with a version are those without, where it is the one that
    * there is. */
   ROUTE_V2,
