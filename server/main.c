@@ -72,9 +72,10 @@ static int check(const struct config *c) {
 }
 
 /* `attend serve`. After a stop that could not end its threads nothing is freed or flushed. */
-static int serve(const struct config *c, char **argv) {
+static int serve(const struct config *c, char **argv, char **words) {
+  const struct invocation called = {.argv = argv, .words = words, .environment = environ};
   bool at_once = false;
-  int status = serve_main(c, argv, &at_once);
+  int status = serve_main(c, &called, &at_once);
   if (at_once) _exit(status);
   return status;
 }
@@ -154,7 +155,7 @@ int main(int argc, char **argv) {
   else if (command == HEALTH)
     status = health_main(subject, c.listen);
   else
-    status = serve(&c, argv);
+    status = serve(&c, argv, words);
   config_free(&c);
   return status;
 }

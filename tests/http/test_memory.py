@@ -10,8 +10,8 @@ import threading
 import time
 import unittest
 
-from forms import base64_fields, safetensors
-from support import (BIN, MODE, TOY, Case, Layer, Raw, Server, attend, chunked,
+from forms import base64_fields, safetensors, v2
+from support import (BIN, JSON_TYPE, MODE, TOY, Case, Layer, Raw, Server, attend, chunked,
                      clean_environment, head_of, preloaded, randoms, wait_until)
 
 
@@ -63,15 +63,15 @@ class FailingAllocations(Case):
         self.control[0:8] = bytes(8)
         return failed
 
-    def every_allocation(self, body, fields, sticky):
+    def every_allocation(self, body, fields, sticky, path="/v1/attention"):
         server = Server(self.config, "--workers", "2", env=self.env, folder=self.folder)
-        message = head_of("/v1/attention", len(body), *fields) + body
-        types = {}
+        message = head_of(path, len(body), *fields) + body
+        types = dict(JSON_TYPE, **dict(field.split(": ") for field in fields))
         if not body.startswith(b"{"):
             types = {"Content-Type": "application/x-safetensors"}
             message = message.replace(b"application/json", types["Content-Type"].encode(), 1)
         try:
-            right = [server.attend(body, headers=types).body for _ in range(3)][0]
+            right = [server.request("POST", path, body, types).body for _ in range(3)][0]
             quiet, n, refused = 0, 0, 0
             while quiet < 3:
                 n += 1
@@ -89,10 +89,13 @@ class FailingAllocations(Case):
                         self.assertEqual(answer.body, right, n)
                     else:
                         refused += 1
-                        self.problem(answer, 503, "out-of-memory")
+                        if path.startswith("/v2"):
+                            self.assertEqual(list(answer.json), ["error"], answer)
+                        else:
+                            self.problem(answer, 503, "out-of-memory")
                         self.assertIn("retry-after", answer.headers)
                 quiet = 0 if failed else quiet + 1
-                again = server.attend(body, headers=types)
+                again = server.request("POST", path, body, types)
                 self.assertEqual((again.status, again.body), (200, right), f"after n = {n}")
             if not sticky:  # else the refusal itself finds no memory
                 self.assertGreater(refused, 3, "no allocation of the request's own has failed")
@@ -112,10 +115,22 @@ class FailingAllocations(Case):
             with self.subTest(body[:30]):
                 self.every_allocation(body, fields, True)
 
+    def test_allocations_of_the_inference_protocol(self):
+        request = {"queries": randoms(random.Random(2), 2, 3, 20), "valid_lens": [1, 3]}
+        body, length = v2(request, ["valid_lens"], ["outputs", "attention_weights"], ["outputs"],
+                          id="x", parameters={"causal": True, "causal_offset": [0, 1]})
+        shape = b'"shape":[2,3,20],"datatype":"FP32",'  # is to come behind the data
+        late = body.replace(shape, b"", 1).replace(b"},{", b"," + shape[:-1] + b"},{", 1)
+        self.assertEqual(len(late), len(body))
+        for sticky in (False, True):
+            self.every_allocation(late, [f"Inference-Header-Content-Length: {length}"], sticky,
+                                  "/v2/models/toy/infer")
+
     def test_allocations_of_other_answers(self):
         server = Server(self.config, env=self.env, folder=self.folder)
         try:
-            for path in ("/healthz", "/metrics", "/v1/models", "/v1/models/toy", "/nowhere"):
+            for path in ("/healthz", "/metrics", "/v1/models", "/v1/models/toy", "/nowhere", "/v2",
+                         "/v2/models", "/v2/models/toy", "/v2/models/toy/ready", "/v2/nowhere"):
                 expected, quiet, n = server.get(path).status, 0, 0
                 while quiet < 3:
                     n += 1
