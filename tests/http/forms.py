@@ -22,6 +22,9 @@ def shape_of(x):
 
 
 def pack(dtype, array):
+    """As BF16 only what it holds exactly."""
+    if dtype == "BF16":
+        return b"".join(struct.pack("<f", n)[2:] for n in flat(array))
     numbers = [int(n) if dtype in ("BOOL", "U8") else n for n in flat(array)]
     return struct.pack(f"<{len(numbers)}{PACK[dtype]}", *numbers)
 
@@ -38,8 +41,8 @@ def safetensors(request, floats="F32", integers="I64", flags="BOOL", shapes=None
     header, data, metadata = {}, b"", {}
     for field, value in request.items():
         dtype = floats if field in FLOATS else flags if field == "mask" else \
-            integers if field in ("valid_lens", "segments") else None
-        if dtype is None:
+            integers if field in ("valid_lens", "segments", "causal_offset") else None
+        if dtype is None or isinstance(value, str):
             metadata[field] = json.dumps(value)
             continue
         raw = pack(dtype, value)
@@ -75,6 +78,14 @@ def read_safetensors(body):
 def base64_array(value, dtype="F32"):
     return {"dtype": dtype, "shape": shape_of(value),
             "base64": base64.b64encode(pack(dtype, value)).decode()}
+
+
+def base64_fields(request, dtype="F32"):
+    """The request with its arrays of floats as base64: one object, or one for each item."""
+    def field(x):
+        ragged = any(shape_of(part) != shape_of(x[0]) for part in x)
+        return [base64_array(part, dtype) for part in x] if ragged else base64_array(x, dtype)
+    return {name: field(value) if name in FLOATS else value for name, value in request.items()}
 
 
 def read_base64(value):
