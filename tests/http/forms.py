@@ -1,57 +1,21 @@
-"""forms: one request in every form that the server takes, and every answer as plain arrays.
-
-A request is the native JSON object. The forms are made here, independently of the program: as
-safetensors, as JSON with base64 arrays, and as messages of the Open Inference Protocol v2 in the
-way in which its clients (Triton's, KServe's) write them.
-"""
+"""forms: messages of the Open Inference Protocol v2 as its clients (Triton's, KServe's) write them,
+and answers of every form as plain arrays: made here, independently of the program."""
 import base64
 import json
 import struct
 
-from support import flat
+from support import flat, raw_numbers, shape_of
 
-FLOATS = ("queries", "keys", "values", "bias", "head_mask", "gradients")
 V2_PARAMETERS = ("causal", "causal_offset", "select", "seed", "empty_rows")
-PACK = {"F32": "f", "F64": "d", "F16": "e", "I32": "i", "I64": "q", "BOOL": "B", "U8": "B",
-        "FP32": "f", "INT32": "i", "INT64": "q"}
-
-
-def shape_of(x):
-    return [len(x)] + (shape_of(x[0]) if x and isinstance(x[0], list) else []) \
-        if isinstance(x, list) else []
-
-
-def pack(dtype, array):
-    numbers = [int(n) if dtype in ("BOOL", "U8") else n for n in flat(array)]
-    return struct.pack(f"<{len(numbers)}{PACK[dtype]}", *numbers)
+DTYPES = {"FP32": "F32", "INT32": "I32", "INT64": "I64", "BOOL": "BOOL"}
 
 
 def bits(array):
     """The bytes of a nested list of float32 numbers: what is compared bit for bit."""
-    return pack("F32", array)
+    return raw_numbers(array, "F32")
 
 
-# --- safetensors -----------------------------------------------------------------------------------
-
-def safetensors(request, floats="F32", integers="I64", flags="BOOL", shapes=None):
-    """The request as a safetensors body. `shapes` are those of arrays without numbers."""
-    header, data, metadata = {}, b"", {}
-    for field, value in request.items():
-        dtype = floats if field in FLOATS else flags if field == "mask" else \
-            integers if field in ("valid_lens", "segments") else None
-        if dtype is None:
-            metadata[field] = json.dumps(value)
-            continue
-        raw = pack(dtype, value)
-        header[field] = {"dtype": dtype, "shape": (shapes or {}).get(field) or shape_of(value),
-                         "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    if metadata:
-        header["__metadata__"] = metadata
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + data
-
+# --- answers of the native form --------------------------------------------------------------------
 
 def read_safetensors(body):
     """name -> (dtype, shape, bytes), and the metadata."""
@@ -70,15 +34,10 @@ def read_safetensors(body):
     return tensors, metadata
 
 
-# --- base64 ----------------------------------------------------------------------------------------
-
-def base64_array(value, dtype="F32"):
-    return {"dtype": dtype, "shape": shape_of(value),
-            "base64": base64.b64encode(pack(dtype, value)).decode()}
-
-
 def read_base64(value):
     """The (shape, bytes) of an array in an answer, which is one object."""
+    if value["dtype"] != "F32":
+        raise AssertionError(f"an array of {value['dtype']}")
     return value["shape"], base64.b64decode(value["base64"], validate=True)
 
 
@@ -101,7 +60,7 @@ def v2(request, binary=(), outputs=None, binary_outputs=None, nested=False, inte
         datatype = integers if field == "valid_lens" else V2_TYPES[field]
         entry = {"name": field, "shape": shape_of(value), "datatype": datatype}
         if field in binary:
-            raw = pack(datatype, value)
+            raw = raw_numbers(value, DTYPES[datatype])
             entry["parameters"] = {"binary_data_size": len(raw)}
             blocks += raw
         else:
