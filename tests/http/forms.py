@@ -1,21 +1,60 @@
-"""forms: messages of the Open Inference Protocol v2 as its clients (Triton's, KServe's) write them,
-and answers of every form as plain arrays: made here, independently of the program."""
+"""forms: one request in every form that the server takes, and every answer as plain arrays.
+
+A request is the native JSON object. The forms are made here, independently of the program: as
+safetensors, as JSON with base64 arrays, and as messages of the Open Inference Protocol v2 in the
+way in which its clients (Triton's, KServe's) write them.
+"""
 import base64
 import json
 import struct
 
-from support import flat, raw_numbers, shape_of
+from support import flat
 
+FLOATS = ("queries", "keys", "values", "bias", "head_mask", "gradients")
 V2_PARAMETERS = ("causal", "causal_offset", "select", "seed", "empty_rows")
-DTYPES = {"FP32": "F32", "INT32": "I32", "INT64": "I64", "BOOL": "BOOL"}
+PACK = {"F32": "f", "F64": "d", "F16": "e", "I32": "i", "I64": "q", "BOOL": "B", "U8": "B",
+        "FP32": "f", "INT32": "i", "INT64": "q"}
+
+
+def shape_of(x):
+    return [len(x)] + (shape_of(x[0]) if x and isinstance(x[0], list) else []) \
+        if isinstance(x, list) else []
+
+
+def pack(dtype, array):
+    """As BF16 only what it holds exactly."""
+    if dtype == "BF16":
+        return b"".join(struct.pack("<f", n)[2:] for n in flat(array))
+    numbers = [int(n) if dtype in ("BOOL", "U8") else n for n in flat(array)]
+    return struct.pack(f"<{len(numbers)}{PACK[dtype]}", *numbers)
 
 
 def bits(array):
     """The bytes of a nested list of float32 numbers: what is compared bit for bit."""
-    return raw_numbers(array, "F32")
+    return pack("F32", array)
 
 
-# --- answers of the native form --------------------------------------------------------------------
+# --- safetensors -----------------------------------------------------------------------------------
+
+def safetensors(request, floats="F32", integers="I64", flags="BOOL", shapes=None):
+    """The request as a safetensors body. `shapes` are those of arrays without numbers."""
+    header, data, metadata = {}, b"", {}
+    for field, value in request.items():
+        dtype = floats if field in FLOATS else flags if field == "mask" else \
+            integers if field in ("valid_lens", "segments", "causal_offset") else None
+        if dtype is None or isinstance(value, str):
+            metadata[field] = json.dumps(value)
+            continue
+        raw = pack(dtype, value)
+        header[field] = {"dtype": dtype, "shape": (shapes or {}).get(field) or shape_of(value),
+                         "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    if metadata:
+        header["__metadata__"] = metadata
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
 
 def read_safetensors(body):
     """name -> (dtype, shape, bytes), and the metadata."""
@@ -34,10 +73,23 @@ def read_safetensors(body):
     return tensors, metadata
 
 
+# --- base64 ----------------------------------------------------------------------------------------
+
+def base64_array(value, dtype="F32"):
+    return {"dtype": dtype, "shape": shape_of(value),
+            "base64": base64.b64encode(pack(dtype, value)).decode()}
+
+
+def base64_fields(request, dtype="F32"):
+    """The request with its arrays of floats as base64: one object, or one for each item."""
+    def field(x):
+        ragged = any(shape_of(part) != shape_of(x[0]) for part in x)
+        return [base64_array(part, dtype) for part in x] if ragged else base64_array(x, dtype)
+    return {name: field(value) if name in FLOATS else value for name, value in request.items()}
+
+
 def read_base64(value):
     """The (shape, bytes) of an array in an answer, which is one object."""
-    if value["dtype"] != "F32":
-        raise AssertionError(f"an array of {value['dtype']}")
     return value["shape"], base64.b64decode(value["base64"], validate=True)
 
 
@@ -60,7 +112,7 @@ def v2(request, binary=(), outputs=None, binary_outputs=None, nested=False, inte
         datatype = integers if field == "valid_lens" else V2_TYPES[field]
         entry = {"name": field, "shape": shape_of(value), "datatype": datatype}
         if field in binary:
-            raw = raw_numbers(value, DTYPES[datatype])
+            raw = pack(datatype, value)
             entry["parameters"] = {"binary_data_size": len(raw)}
             blocks += raw
         else:

@@ -6,9 +6,10 @@ import struct
 import tempfile
 import unittest
 
-from support import (BINARY_TYPE, Layer, Raw, Server, ServerCase, binary, chunked, f32, in_base64,
-                     nest, randoms)
+from forms import base64_fields, safetensors
+from support import Layer, Raw, Server, ServerCase, chunked, f32, nest, randoms
 
+BINARY_TYPE = {"Content-Type": "application/x-safetensors"}
 SIZE, HEADS = 12, 3
 AS_JSON = dict(BINARY_TYPE, Accept="application/json")
 INF, NAN = float("inf"), float("nan")
@@ -80,46 +81,46 @@ class Binary(ServerCase):
             for floats, integers, flags in (("F32", "I32", "BOOL"), ("F16", "I64", "U8"),
                                             ("BF16", "I32", "U8"), ("F64", "I64", "BOOL")):
                 with self.subTest(sorted(request), floats=floats):
-                    answer = self.send(binary(request, floats, integers, flags))
+                    answer = self.send(safetensors(request, floats, integers, flags))
                     self.assertEqual((answer.status, answer.body), (200, right))
-                    answer = self.server.attend(in_base64(request, floats), "base")
+                    answer = self.server.attend(base64_fields(request, floats), "base")
                     self.assertEqual((answer.status, answer.body), (200, right))
 
     def test_float32_of_all_kinds(self):
         request = batch(randoms, seed=9, return_attention=True)
         request["queries"][0][0] = [f32(x) for x in (1e-45, -1e-40, 1e-3, 3e4, -0.0, 0.1)] * 2
         right = self.right(request)
-        self.assertEqual(self.send(binary(request)).body, right)
-        self.assertEqual(self.server.attend(in_base64(request), "base").body, right)
+        self.assertEqual(self.send(safetensors(request)).body, right)
+        self.assertEqual(self.server.attend(base64_fields(request), "base").body, right)
 
-    def test_ragged_batches_in_base64(self):
+    def test_ragged_batches_base64_fields(self):
         rng = random.Random(5)
         request = {"queries": [rough(rng, n, SIZE) for n in (2, 1, 4)],
                    "keys": [rough(rng, n, SIZE) for n in (3, 6, 1)],
                    "bias": [rough(rng, HEADS, q, k) for q, k in ((2, 3), (1, 6), (4, 1))],
                    "valid_lens": [2, 6, 1], "return_attention": True}
         request["values"] = request["keys"]
-        self.assertEqual(self.server.attend(in_base64(request), "base").body, self.right(request))
+        self.assertEqual(self.server.attend(base64_fields(request), "base").body, self.right(request))
 
     def test_heads_take_gradients(self):
         path = "/v1/models/base/heads"
         request = batch(gradients=rough(RNG, 2, 3, SIZE))
         right = self.right(request, path)
-        self.assertEqual(self.send(binary(request), AS_JSON, path).body, right)
-        self.assertEqual(self.server.post(path, in_base64(request, "F64")).body, right)
-        self.problem(self.send(binary(request)), 400, "invalid-request", "/gradients")
+        self.assertEqual(self.send(safetensors(request), AS_JSON, path).body, right)
+        self.assertEqual(self.server.post(path, base64_fields(request, "F64")).body, right)
+        self.problem(self.send(safetensors(request)), 400, "invalid-request", "/gradients")
 
     def test_octet_stream_is_the_same(self):
         request = REQUESTS[0]
-        answer = self.send(binary(request), {"Content-Type": "application/octet-stream",
+        answer = self.send(safetensors(request), {"Content-Type": "application/octet-stream",
                                              "Accept": "application/json"})
         self.assertEqual(answer.body, self.right(request))
 
     def test_the_body_may_be_cut_anywhere(self):
         request = REQUESTS[4]
         right = self.right(request)
-        forms = ((binary(request), "application/x-safetensors"),
-                 (json.dumps(in_base64(request)).encode(), "application/json"))
+        forms = ((safetensors(request), "application/x-safetensors"),
+                 (json.dumps(base64_fields(request)).encode(), "application/json"))
         for body, kind in forms:
             for sizes in ((1,), (7,), (8, 1, 100), (9, 500, 3), (len(body) - 1, 1)):
                 with self.subTest(kind, sizes=sizes), Raw(self.server) as raw:
@@ -143,8 +144,8 @@ class Binary(ServerCase):
             right = self.right(batch(bias=zero, mask=mask, return_attention=True))
             for request in (batch(bias=infinite, return_attention=True),
                             batch(bias=infinite, mask=[[1] * 5] * 3, return_attention=True)):
-                self.assertEqual(self.send(binary(request)).body, right)
-                answer = self.server.attend(in_base64(request), "base")
+                self.assertEqual(self.send(safetensors(request)).body, right)
+                answer = self.server.attend(base64_fields(request), "base")
                 self.assertEqual(answer.body, right)
 
     def test_other_numbers_matter_where_they_are_seen(self):
@@ -152,14 +153,14 @@ class Binary(ServerCase):
             for name in ("queries", "keys", "values"):
                 request = batch(valid_lens=[4, 4])
                 request[name][1][0][3] = bad
-                self.problem(self.send(binary(request)), 422, "not-finite")
-                self.problem(self.server.attend(in_base64(request, "F16"), "base"), 422,
+                self.problem(self.send(safetensors(request)), 422, "not-finite")
+                self.problem(self.server.attend(base64_fields(request, "F16"), "base"), 422,
                              "not-finite")
             for name in ("keys", "values"):
                 request = batch(valid_lens=[4, 4], return_attention=True)
                 right = self.right(request)
                 request[name][1][4][3] = bad
-                self.assertEqual(self.send(binary(request)).body, right)
+                self.assertEqual(self.send(safetensors(request)).body, right)
         self.alive()
 
     # --- what is refused ---
@@ -173,7 +174,7 @@ class Binary(ServerCase):
                                 ({"mask": [[1] * 4] * 3}, "/mask/0"),
                                 ({"casual": True}, "/casual"), ({"causal": 1}, "/causal")):
             with self.subTest(pointer):
-                self.problem(self.send(binary(dict(good, **change))), 400, "invalid-request",
+                self.problem(self.send(safetensors(dict(good, **change))), 400, "invalid-request",
                              pointer)
         self.problem(self.server.attend(dict(good, keys={"dtype": "F32", "shape": [1, SIZE],
                                                          "base64": "AAAA"}), "base"),
@@ -181,14 +182,14 @@ class Binary(ServerCase):
         self.alive()
 
     def test_bodies_that_are_too_short_or_too_long(self):
-        body = binary(REQUESTS[1])
+        body = safetensors(REQUESTS[1])
         for size in (0, 5, 8, 60, len(body) - 1):
             self.problem(self.send(body[:size]), 400, "invalid-request")
         self.problem(self.send(body + b"\0"), 400, "invalid-request")
         huge = struct.pack("<Q", 1 << 40) + b"{}"
         self.assertIn("is over 16384 bytes",
                       self.problem(self.send(huge), 400, "invalid-request")["detail"])
-        self.problem(self.send(binary(batch(q=9000, k=9000))), 413, "too-large",
+        self.problem(self.send(safetensors(batch(q=9000, k=9000))), 413, "too-large",
                      limit="max_body_bytes")
         self.problem(self.send(json.dumps(REQUESTS[0]).encode()), 400, "invalid-request")
         self.alive()

@@ -4,9 +4,8 @@ import random
 import unittest
 
 from compare import OracleCase
-from forms import bits, read_base64, read_safetensors
-from support import (TOY, Case, Layer, Raw, ServerCase, attend, binary, head_of, in_base64, randoms,
-                     raw_numbers, safetensors_bytes, shape_of)
+from forms import base64_fields, pack, read_base64, read_safetensors, safetensors, shape_of
+from support import TOY, Case, Layer, Raw, ServerCase, attend, head_of, randoms
 
 ST, OCTETS, JSON = "application/x-safetensors", "application/octet-stream", "application/json"
 PATH = "/v1/models/{}/attention"
@@ -19,7 +18,7 @@ class FormCase(Case):
             headers["Accept"] = accept
         return self.server.request("POST", path, body, headers)
 
-    def tensors(self, answer, kind=ST):
+    def binary(self, answer, kind=ST):
         """The answer's tensors, name -> (shape, bytes); pointers are I64, all others F32."""
         self.assertEqual((answer.status, answer.headers.get("content-type")), (200, kind), answer)
         tensors, metadata = read_safetensors(answer.body)
@@ -30,7 +29,7 @@ class FormCase(Case):
 
     def arrays(self, answer):
         """The same of an answer in JSON."""
-        return {name: (shape_of(value), raw_numbers(value, "I64") if name == "pointers" else bits(value))
+        return {name: (shape_of(value), pack("I64" if name == "pointers" else "F32", value))
                 for name, value in self.ok(answer).items() if name != "model"}
 
 
@@ -67,36 +66,36 @@ class Safetensors(FormCase, OracleCase):
                 with self.subTest(model=name, number=number):
                     path, text = PATH.format(name), json.dumps(request).encode()
                     right = self.arrays(self.post(text, JSON, path=path))
-                    self.assertEqual(self.tensors(self.post(text, JSON, ST, path)), right)
+                    self.assertEqual(self.binary(self.post(text, JSON, ST, path)), right)
                     for integers, flags in (("I64", "BOOL"), ("I32", "U8")):
-                        body = binary(request, integers=integers, flags=flags)
-                        self.assertEqual(self.tensors(self.post(body, path=path)), right)
+                        body = safetensors(request, integers=integers, flags=flags)
+                        self.assertEqual(self.binary(self.post(body, path=path)), right)
                         self.assertEqual(self.arrays(self.post(body, ST, JSON, path)), right)
                     self.assertEqual(self.base64(request, path), right)
 
     def base64(self, request, path):
         """Asked with arrays in base64, answered so."""
-        asked = dict(in_base64(request), encoding_format="base64")
+        asked = dict(base64_fields(request), encoding_format="base64")
         answer = self.ok(self.post(json.dumps(asked).encode(), JSON, path=path))
         del answer["model"]
-        return {name: (shape_of(value), raw_numbers(value, "I64")) if name == "pointers"
+        return {name: (shape_of(value), pack("I64", value)) if name == "pointers"
                 else read_base64(value) for name, value in answer.items()}
 
     def test_metadata_words_may_be_bare(self):
         request = {"queries": randoms(random.Random(3), 2, 3, 12)}
         right = self.arrays(self.post(json.dumps(dict(request, select="hard")).encode(), JSON))
-        body = binary(dict(request, select="hard"))
-        self.assertEqual(self.tensors(self.post(body)), right)
+        body = safetensors(dict(request, select="hard"))
+        self.assertEqual(self.binary(self.post(body)), right)
         bare = body.replace(b'"\\"hard\\""', b'"hard"    ')
         self.assertNotEqual(bare, body)
-        self.assertEqual(self.tensors(self.post(bare)), right)
+        self.assertEqual(self.binary(self.post(bare)), right)
 
     def test_empty_batches(self):
         for shape, answered in (([0, 3, 12], [0, 0, 12]), ([2, 0, 12], [2, 0, 12]),
                                 ([0, 12], [0, 12])):
             with self.subTest(shape):
-                body = safetensors_bytes({"queries": (shape, [])})
-                self.assertEqual(self.tensors(self.post(body)), {"outputs": (answered, b"")})
+                body = safetensors({"queries": []}, shapes={"queries": shape})
+                self.assertEqual(self.binary(self.post(body)), {"outputs": (answered, b"")})
 
     def test_heads_are_measured_in_json(self):
         request = {"queries": randoms(random.Random(4), 2, 3, 12),
@@ -104,15 +103,15 @@ class Safetensors(FormCase, OracleCase):
         path = "/v1/models/plain/heads"
         right = self.ok(self.post(json.dumps(request).encode(), JSON, path=path))
         for accept in (None, "*/*", JSON, f"{ST}, {JSON}", f"{ST}, */*;q=0.1"):
-            self.assertEqual(self.ok(self.post(binary(request), ST, accept, path)), right)
+            self.assertEqual(self.ok(self.post(safetensors(request), ST, accept, path)), right)
         for accept in (ST, OCTETS, f"{JSON};q=0, */*"):
-            self.problem(self.post(binary(request), ST, accept, path), 406, "not-acceptable")
+            self.problem(self.post(safetensors(request), ST, accept, path), 406, "not-acceptable")
 
     def test_run(self):
         """`attend run MODEL --binary`."""
         request = next(self.requests("plain", 6))
         config = ["--config", f"{self.folder}/attend.json"]
-        body = binary(request)
+        body = safetensors(request)
         status, out, err = attend("run", "plain", "--binary", *config, data=body)
         self.assertEqual((status, err), (0, ""))
         self.assertEqual(out, self.post(body, path=PATH.format("plain")).body)
@@ -126,7 +125,7 @@ class Safetensors(FormCase, OracleCase):
 class Negotiation(FormCase, ServerCase):
     def test_accept(self):
         text = json.dumps(TOY).encode()
-        body = binary(TOY)
+        body = safetensors(TOY)
         same, none = object(), None
         for accept, kind in ((None, same), ("*/*", same), ("application/*", same), (JSON, JSON),
                              (f"{JSON}, */*", JSON), (f"{JSON}, text/plain, */*", JSON),
@@ -147,11 +146,12 @@ class Negotiation(FormCase, ServerCase):
     def test_accept_of_several_fields(self):
         text = json.dumps(TOY).encode()
         with Raw(self.server) as raw:
-            raw.send(head_of("/v1/attention", len(text), "Accept: text/html", f"Accept: {ST}") + text)
-            self.tensors(raw.answer())
+            raw.send(head_of("/v1/attention", len(text), "Accept: text/html", f"Accept: {ST}"))
+            raw.send(text)
+            self.binary(raw.answer())
 
     def test_content_types(self):
-        text, body = json.dumps(TOY).encode(), binary(TOY)
+        text, body = json.dumps(TOY).encode(), safetensors(TOY)
         self.assertEqual(self.post(text, "Application/JSON; charset=utf-8").status, 200)
         self.assertEqual(self.post(body, "application/X-SafeTensors;x=1").status, 200)
         for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx",
@@ -162,7 +162,7 @@ class Negotiation(FormCase, ServerCase):
 
     def test_a_body_that_is_not_what_it_says(self):
         self.assertEqual(self.post(json.dumps(TOY).encode(), ST).status, 400)
-        self.assertEqual(self.post(binary(TOY), JSON).status, 400)
+        self.assertEqual(self.post(safetensors(TOY), JSON).status, 400)
         self.assertEqual(self.post(b"", ST).status, 400)
 
     def test_ragged_answers_are_json(self):
@@ -176,7 +176,7 @@ class Negotiation(FormCase, ServerCase):
         self.settled()
 
     def test_errors_are_problems_whatever_is_accepted(self):
-        wrong = binary({"queries": [[[1, 2, 3]]]})
+        wrong = safetensors({"queries": [[[1, 2, 3]]]})
         self.problem(self.post(wrong, ST, ST), 400, "invalid-request", pointer="/queries")
 
 

@@ -10,9 +10,9 @@ import threading
 import time
 import unittest
 
-from forms import v2
-from support import (BIN, BINARY_TYPE, JSON_TYPE, MODE, TOY, Case, Layer, Raw, Server, attend, binary,
-                     chunked, clean_environment, head_of, in_base64, preloaded, randoms, wait_until)
+from forms import base64_fields, safetensors, v2
+from support import (BIN, JSON_TYPE, MODE, TOY, Case, Layer, Raw, Server, attend, chunked,
+                     clean_environment, head_of, preloaded, randoms, wait_until)
 
 
 @unittest.skipUnless(MODE == "release", "a sanitizer brings its own allocator")
@@ -34,7 +34,8 @@ class FailingAllocations(Case):
              "return_attention": True})]
         small = {"queries": [randoms(rng, 2, 20)] * 2, "bias": [[0.5, -1], [2, 3]],
                  "valid_lens": [1, 2], "select": "hard", "causal_offset": "end"}
-        cls.bodies += [json.dumps(in_base64(small, "F16")).encode(), binary(small, "F16", "I64")]
+        cls.bodies += [json.dumps(base64_fields(small, "F16")).encode(),
+                       safetensors(small, "F16", "I64")]
         # a large head beside those pieces: they are copied out
         cls.fields = [[], [], [f"X-Fill-{i}: " + "x" * 4000 for i in range(5)], [], []]
 
@@ -68,7 +69,7 @@ class FailingAllocations(Case):
         message = head_of(path, len(body), *fields) + body
         types = dict(JSON_TYPE, **dict(field.split(": ") for field in fields))
         if not body.startswith(b"{"):
-            types = BINARY_TYPE
+            types = {"Content-Type": "application/x-safetensors"}
             message = message.replace(b"application/json", types["Content-Type"].encode(), 1)
         try:
             right = [server.request("POST", path, body, types).body for _ in range(3)][0]

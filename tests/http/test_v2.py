@@ -11,9 +11,8 @@ import unittest
 import aiohttp
 
 from compare import OracleCase
-from forms import bits, read_v2, v2
-from support import (HERE, SLOW, Case, Layer, Raw, Server, ServerCase, chunked, randoms, shape_of,
-                     wait_until)
+from forms import bits, pack, read_v2, shape_of, v2
+from support import HERE, SLOW, Case, Layer, Raw, Server, ServerCase, chunked, randoms, wait_until
 
 INFER = "/v2/models/demo/infer"
 ONE = [[[1, 0, 0, 1], [0, 1, 1, 0]]]
@@ -262,7 +261,7 @@ class Broken(V2Case, ServerCase):
             entry["data"] = data
         text = json.dumps(dict({"inputs": [entry]}, **more)).encode()
         length = len(text) if json_length is None else json_length(len(text))
-        body = text + (bits(ONE) if block is None else block)
+        body = text + (pack("FP32", ONE) if block is None else block)
         return body, f"inference-header-content-length: {length}"
 
     def test_lower_case_and_no_content_type(self):
@@ -309,7 +308,7 @@ class Broken(V2Case, ServerCase):
             self.error(raw.answer(), 400)
 
     def test_sizes(self):
-        floats = bits(ONE)
+        floats = pack("FP32", ONE)
         for message, words in (
                 (self.binary(block=floats[:-1]), ("ends after 31 of the 32",)),
                 (self.binary(block=floats + b"x"), ("goes on behind",)),
