@@ -132,7 +132,7 @@ help:
 # --- what must be on the machine ---
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev
-DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 curl wrk git
+DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 python3-aiohttp nodejs curl wrk git
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 PEERS      := build/peers
