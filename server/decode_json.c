@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "server/json_skim.h"
 #include "server/json_small.h"
 #include "server/tensor_base64.h"
 #include "server/tensor_json.h"
@@ -73,19 +74,6 @@ struct decode_json *decode_json_new(const struct model *m, const struct decode_h
   d->state = BEFORE;
   fields_init(&d->fields, m);
   return d;
-}
-
-static bool starts_value(char c) {
-  return c == '"' || c == '[' || c == '{' || c == '-' || (c >= '0' && c <= '9') || c == 't' ||
-         c == 'f' || c == 'n';
-}
-
-static enum status unexpected(struct decode_json *d, size_t offset, char c, const char *wanted) {
-  if (c == '\0')
-    return error_json(&d->failure, offset, "a NUL byte where %s belongs; is this UTF-16?", wanted);
-  if (c > ' ' && c < 0x7f)
-    return error_json(&d->failure, offset, "'%c' where %s belongs", c, wanted);
-  return error_json(&d->failure, offset, "byte 0x%02x where %s belongs", (unsigned char)c, wanted);
 }
 
 /* --- collecting a small value --- */
@@ -261,8 +249,8 @@ static void begin_list(struct decode_json *d, char c) {
  * whoever reads the value. */
 static size_t begin_value(struct decode_json *d, const char *text, size_t length, size_t offset) {
   const char c = *text;
-  if (!starts_value(c)) {
-    unexpected(d, offset, c, "a value");
+  if (!json_starts_value(c)) {
+    json_unexpected(&d->failure, offset, c, "a value");
     return 0;
   }
   bool word = d->field == FIELD_CAUSAL_OFFSET && c == '"';
@@ -293,13 +281,13 @@ static size_t begin_body(struct decode_json *d, char c, size_t offset) {
     d->state = FIRST_OR_END;
     return 1;
   }
-  if (starts_value(c))
+  if (json_starts_value(c))
     collect_from(d, offset, IN_BODY);
   else if (byte == 0xef || byte == 0xfe || byte == 0xff)
     error_json(&d->failure, offset, "byte 0x%02x where '{' belongs; is this a byte order mark?",
                byte);
   else
-    unexpected(d, offset, c, "'{'");
+    json_unexpected(&d->failure, offset, c, "'{'");
   return 0;
 }
 
@@ -311,7 +299,7 @@ static size_t begin_name(struct decode_json *d, char c, size_t offset) {
   if (c == '"')
     collect_from(d, offset, IN_NAME);
   else
-    unexpected(d, offset, c, "a field's name");
+    json_unexpected(&d->failure, offset, c, "a field's name");
   return 0;
 }
 
@@ -326,7 +314,7 @@ static size_t step(struct decode_json *d, const char *text, size_t length, size_
   case NAME:
     return begin_name(d, c, offset);
   case COLON:
-    if (c != ':') unexpected(d, offset, c, "':'");
+    if (c != ':') json_unexpected(&d->failure, offset, c, "':'");
     d->state = VALUE;
     return 1;
   case VALUE:
@@ -335,11 +323,11 @@ static size_t step(struct decode_json *d, const char *text, size_t length, size_
     begin_list(d, c);
     return 0;
   case COMMA_OR_END:
-    if (c != ',' && c != '}') unexpected(d, offset, c, "',' or '}'");
+    if (c != ',' && c != '}') json_unexpected(&d->failure, offset, c, "',' or '}'");
     d->state = c == ',' ? NAME : AFTER;
     return 1;
   default:
-    unexpected(d, offset, c, "the end");
+    json_unexpected(&d->failure, offset, c, "the end");
     return 1;
   }
 }

@@ -83,11 +83,6 @@ static enum status ascend(struct decode_v2 *d) {
 
 /* --- names and values --- */
 
-static bool starts_value(char c) {
-  return c == '"' || c == '[' || c == '{' || c == '-' || (c >= '0' && c <= '9') || c == 't' ||
-         c == 'f' || c == 'n';
-}
-
 static void skim_from(struct decode_v2 *d, size_t offset, enum v2_state state) {
   json_skim_begin(&d->skim);
   d->small_offset = offset;
@@ -214,7 +209,7 @@ static size_t begin_value(struct decode_v2 *d, char c, size_t offset) {
     ascend(d);
     return 1;
   }
-  if (!starts_value(c)) {
+  if (!json_starts_value(c)) {
     json_unexpected(&d->failure, offset, c, "a value");
     return 0;
   }
@@ -249,7 +244,7 @@ static size_t begin_name(struct decode_v2 *d, char c, size_t offset) {
 static void begin_body(struct decode_v2 *d, char c, size_t offset) {
   if (c == '{')
     descend(d, V2_REQUEST);
-  else if (starts_value(c))
+  else if (json_starts_value(c))
     error_set(&d->failure, STATUS_INVALID_REQUEST, "the body must be a JSON object");
   else
     json_unexpected(&d->failure, offset, c, "'{'");

@@ -13,6 +13,11 @@ void json_skim_begin(struct json_skim *s) {
   s->object = 0;
 }
 
+bool json_starts_value(char c) {
+  return c == '"' || c == '[' || c == '{' || c == '-' || (c >= '0' && c <= '9') || c == 't' ||
+         c == 'f' || c == 'n';
+}
+
 enum status json_unexpected(struct error *e, size_t offset, char c, const char *wanted) {
   if (c == '\0')
     return error_json(e, offset, "a NUL byte where %s belongs; is this UTF-16?", wanted);

@@ -42,6 +42,8 @@ void json_skim_begin(struct json_skim *s);
 size_t json_skim_feed(struct json_skim *s, const char *text, size_t length, size_t offset,
                       bool *complete, struct error *e);
 
+bool json_starts_value(char c); /* may a value begin so? */
+
 /* "'x' where a value belongs": an invalid-json for the byte that stands at `offset`. */
 enum status json_unexpected(struct error *e, size_t offset, char c, const char *wanted);
 

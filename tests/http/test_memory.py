@@ -34,7 +34,8 @@ class FailingAllocations(Case):
              "return_attention": True})]
         small = {"queries": [randoms(rng, 2, 20)] * 2, "bias": [[0.5, -1], [2, 3]],
                  "valid_lens": [1, 2], "select": "hard", "causal_offset": "end"}
-        cls.bodies += [json.dumps(base64_fields(small, "F16")).encode(), safetensors(small, "F16", "I64")]
+        cls.bodies += [json.dumps(base64_fields(small, "F16")).encode(),
+                       safetensors(small, "F16", "I64")]
         # a large head beside those pieces: they are copied out
         cls.fields = [[], [], [f"X-Fill-{i}: " + "x" * 4000 for i in range(5)], [], []]
 
