@@ -51,8 +51,10 @@ static size_t count_of(const struct hints *h, const char *label, const char *key
 size_t hints_heads(const struct hints *h, const char *label) {
   static const char *const keys[] = {"num_attention_heads", "num_heads", "n_head", "n_heads"};
   size_t heads = 0;
-  if (strcmp(label, "encoder") == 0) heads = count_of(h, label, "encoder_attention_heads", 4096);
-  if (strcmp(label, "decoder") == 0) heads = count_of(h, label, "decoder_attention_heads", 4096);
+  if (strcmp(label, "encoder") == 0)
+    heads = count_of(h, label, "encoder_attention_heads", HEADS_MOST);
+  if (strcmp(label, "decoder") == 0)
+    heads = count_of(h, label, "decoder_attention_heads", HEADS_MOST);
   for (size_t i = 0; i < sizeof keys / sizeof *keys && !heads; i++)
     heads = count_of(h, label, keys[i], HEADS_MOST);
   return heads;

@@ -3,11 +3,13 @@ import json
 import os
 import random
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
 
-from support import BIN, SLOW, Case, attend, clean_environment, safetensors_bytes
+from support import (BIN, MODE, SLOW, Case, Server, attend, clean_environment, preloaded,
+                     safetensors_bytes)
 
 
 def tensors_of(names):
@@ -138,6 +140,73 @@ class Inspect(Case):
                                   timeout=60 * SLOW, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"cannot write", done.stderr)
+
+    def test_a_path_must_fit_into_json(self):
+        path = os.path.join(self.folder.encode(), b"\xff.safetensors")
+        with open(path, "wb") as file:
+            file.write(safetensors_bytes(tensors_of({"x": [1]})))
+        status, _, err = self.inspect(b"\xff.safetensors")
+        self.assertEqual(status, 2)
+        self.assertIn("a path in a definition is UTF-8", err)
+
+    def test_no_more_than_512_layers_are_listed(self):
+        names = {}
+        for i in range(600):
+            names.update({f"h.{i}.attn.c_attn.weight": [2, 6], f"h.{i}.attn.c_proj.weight": [2, 2]})
+        self.write("w.safetensors", safetensors_bytes(tensors_of(names)))
+        status, out, err = self.inspect("w.safetensors", "--models")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(len(json.loads(out)["models"]), 512)
+        self.assertIn("only the first 512 layers are listed", err)
+
+    def test_models_tell_their_layout_and_positions(self):
+        random_layer = {"random": {"seed": 1}, "query_size": 8, "heads": 2}
+        self.write("w.safetensors", safetensors_bytes(tensors_of(families()["llama"][0])))
+        server = Server({"models": {
+            "llama": {"checkpoint": "w.safetensors", "layer": 1, "heads": 4},
+            "plain": random_layer,
+            "both": {**random_layer, "rope": {"base": 500},
+                     "relative_bias": {"bidirectional": False, "buckets": 8}}}}, folder=self.folder)
+        self.addCleanup(server.stop)
+        server.told(r"model llama: .*\blayout llama\b")
+        told = {m["name"]: m for m in self.ok(server.get("/v1/models"))["models"]}
+        self.assertEqual({n: m["layout"] for n, m in told.items()},
+                         {"llama": "llama", "plain": "none", "both": "none"})
+        self.assertEqual((told["llama"]["rope"], told["llama"]["kv_heads"], told["llama"]["causal"]),
+                         ({"base": 10000.0}, 2, True))
+        self.assertEqual(told["both"]["rope"], {"base": 500.0})
+        self.assertEqual(told["both"]["relative_bias"],
+                         {"buckets": 8, "max_distance": 128, "bidirectional": False})
+        self.assertFalse({"rope", "relative_bias"} & set(told["plain"]))
+
+
+@unittest.skipUnless(MODE == "release", "a sanitizer brings its own allocator")
+class FailingAllocations(Case):
+    def test_every_allocation_may_fail(self):
+        """A sentence and a status, or all of the answer; never a signal."""
+        folder, library = preloaded("failmalloc.c")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        shapes = {name: shape for name, shape in families()["gpt2"][0].items() if "h.0." in name}
+        with open(os.path.join(folder, "w.safetensors"), "wb") as file:
+            file.write(safetensors_bytes(tensors_of(shapes)))
+        control, seen = os.path.join(folder, "control"), set()
+        env = {"LD_PRELOAD": library, "FAILMALLOC": control}
+        for n in range(1, 2000):
+            with open(control, "wb") as file:
+                file.write(struct.pack("<qqq", n, 0, 0))
+            status, out, err = attend("inspect", "w.safetensors", "--models", cwd=folder, env=env)
+            self.assertIn(status, (0, 1, 2), (n, err))
+            if status == 0:
+                self.assertEqual(list(json.loads(out)["models"]), ["layer0"], n)
+            else:
+                seen.add(err)
+            with open(control, "rb") as file:
+                if struct.unpack("<qqq", file.read())[2] == 0:
+                    break
+        else:
+            self.fail("never comes to an end")
+        for what in ("a piece of a tensor", "a definition", "the layers", "to try the layer"):
+            self.assertTrue(any("no memory" in err and what in err for err in seen), (what, seen))
 
 
 if __name__ == "__main__":

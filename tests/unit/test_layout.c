@@ -40,6 +40,23 @@ static void d2l_is_found_behind_any_prefix(void **state) {
            "bias: false is said, but the checkpoint has biases");
 }
 
+static void prefixes_have_an_end(void **state) {
+  const struct place *p = *state;
+  char definition[400];
+  struct made m = {0};
+  add_roles(&m, "", d2l, ".weight");
+  write_made(p, &m);
+  snprintf(definition, sizeof definition, W ",\"prefix\":\"%0256d\"}", 0);
+  load_ill(definition, p->folder, "prefix: longer than 255 bytes");
+  snprintf(definition, sizeof definition, W ",\"prefix\":\"%0255d\"}", 0);
+  load_ill(definition, p->folder, "prefix: no attention stands behind it; there is one at \"\"");
+  layout_is(p, W ",\"prefix\":\"\"}", "d2l");
+  add_roles(&m, "attention_", d2l, ".weight"); /* no dot: only for who says it */
+  write_made(p, &m);
+  load_ill(W "}", p->folder, "fit none of plain, torch, d2l, bert, clip, gpt2, t5, llama, whisper");
+  layout_is(p, W ",\"prefix\":\"attention_\"}", "d2l");
+}
+
 static void torch_layers_are_counted(void **state) {
   const struct place *p = *state;
   struct made m = {0};
@@ -289,6 +306,7 @@ int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
       IN_PLACE(d2l_is_found_behind_any_prefix),
+      IN_PLACE(prefixes_have_an_end),
       IN_PLACE(torch_layers_are_counted),
       IN_PLACE(torch_is_read_as_torch_writes_it),
       IN_PLACE(names_that_fit_two_layouts_must_be_decided),
