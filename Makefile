@@ -38,6 +38,8 @@ CFLAGS_server_text_number_run_avx2    := $(TEXT_AVX2)
 CFLAGS_server_text_number_run_avx512  := $(TEXT_AVX512)
 CFLAGS_server_text_number_rows_avx2   := $(TEXT_AVX2)
 CFLAGS_server_text_number_rows_avx512 := $(TEXT_AVX512)
+CFLAGS_server_text_base64_avx2        := $(TEXT_AVX2)
+CFLAGS_server_text_base64_avx512      := $(TEXT_AVX512)
 endif
 CFLAGS_core_kernel_portable := -O3
 CFLAGS_config_floats        := -O3
@@ -131,10 +133,14 @@ help:
 # --- what must be on the machine ---
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
-DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy curl wrk git
+DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git $(NODE)
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 PEERS      := build/peers
+# Where they did not come from Debian's packages, they are taken as they are.
+NODE        = $(if $(shell command -v npm),,nodejs npm)
+NPM        := build/npm
+npm_install = npm install --prefix $(1) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
 
 .PHONY: deps-run deps-test deps-bench deps-peers
 ## deps-run, deps-test, deps-bench, deps-peers: install what running, testing or measuring needs, as they do
@@ -142,13 +148,17 @@ deps-run:
 	@tests/deps $(DEPS_RUN)
 deps-test:
 	@tests/deps $(DEPS_TEST)
+	@$(MAKE) --no-print-directory $(NPM)/package.json
+$(NPM)/package.json: tests/npm/package.json
+	@mkdir -p $(NPM) && cp $< $@
+	@$(call npm_install,$(NPM)) || { rm -f $@; exit 1; }
 deps-bench:
 	@tests/deps $(DEPS_BENCH)
 # The scripts of the npm package would fetch more; what it brings along is enough.
 deps-peers:
-	@tests/deps $(DEPS_PEERS) $(if $(shell command -v npm),,nodejs npm)
+	@tests/deps $(DEPS_PEERS)
 	@mkdir -p $(PEERS) && cp tests/bench/peers/node_ort/package.json $(PEERS)/
-	npm install --prefix $(PEERS) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
+	$(call npm_install,$(PEERS))
 
 # --- how it is built ---
 
@@ -186,6 +196,7 @@ $(BUILD)/flags: FORCE
 $(BUILD)/commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/version.o: $(BUILD)/commit
+$(BUILD)/server/openapi.o: server/openapi.json
 .PHONY: FORCE
 FORCE:
 

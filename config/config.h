@@ -36,6 +36,14 @@ enum status config_read(struct config *c, char *const *args, char *const *enviro
                         struct error *e);
 void config_free(struct config *c);
 
+/* Calls `tell` for each setting but default_model whose value in `next` is not that in `now`, with
+ * its name and what `next` says. */
+void config_differ(const struct config *now, const struct config *next,
+                   void (*tell)(void *of, const char *name, const char *value), void *of);
+
+/* Do both have a model of this name, with the same definition? */
+bool config_same_model(const struct config *a, const struct config *b, const char *name);
+
 void config_help(FILE *out); /* the settings, a line or two each */
 
 /* The effective configuration as a JSON document that config_read would take again. False if there

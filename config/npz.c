@@ -18,6 +18,7 @@ enum {
   OPEN_MOST = 4,          /* members kept open: a weight and its bias are read in turns */
   SKIP = 16 * 1024,       /* bytes that are passed over at a time */
   DEFLATE_AT_MOST = 1032, /* bytes that one deflated byte comes to */
+  ZLIB_NO_MEMORY = -4,    /* as zlib tells libzip, which passes it on */
 };
 
 /* A member that is open, and how far it has been read. */
@@ -112,7 +113,8 @@ static enum status refuse(struct npz *z, zip_error_t *fault, struct error *e) {
   const int code = zip_error_code_zip(fault);
   const struct error own = z->fault;
   z->fault = (struct error){0};
-  if (code == ZIP_ER_MEMORY)
+  const bool zlib_has_none = code == ZIP_ER_ZLIB && zip_error_code_system(fault) == ZLIB_NO_MEMORY;
+  if (code == ZIP_ER_MEMORY || zlib_has_none)
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a zip archive");
   if (own.status != STATUS_OK) return error_set(e, own.status, "%s", own.detail);
   if (code == ZIP_ER_CRC)

@@ -7,7 +7,7 @@
 
 struct registry;
 
-/* Loads every model of the configuration, in its order. */
+/* Loads every model of the configuration, in its order. They need nothing of it any more. */
 struct registry *registry_load(const struct config *c, struct error *e);
 void registry_free(struct registry *r);
 

@@ -41,7 +41,8 @@ struct kernel_product {
 
 /* Attention of some queries of one head over the keys of one item. Rows are [n, size] with a
  * stride. Keys that a query may not see are multiplied by an exact zero: their numbers must be
- * finite, and do not show. The context and the weights of a query that sees nothing are zero. */
+ * finite, but for the bias, and do not show. The context and the weights of a query that sees
+ * nothing are zero. */
 struct kernel_tile {
   size_t queries, keys;
   size_t item_queries; /* of all the item's tiles together: few of them go a way of their own,

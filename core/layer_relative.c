@@ -13,7 +13,7 @@
 struct relative {
   size_t buckets;  /* of the table */
   size_t side;     /* those of one direction */
-  double bound;    /* the greatest magnitude */
+  float bound;     /* the greatest magnitude */
   float *table;    /* [H, buckets] */
   uint64_t *least; /* [side] the least distance that falls into each */
 };
@@ -43,7 +43,7 @@ static void copy_table(struct relative *r, size_t heads, const float *table) {
     for (size_t b = 0; b < r->buckets; b++) {
       const float x = table[b * heads + h];
       r->table[h * r->buckets + b] = x;
-      r->bound = fmax(r->bound, fabs((double)x));
+      if (fabsf(x) > r->bound) r->bound = fabsf(x);
     }
 }
 

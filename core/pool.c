@@ -11,6 +11,7 @@
 
 #include "core/batch.h"
 #include "core/clock.h"
+#include "core/scratch.h"
 #include "core/size.h"
 
 /* Operations that one batch may merge, about 5 ms of one worker; what has had more may be
@@ -44,11 +45,10 @@ struct pool {
   uint64_t next_expiry;
   atomic_bool closed; /* by pool_abandon: no job is taken any more */
   bool stopping;      /* the workers are to end */
-  size_t workers;     /* threads that were started */
+  size_t workers;     /* that have begun */
   pthread_t *thread;
+  struct scratch scratch;              /* of the seats, then of the workers */
   _Alignas(64) _Atomic uint64_t taken; /* seats; not under the lock */
-  char *scratch;                       /* of the seats, each of seat_bytes */
-  size_t seat_bytes;
 };
 
 /* --- ending jobs --- */
@@ -240,10 +240,10 @@ static bool next_task(struct pool *p, struct task *t) {
   return chosen != NULL;
 }
 
-static void run_task(struct pool *p, const struct task *t, void *scratch) {
+static void run_task(struct pool *p, const struct task *t, size_t piece) {
   struct ending ending = {0};
   pthread_mutex_unlock(&p->lock);
-  task_run(t, scratch);
+  task_run(t, scratch_use(&p->scratch, piece));
   pthread_mutex_lock(&p->lock);
   task_finish(t, &ending);
   advance(p, t->batch, &ending);
@@ -253,21 +253,17 @@ static void run_task(struct pool *p, const struct task *t, void *scratch) {
 
 static void *work(void *argument) {
   struct pool *p = argument;
-  void *scratch = aligned_alloc(64, p->seat_bytes);
   struct task task;
   pthread_mutex_lock(&p->lock);
-  if (!scratch) p->stopping = true; /* pool_new sees a worker missing */
-  p->workers += scratch != NULL;
-  pthread_cond_broadcast(&p->idle);
+  const size_t piece = p->options.seats + p->workers++;
   while (!p->stopping) {
     if (form_batch(p)) continue;
     if (next_task(p, &task))
-      run_task(p, &task, scratch);
+      run_task(p, &task, piece);
     else
       pthread_cond_wait(&p->work, &p->lock);
   }
   pthread_mutex_unlock(&p->lock);
-  free(scratch);
   return NULL;
 }
 
@@ -276,7 +272,6 @@ struct pool *pool_new(const struct pool_options *options, struct error *e) {
   if (!p) goto no_memory;
   *p = (struct pool){.options = *options};
   p->options.seats = size_min(options->seats, SEATS_MAX);
-  p->seat_bytes = size_round_up(options->scratch_bytes + 64, 64);
   p->tail = &p->head;
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->work, NULL);
@@ -288,8 +283,9 @@ struct pool *pool_new(const struct pool_options *options, struct error *e) {
   const size_t batches = size_max(BATCHES_MIN, 4 * options->workers);
   p->batches = calloc(batches, sizeof *p->batches);
   p->thread = calloc(options->workers, sizeof *p->thread);
-  if (p->options.seats) p->scratch = aligned_alloc(64, p->options.seats * p->seat_bytes);
-  if (!p->batches || !p->thread || (p->options.seats && !p->scratch)) goto no_memory;
+  const size_t pieces = p->options.seats + options->workers;
+  if (!scratch_init(&p->scratch, pieces, options->scratch_bytes) || !p->batches || !p->thread)
+    goto no_memory;
   for (size_t i = 0; i < batches; i++) {
     p->batches[i].next = p->free;
     p->free = &p->batches[i];
@@ -297,10 +293,7 @@ struct pool *pool_new(const struct pool_options *options, struct error *e) {
   size_t started = 0;
   while (started < options->workers && pthread_create(&p->thread[started], NULL, work, p) == 0)
     started++;
-  pthread_mutex_lock(&p->lock);
-  while (p->workers < started && !p->stopping) pthread_cond_wait(&p->idle, &p->lock);
-  pthread_mutex_unlock(&p->lock);
-  if (started == options->workers && !p->stopping) return p;
+  if (started == options->workers) return p;
   error_set(e, STATUS_SYSTEM, "cannot start %zu worker threads", options->workers);
   p->options.workers = started;
   pool_free(p);
@@ -323,7 +316,7 @@ void pool_free(struct pool *p) {
   pthread_cond_destroy(&p->idle);
   pthread_cond_destroy(&p->work);
   pthread_mutex_destroy(&p->lock);
-  free(p->scratch);
+  scratch_free(&p->scratch);
   free(p->thread);
   free(p->batches);
   free(p);
@@ -371,7 +364,7 @@ static bool submit_tiny(struct pool *p, struct job *job) {
   if (!is_tiny(job) || atomic_load(&p->closed)) return false;
   const size_t seat = take_seat(p);
   if (seat == p->options.seats) return false;
-  do_tiny(job, p->scratch + seat * p->seat_bytes);
+  do_tiny(job, scratch_use(&p->scratch, seat));
   leave_seat(p, seat);
   job->finished = clock_now();
   job->done(job);
@@ -379,6 +372,12 @@ static bool submit_tiny(struct pool *p, struct job *job) {
 }
 
 /* --- from outside --- */
+
+enum status pool_reserve(struct pool *p, size_t scratch_bytes, struct error *e) {
+  if (scratch_grow(&p->scratch, scratch_bytes)) return STATUS_OK;
+  return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the workers' scratch of %zu bytes each",
+                   scratch_bytes);
+}
 
 void pool_submit(struct pool *p, struct job *job) {
   job->submitted = clock_now();

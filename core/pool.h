@@ -1,13 +1,13 @@
 /* pool: the workers and their queue. Jobs of one layer that wait together run as one batch.
  *
  * A job is the submitter's memory. Between pool_submit and the call of `done` it belongs to the
- * pool; `done` is the pool's last touch. The pool allocates nothing after pool_new, takes no timer
- * and never fails a submit: a job that cannot be taken is done at once with its error, on the same
- * path as success. A worker takes all that waits for one layer, up to a work budget, as a batch; a
- * batch is cut into spans, so that one large job uses every worker, and after each span a worker
- * looks for the batch that has had the least work so far, so that small jobs pass between the
- * spans of large ones. Of what waits, too, the least goes first, and of large jobs no more are
- * under way than there are workers.
+ * pool; `done` is the pool's last touch. The pool allocates nothing after pool_new but for
+ * pool_reserve, takes no timer and never fails a submit: a job that cannot be taken is done at once
+ * with its error, on the same path as success. A worker takes all that waits for one layer, up to a
+ * work budget, as a batch; a batch is cut into spans, so that one large job uses every worker, and
+ * after each span a worker looks for the batch that has had the least work so far, so that small
+ * jobs pass between the spans of large ones. Of what waits, too, the least goes first, and of large
+ * jobs no more are under way than there are workers.
  *
  * A tiny job, one that is done in less time than handing it over and back takes, never sees the
  * queue: the thread that submits it does it at once. */
@@ -25,7 +25,7 @@ struct pool_options {
   size_t workers;       /* threads, at least 1 */
   size_t seats;         /* submitters that may do tiny jobs at the same time, at most 64 */
   size_t max_queue;     /* jobs that may wait; one more gets STATUS_OVERLOADED */
-  size_t scratch_bytes; /* per worker and seat: the most that any layer needs */
+  size_t scratch_bytes; /* per worker and seat: the most that any layer needs, at first */
   bool merge;           /* run waiting jobs of one layer as one batch */
 };
 
@@ -50,6 +50,11 @@ struct job {
 };
 
 struct pool *pool_new(const struct pool_options *options, struct error *e);
+
+/* Makes every worker's and seat's scratch at least so large, for the jobs that are submitted after
+ * it has returned; what runs meanwhile is not disturbed. One thread at a time.
+ * STATUS_OUT_OF_MEMORY: nothing has changed. */
+enum status pool_reserve(struct pool *p, size_t scratch_bytes, struct error *e);
 
 /* Takes some microseconds, or some ten where the job is tiny; `done` has then been called. */
 void pool_submit(struct pool *p, struct job *job);

@@ -4,13 +4,17 @@
 #include <string.h>
 
 #include "server/decode_json.h"
+#include "server/decode_safetensors.h"
+#include "server/decode_v2.h"
 
 struct decoder {
   const struct model *model;
   struct decode_head head;
   struct decode_limits limits;
   struct arena *arena;
-  struct decode_json *json; /* the reader of the body's form */
+  struct decode_json *json; /* the reader of the body's form: one of these */
+  struct decode_safetensors *safetensors;
+  struct decode_v2 *v2;
 };
 
 struct decoder *decoder_new(const struct model *m, const struct decode_head *head,
@@ -18,17 +22,30 @@ struct decoder *decoder_new(const struct model *m, const struct decode_head *hea
   struct decoder *d = arena_alloc(a, 1, sizeof *d, e);
   if (!d) return NULL;
   *d = (struct decoder){.model = m, .head = *head, .limits = *limits, .arena = a};
-  d->json = decode_json_new(m, head, limits, a, e);
+  if (head->form == BODY_SAFETENSORS)
+    d->safetensors = decode_safetensors_new(m, head, limits, a, e);
+  else if (head->form == BODY_V2)
+    d->v2 = decode_v2_new(m, head, limits, a, e);
+  else
+    d->json = decode_json_new(m, head, limits, a, e);
   return e->status ? NULL : d;
 }
 
 enum status decoder_feed(struct decoder *d, const char *bytes, size_t size, struct error *e) {
+  if (d->safetensors) return decode_safetensors_feed(d->safetensors, bytes, size, e);
+  if (d->v2) return decode_v2_feed(d->v2, bytes, size, e);
   return decode_json_feed(d->json, bytes, size, e);
 }
 
 enum status decoder_finish(struct decoder *d, struct decoded *out, struct error *e) {
   const struct fields *fields = NULL;
   memset(out, 0, sizeof *out);
-  if (decode_json_finish(d->json, &fields, e)) return e->status;
+  if (d->safetensors)
+    decode_safetensors_finish(d->safetensors, &fields, e);
+  else if (d->v2)
+    decode_v2_finish(d->v2, &fields, &out->v2, e);
+  else
+    decode_json_finish(d->json, &fields, e);
+  if (e->status) return e->status;
   return decode_check(fields, d->model, &d->head, &d->limits, d->arena, out, e);
 }

@@ -54,7 +54,7 @@ static void spare_rows(struct check *k, const struct tensor *t) {
 static enum status check_rows(struct check *k, struct decoded *out) {
   const struct tensor *queries = check_tensor(k, FIELD_QUERIES);
   if (!queries) return error_at(k->e, "/queries", "the field \"queries\" is missing");
-  k->unbatched = out->unbatched = queries->depth == 2 && queries->count > 0;
+  k->unbatched = out->unbatched = queries->depth == 2 && (queries->count > 0 || queries->shaped);
   k->c->items = k->unbatched ? 1 : queries->elements;
   if (k->c->items > k->limits->max_items)
     return error_limit(k->e, "max_items", "%zu items; %zu are allowed", k->c->items,
@@ -119,7 +119,8 @@ enum status decode_check(const struct fields *f, const struct model *m,
   c->want = f->want;
   c->want_pointers = f->want_pointers;
   c->want_measures = head->ask == ASK_HEADS;
-  struct check k = {.f = f, .m = m, .limits = limits, .a = a, .c = c, .e = e};
+  struct check k = {
+      .f = f, .m = m, .head = head, .v2 = &out->v2, .limits = limits, .a = a, .c = c, .e = e};
   if (check_rows(&k, out) || check_combinations(&k) || check_segments(&k) || check_limits(&k) ||
       check_lens(&k) || check_mask(&k) || check_bias(&k) || check_offset(&k) ||
       check_head_mask(&k) || check_gradients(&k))

@@ -85,6 +85,21 @@ static enum status refuse_unknown(const char *name, size_t length, bool utf8, st
                   known.name);
 }
 
+enum status field_of_word(const char *name, size_t length, enum field *out, struct error *e) {
+  *out = find(name, length);
+  return *out < FIELD_COUNT ? STATUS_OK : refuse_unknown(name, length, true, e);
+}
+
+enum status field_note(uint32_t *seen, enum field field, enum ask ask, struct error *e) {
+  if (*seen & 1u << field)
+    return error_at(e, field_pointer(field), "the field \"%s\" stands twice", field_name(field));
+  if (field == FIELD_GRADIENTS && ask != ASK_HEADS)
+    return error_at(e, field_pointer(field),
+                    "gradients belong to the path /v1/models/{model}/heads");
+  *seen |= 1u << field;
+  return STATUS_OK;
+}
+
 enum status field_name_too_long(const char *raw, size_t length, struct error *e) {
   return refuse_unknown(raw + 1, length - 1, false, e);
 }
@@ -117,9 +132,8 @@ static void refuse_value(const char *text, size_t length, size_t offset, const c
   }
 }
 
-/* Parses a value that stands at `offset` of the body. NULL with an error. */
-static json_t *parse(const char *text, size_t length, size_t offset, const char *pointer,
-                     struct error *e) {
+json_t *field_parse(const char *text, size_t length, size_t offset, const char *pointer,
+                    struct error *e) {
   json_error_t why = {0};
   size_t flags = JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
   bool no_memory;
@@ -136,17 +150,15 @@ enum status field_of_name(const char *raw, size_t length, size_t offset, enum fi
   *out = find(raw + 1, length - 2);
   if (*out < FIELD_COUNT) return STATUS_OK;
   /* Escaped, misspelt, or no string at all. */
-  json_t *name = parse(raw, length, offset, "", e);
+  json_t *name = field_parse(raw, length, offset, "", e);
   if (!name) return e->status;
-  *out = find(json_string_value(name), json_string_length(name));
-  if (*out == FIELD_COUNT)
-    refuse_unknown(json_string_value(name), json_string_length(name), true, e);
+  field_of_word(json_string_value(name), json_string_length(name), out, e);
   json_decref(name);
   return e->status;
 }
 
 enum status field_refuse_body(const char *text, size_t length, size_t offset, struct error *e) {
-  json_t *value = parse(text, length, offset, "", e);
+  json_t *value = field_parse(text, length, offset, "", e);
   json_decref(value);
   return error_at(e, "", "the body must be a JSON object");
 }
@@ -211,10 +223,9 @@ static enum status read_return_attention(const json_t *value, enum weights *want
   return STATUS_OK;
 }
 
-static enum status read_encoding_format(const json_t *value, struct error *e) {
-  if (is_word(value, "float")) return STATUS_OK;
-  if (is_word(value, "base64"))
-    return error_at(e, "/encoding_format", "this version does not serve base64 arrays");
+static enum status read_encoding_format(const json_t *value, bool *base64, struct error *e) {
+  *base64 = is_word(value, "base64");
+  if (*base64 || is_word(value, "float")) return STATUS_OK;
   return error_at(e, "/encoding_format", "encoding_format must be \"float\" or \"base64\"");
 }
 
@@ -227,7 +238,7 @@ static enum status read_offset_word(const json_t *value, bool *end, struct error
 
 enum status field_read(struct fields *out, enum field field, const char *text, size_t length,
                        size_t offset, struct error *e) {
-  json_t *value = parse(text, length, offset, field_pointer(field), e);
+  json_t *value = field_parse(text, length, offset, field_pointer(field), e);
   if (!value) return e->status;
   switch (field) {
   case FIELD_CAUSAL_OFFSET:
@@ -255,7 +266,7 @@ enum status field_read(struct fields *out, enum field field, const char *text, s
     read_flag(value, field, &out->want_pointers, e);
     break;
   case FIELD_ENCODING_FORMAT:
-    read_encoding_format(value, e);
+    read_encoding_format(value, &out->base64, e);
     break;
   default:
     must(!"a field that is not small");

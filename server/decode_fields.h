@@ -55,6 +55,13 @@ const char *field_pointer(enum field field); /* "/keys" */
 enum status field_of_name(const char *raw, size_t length, size_t offset, enum field *out,
                           struct error *e);
 
+/* The field of a name that is no JSON any more; it is UTF-8. */
+enum status field_of_word(const char *name, size_t length, enum field *out, struct error *e);
+
+/* Notes that a field is there, a bit each: it may stand once, and gradients only where heads are
+ * measured. */
+enum status field_note(uint32_t *seen, enum field field, enum ask ask, struct error *e);
+
 /* A name that is longer than any known one, of which `raw` is the beginning. */
 enum status field_name_too_long(const char *raw, size_t length, struct error *e);
 
@@ -68,6 +75,11 @@ enum status field_read(struct fields *out, enum field field, const char *text, s
 
 /* Says what is wrong with a body that is no object: not JSON, or not this contract. */
 enum status field_refuse_body(const char *text, size_t length, size_t offset, struct error *e);
+
+/* Parses a small value, of at most JSON_SMALL_MAX bytes, that stands at `offset` of the body and
+ * whose JSON Pointer is `pointer`. NULL with an error. */
+struct json_t *field_parse(const char *text, size_t length, size_t offset, const char *pointer,
+                           struct error *e);
 
 /* The last step: holds the fields against each other, the model and the limits, and makes the
  * call. Takes from the arena only what the limits allow. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/json_small.h"
+#include "server/tensor_base64.h"
 #include "server/tensor_json.h"
 #include "server/text/blank.h"
 
@@ -23,8 +24,10 @@ enum state {
   NAME,         /* behind ',': a name */
   IN_NAME,      /* within a name */
   COLON,        /* behind a name */
-  VALUE,        /* behind ':' */
+  VALUE,        /* behind ':'; these up to IN_SMALL are of a value */
+  IN_LIST,      /* behind the '[' of floats: of numbers, or of objects with base64 */
   IN_TENSOR,    /* within the value of an array field */
+  IN_BASE64,    /* within one that is base64 */
   IN_SMALL,     /* within the value of a small field */
   IN_BODY,      /* within a body that is no object, to learn whether it is JSON at all */
   COMMA_OR_END, /* behind a value: ',' or '}' */
@@ -46,10 +49,12 @@ struct decode_json {
   struct decode_limits limits;
   struct arena *arena;
   enum state state;
-  enum field field; /* whose value it is */
-  uint32_t seen;    /* a bit per field */
-  size_t offset;    /* bytes of the body before the chunk in hand */
+  enum field field;   /* whose value it is */
+  uint32_t seen;      /* a bit per field */
+  size_t offset;      /* bytes of the body before the chunk in hand */
+  size_t list_offset; /* of the '[' before IN_LIST */
   struct tensor_reader *reader;
+  struct tensor_base64 *base64;
   struct fields fields;
   struct error failure; /* the first one; then nothing is looked at any more */
   struct collector small;
@@ -165,14 +170,8 @@ static enum status name_ended(struct decode_json *d) {
   struct error *e = &d->failure;
   if (field_of_name(d->small.text, d->small.length, d->small.offset, &d->field, e))
     return e->status;
-  const char *pointer = field_pointer(d->field);
-  if (d->seen & 1u << d->field)
-    return error_at(e, pointer, "the field \"%s\" stands twice", field_name(d->field));
-  if (d->field == FIELD_GRADIENTS && d->head.ask != ASK_HEADS)
-    return error_at(e, pointer, "gradients belong to the path /v1/models/{model}/heads");
-  d->seen |= 1u << d->field;
   d->state = COLON;
-  return STATUS_OK;
+  return field_note(&d->seen, d->field, d->head.ask, e);
 }
 
 static enum status small_ended(struct decode_json *d) {
@@ -215,24 +214,76 @@ static size_t feed_tensor(struct decode_json *d, const char *text, size_t length
   return used;
 }
 
+static size_t feed_base64(struct decode_json *d, const char *text, size_t length, size_t offset) {
+  size_t used = 0;
+  bool complete = false;
+  if (tensor_base64_feed(d->base64, text, length, offset, &used, &complete, &d->failure))
+    return used;
+  must(complete || used == length);
+  if (complete) {
+    d->fields.tensor[d->field] = tensor_base64_view(d->base64);
+    d->state = COMMA_OR_END;
+  }
+  return used;
+}
+
+static void begin_tensor(struct decode_json *d, const struct tensor_rule *rule) {
+  d->reader = tensor_reader_new(rule, d->arena, &d->failure);
+  d->state = IN_TENSOR;
+}
+
+static void begin_base64(struct decode_json *d, const struct tensor_rule *rule, bool list) {
+  if (rule->type != TENSOR_FLOAT)
+    error_at(&d->failure, field_pointer(d->field), "%s cannot be base64, which is for floats",
+             field_name(d->field));
+  else if (list && rule->depth_max < rule->ragged_depth)
+    error_at(&d->failure, field_pointer(d->field),
+             "%s is one array: one object of base64, not a list", field_name(d->field));
+  else
+    d->base64 = tensor_base64_new(rule, list, d->arena, &d->failure);
+  d->state = IN_BASE64;
+}
+
+/* What stands behind '[' tells what the list holds. Numbers are given the bracket again. */
+static void begin_list(struct decode_json *d, char c) {
+  struct tensor_rule rule = field_rule(d->field, d->model, &d->limits);
+  if (c == '{') {
+    begin_base64(d, &rule, true);
+    return;
+  }
+  begin_tensor(d, &rule);
+  if (!d->failure.status) feed_tensor(d, "[", 1, d->list_offset);
+}
+
 /* --- the object itself --- */
 
-/* The value of a field begins with `c`, which is left to whoever reads the value. */
-static enum status begin_value(struct decode_json *d, char c, size_t offset) {
-  if (!starts_value(c)) return unexpected(d, offset, c, "a value");
+/* The value of a field begins at `text`. Returns how many bytes were used: others are left to
+ * whoever reads the value. */
+static size_t begin_value(struct decode_json *d, const char *text, size_t length, size_t offset) {
+  const char c = *text;
+  if (!starts_value(c)) {
+    unexpected(d, offset, c, "a value");
+    return 0;
+  }
   bool word = d->field == FIELD_CAUSAL_OFFSET && c == '"';
   if (d->field >= FIELD_TENSORS || word) {
     collect_from(d, offset, IN_SMALL);
-    return STATUS_OK;
+    return 0;
+  }
+  struct tensor_rule rule = field_rule(d->field, d->model, &d->limits);
+  /* Mostly the next byte is there, and tells. */
+  bool open =
+      c == '[' && rule.type == TENSOR_FLOAT && (length == 1 || text[1] == '{' || is_blank(text[1]));
+  if (open) {
+    d->list_offset = offset;
+    d->state = IN_LIST;
+    return 1;
   }
   if (c == '{')
-    return error_at(&d->failure, field_pointer(d->field),
-                    "%s must be nested arrays; this version does not serve base64",
-                    field_name(d->field));
-  struct tensor_rule rule = field_rule(d->field, d->model, &d->limits);
-  d->reader = tensor_reader_new(&rule, d->arena, &d->failure);
-  d->state = IN_TENSOR;
-  return d->failure.status;
+    begin_base64(d, &rule, false);
+  else
+    begin_tensor(d, &rule);
+  return 0;
 }
 
 /* The first byte of the body that is no blank. Returns how many bytes were used. */
@@ -266,7 +317,8 @@ static size_t begin_name(struct decode_json *d, char c, size_t offset) {
 
 /* Takes one byte that is no blank and stands between names and values. Returns 1, or 0 if the byte
  * belongs to what begins with it. */
-static size_t step(struct decode_json *d, char c, size_t offset) {
+static size_t step(struct decode_json *d, const char *text, size_t length, size_t offset) {
+  const char c = *text;
   switch (d->state) {
   case BEFORE:
     return begin_body(d, c, offset);
@@ -278,7 +330,9 @@ static size_t step(struct decode_json *d, char c, size_t offset) {
     d->state = VALUE;
     return 1;
   case VALUE:
-    begin_value(d, c, offset);
+    return begin_value(d, text, length, offset);
+  case IN_LIST:
+    begin_list(d, c);
     return 0;
   case COMMA_OR_END:
     if (c != ',' && c != '}') unexpected(d, offset, c, "',' or '}'");
@@ -294,12 +348,14 @@ static size_t advance(struct decode_json *d, const char *text, size_t length, si
   switch (d->state) {
   case IN_TENSOR:
     return feed_tensor(d, text, length, offset);
+  case IN_BASE64:
+    return feed_base64(d, text, length, offset);
   case IN_NAME:
   case IN_SMALL:
   case IN_BODY:
     return feed_small(d, text, length, offset);
   default:
-    return is_blank(*text) ? 1 : step(d, *text, offset);
+    return is_blank(*text) ? 1 : step(d, text, length, offset);
   }
 }
 
@@ -321,7 +377,7 @@ static enum status truncated(struct decode_json *d) {
   /* A bare number or word has no end of its own. */
   bool bare = d->state == IN_BODY && !d->small.string && d->small.depth == 0;
   if (bare) return body_ended(d);
-  bool value = d->state == VALUE || d->state == IN_TENSOR || d->state == IN_SMALL;
+  bool value = d->state >= VALUE && d->state <= IN_SMALL;
   if (value)
     return error_json(&d->failure, d->offset, "the body ends before the value of \"%s\" does",
                       field_name(d->field));

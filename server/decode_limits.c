@@ -39,36 +39,57 @@ static enum status check_work(struct check *k, struct pairs *p) {
                      compared ? "pairs of heads, which are compared" : "heads");
 }
 
-static bool count_more(size_t a, size_t b, size_t *sum) {
-  size_t product;
-  return size_mul(a, b, &product) && size_add(*sum, product, sum);
+/* At most so many bytes for each number of the answer. */
+struct number_bytes {
+  size_t output, weight; /* floats */
+  size_t pointer, measure;
+};
+
+/* What an answer as safetensors has no form for is sent as JSON, or not at all. */
+static struct number_bytes bytes_of_numbers(const struct check *k) {
+  enum { TEXT = NUMBER_TEXT_MAX + 1, BASE64 = 6, FLOAT = 4, INDEX = 8 };
+  struct number_bytes n = {TEXT, TEXT, TEXT, TEXT};
+  if (k->head->form == BODY_V2) {
+    for (size_t i = 0; i < k->v2->outputs; i++)
+      if (k->v2->output[i].binary) *(k->v2->output[i].weights ? &n.weight : &n.output) = FLOAT;
+  } else if (k->head->wants_binary && !k->c->want_measures && check_items_alike(k)) {
+    n = (struct number_bytes){FLOAT, FLOAT, INDEX, TEXT};
+  } else if (k->f->base64) {
+    n.output = n.weight = BASE64;
+  }
+  return n;
 }
 
-/* The numbers of the answer. */
-static bool count_numbers(const struct check *k, const struct pairs *p, size_t *numbers) {
+static bool count_more(size_t a, size_t b, size_t each, size_t *sum) {
+  size_t product;
+  return size_mul(a, b, &product) && size_mul(product, each, &product) &&
+         size_add(*sum, product, sum);
+}
+
+/* The bytes of the answer's numbers. */
+static bool count_bytes(const struct check *k, const struct pairs *p, size_t *bytes) {
   const struct call *c = k->c;
   const size_t heads = k->m->shape.heads;
+  const struct number_bytes n = bytes_of_numbers(k);
   /* Of each head its measures and its place in the ranking, and how far it is from each other. */
   const size_t measures =
       sizeof(struct head_measures) / sizeof(double) + 1 + (k->m->shape.sigmoid ? 0 : heads);
-  *numbers = 0;
-  bool fits = c->want_measures ? count_more(heads, measures, numbers)
-                               : count_more(c->q_rows, k->m->shape.output_size, numbers);
-  if (c->want == WEIGHTS_AVERAGE) fits = fits && count_more(p->keys, 1, numbers);
-  if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->keys, heads, numbers);
-  if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->segments, heads, numbers);
-  if (c->want_pointers) fits = fits && count_more(c->q_rows, heads, numbers);
+  *bytes = 0;
+  bool fits = c->want_measures ? count_more(heads, measures, n.measure, bytes)
+                               : count_more(c->q_rows, k->m->shape.output_size, n.output, bytes);
+  if (c->want == WEIGHTS_AVERAGE) fits = fits && count_more(p->keys, 1, n.weight, bytes);
+  if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->keys, heads, n.weight, bytes);
+  if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->segments, heads, n.weight, bytes);
+  if (c->want_pointers) fits = fits && count_more(c->q_rows, heads, n.pointer, bytes);
   return fits;
 }
 
 enum status check_limits(struct check *k) {
   struct pairs pairs = {0};
-  size_t numbers, bytes;
+  size_t bytes;
   if (check_work(k, &pairs)) return k->e->status;
   /* Without the brackets: all of the text is counted when it is planned. */
-  if (count_numbers(k, &pairs, &numbers) && size_mul(numbers, NUMBER_TEXT_MAX + 1, &bytes) &&
-      bytes <= k->limits->max_answer_bytes)
-    return STATUS_OK;
+  if (count_bytes(k, &pairs, &bytes) && bytes <= k->limits->max_answer_bytes) return STATUS_OK;
   return error_limit(k->e, "max_answer_bytes", "the answer may need more than %zu bytes",
                      k->limits->max_answer_bytes);
 }

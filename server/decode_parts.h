@@ -7,6 +7,8 @@
 struct check {
   const struct fields *f;
   const struct model *m;
+  const struct decode_head *head;
+  const struct decoded_v2 *v2;
   const struct decode_limits *limits;
   struct arena *a;
   struct call *c; /* being made; its items come first */
@@ -33,9 +35,8 @@ bool check_items_alike(const struct check *k);
 enum status check_fail_at(struct check *k, enum field field, size_t item, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Is a field of one list per item of this depth, with a list for each item? An array without
- * numbers has any depth that its brackets leave open: `[]` is no rows of one item as well as no
- * items. */
+/* Is a field of one list per item of this depth, with a list for each item? A text without numbers
+ * has any depth that its brackets leave open: `[]` is no rows of one item as well as no items. */
 enum status check_depth(struct check *k, enum field field, unsigned depth);
 
 /* Do the fields that choose a kind of attention go together? */
@@ -45,12 +46,17 @@ enum status check_combinations(struct check *k);
 enum status check_segments(struct check *k);
 enum status check_gradients(struct check *k);
 
-/* The work, and the text of the answer, before anything is allocated for them. */
+/* The work, and the bytes of the answer, before anything is allocated for them. */
 enum status check_limits(struct check *k);
 
-/* What each query may see: valid_lens, mask and bias against the items' shapes. */
+/* What each query may see: valid_lens, mask and bias against the items' shapes. The bias comes
+ * last: what it hides is added to the mask. */
 enum status check_lens(struct check *k);
 enum status check_mask(struct check *k);
 enum status check_bias(struct check *k);
+
+/* A bias of -inf hides the key: the mask says so from here on, and the bias is 0 there. `shared`:
+ * the bias has no level of items. */
+enum status check_hidden(struct check *k, const struct tensor *bias, bool shared);
 
 #endif

@@ -16,7 +16,7 @@ enum status check_fail_at(struct check *k, enum field field, size_t item, const 
 
 enum status check_depth(struct check *k, enum field field, unsigned depth) {
   const struct tensor *t = check_tensor(k, field);
-  bool open = t->count == 0 && t->depth < depth;
+  bool open = !t->shaped && t->count == 0 && t->depth < depth;
   if (t->depth != depth && !open)
     return error_at(k->e, field_pointer(field), "%s of depth %u beside queries of depth %u",
                     field_name(field), t->depth, check_query_depth(k));

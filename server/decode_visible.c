@@ -83,11 +83,12 @@ static enum form form_of(const struct check *k, enum field field, unsigned depth
   return heads && !k->unbatched ? PER_ITEM_AND_HEAD : NO_FORM;
 }
 
-/* Is an element's shape the wanted one? An empty level hides those below it. */
-static bool agrees(struct tensor_shape s, size_t levels, const size_t *want) {
+/* Is an element's shape the wanted one? In a text an empty level hides those below it. */
+static bool agrees(const struct tensor *t, size_t element, size_t levels, const size_t *want) {
+  const struct tensor_shape s = tensor_shape_at(t, element);
   for (size_t i = 0; i < levels; i++) {
     if (s.dim[i] != want[i]) return false;
-    if (want[i] == 0) return true;
+    if (want[i] == 0 && !t->shaped) return true;
   }
   return true;
 }
@@ -106,7 +107,7 @@ static bool form_fits(const struct check *k, const struct tensor *t, enum form f
     const size_t want[] = {heads, item->q, item->k};
     /* A shared one is a list of rows: its elements have the keys' level only. */
     size_t first = form == SHARED ? 2 : form == PER_ITEM_AND_HEAD ? 0 : 1;
-    if (!agrees(tensor_shape_at(t, *at), 3 - first, want + first)) return false;
+    if (!agrees(t, *at, 3 - first, want + first)) return false;
   }
   return true;
 }
@@ -152,7 +153,7 @@ static enum status check_form(struct check *k, enum field field, enum form *form
   const struct tensor *t = check_tensor(k, field);
   *form = NO_FORM;
   if (!t) return STATUS_OK;
-  if (t->count == 0 && empty_fits(k, t, field)) return STATUS_OK;
+  if (t->count == 0 && !t->shaped && empty_fits(k, t, field)) return STATUS_OK;
   enum form meant = form_of(k, field, t->depth < 2 ? 2 : t->depth);
   if (meant == NO_FORM)
     return error_at(k->e, field_pointer(field), "%s of depth %u beside queries of depth %u",
@@ -163,7 +164,7 @@ static enum status check_form(struct check *k, enum field field, enum form *form
                     "%s without the batch dimension needs items of one shape", field_name(field));
   size_t at;
   if (!form_fits(k, t, meant, &at)) return refuse_form(k, t, field, meant, at);
-  *form = meant;
+  if (t->count > 0) *form = meant;
   return STATUS_OK;
 }
 
@@ -195,5 +196,5 @@ enum status check_bias(struct check *k) {
     item->bias_at = next;
     next += grids * item->q * item->k;
   }
-  return STATUS_OK;
+  return check_hidden(k, check_tensor(k, FIELD_BIAS), !per_item);
 }

@@ -5,6 +5,7 @@
 #ifndef SERVER_ENCODE_H
 #define SERVER_ENCODE_H
 
+#include <stdatomic.h>
 #include <sys/uio.h>
 
 #include "config/model.h"
@@ -23,15 +24,20 @@ enum answer_form { ANSWER_JSON, ANSWER_SAFETENSORS, ANSWER_V2 };
 struct answer {
   enum answer_form form;
   size_t pieces;
-  struct iovec *piece; /* [pieces]: length set by answer_write_piece */
-  size_t json_bytes; /* ANSWER_V2 with binary data: of the JSON in front of them; else 0. Valid once
-                        all pieces are written */
+  struct iovec *piece;      /* [pieces]: length set by answer_write_piece */
+  atomic_size_t json_bytes; /* ANSWER_V2 with binary data: of the JSON in front of them; else 0.
+                               Valid once all pieces are written */
   struct answer_plan *plan;
 };
 
+/* Has the answer of such a request a form as safetensors? Known as soon as it is decoded. */
+bool answer_has_binary(const struct decoded *d);
+
 /* Cuts the answer into pieces and takes their memory from what the call leaves once it is computed,
  * and from the arena. STATUS_TOO_LARGE (limit max_answer_bytes) if its longest text is over the
- * limit. The call is prepared. */
+ * limit. The call is prepared. ANSWER_SAFETENSORS is for what answer_has_binary, ANSWER_V2 for
+ * items that agree in their shape. Some pieces may be the results themselves, where they are
+ * computed. */
 enum status answer_plan(struct answer *a, enum answer_form form, const struct model *m,
                         const struct decoded *d, const struct decode_limits *limits,
                         struct arena *arena, struct error *e);

@@ -1,4 +1,5 @@
-/* encode_section: the members of an answer: which there are, and how their rows are written. */
+/* encode_section: the members of an answer: which there are, what shape they have, and how their
+ * rows are written. */
 #include "server/encode_section.h"
 
 #include <string.h>
@@ -9,13 +10,59 @@ enum { ROW_ROOM = 3 /* a comma, opened, closed */ };
 
 /* --- of the batch --- */
 
+static size_t width_in(const struct section *s, const struct item *item) {
+  if (s->width_of == WIDTH_FIXED) return s->width;
+  return s->width_of == WIDTH_KEYS ? item->k : item->segments;
+}
+
+size_t section_at(const struct section *s, const struct call *c, size_t item) {
+  const struct item *at = &c->item[item];
+  if (s->width_of == WIDTH_KEYS) return at->weights_at;
+  if (s->width_of == WIDTH_SEGMENTS) return at->segment_weights_at;
+  return s->heads * at->q_row * s->width;
+}
+
+static struct array array_of(const struct section *s, const struct item *item) {
+  const size_t width = width_in(s, item);
+  struct array a = {.count = s->heads * item->q * width};
+  if (s->per_head) a.dim[a.rank++] = s->heads;
+  a.dim[a.rank++] = item->q;
+  if (!s->is_integer) a.dim[a.rank++] = width;
+  return a;
+}
+
+struct array section_array(const struct section *s, const struct call *c, size_t item) {
+  struct array a = array_of(s, &c->item[item]);
+  if (a.count) a.data = (const float *)s->data + section_at(s, c, item);
+  return a;
+}
+
+struct array section_whole(const struct section *s, const struct call *c, bool batched) {
+  const struct item none = {0};
+  struct array a = array_of(s, c->items ? &c->item[0] : &none);
+  a.data = s->data;
+  if (!batched) return a;
+  memmove(a.dim + 1, a.dim, a.rank * sizeof *a.dim);
+  a.dim[0] = c->items;
+  a.rank++;
+  a.count *= c->items;
+  return a;
+}
+
+char *array_write_shape(char *out, const struct array *a) {
+  *out++ = '[';
+  for (size_t i = 0; i < a->rank; i++) {
+    if (i > 0) *out++ = ',';
+    out = number_write_integer(out, (int64_t)a->dim[i]);
+  }
+  *out++ = ']';
+  return out;
+}
+
 /* Where the rows begin in their array. */
 static size_t index_of(const struct rows *r) {
-  const struct item *item = &r->call->item[r->item];
-  size_t row = r->head * item->q + r->first;
-  if (r->section->width_of == WIDTH_KEYS) return item->weights_at + row * r->width;
-  if (r->section->width_of == WIDTH_SEGMENTS) return item->segment_weights_at + row * r->width;
-  return (r->section->heads * item->q_row + row) * r->width;
+  const size_t row = r->head * r->call->item[r->item].q + r->first;
+  return section_at(r->section, r->call, r->item) + row * r->width;
 }
 
 static char *write_floats(const struct rows *r, char *out) {
@@ -102,7 +149,7 @@ static char *write_ranking(const struct rows *r, char *out) {
 /* --- which there are --- */
 
 static struct section outputs_section(const struct model *m, const struct call *c) {
-  return (struct section){.open = "\"outputs\":",
+  return (struct section){.name = "outputs",
                           .batch = true,
                           .items = c->items,
                           .heads = 1,
@@ -114,7 +161,7 @@ static struct section outputs_section(const struct model *m, const struct call *
 
 static struct section weights_section(const struct model *m, const struct call *c) {
   bool per_head = c->want == WEIGHTS_PER_HEAD;
-  return (struct section){.open = ",\"attention_weights\":",
+  return (struct section){.name = "attention_weights",
                           .batch = true,
                           .per_head = per_head,
                           .items = c->items,
@@ -126,7 +173,7 @@ static struct section weights_section(const struct model *m, const struct call *
 }
 
 static struct section segment_weights_section(const struct model *m, const struct call *c) {
-  return (struct section){.open = ",\"segment_weights\":",
+  return (struct section){.name = "segment_weights",
                           .batch = true,
                           .per_head = true,
                           .items = c->items,
@@ -138,11 +185,12 @@ static struct section segment_weights_section(const struct model *m, const struc
 }
 
 static struct section pointers_section(const struct model *m, const struct call *c) {
-  return (struct section){.open = ",\"pointers\":",
+  return (struct section){.name = "pointers",
                           .batch = true,
                           .per_head = true,
                           .items = c->items,
                           .heads = m->shape.heads,
+                          .is_integer = true,
                           .width = 1,
                           .data = c->pointers,
                           .write = write_pointers};
@@ -150,10 +198,10 @@ static struct section pointers_section(const struct model *m, const struct call 
 
 /* A list of one row for each head. The number of rows measured stands before, in the object's
  * head. */
-static struct section layer_section(const struct model *m, const char *open, size_t width,
+static struct section layer_section(const struct model *m, const char *name, size_t width,
                                     size_t row_room,
                                     char *(*write)(const struct rows *rows, char *out)) {
-  return (struct section){.open = open,
+  return (struct section){.name = name,
                           .items = 1,
                           .heads = 1,
                           .rows = m->shape.heads,
@@ -164,12 +212,12 @@ static struct section layer_section(const struct model *m, const char *open, siz
 
 static size_t measured_sections(const struct model *m, const struct call *c,
                                 struct section *section) {
-  section[0] = layer_section(m, "\"heads\":", MEASURES, object_room(), write_heads);
+  section[0] = layer_section(m, "heads", MEASURES, object_room(), write_heads);
   if (c->measures->divergence)
-    section[1] = layer_section(m, ",\"divergence\":", m->shape.heads, ROW_ROOM, write_divergence);
+    section[1] = layer_section(m, "divergence", m->shape.heads, ROW_ROOM, write_divergence);
   else
-    section[1] = (struct section){.open = ",\"divergence\":null"};
-  section[2] = layer_section(m, ",\"ranking\":", 1, 0, write_ranking);
+    section[1] = (struct section){.name = "divergence", .instead = "null"};
+  section[2] = layer_section(m, "ranking", 1, 0, write_ranking);
   return 3;
 }
 

@@ -6,22 +6,8 @@
 #define SERVER_EXCHANGE_H
 
 #include "config/model.h"
-#include "core/arena.h"
-#include "core/pool.h"
-#include "server/decode.h"
 #include "server/encode.h"
-#include "server/models.h"
-
-/* What all requests of the process share. */
-struct service {
-  const struct config *config;
-  struct models *models;
-  struct pool *pool;
-  size_t workers;    /* of the pool */
-  size_t submitters; /* threads that submit: all may do tiny jobs at the same time */
-  struct budget budget;
-  struct decode_limits limits;
-};
+#include "server/service.h"
 
 struct exchange {
   struct service *service;
@@ -39,13 +25,6 @@ struct exchange {
   void (*done)(struct exchange *); /* from any thread: the exchange is its maker's again */
   bool (*gone)(struct exchange *); /* has the reader left? or NULL */
 };
-
-/* Opens the configuration's models and starts the pool: what serve and run begin with. So many
- * threads will submit; 0: as many as there are workers. The configuration must outlive the service.
- * On failure there is nothing to stop. */
-enum status service_start(struct service *s, const struct config *c, size_t submitters,
-                          struct error *e);
-void service_stop(struct service *s); /* the pool is idle */
 
 /* Sets every member but done and gone, which are the maker's to set, before or after. Takes the
  * hold over; `m` is one of its set. A failure stays in x->error. */

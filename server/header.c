@@ -11,8 +11,9 @@ enum { REQUEST_ID_MAX = 128, TIMEOUT_MS_MAX = 86400000 };
 
 void header_init(struct header *h) {
   memset(h, 0, offsetof(struct header, error));
-  h->json = true;
-  for (int i = 0; i < 3; i++) h->accept.quality[i] = -1;
+  h->content = MEDIA_NONE;
+  h->json_bytes = UINT64_MAX;
+  h->accept = (struct header_accept){.any = -1, .application = -1, .named = {-1, -1, -1}};
   h->error = (struct error){0};
 }
 
@@ -78,17 +79,44 @@ static int media_quality(const struct media *m) {
   return 1000;
 }
 
+static const char *const types[MEDIA_OTHER] = {
+    [MEDIA_JSON] = "application/json",
+    [MEDIA_SAFETENSORS] = "application/x-safetensors",
+    [MEDIA_OCTETS] = "application/octet-stream",
+};
+
+const char *header_media_type(enum header_media media) { return types[media]; }
+
+/* The place in an Accept for the quality of a range, or NULL. */
+static int *range_of(struct header_accept *a, const struct media *m) {
+  for (enum header_media t = 0; t < MEDIA_OTHER; t++)
+    if (media_is(m, types[t])) return &a->named[t];
+  if (media_is(m, "application/*")) return &a->application;
+  return media_is(m, "*/*") ? &a->any : NULL;
+}
+
 static void add_accept(struct header_accept *a, const char *value) {
   struct media m;
   while ((value = media_next(value, &m))) {
     a->given = true;
-    int place = media_is(&m, "application/json") ? 2
-                : media_is(&m, "application/*")  ? 1
-                : media_is(&m, "*/*")            ? 0
-                                                 : -1;
-    int quality = media_quality(&m);
-    if (place >= 0 && quality > a->quality[place]) a->quality[place] = quality;
+    int *range = range_of(a, &m), quality = media_quality(&m);
+    if (range && quality > *range) *range = quality;
   }
+}
+
+static void add_content(struct header *h, const char *value) {
+  struct media m;
+  enum header_media type = MEDIA_OTHER;
+  if (media_next(value, &m))
+    for (type = 0; type < MEDIA_OTHER && !media_is(&m, types[type]);) type++;
+  h->content = h->content == MEDIA_NONE || h->content == type ? type : MEDIA_OTHER;
+}
+
+static void add_json_length(struct header *h, const char *value) {
+  const uint64_t before = h->json_bytes;
+  if (!text_decimal(value, &h->json_bytes) || h->json_bytes == UINT64_MAX ||
+      (before != UINT64_MAX && before != h->json_bytes))
+    h->bad_json_bytes = true;
 }
 
 static void add_length(struct header *h, const char *value) {
@@ -112,7 +140,6 @@ static void add_timeout(struct header *h, const char *value) {
 }
 
 void header_add(struct header *h, const char *name, size_t name_size, const char *value) {
-  struct media m;
   if (!value) value = "";
   if (!is_token(name, name_size)) {
     error_set(&h->error, STATUS_BAD_FRAMING, "the name of a header field is not a token");
@@ -134,7 +161,9 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
   else if (IS("X-Request-Id"))
     h->request_id = is_request_id(value) ? value : NULL;
   else if (IS("Content-Type"))
-    h->json = h->json && media_next(value, &m) && media_is(&m, "application/json");
+    add_content(h, value);
+  else if (IS("Inference-Header-Content-Length"))
+    add_json_length(h, value);
   else if (IS("Content-Encoding"))
     h->coded = h->coded || (*value && strcasecmp(value, "identity"));
 #undef IS
@@ -152,11 +181,32 @@ void header_finish(struct header *h) {
   if (h->chunked) h->body_bytes = 0;
 }
 
-bool header_accepts_json(const struct header *h) {
-  if (!h->accept.given) return true;
-  for (int place = 2; place >= 0; place--)
-    if (h->accept.quality[place] >= 0) return h->accept.quality[place] > 0;
-  return false;
+static int quality(const struct header_accept *a, enum header_media media) {
+  if (!a->given) return 1000;
+  if (a->named[media] >= 0) return a->named[media];
+  if (a->application >= 0) return a->application;
+  return a->any > 0 ? a->any : 0;
+}
+
+enum header_media header_binary_type(const struct header *h) {
+  const struct header_accept *a = &h->accept;
+  const int plain = quality(a, MEDIA_SAFETENSORS), octets = quality(a, MEDIA_OCTETS);
+  const bool named = a->named[MEDIA_OCTETS] > 0;
+  const bool better = a->named[MEDIA_SAFETENSORS] < 0 || octets > plain;
+  return (named && better) || (plain == 0 && octets > 0) ? MEDIA_OCTETS : MEDIA_SAFETENSORS;
+}
+
+enum header_wish header_wish(const struct header *h, bool binary) {
+  const struct header_accept *a = &h->accept;
+  const enum header_media type = header_binary_type(h);
+  const int json = quality(a, MEDIA_JSON), other = quality(a, type);
+  const bool names_json = a->named[MEDIA_JSON] > 0;
+  const bool names_binary = a->named[MEDIA_SAFETENSORS] > 0 || a->named[MEDIA_OCTETS] > 0;
+  if (json == 0 && other == 0) return WISH_NEITHER;
+  if (json == 0) return WISH_BINARY_ALONE;
+  if (other == 0) return WISH_JSON;
+  if (names_binary) return !names_json || other >= json ? WISH_BINARY : WISH_JSON;
+  return binary && !names_json ? WISH_BINARY : WISH_JSON;
 }
 
 bool header_has_body(const struct header *h) { return h->chunked || h->body_bytes > 0; }

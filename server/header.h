@@ -11,24 +11,38 @@
 
 #include "core/status.h"
 
-/* How well a list of media ranges likes application/json: by the most specific range that says
- * anything about it. */
+/* Types that a body or an answer may have. */
+enum header_media {
+  MEDIA_JSON,        /* application/json */
+  MEDIA_SAFETENSORS, /* application/x-safetensors */
+  MEDIA_OCTETS,      /* application/octet-stream: taken as safetensors */
+  MEDIA_OTHER,
+  MEDIA_NONE /* not said */
+};
+
+/* How well a list of media ranges likes each of the types: by the most specific range that says
+ * anything about it. In thousandths; -1: the range is not there. */
 struct header_accept {
   bool given;
-  int quality[3]; /* thousandths of the ranges star/star, application/star, application/json */
+  int any, application; /* the ranges star/star and application/star */
+  int named[MEDIA_OTHER];
 };
+
+/* What follows from it for an answer that may be JSON or binary. */
+enum header_wish { WISH_JSON, WISH_BINARY, WISH_BINARY_ALONE, WISH_NEITHER };
 
 struct header {
   const char *length;     /* Content-Length, or NULL */
   const char *request_id; /* X-Request-Id if it is sane, else NULL */
   const char *agent;      /* User-Agent, or NULL */
   struct header_accept accept;
-  uint64_t body_bytes; /* announced; 0 if chunked */
-  uint64_t timeout_ms; /* X-Timeout-Ms; 0: none */
+  uint64_t body_bytes;       /* announced; 0 if chunked */
+  uint64_t timeout_ms;       /* X-Timeout-Ms; 0: none */
+  uint64_t json_bytes;       /* Inference-Header-Content-Length; UINT64_MAX: none */
+  enum header_media content; /* Content-Type; two that differ are MEDIA_OTHER */
   bool chunked;
-  bool json;  /* Content-Type is ours or missing */
   bool coded; /* a Content-Encoding that is not identity */
-  bool bad_timeout;
+  bool bad_timeout, bad_json_bytes;
   unsigned hosts, codings;
   struct error error; /* bad framing or a malformed field: the first one found */
 };
@@ -41,7 +55,15 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
 /* All fields are there: judges what takes several of them. */
 void header_finish(struct header *h);
 
-bool header_accepts_json(const struct header *h);
+/* The form of the answer to a request whose body is binary, or is not. A binary type that is named
+ * wins over JSON of the same quality; where none of all is named the answer is as the body was. */
+enum header_wish header_wish(const struct header *h, bool binary);
+
+/* Which of the two types a binary answer has: MEDIA_OCTETS only if it is asked for by name, or the
+ * other one is refused. */
+enum header_media header_binary_type(const struct header *h);
+
+const char *header_media_type(enum header_media media); /* one of the first three, as text */
 
 bool header_has_body(const struct header *h);
 

@@ -7,22 +7,14 @@
 #include "core/size.h"
 #include "core/status.h"
 
-/* Jansson takes up to 77 times the text ("{},{},..."), and the reserve gets nothing back. */
-enum { RESERVE_SIZE = 96 * JSON_SMALL_MAX };
-
-struct reserve {
-  size_t used;
-  alignas(max_align_t) char room[RESERVE_SIZE];
-};
-
 /* The reserve of the value that this thread is reading, if it is reading one. */
-static _Thread_local struct reserve *reserve;
+static _Thread_local struct json_reserve *reserve;
 
 static void *take(size_t size) {
   void *p = malloc(size);
   if (p || !reserve) return p;
   size = size_round_up(size_max(size, 1), alignof(max_align_t));
-  if (size > RESERVE_SIZE - reserve->used) return NULL;
+  if (size > reserve->size - reserve->used) return NULL;
   p = reserve->room + reserve->used;
   reserve->used += size;
   return p;
@@ -30,24 +22,31 @@ static void *take(size_t size) {
 
 static void give(void *p) {
   const char *c = p;
-  if (reserve && c >= reserve->room && c < reserve->room + RESERVE_SIZE) return;
+  if (reserve && c >= reserve->room && c < reserve->room + reserve->size) return;
   free(p);
 }
 
 void json_small_init(void) { json_set_alloc_funcs(take, give); }
 
+void json_reserve_begin(struct json_reserve *r) {
+  must(!reserve);
+  reserve = r;
+}
+
+void json_reserve_end(void) { reserve = NULL; }
+
 json_t *json_small_load(const char *text, size_t length, size_t flags, json_error_t *why,
                         bool *no_memory) {
   must(length <= JSON_SMALL_MAX);
-  struct reserve mine;
-  mine.used = 0;
-  reserve = &mine;
+  alignas(max_align_t) char room[JSON_RESERVE_TIMES * JSON_SMALL_MAX];
+  struct json_reserve mine = {.room = room, .size = sizeof room};
+  json_reserve_begin(&mine);
   json_t *value = json_loadb(text, length, flags, why);
   *no_memory = mine.used > 0;
   if (*no_memory) {
     json_decref(value);
     value = NULL;
   }
-  reserve = NULL;
+  json_reserve_end();
   return value;
 }

@@ -20,4 +20,18 @@ void json_small_init(void);
 json_t *json_small_load(const char *text, size_t length, size_t flags, json_error_t *why,
                         bool *no_memory);
 
+/* The same reserve for a text that is larger, or that somebody else gives to Jansson. Jansson takes
+ * up to 77 times the text ("{},{},..."), and the reserve gets nothing back. */
+enum { JSON_RESERVE_TIMES = 96 };
+
+struct json_reserve {
+  char *room;        /* aligned for anything */
+  size_t size, used; /* bytes; `used` is 0 at first. If it is not afterwards, memory ran out */
+};
+
+/* Between the two, on this thread, allocations that fail are served from the reserve. Where it was
+ * used, all that was made meanwhile is given up before the end. */
+void json_reserve_begin(struct json_reserve *r);
+void json_reserve_end(void);
+
 #endif

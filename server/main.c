@@ -22,9 +22,11 @@ static int help(void) {
   fputs(
       "attend: multi-head attention over HTTP\n"
       "\n"
-      "  attend [serve] [settings]     serve until SIGTERM or SIGINT\n"
+      "  attend [serve] [settings]     serve until SIGTERM or SIGINT; SIGHUP reads models again\n"
       "  attend run MODEL [settings]   answer one request, from standard input to standard output\n"
       "  attend run MODEL --heads      measure the model's heads instead; settings may follow\n"
+      "  attend run MODEL --binary     request and answer are safetensors, not JSON; measures are "
+      "JSON\n"
       "  attend check [settings]       check settings and models, and print them\n"
       "  attend inspect FILE           list the tensors of a checkpoint, and the models in it\n"
       "  attend inspect FILE --models  print these models alone, as a configuration file\n"
@@ -100,9 +102,10 @@ static int inspect(char *const *words) {
 }
 
 /* `attend serve`. After a stop that could not end its threads nothing is freed or flushed. */
-static int serve(const struct config *c, char **argv) {
+static int serve(const struct config *c, char **argv, char **words) {
+  const struct invocation called = {.argv = argv, .words = words, .environment = environ};
   bool at_once = false;
-  int status = serve_main(c, argv, &at_once);
+  int status = serve_main(c, &called, &at_once);
   if (at_once) _exit(status);
   return status;
 }
@@ -123,6 +126,20 @@ static void hold_standard_descriptors(void) {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) < 0) return;
 }
 
+/* The options of `attend run`, which come before settings. Returns what follows them. */
+static char **run_options(char **words, struct decode_head *head) {
+  for (; *words; words++) {
+    if (!strcmp(*words, "--heads"))
+      head->ask = ASK_HEADS;
+    else if (!strcmp(*words, "--binary"))
+      head->form = BODY_SAFETENSORS;
+    else
+      break;
+  }
+  head->wants_binary = head->form == BODY_SAFETENSORS && head->ask == ASK_ATTENTION;
+  return words;
+}
+
 static bool is_word(const char *word) { return word && word[0] != '-'; }
 
 int main(int argc, char **argv) {
@@ -131,7 +148,7 @@ int main(int argc, char **argv) {
   static char *none[] = {NULL};
   char **words = argc > 1 ? argv + 1 : none;
   const char *subject = NULL; /* the model of run, the URL of health */
-  enum ask ask = ASK_ATTENTION;
+  struct decode_head head = {.body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN};
   struct config c = {0};
   struct error e = {0};
   int status = EXIT_USAGE;
@@ -151,21 +168,18 @@ int main(int argc, char **argv) {
   if (command == INSPECT) return inspect(words);
   if ((command == RUN || command == HEALTH) && is_word(words[0])) subject = *words++;
   if (command == RUN && !subject) return wrong_usage("%s needs the name of a model", names[RUN]);
-  if (command == RUN && *words && !strcmp(*words, "--heads")) {
-    ask = ASK_HEADS;
-    words++;
-  }
+  if (command == RUN) words = run_options(words, &head);
 
   if (config_read(&c, words, environ, &e))
     serve_complain(&e);
   else if (command == RUN)
-    status = run_main(&c, subject, ask, STDIN_FILENO, STDOUT_FILENO);
+    status = run_main(&c, subject, &head, STDIN_FILENO, STDOUT_FILENO);
   else if (command == CHECK)
     status = check(&c);
   else if (command == HEALTH)
     status = health_main(subject, c.listen);
   else
-    status = serve(&c, argv);
+    status = serve(&c, argv, words);
   config_free(&c);
   return status;
 }

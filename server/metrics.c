@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "config/registry.h"
@@ -45,6 +46,8 @@ struct shard {
 struct metrics {
   size_t shards;
   struct shard *shard;
+  _Atomic uint64_t reloads[2]; /* that failed, that succeeded */
+  _Atomic uint64_t loaded_ms;  /* when the models in service were loaded, in Unix time */
 };
 
 struct metrics *metrics_new(size_t shards, struct error *e) {
@@ -94,6 +97,18 @@ void metrics_stage(struct metrics *m, size_t shard, enum stage stage, uint64_t n
 
 void metrics_reject(struct metrics *m, size_t shard, enum reject reason) {
   add(&shard_at(m, shard)->reject[reason], 1);
+}
+
+void metrics_loaded(struct metrics *m) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const uint64_t ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+  atomic_store_explicit(&m->loaded_ms, ms, memory_order_relaxed);
+}
+
+void metrics_reload(struct metrics *m, bool succeeded) {
+  if (succeeded) metrics_loaded(m);
+  add(&m->reloads[succeeded], 1);
 }
 
 /* --- the scrape --- */
@@ -197,6 +212,15 @@ static void write_counted(FILE *f, const struct metrics *m) {
   }
 }
 
+static void write_reloads(FILE *f, const struct metrics *m) {
+  head(f, "attend_reloads_total", "counter", "Reloads of the models (SIGHUP) that have ended.");
+  for (unsigned ok = 0; ok < 2; ok++)
+    fprintf(f, "attend_reloads_total{result=\"%s\"} %" PRIu64 "\n", ok ? "ok" : "failed",
+            atomic_load_explicit(&m->reloads[ok], memory_order_relaxed));
+  gauge(f, "attend_models_loaded_timestamp_seconds", "When the models in service were loaded.",
+        (double)atomic_load_explicit(&m->loaded_ms, memory_order_relaxed) / 1e3);
+}
+
 static void write_now(FILE *f, struct service *s, const struct metrics_now *now) {
   gauge(f, "attend_queue_depth", "Requests that wait for a worker.", (double)pool_waiting(s->pool));
   gauge(f, "attend_running", "Requests that workers have taken and not finished.",
@@ -228,6 +252,7 @@ char *metrics_text(const struct metrics *m, struct service *s, const struct metr
   FILE *f = open_memstream(&text, length);
   if (!f) return NULL;
   write_counted(f, m);
+  write_reloads(f, m);
   write_now(f, s, now);
   bool good = !ferror(f);
   if (fclose(f) == 0 && good) return text;

@@ -39,6 +39,10 @@ void metrics_request(struct metrics *m, size_t shard, enum route route, enum met
 void metrics_stage(struct metrics *m, size_t shard, enum stage stage, uint64_t nanoseconds);
 void metrics_reject(struct metrics *m, size_t shard, enum reject reason);
 
+/* The models were loaded, at the start; or a reload has succeeded, which loaded them, or failed. */
+void metrics_loaded(struct metrics *m);
+void metrics_reload(struct metrics *m, bool succeeded);
+
 /* What is not counted but looked at when asked. */
 struct metrics_now {
   size_t connections;

@@ -5,6 +5,8 @@
 
 #include "config/registry.h"
 
+enum { MODELS_OLDER = 3 }; /* sets out of service that may be held beside the one in service */
+
 struct models;
 
 /* A set that is held: it stays as it is until models_release. */
@@ -24,11 +26,12 @@ void models_free(struct models *m); /* nobody holds anything; NULL is fine */
 struct models_hold models_hold(struct models *m, size_t shard);
 void models_release(struct models_hold *h); /* maybe from another thread; again is fine */
 
-/* Puts another set into service. False, and nothing is taken, while too many older sets are still
- * held. One thread at a time, as models_collect. */
+/* Puts another set into service. False, and nothing is taken, while MODELS_OLDER older sets are
+ * still held. One thread at a time, as models_collect. */
 bool models_swap(struct models *m, struct registry *next);
 
-/* Frees the sets that are out of service and not held. Returns how many still are. */
+/* Frees the sets that are out of service and not held. Returns how many still are: with fewer than
+ * MODELS_OLDER the next swap succeeds. */
 size_t models_collect(struct models *m);
 
 #endif

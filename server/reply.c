@@ -54,11 +54,9 @@ static void add(struct text *t, const char *bytes, size_t n) {
 
 static void add_word(struct text *t, const char *word) { add(t, word, strlen(word)); }
 
-/* `,"name":"value"`, where the value may hold what a client sent. */
-static void add_string(struct text *t, const char *name, const char *value) {
-  add_word(t, ",\"");
-  add_word(t, name);
-  add_word(t, "\":\"");
+/* A JSON string, of what a client may have sent. */
+static void add_quoted(struct text *t, const char *value) {
+  add_word(t, "\"");
   const char *end = value + strlen(value);
   for (const char *s = value; s < end;) {
     size_t n = text_character(s, (size_t)(end - s));
@@ -76,13 +74,21 @@ static void add_string(struct text *t, const char *name, const char *value) {
   add_word(t, "\"");
 }
 
+/* `,"name":"value"` */
+static void add_string(struct text *t, const char *name, const char *value) {
+  add_word(t, ",\"");
+  add_word(t, name);
+  add_word(t, "\":");
+  add_quoted(t, value);
+}
+
 static void add_number(struct text *t, const char *name, size_t value) {
   char number[64];
   snprintf(number, sizeof number, ",\"%s\":%zu", name, value);
   add_word(t, number);
 }
 
-size_t reply_problem_text(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
+static size_t problem_text(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
   struct text t = {text, text + REPLY_PROBLEM_SIZE};
   add_word(&t, "{\"type\":\"/problems/");
   add_word(&t, table[e->status].slug);
@@ -97,16 +103,47 @@ size_t reply_problem_text(const struct error *e, char text[REPLY_PROBLEM_SIZE]) 
   return (size_t)(t.at - text);
 }
 
-size_t reply_raw(const struct error *e, const char *request_id, char text[REPLY_RAW_SIZE]) {
+/* All that is known, in one sentence. */
+static size_t sentence_text(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
+  struct text t = {text, text + REPLY_PROBLEM_SIZE};
+  char sentence[ERROR_DETAIL_SIZE + ERROR_POINTER_SIZE + 64];
+  int used =
+      snprintf(sentence, sizeof sentence, "%s", e->detail[0] ? e->detail : table[e->status].title);
+  char *end = sentence + used;
+  const size_t room = sizeof sentence - (size_t)used;
+  if (e->pointer[0])
+    snprintf(end, room, " (at %s)", e->pointer);
+  else if (e->has_offset)
+    snprintf(end, room, " (at byte %zu)", e->offset);
+  else if (e->limit)
+    snprintf(end, room, " (setting %s)", e->limit);
+  add_word(&t, "{\"error\":");
+  add_quoted(&t, sentence);
+  add_word(&t, "}\n");
+  return (size_t)(t.at - text);
+}
+
+size_t reply_error_text(const struct error *e, enum reply_errors form,
+                        char text[REPLY_PROBLEM_SIZE]) {
+  return form == REPLY_V2 ? sentence_text(e, text) : problem_text(e, text);
+}
+
+static const char *type_of(enum reply_errors form) {
+  return form == REPLY_V2 ? "application/json" : "application/problem+json";
+}
+
+size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
+                 char text[REPLY_RAW_SIZE]) {
   char body[REPLY_PROBLEM_SIZE];
-  size_t size = reply_problem_text(e, body);
+  size_t size = reply_error_text(e, form, body);
   unsigned code = table[e->status].code;
-  int n = snprintf(text, REPLY_RAW_SIZE,
-                   "HTTP/1.1 %u %s\r\nConnection: close\r\n%s%s%s%s"
-                   "Content-Type: application/problem+json\r\nContent-Length: %zu\r\n\r\n%.*s",
-                   code, MHD_get_reason_phrase_for(code),
-                   is_retry(code) ? "Retry-After: 1\r\n" : "", request_id ? "X-Request-Id: " : "",
-                   request_id ? request_id : "", request_id ? "\r\n" : "", size, (int)size, body);
+  int n =
+      snprintf(text, REPLY_RAW_SIZE,
+               "HTTP/1.1 %u %s\r\nConnection: close\r\n%s%s%s%s"
+               "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n%.*s",
+               code, MHD_get_reason_phrase_for(code), is_retry(code) ? "Retry-After: 1\r\n" : "",
+               request_id ? "X-Request-Id: " : "", request_id ? request_id : "",
+               request_id ? "\r\n" : "", type_of(form), size, (int)size, body);
   must(n > 0 && n < REPLY_RAW_SIZE);
   return (size_t)n;
 }
@@ -117,6 +154,11 @@ static bool queue(const struct reply *r, struct MHD_Response *response) {
   bool good = MHD_add_response_header(response, "Content-Type", r->type) == MHD_YES &&
               MHD_add_response_header(response, "X-Request-Id", r->request_id) == MHD_YES;
   if (r->timing) good = good && MHD_add_response_header(response, "Server-Timing", r->timing);
+  if (r->json_bytes) {
+    char length[32];
+    snprintf(length, sizeof length, "%zu", r->json_bytes);
+    good = good && MHD_add_response_header(response, "Inference-Header-Content-Length", length);
+  }
   if (r->allow) good = good && MHD_add_response_header(response, "Allow", r->allow);
   if (r->retry) good = good && MHD_add_response_header(response, "Retry-After", "1");
   if (r->close) good = good && MHD_add_response_header(response, "Connection", "close");
@@ -194,11 +236,11 @@ bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t piece
                                                  NULL, NULL));
 }
 
-bool reply_problem(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
-                   size_t *length) {
+bool reply_error(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
+                 size_t *length) {
   r->code = table[e->status].code;
-  r->type = "application/problem+json";
+  r->type = type_of(r->errors);
   r->retry = is_retry(r->code);
-  *length = reply_problem_text(e, text);
+  *length = reply_error_text(e, r->errors, text);
   return reply_bytes(r, text, *length);
 }

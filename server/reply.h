@@ -19,12 +19,20 @@ enum {
   REPLY_RAW_SIZE = REPLY_PROBLEM_SIZE + 512
 };
 
+/* How an error is written: as a problem (RFC 9457), or as the Open Inference Protocol has it, which
+ * is one sentence. */
+enum reply_errors { REPLY_PROBLEM, REPLY_V2 };
+
 unsigned reply_code(enum status status); /* its HTTP status */
-size_t reply_problem_text(const struct error *e, char text[REPLY_PROBLEM_SIZE]); /* its length */
+
+/* The body of an error. Returns its length. */
+size_t reply_error_text(const struct error *e, enum reply_errors form,
+                        char text[REPLY_PROBLEM_SIZE]);
 
 /* A whole HTTP message, for a connection that libmicrohttpd does not answer: says
  * Connection: close. `request_id` may be NULL. Returns its length. */
-size_t reply_raw(const struct error *e, const char *request_id, char text[REPLY_RAW_SIZE]);
+size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
+                 char text[REPLY_RAW_SIZE]);
 
 /* What the answer's head says beside its body. */
 struct reply {
@@ -34,8 +42,10 @@ struct reply {
   const char *request_id;
   const char *allow;  /* or NULL */
   const char *timing; /* Server-Timing, or NULL */
-  bool retry;         /* Retry-After: 1 */
-  bool close;         /* Connection: close */
+  size_t json_bytes;  /* Inference-Header-Content-Length, or 0 */
+  enum reply_errors errors;
+  bool retry; /* Retry-After: 1 */
+  bool close; /* Connection: close */
 };
 
 /* Queue an answer. False: it could not be queued, and the connection has to be closed. */
@@ -43,9 +53,9 @@ bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t piece
 bool reply_bytes(const struct reply *r, const char *bytes, size_t length);
 bool reply_take(const struct reply *r, char *bytes, size_t length); /* frees `bytes`, always */
 
-/* Fills code, type and retry of `r` from the error and queues its problem body, which is written
- * to `text`; `*length` gets its length. */
-bool reply_problem(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
-                   size_t *length);
+/* Fills code, type and retry of `r` from the error and queues its body, which is written to `text`;
+ * `*length` gets its length. */
+bool reply_error(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
+                 size_t *length);
 
 #endif

@@ -59,26 +59,66 @@ static void identify(struct request *r) {
     snprintf(r->id, sizeof r->id, "%08x%08llx%04x", r->server->id_prefix,
              (unsigned long long)r->connection.serial, r->served);
   r->connection.request_id = r->id;
+  r->connection.v2 = route_is_v2(r->route);
 }
 
 /* Does the path lead to the pool? */
 static bool is_computed(const struct request *r) {
   return r->route == ROUTE_ATTENTION || r->route == ROUTE_MODEL_ATTENTION ||
-         r->route == ROUTE_MODEL_HEADS;
+         r->route == ROUTE_MODEL_HEADS || r->route == ROUTE_V2_INFER;
+}
+
+/* The forms of body and answer that a native request asks for. */
+static void judge_native(struct request *r, struct decode_head *head) {
+  struct error *e = &r->error;
+  const bool heads = r->route == ROUTE_MODEL_HEADS;
+  const enum header_media content = r->header.content;
+  const bool binary = content == MEDIA_SAFETENSORS || content == MEDIA_OCTETS;
+  const enum header_wish wish = header_wish(&r->header, binary);
+  if (content == MEDIA_OTHER)
+    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
+              "the body's Content-Type is not application/json, application/x-safetensors or "
+              "application/octet-stream: send one of these");
+  else if (wish == WISH_NEITHER)
+    error_set(e, STATUS_NOT_ACCEPTABLE,
+              "Accept excludes both application/json and application/x-safetensors");
+  else if (wish == WISH_BINARY_ALONE && heads)
+    error_set(e, STATUS_NOT_ACCEPTABLE,
+              "Accept excludes application/json, the only form that measures of heads have");
+  head->ask = heads ? ASK_HEADS : ASK_ATTENTION;
+  head->form = binary ? BODY_SAFETENSORS : BODY_JSON;
+  head->wants_binary = !heads && wish != WISH_JSON;
+  head->refuses_json = wish == WISH_BINARY_ALONE;
+}
+
+/* Clients of the protocol send no Content-Type, or any. */
+static void judge_v2(struct request *r, struct decode_head *head) {
+  struct error *e = &r->error;
+  if (r->header.bad_json_bytes)
+    error_set(e, STATUS_INVALID_REQUEST,
+              "Inference-Header-Content-Length is not a whole number of bytes");
+  else if (header_wish(&r->header, false) == WISH_NEITHER)
+    error_set(e, STATUS_NOT_ACCEPTABLE,
+              "Accept excludes both application/json and application/octet-stream");
+  head->form = BODY_V2;
+  head->json_bytes = r->header.json_bytes;
 }
 
 static void judge_computed(struct request *r) {
   struct server *s = r->server;
   struct error *e = &r->error;
+  struct decode_head head = {
+      .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
+      .json_bytes = DECODE_UNKNOWN,
+  };
   if (r->served && atomic_load_explicit(&s->draining, memory_order_relaxed))
     error_set(e, STATUS_DRAINING, "the server is stopping");
   else if (r->header.coded)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body may not have a Content-Encoding");
-  else if (!r->header.json)
-    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
-              "the body's Content-Type is not application/json: send that header");
-  else if (!header_accepts_json(&r->header))
-    error_set(e, STATUS_NOT_ACCEPTABLE, "Accept excludes application/json");
+  else if (route_is_v2(r->route))
+    judge_v2(r, &head);
+  else
+    judge_native(r, &head);
   if (e->status) return;
   struct models_hold hold = models_hold(s->service.models, request_shard(r));
   const struct model *m = r->route == ROUTE_ATTENTION ? registry_default(hold.registry)
@@ -88,15 +128,21 @@ static void judge_computed(struct request *r) {
     models_release(&hold);
     return;
   }
-  const struct decode_head head = {
-      .ask = r->route == ROUTE_MODEL_HEADS ? ASK_HEADS : ASK_ATTENTION,
-      .form = BODY_JSON,
-      .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
-      .json_bytes = DECODE_UNKNOWN,
-  };
   exchange_begin(&r->exchange, &s->service, &hold, m, &head);
   r->holds = true;
   *e = r->exchange.error;
+}
+
+static enum status refuse_path(struct request *r) {
+  if (r->route == ROUTE_V2_VERSION)
+    return error_set(&r->error, STATUS_NOT_FOUND, "a model has one version, which is 1");
+  if (r->route == ROUTE_V2_NONE)
+    return error_set(&r->error, STATUS_NOT_FOUND,
+                     "there is nothing at this path; try /v2, /v2/models, /v2/models/NAME or "
+                     "/v2/models/NAME/infer");
+  return error_set(
+      &r->error, STATUS_NOT_FOUND,
+      "there is nothing at this path; try /v1/attention, /v1/models or /v1/models/NAME/heads");
 }
 
 /* Whatever can be said of the request before its body. */
@@ -107,10 +153,8 @@ static void judge_head(struct request *r, const char *version) {
   if (r->header.chunked && strcmp(version, "HTTP/1.0") == 0)
     error_set(e, STATUS_BAD_FRAMING, "Transfer-Encoding in a message of HTTP/1.0");
   if (e->status) return;
-  if (r->route == ROUTE_NONE)
-    error_set(
-        e, STATUS_NOT_FOUND,
-        "there is nothing at this path; try /v1/attention, /v1/models or /v1/models/NAME/heads");
+  if (!route_exists(r->route))
+    refuse_path(r);
   else if (!route_allows(r->route, r->method))
     error_set(e, STATUS_METHOD_NOT_ALLOWED, "this path takes %s", route_allow(r->route));
   else if (r->header.body_bytes > c->max_body_bytes)
@@ -206,17 +250,23 @@ static void work_done(struct exchange *x) {
   if (atomic_exchange(&r->handoff, HANDOFF_DONE) == HANDOFF_SUSPENDED) io_resume(io, mhd);
 }
 
+/* How long the request may take: the least of what the server, the head and the body say. */
+static uint64_t allowed_us(const struct request *r) {
+  const uint64_t said_us = r->exchange.decoded.v2.timeout_us;
+  uint64_t ms = r->server->config->deadline_ms;
+  if (r->header.timeout_ms) ms = size_min(ms, r->header.timeout_ms);
+  return said_us ? size_min(ms * 1000, said_us) : ms * 1000;
+}
+
 static bool submit(struct request *r) {
   struct exchange *x = &r->exchange;
   if (!exchange_finish(x)) return request_answer_error(r, &x->error);
-  uint64_t ms = r->server->config->deadline_ms;
-  if (r->header.timeout_ms) ms = size_min(ms, r->header.timeout_ms);
   x->done = work_done;
   x->gone = work_gone;
   r->step = STEP_POOL;
   r->submitted = clock_now();
   atomic_store(&r->handoff, HANDOFF_RUNNING);
-  exchange_submit(x, r->submitted + ms * CLOCK_MS);
+  exchange_submit(x, r->submitted + allowed_us(r) * 1000);
   if (atomic_load(&r->handoff) == HANDOFF_DONE) return request_answer_exchange(r);
   MHD_suspend_connection(r->mhd);
   int running = HANDOFF_RUNNING;

@@ -5,6 +5,8 @@
 
 #include "config/registry.h"
 #include "server/endpoint_models.h"
+#include "server/endpoint_v2.h"
+#include "server/openapi.h"
 #include "server/request_parts.h"
 
 void request_count_reject(struct request *r, enum status status) {
@@ -27,6 +29,7 @@ static struct reply begin_reply(struct request *r, unsigned code, const char *ty
                         .code = code,
                         .type = type,
                         .request_id = r->id,
+                        .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM,
                         .close = r->connection.discard ||
                                  atomic_load_explicit(&r->server->draining, memory_order_relaxed)};
 }
@@ -44,7 +47,7 @@ bool request_answer_error(struct request *r, const struct error *e) {
   }
   struct reply reply = begin_reply(r, reply_code(e->status), NULL);
   if (e->status == STATUS_METHOD_NOT_ALLOWED) reply.allow = route_allow(r->route);
-  return reply_problem(&reply, e, r->problem, &r->answer_bytes);
+  return reply_error(&reply, e, r->problem, &r->answer_bytes);
 }
 
 static bool answer_status(struct request *r, enum status status, const char *detail) {
@@ -85,33 +88,46 @@ static void time_stages(struct request *r) {
            us[3] / 1000, us[3] % 1000);
 }
 
+static const char *answer_type(const struct request *r) {
+  const struct answer *a = &r->exchange.answer;
+  if (a->form == ANSWER_SAFETENSORS) return header_media_type(header_binary_type(&r->header));
+  return header_media_type(a->json_bytes ? MEDIA_OCTETS : MEDIA_JSON);
+}
+
 bool request_answer_exchange(struct request *r) {
   struct exchange *x = &r->exchange;
   if (x->error.status) return request_answer_error(r, &x->error);
   time_stages(r);
   if (!start_answer(r)) return false;
   r->answer_bytes = answer_bytes(&x->answer);
-  struct reply reply = begin_reply(r, 200, "application/json");
+  struct reply reply = begin_reply(r, 200, answer_type(r));
   reply.timing = r->timing;
+  reply.json_bytes = x->answer.json_bytes;
   return reply_pieces(&reply, x->answer.piece, x->answer.pieces);
 }
 
-static bool answer_ready(struct request *r) {
-  static const char ready[] = "{\"status\":\"ready\"}\n";
-  struct server *s = r->server;
-  if (atomic_load(&s->stopping)) return answer_status(r, STATUS_DRAINING, "the server is stopping");
+/* A text that is always the same. */
+static bool answer_static(struct request *r, const char *text, size_t length) {
   if (!start_answer(r)) return false;
-  r->answer_bytes = sizeof ready - 1;
+  r->answer_bytes = length;
   struct reply reply = begin_reply(r, 200, "application/json");
-  return reply_bytes(&reply, ready, sizeof ready - 1);
+  return reply_bytes(&reply, text, length);
 }
 
-static bool answer_health(struct request *r) {
-  static const char works[] = "{\"status\":\"ok\"}\n";
-  if (!start_answer(r)) return false;
-  r->answer_bytes = sizeof works - 1;
-  struct reply reply = begin_reply(r, 200, "application/json");
-  return reply_bytes(&reply, works, sizeof works - 1);
+static bool answer_words(struct request *r, const char *words) {
+  return answer_static(r, words, strlen(words));
+}
+
+static bool answer_ready(struct request *r, const char *words) {
+  if (atomic_load(&r->server->stopping))
+    return answer_status(r, STATUS_DRAINING, "the server is stopping");
+  return answer_words(r, words);
+}
+
+static bool answer_openapi(struct request *r) {
+  size_t length;
+  const char *text = openapi_text(&length);
+  return answer_static(r, text, length);
 }
 
 static bool answer_metrics(struct request *r) {
@@ -134,44 +150,68 @@ void request_refuse_model(struct request *r, const struct registry *all) {
   error_set(&r->error, STATUS_UNKNOWN_MODEL, "no model has this name; there are: %s", names);
 }
 
-static bool answer_model(struct request *r) {
+/* Whatever is said of a model, or of all. */
+static bool answer_model(struct request *r, char *text_of(const struct model *, size_t *)) {
   size_t length = 0;
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
   const struct model *m = registry_find(hold.registry, r->model);
   if (!m) request_refuse_model(r, hold.registry);
-  char *text = m ? endpoint_model_text(m, &length) : NULL;
+  char *text = m ? text_of(m, &length) : NULL;
   models_release(&hold);
   return r->error.status ? request_answer_error(r, &r->error)
                          : answer_text(r, "application/json", text, length);
 }
 
-static bool answer_models(struct request *r) {
+static bool answer_models(struct request *r, char *text_of(const struct registry *, size_t *)) {
   size_t length = 0;
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
-  char *text = endpoint_models_text(hold.registry, &length);
+  char *text = text_of(hold.registry, &length);
   models_release(&hold);
   return answer_text(r, "application/json", text, length);
+}
+
+static bool answer_v2_server(struct request *r) {
+  size_t length = 0;
+  char *text = endpoint_v2_server_text(&length);
+  return answer_text(r, "application/json", text, length);
+}
+
+static bool answer_v2(struct request *r) {
+  switch (r->route) {
+  case ROUTE_V2:
+    return answer_v2_server(r);
+  case ROUTE_V2_LIVE:
+    return answer_words(r, "{\"live\":true}\n");
+  case ROUTE_V2_READY:
+    return answer_ready(r, "{\"live\":true,\"ready\":true}\n");
+  case ROUTE_V2_MODELS:
+    return answer_models(r, endpoint_v2_models_text);
+  case ROUTE_V2_MODEL:
+    return answer_model(r, endpoint_v2_model_text);
+  default:
+    must(r->route == ROUTE_V2_MODEL_READY);
+    if (atomic_load(&r->server->stopping))
+      return answer_status(r, STATUS_DRAINING, "the server is stopping");
+    return answer_model(r, endpoint_v2_model_ready_text);
+  }
 }
 
 bool request_answer_route(struct request *r) {
   switch (r->route) {
   case ROUTE_MODELS:
-    return answer_models(r);
+    return answer_models(r, endpoint_models_text);
   case ROUTE_MODEL:
-    return answer_model(r);
+    return answer_model(r, endpoint_model_text);
   case ROUTE_HEALTH:
-    return answer_health(r);
+    return answer_words(r, "{\"status\":\"ok\"}\n");
   case ROUTE_READY:
-    return answer_ready(r);
+    return answer_ready(r, "{\"status\":\"ready\"}\n");
   case ROUTE_METRICS:
     return answer_metrics(r);
-  case ROUTE_ATTENTION:
-  case ROUTE_MODEL_ATTENTION:
-  case ROUTE_MODEL_HEADS:
-  case ROUTE_NONE:
-  case ROUTE_COUNT:
-    break;
+  case ROUTE_OPENAPI:
+    return answer_openapi(r);
+  default:
+    must(route_is_v2(r->route)); /* or it is no route that answers without work */
+    return answer_v2(r);
   }
-  must(!"a route that answers without work");
-  return false;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { SEGMENTS_MAX = 4, SEGMENT_SIZE = ROUTE_MODEL_SIZE };
+enum { SEGMENTS_MAX = 6, SEGMENT_SIZE = ROUTE_MODEL_SIZE };
 
 static const struct {
   const char *template;
@@ -18,6 +18,16 @@ static const struct {
     [ROUTE_HEALTH] = {"/healthz", false},
     [ROUTE_READY] = {"/readyz", false},
     [ROUTE_METRICS] = {"/metrics", false},
+    [ROUTE_OPENAPI] = {"/openapi.json", false},
+    [ROUTE_V2] = {"/v2", false},
+    [ROUTE_V2_LIVE] = {"/v2/health/live", false},
+    [ROUTE_V2_READY] = {"/v2/health/ready", false},
+    [ROUTE_V2_MODELS] = {"/v2/models", false},
+    [ROUTE_V2_MODEL] = {"/v2/models/{model}", false},
+    [ROUTE_V2_MODEL_READY] = {"/v2/models/{model}/ready", false},
+    [ROUTE_V2_INFER] = {"/v2/models/{model}/infer", true},
+    [ROUTE_V2_VERSION] = {"/v2/models/{model}/versions/{version}", false},
+    [ROUTE_V2_NONE] = {"/v2 none", false},
     [ROUTE_NONE] = {"none", false},
 };
 
@@ -66,28 +76,59 @@ static enum route route_below_model(const char *segment) {
   return ROUTE_NONE;
 }
 
+static enum route route_v1(char segment[][SEGMENT_SIZE], size_t n) {
+  if (n == 2 && !strcmp(segment[1], "attention")) return ROUTE_ATTENTION;
+  if (n < 2 || n > 4 || strcmp(segment[1], "models")) return ROUTE_NONE;
+  if (n == 2) return ROUTE_MODELS;
+  return n == 3 ? ROUTE_MODEL : route_below_model(segment[3]);
+}
+
+/* What is asked of a model, `word`: NULL is the model itself. */
+static enum route route_v2_model(const char *word) {
+  if (!word) return ROUTE_V2_MODEL;
+  if (!strcmp(word, "ready")) return ROUTE_V2_MODEL_READY;
+  return !strcmp(word, "infer") ? ROUTE_V2_INFER : ROUTE_V2_NONE;
+}
+
+static enum route route_v2(char segment[][SEGMENT_SIZE], size_t n) {
+  if (n == 1) return ROUTE_V2;
+  if (n == 3 && !strcmp(segment[1], "health")) {
+    if (!strcmp(segment[2], "live")) return ROUTE_V2_LIVE;
+    return !strcmp(segment[2], "ready") ? ROUTE_V2_READY : ROUTE_V2_NONE;
+  }
+  if (strcmp(segment[1], "models")) return ROUTE_V2_NONE;
+  if (n == 2) return ROUTE_V2_MODELS;
+  if (n == 3) return ROUTE_V2_MODEL;
+  if (strcmp(segment[3], "versions")) return n == 4 ? route_v2_model(segment[3]) : ROUTE_V2_NONE;
+  const enum route route = n == 4 ? ROUTE_V2_NONE : route_v2_model(n == 6 ? segment[5] : NULL);
+  return route == ROUTE_V2_NONE || !strcmp(segment[4], "1") ? route : ROUTE_V2_VERSION;
+}
+
 enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]) {
   char segment[SEGMENTS_MAX][SEGMENT_SIZE];
   size_t n = 0;
+  enum route route = ROUTE_NONE;
   model[0] = 0;
   path = skip_authority(path);
-  while (*path == '/') {
-    if (n == SEGMENTS_MAX) return ROUTE_NONE;
-    path = segment_read(path + 1, segment[n++]);
-  }
+  while (*path == '/' && n < SEGMENTS_MAX) path = segment_read(path + 1, segment[n++]);
+  const bool v2 = n > 0 && !strcmp(segment[0], "v2");
+  if (*path == '/') return v2 ? ROUTE_V2_NONE : ROUTE_NONE;
   if (n == 1) {
     if (!strcmp(segment[0], "healthz")) return ROUTE_HEALTH;
     if (!strcmp(segment[0], "readyz")) return ROUTE_READY;
     if (!strcmp(segment[0], "metrics")) return ROUTE_METRICS;
+    if (!strcmp(segment[0], "openapi.json")) return ROUTE_OPENAPI;
   }
-  if (n < 2 || strcmp(segment[0], "v1")) return ROUTE_NONE;
-  if (n == 2 && !strcmp(segment[1], "attention")) return ROUTE_ATTENTION;
-  if (strcmp(segment[1], "models")) return ROUTE_NONE;
-  if (n == 2) return ROUTE_MODELS;
-  enum route route = n == 3 ? ROUTE_MODEL : route_below_model(segment[3]);
-  if (route != ROUTE_NONE) memcpy(model, segment[2], SEGMENT_SIZE);
+  if (v2) route = route_v2(segment, n);
+  if (n > 0 && !strcmp(segment[0], "v1")) route = route_v1(segment, n);
+  if (n > 2 && route_exists(route) && !strcmp(segment[1], "models"))
+    memcpy(model, segment[2], SEGMENT_SIZE);
   return route;
 }
+
+bool route_is_v2(enum route route) { return route >= ROUTE_V2 && route <= ROUTE_V2_NONE; }
+
+bool route_exists(enum route route) { return route < ROUTE_V2_VERSION; }
 
 enum method method_find(const char *word) {
   for (unsigned m = 0; m < METHOD_OTHER; m++)
@@ -96,7 +137,7 @@ enum method method_find(const char *word) {
 }
 
 bool route_allows(enum route route, enum method method) {
-  if (route == ROUTE_NONE) return false;
+  if (!route_exists(route)) return false;
   if (table[route].post) return method == METHOD_POST;
   return method == METHOD_GET || method == METHOD_HEAD;
 }

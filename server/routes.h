@@ -16,7 +16,19 @@ enum route {
   ROUTE_HEALTH,
   ROUTE_READY,
   ROUTE_METRICS,
-  ROUTE_NONE, /* no such path */
+  ROUTE_OPENAPI,
+  /* The Open Inference Protocol. Paths with a version are those without, where it is the one that
+   * there is. */
+  ROUTE_V2,
+  ROUTE_V2_LIVE,
+  ROUTE_V2_READY,
+  ROUTE_V2_MODELS,
+  ROUTE_V2_MODEL,
+  ROUTE_V2_MODEL_READY,
+  ROUTE_V2_INFER,
+  ROUTE_V2_VERSION, /* a version that no model has */
+  ROUTE_V2_NONE,    /* no such path of that protocol */
+  ROUTE_NONE,       /* no such path */
   ROUTE_COUNT
 };
 
@@ -40,9 +52,15 @@ enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]);
 
 enum method method_find(const char *word);
 
-bool route_allows(enum route route, enum method method);
-const char *route_allow(enum route route);    /* for the header Allow */
-const char *route_template(enum route route); /* a label: "/v1/models/{model}" */
-const char *method_name(enum method method);  /* a label: "GET", "other" */
+/* Is the path one of the Open Inference Protocol, known or not? */
+bool route_is_v2(enum route route);
+
+/* May there be anything at this path? */
+bool route_exists(enum route route);
+
+bool route_allows(enum route route, enum method method); /* false where there is nothing */
+const char *route_allow(enum route route);               /* for the header Allow */
+const char *route_template(enum route route);            /* a label: "/v1/models/{model}" */
+const char *method_name(enum method method);             /* a label: "GET", "other" */
 
 #endif

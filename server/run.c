@@ -72,13 +72,11 @@ static enum status write_answer(struct exchange *x, int out) {
   return STATUS_OK;
 }
 
-static int answer(struct service *s, struct models_hold *hold, const struct model *m, enum ask ask,
-                  int in, int out) {
-  const struct decode_head head = {
-      .ask = ask, .form = BODY_JSON, .body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN};
+static int answer(struct service *s, struct models_hold *hold, const struct model *m,
+                  const struct decode_head *head, int in, int out) {
   struct run run = {.exchange.done = run_done};
   struct exchange *x = &run.exchange;
-  exchange_begin(x, s, hold, m, &head);
+  exchange_begin(x, s, hold, m, head);
   feed(x, in);
   if (exchange_finish(x)) {
     must(sem_init(&run.done, 0, 0) == 0);
@@ -94,7 +92,8 @@ static int answer(struct service *s, struct models_hold *hold, const struct mode
   return status;
 }
 
-int run_main(const struct config *c, const char *model, enum ask ask, int in, int out) {
+int run_main(const struct config *c, const char *model, const struct decode_head *head, int in,
+             int out) {
   struct service service;
   struct error e = {0};
   if (service_start(&service, c, 1, &e)) {
@@ -105,7 +104,7 @@ int run_main(const struct config *c, const char *model, enum ask ask, int in, in
   struct models_hold hold = models_hold(service.models, 0);
   const struct model *m = registry_find(hold.registry, model);
   if (m)
-    status = answer(&service, &hold, m, ask, in, out);
+    status = answer(&service, &hold, m, head, in, out);
   else
     say_unknown(hold.registry, model);
   models_release(&hold);

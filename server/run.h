@@ -8,9 +8,10 @@
 #include "server/decode.h"
 
 /* Reads a request body from the descriptor `in`, writes the answer's body to `out` and messages to
- * standard error. Returns the exit status: 0 if answered, 1 if
- * not (then nothing was written, unless writing itself failed), 2 if the configuration is wrong or
- * has no such model. */
-int run_main(const struct config *c, const char *model, enum ask ask, int in, int out);
+ * standard error. `head` says what is asked, and the forms of body and answer. Returns the exit
+ * status: 0 if answered, 1 if not (then nothing was written, unless writing itself failed), 2 if
+ * the configuration is wrong or has no such model. */
+int run_main(const struct config *c, const char *model, const struct decode_head *head, int in,
+             int out);
 
 #endif

@@ -19,12 +19,15 @@
 #include "config/registry.h"
 #include "core/clock.h"
 #include "core/cpu.h"
+#include "server/announce.h"
 #include "server/httpd.h"
+#include "server/reload.h"
 #include "server/version.h"
 
 enum {
   EXIT_CUT = 3,        /* work was abandoned */
   STEP_MS = 5,         /* how often a draining server looks */
+  RELOAD_MS = 100,     /* how often one that has reloaded looks for models that nobody uses */
   ABANDONED_MS = 1000, /* for the answers of abandoned work to leave */
   STUCK_MS = 10000,    /* for abandoned work to stop */
 };
@@ -91,7 +94,9 @@ static enum status server_open(struct server *s, const struct config *c, char **
   if (raise_descriptors(c, s->io_threads, e)) return e->status;
   correct_openblas(s, argv);
   s->metrics = metrics_new(s->io_threads + 1, e);
-  if (s->metrics) s->connections = connections_new(c, s->metrics, s->service.budget.keep, e);
+  if (!s->metrics) return e->status;
+  metrics_loaded(s->metrics);
+  s->connections = connections_new(c, s->metrics, s->service.budget.keep, e);
   return e->status;
 }
 
@@ -108,17 +113,8 @@ static void announce(struct server *s, const struct httpd *h) {
            version_number(), version_commit(), s->service.workers, s->io_threads,
            cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
   struct models_hold hold = models_hold(s->service.models, 0);
-  for (size_t i = 0; i < registry_count(hold.registry); i++) {
-    const struct model *m = registry_at(hold.registry, i);
-    log_line(s->log, LOG_INFO, "model %s: %s, %zu heads, %zu -> %zu, engine %s, %s, layout %s",
-             m->name, m->score, m->shape.heads, m->shape.query_size, m->shape.output_size,
-             layer_engine(m->layer), m->source, m->layout);
-    if (model_uses_nothing(m))
-      log_line(s->log, LOG_WARNING,
-               "model %s: nothing of its source is used: projection %s and score %s have no "
-               "parameters",
-               m->name, m->projection, m->score);
-  }
+  for (size_t i = 0; i < registry_count(hold.registry); i++)
+    announce_model(s->log, registry_at(hold.registry, i));
   models_release(&hold);
   printf("listening on %s\n", httpd_address(h));
   fflush(stdout);
@@ -138,12 +134,30 @@ static sigset_t block_signals(void) {
   return set;
 }
 
-static int wait_for_stop(struct server *s, const sigset_t *set) {
-  for (;;) {
-    int got = sigwaitinfo(set, NULL);
-    if (got == SIGTERM || got == SIGINT) return got;
-    if (got == SIGHUP) log_line(s->log, LOG_INFO, "SIGHUP is ignored");
+/* The next signal; 0: none has come within the time. One that stops goes before SIGHUP, which the
+ * system would give first, and of which there may be no end. */
+static int next_signal(const sigset_t *set, const struct timespec *within) {
+  static const struct timespec none = {0};
+  sigset_t stops = *set;
+  sigdelset(&stops, SIGHUP);
+  int got = sigtimedwait(&stops, NULL, &none);
+  if (got < 0) got = within ? sigtimedwait(set, NULL, within) : sigwaitinfo(set, NULL);
+  return got < 0 ? 0 : got;
+}
+
+/* Serves, and reloads as asked, until a signal ends that. */
+static int wait_for_stop(struct server *s, const sigset_t *set, const struct invocation *called) {
+  static const struct timespec soon = {.tv_nsec = RELOAD_MS * CLOCK_MS};
+  struct reload reload;
+  reload_init(&reload, s, called);
+  int got = 0;
+  for (bool again = false; got != SIGTERM && got != SIGINT;) {
+    got = next_signal(set, again ? &soon : NULL);
+    if (got == SIGHUP) reload_ask(&reload);
+    if (got == SIGHUP || got == 0) again = reload_step(&reload);
   }
+  reload_free(&reload);
+  return got;
 }
 
 /* A stop on its way: a second signal ends all waiting. */
@@ -214,7 +228,7 @@ static int stop(struct server *s, struct httpd *h, const sigset_t *set, bool *at
   return d.second ? 128 + d.second : status;
 }
 
-int serve_main(const struct config *c, char **argv, bool *at_once) {
+int serve_main(const struct config *c, const struct invocation *called, bool *at_once) {
   struct error e = {0};
   struct address address;
   struct server server;
@@ -223,11 +237,11 @@ int serve_main(const struct config *c, char **argv, bool *at_once) {
   memset(&server, 0, sizeof server);
   sigset_t set = block_signals();
   must(address_parse(&address, c->listen)); /* or it would be no configuration */
-  if (server_open(&server, c, argv, &e)) goto done;
+  if (server_open(&server, c, called->argv, &e)) goto done;
   h = httpd_new(&server, &address, &e);
   if (!h || httpd_start(h, &e)) goto done;
   announce(&server, h);
-  int got = wait_for_stop(&server, &set);
+  int got = wait_for_stop(&server, &set, called);
   log_line(server.log, LOG_INFO, "signal %d: stopping", got);
   status = stop(&server, h, &set, at_once);
   if (*at_once) return status;

@@ -45,7 +45,9 @@ struct tensor {
   void *data;                 /* [count] of the rule's type */
   struct tensor_shape common; /* of all elements, unless ragged */
   struct tensor_shape *ragged; /* [elements], or NULL if all elements have the common shape */
-  bool unjudged;               /* floats that came as bytes: some may be infinite or NaN */
+  bool shaped; /* its shape was said: no level is hidden by an empty array, and `[0, 4]` is one item
+                  without rows */
+  bool unjudged; /* floats that came as bytes: some may be infinite or NaN */
 };
 
 static inline struct tensor_shape tensor_shape_at(const struct tensor *t, size_t element) {

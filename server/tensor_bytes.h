@@ -57,6 +57,13 @@ unsigned char *tensor_bytes_room(struct tensor_bytes *t, size_t size, struct err
 /* Takes what is missing of the bytes given; returns how many those are. Fails with an error. */
 size_t tensor_bytes_feed(struct tensor_bytes *t, const void *bytes, size_t size, struct error *e);
 
+/* Makes the `count` numbers whose bytes are from `at`, a multiple of 4, to the end into floats or
+ * 32-bit integers, where they lie: their bytes then end the array. *good says how many from the
+ * first are finite, or within 32 bits: from there on integers are not converted, floats are. May
+ * need room. */
+enum status tensor_bytes_convert(struct tensor_bytes *t, size_t at, enum tensor_dtype dtype,
+                                 size_t count, size_t *good, struct error *e);
+
 /* All bytes are there: makes them into a tensor of this form, which tensor_form_check has passed.
  * The bytes may be used where they are. invalid-request (pointer of the number), overloaded,
  * out-of-memory. */

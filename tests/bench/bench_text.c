@@ -1,5 +1,6 @@
 /* bench_text: nanoseconds per number, read and written, beside simdjson, the C++ library, Jansson
- * and strtof, at the level of instructions that ATTEND_CPU allows.
+ * and strtof, and as base64 beside a loop with a table and memcpy, at the level of instructions
+ * that ATTEND_CPU allows.
  *
  * The reader is fed as the server feeds it. Least of several rounds of each, taken alternately. */
 #include <jansson.h>
@@ -12,6 +13,7 @@
 #include "core/clock.h"
 #include "core/cpu.h"
 #include "server/tensor_json.h"
+#include "server/text/base64.h"
 #include "server/text/number.h"
 #include "tests/bench/text_bodies.h"
 #include "tests/bench/text_rivals.h"
@@ -219,9 +221,93 @@ static void measure_all_writing(void) {
   free(weight);
 }
 
+/* --- base64 --- */
+
+static const char ALPHABET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static void loop_write(char *out, const unsigned char *bytes, size_t size) {
+  for (size_t i = 0; i < size; i += 3) {
+    const unsigned bits = (unsigned)bytes[i] << 16 | (unsigned)bytes[i + 1] << 8 | bytes[i + 2];
+    for (unsigned k = 0; k < 4; k++) *out++ = ALPHABET[bits >> (18 - 6 * k) & 63];
+  }
+}
+
+static bool loop_read(const char *text, size_t length, unsigned char *out,
+                      const unsigned char number[256]) {
+  const unsigned char *c = (const unsigned char *)text;
+  unsigned strange = 0;
+  for (size_t i = 0; i < length; i += 4) {
+    const unsigned a = number[c[i]], b = number[c[i + 1]], d = number[c[i + 2]];
+    const unsigned last = number[c[i + 3]], bits = a << 18 | b << 12 | d << 6 | last;
+    strange |= a | b | d | last;
+    *out++ = (unsigned char)(bits >> 16);
+    *out++ = (unsigned char)(bits >> 8);
+    *out++ = (unsigned char)bits;
+  }
+  return strange < 64;
+}
+
+struct base64_bench {
+  unsigned char *bytes, *read;
+  char *text, *other;
+  size_t size, length;
+  unsigned char number[256];
+  double write, read_back, loop, loop_back, copy;
+};
+
+static void time_base64(struct base64_bench *b) {
+  uint64_t start = clock_now();
+  check(base64_write(b->text, b->bytes, b->size) == b->text + b->length, "base64: length");
+  b->write = least(b->write, (double)(clock_now() - start));
+  start = clock_now();
+  check(base64_read(b->text, b->length, b->read) == b->length, "base64: not all is read");
+  b->read_back = least(b->read_back, (double)(clock_now() - start));
+  check(memcmp(b->read, b->bytes, b->size) == 0, "base64: wrong bytes");
+  start = clock_now();
+  loop_write(b->other, b->bytes, b->size);
+  b->loop = least(b->loop, (double)(clock_now() - start));
+  check(memcmp(b->other, b->text, b->length) == 0, "base64: wrong characters");
+  start = clock_now();
+  check(loop_read(b->text, b->length, b->read, b->number), "the loop");
+  b->loop_back = least(b->loop_back, (double)(clock_now() - start));
+  start = clock_now();
+  memcpy(b->read, b->bytes, b->size);
+  b->copy = least(b->copy, (double)(clock_now() - start));
+}
+
+static void measure_base64(void) {
+  static wanted much = {1.5, 4, 4};
+  const double count = WRITTEN, most = 1e18;
+  struct base64_bench b = {.size = WRITTEN * sizeof(float),
+                           .write = most,
+                           .read_back = most,
+                           .loop = most,
+                           .loop_back = most,
+                           .copy = most};
+  b.length = base64_length(b.size);
+  b.bytes = malloc(b.size);
+  b.read = malloc(b.size + BASE64_READ_MARGIN);
+  b.text = malloc(b.length + BASE64_WRITE_MARGIN);
+  b.other = malloc(b.length);
+  check(b.bytes && b.read && b.text && b.other, "no memory");
+  body_normals((float *)(void *)b.bytes, WRITTEN);
+  memset(b.number, 64, sizeof b.number);
+  for (unsigned char i = 0; i < 64; i++) b.number[(unsigned char)ALPHABET[i]] = i;
+  for (int round = 0; round < 4 * ROUNDS; round++) time_base64(&b);
+  print_row("base64 write; a loop with a table", b.write / count, b.loop / count, much);
+  print_row("the same; memcpy of the numbers", b.write / count, b.copy / count, NULL);
+  print_row("base64 read; a loop with a table", b.read_back / count, b.loop_back / count, much);
+  print_row("the same; memcpy of the numbers", b.read_back / count, b.copy / count, NULL);
+  free(b.bytes);
+  free(b.read);
+  free(b.text);
+  free(b.other);
+}
+
 int main(void) {
   if (!level_asked_is_here()) return 0;
   measure_all_reading();
   measure_all_writing();
+  measure_base64();
   return 0;
 }

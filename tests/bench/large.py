@@ -12,6 +12,7 @@ from table import line
 
 SHAPE = (8, 64, 64, 512)  # 8.6 MB
 CLIENTS = 4
+URL = "/v1/models/base/attention"
 
 
 def program(build, name, *words):
@@ -21,12 +22,13 @@ def program(build, name, *words):
     return [float(word) for word in out.split()]
 
 
-def together(server, body, each):
+def together(server, body, each, path, headers):
     """`each` requests of each client, all answered: no CPU time goes to half a request."""
     def client():
         connection = server.connect()
         for _ in range(each):
-            assert server.attend(body, "base", connection=connection).status == 200
+            answer = server.request("POST", path, body, headers, connection=connection)
+            assert answer.status == 200, answer
         connection.close()
 
     threads = [threading.Thread(target=client) for _ in range(CLIENTS)]
@@ -36,13 +38,13 @@ def together(server, body, each):
         thread.join()
 
 
-def cpu_per_request(server, body, rounds=4, each=10):
+def cpu_per_request(server, body, path=URL, headers=JSON_TYPE, rounds=4, each=10):
     """(user, system) milliseconds of a request, in the best of the rounds."""
-    together(server, body, 2)
+    together(server, body, 2, path, headers)
     best = (1e9, 1e9)
     for _ in range(rounds):
         before = cpu_ms(server.pid)
-        together(server, body, each)
+        together(server, body, each, path, headers)
         spent = [(b - a) / (each * CLIENTS) for a, b in zip(before, cpu_ms(server.pid))]
         best = min(best, tuple(spent), key=sum)
     return best
@@ -57,8 +59,7 @@ def large_requests(folder, build):
     assert answer.status == 200, answer
     with open(os.path.join(folder, "answer"), "wb") as file:
         file.write(answer.body)
-    url = "/v1/models/base/attention"
-    rate = max(wrk(server.port, path, CLIENTS, 3, url).rate for _ in range(3))
+    rate = max(wrk(server.port, path, CLIENTS, 3, URL).rate for _ in range(3))
     user, system = cpu_per_request(server, body)
     timing = server.attend(body, "base").headers.get("server-timing", "")
     server.stop()

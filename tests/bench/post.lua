@@ -1,9 +1,8 @@
--- post: wrk posts the file $BODY as JSON and prints one line of JSON: what came of it.
+-- post: wrk posts the file $BODY and prints one line of JSON: what came of it.
 local file = io.open(os.getenv("BODY"), "rb")
 wrk.body = file:read("*a")
 file:close()
 wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
 
 function done(summary, latency)
   local e = summary.errors

@@ -5,6 +5,7 @@ listens on a free port of 127.0.0.1 and is ended by its process id with SIGTERM;
 it does not exit with status 0, which is also how the sanitizers' complaints show.
 """
 import array
+import base64
 import http.client
 import json
 import math
@@ -112,6 +113,56 @@ def safetensors_bytes(tensors, dtype="F32"):
         data += raw
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
+
+
+# --- requests in other forms -----------------------------------------------------------------------
+
+BINARY_TYPE = {"Content-Type": "application/x-safetensors"}
+FLOAT_FIELDS = ("queries", "keys", "values", "bias", "head_mask", "gradients")
+INTEGER_FIELDS = ("valid_lens", "segments", "causal_offset")
+
+
+def shape_of(x):
+    return [len(x)] + (shape_of(x[0]) if x else []) if isinstance(x, list) else []
+
+
+def raw_numbers(x, dtype):
+    """The bytes of a nested list. As BF16 only what it holds exactly."""
+    if dtype == "BF16":
+        return b"".join(struct.pack("<f", n)[2:] for n in flat(x))
+    if dtype in ("F16", "F64"):
+        return b"".join(struct.pack("<e" if dtype == "F16" else "<d", n) for n in flat(x))
+    return array.array(FORMATS[dtype][0], flat(x)).tobytes()
+
+
+def binary(request, floats="F32", integers="I32", flags="BOOL"):
+    """A request without ragged arrays as the bytes of a safetensors body."""
+    header, metadata, data = {}, {}, b""
+    for name, value in request.items():
+        dtype = (floats if name in FLOAT_FIELDS else integers if name in INTEGER_FIELDS else
+                 flags if name == "mask" else None)
+        if dtype is None or isinstance(value, str):
+            metadata[name] = json.dumps(value)
+            continue
+        raw = raw_numbers(value, dtype)
+        header[name] = {"dtype": dtype, "shape": shape_of(value),
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(dict(header, __metadata__=metadata)).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def in_base64(request, dtype="F32"):
+    """A request with its arrays of floats as base64: one object, or one for each item."""
+    def one(x):
+        return {"dtype": dtype, "shape": shape_of(x),
+                "base64": base64.b64encode(raw_numbers(x, dtype)).decode()}
+
+    def field(x):
+        ragged = any(shape_of(part) != shape_of(x[0]) for part in x)
+        return [one(part) for part in x] if ragged else one(x)
+    return {name: field(value) if name in FLOAT_FIELDS else value
+            for name, value in request.items()}
 
 
 # --- layers ----------------------------------------------------------------------------------------
@@ -224,9 +275,11 @@ def clean_environment(extra=None):
 class Server:
     """A running `attend serve`."""
 
-    def __init__(self, config=None, *args, env=None, preexec=None, folder=None, command=()):
+    def __init__(self, config=None, *args, env=None, preexec=None, folder=None, command=(),
+                 listen=True):
         """`config` is the configuration as an object; `args` are further words of the command
-        line. `folder` is where the configuration lies, for checkpoints beside it."""
+        line. `folder` is where the configuration lies, for checkpoints beside it. Without `listen`
+        the address is not on the command line."""
         self.own = None if folder else tempfile.mkdtemp(prefix="attend-test-")
         self.folder = folder or self.own
         words = list(command) + [BIN, "serve"]
@@ -235,7 +288,7 @@ class Server:
             with open(path, "w") as file:
                 json.dump(config, file)
             words += ["--config", path]
-        if not any(w.startswith("--listen") for w in args):
+        if listen and not any(w.startswith("--listen") for w in args):
             words += ["--listen", "127.0.0.1:0"]
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(words + list(args), stdin=subprocess.DEVNULL,

@@ -325,12 +325,18 @@ class BadJson(ServerCase):
             problem = self.invalid_request(dict(one, gradients=[row, row]), "/gradients", path)
             self.assertIn("/heads", problem["detail"])
 
-    def test_base64_is_not_served(self):
+    def test_broken_base64(self):
         array = {"dtype": "F32", "shape": [1, 4], "base64": "AAAAAAAAAAAAAAAAAAAAAA=="}
-        for field in ("queries", "keys", "values", "bias", "gradients"):
-            problem = self.invalid_request(dict({"queries": [[1, 2, 3, 4]]}, **{field: array}),
-                                           "/" + field, HEADS)
-            self.assertIn("base64", problem["detail"])
+        self.assertEqual(self.server.post(HEADS, {"queries": array}).status, 200)
+        for change in ({"base64": "AAAAAAAAAAAAAAAAAAAAAA="}, {"base64": "AAAAAAAAAAAAAAAAAAAAAB=="},
+                       {"base64": "AAAAAAAAAAAAAAAAAAAA"}, {"base64": "AAAA AAAAAAAAAAAAAAAAAA=="},
+                       {"base64": None}, {"dtype": "I32"}, {"dtype": "F31"}, {"shape": [1, 3]},
+                       {"shape": [2, 4]}, {"shape": [-1, 4]}, {"shape": [4]}, {"shape": 4}, {"x": 1}):
+            for field in ("queries", "keys", "values", "bias", "gradients"):
+                body = dict({"queries": [[1, 2, 3, 4]]}, **{field: dict(array, **change)})
+                with self.subTest(field=field, change=change):
+                    problem = self.problem(self.server.post(HEADS, body), 400, "invalid-request")
+                    self.assertTrue(problem["pointer"].startswith("/" + field), problem)
 
     def test_the_path_of_the_heads_refuses_as_attention_does(self):
         server = self.server

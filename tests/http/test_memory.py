@@ -10,8 +10,9 @@ import threading
 import time
 import unittest
 
-from support import (BIN, MODE, TOY, Case, Layer, Raw, Server, attend, chunked,
-                     clean_environment, head_of, preloaded, randoms, wait_until)
+from forms import v2
+from support import (BIN, BINARY_TYPE, JSON_TYPE, MODE, TOY, Case, Layer, Raw, Server, attend, binary,
+                     chunked, clean_environment, head_of, in_base64, preloaded, randoms, wait_until)
 
 
 @unittest.skipUnless(MODE == "release", "a sanitizer brings its own allocator")
@@ -31,8 +32,11 @@ class FailingAllocations(Case):
             # arrays that grow into kept blocks, and an answer of several pieces
             {"queries": [[1] * 20], "keys": [[i % 7, 1] * 10 for i in range(5000)],
              "return_attention": True})]
+        small = {"queries": [randoms(rng, 2, 20)] * 2, "bias": [[0.5, -1], [2, 3]],
+                 "valid_lens": [1, 2], "select": "hard", "causal_offset": "end"}
+        cls.bodies += [json.dumps(in_base64(small, "F16")).encode(), binary(small, "F16", "I64")]
         # a large head beside those pieces: they are copied out
-        cls.fields = [[], [], [f"X-Fill-{i}: " + "x" * 4000 for i in range(5)]]
+        cls.fields = [[], [], [f"X-Fill-{i}: " + "x" * 4000 for i in range(5)], [], []]
 
     @classmethod
     def tearDownClass(cls):
@@ -59,11 +63,15 @@ class FailingAllocations(Case):
         self.control[0:8] = bytes(8)
         return failed
 
-    def every_allocation(self, body, fields, sticky):
+    def every_allocation(self, body, fields, sticky, path="/v1/attention"):
         server = Server(self.config, "--workers", "2", env=self.env, folder=self.folder)
-        message = head_of("/v1/attention", len(body), *fields) + body
+        message = head_of(path, len(body), *fields) + body
+        types = dict(JSON_TYPE, **dict(field.split(": ") for field in fields))
+        if not body.startswith(b"{"):
+            types = BINARY_TYPE
+            message = message.replace(b"application/json", types["Content-Type"].encode(), 1)
         try:
-            right = [server.attend(body).body for _ in range(3)][0]
+            right = [server.request("POST", path, body, types).body for _ in range(3)][0]
             quiet, n, refused = 0, 0, 0
             while quiet < 3:
                 n += 1
@@ -81,10 +89,13 @@ class FailingAllocations(Case):
                         self.assertEqual(answer.body, right, n)
                     else:
                         refused += 1
-                        self.problem(answer, 503, "out-of-memory")
+                        if path.startswith("/v2"):
+                            self.assertEqual(list(answer.json), ["error"], answer)
+                        else:
+                            self.problem(answer, 503, "out-of-memory")
                         self.assertIn("retry-after", answer.headers)
                 quiet = 0 if failed else quiet + 1
-                again = server.attend(body)
+                again = server.request("POST", path, body, types)
                 self.assertEqual((again.status, again.body), (200, right), f"after n = {n}")
             if not sticky:  # else the refusal itself finds no memory
                 self.assertGreater(refused, 3, "no allocation of the request's own has failed")
@@ -104,10 +115,22 @@ class FailingAllocations(Case):
             with self.subTest(body[:30]):
                 self.every_allocation(body, fields, True)
 
+    def test_allocations_of_the_inference_protocol(self):
+        request = {"queries": randoms(random.Random(2), 2, 3, 20), "valid_lens": [1, 3]}
+        body, length = v2(request, ["valid_lens"], ["outputs", "attention_weights"], ["outputs"],
+                          id="x", parameters={"causal": True, "causal_offset": [0, 1]})
+        shape = b'"shape":[2,3,20],"datatype":"FP32",'  # is to come behind the data
+        late = body.replace(shape, b"", 1).replace(b"},{", b"," + shape[:-1] + b"},{", 1)
+        self.assertEqual(len(late), len(body))
+        for sticky in (False, True):
+            self.every_allocation(late, [f"Inference-Header-Content-Length: {length}"], sticky,
+                                  "/v2/models/toy/infer")
+
     def test_allocations_of_other_answers(self):
         server = Server(self.config, env=self.env, folder=self.folder)
         try:
-            for path in ("/healthz", "/metrics", "/v1/models", "/v1/models/toy", "/nowhere"):
+            for path in ("/healthz", "/metrics", "/v1/models", "/v1/models/toy", "/nowhere", "/v2",
+                         "/v2/models", "/v2/models/toy", "/v2/models/toy/ready", "/v2/nowhere"):
                 expected, quiet, n = server.get(path).status, 0, 0
                 while quiet < 3:
                     n += 1

@@ -16,6 +16,8 @@ from support import BIN, ROOT, SLOW, Case, Server, clean_environment
 
 DOCUMENTS = ["README.md"]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+# Debian's python3 before any other: it is the one that Debian's numpy is for.
+ENVIRONMENT = clean_environment({"PATH": f"/usr/bin:{os.environ['PATH']}"})
 CHECKED = re.compile(r"# checked(?: with (\S+))?\n")
 
 
@@ -66,7 +68,7 @@ class Documentation(Case):
                          command)
         command = re.sub(r"(\./)?build/release/attend\b", BIN, command)
         done = subprocess.run(["sh", "-eu", "-c", command], cwd=ROOT, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, env=clean_environment(), check=False,
+                              stderr=subprocess.PIPE, env=ENVIRONMENT, check=False,
                               timeout=60 * SLOW)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         if kind == "json":

@@ -353,6 +353,32 @@ static void what_is_printed_reads_back_the_same(void **state) {
   config_free(&again);
 }
 
+static void add_word(void *of, const char *name, const char *value) {
+  char *text = of;
+  snprintf(text + strlen(text), 200 - strlen(text), "%s=%s ", name, value);
+}
+
+static void what_differs_is_told(void **state) {
+  const struct place *p = *state;
+  struct config a, b;
+  char said[200] = "";
+  write_text(p, "{\"models\": {\"x\": {\"heads\": 2}, \"y\": {\"heads\": 2}}}");
+  read_well(&a, WORDS("--config", (char *)p->file), nothing);
+  config_differ(&a, &a, add_word, said);
+  assert_string_equal(said, "");
+  write_text(p, "{\"max_queue\": 5, \"merge\": false, \"default_model\": \"x\", \"listen\": \":9\","
+                " \"models\": {\"y\": {\"heads\": 4}, \"x\": {\"heads\": 2}, \"z\": {}}}");
+  read_well(&b, WORDS("--config", (char *)p->file), nothing);
+  config_differ(&a, &b, add_word, said);
+  assert_string_equal(said, "listen=:9 merge=off max_queue=5 ");
+  assert_true(config_same_model(&a, &b, "x"));
+  assert_false(config_same_model(&a, &b, "y"));
+  assert_false(config_same_model(&a, &b, "z"));
+  assert_false(config_same_model(&a, &b, "none"));
+  config_free(&a);
+  config_free(&b);
+}
+
 static void help_names_every_setting(void **state) {
   (void)state;
   char *help = NULL;
@@ -456,6 +482,7 @@ int main(void) {
       IN_PLACE(a_document_cut_anywhere_is_refused),
       IN_PLACE(models_are_named_and_the_default_is_one_of_them),
       IN_PLACE(what_is_printed_reads_back_the_same),
+      IN_PLACE(what_differs_is_told),
       cmocka_unit_test(help_names_every_setting),
       cmocka_unit_test(defaults_are_values),
       cmocka_unit_test(nearest_counts_edits),

@@ -577,7 +577,6 @@ static void what_is_no_request(void **state) {
       {"{\"return_attention\":null}", "/return_attention", 0, NULL},
       {"{\"return_pointers\":0}", "/return_pointers", 0, "true or false"},
       {"{\"return_pointers\":\"true\"}", "/return_pointers", 0, "true or false"},
-      {"{\"encoding_format\":\"base64\"}", "/encoding_format", 0, "this version does not serve"},
       {"{\"encoding_format\":\"hex\"}", "/encoding_format", 0, NULL},
       {"{\"segments\":null}", "/segments", 0, NULL},
       {"{\"segments\":3}", "/segments", 0, NULL},
@@ -586,10 +585,10 @@ static void what_is_no_request(void **state) {
       {"{\"segments\":[1,\"2\"]}", "/segments/1", 0, NULL},
       {"{\"segments\":[1,true]}", "/segments/1", 0, NULL},
       {"{\"segments\":[99999999999]}", "/segments/0", 0, NULL},
-      {"{\"segments\":{\"dtype\":\"I32\"}}", "/segments", 0, "this version does not serve"},
+      {"{\"segments\":{\"dtype\":\"I32\"}}", "/segments", 0, "cannot be base64"},
       {"{\"gradients\":[[1]]}", "/gradients", 0, "/v1/models/{model}/heads"},
       {"{\"gradients\":null}", "/gradients", 0, "/v1/models/{model}/heads"},
-      {"{\"keys\":{\"dtype\":\"F32\"}}", "/keys", 0, "this version does not serve"},
+      {"{\"keys\":{\"dtype\":\"F32\"}}", "/keys", 0, "shape is missing"},
       {"{\"keys\":[{\"dtype\":\"F32\"}]}", "/keys/0", 0, NULL},
       {"{\"queries\":null}", "/queries", 0, NULL},
       {"{\"queries\":\"x\"}", "/queries", 0, NULL},
@@ -682,7 +681,7 @@ static void fields_that_disagree(void **state) {
       {Q1 ",\"gradients\":[]}", "/gradients", 0, "0 gradients for 2 queries"},
       {Q1 ",\"gradients\":[[],[]]}", "/gradients", 0, "without numbers"},
       {Q1 ",\"gradients\":[[[1,2,3],[4,5,6]]]}", "/gradients", 0, "depth"},
-      {Q1 ",\"gradients\":{}}", "/gradients", 0, "this version does not serve base64"},
+      {Q1 ",\"gradients\":{}}", "/gradients", 0, "dtype is missing"},
   };
   REFUSE_HEADS(&sigmoid, gradients);
   static const struct refusal sizes[] = {{Q1 "}", "/keys", 0, "requires"}};

@@ -66,20 +66,25 @@ static void visit_done(struct exchange *x) {
 }
 
 /* Feeds a body in chunks of `chunk` bytes and submits it; false if it was refused before. */
-static bool visit_ask(struct visit *v, struct service *s, const char *model, enum ask ask,
-                      const char *body, size_t chunk) {
+static bool visit_head(struct visit *v, struct service *s, const char *model,
+                       const struct decode_head *head, const char *body, size_t chunk) {
   memset(v, 0, sizeof *v);
   assert_int_equal(sem_init(&v->done, 0, 0), 0);
   v->exchange.done = visit_done;
-  const struct decode_head head = {.ask = ask,
-                                   .body_bytes = DECODE_UNKNOWN,
-                                   .json_bytes = DECODE_UNKNOWN};
   struct models_hold hold = models_hold(s->models, 0);
-  exchange_begin(&v->exchange, s, &hold, registry_find(hold.registry, model), &head);
+  exchange_begin(&v->exchange, s, &hold, registry_find(hold.registry, model), head);
   size_t length = strlen(body);
   for (size_t at = 0; at < length; at += chunk)
     exchange_feed(&v->exchange, body + at, length - at < chunk ? length - at : chunk);
   return exchange_finish(&v->exchange);
+}
+
+static bool visit_ask(struct visit *v, struct service *s, const char *model, enum ask ask,
+                      const char *body, size_t chunk) {
+  const struct decode_head head = {.ask = ask,
+                                   .body_bytes = DECODE_UNKNOWN,
+                                   .json_bytes = DECODE_UNKNOWN};
+  return visit_head(v, s, model, &head, body, chunk);
 }
 
 static bool visit_begin(struct visit *v, struct service *s, const char *model, const char *body,
@@ -237,6 +242,42 @@ static void heads_take_gradients_and_attention_does_not(void **state) {
   }
 }
 
+/* What is asked for, and what comes of it once the items are known. */
+static void answers_have_the_form_that_is_asked_for(void **state) {
+  struct fixture *f = *state;
+  static const char alike[] = "{\"queries\":[[[1,2,3,4]],[[5,6,7,8]]]}";
+  static const char ragged[] = "{\"queries\":[[[1,2,3,4]],[[5,6,7,8],[1,2,3,4]]]}";
+  static const char v2[] = "{\"inputs\":[{\"name\":\"queries\",\"datatype\":\"FP32\","
+                           "\"shape\":[1,1,4],\"data\":[1,2,3,4]}]}";
+  static const struct {
+    const char *body;
+    enum body_form form;
+    bool wants, refuses, answered;
+    enum answer_form answer;
+  } list[] = {
+      {alike, BODY_JSON, false, false, true, ANSWER_JSON},
+      {alike, BODY_JSON, true, false, true, ANSWER_SAFETENSORS},
+      {alike, BODY_JSON, true, true, true, ANSWER_SAFETENSORS},
+      {ragged, BODY_JSON, true, false, true, ANSWER_JSON},
+      {ragged, BODY_JSON, true, true, false, ANSWER_JSON},
+      {v2, BODY_V2, false, false, true, ANSWER_V2},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    const struct decode_head head = {.form = list[i].form,
+                                     .body_bytes = DECODE_UNKNOWN,
+                                     .json_bytes = DECODE_UNKNOWN,
+                                     .wants_binary = list[i].wants,
+                                     .refuses_json = list[i].refuses};
+    struct visit v;
+    assert_int_equal(visit_head(&v, &f->service, "demo", &head, list[i].body, 9), list[i].answered);
+    if (list[i].answered)
+      assert_int_equal(v.exchange.answer.form, list[i].answer);
+    else
+      assert_int_equal(v.exchange.error.status, STATUS_NOT_ACCEPTABLE);
+    visit_end(&v);
+  }
+}
+
 static void beyond_float32_is_not_finite(void **state) {
   struct fixture *f = *state;
   struct visit v;
@@ -330,7 +371,10 @@ static struct outcome run_as(const char *const *settings, const char *model, enu
   fflush(stderr);
   int saved = dup(STDERR_FILENO);
   dup2(err, STDERR_FILENO);
-  struct outcome o = {.status = run_main(&config, model, ask, in, out)};
+  const struct decode_head head = {.ask = ask,
+                                   .body_bytes = DECODE_UNKNOWN,
+                                   .json_bytes = DECODE_UNKNOWN};
+  struct outcome o = {.status = run_main(&config, model, &head, in, out)};
   fflush(stderr);
   dup2(saved, STDERR_FILENO);
   close(saved);
@@ -389,6 +433,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(times_and_bytes_are_counted, enter, leave),
       cmocka_unit_test_setup_teardown(what_is_wrong_is_not_submitted, enter, leave),
       cmocka_unit_test_setup_teardown(heads_take_gradients_and_attention_does_not, enter, leave),
+      cmocka_unit_test_setup_teardown(answers_have_the_form_that_is_asked_for, enter, leave),
       cmocka_unit_test_setup_teardown(beyond_float32_is_not_finite, enter, leave),
       cmocka_unit_test_setup_teardown(late_and_left_are_not_answered, enter, leave),
       cmocka_unit_test(limits_come_from_the_settings),

@@ -67,46 +67,118 @@ static void chunked_alone_is_the_only_transfer_coding(void **state) {
   assert_int_equal(status_of("Transfer-Encoding", "chunked", "Transfer-Encoding", "chunked"), no);
 }
 
-static bool accepts(const char *first, const char *second) {
+static enum header_wish wish(const char *first, const char *second, bool binary) {
   struct header h = read_fields("Accept", first, second ? "Accept" : NULL, second, NULL);
-  return header_accepts_json(&h);
+  return header_wish(&h, binary);
 }
+
+#define ST     "application/x-safetensors"
+#define OCTETS "application/octet-stream"
+#define JSON   "application/json"
 
 static void accept_follows_the_most_specific_range(void **state) {
   (void)state;
+  static const struct {
+    const char *accept;
+    enum header_wish json, binary; /* for a body of that form */
+  } list[] = {
+      /* nothing in particular: as the body was */
+      {"*/*", WISH_JSON, WISH_BINARY},
+      {"Application/*", WISH_JSON, WISH_BINARY},
+      {"text/html, */*;q=0.1", WISH_JSON, WISH_BINARY},
+      /* JSON */
+      {JSON, WISH_JSON, WISH_JSON},
+      {JSON ";q=0.001", WISH_JSON, WISH_JSON},
+      {JSON " ; q=1", WISH_JSON, WISH_JSON},
+      {JSON ", text/plain, */*", WISH_JSON, WISH_JSON},
+      {"application/*;q=0, " JSON, WISH_JSON, WISH_JSON},
+      {"text/plain;x=\",\", " JSON ";charset=utf-8", WISH_JSON, WISH_JSON},
+      {JSON ", " ST ";q=0.9", WISH_JSON, WISH_JSON},
+      {ST ";q=0, */*", WISH_JSON, WISH_BINARY}, /* the other type is left */
+      {ST ";q=0, " OCTETS ";q=0, */*", WISH_JSON, WISH_JSON},
+      /* binary */
+      {ST ", " JSON, WISH_BINARY, WISH_BINARY},
+      {JSON ", " ST, WISH_BINARY, WISH_BINARY},
+      {JSON ";q=0.8, " OCTETS ";q=0.9", WISH_BINARY, WISH_BINARY},
+      {ST ", */*;q=0.5", WISH_BINARY, WISH_BINARY},
+      {ST ";q=0.5, */*", WISH_BINARY, WISH_BINARY},
+      {OCTETS ", application/*", WISH_BINARY, WISH_BINARY},
+      {ST, WISH_BINARY_ALONE, WISH_BINARY_ALONE},
+      {"Application/X-Safetensors;q=0.1", WISH_BINARY_ALONE, WISH_BINARY_ALONE},
+      {OCTETS, WISH_BINARY_ALONE, WISH_BINARY_ALONE},
+      {JSON ";q=0, */*", WISH_BINARY_ALONE, WISH_BINARY_ALONE},
+      {JSON ";q=0.000, */*", WISH_BINARY_ALONE, WISH_BINARY_ALONE},
+      /* nothing that there is */
+      {"text/html", WISH_NEITHER, WISH_NEITHER},
+      {JSON ";q=0", WISH_NEITHER, WISH_NEITHER},
+      {"application/*;q=0, */*", WISH_NEITHER, WISH_NEITHER},
+      {"*/*;q=0", WISH_NEITHER, WISH_NEITHER},
+      {JSON "x", WISH_NEITHER, WISH_NEITHER},
+      {"text/plain;x=\", " JSON "\"", WISH_NEITHER, WISH_NEITHER},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    if (wish(list[i].accept, NULL, false) != list[i].json ||
+        wish(list[i].accept, NULL, true) != list[i].binary)
+      fail_msg("%s", list[i].accept);
   struct header none = read_fields(NULL);
-  assert_true(header_accepts_json(&none));
-  static const char *const yes[] = {"*/*",
-                                    "application/json",
-                                    "Application/*",
-                                    "text/html, */*;q=0.1",
-                                    "application/json;q=0.001",
-                                    "application/json ; q=1",
-                                    "application/*;q=0, application/json",
-                                    "text/plain;x=\",\", application/json;charset=utf-8"};
-  static const char *const no[] = {"text/html",
-                                   "application/json;q=0",
-                                   "application/json;q=0.000, */*",
-                                   "application/*;q=0, */*",
-                                   "*/*;q=0",
-                                   "application/jsonx",
-                                   "application/x-safetensors",
-                                   "text/plain;x=\", application/json\""};
-  for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
-    if (!accepts(yes[i], NULL)) fail_msg("refused: %s", yes[i]);
-  for (size_t i = 0; i < sizeof no / sizeof *no; i++)
-    if (accepts(no[i], NULL)) fail_msg("accepted: %s", no[i]);
-  assert_true(accepts("text/html", "application/json"));
+  assert_int_equal(header_wish(&none, false), WISH_JSON);
+  assert_int_equal(header_wish(&none, true), WISH_BINARY);
+  assert_int_equal(wish("text/html", JSON, true), WISH_JSON);
+}
+
+static void the_type_of_a_binary_answer(void **state) {
+  (void)state;
+  static const struct {
+    const char *accept;
+    enum header_media type;
+  } list[] = {
+      {"*/*", MEDIA_SAFETENSORS},
+      {ST, MEDIA_SAFETENSORS},
+      {ST ", " OCTETS, MEDIA_SAFETENSORS},
+      {ST ";q=0.1, */*", MEDIA_SAFETENSORS},
+      {OCTETS, MEDIA_OCTETS},
+      {OCTETS ";q=0.1, */*", MEDIA_OCTETS},
+      {ST ";q=0.1, " OCTETS, MEDIA_OCTETS},
+      {ST ";q=0, */*", MEDIA_OCTETS},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct header h = read_fields("Accept", list[i].accept, NULL);
+    if (header_binary_type(&h) != list[i].type) fail_msg("%s", list[i].accept);
+  }
+  struct header none = read_fields(NULL);
+  assert_int_equal(header_binary_type(&none), MEDIA_SAFETENSORS);
+  assert_string_equal(header_media_type(MEDIA_OCTETS), OCTETS);
+}
+
+static void the_length_of_the_json_before_binary_data(void **state) {
+  (void)state;
+  assert_true(read_fields(NULL).json_bytes == UINT64_MAX);
+  struct header h = read_fields("inference-header-content-length", "12", NULL);
+  assert_true(h.json_bytes == 12 && !h.bad_json_bytes && !h.error.status);
+  static const char *const wrong[] = {
+      "", "-1", "1.5", "12 ", "0x1", "18446744073709551615", "18446744073709551616"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    assert_true(read_fields("Inference-Header-Content-Length", wrong[i], NULL).bad_json_bytes);
+#define N "Inference-Header-Content-Length"
+  assert_true(read_fields(N, "1", N, "2", NULL).bad_json_bytes);
+  assert_false(read_fields(N, "1", N, "1", NULL).bad_json_bytes);
+#undef N
 }
 
 static void types_and_codings_of_the_body(void **state) {
   (void)state;
-  assert_true(read_fields(NULL).json);
-  assert_true(read_fields("Content-Type", "application/json", NULL).json);
-  assert_true(read_fields("content-type", "Application/JSON; charset=utf-8", NULL).json);
-  assert_false(read_fields("Content-Type", "application/x-www-form-urlencoded", NULL).json);
-  assert_false(read_fields("Content-Type", "", NULL).json);
-  assert_false(read_fields("Content-Type", "application/json", "Content-Type", "a/b", NULL).json);
+#define TYPE(...) read_fields("Content-Type", __VA_ARGS__, NULL).content
+  assert_int_equal(read_fields(NULL).content, MEDIA_NONE);
+  assert_int_equal(TYPE(JSON), MEDIA_JSON);
+  assert_int_equal(TYPE("Application/JSON; charset=utf-8"), MEDIA_JSON);
+  assert_int_equal(TYPE(ST), MEDIA_SAFETENSORS);
+  assert_int_equal(TYPE(OCTETS ";x=y"), MEDIA_OCTETS);
+  assert_int_equal(TYPE("application/x-www-form-urlencoded"), MEDIA_OTHER);
+  assert_int_equal(TYPE(""), MEDIA_OTHER);
+  assert_int_equal(TYPE(JSON, "Content-Type", "a/b"), MEDIA_OTHER);
+  assert_int_equal(TYPE(JSON, "content-type", ST), MEDIA_OTHER);
+  assert_int_equal(TYPE(JSON, "content-type", JSON), MEDIA_JSON);
+#undef TYPE
   assert_false(read_fields("Content-Encoding", "identity", NULL).coded);
   assert_true(read_fields("Content-Encoding", "gzip", NULL).coded);
   assert_true(read_fields("Content-Encoding", "gzip", "Content-Encoding", "identity", NULL).coded);
@@ -147,6 +219,8 @@ int main(void) {
       cmocka_unit_test(lengths_are_digits_within_64_bits),
       cmocka_unit_test(chunked_alone_is_the_only_transfer_coding),
       cmocka_unit_test(accept_follows_the_most_specific_range),
+      cmocka_unit_test(the_type_of_a_binary_answer),
+      cmocka_unit_test(the_length_of_the_json_before_binary_data),
       cmocka_unit_test(types_and_codings_of_the_body),
       cmocka_unit_test(request_ids_are_kept_if_sane),
       cmocka_unit_test(timeouts_are_whole_positive_milliseconds),

@@ -559,6 +559,70 @@ static void without_a_free_seat_a_tiny_job_waits_like_any_other(void **unused) {
   arena_free(&w.arena);
 }
 
+/* --- layers that come later --- */
+
+/* Each layer needs more scratch than the one before, which still computes when that is reserved. */
+static void scratch_grows_while_jobs_run(size_t seats) {
+  enum { LEVELS = 4, JOBS = 30 };
+  static const size_t sizes[LEVELS] = {8, 32, 64, 512};
+  uint64_t state = 31;
+  struct random_layer l[LEVELS];
+  struct submitter s[LEVELS];
+  struct work *work = calloc(LEVELS * JOBS, sizeof *work);
+  struct error e = {0};
+  for (size_t i = 0; i < LEVELS; i++) {
+    plain_layer_init(&l[i], &state, 2, sizes[i], GEMM_AUTO);
+    assert_true(i == 0 || layer_scratch_bytes(l[i].layer) > layer_scratch_bytes(l[i - 1].layer));
+    for (size_t j = 0; j < JOBS; j++) {
+      work_random(&work[i * JOBS + j], &l[i], &state, 12);
+      if (j % 3) work[i * JOBS + j].job.pieces = 1;
+    }
+  }
+  struct pool *p = make_seated_pool(l[0].layer, 2, seats, LEVELS * JOBS, true);
+  for (size_t i = 0; i < LEVELS; i++) {
+    assert_int_equal(pool_reserve(p, layer_scratch_bytes(l[i].layer), &e), STATUS_OK);
+    s[i] = (struct submitter){.pool = p, .work = work + i * JOBS, .step = 1, .count = JOBS};
+    assert_int_equal(pthread_create(&s[i].thread, NULL, submit_some, &s[i]), 0);
+  }
+  for (size_t i = 0; i < LEVELS; i++) pthread_join(s[i].thread, NULL);
+  assert_true(pool_drain(p, clock_now() + 60000ull * CLOCK_MS));
+  /* Nothing is given up for what needs less. */
+  assert_int_equal(pool_reserve(p, 0, &e), STATUS_OK);
+  pool_free(p);
+  for (size_t i = 0; i < LEVELS * JOBS; i++) {
+    work_check(&work[i], &l[i / JOBS]);
+    arena_free(&work[i].arena);
+  }
+  free(work);
+  for (size_t i = 0; i < LEVELS; i++) random_layer_done(&l[i]);
+}
+
+static void scratch_grows_under_load(void **unused) {
+  (void)unused;
+  scratch_grows_while_jobs_run(0);
+  scratch_grows_while_jobs_run(4);
+}
+
+static void scratch_that_cannot_grow_stays(void **unused) {
+  (void)unused;
+  struct seated s;
+  struct work tiny, queued;
+  struct error e = {0};
+  seated_init(&s, 1);
+  work_tiny(&tiny, &s);
+  work_random(&queued, &s.layer, &s.state, 6);
+  assert_int_equal(pool_reserve(s.pool, SIZE_MAX / 4, &e), STATUS_OUT_OF_MEMORY);
+  assert_non_null(strstr(e.detail, "scratch"));
+  pool_submit(s.pool, &tiny.job);
+  pool_submit(s.pool, &queued.job);
+  assert_true(pool_drain(s.pool, clock_now() + 20000ull * CLOCK_MS));
+  work_check(&tiny, &s.layer);
+  work_check(&queued, &s.layer);
+  seated_done(&s);
+  arena_free(&tiny.arena);
+  arena_free(&queued.arena);
+}
+
 int main(void) {
   gemm_blas_init();
   const struct CMUnitTest tests[] = {
@@ -577,6 +641,8 @@ int main(void) {
       cmocka_unit_test(a_tiny_job_ends_like_any_other),
       cmocka_unit_test(a_tiny_job_may_have_no_answer),
       cmocka_unit_test(without_a_free_seat_a_tiny_job_waits_like_any_other),
+      cmocka_unit_test(scratch_grows_under_load),
+      cmocka_unit_test(scratch_that_cannot_grow_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 static json_t *problem(const struct error *e) {
   char text[REPLY_PROBLEM_SIZE];
   json_error_t why;
-  size_t size = reply_problem_text(e, text);
+  size_t size = reply_error_text(e, REPLY_PROBLEM, text);
   assert_in_range(size, 1, sizeof text);
   json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
   if (!value) fail_msg("%s: %.*s", why.text, (int)size, text);
@@ -101,7 +101,7 @@ static void a_raw_answer_is_a_whole_message(void **state) {
   id[128] = 0;
   struct error e = {.status = STATUS_DRAINING};
   memset(e.detail, 1, sizeof e.detail - 1);
-  size_t size = reply_raw(&e, id, text), length = 0;
+  size_t size = reply_raw(&e, REPLY_PROBLEM, id, text), length = 0;
   text[size] = 0;
   assert_int_equal(strncmp(text, "HTTP/1.1 503 ", 13), 0);
   assert_non_null(strstr(text, "\r\nConnection: close\r\n"));
@@ -112,6 +112,44 @@ static void a_raw_answer_is_a_whole_message(void **state) {
   assert_int_equal(strlen(body), length);
 }
 
+/* The sentence of an error in the other form. */
+static void sentence_is(const struct error *e, const char *expected) {
+  char text[REPLY_PROBLEM_SIZE];
+  size_t size = reply_error_text(e, REPLY_V2, text);
+  json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+  assert_int_equal(json_object_size(value), 1);
+  assert_string_equal(string_at(value, "error"), expected);
+  json_decref(value);
+}
+
+static void a_sentence_tells_all(void **state) {
+  (void)state;
+  struct error e = {.status = STATUS_UNKNOWN_MODEL};
+  sentence_is(&e, "No such model");
+  e = (struct error){0};
+  error_at(&e, "/keys/1/3", "no \"number\"");
+  sentence_is(&e, "no \"number\" (at /keys/1/3)");
+  e = (struct error){0};
+  error_json(&e, 17, "no JSON");
+  sentence_is(&e, "no JSON (at byte 17)");
+  e = (struct error){0};
+  error_limit(&e, "max_items", "too many");
+  sentence_is(&e, "too many (setting max_items)");
+  char text[REPLY_RAW_SIZE + 1];
+  text[reply_raw(&e, REPLY_V2, NULL, text)] = 0;
+  assert_int_equal(strncmp(text, "HTTP/1.1 413 ", 13), 0);
+  assert_non_null(strstr(text, "\r\nContent-Type: application/json\r\n"));
+  assert_non_null(strstr(text, "\r\n\r\n{\"error\":\"too many (setting max_items)\"}\n"));
+  for (unsigned c = 1; c < 256; c++) {
+    memset(e.detail, (int)c, sizeof e.detail - 1);
+    memset(e.pointer, (int)c, sizeof e.pointer - 1);
+    size_t size = reply_error_text(&e, REPLY_V2, text);
+    json_t *value = json_loadb(text, size, 0, NULL);
+    assert_non_null(value);
+    json_decref(value);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_status_has_its_row),
@@ -119,6 +157,7 @@ int main(void) {
       cmocka_unit_test(hostile_bytes_stay_json),
       cmocka_unit_test(good_utf8_is_kept_and_a_cut_sequence_replaced),
       cmocka_unit_test(a_raw_answer_is_a_whole_message),
+      cmocka_unit_test(a_sentence_tells_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static const char *model_of(const char *path) {
 
 static void every_template_finds_its_route(void **state) {
   (void)state;
-  for (unsigned r = 0; r < ROUTE_NONE; r++)
+  for (unsigned r = 0; r < ROUTE_V2_NONE; r++)
     assert_int_equal(find(route_template((enum route)r)), r);
 }
 
@@ -40,7 +40,6 @@ static void other_paths_find_none(void **state) {
       "/v1/",
       "/v1/models/",
       "/v1/modelsx",
-      "/v2",
       "//healthz",
       "/v1/models/a/",
       "/v1/models/a/heads/",
@@ -116,8 +115,9 @@ static void each_route_takes_its_methods(void **state) {
   (void)state;
   for (unsigned r = 0; r < ROUTE_NONE; r++) {
     enum route route = (enum route)r;
-    bool post =
-        route == ROUTE_ATTENTION || route == ROUTE_MODEL_ATTENTION || route == ROUTE_MODEL_HEADS;
+    if (!route_exists(route)) continue;
+    bool post = route == ROUTE_ATTENTION || route == ROUTE_MODEL_ATTENTION ||
+                route == ROUTE_MODEL_HEADS || route == ROUTE_V2_INFER;
     assert_int_equal(route_allows(route, METHOD_POST), post);
     assert_int_equal(route_allows(route, METHOD_GET), !post);
     assert_int_equal(route_allows(route, METHOD_HEAD), !post);
@@ -125,6 +125,63 @@ static void each_route_takes_its_methods(void **state) {
     assert_false(route_allows(route, METHOD_OTHER));
     assert_string_equal(route_allow(route), post ? "POST" : "GET, HEAD");
   }
+}
+
+static void paths_of_the_inference_protocol(void **state) {
+  (void)state;
+  static const struct {
+    const char *path;
+    enum route route;
+    const char *model;
+  } list[] = {
+      {"/v2", ROUTE_V2, ""},
+      {"/v2?x=1", ROUTE_V2, ""},
+      {"/v2/health/live", ROUTE_V2_LIVE, ""},
+      {"/v2/health/ready", ROUTE_V2_READY, ""},
+      {"/v2/models", ROUTE_V2_MODELS, ""},
+      {"/v2/models/m", ROUTE_V2_MODEL, "m"},
+      {"/v2/models/m/ready?a=/b", ROUTE_V2_MODEL_READY, "m"},
+      {"/v2/models/m/infer", ROUTE_V2_INFER, "m"},
+      {"/v2/models/m/versions/1", ROUTE_V2_MODEL, "m"},
+      {"/v2/models/m/versions/1/ready", ROUTE_V2_MODEL_READY, "m"},
+      {"/v2/models/%6d/versions/%31/infer", ROUTE_V2_INFER, "m"},
+      {"/v2/models/versions/versions/1", ROUTE_V2_MODEL, "versions"},
+      {"/v2/models/m/versions/2", ROUTE_V2_VERSION, ""},
+      {"/v2/models/m/versions/01/infer", ROUTE_V2_VERSION, ""},
+      {"/v2/models/m/versions//ready", ROUTE_V2_VERSION, ""},
+      {"/v2/", ROUTE_V2_NONE, ""},
+      {"/v2/x", ROUTE_V2_NONE, ""},
+      {"/v2/health", ROUTE_V2_NONE, ""},
+      {"/v2/health/x", ROUTE_V2_NONE, ""},
+      {"/v2/health/live/", ROUTE_V2_NONE, ""},
+      {"/v2/models/m/", ROUTE_V2_NONE, ""},
+      {"/v2/models/m/stats", ROUTE_V2_NONE, ""},
+      {"/v2/models/m/versions", ROUTE_V2_NONE, ""},
+      {"/v2/models/m/ready/1", ROUTE_V2_NONE, ""},
+      {"/v2/models/m/versions/1/x", ROUTE_V2_NONE, ""},
+      {"/v2/models/m/versions/1/infer/x", ROUTE_V2_NONE, ""},
+      {"/v2/models/m/versions/1/infer/x/y", ROUTE_V2_NONE, ""},
+      {"/v2/repository/index", ROUTE_V2_NONE, ""},
+      {"/v2x", ROUTE_NONE, ""},
+      {"/v3/a/b/c/d/e/f/g", ROUTE_NONE, ""},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    if (find(list[i].path) != list[i].route) fail_msg("%s", list[i].path);
+    assert_string_equal(model_of(list[i].path), list[i].model);
+    assert_int_equal(route_is_v2(list[i].route), list[i].route != ROUTE_NONE);
+    const bool there = list[i].route < ROUTE_V2_VERSION;
+    assert_int_equal(route_exists(list[i].route), there);
+    assert_int_equal(route_allows(list[i].route, METHOD_GET),
+                     there && list[i].route != ROUTE_V2_INFER);
+  }
+  assert_false(route_is_v2(ROUTE_METRICS));
+}
+
+static void templates_are_labels_of_their_own(void **state) {
+  (void)state;
+  for (unsigned r = 0; r < ROUTE_COUNT; r++)
+    for (unsigned s = 0; s < r; s++)
+      assert_string_not_equal(route_template((enum route)r), route_template((enum route)s));
 }
 
 int main(void) {
@@ -136,6 +193,8 @@ int main(void) {
       cmocka_unit_test(impossible_names_are_empty),
       cmocka_unit_test(methods_are_words_of_their_own_case),
       cmocka_unit_test(each_route_takes_its_methods),
+      cmocka_unit_test(paths_of_the_inference_protocol),
+      cmocka_unit_test(templates_are_labels_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

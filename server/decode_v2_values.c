@@ -1,0 +1,252 @@
+/* decode_v2_values: the keys of a v2 request, and what its small values say. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/decode_v2_parts.h"
+
+static const struct {
+  enum v2_level level;
+  const char *name;
+} keys[V2_KEY_UNKNOWN] = {
+    [V2_KEY_PARAMETERS] = {V2_REQUEST, "parameters"},
+    [V2_KEY_INPUTS] = {V2_REQUEST, "inputs"},
+    [V2_KEY_OUTPUTS] = {V2_REQUEST, "outputs"},
+    [V2_KEY_ID] = {V2_REQUEST, "id"},
+    [V2_KEY_CAUSAL] = {V2_PARAMETERS, "causal"},
+    [V2_KEY_CAUSAL_OFFSET] = {V2_PARAMETERS, "causal_offset"},
+    [V2_KEY_SELECT] = {V2_PARAMETERS, "select"},
+    [V2_KEY_SEED] = {V2_PARAMETERS, "seed"},
+    [V2_KEY_EMPTY_ROWS] = {V2_PARAMETERS, "empty_rows"},
+    [V2_KEY_BINARY_OUTPUT] = {V2_PARAMETERS, "binary_data_output"},
+    [V2_KEY_TIMEOUT] = {V2_PARAMETERS, "timeout"},
+    [V2_KEY_INPUT_NAME] = {V2_INPUT, "name"},
+    [V2_KEY_DATATYPE] = {V2_INPUT, "datatype"},
+    [V2_KEY_SHAPE] = {V2_INPUT, "shape"},
+    [V2_KEY_DATA] = {V2_INPUT, "data"},
+    [V2_KEY_INPUT_PARAMETERS] = {V2_INPUT, "parameters"},
+    [V2_KEY_BINARY_SIZE] = {V2_INPUT_PARAMETERS, "binary_data_size"},
+    [V2_KEY_OUTPUT_NAME] = {V2_OUTPUT, "name"},
+    [V2_KEY_OUTPUT_PARAMETERS] = {V2_OUTPUT, "parameters"},
+    [V2_KEY_BINARY_DATA] = {V2_OUTPUT_PARAMETERS, "binary_data"},
+};
+
+const char *v2_key_name(enum v2_key key) { return keys[key].name; }
+
+static enum v2_key find(enum v2_level level, const char *name, size_t length) {
+  enum v2_key key = 0;
+  while (key < V2_KEY_UNKNOWN && (keys[key].level != level || strlen(keys[key].name) != length ||
+                                  memcmp(keys[key].name, name, length) != 0))
+    key++;
+  return key;
+}
+
+enum status v2_find_key(struct decode_v2 *d, enum v2_level level, enum v2_key *out) {
+  *out = V2_KEY_UNKNOWN;
+  if (d->small_lost) return STATUS_OK;
+  *out = find(level, d->small + 1, d->small_length - 2);
+  if (*out < V2_KEY_UNKNOWN || !memchr(d->small, '\\', d->small_length)) return STATUS_OK;
+  json_t *name = field_parse(d->small, d->small_length, d->small_offset, "", &d->failure);
+  if (!name) return d->failure.status;
+  *out = find(level, json_string_value(name), json_string_length(name));
+  json_decref(name);
+  return STATUS_OK;
+}
+
+/* --- values --- */
+
+/* Where the value stands, as a JSON Pointer. */
+static void point(const struct decode_v2 *d, char pointer[ERROR_POINTER_SIZE]) {
+  static const char *const places[] = {
+      [V2_REQUEST] = "",
+      [V2_PARAMETERS] = "/parameters",
+      [V2_INPUT] = "/inputs/%zu",
+      [V2_INPUT_PARAMETERS] = "/inputs/%zu/parameters",
+      [V2_OUTPUT] = "/outputs/%zu",
+      [V2_OUTPUT_PARAMETERS] = "/outputs/%zu/parameters",
+  };
+  const enum v2_level level = keys[d->key].level;
+  const size_t index = (level < V2_OUTPUTS ? d->inputs : d->outputs) - 1;
+  size_t used = 0;
+  for (const char *c = places[level]; *c; c++) {
+    if (*c != '%') {
+      pointer[used++] = *c;
+      continue;
+    }
+    used += (size_t)snprintf(pointer + used, ERROR_POINTER_SIZE - used, "%zu", index);
+    c += 2; /* %zu */
+  }
+  snprintf(pointer + used, ERROR_POINTER_SIZE - used, "/%s", keys[d->key].name);
+}
+
+static enum status refuse(struct decode_v2 *d, const char *what) {
+  char pointer[ERROR_POINTER_SIZE];
+  point(d, pointer);
+  return error_at(&d->failure, pointer, "\"%s\" must be %s", keys[d->key].name, what);
+}
+
+static bool is_text(const json_t *value, const char *text) {
+  return json_string_length(value) == strlen(text) &&
+         memcmp(json_string_value(value), text, strlen(text)) == 0;
+}
+
+/* An unknown name, as it may be repeated: cut, and what would break the line is escaped later. */
+static int shown(const json_t *value) {
+  enum { MOST = 60 };
+  const size_t length = json_string_length(value);
+  return length < MOST ? (int)length : MOST;
+}
+
+static enum status read_input_name(struct decode_v2 *d, const json_t *value) {
+  struct v2_input *in = v2_input(d);
+  for (enum field f = 0; f <= FIELD_MASK; f++)
+    if (is_text(value, field_name(f))) {
+      in->field = f;
+      in->named = true;
+      return STATUS_OK;
+    }
+  return error_set(&d->failure, STATUS_INVALID_REQUEST,
+                   "inputs[%zu]: unknown input \"%.*s\"; there are queries, keys, values, "
+                   "valid_lens and mask",
+                   in->index, shown(value), json_string_value(value));
+}
+
+static enum status read_output_name(struct decode_v2 *d, const json_t *value) {
+  struct v2_output *out = v2_output(d);
+  out->weights = is_text(value, "attention_weights");
+  if (!out->weights && !is_text(value, "outputs"))
+    return error_set(&d->failure, STATUS_INVALID_REQUEST,
+                     "outputs[%zu]: unknown output \"%.*s\"; there are outputs and "
+                     "attention_weights",
+                     d->outputs - 1, shown(value), json_string_value(value));
+  if (d->outputs > 1 && d->output[0].weights == out->weights)
+    return error_set(&d->failure, STATUS_INVALID_REQUEST, "outputs[1] \"%s\": it stands twice",
+                     json_string_value(value));
+  out->named = true;
+  return STATUS_OK;
+}
+
+static enum status read_datatype(struct decode_v2 *d, const json_t *value) {
+  static const struct {
+    const char *name;
+    enum tensor_dtype dtype;
+  } list[] = {
+      {"FP32", DTYPE_F32}, {"INT32", DTYPE_I32}, {"INT64", DTYPE_I64}, {"BOOL", DTYPE_BOOL}};
+  struct v2_input *in = v2_input(d);
+  in->typed = true;
+  in->dtype = DTYPE_NONE; /* refused once it is known for which input */
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    if (is_text(value, list[i].name)) in->dtype = list[i].dtype;
+  return STATUS_OK;
+}
+
+static enum status read_shape(struct decode_v2 *d, const json_t *value) {
+  struct v2_input *in = v2_input(d);
+  const size_t rank = json_array_size(value);
+  if (!json_is_array(value) || rank == 0 || rank > TENSOR_DEPTH_MAX)
+    return refuse(d, "an array of 1 to 4 integers");
+  for (size_t i = 0; i < rank; i++) {
+    const json_t *n = json_array_get(value, i);
+    if (!json_is_integer(n) || json_integer_value(n) < 0)
+      return refuse(d, "an array of integers that are not negative");
+    in->form.dim[i] = (size_t)json_integer_value(n);
+  }
+  in->form.rank = (unsigned)rank;
+  in->shaped = true;
+  return STATUS_OK;
+}
+
+static enum status read_count(struct decode_v2 *d, const json_t *value, uint64_t *out) {
+  if (!json_is_integer(value) || json_integer_value(value) < 0)
+    return refuse(d, "an integer that is not negative");
+  *out = (uint64_t)json_integer_value(value);
+  return STATUS_OK;
+}
+
+static enum status read_flag(struct decode_v2 *d, const json_t *value, bool *out) {
+  if (!json_is_boolean(value)) return refuse(d, "true or false");
+  *out = json_is_true(value);
+  return STATUS_OK;
+}
+
+/* It is sent back as it came. */
+static enum status keep_id(struct decode_v2 *d) {
+  char *id = arena_alloc(d->arena, d->small_length, 1, &d->failure);
+  if (!id) return d->failure.status;
+  memcpy(id, d->small, d->small_length);
+  d->asked.id = id;
+  d->asked.id_length = d->small_length;
+  return STATUS_OK;
+}
+
+static enum status read_value(struct decode_v2 *d, const json_t *value) {
+  struct v2_input *in = d->inputs ? v2_input(d) : NULL;
+  uint64_t size = 0;
+  switch (d->key) {
+  case V2_KEY_ID:
+    return keep_id(d);
+  case V2_KEY_INPUT_NAME:
+    return read_input_name(d, value);
+  case V2_KEY_DATATYPE:
+    return read_datatype(d, value);
+  case V2_KEY_SHAPE:
+    return read_shape(d, value);
+  case V2_KEY_BINARY_SIZE:
+    if (read_count(d, value, &size)) break;
+    in->has_size = true;
+    in->size = (size_t)size;
+    break;
+  case V2_KEY_OUTPUT_NAME:
+    return read_output_name(d, value);
+  case V2_KEY_BINARY_DATA:
+    v2_output(d)->chosen = true;
+    return read_flag(d, value, &v2_output(d)->binary);
+  case V2_KEY_BINARY_OUTPUT:
+    return read_flag(d, value, &d->binary_output);
+  default:
+    return read_count(d, value, &d->asked.timeout_us);
+  }
+  return d->failure.status;
+}
+
+/* The parameters that are fields of the native form. */
+static enum field field_of(enum v2_key key) {
+  switch (key) {
+  case V2_KEY_CAUSAL:
+    return FIELD_CAUSAL;
+  case V2_KEY_CAUSAL_OFFSET:
+    return FIELD_CAUSAL_OFFSET;
+  case V2_KEY_SELECT:
+    return FIELD_SELECT;
+  case V2_KEY_SEED:
+    return FIELD_SEED;
+  case V2_KEY_EMPTY_ROWS:
+    return FIELD_EMPTY_ROWS;
+  default:
+    return FIELD_COUNT;
+  }
+}
+
+static bool wants_text(enum v2_key key) {
+  return key == V2_KEY_ID || key == V2_KEY_INPUT_NAME || key == V2_KEY_DATATYPE ||
+         key == V2_KEY_OUTPUT_NAME;
+}
+
+enum status v2_small_ended(struct decode_v2 *d) {
+  const enum field field = field_of(d->key);
+  if (field < FIELD_COUNT)
+    return field_read(&d->fields, field, d->small, d->small_length, d->small_offset, &d->failure);
+  char pointer[ERROR_POINTER_SIZE];
+  point(d, pointer);
+  json_t *value = field_parse(d->small, d->small_length, d->small_offset, pointer, &d->failure);
+  if (!value) return d->failure.status;
+  /* Libraries that write all they know say null for what is not there. */
+  if (!json_is_null(value)) {
+    if (wants_text(d->key) && !json_is_string(value))
+      refuse(d, "a string");
+    else
+      read_value(d, value);
+  }
+  json_decref(value);
+  return d->failure.status;
+}

@@ -1,0 +1,37 @@
+/* reload: reads the configuration and its checkpoints again while the server serves (SIGHUP).
+ *
+ * The new models are loaded and tried beside the old ones, then put into service whole; requests
+ * that are under way finish with what they began with. What fails leaves everything as it is. Only
+ * `models` and `default_model` take effect; the log tells what else has changed. All on one thread,
+ * which serves nobody. */
+#ifndef SERVER_RELOAD_H
+#define SERVER_RELOAD_H
+
+#include "server/server.h"
+
+/* How the program was called: where settings come from. */
+struct invocation {
+  char **argv;        /* all of it */
+  char **words;       /* the settings in it */
+  char **environment; /* environ */
+};
+
+struct reload {
+  struct server *server;
+  const struct invocation *called;
+  struct config config; /* what the models in service were made of, from the first reload on */
+  bool due;             /* one is asked for */
+  bool waits;           /* and the log says that it has to wait */
+};
+
+void reload_init(struct reload *r, struct server *s, const struct invocation *called);
+void reload_free(struct reload *r);
+
+/* Asks for a reload; what asks while one is on its way has another one made. */
+void reload_ask(struct reload *r);
+
+/* Frees sets of models that nobody holds any more; then reloads if that was asked for, unless too
+ * many older sets are still held. True if there is reason to come again soon. */
+bool reload_step(struct reload *r);
+
+#endif

@@ -1,0 +1,115 @@
+/* service: what all requests of the process share: the models, the pool, the budget. */
+#include "server/service.h"
+
+#include <string.h>
+
+#include "config/registry.h"
+#include "core/cpu.h"
+#include "core/gemm.h"
+#include "core/size.h"
+#include "server/json_small.h"
+
+/* A model that computes with a BLAS built for one thread, or NULL. */
+static const struct model *model_of_one_thread(const struct registry *r) {
+  if (gemm_blas().threadsafe) return NULL;
+  for (size_t i = 0; i < registry_count(r); i++) {
+    const struct model *m = registry_at(r, i);
+    if (strcmp(layer_engine(m->layer), "openblas") == 0) return m;
+  }
+  return NULL;
+}
+
+/* Two threads inside such a BLAS would corrupt each other's numbers. One worker is safe as long as
+ * it computes everything: there are no seats then, and tiny jobs are its own, too. */
+static enum status seat_submitters(const struct service *s, const struct registry *r,
+                                   struct pool_options *o, struct error *e) {
+  const struct model *m = model_of_one_thread(r);
+  o->seats = m ? 0 : s->submitters;
+  if (!m || s->workers == 1) return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "model %s computes with OpenBLAS, whose flavour here (%s) is not made for %zu "
+                   "workers: install libopenblas0-pthread, or set gemm to packed or workers to 1",
+                   m->name, gemm_blas().config, s->workers);
+}
+
+/* A sanitizer is to see each use of what was freed. */
+#ifdef __SANITIZE_ADDRESS__
+static const size_t keep_most = 0;
+#else
+static const size_t keep_most = 64 << 20;
+#endif
+
+enum status service_start(struct service *s, const struct config *c, size_t submitters,
+                          struct error *e) {
+  memset(s, 0, sizeof *s);
+  s->config = c;
+  s->workers = c->workers ? c->workers : cpu_quota();
+  s->submitters = submitters ? submitters : s->workers;
+  budget_init(&s->budget, c->memory_budget_bytes ? c->memory_budget_bytes : cpu_memory() / 2);
+  s->budget.keep = keep_new(size_min(keep_most, s->budget.limit / 8));
+  s->limits = (struct decode_limits){.max_items = c->max_items,
+                                     .max_pairs = c->max_pairs,
+                                     .max_answer_bytes = c->max_answer_bytes};
+  struct pool_options options = {.workers = s->workers,
+                                 .max_queue = c->max_queue,
+                                 .merge = c->merge};
+  gemm_blas_init();
+  json_small_init();
+  struct registry *registry = registry_load(c, e);
+  if (registry) s->models = models_new(registry, s->submitters, e);
+  if (s->models && seat_submitters(s, registry, &options, e) == STATUS_OK) {
+    options.scratch_bytes = registry_scratch_bytes(registry);
+    s->pool = pool_new(&options, e);
+  }
+  if (e->status) service_stop(s);
+  return e->status;
+}
+
+void service_stop(struct service *s) {
+  pool_free(s->pool);
+  models_free(s->models);
+  keep_free(s->budget.keep);
+  s->pool = NULL;
+  s->models = NULL;
+  s->budget.keep = NULL;
+}
+
+/* --- other models --- */
+
+/* A BLAS for one thread has its one worker. Loading tries the models on the thread that loads: two
+ * would be inside. */
+static enum status check_alone(struct service *s, struct error *e) {
+  struct models_hold hold = models_hold(s->models, 0);
+  const struct model *m = model_of_one_thread(hold.registry);
+  if (m)
+    error_set(e, STATUS_CONFIG,
+              "model %s computes with OpenBLAS, whose flavour here (%s) is made for one thread: no "
+              "other models can be loaded beside it; restart, or install libopenblas0-pthread",
+              m->name, gemm_blas().config);
+  models_release(&hold);
+  return e->status;
+}
+
+/* Where no model computed with such a BLAS, everybody may compute. */
+static enum status check_engine(const struct registry *r, struct error *e) {
+  const struct model *m = model_of_one_thread(r);
+  if (!m) return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "model %s computes with OpenBLAS, whose flavour here (%s) is made for one "
+                   "thread, and the server has started without such a model: restart, or install "
+                   "libopenblas0-pthread",
+                   m->name, gemm_blas().config);
+}
+
+struct registry *service_load(struct service *s, const struct config *c, struct error *e) {
+  struct config settings = *c; /* its strings and models are those of `c` */
+  settings.gemm = s->config->gemm;
+  if (check_alone(s, e) != STATUS_OK) return NULL;
+  struct registry *r = registry_load(&settings, e);
+  if (!r) return NULL;
+  if (check_engine(r, e) == STATUS_OK &&
+      pool_reserve(s->pool, registry_scratch_bytes(r), e) == STATUS_OK)
+    return r;
+  registry_free(r);
+  return NULL;
+}

@@ -1,0 +1,33 @@
+/* service: what all requests of the process share: the models, the pool, the budget. */
+#ifndef SERVER_SERVICE_H
+#define SERVER_SERVICE_H
+
+#include "config/config.h"
+#include "core/arena.h"
+#include "core/pool.h"
+#include "server/decode.h"
+#include "server/models.h"
+
+struct service {
+  const struct config *config;
+  struct models *models;
+  struct pool *pool;
+  size_t workers;    /* of the pool */
+  size_t submitters; /* threads that submit: all may do tiny jobs at the same time */
+  struct budget budget;
+  struct decode_limits limits;
+};
+
+/* Opens the configuration's models and starts the pool: what serve and run begin with. So many
+ * threads will submit; 0: as many as there are workers. The configuration must outlive the service.
+ * On failure there is nothing to stop. */
+enum status service_start(struct service *s, const struct config *c, size_t submitters,
+                          struct error *e);
+void service_stop(struct service *s); /* the pool is idle */
+
+/* Loads the models of another configuration while requests are served, with the engine of the
+ * start, and makes the pool ready for them: they may be put into service. `c` need not live longer
+ * than this call. NULL with an error: nothing has changed. */
+struct registry *service_load(struct service *s, const struct config *c, struct error *e);
+
+#endif

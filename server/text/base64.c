@@ -1,0 +1,46 @@
+/* base64: chooses who reads and writes base64, and judges its last group.
+ *
+ * This is our own because Debian 12 has no library for it: libbase64 came later, and the
+ * decoders of nettle and libb64 pass over what they do not know and go byte by byte. */
+#include "server/text/base64.h"
+
+#include "core/cpu.h"
+#include "server/text/base64_level.h"
+
+size_t base64_read(const char *text, size_t length, unsigned char *out) {
+  switch (cpu_text_level()) {
+#if defined(__x86_64__)
+  case CPU_AVX512:
+    return base64_read_avx512(text, length, out);
+  case CPU_AVX2:
+    return base64_read_avx2(text, length, out);
+#endif
+  default:
+    return base64_read_portable(text, length, out);
+  }
+}
+
+char *base64_write(char *out, const void *bytes, size_t size) {
+  switch (cpu_text_level()) {
+#if defined(__x86_64__)
+  case CPU_AVX512:
+    return base64_write_avx512(out, bytes, size);
+  case CPU_AVX2:
+    return base64_write_avx2(out, bytes, size);
+#endif
+  default:
+    return base64_write_portable(out, bytes, size);
+  }
+}
+
+size_t base64_read_last(const char text[4], unsigned char out[2]) {
+  if (text[3] != '=') return 0;
+  const size_t bytes = text[2] == '=' ? 1 : 2;
+  /* Read as if there were no padding; what the padding stands for has to be zero. */
+  const char whole[4] = {text[0], text[1], bytes == 1 ? 'A' : text[2], 'A'};
+  unsigned char three[3 + BASE64_READ_MARGIN];
+  if (base64_read_portable(whole, sizeof whole, three) != sizeof whole || three[bytes] != 0)
+    return 0;
+  for (size_t i = 0; i < bytes; i++) out[i] = three[i];
+  return bytes;
+}

@@ -1,0 +1,199 @@
+"""test_openapi: /openapi.json is valid, names what there is, and says of requests and answers what is so.
+
+Needs Debian's python3-jsonschema and, for the document itself, a validator of npm's (tests/npm)."""
+import json
+import os
+import re
+import struct
+import subprocess
+import unittest
+
+import jsonschema
+
+from support import ROOT, Case, Server, safetensors_bytes
+
+NPM = os.path.join(ROOT, "build", "npm", "node_modules")
+ITEM = [[[1, 0, 0, 1], [0, 1, 1, 0]]]
+ASK = {"queries": ITEM, "return_attention": True, "return_pointers": True}
+SAFETENSORS = "application/x-safetensors"
+V2 = "/v2/models/demo"
+
+
+def infer(**more):
+    return dict({"inputs": [{"name": "queries", "datatype": "FP32", "shape": [1, 2, 4],
+                             "data": [1, 0, 0, 1, 0, 1, 1, 0]}]}, **more)
+
+
+class OpenApi(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        answer = cls.server.get("/openapi.json")
+        cls.answer, cls.document = answer, answer.json
+        cls.schemas = cls.document["components"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def schema(self, schema):
+        """A validator of one of the document's schemas, whose references lead into it."""
+        return jsonschema.Draft202012Validator({"allOf": [schema], "components": self.schemas})
+
+    def operation(self, method, path):
+        """The operation that a path belongs to."""
+        for template, item in self.document["paths"].items():
+            pattern = re.sub(r"\\\{model\\\}", "[^/]+", re.escape(template))
+            if re.fullmatch(pattern, path) and method.lower() in item:
+                return item[method.lower()]
+        return self.fail(f"{method} {path} is not in the document")
+
+    def response(self, operation, status):
+        response = operation["responses"].get(str(status))
+        self.assertIsNotNone(response, f"{operation['operationId']} does not tell of {status}")
+        if "$ref" in response:
+            response = self.schemas["responses"][response["$ref"].rsplit("/", 1)[1]]
+        return response
+
+    def holds(self, method, path, answer, status):
+        """The answer is one that the document promises."""
+        self.assertEqual(answer.status, status, answer)
+        response = self.response(self.operation(method, path), status)
+        self.assertIn("x-request-id", answer.headers)
+        for name, header in response.get("headers", {}).items():
+            if name in ("X-Request-Id", "Server-Timing"):
+                self.schema(header["schema"]).validate(answer.headers[name.lower()])
+        kind = answer.headers["content-type"].split(";")[0]
+        self.assertIn(kind, response["content"])
+        if kind.endswith("json"):
+            self.schema(response["content"][kind]["schema"]).validate(answer.json)
+
+    def test_the_document_is_valid(self):
+        self.assertEqual(self.answer.headers["content-type"], "application/json")
+        done = subprocess.run(["node", os.path.join(ROOT, "tests", "npm", "openapi.mjs"), NPM],
+                              input=self.answer.body, stdout=subprocess.PIPE, check=True)
+        self.assertEqual(json.loads(done.stdout), {"valid": True, "version": "3.1"})
+        names = [o["operationId"] for item in self.document["paths"].values()
+                 for o in item.values()]
+        self.assertEqual(len(names), len(set(names)))
+        for schema in self.schemas["schemas"].values():
+            jsonschema.Draft202012Validator.check_schema(schema)
+        used = set(re.findall(r'"#/components/schemas/(\w+)"', self.answer.body.decode()))
+        self.assertEqual(used, set(self.schemas["schemas"]))
+
+    def test_every_path_answers(self):
+        """Every path of the document, with every method of it; and no others."""
+        for template, item in self.document["paths"].items():
+            path = template.replace("{model}", "demo")
+            with self.subTest(path=path):
+                if "get" in item:
+                    self.holds("GET", path, self.server.get(path), 200)
+                    self.assertEqual(self.server.request("HEAD", path).status, 200)
+                    self.assertEqual(self.server.request("POST", path, b"").status, 405)
+                else:
+                    answer = self.server.get(path)
+                    self.assertEqual((answer.status, answer.headers["allow"]), (405, "POST"))
+
+    def test_every_route_is_told_of(self):
+        """What the server counts by route is in the document; a version is the model itself."""
+        for template in self.document["paths"]:
+            path = template.replace("{model}", "demo")
+            self.server.request("POST" if "post" in self.document["paths"][template] else "GET",
+                                path, b"{}")
+        text = self.server.get("/metrics").body.decode()
+        routes = set(re.findall(r'attend_http_requests_total\{route="(/[^ "]+)"', text))
+        paths = {path.replace("/versions/1", "") for path in self.document["paths"]}
+        self.assertEqual(routes, paths)
+
+    def test_answers_of_attention(self):
+        for path in ("/v1/attention", "/v1/models/demo/attention"):
+            for more in ({}, {"encoding_format": "base64"}, {"return_attention": "average"},
+                         {"queries": [[[1, 0, 0, 1]], []]}, {"queries": ITEM[0]},
+                         {"segments": [[1, 1]]}, {"queries": [], "return_attention": False},
+                         {"queries": [[], [[1, 2, 3, 4]]], "encoding_format": "base64"}):
+                with self.subTest(path=path, more=more):
+                    request = dict(ASK, **more)
+                    self.taken("AttentionRequest", request)
+                    self.holds("POST", path, self.server.post(path, request), 200)
+            binary = self.server.post(path, ASK, {"Accept": SAFETENSORS})
+            self.holds("POST", path, binary, 200)
+            body = safetensors_bytes({"queries": ([1, 2, 4], [1, 0, 0, 1, 0, 1, 1, 0])})
+            for kind in (SAFETENSORS, "application/octet-stream"):
+                self.holds("POST", path, self.server.post(path, body, {"Content-Type": kind}), 200)
+
+    def test_answers_of_heads(self):
+        path = "/v1/models/demo/heads"
+        for more in ({}, {"gradients": [[[1, 2, 3, 4], [4, 3, 2, 1]]]},
+                     {"encoding_format": "base64"}):
+            request = dict(ASK, **more)
+            self.taken("HeadsRequest", request)
+            self.holds("POST", path, self.server.post(path, request), 200)
+
+    def test_problems(self):
+        path = "/v1/attention"
+        for status, body, headers in (
+                (400, b"{", {}), (400, {"queries": [[[1]]]}, {}), (400, {}, {}),
+                (406, ASK, {"Accept": "text/html"}),
+                (406, {"queries": [[[1, 2, 3, 4]], []]}, {"Accept": SAFETENSORS}),
+                (415, ASK, {"Content-Type": "text/plain"}),
+                (415, ASK, {"Content-Encoding": "gzip"}),
+                (422, {"queries": [[[3e38, 3e38, 3e38, 3e38]]]}, {})):
+            with self.subTest(status=status, headers=headers):
+                self.holds("POST", path, self.server.post(path, body, headers), status)
+        for method, path in (("GET", "/v1/models/none"), ("POST", "/v1/models/none/attention"),
+                             ("POST", "/v1/models/none/heads")):
+            self.holds(method, path, self.server.request(method, path, b"{}"), 404)
+
+    def test_answers_of_v2(self):
+        both = [{"name": "attention_weights"}, {"name": "outputs"}]
+        for path in (V2 + "/infer", V2 + "/versions/1/infer"):
+            for more in ({}, {"id": "a \"b\""}, {"outputs": both},
+                         {"parameters": {"causal": True, "causal_offset": "end", "timeout": 9999999,
+                                         "other": None}}):
+                request = infer(**more)
+                self.taken("V2Request", request)
+                self.holds("POST", path, self.server.post(path, request), 200)
+            answer = self.server.post(path, infer(outputs=both,
+                                                  parameters={"binary_data_output": True}))
+            self.holds("POST", path, answer, 200)
+            self.assertEqual(answer.headers["content-type"], "application/octet-stream")
+            size = int(answer.headers["inference-header-content-length"])
+            head = json.loads(answer.body[:size])
+            self.schema(self.schemas["schemas"]["V2Answer"]).validate(head)
+            sizes = [o["parameters"]["binary_data_size"] for o in head["outputs"]]
+            self.assertEqual(sum(sizes), len(answer.body) - size)
+            numbers = struct.unpack("<8f", answer.body[size + sizes[0]:])
+            self.assertTrue(all(abs(x) < 100 for x in numbers))
+
+    def test_errors_of_v2(self):
+        path = V2 + "/infer"
+        for status, body, headers in ((400, b"{", {}), (400, {}, {}), (400, infer(inputs=[]), {}),
+                                      (400, infer(outputs=[{"name": "x"}]), {}),
+                                      (415, infer(), {"Content-Encoding": "gzip"})):
+            with self.subTest(status=status, body=body):
+                self.holds("POST", path, self.server.post(path, body, headers), status)
+        for method, path in (("GET", "/v2/models/none"), ("GET", "/v2/models/none/ready"),
+                             ("POST", "/v2/models/none/infer")):
+            self.holds(method, path, self.server.request(method, path, b"{}"), 404)
+
+    def taken(self, name, request):
+        self.schema(self.schemas["schemas"][name]).validate(request)
+
+    def test_what_the_schema_refuses_the_server_refuses(self):
+        schema = self.schema(self.schemas["schemas"]["AttentionRequest"])
+        for request in ({}, {"queries": 1}, dict(ASK, extra=1), dict(ASK, causal=1),
+                        dict(ASK, window=[1]), dict(ASK, window=[1, -2]), dict(ASK, select="all"),
+                        dict(ASK, seed=-1), dict(ASK, seed=2 ** 53), dict(ASK, empty_rows=None),
+                        dict(ASK, return_attention="yes"), dict(ASK, return_pointers=1),
+                        dict(ASK, encoding_format="hex"), dict(ASK, mask=True),
+                        dict(ASK, valid_lens=-1), dict(ASK, gradients=ITEM),
+                        dict(ASK, causal_offset="begin"), dict(ASK, segments=[["a"]]),
+                        {"queries": {"dtype": "I8", "shape": [1, 1, 4], "base64": "AAAA"}},
+                        {"queries": {"dtype": "F32", "shape": [0]}}):
+            with self.subTest(request=request):
+                self.assertFalse(schema.is_valid(request))
+                self.assertEqual(self.server.attend(request).status, 400)
+
+
+if __name__ == "__main__":
+    unittest.main()
