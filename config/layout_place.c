@@ -174,6 +174,7 @@ static enum status fits_none(const struct checkpoint *file, const struct definit
                              struct error *e) {
   struct definition any = *d;
   char names[240] = "", layouts[160] = "";
+  const char *last = NULL;
   size_t used = 0, listed = 0;
   any.has_layer = false;
   if (d->has_layer && name_others("layer: no attention here has this number", file, &any, e))
@@ -184,11 +185,14 @@ static enum status fits_none(const struct checkpoint *file, const struct definit
   for (size_t i = 0; i < checkpoint_count(file) && i < 3 && used < sizeof names; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.72s", i ? ", " : "",
                              checkpoint_at(file, i)->name);
-  for (size_t f = 0; f < family_count() && listed < sizeof layouts; f++)
-    if (is_layout(d, family_at(f)) && (f == 0 || !is_layout(d, family_at(f - 1)) ||
-                                       strcmp(family_at(f)->layout, family_at(f - 1)->layout)))
-      listed += (size_t)snprintf(layouts + listed, sizeof layouts - listed, "%s%s",
-                                 listed ? ", " : "", family_at(f)->layout);
+  for (size_t f = 0; f < family_count() && listed < sizeof layouts; f++) {
+    const struct family *one = family_at(f);
+    if (!is_layout(d, one) || (last && strcmp(last, one->layout) == 0)) continue;
+    if (is_auto(d) && !d->projected && !one->unprojected) continue;
+    last = one->layout;
+    listed += (size_t)snprintf(layouts + listed, sizeof layouts - listed, "%s%s",
+                               listed ? ", " : "", last);
+  }
   return error_set(e, STATUS_CONFIG,
                    "layout: the names of its tensors (%s%s) fit none of %s%s; \"tensors\" can "
                    "name them outright",
