@@ -169,6 +169,10 @@ programs-test: $(BUILD)/attend $(UNIT)
 # V=1 shows the commands whole.
 Q := $(if $(V),,@)
 say = $(if $(V),,@echo '  $(1) $(2)')
+define archive
+$(call say,AR,$(1))
+$(Q)rm -f $(1); $(AR) rcs $(1) $(2)
+endef
 
 # Before pages of errors: are the libraries there at all?
 .PHONY: libraries
@@ -181,8 +185,7 @@ $(BUILD)/attend: $(BUILD)/server/main.o $(BUILD)/libattend.a
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/libattend.a: $(LIB_OBJ)
-	$(call say,AR,$@)
-	$(Q)rm -f $@; $(AR) rcs $@ $^
+	$(call archive,$@,$^)
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -208,17 +211,19 @@ $(BUILD)/tests/%.o: tests/%.cc
 # What we measure against gets the best of its compiler.
 CXXFLAGS_bench_text_rivals := -O3
 
-HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c)) $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/support/*.cc))
+# A library, so that a program gets only the helpers that it calls: some need cmocka.
+$(BUILD)/libhelpers.a: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c)) $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/support/*.cc))
+	$(call archive,$@,$^)
 
-$(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(HELPERS) $(BUILD)/libattend.a
+$(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libhelpers.a $(BUILD)/libattend.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
 
-$(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(HELPERS) $(BUILD)/libattend.a
+$(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libhelpers.a $(BUILD)/libattend.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(LIBS_$(@F))
+	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS) $(LIBS_$(@F))
 $(BUILD)/bench/bench_text: $(BUILD)/tests/bench/text_bodies.o $(BUILD)/tests/bench/text_rivals.o
 LIBS_bench_text = $(shell pkg-config --libs simdjson)
 
