@@ -10,7 +10,7 @@ COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
 CC      ?= cc
 CXX     ?= c++
-PKGS    := libmicrohttpd jansson openblas nettle
+PKGS    := libmicrohttpd jansson openblas nettle libzip
 WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
 CFLAGS  ?= -O2 -g
 # No contraction: a product and a sum are fused only where the code says so, or bits would depend on the compiler.
@@ -42,6 +42,7 @@ CFLAGS_server_text_base64_avx2        := $(TEXT_AVX2)
 CFLAGS_server_text_base64_avx512      := $(TEXT_AVX512)
 endif
 CFLAGS_core_kernel_portable := -O3
+CFLAGS_config_floats        := -O3
 CFLAGS_server_version       := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
 
 LIB_SRC   := $(filter-out server/main.c,$(wildcard core/*.c config/*.c server/*.c server/text/*.c))
@@ -131,7 +132,7 @@ help:
 
 # --- what must be on the machine ---
 
-DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev
+DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
 DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 python3-aiohttp nodejs curl wrk git
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx

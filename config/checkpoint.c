@@ -1,13 +1,12 @@
-/* checkpoint: a safetensors file, of which only what is asked for is read. */
+/* checkpoint: the tensors of one file, or of the files that an index names. */
 #include "config/checkpoint.h"
 
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "config/file.h"
+#include "config/checkpoint_file.h"
+#include "config/checkpoint_index.h"
 #include "config/floats.h"
 #include "config/text.h"
 #include "core/size.h"
@@ -15,77 +14,124 @@
 enum { CHUNK = 64 * 1024 }; /* bytes converted at a time */
 
 struct checkpoint {
-  int fd;
-  char *path;
-  uint64_t data; /* where the data begin in the file */
-  struct safetensors *header;
+  struct checkpoint_index *index; /* NULL: a single file */
+  size_t files;
+  struct checkpoint_file **file; /* [files] */
   size_t count;
-  struct checkpoint_entry *entry; /* [count] */
+  struct checkpoint_entry *entry;          /* [count], as the files have them */
+  const struct checkpoint_entry **by_name; /* [count] */
 };
 
-static enum status read_header(struct checkpoint *c, uint64_t size, struct error *e) {
-  unsigned char prefix[SAFETENSORS_PREFIX];
-  size_t length;
-  if (size < sizeof prefix)
-    return error_set(e, STATUS_CONFIG, "too short for a safetensors file: %ju bytes",
-                     (uintmax_t)size);
-  if (file_read_at(c->fd, c->path, 0, prefix, sizeof prefix, e) ||
-      safetensors_measure(prefix, size, SAFETENSORS_HEADER_MAX, &length, e))
-    return e->status;
-  char *text = malloc(length + 1);
-  if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a header");
-  c->data = sizeof prefix + length;
-  if (file_read_at(c->fd, c->path, sizeof prefix, text, length, e) == STATUS_OK)
-    c->header = safetensors_parse(text, length, size - c->data, e);
-  free(text);
+/* Puts before what went wrong where it did. */
+static void prefix(const char *where, const char *name, const char *end, struct error *e) {
+  char detail[ERROR_DETAIL_SIZE];
+  memcpy(detail, e->detail, sizeof detail);
+  snprintf(e->detail, sizeof e->detail, "%s%.120s%s: %.480s", where, name, end, detail);
+}
+
+/* --- the files --- */
+
+/* All are opened at once: one that is missing is told at start, not when it is used. */
+static enum status open_shards(struct checkpoint *c, const char *path, struct error *e) {
+  const char *slash = strrchr(path, '/');
+  const size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+  for (size_t i = 0; i < c->files && e->status == STATUS_OK; i++) {
+    const char *name = checkpoint_index_file(c->index, i);
+    const size_t size = folder + strlen(name) + 1;
+    char *shard = malloc(size);
+    if (!shard) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+    snprintf(shard, size, "%.*s%s", (int)folder, path, name);
+    c->file[i] = checkpoint_file_open(shard, e);
+    free(shard);
+    if (!c->file[i]) prefix("shard \"", name, "\"", e);
+  }
   return e->status;
 }
 
+/* A message about the one file begins with its name; about the index, too. */
+static enum status open_files(struct checkpoint *c, const char *path, struct error *e) {
+  if (checkpoint_index_is(path) && !(c->index = checkpoint_index_read(path, e))) return e->status;
+  const size_t files = c->index ? checkpoint_index_files(c->index) : 1;
+  c->file = calloc(files, sizeof *c->file);
+  if (!c->file) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of files");
+  c->files = files;
+  if (c->index) {
+    open_shards(c, path, e);
+  } else {
+    c->file[0] = checkpoint_file_open(path, e);
+  }
+  if (e->status != STATUS_OK) prefix("", text_tail(path), "", e);
+  return e->status;
+}
+
+/* --- the tensors --- */
+
+/* What an index does not place in a file is not there. */
+static bool is_placed(const struct checkpoint *c, size_t file, const char *tensor) {
+  const char *place = c->index ? checkpoint_index_find(c->index, tensor) : NULL;
+  return !c->index || (place && strcmp(place, checkpoint_index_file(c->index, file)) == 0);
+}
+
+static int by_name(const void *left, const void *right) {
+  const struct checkpoint_entry *const *a = left, *const *b = right;
+  return strcmp((*a)->name, (*b)->name);
+}
+
 static enum status list(struct checkpoint *c, struct error *e) {
-  c->count = safetensors_count(c->header);
-  c->entry = calloc(c->count + 1, sizeof *c->entry);
-  if (!c->entry) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of tensors");
-  for (size_t i = 0; i < c->count; i++) {
-    const struct safetensors_entry *t = safetensors_at(c->header, i);
-    c->entry[i] = (struct checkpoint_entry){.name = t->name,
-                                            .dtype = t->dtype,
-                                            .rank = t->rank,
-                                            .count = t->count,
-                                            .begin = c->data + t->begin,
-                                            .bytes = t->bytes};
-    memcpy(c->entry[i].dim, t->dim, sizeof t->dim);
+  size_t most = 0;
+  for (size_t i = 0; i < c->files; i++) most += checkpoint_file_count(c->file[i]);
+  c->entry = calloc(most + 1, sizeof *c->entry);
+  c->by_name = calloc(most + 1, sizeof(void *));
+  if (!c->entry || !c->by_name)
+    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of tensors");
+  for (size_t i = 0; i < c->files; i++) {
+    for (size_t j = 0; j < checkpoint_file_count(c->file[i]); j++) {
+      struct checkpoint_entry entry = checkpoint_file_entry(c->file[i], j);
+      entry.file = i;
+      if (is_placed(c, i, entry.name)) c->entry[c->count++] = entry;
+    }
+  }
+  for (size_t i = 0; i < c->count; i++) c->by_name[i] = &c->entry[i];
+  qsort(c->by_name, c->count, sizeof(void *), by_name);
+  return STATUS_OK;
+}
+
+/* Each tensor is in the file where the index has it. */
+static enum status check_index(const struct checkpoint *c, const char *path, struct error *e) {
+  const size_t count = c->index ? checkpoint_index_count(c->index) : c->count;
+  if (c->count == count) return STATUS_OK;
+  for (size_t i = 0; i < count; i++) {
+    const char *file, *tensor = checkpoint_index_at(c->index, i, &file);
+    if (!checkpoint_find(c, tensor))
+      return error_set(e, STATUS_CONFIG, "%s: shard \"%.120s\" has no tensor \"%.100s\"",
+                       text_tail(path), file, tensor);
   }
   return STATUS_OK;
 }
 
-/* Where a message is about the file it begins with its name. */
-static void name_file(const char *path, struct error *e) {
-  char detail[ERROR_DETAIL_SIZE];
-  memcpy(detail, e->detail, sizeof detail);
-  snprintf(e->detail, sizeof e->detail, "%.120s: %.500s", text_tail(path), detail);
-}
+/* --- the public part --- */
 
 struct checkpoint *checkpoint_open(const char *path, struct error *e) {
   struct checkpoint *c = calloc(1, sizeof *c);
-  uint64_t size;
-  if (!c || !(c->path = strdup(path))) {
+  if (!c) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a checkpoint");
-    free(c);
     return NULL;
   }
-  c->fd = file_open(path, &size, e);
-  if (c->fd >= 0 && (read_header(c, size, e) || list(c, e))) name_file(path, e);
-  if (e->status == STATUS_OK) return c;
+  if (open_files(c, path, e) == STATUS_OK && list(c, e) == STATUS_OK &&
+      check_index(c, path, e) == STATUS_OK)
+    return c;
+  text_plain(e);
   checkpoint_free(c);
   return NULL;
 }
 
 void checkpoint_free(struct checkpoint *c) {
   if (!c) return;
-  if (c->fd >= 0) close(c->fd);
-  safetensors_free(c->header);
+  for (size_t i = 0; i < c->files; i++) checkpoint_file_free(c->file[i]);
+  checkpoint_index_free(c->index);
+  free(c->file);
   free(c->entry);
-  free(c->path);
+  free(c->by_name);
   free(c);
 }
 
@@ -96,13 +142,22 @@ const struct checkpoint_entry *checkpoint_at(const struct checkpoint *c, size_t 
 }
 
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name) {
-  for (size_t i = 0; i < c->count; i++)
-    if (strcmp(c->entry[i].name, name) == 0) return &c->entry[i];
+  size_t low = 0, high = c->count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int order = strcmp(name, c->by_name[middle]->name);
+    if (order == 0) return c->by_name[middle];
+    if (order < 0) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
   return NULL;
 }
 
 const char *checkpoint_metadata(const struct checkpoint *c, const char *key) {
-  return safetensors_metadata(c->header, key);
+  return c->index ? NULL : checkpoint_file_metadata(c->file[0], key);
 }
 
 enum status checkpoint_judge(const struct checkpoint_entry *t, struct error *e) {
@@ -110,6 +165,16 @@ enum status checkpoint_judge(const struct checkpoint_entry *t, struct error *e) 
   return error_set(e, STATUS_CONFIG,
                    "tensor \"%.100s\" is of type %.20s; F32, F16, BF16 and F64 are read", t->name,
                    t->dtype);
+}
+
+/* Where the bytes could not be read: whose they are. */
+static enum status name_tensor(const struct checkpoint *c, const struct checkpoint_entry *t,
+                               struct error *e) {
+  char end[160] = "\"";
+  if (c->index)
+    snprintf(end, sizeof end, "\" in shard \"%.120s\"", checkpoint_index_file(c->index, t->file));
+  prefix("tensor \"", t->name, end, e);
+  return e->status;
 }
 
 enum status checkpoint_floats(struct checkpoint *c, const struct checkpoint_entry *t,
@@ -120,7 +185,8 @@ enum status checkpoint_floats(struct checkpoint *c, const struct checkpoint_entr
   unsigned char bytes[CHUNK];
   for (size_t n; count > 0; first += n, out += n, count -= n) {
     n = size_min(count, CHUNK / size);
-    if (file_read_at(c->fd, c->path, t->begin + first * size, bytes, n * size, e)) return e->status;
+    if (checkpoint_file_read(c->file[t->file], t, first * size, bytes, n * size, e))
+      return name_tensor(c, t, e);
     if (floats_convert(type, bytes, n, out) < n)
       return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" holds a number that is %s", t->name,
                        type == FLOAT_F64 ? "not finite or beyond float32" : "not finite");

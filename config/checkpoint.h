@@ -1,4 +1,5 @@
-/* checkpoint: the tensors of a file, whatever container holds them, read where they are wanted.
+/* checkpoint: the tensors of a file or of several, whatever container holds them, read where they
+ * are wanted.
  *
  * Opening reads what the container says of its tensors and checks that it keeps the rules of its
  * format; numbers are read one stretch at a time, so that what is not used costs nothing. Read,
@@ -15,7 +16,7 @@
 
 struct checkpoint_entry {
   const char *name;  /* owned by the checkpoint */
-  const char *dtype; /* as safetensors names it: "F32", "BF16", ... */
+  const char *dtype; /* as safetensors names it: "F32", "BF16", ...; else as NumPy: ">f4" */
   size_t rank;
   uint64_t dim[SAFETENSORS_RANK_MAX];
   uint64_t count;  /* product of the dimensions; 1 for rank 0 */
@@ -27,8 +28,9 @@ struct checkpoint_entry {
 
 struct checkpoint;
 
-/* Opens a safetensors file. STATUS_CONFIG naming the path and the reason, or
- * STATUS_OUT_OF_MEMORY. */
+/* Opens a safetensors file or an .npz archive, which is told by what is in it; or, if the path ends
+ * with .index.json, all files that this index of shards names. STATUS_CONFIG naming the path and
+ * the reason, or STATUS_OUT_OF_MEMORY. */
 struct checkpoint *checkpoint_open(const char *path, struct error *e);
 void checkpoint_free(struct checkpoint *c);
 
@@ -45,7 +47,8 @@ enum status checkpoint_judge(const struct checkpoint_entry *t, struct error *e);
 /* Reads numbers first .. first + count - 1 of the tensor, in the order in which they lie, as
  * float32 (F32, F16, BF16 or F64, rounded to nearest, ties to even). STATUS_CONFIG naming the
  * tensor for any other type, for a number that is not a finite float32, or when the file cannot
- * be read. */
+ * be read. In an archive what lies before `first` is read, too, unless the last call for the tensor
+ * stopped there: read a tensor from its front to its end. */
 enum status checkpoint_floats(struct checkpoint *c, const struct checkpoint_entry *t,
                               uint64_t first, size_t count, float *out, struct error *e);
 

@@ -246,9 +246,6 @@ static void check_source(const json_t *json, const struct definition *d, struct 
     if (json_object_get(json, of_checkpoints[i]))
       error_set(e, STATUS_CONFIG, "%s: has no meaning without a checkpoint", of_checkpoints[i]);
   check_weights(d, e);
-  size_t length = d->checkpoint ? strlen(d->checkpoint) : 0;
-  if (length >= 11 && strcmp(d->checkpoint + length - 11, ".index.json") == 0)
-    not_served("checkpoint", "sharded files (.index.json)", e);
   if (d->tensors && (strcmp(d->layout, "auto") != 0 || d->has_layer))
     error_set(e, STATUS_CONFIG, "tensors: not together with a layout or a layer");
   check_tensors(d, e);

@@ -61,16 +61,15 @@ static enum status read_all(int fd, size_t expected, size_t limit, const char *p
 }
 
 int file_open(const char *path, uint64_t *size, struct error *e) {
-  const char *shown = text_tail(path);
   /* Without O_NONBLOCK opening a pipe in place of a checkpoint would wait for a writer. */
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat about;
   if (fd < 0 || fstat(fd, &about) != 0) {
-    system_error(shown, e);
+    error_set(e, STATUS_CONFIG, "%s", strerror(errno));
   } else if (S_ISDIR(about.st_mode)) {
-    error_set(e, STATUS_CONFIG, "%s: is a directory", shown);
+    error_set(e, STATUS_CONFIG, "is a directory");
   } else if (!S_ISREG(about.st_mode)) {
-    error_set(e, STATUS_CONFIG, "%s: is no regular file", shown);
+    error_set(e, STATUS_CONFIG, "is no regular file");
   } else {
     *size = (uint64_t)about.st_size;
     return fd;
@@ -79,15 +78,13 @@ int file_open(const char *path, uint64_t *size, struct error *e) {
   return -1;
 }
 
-enum status file_read_at(int fd, const char *path, uint64_t at, void *out, size_t size,
-                         struct error *e) {
+enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct error *e) {
   for (size_t got = 0; got < size;) {
     const ssize_t n =
         pread(fd, (char *)out + got, size_min(size - got, LONGEST_READ), (off_t)(at + got));
-    if (n == 0)
-      return error_set(e, STATUS_CONFIG, "%s: has become shorter while it was read",
-                       text_tail(path));
-    if (n < 0 && errno != EINTR) return system_error(text_tail(path), e);
+    if (n == 0) return error_set(e, STATUS_CONFIG, "the file has become shorter while it was read");
+    if (n < 0 && errno != EINTR)
+      return error_set(e, STATUS_CONFIG, "the file cannot be read: %s", strerror(errno));
     if (n > 0) got += (size_t)n;
   }
   return STATUS_OK;

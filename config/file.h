@@ -8,13 +8,12 @@
 
 #include "core/status.h"
 
-/* Opens a regular file and says how large it is. -1 with STATUS_CONFIG naming the path and the
- * reason. */
+/* Opens a regular file and says how large it is. -1 with STATUS_CONFIG and the reason, to which
+ * the caller adds which file it is. */
 int file_open(const char *path, uint64_t *size, struct error *e);
 
-/* Reads `size` bytes at `at`. STATUS_CONFIG naming the path, also where the file ends before. */
-enum status file_read_at(int fd, const char *path, uint64_t at, void *out, size_t size,
-                         struct error *e);
+/* Reads `size` bytes at `at`. STATUS_CONFIG with the reason, also where the file ends before. */
+enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct error *e);
 
 /* Reads a JSON document, strictly: UTF-8 without a byte order mark or NUL, no duplicate names,
  * nothing behind it, at most 16 MiB. Pipes are read too. NULL with STATUS_CONFIG naming the path,

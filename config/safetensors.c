@@ -17,9 +17,15 @@ struct tensor {
   uint64_t end; /* of its bytes in the data */
 };
 
+struct text {
+  const char *key, *value;
+};
+
 struct safetensors {
   json_t *header; /* owns all names */
   uint64_t data_size;
+  size_t texts;
+  struct text *text; /* of __metadata__ */
   size_t count;
   struct tensor tensors[]; /* in the order of their data */
 };
@@ -102,14 +108,17 @@ static enum status read_entry(const char *name, json_t *value, struct tensor *t,
   return STATUS_OK;
 }
 
-static enum status check_metadata(json_t *metadata, struct error *e) {
+static enum status read_metadata(struct safetensors *s, json_t *metadata, struct error *e) {
   const char *key;
   json_t *value;
   if (!json_is_object(metadata))
     return error_set(e, STATUS_CONFIG, "__metadata__ is not an object");
+  s->text = calloc(json_object_size(metadata) + 1, sizeof *s->text);
+  if (!s->text) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the metadata");
   json_object_foreach(metadata, key, value) {
     if (!json_is_string(value))
       return error_set(e, STATUS_CONFIG, "__metadata__: \"%.100s\" is not a string", key);
+    s->text[s->texts++] = (struct text){.key = key, .value = json_string_value(value)};
   }
   return STATUS_OK;
 }
@@ -119,7 +128,7 @@ static enum status read_entries(struct safetensors *s, struct error *e) {
   json_t *value;
   json_object_foreach(s->header, name, value) {
     enum status status = strcmp(name, "__metadata__") == 0
-                             ? check_metadata(value, e)
+                             ? read_metadata(s, value, e)
                              : read_entry(name, value, &s->tensors[s->count++], e);
     if (status != STATUS_OK) return status;
   }
@@ -232,6 +241,7 @@ struct safetensors *safetensors_parse(const char *text, size_t size, uint64_t da
 void safetensors_free(struct safetensors *s) {
   if (!s) return;
   json_decref(s->header);
+  free(s->text);
   free(s);
 }
 
@@ -253,17 +263,9 @@ const char *safetensors_metadata(const struct safetensors *s, const char *key) {
   return json_string_value(json_object_get(json_object_get(s->header, "__metadata__"), key));
 }
 
-static json_t *metadata_of(const struct safetensors *s) {
-  return json_object_get(s->header, "__metadata__");
-}
-
-size_t safetensors_metadata_count(const struct safetensors *s) {
-  return json_object_size(metadata_of(s));
-}
+size_t safetensors_metadata_count(const struct safetensors *s) { return s->texts; }
 
 const char *safetensors_metadata_at(const struct safetensors *s, size_t index, const char **value) {
-  void *at = json_object_iter(metadata_of(s));
-  while (index-- > 0) at = json_object_iter_next(metadata_of(s), at);
-  *value = json_string_value(json_object_iter_value(at));
-  return json_object_iter_key(at);
+  *value = s->text[index].value;
+  return s->text[index].key;
 }

@@ -59,6 +59,25 @@ static bool project_head(const struct ref *r, enum role role, size_t head, doubl
                      of.size, in, x, y);
 }
 
+/* x'[t] = x[t] cos pw - x[t + d/2] sin pw, x'[t + d/2] = x[t + d/2] cos pw + x[t] sin pw, with
+ * w = base^(-2t/d): what position `p` makes of a head. */
+static bool rotate(const struct layer_shape *s, double p, double *x) {
+  const size_t d = s->head_size;
+  bool finite = true;
+  for (size_t t = 0; s->rope_base > 0 && t < d / 2; t++) {
+    const double angle = p * pow(s->rope_base, -2.0 * (double)t / (double)d);
+    const double a = x[t], b = x[t + d / 2];
+    x[t] = a * cos(angle) - b * sin(angle);
+    x[t + d / 2] = b * cos(angle) + a * sin(angle);
+    finite = finite && ref_is_float(x[t]) && ref_is_float(x[t + d / 2]);
+  }
+  return finite;
+}
+
+static double position_of(const struct ref *r, enum role role, size_t row) {
+  return (double)row + (role == ROLE_QUERY ? (double)r->item->offset : 0);
+}
+
 /* An input row becomes row `row` of the role, in all heads that count. */
 static bool project_row(struct ref *r, enum role role, const float *input, size_t row) {
   const struct ref_role of = role_of(r->s, role);
@@ -69,6 +88,7 @@ static bool project_row(struct ref *r, enum role role, const float *input, size_
     const size_t at = row * of.heads + head;
     double *y = r->rows[role] + at * of.size;
     finite &= project_head(r, role, head, y);
+    if (role != ROLE_VALUE) finite &= rotate(r->s, position_of(r, role, row), y);
     if (role == ROLE_QUERY)
       finite &= ref_query_side(r, y, r->sides[role] + at * ref_side_size(r->s));
     if (role == ROLE_KEY) finite &= ref_key_side(r, y, r->sides[role] + at * ref_side_size(r->s));
@@ -76,15 +96,33 @@ static bool project_row(struct ref *r, enum role role, const float *input, size_
   return finite;
 }
 
+/* In any head that counts. */
+static bool pair_is_seen(const struct ref *r, size_t i, size_t j) {
+  for (size_t head = 0; head < r->s->heads; head++)
+    if ((head_counts(r, head) || !r->c->mask_per_head) && visible_pair(r->c, r->item, head, i, j))
+      return true;
+  return false;
+}
+
 static bool key_is_seen(const struct ref *r, size_t j) {
   for (size_t i = 0; i < r->item->q; i++)
-    if (visible_pair(r->c, r->item, i, j)) return true;
+    if (pair_is_seen(r, i, j)) return true;
   return false;
 }
 
 static bool query_sees(const struct ref *r, size_t i) {
   for (size_t j = 0; j < r->item->k; j++)
-    if (visible_pair(r->c, r->item, i, j)) return true;
+    if (pair_is_seen(r, i, j)) return true;
+  return false;
+}
+
+/* Is there a head that counts and sees nothing? */
+static bool query_is_blind(const struct ref *r, size_t i) {
+  for (size_t head = 0; head < r->s->heads; head++) {
+    bool sees = !head_counts(r, head);
+    for (size_t j = 0; j < r->item->k; j++) sees |= visible_pair(r->c, r->item, head, i, j);
+    if (!sees) return true;
+  }
   return false;
 }
 
@@ -94,10 +132,9 @@ static bool project_item(struct ref *r) {
   const struct call *c = r->c;
   bool blind = false, finite = true;
   for (size_t i = 0; i < r->item->q; i++) {
+    blind = blind || query_is_blind(r, i);
     if (query_sees(r, i))
       finite &= project_row(r, ROLE_QUERY, c->queries + (r->item->q_row + i) * s->query_size, i);
-    else
-      blind = true;
   }
   for (size_t j = 0; j < r->item->k; j++) {
     const size_t row = r->item->k_row + j;

@@ -22,12 +22,37 @@ static double bias(const struct ref *r, size_t head, size_t i, size_t j) {
   return r->c->bias[r->item->bias_at + (plane + i) * r->item->k + j];
 }
 
+/* e + floor(ln(r/e) / ln(max/e) (n - e)), where it is a whole number but for rounding that one; at
+ * most the last bucket. */
+static size_t far_bucket(double r, double n, double e, double most) {
+  const double x = log(r / e) / log(most / e) * (n - e);
+  const double whole = fabs(x - round(x)) < 1e-9 ? round(x) : floor(x);
+  return (size_t)fmin(n - 1, e + whole);
+}
+
+/* In which of T5's buckets the distance from query to key falls. */
+static size_t bucket_of(const struct layer_shape *s, double r) {
+  const size_t n = s->relative_both ? s->relative_buckets / 2 : s->relative_buckets;
+  const size_t first = s->relative_both && r > 0 ? n : 0, e = n / 2;
+  const double distance = s->relative_both ? fabs(r) : fmax(-r, 0);
+  if (distance < (double)e) return first + (size_t)distance;
+  if (n == 1) return first; /* there is but one: e = 0 */
+  return first + far_bucket(distance, (double)n, (double)e, (double)s->relative_distance);
+}
+
+static double relative(const struct ref *r, size_t head, size_t i, size_t j) {
+  if (r->s->relative_buckets == 0) return 0;
+  const double distance = (double)j - (double)i - (double)r->item->offset;
+  return r->matrix[ROLE_RELATIVE].weight[bucket_of(r->s, distance) * r->s->heads + head];
+}
+
 /* The scores of what the query sees. */
 static bool compare(struct ref *r, size_t head, size_t i) {
   for (size_t j = 0; j < r->item->k; j++) {
     r->scores[j] = -INFINITY;
-    if (!visible_pair(r->c, r->item, i, j)) continue;
-    r->scores[j] = ref_score(r, query_side(r, head, i), key_side(r, head, j)) + bias(r, head, i, j);
+    if (!visible_pair(r->c, r->item, head, i, j)) continue;
+    r->scores[j] = ref_score(r, query_side(r, head, i), key_side(r, head, j)) +
+                   bias(r, head, i, j) + relative(r, head, i, j);
     if (!ref_is_float(r->scores[j])) return false;
   }
   return true;

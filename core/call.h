@@ -49,14 +49,15 @@ struct call {
   const float *values;   /* [k_rows, value_size]; may be `keys` */
   const int32_t *lens;   /* [q_rows] leading keys that each query may see, or NULL: all of them */
   const uint8_t *mask;   /* 1: the query may see the key; or NULL */
-  bool mask_per_head;    /* an item's mask is [H, q, k], not [q, k] */
+  bool mask_per_head;    /* an item's mask is [H, q, k], not [q, k]. A key that only heads see which
+                            the call does not need is as hidden as one that nobody sees */
   const float *bias;     /* added to the scaled scores; or NULL. May hold anything where the query
                             does not see the key; where it does, what is not finite is a fault */
   bool bias_per_head;    /* an item's bias is [H, q, k], not [q, k] */
   bool causal;
   int64_t window_left, window_right; /* -1: unbounded */
   const float *head_mask;            /* [H] or NULL */
-  bool uniform_rows;                 /* a query that sees nothing weighs all keys alike */
+  bool uniform_rows;                 /* a query that sees nothing in a head weighs all keys alike */
   enum select select;
   uint64_t seed;              /* of SELECT_SAMPLE */
   const int32_t *segment_end; /* two levels: where each segment ends, rising to k; NULL: one level.

@@ -1,10 +1,10 @@
 /* kernel: the inner loops, once per instruction set, behind one table chosen at run time.
  *
  * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h,
- * kernel_measure.h and what these need), and compiled once per level by kernel_portable.c,
- * kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but that scores are
- * summed otherwise in an item of few queries that is not measured: a row's bits do not depend on
- * the rows computed beside it, nor on how its item was cut. */
+ * kernel_measure.h, kernel_rotary.h and what these need), and compiled once per level by
+ * kernel_portable.c, kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but
+ * that scores are summed otherwise in an item of few queries that is not measured: a row's bits do
+ * not depend on the rows computed beside it, nor on how its item was cut. */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -16,8 +16,9 @@
 #include "core/cpu.h"
 
 enum {
-  KERNEL_KEYS = 64,     /* keys of a block of scores */
-  KERNEL_PANEL_MAX = 64 /* most columns of a panel at any level */
+  KERNEL_KEYS = 64,      /* keys of a block of scores */
+  KERNEL_LANES_MAX = 16, /* floats of a vector at any level */
+  KERNEL_PANEL_MAX = 64  /* most columns of a panel at any level */
 };
 
 /* C = start + A B. A is [rows, depth] with any two strides; B and C have `vectors` vectors of
@@ -40,7 +41,8 @@ struct kernel_product {
 
 /* Attention of some queries of one head over the keys of one item. Rows are [n, size] with a
  * stride. Keys that a query may not see are multiplied by an exact zero: their numbers must be
- * finite, and do not show. The context and the weights of a query that sees nothing are zero. */
+ * finite, but for the bias, and do not show. The context and the weights of a query that sees
+ * nothing are zero. */
 struct kernel_tile {
   size_t queries, keys;
   size_t item_queries; /* of all the item's tiles together: few of them go a way of their own,
@@ -58,6 +60,10 @@ struct kernel_tile {
   size_t mask_row;
   const float *bias; /* [queries, keys] by bias_row, or NULL */
   size_t bias_row;
+  /* Added to the scores as well, by how far a key lies behind its query: row 0; row i begins i
+   * floats before it, and there are KERNEL_LANES_MAX - 1 rows more than queries, of any finite
+   * numbers. Or NULL. */
+  const float *relative;
   bool careful; /* scores may leave float32: look at each one */
   enum select select;
   const float *chance;        /* [queries] 0 .. 1, for SELECT_SAMPLE */
@@ -115,6 +121,12 @@ struct kernel {
                     size_t to_row);
   /* The same of one row without copying. */
   uint32_t (*peak)(size_t count, const float *x);
+  /* The cosines [half], then the sines [half], of p by[t]; |p by[t]| <= KERNEL_ANGLE_MAX. `by` goes
+   * on behind its numbers to a multiple of KERNEL_LANES_MAX of any finite ones. */
+  void (*angles)(double p, size_t half, const double *by, float *angle);
+  /* Turns pairs (x[t], x[half + t]) of each row by the angles of that row; returns what carry does,
+   * of the result. */
+  uint32_t (*rotate)(size_t rows, size_t half, const float *angle, float *x, size_t x_row);
   /* Queries that one call of measure takes at most, and the scratch floats it needs. */
   size_t (*measure_queries)(size_t head_size, size_t heads);
   size_t (*measure_scratch)(size_t head_size, size_t heads);
@@ -130,6 +142,8 @@ struct kernel {
 };
 
 static inline size_t kernel_panel(const struct kernel *k) { return k->lanes * k->vectors; }
+
+#define KERNEL_ANGLE_MAX 0x1p32
 
 /* Bits of a magnitude from which on a float is no finite number. */
 #define KERNEL_NOT_FINITE 0x7f800000u

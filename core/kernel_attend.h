@@ -125,6 +125,8 @@ static void log_all(size_t count, const float *x, float *out) { for_all(vec_log,
                               .attend = attend,                   \
                               .carry = carry,                     \
                               .peak = peak,                       \
+                              .angles = angles,                   \
+                              .rotate = rotate,                   \
                               .exp = exp_all,                     \
                               .tanh = tanh_all,                   \
                               .measure_queries = measure_queries, \

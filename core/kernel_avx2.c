@@ -64,6 +64,8 @@ static inline __attribute__((always_inline)) void vec_store_some(float *p, vec v
 
 #include "core/kernel_measure.h"
 
+#include "core/kernel_rotary.h"
+
 extern const struct kernel kernel_avx2;
 KERNEL_TABLE(kernel_avx2, CPU_AVX2);
 

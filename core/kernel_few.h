@@ -100,7 +100,7 @@ INLINE ivec flags_some(const uint8_t *mask, size_t n) {
   return flags != ivec_all(0);
 }
 
-/* Bias, and -infinity for what query `i` may not see. False if a score that it may is beyond
+/* Biases, and -infinity for what query `i` may not see. False if a score that it may is beyond
  * float32. */
 INLINE bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys) {
   const struct kernel_tile *t = f->t;
@@ -110,6 +110,7 @@ INLINE bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys
     ivec seen = (j >= ivec_all(t->from[i])) & (j < ivec_all(t->to[i]));
     vec score = vec_load(s);
     if (t->bias) score += vec_load_some(t->bias + i * t->bias_row + key + r, keys - r);
+    if (t->relative) score += vec_load_some(t->relative + key + r - i, keys - r);
     if (t->mask) seen &= flags_some(t->mask + i * t->mask_row + key + r, keys - r);
     if (t->careful && vec_any(seen & ((score - score) != vec_all(0)))) return false;
     vec_store(s, vec_choose(seen, score, vec_all(-INFINITY)));
@@ -238,6 +239,7 @@ static void few_write_context(const struct few *f, size_t i) {
   for (size_t x = 0; x < t->value_head_size; x += LANES)
     vec_store_some(t->context + i * t->context_row + x,
                    vec_load(f->context + i * f->value_size + x) * factor, t->value_head_size - x);
+  if (t->context_factor < 0) forget_signs(t, i);
 }
 
 static void few_close(const struct few *f) {

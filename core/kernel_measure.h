@@ -225,12 +225,18 @@ static size_t keys_seen(const struct kernel_tile *t, size_t i) {
   return seen;
 }
 
+/* What makes a query's sum of A ln A its entropy. */
+static double entropy_factor(const struct kernel_tile *t, size_t i) {
+  const size_t seen = keys_seen(t, i);
+  return seen > 1 ? 1 / log((double)seen) : 0;
+}
+
 static void measure_close(const struct measure *x) {
   const struct kernel_measure *m = x->m;
-  for (size_t i = 0; i < x->p.count; i++) {
-    const size_t seen = keys_seen(m->head, i);
-    const double by = m->divergence && seen > 1 ? 1 / log((double)seen) : 0;
+  for (size_t i = 0; m->divergence && i < x->p.count; i++) {
+    double by = 0;
     for (size_t h = 0; h < m->heads; h++) {
+      if (h == 0 || m->head[h].mask != m->head->mask) by = entropy_factor(&m->head[h], i);
       m->entropy[h] += x->entropy[h * x->width + i] * by;
     }
   }

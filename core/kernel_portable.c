@@ -26,5 +26,7 @@
 
 #include "core/kernel_measure.h"
 
+#include "core/kernel_rotary.h"
+
 extern const struct kernel kernel_portable;
 KERNEL_TABLE(kernel_portable, CPU_PORTABLE);

@@ -1,7 +1,7 @@
 /* kernel_score: the scores of a block of keys for a panel of queries.
  *
  * Included by one kernel_<level>.c behind kernel_panel.h. Score, then bias, then what a query may
- * not see becomes -infinity. */
+ * not see becomes -infinity, whatever it was. */
 
 /* --- the two ways to compare --- */
 
@@ -107,7 +107,7 @@ INLINE vec score_own_key(const struct attend *a, const struct panel *p, const fl
   return sum;
 }
 
-/* --- bias, and what is hidden --- */
+/* --- biases, and what is hidden --- */
 
 static void add_bias(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
@@ -122,18 +122,39 @@ static void add_bias(const struct attend *a, const struct panel *p, size_t key, 
   }
 }
 
-/* Is every score that a query may see a finite number? Looked at one by one, before hiding. */
-static bool scores_finite(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
+/* The distance grows with the key and falls with the query: a key's row is a piece of the one line
+ * of numbers, the other way round. */
+static void add_relative(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
   const size_t width = panel_width(p);
-  for (size_t i = 0; i < p->count; i++)
+  for (size_t v = 0; v < p->vectors; v++) {
+    const float *last = t->relative + key - (p->first + (v + 1) * LANES - 1);
     for (size_t r = 0; r < keys; r++) {
-      const size_t j = key + r;
-      if ((int32_t)j < p->from[i] || (int32_t)j >= p->to[i]) continue;
-      if (t->mask && !t->mask[(p->first + i) * t->mask_row + j]) continue;
-      if (!isfinite(a->scores[r * width + i])) return false;
+      float *s = a->scores + r * width + v * LANES;
+      vec_store(s, vec_load(s) + vec_backwards(vec_load(last + r)));
     }
-  return true;
+  }
+}
+
+/* What is not finite becomes infinity: so it is told, once hidden, from what is hidden. */
+static void mark_not_finite(const struct attend *a, const struct panel *p, size_t keys) {
+  for (size_t i = 0; i < keys * panel_width(p); i += LANES) {
+    const vec score = vec_load(a->scores + i);
+    const ivec finite = (score - score) == vec_all(0);
+    vec_store(a->scores + i, vec_choose(finite, score, vec_all(INFINITY)));
+  }
+}
+
+/* Is anything left of it that a query sees? */
+static bool some_is_marked(const struct attend *a, const struct panel *p, size_t keys) {
+  const size_t width = panel_width(p);
+  ivec marked = {0};
+  for (size_t v = 0; v < p->vectors; v++) {
+    const ivec real = lane_numbers() < ivec_all((int32_t)rows_of_vector(p, v));
+    for (size_t r = 0; r < keys; r++)
+      marked |= real & (vec_load(a->scores + r * width + v * LANES) == vec_all(INFINITY));
+  }
+  return vec_any(marked);
 }
 
 static void hide_by_range(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
@@ -177,9 +198,10 @@ static bool score_block(const struct attend *a, const struct panel *p, size_t ke
   else
     dot_scores(a, p, key, keys);
   if (t->bias) add_bias(a, p, key, keys);
-  if (t->careful && !scores_finite(a, p, key, keys)) return false;
+  if (t->relative) add_relative(a, p, key, keys);
+  if (t->careful) mark_not_finite(a, p, keys);
   if ((int32_t)key < p->all_from || (int32_t)(key + keys) > p->all_to)
     hide_by_range(a, p, key, keys);
   if (t->mask) hide_by_mask(a, p, key, keys);
-  return true;
+  return !t->careful || !some_is_marked(a, p, keys);
 }

@@ -203,6 +203,13 @@ static void write_weight_block(const struct attend *a, const struct panel *p, co
               rows_of_vector(p, v), t->weights_add);
 }
 
+/* A negative factor would give zeros a sign: that of a query that sees nothing would then depend on
+ * whether others beside it do. */
+static void forget_signs(const struct kernel_tile *t, size_t i) {
+  float *context = t->context + i * t->context_row;
+  for (size_t x = 0; x < t->value_head_size; x++) context[x] += 0.0f;
+}
+
 /* What was gathered in `from`, [value_head_size, width], times `factor`, [width]. */
 static void write_context(const struct kernel_tile *t, const struct panel *p, const float *from,
                           const float *factor) {
@@ -214,6 +221,7 @@ static void write_context(const struct kernel_tile *t, const struct panel *p, co
               vec_load(factor + v * LANES) * vec_all(t->context_factor / t->shrink),
               t->context + (p->first + v * LANES) * t->context_row, t->context_row,
               rows_of_vector(p, v), false);
+  for (size_t i = 0; t->context_factor < 0 && i < p->count; i++) forget_signs(t, p->first + i);
 }
 
 static void keep_normalisers(const struct kernel_tile *t, const struct panel *p, const float *top,

@@ -80,6 +80,7 @@ INLINE void vec_store_some(float *p, vec v, size_t n) {
   { LANES_4(f, 0, s) }
 #endif
 #define LANE_NUMBER(i, s) (i)
+#define LANE_BACK(i, s)   (LANES - 1 - (i))
 #define LANE_ACROSS(i, s) ((i) ^ (s))
 #define LANE_LOW(i, s)    ((i) & (s) ? LANES + ((i) ^ (s)) : (i))
 #define LANE_HIGH(i, s)   ((i) & (s) ? LANES + (i) : ((i) ^ (s)))
@@ -137,6 +138,8 @@ INLINE vec vec_odds(vec a, vec b, const int s) {
     __builtin_unreachable();
   }
 }
+
+INLINE vec vec_backwards(vec v) { return __builtin_shuffle(v, (ivec)LANES_OF(LANE_BACK, 0)); }
 
 INLINE ivec lane_numbers(void) { return (ivec)LANES_OF(LANE_NUMBER, 0); }
 

@@ -73,6 +73,8 @@ struct layer *layer_new(const struct layer_shape *shape,
   l->kernel = kernel_best();
   pack_projections(l, matrix, engine, e);
   pack_score(l, matrix, engine, e);
+  rotary_make(l, e);
+  relative_make(l, matrix[ROLE_RELATIVE].weight, e);
   if (e->status) {
     layer_free(l);
     return NULL;
@@ -91,6 +93,8 @@ void layer_free(struct layer *l) {
   gemm_free(l->compare[ROLE_QUERY]);
   gemm_free(l->compare[ROLE_KEY]);
   free(l->vector);
+  free(l->rotary);
+  relative_free(l->relative);
   free(l);
 }
 

@@ -53,9 +53,10 @@ struct layer_shape {
                     position times rope_base^(-2t/d). Only with SCORE_DOT and an even d; 0: not */
   /* T5's: to each score that head's number of the bucket is added in which the distance from query
    * to key falls. 0 buckets: not. */
-  size_t relative_buckets, relative_distance; /* where the last bucket begins */
-  bool relative_both; /* half of the buckets are for keys behind the query; else these are all
-                         in the first */
+  size_t relative_buckets, relative_distance; /* where the last bucket begins: behind the buckets of
+                                                 one distance each, half of one direction's */
+  bool relative_both; /* half of the buckets, which are even, are for keys behind the query; else
+                         these are all in the first */
 };
 
 /* One matrix y = x W^T + b. Without a weight the role is not projected: the input's columns are

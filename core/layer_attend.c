@@ -18,8 +18,9 @@ static void clear_contexts(const struct layer *l, const struct call *c, const st
 void run_look(const struct layer *l, const struct unit *u) {
   const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
-  visible_look(&c->space->visible, c, u->item);
+  visible_look(&c->space->visible, c, u->item, l->shape.heads, &c->space->live[ROLE_QUERY]);
   if (c->space->live[ROLE_OUTPUT].slot) clear_contexts(l, c, item);
+  if (l->relative) relative_fill(l, c, u->item);
   if (!c->bias) return;
   const size_t planes = c->bias_per_head ? l->shape.heads : 1;
   const uint32_t bits = l->kernel->peak(planes * item->q * item->k, c->bias + item->bias_at);
@@ -35,14 +36,16 @@ static float magnitude(const struct item_tops *tops, unsigned role) {
   return x;
 }
 
-/* Could a score leave float32, by the greatest magnitudes of the item's projections? */
+/* Could a score leave float32, by the greatest magnitudes of the item's projections? The bias may
+ * hold anything, a NaN too, where nobody sees it. */
 static bool scores_may_overflow(const struct layer *l, const struct call *c, size_t item) {
   const struct item_tops *tops = &c->space->tops[item];
-  if (l->vector) return l->score_bound + tops->bias > FLT_MAX / 4;
+  const double added = tops->bias + relative_bound(l);
+  if (l->vector) return !(l->score_bound + added <= FLT_MAX / 4);
   /* The query is scaled first: small keys do not make up for a scaled query that is too large. */
   const double dot = (double)l->compare_size * magnitude(tops, ROLE_QUERY) *
                      fabs((double)l->shape.scale) * fmax(1, magnitude(tops, ROLE_KEY));
-  return dot + tops->bias > FLT_MAX / 4;
+  return !(dot + added <= FLT_MAX / 4);
 }
 
 /* A power of two that keeps sums of what is weighted inside float32: values, and on two levels
@@ -55,6 +58,14 @@ static float shrink_for(const struct call *c, size_t item) {
   return sum < FLT_MAX / 4 ? 1.0f : (float)exp2(-ceil(log2(sum / (FLT_MAX / 4))));
 }
 
+/* Does a query of the tile see anything in its head? Where there is a mask, its run begins at a key
+ * that some head sees. */
+static bool query_sees(const struct kernel_tile *t, size_t i) {
+  int32_t j = t->from[i];
+  while (t->mask && j < t->to[i] && !t->mask[i * t->mask_row + (size_t)j]) j++;
+  return j < t->to[i];
+}
+
 /* A query that sees nothing may be given every key alike: the mean of all the item's values. */
 static void fill_uniform(const struct kernel_tile *t, size_t keys, void *scratch) {
   double *mean = scratch; /* [value_head_size], well within what attend needs of it */
@@ -63,7 +74,7 @@ static void fill_uniform(const struct kernel_tile *t, size_t keys, void *scratch
   for (size_t j = 0; j < keys; j++)
     for (size_t x = 0; x < t->value_head_size; x++) mean[x] += t->value[j * t->value_row + x];
   for (size_t i = 0; i < t->queries; i++) {
-    if (t->from[i] < t->to[i]) continue;
+    if (query_sees(t, i)) continue;
     for (size_t x = 0; x < t->value_head_size; x++)
       t->context[i * t->context_row + x] = (float)(mean[x] / (double)keys) * t->context_factor;
     float *w = t->weights ? t->weights + i * t->weights_row : NULL;
@@ -87,7 +98,6 @@ struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
                               .sigmoid = l->shape.sigmoid,
                               .from = c->space->visible.from + first,
                               .to = c->space->visible.to + first,
-                              .mask = c->mask ? c->mask + item->mask_at + u->row * item->k : NULL,
                               .mask_row = item->k,
                               .bias_row = item->k,
                               .careful = scores_may_overflow(l, c, u->item),
@@ -111,6 +121,11 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct 
              (head * item->q + u->row) * d;
   t->key = c->space->projected[ROLE_KEY] + (item->k_row * groups + shared * item->k) * d;
   t->value = c->space->projected[ROLE_VALUE] + (item->k_row * groups + shared * item->k) * d_v;
+  if (c->mask) {
+    const size_t plane = c->mask_per_head ? head * item->q : 0;
+    t->mask = c->mask + item->mask_at + (plane + u->row) * item->k;
+  }
+  if (l->relative) t->relative = relative_row(c, u->item, head, u->row);
   if (c->bias) {
     const size_t plane = c->bias_per_head ? head * item->q : 0;
     t->bias = c->bias + item->bias_at + (plane + u->row) * item->k;

@@ -2,12 +2,14 @@
  *
  * layer.c makes layers, layer_fault.c keeps what went wrong, layer_prepare.c prepares calls,
  * layer_walk.c knows the order of the work, layer_rows.c, layer_attend.c, layer_measure.c and
- * layer_sum.c do it, layer_run.c runs spans of it. */
+ * layer_sum.c do it, layer_run.c runs spans of it. layer_rotary.c and layer_relative.c know what
+ * positions do. */
 #ifndef CORE_LAYER_PARTS_H
 #define CORE_LAYER_PARTS_H
 
 #include "core/kernel.h"
 #include "core/layer.h"
+#include "core/live.h"
 #include "core/visible.h"
 
 enum { TILE_ROWS_MAX = 128 };
@@ -19,11 +21,14 @@ struct layer {
   /* What scores compare is made of the heads of queries and keys by these, shared by the heads:
    * W_q and W_k of the additive score, W of the bilinear one; NULL: the heads as they are. */
   struct gemm *compare[ROLE_KEY + 1];
-  size_t compare_size;                     /* of what is compared */
-  float *vector;                           /* [compare_size] of the additive score, or NULL */
-  double score_bound;                      /* what no additive score exceeds */
-  size_t tile_rows[ROLE_PROJECTIONS];      /* rows of a unit of work */
-  size_t queries;                          /* query rows of a unit of attention */
+  size_t compare_size;                /* of what is compared */
+  float *vector;                      /* [compare_size] of the additive score, or NULL */
+  double score_bound;                 /* what no additive score exceeds */
+  double *rotary;                     /* [head size / 2] by how much a position turns each pair,
+                                         or NULL */
+  struct relative *relative;          /* of relative positions, or NULL */
+  size_t tile_rows[ROLE_PROJECTIONS]; /* rows of a unit of work */
+  size_t queries;                     /* query rows of a unit of attention */
   bool rows_independent[ROLE_PROJECTIONS]; /* may a tile take rows of several units? */
 };
 
@@ -32,15 +37,6 @@ struct item_tops {
   _Atomic uint32_t role[3];
   float bias; /* of the bias itself */
 };
-
-/* Which heads of a role the call needs; the others are not computed. */
-struct live {
-  size_t count;         /* heads needed */
-  const uint32_t *slot; /* [heads of the role] how many needed ones come before, LIVE_NOT: not
-                           needed; NULL: all are */
-};
-
-#define LIVE_NOT UINT32_MAX
 
 /* What is kept for measuring, where that is wanted; see layer_measure.h. */
 struct measuring {
@@ -64,6 +60,7 @@ struct call_space {
   float *projected[3];                /* [H, q, compare size], [G, k, compare size] and [G, k, d_v]
                                          of each item */
   float *context;                     /* [q_rows, H d_v] */
+  float *relative;                    /* see layer_relative.c; or NULL */
   struct measuring measuring;
 };
 
@@ -120,10 +117,6 @@ static inline size_t role_rows(const struct call *c, size_t item, unsigned role)
   return v->key_end;
 }
 
-static inline bool head_is_live(const struct live *live, size_t head) {
-  return !live->slot || live->slot[head] != LIVE_NOT;
-}
-
 /* --- the work, in floating-point operations, about --- */
 
 /* Of one query and one key in one head: the score, the value, and the softmax, which weighs as much
@@ -142,6 +135,29 @@ double look_work(const struct layer *l, const struct call *c, const struct item 
 
 /* Of `rows` rows of a role, in the heads that the call needs. */
 double rows_work(const struct layer *l, const struct call *c, unsigned role, size_t rows);
+
+/* --- positions --- */
+
+enum { ANGLE_WORK = 300 }; /* operations, about, for a sine and its cosine */
+
+/* By how much a position turns each pair of a head; frees with layer_free. */
+void rotary_make(struct layer *l, struct error *e);
+
+/* The cosines, then the sines, of what position `p` turns the pairs by: [head size]. */
+void rotary_angles(const struct layer *l, int64_t p, float *angle);
+
+/* The table of relative positions, and what it adds to the scores of a call: memory of its own for
+ * each item, in the heads that the call needs; filled in PHASE_LOOK. */
+void relative_make(struct layer *l, const float *table, struct error *e);
+void relative_free(struct relative *r);
+double relative_bound(const struct layer *l); /* the greatest magnitude of what is added */
+enum status relative_prepare(const struct layer *l, struct call *c, struct arena *a,
+                             struct error *e);
+double relative_work(const struct layer *l, const struct call *c, const struct item *item);
+void relative_fill(const struct layer *l, const struct call *c, size_t item);
+
+/* That of query row `row` of an item on in a needed head, as a kernel_tile has it. */
+const float *relative_row(const struct call *c, size_t item, size_t head, size_t row);
 
 /* --- doing it --- */
 

@@ -29,14 +29,18 @@ double rows_work(const struct layer *l, const struct call *c, unsigned role, siz
   if (l->shape.grouped && role != ROLE_OUTPUT) work /= (double)heads;
   /* And to deal a row out: by number, and by place. */
   work += 8.0 * out + 60.0 * (double)role_heads(l, role);
+  if (role <= ROLE_KEY && l->rotary)
+    work += 4.0 * out + ANGLE_WORK * (double)l->shape.head_size / 2;
   if (role <= ROLE_KEY && l->compare[role]) work += 2.0 * out * (double)l->compare_size;
   return (double)rows * work * (double)live->count / (double)heads;
 }
 
 double look_work(const struct layer *l, const struct call *c, const struct item *item) {
   const double pairs = (double)item->q * (double)item->k;
-  double work = 100.0 * (double)(item->q + item->k) + (c->mask ? 40.0 * pairs : 0);
-  if (c->bias) work += 20.0 * pairs * (c->bias_per_head ? (double)l->shape.heads : 1);
+  const double heads = (double)l->shape.heads;
+  double work = 100.0 * (double)(item->q + item->k) + relative_work(l, c, item);
+  if (c->mask) work += 40.0 * pairs * (c->mask_per_head ? heads : 1);
+  if (c->bias) work += 20.0 * pairs * (c->bias_per_head ? heads : 1);
   return work;
 }
 
@@ -219,7 +223,7 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
   atomic_init(&c->fault, 0);
   if (visible_reserve(&c->space->visible, c, a, e) || take_heads(l, c, a, e) ||
       take_answer(l, c, a, e) || take_rows(l, c, a, e) || take_tops(c, a, e) ||
-      measure_prepare(l, c, a, e))
+      relative_prepare(l, c, a, e) || measure_prepare(l, c, a, e))
     return e->status;
   c->work = call_work(l, c);
   return STATUS_OK;

@@ -23,9 +23,14 @@ static size_t heads_floats(const struct layer *l, unsigned role) {
   return second_matrix(l, role) ? line(l->tile_rows[role] * row) : 0;
 }
 
+/* The same whatever the role: what it holds serves more than one. */
+static size_t angle_floats(const struct layer *l) {
+  return l->rotary ? ANGLES * line(l->shape.head_size) : 0;
+}
+
 size_t strip_floats(const struct layer *l, unsigned role) {
   const struct gemm *second = second_matrix(l, role);
-  return l->tile_rows[role] * line(role_in(l, role)) + product_floats(l, role) +
+  return angle_floats(l) + l->tile_rows[role] * line(role_in(l, role)) + product_floats(l, role) +
          heads_floats(l, role) + (second ? l->tile_rows[role] * gemm_stripe(second) : 0);
 }
 
@@ -33,11 +38,13 @@ void strip_begin(struct strip *s, const struct layer *l, float *scratch) {
   s->l = l;
   s->scratch = scratch;
   s->rows = s->parts = 0;
+  for (size_t i = 0; l->rotary && i < ANGLES; i++) s->stands_at[i] = ANGLE_NONE;
 }
 
 static void place_scratch(struct strip *s) {
   const struct layer *l = s->l;
-  s->gathered = s->scratch;
+  s->angle = s->scratch;
+  s->gathered = s->angle + angle_floats(l);
   s->product = s->gathered + l->tile_rows[s->role] * line(role_in(l, s->role));
   s->heads = s->product + product_floats(l, s->role);
   s->compared = s->heads + heads_floats(l, s->role);
@@ -68,14 +75,20 @@ struct part {
   size_t to_row;
 };
 
-/* Which of the rows it was is asked only where something is not finite. */
-static void carry(const struct strip *s, struct run *r, const struct part *p) {
-  const struct kernel *k = s->l->kernel;
-  const uint32_t top = k->carry(r->rows, p->columns, p->from, p->from_row, p->to, p->to_row);
+/* The greatest magnitude of some columns of a run's rows is known. Which of the rows it was is
+ * asked only where something is not finite. */
+static void note_top(const struct strip *s, struct run *r, uint32_t top, size_t columns,
+                     const float *at, size_t row) {
   r->top = top > r->top ? top : r->top;
   if (top < KERNEL_NOT_FINITE) return;
   for (size_t i = 0; i < r->bad; i++)
-    if (k->peak(p->columns, p->from + i * p->from_row) >= KERNEL_NOT_FINITE) r->bad = i;
+    if (s->l->kernel->peak(columns, at + i * row) >= KERNEL_NOT_FINITE) r->bad = i;
+}
+
+static void carry(const struct strip *s, struct run *r, const struct part *p) {
+  const uint32_t top =
+      s->l->kernel->carry(r->rows, p->columns, p->from, p->from_row, p->to, p->to_row);
+  note_top(s, r, top, p->columns, p->from, p->from_row);
 }
 
 /* Columns first .. first + count - 1 of a run's rows to the heads they belong to: to their places
@@ -91,7 +104,7 @@ static void deal_run(const struct strip *s, struct run *r, size_t row, const flo
     const size_t head = first / size, column = first % size;
     p.columns = size_min(size - column, count);
     if (s->role != ROLE_OUTPUT && !head_is_live(s->live, head)) continue;
-    const size_t place = packed && s->live->slot ? s->live->slot[head] : head;
+    const size_t place = packed ? head_slot(s->live, head) : head;
     p.to = packed ? s->heads + row * packed_row + place * size : r->to + place * r->head_step;
     p.to += column;
     carry(s, r, &p);
@@ -174,6 +187,50 @@ static void compare(struct strip *s) {
     if (head_is_live(s->live, head)) compare_head(s, head, place++);
 }
 
+/* --- positions --- */
+
+static int64_t position_of(const struct strip *s, const struct run *r, size_t row) {
+  const struct item *item = &r->call->item[r->item];
+  const size_t first = s->role == ROLE_KEY ? item->k_row : item->q_row;
+  const int64_t i = (int64_t)(r->number - first + row);
+  return s->role == ROLE_KEY ? i : i + item->offset;
+}
+
+static size_t angle_place(int64_t p) { return (size_t)p % ANGLES; }
+
+/* The angles of `rows` positions from `p` on, which have places side by side. */
+static const float *angles_from(struct strip *s, int64_t p, size_t rows) {
+  const size_t size = s->l->shape.head_size, first = angle_place(p);
+  for (size_t i = 0; i < rows; i++) {
+    int64_t *at = &s->stands_at[first + i];
+    if (*at != p + (int64_t)i) rotary_angles(s->l, p + (int64_t)i, s->angle + (first + i) * size);
+    *at = p + (int64_t)i;
+  }
+  return s->angle + first * size;
+}
+
+static void rotate_rows(struct strip *s, struct run *r, size_t row, size_t rows) {
+  const size_t size = s->l->shape.head_size;
+  const float *angle = angles_from(s, position_of(s, r, row), rows);
+  for (size_t head = 0; head < role_heads(s->l, s->role); head++) {
+    if (!head_is_live(s->live, head)) continue;
+    float *x = r->to + head * r->head_step;
+    const uint32_t top =
+        s->l->kernel->rotate(rows, size / 2, angle, x + row * r->row_step, r->row_step);
+    note_top(s, r, top, size, x, r->row_step);
+  }
+}
+
+static void rotate(struct strip *s) {
+  for (size_t i = 0; i < s->runs; i++) {
+    struct run *r = &s->run[i];
+    for (size_t row = 0, rows; row < r->rows; row += rows) {
+      rows = size_min(r->rows - row, ANGLES - angle_place(position_of(s, r, row)));
+      rotate_rows(s, r, row, rows);
+    }
+  }
+}
+
 /* --- all of it --- */
 
 /* Nothing is known of the rows yet. */
@@ -207,9 +264,14 @@ static void run_role(struct strip *s) {
     project(s);
   else
     deal_input(s, role_heads(s->l, s->role) * role_head_size(s->l, s->role));
-  if (second_matrix(s->l, s->role)) { /* what is not finite stays so: infinity times 0 is NaN */
+  /* What is not finite stays so in both: infinity times 0 is NaN. */
+  if (second_matrix(s->l, s->role)) {
     forget_tops(s);
     compare(s);
+  }
+  if (s->role <= ROLE_KEY && s->l->rotary) {
+    forget_tops(s);
+    rotate(s);
   }
   note_faults(s);
   note_tops(s);

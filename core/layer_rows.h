@@ -3,12 +3,17 @@
  * Rows of queries, keys and values are dealt out to the heads they belong to; where scores compare
  * something else than the heads themselves, each head of a row then goes through a second matrix
  * that the heads share. Heads that the call does not need are left out, and nobody reads their
- * places. Rows that nobody sees are left out, too: zeros stand for these. Rows that are queries,
- * keys and values at once go through all three matrices while they are at hand. */
+ * places. Where positions turn queries and keys, that is done in their places, once a row's heads
+ * are all there. Rows that nobody sees are left out, too: zeros stand for these. Rows that are
+ * queries, keys and values at once go through all three matrices while they are at hand. */
 #ifndef CORE_LAYER_ROWS_H
 #define CORE_LAYER_ROWS_H
 
 #include "core/layer_parts.h"
+
+enum { ANGLES = TILE_ROWS_MAX }; /* that are kept: as many as a strip has rows */
+
+#define ANGLE_NONE INT64_MIN
 
 /* Rows of one item, as a unit has them. */
 struct taken {
@@ -42,10 +47,15 @@ struct strip {
   const struct live *live; /* the same for all rows */
   size_t count, runs;      /* rows of all runs; runs */
   struct run run[TILE_ROWS_MAX];
+  float *angle;    /* [ANGLES, head size] where positions turn rows; see rotary_angles */
   float *gathered; /* [tile rows, in] */
   float *product;  /* [tile rows, stripe] */
   float *heads;    /* [tile rows, needed heads, head size] on the way to the second matrix */
   float *compared; /* [tile rows, stripe of the second matrix] */
+
+  /* Rows to come often stand where others stood: keys where the queries of an item, the next item's
+   * where this one's. So angles are kept: those of position p, if any, in place p modulo ANGLES. */
+  int64_t stands_at[ANGLES]; /* the position that each is of; ANGLE_NONE: of none yet */
 };
 
 size_t strip_floats(const struct layer *l, unsigned role); /* scratch that a strip needs */

@@ -15,10 +15,17 @@ struct ref {
   const double *weights; /* the item's [H, q, k] */
 };
 
-static size_t keys_seen(const struct ref *r, size_t i) {
+static size_t keys_seen(const struct ref *r, size_t head, size_t i) {
   size_t seen = 0;
-  for (size_t j = 0; j < r->item->k; j++) seen += visible_pair(r->c, r->item, i, j);
+  for (size_t j = 0; j < r->item->k; j++) seen += visible_pair(r->c, r->item, head, i, j);
   return seen;
+}
+
+/* Does the row see anything in any head? */
+static bool row_sees(const struct ref *r, size_t i) {
+  for (size_t head = 0; head < r->s->heads; head++)
+    if (keys_seen(r, head, i) > 0) return true;
+  return false;
 }
 
 static const double *weights_of(const struct ref *r, size_t head, size_t i) {
@@ -65,12 +72,13 @@ static double add_contribution(const struct ref *r, size_t head, size_t i,
 }
 
 static double divergence(const struct ref *r, size_t g, size_t h, size_t i) {
-  const double *p = weights_of(r, g, i), *q = weights_of(r, h, i);
+  const bool g_sees = keys_seen(r, g, i) > 0, h_sees = keys_seen(r, h, i) > 0;
   double sum = 0;
   for (size_t j = 0; j < r->item->k; j++) {
-    const double mean = (p[j] + q[j]) / 2;
-    if (p[j] > 0) sum += p[j] * log(p[j] / mean) / 2;
-    if (q[j] > 0) sum += q[j] * log(q[j] / mean) / 2;
+    const double p = g_sees ? weights_of(r, g, i)[j] : 0, q = h_sees ? weights_of(r, h, i)[j] : 0;
+    const double mean = (p + q) / 2;
+    if (p > 0) sum += p * log(p / mean) / 2;
+    if (q > 0) sum += q * log(q / mean) / 2;
   }
   return sum;
 }
@@ -79,9 +87,9 @@ static void add_head(const struct ref *r, size_t head, struct measures *m) {
   const size_t heads = r->s->heads;
   double product = 0;
   for (size_t i = 0; i < r->item->q; i++) {
-    const size_t seen = keys_seen(r, i);
-    if (seen == 0) continue;
-    add_weights(r, head, i, seen, &m->head[head]);
+    const size_t seen = keys_seen(r, head, i);
+    if (!row_sees(r, i)) continue;
+    if (seen > 0) add_weights(r, head, i, seen, &m->head[head]);
     product += add_contribution(r, head, i, &m->head[head]);
     for (size_t h = 0; m->divergence && h < heads; h++)
       m->divergence[head * heads + h] += divergence(r, head, h, i);
@@ -95,7 +103,7 @@ static double add_rows(const struct ref *r, struct measures *m) {
   double square = 0;
   for (size_t i = 0; i < r->item->q; i++) {
     const double *y = r->answer->outputs + (r->item->q_row + i) * out;
-    if (keys_seen(r, i) == 0) continue;
+    if (!row_sees(r, i)) continue;
     m->rows++;
     for (size_t x = 0; x < out; x++) square += y[x] * y[x];
   }

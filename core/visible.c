@@ -5,13 +5,19 @@
 
 #include "core/size.h"
 
-bool visible_pair(const struct call *c, const struct item *item, size_t i, size_t j) {
+static const uint8_t *mask_row(const struct call *c, const struct item *item, size_t head,
+                               size_t i) {
+  const size_t plane = c->mask_per_head ? head * item->q : 0;
+  return c->mask + item->mask_at + (plane + i) * item->k;
+}
+
+bool visible_pair(const struct call *c, const struct item *item, size_t head, size_t i, size_t j) {
   const int64_t place = (int64_t)i + item->offset, key = (int64_t)j;
   if (c->lens && key >= c->lens[item->q_row + i]) return false;
   if (c->causal && key > place) return false;
   if (c->window_left >= 0 && key < place - c->window_left) return false;
   if (c->window_right >= 0 && key > place + c->window_right) return false;
-  return !c->mask || c->mask[item->mask_at + i * item->k + j];
+  return !c->mask || mask_row(c, item, head, i)[j];
 }
 
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -37,6 +43,30 @@ static void look_through(const uint8_t *mask, uint8_t *seen, int32_t *from, int3
   for (int32_t j = *from; j < *to; j++) seen[j] |= mask[j] != 0;
 }
 
+/* The same in all heads that are needed: the least run that holds theirs all. False if one of them
+ * sees nothing. */
+static bool look_through_masks(const struct call *c, const struct item *item, size_t i,
+                               size_t heads, const struct live *live, uint8_t *seen, int32_t *from,
+                               int32_t *to) {
+  const size_t masks = c->mask_per_head ? heads : 1;
+  int32_t least = *to, most = *from;
+  bool all_see = true;
+  for (size_t head = 0; head < masks; head++) {
+    int32_t first = *from, end = *to;
+    if (c->mask_per_head && !head_is_live(live, head)) continue;
+    look_through(mask_row(c, item, head, i), seen, &first, &end);
+    if (first == end) {
+      all_see = false;
+      continue;
+    }
+    least = first < least ? first : least;
+    most = end > most ? end : most;
+  }
+  *from = least < most ? least : 0;
+  *to = least < most ? most : 0;
+  return all_see;
+}
+
 /* Marks what the runs cover that begin at each key. */
 static void mark_runs(const int32_t *reach, uint8_t *seen, size_t keys) {
   int32_t end = 0;
@@ -46,7 +76,8 @@ static void mark_runs(const int32_t *reach, uint8_t *seen, size_t keys) {
   }
 }
 
-void visible_look(struct visible *v, const struct call *c, size_t index) {
+void visible_look(struct visible *v, const struct call *c, size_t index, size_t heads,
+                  const struct live *live) {
   const struct item *item = &c->item[index];
   struct visible_item *out = &v->item[index];
   uint8_t *seen = v->seen + item->k_row;
@@ -56,7 +87,7 @@ void visible_look(struct visible *v, const struct call *c, size_t index) {
     int32_t from, to;
     run_of(c, item, i, &from, &to);
     if (c->mask)
-      look_through(c->mask + item->mask_at + i * item->k, seen, &from, &to);
+      out->some_blind |= !look_through_masks(c, item, i, heads, live, seen, &from, &to);
     else if (from < to && to > reach[from])
       reach[from] = to;
     if (from == to) {

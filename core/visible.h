@@ -2,16 +2,21 @@
  *
  * Lengths, causal and window leave each query one run of keys, from .. to - 1; the mask takes keys
  * out of it. A query that is left with nothing has from = to = 0. What no query of the item sees
- * is never projected, and what is beyond the last key that any query sees is never looked at. */
+ * is never projected, and what is beyond the last key that any query sees is never looked at.
+ *
+ * Where each head has a mask of its own, a query sees what it sees in any head that the call needs:
+ * its run is the least that holds the runs of all these heads, and one of them may see nothing in
+ * it. */
 #ifndef CORE_VISIBLE_H
 #define CORE_VISIBLE_H
 
 #include "core/arena.h"
 #include "core/call.h"
+#include "core/live.h"
 
 struct visible_item {
   size_t key_end;  /* no query sees a key from here on */
-  bool some_blind; /* a query of the item sees nothing */
+  bool some_blind; /* a query of the item sees nothing, at least in one head */
 };
 
 struct visible {
@@ -25,10 +30,12 @@ struct visible {
 enum status visible_reserve(struct visible *v, const struct call *c, struct arena *a,
                             struct error *e);
 
-/* Works out one item: q + k steps, and q k where there is a mask. */
-void visible_look(struct visible *v, const struct call *c, size_t index);
+/* Works out one item of a layer of `heads` heads: q + k steps, and q k for each mask. */
+void visible_look(struct visible *v, const struct call *c, size_t index, size_t heads,
+                  const struct live *live);
 
-/* May query row `i` of the item see key `j`? The rule itself, slowly: for the readable twin. */
-bool visible_pair(const struct call *c, const struct item *item, size_t i, size_t j);
+/* May query row `i` of the item see key `j` in a head? The rule itself, slowly: for the readable
+ * twin. */
+bool visible_pair(const struct call *c, const struct item *item, size_t head, size_t i, size_t j);
 
 #endif

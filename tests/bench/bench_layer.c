@@ -22,7 +22,7 @@ enum { TURNS = 3 };
 struct shape {
   size_t b, q, k, d, h;
   bool ragged; /* valid_lens uniform in k/2 .. k */
-  bool causal, self, plain /* no projections */;
+  bool causal, self, plain /* no projections */, rotary, relative;
   double wanted; /* of sgemm's rate; 0: nothing */
 };
 
@@ -104,11 +104,18 @@ static struct layer *make_layer(const struct shape *s) {
     w[i] = numbers(d * d, 0.1f);
     if (!s->plain) m[i].weight = w[i];
   }
-  const struct layer_shape shape = plain_shape(s->h, d / s->h);
+  struct layer_shape shape = plain_shape(s->h, d / s->h);
+  float *table = numbers(32 * s->h, 1);
+  if (s->rotary) shape.rope_base = 10000;
+  if (s->relative) {
+    shape.relative_buckets = 32, shape.relative_distance = 128, shape.relative_both = true;
+    m[ROLE_RELATIVE].weight = table;
+  }
   struct error e = {0};
   struct layer *l = layer_new(&shape, m, GEMM_AUTO, &e);
   must(l != NULL);
   for (int i = 0; i < ROLE_PROJECTIONS; i++) free(w[i]);
+  free(table);
   return l;
 }
 
@@ -157,9 +164,10 @@ static void bench_done(struct bench *b) {
 
 static const char *name_of(const struct shape *s) {
   static char name[96];
-  snprintf(name, sizeof name, "layer b%zu q%zu k%zu d%zu h%zu%s%s%s%s, one worker", s->b, s->q,
+  snprintf(name, sizeof name, "layer b%zu q%zu k%zu d%zu h%zu%s%s%s%s%s%s, one worker", s->b, s->q,
            s->k, s->d, s->h, s->ragged ? " ragged" : "", s->causal ? " causal" : "",
-           s->self ? " self" : "", s->plain ? " without projections" : "");
+           s->self ? " self" : "", s->plain ? " without projections" : "",
+           s->rotary ? " rotary" : "", s->relative ? " relative" : "");
   return name;
 }
 
@@ -337,6 +345,19 @@ static void layers_against_others(void) {
   step_alone(&other);
 }
 
+/* What positions cost. */
+static void layers_with_positions(void) {
+  const struct shape shapes[] = {shape_of(2, 4, 6, 100, 5),       shape_of(1, 16, 16, 512, 8),
+                                 shape_of(32, 128, 128, 512, 8),  shape_of(1, 1, 1024, 512, 8),
+                                 shape_of(1, 1024, 1024, 512, 8), shape_of(1, 1, 1, 1024, 16)};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    for (int relative = 0; relative < 2; relative++) {
+      struct shape other = shapes[i];
+      other.rotary = !relative, other.relative = relative;
+      against_other(&other, &shapes[i], "without positions", "-");
+    }
+}
+
 int main(int argc, char **argv) {
   (void)argc;
   gemm_blas_init();
@@ -348,6 +369,7 @@ int main(int argc, char **argv) {
   layer_free(l);
   layers_against_sgemm();
   layers_against_others();
+  layers_with_positions();
   for (int level = (int)cpu_level(); level >= 0; level--)
     if (kernel_at((enum cpu_level)level)) exponential(kernel_at((enum cpu_level)level));
   return 0;

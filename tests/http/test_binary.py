@@ -148,6 +148,30 @@ class Binary(ServerCase):
                 answer = self.server.attend(base64_fields(request), "base")
                 self.assertEqual(answer.body, right)
 
+    def test_minus_infinity_for_each_head(self):
+        """Each head weighs as all heads do under its mask."""
+        rng = random.Random(4)
+        for b in (1, 2):
+            hidden = [[[[rng.random() < 0.4 for _ in range(5)] for _ in range(3)]
+                       for _ in range(HEADS)] for _ in range(b)]
+            bias = rough(rng, b, HEADS, 3, 5)
+            infinite = [[[[-INF if h else x for h, x in zip(*rows)] for rows in zip(*grids)]
+                         for grids in zip(*heads)] for heads in zip(hidden, bias)]
+            whole = {name: value[:b] for name, value in batch().items()}
+            extra = {"mask": [[1, 1, 1, 0, 1]] * 3} if b == 2 else {}
+            request = dict(whole, bias=infinite, return_attention=True, **extra)
+            if b == 1:  # the form of one item alone
+                request = {n: x[0] if isinstance(x, list) else x for n, x in request.items()}
+            weights = self.send(safetensors(request)).json["attention_weights"]
+            weights = weights if b == 2 else [weights]
+            for head in range(HEADS):
+                mask = [[[int(not h and extra.get("mask", [[1] * 5])[0][j] == 1)
+                          for j, h in enumerate(row)] for row in item[head]] for item in hidden]
+                alone = self.server.attend(dict(whole, bias=[item[head] for item in bias],
+                                                mask=mask, return_attention=True), "base").json
+                for i in range(b):
+                    self.close_to(weights[i][head], alone["attention_weights"][i][head], 1e-6)
+
     def test_other_numbers_matter_where_they_are_seen(self):
         for bad in (INF, -INF, NAN):
             for name in ("queries", "keys", "values"):

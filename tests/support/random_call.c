@@ -78,6 +78,20 @@ static void draw_score(struct random_layer *l, uint64_t *state) {
   }
 }
 
+/* Positions: turned heads, or T5's buckets, now and then in both directions, now and then one. */
+static void draw_positions(struct random_layer *l, uint64_t *state) {
+  struct layer_shape *s = &l->shape;
+  if (s->score == SCORE_DOT && often(state, 35)) {
+    s->key_head_size = s->head_size += s->head_size % 2;
+    s->rope_base = often(state, 70) ? 10000 : 2 + (double)random_below(state, 1000);
+  }
+  if (often(state, 70)) return;
+  s->relative_both = often(state, 50);
+  s->relative_buckets = (1 + random_below(state, 20)) * (s->relative_both ? 2 : 1);
+  s->relative_distance = s->relative_buckets + 1 + random_below(state, 200);
+  l->matrix[ROLE_RELATIVE].weight = numbers(&l->arena, state, s->relative_buckets * s->heads, 2.0f);
+}
+
 /* `heads` heads of `size` columns, made of an input of some size, which it returns; or the input's
  * columns as they are. */
 static size_t draw_projection(struct random_layer *l, unsigned role, size_t heads, size_t size,
@@ -94,6 +108,7 @@ void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine
   struct layer_shape *s = &l->shape;
   draw_heads(s, state);
   draw_score(l, state);
+  draw_positions(l, state);
   const struct drawn d = {.projected = often(state, 80), .bias = often(state, 40)};
   s->grouped = d.projected && often(state, 20);
   s->query_size = draw_projection(l, ROLE_QUERY, s->heads, s->head_size, &d, state);
@@ -146,7 +161,7 @@ static void place_items(struct call *c, size_t heads) {
     item->q_row = c->q_rows, item->k_row = c->k_rows;
     item->mask_at = mask_at, item->bias_at = bias_at;
     c->q_rows += item->q, c->k_rows += item->k;
-    mask_at += item->q * item->k;
+    mask_at += item->q * item->k * (c->mask_per_head ? heads : 1);
     bias_at += item->q * item->k * (c->bias_per_head ? heads : 1);
   }
 }
@@ -187,14 +202,23 @@ static void fill_head_mask(struct call *c, size_t heads, uint64_t *state, struct
   c->head_mask = factor;
 }
 
+/* Those of heads have runs of zeros, so that one sees nothing where another does. */
+static void fill_mask(struct call *c, size_t heads, uint64_t *state, struct arena *a) {
+  const size_t flags = pairs_of(c) * (c->mask_per_head ? heads : 1);
+  const unsigned percent = (unsigned)random_below(state, 101);
+  const size_t run = 1 + random_below(state, 64);
+  uint8_t *mask = take(a, flags, 1);
+  bool dark = false;
+  for (size_t i = 0; i < flags; i++) {
+    if (c->mask_per_head && i % run == 0) dark = often(state, 40);
+    mask[i] = !dark && often(state, percent);
+  }
+  c->mask = mask;
+}
+
 static void fill_extras(struct call *c, size_t heads, uint64_t *state, struct arena *a) {
   if (often(state, 60)) fill_lens(c, state, a);
-  if (often(state, 30)) {
-    uint8_t *mask = take(a, pairs_of(c), 1);
-    const unsigned percent = (unsigned)random_below(state, 101);
-    for (size_t i = 0; i < pairs_of(c); i++) mask[i] = often(state, percent);
-    c->mask = mask;
-  }
+  if (often(state, 40)) fill_mask(c, heads, state, a);
   if (often(state, 30))
     c->bias = numbers(a, state, pairs_of(c) * (c->bias_per_head ? heads : 1), 2.0f);
   if (often(state, 25)) fill_head_mask(c, heads, state, a);
@@ -240,6 +264,7 @@ struct call *random_call(const struct random_layer *l, uint64_t *state, size_t m
   *c = (struct call){.items = random_below(state, 5), .window_left = -1, .window_right = -1};
   c->item = take(a, c->items, sizeof *c->item);
   c->bias_per_head = often(state, 50);
+  c->mask_per_head = often(state, 50);
   c->causal = often(state, 30);
   c->want = (enum weights)random_below(state, 3);
   if (often(state, 25)) c->window_left = (int64_t)random_below(state, most);

@@ -16,7 +16,8 @@ size_t random_below(uint64_t *state, size_t n); /* 0 .. n-1 */
 float random_float(uint64_t *state);            /* -1 .. 1 */
 
 /* A layer with any score and weighting: mostly dot products and softmax; with projections, grouped
- * ones or none, with sizes that agree or differ, with heads that share keys or not. */
+ * ones or none, with sizes that agree or differ, with heads that share keys or not, with positions
+ * or without. */
 void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine);
 /* Scaled dot products of `heads` heads of one size, all sizes equal. */
 struct layer_shape plain_shape(size_t heads, size_t size);
@@ -25,7 +26,7 @@ void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, siz
                       enum gemm_engine engine);
 void random_layer_done(struct random_layer *l);
 
-/* A call for it, prepared: ragged, with any mixture of lengths, mask, bias, causal, window,
+/* A call for it, prepared: ragged, with any mixture of lengths, masks, bias, causal, window,
  * head_mask, empty rows, selection, segments and pointers that has a meaning. Items have up to
  * `most` rows. The memory is the arena's. */
 struct call *random_call(const struct random_layer *l, uint64_t *state, size_t most,

@@ -256,6 +256,81 @@ static void carry_copies_and_finds_the_greatest(void **unused) {
   for_each_level(check_carry);
 }
 
+/* --- rotary positions --- */
+
+/* Right but for rounding to float; a row ends where it ends. */
+static void check_angles(const struct kernel *k) {
+  enum { MOST = 37 };
+  double by[48] = {0};
+  float angle[2 * MOST + 1];
+  uint64_t state = 40;
+  for (size_t i = 0; i < MOST; i++) by[i] = i == 0 ? 1 : pow(10, -6.0 * (double)i / MOST);
+  for (int n = 0; n < 3000; n++) {
+    const size_t half = (size_t)n % (MOST + 1);
+    const double p = n < 500 ? n - 250 : (double)random_float(&state) * 0x1p31;
+    angle[2 * half] = 42;
+    k->angles(p, half, by, angle);
+    assert_true(angle[2 * half] == 42);
+    for (size_t i = 0; i < half; i++) {
+      const long double x = (long double)(p * by[i]);
+      const double off = (double)fmaxl(fabsl(angle[i] - cosl(x)), fabsl(angle[half + i] - sinl(x)));
+      if (!(off <= 6.1e-8))
+        fail_msg("%s: off by %.3g at %.17g", cpu_level_name(k->level), off, (double)x);
+    }
+  }
+  const double quarter = 1.57079632679489661923;
+  for (int n = -4; n <= 4; n++) {
+    const int sine[] = {0, 1, 0, -1}, cosine[] = {1, 0, -1, 0};
+    by[0] = quarter;
+    k->angles(n, 1, by, angle);
+    assert_true(fabsf(angle[0] - (float)cosine[n & 3]) < 1e-15f);
+    assert_true(fabsf(angle[1] - (float)sine[n & 3]) < 1e-15f);
+  }
+  by[0] = KERNEL_ANGLE_MAX;
+  k->angles(-1, 1, by, angle);
+  assert_true(fabs(angle[0] - cos(KERNEL_ANGLE_MAX)) < 6.1e-8);
+  assert_true(fabs(angle[1] + sin(KERNEL_ANGLE_MAX)) < 6.1e-8);
+}
+
+static void angles_are_right(void **unused) {
+  (void)unused;
+  for_each_level(check_angles);
+}
+
+static void check_rotate(const struct kernel *k) {
+  enum { MOST = 35, TURNED = 3, ROW = 2 * MOST + 3 };
+  float x[TURNED * ROW], turned[TURNED * ROW], angle[TURNED * 2 * MOST];
+  uint64_t state = 41;
+  for (size_t half = 0; half <= MOST; half++) {
+    float most = 0;
+    uint32_t bits;
+    for (size_t i = 0; i < TURNED * ROW; i++) x[i] = turned[i] = random_float(&state);
+    for (size_t i = 0; i < TURNED * 2 * half; i++) angle[i] = random_float(&state);
+    const uint32_t top = k->rotate(TURNED, half, angle, turned, ROW);
+    for (size_t r = 0; r < TURNED; r++)
+      for (size_t i = 0; i < ROW; i++) {
+        const float *row = x + r * ROW, *by = angle + r * 2 * half;
+        float right = row[i];
+        if (i < half)
+          right = row[i] * by[i] - row[half + i] * by[half + i];
+        else if (i < 2 * half)
+          right = row[i] * by[i - half] + row[i - half] * by[i];
+        assert_true(turned[r * ROW + i] == right);
+        if (i < 2 * half) most = fmaxf(most, fabsf(right));
+      }
+    memcpy(&bits, &most, sizeof bits);
+    assert_int_equal(top, bits);
+    if (half == 0) continue;
+    turned[ROW + 2 * half - 1] = NAN;
+    assert_true(k->rotate(TURNED, half, angle, turned, ROW) >= KERNEL_NOT_FINITE);
+  }
+}
+
+static void rotating_turns_pairs(void **unused) {
+  (void)unused;
+  for_each_level(check_rotate);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exp_is_within_two_ulp),
@@ -265,6 +340,8 @@ int main(void) {
       cmocka_unit_test(products_are_right_and_rows_alone_in_their_bits),
       cmocka_unit_test(panels_are_products),
       cmocka_unit_test(carry_copies_and_finds_the_greatest),
+      cmocka_unit_test(angles_are_right),
+      cmocka_unit_test(rotating_turns_pairs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "core/attention_ref.h"
-#include "core/visible.h"
 #include "tests/support/compare.h"
 
 static void compare(const struct random_layer *l, const struct call *c) {
@@ -235,52 +234,6 @@ static void wider_rows_at_one_place_are_attended_to(void **unused) {
     c->queries = c->keys = c->values = rows;
     compute(l.layer, c, 1e9);
     compare(&l, c);
-    arena_free(&a);
-    random_layer_done(&l);
-  }
-}
-
-static bool somebody_sees(const struct call *c, const struct item *item, size_t j) {
-  for (size_t i = 0; i < item->q; i++)
-    if (visible_pair(c, item, i, j)) return true;
-  return false;
-}
-
-/* A copy of rows, with garbage, even NaN, in those of keys that nobody sees. */
-static const float *dirty(const struct call *c, const float *rows, size_t size, uint64_t *state,
-                          struct arena *a) {
-  const float garbage[] = {NAN, INFINITY, -INFINITY, 3e38f, -FLT_MAX, 1e-40f};
-  struct error e = {0};
-  float *copy = arena_alloc(a, c->k_rows * size, sizeof *copy, &e);
-  memcpy(copy, rows, c->k_rows * size * sizeof *copy);
-  for (size_t i = 0; i < c->items; i++)
-    for (size_t j = 0; j < c->item[i].k; j++) {
-      if (somebody_sees(c, &c->item[i], j)) continue;
-      float *row = copy + (c->item[i].k_row + j) * size;
-      for (size_t x = 0; x < size; x++) row[x] = garbage[random_below(state, 6)];
-    }
-  return copy;
-}
-
-static void hidden_keys_do_not_show(void **unused) {
-  (void)unused;
-  for (uint64_t round = 0; round < 60; round++) {
-    uint64_t state = 6000 + round;
-    struct random_layer l;
-    struct arena a;
-    struct error e = {0};
-    arena_init(&a, NULL);
-    random_layer_init(&l, &state, GEMM_PACKED);
-    struct call *c = random_call(&l, &state, 80, &a), *again = call_again(c, &a);
-    again->uniform_rows = c->uniform_rows = false;
-    again->keys = dirty(c, c->keys, l.shape.key_size, &state, &a);
-    again->values = dirty(c, c->values, l.shape.value_size, &state, &a);
-    assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
-    assert_int_equal(layer_prepare(l.layer, again, &a, &e), STATUS_OK);
-    compute(l.layer, c, 1e5);
-    compute(l.layer, again, 1e5);
-    assert_int_equal(layer_fault(again, &e), STATUS_OK);
-    no_bit_differs(&l, c, again);
     arena_free(&a);
     random_layer_done(&l);
   }
@@ -533,7 +486,6 @@ int main(void) {
       cmocka_unit_test(self_attention_in_one_walk_changes_no_bit),
       cmocka_unit_test(other_rows_at_one_place_are_attended_to),
       cmocka_unit_test(wider_rows_at_one_place_are_attended_to),
-      cmocka_unit_test(hidden_keys_do_not_show),
       cmocka_unit_test(rows_of_weights_sum_to_one),
       cmocka_unit_test(climbing_scores_agree_with_the_twin),
       cmocka_unit_test(scores_beyond_float_are_an_error),

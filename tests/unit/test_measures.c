@@ -303,7 +303,8 @@ static double outputs_square(const struct random_layer *l, const struct call *c,
   for (size_t i = 0; i < c->items; i++)
     for (size_t r = 0; r < c->item[i].q; r++) {
       bool sees = false;
-      for (size_t j = 0; j < c->item[i].k; j++) sees |= visible_pair(c, &c->item[i], r, j);
+      for (size_t h = 0; h < l->shape.heads; h++)
+        for (size_t j = 0; j < c->item[i].k; j++) sees |= visible_pair(c, &c->item[i], h, r, j);
       const size_t at = (c->item[i].q_row + r) * out;
       for (size_t n = 0; sees && n < out; n++) {
         const double difference = (double)x[at + n] - (y ? (double)y[at + n] : 0);

@@ -360,7 +360,6 @@ static void what_is_not_served_yet_is_said_so(void **state) {
       {"\"relative_bias\":{}", "relative_bias: this version does not serve"},
       {"\"layout\":\"bert\"", "layout: this version does not serve bert"},
       {"\"layout\":\"gpt3\"", "layout: \"gpt3\" is none of auto, plain, torch, d2l"},
-      {"\"checkpoint\":\"model.safetensors.index.json\"", "checkpoint: this version does not"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char definition[256];

@@ -71,17 +71,26 @@ static void work_init(struct work *w, const struct random_layer *l, struct call 
                         .done = count_done};
 }
 
-static void work_random(struct work *w, const struct random_layer *l, uint64_t *state,
-                        size_t most) {
+/* A job of a call that is in the work's arena, and the same call computed here. */
+static void work_of(struct work *w, const struct random_layer *l, struct call *alone) {
   struct error e = {0};
-  memset(w, 0, sizeof *w);
-  arena_init(&w->arena, NULL);
-  w->alone = random_call(l, state, most, &w->arena);
+  w->alone = alone;
   work_init(w, l, call_again(w->alone, &w->arena));
   assert_int_equal(layer_prepare(l->layer, w->call, &w->arena, &e), STATUS_OK);
   void *scratch = aligned_alloc(64, (layer_scratch_bytes(l->layer) + 64) / 64 * 64);
   layer_compute(l->layer, w->alone, 1e12, scratch);
   free(scratch);
+}
+
+static void work_clear(struct work *w) {
+  memset(w, 0, sizeof *w);
+  arena_init(&w->arena, NULL);
+}
+
+static void work_random(struct work *w, const struct random_layer *l, uint64_t *state,
+                        size_t most) {
+  work_clear(w);
+  work_of(w, l, random_call(l, state, most, &w->arena));
 }
 
 static void work_check(const struct work *w, const struct random_layer *l) {
@@ -447,7 +456,9 @@ static void a_tiny_job_is_done_where_it_is_submitted(void **unused) {
   assert_true(done_here(&tiny));
   work_check(&tiny, &s.layer);
   work_random(&pieces, &s.layer, &s.state, 6); /* an answer worth sharing out */
-  work_random(&large, &s.layer, &s.state, 400);
+  work_clear(&large);
+  work_of(&large, &s.layer,
+          plain_call(&s.layer, &s.state, 1, 300, 300, WEIGHTS_NONE, &large.arena));
   large.job.pieces = 1;
   pool_submit(s.pool, &pieces.job);
   pool_submit(s.pool, &large.job);

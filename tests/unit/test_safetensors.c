@@ -1,4 +1,5 @@
 /* test_safetensors: every rule of the format with bytes that break it, and number conversion. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,6 +102,10 @@ static void a_valid_file_is_handed_out(void **state) {
   assert_null(safetensors_find(s, "__metadata__"));
   assert_string_equal(safetensors_metadata(s, "k"), "v");
   assert_null(safetensors_metadata(s, "v"));
+  const char *value;
+  assert_int_equal(safetensors_metadata_count(s), 1);
+  assert_string_equal(safetensors_metadata_at(s, 0, &value), "k");
+  assert_string_equal(value, "v");
   safetensors_free(s);
   made_free(&m);
 }
@@ -322,6 +327,52 @@ static void other_types_round_to_nearest_even(void **state) {
   assert_int_equal(float_type_of(""), FLOAT_NONE);
 }
 
+/* Many at once come to what one alone does: the loops take several numbers at a time. */
+static void many_numbers_are_converted_as_one_is(void **state) {
+  (void)state;
+  enum { COUNT = 0x10000 };
+  unsigned char *bytes = malloc(8 * COUNT + 1), *at = bytes + 1; /* unaligned on purpose */
+  float *out = malloc(COUNT * sizeof *out);
+  assert_true(bytes && out);
+  for (enum float_type type = 0; type < FLOAT_NONE; type++) {
+    const size_t size = float_type_size(type);
+    for (size_t i = 0; i < COUNT; i++) { /* all upper 16 bits, with others behind them */
+      const uint64_t low = size > 2 ? i * 0x9e3779b97f4a7c15u >> (64 - 8 * (size - 2)) : 0;
+      const uint64_t bits = (uint64_t)i << (8 * size - 16) | low;
+      memcpy(at + i * size, &bits, size);
+    }
+    size_t finite = COUNT;
+    for (size_t i = COUNT; i-- > 0;) {
+      float alone;
+      if (floats_convert(type, at + i * size, 1, &alone) == 0) finite = i;
+      memcpy(out + i, &alone, sizeof alone);
+    }
+    float *all = malloc(COUNT * sizeof *all);
+    assert_non_null(all);
+    assert_int_equal(floats_convert(type, at, COUNT, all), finite);
+    assert_true(finite > 0x4000 && finite < 0x8000);
+    assert_memory_equal(all, out, COUNT * sizeof *all);
+    free(all);
+  }
+  free(out);
+  free(bytes);
+}
+
+static void the_first_number_that_is_not_finite_is_found(void **state) {
+  (void)state;
+  enum { COUNT = 2500 };
+  float numbers[COUNT], out[COUNT];
+  for (size_t i = 0; i < COUNT; i++) numbers[i] = (float)i;
+  assert_int_equal(floats_convert(FLOAT_F32, numbers, COUNT, out), COUNT);
+  assert_int_equal(floats_convert(FLOAT_F32, numbers, 0, out), 0);
+  for (size_t i = COUNT; i-- > 0;) {
+    numbers[i] = i % 2 ? INFINITY : -NAN;
+    assert_int_equal(floats_convert(FLOAT_F32, numbers, COUNT, out), i);
+    assert_memory_equal(out, numbers, sizeof out);
+    if (i % 3) numbers[i] = 0; /* the others stay: the first counts */
+  }
+}
+
 static int enter(void **state) { return place_make(state, "w.safetensors"); }
 
 static void floats_are_refused_by_the_tensors_name(void **state) {
@@ -365,6 +416,8 @@ int main(void) {
       cmocka_unit_test(halves_are_exact),
       cmocka_unit_test(every_half_is_its_definition),
       cmocka_unit_test(other_types_round_to_nearest_even),
+      cmocka_unit_test(many_numbers_are_converted_as_one_is),
+      cmocka_unit_test(the_first_number_that_is_not_finite_is_found),
       cmocka_unit_test_setup_teardown(floats_are_refused_by_the_tensors_name, enter, place_remove),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,298 @@
+/* test_checkpoint: indexes and their shards, files that are none, and names among many. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "config/checkpoint.h"
+#include "config/file.h"
+#include "tests/support/npz_make.h"
+#include "tests/support/place.h"
+#include "tests/support/safetensors_make.h"
+
+static int enter(void **state) { return place_make(state, "w.index.json"); }
+
+static const char *const shards[] = {"1.safetensors", "2.safetensors", "3.npz"};
+
+static void path_of(const struct place *p, const char *name, char path[160]) {
+  snprintf(path, 160, "%s/%s", p->folder, name);
+}
+
+static int leave(void **state) {
+  const struct place *p = *state;
+  for (size_t i = 0; i < 3; i++) {
+    char path[160];
+    path_of(p, shards[i], path);
+    unlink(path);
+  }
+  return place_remove(state);
+}
+
+static void write_text(const char *path, const char *text) {
+  FILE *out = fopen(path, "wb");
+  assert_non_null(out);
+  assert_int_equal(fwrite(text, 1, strlen(text), out), strlen(text));
+  fclose(out);
+}
+
+static void finish(const struct place *p, const char *name, struct made *m) {
+  char path[160];
+  path_of(p, name, path);
+  made_finish(m);
+  made_write(m, path);
+  made_free(m);
+}
+
+/* 1: a, b; 2: b with one row, c; 3: d. */
+static void write_shards(const struct place *p) {
+  struct made m = {0};
+  char path[160];
+  made_add(&m, "a", 2, 2);
+  made_add(&m, "b", 3, 2);
+  finish(p, shards[0], &m);
+  made_add(&m, "b", 1, 2);
+  made_add(&m, "c", 5, 0);
+  finish(p, shards[1], &m);
+  path_of(p, shards[2], path);
+  struct npz_made z = npz_make(path);
+  npz_add(&z, "d.npy", npy_make_floats(2, 2), NPZ_DEFLATED);
+  npz_write(&z);
+}
+
+#define INDEX(map) "{\"metadata\":{\"total_size\":1},\"weight_map\":{" map "}}"
+
+/* The message begins with the path, once. */
+static void open_ill(const char *path, const char *detail) {
+  struct error e = {0};
+  struct checkpoint *c = checkpoint_open(path, &e);
+  if (c) fail_msg("opened, but should say \"%s\"", detail);
+  assert_int_equal(e.status, STATUS_CONFIG);
+  const size_t length = strlen(path);
+  assert_memory_equal(e.detail, path, length);
+  if (strcmp(e.detail + length, detail) != 0) fail_msg("\"%s\", not \"%s\"", e.detail, detail);
+}
+
+static struct checkpoint *open_well(const char *path) {
+  struct error e = {0};
+  struct checkpoint *c = checkpoint_open(path, &e);
+  assert_string_equal(e.detail, "");
+  assert_non_null(c);
+  return c;
+}
+
+static void an_index_says_where_tensors_are(void **state) {
+  const struct place *p = *state;
+  write_shards(p);
+  write_text(p->file, INDEX("\"c\":\"2.safetensors\",\"d\":\"3.npz\",\"a\":\"1.safetensors\","
+                            "\"b\":\"2.safetensors\""));
+  struct checkpoint *c = open_well(p->file);
+  assert_int_equal(checkpoint_count(c), 4);
+  static const struct {
+    const char *name;
+    size_t count;
+  } tensors[] = {{"a", 4}, {"b", 2}, {"c", 5}, {"d", 4}};
+  for (size_t i = 0; i < 4; i++) {
+    struct error e = {0};
+    float out[8];
+    const struct checkpoint_entry *t = checkpoint_find(c, tensors[i].name);
+    assert_non_null(t);
+    assert_int_equal(t->count, tensors[i].count);
+    assert_int_equal(checkpoint_floats(c, t, 1, (size_t)t->count - 1, out, &e), STATUS_OK);
+    for (size_t j = 1; j < t->count; j++) assert_true(out[j - 1] == 1.0f + (float)j / 16.0f);
+  }
+  assert_null(checkpoint_metadata(c, "total_size"));
+  checkpoint_free(c);
+  /* What it does not name is not there; without metadata; a path without a folder. */
+  assert_int_equal(chdir(p->folder), 0);
+  write_text("w.index.json", "{\"weight_map\":{\"b\":\"1.safetensors\"}}");
+  c = open_well("w.index.json");
+  assert_int_equal(chdir("/"), 0);
+  assert_int_equal(checkpoint_count(c), 1);
+  assert_int_equal(checkpoint_find(c, "b")->count, 6);
+  assert_null(checkpoint_find(c, "a"));
+  checkpoint_free(c);
+}
+
+static void an_index_is_read_strictly(void **state) {
+  const struct place *p = *state;
+  write_shards(p);
+  static const char *const cases[][2] = {
+      {"", ", line 1, column 0: '[' or '{' expected near end of file"},
+      {"[]", ": is not a JSON object"},
+      {"{}", ": its weight_map names no tensor"},
+      {INDEX(""), ": its weight_map names no tensor"},
+      {"{\"metadata\":1}", ": metadata is not an object"},
+      {"{\"weight_map\":[]}", ": weight_map is not an object"},
+      {"{\"weights\":{}}", ": has a key \"weights\"; an index has metadata and weight_map"},
+      {"{\"we\\nights\":{}}", ": has a key \"we?ights\"; an index has metadata and weight_map"},
+      {INDEX("\"a\":1"), ": the file of \"a\" is not named plainly; it lies beside the index"},
+      {INDEX("\"a\":\"\""), ": the file of \"a\" is not named plainly; it lies beside the index"},
+      {INDEX("\"a\":\".\""), ": the file of \"a\" is not named plainly; it lies beside the index"},
+      {INDEX("\"a\":\"..\""), ": the file of \"a\" is not named plainly; it lies beside the index"},
+      {INDEX("\"a\":\"/1.safetensors\""),
+       ": the file of \"a\" is not named plainly; it lies beside the index"},
+      {INDEX("\"a\":\"x/../1.safetensors\""),
+       ": the file of \"a\" is not named plainly; it lies beside the index"},
+      {INDEX("\"a\":\"4.safetensors\""), ": shard \"4.safetensors\": No such file or directory"},
+      {INDEX("\"a\":\"w.index.json\""),
+       ": shard \"w.index.json\": the header's length, 7017841271895827067, is over 100000000 "
+       "bytes; is this safetensors?"},
+      {INDEX("\"a\":\"2.safetensors\""), ": shard \"2.safetensors\" has no tensor \"a\""},
+      {INDEX("\"a\":\"1.safetensors\",\"e\\n\":\"3.npz\""),
+       ": shard \"3.npz\" has no tensor \"e?\""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    write_text(p->file, cases[i][0]);
+    open_ill(p->file, cases[i][1]);
+  }
+  write_text(p->file, INDEX("\"a\":\"1.safetensors\",\"a\":\"1.safetensors\""));
+  struct error e = {0};
+  assert_null(checkpoint_open(p->file, &e));
+  assert_non_null(strstr(e.detail, "duplicate object key"));
+}
+
+static void a_shard_at_fault_is_named(void **state) {
+  const struct place *p = *state;
+  char path[160];
+  write_shards(p);
+  write_text(p->file, INDEX("\"a\":\"1.safetensors\",\"c\":\"2.safetensors\",\"d\":\"3.npz\""));
+  struct checkpoint *c = open_well(p->file);
+  for (size_t i = 0; i < 3; i++) {
+    struct error e = {0};
+    char detail[160];
+    float out[8];
+    static const char *const names[] = {"a", "c", "d"};
+    const struct checkpoint_entry *t = checkpoint_find(c, names[i]);
+    path_of(p, shards[i], path);
+    assert_int_equal(truncate(path, 50), 0);
+    assert_int_equal(checkpoint_floats(c, t, 0, (size_t)t->count, out, &e), STATUS_CONFIG);
+    snprintf(detail, sizeof detail,
+             "tensor \"%s\" in shard \"%s\": the file has become shorter while it was read",
+             names[i], shards[i]);
+    assert_string_equal(e.detail, detail);
+  }
+  checkpoint_free(c);
+  open_ill(p->file,
+           ": shard \"1.safetensors\": the header's length, 114, is over that of the file; "
+           "is this safetensors?");
+}
+
+/* --- files that are none --- */
+
+static void what_is_no_file_is_told(void **state) {
+  const struct place *p = *state;
+  char path[160];
+  open_ill(p->folder, ": is a directory");
+  open_ill("/dev/null", ": is no regular file");
+  path_of(p, "1.safetensors", path);
+  open_ill(path, ": No such file or directory");
+  assert_int_equal(mkfifo(path, 0600), 0); /* nobody writes: opening it must not wait */
+  open_ill(path, ": is no regular file");
+  unlink(path);
+  assert_int_equal(symlink(path, path), 0);
+  open_ill(path, ": Too many levels of symbolic links");
+  unlink(path);
+  write_text(path, "");
+  open_ill(path, ": too short for a safetensors file: 0 bytes");
+  write_text(path, "PK\3\4");
+  open_ill(path, ": too short for a safetensors file: 4 bytes");
+  if (geteuid() != 0) { /* who may do all may read all */
+    assert_int_equal(chmod(path, 0), 0);
+    open_ill(path, ": Permission denied");
+  }
+}
+
+/* A long path is shown by its end, and the reason is there. */
+static void a_long_path_leaves_room_for_the_reason(void **state) {
+  (void)state;
+  struct error e = {0};
+  char path[1200] = "";
+  while (strlen(path) < 1000) strcat(path, "/nowhere");
+  strcat(path, "/end.safetensors");
+  assert_null(checkpoint_open(path, &e));
+  assert_non_null(strstr(e.detail, "/end.safetensors: No such file or directory"));
+  assert_true(strlen(e.detail) < 200);
+}
+
+static void what_cannot_be_read_is_told(void **state) {
+  (void)state;
+  struct error e = {0};
+  char byte;
+  int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  assert_true(folder >= 0);
+  assert_int_equal(file_read_at(folder, 0, &byte, 1, &e), STATUS_CONFIG);
+  assert_string_equal(e.detail, "the file cannot be read: Is a directory");
+  close(folder);
+}
+
+static void a_safetensors_file_that_shrinks_is_told(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  struct error e = {0};
+  float out[4];
+  char path[160];
+  path_of(p, "1.safetensors", path);
+  made_add(&m, "a", 2, 2);
+  finish(p, "1.safetensors", &m);
+  struct checkpoint *c = open_well(path);
+  assert_int_equal(truncate(path, 20), 0);
+  checkpoint_floats(c, checkpoint_find(c, "a"), 0, 4, out, &e);
+  assert_string_equal(e.detail, "tensor \"a\": the file has become shorter while it was read");
+  checkpoint_free(c);
+}
+
+static void every_name_of_many_is_found(void **state) {
+  const struct place *p = *state;
+  enum { COUNT = 5000 };
+  char *header = malloc(COUNT * 80), path[160], name[32];
+  assert_non_null(header);
+  size_t used = 0;
+  for (size_t i = 0; i < COUNT; i++)
+    used +=
+        (size_t)sprintf(header + used,
+                        "%c\"t%zu\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%zu,%zu]}",
+                        i ? ',' : '{', i * 7919 % COUNT, i, i + 1);
+  strcpy(header + used, "}");
+  struct made m;
+  made_raw(&m, header, used + 1, COUNT);
+  path_of(p, "1.safetensors", path);
+  made_write(&m, path);
+  made_free(&m);
+  free(header);
+  struct checkpoint *c = open_well(path);
+  assert_int_equal(checkpoint_count(c), COUNT);
+  for (size_t i = 0; i < COUNT; i++) {
+    snprintf(name, sizeof name, "t%zu", i);
+    const struct checkpoint_entry *t = checkpoint_find(c, name);
+    assert_non_null(t);
+    assert_string_equal(t->name, name);
+    snprintf(name, sizeof name, "t%zu ", i);
+    assert_null(checkpoint_find(c, name));
+  }
+  assert_null(checkpoint_find(c, ""));
+  assert_null(checkpoint_find(c, "u"));
+  checkpoint_free(c);
+}
+
+int main(void) {
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+  const struct CMUnitTest tests[] = {
+      IN_PLACE(an_index_says_where_tensors_are),
+      IN_PLACE(an_index_is_read_strictly),
+      IN_PLACE(a_shard_at_fault_is_named),
+      IN_PLACE(what_is_no_file_is_told),
+      cmocka_unit_test(a_long_path_leaves_room_for_the_reason),
+      cmocka_unit_test(what_cannot_be_read_is_told),
+      IN_PLACE(a_safetensors_file_that_shrinks_is_told),
+      IN_PLACE(every_name_of_many_is_found),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
