@@ -23,7 +23,7 @@ struct family {
   const char *label; /* what inspect calls a layer there; its number follows */
   const char *path;
   const char *stem[ROLE_COUNT];
-  const char *mark[2]; /* what tells that it is there, if not the stem of queries; either will do */
+  const char *mark[2]; /* what tells that it is there, if not queries: either; "": nothing does */
   enum pack pack;
   bool nested;      /* the prefix may be anything that ends with a dot */
   bool unprojected; /* holds layers without projections, too */

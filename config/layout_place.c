@@ -6,7 +6,12 @@
 
 #include "core/size.h"
 
-enum { MARK_SIZE = 64, LAYER_DIGITS = 4 };
+enum { LAYER_DIGITS = 4 };
+
+/* The end of a name that tells a place. */
+struct mark {
+  const char *stem, *end; /* stem NULL: none */
+};
 
 /* --- one name --- */
 
@@ -54,14 +59,16 @@ static bool is_prefix(const struct rest *before, const struct family *family,
 }
 
 /* Is the tensor `name` the mark of a place of this family? */
-static bool match(struct place *p, const struct family *family, const char *mark, const char *name,
-                  const struct definition *d) {
-  struct rest rest = {.name = name, .length = strlen(name)};
+static bool match(struct place *p, const struct family *family, const struct mark *mark,
+                  const struct rest *name, const struct definition *d) {
+  struct rest rest = *name;
+  if (!cut_end(&rest, mark->end, strlen(mark->end)) ||
+      !cut_end(&rest, mark->stem, strlen(mark->stem)) || rest.length >= PLACE_NAME)
+    return false;
   *p = (struct place){.family = family};
-  if (!cut_end(&rest, mark, strlen(mark)) || rest.length >= PLACE_NAME) return false;
   const size_t length = rest.length;
   if (!cut_path(&rest, family->path, p) || !is_prefix(&rest, family, d)) return false;
-  memcpy(p->address, name, length);
+  memcpy(p->address, name->name, length);
   p->address[length] = '\0';
   p->before = rest.length;
   return true;
@@ -87,35 +94,37 @@ static bool is_layout(const struct definition *d, const struct family *family) {
 /* What tells a family: where it projects queries; else its output projection; else what its score
  * needs. */
 static void marks_of(const struct family *family, const struct definition *d,
-                     char marks[2][MARK_SIZE]) {
+                     struct mark marks[2]) {
   const enum role role = d->output_projected            ? ROLE_OUTPUT
                          : d->compare == SCORE_ADDITIVE ? ROLE_SCORE_VECTOR
                          : d->compare == SCORE_BILINEAR ? ROLE_SCORE_WEIGHT
                                                         : ROLE_RELATIVE;
   const char *stem = family->stem[d->projected ? ROLE_QUERY : role];
-  marks[0][0] = marks[1][0] = '\0';
+  marks[0] = marks[1] = (struct mark){0};
   if (d->projected && family->mark[0]) {
     for (size_t i = 0; i < 2 && family->mark[i]; i++)
-      snprintf(marks[i], MARK_SIZE, "%s", family->mark[i]);
+      if (*family->mark[i]) marks[i] = (struct mark){.stem = family->mark[i], .end = ""};
   } else if (stem && (d->projected || family->unprojected)) {
-    snprintf(marks[0], MARK_SIZE, "%s.weight", stem);
-    if (!d->projected && role != ROLE_OUTPUT) snprintf(marks[1], MARK_SIZE, "%s", stem);
+    marks[0] = (struct mark){.stem = stem, .end = ".weight"};
+    if (!d->projected && role != ROLE_OUTPUT) marks[1] = (struct mark){.stem = stem, .end = ""};
   }
 }
 
 /* The place whose mark is this tensor: where several families know it, the one that knows most. */
 static bool place_of(struct place *p, const char *name, const struct definition *d, bool cross) {
+  const struct rest whole = {.name = name, .length = strlen(name)};
   size_t longest = 0;
   bool found = false;
   for (size_t f = 0; f < family_count(); f++) {
     const struct family *family = family_at(f);
-    char marks[2][MARK_SIZE];
+    struct mark marks[2];
     if (!is_layout(d, family)) continue;
     marks_of(family, d, marks);
     for (size_t i = 0; i < 2; i++) {
       struct place one;
       const size_t length = strlen(family->path);
-      if (!*marks[i] || !match(&one, family, marks[i], name, d) || !allows(d, &one)) continue;
+      if (!marks[i].stem || !match(&one, family, &marks[i], &whole, d) || !allows(d, &one))
+        continue;
       if (found && length <= longest) continue;
       *p = one;
       longest = length;
