@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/size.h"
 #include "server/announce.h"
 
-enum { NAMES_SIZE = 100 }; /* of a list in the log */
+enum {
+  NAMES_SIZE = 100, /* of a list in the log */
+  NICE = 10,        /* loading gets a tenth of what a thread gets that serves beside it */
+};
 
 void reload_init(struct reload *r, struct server *s, const struct invocation *called) {
   *r = (struct reload){.server = s, .called = called};
@@ -114,6 +118,8 @@ static void reload_now(struct reload *r) {
   struct registry *fresh = NULL;
   struct changes changes = {0};
   const uint64_t begun = clock_now();
+  if (!r->modest) (void)!nice(NICE); /* of this thread; there is no way back without privileges */
+  r->modest = true;
   if (load(r, &c, &fresh, &e) != STATUS_OK) {
     log_line(s->log, LOG_ERROR, "reload failed, the models stay as they are: %s", e.detail);
     metrics_reload(s->metrics, false);

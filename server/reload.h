@@ -22,6 +22,7 @@ struct reload {
   struct config config; /* what the models in service were made of, from the first reload on */
   bool due;             /* one is asked for */
   bool waits;           /* and the log says that it has to wait */
+  bool modest;          /* the thread has given way to those that serve */
 };
 
 void reload_init(struct reload *r, struct server *s, const struct invocation *called);
