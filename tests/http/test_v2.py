@@ -562,12 +562,13 @@ class Slow(V2Case, unittest.TestCase):
             server.request("POST", INFER, v2({"queries": ONE})[0])
             server.get("/v2/models/demo/versions/7")
             server.get("/v2/nothing")
-            text = server.get("/metrics").body.decode()
             for route, method, code in (("/v2/models/{model}/infer", "POST", 200),
                                         ("/v2/models/{model}/versions/{version}", "GET", 404),
                                         ("/v2 none", "GET", 404)):
-                self.assertIn(f'attend_http_requests_total{{route="{route}",method="{method}",'
-                              f'code="{code}"}} 1\n', text)
+                line = (f'attend_http_requests_total{{route="{route}",method="{method}",'
+                        f'code="{code}"}} 1\n').encode()
+                # a request is counted when its answer has left
+                self.assertTrue(wait_until(lambda: line in server.get("/metrics").body), line)
         finally:
             server.stop()
 
