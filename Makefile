@@ -82,6 +82,11 @@ test-all:
 quick: deps-test
 	tests/run lint release
 
+## image-test: the same without what needs Node, where an image is built
+.PHONY: image-test
+image-test: deps-image
+	ATTEND_TEST_NODE=off tests/run lint release
+
 ## asan, ubsan, tsan: build with that sanitizer and run the tests under it
 .PHONY: asan ubsan tsan
 asan ubsan tsan: deps-test
@@ -133,7 +138,8 @@ help:
 # --- what must be on the machine ---
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
-DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git $(NODE)
+DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git
+DEPS_TEST := $(DEPS_IMAGE) $(NODE)
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 PEERS      := build/peers
@@ -142,10 +148,12 @@ NODE        = $(if $(shell command -v npm),,nodejs npm)
 NPM        := build/npm
 npm_install = npm install --prefix $(1) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
 
-.PHONY: deps-run deps-test deps-bench deps-peers
-## deps-run, deps-test, deps-bench, deps-peers: install what running, testing or measuring needs, as they do
+.PHONY: deps-run deps-image deps-test deps-bench deps-peers
+## deps-run, deps-image, deps-test, deps-bench, deps-peers: install what running, testing or measuring needs, as they do
 deps-run:
 	@tests/deps $(DEPS_RUN)
+deps-image:
+	@tests/deps $(DEPS_IMAGE)
 deps-test:
 	@tests/deps $(DEPS_TEST)
 	@$(MAKE) --no-print-directory $(NPM)/package.json

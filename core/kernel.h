@@ -60,7 +60,7 @@ struct kernel_tile {
   size_t mask_row;
   const float *bias; /* [queries, keys] by bias_row, or NULL */
   size_t bias_row;
-  /* Added to the scores as well, by how far a key lies behind its query: row 0; row i begins i
+  /* Added to the scores as well, by how far a key lies after its query: row 0; row i begins i
    * floats before it, and there are KERNEL_LANES_MAX - 1 rows more than queries, of any finite
    * numbers. Or NULL. */
   const float *relative;

@@ -47,16 +47,19 @@ struct layer_shape {
   bool sigmoid;      /* each key weighs 1/(1 + e^-score) on its own: no softmax */
   bool grouped; /* head i is made of slice i of the input columns alone: the matrices of query, key
                    and value have in / H, in / G and in / G columns */
+
   /* Positions: the query in row i of an item stands at i + its offset, the key in row j at j. */
-  double
-      rope_base; /* rotary: each head of queries and keys is turned, pair (t, t + d/2) by the
-                    position times rope_base^(-2t/d). Only with SCORE_DOT and an even d; 0: not */
+
+  /* Rotary: each head of queries and keys is turned, pair (t, t + d/2) by the position times
+   * rope_base^(-2t/d). Only with SCORE_DOT and an even d; 0: not. */
+  double rope_base;
   /* T5's: to each score that head's number of the bucket is added in which the distance from query
-   * to key falls. 0 buckets: not. */
-  size_t relative_buckets, relative_distance; /* where the last bucket begins: behind the buckets of
-                                                 one distance each, half of one direction's */
-  bool relative_both; /* half of the buckets, which are even, are for keys behind the query; else
-                         these are all in the first */
+   * to key falls. Of one direction's buckets, the first half are of one distance each; the others
+   * widen, such that the one behind the last would begin at relative_distance. 0 buckets: not. */
+  size_t relative_buckets, relative_distance;
+  /* Half of the buckets, which are even, are for keys after the query; else these are all in the
+   * first. */
+  bool relative_both;
 };
 
 /* One matrix y = x W^T + b. Without a weight the role is not projected: the input's columns are

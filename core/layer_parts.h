@@ -138,8 +138,6 @@ double rows_work(const struct layer *l, const struct call *c, unsigned role, siz
 
 /* --- positions --- */
 
-enum { ANGLE_WORK = 300 }; /* operations, about, for a sine and its cosine */
-
 /* By how much a position turns each pair of a head; frees with layer_free. */
 void rotary_make(struct layer *l, struct error *e);
 

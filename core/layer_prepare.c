@@ -21,6 +21,8 @@ double pair_work(const struct layer *l, const struct call *c) {
   return again ? 2.0 * work + value : work + value;
 }
 
+enum { ANGLE_WORK = 300 }; /* operations, about, for a sine and its cosine */
+
 double rows_work(const struct layer *l, const struct call *c, unsigned role, size_t rows) {
   const struct live *live = &c->space->live[role];
   const size_t heads = role == ROLE_OUTPUT ? l->shape.heads : role_heads(l, role);

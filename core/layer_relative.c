@@ -1,6 +1,6 @@
 /* layer_relative: what T5's relative positions add to the scores.
  *
- * It depends on a head and on how far the key lies behind the query, and on no more: so one line of
+ * It depends on a head and on how far the key lies after the query, and on no more: so one line of
  * numbers per item and head has all of it. Row i of the queries reads a piece of the line that
  * begins one number before the piece of row i - 1. In front the line goes on for as many rows as a
  * vector has lanes: idle ones read there. */
@@ -114,7 +114,7 @@ struct stretch {
   uint64_t count;
 };
 
-/* `r` is how far the key lies behind the query. */
+/* `r` is how far the key lies after the query; before it, r is negative. */
 static struct stretch stretch_at(const struct relative *s, bool both, int64_t r) {
   const uint64_t distance = r > 0 ? (both ? (uint64_t)r : 0) : -(uint64_t)r;
   size_t b = 0, end = s->side;
@@ -135,7 +135,7 @@ void relative_fill(const struct layer *l, const struct call *c, size_t item) {
   const struct relative *s = l->relative;
   const struct live *live = &c->space->live[ROLE_QUERY];
   const size_t count = line_floats(at);
-  /* The number at x is of the key x - q - KERNEL_LANES_MAX + 1 rows behind the query. */
+  /* The number at x is of the key x - q - KERNEL_LANES_MAX + 1 rows after the query. */
   const int64_t first = -(int64_t)(at->q + KERNEL_LANES_MAX - 1) - at->offset;
   for (size_t x = 0, end; x < count; x = end) {
     const struct stretch run = stretch_at(s, l->shape.relative_both, first + (int64_t)x);

@@ -196,6 +196,8 @@ static int64_t position_of(const struct strip *s, const struct run *r, size_t ro
   return s->role == ROLE_KEY ? i : i + item->offset;
 }
 
+/* Negative positions wrap: 2^64 is a multiple of ANGLES. */
+_Static_assert((ANGLES & (ANGLES - 1)) == 0, "a power of two");
 static size_t angle_place(int64_t p) { return (size_t)p % ANGLES; }
 
 /* The angles of `rows` positions from `p` on, which have places side by side. */

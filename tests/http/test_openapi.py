@@ -10,7 +10,7 @@ import unittest
 
 import jsonschema
 
-from support import ROOT, Case, Server, safetensors_bytes
+from support import NODE, ROOT, Case, Server, safetensors_bytes
 
 NPM = os.path.join(ROOT, "build", "npm", "node_modules")
 ITEM = [[[1, 0, 0, 1], [0, 1, 1, 0]]]
@@ -68,11 +68,14 @@ class OpenApi(Case):
         if kind.endswith("json"):
             self.schema(response["content"][kind]["schema"]).validate(answer.json)
 
+    @unittest.skipUnless(NODE, "without Node")
     def test_the_document_is_valid(self):
-        self.assertEqual(self.answer.headers["content-type"], "application/json")
         done = subprocess.run(["node", os.path.join(ROOT, "tests", "npm", "openapi.mjs"), NPM],
                               input=self.answer.body, stdout=subprocess.PIPE, check=True)
         self.assertEqual(json.loads(done.stdout), {"valid": True, "version": "3.1"})
+
+    def test_the_document_holds_together(self):
+        self.assertEqual(self.answer.headers["content-type"], "application/json")
         names = [o["operationId"] for item in self.document["paths"].values()
                  for o in item.values()]
         self.assertEqual(len(names), len(set(names)))
