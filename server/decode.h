@@ -53,6 +53,13 @@ struct decoded {
   struct decoded_v2 v2;
 };
 
+/* Has the answer a form as safetensors? Not measures, nor what differs in shape from item to item:
+ * the rows, or the segments where their weights are asked for. */
+bool decoded_has_binary(const struct decoded *d);
+
+/* Have all items as many segments? */
+bool decoded_segments_agree(const struct decoded *d);
+
 struct decoder;
 
 /* The decoder, like all it makes, lives in the arena. */

@@ -12,20 +12,6 @@ enum { LINE = 64 /* pieces of different workers do not share a cache line */ };
 
 /* --- forms --- */
 
-static bool segments_agree(const struct call *c) {
-  for (size_t i = 1; i < c->items; i++)
-    if (c->item[i].segments != c->item[0].segments) return false;
-  return true;
-}
-
-static bool items_agree(const struct decoded *d) { return d->unbatched || d->rectangular; }
-
-bool answer_has_binary(const struct decoded *d) {
-  const struct call *c = &d->call;
-  const bool segments = c->segment_end && c->want == WEIGHTS_PER_HEAD;
-  return !c->want_measures && items_agree(d) && (!segments || segments_agree(c));
-}
-
 static void make_whole(struct section *s, const struct answer_plan *p, enum style style) {
   s->style = style;
   s->row_room = 0;
@@ -38,7 +24,8 @@ static void plan_json(struct answer_plan *p, const struct model *m) {
   for (size_t i = 0; i < p->sections; i++) {
     struct section *s = &p->section[i];
     if (!s->batch || s->is_integer) continue;
-    if (items_agree(p->decoded) && (s->width_of != WIDTH_SEGMENTS || segments_agree(p->call)))
+    if (p->decoded->rectangular &&
+        (s->width_of != WIDTH_SEGMENTS || decoded_segments_agree(p->decoded)))
       make_whole(s, p, STYLE_WHOLE);
     else
       s->style = STYLE_BASE64;
@@ -49,7 +36,7 @@ static void plan_json(struct answer_plan *p, const struct model *m) {
 static void plan_safetensors(struct answer_plan *p, const struct model *m) {
   struct section all[SECTIONS_MAX];
   const size_t count = sections_of(m, p->call, all);
-  must(answer_has_binary(p->decoded));
+  must(decoded_has_binary(p->decoded));
   for (size_t integers = 2; integers-- > 0;)
     for (size_t i = 0; i < count; i++) {
       if (all[i].is_integer != (integers == 1)) continue;

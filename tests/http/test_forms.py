@@ -175,6 +175,19 @@ class Negotiation(FormCase, ServerCase):
             self.problem(self.post(ragged, JSON, accept), 406, "not-acceptable")
         self.settled()
 
+    def test_segments_that_differ_in_number_are_json(self):
+        request = {"queries": [[[1, 0, 0, 1]]] * 2, "keys": [[[1, 0, 0, 0], [0, 1, 0, 0]]] * 2,
+                   "segments": [[2], [1, 1]], "return_attention": True}
+        text = json.dumps(request).encode()
+        right = self.ok(self.post(text, JSON))
+        self.assertEqual([len(item[0][0]) for item in right["segment_weights"]], [1, 2])
+        for accept in (f"{ST}, {JSON}", f"{ST}, */*"):
+            self.assertEqual(self.ok(self.post(text, JSON, accept)), right)
+        self.problem(self.post(text, JSON, ST), 406, "not-acceptable")
+        # Where no weights of segments are asked for, nothing in the answer differs in shape.
+        self.binary(self.post(json.dumps(dict(request, return_attention=False)).encode(), JSON, ST))
+        self.alive()
+
     def test_errors_are_problems_whatever_is_accepted(self):
         wrong = safetensors({"queries": [[[1, 2, 3]]]})
         self.problem(self.post(wrong, ST, ST), 400, "invalid-request", pointer="/queries")

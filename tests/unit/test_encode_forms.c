@@ -174,7 +174,7 @@ static void safetensors_read_back(void **state) {
       struct answered a;
       make_batch(&a, &batches[i], (enum weights)(n % 3), n / 3 % 2);
       if (n / 6) add_pointers(&a);
-      assert_true(answer_has_binary(&a.decoded));
+      assert_true(decoded_has_binary(&a.decoded));
       struct answer answer;
       size_t size;
       char *bytes = answer_of(&a, ANSWER_SAFETENSORS, &model, &answer, &size);
@@ -253,12 +253,12 @@ static void what_has_no_form_as_safetensors(void **state) {
       make_batch(&a, &batches[i], want, true);
       /* Segments that differ are nothing to an answer without their weights. */
       const bool asked = i > RECTANGLES || want == WEIGHTS_PER_HEAD;
-      assert_int_equal(answer_has_binary(&a.decoded), !asked);
+      assert_int_equal(decoded_has_binary(&a.decoded), !asked);
       arena_free(&a.arena);
     }
   make_batch(&a, &batches[0], WEIGHTS_NONE, false);
   measure(&a, false, true);
-  assert_false(answer_has_binary(&a.decoded));
+  assert_false(decoded_has_binary(&a.decoded));
   arena_free(&a.arena);
 }
 
