@@ -93,6 +93,22 @@ bool decoded_has_binary(const struct decoded *d) {
   return !c->want_measures && d->rectangular && (!segments || decoded_segments_agree(d));
 }
 
+/* An empty batch has no items, but `[0, 5, 4]` says that they have 5 rows: so does the answer. */
+static enum status make_none(struct check *k, struct decoded *out) {
+  static const struct tensor nothing;
+  if (k->c->items > 0) return STATUS_OK;
+  const struct tensor *queries = check_tensor(k, FIELD_QUERIES),
+                      *keys = check_tensor(k, FIELD_KEYS),
+                      *segments = check_tensor(k, FIELD_SEGMENTS);
+  if (!keys) keys = queries;
+  if (!segments) segments = &nothing;
+  out->none = (struct item){.q = queries->common.dim[0],
+                            .k = keys->common.dim[0],
+                            .segments = segments->common.dim[0]};
+  if (are_countable(&out->none) && out->none.segments <= INT32_MAX) return STATUS_OK;
+  return error_limit(k->e, "max_pairs", "an item has more than %d rows", INT32_MAX);
+}
+
 /* --- the rest, and the whole --- */
 
 static enum status check_offset(struct check *k) {
@@ -145,8 +161,8 @@ enum status decode_check(const struct fields *f, const struct model *m,
                     .a = a,
                     .c = c,
                     .e = e};
-  if (check_rows(&k, out) || check_combinations(&k) || check_segments(&k) || check_limits(&k) ||
-      check_lens(&k) || check_mask(&k) || check_bias(&k) || check_offset(&k) ||
+  if (check_rows(&k, out) || check_combinations(&k) || check_segments(&k) || make_none(&k, out) ||
+      check_limits(&k) || check_lens(&k) || check_mask(&k) || check_bias(&k) || check_offset(&k) ||
       check_head_mask(&k) || check_gradients(&k))
     return e->status;
   out->base64 = f->base64;

@@ -15,7 +15,7 @@ enum { LINE = 64 /* pieces of different workers do not share a cache line */ };
 static void make_whole(struct section *s, const struct answer_plan *p, enum style style) {
   s->style = style;
   s->row_room = 0;
-  s->whole = section_whole(s, p->call, !p->decoded->unbatched);
+  s->whole = section_whole(s, p->decoded);
 }
 
 static void plan_json(struct answer_plan *p, const struct model *m) {
@@ -26,9 +26,9 @@ static void plan_json(struct answer_plan *p, const struct model *m) {
     if (!s->batch || s->is_integer) continue;
     if (p->decoded->rectangular &&
         (s->width_of != WIDTH_SEGMENTS || decoded_segments_agree(p->decoded)))
-      make_whole(s, p, STYLE_WHOLE);
+      make_whole(s, p, STYLE_BASE64_WHOLE);
     else
-      s->style = STYLE_BASE64;
+      s->style = STYLE_BASE64_ITEMS;
   }
 }
 
@@ -126,10 +126,10 @@ static enum status plan(struct answer *a, enum answer_form form, const struct mo
                         struct arena *arena, struct error *e) {
   struct answer_plan *p = plan_new(form, m, d, limits, arena, e);
   if (!p) return e->status;
-  const size_t most = text_bound(p) + raw_bound(p);
+  p->most = text_bound(p) + raw_bound(p);
   a->plan = p;
-  a->piece = arena_alloc(arena, most, sizeof *a->piece, e);
-  p->piece = arena_alloc(arena, most, sizeof *p->piece, e);
+  a->piece = arena_alloc(arena, p->most, sizeof *a->piece, e);
+  p->piece = arena_alloc(arena, p->most, sizeof *p->piece, e);
   if (!a->piece || !p->piece) return e->status;
   if (form == ANSWER_SAFETENSORS && raw_header(a, arena, e)) return e->status;
   if (form == ANSWER_SAFETENSORS && !plan_take(p, a->piece[0].iov_len))
