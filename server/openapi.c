@@ -1,8 +1,8 @@
 /* openapi: openapi.json, put into the program by the assembler: no array of its bytes has to be
  * generated and compiled. Its path begins where the compiler runs: at the top of the repository.
  *
- * The symbols are global (though hidden), as C takes them to be: with -flto the assembler's file
- * and this one are not the same. */
+ * The symbols are global (though hidden), as C takes them to be: with -flto the assembler may see
+ * them in another file than the compiler. */
 #include "server/openapi.h"
 
 __asm__(".pushsection .rodata\n"
