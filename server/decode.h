@@ -49,9 +49,17 @@ struct decoded {
   struct call call;
   bool unbatched;   /* queries of depth 2: the answer loses its first dimension */
   bool rectangular; /* all items have as many queries, and as many keys */
+  struct item none; /* of an empty batch whose shape was said: what each item would have */
   bool base64;      /* arrays of floats as base64 */
   struct decoded_v2 v2;
 };
+
+/* Has the answer a form as safetensors? Not measures, nor what differs in shape from item to item:
+ * the rows, or the segments where their weights are asked for. */
+bool decoded_has_binary(const struct decoded *d);
+
+/* Have all items as many segments? */
+bool decoded_segments_agree(const struct decoded *d);
 
 struct decoder;
 

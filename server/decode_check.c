@@ -73,7 +73,40 @@ static enum status check_rows(struct check *k, struct decoded *out) {
   k->c->queries = queries->data;
   k->c->keys = keys->data;
   k->c->values = values->data;
-  return make_items(k, queries, keys, values);
+  if (make_items(k, queries, keys, values)) return k->e->status;
+  out->rectangular = check_items_alike(k);
+  return STATUS_OK;
+}
+
+/* --- the form of the answer --- */
+
+bool decoded_segments_agree(const struct decoded *d) {
+  const struct call *c = &d->call;
+  for (size_t i = 1; i < c->items; i++)
+    if (c->item[i].segments != c->item[0].segments) return false;
+  return true;
+}
+
+bool decoded_has_binary(const struct decoded *d) {
+  const struct call *c = &d->call;
+  const bool segments = c->segment_end && c->want == WEIGHTS_PER_HEAD;
+  return !c->want_measures && d->rectangular && (!segments || decoded_segments_agree(d));
+}
+
+/* An empty batch has no items, but `[0, 5, 4]` says that they have 5 rows: so does the answer. */
+static enum status make_none(struct check *k, struct decoded *out) {
+  static const struct tensor nothing;
+  if (k->c->items > 0) return STATUS_OK;
+  const struct tensor *queries = check_tensor(k, FIELD_QUERIES),
+                      *keys = check_tensor(k, FIELD_KEYS),
+                      *segments = check_tensor(k, FIELD_SEGMENTS);
+  if (!keys) keys = queries;
+  if (!segments) segments = &nothing;
+  out->none = (struct item){.q = queries->common.dim[0],
+                            .k = keys->common.dim[0],
+                            .segments = segments->common.dim[0]};
+  if (are_countable(&out->none) && out->none.segments <= INT32_MAX) return STATUS_OK;
+  return error_limit(k->e, "max_pairs", "an item has more than %d rows", INT32_MAX);
 }
 
 /* --- the rest, and the whole --- */
@@ -119,13 +152,19 @@ enum status decode_check(const struct fields *f, const struct model *m,
   c->want = f->want;
   c->want_pointers = f->want_pointers;
   c->want_measures = head->ask == ASK_HEADS;
-  struct check k = {
-      .f = f, .m = m, .head = head, .v2 = &out->v2, .limits = limits, .a = a, .c = c, .e = e};
-  if (check_rows(&k, out) || check_combinations(&k) || check_segments(&k) || check_limits(&k) ||
-      check_lens(&k) || check_mask(&k) || check_bias(&k) || check_offset(&k) ||
+  struct check k = {.f = f,
+                    .m = m,
+                    .head = head,
+                    .out = out,
+                    .v2 = &out->v2,
+                    .limits = limits,
+                    .a = a,
+                    .c = c,
+                    .e = e};
+  if (check_rows(&k, out) || check_combinations(&k) || check_segments(&k) || make_none(&k, out) ||
+      check_limits(&k) || check_lens(&k) || check_mask(&k) || check_bias(&k) || check_offset(&k) ||
       check_head_mask(&k) || check_gradients(&k))
     return e->status;
-  out->rectangular = check_items_alike(&k);
   out->base64 = f->base64;
   return STATUS_OK;
 }

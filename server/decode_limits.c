@@ -52,7 +52,7 @@ static struct number_bytes bytes_of_numbers(const struct check *k) {
   if (k->head->form == BODY_V2) {
     for (size_t i = 0; i < k->v2->outputs; i++)
       if (k->v2->output[i].binary) *(k->v2->output[i].weights ? &n.weight : &n.output) = FLOAT;
-  } else if (k->head->wants_binary && !k->c->want_measures && check_items_alike(k)) {
+  } else if (k->head->wants_binary && decoded_has_binary(k->out)) {
     n = (struct number_bytes){FLOAT, FLOAT, INDEX, TEXT};
   } else if (k->f->base64) {
     n.output = n.weight = BASE64;

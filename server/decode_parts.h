@@ -8,6 +8,7 @@ struct check {
   const struct fields *f;
   const struct model *m;
   const struct decode_head *head;
+  const struct decoded *out; /* being made */
   const struct decoded_v2 *v2;
   const struct decode_limits *limits;
   struct arena *a;

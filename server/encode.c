@@ -12,24 +12,10 @@ enum { LINE = 64 /* pieces of different workers do not share a cache line */ };
 
 /* --- forms --- */
 
-static bool segments_agree(const struct call *c) {
-  for (size_t i = 1; i < c->items; i++)
-    if (c->item[i].segments != c->item[0].segments) return false;
-  return true;
-}
-
-static bool items_agree(const struct decoded *d) { return d->unbatched || d->rectangular; }
-
-bool answer_has_binary(const struct decoded *d) {
-  const struct call *c = &d->call;
-  const bool segments = c->segment_end && c->want == WEIGHTS_PER_HEAD;
-  return !c->want_measures && items_agree(d) && (!segments || segments_agree(c));
-}
-
 static void make_whole(struct section *s, const struct answer_plan *p, enum style style) {
   s->style = style;
   s->row_room = 0;
-  s->whole = section_whole(s, p->call, !p->decoded->unbatched);
+  s->whole = section_whole(s, p->decoded);
 }
 
 static void plan_json(struct answer_plan *p, const struct model *m) {
@@ -38,10 +24,11 @@ static void plan_json(struct answer_plan *p, const struct model *m) {
   for (size_t i = 0; i < p->sections; i++) {
     struct section *s = &p->section[i];
     if (!s->batch || s->is_integer) continue;
-    if (items_agree(p->decoded) && (s->width_of != WIDTH_SEGMENTS || segments_agree(p->call)))
-      make_whole(s, p, STYLE_WHOLE);
+    if (p->decoded->rectangular &&
+        (s->width_of != WIDTH_SEGMENTS || decoded_segments_agree(p->decoded)))
+      make_whole(s, p, STYLE_BASE64_WHOLE);
     else
-      s->style = STYLE_BASE64;
+      s->style = STYLE_BASE64_ITEMS;
   }
 }
 
@@ -49,7 +36,7 @@ static void plan_json(struct answer_plan *p, const struct model *m) {
 static void plan_safetensors(struct answer_plan *p, const struct model *m) {
   struct section all[SECTIONS_MAX];
   const size_t count = sections_of(m, p->call, all);
-  must(answer_has_binary(p->decoded));
+  must(decoded_has_binary(p->decoded));
   for (size_t integers = 2; integers-- > 0;)
     for (size_t i = 0; i < count; i++) {
       if (all[i].is_integer != (integers == 1)) continue;
@@ -139,10 +126,10 @@ static enum status plan(struct answer *a, enum answer_form form, const struct mo
                         struct arena *arena, struct error *e) {
   struct answer_plan *p = plan_new(form, m, d, limits, arena, e);
   if (!p) return e->status;
-  const size_t most = text_bound(p) + raw_bound(p);
+  p->most = text_bound(p) + raw_bound(p);
   a->plan = p;
-  a->piece = arena_alloc(arena, most, sizeof *a->piece, e);
-  p->piece = arena_alloc(arena, most, sizeof *p->piece, e);
+  a->piece = arena_alloc(arena, p->most, sizeof *a->piece, e);
+  p->piece = arena_alloc(arena, p->most, sizeof *p->piece, e);
   if (!a->piece || !p->piece) return e->status;
   if (form == ANSWER_SAFETENSORS && raw_header(a, arena, e)) return e->status;
   if (form == ANSWER_SAFETENSORS && !plan_take(p, a->piece[0].iov_len))

@@ -30,12 +30,9 @@ struct answer {
   struct answer_plan *plan;
 };
 
-/* Has the answer of such a request a form as safetensors? Known as soon as it is decoded. */
-bool answer_has_binary(const struct decoded *d);
-
 /* Cuts the answer into pieces and takes their memory from what the call leaves once it is computed,
  * and from the arena. STATUS_TOO_LARGE (limit max_answer_bytes) if its longest text is over the
- * limit. The call is prepared. ANSWER_SAFETENSORS is for what answer_has_binary, ANSWER_V2 for
+ * limit. The call is prepared. ANSWER_SAFETENSORS is for what decoded_has_binary, ANSWER_V2 for
  * items that agree in their shape. Some pieces may be the results themselves, where they are
  * computed. */
 enum status answer_plan(struct answer *a, enum answer_form form, const struct model *m,

@@ -40,6 +40,7 @@ struct answer_plan {
   struct section behind[SECTIONS_MAX];
   size_t piece_numbers; /* about so many in each */
   size_t room;          /* bytes that the answer may still have */
+  size_t most;          /* pieces that there is room for */
   struct piece *piece;
 };
 
@@ -52,6 +53,7 @@ static inline bool plan_take(struct answer_plan *p, size_t bytes) {
 
 /* Appends a piece; there is room for it. Returns it; its iovec is empty. */
 static inline struct piece *plan_add(struct answer *a, enum piece_kind kind) {
+  must(a->pieces < a->plan->most);
   struct piece *piece = &a->plan->piece[a->pieces];
   *piece = (struct piece){.kind = kind};
   a->piece[a->pieces++] = (struct iovec){0};

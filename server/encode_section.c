@@ -10,11 +10,6 @@ enum { ROW_ROOM = 3 /* a comma, opened, closed */ };
 
 /* --- of the batch --- */
 
-static size_t width_in(const struct section *s, const struct item *item) {
-  if (s->width_of == WIDTH_FIXED) return s->width;
-  return s->width_of == WIDTH_KEYS ? item->k : item->segments;
-}
-
 size_t section_at(const struct section *s, const struct call *c, size_t item) {
   const struct item *at = &c->item[item];
   if (s->width_of == WIDTH_KEYS) return at->weights_at;
@@ -23,7 +18,7 @@ size_t section_at(const struct section *s, const struct call *c, size_t item) {
 }
 
 static struct array array_of(const struct section *s, const struct item *item) {
-  const size_t width = width_in(s, item);
+  const size_t width = section_width(s, item);
   struct array a = {.count = s->heads * item->q * width};
   if (s->per_head) a.dim[a.rank++] = s->heads;
   a.dim[a.rank++] = item->q;
@@ -37,11 +32,11 @@ struct array section_array(const struct section *s, const struct call *c, size_t
   return a;
 }
 
-struct array section_whole(const struct section *s, const struct call *c, bool batched) {
-  const struct item none = {0};
-  struct array a = array_of(s, c->items ? &c->item[0] : &none);
+struct array section_whole(const struct section *s, const struct decoded *d) {
+  const struct call *c = &d->call;
+  struct array a = array_of(s, c->items ? &c->item[0] : &d->none);
   a.data = s->data;
-  if (!batched) return a;
+  if (d->unbatched) return a;
   memmove(a.dim + 1, a.dim, a.rank * sizeof *a.dim);
   a.dim[0] = c->items;
   a.rank++;

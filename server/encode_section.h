@@ -19,11 +19,11 @@ enum {
 
 /* How a member is written. */
 enum style {
-  STYLE_LISTS,  /* as lists of numbers in lists */
-  STYLE_BASE64, /* its items, each an object with its shape and bytes */
-  STYLE_WHOLE,  /* one such object for all items, which agree in their shape */
-  STYLE_FLAT,   /* of v2: an object with its shape and one list of all numbers */
-  STYLE_BEHIND  /* of v2: an object with its shape; the bytes follow the JSON */
+  STYLE_LISTS,        /* as lists of numbers in lists */
+  STYLE_BASE64_ITEMS, /* its items, each an object with its shape and bytes */
+  STYLE_BASE64_WHOLE, /* one such object for all items, which agree in their shape */
+  STYLE_FLAT,         /* of v2: an object with its shape and one list of all numbers */
+  STYLE_BEHIND        /* of v2: an object with its shape; the bytes follow the JSON */
 };
 
 struct rows;
@@ -68,18 +68,17 @@ struct rows {
 static inline size_t size_groups(size_t floats) { return floats / GROUP + (floats % GROUP != 0); }
 
 /* How many numbers the rows of an item have. */
-static inline size_t section_width(const struct section *s, const struct call *c, size_t item) {
+static inline size_t section_width(const struct section *s, const struct item *item) {
   if (s->width_of == WIDTH_FIXED) return s->width;
-  return s->width_of == WIDTH_KEYS ? c->item[item].k : c->item[item].segments;
+  return s->width_of == WIDTH_KEYS ? item->k : item->segments;
 }
 
 /* The numbers of an item's rows of all heads begin here in their array. */
 size_t section_at(const struct section *s, const struct call *c, size_t item);
 
-/* The array of one item; of all items, which agree in their shape. `batched` is false where the
- * only item's shape is the batch's. */
+/* The array of one item; of all items, which agree in their shape. */
 struct array section_array(const struct section *s, const struct call *c, size_t item);
-struct array section_whole(const struct section *s, const struct call *c, bool batched);
+struct array section_whole(const struct section *s, const struct decoded *d);
 
 char *array_write_shape(char *out, const struct array *a); /* [1,2,3] */
 

@@ -13,6 +13,8 @@ static const char V2_NAME[] = "{\"name\":\"",
 
 _Static_assert(sizeof ITEM_DTYPE + sizeof ITEM_BYTES + sizeof ITEM_END + SHAPE_ROOM <= OBJECT_ROOM,
                "an object of base64 fits");
+_Static_assert((int)BASE64_WRITE_MARGIN <= (int)NUMBER_WRITE_MARGIN,
+               "the margin behind each piece of text is enough for base64");
 
 /* --- room --- */
 
@@ -29,7 +31,7 @@ size_t style_member_room(const struct section *s) {
 
 /* Has the member the level of the items, outside of all? */
 static bool has_items(const struct answer_plan *p, const struct section *s) {
-  if (s->style == STYLE_BASE64) return true;
+  if (s->style == STYLE_BASE64_ITEMS) return true;
   return s->style == STYLE_LISTS && s->batch && !p->decoded->unbatched;
 }
 
@@ -82,7 +84,8 @@ static char *write_lists(const struct rows *r, bool last, char *out) {
 
 static char *write_groups(const struct rows *r, bool last, char *out) {
   const struct section *s = r->section;
-  const struct array a = s->style == STYLE_WHOLE ? s->whole : section_array(s, r->call, r->item);
+  const struct array a =
+      s->style == STYLE_BASE64_WHOLE ? s->whole : section_array(s, r->call, r->item);
   if (r->first == 0) {
     if (r->item > 0) *out++ = ',';
     out = write_text(out, ITEM_DTYPE);
@@ -97,17 +100,12 @@ static char *write_groups(const struct rows *r, bool last, char *out) {
 }
 
 static char *write_flat(const struct rows *r, bool last, char *out) {
-  *out++ = r->first == 0 ? '[' : ',';
-  if (r->count > 0) {
-    /* As one row, whose brackets are not wanted. */
-    const char before = out[-1];
-    char *begin = out - 1;
-    out = number_write_rows(begin, (const float *)r->section->whole.data + r->first, 1, r->count);
-    *begin = before;
-    out--;
-  }
-  if (last) *out++ = ']';
-  return out;
+  const float *data = r->count > 0 ? (const float *)r->section->whole.data + r->first : NULL;
+  char *begin = out;
+  /* As one row, which keeps its brackets only where the list has them. */
+  out = number_write_rows(out, data, 1, r->count);
+  if (r->first > 0) *begin = ',';
+  return last ? out : out - 1;
 }
 
 char *style_write(const struct rows *r, char *out) {

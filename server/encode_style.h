@@ -12,13 +12,13 @@ enum {
   BRACKETS_ROOM = 8,             /* a comma, two opened, two closed */
   GROUP_ROOM = 4 * GROUP + 4,    /* characters of three floats, or of what is left of them */
   OBJECT_ROOM = 40 + SHAPE_ROOM, /* an object of base64, beside its bytes */
-  EASE = 16                      /* of base64: it is written as fast as memory */
+  BASE64_SPEED = 16              /* it is written as fast as memory */
 };
 
 /* --- how a member is walked: lists of so many rows and numbers in each --- */
 
 static inline size_t style_items(const struct section *s) {
-  if (s->style == STYLE_WHOLE || s->style == STYLE_FLAT) return 1;
+  if (s->style == STYLE_BASE64_WHOLE || s->style == STYLE_FLAT) return 1;
   return s->style == STYLE_BEHIND ? 0 : s->items;
 }
 
@@ -30,9 +30,9 @@ static inline size_t style_rows(const struct section *s, const struct call *c, s
   switch (s->style) {
   case STYLE_LISTS:
     return s->batch ? c->item[item].q : s->rows;
-  case STYLE_BASE64:
+  case STYLE_BASE64_ITEMS:
     return size_groups(section_array(s, c, item).count);
-  case STYLE_WHOLE:
+  case STYLE_BASE64_WHOLE:
     return size_groups(s->whole.count);
   case STYLE_FLAT:
     return s->whole.count;
@@ -43,16 +43,18 @@ static inline size_t style_rows(const struct section *s, const struct call *c, s
 }
 
 static inline size_t style_width(const struct section *s, const struct call *c, size_t item) {
-  if (s->style == STYLE_LISTS) return section_width(s, c, item);
+  if (s->style == STYLE_LISTS) return section_width(s, &c->item[item]);
   return s->style == STYLE_FLAT ? 1 : GROUP;
 }
 
 static inline bool style_is_base64(const struct section *s) {
-  return s->style == STYLE_BASE64 || s->style == STYLE_WHOLE;
+  return s->style == STYLE_BASE64_ITEMS || s->style == STYLE_BASE64_WHOLE;
 }
 
-/* How many numbers take as long as one that is written as text. */
-static inline size_t style_ease(const struct section *s) { return style_is_base64(s) ? EASE : 1; }
+/* How many numbers are written in the time of one as text. */
+static inline size_t style_speed(const struct section *s) {
+  return style_is_base64(s) ? BASE64_SPEED : 1;
+}
 
 /* --- the bytes that may be needed --- */
 

@@ -11,11 +11,9 @@
 #include "core/size.h"
 #include "server/encode_style.h"
 
-enum {
-  PIECE_NUMBERS = 4096, /* about so many in a piece: some 45 KiB of text, 10 us of work; or, where
-                           that would be too many pieces, more */
-  LINE = 64             /* pieces of different workers do not share a cache line */
-};
+/* About so many in a piece: some 45 KiB of text, 10 us of work; or, where that would be too many
+ * pieces, more. */
+enum { PIECE_NUMBERS = 4096 };
 
 /* A model's name needs no escaping; an id is as it was sent. */
 static const char HEAD_BEGIN[] = "{\"model\":\"", HEAD_END[] = "\",";
@@ -54,13 +52,13 @@ static struct step step_from(const struct answer_plan *p, const struct place *at
     if (at->part == OPEN && at->section == 0) step.room += head_room(p);
     return step;
   }
-  const size_t ease = style_ease(s);
+  const size_t speed = style_speed(s);
   step.width = style_width(s, p->call, at->item);
   const size_t left = style_rows(s, p->call, at->item) - at->row;
-  step.rows = size_min(left, numbers * ease / size_max(step.width, 1) + 1);
+  step.rows = size_min(left, numbers * speed / size_max(step.width, 1) + 1);
   step.room = style_rows_room(s, step.rows, step.width);
   /* What has no numbers counts as well, or a piece of empty rows could grow without end. */
-  step.spent = size_max(size_max(step.rows * step.width, step.rows) / ease, 1);
+  step.spent = size_max(size_max(step.rows * step.width, step.rows) / speed, 1);
   return step;
 }
 
@@ -97,8 +95,6 @@ static size_t cut_piece(const struct answer_plan *p, struct place *at, struct pi
   return room;
 }
 
-static size_t memory_of(size_t room) { return size_round_up(room + NUMBER_WRITE_MARGIN, LINE); }
-
 /* What all steps spend, without walking them: from the items alone, whatever the heads. */
 static double all_spent(const struct answer_plan *p) {
   double spent = 2.0 * (double)p->sections;
@@ -107,10 +103,10 @@ static double all_spent(const struct answer_plan *p) {
     for (size_t item = 0; item < style_items(s); item++) {
       const double rows = (double)style_rows(s, p->call, item);
       const double width = (double)style_width(s, p->call, item);
-      const double ease = (double)style_ease(s);
+      const double speed = (double)style_speed(s);
       /* Where many numbers count as one, what is left of them at a list's end counts as one, too.
        */
-      spent += (double)style_heads(s) * fmax(rows * fmax(width, 1) / ease + (ease > 1), 1);
+      spent += (double)style_heads(s) * fmax(rows * fmax(width, 1) / speed + (speed > 1), 1);
     }
   }
   return spent;
@@ -130,7 +126,7 @@ bool text_cut(struct answer *a) {
     const size_t room = cut_piece(p, &at, plan_add(a, PIECE_TEXT));
     /* Adding stops at the first sum over the limit, long before it could overflow. */
     if (!plan_take(p, room)) return false;
-    a->piece[a->pieces - 1].iov_len = memory_of(room);
+    a->piece[a->pieces - 1].iov_len = room + NUMBER_WRITE_MARGIN;
   }
   return true;
 }

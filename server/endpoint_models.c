@@ -2,7 +2,8 @@
 #include "server/endpoint_models.h"
 
 #include <jansson.h>
-#include <string.h>
+
+#include "server/endpoint_json.h"
 
 /* What only some models have. Takes the values; one that could not be made is no memory. */
 static bool add(json_t *description, const char *key, json_t *value) {
@@ -38,24 +39,10 @@ static json_t *describe(const struct model *m) {
   return NULL;
 }
 
-/* Takes the value. */
-static char *dump(json_t *value, size_t *length) {
-  char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
-  json_decref(value);
-  if (text) *length = strlen(text);
-  return text;
-}
-
 char *endpoint_model_text(const struct model *m, size_t *length) {
-  return dump(describe(m), length);
+  return endpoint_dump(describe(m), length);
 }
 
 char *endpoint_models_text(const struct registry *r, size_t *length) {
-  json_t *list = json_array();
-  bool good = list != NULL;
-  for (size_t i = 0; good && i < registry_count(r); i++)
-    good = json_array_append_new(list, describe(registry_at(r, i))) == 0;
-  if (good) return dump(json_pack("{s:o}", "models", list), length);
-  json_decref(list);
-  return NULL;
+  return endpoint_list(r, describe, length);
 }

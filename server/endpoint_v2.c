@@ -2,32 +2,20 @@
 #include "server/endpoint_v2.h"
 
 #include <jansson.h>
-#include <string.h>
 
+#include "server/endpoint_json.h"
 #include "server/version.h"
 
-/* Takes the value. */
-static char *dump(json_t *value, size_t *length) {
-  char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
-  json_decref(value);
-  if (text) *length = strlen(text);
-  return text;
+char *endpoint_v2_server_text(size_t *length) {
+  return endpoint_dump(json_pack("{s:s, s:s, s:[s]}", "name", "attend", "version", version_number(),
+                                 "extensions", "binary_tensor_data"),
+                       length);
 }
 
-char *endpoint_v2_server_text(size_t *length) {
-  return dump(json_pack("{s:s, s:s, s:[s]}", "name", "attend", "version", version_number(),
-                        "extensions", "binary_tensor_data"),
-              length);
-}
+static json_t *name_of(const struct model *m) { return json_string(m->name); }
 
 char *endpoint_v2_models_text(const struct registry *r, size_t *length) {
-  json_t *list = json_array();
-  bool good = list != NULL;
-  for (size_t i = 0; good && i < registry_count(r); i++)
-    good = json_array_append_new(list, json_string(registry_at(r, i)->name)) == 0;
-  if (good) return dump(json_pack("{s:o}", "models", list), length);
-  json_decref(list);
-  return NULL;
+  return endpoint_list(r, name_of, length);
 }
 
 /* One tensor of the model: its lengths are -1 where each request has its own. The protocol has no
@@ -59,11 +47,12 @@ static json_t *outputs(const struct layer_shape *s) {
 }
 
 char *endpoint_v2_model_text(const struct model *m, size_t *length) {
-  return dump(json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", m->name, "versions", "1", "platform",
-                        "attend", "inputs", inputs(&m->shape), "outputs", outputs(&m->shape)),
-              length);
+  return endpoint_dump(json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", m->name, "versions", "1",
+                                 "platform", "attend", "inputs", inputs(&m->shape), "outputs",
+                                 outputs(&m->shape)),
+                       length);
 }
 
 char *endpoint_v2_model_ready_text(const struct model *m, size_t *length) {
-  return dump(json_pack("{s:s, s:b}", "name", m->name, "ready", 1), length);
+  return endpoint_dump(json_pack("{s:s, s:b}", "name", m->name, "ready", 1), length);
 }

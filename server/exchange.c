@@ -60,12 +60,13 @@ static void done(struct job *job) {
 /* Known only now: whether the answer has the form that is asked for. */
 static enum status choose_form(struct exchange *x, enum answer_form *form) {
   *form = x->head.form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
-  if (x->head.wants_binary && x->decoded.rectangular)
+  if (x->head.wants_binary && decoded_has_binary(&x->decoded))
     *form = ANSWER_SAFETENSORS;
   else if (x->head.refuses_json)
     return error_set(&x->error, STATUS_NOT_ACCEPTABLE,
                      "the items of the batch differ in shape, and such an answer is JSON only: "
-                     "accept application/json, or send items of one shape with valid_lens");
+                     "accept application/json, or send items of one shape, with valid_lens, and "
+                     "with as many segments each");
   return STATUS_OK;
 }
 

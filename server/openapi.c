@@ -1,8 +1,13 @@
 /* openapi: openapi.json, put into the program by the assembler: no array of its bytes has to be
- * generated and compiled. */
+ * generated and compiled. Its path begins where the compiler runs: at the top of the repository.
+ *
+ * The symbols are global (though hidden), as C takes them to be: with -flto the assembler may see
+ * them in another file than the compiler. */
 #include "server/openapi.h"
 
 __asm__(".pushsection .rodata\n"
+        ".globl openapi_begin, openapi_end\n"
+        ".hidden openapi_begin, openapi_end\n"
         "openapi_begin: .incbin \"server/openapi.json\"\n"
         "openapi_end:\n"
         ".popsection\n");

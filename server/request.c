@@ -91,15 +91,12 @@ static void judge_native(struct request *r, struct decode_head *head) {
   head->refuses_json = wish == WISH_BINARY_ALONE;
 }
 
-/* Clients of the protocol send no Content-Type, or any. */
+/* Clients of the protocol send no Content-Type or Accept, or any: the body says all. */
 static void judge_v2(struct request *r, struct decode_head *head) {
   struct error *e = &r->error;
   if (r->header.bad_json_bytes)
     error_set(e, STATUS_INVALID_REQUEST,
               "Inference-Header-Content-Length is not a whole number of bytes");
-  else if (header_wish(&r->header, false) == WISH_NEITHER)
-    error_set(e, STATUS_NOT_ACCEPTABLE,
-              "Accept excludes both application/json and application/octet-stream");
   head->form = BODY_V2;
   head->json_bytes = r->header.json_bytes;
 }

@@ -118,12 +118,6 @@ static bool answer_words(struct request *r, const char *words) {
   return answer_static(r, words, strlen(words));
 }
 
-static bool answer_ready(struct request *r, const char *words) {
-  if (atomic_load(&r->server->stopping))
-    return answer_status(r, STATUS_DRAINING, "the server is stopping");
-  return answer_words(r, words);
-}
-
 static bool answer_openapi(struct request *r) {
   size_t length;
   const char *text = openapi_text(&length);
@@ -183,20 +177,24 @@ static bool answer_v2(struct request *r) {
   case ROUTE_V2_LIVE:
     return answer_words(r, "{\"live\":true}\n");
   case ROUTE_V2_READY:
-    return answer_ready(r, "{\"live\":true,\"ready\":true}\n");
+    return answer_words(r, "{\"live\":true,\"ready\":true}\n");
   case ROUTE_V2_MODELS:
     return answer_models(r, endpoint_v2_models_text);
   case ROUTE_V2_MODEL:
     return answer_model(r, endpoint_v2_model_text);
   default:
     must(r->route == ROUTE_V2_MODEL_READY);
-    if (atomic_load(&r->server->stopping))
-      return answer_status(r, STATUS_DRAINING, "the server is stopping");
     return answer_model(r, endpoint_v2_model_ready_text);
   }
 }
 
+static bool asks_readiness(enum route route) {
+  return route == ROUTE_READY || route == ROUTE_V2_READY || route == ROUTE_V2_MODEL_READY;
+}
+
 bool request_answer_route(struct request *r) {
+  if (asks_readiness(r->route) && atomic_load(&r->server->stopping))
+    return answer_status(r, STATUS_DRAINING, "the server is stopping");
   switch (r->route) {
   case ROUTE_MODELS:
     return answer_models(r, endpoint_models_text);
@@ -205,7 +203,7 @@ bool request_answer_route(struct request *r) {
   case ROUTE_HEALTH:
     return answer_words(r, "{\"status\":\"ok\"}\n");
   case ROUTE_READY:
-    return answer_ready(r, "{\"status\":\"ready\"}\n");
+    return answer_words(r, "{\"status\":\"ready\"}\n");
   case ROUTE_METRICS:
     return answer_metrics(r);
   case ROUTE_OPENAPI:

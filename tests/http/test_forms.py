@@ -91,11 +91,29 @@ class Safetensors(FormCase, OracleCase):
         self.assertEqual(self.binary(self.post(bare)), right)
 
     def test_empty_batches(self):
-        for shape, answered in (([0, 3, 12], [0, 0, 12]), ([2, 0, 12], [2, 0, 12]),
-                                ([0, 12], [0, 12])):
+        for shape in ([0, 3, 12], [2, 0, 12], [0, 12]):
             with self.subTest(shape):
                 body = safetensors({"queries": []}, shapes={"queries": shape})
-                self.assertEqual(self.binary(self.post(body)), {"outputs": (answered, b"")})
+                self.assertEqual(self.binary(self.post(body)), {"outputs": (shape, b"")})
+
+    def test_an_empty_batch_keeps_the_shape_that_was_said(self):
+        shapes = {"queries": [0, 5, 12], "keys": [0, 7, 12], "segments": [0, 2]}
+        request = {"queries": [], "keys": [], "segments": [], "return_attention": True}
+        answered = self.binary(self.post(safetensors(request, shapes=shapes)))
+        self.assertEqual({name: shape for name, (shape, _) in answered.items()},
+                         {"outputs": [0, 5, 12], "attention_weights": [0, 3, 5, 7],
+                          "segment_weights": [0, 3, 5, 2]})
+        request = {"queries": {"dtype": "F32", "shape": [0, 5, 12], "base64": ""},
+                   "return_attention": "average", "encoding_format": "base64"}
+        answered = self.ok(self.post(json.dumps(request).encode(), JSON))
+        self.assertEqual([answered[n]["shape"] for n in ("outputs", "attention_weights")],
+                         [[0, 5, 12], [0, 5, 5]])
+        for name, shape in (("queries", [0, 1 << 31, 12]), ("keys", [0, 1 << 31, 12]),
+                            ("segments", [0, 1 << 31])):
+            with self.subTest(name):
+                request = {"queries": [], "keys": [], "segments": []}
+                body = safetensors(request, shapes=dict(shapes, **{name: shape}))
+                self.problem(self.post(body), 413, "too-large", limit="max_pairs")
 
     def test_heads_are_measured_in_json(self):
         request = {"queries": randoms(random.Random(4), 2, 3, 12),
@@ -174,6 +192,19 @@ class Negotiation(FormCase, ServerCase):
         for accept in (ST, OCTETS, f"{JSON};q=0, */*"):
             self.problem(self.post(ragged, JSON, accept), 406, "not-acceptable")
         self.settled()
+
+    def test_segments_that_differ_in_number_are_json(self):
+        request = {"queries": [[[1, 0, 0, 1]]] * 2, "keys": [[[1, 0, 0, 0], [0, 1, 0, 0]]] * 2,
+                   "segments": [[2], [1, 1]], "return_attention": True}
+        text = json.dumps(request).encode()
+        right = self.ok(self.post(text, JSON))
+        self.assertEqual([len(item[0][0]) for item in right["segment_weights"]], [1, 2])
+        for accept in (f"{ST}, {JSON}", f"{ST}, */*"):
+            self.assertEqual(self.ok(self.post(text, JSON, accept)), right)
+        self.problem(self.post(text, JSON, ST), 406, "not-acceptable")
+        # Where no weights of segments are asked for, nothing in the answer differs in shape.
+        self.binary(self.post(json.dumps(dict(request, return_attention=False)).encode(), JSON, ST))
+        self.alive()
 
     def test_errors_are_problems_whatever_is_accepted(self):
         wrong = safetensors({"queries": [[[1, 2, 3]]]})

@@ -17,17 +17,37 @@ ITEM = [[[1, 0, 0, 1], [0, 1, 1, 0]]]
 ASK = {"queries": ITEM, "return_attention": True, "return_pointers": True}
 SAFETENSORS = "application/x-safetensors"
 V2 = "/v2/models/demo"
+DEMO = {"random": {"seed": 1}, "query_size": 4, "heads": 2}
+# All there is to say of a model, in one or the other.
+MODELS = {"demo": DEMO, "turned": dict(DEMO, rope={"base": 500}, key_size=6),
+          "near": dict(DEMO, relative_bias={"max_distance": 16}, value_size=6),
+          "sum": dict(DEMO, score="additive", score_size=3)}
+
+
+def queries(shape, data):
+    return {"name": "queries", "datatype": "FP32", "shape": shape, "data": data}
 
 
 def infer(**more):
-    return dict({"inputs": [{"name": "queries", "datatype": "FP32", "shape": [1, 2, 4],
-                             "data": [1, 0, 0, 1, 0, 1, 1, 0]}]}, **more)
+    return dict({"inputs": [queries([1, 2, 4], [1, 0, 0, 1, 0, 1, 1, 0])]}, **more)
+
+
+def strict(schema):
+    """The schema, with no room for members that it does not tell of."""
+    if isinstance(schema, list):
+        return [strict(x) for x in schema]
+    if not isinstance(schema, dict):
+        return schema
+    schema = {key: strict(x) for key, x in schema.items()}
+    if isinstance(schema.get("properties"), dict) and "type" in schema:
+        schema.setdefault("additionalProperties", False)
+    return schema
 
 
 class OpenApi(Case):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server()
+        cls.server = Server({"models": MODELS, "default_model": "demo"}, "--max-items", "64")
         answer = cls.server.get("/openapi.json")
         cls.answer, cls.document = answer, answer.json
         cls.schemas = cls.document["components"]
@@ -39,6 +59,12 @@ class OpenApi(Case):
     def schema(self, schema):
         """A validator of one of the document's schemas, whose references lead into it."""
         return jsonschema.Draft202012Validator({"allOf": [schema], "components": self.schemas})
+
+    def told(self, schema, answer):
+        """The answer is as the schema says, and has nothing besides."""
+        self.schema(schema).validate(answer)
+        jsonschema.Draft202012Validator({"allOf": [strict(schema)],
+                                         "components": strict(self.schemas)}).validate(answer)
 
     def operation(self, method, path):
         """The operation that a path belongs to."""
@@ -66,7 +92,7 @@ class OpenApi(Case):
         kind = answer.headers["content-type"].split(";")[0]
         self.assertIn(kind, response["content"])
         if kind.endswith("json"):
-            self.schema(response["content"][kind]["schema"]).validate(answer.json)
+            self.told(response["content"][kind]["schema"], answer.json)
 
     @unittest.skipUnless(NODE, "without Node")
     def test_the_document_is_valid(self):
@@ -81,8 +107,13 @@ class OpenApi(Case):
         self.assertEqual(len(names), len(set(names)))
         for schema in self.schemas["schemas"].values():
             jsonschema.Draft202012Validator.check_schema(schema)
-        used = set(re.findall(r'"#/components/schemas/(\w+)"', self.answer.body.decode()))
-        self.assertEqual(used, set(self.schemas["schemas"]))
+        used = set(re.findall(r'"#/components/(\w+)/(\w+)"', self.answer.body.decode()))
+        self.assertEqual(used, {(kind, name) for kind, all in self.schemas.items() for name in all})
+
+    def test_descriptions_stand_once(self):
+        """What is long is a component, and not said at each path again."""
+        text = re.findall(r'"description": "([^"]{100,})"', json.dumps(self.document["paths"]))
+        self.assertEqual(sorted(text), sorted(set(text)))
 
     def test_every_path_answers(self):
         """Every path of the document, with every method of it; and no others."""
@@ -98,15 +129,31 @@ class OpenApi(Case):
                     self.assertEqual((answer.status, answer.headers["allow"]), (405, "POST"))
 
     def test_every_route_is_told_of(self):
-        """What the server counts by route is in the document; a version is the model itself."""
-        for template in self.document["paths"]:
-            path = template.replace("{model}", "demo")
-            self.server.request("POST" if "post" in self.document["paths"][template] else "GET",
-                                path, b"{}")
-        text = self.server.get("/metrics").body.decode()
-        routes = set(re.findall(r'attend_http_requests_total\{route="(/[^ "]+)"', text))
-        paths = {path.replace("/versions/1", "") for path in self.document["paths"]}
+        """The server's table of routes is the document's; a version is the model itself."""
+        with open(os.path.join(ROOT, "server", "routes.c")) as file:
+            table = re.findall(r'\[ROUTE_\w+\] = \{"(/[^" ]+)", (true|false)\}', file.read())
+        self.assertGreater(len(table), 16)
+        routes = {(path, "post" if post == "true" else "get") for path, post in table
+                  if not path.endswith("{version}")}  # which is 404, but for version 1
+        paths = {(path.replace("/versions/1", ""), method)
+                 for path, item in self.document["paths"].items() for method in item}
         self.assertEqual(routes, paths)
+
+    def test_models_are_described_whole(self):
+        self.holds("GET", "/v1/models", self.server.get("/v1/models"), 200)
+        described, optional = {}, {}
+        for name in MODELS:
+            for path in (f"/v1/models/{name}", f"/v2/models/{name}"):
+                answer = self.server.get(path)
+                self.holds("GET", path, answer, 200)
+                described[name] = answer.json if "/v1/" in path else described[name]
+                optional[name] = [t.get("parameters") for t in answer.json.get("inputs", [])]
+        self.assertEqual(described["turned"]["rope"], {"base": 500})
+        self.assertEqual(described["near"]["relative_bias"]["max_distance"], 16)
+        self.assertEqual(described["sum"]["score_size"], 3)
+        true = {"optional": True}
+        self.assertEqual(optional["demo"], [None] + [true] * 4)
+        self.assertEqual(optional["turned"], [None, None, None, true, true])
 
     def test_answers_of_attention(self):
         for path in ("/v1/attention", "/v1/models/demo/attention"):
@@ -140,6 +187,7 @@ class OpenApi(Case):
                 (406, {"queries": [[[1, 2, 3, 4]], []]}, {"Accept": SAFETENSORS}),
                 (415, ASK, {"Content-Type": "text/plain"}),
                 (415, ASK, {"Content-Encoding": "gzip"}),
+                (413, {"queries": [[]] * 65}, {}),
                 (422, {"queries": [[[3e38, 3e38, 3e38, 3e38]]]}, {})):
             with self.subTest(status=status, headers=headers):
                 self.holds("POST", path, self.server.post(path, body, headers), status)
@@ -156,22 +204,27 @@ class OpenApi(Case):
                 request = infer(**more)
                 self.taken("V2Request", request)
                 self.holds("POST", path, self.server.post(path, request), 200)
+            for accept in ("text/html", SAFETENSORS, "*/*;q=0"):  # nothing is read of it
+                self.holds("POST", path, self.server.post(path, infer(), {"Accept": accept}), 200)
+            right = self.server.post(path, infer(outputs=both)).json["outputs"]
             answer = self.server.post(path, infer(outputs=both,
                                                   parameters={"binary_data_output": True}))
             self.holds("POST", path, answer, 200)
             self.assertEqual(answer.headers["content-type"], "application/octet-stream")
             size = int(answer.headers["inference-header-content-length"])
             head = json.loads(answer.body[:size])
-            self.schema(self.schemas["schemas"]["V2Answer"]).validate(head)
+            self.told(self.schemas["schemas"]["V2Answer"], head)
             sizes = [o["parameters"]["binary_data_size"] for o in head["outputs"]]
-            self.assertEqual(sum(sizes), len(answer.body) - size)
-            numbers = struct.unpack("<8f", answer.body[size + sizes[0]:])
-            self.assertTrue(all(abs(x) < 100 for x in numbers))
+            self.assertEqual(sizes, [4 * len(o["data"]) for o in right])
+            numbers = [x for o in right for x in o["data"]]
+            self.assertEqual(answer.body[size:], struct.pack(f"<{len(numbers)}f", *numbers))
 
     def test_errors_of_v2(self):
         path = V2 + "/infer"
         for status, body, headers in ((400, b"{", {}), (400, {}, {}), (400, infer(inputs=[]), {}),
                                       (400, infer(outputs=[{"name": "x"}]), {}),
+                                      (413, infer(inputs=[queries([65, 1, 4], [1] * 260)]), {}),
+                                      (422, infer(inputs=[queries([1, 1, 4], [3e38] * 4)]), {}),
                                       (415, infer(), {"Content-Encoding": "gzip"})):
             with self.subTest(status=status, body=body):
                 self.holds("POST", path, self.server.post(path, body, headers), status)

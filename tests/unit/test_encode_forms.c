@@ -174,7 +174,7 @@ static void safetensors_read_back(void **state) {
       struct answered a;
       make_batch(&a, &batches[i], (enum weights)(n % 3), n / 3 % 2);
       if (n / 6) add_pointers(&a);
-      assert_true(answer_has_binary(&a.decoded));
+      assert_true(decoded_has_binary(&a.decoded));
       struct answer answer;
       size_t size;
       char *bytes = answer_of(&a, ANSWER_SAFETENSORS, &model, &answer, &size);
@@ -253,12 +253,12 @@ static void what_has_no_form_as_safetensors(void **state) {
       make_batch(&a, &batches[i], want, true);
       /* Segments that differ are nothing to an answer without their weights. */
       const bool asked = i > RECTANGLES || want == WEIGHTS_PER_HEAD;
-      assert_int_equal(answer_has_binary(&a.decoded), !asked);
+      assert_int_equal(decoded_has_binary(&a.decoded), !asked);
       arena_free(&a.arena);
     }
   make_batch(&a, &batches[0], WEIGHTS_NONE, false);
   measure(&a, false, true);
-  assert_false(answer_has_binary(&a.decoded));
+  assert_false(decoded_has_binary(&a.decoded));
   arena_free(&a.arena);
 }
 
@@ -553,6 +553,25 @@ static enum answer_form make_form(struct answered *a, unsigned n, const struct b
   return n > ANSWER_V2 ? ANSWER_JSON : (enum answer_form)n;
 }
 
+/* The shape that the request said is the answer's, in every form that says shapes. */
+static void empty_batches_keep_their_shape(void **state) {
+  (void)state;
+  for (unsigned n = 1; n < FORMS; n++) {
+    struct answered a;
+    const enum answer_form form = make_form(&a, n, &batches[4]);
+    a.decoded.none = (struct item){.q = 5, .k = 7, .segments = 2};
+    struct answer answer;
+    size_t size;
+    char *bytes = answer_of(&a, form, &model, &answer, &size);
+    const char *text = form == ANSWER_SAFETENSORS ? bytes + 8 : bytes;
+    assert_non_null(strstr(text, "\"shape\":[0,5,3]"));
+    assert_non_null(strstr(text, "\"shape\":[0,2,5,7]"));
+    if (form != ANSWER_V2) assert_non_null(strstr(text, "\"shape\":[0,2,5,2]"));
+    free(bytes);
+    arena_free(&a.arena);
+  }
+}
+
 /* The limit is on an upper bound: exact where there is nothing but bytes, near where text is as
  * long as it may be. */
 static void limits_of_all_forms(void **state) {
@@ -654,6 +673,7 @@ int main(void) {
       cmocka_unit_test(limits_of_all_forms),
       cmocka_unit_test(memory_that_ends_anywhere),
       cmocka_unit_test(a_piece_leaves_its_neighbours_alone),
+      cmocka_unit_test(empty_batches_keep_their_shape),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,6 +247,9 @@ static void answers_have_the_form_that_is_asked_for(void **state) {
   struct fixture *f = *state;
   static const char alike[] = "{\"queries\":[[[1,2,3,4]],[[5,6,7,8]]]}";
   static const char ragged[] = "{\"queries\":[[[1,2,3,4]],[[5,6,7,8],[1,2,3,4]]]}";
+  static const char uneven[] = /* segments whose weights are asked for */
+      "{\"queries\":[[[1,0,0,1]],[[1,0,0,1]]],\"keys\":[[[1,0,0,0],[0,1,0,0]],"
+      "[[1,0,0,0],[0,1,0,0]]],\"segments\":[[2],[1,1]],\"return_attention\":true}";
   static const char v2[] = "{\"inputs\":[{\"name\":\"queries\",\"datatype\":\"FP32\","
                            "\"shape\":[1,1,4],\"data\":[1,2,3,4]}]}";
   static const struct {
@@ -260,6 +263,8 @@ static void answers_have_the_form_that_is_asked_for(void **state) {
       {alike, BODY_JSON, true, true, true, ANSWER_SAFETENSORS},
       {ragged, BODY_JSON, true, false, true, ANSWER_JSON},
       {ragged, BODY_JSON, true, true, false, ANSWER_JSON},
+      {uneven, BODY_JSON, true, false, true, ANSWER_JSON},
+      {uneven, BODY_JSON, true, true, false, ANSWER_JSON},
       {v2, BODY_V2, false, false, true, ANSWER_V2},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
