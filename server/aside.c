@@ -33,3 +33,8 @@ void aside_join(struct aside *a) {
   if (a->started) pthread_join(a->thread, NULL);
   a->started = false;
 }
+
+void aside_leave(struct aside *a) {
+  if (a->started) pthread_detach(a->thread);
+  a->started = false;
+}

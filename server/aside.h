@@ -18,7 +18,7 @@ struct aside {
 };
 
 /* Begins work(of); signals_wake when it is done. Must not be at work. `a` and `of` must live until
- * aside_join. */
+ * aside_join, or the end. */
 enum status aside_start(struct aside *a, void (*work)(void *of), void *of, bool modest,
                         struct error *e);
 
@@ -27,5 +27,8 @@ bool aside_rests(const struct aside *a);
 
 /* Waits for the work, if any; again is fine. */
 void aside_join(struct aside *a);
+
+/* Nobody will wait for the work, if any: the process ends before it, or after it. */
+void aside_leave(struct aside *a);
 
 #endif

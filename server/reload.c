@@ -26,6 +26,8 @@ void reload_ask(struct reload *r) { r->due = true; }
 
 bool reload_rests(const struct reload *r) { return aside_rests(&r->aside); }
 
+void reload_leave(struct reload *r) { aside_leave(&r->aside); }
+
 /* What the models in service were made of. */
 static const struct config *config_in_service(const struct reload *r) {
   return r->config.models ? &r->config : r->server->config;

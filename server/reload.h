@@ -49,4 +49,7 @@ bool reload_step(struct reload *r);
 /* Does nothing load? While something does, the service must stay. */
 bool reload_rests(const struct reload *r);
 
+/* What loads is left to the end of the process. */
+void reload_leave(struct reload *r);
+
 #endif

@@ -255,6 +255,11 @@ static int end(struct serving *s, bool *at_once) {
   return d.second ? 128 + d.second : status;
 }
 
+static void leave_loads(struct serving *s) {
+  aside_leave(&s->start);
+  reload_leave(&s->reload);
+}
+
 /* The pool is idle and no connection is open. False: what a load still uses had to stay. */
 static bool serving_free(struct serving *s) {
   const bool whole = nothing_loads(s);
@@ -264,6 +269,8 @@ static bool serving_free(struct serving *s) {
     reload_free(&s->reload);
     aside_join(&s->start);
     service_stop(&s->server.service);
+  } else {
+    leave_loads(s);
   }
   metrics_free(s->server.metrics);
   log_free(s->server.log);
@@ -295,7 +302,10 @@ int serve_main(const struct config *c, const struct invocation *called, bool *at
   s->config = c;
   s->called = called;
   if (serve(s, &e) == STATUS_OK) status = end(s, at_once);
-  if (*at_once) return status;
+  if (*at_once) {
+    leave_loads(s);
+    return status;
+  }
   *at_once = !serving_free(s);
   if (!e.status) return status;
   serve_complain(&e);
