@@ -4,24 +4,29 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/size.h"
 #include "server/announce.h"
 
-enum {
-  NAMES_SIZE = 100, /* of a list in the log */
-  NICE = 10,        /* loading gets a tenth of what a thread gets that serves beside it */
-};
+enum { NAMES_SIZE = 100 }; /* of a list in the log */
 
 void reload_init(struct reload *r, struct server *s, const struct invocation *called) {
   *r = (struct reload){.server = s, .called = called};
 }
 
-void reload_free(struct reload *r) { config_free(&r->config); }
+void reload_free(struct reload *r) {
+  aside_join(&r->aside);
+  registry_free(r->fresh);
+  config_free(&r->read);
+  config_free(&r->config);
+}
 
 void reload_ask(struct reload *r) { r->due = true; }
+
+bool reload_rests(const struct reload *r) { return aside_rests(&r->aside); }
+
+void reload_leave(struct reload *r) { aside_leave(&r->aside); }
 
 /* What the models in service were made of. */
 static const struct config *config_in_service(const struct reload *r) {
@@ -102,46 +107,64 @@ static enum status check_file(const struct reload *r, struct error *e) {
                    path);
 }
 
-static enum status load(struct reload *r, struct config *c, struct registry **fresh,
-                        struct error *e) {
-  if (check_file(r, e) != STATUS_OK) return e->status;
-  if (config_read(c, r->called->words, r->called->environment, e) != STATUS_OK) return e->status;
-  *fresh = service_load(&r->server->service, c, e);
-  return e->status;
+/* On the thread of its own. */
+static void load(void *of) {
+  struct reload *r = of;
+  struct error *e = &r->error;
+  if (check_file(r, e) == STATUS_OK &&
+      config_read(&r->read, r->called->words, r->called->environment, e) == STATUS_OK)
+    r->fresh = service_load(&r->server->service, &r->read, e);
+}
+
+static void fail(struct reload *r) {
+  log_line(r->server->log, LOG_ERROR, "reload failed, the models stay as they are: %s",
+           r->error.detail);
+  metrics_reload(r->server->metrics, false);
+  config_free(&r->read);
 }
 
 /* There is room for one more set. */
-static void reload_now(struct reload *r) {
+static void begin(struct reload *r) {
+  r->begun = clock_now();
+  r->error = (struct error){0};
+  if (aside_start(&r->aside, load, r, true, &r->error) == STATUS_OK)
+    r->loading = true;
+  else
+    fail(r);
+}
+
+/* There is still room: sets get out of service here only. */
+static void put_into_service(struct reload *r) {
   struct server *s = r->server;
-  struct error e = {0};
-  struct config c = {0};
-  struct registry *fresh = NULL;
   struct changes changes = {0};
-  const uint64_t begun = clock_now();
-  if (!r->modest) (void)!nice(NICE); /* of this thread; there is no way back without privileges */
-  r->modest = true;
-  if (load(r, &c, &fresh, &e) != STATUS_OK) {
-    log_line(s->log, LOG_ERROR, "reload failed, the models stay as they are: %s", e.detail);
-    metrics_reload(s->metrics, false);
-    config_free(&c);
-    return;
-  }
-  const size_t count = registry_count(fresh);
+  const size_t count = registry_count(r->fresh);
   struct models_hold old = models_hold(s->service.models, 0);
-  compare(r, old.registry, fresh, &c, &changes);
+  compare(r, old.registry, r->fresh, &r->read, &changes);
   models_release(&old);
-  must(models_swap(s->service.models, fresh));
+  must(models_swap(s->service.models, r->fresh));
+  r->fresh = NULL;
   metrics_reload(s->metrics, true);
-  config_differ(s->config, &c, tell_setting, s->log);
-  tell_success(s->log, count, &changes, clock_now() - begun);
+  config_differ(s->config, &r->read, tell_setting, s->log);
+  tell_success(s->log, count, &changes, clock_now() - r->begun);
   config_free(&r->config);
-  r->config = c;
+  r->config = r->read;
+  r->read = (struct config){0};
+}
+
+static void finish(struct reload *r) {
+  aside_join(&r->aside);
+  r->loading = false;
+  if (r->fresh)
+    put_into_service(r);
+  else
+    fail(r);
 }
 
 bool reload_step(struct reload *r) {
   struct models *models = r->server->service.models;
-  size_t held = models_collect(models);
-  if (!r->due) return held > 0;
+  if (r->loading && reload_rests(r)) finish(r);
+  const size_t held = models_collect(models);
+  if (r->loading || !r->due) return held > 0;
   if (held == MODELS_OLDER) {
     if (!r->waits)
       log_line(r->server->log, LOG_WARNING,
@@ -149,6 +172,6 @@ bool reload_step(struct reload *r) {
     return r->waits = true;
   }
   r->due = r->waits = false;
-  reload_now(r);
-  return models_collect(models) > 0;
+  begin(r);
+  return held > 0;
 }

@@ -22,6 +22,7 @@
 #include "server/announce.h"
 #include "server/httpd.h"
 #include "server/reload.h"
+#include "server/signals.h"
 #include "server/version.h"
 
 enum {
@@ -30,6 +31,19 @@ enum {
   RELOAD_MS = 100,     /* how often one that has reloaded looks for models that nobody uses */
   ABANDONED_MS = 1000, /* for the answers of abandoned work to leave */
   STUCK_MS = 10000,    /* for abandoned work to stop */
+  LOADING_MS = 200,    /* for models that nobody will use to be loaded */
+};
+
+/* All that threads may still look at when serve_main leaves at once. */
+struct serving {
+  struct server server;
+  const struct config *config;
+  const struct invocation *called;
+  struct httpd *http;
+  struct reload reload;
+  struct aside start; /* loads the first models */
+  struct error start_error;
+  int signal; /* the one that ends it all, or 0 */
 };
 
 void serve_complain(const struct error *e) { fprintf(stderr, "attend: %s\n", e->detail); }
@@ -82,30 +96,52 @@ static void correct_openblas(const struct server *s, char **argv) {
   log_line(s->log, LOG_WARNING, "cannot start again: %s", strerror(errno));
 }
 
-static enum status server_open(struct server *s, const struct config *c, char **argv,
-                               struct error *e) {
-  *s = (struct server){.config = c};
+static void start_service(void *of) {
+  struct serving *s = of;
+  service_start(&s->server.service, s->config, s->config->io_threads, &s->start_error);
+}
+
+/* Takes the next signal, within a time or when one comes. */
+static void look_at_signals(struct serving *s, const struct timespec *within) {
+  const int got = signals_next(within);
+  if (got == SIGHUP)
+    reload_ask(&s->reload);
+  else
+    s->signal = got;
+}
+
+/* Loads the models and starts the pool, unless a signal ends that first. */
+static enum status load_first(struct serving *s, struct error *e) {
+  static const struct timespec none = {0};
+  if (aside_start(&s->start, start_service, s, false, e)) return e->status;
+  for (bool done = false; !done && !s->signal;) {
+    done = aside_rests(&s->start);
+    look_at_signals(s, done ? &none : NULL);
+  }
+  if (!aside_rests(&s->start)) return STATUS_OK;
+  aside_join(&s->start);
+  *e = s->start_error;
+  return e->status;
+}
+
+/* Afterwards there is a signal, or all that a server needs but httpd. */
+static enum status server_open(struct serving *all, struct error *e) {
+  struct server *s = &all->server;
+  const struct config *c = all->config;
+  s->config = c;
   if (getrandom(&s->id_prefix, sizeof s->id_prefix, GRND_NONBLOCK) != sizeof s->id_prefix)
     s->id_prefix = (uint32_t)clock_now() ^ (uint32_t)getpid() << 16;
   s->log = log_new(c->log_level, c->access_log, e);
   if (!s->log) return e->status;
-  if (service_start(&s->service, c, c->io_threads, e)) return e->status;
+  if (load_first(all, e) || all->signal) return e->status;
   s->io_threads = s->service.submitters;
   if (raise_descriptors(c, s->io_threads, e)) return e->status;
-  correct_openblas(s, argv);
+  correct_openblas(s, all->called->argv);
   s->metrics = metrics_new(s->io_threads + 1, e);
   if (!s->metrics) return e->status;
   metrics_loaded(s->metrics);
   s->connections = connections_new(c, s->metrics, s->service.budget.keep, e);
   return e->status;
-}
-
-/* The pool is idle and no connection is open. */
-static void server_close(struct server *s) {
-  connections_free(s->connections);
-  service_stop(&s->service);
-  metrics_free(s->metrics);
-  log_free(s->log);
 }
 
 static void announce(struct server *s, const struct httpd *h) {
@@ -122,54 +158,24 @@ static void announce(struct server *s, const struct httpd *h) {
 
 /* --- signals --- */
 
-/* Every thread inherits this: signals come to whoever waits for them, which is main. */
-static sigset_t block_signals(void) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &set, NULL);
-  signal(SIGPIPE, SIG_IGN);
-  return set;
-}
-
-/* The next signal; 0: none has come within the time. One that stops goes before SIGHUP, which the
- * system would give first, and of which there may be no end. */
-static int next_signal(const sigset_t *set, const struct timespec *within) {
-  static const struct timespec none = {0};
-  sigset_t stops = *set;
-  sigdelset(&stops, SIGHUP);
-  int got = sigtimedwait(&stops, NULL, &none);
-  if (got < 0) got = within ? sigtimedwait(set, NULL, within) : sigwaitinfo(set, NULL);
-  return got < 0 ? 0 : got;
-}
-
 /* Serves, and reloads as asked, until a signal ends that. */
-static int wait_for_stop(struct server *s, const sigset_t *set, const struct invocation *called) {
+static void wait_for_stop(struct serving *s) {
   static const struct timespec soon = {.tv_nsec = RELOAD_MS * CLOCK_MS};
-  struct reload reload;
-  reload_init(&reload, s, called);
-  int got = 0;
-  for (bool again = false; got != SIGTERM && got != SIGINT;) {
-    got = next_signal(set, again ? &soon : NULL);
-    if (got == SIGHUP) reload_ask(&reload);
-    if (got == SIGHUP || got == 0) again = reload_step(&reload);
+  while (!s->signal) {
+    const bool again = reload_step(&s->reload);
+    look_at_signals(s, again ? &soon : NULL);
   }
-  reload_free(&reload);
-  return got;
 }
 
 /* A stop on its way: a second signal ends all waiting. */
 struct drain {
   struct server *server;
-  const sigset_t *set;
   int second; /* the second signal, or 0 */
 };
 
 static void drain_step(struct drain *d) {
   const struct timespec step = {.tv_nsec = STEP_MS * CLOCK_MS};
-  int got = sigtimedwait(d->set, NULL, &step);
+  const int got = signals_next(&step);
   if (got == SIGTERM || got == SIGINT) d->second = got;
 }
 
@@ -206,49 +212,101 @@ static bool close_pool(struct drain *d) {
 }
 
 /* The exit status. `*at_once`: threads still work, so nothing may be freed. */
-static int stop(struct server *s, struct httpd *h, const sigset_t *set, bool *at_once) {
-  struct drain d = {.server = s, .set = set};
+static int stop(struct drain *d, struct httpd *h, bool *at_once) {
+  struct server *s = d->server;
   int status = 0;
   atomic_store(&s->stopping, true);
   uint64_t delay = in_ms(s->config->drain_delay_ms);
-  while (clock_now() < delay && !d.second) drain_step(&d);
+  while (clock_now() < delay && !d->second) drain_step(d);
   uint64_t until = in_ms(s->config->drain_ms);
   httpd_stop_accepting(h);
   atomic_store(&s->draining, true);
   connections_drain(s->connections);
-  if (!wait_until_quiet(&d, until)) {
+  if (!wait_until_quiet(d, until)) {
     status = EXIT_CUT;
     log_line(s->log, LOG_WARNING, "%s: %zu connections are cut off",
-             d.second ? "a second signal" : "drain_ms has passed",
+             d->second ? "a second signal" : "drain_ms has passed",
              connections_busy(s->connections));
   }
   /* The last worker may still be on its way out of its last job. */
-  *at_once = d.second || !close_pool(&d) || !pool_drain(s->service.pool, in_ms(STUCK_MS));
-  if (*at_once) status = EXIT_CUT;
+  *at_once = d->second || !close_pool(d) || !pool_drain(s->service.pool, in_ms(STUCK_MS));
+  return *at_once ? EXIT_CUT : status;
+}
+
+static bool nothing_loads(const struct serving *s) {
+  return aside_rests(&s->start) && reload_rests(&s->reload);
+}
+
+/* Waits a moment for what loads; a large model is left where it is. */
+static void wait_until_loaded(struct drain *d, const struct serving *s) {
+  const uint64_t until = in_ms(LOADING_MS);
+  while (!nothing_loads(s) && clock_now() < until && !d->second) drain_step(d);
+}
+
+/* Stops, as far as it has started. */
+static int end(struct serving *s, bool *at_once) {
+  struct drain d = {.server = &s->server};
+  int status = 0;
+  log_line(s->server.log, LOG_INFO, "signal %d: stopping", s->signal);
+  if (s->http) status = stop(&d, s->http, at_once);
+  if (!*at_once) wait_until_loaded(&d, s);
+  if (d.second) *at_once = true;
+  if (!*at_once) log_line(s->server.log, LOG_INFO, "stopped");
   return d.second ? 128 + d.second : status;
+}
+
+static void leave_loads(struct serving *s) {
+  aside_leave(&s->start);
+  reload_leave(&s->reload);
+}
+
+/* The pool is idle and no connection is open. False: what a load still uses had to stay. */
+static bool serving_free(struct serving *s) {
+  const bool whole = nothing_loads(s);
+  httpd_free(s->http);
+  connections_free(s->server.connections);
+  if (whole) {
+    reload_free(&s->reload);
+    aside_join(&s->start);
+    service_stop(&s->server.service);
+  } else {
+    leave_loads(s);
+  }
+  metrics_free(s->server.metrics);
+  log_free(s->server.log);
+  if (whole) free(s);
+  return whole;
+}
+
+static enum status serve(struct serving *s, struct error *e) {
+  struct address address;
+  must(address_parse(&address, s->config->listen)); /* or it would be no configuration */
+  reload_init(&s->reload, &s->server, s->called);
+  if (signals_open(e) || server_open(s, e) || s->signal) return e->status;
+  s->http = httpd_new(&s->server, &address, e);
+  if (!s->http || httpd_start(s->http, e)) return e->status;
+  announce(&s->server, s->http);
+  wait_for_stop(s);
+  return STATUS_OK;
 }
 
 int serve_main(const struct config *c, const struct invocation *called, bool *at_once) {
   struct error e = {0};
-  struct address address;
-  struct server server;
-  struct httpd *h = NULL;
   int status = 0;
-  memset(&server, 0, sizeof server);
-  sigset_t set = block_signals();
-  must(address_parse(&address, c->listen)); /* or it would be no configuration */
-  if (server_open(&server, c, called->argv, &e)) goto done;
-  h = httpd_new(&server, &address, &e);
-  if (!h || httpd_start(h, &e)) goto done;
-  announce(&server, h);
-  int got = wait_for_stop(&server, &set, called);
-  log_line(server.log, LOG_INFO, "signal %d: stopping", got);
-  status = stop(&server, h, &set, at_once);
-  if (*at_once) return status;
-  log_line(server.log, LOG_INFO, "stopped");
-done:
-  httpd_free(h);
-  server_close(&server);
+  struct serving *s = calloc(1, sizeof *s);
+  if (!s) {
+    error_set(&e, STATUS_OUT_OF_MEMORY, "no memory for the server");
+    serve_complain(&e);
+    return exit_status(&e);
+  }
+  s->config = c;
+  s->called = called;
+  if (serve(s, &e) == STATUS_OK) status = end(s, at_once);
+  if (*at_once) {
+    leave_loads(s);
+    return status;
+  }
+  *at_once = !serving_free(s);
   if (!e.status) return status;
   serve_complain(&e);
   return exit_status(&e);

@@ -215,11 +215,18 @@ class Answer:
 
 
 def clean_environment(extra=None):
+    """What a program of a test gets; an extra variable that is None is left out."""
     env = {k: v for k, v in os.environ.items()
            if not k.startswith("ATTEND_") or k in ("ATTEND_CPU", "ATTEND_GEMM")}
     env["OPENBLAS_NUM_THREADS"] = "1"
     env.update(extra or {})
-    return env
+    return {k: v for k, v in env.items() if v is not None}
+
+
+def resident(pid):
+    """Bytes of memory the process holds."""
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Server:
@@ -356,8 +363,7 @@ class Server:
 
     def resident(self):
         """Bytes of memory the process holds."""
-        with open(f"/proc/{self.pid}/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return resident(self.pid)
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))

@@ -16,7 +16,7 @@ import time
 import unittest
 
 from support import (BIN, MODE, SLOW, TOY, Case, Layer, Raw, Server, attend, clean_environment,
-                     head_of, safetensors_bytes, wait_until)
+                     head_of, resident, safetensors_bytes, wait_until)
 
 BODY = json.dumps(TOY).encode()
 PATH = "/v1/attention"
@@ -235,6 +235,62 @@ class Start(Folder):
                                 server.stderr())
             finally:
                 server.stop()
+
+
+class SignalsAtStart(Folder):
+    """Signals that come while the first models are loaded."""
+
+    def begin(self):
+        """A server that is in the middle of it, with the threads that OpenBLAS may start."""
+        config = self.write("attend.json", {"models": {
+            f"slow{i}": {"random": {"seed": i}, "query_size": 4096, "heads": 2}
+            for i in range(2)}})
+        process = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0", "--config", config],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE,
+                                   env=clean_environment({"OPENBLAS_NUM_THREADS": None}))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.assertTrue(wait_until(lambda: resident(process.pid) > 100 << 20, 20, 0.005))
+        return process
+
+    def test_stop(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = self.begin()
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60 * SLOW)
+            self.assertEqual(process.returncode, 0, err)
+            self.assertEqual(out, b"")  # it never listened
+            self.assertIn(b"signal %d: stopping" % number, err)
+            self.assertIn(b"stopped", err)
+
+    def test_reload_and_stop(self):
+        process = self.begin()
+        for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM):
+            process.send_signal(number)
+        out, err = process.communicate(timeout=60 * SLOW)
+        self.assertEqual((process.returncode, out), (0, b""), err)
+
+    def test_reload_comes_after_it(self):
+        process = self.begin()
+        self.write("attend.json", {"models": {"a": {"random": {"seed": 1}, "query_size": 4,
+                                                    "heads": 2}}})
+        for _ in range(3):
+            process.send_signal(signal.SIGHUP)
+            time.sleep(0.05)
+        self.assertIn(b"listening on", process.stdout.readline())
+        said = b""
+        while b"reloaded in" not in said:
+            line = process.stderr.readline()
+            self.assertTrue(line, said)
+            said += line
+        self.assertIn(b"gone: slow0, slow1", said)
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=60 * SLOW)
+        self.assertEqual(process.returncode, 0, rest)
+        self.assertNotIn(b"reloaded", rest)
 
 
 class Checkpoints(Folder):

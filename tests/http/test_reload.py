@@ -514,6 +514,77 @@ class Signals(Reload):
         self.assertEqual(server.wait(), 0)
 
 
+class Slow(Reload):
+    """Signals while models are loaded that take long. With the threads that OpenBLAS starts before
+    main, where it may: the system may give any of them a signal."""
+
+    def slow(self, *args):
+        """A server that is in the middle of loading other models."""
+        server = self.start({"a": RANDOM}, *args, env={"OPENBLAS_NUM_THREADS": None})
+        self.before = server.attend(TOY).body
+        self.configure({f"slow{i}": dict(RANDOM, query_size=4096) for i in range(4)})
+        size = server.resident()
+        server.signal(signal.SIGHUP)
+        self.assertTrue(wait_until(lambda: server.resident() > size + (60 << 20), 20, 0.005))
+        self.assertEqual(self.done(server), 0, "it was not slow enough")
+        return server
+
+    def test_signals_lead_to_one_more(self):
+        server = self.slow()
+        self.configure({"b": RANDOM})
+        for _ in range(3):
+            server.signal(signal.SIGHUP)
+            time.sleep(0.05)
+        self.assertEqual(server.attend(TOY).body, self.before)
+        self.assertTrue(wait_until(lambda: self.done(server) == 2, 60))
+        self.assertEqual(self.names(server), ["b"])
+        server.stop()
+        self.assertEqual(len(re.findall("reloaded in", server.stderr())), 2)
+
+    def test_main_stays_as_it_is(self):
+        """Only the thread that loads gives way, and it ends."""
+        server = self.slow()
+        tasks = f"/proc/{server.pid}/task"
+
+        def niceness():
+            found = {}
+            for task in os.listdir(tasks):
+                with contextlib.suppress(OSError), open(f"{tasks}/{task}/stat") as file:
+                    found[int(task)] = int(file.read().rpartition(")")[2].split()[16])
+            return found
+        own = os.nice(0)
+        modest = {task: nice for task, nice in niceness().items() if nice != own}
+        self.assertEqual(list(modest.values()), [min(own + 10, 19)])
+        self.assertNotIn(server.pid, modest)
+        self.assertTrue(wait_until(lambda: self.done(server) == 1, 60))
+        self.assertEqual(set(niceness().values()), {own})
+        server.stop()
+
+    def test_a_stop(self):
+        server = self.slow("--drain-delay-ms", str(500 * SLOW))
+        server.signal(signal.SIGTERM)
+        self.assertTrue(wait_until(lambda: server.get("/readyz").status == 503))
+        self.assertEqual(server.attend(TOY).body, self.before)
+        self.assertEqual(server.wait(), 0, server.stderr())
+        self.assertIn("stopped", server.stderr())
+        self.assertNotIn("reload", server.stderr())
+
+    def test_a_stop_in_the_same_moment(self):
+        server = self.slow()
+        server.signal(signal.SIGHUP)
+        server.signal(signal.SIGTERM)
+        self.assertEqual(server.wait(), 0, server.stderr())
+        self.assertNotIn("reload", server.stderr())
+
+    def test_a_second_stop(self):
+        for first, second in ((signal.SIGTERM, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)):
+            server = self.slow("--drain-delay-ms", "600000")
+            server.signal(first)
+            server.told("stopping")
+            server.signal(second)
+            self.assertEqual(server.wait(), 128 + second, server.stderr())
+
+
 @unittest.skipUnless(MODE == "release", "a sanitizer brings its own allocator")
 class Faults(Reload):
     def preload(self, source):
