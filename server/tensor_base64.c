@@ -6,6 +6,7 @@
 
 #include "core/size.h"
 #include "server/base64_text.h"
+#include "server/json_skim.h"
 #include "server/tensor_bytes.h"
 #include "server/text/blank.h"
 #include "server/text/json_string.h"
@@ -241,7 +242,8 @@ static void begin_string(struct tensor_base64 *r, enum place place) {
 /* Is the word harmless in a pointer and a sentence? */
 static bool is_plain(const char *word, size_t length) {
   for (size_t i = 0; i < length; i++)
-    if (word[i] <= ' ' || word[i] == 0x7f || word[i] == '~' || word[i] == '/') return false;
+    if (word[i] <= ' ' || (unsigned char)word[i] >= 0x7f || word[i] == '~' || word[i] == '/')
+      return false;
   return length > 0;
 }
 
@@ -277,16 +279,14 @@ static bool take_dtype(struct tensor_base64 *r, struct error *e) {
   }
 }
 
-static const char *bad_string(const struct span *s, const char *p, struct error *e) {
-  error_json(e, place_of(s, p), "byte 0x%02x cannot stand here in a string", (unsigned char)*p);
-  return NULL;
-}
-
 /* Of a key or a type's name. */
 static const char *read_word(struct tensor_base64 *r, const char *p, const struct span *s,
                              struct error *e) {
   const int c = json_string_byte(&r->string, *p);
-  if (c == JSON_STRING_BAD) return bad_string(s, p, e);
+  if (c == JSON_STRING_BAD) {
+    json_bad_string(e, place_of(s, p), *p);
+    return NULL;
+  }
   if (c == JSON_STRING_END) {
     const bool fine = r->place == IN_KEY ? take_key(r, e) : take_dtype(r, e);
     return fine ? p + 1 : NULL;

@@ -405,6 +405,11 @@ class Broken(V2Case, ServerCase):
                      b'{"inputs":' + b"[" * 90000, b'{"x":tru}', b'{"x":"\\q"}', b'{"x":"\x01"}'):
             with self.subTest(body[:40]):
                 self.error(self.ask(body), 400)
+        # where nobody needs the text it is looked at all the same
+        for member in (b'"foo":"\xff\xfe"', b'"\xff":1', b'"foo":[{"a":"\xc3"}]',
+                       b'"foo":"\\ud800"', b'"\\udc00":0'):
+            with self.subTest(member):
+                self.error(self.ask(b"{" + member + b"," + good[1:]), 400, "byte")
 
     def test_keys_in_any_order_and_keys_that_mean_nothing(self):
         odd = {"a": [{"b": [[], {}, "]}"]}, 1e400, "\\\" ü"], "": None, "inputs ": {"inputs": []}}
