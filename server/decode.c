@@ -47,5 +47,7 @@ enum status decoder_finish(struct decoder *d, struct decoded *out, struct error 
   else
     decode_json_finish(d->json, &fields, e);
   if (e->status) return e->status;
-  return decode_check(fields, d->model, &d->head, &d->limits, d->arena, out, e);
+  decode_check(fields, d->model, &d->head, &d->limits, d->arena, out, e);
+  if (d->v2) decode_v2_locate(d->v2, e);
+  return e->status;
 }

@@ -163,11 +163,6 @@ enum status field_refuse_body(const char *text, size_t length, size_t offset, st
   return error_at(e, "", "the body must be a JSON object");
 }
 
-static bool is_word(const json_t *value, const char *word) {
-  return json_is_string(value) && json_string_length(value) == strlen(word) &&
-         memcmp(json_string_value(value), word, strlen(word)) == 0;
-}
-
 static enum status read_flag(const json_t *value, enum field field, bool *out, struct error *e) {
   if (!json_is_boolean(value))
     return error_at(e, field_pointer(field), "%s must be true or false", field_name(field));
@@ -192,7 +187,7 @@ static enum status read_select(const json_t *value, enum select *out, struct err
   static const char *const words[] = {
       [SELECT_SOFT] = "soft", [SELECT_HARD] = "hard", [SELECT_SAMPLE] = "sample"};
   for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
-    if (!is_word(value, words[i])) continue;
+    if (!json_is_text(value, words[i])) continue;
     *out = (enum select)i;
     return STATUS_OK;
   }
@@ -208,15 +203,15 @@ static enum status read_seed(const json_t *value, uint64_t *seed, struct error *
 }
 
 static enum status read_empty_rows(const json_t *value, bool *uniform, struct error *e) {
-  *uniform = is_word(value, "uniform");
-  if (*uniform || is_word(value, "zero")) return STATUS_OK;
+  *uniform = json_is_text(value, "uniform");
+  if (*uniform || json_is_text(value, "zero")) return STATUS_OK;
   return error_at(e, "/empty_rows", "empty_rows must be \"zero\" or \"uniform\"");
 }
 
 static enum status read_return_attention(const json_t *value, enum weights *want, struct error *e) {
   if (json_is_boolean(value))
     *want = json_is_true(value) ? WEIGHTS_PER_HEAD : WEIGHTS_NONE;
-  else if (is_word(value, "average"))
+  else if (json_is_text(value, "average"))
     *want = WEIGHTS_AVERAGE;
   else
     return error_at(e, "/return_attention", "return_attention must be true, false or \"average\"");
@@ -224,13 +219,13 @@ static enum status read_return_attention(const json_t *value, enum weights *want
 }
 
 static enum status read_encoding_format(const json_t *value, bool *base64, struct error *e) {
-  *base64 = is_word(value, "base64");
-  if (*base64 || is_word(value, "float")) return STATUS_OK;
+  *base64 = json_is_text(value, "base64");
+  if (*base64 || json_is_text(value, "float")) return STATUS_OK;
   return error_at(e, "/encoding_format", "encoding_format must be \"float\" or \"base64\"");
 }
 
 static enum status read_offset_word(const json_t *value, bool *end, struct error *e) {
-  *end = is_word(value, "end");
+  *end = json_is_text(value, "end");
   if (*end) return STATUS_OK;
   return error_at(e, "/causal_offset",
                   "causal_offset must be an integer, one integer per item, or \"end\"");

@@ -41,22 +41,21 @@ static enum v2_level level(const struct decode_v2 *d) { return d->open[d->depth 
 
 static bool is_list(enum v2_level l) { return l == V2_INPUTS || l == V2_OUTPUTS; }
 
-/* --- objects and lists begin and end --- */
+static const struct v2_place inputs = {.level = V2_INPUTS}, outputs = {.level = V2_OUTPUTS};
 
-static enum status too_many(struct decode_v2 *d, const char *what, size_t most) {
-  return error_set(&d->failure, STATUS_INVALID_REQUEST, "more than the %zu %s that there are", most,
-                   what);
-}
+/* --- objects and lists begin and end --- */
 
 /* A list's element begins. */
 static enum status begin_element(struct decode_v2 *d, enum v2_level l) {
   if (l == V2_INPUT) {
-    if (d->inputs == V2_INPUTS_MAX) return too_many(d, "inputs", V2_INPUTS_MAX);
+    if (d->inputs == V2_INPUTS_MAX)
+      return v2_refuse(d, inputs, "more than the %d inputs that there are", V2_INPUTS_MAX);
     d->input[d->inputs].index = d->inputs;
     d->inputs++;
   }
   if (l == V2_OUTPUT) {
-    if (d->outputs == V2_OUTPUTS_MAX) return too_many(d, "outputs", V2_OUTPUTS_MAX);
+    if (d->outputs == V2_OUTPUTS_MAX)
+      return v2_refuse(d, outputs, "more than the %d outputs that there are", V2_OUTPUTS_MAX);
     d->outputs++;
   }
   return STATUS_OK;
@@ -76,8 +75,8 @@ static enum status ascend(struct decode_v2 *d) {
   d->state = d->depth ? V2_COMMA_OR_END : V2_AFTER;
   if (l == V2_INPUT) return v2_input_ended(d);
   if (l == V2_OUTPUT && !v2_output(d)->named)
-    return error_set(&d->failure, STATUS_INVALID_REQUEST, "outputs[%zu]: \"name\" is missing",
-                     d->outputs - 1);
+    return v2_refuse(d, (struct v2_place){V2_OUTPUT, d->outputs - 1, NULL},
+                     "the output's \"name\" is missing");
   return STATUS_OK;
 }
 
@@ -97,10 +96,13 @@ static enum status name_ended(struct decode_v2 *d) {
   if (d->key == V2_KEY_UNKNOWN) return STATUS_OK;
   uint32_t *seen = &d->open[d->depth - 1].seen, bit = UINT32_C(1) << d->key;
   if (*seen & bit)
-    return error_set(&d->failure, STATUS_INVALID_REQUEST, "\"%s\" stands twice in one object",
-                     v2_key_name(d->key));
+    return v2_refuse(d, v2_at_key(d), "\"%s\" stands twice in one object", v2_key_name(d->key));
   *seen |= bit;
   return STATUS_OK;
+}
+
+static enum status too_long(struct decode_v2 *d, size_t most) {
+  return v2_refuse(d, v2_at_key(d), "\"%s\" is longer than %zu bytes", v2_key_name(d->key), most);
 }
 
 /* Takes text that is collected. */
@@ -108,18 +110,26 @@ static enum status collect(struct decode_v2 *d, const char *text, size_t length)
   if (length > sizeof d->small - d->small_length) {
     d->small_lost = true;
     if (d->state == V2_IN_NAME) return STATUS_OK; /* no known name is so long */
-    return error_set(&d->failure, STATUS_INVALID_REQUEST, "\"%s\" is longer than %d bytes",
-                     v2_key_name(d->key), JSON_SMALL_MAX);
+    return too_long(d, sizeof d->small);
   }
   memcpy(d->small + d->small_length, text, length);
   d->small_length += length;
   return STATUS_OK;
 }
 
+static enum status keep_id(struct decode_v2 *d, const char *text, size_t length) {
+  if (length > V2_ID_MAX - d->id.length) return too_long(d, V2_ID_MAX);
+  return v2_text_keep(d, &d->id, text, length);
+}
+
 static enum status skim_ended(struct decode_v2 *d) {
   const enum v2_state state = d->state;
   d->state = V2_COMMA_OR_END;
   if (state == V2_IN_NAME) return name_ended(d);
+  if (state == V2_IN_ID) {
+    d->asked.id = d->id.text;
+    d->asked.id_length = d->id.length;
+  }
   return state == V2_IN_SMALL ? v2_small_ended(d) : STATUS_OK;
 }
 
@@ -129,7 +139,9 @@ static size_t feed_skim(struct decode_v2 *d, const char *text, size_t length, si
   const size_t used = json_skim_feed(&d->skim, text, length, offset, &complete, &d->failure);
   if (d->failure.status) return used;
   if (d->state == V2_IN_KEPT)
-    v2_data_keep(d, text, used, offset);
+    v2_text_keep(d, &v2_input(d)->kept, text, used);
+  else if (d->state == V2_IN_ID)
+    keep_id(d, text, used);
   else if (d->state != V2_IN_UNKNOWN)
     collect(d, text, used);
   if (complete && !d->failure.status) skim_ended(d);
@@ -156,8 +168,7 @@ static size_t feed_offset(struct decode_v2 *d, const char *text, size_t length, 
 }
 
 static enum status refuse_kind(struct decode_v2 *d, const char *kind) {
-  return error_set(&d->failure, STATUS_INVALID_REQUEST, "\"%s\" must be %s", v2_key_name(d->key),
-                   kind);
+  return v2_refuse(d, v2_at_key(d), "\"%s\" must be %s", v2_key_name(d->key), kind);
 }
 
 /* The value of a key that holds further objects, or numbers. Returns how many bytes were used. */
@@ -170,10 +181,6 @@ static size_t begin_large(struct decode_v2 *d, char c, size_t offset) {
       [V2_KEY_OUTPUT_PARAMETERS] = V2_OUTPUT_PARAMETERS,
   };
   const bool list = d->key == V2_KEY_DATA || is_list(below[d->key]);
-  if (c == 'n') { /* null: as if it were not there */
-    skim_from(d, offset, V2_IN_UNKNOWN);
-    return 0;
-  }
   if (c != (list ? '[' : '{')) {
     refuse_kind(d, list ? "an array" : "an object");
     return 0;
@@ -184,6 +191,7 @@ static size_t begin_large(struct decode_v2 *d, char c, size_t offset) {
   }
   struct v2_input *in = v2_input(d);
   in->has_data = true;
+  in->kept_offset = offset;
   if (v2_input_is_known(in))
     d->state = V2_IN_DATA;
   else
@@ -191,14 +199,28 @@ static size_t begin_large(struct decode_v2 *d, char c, size_t offset) {
   return 0;
 }
 
-static size_t begin_offset(struct decode_v2 *d, char c, size_t offset) {
+static void begin_offset(struct decode_v2 *d, char c, size_t offset) {
   if (c == '"') {
     skim_from(d, offset, V2_IN_SMALL);
-    return 0;
+    return;
   }
   const struct tensor_rule rule = field_rule(FIELD_CAUSAL_OFFSET, d->model, &d->limits);
   d->reader = tensor_reader_new(&rule, d->arena, &d->failure);
   d->state = V2_IN_OFFSET;
+}
+
+/* The value of a key begins. Returns how many bytes were used. */
+static size_t begin_member(struct decode_v2 *d, char c, size_t offset) {
+  if (d->key == V2_KEY_UNKNOWN || c == 'n') /* null: as if it were not there */
+    skim_from(d, offset, V2_IN_UNKNOWN);
+  else if (d->key <= V2_KEY_DATA)
+    return begin_large(d, c, offset);
+  else if (d->key == V2_KEY_ID && c != '"')
+    refuse_kind(d, "a string");
+  else if (d->key == V2_KEY_CAUSAL_OFFSET)
+    begin_offset(d, c, offset);
+  else
+    skim_from(d, offset, d->key == V2_KEY_ID ? V2_IN_ID : V2_IN_SMALL);
   return 0;
 }
 
@@ -217,14 +239,11 @@ static size_t begin_value(struct decode_v2 *d, char c, size_t offset) {
     if (c == '{')
       descend(d, l == V2_INPUTS ? V2_INPUT : V2_OUTPUT);
     else
-      error_set(&d->failure, STATUS_INVALID_REQUEST, "each of \"%s\" must be an object",
+      v2_refuse(d, l == V2_INPUTS ? inputs : outputs, "each of \"%s\" must be an object",
                 l == V2_INPUTS ? "inputs" : "outputs");
     return 1;
   }
-  if (d->key <= V2_KEY_DATA) return begin_large(d, c, offset);
-  if (d->key == V2_KEY_CAUSAL_OFFSET) return begin_offset(d, c, offset);
-  skim_from(d, offset, d->key == V2_KEY_UNKNOWN ? V2_IN_UNKNOWN : V2_IN_SMALL);
-  return 0;
+  return begin_member(d, c, offset);
 }
 
 /* --- the text --- */
@@ -245,7 +264,7 @@ static void begin_body(struct decode_v2 *d, char c, size_t offset) {
   if (c == '{')
     descend(d, V2_REQUEST);
   else if (json_starts_value(c))
-    error_set(&d->failure, STATUS_INVALID_REQUEST, "the body must be a JSON object");
+    error_at(&d->failure, "", "the body must be a JSON object");
   else
     json_unexpected(&d->failure, offset, c, "'{'");
 }
@@ -290,6 +309,7 @@ static size_t advance(struct decode_v2 *d, const char *text, size_t length, size
   switch (d->state) {
   case V2_IN_NAME:
   case V2_IN_SMALL:
+  case V2_IN_ID:
   case V2_IN_UNKNOWN:
   case V2_IN_KEPT:
     return feed_skim(d, text, length, offset);
@@ -319,7 +339,8 @@ static enum status end_json(struct decode_v2 *d) {
                     said ? ", by its length in Inference-Header-Content-Length" : "");
 }
 
-static enum status report(const struct decode_v2 *d, struct error *e) {
+static enum status report(struct decode_v2 *d, struct error *e) {
+  decode_v2_locate(d, &d->failure);
   if (d->failure.status && !e->status) *e = d->failure;
   return d->failure.status;
 }
@@ -349,7 +370,7 @@ enum status decode_v2_finish(struct decode_v2 *d, const struct fields **out, str
                              struct error *e) {
   if (!end_json(d)) v2_blocks_ended(d);
   if (!d->failure.status && !d->fields.tensor[FIELD_QUERIES])
-    error_set(&d->failure, STATUS_INVALID_REQUEST, "the input \"queries\" is missing");
+    v2_refuse(d, inputs, "the input \"queries\" is missing");
   settle_outputs(d);
   *v2 = d->asked;
   *out = &d->fields;

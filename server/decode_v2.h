@@ -16,4 +16,8 @@ enum status decode_v2_feed(struct decode_v2 *d, const char *bytes, size_t size, 
 enum status decode_v2_finish(struct decode_v2 *d, const struct fields **out, struct decoded_v2 *v2,
                              struct error *e);
 
+/* A failure found in the fields, whose pointer is one of the native form: says where in this body
+ * it is. */
+void decode_v2_locate(const struct decode_v2 *d, struct error *e);
+
 #endif
