@@ -33,6 +33,7 @@ struct decode_v2 *decode_v2_new(const struct model *m, const struct decode_head 
   d->head = *head;
   d->limits = *limits;
   d->arena = a;
+  d->e = e;
   fields_init(&d->fields, m);
   return d;
 }
@@ -91,7 +92,7 @@ static void skim_from(struct decode_v2 *d, size_t offset, enum v2_state state) {
 }
 
 static enum status name_ended(struct decode_v2 *d) {
-  if (v2_find_key(d, level(d), &d->key)) return d->failure.status;
+  if (v2_find_key(d, level(d), &d->key)) return d->e->status;
   d->state = V2_COLON;
   if (d->key == V2_KEY_UNKNOWN) return STATUS_OK;
   uint32_t *seen = &d->open[d->depth - 1].seen, bit = UINT32_C(1) << d->key;
@@ -136,15 +137,15 @@ static enum status skim_ended(struct decode_v2 *d) {
 /* Within a value whose text is collected, kept or passed over. */
 static size_t feed_skim(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
   bool complete = false;
-  const size_t used = json_skim_feed(&d->skim, text, length, offset, &complete, &d->failure);
-  if (d->failure.status) return used;
+  const size_t used = json_skim_feed(&d->skim, text, length, offset, &complete, d->e);
+  if (d->e->status) return used;
   if (d->state == V2_IN_KEPT)
     v2_text_keep(d, &v2_input(d)->kept, text, used);
   else if (d->state == V2_IN_ID)
     keep_id(d, text, used);
   else if (d->state != V2_IN_UNKNOWN)
     collect(d, text, used);
-  if (complete && !d->failure.status) skim_ended(d);
+  if (complete && !d->e->status) skim_ended(d);
   return used;
 }
 
@@ -158,8 +159,7 @@ static size_t feed_data(struct decode_v2 *d, const char *text, size_t length, si
 static size_t feed_offset(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
   size_t used = 0;
   bool complete = false;
-  if (tensor_reader_feed(d->reader, text, length, offset, &used, &complete, &d->failure))
-    return used;
+  if (tensor_reader_feed(d->reader, text, length, offset, &used, &complete, d->e)) return used;
   if (complete) {
     d->fields.tensor[FIELD_CAUSAL_OFFSET] = tensor_reader_view(d->reader);
     d->state = V2_COMMA_OR_END;
@@ -205,7 +205,7 @@ static void begin_offset(struct decode_v2 *d, char c, size_t offset) {
     return;
   }
   const struct tensor_rule rule = field_rule(FIELD_CAUSAL_OFFSET, d->model, &d->limits);
-  d->reader = tensor_reader_new(&rule, d->arena, &d->failure);
+  d->reader = tensor_reader_new(&rule, d->arena, d->e);
   d->state = V2_IN_OFFSET;
 }
 
@@ -232,7 +232,7 @@ static size_t begin_value(struct decode_v2 *d, char c, size_t offset) {
     return 1;
   }
   if (!json_starts_value(c)) {
-    json_unexpected(&d->failure, offset, c, "a value");
+    json_unexpected(d->e, offset, c, "a value");
     return 0;
   }
   if (is_list(l)) {
@@ -256,7 +256,7 @@ static size_t begin_name(struct decode_v2 *d, char c, size_t offset) {
   if (c == '"')
     skim_from(d, offset, V2_IN_NAME);
   else
-    json_unexpected(&d->failure, offset, c, "a name");
+    json_unexpected(d->e, offset, c, "a name");
   return 0;
 }
 
@@ -264,9 +264,9 @@ static void begin_body(struct decode_v2 *d, char c, size_t offset) {
   if (c == '{')
     descend(d, V2_REQUEST);
   else if (json_starts_value(c))
-    error_at(&d->failure, "", "the body must be a JSON object");
+    error_at(d->e, "", "the body must be a JSON object");
   else
-    json_unexpected(&d->failure, offset, c, "'{'");
+    json_unexpected(d->e, offset, c, "'{'");
 }
 
 static void end_value(struct decode_v2 *d, char c, size_t offset) {
@@ -276,7 +276,7 @@ static void end_value(struct decode_v2 *d, char c, size_t offset) {
   else if (c == (list ? ']' : '}'))
     ascend(d);
   else
-    json_unexpected(&d->failure, offset, c, list ? "',' or ']'" : "',' or '}'");
+    json_unexpected(d->e, offset, c, list ? "',' or ']'" : "',' or '}'");
 }
 
 /* Takes one byte that is no blank and stands between names and values. Returns 1, or 0 if the byte
@@ -290,7 +290,7 @@ static size_t step(struct decode_v2 *d, char c, size_t offset) {
   case V2_NAME:
     return begin_name(d, c, offset);
   case V2_COLON:
-    if (c != ':') json_unexpected(&d->failure, offset, c, "':'");
+    if (c != ':') json_unexpected(d->e, offset, c, "':'");
     d->state = V2_VALUE;
     return 1;
   case V2_VALUE:
@@ -300,7 +300,7 @@ static size_t step(struct decode_v2 *d, char c, size_t offset) {
     end_value(d, c, offset);
     return 1;
   default:
-    json_unexpected(&d->failure, offset, c, "the end");
+    json_unexpected(d->e, offset, c, "the end");
     return 1;
   }
 }
@@ -327,32 +327,25 @@ static size_t advance(struct decode_v2 *d, const char *text, size_t length, size
 /* The JSON is said to end here. */
 static enum status end_json(struct decode_v2 *d) {
   const bool said = d->head.json_bytes != DECODE_UNKNOWN;
-  if (d->failure.status || d->json_ended) return d->failure.status;
+  if (d->e->status || d->json_ended) return d->e->status;
   d->json_ended = true;
   if (said && d->offset < d->head.json_bytes)
-    return error_set(&d->failure, STATUS_INVALID_REQUEST,
+    return error_set(d->e, STATUS_INVALID_REQUEST,
                      "Inference-Header-Content-Length is %llu, and the body has %zu bytes",
                      (unsigned long long)d->head.json_bytes, d->offset);
   if (d->state == V2_AFTER) return STATUS_OK;
-  if (d->offset == 0) return error_json(&d->failure, 0, "the body is empty");
-  return error_json(&d->failure, d->offset, "the JSON ends before its object does%s",
+  if (d->offset == 0) return error_json(d->e, 0, "the body is empty");
+  return error_json(d->e, d->offset, "the JSON ends before its object does%s",
                     said ? ", by its length in Inference-Header-Content-Length" : "");
 }
 
-static enum status report(struct decode_v2 *d, struct error *e) {
-  decode_v2_locate(d, &d->failure);
-  if (d->failure.status && !e->status) *e = d->failure;
-  return d->failure.status;
-}
-
-enum status decode_v2_feed(struct decode_v2 *d, const char *bytes, size_t size, struct error *e) {
+void decode_v2_feed(struct decode_v2 *d, const char *bytes, size_t size) {
   const uint64_t left = d->head.json_bytes - d->offset; /* of the JSON, unless it has ended */
   const size_t text = d->json_ended ? 0 : (size_t)(left < size ? left : size);
-  for (size_t at = 0; at < text && !d->failure.status;)
+  for (size_t at = 0; at < text && !d->e->status;)
     at += advance(d, bytes + at, text - at, d->offset + at);
   d->offset += text;
   if (text < size && !end_json(d)) v2_blocks_feed(d, bytes + text, size - text);
-  return report(d, e);
 }
 
 static void settle_outputs(struct decode_v2 *d) {
@@ -366,13 +359,11 @@ static void settle_outputs(struct decode_v2 *d) {
   }
 }
 
-enum status decode_v2_finish(struct decode_v2 *d, const struct fields **out, struct decoded_v2 *v2,
-                             struct error *e) {
+const struct fields *decode_v2_finish(struct decode_v2 *d, struct decoded_v2 *v2) {
   if (!end_json(d)) v2_blocks_ended(d);
-  if (!d->failure.status && !d->fields.tensor[FIELD_QUERIES])
+  if (!d->e->status && !d->fields.tensor[FIELD_QUERIES])
     v2_refuse(d, inputs, "the input \"queries\" is missing");
   settle_outputs(d);
   *v2 = d->asked;
-  *out = &d->fields;
-  return report(d, e);
+  return &d->fields;
 }

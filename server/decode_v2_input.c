@@ -30,7 +30,7 @@ static struct tensor_rule rule_of(const struct decode_v2 *d, enum field field) {
 
 /* Its name, shape and type are known: do they go together? */
 static enum status prepare(struct decode_v2 *d, struct v2_input *in) {
-  struct error *e = &d->failure;
+  struct error *e = d->e;
   if (in->prepared) return STATUS_OK;
   if (in->dtype != datatypes[in->field].type && in->dtype != datatypes[in->field].other)
     return v2_refuse(d, v2_at_input(in, "datatype"), "the datatype must be %s",
@@ -60,11 +60,11 @@ static enum status open_data(struct decode_v2 *d, struct v2_input *in, char firs
   rule.width = in->nested ? in->form.dim[rank - 1] : count_of(in);
   rule.width_name = NULL;
   if (!in->nested) rule.max_elements = 0;
-  in->reader = tensor_reader_new(&rule, d->arena, &d->failure);
+  in->reader = tensor_reader_new(&rule, d->arena, d->e);
   size_t used;
   bool complete;
-  if (in->reader) tensor_reader_feed(in->reader, "[", 1, offset, &used, &complete, &d->failure);
-  return d->failure.status;
+  if (in->reader) tensor_reader_feed(in->reader, "[", 1, offset, &used, &complete, d->e);
+  return d->e->status;
 }
 
 /* Nested data whose lengths are not the shape's. An array without elements hides what would be in
@@ -88,7 +88,7 @@ static enum status check_nested(struct decode_v2 *d, const struct v2_input *in,
 
 static enum status close_data(struct decode_v2 *d, struct v2_input *in) {
   const struct tensor *t = tensor_reader_view(in->reader);
-  if (in->nested && check_nested(d, in, t)) return d->failure.status;
+  if (in->nested && check_nested(d, in, t)) return d->e->status;
   must(t->count == count_of(in));
   in->tensor = *t;
   in->tensor.depth = in->form.rank;
@@ -110,8 +110,7 @@ static size_t feed_data(struct decode_v2 *d, struct v2_input *in, const char *te
     while (at < length && is_blank(text[at])) at++;
     if (at == length || open_data(d, in, text[at], offset)) return at;
   }
-  if (tensor_reader_feed(in->reader, text + at, length - at, offset + at, &used, complete,
-                         &d->failure))
+  if (tensor_reader_feed(in->reader, text + at, length - at, offset + at, &used, complete, d->e))
     return at;
   if (*complete) close_data(d, in);
   return at + used;
@@ -125,8 +124,8 @@ size_t v2_data_feed(struct decode_v2 *d, const char *text, size_t length, size_t
 enum status v2_text_keep(struct decode_v2 *d, struct v2_text *t, const char *text, size_t length) {
   if (t->capacity - t->length < length) {
     size_t capacity = size_max(t->length + length, t->capacity / 2 * 3);
-    char *grown = arena_grow(d->arena, t->text, &capacity, 1, &d->failure);
-    if (!grown) return d->failure.status;
+    char *grown = arena_grow(d->arena, t->text, &capacity, 1, d->e);
+    if (!grown) return d->e->status;
     t->text = grown;
     t->capacity = capacity;
   }
@@ -161,17 +160,17 @@ static enum status check_whole(struct decode_v2 *d, struct v2_input *in) {
     return v2_refuse(d, whole, "both \"data\" and \"binary_data_size\": only one can be");
   if (!in->has_data && !in->has_size)
     return v2_refuse(d, whole, "neither \"data\" nor the parameter \"binary_data_size\"");
-  if (prepare(d, in)) return d->failure.status;
+  if (prepare(d, in)) return d->e->status;
   return in->has_size ? check_size(d, in) : STATUS_OK;
 }
 
 enum status v2_input_ended(struct decode_v2 *d) {
   struct v2_input *in = v2_input(d);
   bool complete = false;
-  if (check_whole(d, in)) return d->failure.status;
+  if (check_whole(d, in)) return d->e->status;
   if (in->has_size) tensor_bytes_init(&in->bytes, in->expected, d->arena);
   if (in->kept.text) feed_data(d, in, in->kept.text, in->kept.length, in->kept_offset, &complete);
-  if (d->failure.status) return d->failure.status;
+  if (d->e->status) return d->e->status;
   must(!in->kept.text || complete);
   d->fields.tensor[in->field] = &in->tensor; /* binary data come into it later */
   return STATUS_OK;
@@ -186,26 +185,25 @@ static struct v2_input *next_block(struct decode_v2 *d) {
     struct v2_input *in = &d->input[d->block];
     if (!in->has_size) continue;
     if (in->bytes.size < in->expected) return in;
-    if (tensor_bytes_settle(&in->bytes, &in->form, &in->rule, &in->tensor, &d->failure))
-      return NULL;
+    if (tensor_bytes_settle(&in->bytes, &in->form, &in->rule, &in->tensor, d->e)) return NULL;
   }
   return NULL;
 }
 
 enum status v2_blocks_feed(struct decode_v2 *d, const char *bytes, size_t size) {
-  for (size_t at = 0; at < size && !d->failure.status;) {
+  for (size_t at = 0; at < size && !d->e->status;) {
     struct v2_input *in = next_block(d);
     if (in)
-      at += tensor_bytes_feed(&in->bytes, bytes + at, size - at, &d->failure);
+      at += tensor_bytes_feed(&in->bytes, bytes + at, size - at, d->e);
     else
-      error_at(&d->failure, "", "the body goes on behind the binary data of the last input");
+      error_at(d->e, "", "the body goes on behind the binary data of the last input");
   }
-  return d->failure.status;
+  return d->e->status;
 }
 
 enum status v2_blocks_ended(struct decode_v2 *d) {
   struct v2_input *in = next_block(d);
-  if (!in || d->failure.status) return d->failure.status;
+  if (!in || d->e->status) return d->e->status;
   return v2_refuse(d, v2_at_input(in, NULL),
                    "the body ends after %zu of the %zu bytes of its binary data", in->bytes.size,
                    in->expected);

@@ -122,7 +122,7 @@ struct decode_v2 {
   bool json_ended;
   size_t block; /* the input whose binary data come next */
   struct tensor_reader *reader;
-  struct error failure;
+  struct error *e; /* the first failure; then nothing is looked at any more */
   struct json_skim skim;
   size_t small_offset, small_length;
   bool small_lost; /* a name that is longer than any known one */

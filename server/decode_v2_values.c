@@ -45,8 +45,8 @@ enum status v2_find_key(struct decode_v2 *d, enum v2_level level, enum v2_key *o
   if (d->small_lost) return STATUS_OK;
   *out = find(level, d->small + 1, d->small_length - 2);
   if (*out < V2_KEY_UNKNOWN || !memchr(d->small, '\\', d->small_length)) return STATUS_OK;
-  json_t *name = field_parse(d->small, d->small_length, d->small_offset, "", &d->failure);
-  if (!name) return d->failure.status;
+  json_t *name = field_parse(d->small, d->small_length, d->small_offset, "", d->e);
+  if (!name) return d->e->status;
   *out = find(level, json_string_value(name), json_string_length(name));
   json_decref(name);
   return STATUS_OK;
@@ -165,7 +165,7 @@ static enum status read_value(struct decode_v2 *d, const json_t *value) {
   default:
     return read_count(d, value, &d->asked.timeout_us);
   }
-  return d->failure.status;
+  return d->e->status;
 }
 
 /* The parameters that are fields of the native form. */
@@ -193,16 +193,16 @@ static bool wants_text(enum v2_key key) {
 enum status v2_small_ended(struct decode_v2 *d) {
   const enum field field = field_of(d->key);
   if (field < FIELD_COUNT)
-    return field_read(&d->fields, field, d->small, d->small_length, d->small_offset, &d->failure);
+    return field_read(&d->fields, field, d->small, d->small_length, d->small_offset, d->e);
   const struct v2_place at = v2_at_key(d);
   char pointer[ERROR_POINTER_SIZE];
   v2_point(&at, pointer);
-  json_t *value = field_parse(d->small, d->small_length, d->small_offset, pointer, &d->failure);
-  if (!value) return d->failure.status;
+  json_t *value = field_parse(d->small, d->small_length, d->small_offset, pointer, d->e);
+  if (!value) return d->e->status;
   if (wants_text(d->key) && !json_is_string(value))
     refuse(d, "a string");
   else
     read_value(d, value);
   json_decref(value);
-  return d->failure.status;
+  return d->e->status;
 }

@@ -29,9 +29,9 @@ enum status v2_refuse(struct decode_v2 *d, struct v2_place at, const char *forma
   va_list args;
   v2_point(&at, pointer);
   va_start(args, format);
-  error_at_v(&d->failure, pointer, format, args);
+  error_at_v(d->e, pointer, format, args);
   va_end(args);
-  return d->failure.status;
+  return d->e->status;
 }
 
 /* --- failures found by what all forms of a body share --- */
