@@ -53,19 +53,19 @@ static enum field find(const char *name, size_t length) {
   return FIELD_COUNT;
 }
 
-/* Writes a name as it may be shown and, escaped, as a JSON Pointer: no control bytes, and cut
- * between two characters. Without `utf8` nobody has looked at the bytes beyond ASCII yet. */
-static void show(const char *name, size_t length, bool utf8, char shown[NAME_SHOWN + 1],
+/* Writes a name, which is UTF-8, as it may be shown and, escaped, as a JSON Pointer: no control
+ * bytes, and cut between two characters. */
+static void show(const char *name, size_t length, char shown[NAME_SHOWN + 1],
                  char pointer[ERROR_POINTER_SIZE]) {
   if (length > NAME_SHOWN) {
     length = NAME_SHOWN;
-    while (utf8 && length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80) length--;
+    while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80) length--;
   }
   size_t p = 0;
   pointer[p++] = '/';
   for (size_t i = 0; i < length; i++) {
     unsigned char c = (unsigned char)name[i];
-    bool harmless = c >= 0x20 && c != 0x7f && (c < 0x80 || utf8);
+    bool harmless = c >= 0x20 && c != 0x7f;
     shown[i] = harmless ? name[i] : '?';
     bool escape = c == '~' || c == '/';
     pointer[p++] = escape ? '~' : shown[i];
@@ -75,9 +75,9 @@ static void show(const char *name, size_t length, bool utf8, char shown[NAME_SHO
   pointer[p] = '\0';
 }
 
-static enum status refuse_unknown(const char *name, size_t length, bool utf8, struct error *e) {
+static enum status refuse_unknown(const char *name, size_t length, struct error *e) {
   char shown[NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
-  show(name, length, utf8, shown, pointer);
+  show(name, length, shown, pointer);
   struct nearest known;
   nearest_init(&known, shown);
   for (enum field f = 0; f < FIELD_COUNT; f++) nearest_offer(&known, field_name(f));
@@ -87,7 +87,7 @@ static enum status refuse_unknown(const char *name, size_t length, bool utf8, st
 
 enum status field_of_word(const char *name, size_t length, enum field *out, struct error *e) {
   *out = find(name, length);
-  return *out < FIELD_COUNT ? STATUS_OK : refuse_unknown(name, length, true, e);
+  return *out < FIELD_COUNT ? STATUS_OK : refuse_unknown(name, length, e);
 }
 
 enum status field_note(uint32_t *seen, enum field field, enum ask ask, struct error *e) {
@@ -101,7 +101,7 @@ enum status field_note(uint32_t *seen, enum field field, enum ask ask, struct er
 }
 
 enum status field_name_too_long(const char *raw, size_t length, struct error *e) {
-  return refuse_unknown(raw + 1, length - 1, false, e);
+  return refuse_unknown(raw + 1, length - 1, e);
 }
 
 /* --- small JSON values --- */
@@ -155,12 +155,6 @@ enum status field_of_name(const char *raw, size_t length, size_t offset, enum fi
   field_of_word(json_string_value(name), json_string_length(name), out, e);
   json_decref(name);
   return e->status;
-}
-
-enum status field_refuse_body(const char *text, size_t length, size_t offset, struct error *e) {
-  json_t *value = field_parse(text, length, offset, "", e);
-  json_decref(value);
-  return error_at(e, "", "the body must be a JSON object");
 }
 
 static enum status read_flag(const json_t *value, enum field field, bool *out, struct error *e) {

@@ -7,17 +7,10 @@
 
 #include <string.h>
 
-#include "server/json_skim.h"
-#include "server/json_small.h"
+#include "server/small_text.h"
 #include "server/tensor_base64.h"
 #include "server/tensor_json.h"
 #include "server/text/blank.h"
-
-enum {
-  SMALL_MAX = JSON_SMALL_MAX, /* blanks alone could make a small value longer */
-  NAME_MAX_RAW = 256,         /* the longest known name takes 98 with every byte escaped */
-  SMALL_DEPTH = 16            /* brackets in a small value; none needs more than one */
-};
 
 enum state {
   BEFORE,       /* the object has not begun */
@@ -35,15 +28,6 @@ enum state {
   AFTER         /* behind the object */
 };
 
-/* A value's text, collected until it ends. */
-struct collector {
-  size_t offset; /* of its first byte in the body */
-  size_t length;
-  unsigned depth;
-  bool string, escaped; /* within a string; behind its backslash */
-  char text[SMALL_MAX];
-};
-
 struct decode_json {
   const struct model *model;
   struct decode_head head;
@@ -58,7 +42,7 @@ struct decode_json {
   struct tensor_base64 *base64;
   struct fields fields;
   struct error *e; /* the first failure; then nothing is looked at any more */
-  struct collector small;
+  struct small_text small;
 };
 
 struct decode_json *decode_json_new(const struct model *m, const struct decode_head *head,
@@ -66,7 +50,7 @@ struct decode_json *decode_json_new(const struct model *m, const struct decode_h
                                     struct error *e) {
   struct decode_json *d = arena_alloc(a, 1, sizeof *d, e);
   if (!d) return NULL;
-  memset(d, 0, offsetof(struct decode_json, small.text));
+  memset(d, 0, offsetof(struct decode_json, small));
   d->model = m;
   d->head = *head;
   d->limits = *limits;
@@ -77,83 +61,18 @@ struct decode_json *decode_json_new(const struct model *m, const struct decode_h
   return d;
 }
 
-/* --- collecting a small value --- */
+/* --- small values --- */
 
 static void collect_from(struct decode_json *d, size_t offset, enum state state) {
-  d->small.offset = offset;
-  d->small.length = 0;
-  d->small.depth = 0;
-  d->small.string = d->small.escaped = false;
+  small_text_begin(&d->small, offset);
   d->state = state;
-}
-
-enum place { WITHIN, LAST, BEHIND }; /* of a byte, seen from the value that is collected */
-
-static enum place within_string(struct collector *c, char byte) {
-  if (c->escaped)
-    c->escaped = false;
-  else if (byte == '\\')
-    c->escaped = true;
-  else if (byte == '"')
-    c->string = false;
-  return !c->string && c->depth == 0 ? LAST : WITHIN;
-}
-
-static enum place outside_string(struct collector *c, char byte) {
-  switch (byte) {
-  case '"':
-    c->string = true;
-    return WITHIN;
-  case '[':
-  case '{':
-    c->depth++;
-    return WITHIN;
-  case ']':
-  case '}':
-    if (c->depth == 0) return BEHIND;
-    return --c->depth == 0 ? LAST : WITHIN;
-  case ',':
-    return c->depth == 0 ? BEHIND : WITHIN;
-  default:
-    return c->depth == 0 && is_blank(byte) ? BEHIND : WITHIN;
-  }
 }
 
 static enum status too_long(struct decode_json *d) {
   if (d->state == IN_NAME) return field_name_too_long(d->small.text, d->small.length, d->e);
-  if (d->state == IN_BODY) return error_at(d->e, "", "the body must be a JSON object");
   return error_at(d->e, field_pointer(d->field), "%s is longer than %d bytes", field_name(d->field),
-                  SMALL_MAX);
+                  JSON_SMALL_MAX);
 }
-
-/* Takes what the chunk has of the value. Returns how many bytes; *complete if it has ended. */
-static size_t collect(struct decode_json *d, const char *text, size_t length, size_t offset,
-                      bool *complete) {
-  struct collector *c = &d->small;
-  size_t room = d->state == IN_NAME ? NAME_MAX_RAW : SMALL_MAX;
-  for (size_t i = 0; i < length; i++) {
-    if ((unsigned char)text[i] < 0x20 && (c->string || text[i] == '\0')) {
-      error_json(d->e, offset + i, "a control character (byte 0x%02x)", text[i]);
-      return i;
-    }
-    enum place place = c->string ? within_string(c, text[i]) : outside_string(c, text[i]);
-    *complete = place != WITHIN;
-    if (place == BEHIND) return i;
-    if (c->depth > SMALL_DEPTH) {
-      error_json(d->e, offset + i, "brackets are nested too deep");
-      return i;
-    }
-    if (c->length == room) {
-      too_long(d);
-      return i;
-    }
-    c->text[c->length++] = text[i];
-    if (place == LAST) return i + 1;
-  }
-  return length;
-}
-
-/* --- what to do with a value once it is whole --- */
 
 static enum status name_ended(struct decode_json *d) {
   struct error *e = d->e;
@@ -169,25 +88,24 @@ static enum status small_ended(struct decode_json *d) {
 }
 
 static enum status body_ended(struct decode_json *d) {
-  return field_refuse_body(d->small.text, d->small.length, d->small.offset, d->e);
+  return error_at(d->e, "", "the body must be a JSON object");
 }
 
 static size_t feed_small(struct decode_json *d, const char *text, size_t length, size_t offset) {
   bool complete = false;
-  size_t used = collect(d, text, length, offset, &complete);
-  if (d->e->status || !complete) return used;
-  switch (d->state) {
-  case IN_NAME:
-    name_ended(d);
-    break;
-  case IN_SMALL:
-    small_ended(d);
-    break;
-  default:
-    body_ended(d);
+  const size_t used = small_text_feed(&d->small, text, length, offset, &complete, d->e);
+  if (d->e->status) return used;
+  if (d->state == IN_BODY) {
+    if (complete || d->small.lost) body_ended(d);
+  } else if (d->small.lost) {
+    too_long(d);
+  } else if (complete) {
+    d->state == IN_NAME ? name_ended(d) : small_ended(d);
   }
   return used;
 }
+
+/* --- arrays --- */
 
 static size_t feed_tensor(struct decode_json *d, const char *text, size_t length, size_t offset) {
   size_t used = 0;
@@ -352,9 +270,11 @@ void decode_json_feed(struct decode_json *d, const char *text, size_t length) {
 
 static enum status truncated(struct decode_json *d) {
   if (d->state == BEFORE) return error_json(d->e, d->offset, "the body is empty");
-  /* A bare number or word has no end of its own. */
-  bool bare = d->state == IN_BODY && !d->small.string && d->small.depth == 0;
-  if (bare) return body_ended(d);
+  /* A bare number has no end of its own. */
+  struct error none = {0};
+  bool complete = false;
+  if (d->state == IN_BODY) json_skim_feed(&d->small.skim, " ", 1, d->offset, &complete, &none);
+  if (complete) return body_ended(d);
   bool value = d->state >= VALUE && d->state <= IN_SMALL;
   if (value)
     return error_json(d->e, d->offset, "the body ends before the value of \"%s\" does",

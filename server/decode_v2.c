@@ -28,7 +28,7 @@ struct decode_v2 *decode_v2_new(const struct model *m, const struct decode_head 
   if (check_length(head, e)) return NULL;
   struct decode_v2 *d = arena_alloc(a, 1, sizeof *d, e);
   if (!d) return NULL;
-  memset(d, 0, offsetof(struct decode_v2, skim));
+  memset(d, 0, offsetof(struct decode_v2, small));
   d->model = m;
   d->head = *head;
   d->limits = *limits;
@@ -84,10 +84,7 @@ static enum status ascend(struct decode_v2 *d) {
 /* --- names and values --- */
 
 static void skim_from(struct decode_v2 *d, size_t offset, enum v2_state state) {
-  json_skim_begin(&d->skim);
-  d->small_offset = offset;
-  d->small_length = 0;
-  d->small_lost = false;
+  small_text_begin(&d->small, offset);
   d->state = state;
 }
 
@@ -106,23 +103,6 @@ static enum status too_long(struct decode_v2 *d, size_t most) {
   return v2_refuse(d, v2_at_key(d), "\"%s\" is longer than %zu bytes", v2_key_name(d->key), most);
 }
 
-/* Takes text that is collected. */
-static enum status collect(struct decode_v2 *d, const char *text, size_t length) {
-  if (length > sizeof d->small - d->small_length) {
-    d->small_lost = true;
-    if (d->state == V2_IN_NAME) return STATUS_OK; /* no known name is so long */
-    return too_long(d, sizeof d->small);
-  }
-  memcpy(d->small + d->small_length, text, length);
-  d->small_length += length;
-  return STATUS_OK;
-}
-
-static enum status keep_id(struct decode_v2 *d, const char *text, size_t length) {
-  if (length > V2_ID_MAX - d->id.length) return too_long(d, V2_ID_MAX);
-  return v2_text_keep(d, &d->id, text, length);
-}
-
 static enum status skim_ended(struct decode_v2 *d) {
   const enum v2_state state = d->state;
   d->state = V2_COMMA_OR_END;
@@ -134,17 +114,26 @@ static enum status skim_ended(struct decode_v2 *d) {
   return state == V2_IN_SMALL ? v2_small_ended(d) : STATUS_OK;
 }
 
-/* Within a value whose text is collected, kept or passed over. */
-static size_t feed_skim(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
+/* Within a name or a small value. */
+static size_t feed_small(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
   bool complete = false;
-  const size_t used = json_skim_feed(&d->skim, text, length, offset, &complete, d->e);
-  if (d->e->status) return used;
-  if (d->state == V2_IN_KEPT)
-    v2_text_keep(d, &v2_input(d)->kept, text, used);
-  else if (d->state == V2_IN_ID)
-    keep_id(d, text, used);
-  else if (d->state != V2_IN_UNKNOWN)
-    collect(d, text, used);
+  const size_t used = small_text_feed(&d->small, text, length, offset, &complete, d->e);
+  /* No known name is so long. */
+  if (!d->e->status && d->small.lost && d->state == V2_IN_SMALL) too_long(d, JSON_SMALL_MAX);
+  if (complete && !d->e->status) skim_ended(d);
+  return used;
+}
+
+/* Within a value whose text is kept, or passed over. */
+static size_t feed_skim(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
+  struct v2_text *kept = d->state == V2_IN_ID     ? &d->id
+                         : d->state == V2_IN_KEPT ? &v2_input(d)->kept
+                                                  : NULL;
+  if (kept == &d->id) length = size_min(length, V2_ID_MAX + 1 - kept->length);
+  bool complete = false;
+  const size_t used = json_skim_feed(&d->small.skim, text, length, offset, &complete, d->e);
+  if (kept && !d->e->status) v2_text_keep(d, kept, text, used);
+  if (d->id.length > V2_ID_MAX) too_long(d, V2_ID_MAX);
   if (complete && !d->e->status) skim_ended(d);
   return used;
 }
@@ -309,6 +298,7 @@ static size_t advance(struct decode_v2 *d, const char *text, size_t length, size
   switch (d->state) {
   case V2_IN_NAME:
   case V2_IN_SMALL:
+    return feed_small(d, text, length, offset);
   case V2_IN_ID:
   case V2_IN_UNKNOWN:
   case V2_IN_KEPT:

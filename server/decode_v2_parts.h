@@ -3,8 +3,7 @@
 #define SERVER_DECODE_V2_PARTS_H
 
 #include "server/decode_v2.h"
-#include "server/json_skim.h"
-#include "server/json_small.h"
+#include "server/small_text.h"
 #include "server/tensor_bytes.h"
 #include "server/tensor_json.h"
 
@@ -123,10 +122,7 @@ struct decode_v2 {
   size_t block; /* the input whose binary data come next */
   struct tensor_reader *reader;
   struct error *e; /* the first failure; then nothing is looked at any more */
-  struct json_skim skim;
-  size_t small_offset, small_length;
-  bool small_lost; /* a name that is longer than any known one */
-  char small[JSON_SMALL_MAX];
+  struct small_text small;
 };
 
 /* The input or output whose object is open. */

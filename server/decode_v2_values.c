@@ -42,10 +42,11 @@ static enum v2_key find(enum v2_level level, const char *name, size_t length) {
 
 enum status v2_find_key(struct decode_v2 *d, enum v2_level level, enum v2_key *out) {
   *out = V2_KEY_UNKNOWN;
-  if (d->small_lost) return STATUS_OK;
-  *out = find(level, d->small + 1, d->small_length - 2);
-  if (*out < V2_KEY_UNKNOWN || !memchr(d->small, '\\', d->small_length)) return STATUS_OK;
-  json_t *name = field_parse(d->small, d->small_length, d->small_offset, "", d->e);
+  const struct small_text *t = &d->small;
+  if (t->lost) return STATUS_OK;
+  *out = find(level, t->text + 1, t->length - 2);
+  if (*out < V2_KEY_UNKNOWN || !memchr(t->text, '\\', t->length)) return STATUS_OK;
+  json_t *name = field_parse(t->text, t->length, t->offset, "", d->e);
   if (!name) return d->e->status;
   *out = find(level, json_string_value(name), json_string_length(name));
   json_decref(name);
@@ -192,12 +193,13 @@ static bool wants_text(enum v2_key key) {
 
 enum status v2_small_ended(struct decode_v2 *d) {
   const enum field field = field_of(d->key);
+  const struct small_text *t = &d->small;
   if (field < FIELD_COUNT)
-    return field_read(&d->fields, field, d->small, d->small_length, d->small_offset, d->e);
+    return field_read(&d->fields, field, t->text, t->length, t->offset, d->e);
   const struct v2_place at = v2_at_key(d);
   char pointer[ERROR_POINTER_SIZE];
   v2_point(&at, pointer);
-  json_t *value = field_parse(d->small, d->small_length, d->small_offset, pointer, d->e);
+  json_t *value = field_parse(t->text, t->length, t->offset, pointer, d->e);
   if (!value) return d->e->status;
   if (wants_text(d->key) && !json_is_string(value))
     refuse(d, "a string");

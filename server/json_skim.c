@@ -40,6 +40,10 @@ static const char *wanted(const struct json_skim *s) {
     return "':'";
   case SKIM_COMMA_OR_END:
     return s->object & 1 ? "',' or '}'" : "',' or ']'";
+  case SKIM_NUMBER:
+    return "the rest of a number";
+  case SKIM_WORD:
+    return "the rest of true, false or null";
   default:
     return "a value";
   }
