@@ -106,29 +106,22 @@ enum status field_name_too_long(const char *raw, size_t length, struct error *e)
 
 /* --- small JSON values --- */
 
-/* What Jansson has against a value that stands at `offset` of the body. Its position counts what it
- * has taken: up to a byte that is no UTF-8, through a bad character of a string, and behind a bad
- * word. */
-static void refuse_value(const char *text, size_t length, size_t offset, const char *pointer,
-                         const json_error_t *why, struct error *e) {
-  size_t at = why->position > 0 ? (size_t)why->position : 0;
-  if (text[0] == '"' && at > 0 && json_error_code(why) != json_error_invalid_utf8) at--;
-  at = offset + size_min(at, length - 1);
+/* What Jansson has against a value. As text it is JSON already, unless it comes from safetensors.
+ */
+static void refuse_value(size_t offset, const char *pointer, const json_error_t *why,
+                         struct error *e) {
   switch (json_error_code(why)) {
   case json_error_duplicate_key:
     error_at(e, pointer, "a key stands twice in one object");
     break;
+  case json_error_null_byte_in_key:
+    error_at(e, pointer, "a key with a NUL character");
+    break;
   case json_error_numeric_overflow:
     error_at(e, pointer, "a number is out of range");
     break;
-  case json_error_invalid_utf8:
-    error_json(e, at, "a byte that is not UTF-8");
-    break;
   default:
-    if (pointer[0])
-      error_json(e, at, "the value of \"%s\" is not JSON", pointer + 1);
-    else
-      error_json(e, at, "the text is not JSON");
+    error_json(e, offset, "the value is not JSON");
   }
 }
 
@@ -141,7 +134,7 @@ json_t *field_parse(const char *text, size_t length, size_t offset, const char *
   if (no_memory)
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a field");
   else if (!value)
-    refuse_value(text, length, offset, pointer, &why, e);
+    refuse_value(offset, pointer, &why, e);
   return value;
 }
 
@@ -149,7 +142,7 @@ enum status field_of_name(const char *raw, size_t length, size_t offset, enum fi
                           struct error *e) {
   *out = find(raw + 1, length - 2);
   if (*out < FIELD_COUNT) return STATUS_OK;
-  /* Escaped, misspelt, or no string at all. */
+  /* Escaped or misspelt. */
   json_t *name = field_parse(raw, length, offset, "", e);
   if (!name) return e->status;
   field_of_word(json_string_value(name), json_string_length(name), out, e);

@@ -577,6 +577,7 @@ static void what_is_no_request(void **state) {
       {"{\"empty_rows\":\"none\"}", "/empty_rows", 0, NULL},
       {"{\"empty_rows\":\"zero\\u0000\"}", "/empty_rows", 0, NULL},
       {"{\"empty_rows\":{\"a\":1,\"a\":1}}", "/empty_rows", 0, "twice"},
+      {"{\"empty_rows\":{\"a\\u0000\":1}}", "/empty_rows", 0, "NUL"},
       {"{\"return_attention\":\"all\"}", "/return_attention", 0, NULL},
       {"{\"return_attention\":null}", "/return_attention", 0, NULL},
       {"{\"return_pointers\":0}", "/return_pointers", 0, "true or false"},

@@ -767,6 +767,8 @@ static void mutations(void **state) {
     decode_with(&cut, &model, &b, 0, 1 + draw(&seed) % 40, NULL);
     assert_int_equal(whole.error.status, cut.error.status);
     assert_string_equal(whole.error.detail, cut.error.detail);
+    assert_string_equal(whole.error.pointer, cut.error.pointer);
+    assert_int_equal(whole.error.offset, cut.error.offset);
     assert_true(whole.error.status == STATUS_OK || whole.error.detail[0]);
     assert_true(whole.arena.bytes < 256 * 1024);
     accepted += whole.error.status == STATUS_OK;
