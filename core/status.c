@@ -19,13 +19,17 @@ enum status error_set(struct error *e, enum status status, const char *format, .
   return e->status;
 }
 
-enum status error_at(struct error *e, const char *pointer, const char *format, ...) {
+enum status error_at_v(struct error *e, const char *pointer, const char *format, va_list args) {
   if (e->status != STATUS_OK) return e->status;
+  snprintf(e->pointer, sizeof e->pointer, "%s", pointer);
+  return error_set_v(e, STATUS_INVALID_REQUEST, format, args);
+}
+
+enum status error_at(struct error *e, const char *pointer, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  error_set_v(e, STATUS_INVALID_REQUEST, format, args);
+  error_at_v(e, pointer, format, args);
   va_end(args);
-  snprintf(e->pointer, sizeof e->pointer, "%s", pointer);
   return e->status;
 }
 

@@ -55,6 +55,7 @@ enum status error_set_v(struct error *e, enum status status, const char *format,
 /* The same, and where: at a JSON Pointer, at a byte of the body, or by which setting's limit. */
 enum status error_at(struct error *e, const char *pointer, const char *format, ...)
     __attribute__((format(printf, 3, 4))); /* always STATUS_INVALID_REQUEST */
+enum status error_at_v(struct error *e, const char *pointer, const char *format, va_list args);
 enum status error_json(struct error *e, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4))); /* always STATUS_INVALID_JSON */
 enum status error_limit(struct error *e, const char *limit, const char *format, ...)

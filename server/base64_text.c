@@ -2,6 +2,7 @@
 #include "server/base64_text.h"
 
 #include "core/size.h"
+#include "server/json_skim.h"
 
 void base64_text_init(struct base64_text *t, struct tensor_bytes *bytes, size_t end,
                       const char *pointer) {
@@ -73,7 +74,7 @@ static bool read_character(struct base64_text *t, char byte, size_t offset, bool
   const int c = json_string_byte(&t->string, byte);
   switch (c) {
   case JSON_STRING_BAD:
-    error_json(e, offset, "byte 0x%02x cannot stand here in a string", (unsigned char)byte);
+    json_bad_string(e, offset, byte);
     return false;
   case JSON_STRING_WITHIN:
     return true;
@@ -91,7 +92,7 @@ const char *base64_text_feed(struct base64_text *t, const char *text, size_t len
   size_t at = 0;
   while (at < length && !*complete) {
     size_t read = 0;
-    const bool whole = t->group_length == 0 && !t->padded && !json_string_is_escape(&t->string);
+    const bool whole = t->group_length == 0 && !t->padded && !json_string_is_within(&t->string);
     if (whole && !read_groups(t, text + at, length - at, offset + at, &read, e)) return NULL;
     at += read;
     if (at == length) break;

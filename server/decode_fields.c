@@ -53,19 +53,19 @@ static enum field find(const char *name, size_t length) {
   return FIELD_COUNT;
 }
 
-/* Writes a name as it may be shown and, escaped, as a JSON Pointer: no control bytes, and cut
- * between two characters. Without `utf8` nobody has looked at the bytes beyond ASCII yet. */
-static void show(const char *name, size_t length, bool utf8, char shown[NAME_SHOWN + 1],
+/* Writes a name, which is UTF-8, as it may be shown and, escaped, as a JSON Pointer: no control
+ * bytes, and cut between two characters. */
+static void show(const char *name, size_t length, char shown[NAME_SHOWN + 1],
                  char pointer[ERROR_POINTER_SIZE]) {
   if (length > NAME_SHOWN) {
     length = NAME_SHOWN;
-    while (utf8 && length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80) length--;
+    while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80) length--;
   }
   size_t p = 0;
   pointer[p++] = '/';
   for (size_t i = 0; i < length; i++) {
     unsigned char c = (unsigned char)name[i];
-    bool harmless = c >= 0x20 && c != 0x7f && (c < 0x80 || utf8);
+    bool harmless = c >= 0x20 && c != 0x7f;
     shown[i] = harmless ? name[i] : '?';
     bool escape = c == '~' || c == '/';
     pointer[p++] = escape ? '~' : shown[i];
@@ -75,9 +75,9 @@ static void show(const char *name, size_t length, bool utf8, char shown[NAME_SHO
   pointer[p] = '\0';
 }
 
-static enum status refuse_unknown(const char *name, size_t length, bool utf8, struct error *e) {
+static enum status refuse_unknown(const char *name, size_t length, struct error *e) {
   char shown[NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
-  show(name, length, utf8, shown, pointer);
+  show(name, length, shown, pointer);
   struct nearest known;
   nearest_init(&known, shown);
   for (enum field f = 0; f < FIELD_COUNT; f++) nearest_offer(&known, field_name(f));
@@ -87,7 +87,7 @@ static enum status refuse_unknown(const char *name, size_t length, bool utf8, st
 
 enum status field_of_word(const char *name, size_t length, enum field *out, struct error *e) {
   *out = find(name, length);
-  return *out < FIELD_COUNT ? STATUS_OK : refuse_unknown(name, length, true, e);
+  return *out < FIELD_COUNT ? STATUS_OK : refuse_unknown(name, length, e);
 }
 
 enum status field_note(uint32_t *seen, enum field field, enum ask ask, struct error *e) {
@@ -101,34 +101,27 @@ enum status field_note(uint32_t *seen, enum field field, enum ask ask, struct er
 }
 
 enum status field_name_too_long(const char *raw, size_t length, struct error *e) {
-  return refuse_unknown(raw + 1, length - 1, false, e);
+  return refuse_unknown(raw + 1, length - 1, e);
 }
 
 /* --- small JSON values --- */
 
-/* What Jansson has against a value that stands at `offset` of the body. Its position counts what it
- * has taken: up to a byte that is no UTF-8, through a bad character of a string, and behind a bad
- * word. */
-static void refuse_value(const char *text, size_t length, size_t offset, const char *pointer,
-                         const json_error_t *why, struct error *e) {
-  size_t at = why->position > 0 ? (size_t)why->position : 0;
-  if (text[0] == '"' && at > 0 && json_error_code(why) != json_error_invalid_utf8) at--;
-  at = offset + size_min(at, length - 1);
+/* What Jansson has against a value. As text it is JSON already, unless it comes from safetensors.
+ */
+static void refuse_value(size_t offset, const char *pointer, const json_error_t *why,
+                         struct error *e) {
   switch (json_error_code(why)) {
   case json_error_duplicate_key:
     error_at(e, pointer, "a key stands twice in one object");
     break;
+  case json_error_null_byte_in_key:
+    error_at(e, pointer, "a key with a NUL character");
+    break;
   case json_error_numeric_overflow:
     error_at(e, pointer, "a number is out of range");
     break;
-  case json_error_invalid_utf8:
-    error_json(e, at, "a byte that is not UTF-8");
-    break;
   default:
-    if (pointer[0])
-      error_json(e, at, "the value of \"%s\" is not JSON", pointer + 1);
-    else
-      error_json(e, at, "the text is not JSON");
+    error_json(e, offset, "the value is not JSON");
   }
 }
 
@@ -141,7 +134,7 @@ json_t *field_parse(const char *text, size_t length, size_t offset, const char *
   if (no_memory)
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a field");
   else if (!value)
-    refuse_value(text, length, offset, pointer, &why, e);
+    refuse_value(offset, pointer, &why, e);
   return value;
 }
 
@@ -149,23 +142,12 @@ enum status field_of_name(const char *raw, size_t length, size_t offset, enum fi
                           struct error *e) {
   *out = find(raw + 1, length - 2);
   if (*out < FIELD_COUNT) return STATUS_OK;
-  /* Escaped, misspelt, or no string at all. */
+  /* Escaped or misspelt. */
   json_t *name = field_parse(raw, length, offset, "", e);
   if (!name) return e->status;
   field_of_word(json_string_value(name), json_string_length(name), out, e);
   json_decref(name);
   return e->status;
-}
-
-enum status field_refuse_body(const char *text, size_t length, size_t offset, struct error *e) {
-  json_t *value = field_parse(text, length, offset, "", e);
-  json_decref(value);
-  return error_at(e, "", "the body must be a JSON object");
-}
-
-static bool is_word(const json_t *value, const char *word) {
-  return json_is_string(value) && json_string_length(value) == strlen(word) &&
-         memcmp(json_string_value(value), word, strlen(word)) == 0;
 }
 
 static enum status read_flag(const json_t *value, enum field field, bool *out, struct error *e) {
@@ -192,7 +174,7 @@ static enum status read_select(const json_t *value, enum select *out, struct err
   static const char *const words[] = {
       [SELECT_SOFT] = "soft", [SELECT_HARD] = "hard", [SELECT_SAMPLE] = "sample"};
   for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
-    if (!is_word(value, words[i])) continue;
+    if (!json_is_text(value, words[i])) continue;
     *out = (enum select)i;
     return STATUS_OK;
   }
@@ -208,15 +190,15 @@ static enum status read_seed(const json_t *value, uint64_t *seed, struct error *
 }
 
 static enum status read_empty_rows(const json_t *value, bool *uniform, struct error *e) {
-  *uniform = is_word(value, "uniform");
-  if (*uniform || is_word(value, "zero")) return STATUS_OK;
+  *uniform = json_is_text(value, "uniform");
+  if (*uniform || json_is_text(value, "zero")) return STATUS_OK;
   return error_at(e, "/empty_rows", "empty_rows must be \"zero\" or \"uniform\"");
 }
 
 static enum status read_return_attention(const json_t *value, enum weights *want, struct error *e) {
   if (json_is_boolean(value))
     *want = json_is_true(value) ? WEIGHTS_PER_HEAD : WEIGHTS_NONE;
-  else if (is_word(value, "average"))
+  else if (json_is_text(value, "average"))
     *want = WEIGHTS_AVERAGE;
   else
     return error_at(e, "/return_attention", "return_attention must be true, false or \"average\"");
@@ -224,13 +206,13 @@ static enum status read_return_attention(const json_t *value, enum weights *want
 }
 
 static enum status read_encoding_format(const json_t *value, bool *base64, struct error *e) {
-  *base64 = is_word(value, "base64");
-  if (*base64 || is_word(value, "float")) return STATUS_OK;
+  *base64 = json_is_text(value, "base64");
+  if (*base64 || json_is_text(value, "float")) return STATUS_OK;
   return error_at(e, "/encoding_format", "encoding_format must be \"float\" or \"base64\"");
 }
 
 static enum status read_offset_word(const json_t *value, bool *end, struct error *e) {
-  *end = is_word(value, "end");
+  *end = json_is_text(value, "end");
   if (*end) return STATUS_OK;
   return error_at(e, "/causal_offset",
                   "causal_offset must be an integer, one integer per item, or \"end\"");

@@ -73,9 +73,6 @@ struct tensor_rule field_rule(enum field field, const struct model *m,
 enum status field_read(struct fields *out, enum field field, const char *text, size_t length,
                        size_t offset, struct error *e);
 
-/* Says what is wrong with a body that is no object: not JSON, or not this contract. */
-enum status field_refuse_body(const char *text, size_t length, size_t offset, struct error *e);
-
 /* Parses a small value, of at most JSON_SMALL_MAX bytes, that stands at `offset` of the body and
  * whose JSON Pointer is `pointer`. NULL with an error. */
 struct json_t *field_parse(const char *text, size_t length, size_t offset, const char *pointer,

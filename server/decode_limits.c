@@ -50,8 +50,9 @@ static struct number_bytes bytes_of_numbers(const struct check *k) {
   enum { TEXT = NUMBER_TEXT_MAX + 1, BASE64 = 6, FLOAT = 4, INDEX = 8 };
   struct number_bytes n = {TEXT, TEXT, TEXT, TEXT};
   if (k->head->form == BODY_V2) {
+    n.output = n.weight = 0; /* what is not asked for is not sent */
     for (size_t i = 0; i < k->v2->outputs; i++)
-      if (k->v2->output[i].binary) *(k->v2->output[i].weights ? &n.weight : &n.output) = FLOAT;
+      *(k->v2->output[i].weights ? &n.weight : &n.output) = k->v2->output[i].binary ? FLOAT : TEXT;
   } else if (k->head->wants_binary && decoded_has_binary(k->out)) {
     n = (struct number_bytes){FLOAT, FLOAT, INDEX, TEXT};
   } else if (k->f->base64) {

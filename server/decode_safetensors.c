@@ -38,7 +38,7 @@ struct decode_safetensors {
   struct announced announced[FIELD_TENSORS]; /* in the order of their data */
   struct tensor tensor[FIELD_TENSORS];
   struct fields fields;
-  struct error failure; /* the first one; then nothing is looked at any more */
+  struct error *e; /* the first failure; then nothing is looked at any more */
 };
 
 struct decode_safetensors *decode_safetensors_new(const struct model *m,
@@ -48,7 +48,7 @@ struct decode_safetensors *decode_safetensors_new(const struct model *m,
   struct decode_safetensors *d = arena_alloc(a, 1, sizeof *d, e);
   if (!d) return NULL;
   *d = (struct decode_safetensors){
-      .model = m, .head = *head, .limits = *limits, .arena = a, .state = PREFIX};
+      .model = m, .head = *head, .limits = *limits, .arena = a, .e = e, .state = PREFIX};
   tensor_bytes_init(&d->bytes, SAFETENSORS_PREFIX, a);
   fields_init(&d->fields, m);
   return d;
@@ -58,7 +58,7 @@ struct decode_safetensors *decode_safetensors_new(const struct model *m,
 
 /* A value there is text within text: where it stands in the body nobody can say. */
 static enum status refuse_metadata(struct decode_safetensors *d, enum field field) {
-  struct error *e = &d->failure;
+  struct error *e = d->e;
   if (e->status != STATUS_INVALID_JSON) return e->status;
   *e = (struct error){0};
   return error_at(e, field_pointer(field), "%s in __metadata__ must hold a JSON value, as text",
@@ -67,7 +67,7 @@ static enum status refuse_metadata(struct decode_safetensors *d, enum field fiel
 
 static enum status read_small(struct decode_safetensors *d, enum field field, const char *text,
                               size_t length) {
-  field_read(&d->fields, field, text, length, 0, &d->failure);
+  field_read(&d->fields, field, text, length, 0, d->e);
   return refuse_metadata(d, field);
 }
 
@@ -92,7 +92,7 @@ static enum status read_word(struct decode_safetensors *d, enum field field, con
 /* causal_offset as one integer, or one for each item. */
 static enum status read_offsets(struct decode_safetensors *d, const char *text, size_t length) {
   const enum field field = FIELD_CAUSAL_OFFSET;
-  struct error *e = &d->failure;
+  struct error *e = d->e;
   const struct tensor_rule rule = field_rule(field, d->model, &d->limits);
   struct tensor_reader *r = tensor_reader_new(&rule, d->arena, e);
   size_t used = 0, ended = 0;
@@ -109,7 +109,7 @@ static enum status read_offsets(struct decode_safetensors *d, const char *text, 
 }
 
 static enum status read_metadata(struct decode_safetensors *d, const char *key, const char *text) {
-  struct error *e = &d->failure;
+  struct error *e = d->e;
   const size_t length = strlen(text);
   enum field field;
   if (strcmp(key, "format") == 0) return STATUS_OK; /* {"format":"pt"}: libraries add it */
@@ -131,7 +131,7 @@ static enum status read_metadata(struct decode_safetensors *d, const char *key, 
 /* --- the header --- */
 
 static enum status announce(struct decode_safetensors *d, const struct safetensors_entry *entry) {
-  struct error *e = &d->failure;
+  struct error *e = d->e;
   enum field field;
   if (field_of_word(entry->name, strlen(entry->name), &field, e) ||
       field_note(&d->seen, field, d->head.ask, e))
@@ -154,16 +154,16 @@ static enum status announce(struct decode_safetensors *d, const struct safetenso
 static enum status take_header(struct decode_safetensors *d, const struct safetensors *s) {
   for (size_t i = 0; i < safetensors_metadata_count(s); i++) {
     const char *text, *key = safetensors_metadata_at(s, i, &text);
-    if (read_metadata(d, key, text)) return d->failure.status;
+    if (read_metadata(d, key, text)) return d->e->status;
   }
   for (size_t i = 0; i < safetensors_count(s); i++)
-    if (announce(d, safetensors_at(s, i))) return d->failure.status;
+    if (announce(d, safetensors_at(s, i))) return d->e->status;
   return STATUS_OK;
 }
 
 /* What reading the header takes is charged like all else, and given back when it is read. */
 static enum status parse_header(struct decode_safetensors *d, struct arena *a) {
-  struct error *e = &d->failure;
+  struct error *e = d->e;
   const size_t length = d->bytes.size;
   struct json_reserve reserve = {.size = JSON_RESERVE_TIMES * (length + 1)};
   reserve.room = arena_alloc(a, reserve.size, 1, e);
@@ -188,11 +188,11 @@ static enum status header_ended(struct decode_safetensors *d) {
   arena_init(&a, d->arena->budget);
   parse_header(d, &a);
   arena_free(&a);
-  return d->failure.status;
+  return d->e->status;
 }
 
 static enum status prefix_ended(struct decode_safetensors *d) {
-  struct error *e = &d->failure, fault = {0};
+  struct error *e = d->e, fault = {0};
   size_t length = 0;
   if (safetensors_measure(d->bytes.data, SAFETENSORS_UNKNOWN, HEADER_MAX, &length, &fault))
     return error_at(e, "", "safetensors: %s", fault.detail);
@@ -208,8 +208,7 @@ static enum status prefix_ended(struct decode_safetensors *d) {
 static enum status tensor_ended(struct decode_safetensors *d) {
   const struct announced *t = &d->announced[d->next];
   struct tensor *out = &d->tensor[t->field];
-  if (tensor_bytes_settle(&d->bytes, &t->form, &t->rule, out, &d->failure))
-    return d->failure.status;
+  if (tensor_bytes_settle(&d->bytes, &t->form, &t->rule, out, d->e)) return d->e->status;
   d->fields.tensor[t->field] = out;
   d->next++;
   return STATUS_OK;
@@ -222,33 +221,27 @@ static enum status part_ended(struct decode_safetensors *d) {
     d->state = HEADER;
     return prefix_ended(d);
   case HEADER:
-    if (header_ended(d)) return d->failure.status;
+    if (header_ended(d)) return d->e->status;
     break;
   default:
-    if (tensor_ended(d)) return d->failure.status;
+    if (tensor_ended(d)) return d->e->status;
   }
   d->state = d->next < d->count ? DATA : AFTER;
   if (d->state == DATA) tensor_bytes_init(&d->bytes, d->announced[d->next].bytes, d->arena);
   return STATUS_OK;
 }
 
-static enum status report(const struct decode_safetensors *d, struct error *e) {
-  if (d->failure.status && !e->status) *e = d->failure;
-  return d->failure.status;
-}
-
 static enum status refuse_at_offset(struct decode_safetensors *d, const char *pointer,
                                     const char *why) {
-  struct error *e = &d->failure;
+  struct error *e = d->e;
   error_at(e, pointer, "%s", why);
   e->has_offset = true;
   e->offset = d->offset;
   return e->status;
 }
 
-enum status decode_safetensors_feed(struct decode_safetensors *d, const char *bytes, size_t size,
-                                    struct error *e) {
-  struct error *failure = &d->failure;
+void decode_safetensors_feed(struct decode_safetensors *d, const char *bytes, size_t size) {
+  struct error *const failure = d->e;
   for (size_t at = 0; at < size && !failure->status;) {
     if (d->state == AFTER) {
       refuse_at_offset(d, "", "bytes behind the last tensor");
@@ -260,7 +253,6 @@ enum status decode_safetensors_feed(struct decode_safetensors *d, const char *by
     /* A part may have no bytes. */
     while (!failure->status && d->state != AFTER && d->bytes.size == d->bytes.most) part_ended(d);
   }
-  return report(d, e);
 }
 
 static void truncated(struct decode_safetensors *d) {
@@ -273,9 +265,7 @@ static void truncated(struct decode_safetensors *d) {
     refuse_at_offset(d, "", "the body ends before the header of safetensors does");
 }
 
-enum status decode_safetensors_finish(struct decode_safetensors *d, const struct fields **out,
-                                      struct error *e) {
-  if (!d->failure.status && d->state != AFTER) truncated(d);
-  *out = &d->fields;
-  return report(d, e);
+const struct fields *decode_safetensors_finish(struct decode_safetensors *d) {
+  if (!d->e->status && d->state != AFTER) truncated(d);
+  return &d->fields;
 }

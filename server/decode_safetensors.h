@@ -6,15 +6,15 @@
 
 struct decode_safetensors;
 
+/* `e` holds no failure, and outlives the decoder: the first one goes there, and is looked for there
+ * by the caller. After it nothing is looked at any more. */
 struct decode_safetensors *decode_safetensors_new(const struct model *m,
                                                   const struct decode_head *head,
                                                   const struct decode_limits *limits,
                                                   struct arena *a, struct error *e);
-enum status decode_safetensors_feed(struct decode_safetensors *d, const char *bytes, size_t size,
-                                    struct error *e);
+void decode_safetensors_feed(struct decode_safetensors *d, const char *bytes, size_t size);
 
 /* The body has ended. The fields are the decoder's. */
-enum status decode_safetensors_finish(struct decode_safetensors *d, const struct fields **out,
-                                      struct error *e);
+const struct fields *decode_safetensors_finish(struct decode_safetensors *d);
 
 #endif

@@ -4,14 +4,14 @@
 #include "server/decode_parts.h"
 
 enum status check_fail_at(struct check *k, enum field field, size_t item, const char *format, ...) {
-  char pointer[ERROR_POINTER_SIZE], what[ERROR_DETAIL_SIZE];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(what, sizeof what, format, args);
-  va_end(args);
+  char pointer[ERROR_POINTER_SIZE];
   int n = snprintf(pointer, sizeof pointer, "%s", field_pointer(field));
   if (!k->unbatched) snprintf(pointer + n, sizeof pointer - (size_t)n, "/%zu", item);
-  return error_at(k->e, pointer, "%s", what);
+  va_list args;
+  va_start(args, format);
+  error_at_v(k->e, pointer, format, args);
+  va_end(args);
+  return k->e->status;
 }
 
 enum status check_depth(struct check *k, enum field field, unsigned depth) {

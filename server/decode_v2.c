@@ -28,11 +28,12 @@ struct decode_v2 *decode_v2_new(const struct model *m, const struct decode_head 
   if (check_length(head, e)) return NULL;
   struct decode_v2 *d = arena_alloc(a, 1, sizeof *d, e);
   if (!d) return NULL;
-  memset(d, 0, offsetof(struct decode_v2, skim));
+  memset(d, 0, offsetof(struct decode_v2, small));
   d->model = m;
   d->head = *head;
   d->limits = *limits;
   d->arena = a;
+  d->e = e;
   fields_init(&d->fields, m);
   return d;
 }
@@ -41,22 +42,21 @@ static enum v2_level level(const struct decode_v2 *d) { return d->open[d->depth 
 
 static bool is_list(enum v2_level l) { return l == V2_INPUTS || l == V2_OUTPUTS; }
 
-/* --- objects and lists begin and end --- */
+static const struct v2_place inputs = {.level = V2_INPUTS}, outputs = {.level = V2_OUTPUTS};
 
-static enum status too_many(struct decode_v2 *d, const char *what, size_t most) {
-  return error_set(&d->failure, STATUS_INVALID_REQUEST, "more than the %zu %s that there are", most,
-                   what);
-}
+/* --- objects and lists begin and end --- */
 
 /* A list's element begins. */
 static enum status begin_element(struct decode_v2 *d, enum v2_level l) {
   if (l == V2_INPUT) {
-    if (d->inputs == V2_INPUTS_MAX) return too_many(d, "inputs", V2_INPUTS_MAX);
+    if (d->inputs == V2_INPUTS_MAX)
+      return v2_refuse(d, inputs, "more than the %d inputs that there are", V2_INPUTS_MAX);
     d->input[d->inputs].index = d->inputs;
     d->inputs++;
   }
   if (l == V2_OUTPUT) {
-    if (d->outputs == V2_OUTPUTS_MAX) return too_many(d, "outputs", V2_OUTPUTS_MAX);
+    if (d->outputs == V2_OUTPUTS_MAX)
+      return v2_refuse(d, outputs, "more than the %d outputs that there are", V2_OUTPUTS_MAX);
     d->outputs++;
   }
   return STATUS_OK;
@@ -76,63 +76,65 @@ static enum status ascend(struct decode_v2 *d) {
   d->state = d->depth ? V2_COMMA_OR_END : V2_AFTER;
   if (l == V2_INPUT) return v2_input_ended(d);
   if (l == V2_OUTPUT && !v2_output(d)->named)
-    return error_set(&d->failure, STATUS_INVALID_REQUEST, "outputs[%zu]: \"name\" is missing",
-                     d->outputs - 1);
+    return v2_refuse(d, (struct v2_place){V2_OUTPUT, d->outputs - 1, NULL},
+                     "the output's \"name\" is missing");
   return STATUS_OK;
 }
 
 /* --- names and values --- */
 
 static void skim_from(struct decode_v2 *d, size_t offset, enum v2_state state) {
-  json_skim_begin(&d->skim);
-  d->small_offset = offset;
-  d->small_length = 0;
-  d->small_lost = false;
+  small_text_begin(&d->small, offset);
   d->state = state;
 }
 
 static enum status name_ended(struct decode_v2 *d) {
-  if (v2_find_key(d, level(d), &d->key)) return d->failure.status;
+  if (v2_find_key(d, level(d), &d->key)) return d->e->status;
   d->state = V2_COLON;
   if (d->key == V2_KEY_UNKNOWN) return STATUS_OK;
   uint32_t *seen = &d->open[d->depth - 1].seen, bit = UINT32_C(1) << d->key;
   if (*seen & bit)
-    return error_set(&d->failure, STATUS_INVALID_REQUEST, "\"%s\" stands twice in one object",
-                     v2_key_name(d->key));
+    return v2_refuse(d, v2_at_key(d), "\"%s\" stands twice in one object", v2_key_name(d->key));
   *seen |= bit;
   return STATUS_OK;
 }
 
-/* Takes text that is collected. */
-static enum status collect(struct decode_v2 *d, const char *text, size_t length) {
-  if (length > sizeof d->small - d->small_length) {
-    d->small_lost = true;
-    if (d->state == V2_IN_NAME) return STATUS_OK; /* no known name is so long */
-    return error_set(&d->failure, STATUS_INVALID_REQUEST, "\"%s\" is longer than %d bytes",
-                     v2_key_name(d->key), JSON_SMALL_MAX);
-  }
-  memcpy(d->small + d->small_length, text, length);
-  d->small_length += length;
-  return STATUS_OK;
+static enum status too_long(struct decode_v2 *d, size_t most) {
+  return v2_refuse(d, v2_at_key(d), "\"%s\" is longer than %zu bytes", v2_key_name(d->key), most);
 }
 
 static enum status skim_ended(struct decode_v2 *d) {
   const enum v2_state state = d->state;
   d->state = V2_COMMA_OR_END;
   if (state == V2_IN_NAME) return name_ended(d);
+  if (state == V2_IN_ID) {
+    d->asked.id = d->id.text;
+    d->asked.id_length = d->id.length;
+  }
   return state == V2_IN_SMALL ? v2_small_ended(d) : STATUS_OK;
 }
 
-/* Within a value whose text is collected, kept or passed over. */
-static size_t feed_skim(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
+/* Within a name or a small value. */
+static size_t feed_small(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
   bool complete = false;
-  const size_t used = json_skim_feed(&d->skim, text, length, offset, &complete, &d->failure);
-  if (d->failure.status) return used;
-  if (d->state == V2_IN_KEPT)
-    v2_data_keep(d, text, used, offset);
-  else if (d->state != V2_IN_UNKNOWN)
-    collect(d, text, used);
-  if (complete && !d->failure.status) skim_ended(d);
+  const size_t used = small_text_feed(&d->small, text, length, offset, &complete, d->e);
+  /* No known name is so long. */
+  if (!d->e->status && d->small.lost && d->state == V2_IN_SMALL) too_long(d, JSON_SMALL_MAX);
+  if (complete && !d->e->status) skim_ended(d);
+  return used;
+}
+
+/* Within a value whose text is kept, or passed over. */
+static size_t feed_skim(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
+  struct v2_text *kept = d->state == V2_IN_ID     ? &d->id
+                         : d->state == V2_IN_KEPT ? &v2_input(d)->kept
+                                                  : NULL;
+  if (kept == &d->id) length = size_min(length, V2_ID_MAX + 1 - kept->length);
+  bool complete = false;
+  const size_t used = json_skim_feed(&d->small.skim, text, length, offset, &complete, d->e);
+  if (kept && !d->e->status) v2_text_keep(d, kept, text, used);
+  if (d->id.length > V2_ID_MAX) too_long(d, V2_ID_MAX);
+  if (complete && !d->e->status) skim_ended(d);
   return used;
 }
 
@@ -146,8 +148,7 @@ static size_t feed_data(struct decode_v2 *d, const char *text, size_t length, si
 static size_t feed_offset(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
   size_t used = 0;
   bool complete = false;
-  if (tensor_reader_feed(d->reader, text, length, offset, &used, &complete, &d->failure))
-    return used;
+  if (tensor_reader_feed(d->reader, text, length, offset, &used, &complete, d->e)) return used;
   if (complete) {
     d->fields.tensor[FIELD_CAUSAL_OFFSET] = tensor_reader_view(d->reader);
     d->state = V2_COMMA_OR_END;
@@ -156,8 +157,7 @@ static size_t feed_offset(struct decode_v2 *d, const char *text, size_t length, 
 }
 
 static enum status refuse_kind(struct decode_v2 *d, const char *kind) {
-  return error_set(&d->failure, STATUS_INVALID_REQUEST, "\"%s\" must be %s", v2_key_name(d->key),
-                   kind);
+  return v2_refuse(d, v2_at_key(d), "\"%s\" must be %s", v2_key_name(d->key), kind);
 }
 
 /* The value of a key that holds further objects, or numbers. Returns how many bytes were used. */
@@ -170,10 +170,6 @@ static size_t begin_large(struct decode_v2 *d, char c, size_t offset) {
       [V2_KEY_OUTPUT_PARAMETERS] = V2_OUTPUT_PARAMETERS,
   };
   const bool list = d->key == V2_KEY_DATA || is_list(below[d->key]);
-  if (c == 'n') { /* null: as if it were not there */
-    skim_from(d, offset, V2_IN_UNKNOWN);
-    return 0;
-  }
   if (c != (list ? '[' : '{')) {
     refuse_kind(d, list ? "an array" : "an object");
     return 0;
@@ -184,6 +180,7 @@ static size_t begin_large(struct decode_v2 *d, char c, size_t offset) {
   }
   struct v2_input *in = v2_input(d);
   in->has_data = true;
+  in->kept_offset = offset;
   if (v2_input_is_known(in))
     d->state = V2_IN_DATA;
   else
@@ -191,14 +188,28 @@ static size_t begin_large(struct decode_v2 *d, char c, size_t offset) {
   return 0;
 }
 
-static size_t begin_offset(struct decode_v2 *d, char c, size_t offset) {
+static void begin_offset(struct decode_v2 *d, char c, size_t offset) {
   if (c == '"') {
     skim_from(d, offset, V2_IN_SMALL);
-    return 0;
+    return;
   }
   const struct tensor_rule rule = field_rule(FIELD_CAUSAL_OFFSET, d->model, &d->limits);
-  d->reader = tensor_reader_new(&rule, d->arena, &d->failure);
+  d->reader = tensor_reader_new(&rule, d->arena, d->e);
   d->state = V2_IN_OFFSET;
+}
+
+/* The value of a key begins. Returns how many bytes were used. */
+static size_t begin_member(struct decode_v2 *d, char c, size_t offset) {
+  if (d->key == V2_KEY_UNKNOWN || c == 'n') /* null: as if it were not there */
+    skim_from(d, offset, V2_IN_UNKNOWN);
+  else if (d->key <= V2_KEY_DATA)
+    return begin_large(d, c, offset);
+  else if (d->key == V2_KEY_ID && c != '"')
+    refuse_kind(d, "a string");
+  else if (d->key == V2_KEY_CAUSAL_OFFSET)
+    begin_offset(d, c, offset);
+  else
+    skim_from(d, offset, d->key == V2_KEY_ID ? V2_IN_ID : V2_IN_SMALL);
   return 0;
 }
 
@@ -210,21 +221,18 @@ static size_t begin_value(struct decode_v2 *d, char c, size_t offset) {
     return 1;
   }
   if (!json_starts_value(c)) {
-    json_unexpected(&d->failure, offset, c, "a value");
+    json_unexpected(d->e, offset, c, "a value");
     return 0;
   }
   if (is_list(l)) {
     if (c == '{')
       descend(d, l == V2_INPUTS ? V2_INPUT : V2_OUTPUT);
     else
-      error_set(&d->failure, STATUS_INVALID_REQUEST, "each of \"%s\" must be an object",
+      v2_refuse(d, l == V2_INPUTS ? inputs : outputs, "each of \"%s\" must be an object",
                 l == V2_INPUTS ? "inputs" : "outputs");
     return 1;
   }
-  if (d->key <= V2_KEY_DATA) return begin_large(d, c, offset);
-  if (d->key == V2_KEY_CAUSAL_OFFSET) return begin_offset(d, c, offset);
-  skim_from(d, offset, d->key == V2_KEY_UNKNOWN ? V2_IN_UNKNOWN : V2_IN_SMALL);
-  return 0;
+  return begin_member(d, c, offset);
 }
 
 /* --- the text --- */
@@ -237,7 +245,7 @@ static size_t begin_name(struct decode_v2 *d, char c, size_t offset) {
   if (c == '"')
     skim_from(d, offset, V2_IN_NAME);
   else
-    json_unexpected(&d->failure, offset, c, "a name");
+    json_unexpected(d->e, offset, c, "a name");
   return 0;
 }
 
@@ -245,9 +253,9 @@ static void begin_body(struct decode_v2 *d, char c, size_t offset) {
   if (c == '{')
     descend(d, V2_REQUEST);
   else if (json_starts_value(c))
-    error_set(&d->failure, STATUS_INVALID_REQUEST, "the body must be a JSON object");
+    error_at(d->e, "", "the body must be a JSON object");
   else
-    json_unexpected(&d->failure, offset, c, "'{'");
+    json_unexpected(d->e, offset, c, "'{'");
 }
 
 static void end_value(struct decode_v2 *d, char c, size_t offset) {
@@ -257,7 +265,7 @@ static void end_value(struct decode_v2 *d, char c, size_t offset) {
   else if (c == (list ? ']' : '}'))
     ascend(d);
   else
-    json_unexpected(&d->failure, offset, c, list ? "',' or ']'" : "',' or '}'");
+    json_unexpected(d->e, offset, c, list ? "',' or ']'" : "',' or '}'");
 }
 
 /* Takes one byte that is no blank and stands between names and values. Returns 1, or 0 if the byte
@@ -271,7 +279,7 @@ static size_t step(struct decode_v2 *d, char c, size_t offset) {
   case V2_NAME:
     return begin_name(d, c, offset);
   case V2_COLON:
-    if (c != ':') json_unexpected(&d->failure, offset, c, "':'");
+    if (c != ':') json_unexpected(d->e, offset, c, "':'");
     d->state = V2_VALUE;
     return 1;
   case V2_VALUE:
@@ -281,7 +289,7 @@ static size_t step(struct decode_v2 *d, char c, size_t offset) {
     end_value(d, c, offset);
     return 1;
   default:
-    json_unexpected(&d->failure, offset, c, "the end");
+    json_unexpected(d->e, offset, c, "the end");
     return 1;
   }
 }
@@ -290,6 +298,8 @@ static size_t advance(struct decode_v2 *d, const char *text, size_t length, size
   switch (d->state) {
   case V2_IN_NAME:
   case V2_IN_SMALL:
+    return feed_small(d, text, length, offset);
+  case V2_IN_ID:
   case V2_IN_UNKNOWN:
   case V2_IN_KEPT:
     return feed_skim(d, text, length, offset);
@@ -307,31 +317,25 @@ static size_t advance(struct decode_v2 *d, const char *text, size_t length, size
 /* The JSON is said to end here. */
 static enum status end_json(struct decode_v2 *d) {
   const bool said = d->head.json_bytes != DECODE_UNKNOWN;
-  if (d->failure.status || d->json_ended) return d->failure.status;
+  if (d->e->status || d->json_ended) return d->e->status;
   d->json_ended = true;
   if (said && d->offset < d->head.json_bytes)
-    return error_set(&d->failure, STATUS_INVALID_REQUEST,
+    return error_set(d->e, STATUS_INVALID_REQUEST,
                      "Inference-Header-Content-Length is %llu, and the body has %zu bytes",
                      (unsigned long long)d->head.json_bytes, d->offset);
   if (d->state == V2_AFTER) return STATUS_OK;
-  if (d->offset == 0) return error_json(&d->failure, 0, "the body is empty");
-  return error_json(&d->failure, d->offset, "the JSON ends before its object does%s",
+  if (d->offset == 0) return error_json(d->e, 0, "the body is empty");
+  return error_json(d->e, d->offset, "the JSON ends before its object does%s",
                     said ? ", by its length in Inference-Header-Content-Length" : "");
 }
 
-static enum status report(const struct decode_v2 *d, struct error *e) {
-  if (d->failure.status && !e->status) *e = d->failure;
-  return d->failure.status;
-}
-
-enum status decode_v2_feed(struct decode_v2 *d, const char *bytes, size_t size, struct error *e) {
+void decode_v2_feed(struct decode_v2 *d, const char *bytes, size_t size) {
   const uint64_t left = d->head.json_bytes - d->offset; /* of the JSON, unless it has ended */
   const size_t text = d->json_ended ? 0 : (size_t)(left < size ? left : size);
-  for (size_t at = 0; at < text && !d->failure.status;)
+  for (size_t at = 0; at < text && !d->e->status;)
     at += advance(d, bytes + at, text - at, d->offset + at);
   d->offset += text;
   if (text < size && !end_json(d)) v2_blocks_feed(d, bytes + text, size - text);
-  return report(d, e);
 }
 
 static void settle_outputs(struct decode_v2 *d) {
@@ -345,13 +349,11 @@ static void settle_outputs(struct decode_v2 *d) {
   }
 }
 
-enum status decode_v2_finish(struct decode_v2 *d, const struct fields **out, struct decoded_v2 *v2,
-                             struct error *e) {
+const struct fields *decode_v2_finish(struct decode_v2 *d, struct decoded_v2 *v2) {
   if (!end_json(d)) v2_blocks_ended(d);
-  if (!d->failure.status && !d->fields.tensor[FIELD_QUERIES])
-    error_set(&d->failure, STATUS_INVALID_REQUEST, "the input \"queries\" is missing");
+  if (!d->e->status && !d->fields.tensor[FIELD_QUERIES])
+    v2_refuse(d, inputs, "the input \"queries\" is missing");
   settle_outputs(d);
   *v2 = d->asked;
-  *out = &d->fields;
-  return report(d, e);
+  return &d->fields;
 }

@@ -1,43 +1,23 @@
 /* decode_v2_input: one input of a v2 request: what it says of itself, and its numbers. */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/size.h"
 #include "server/decode_v2_parts.h"
 #include "server/text/blank.h"
 
-/* --- failures --- */
-
-/* Says of which input the failure is that has just been found. */
-static enum status blame(struct decode_v2 *d, const struct v2_input *in) {
-  struct error *e = &d->failure;
-  if (e->status != STATUS_INVALID_REQUEST && e->status != STATUS_TOO_LARGE) return e->status;
-  char detail[ERROR_DETAIL_SIZE];
-  memcpy(detail, e->detail, sizeof detail);
-  int used = snprintf(e->detail, sizeof e->detail, "inputs[%zu]", in->index);
-  if (in->named)
-    used += snprintf(e->detail + used, sizeof e->detail - (size_t)used, " \"%s\"",
-                     field_name(in->field));
-  snprintf(e->detail + used, sizeof e->detail - (size_t)used, ": %.500s", detail);
-  return e->status;
-}
-
 /* --- what it is --- */
 
-static const char *datatypes(enum field field) {
-  return field == FIELD_VALID_LENS ? "INT32 or INT64" : field == FIELD_MASK ? "BOOL" : "FP32";
-}
-
-static bool takes(enum field field, enum tensor_dtype dtype) {
-  switch (field) {
-  case FIELD_VALID_LENS:
-    return dtype == DTYPE_I32 || dtype == DTYPE_I64;
-  case FIELD_MASK:
-    return dtype == DTYPE_BOOL;
-  default:
-    return dtype == DTYPE_F32;
-  }
-}
+/* The types that a field takes. */
+static const struct {
+  enum tensor_dtype type, other;
+  const char *names;
+} datatypes[V2_INPUTS_MAX] = {
+    [FIELD_QUERIES] = {DTYPE_F32, DTYPE_F32, "FP32"},
+    [FIELD_KEYS] = {DTYPE_F32, DTYPE_F32, "FP32"},
+    [FIELD_VALUES] = {DTYPE_F32, DTYPE_F32, "FP32"},
+    [FIELD_VALID_LENS] = {DTYPE_I32, DTYPE_I64, "INT32 or INT64"},
+    [FIELD_MASK] = {DTYPE_BOOL, DTYPE_BOOL, "BOOL"},
+};
 
 /* The rule of the native form, but for what that leaves open: here, a batch is a batch. */
 static struct tensor_rule rule_of(const struct decode_v2 *d, enum field field) {
@@ -50,10 +30,11 @@ static struct tensor_rule rule_of(const struct decode_v2 *d, enum field field) {
 
 /* Its name, shape and type are known: do they go together? */
 static enum status prepare(struct decode_v2 *d, struct v2_input *in) {
-  struct error *e = &d->failure;
+  struct error *e = d->e;
   if (in->prepared) return STATUS_OK;
-  if (!takes(in->field, in->dtype))
-    return error_set(e, STATUS_INVALID_REQUEST, "the datatype must be %s", datatypes(in->field));
+  if (in->dtype != datatypes[in->field].type && in->dtype != datatypes[in->field].other)
+    return v2_refuse(d, v2_at_input(in, "datatype"), "the datatype must be %s",
+                     datatypes[in->field].names);
   in->rule = rule_of(d, in->field);
   in->form.dtype = in->dtype;
   in->prepared = !tensor_form_check(&in->form, &in->rule, &in->expected, e);
@@ -73,17 +54,17 @@ static enum status open_data(struct decode_v2 *d, struct v2_input *in, char firs
   const unsigned rank = in->form.rank;
   in->nested = rank > 1 && first == '[';
   if (!in->nested && count_of(in) == 0 && first != ']')
-    return error_set(&d->failure, STATUS_INVALID_REQUEST, "data, but the shape has no elements");
+    return v2_refuse(d, v2_at_input(in, "data"), "data, but the shape has no elements");
   rule.depth_min = rule.depth_max = in->nested ? rank : 1;
   rule.ragged_depth = rule.depth_max + 1;
   rule.width = in->nested ? in->form.dim[rank - 1] : count_of(in);
   rule.width_name = NULL;
   if (!in->nested) rule.max_elements = 0;
-  in->reader = tensor_reader_new(&rule, d->arena, &d->failure);
+  in->reader = tensor_reader_new(&rule, d->arena, d->e);
   size_t used;
   bool complete;
-  if (in->reader) tensor_reader_feed(in->reader, "[", 1, offset, &used, &complete, &d->failure);
-  return d->failure.status;
+  if (in->reader) tensor_reader_feed(in->reader, "[", 1, offset, &used, &complete, d->e);
+  return d->e->status;
 }
 
 /* Nested data whose lengths are not the shape's. An array without elements hides what would be in
@@ -97,7 +78,7 @@ static enum status check_nested(struct decode_v2 *d, const struct v2_input *in,
                           : level < t->depth ? t->common.dim[level - 1]
                                              : 0;
     if (length != wanted)
-      return error_set(&d->failure, STATUS_INVALID_REQUEST,
+      return v2_refuse(d, v2_at_input(in, "data"),
                        "the length of the data's dimension %u is %zu, and %zu in the shape", level,
                        length, wanted);
     hidden = wanted == 0;
@@ -107,7 +88,7 @@ static enum status check_nested(struct decode_v2 *d, const struct v2_input *in,
 
 static enum status close_data(struct decode_v2 *d, struct v2_input *in) {
   const struct tensor *t = tensor_reader_view(in->reader);
-  if (in->nested && check_nested(d, in, t)) return d->failure.status;
+  if (in->nested && check_nested(d, in, t)) return d->e->status;
   must(t->count == count_of(in));
   in->tensor = *t;
   in->tensor.depth = in->form.rank;
@@ -129,8 +110,7 @@ static size_t feed_data(struct decode_v2 *d, struct v2_input *in, const char *te
     while (at < length && is_blank(text[at])) at++;
     if (at == length || open_data(d, in, text[at], offset)) return at;
   }
-  if (tensor_reader_feed(in->reader, text + at, length - at, offset + at, &used, complete,
-                         &d->failure))
+  if (tensor_reader_feed(in->reader, text + at, length - at, offset + at, &used, complete, d->e))
     return at;
   if (*complete) close_data(d, in);
   return at + used;
@@ -138,59 +118,60 @@ static size_t feed_data(struct decode_v2 *d, struct v2_input *in, const char *te
 
 size_t v2_data_feed(struct decode_v2 *d, const char *text, size_t length, size_t offset,
                     bool *complete) {
-  struct v2_input *in = v2_input(d);
-  size_t used = feed_data(d, in, text, length, offset, complete);
-  if (d->failure.status) blame(d, in);
-  return used;
+  return feed_data(d, v2_input(d), text, length, offset, complete);
 }
 
-enum status v2_data_keep(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
-  struct v2_input *in = v2_input(d);
-  if (in->kept_length == 0) in->kept_offset = offset;
-  if (in->kept_capacity - in->kept_length < length) {
-    size_t capacity = size_max(in->kept_length + length, in->kept_capacity / 2 * 3);
-    char *kept = arena_grow(d->arena, in->kept, &capacity, 1, &d->failure);
-    if (!kept) return d->failure.status;
-    in->kept = kept;
-    in->kept_capacity = capacity;
+enum status v2_text_keep(struct decode_v2 *d, struct v2_text *t, const char *text, size_t length) {
+  if (t->capacity - t->length < length) {
+    size_t capacity = size_max(t->length + length, t->capacity / 2 * 3);
+    char *grown = arena_grow(d->arena, t->text, &capacity, 1, d->e);
+    if (!grown) return d->e->status;
+    t->text = grown;
+    t->capacity = capacity;
   }
-  memcpy(in->kept + in->kept_length, text, length);
-  in->kept_length += length;
+  memcpy(t->text + t->length, text, length);
+  t->length += length;
   return STATUS_OK;
 }
 
 /* --- the whole object --- */
 
-static enum status check_whole(struct decode_v2 *d, struct v2_input *in) {
-  struct error *e = &d->failure;
-  const enum status bad = STATUS_INVALID_REQUEST;
-  if (!in->named) return error_set(e, bad, "\"name\" is missing");
-  for (size_t i = 0; i < in->index; i++)
-    if (d->input[i].field == in->field) return error_set(e, bad, "the input stands twice");
-  if (!in->typed) return error_set(e, bad, "\"datatype\" is missing");
-  if (!in->shaped) return error_set(e, bad, "\"shape\" is missing");
-  if (in->has_data && in->has_size)
-    return error_set(e, bad, "both \"data\" and \"binary_data_size\": only one can be");
-  if (!in->has_data && !in->has_size)
-    return error_set(e, bad, "neither \"data\" nor the parameter \"binary_data_size\"");
-  if (in->has_size && d->head.json_bytes == DECODE_UNKNOWN)
-    return error_set(e, bad,
+static enum status check_size(struct decode_v2 *d, const struct v2_input *in) {
+  const struct v2_place at = {V2_INPUT_PARAMETERS, in->index, "binary_data_size"};
+  if (d->head.json_bytes == DECODE_UNKNOWN)
+    return v2_refuse(d, at,
                      "\"binary_data_size\" without the header Inference-Header-Content-Length");
-  if (prepare(d, in)) return e->status;
-  if (in->has_size && in->size != in->expected)
-    return error_set(e, bad, "\"binary_data_size\" is %zu, but the shape needs %zu bytes", in->size,
+  if (in->size != in->expected)
+    return v2_refuse(d, at, "\"binary_data_size\" is %zu, but the shape needs %zu bytes", in->size,
                      in->expected);
   return STATUS_OK;
+}
+
+static enum status check_whole(struct decode_v2 *d, struct v2_input *in) {
+  const struct v2_place whole = v2_at_input(in, NULL);
+  if (!in->named) return v2_refuse(d, whole, "the input's \"name\" is missing");
+  for (size_t i = 0; i < in->index; i++)
+    if (d->input[i].field == in->field)
+      return v2_refuse(d, v2_at_input(in, "name"), "the input \"%s\" stands twice",
+                       field_name(in->field));
+  if (!in->typed) return v2_refuse(d, whole, "the input's \"datatype\" is missing");
+  if (!in->shaped) return v2_refuse(d, whole, "the input's \"shape\" is missing");
+  if (in->has_data && in->has_size)
+    return v2_refuse(d, whole, "both \"data\" and \"binary_data_size\": only one can be");
+  if (!in->has_data && !in->has_size)
+    return v2_refuse(d, whole, "neither \"data\" nor the parameter \"binary_data_size\"");
+  if (prepare(d, in)) return d->e->status;
+  return in->has_size ? check_size(d, in) : STATUS_OK;
 }
 
 enum status v2_input_ended(struct decode_v2 *d) {
   struct v2_input *in = v2_input(d);
   bool complete = false;
-  if (check_whole(d, in)) return blame(d, in);
+  if (check_whole(d, in)) return d->e->status;
   if (in->has_size) tensor_bytes_init(&in->bytes, in->expected, d->arena);
-  if (in->kept) feed_data(d, in, in->kept, in->kept_length, in->kept_offset, &complete);
-  if (d->failure.status) return blame(d, in);
-  must(!in->kept || complete);
+  if (in->kept.text) feed_data(d, in, in->kept.text, in->kept.length, in->kept_offset, &complete);
+  if (d->e->status) return d->e->status;
+  must(!in->kept.text || complete);
   d->fields.tensor[in->field] = &in->tensor; /* binary data come into it later */
   return STATUS_OK;
 }
@@ -204,31 +185,26 @@ static struct v2_input *next_block(struct decode_v2 *d) {
     struct v2_input *in = &d->input[d->block];
     if (!in->has_size) continue;
     if (in->bytes.size < in->expected) return in;
-    if (tensor_bytes_settle(&in->bytes, &in->form, &in->rule, &in->tensor, &d->failure)) {
-      blame(d, in);
-      return NULL;
-    }
+    if (tensor_bytes_settle(&in->bytes, &in->form, &in->rule, &in->tensor, d->e)) return NULL;
   }
   return NULL;
 }
 
 enum status v2_blocks_feed(struct decode_v2 *d, const char *bytes, size_t size) {
-  for (size_t at = 0; at < size && !d->failure.status;) {
+  for (size_t at = 0; at < size && !d->e->status;) {
     struct v2_input *in = next_block(d);
     if (in)
-      at += tensor_bytes_feed(&in->bytes, bytes + at, size - at, &d->failure);
+      at += tensor_bytes_feed(&in->bytes, bytes + at, size - at, d->e);
     else
-      error_set(&d->failure, STATUS_INVALID_REQUEST,
-                "the body goes on behind the binary data of the last input");
+      error_at(d->e, "", "the body goes on behind the binary data of the last input");
   }
-  return d->failure.status;
+  return d->e->status;
 }
 
 enum status v2_blocks_ended(struct decode_v2 *d) {
   struct v2_input *in = next_block(d);
-  if (!in || d->failure.status) return d->failure.status;
-  error_set(&d->failure, STATUS_INVALID_REQUEST,
-            "the body ends after %zu of the %zu bytes of its binary data", in->bytes.size,
-            in->expected);
-  return blame(d, in);
+  if (!in || d->e->status) return d->e->status;
+  return v2_refuse(d, v2_at_input(in, NULL),
+                   "the body ends after %zu of the %zu bytes of its binary data", in->bytes.size,
+                   in->expected);
 }

@@ -3,8 +3,7 @@
 #define SERVER_DECODE_V2_PARTS_H
 
 #include "server/decode_v2.h"
-#include "server/json_skim.h"
-#include "server/json_small.h"
+#include "server/small_text.h"
 #include "server/tensor_bytes.h"
 #include "server/tensor_json.h"
 
@@ -28,10 +27,9 @@ enum v2_key {
   V2_KEY_OUTPUTS,
   V2_KEY_OUTPUT_PARAMETERS,
   V2_KEY_DATA,
+  V2_KEY_ID,
   V2_KEY_CAUSAL_OFFSET, /* a word, a number or an array */
-  V2_KEY_SMALL,         /* from here on: values that are collected and then parsed */
-  V2_KEY_ID = V2_KEY_SMALL,
-  V2_KEY_CAUSAL,
+  V2_KEY_CAUSAL,        /* from here on: values that are collected and then parsed */
   V2_KEY_SELECT,
   V2_KEY_SEED,
   V2_KEY_EMPTY_ROWS,
@@ -49,6 +47,14 @@ enum v2_key {
 /* The inputs that a request may have: the first fields. */
 enum { V2_INPUTS_MAX = FIELD_MASK + 1, V2_OUTPUTS_MAX = 2 };
 
+enum { V2_ID_MAX = 64 * 1024 }; /* bytes of its text */
+
+/* Text of any length, kept as it comes. */
+struct v2_text {
+  char *text;
+  size_t length, capacity;
+};
+
 /* One object of the list of inputs, and its numbers, which stand in it or behind the JSON. Its
  * keys come in any order: numbers that come before it is known what they are, are kept as text. */
 struct v2_input {
@@ -63,8 +69,8 @@ struct v2_input {
   size_t expected;
   struct tensor_reader *reader; /* of numbers in the JSON */
   bool opened, nested;
-  char *kept; /* their text */
-  size_t kept_length, kept_capacity, kept_offset;
+  struct v2_text kept; /* their text */
+  size_t kept_offset;
   struct tensor_bytes bytes; /* of numbers behind the JSON */
   struct tensor tensor;
 };
@@ -82,6 +88,7 @@ enum v2_state {
   V2_VALUE,
   V2_VALUE_OR_END, /* of a list */
   V2_IN_SMALL,
+  V2_IN_ID,
   V2_IN_UNKNOWN, /* within a value that is passed over */
   V2_IN_DATA,
   V2_IN_KEPT,   /* within data that are kept as text */
@@ -97,6 +104,7 @@ struct decode_v2 {
   struct arena *arena;
   struct fields fields;
   struct decoded_v2 asked;
+  struct v2_text id;
   bool binary_output;
   size_t inputs, outputs; /* that have begun */
   struct v2_input input[V2_INPUTS_MAX];
@@ -113,11 +121,8 @@ struct decode_v2 {
   bool json_ended;
   size_t block; /* the input whose binary data come next */
   struct tensor_reader *reader;
-  struct error failure;
-  struct json_skim skim;
-  size_t small_offset, small_length;
-  bool small_lost; /* a name that is longer than any known one */
-  char small[JSON_SMALL_MAX];
+  struct error *e; /* the first failure; then nothing is looked at any more */
+  struct small_text small;
 };
 
 /* The input or output whose object is open. */
@@ -126,12 +131,38 @@ static inline struct v2_output *v2_output(struct decode_v2 *d) {
   return &d->output[d->outputs - 1];
 }
 
-/* The key of the name `raw`, a JSON string, in an object of this level. */
+/* --- decode_v2_where --- */
+
+/* A value of the JSON: an object of this level, of a list the `index`th; or that of a key in it. */
+struct v2_place {
+  enum v2_level level;
+  size_t index;
+  const char *key; /* or NULL */
+};
+
+void v2_point(const struct v2_place *at, char pointer[ERROR_POINTER_SIZE]);
+
+/* An invalid-request at that place: all failures that are of this form alone. */
+enum status v2_refuse(struct decode_v2 *d, struct v2_place at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static inline struct v2_place v2_at_input(const struct v2_input *in, const char *key) {
+  return (struct v2_place){V2_INPUT, in->index, key};
+}
+
+/* The value of the key in hand. */
+struct v2_place v2_at_key(const struct decode_v2 *d);
+
+/* --- decode_v2_values --- */
+
+/* The key of the name in d->small, a JSON string, in an object of this level. */
 enum status v2_find_key(struct decode_v2 *d, enum v2_level level, enum v2_key *out);
 const char *v2_key_name(enum v2_key key);
 
 /* The text of a small value is whole, in d->small: parses it and keeps what it says. */
 enum status v2_small_ended(struct decode_v2 *d);
+
+/* --- decode_v2_input --- */
 
 /* Is it known what the input is, so that its data can be read as they come? */
 static inline bool v2_input_is_known(const struct v2_input *in) {
@@ -141,8 +172,8 @@ static inline bool v2_input_is_known(const struct v2_input *in) {
 /* The data of an input, from their opening bracket on. Returns how many bytes were used. */
 size_t v2_data_feed(struct decode_v2 *d, const char *text, size_t length, size_t offset,
                     bool *complete);
-/* Keeps text of data, of an input that is not known yet. */
-enum status v2_data_keep(struct decode_v2 *d, const char *text, size_t length, size_t offset);
+/* Keeps text. */
+enum status v2_text_keep(struct decode_v2 *d, struct v2_text *t, const char *text, size_t length);
 
 /* The object of an input has ended. */
 enum status v2_input_ended(struct decode_v2 *d);

@@ -1,6 +1,5 @@
 /* decode_v2_values: the keys of a v2 request, and what its small values say. */
 #include <jansson.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "server/decode_v2_parts.h"
@@ -43,11 +42,12 @@ static enum v2_key find(enum v2_level level, const char *name, size_t length) {
 
 enum status v2_find_key(struct decode_v2 *d, enum v2_level level, enum v2_key *out) {
   *out = V2_KEY_UNKNOWN;
-  if (d->small_lost) return STATUS_OK;
-  *out = find(level, d->small + 1, d->small_length - 2);
-  if (*out < V2_KEY_UNKNOWN || !memchr(d->small, '\\', d->small_length)) return STATUS_OK;
-  json_t *name = field_parse(d->small, d->small_length, d->small_offset, "", &d->failure);
-  if (!name) return d->failure.status;
+  const struct small_text *t = &d->small;
+  if (t->lost) return STATUS_OK;
+  *out = find(level, t->text + 1, t->length - 2);
+  if (*out < V2_KEY_UNKNOWN || !memchr(t->text, '\\', t->length)) return STATUS_OK;
+  json_t *name = field_parse(t->text, t->length, t->offset, "", d->e);
+  if (!name) return d->e->status;
   *out = find(level, json_string_value(name), json_string_length(name));
   json_decref(name);
   return STATUS_OK;
@@ -55,39 +55,14 @@ enum status v2_find_key(struct decode_v2 *d, enum v2_level level, enum v2_key *o
 
 /* --- values --- */
 
-/* Where the value stands, as a JSON Pointer. */
-static void point(const struct decode_v2 *d, char pointer[ERROR_POINTER_SIZE]) {
-  static const char *const places[] = {
-      [V2_REQUEST] = "",
-      [V2_PARAMETERS] = "/parameters",
-      [V2_INPUT] = "/inputs/%zu",
-      [V2_INPUT_PARAMETERS] = "/inputs/%zu/parameters",
-      [V2_OUTPUT] = "/outputs/%zu",
-      [V2_OUTPUT_PARAMETERS] = "/outputs/%zu/parameters",
-  };
+struct v2_place v2_at_key(const struct decode_v2 *d) {
   const enum v2_level level = keys[d->key].level;
-  const size_t index = (level < V2_OUTPUTS ? d->inputs : d->outputs) - 1;
-  size_t used = 0;
-  for (const char *c = places[level]; *c; c++) {
-    if (*c != '%') {
-      pointer[used++] = *c;
-      continue;
-    }
-    used += (size_t)snprintf(pointer + used, ERROR_POINTER_SIZE - used, "%zu", index);
-    c += 2; /* %zu */
-  }
-  snprintf(pointer + used, ERROR_POINTER_SIZE - used, "/%s", keys[d->key].name);
+  return (struct v2_place){level, (level < V2_OUTPUTS ? d->inputs : d->outputs) - 1,
+                           keys[d->key].name};
 }
 
 static enum status refuse(struct decode_v2 *d, const char *what) {
-  char pointer[ERROR_POINTER_SIZE];
-  point(d, pointer);
-  return error_at(&d->failure, pointer, "\"%s\" must be %s", keys[d->key].name, what);
-}
-
-static bool is_text(const json_t *value, const char *text) {
-  return json_string_length(value) == strlen(text) &&
-         memcmp(json_string_value(value), text, strlen(text)) == 0;
+  return v2_refuse(d, v2_at_key(d), "\"%s\" must be %s", keys[d->key].name, what);
 }
 
 /* An unknown name, as it may be repeated: cut, and what would break the line is escaped later. */
@@ -100,28 +75,25 @@ static int shown(const json_t *value) {
 static enum status read_input_name(struct decode_v2 *d, const json_t *value) {
   struct v2_input *in = v2_input(d);
   for (enum field f = 0; f <= FIELD_MASK; f++)
-    if (is_text(value, field_name(f))) {
+    if (json_is_text(value, field_name(f))) {
       in->field = f;
       in->named = true;
       return STATUS_OK;
     }
-  return error_set(&d->failure, STATUS_INVALID_REQUEST,
-                   "inputs[%zu]: unknown input \"%.*s\"; there are queries, keys, values, "
-                   "valid_lens and mask",
-                   in->index, shown(value), json_string_value(value));
+  return v2_refuse(d, v2_at_key(d),
+                   "unknown input \"%.*s\"; there are queries, keys, values, valid_lens and mask",
+                   shown(value), json_string_value(value));
 }
 
 static enum status read_output_name(struct decode_v2 *d, const json_t *value) {
   struct v2_output *out = v2_output(d);
-  out->weights = is_text(value, "attention_weights");
-  if (!out->weights && !is_text(value, "outputs"))
-    return error_set(&d->failure, STATUS_INVALID_REQUEST,
-                     "outputs[%zu]: unknown output \"%.*s\"; there are outputs and "
-                     "attention_weights",
-                     d->outputs - 1, shown(value), json_string_value(value));
+  out->weights = json_is_text(value, "attention_weights");
+  if (!out->weights && !json_is_text(value, "outputs"))
+    return v2_refuse(d, v2_at_key(d),
+                     "unknown output \"%.*s\"; there are outputs and attention_weights",
+                     shown(value), json_string_value(value));
   if (d->outputs > 1 && d->output[0].weights == out->weights)
-    return error_set(&d->failure, STATUS_INVALID_REQUEST, "outputs[1] \"%s\": it stands twice",
-                     json_string_value(value));
+    return v2_refuse(d, v2_at_key(d), "the output \"%s\" stands twice", json_string_value(value));
   out->named = true;
   return STATUS_OK;
 }
@@ -136,7 +108,7 @@ static enum status read_datatype(struct decode_v2 *d, const json_t *value) {
   in->typed = true;
   in->dtype = DTYPE_NONE; /* refused once it is known for which input */
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-    if (is_text(value, list[i].name)) in->dtype = list[i].dtype;
+    if (json_is_text(value, list[i].name)) in->dtype = list[i].dtype;
   return STATUS_OK;
 }
 
@@ -169,22 +141,10 @@ static enum status read_flag(struct decode_v2 *d, const json_t *value, bool *out
   return STATUS_OK;
 }
 
-/* It is sent back as it came. */
-static enum status keep_id(struct decode_v2 *d) {
-  char *id = arena_alloc(d->arena, d->small_length, 1, &d->failure);
-  if (!id) return d->failure.status;
-  memcpy(id, d->small, d->small_length);
-  d->asked.id = id;
-  d->asked.id_length = d->small_length;
-  return STATUS_OK;
-}
-
 static enum status read_value(struct decode_v2 *d, const json_t *value) {
   struct v2_input *in = d->inputs ? v2_input(d) : NULL;
   uint64_t size = 0;
   switch (d->key) {
-  case V2_KEY_ID:
-    return keep_id(d);
   case V2_KEY_INPUT_NAME:
     return read_input_name(d, value);
   case V2_KEY_DATATYPE:
@@ -206,7 +166,7 @@ static enum status read_value(struct decode_v2 *d, const json_t *value) {
   default:
     return read_count(d, value, &d->asked.timeout_us);
   }
-  return d->failure.status;
+  return d->e->status;
 }
 
 /* The parameters that are fields of the native form. */
@@ -228,25 +188,23 @@ static enum field field_of(enum v2_key key) {
 }
 
 static bool wants_text(enum v2_key key) {
-  return key == V2_KEY_ID || key == V2_KEY_INPUT_NAME || key == V2_KEY_DATATYPE ||
-         key == V2_KEY_OUTPUT_NAME;
+  return key == V2_KEY_INPUT_NAME || key == V2_KEY_DATATYPE || key == V2_KEY_OUTPUT_NAME;
 }
 
 enum status v2_small_ended(struct decode_v2 *d) {
   const enum field field = field_of(d->key);
+  const struct small_text *t = &d->small;
   if (field < FIELD_COUNT)
-    return field_read(&d->fields, field, d->small, d->small_length, d->small_offset, &d->failure);
+    return field_read(&d->fields, field, t->text, t->length, t->offset, d->e);
+  const struct v2_place at = v2_at_key(d);
   char pointer[ERROR_POINTER_SIZE];
-  point(d, pointer);
-  json_t *value = field_parse(d->small, d->small_length, d->small_offset, pointer, &d->failure);
-  if (!value) return d->failure.status;
-  /* Libraries that write all they know say null for what is not there. */
-  if (!json_is_null(value)) {
-    if (wants_text(d->key) && !json_is_string(value))
-      refuse(d, "a string");
-    else
-      read_value(d, value);
-  }
+  v2_point(&at, pointer);
+  json_t *value = field_parse(t->text, t->length, t->offset, pointer, d->e);
+  if (!value) return d->e->status;
+  if (wants_text(d->key) && !json_is_string(value))
+    refuse(d, "a string");
+  else
+    read_value(d, value);
   json_decref(value);
-  return d->failure.status;
+  return d->e->status;
 }

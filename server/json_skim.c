@@ -1,9 +1,6 @@
 /* json_skim: one JSON value of any kind, chunk by chunk: where it ends, and that it is JSON. */
 #include "server/json_skim.h"
 
-#include <ctype.h>
-#include <string.h>
-
 #include "server/text/blank.h"
 #include "server/text/number.h"
 
@@ -25,6 +22,14 @@ enum status json_unexpected(struct error *e, size_t offset, char c, const char *
   return error_json(e, offset, "byte 0x%02x where %s belongs", (unsigned char)c, wanted);
 }
 
+enum status json_bad_string(struct error *e, size_t offset, char c) {
+  const unsigned char byte = (unsigned char)c;
+  if (byte >= 0x80) return error_json(e, offset, "a byte that is not UTF-8 (0x%02x)", byte);
+  if (byte < 0x20)
+    return error_json(e, offset, "a control character (byte 0x%02x) in a string", byte);
+  return error_json(e, offset, "byte 0x%02x cannot stand here in a string", byte);
+}
+
 static const char *wanted(const struct json_skim *s) {
   switch (s->state) {
   case SKIM_KEY:
@@ -35,9 +40,10 @@ static const char *wanted(const struct json_skim *s) {
     return "':'";
   case SKIM_COMMA_OR_END:
     return s->object & 1 ? "',' or '}'" : "',' or ']'";
-  case SKIM_ESCAPE:
-  case SKIM_HEX:
-    return "an escape of a string";
+  case SKIM_NUMBER:
+    return "the rest of a number";
+  case SKIM_WORD:
+    return "the rest of true, false or null";
   default:
     return "a value";
   }
@@ -71,6 +77,7 @@ static bool close_bracket(struct json_skim *s, char c) {
 
 static bool begin_string(struct json_skim *s, bool key) {
   s->key = key;
+  s->string = (struct json_string){0};
   s->state = SKIM_STRING;
   return true;
 }
@@ -124,38 +131,30 @@ static bool take_token(struct json_skim *s, char c, size_t offset, struct error 
   }
 }
 
-/* Behind a backslash: one letter, or u and four digits. */
-static bool take_escaped(struct json_skim *s, char c) {
-  if (s->state == SKIM_HEX) {
-    if (--s->hex == 0) s->state = SKIM_STRING;
-    return isxdigit((unsigned char)c);
-  }
-  s->hex = 4;
-  s->state = c == 'u' ? SKIM_HEX : SKIM_STRING;
-  return c && strchr("\"\\/bfnrtu", c);
-}
-
 static bool take_word(struct json_skim *s, char c) {
   bool good = c == *s->word++;
   if (good && !*s->word) value_ended(s);
   return good;
 }
 
-/* The bytes of a string up to its end, a backslash, or what may not be in it. */
+static bool is_plain(char c) {
+  return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
+}
+
+/* Plain characters of a string, and a byte of what is not plain. */
 static size_t skim_string(struct json_skim *s, const char *text, size_t length, size_t offset,
                           struct error *e) {
   size_t i = 0;
-  while (i < length && text[i] != '"' && text[i] != '\\' && (unsigned char)text[i] >= 0x20) i++;
+  if (!json_string_is_within(&s->string))
+    while (i < length && is_plain(text[i])) i++;
   if (i == length) return i;
-  if (text[i] == '\\') {
-    s->state = SKIM_ESCAPE;
-  } else if (text[i] != '"') {
-    error_json(e, offset + i, "a control character (byte 0x%02x) in a string", text[i]);
-  } else if (s->key) {
+  const int c = json_string_byte(&s->string, text[i]);
+  if (c == JSON_STRING_BAD) json_bad_string(e, offset + i, text[i]);
+  if (c != JSON_STRING_END) return i + 1;
+  if (s->key)
     s->state = SKIM_COLON;
-  } else {
+  else
     value_ended(s);
-  }
   return i + 1;
 }
 
@@ -166,10 +165,6 @@ static size_t advance(struct json_skim *s, const char *text, size_t length, size
   switch (s->state) {
   case SKIM_STRING:
     return skim_string(s, text, length, offset, e);
-  case SKIM_ESCAPE:
-  case SKIM_HEX:
-    good = take_escaped(s, *text);
-    break;
   case SKIM_WORD:
     good = take_word(s, *text);
     break;

@@ -4,6 +4,7 @@
 #define SERVER_JSON_SKIM_H
 
 #include "core/status.h"
+#include "server/text/json_string.h"
 #include "server/text/number_scan.h"
 
 enum { JSON_SKIM_DEPTH = 64 }; /* brackets open together */
@@ -16,8 +17,6 @@ enum json_skim_state {
   SKIM_COLON,
   SKIM_COMMA_OR_END,
   SKIM_STRING,
-  SKIM_ESCAPE, /* behind a backslash */
-  SKIM_HEX,    /* within the four digits of \u */
   SKIM_NUMBER,
   SKIM_WORD, /* within true, false or null */
   SKIM_COMPLETE
@@ -25,11 +24,11 @@ enum json_skim_state {
 
 struct json_skim {
   enum json_skim_state state;
-  bool key;          /* the string is one */
-  unsigned char hex; /* digits that \u still wants */
-  unsigned depth;    /* brackets open now */
-  uint64_t object;   /* a bit per open bracket, the innermost is the lowest: is it a brace? */
-  const char *word;  /* what is left of it */
+  bool key;         /* the string is one */
+  unsigned depth;   /* brackets open now */
+  uint64_t object;  /* a bit per open bracket, the innermost is the lowest: is it a brace? */
+  const char *word; /* what is left of it */
+  struct json_string string;
   struct number_scan number;
 };
 
@@ -46,5 +45,8 @@ bool json_starts_value(char c); /* may a value begin so? */
 
 /* "'x' where a value belongs": an invalid-json for the byte that stands at `offset`. */
 enum status json_unexpected(struct error *e, size_t offset, char c, const char *wanted);
+
+/* An invalid-json for a byte at which json_string_byte has said JSON_STRING_BAD. */
+enum status json_bad_string(struct error *e, size_t offset, char c);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/size.h"
 #include "core/status.h"
@@ -49,4 +50,9 @@ json_t *json_small_load(const char *text, size_t length, size_t flags, json_erro
   }
   json_reserve_end();
   return value;
+}
+
+bool json_is_text(const json_t *value, const char *text) {
+  return json_is_string(value) && json_string_length(value) == strlen(text) &&
+         memcmp(json_string_value(value), text, strlen(text)) == 0;
 }

@@ -20,6 +20,9 @@ void json_small_init(void);
 json_t *json_small_load(const char *text, size_t length, size_t flags, json_error_t *why,
                         bool *no_memory);
 
+/* Is the value this text? */
+bool json_is_text(const json_t *value, const char *text);
+
 /* The same reserve for a text that is larger, or that somebody else gives to Jansson. Jansson takes
  * up to 77 times the text ("{},{},..."), and the reserve gets nothing back. */
 enum { JSON_RESERVE_TIMES = 96 };

@@ -103,20 +103,31 @@ static size_t problem_text(const struct error *e, char text[REPLY_PROBLEM_SIZE])
   return (size_t)(t.at - text);
 }
 
-/* All that is known, in one sentence. */
+size_t reply_sentence(const struct error *e, char sentence[REPLY_SENTENCE_SIZE]) {
+  char *at = sentence, *const end = sentence + REPLY_SENTENCE_SIZE;
+  const char *before = " (";
+  at += snprintf(at, REPLY_SENTENCE_SIZE, "%s", e->detail[0] ? e->detail : table[e->status].title);
+  if (e->pointer[0]) {
+    at += snprintf(at, (size_t)(end - at), "%sat %s", before, e->pointer);
+    before = ", ";
+  }
+  if (e->has_offset) {
+    at += snprintf(at, (size_t)(end - at), "%sat byte %zu", before, e->offset);
+    before = ", ";
+  }
+  if (e->limit) {
+    at += snprintf(at, (size_t)(end - at), "%ssetting %s", before, e->limit);
+    before = ", ";
+  }
+  if (*before == ',') at += snprintf(at, (size_t)(end - at), ")");
+  must(at < end);
+  return (size_t)(at - sentence);
+}
+
 static size_t sentence_text(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
   struct text t = {text, text + REPLY_PROBLEM_SIZE};
-  char sentence[ERROR_DETAIL_SIZE + ERROR_POINTER_SIZE + 64];
-  int used =
-      snprintf(sentence, sizeof sentence, "%s", e->detail[0] ? e->detail : table[e->status].title);
-  char *end = sentence + used;
-  const size_t room = sizeof sentence - (size_t)used;
-  if (e->pointer[0])
-    snprintf(end, room, " (at %s)", e->pointer);
-  else if (e->has_offset)
-    snprintf(end, room, " (at byte %zu)", e->offset);
-  else if (e->limit)
-    snprintf(end, room, " (setting %s)", e->limit);
+  char sentence[REPLY_SENTENCE_SIZE];
+  reply_sentence(e, sentence);
   add_word(&t, "{\"error\":");
   add_quoted(&t, sentence);
   add_word(&t, "}\n");

@@ -25,6 +25,10 @@ enum reply_errors { REPLY_PROBLEM, REPLY_V2 };
 
 unsigned reply_code(enum status status); /* its HTTP status */
 
+/* The error as one sentence, with all that is known of where it is. Returns its length. */
+enum { REPLY_SENTENCE_SIZE = ERROR_DETAIL_SIZE + ERROR_POINTER_SIZE + 128 };
+size_t reply_sentence(const struct error *e, char sentence[REPLY_SENTENCE_SIZE]);
+
 /* The body of an error. Returns its length. */
 size_t reply_error_text(const struct error *e, enum reply_errors form,
                         char text[REPLY_PROBLEM_SIZE]);

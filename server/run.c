@@ -10,6 +10,7 @@
 
 #include "config/registry.h"
 #include "server/exchange.h"
+#include "server/reply.h"
 
 enum { RUN_ANSWERED, RUN_FAILED, RUN_CONFIG }; /* exit statuses */
 
@@ -26,14 +27,9 @@ static void run_done(struct exchange *x) {
 }
 
 static void say(const struct error *e) {
-  fprintf(stderr, "attend: %s", e->detail);
-  if (e->pointer[0])
-    fprintf(stderr, " (at %s)", e->pointer);
-  else if (e->has_offset)
-    fprintf(stderr, " (at byte %zu)", e->offset);
-  else if (e->limit)
-    fprintf(stderr, " (setting %s)", e->limit);
-  fputc('\n', stderr);
+  char sentence[REPLY_SENTENCE_SIZE];
+  reply_sentence(e, sentence);
+  fprintf(stderr, "attend: %s\n", sentence);
 }
 
 static void say_unknown(const struct registry *r, const char *model) {

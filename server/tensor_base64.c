@@ -6,10 +6,11 @@
 
 #include "core/size.h"
 #include "server/base64_text.h"
+#include "server/json_skim.h"
+#include "server/shape_text.h"
 #include "server/tensor_bytes.h"
 #include "server/text/blank.h"
 #include "server/text/json_string.h"
-#include "server/text/number_scan.h"
 
 /* Characters of a key or type that are kept; the longest known one has 6. */
 enum { WORD_MAX = 24 };
@@ -26,10 +27,7 @@ enum place {
   VALUE,        /* behind ':' */
   IN_DTYPE,     /* within the type's name */
   IN_TEXT,      /* within the base64 */
-  FIRST_DIM,    /* behind '[' */
-  DIM,          /* behind ',' in the shape */
-  IN_DIM,       /* within a dimension */
-  BEHIND_DIM,   /* ',' or ']' */
+  IN_SHAPE,     /* within the shape */
   BEHIND_VALUE, /* ',' or '}' */
   NEXT_OBJECT,  /* behind an object of a list: ',' or ']' */
   COMPLETE
@@ -53,12 +51,12 @@ struct tensor_base64 {
   bool judged;     /* its type and shape are known, and keep the rule: */
   size_t expected; /* bytes that they ask for */
   struct tensor_form form;
-  struct number_scan dim;
   struct json_string string; /* the key or type being read */
   char word[WORD_MAX];
   size_t word_length; /* counts beyond WORD_MAX as well */
+  struct shape_text shape;
   struct base64_text text;
-  char text_pointer[64]; /* "/keys/3/base64" */
+  char value_pointer[64]; /* "/keys/3/base64" */
 };
 
 /* A piece of text and its place in the body. */
@@ -108,31 +106,27 @@ const struct tensor *tensor_base64_view(const struct tensor_base64 *r) {
 /* An invalid-request at the object, or below it. */
 __attribute__((format(printf, 4, 5))) static const char *
 refuse(const struct tensor_base64 *r, const char *below, struct error *e, const char *format, ...) {
-  char pointer[ERROR_POINTER_SIZE], detail[ERROR_DETAIL_SIZE];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(detail, sizeof detail, format, args);
-  va_end(args);
+  char pointer[ERROR_POINTER_SIZE];
   size_t n = (size_t)snprintf(pointer, sizeof pointer, "/%s", r->rule.field);
   if (r->list) n += (size_t)snprintf(pointer + n, sizeof pointer - n, "/%zu", r->tensor.elements);
   if (below[0]) snprintf(pointer + n, sizeof pointer - n, "/%s", below);
-  error_at(e, pointer, "%s", detail);
+  va_list args;
+  va_start(args, format);
+  error_at_v(e, pointer, format, args);
+  va_end(args);
   return NULL;
 }
 
-static const char *bad_byte(const struct span *s, const char *p, struct error *e) {
-  const unsigned char c = (unsigned char)*p;
-  if (c > ' ' && c < 0x7f)
-    error_json(e, place_of(s, p), "'%c' cannot stand here", c);
-  else
-    error_json(e, place_of(s, p), "byte 0x%02x cannot stand here", c);
+static const char *bad_byte(const struct span *s, const char *p, const char *wanted,
+                            struct error *e) {
+  json_unexpected(e, place_of(s, p), *p, wanted);
   return NULL;
 }
 
 /* Something else than what belongs here: another value, or no JSON. */
 static const char *bad_value(const struct tensor_base64 *r, const char *below, const char *wanted,
                              const struct span *s, const char *p, struct error *e) {
-  if (!*p || !strchr("\"[{-0123456789tfn", *p)) return bad_byte(s, p, e);
+  if (!json_starts_value(*p)) return bad_byte(s, p, wanted, e);
   return refuse(r, below, e, "%s belongs here", wanted);
 }
 
@@ -221,7 +215,7 @@ static const char *next_object(struct tensor_base64 *r, const char *p, const str
     r->place = COMPLETE;
     return p + 1;
   }
-  if (*p != ',') return bad_byte(s, p, e);
+  if (*p != ',') return bad_byte(s, p, "',' or ']'", e);
   if (r->rule.max_elements && r->tensor.elements >= r->rule.max_elements) {
     error_limit(e, "max_items", "%s has more than %zu items", r->rule.field, r->rule.max_elements);
     return NULL;
@@ -241,7 +235,8 @@ static void begin_string(struct tensor_base64 *r, enum place place) {
 /* Is the word harmless in a pointer and a sentence? */
 static bool is_plain(const char *word, size_t length) {
   for (size_t i = 0; i < length; i++)
-    if (word[i] <= ' ' || word[i] == 0x7f || word[i] == '~' || word[i] == '/') return false;
+    if (word[i] <= ' ' || (unsigned char)word[i] >= 0x7f || word[i] == '~' || word[i] == '/')
+      return false;
   return length > 0;
 }
 
@@ -277,16 +272,14 @@ static bool take_dtype(struct tensor_base64 *r, struct error *e) {
   }
 }
 
-static const char *bad_string(const struct span *s, const char *p, struct error *e) {
-  error_json(e, place_of(s, p), "byte 0x%02x cannot stand here in a string", (unsigned char)*p);
-  return NULL;
-}
-
 /* Of a key or a type's name. */
 static const char *read_word(struct tensor_base64 *r, const char *p, const struct span *s,
                              struct error *e) {
   const int c = json_string_byte(&r->string, *p);
-  if (c == JSON_STRING_BAD) return bad_string(s, p, e);
+  if (c == JSON_STRING_BAD) {
+    json_bad_string(e, place_of(s, p), *p);
+    return NULL;
+  }
   if (c == JSON_STRING_END) {
     const bool fine = r->place == IN_KEY ? take_key(r, e) : take_dtype(r, e);
     return fine ? p + 1 : NULL;
@@ -297,65 +290,35 @@ static const char *read_word(struct tensor_base64 *r, const char *p, const struc
   return p + 1;
 }
 
-/* --- shapes --- */
+/* --- shapes and base64 --- */
 
-static const char *refuse_dim(const struct tensor_base64 *r, const char *why, struct error *e) {
-  char below[40];
-  snprintf(below, sizeof below, "shape/%u", r->form.rank);
-  return refuse(r, below, e, "%s", why);
+static void begin_pointer(struct tensor_base64 *r) {
+  char item[24] = "";
+  if (r->list) snprintf(item, sizeof item, "/%zu", r->tensor.elements);
+  snprintf(r->value_pointer, sizeof r->value_pointer, "/%s%s/%s", r->rule.field, item,
+           key_names[r->key]);
 }
 
-static const char *end_shape(struct tensor_base64 *r, const char *p, struct error *e) {
+static void begin_shape(struct tensor_base64 *r) {
+  r->place = IN_SHAPE;
+  begin_pointer(r);
+  shape_text_init(&r->shape, &r->form, r->value_pointer);
+}
+
+static const char *read_shape(struct tensor_base64 *r, const char *p, const struct span *s,
+                              struct error *e) {
+  bool complete = false;
+  p = shape_text_feed(&r->shape, p, (size_t)(s->end - p), place_of(s, p), &complete, e);
+  if (!complete) return p;
   r->place = BEHIND_VALUE;
-  return judge(r, e) ? p + 1 : NULL;
+  return judge(r, e) ? p : NULL;
 }
-
-static const char *begin_dim(struct tensor_base64 *r, const char *p, const struct span *s,
-                             struct error *e) {
-  if (*p == ']' && r->place == FIRST_DIM) return end_shape(r, p, e);
-  if (*p != '-' && (*p < '0' || *p > '9')) {
-    char below[40];
-    snprintf(below, sizeof below, "shape/%u", r->form.rank);
-    return bad_value(r, below, "an integer", s, p, e);
-  }
-  number_scan_begin(&r->dim);
-  r->place = IN_DIM;
-  return p;
-}
-
-static const char *read_dim(struct tensor_base64 *r, const char *p, const struct span *s,
-                            struct error *e) {
-  switch (number_scan_byte(&r->dim, *p)) {
-  case NUMBER_STEP_TAKEN:
-    return p + 1;
-  case NUMBER_STEP_MALFORMED:
-    return bad_byte(s, p, e);
-  default:
-    break;
-  }
-  int32_t dim;
-  const enum number_verdict verdict = number_scan_integer(&r->dim, &dim);
-  if (verdict == NUMBER_MALFORMED)
-    return refuse_dim(r, "a dimension is an integer, without fraction or exponent", e);
-  if (verdict == NUMBER_OK && dim < 0) return refuse_dim(r, "a dimension is not negative", e);
-  if (verdict != NUMBER_OK) return refuse_dim(r, "the dimension is beyond 32 bits", e);
-  if (r->form.rank < TENSOR_DEPTH_MAX) r->form.dim[r->form.rank] = (size_t)dim;
-  r->form.rank++;
-  r->place = BEHIND_DIM;
-  return p;
-}
-
-/* --- base64 --- */
 
 static void begin_text(struct tensor_base64 *r) {
   const size_t end = r->judged ? r->from + r->expected : SIZE_MAX;
   r->place = IN_TEXT;
-  if (r->list)
-    snprintf(r->text_pointer, sizeof r->text_pointer, "/%s/%zu/base64", r->rule.field,
-             r->tensor.elements);
-  else
-    snprintf(r->text_pointer, sizeof r->text_pointer, "/%s/base64", r->rule.field);
-  base64_text_init(&r->text, &r->bytes, end, r->text_pointer);
+  begin_pointer(r);
+  base64_text_init(&r->text, &r->bytes, end, r->value_pointer);
 }
 
 static const char *read_text(struct tensor_base64 *r, const char *p, const struct span *s,
@@ -374,7 +337,7 @@ static const char *begin_value(struct tensor_base64 *r, const char *p, const str
   if (*p != (shape ? '[' : '"'))
     return bad_value(r, key_names[r->key], shape ? "an array of integers" : "a string", s, p, e);
   if (shape)
-    r->place = FIRST_DIM;
+    begin_shape(r);
   else if (r->key == KEY_DTYPE)
     begin_string(r, IN_DTYPE);
   else
@@ -382,10 +345,10 @@ static const char *begin_value(struct tensor_base64 *r, const char *p, const str
   return p + 1;
 }
 
-/* Takes `wanted`; then comes `next`. */
-static const char *take(struct tensor_base64 *r, const char *p, const struct span *s, char wanted,
-                        enum place next, struct error *e) {
-  if (*p != wanted) return bad_byte(s, p, e);
+/* Takes `c`; then comes `next`. */
+static const char *take(struct tensor_base64 *r, const char *p, const struct span *s, char c,
+                        const char *wanted, enum place next, struct error *e) {
+  if (*p != c) return bad_byte(s, p, wanted, e);
   r->place = next;
   return p + 1;
 }
@@ -395,24 +358,21 @@ static const char *step(struct tensor_base64 *r, const char *p, const struct spa
                         struct error *e) {
   switch (r->place) {
   case OBJECT:
-    return *p == '{' ? take(r, p, s, '{', FIRST_KEY, e) : bad_value(r, "", "an object", s, p, e);
+    if (*p != '{') return bad_value(r, "", "an object", s, p, e);
+    r->place = FIRST_KEY;
+    return p + 1;
   case FIRST_KEY:
     if (*p == '}') return end_object(r, p, e);
     /* fall through */
   case KEY:
     begin_string(r, IN_KEY);
-    return *p == '"' ? p + 1 : bad_byte(s, p, e);
+    return *p == '"' ? p + 1 : bad_byte(s, p, "a key", e);
   case COLON:
-    return take(r, p, s, ':', VALUE, e);
+    return take(r, p, s, ':', "':'", VALUE, e);
   case VALUE:
     return begin_value(r, p, s, e);
-  case FIRST_DIM:
-  case DIM:
-    return begin_dim(r, p, s, e);
-  case BEHIND_DIM:
-    return *p == ']' ? end_shape(r, p, e) : take(r, p, s, ',', DIM, e);
   case BEHIND_VALUE:
-    return *p == '}' ? end_object(r, p, e) : take(r, p, s, ',', KEY, e);
+    return *p == '}' ? end_object(r, p, e) : take(r, p, s, ',', "',' or '}'", KEY, e);
   default:
     return next_object(r, p, s, e);
   }
@@ -426,8 +386,8 @@ static const char *advance(struct tensor_base64 *r, const char *p, const struct 
   case IN_KEY:
   case IN_DTYPE:
     return read_word(r, p, s, e);
-  case IN_DIM:
-    return read_dim(r, p, s, e);
+  case IN_SHAPE:
+    return read_shape(r, p, s, e);
   default:
     return is_blank(*p) ? p + 1 : step(r, p, s, e);
   }

@@ -47,13 +47,13 @@ size_t tensor_dtype_size(enum tensor_dtype dtype) { return dtypes[dtype].size; }
 
 __attribute__((format(printf, 3, 4))) static enum status
 refuse(const struct tensor_rule *rule, struct error *e, const char *format, ...) {
-  char pointer[ERROR_POINTER_SIZE], detail[ERROR_DETAIL_SIZE];
+  char pointer[ERROR_POINTER_SIZE];
+  snprintf(pointer, sizeof pointer, "/%s", rule->field);
   va_list args;
   va_start(args, format);
-  vsnprintf(detail, sizeof detail, format, args);
+  error_at_v(e, pointer, format, args);
   va_end(args);
-  snprintf(pointer, sizeof pointer, "/%s", rule->field);
-  return error_at(e, pointer, "%s", detail);
+  return e->status;
 }
 
 /* "2 or 3", "2 to 4", "1" */

@@ -15,12 +15,11 @@ void tensor_nest_init(struct tensor_nest *n, const struct tensor_rule *rule, str
 /* The pointer made of the field's name and index[1 .. levels]. */
 static enum status refuse(const struct tensor_nest *n, const size_t *index, unsigned levels,
                           struct error *e, const char *format, va_list args) {
-  char detail[ERROR_DETAIL_SIZE], pointer[ERROR_POINTER_SIZE];
-  vsnprintf(detail, sizeof detail, format, args);
+  char pointer[ERROR_POINTER_SIZE];
   size_t used = (size_t)snprintf(pointer, sizeof pointer, "/%s", n->rule.field);
   for (unsigned d = 1; d <= levels && used < sizeof pointer; d++)
     used += (size_t)snprintf(pointer + used, sizeof pointer - used, "/%zu", index[d]);
-  return error_at(e, pointer, "%s", detail);
+  return error_at_v(e, pointer, format, args);
 }
 
 enum status tensor_nest_refuse(const struct tensor_nest *n, struct error *e, const char *format,

@@ -3,14 +3,25 @@
 
 #include <string.h>
 
+/* --- escapes --- */
+
+/* The four digits are whole. */
+static int end_unicode(struct json_string *s) {
+  const bool first = s->unicode >= 0xd800 && s->unicode < 0xdc00;
+  const bool second = s->unicode >= 0xdc00 && s->unicode < 0xe000;
+  if (s->pair != second) return JSON_STRING_BAD; /* half a pair */
+  s->pair = first;
+  if (first) return JSON_STRING_WITHIN;
+  return s->unicode < 0x80 ? (int)s->unicode : JSON_STRING_OTHER;
+}
+
 static int hex_digit(struct json_string *s, char byte) {
   static const char digits[] = "0123456789abcdefABCDEF";
   const char *found = byte ? strchr(digits, byte) : NULL;
   if (!found) return JSON_STRING_BAD;
   const unsigned at = (unsigned)(found - digits);
   s->unicode = s->unicode << 4 | (at < 16 ? at : at - 6);
-  if (--s->hex > 0) return JSON_STRING_WITHIN;
-  return s->unicode < 0x80 ? (int)s->unicode : JSON_STRING_OTHER;
+  return --s->hex > 0 ? JSON_STRING_WITHIN : end_unicode(s);
 }
 
 static int escaped(struct json_string *s, char byte) {
@@ -21,15 +32,37 @@ static int escaped(struct json_string *s, char byte) {
     s->unicode = 0;
     return JSON_STRING_WITHIN;
   }
-  const char *found = byte ? strchr(letters, byte) : NULL;
+  const char *found = byte && !s->pair ? strchr(letters, byte) : NULL;
   return found ? meant[found - letters] : JSON_STRING_BAD;
 }
 
+/* --- UTF-8 --- */
+
+/* The first byte of a character beyond ASCII. The second one's bounds keep out what is longer than
+ * need be, halves of pairs, and what is beyond U+10FFFF. */
+static int begin_character(struct json_string *s, unsigned char byte) {
+  if (byte < 0xc2 || byte > 0xf4) return JSON_STRING_BAD;
+  s->tail = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+  s->low = byte == 0xe0 ? 0xa0 : byte == 0xf0 ? 0x90 : 0x80;
+  s->high = byte == 0xed ? 0x9f : byte == 0xf4 ? 0x8f : 0xbf;
+  return JSON_STRING_WITHIN;
+}
+
+static int go_on_character(struct json_string *s, unsigned char byte) {
+  if (byte < s->low || byte > s->high) return JSON_STRING_BAD;
+  s->low = 0x80;
+  s->high = 0xbf;
+  return --s->tail > 0 ? JSON_STRING_WITHIN : JSON_STRING_OTHER;
+}
+
 int json_string_byte(struct json_string *s, char byte) {
+  const unsigned char code = (unsigned char)byte;
+  if (s->tail > 0) return go_on_character(s, code);
   if (s->hex > 0) return hex_digit(s, byte);
   if (s->escaped) return escaped(s, byte);
-  if ((unsigned char)byte < 0x20) return JSON_STRING_BAD;
-  if (byte == '"') return JSON_STRING_END;
   s->escaped = byte == '\\';
-  return s->escaped ? JSON_STRING_WITHIN : (unsigned char)byte;
+  if (s->escaped) return JSON_STRING_WITHIN;
+  if (s->pair || code < 0x20) return JSON_STRING_BAD;
+  if (code >= 0x80) return begin_character(s, code);
+  return byte == '"' ? JSON_STRING_END : byte;
 }

@@ -6,23 +6,27 @@
 
 /* All zero behind the opening quote. */
 struct json_string {
-  bool escaped;     /* behind a backslash */
-  unsigned hex;     /* digits of \uXXXX that are still to come */
-  unsigned unicode; /* what those so far make */
+  bool escaped;            /* behind a backslash */
+  bool pair;               /* behind the first half of a surrogate pair */
+  unsigned char hex;       /* digits of \uXXXX that are still to come */
+  unsigned char tail;      /* bytes of a character beyond ASCII that are still to come, */
+  unsigned char low, high; /* and what the next of them may be */
+  unsigned unicode;        /* what the digits so far make */
 };
 
 enum {
-  JSON_STRING_WITHIN = -1, /* part of an escape: the character is not whole yet */
+  JSON_STRING_WITHIN = -1, /* the character is not whole yet */
   JSON_STRING_END = -2,    /* the closing quote */
-  JSON_STRING_BAD = -3,    /* no JSON string has this byte here */
-  JSON_STRING_OTHER = 255  /* \uXXXX beyond ASCII, which nobody here needs */
+  JSON_STRING_BAD = -3,    /* no JSON string has this byte here: it is not UTF-8, or no escape */
+  JSON_STRING_OTHER = 255  /* a character beyond ASCII, which nobody here needs */
 };
 
-/* Takes the next byte: a character, one byte beyond ASCII at a time, or what is said above. */
+/* Takes the next byte: an ASCII character, or what is said above. */
 int json_string_byte(struct json_string *s, char byte);
 
-static inline bool json_string_is_escape(const struct json_string *s) {
-  return s->escaped || s->hex > 0;
+/* Has a character begun that is not whole yet? */
+static inline bool json_string_is_within(const struct json_string *s) {
+  return s->escaped || s->pair || s->hex > 0 || s->tail > 0;
 }
 
 #endif

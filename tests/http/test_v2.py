@@ -342,25 +342,28 @@ class Broken(V2Case, ServerCase):
                 ([], ("queries", "missing")),
                 ([entry(name="query")], ("query", "there are queries, keys")),
                 ([entry(name=None)], ("name",)), ([entry(name=7)], ("name",)),
-                ([entry(), entry()], ("inputs[1]", "twice")),
+                ([entry(), entry()], ("/inputs/1/name", "twice")),
                 ([entry(datatype="FP64")], ("FP32",)), ([entry(datatype=None)], ("datatype",)),
                 ([entry(shape=None)], ("shape",)), ([entry(data=None)], ("neither",)),
                 ([entry(data={})], ("array",)), ([entry(data="AAAA")], ("array",)),
                 ([entry(data=[1] * 7)], ("7, not 8",)), ([entry(data=[1] * 9)], ("more than 8",)),
                 ([entry(data=[[[1] * 4]])], ("dimension 1",)),
-                ([entry(data=[[[1] * 4, [1] * 3]])], ("/queries/0/1",)),
+                ([entry(data=[[[1] * 4, [1] * 3]])], ("/inputs/0/data/0/1",)),
                 ([entry(data=[[[1] * 4], [[1] * 4]])], ("dimension 0",)),
                 ([entry(data=[[1] * 4] * 2)], ("depth",)),
                 ([entry(data=[1] * 7 + [None])], ("null",)),
                 ([entry(data=[1] * 7 + [1e39])], ("float32",)),
                 ([entry(parameters={"binary_data_size": 32}, data=None)], ("header",)),
                 ([entry(), entry(name="mask", datatype="BOOL", shape=[1, 2, 2], data=[2] * 4)],
-                 ("mask",)),
+                 ("/inputs/1/data/0",)),
                 ([entry(), entry(name="valid_lens", datatype="INT32", shape=[1], data=[3])],
-                 ("valid_lens",)),
+                 ("/inputs/1/data/0",)),
                 ([entry(), entry(name="valid_lens", datatype="INT32", shape=[2], data=[1, 1])],
-                 ("valid_lens",)),
+                 ("(at /inputs/1)",)),
                 ([entry(), entry(name="keys", shape=[2, 2, 4], data=[ONE[0]] * 2)], ("keys",)),
+                ([entry(), entry(name="keys", shape=[1, 0, 4], data=[]),
+                  entry(name="values", shape=[1, 1, 4], data=[[[0] * 4]])],
+                 ("(at /inputs/2/data/0)",)),
                 ([1], ("object",)), ({}, ("array",)), (None, ("missing",))):
             with self.subTest(inputs):
                 self.error(self.ask(json.dumps({"inputs": inputs}).encode()), 400, *words)
@@ -375,7 +378,7 @@ class Broken(V2Case, ServerCase):
                              (lens, struct.pack("<q", -1)), (lens, struct.pack("<q", 2 ** 32 + 1))):
             text = json.dumps({"inputs": [other, queries]}).encode()
             header = f"inference-header-content-length: {len(text)}"
-            self.error(self.ask(text + block, header), 400, other["name"])
+            self.error(self.ask(text + block, header), 400, "(at /inputs/0)")
         for number in ("nan", "inf", "-inf"):
             block = struct.pack("<8f", *[float(number)] * 8)
             self.error(self.ask(*self.binary(block=block)), 422)
@@ -390,7 +393,7 @@ class Broken(V2Case, ServerCase):
                      {"parameters": {"select": "best"}}, {"parameters": {"empty_rows": 0}},
                      {"parameters": {"timeout": -1}}, {"parameters": {"timeout": 1.5}},
                      {"parameters": {"binary_data_output": "yes"}}, {"id": 7},
-                     {"id": ["x"]}, {"id": "x" * 600}):
+                     {"id": ["x"]}, {"id": "x" * 65535}):
             with self.subTest(more):
                 body = dict(json.loads(v2({"queries": ONE})[0]), **more)
                 self.error(self.ask(json.dumps(body).encode()), 400)
@@ -404,6 +407,11 @@ class Broken(V2Case, ServerCase):
                      b'{"inputs":' + b"[" * 90000, b'{"x":tru}', b'{"x":"\\q"}', b'{"x":"\x01"}'):
             with self.subTest(body[:40]):
                 self.error(self.ask(body), 400)
+        # where nobody needs the text it is looked at all the same
+        for member in (b'"foo":"\xff\xfe"', b'"\xff":1', b'"foo":[{"a":"\xc3"}]',
+                       b'"foo":"\\ud800"', b'"\\udc00":0'):
+            with self.subTest(member):
+                self.error(self.ask(b"{" + member + b"," + good[1:]), 400, "byte")
 
     def test_keys_in_any_order_and_keys_that_mean_nothing(self):
         odd = {"a": [{"b": [[], {}, "]}"]}, 1e400, "\\\" ü"], "": None, "inputs ": {"inputs": []}}
@@ -419,10 +427,13 @@ class Broken(V2Case, ServerCase):
             self.right_answer(self.ask(text.encode()))
 
     def test_the_id_comes_back_as_it_was_sent(self):
-        for raw in ('"42"', '""', '"a\\u0041\\n\\"\\\\\\/"', '"\u00e4\U0001f600"', '"' + "i" * 500 + '"'):
+        for raw in ('"42"', '""', '"a\\u0041\\n\\"\\\\\\/"', '"\u00e4\U0001f600"', '"' + "i" * 65534 + '"'):
             body = v2({"queries": ONE}, id="@")[0].replace(b'"@"', raw.encode())
             answer = self.right_answer(self.ask(body))
             self.assertIn(b'"id":' + raw.encode(), answer.body)
+        for parameter in ("causal", "causal_offset", "select", "seed", "empty_rows", "timeout",
+                          "binary_data_output"):
+            self.right_answer(self.ask(v2({"queries": ONE}, parameters={parameter: None})[0]))
         for absent in (b'"id":null,', b""):
             body = v2({"queries": ONE}, id="@")[0].replace(b'"id":"@",', absent)
             self.assertNotIn(b'"id"', self.right_answer(self.ask(body)).body)
@@ -538,6 +549,23 @@ class Slow(V2Case, unittest.TestCase):
                                     {"Inference-Header-Content-Length": str(length)})
             self.error(answer, 429)
             self.assertEqual(answer.headers["retry-after"], "1")
+        finally:
+            server.stop()
+
+    def test_only_what_is_asked_for_counts_against_the_limit(self):
+        server = Server(None, "--max-answer-bytes", "4096")
+        try:
+            queries = {"queries": [[[0.5] * 512]]}  # outputs alone may be more than the limit as text
+            for outputs, binary, status in ((["outputs"], [], 413), (["outputs"], ["outputs"], 200),
+                                            (["attention_weights"], [], 200),
+                                            (["attention_weights"], ["attention_weights"], 200),
+                                            (["attention_weights", "outputs"], [], 413)):
+                with self.subTest(outputs=outputs, binary=binary):
+                    body, _ = v2(queries, outputs=outputs, binary_outputs=binary)
+                    answer = server.request("POST", "/v2/models/base/infer", body)
+                    self.assertEqual(answer.status, status, answer)
+                    if status == 413:
+                        self.error(answer, 413, "max_answer_bytes")
         finally:
             server.stop()
 

@@ -468,6 +468,8 @@ static void refuse_all(const struct model *m, enum ask ask, const struct refusal
 #define REFUSE(model, list)       refuse_all(model, ASK_ATTENTION, list, sizeof(list) / sizeof *(list))
 #define REFUSE_HEADS(model, list) refuse_all(model, ASK_HEADS, list, sizeof(list) / sizeof *(list))
 
+#define DEEP "[[[[[[[[[[[[[[[["
+
 static void what_is_no_json(void **state) {
   (void)state;
   static const struct refusal list[] = {
@@ -478,9 +480,11 @@ static void what_is_no_json(void **state) {
       {"x", NULL, 0, "'x'"},
       {" ]", NULL, 1, "'{'"},
       {"[1,2", NULL, 4, NULL},
-      {"[1 2]", NULL, 4, NULL},
-      {"[[[[[[[[[[[[[[[[[[[[[[[[[[", NULL, 16, "deep"},
-      {"nul", NULL, 2, NULL},
+      {"[1 2]", NULL, 3, "'2'"},
+      {DEEP DEEP DEEP DEEP "[[", NULL, 64, "deep"},
+      {"nul", NULL, 3, "ends"},
+      {"nul]", NULL, 3, "']'"},
+      {"-", NULL, 1, "ends"},
       {"\"a", NULL, 2, NULL},
       {"{", NULL, 1, "ends"},
       {"{queries:1}", NULL, 1, "'q'"},
@@ -495,18 +499,18 @@ static void what_is_no_json(void **state) {
       {"{\"queries\":NaN", NULL, 11, "value"},
       {"{\"queries\":+1", NULL, 11, "value"},
       {"{\"causal\":True}", NULL, 10, "'T'"},
-      {"{\"causal\":tru}", NULL, 12, "causal"},
-      {"{\"causal\":true", NULL, 14, "causal"},
-      {"{\"seed\":01}", NULL, 9, "seed"},
-      {"{\"seed\":1.}", NULL, 9, "seed"},
+      {"{\"causal\":tru}", NULL, 13, "'}'"},
+      {"{\"causal\":true", NULL, 14, "its object"},
+      {"{\"seed\":01}", NULL, 9, "'1' where the rest of a number"},
+      {"{\"seed\":1.}", NULL, 10, "'}'"},
       {"{\"seed\":.5}", NULL, 8, "'.'"},
-      {"{\"seed\":0x1}", NULL, 10, "seed"},
-      {"{\"window\":[1,2}", NULL, 14, "window"},
-      {"{\"window\":[[[[[[[[[[[[[[[[[[[", NULL, 26, "deep"},
+      {"{\"seed\":0x1}", NULL, 9, "'x'"},
+      {"{\"window\":[1,2}", NULL, 14, "',' or ']'"},
+      {"{\"window\":" DEEP DEEP DEEP DEEP "[[", NULL, 74, "deep"},
       {"{\"select\":\"\\x\"}", NULL, 12, NULL},
       {"{\"select\":\"a\nb\"}", NULL, 12, "control"},
       {"{\"select\":\"a\xff\"}", NULL, 12, "UTF-8"},
-      {"{\"a\xc3\":1}", NULL, 3, "UTF-8"},
+      {"{\"a\xc3\":1}", NULL, 4, "0x22"},
       {"{\"a\tb\":1}", NULL, 3, "control"},
       {"{\"\\ud800\":1}", NULL, 8, NULL},
   };
@@ -573,6 +577,7 @@ static void what_is_no_request(void **state) {
       {"{\"empty_rows\":\"none\"}", "/empty_rows", 0, NULL},
       {"{\"empty_rows\":\"zero\\u0000\"}", "/empty_rows", 0, NULL},
       {"{\"empty_rows\":{\"a\":1,\"a\":1}}", "/empty_rows", 0, "twice"},
+      {"{\"empty_rows\":{\"a\\u0000\":1}}", "/empty_rows", 0, "NUL"},
       {"{\"return_attention\":\"all\"}", "/return_attention", 0, NULL},
       {"{\"return_attention\":null}", "/return_attention", 0, NULL},
       {"{\"return_pointers\":0}", "/return_pointers", 0, "true or false"},
@@ -717,12 +722,18 @@ static void names_and_small_values_are_bounded(void **state) {
   static char body[200000];
   struct result r;
   memset(body, 'q', sizeof body);
-  memcpy(body, "{\"qu\xff", 5);
-  decode_cut(&r, &equal, &wide, body, sizeof body, 100);
-  assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
-  assert_int_equal(strlen(r.error.pointer), 47);
-  assert_string_equal(strrchr(r.error.pointer, '?') + 1, r.error.pointer + 4);
-  arena_free(&r.arena);
+  memcpy(body, "{\"qu\x7f", 5);
+  for (size_t at = 513; at < 516; at++) { /* what is behind 512 bytes is not looked at */
+    body[at] = '\n';
+    for (size_t cut = 0; cut < 1000; cut += 100) {
+      decode_cut(&r, &equal, &wide, body, sizeof body, cut);
+      assert_int_equal(r.error.status, at > 513 ? STATUS_INVALID_REQUEST : STATUS_INVALID_JSON);
+      if (at > 513) assert_int_equal(strlen(r.error.pointer), 47);
+      if (at > 513) assert_string_equal(strrchr(r.error.pointer, '?') + 1, r.error.pointer + 4);
+      arena_free(&r.arena);
+    }
+    body[at] = 'q';
+  }
 
   /* A name that is too long to show is cut between characters. */
   int n = snprintf(body, sizeof body, "{\"%045d\xc3\xb6\":1}", 0);

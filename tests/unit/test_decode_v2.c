@@ -293,6 +293,21 @@ static void null_is_nothing(void **state) {
   assert_null(r.decoded.v2.id);
   assert_int_equal(r.decoded.v2.outputs, 1);
   arena_free(&r.arena);
+  static const char *const parameters[] = {"causal", "causal_offset",     "select",
+                                           "seed",   "empty_rows",        "timeout",
+                                           "other",  "binary_data_output"};
+  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
+    for (size_t step = 1; step < 100; step += 98) {
+      char json[400];
+      snprintf(json, sizeof json, "{\"parameters\":{\"%s\":null},\"inputs\":[%s]}", parameters[i],
+               QUERIES_JSON);
+      const struct body one = text_of(json);
+      decode_with(&r, &equal, &one, 0, step, NULL);
+      if (r.error.status) fail_msg("%s: %s", json, r.error.detail);
+      assert_false(r.decoded.call.causal || r.decoded.call.uniform_rows);
+      assert_int_equal(r.decoded.call.item[0].offset, 0);
+      arena_free(&r.arena);
+    }
 }
 
 static void outputs_and_their_form(void **state) {
@@ -371,11 +386,11 @@ static void wrong_requests(void **state) {
       {"{\"parameters\":{\"select\":\"softly\"}}", "select must be"},
       {"{\"parameters\":{\"seed\":-1}}", "seed must be"},
       {"{\"parameters\":{\"empty_rows\":\"one\"}}", "empty_rows must be"},
-      {IN(""), "inputs[0]: \"name\" is missing"},
-      {IN("\"name\":\"querys\""), "inputs[0]: unknown input \"querys\""},
+      {IN(""), "the input's \"name\" is missing"},
+      {IN("\"name\":\"querys\""), "unknown input \"querys\""},
       {IN("\"name\":\"bias\""), "unknown input \"bias\""},
       {IN("\"name\":5"), "\"name\" must be a string"},
-      {IN("\"name\":\"queries\""), "inputs[0] \"queries\": \"datatype\" is missing"},
+      {IN("\"name\":\"queries\""), "\"datatype\" is missing"},
       {IN("\"name\":\"queries\",\"datatype\":\"FP32\""), "\"shape\" is missing"},
       {IN(FP32("queries") "\"shape\":[1,1,2]"), "neither \"data\" nor"},
       {IN(FP32("queries") "\"shape\":[1,1,2],\"parameters\":{\"shared_memory_region\":\"x\"}"),
@@ -392,7 +407,7 @@ static void wrong_requests(void **state) {
       {IN("\"name\":\"mask\",\"datatype\":\"UINT8\",\"shape\":[1,1],\"data\":[1]"),
        "the datatype must be BOOL"},
       {IN("\"name\":\"mask\",\"datatype\":\"BOOL\",\"shape\":[1,1],\"data\":[2]"),
-       "inputs[0] \"mask\": true, false, 1 or 0 belongs here"},
+       "true, false, 1 or 0 belongs here"},
       {IN("\"name\":\"valid_lens\",\"datatype\":\"INT64\",\"shape\":[1],\"data\":[2147483648]"),
        "the number is beyond 32 bits"},
       {IN("\"name\":\"valid_lens\",\"datatype\":\"INT64\",\"shape\":[1],\"data\":[1.0]"),
@@ -425,12 +440,11 @@ static void wrong_requests(void **state) {
       {ONE("[1,1,2]", "[1,null]"), "not null"},
       {ONE("[1,1,2]", "[1,\"NaN\"]"), "not a string"},
       {ONE("[1,1,2]", "[1,1e39]"), "beyond float32"},
-      {LATE("[1,1,2]", "[1,1e39]"), "inputs[0] \"queries\": the number is beyond float32"},
+      {LATE("[1,1,2]", "[1,1e39]"), "the number is beyond float32"},
       {LATE("[1,1,2]", "[1,{}]"), "not an object"},
       {ONE("[2,0,2]", "[[]]"), "dimension 0 is 1, and 2 in the shape"},
       {ONE("[1001,1,2]", "[1]"), "1001 items; 1000 are allowed"},
-      {"{\"inputs\":[" QUERIES_JSON "," QUERIES_JSON "]}",
-       "inputs[1] \"queries\": the input stands twice"},
+      {"{\"inputs\":[" QUERIES_JSON "," QUERIES_JSON "]}", "the input \"queries\" stands twice"},
       {"{\"inputs\":[" QUERIES_JSON "," KEYS_JSON "]}", "the last dimension is 3"},
       {"{\"inputs\":[" QUERIES_JSON
        ",{\"name\":\"keys\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,2]}]}",
@@ -440,9 +454,10 @@ static void wrong_requests(void **state) {
        "{\"name\":\"values\",\"datatype\":\"FP32\",\"shape\":[2,2,2],\"data\":[1,2,3,4,5,6,7,8]},"
        "{\"name\":\"values\"}]}",
        "more than the 5 inputs"},
-      {"{\"outputs\":[{}]}", "outputs[0]: \"name\" is missing"},
+      {"{\"outputs\":[{}]}", "the output's \"name\" is missing"},
       {"{\"outputs\":[{\"name\":\"output\"}]}", "unknown output \"output\""},
-      {"{\"outputs\":[{\"name\":\"outputs\"},{\"name\":\"outputs\"}]}", "it stands twice"},
+      {"{\"outputs\":[{\"name\":\"outputs\"},{\"name\":\"outputs\"}]}",
+       "the output \"outputs\" stands twice"},
       {"{\"outputs\":[{\"name\":\"outputs\"},{\"name\":\"attention_weights\"},{}]}",
        "more than the 2 outputs"},
       {"{\"outputs\":[{\"name\":\"outputs\",\"parameters\":{\"binary_data\":0}}]}",
@@ -456,6 +471,86 @@ static void wrong_requests(void **state) {
     arena_free(&r.arena);
     refuse(&equal, &b, limit ? STATUS_TOO_LARGE : STATUS_INVALID_REQUEST, list[i].detail);
   }
+}
+
+#define LENS(shape, data)                                                         \
+  "{\"inputs\":[{\"name\":\"valid_lens\",\"datatype\":\"INT32\",\"shape\":" shape \
+  ",\"data\":" data "}," QUERIES_JSON "]}"
+
+/* A pointer is one into the body, whoever has found the failure. */
+static void failures_say_where(void **state) {
+  (void)state;
+  static const struct {
+    const char *json, *pointer, *detail;
+  } list[] = {
+      {"{\"id\":1}", "/id", "must be a string"},
+      {"{\"inputs\":{}}", "/inputs", "an array"},
+      {"{\"inputs\":[1]}", "/inputs", "an object"},
+      {"{\"inputs\":[]}", "/inputs", "is missing"},
+      {"{\"parameters\":{\"causal\":1}}", "/parameters/causal", "true or false"},
+      {"{\"parameters\":{\"causal_offset\":\"x\"}}", "/parameters/causal_offset", "must be"},
+      {"{\"parameters\":{\"causal_offset\":[0,\"\"]}}", "/parameters/causal_offset/1", "belongs"},
+      {"{\"parameters\":{\"causal_offset\":[0,1,2]},\"inputs\":[" QUERIES_JSON "]}",
+       "/parameters/causal_offset", "3 offsets for 2 items"},
+      {"{\"parameters\":{\"timeout\":-1}}", "/parameters/timeout", "not negative"},
+      {IN("\"name\":\"bias\""), "/inputs/0/name", "unknown input"},
+      {IN(""), "/inputs/0", "\"name\" is missing"},
+      {IN("\"shape\":1"), "/inputs/0/shape", "an array"},
+      {IN("\"shape\":[1],\"shape\":[1]"), "/inputs/0/shape", "stands twice"},
+      {IN("\"parameters\":{\"binary_data_size\":-1}"), "/inputs/0/parameters/binary_data_size",
+       "not negative"},
+      {IN("\"name\":\"queries\",\"datatype\":\"BOOL\",\"shape\":[1,1,2],\"data\":[1,2]"),
+       "/inputs/0/datatype", "FP32"},
+      {"{\"outputs\":[{\"name\":\"outputs\"},{\"name\":\"x\"}]}", "/outputs/1/name", "unknown"},
+      {"{\"outputs\":[{\"parameters\":{\"binary_data\":1}}]}", "/outputs/0/parameters/binary_data",
+       "true or false"},
+      {"{\"outputs\":[{}]}", "/outputs/0", "\"name\" is missing"},
+      {"{\"outputs\":[{\"name\":\"outputs\"},{\"name\":\"attention_weights\"},{}]}", "/outputs",
+       "more than"},
+      {ONE("[1,1,3]", "[1,2,3]"), "/inputs/0/shape", "query_size"},
+      {LATE("[1,1,3]", "[1,2,3]"), "/inputs/0/shape", "query_size"},
+      {ONE("[1,1,2]", "{}"), "/inputs/0/data", "an array"},
+      {ONE("[1,1,2]", "[1,null]"), "/inputs/0/data/1", "null"},
+      {LATE("[1,1,2]", "[1,1e39]"), "/inputs/0/data/1", "float32"},
+      {ONE("[1,2,2]", "[1,2,3]"), "/inputs/0/data", "is 3, not 4"},
+      {ONE("[1,2,2]", "[[[1,2],[3,{}]]]"), "/inputs/0/data/0/1/1", "an object"},
+      {ONE("[1,2,2]", "[[[1,2]]]"), "/inputs/0/data", "dimension 1"},
+      {"{\"inputs\":[" QUERIES_JSON "," QUERIES_JSON "]}", "/inputs/1/name", "stands twice"},
+      {"{\"inputs\":[" QUERIES_JSON
+       ",{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,{}]}]}",
+       "/inputs/1/data/1", "an object"},
+      {LENS("[2]", "[1,3]"), "/inputs/0/data/1", "3"},
+      {LENS("[2,2]", "[[1,1],[1,3]]"), "/inputs/0/data/1/1", "3"},
+      {LENS("[2,2]", "[1,1,1,3]"), "/inputs/0", "at /1/1 of the array"},
+      {LENS("[3]", "[1,1,1]"), "/inputs/0", "for 2 items"},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    for (size_t step = 1; step < 1000; step += 998) {
+      const struct body b = text_of(list[i].json);
+      struct result r;
+      decode_with(&r, &equal, &b, 0, step, NULL);
+      if (r.error.status != STATUS_INVALID_REQUEST || !strstr(r.error.detail, list[i].detail) ||
+          strcmp(r.error.pointer, list[i].pointer) != 0)
+        fail_msg("%s\nis \"%s\" at \"%s\", not at \"%s\"", b.bytes, r.error.detail, r.error.pointer,
+                 list[i].pointer);
+      arena_free(&r.arena);
+    }
+  /* Neither have binary data a place in the JSON, nor has what is not there. */
+  static const char json[] =
+      "{\"inputs\":[{\"name\":\"mask\",\"datatype\":\"BOOL\",\"shape\":[1,1,2],"
+      "\"parameters\":{\"binary_data_size\":2}},"
+      "{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,2]}]}\1\2";
+  struct body b = {json, sizeof json - 1, sizeof json - 3};
+  struct result r;
+  decode(&r, &equal, &b);
+  assert_string_equal(r.error.pointer, "/inputs/0");
+  assert_string_equal(r.error.detail, "the byte of a flag must be 0 or 1, at /0/0/1 of the array");
+  arena_free(&r.arena);
+  b = text_of("{\"inputs\":[" QUERIES_JSON "]}");
+  decode(&r, &model, &b);
+  assert_string_equal(r.error.pointer, "/inputs");
+  assert_non_null(strstr(r.error.detail, "\"keys\""));
+  arena_free(&r.arena);
 }
 
 static void text_that_is_no_json(void **state) {
@@ -490,6 +585,12 @@ static void text_that_is_no_json(void **state) {
       {"{\"inputs\":[,]}", 11},
       {"{\"outputs\":[{\"name\":\"outputs\"}{}]}", 30},
       {"{\"id\":\"\xff\"}", 7},
+      {"{\"x\":\"\xff\xfe\"}", 6},
+      {"{\"\xff\":1}", 2},
+      {"{\"x\":[\"\xed\xa0\x80\"]}", 8},
+      {"{\"x\":\"\xc3\"}", 7},
+      {"{\"x\":\"\\ud800\"}", 12},
+      {"{\"\\udc00\":1}", 7},
       {"{\"inputs\":[{\"data\":[1,2,}]}", 24},
       {"{\"inputs\":[{\"data\":[1,", 22},
   };
@@ -508,7 +609,8 @@ static void brackets_without_end(void **state) {
   (void)state;
   enum { DEEP = 100000 };
   static char json[DEEP + 16];
-  static const char *const begins[] = {"{\"x\":", "{\"inputs\":[{\"data\":", "{\"id\":"};
+  static const char *const begins[] = {"{\"x\":", "{\"inputs\":[{\"data\":",
+                                       "{\"parameters\":{\"seed\":"};
   for (size_t i = 0; i < 3; i++) {
     memset(json, '[', sizeof json);
     memcpy(json, begins[i], strlen(begins[i]));
@@ -519,22 +621,29 @@ static void brackets_without_end(void **state) {
 
 static void long_names_and_values(void **state) {
   (void)state;
-  enum { LONG = 5000 };
-  static char json[2 * LONG];
-  char id[600];
+  enum { LONG = 5000, ID_MOST = 64 * 1024 };
+  static char json[ID_MOST + LONG], id[ID_MOST];
   memset(id, 'x', sizeof id);
   struct result r;
-  for (int most = 510; most <= 511; most++) {
-    snprintf(json, sizeof json, "{\"id\":\"%.*s\",\"inputs\":[%s]}", most, id, QUERIES_JSON);
+  for (int length = ID_MOST - 2; length < ID_MOST; length++) {
+    snprintf(json, sizeof json, "{\"id\":\"%.*s\",\"inputs\":[%s]}", length, id, QUERIES_JSON);
     struct body b = text_of(json);
-    if (most == 510) {
-      accept(&r, &equal, &b);
-      assert_int_equal(r.decoded.v2.id_length, 512);
-      arena_free(&r.arena);
-    } else {
-      refuse(&equal, &b, STATUS_INVALID_REQUEST, "\"id\" is longer than 512 bytes");
+    if (length > ID_MOST - 2) {
+      refuse(&equal, &b, STATUS_INVALID_REQUEST, "\"id\" is longer than 65536 bytes");
+      continue;
     }
+    decode_with(&r, &equal, &b, 0, 1000, NULL);
+    assert_int_equal(r.error.status, STATUS_OK);
+    assert_int_equal(r.decoded.v2.id_length, ID_MOST);
+    assert_memory_equal(r.decoded.v2.id + 1, id, ID_MOST - 2);
+    arena_free(&r.arena);
   }
+  snprintf(json, sizeof json, "{\"parameters\":{\"select\":\"%.510s\"}}", id);
+  struct body small = text_of(json);
+  refuse(&equal, &small, STATUS_INVALID_REQUEST, "select must be");
+  snprintf(json, sizeof json, "{\"parameters\":{\"select\":\"%.511s\"}}", id);
+  small = text_of(json);
+  refuse(&equal, &small, STATUS_INVALID_REQUEST, "\"select\" is longer than 512 bytes");
   int used = snprintf(json, sizeof json, "{\"");
   memset(json + used, 'n', LONG);
   snprintf(json + used + LONG, sizeof json - LONG - (size_t)used, "\":1,\"inputs\":[%s]}",
@@ -557,8 +666,7 @@ static void blocks_must_be_as_long_as_they_say(void **state) {
     arena_free(&r.arena);
   }
   b.size = whole.size - 1;
-  refuse(&model, &b, STATUS_INVALID_REQUEST,
-         "inputs[4] \"values\": the body ends after 23 of the 24");
+  refuse(&model, &b, STATUS_INVALID_REQUEST, "the body ends after 23 of the 24");
   b.size = whole.size + 1;
   refuse(&model, &b, STATUS_INVALID_REQUEST, "the body goes on behind");
   /* The JSON ends elsewhere than it is said to; its last byte is a blank. */
@@ -659,6 +767,8 @@ static void mutations(void **state) {
     decode_with(&cut, &model, &b, 0, 1 + draw(&seed) % 40, NULL);
     assert_int_equal(whole.error.status, cut.error.status);
     assert_string_equal(whole.error.detail, cut.error.detail);
+    assert_string_equal(whole.error.pointer, cut.error.pointer);
+    assert_int_equal(whole.error.offset, cut.error.offset);
     assert_true(whole.error.status == STATUS_OK || whole.error.detail[0]);
     assert_true(whole.arena.bytes < 256 * 1024);
     accepted += whole.error.status == STATUS_OK;
@@ -702,6 +812,7 @@ int main(void) {
       cmocka_unit_test(outputs_and_their_form),
       cmocka_unit_test(parameters_are_the_native_fields),
       cmocka_unit_test(wrong_requests),
+      cmocka_unit_test(failures_say_where),
       cmocka_unit_test(text_that_is_no_json),
       cmocka_unit_test(brackets_without_end),
       cmocka_unit_test(long_names_and_values),

@@ -17,7 +17,7 @@ static void check(const char *text, size_t length, const char *meant, int end) {
   int c = JSON_STRING_WITHIN;
   for (size_t i = 0; i < length && c != JSON_STRING_END && c != JSON_STRING_BAD; i++) {
     c = json_string_byte(&s, text[i]);
-    if (c != JSON_STRING_BAD) assert_int_equal(json_string_is_escape(&s), c == JSON_STRING_WITHIN);
+    if (c != JSON_STRING_BAD) assert_int_equal(json_string_is_within(&s), c == JSON_STRING_WITHIN);
     if (c >= 0) got[count++] = (char)c;
   }
   got[count] = '\0';
@@ -34,7 +34,8 @@ static void strings(void **state) {
   CHECK("\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", JSON_STRING_END);
   CHECK("\\u0041\\u002b\\u002B\\u007f\"", "A++\x7f", JSON_STRING_END);
   CHECK("\\u0080\\u2b41\\uFFff\"", "\xff\xff\xff", JSON_STRING_END);
-  CHECK("\xc3\xa9\"", "\xc3\xa9", JSON_STRING_END);
+  CHECK("\xc3\xa9\xef\xbf\xbd\xf4\x8f\xbf\xbfz\"", "\xff\xff\xffz", JSON_STRING_END);
+  CHECK("\\ud83d\\uDE00\\ud800\\udfff\"", "\xff\xff", JSON_STRING_END);
 }
 
 static void what_is_none(void **state) {
@@ -48,6 +49,22 @@ static void what_is_none(void **state) {
   CHECK("\\u00g1", "", JSON_STRING_BAD);
   CHECK("\\u\0", "", JSON_STRING_BAD);
   CHECK("\\u004\"", "", JSON_STRING_BAD);
+  CHECK("a\\udc00", "a", JSON_STRING_BAD);
+  CHECK("\\ud800\"", "", JSON_STRING_BAD);
+  CHECK("\\ud800a", "", JSON_STRING_BAD);
+  CHECK("\\ud800\\n", "", JSON_STRING_BAD);
+  CHECK("\\ud800\\u0041", "", JSON_STRING_BAD);
+  CHECK("\\ud800\\ud800", "", JSON_STRING_BAD);
+  CHECK("\\ud83d\\ude00\\ude00", "\xff", JSON_STRING_BAD);
+  CHECK("\x80", "", JSON_STRING_BAD);
+  CHECK("\xc1", "", JSON_STRING_BAD);
+  CHECK("\xc3\"", "", JSON_STRING_BAD);
+  CHECK("\xe0\x9f", "", JSON_STRING_BAD);
+  CHECK("\xed\xa0", "", JSON_STRING_BAD);
+  CHECK("\xe2\x82z", "", JSON_STRING_BAD);
+  CHECK("\xf0\x8f", "", JSON_STRING_BAD);
+  CHECK("\xf4\x90", "", JSON_STRING_BAD);
+  CHECK("\xf5", "", JSON_STRING_BAD);
 }
 
 int main(void) {

@@ -135,6 +135,15 @@ static void a_sentence_tells_all(void **state) {
   e = (struct error){0};
   error_limit(&e, "max_items", "too many");
   sentence_is(&e, "too many (setting max_items)");
+  e = (struct error){0};
+  error_at(&e, "/keys/base64", "no base64");
+  e.has_offset = true;
+  e.offset = 7;
+  sentence_is(&e, "no base64 (at /keys/base64, at byte 7)");
+  e.limit = "max_items";
+  sentence_is(&e, "no base64 (at /keys/base64, at byte 7, setting max_items)");
+  e = (struct error){0};
+  error_limit(&e, "max_items", "too many");
   char text[REPLY_RAW_SIZE + 1];
   text[reply_raw(&e, REPLY_V2, NULL, text)] = 0;
   assert_int_equal(strncmp(text, "HTTP/1.1 413 ", 13), 0);
@@ -143,6 +152,9 @@ static void a_sentence_tells_all(void **state) {
   for (unsigned c = 1; c < 256; c++) {
     memset(e.detail, (int)c, sizeof e.detail - 1);
     memset(e.pointer, (int)c, sizeof e.pointer - 1);
+    e.has_offset = true;
+    e.offset = SIZE_MAX;
+    e.limit = "memory_budget_bytes";
     size_t size = reply_error_text(&e, REPLY_V2, text);
     json_t *value = json_loadb(text, size, 0, NULL);
     assert_non_null(value);
