@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/file.h"
+#include "config/json_reserve.h"
 #include "config/nearest.h"
 #include "config/option.h"
 #include "config/text.h"
@@ -320,7 +321,9 @@ static enum status read_all(struct config *c, char *const *args, char *const *en
     if (strncmp(*environment, "ATTEND_", 7) == 0 && take_variable(c, *environment, e) != STATUS_OK)
       return e->status;
   if (take_args(c, args, NULL, e) != STATUS_OK) return e->status;
-  if (!c->models && !(c->models = json_loads(built_in_models, 0, NULL)))
+  bool no_memory;
+  if (!c->models &&
+      !(c->models = json_reserve_load(built_in_models, strlen(built_in_models), NULL, &no_memory)))
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
   return check_default(c, e);
 }

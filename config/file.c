@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/json_reserve.h"
 #include "config/text.h"
 #include "core/size.h"
 
@@ -126,6 +127,7 @@ json_t *file_json(const char *path, struct error *e) {
   struct file f;
   json_t *document = NULL;
   json_error_t fault;
+  bool no_memory;
   const char *shown = text_tail(path);
   if (read_document(path, &f, e) != STATUS_OK) return NULL;
   /* Jansson would take a NUL inside a document for its end. */
@@ -136,8 +138,10 @@ json_t *file_json(const char *path, struct error *e) {
   } else if (f.size >= 3 && memcmp(f.bytes, "\xef\xbb\xbf", 3) == 0) {
     error_set(e, STATUS_CONFIG, "%s: begins with a byte order mark; write it without", shown);
   } else {
-    document = json_loadb(f.bytes, f.size, JSON_REJECT_DUPLICATES, &fault);
-    if (!document)
+    document = json_reserve_load(f.bytes, f.size, &fault, &no_memory);
+    if (no_memory)
+      error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for what is in it", shown);
+    else if (!document)
       error_set(e, STATUS_CONFIG, "%s, line %d, column %d: %s", shown, fault.line, fault.column,
                 fault.text);
   }

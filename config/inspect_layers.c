@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/json_reserve.h"
 #include "config/layout.h"
 #include "config/parameters.h"
 #include "config/text.h"
@@ -287,7 +288,8 @@ static enum status list_kind(const struct inspection *in, const struct definitio
 static enum status find_kind(const struct inspection *in, const struct kind *kind,
                              struct place *places, struct inspect_layers *all, struct error *e) {
   struct definition d;
-  json_t *members = json_loads(kind->definition, 0, NULL);
+  bool no_memory; /* nothing else can fail here */
+  json_t *members = json_reserve_load(kind->definition, strlen(kind->definition), NULL, &no_memory);
   json_t *whole = json_deep_copy(members);
   if (!whole || json_object_set_new(whole, "checkpoint", json_string(in->path)) != 0)
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");

@@ -3,11 +3,11 @@
 #include "config/safetensors.h"
 
 #include <endian.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/json_reserve.h"
 #include "config/text.h"
 
 static const json_int_t integer_max = (json_int_t)1 << 53; /* what every JSON writer gets right */
@@ -48,6 +48,7 @@ static uint64_t type_size(const char *name) {
 
 static json_t *load_header(const char *text, size_t size, struct error *e) {
   json_error_t fault;
+  bool no_memory;
   if (size == 0 || text[0] != '{') {
     error_set(e, STATUS_CONFIG, "the header does not begin with '{'");
     return NULL;
@@ -63,8 +64,10 @@ static json_t *load_header(const char *text, size_t size, struct error *e) {
   }
   size_t used = size;
   while (text[used - 1] == ' ') used--;
-  json_t *header = json_loadb(text, used, JSON_REJECT_DUPLICATES, &fault);
-  if (!header) {
+  json_t *header = json_reserve_load(text, used, &fault, &no_memory);
+  if (no_memory) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a header");
+  } else if (!header) {
     error_set(e, STATUS_CONFIG, "the header is not valid JSON at byte %d: %s", fault.position,
               fault.text);
   } else if (text[used - 1] != '}') {
