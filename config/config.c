@@ -118,7 +118,7 @@ static enum status read_document(struct config *c, const char *path, struct erro
   json_t *value;
   if (!(c->file = keep(c, path, strlen(path), e))) return e->status;
   if (slash) c->directory = slash == path ? "/" : keep(c, path, (size_t)(slash - path), e);
-  if (!c->directory || !(c->store->document = file_json(path, e))) return e->status;
+  if (!c->directory || !(c->store->document = file_json_or_pipe(path, e))) return e->status;
   if (!json_is_object(c->store->document))
     return error_set(e, STATUS_CONFIG, "%s: needs an object, not %s", text_tail(path),
                      option_json_kind(c->store->document));

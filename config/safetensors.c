@@ -256,16 +256,6 @@ const struct safetensors_entry *safetensors_at(const struct safetensors *s, size
   return &s->tensors[index].entry;
 }
 
-const struct safetensors_entry *safetensors_find(const struct safetensors *s, const char *name) {
-  for (size_t i = 0; i < s->count; i++)
-    if (strcmp(s->tensors[i].entry.name, name) == 0) return &s->tensors[i].entry;
-  return NULL;
-}
-
-const char *safetensors_metadata(const struct safetensors *s, const char *key) {
-  return json_string_value(json_object_get(json_object_get(s->header, "__metadata__"), key));
-}
-
 size_t safetensors_metadata_count(const struct safetensors *s) { return s->texts; }
 
 const char *safetensors_metadata_at(const struct safetensors *s, size_t index, const char **value) {

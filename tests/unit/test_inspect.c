@@ -291,6 +291,7 @@ static void a_file_without_layers_is_listed_but_no_configuration(void **state) {
   const struct place *p = *state;
   struct made m = {0};
   made_add(&m, "embedding.\\u001b[31m.weight", 3, 2);
+  made_add(&m, "\\u009b31m\\u202e\\u2067\\u2028\\u00e9\\ud83d\\ude00", 3, 2);
   made_add_bytes(&m, "ids", "I64", "[]", "12345678", 8);
   write_made(p, &m);
   struct printed printed = inspect(p->file, true);
@@ -300,11 +301,31 @@ static void a_file_without_layers_is_listed_but_no_configuration(void **state) {
   printed_free(&printed);
   printed = inspect(p->file, false);
   assert_string_equal(printed.error.detail, "");
-  says(printed.out, "w.safetensors: a safetensors file, 2 tensors\n\n");
+  says(printed.out, "w.safetensors: a safetensors file, 3 tensors\n\n");
+  says(printed.out, "           ?31m???\xc3\xa9\xf0\x9f\x98\x80\n");
   says(printed.out, "  F32   [3, 2]           embedding.?[31m.weight\n");
   says(printed.out, "  I64   []               ids\n");
   says(printed.out, "no layer can be served as it is");
   printed_free(&printed);
+}
+
+/* What a terminal would obey stands in a definition as JSON writes it; what it would show is shown.
+ */
+static void a_prefix_reaches_the_terminal_as_text(void **state) {
+  const struct place *p = *state;
+  static const char *const prefixes[][2] = {{"\\u202e.", "\"\\u202E.\""},
+                                            {"\\u00e9.", "\"\xc3\xa9.\""}};
+  for (size_t i = 0; i < 2; i++) {
+    struct made m = {0};
+    add_roles(&m, "b.", d2l, ".weight");
+    add_roles(&m, prefixes[i][0], d2l, ".weight");
+    write_made(p, &m);
+    struct printed printed = inspect(p->file, true);
+    assert_string_equal(printed.error.detail, "");
+    says(printed.out, prefixes[i][1]);
+    assert_null(strstr(printed.out, "\xe2\x80\xae"));
+    printed_free(&printed);
+  }
 }
 
 static void the_text_ends_with_the_models(void **state) {
@@ -355,6 +376,7 @@ int main(void) {
       IN_PLACE(names_are_models_names_and_differ),
       IN_PLACE(layers_that_cannot_be_served_are_named),
       IN_PLACE(a_file_without_layers_is_listed_but_no_configuration),
+      IN_PLACE(a_prefix_reaches_the_terminal_as_text),
       IN_PLACE(the_text_ends_with_the_models),
       IN_PLACE(broken_files_are_refused_with_a_sentence),
   };
