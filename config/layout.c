@@ -5,14 +5,6 @@
 
 #include "config/layout_take.h"
 
-size_t layout_out(const struct layout_matrix *m) {
-  return m->transposed ? m->weight.columns : m->weight.rows;
-}
-
-size_t layout_in(const struct layout_matrix *m) {
-  return m->transposed ? m->weight.rows : m->weight.columns;
-}
-
 static bool has_any(const struct definition *d) {
   for (enum role role = 0; role < ROLE_COUNT; role++)
     if (definition_has(d, role)) return true;

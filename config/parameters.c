@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "config/layout.h"
 #include "config/layout_read.h"
 #include "config/random.h"
 #include "config/sizes.h"

@@ -75,7 +75,8 @@ static void bert_is_served_from_every_model_around_it(void **state) {
   add_layers(&m, "vit.encoder.layer.{i}.attention.", vit, 4);
   write_made(p, &m);
   is(p, W ",\"layer\":1}", "bert", false, BIASED);
-  load_ill(W ",\"layer\":1,\"layout\":\"llama\"}", p->folder, "fit none of llama; \"tensors\"");
+  load_ill(W ",\"layer\":1,\"layout\":\"llama\"}", p->folder,
+           "fit none of llama; at \"vit.encoder.layer.1.attention.\" they are");
   add_layers(&m, "bert.encoder.layer.{i}.attention.", bert, 4);
   made_add(&m, "bert.encoder.layer.1.attention.self.distance_embedding.weight", 9, 2);
   write_made(p, &m);
@@ -119,7 +120,56 @@ static void whisper_has_keys_without_bias_and_cross_attention(void **state) {
            "layer: no attention here has this number; there is one at \"model.decoder.layers.1.");
   add_layers(&m, "decoder.layers.{i}.encoder_attn.", proj, ROLE_KEY);
   write_made(p, &m);
-  is(p, W ",\"layer\":1}", "whisper", false, BIASED - 4);
+  load_ill(W ",\"layer\":1}", p->folder,
+           "prefix: cross attention is chosen by all of it: \"decoder.layers.1.encoder_attn.\"");
+  add_layers(&m, "decoder.layers.{i}.encoder_attn.", proj, ROLE_KEY);
+  write_made(p, &m);
+  load_ill(W ",\"prefix\":\"decoder.\",\"layer\":1}", p->folder, "chosen by all of it");
+  add_named(&m, 4, 12, "layers.0.multihead_attn.in_proj_weight");
+  write_made(p, &m);
+  load_ill(W "}", p->folder, "prefix: cross attention is chosen by all of it: \"layers.0.multi");
+}
+
+/* What has the number that is asked for may be another stack's. */
+static void a_number_means_nothing_where_there_are_several_stacks(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_layers(&m, "encoder.layers.{i}.self_attn.", proj, 4);
+  add_layers(&m, "decoder.layers.{i}.self_attn.", proj, 4);
+  for (size_t i = 0; i < 4; i++)
+    add_named(&m, 4, 4, "decoder.layers.5.self_attn.%s.weight", proj[i]);
+  write_made(p, &m);
+  load_ill(W ",\"layer\":5}", p->folder, "prefix: must say which, \"decoder.\" or \"encoder.\"");
+  is(p, W ",\"layer\":5,\"prefix\":\"decoder.\"}", "whisper", true, BARE);
+  load_ill(W ",\"layer\":5,\"prefix\":\"encoder.\"}", p->folder,
+           "layer: no attention here has this number");
+}
+
+static void a_layout_makes_no_other_family_of_a_place(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_layers(&m, "text_model.encoder.layers.{i}.self_attn.", proj, 4);
+  write_made(p, &m);
+  load_ill(W ",\"layout\":\"whisper\",\"layer\":0,\"prefix\":\"text_model.encoder.\"}", p->folder,
+           "fit none of whisper behind this prefix, which ends with its dot; at "
+           "\"text_model.encoder.layers.0.self_attn.\" they are those of clip");
+  is(p, W ",\"layer\":0,\"layout\":\"clip\"}", "clip", true, BIASED);
+}
+
+static void prefixes_that_are_nearly_right_are_mended(void **state) {
+  const struct place *p = *state;
+  static const char *const bert[] = {"self.query", "self.key", "self.value", "output.dense"};
+  struct made m = {0};
+  add_layers(&m, "bert.encoder.layer.{i}.attention.", bert, 4);
+  write_made(p, &m);
+  load_ill(W ",\"layer\":0,\"prefix\":\"encoder.\"}", p->folder,
+           "prefix: no attention stands behind it; \"bert.encoder.\" would do");
+  load_ill(W ",\"layer\":0,\"prefix\":\"bert\"}", p->folder, "; \"bert.\" would do");
+  load_ill(W ",\"prefix\":\"bert.encoder.layer.1.attention.self.\"}", p->folder,
+           "prefix: ends within the names of bert; \"bert.encoder.layer.1.attention.\" would do");
+  add_layers(&m, "decoder.layers.{i}.self_attn.", proj, 4);
+  write_made(p, &m);
+  load_ill(W ",\"layer\":0,\"prefix\":\"decoder\"}", p->folder, "; \"decoder.\" would do");
 }
 
 static void torch_decoders_have_cross_attention(void **state) {
@@ -487,6 +537,9 @@ int main(void) {
       IN_PLACE(bert_is_served_from_every_model_around_it),
       IN_PLACE(clip_has_two_towers_of_which_one_is_causal),
       IN_PLACE(whisper_has_keys_without_bias_and_cross_attention),
+      IN_PLACE(a_number_means_nothing_where_there_are_several_stacks),
+      IN_PLACE(a_layout_makes_no_other_family_of_a_place),
+      IN_PLACE(prefixes_that_are_nearly_right_are_mended),
       IN_PLACE(torch_decoders_have_cross_attention),
       IN_PLACE(llama_shares_its_keys_and_turns_them),
       IN_PLACE(what_would_change_a_llama_is_refused),
