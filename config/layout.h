@@ -16,6 +16,7 @@ struct layout {
   const char *name;   /* "plain", "bert", ..., "tensors" (the map), "none" if no role needs one */
   struct place place; /* without a family where the name is "tensors" or "none" */
   struct layout_matrix matrix[ROLE_COUNT];
+  const struct checkpoint_entry *frequencies; /* of rotary positions, or NULL */
 };
 
 /* Finds the roles that the definition has, and settles what it does not say by what is usual in

@@ -5,8 +5,6 @@
 #include "config/checkpoint.h"
 #include "config/layout_family.h"
 
-enum { PLACE_NAME = 256 };
-
 struct place {
   const struct family *family;
   char address[PLACE_NAME]; /* what stands before the stems: the family's path and what is before */
