@@ -111,7 +111,7 @@ static void note(const struct inspect_layers *all, const struct hints *h, const 
     const struct inspect_layer *l = &all->layer[i];
     struct error shown = l->error;
     text_plain(&shown);
-    rope |= l->definition && l->rope && !(hints_rope_base(h, l->label) > 0);
+    rope |= l->definition && l->unbased;
     if (!l->definition) {
       fputs("note: the layer at \"", notes);
       print_name(l->address, notes);

@@ -56,9 +56,12 @@ static enum status describe(struct model *m, const char *name, const struct load
   const struct definition *d = &l->definition;
   m->name = strdup(name);
   m->source = source_of(d);
-  if (!m->name || !m->source) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
+  if (l->parameters.family) m->place = strdup(l->parameters.address);
+  if (!m->name || !m->source || (l->parameters.family && !m->place))
+    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
   m->shape = l->parameters.shape;
   m->layout = l->parameters.layout;
+  m->notes = l->parameters.notes;
   m->score = d->score;
   m->weighting = d->weighting;
   m->projection = d->projection;
@@ -109,5 +112,6 @@ void model_free(struct model *m) {
   layer_free(m->layer);
   free(m->name);
   free(m->source);
+  free(m->place);
   free(m);
 }

@@ -238,16 +238,19 @@ static void damage_family(struct made *m, const struct place *p, const char *lay
 }
 
 static void damaged_gpt2(void **state) {
+  static const struct {
+    const char *name;
+    size_t rows, columns;
+  } tensors[] = {{"h.0.attn.c_attn.weight", 4, 12},
+                 {"h.0.attn.c_attn.bias", 12, 0},
+                 {"h.0.attn.c_proj.weight", 4, 4},
+                 {"h.0.attn.c_proj.bias", 4, 0}};
   struct made m = {0};
-  for (char name[] = "h.0.attn.c_attn.weight"; name[2] < '2'; name[2]++) {
-    made_add(&m, name, 4, 12);
-    memcpy(name + 9, "c_proj.weight", 13);
-    made_add(&m, name, 4, 4);
-    memcpy(name + 9, "c_attn.bias\0", 12);
-    made_add(&m, name, 12, 0);
-    memcpy(name + 9, "c_proj.bias\0", 12);
-    made_add(&m, name, 4, 0);
-    memcpy(name + 9, "c_attn.weight", 13);
+  for (size_t i = 0; i < 8; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "%s", tensors[i % 4].name);
+    name[2] = i < 4 ? '0' : '1';
+    made_add(&m, name, tensors[i % 4].rows, tensors[i % 4].columns);
   }
   damage_family(&m, *state, "gpt2");
 }

@@ -132,6 +132,19 @@ static void heads_are_told_or_guessed(void **state) {
               "config.json, line 1, column");
 }
 
+/* The frequencies in the file tell the base; one that config.json tells goes before them. */
+static void frequencies_tell_the_base(void **state) {
+  const struct place *p = *state;
+  static const float numbers[] = {1, 0.04472136f}; /* of 500 */
+  struct made m = {0};
+  add_projections(&m, "layers.0.self_attn.", 16, 16, "o_proj");
+  made_add_bytes(&m, "layers.0.self_attn.rotary_emb.inv_freq", "F32", "[2]", numbers,
+                 sizeof numbers);
+  write_made(p, &m);
+  with_config(p, "{\"n_head\":4}", "layer0",
+              "{\"layout\":\"llama\",\"heads\":4,\"layer\":0,\"rope\":{\"base\":500.0}}", "");
+}
+
 static void what_config_says_and_a_definition_cannot_is_noted(void **state) {
   const struct place *p = *state;
   static const struct {
@@ -270,7 +283,8 @@ static void layers_that_cannot_be_served_are_named(void **state) {
   struct made m = {0};
   add_projections(&m, "model.layers.0.self_attn.", 6, 6, "o_proj");
   add_projections(&m, "model.layers.1.self_attn.", 6, 6, "dense");
-  add_projections(&m, "model.layers.2.self_attn.", 6, 6, "other");
+  for (size_t i = 0; i < 3; i++)
+    add_named(&m, 6, 6, "model.layers.2.self_attn.%c_proj.weight", "qkv"[i]);
   made_add_bytes(&m, "model.layers.2.self_attn.o_proj.weight", "F32", "[6,6]", nan, sizeof nan);
   write_made(p, &m);
   write_config(p, "{\"n_head\":1,\"rope_theta\":1e4}");
@@ -369,6 +383,7 @@ int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
       IN_PLACE(heads_are_told_or_guessed),
+      IN_PLACE(frequencies_tell_the_base),
       IN_PLACE(what_config_says_and_a_definition_cannot_is_noted),
       IN_PLACE(towers_have_their_own_heads),
       IN_PLACE(tables_tell_heads_and_config_the_distance),
