@@ -1,12 +1,12 @@
 /* checkpoint: the tensors of one file, or of the files that an index names. */
 #include "config/checkpoint.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/checkpoint_file.h"
 #include "config/checkpoint_index.h"
+#include "config/file.h"
 #include "config/floats.h"
 #include "config/text.h"
 #include "core/size.h"
@@ -22,28 +22,17 @@ struct checkpoint {
   const struct checkpoint_entry **by_name; /* [count] */
 };
 
-/* Puts before what went wrong where it did. */
-static void prefix(const char *where, const char *name, const char *end, struct error *e) {
-  char detail[ERROR_DETAIL_SIZE];
-  memcpy(detail, e->detail, sizeof detail);
-  snprintf(e->detail, sizeof e->detail, "%s%.120s%s: %.480s", where, name, end, detail);
-}
-
 /* --- the files --- */
 
 /* All are opened at once: one that is missing is told at start, not when it is used. */
 static enum status open_shards(struct checkpoint *c, const char *path, struct error *e) {
-  const char *slash = strrchr(path, '/');
-  const size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
   for (size_t i = 0; i < c->files && e->status == STATUS_OK; i++) {
     const char *name = checkpoint_index_file(c->index, i);
-    const size_t size = folder + strlen(name) + 1;
-    char *shard = malloc(size);
+    char *shard = file_beside(path, name);
     if (!shard) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
-    snprintf(shard, size, "%.*s%s", (int)folder, path, name);
     c->file[i] = checkpoint_file_open(shard, e);
     free(shard);
-    if (!c->file[i]) prefix("shard \"", name, "\"", e);
+    if (!c->file[i]) text_before(e, "shard \"%.120s\": ", name);
   }
   return e->status;
 }
@@ -60,7 +49,7 @@ static enum status open_files(struct checkpoint *c, const char *path, struct err
   } else {
     c->file[0] = checkpoint_file_open(path, e);
   }
-  if (e->status != STATUS_OK) prefix("", text_tail(path), "", e);
+  if (e->status != STATUS_OK) text_before(e, "%s: ", text_tail(path));
   return e->status;
 }
 
@@ -135,6 +124,11 @@ void checkpoint_free(struct checkpoint *c) {
   free(c);
 }
 
+const char *checkpoint_container(const struct checkpoint *c) {
+  if (c->index) return "an index of shards";
+  return checkpoint_file_is_archive(c->file[0]) ? "an .npz archive" : "a safetensors file";
+}
+
 size_t checkpoint_count(const struct checkpoint *c) { return c->count; }
 
 const struct checkpoint_entry *checkpoint_at(const struct checkpoint *c, size_t index) {
@@ -156,25 +150,25 @@ const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const
   return NULL;
 }
 
-const char *checkpoint_metadata(const struct checkpoint *c, const char *key) {
-  return c->index ? NULL : checkpoint_file_metadata(c->file[0], key);
-}
-
 enum status checkpoint_judge(const struct checkpoint_entry *t, struct error *e) {
-  if (float_type_of(t->dtype) != FLOAT_NONE) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG,
-                   "tensor \"%.100s\" is of type %.20s; F32, F16, BF16 and F64 are read", t->name,
-                   t->dtype);
+  if (float_type_of(t->dtype) == FLOAT_NONE)
+    return error_set(e, STATUS_CONFIG,
+                     "tensor \"%.100s\" is of type %.20s; F32, F16, BF16 and F64 are read", t->name,
+                     t->dtype);
+  if (t->by_columns && t->rank != 2)
+    return error_set(e, STATUS_CONFIG,
+                     "tensor \"%.100s\" has %zu dimensions in Fortran's order, which is read of "
+                     "matrices only",
+                     t->name, t->rank);
+  return STATUS_OK;
 }
 
 /* Where the bytes could not be read: whose they are. */
 static enum status name_tensor(const struct checkpoint *c, const struct checkpoint_entry *t,
                                struct error *e) {
-  char end[160] = "\"";
-  if (c->index)
-    snprintf(end, sizeof end, "\" in shard \"%.120s\"", checkpoint_index_file(c->index, t->file));
-  prefix("tensor \"", t->name, end, e);
-  return e->status;
+  if (!c->index) return text_before(e, "tensor \"%.120s\": ", t->name);
+  return text_before(e, "tensor \"%.120s\" in shard \"%.120s\": ", t->name,
+                     checkpoint_index_file(c->index, t->file));
 }
 
 enum status checkpoint_floats(struct checkpoint *c, const struct checkpoint_entry *t,

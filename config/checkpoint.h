@@ -20,7 +20,7 @@ struct checkpoint_entry {
   size_t rank;
   uint64_t dim[SAFETENSORS_RANK_MAX];
   uint64_t count;  /* product of the dimensions; 1 for rank 0 */
-  bool by_columns; /* the first dimension runs fastest, as Fortran has it: only where rank is 2 */
+  bool by_columns; /* the first dimension runs fastest, as Fortran has it */
   /* Where the numbers are; for the checkpoint alone. */
   size_t file;
   uint64_t begin, bytes;
@@ -34,14 +34,15 @@ struct checkpoint;
 struct checkpoint *checkpoint_open(const char *path, struct error *e);
 void checkpoint_free(struct checkpoint *c);
 
+/* What it is, for people: "a safetensors file". */
+const char *checkpoint_container(const struct checkpoint *c);
+
 size_t checkpoint_count(const struct checkpoint *c);
 const struct checkpoint_entry *checkpoint_at(const struct checkpoint *c, size_t index);
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name);
 
-/* A string of the metadata of a single safetensors file; else NULL. */
-const char *checkpoint_metadata(const struct checkpoint *c, const char *key);
-
-/* Refuses, by its name, a tensor whose type is none that checkpoint_floats converts. */
+/* Refuses, by its name, a tensor that checkpoint_floats does not read: for its type, or because it
+ * is no matrix and lies by columns. */
 enum status checkpoint_judge(const struct checkpoint_entry *t, struct error *e);
 
 /* Reads numbers first .. first + count - 1 of the tensor, in the order in which they lie, as

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/checkpoint_other.h"
 #include "config/file.h"
 #include "config/npz.h"
 
@@ -15,10 +16,12 @@ struct checkpoint_file {
   struct npz *archive;
 };
 
-static enum status read_header(struct checkpoint_file *f, const unsigned char *prefix,
+static enum status read_header(struct checkpoint_file *f, const unsigned char *front, size_t known,
                                uint64_t size, struct error *e) {
   size_t length;
-  if (safetensors_measure(prefix, size, SAFETENSORS_HEADER_MAX, &length, e)) return e->status;
+  if (safetensors_measure(front, SAFETENSORS_UNKNOWN, SAFETENSORS_HEADER_MAX, &length, e))
+    return checkpoint_other_file(front, known, e);
+  if (safetensors_measure(front, size, SAFETENSORS_HEADER_MAX, &length, e)) return e->status;
   char *text = malloc(length + 1);
   if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a header");
   f->data = SAFETENSORS_PREFIX + length;
@@ -30,12 +33,13 @@ static enum status read_header(struct checkpoint_file *f, const unsigned char *p
 
 /* As the length of a header an archive's first bytes would be 67 or 101 million: nobody's. */
 static enum status read_front(struct checkpoint_file *f, uint64_t size, struct error *e) {
-  unsigned char prefix[SAFETENSORS_PREFIX];
-  if (size < sizeof prefix)
+  unsigned char front[CHECKPOINT_OTHER_BYTES];
+  const size_t known = size < sizeof front ? (size_t)size : sizeof front;
+  if (size < SAFETENSORS_PREFIX)
     return error_set(e, STATUS_CONFIG, "too short for a safetensors file: %ju bytes",
                      (uintmax_t)size);
-  if (file_read_at(f->fd, 0, prefix, sizeof prefix, e)) return e->status;
-  if (!npz_begins(prefix, sizeof prefix)) return read_header(f, prefix, size, e);
+  if (file_read_at(f->fd, 0, front, known, e)) return e->status;
+  if (!npz_begins(front, known)) return read_header(f, front, known, size, e);
   f->archive = npz_open(f->fd, size, e);
   return e->status;
 }
@@ -48,6 +52,7 @@ struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e) 
     return NULL;
   }
   f->fd = file_open(path, &size, e);
+  if (f->fd < 0) checkpoint_other_folder(path, e);
   if (f->fd >= 0 && read_front(f, size, e) == STATUS_OK) return f;
   checkpoint_file_free(f);
   return NULL;
@@ -61,16 +66,10 @@ void checkpoint_file_free(struct checkpoint_file *f) {
   free(f);
 }
 
+bool checkpoint_file_is_archive(const struct checkpoint_file *f) { return f->archive; }
+
 size_t checkpoint_file_count(const struct checkpoint_file *f) {
   return f->header ? safetensors_count(f->header) : npz_count(f->archive);
-}
-
-/* Only of matrices the order of columns is known what to do with: a name that no type has keeps
- * the others from being read. */
-static const char *type_of(const struct npy *about) {
-  if (!about->by_columns || about->rank == 2 || about->number == 0) return about->dtype;
-  if (about->number == 2) return "F16 in Fortran order";
-  return about->number == 4 ? "F32 in Fortran order" : "F64 in Fortran order";
 }
 
 struct checkpoint_entry checkpoint_file_entry(const struct checkpoint_file *f, size_t index) {
@@ -87,19 +86,15 @@ struct checkpoint_entry checkpoint_file_entry(const struct checkpoint_file *f, s
   } else {
     const struct npz_array *t = npz_at(f->archive, index);
     entry = (struct checkpoint_entry){.name = t->name,
-                                      .dtype = type_of(&t->about),
+                                      .dtype = t->about.dtype,
                                       .rank = t->about.rank,
                                       .count = t->about.count,
-                                      .by_columns = t->about.by_columns && t->about.rank == 2,
+                                      .by_columns = t->about.by_columns,
                                       .begin = index,
                                       .bytes = t->bytes};
     memcpy(entry.dim, t->about.dim, sizeof entry.dim);
   }
   return entry;
-}
-
-const char *checkpoint_file_metadata(const struct checkpoint_file *f, const char *key) {
-  return f->header ? safetensors_metadata(f->header, key) : NULL;
 }
 
 enum status checkpoint_file_read(struct checkpoint_file *f, const struct checkpoint_entry *t,

@@ -11,12 +11,11 @@ struct checkpoint_file;
 struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e);
 void checkpoint_file_free(struct checkpoint_file *f);
 
+bool checkpoint_file_is_archive(const struct checkpoint_file *f);
 size_t checkpoint_file_count(const struct checkpoint_file *f);
 
 /* Its name and type remain the file's. */
 struct checkpoint_entry checkpoint_file_entry(const struct checkpoint_file *f, size_t index);
-
-const char *checkpoint_file_metadata(const struct checkpoint_file *f, const char *key);
 
 /* Reads bytes `from` .. `from + size - 1` of a tensor. The reason alone, as above. */
 enum status checkpoint_file_read(struct checkpoint_file *f, const struct checkpoint_entry *t,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/file.h"
+#include "config/json_reserve.h"
 #include "config/nearest.h"
 #include "config/option.h"
 #include "config/text.h"
@@ -117,7 +118,7 @@ static enum status read_document(struct config *c, const char *path, struct erro
   json_t *value;
   if (!(c->file = keep(c, path, strlen(path), e))) return e->status;
   if (slash) c->directory = slash == path ? "/" : keep(c, path, (size_t)(slash - path), e);
-  if (!c->directory || !(c->store->document = file_json(path, e))) return e->status;
+  if (!c->directory || !(c->store->document = file_json_or_pipe(path, e))) return e->status;
   if (!json_is_object(c->store->document))
     return error_set(e, STATUS_CONFIG, "%s: needs an object, not %s", text_tail(path),
                      option_json_kind(c->store->document));
@@ -320,7 +321,9 @@ static enum status read_all(struct config *c, char *const *args, char *const *en
     if (strncmp(*environment, "ATTEND_", 7) == 0 && take_variable(c, *environment, e) != STATUS_OK)
       return e->status;
   if (take_args(c, args, NULL, e) != STATUS_OK) return e->status;
-  if (!c->models && !(c->models = json_loads(built_in_models, 0, NULL)))
+  bool no_memory;
+  if (!c->models &&
+      !(c->models = json_reserve_load(built_in_models, strlen(built_in_models), NULL, &no_memory)))
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
   return check_default(c, e);
 }

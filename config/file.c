@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/json_reserve.h"
 #include "config/text.h"
 #include "core/size.h"
 
@@ -95,21 +96,30 @@ static void file_free(struct file *f) {
   *f = (struct file){0};
 }
 
-/* The bytes of a document; pipes have some, too. */
-static enum status read_document(const char *path, struct file *f, struct error *e) {
+/* Opens what is read from its front to its end. Not knowing how long it is, says that it has no
+ * bytes. */
+static int open_any(const char *path, uint64_t *size, struct error *e) {
+  struct stat about;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  *size = 0;
+  if (fd >= 0 && fstat(fd, &about) == 0 && !S_ISDIR(about.st_mode)) {
+    if (S_ISREG(about.st_mode)) *size = (uint64_t)about.st_size;
+    return fd;
+  }
+  error_set(e, STATUS_CONFIG, "%s", fd >= 0 ? "is a directory" : strerror(errno));
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+/* The bytes of a document. */
+static enum status read_document(const char *path, bool pipe, struct file *f, struct error *e) {
   *f = (struct file){0};
   const char *shown = text_tail(path);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return system_error(shown, e);
-  struct stat about;
-  if (fstat(fd, &about) != 0) {
-    system_error(shown, e);
-  } else if (S_ISDIR(about.st_mode)) {
-    error_set(e, STATUS_CONFIG, "%s: is a directory", shown);
-  } else {
-    size_t expected = S_ISREG(about.st_mode) ? (size_t)about.st_size : 0;
-    read_all(fd, size_min(expected, DOCUMENT_MAX), DOCUMENT_MAX, shown, f, e);
-  }
+  uint64_t expected;
+  const int fd = pipe ? open_any(path, &expected, e) : file_open(path, &expected, e);
+  if (fd < 0) return text_before(e, "%s: ", shown);
+  read_all(fd, (size_t)(expected < DOCUMENT_MAX ? expected : DOCUMENT_MAX), DOCUMENT_MAX, shown, f,
+           e);
   close(fd);
   if (e->status != STATUS_OK) file_free(f);
   return e->status;
@@ -122,12 +132,13 @@ static size_t line_of(const struct file *f, size_t offset) {
   return line;
 }
 
-json_t *file_json(const char *path, struct error *e) {
+static json_t *read_json(const char *path, bool pipe, struct error *e) {
   struct file f;
   json_t *document = NULL;
   json_error_t fault;
+  bool no_memory;
   const char *shown = text_tail(path);
-  if (read_document(path, &f, e) != STATUS_OK) return NULL;
+  if (read_document(path, pipe, &f, e) != STATUS_OK) return NULL;
   /* Jansson would take a NUL inside a document for its end. */
   const char *nul = memchr(f.bytes, '\0', f.size);
   if (nul) {
@@ -136,8 +147,10 @@ json_t *file_json(const char *path, struct error *e) {
   } else if (f.size >= 3 && memcmp(f.bytes, "\xef\xbb\xbf", 3) == 0) {
     error_set(e, STATUS_CONFIG, "%s: begins with a byte order mark; write it without", shown);
   } else {
-    document = json_loadb(f.bytes, f.size, JSON_REJECT_DUPLICATES, &fault);
-    if (!document)
+    document = json_reserve_load(f.bytes, f.size, &fault, &no_memory);
+    if (no_memory)
+      error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for what is in it", shown);
+    else if (!document)
       error_set(e, STATUS_CONFIG, "%s, line %d, column %d: %s", shown, fault.line, fault.column,
                 fault.text);
   }
@@ -146,8 +159,19 @@ json_t *file_json(const char *path, struct error *e) {
   return document;
 }
 
+json_t *file_json(const char *path, struct error *e) { return read_json(path, false, e); }
+
+json_t *file_json_or_pipe(const char *path, struct error *e) { return read_json(path, true, e); }
+
 char *file_path(const char *directory, const char *path) {
   char *joined = NULL;
   if (path[0] == '/' || strcmp(directory, ".") == 0) return strdup(path);
   return asprintf(&joined, "%s/%s", directory, path) < 0 ? NULL : joined;
+}
+
+char *file_beside(const char *path, const char *name) {
+  const char *slash = strrchr(path, '/');
+  const int folder = slash ? (int)(slash - path) + 1 : 0;
+  char *joined = NULL;
+  return asprintf(&joined, "%.*s%s", folder, path, name) < 0 ? NULL : joined;
 }

@@ -16,11 +16,16 @@ int file_open(const char *path, uint64_t *size, struct error *e);
 enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct error *e);
 
 /* Reads a JSON document, strictly: UTF-8 without a byte order mark or NUL, no duplicate names,
- * nothing behind it, at most 16 MiB. Pipes are read too. NULL with STATUS_CONFIG naming the path,
- * and line and column where the document is at fault. The caller drops the reference. */
+ * nothing behind it, at most 16 MiB. Regular files only; or pipes, too, which are waited for. NULL
+ * with STATUS_CONFIG naming the path, and line and column where the document is at fault. The
+ * caller drops the reference. */
 json_t *file_json(const char *path, struct error *e);
+json_t *file_json_or_pipe(const char *path, struct error *e);
 
 /* A new string: `path` as seen from `directory` unless it is absolute. NULL: no memory. */
 char *file_path(const char *directory, const char *path);
+
+/* A new string: the path of the file `name` in the folder in which `path` is. NULL: no memory. */
+char *file_beside(const char *path, const char *name);
 
 #endif

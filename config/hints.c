@@ -10,15 +10,10 @@
 enum { HEADS_MOST = 4096, DISTANCE_MOST = 1 << 20 };
 
 enum status hints_read(struct hints *h, const char *path, struct error *why, struct error *e) {
-  static const char name[] = "config.json";
-  const char *slash = strrchr(path, '/');
-  const size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
-  char *beside = malloc(folder + sizeof name);
+  char *beside = file_beside(path, "config.json");
   struct stat about;
   h->config = NULL;
   if (!beside) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
-  memcpy(beside, path, folder);
-  memcpy(beside + folder, name, sizeof name);
   if (stat(beside, &about) == 0 && S_ISREG(about.st_mode)) h->config = file_json(beside, why);
   free(beside);
   if (h->config && !json_is_object(h->config)) {

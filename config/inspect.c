@@ -2,38 +2,31 @@
 #include "config/inspect.h"
 
 #include <string.h>
-#include <unistd.h>
 
-#include "config/file.h"
 #include "config/inspect_layers.h"
 #include "config/text.h"
+#include "core/size.h"
 
 /* --- tensors --- */
 
 /* Names come from the file: control characters would reach the terminal. */
 static void print_name(const char *name, FILE *out) {
-  for (; *name; name++) fputc((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, out);
+  while (*name) {
+    const size_t visible = text_visible(name), size = text_character(name, strnlen(name, 4));
+    fwrite(visible ? name : "?", visible ? visible : 1, 1, out);
+    name += size_max(size, 1);
+  }
 }
 
-static const char *container_of(const char *path) {
-  static const char index[] = ".index.json";
-  const size_t length = strlen(path), tail = sizeof index - 1;
-  struct error ignored = {0};
-  char first[2] = "";
-  uint64_t size;
-  if (length >= tail && strcmp(path + length - tail, index) == 0)
-    return "an index of safetensors files";
-  const int fd = file_open(path, &size, &ignored);
-  if (fd < 0) return "a checkpoint";
-  file_read_at(fd, 0, first, sizeof first, &ignored);
-  close(fd);
-  return memcmp(first, "PK", sizeof first) == 0 ? "an .npz archive" : "a safetensors file";
+static bool is_visible(const char *name) {
+  while (*name && text_visible(name)) name += text_visible(name);
+  return *name == '\0';
 }
 
 static void print_tensors(const struct checkpoint *file, const char *path, FILE *out) {
   const size_t count = checkpoint_count(file);
   print_name(path, out);
-  fprintf(out, ": %s, %zu tensor%s\n\n", container_of(path), count, count == 1 ? "" : "s");
+  fprintf(out, ": %s, %zu tensor%s\n\n", checkpoint_container(file), count, count == 1 ? "" : "s");
   for (size_t i = 0; i < count; i++) {
     const struct checkpoint_entry *t = checkpoint_at(file, i);
     char shape[24 * SAFETENSORS_RANK_MAX] = "";
@@ -66,7 +59,8 @@ static enum status print_models(const struct inspect_layers *all, FILE *out, str
     const struct inspect_layer *l = &all->layer[i];
     if (!l->definition) continue;
     fprintf(out, "%s\n    \"%s\": ", between, l->name);
-    if (json_dumpf(l->definition, out, JSON_REAL_PRECISION(15)) != 0)
+    const size_t ascii = is_visible(l->address) ? 0 : JSON_ENSURE_ASCII;
+    if (json_dumpf(l->definition, out, JSON_REAL_PRECISION(15) | ascii) != 0)
       return error_set(e, STATUS_OUT_OF_MEMORY, "no memory to print a definition");
     between = ",";
   }
@@ -117,7 +111,7 @@ static void note(const struct inspect_layers *all, const struct hints *h, const 
     const struct inspect_layer *l = &all->layer[i];
     struct error shown = l->error;
     text_plain(&shown);
-    rope |= l->definition && l->rope && !(hints_rope_base(h, l->label) > 0);
+    rope |= l->definition && l->unbased;
     if (!l->definition) {
       fputs("note: the layer at \"", notes);
       print_name(l->address, notes);

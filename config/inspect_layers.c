@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/frequencies.h"
+#include "config/json_reserve.h"
 #include "config/layout.h"
 #include "config/parameters.h"
 #include "config/text.h"
@@ -120,17 +122,31 @@ static enum status find_heads(const struct inspection *in, struct inspect_layer 
 
 /* --- one layer --- */
 
+/* Of rope: as config.json says, as the checkpoint's frequencies tell, or as is usual. */
+static enum status find_base(const struct inspection *in, struct inspect_layer *l,
+                             const struct parameters *p, double *base, struct error *e) {
+  bool fits;
+  double other = 0;
+  *base = hints_rope_base(in->hints, l->label);
+  if (*base > 0) return STATUS_OK;
+  if (p->frequencies && frequencies_judge(in->file, p->frequencies, p->shape.head_size,
+                                          p->shape.rope_base, &fits, &other, e))
+    return e->status;
+  l->unbased = !(other > 0);
+  *base = other > 0 ? other : p->shape.rope_base;
+  return STATUS_OK;
+}
+
 /* What the layout does not bring along: the number of heads as it was found, and what config.json
  * knows better. */
 static enum status say_rest(const struct inspection *in, struct inspect_layer *l,
                             const struct parameters *p, struct error *e) {
   const struct layer_shape *s = &p->shape;
-  const double base = hints_rope_base(in->hints, l->label);
+  double base = 0;
   const size_t distance = hints_distance(in->hints, l->label);
   if (set_heads(l->definition, s->heads, s->kv_heads, e)) return e->status;
-  l->rope = s->rope_base > 0;
-  if (l->rope)
-    add(l->definition, "rope", json_pack("{s:f}", "base", base > 0 ? base : s->rope_base), e);
+  if (s->rope_base > 0 && find_base(in, l, p, &base, e)) return e->status;
+  if (s->rope_base > 0) add(l->definition, "rope", json_pack("{s:f}", "base", base), e);
   if (s->relative_buckets && distance && distance != s->relative_distance)
     add(l->definition, "relative_bias",
         json_pack("{s:I, s:b}", "max_distance", (json_int_t)distance, "bidirectional",
@@ -287,7 +303,8 @@ static enum status list_kind(const struct inspection *in, const struct definitio
 static enum status find_kind(const struct inspection *in, const struct kind *kind,
                              struct place *places, struct inspect_layers *all, struct error *e) {
   struct definition d;
-  json_t *members = json_loads(kind->definition, 0, NULL);
+  bool no_memory; /* nothing else can fail here */
+  json_t *members = json_reserve_load(kind->definition, strlen(kind->definition), NULL, &no_memory);
   json_t *whole = json_deep_copy(members);
   if (!whole || json_object_set_new(whole, "checkpoint", json_string(in->path)) != 0)
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");

@@ -4,17 +4,18 @@
 
 #include "config/checkpoint.h"
 #include "config/hints.h"
+#include "config/layout_family.h"
 
 enum { INSPECT_LAYERS_MOST = 512, INSPECT_NAME = 65 };
 
 struct inspect_layer {
   const char *layout, *label; /* static text */
-  char address[256];          /* what stands before its tensors' names */
+  char address[PLACE_NAME];   /* what stands before its tensors' names */
   char name[INSPECT_NAME];    /* of the model; no two are the same */
   json_t *definition;         /* that model_load takes; NULL: `error` says why there is none */
   bool guessed;               /* nothing tells how many heads it has */
   bool unsaid;                /* nothing tells how large its values are */
-  bool rope;                  /* it turns its queries and keys */
+  bool unbased;               /* nothing tells the base of its rotary positions */
   struct error error;         /* also where config.json says a number of heads that does not fit */
 };
 

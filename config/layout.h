@@ -9,31 +9,14 @@
 #define CONFIG_LAYOUT_H
 
 #include "config/checkpoint.h"
+#include "config/layout_matrix.h"
 #include "config/layout_place.h"
-
-/* A part of a tensor: some rows and columns of a matrix, or some numbers of a vector, which is one
- * row. No size is 0. */
-struct layout_part {
-  const struct checkpoint_entry *tensor; /* the checkpoint's */
-  size_t row, column;                    /* where it begins */
-  size_t rows, columns;
-};
-
-/* One role. */
-struct layout_matrix {
-  bool found, has_bias;
-  bool transposed; /* the weight is [in, out]; else [out, in] */
-  struct layout_part weight;
-  struct layout_part bias; /* one row, as long as the weight has outputs */
-};
-
-size_t layout_out(const struct layout_matrix *m);
-size_t layout_in(const struct layout_matrix *m);
 
 struct layout {
   const char *name;   /* "plain", "bert", ..., "tensors" (the map), "none" if no role needs one */
   struct place place; /* without a family where the name is "tensors" or "none" */
   struct layout_matrix matrix[ROLE_COUNT];
+  const struct checkpoint_entry *frequencies; /* of rotary positions, or NULL */
 };
 
 /* Finds the roles that the definition has, and settles what it does not say by what is usual in

@@ -4,6 +4,9 @@
 
 #include "config/definition.h"
 
+enum { PLACE_NAME = 256 }; /* bytes of what stands before the names of a layer's tensors */
+enum { OBSTACLES_MOST = 4, HARMLESS_MOST = 6 };
+
 /* How the matrices of queries, keys and values lie. */
 enum pack {
   PACK_APART,  /* each behind its stem: .weight, and maybe .bias */
@@ -30,8 +33,11 @@ struct family {
   bool cross;       /* queries and keys come from two sides */
   bool shared;      /* keys and values may have fewer heads, as many as fit */
   struct customs customs;
-  const char *table[2]; /* of relative positions, behind the prefix; the first that is there */
-  struct obstacle obstacle[3];
+  const char *table[2];    /* of relative positions, behind the prefix; the first that is there */
+  const char *frequencies; /* those of its rotary positions */
+  const char *sees_all;    /* behind the prefix: where this is, the layer is not causal */
+  struct obstacle obstacle[OBSTACLES_MOST], beyond[OBSTACLES_MOST]; /* these behind the prefix */
+  const char *harmless[HARMLESS_MOST]; /* changes nothing; with a dot at its end all behind it */
 };
 
 size_t family_count(void);

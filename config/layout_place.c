@@ -110,7 +110,13 @@ static void marks_of(const struct family *family, const struct definition *d,
   }
 }
 
-/* The place whose mark is this tensor: where several families know it, the one that knows most. */
+/* Is the prefix all that stands before the names of this place? */
+static bool is_whole(const struct definition *d, const struct place *p) {
+  return d->prefix && strcmp(d->prefix, p->address) == 0;
+}
+
+/* The place whose mark is this tensor: where several families know it, the one that knows most. A
+ * layout that is said chooses among places, and makes of none another family's. */
 static bool place_of(struct place *p, const char *name, const struct definition *d, bool cross) {
   const struct rest whole = {.name = name, .length = strlen(name)};
   size_t longest = 0;
@@ -118,7 +124,6 @@ static bool place_of(struct place *p, const char *name, const struct definition 
   for (size_t f = 0; f < family_count(); f++) {
     const struct family *family = family_at(f);
     struct mark marks[2];
-    if (!is_layout(d, family)) continue;
     marks_of(family, d, marks);
     for (size_t i = 0; i < 2; i++) {
       struct place one;
@@ -131,7 +136,7 @@ static bool place_of(struct place *p, const char *name, const struct definition 
       found = true;
     }
   }
-  return found && (cross || !p->family->cross);
+  return found && is_layout(d, p->family) && (cross || !p->family->cross || is_whole(d, p));
 }
 
 static bool is_same(const struct place *a, const struct place *b) {
@@ -178,20 +183,52 @@ static bool name_others(const char *what, const struct checkpoint *file, const s
   return true;
 }
 
-/* Nothing fits: says what would, or what the file holds. */
-static enum status fits_none(const struct checkpoint *file, const struct definition *d,
-                             struct error *e) {
+/* Of a place in the file the address up to the words of the prefix, which stand somewhere in it,
+ * maybe but for the dot at their end; or 0. */
+static size_t meant_prefix(const char *prefix, const struct place *p) {
+  size_t length = strlen(prefix);
+  if (length > 0 && prefix[length - 1] == '.') length--;
+  for (const char *at = p->address; length > 0 && (at = strstr(at, prefix)); at++)
+    if ((at == p->address || at[-1] == '.') && at[length] == '.' &&
+        (size_t)(at - p->address) + length + 1 >= p->before)
+      return (size_t)(at - p->address) + length + 1;
+  return 0;
+}
+
+static bool name_prefix(const struct checkpoint *file, const struct definition *d,
+                        struct error *e) {
   struct definition any = *d;
-  char names[240] = "", layouts[160] = "";
+  any.prefix = NULL;
+  for (size_t i = 0; i < checkpoint_count(file); i++) {
+    struct place p;
+    const size_t length =
+        place_of(&p, checkpoint_at(file, i)->name, &any, true) ? meant_prefix(d->prefix, &p) : 0;
+    if (length == 0) continue;
+    error_set(e, STATUS_CONFIG, "prefix: no attention stands behind it; \"%.*s\" would do",
+              (int)length, p.address);
+    return true;
+  }
+  return false;
+}
+
+/* Cross attention that a number alone would choose. */
+static bool name_cross(const struct checkpoint *file, const struct definition *d, struct error *e) {
+  struct place p;
+  if (place_all(file, d, true, &p, 1) == 0) return false;
+  error_set(e, STATUS_CONFIG, "prefix: cross attention is chosen by all of it: \"%.150s\"",
+            p.address);
+  return true;
+}
+
+/* No names fit: which these are, and what could be done. */
+static enum status fits_no_names(const struct checkpoint *file, const struct definition *d,
+                                 struct error *e) {
+  struct definition any = *d;
+  struct place other;
+  char names[160] = "", layouts[120] = "", instead[240] = "\"tensors\" can name them outright";
   const char *last = NULL;
   size_t used = 0, listed = 0;
-  any.has_layer = false;
-  if (d->has_layer && name_others("layer: no attention here has this number", file, &any, e))
-    return e->status;
-  any.prefix = NULL;
-  if (d->prefix && name_others("prefix: no attention stands behind it", file, &any, e))
-    return e->status;
-  for (size_t i = 0; i < checkpoint_count(file) && i < 3 && used < sizeof names; i++)
+  for (size_t i = 0; i < checkpoint_count(file) && i < 2 && used < sizeof names; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.72s", i ? ", " : "",
                              checkpoint_at(file, i)->name);
   for (size_t f = 0; f < family_count() && listed < sizeof layouts; f++) {
@@ -202,11 +239,28 @@ static enum status fits_none(const struct checkpoint *file, const struct definit
     listed += (size_t)snprintf(layouts + listed, sizeof layouts - listed, "%s%s",
                                listed ? ", " : "", last);
   }
-  return error_set(e, STATUS_CONFIG,
-                   "layout: the names of its tensors (%s%s) fit none of %s%s; \"tensors\" can "
-                   "name them outright",
-                   names, checkpoint_count(file) > 3 ? ", ..." : "", layouts,
-                   d->prefix ? " behind this prefix, which ends with its dot" : "");
+  any.layout = "auto";
+  if (place_all(file, &any, true, &other, 1) > 0)
+    snprintf(instead, sizeof instead, "at \"%.150s\" they are those of %s", other.address,
+             other.family->layout);
+  return error_set(e, STATUS_CONFIG, "layout: the names of its tensors (%s%s) fit none of %s%s; %s",
+                   names, checkpoint_count(file) > 2 ? ", ..." : "", layouts,
+                   d->prefix ? " behind this prefix, which ends with its dot" : "", instead);
+}
+
+/* Nothing fits: says what would, or what the file holds. */
+static enum status fits_none(const struct checkpoint *file, const struct definition *d,
+                             struct error *e) {
+  struct definition any = *d;
+  if (d->has_layer && name_cross(file, d, e)) return e->status;
+  any.has_layer = false;
+  if (d->has_layer && name_others("layer: no attention here has this number", file, &any, e))
+    return e->status;
+  if (d->prefix && name_prefix(file, d, e)) return e->status;
+  any.prefix = NULL;
+  if (d->prefix && name_others("prefix: no attention stands behind it", file, &any, e))
+    return e->status;
+  return fits_no_names(file, d, e);
 }
 
 /* Several fit: names what would decide. */
@@ -229,6 +283,36 @@ static bool has_layers(const struct definition *d) {
   return false;
 }
 
+/* A number alone says too little where there are several stacks, even if but one goes so far. */
+static bool other_stack(const struct place *p, const struct checkpoint *file,
+                        const struct definition *d, struct place *other) {
+  const size_t length = place_stack(p);
+  struct definition any = *d;
+  any.has_layer = false;
+  for (size_t i = 0; i < checkpoint_count(file); i++)
+    if (place_of(other, checkpoint_at(file, i)->name, &any, false) && other->numbered &&
+        (place_stack(other) != length || strncmp(other->address, p->address, length) != 0))
+      return true;
+  return false;
+}
+
+/* A prefix that goes into a family's own names leaves some of them behind. */
+static enum status check_depth(const struct place *p, const struct checkpoint *file,
+                               const struct definition *d, struct error *e) {
+  struct definition any = *d;
+  const size_t length = strlen(p->address);
+  any.prefix = NULL;
+  for (size_t i = 0; i < checkpoint_count(file) && is_auto(d) && !p->numbered; i++) {
+    const char *name = checkpoint_at(file, i)->name;
+    struct place whole;
+    if (strncmp(name, p->address, length) == 0 && place_of(&whole, name, &any, true) &&
+        strlen(whole.address) < length)
+      return error_set(e, STATUS_CONFIG, "prefix: ends within the names of %s; \"%.150s\" would do",
+                       whole.family->layout, whole.address);
+  }
+  return e->status;
+}
+
 enum status place_find(struct place *p, const struct checkpoint *file, const struct definition *d,
                        struct error *e) {
   struct place found[2];
@@ -236,10 +320,11 @@ enum status place_find(struct place *p, const struct checkpoint *file, const str
     return error_set(e, STATUS_CONFIG, "prefix: longer than %d bytes", PLACE_NAME - 1);
   if (d->has_layer && !has_layers(d))
     return error_set(e, STATUS_CONFIG, "layer: the layout %s has none", d->layout);
-  size_t count = place_all(file, d, !d->has_layer, found, 2);
-  if (count == 0 && d->has_layer) count = place_all(file, d, true, found, 2);
+  const size_t count = place_all(file, d, !d->has_layer, found, 2);
   if (count == 0) return fits_none(file, d, e);
   if (count > 1) return fits_many(found, count, d, e);
+  if (d->has_layer && other_stack(&found[0], file, d, &found[1])) return fits_many(found, 2, d, e);
+  if (found[0].family->cross && !is_whole(d, &found[0])) name_cross(file, d, e);
   *p = found[0];
-  return STATUS_OK;
+  return check_depth(p, file, d, e);
 }

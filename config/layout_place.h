@@ -5,8 +5,6 @@
 #include "config/checkpoint.h"
 #include "config/layout_family.h"
 
-enum { PLACE_NAME = 256 };
-
 struct place {
   const struct family *family;
   char address[PLACE_NAME]; /* what stands before the stems: the family's path and what is before */
@@ -16,14 +14,16 @@ struct place {
 };
 
 /* The places that the definition's layout, prefix, layer, projection and score allow, in the order
- * of the file: how many there are, of which the first `most` are told. Where names fit two families
+ * of the file: how many there are, of which the first `most` are told; those of cross attention
+ * where `cross` asks for them, or the prefix is all of the address. Where names fit two families
  * of which one says more, it is that one: vision_model.encoder.layers.0.self_attn. is no
  * encoder.layers.0.self_attn. behind a prefix. */
 size_t place_all(const struct checkpoint *file, const struct definition *d, bool cross,
                  struct place *out, size_t most);
 
-/* The one place that the definition means. A layer alone means self-attention; the whole address as
- * prefix means anything. STATUS_CONFIG where none fits, or several do, naming them. */
+/* The one place that the definition means. Cross attention is meant only by the whole address as
+ * prefix; a layer is one of a single stack, which the prefix must tell where the file has several.
+ * STATUS_CONFIG where none fits, or several do, naming them. */
 enum status place_find(struct place *p, const struct checkpoint *file, const struct definition *d,
                        struct error *e);
 

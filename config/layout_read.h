@@ -2,7 +2,7 @@
 #ifndef CONFIG_LAYOUT_READ_H
 #define CONFIG_LAYOUT_READ_H
 
-#include "config/layout.h"
+#include "config/layout_matrix.h"
 
 /* Reads the part as [rows, columns] row-major, or transposed as [columns, rows], however it lies in
  * the file. From a tensor that is not read in one stretch no more than a piece is held at a time.

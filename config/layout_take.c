@@ -228,17 +228,6 @@ static enum status take_role(const struct search *s, const struct family *family
   return take_stem(s, own, family->pack == PACK_CONV1D, m, e);
 }
 
-static enum status refuse_obstacles(const struct search *s, const struct family *family,
-                                    struct error *e) {
-  const size_t most = sizeof family->obstacle / sizeof *family->obstacle;
-  for (size_t i = 0; i < most && family->obstacle[i].stem; i++) {
-    const struct checkpoint_entry *t = find(s, family->obstacle[i].stem, "");
-    if (t)
-      return error_set(e, STATUS_CONFIG, "tensor \"%.100s\": %s", t->name, family->obstacle[i].why);
-  }
-  return STATUS_OK;
-}
-
 enum status layout_take(struct layout *l, const struct checkpoint *file, const struct definition *d,
                         size_t *heads, struct error *e) {
   const struct family *family = l->place.family;
@@ -247,7 +236,6 @@ enum status layout_take(struct layout *l, const struct checkpoint *file, const s
                                      : d->prefix ? d->prefix
                                                  : ""};
   const bool joint = family && family->pack != PACK_APART;
-  if (family && refuse_obstacles(&s, family, e)) return e->status;
   if (joint && d->projected)
     family->pack == PACK_TORCH ? take_torch(&s, l, e) : take_conv1d(&s, l, e);
   if (family && family->table[0]) take_table(l, file, d, heads, e);

@@ -1,7 +1,6 @@
 /* model: from a definition to a layer that can serve. */
 #include "config/model.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,19 +18,6 @@ struct loading {
   struct checkpoint *checkpoint;
   struct parameters parameters;
 };
-
-/* Where a message is about the checkpoint it begins with its name. */
-static void prefix_file(const struct definition *d, struct error *e) {
-  char detail[ERROR_DETAIL_SIZE];
-  snprintf(detail, sizeof detail, "%s", e->detail);
-  snprintf(e->detail, sizeof e->detail, "%.100s: %.460s", text_tail(d->checkpoint), detail);
-}
-
-static void prefix_model(const char *name, struct error *e) {
-  char detail[ERROR_DETAIL_SIZE];
-  snprintf(detail, sizeof detail, "%s", e->detail);
-  snprintf(e->detail, sizeof e->detail, "model %.64s: %.560s", name, detail);
-}
 
 static enum status read_checkpoint(struct loading *l, const char *directory, struct error *e) {
   if (!l->definition.checkpoint) return STATUS_OK;
@@ -70,9 +56,12 @@ static enum status describe(struct model *m, const char *name, const struct load
   const struct definition *d = &l->definition;
   m->name = strdup(name);
   m->source = source_of(d);
-  if (!m->name || !m->source) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
+  if (l->parameters.family) m->place = strdup(l->parameters.address);
+  if (!m->name || !m->source || (l->parameters.family && !m->place))
+    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
   m->shape = l->parameters.shape;
   m->layout = l->parameters.layout;
+  m->notes = l->parameters.notes;
   m->score = d->score;
   m->weighting = d->weighting;
   m->projection = d->projection;
@@ -88,7 +77,7 @@ static enum status load(struct model *m, struct loading *l, const char *name,
       read_checkpoint(l, directory, e) != STATUS_OK)
     return e->status;
   if (parameters_read(&l->parameters, &l->definition, l->checkpoint, e) != STATUS_OK) {
-    if (l->checkpoint) prefix_file(&l->definition, e);
+    if (l->checkpoint) text_before(e, "%.100s: ", text_tail(l->definition.checkpoint));
     return e->status;
   }
   if (describe(m, name, l, e) != STATUS_OK) return e->status;
@@ -108,7 +97,7 @@ struct model *model_load(const char *name, const json_t *definition, const char 
   parameters_free(&l.parameters);
   checkpoint_free(l.checkpoint);
   if (e->status == STATUS_OK) return m;
-  prefix_model(name, e);
+  text_before(e, "model %.64s: ", name);
   text_plain(e);
   model_free(m);
   return NULL;
@@ -123,5 +112,6 @@ void model_free(struct model *m) {
   layer_free(m->layer);
   free(m->name);
   free(m->source);
+  free(m->place);
   free(m);
 }

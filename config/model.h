@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "config/notes.h"
 #include "core/layer.h"
 
 struct model {
@@ -16,11 +17,13 @@ struct model {
   struct layer_shape shape;
   const char *score, *weighting, *projection; /* as in the definition; static text */
   const char *layout;  /* "plain", "bert", ..., "tensors" (the map) or "none"; static text */
+  char *place;         /* what stands before its tensors' names; NULL: no layout has found it */
   bool bias;           /* at least one role has one */
   bool causal;         /* what a request gets that does not say */
   uint64_t parameters; /* numbers in weights and biases */
   char *source;        /* file name of the checkpoint, "random" or "none" */
   char sha256[65];     /* over the tensors used, in hexadecimal */
+  struct notes notes;  /* why it may not be what was meant */
 };
 
 /* Makes the model `name` from its definition, and tries it: a model whose answer to zeros is not

@@ -1,8 +1,12 @@
 /* parameters: reads or makes the numbers of a layer. */
 #include "config/parameters.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "config/frequencies.h"
+#include "config/layout.h"
 #include "config/layout_read.h"
 #include "config/random.h"
 #include "config/sizes.h"
@@ -60,8 +64,32 @@ static enum status measure(struct parameters *p, struct definition *settled, str
   *p = (struct parameters){0};
   if (layout_find(l, file, settled, e) || sizes_find(p, settled, l->matrix, e)) return e->status;
   p->layout = l->name;
+  p->family = l->place.family;
+  memcpy(p->address, l->place.address, sizeof p->address);
+  p->frequencies = l->frequencies;
   p->causal = settled->causal == TOGGLE_ON;
   return STATUS_OK;
+}
+
+/* `d` is as it was said: who says a base is told what the checkpoint has, and gets it. */
+static enum status judge_rope(struct parameters *p, const struct definition *d,
+                              struct checkpoint *file, struct error *e) {
+  const double base = p->shape.rope_base;
+  bool fits;
+  double other;
+  char those[64] = "no base's";
+  if (!p->frequencies || !(base > 0)) return STATUS_OK;
+  if (frequencies_judge(file, p->frequencies, p->shape.head_size, base, &fits, &other, e) || fits)
+    return e->status;
+  if (other > 0) snprintf(those, sizeof those, "those of base %.0f", other);
+  if (d->rope_base > 0) {
+    notes_add(&p->notes, "tensor \"%.100s\" holds %s, not those of rope's base %.0f",
+              p->frequencies->name, those, base);
+    return STATUS_OK;
+  }
+  return error_set(e, STATUS_CONFIG,
+                   "rope: must say its base: tensor \"%.100s\" holds %s, not those of base %.0f",
+                   p->frequencies->name, those, base);
 }
 
 enum status parameters_measure(struct parameters *p, const struct definition *d,
@@ -76,7 +104,9 @@ enum status parameters_read(struct parameters *p, const struct definition *d,
                             struct checkpoint *file, struct error *e) {
   struct definition settled = *d;
   struct layout l;
-  if (measure(p, &settled, &l, file, e) || fill(p, &settled, l.matrix, file, e)) parameters_free(p);
+  if (measure(p, &settled, &l, file, e) || judge_rope(p, d, file, e) ||
+      fill(p, &settled, l.matrix, file, e))
+    parameters_free(p);
   return e->status;
 }
 

@@ -4,6 +4,8 @@
 
 #include "config/checkpoint.h"
 #include "config/definition.h"
+#include "config/layout_family.h"
+#include "config/notes.h"
 
 struct parameter_matrix {
   size_t out, in; /* also where it is not projected; `in` of one group where they are grouped */
@@ -15,13 +17,18 @@ struct parameters {
   struct layer_shape shape;
   struct parameter_matrix matrix[ROLE_COUNT];
   bool causal;
-  const char *layout; /* what layout_find said; static text, "none" without a checkpoint */
+  const char *layout;          /* what layout_find said; static text, "none" without a checkpoint */
+  const struct family *family; /* whose place the layer is at, or NULL */
+  char address[PLACE_NAME];    /* of that place */
+  const struct checkpoint_entry *frequencies; /* the checkpoint's, of rotary positions; or NULL */
+  struct notes notes;
 };
 
 /* Fills `p` from the definition and the checkpoint `file`, NULL if it has none. `bias: true` wants
- * at least one bias, `bias: false` that the checkpoint has none for what is used. On failure
- * (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail begins with the key or the tensor; `p` is
- * empty. */
+ * at least one bias, `bias: false` that the checkpoint has none for what is used. Frequencies in
+ * the checkpoint must be those of rope's base; where the definition says another one there is a
+ * note. On failure (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail begins with the key or the
+ * tensor; `p` is empty. */
 enum status parameters_read(struct parameters *p, const struct definition *d,
                             struct checkpoint *file, struct error *e);
 

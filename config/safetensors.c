@@ -3,11 +3,11 @@
 #include "config/safetensors.h"
 
 #include <endian.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/json_reserve.h"
 #include "config/text.h"
 
 static const json_int_t integer_max = (json_int_t)1 << 53; /* what every JSON writer gets right */
@@ -48,6 +48,7 @@ static uint64_t type_size(const char *name) {
 
 static json_t *load_header(const char *text, size_t size, struct error *e) {
   json_error_t fault;
+  bool no_memory;
   if (size == 0 || text[0] != '{') {
     error_set(e, STATUS_CONFIG, "the header does not begin with '{'");
     return NULL;
@@ -63,8 +64,10 @@ static json_t *load_header(const char *text, size_t size, struct error *e) {
   }
   size_t used = size;
   while (text[used - 1] == ' ') used--;
-  json_t *header = json_loadb(text, used, JSON_REJECT_DUPLICATES, &fault);
-  if (!header) {
+  json_t *header = json_reserve_load(text, used, &fault, &no_memory);
+  if (no_memory) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a header");
+  } else if (!header) {
     error_set(e, STATUS_CONFIG, "the header is not valid JSON at byte %d: %s", fault.position,
               fault.text);
   } else if (text[used - 1] != '}') {
@@ -251,16 +254,6 @@ size_t safetensors_count(const struct safetensors *s) { return s->count; }
 
 const struct safetensors_entry *safetensors_at(const struct safetensors *s, size_t index) {
   return &s->tensors[index].entry;
-}
-
-const struct safetensors_entry *safetensors_find(const struct safetensors *s, const char *name) {
-  for (size_t i = 0; i < s->count; i++)
-    if (strcmp(s->tensors[i].entry.name, name) == 0) return &s->tensors[i].entry;
-  return NULL;
-}
-
-const char *safetensors_metadata(const struct safetensors *s, const char *key) {
-  return json_string_value(json_object_get(json_object_get(s->header, "__metadata__"), key));
 }
 
 size_t safetensors_metadata_count(const struct safetensors *s) { return s->texts; }

@@ -49,10 +49,8 @@ uint64_t safetensors_data_size(const struct safetensors *s);
 /* The tensors in the order of their data, which follow each other without a gap. */
 size_t safetensors_count(const struct safetensors *s);
 const struct safetensors_entry *safetensors_at(const struct safetensors *s, size_t index);
-const struct safetensors_entry *safetensors_find(const struct safetensors *s, const char *name);
 
-/* What __metadata__ says: a string by its key, or NULL; and all of them, one after the other. */
-const char *safetensors_metadata(const struct safetensors *s, const char *key);
+/* What __metadata__ says: a key and its string, one after the other. */
 size_t safetensors_metadata_count(const struct safetensors *s);
 const char *safetensors_metadata_at(const struct safetensors *s, size_t index, const char **value);
 

@@ -5,7 +5,7 @@
 #ifndef CONFIG_SIZES_H
 #define CONFIG_SIZES_H
 
-#include "config/layout.h"
+#include "config/layout_matrix.h"
 #include "config/parameters.h"
 
 /* Fills the shape, and out and in of every matrix, from the settled definition and from what

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "config/inspect.h"
+#include "config/json_reserve.h"
 #include "config/registry.h"
 #include "core/gemm.h"
 #include "core/keep.h"
@@ -47,16 +48,19 @@ static int version(void) {
   return fflush(stdout) ? 1 : 0;
 }
 
+/* Says what is wrong; returns the exit status: what somebody wrote, or a host that has no more. */
+static int complain(const struct error *e) {
+  serve_complain(e);
+  return e->status == STATUS_CONFIG ? EXIT_USAGE : 1;
+}
+
 /* `attend check`: what serving would begin with, without the socket. Standard output is a
  * configuration that could be served as it is; the models are described beside it. */
 static int check(const struct config *c) {
   struct error e = {0};
   gemm_blas_init();
   struct registry *r = registry_load(c, &e);
-  if (!r) {
-    serve_complain(&e);
-    return e.status == STATUS_CONFIG ? EXIT_USAGE : 1;
-  }
+  if (!r) return complain(&e);
   bool printed = config_print(c, stdout);
   for (size_t i = 0; i < registry_count(r); i++) {
     const struct model *m = registry_at(r, i);
@@ -97,8 +101,7 @@ static int inspect(char *const *words) {
   }
   if (!path) return wrong_usage("%s needs a file", "inspect");
   if (inspect_file(path, models_only, stdout, stderr, &e) == STATUS_OK) return 0;
-  serve_complain(&e);
-  return e.status == STATUS_CONFIG ? EXIT_USAGE : 1;
+  return complain(&e);
 }
 
 /* `attend serve`. After a stop that could not end its threads nothing is freed or flushed. */
@@ -151,10 +154,11 @@ int main(int argc, char **argv) {
   struct decode_head head = {.body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN};
   struct config c = {0};
   struct error e = {0};
-  int status = EXIT_USAGE;
+  int status;
 
   hold_standard_descriptors();
   return_memory();
+  json_reserve_init();
   if (is_word(words[0])) {
     while (command < COMMANDS && strcmp(words[0], names[command])) command++;
     if (command == COMMANDS) return wrong_usage("there is no command '%.100s'", words[0]);
@@ -171,7 +175,7 @@ int main(int argc, char **argv) {
   if (command == RUN) words = run_options(words, &head);
 
   if (config_read(&c, words, environ, &e))
-    serve_complain(&e);
+    status = complain(&e);
   else if (command == RUN)
     status = run_main(&c, subject, &head, STDIN_FILENO, STDOUT_FILENO);
   else if (command == CHECK)

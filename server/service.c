@@ -7,7 +7,6 @@
 #include "core/cpu.h"
 #include "core/gemm.h"
 #include "core/size.h"
-#include "server/json_small.h"
 
 /* A model that computes with a BLAS built for one thread, or NULL. */
 static const struct model *model_of_one_thread(const struct registry *r) {
@@ -54,7 +53,6 @@ enum status service_start(struct service *s, const struct config *c, size_t subm
                                  .max_queue = c->max_queue,
                                  .merge = c->merge};
   gemm_blas_init();
-  json_small_init();
   struct registry *registry = registry_load(c, e);
   if (registry) s->models = models_new(registry, s->submitters, e);
   if (s->models && seat_submitters(s, registry, &options, e) == STATUS_OK) {

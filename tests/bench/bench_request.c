@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "config/json_reserve.h"
 #include "config/model.h"
 #include "core/keep.h"
 #include "server/decode.h"
 #include "server/encode.h"
-#include "server/json_small.h"
 #include "server/text/number.h"
 
 enum { KEPT = 64 << 20, CHUNK = 16 * 1024, DECODE = 0, LAYER, ENCODE, STAGES };
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
   budget_init(&budget, (size_t)1 << 30);
   budget.keep = keep_new(KEPT);
   gemm_blas_init();
-  json_small_init();
+  json_reserve_init();
   struct model *m = make_model(&e);
   void *scratch = m ? aligned_alloc(64, (layer_scratch_bytes(m->layer) + 63) / 64 * 64) : NULL;
   for (int i = 0; scratch && !e.status && i < turns; i++)

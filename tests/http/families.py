@@ -311,7 +311,7 @@ def llama(file):
     """LlamaForCausalLM, with the buffer that earlier versions saved."""
     file.unused("model.embed_tokens.weight", 31, 32)
     served = llama_layers(file, 32, 4, 2, 8, 3)
-    file.normal("model.layers.0.self_attn.rotary_emb.inv_freq", 4)
+    file.add("model.layers.0.self_attn.rotary_emb.inv_freq", 1e4 ** (-np.arange(4) / 4))
     file.norm("model.norm", 32, bias=False)
     file.normal("lm_head.weight", 31, 32)
     return served

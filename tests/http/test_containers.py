@@ -111,7 +111,9 @@ class Containers(Case):
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   check=False, env=env, timeout=60)
             quiet = 0 if struct.unpack("<q", shared[16:24])[0] else quiet + 1
-            self.assertIn(done.returncode, (0, 1, 2), (n, done.stderr))
+            # libzip says so itself where it has no memory to look for the directory
+            wrong = 2 if b"no directory at its end" in done.stderr else 1
+            self.assertIn(done.returncode, (0, wrong), (n, done.stderr))
             self.assertTrue(done.stderr, f"says nothing for n = {n}")
             refused += done.returncode != 0 and b"no memory for a zip archive" in done.stderr
         self.assertGreater(refused, 20)

@@ -635,7 +635,7 @@ class Messages(FamilyCase):
             self.refused({"checkpoint": self.written(family), "heads": 2, "layout": layout},
                          "layout", layout)
         self.refused({"checkpoint": self.written("whisper"), "heads": 4, "layout": "llama",
-                      "prefix": "model.encoder.", "layer": 0}, "o_proj")
+                      "prefix": "model.encoder.", "layer": 0}, "layout", "those of whisper")
 
     def test_tensors_that_are_missing(self):
         for family, name, more in (

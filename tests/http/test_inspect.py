@@ -195,7 +195,7 @@ class FailingAllocations(Case):
             with open(control, "wb") as file:
                 file.write(struct.pack("<qqq", n, 0, 0))
             status, out, err = attend("inspect", "w.safetensors", "--models", cwd=folder, env=env)
-            self.assertIn(status, (0, 1, 2), (n, err))
+            self.assertIn(status, (0, 1), (n, err))
             if status == 0:
                 self.assertEqual(list(json.loads(out)["models"]), ["layer0"], n)
             else:

@@ -108,7 +108,7 @@ static void an_index_says_where_tensors_are(void **state) {
     assert_int_equal(checkpoint_floats(c, t, 1, (size_t)t->count - 1, out, &e), STATUS_OK);
     for (size_t j = 1; j < t->count; j++) assert_true(out[j - 1] == 1.0f + (float)j / 16.0f);
   }
-  assert_null(checkpoint_metadata(c, "total_size"));
+  assert_string_equal(checkpoint_container(c), "an index of shards");
   checkpoint_free(c);
   /* What it does not name is not there; without metadata; a path without a folder. */
   assert_int_equal(chdir(p->folder), 0);
@@ -128,6 +128,8 @@ static void an_index_is_read_strictly(void **state) {
       {"", ", line 1, column 0: '[' or '{' expected near end of file"},
       {"[]", ": is not a JSON object"},
       {"{}", ": its weight_map names no tensor"},
+      {"{\"we\\u009b\\u202e\xc3\xa9\":{}}",
+       ": has a key \"we??\xc3\xa9\"; an index has metadata and weight_map"},
       {INDEX(""), ": its weight_map names no tensor"},
       {"{\"metadata\":1}", ": metadata is not an object"},
       {"{\"weight_map\":[]}", ": weight_map is not an object"},
@@ -143,8 +145,8 @@ static void an_index_is_read_strictly(void **state) {
        ": the file of \"a\" is not named plainly; it lies beside the index"},
       {INDEX("\"a\":\"4.safetensors\""), ": shard \"4.safetensors\": No such file or directory"},
       {INDEX("\"a\":\"w.index.json\""),
-       ": shard \"w.index.json\": the header's length, 7017841271895827067, is over 100000000 "
-       "bytes; is this safetensors?"},
+       ": shard \"w.index.json\": is JSON, but no index of shards, whose name would end with "
+       ".index.json"},
       {INDEX("\"a\":\"2.safetensors\""), ": shard \"2.safetensors\" has no tensor \"a\""},
       {INDEX("\"a\":\"1.safetensors\",\"e\\n\":\"3.npz\""),
        ": shard \"3.npz\" has no tensor \"e?\""},
@@ -197,6 +199,12 @@ static void what_is_no_file_is_told(void **state) {
   assert_int_equal(mkfifo(path, 0600), 0); /* nobody writes: opening it must not wait */
   open_ill(path, ": is no regular file");
   unlink(path);
+  assert_int_equal(mkfifo(p->file, 0600), 0); /* an index neither */
+  open_ill(p->file, ": is no regular file");
+  unlink(p->file);
+  assert_int_equal(mkdir(p->file, 0700), 0);
+  open_ill(p->file, ": is a directory");
+  rmdir(p->file);
   assert_int_equal(symlink(path, path), 0);
   open_ill(path, ": Too many levels of symbolic links");
   unlink(path);
@@ -208,6 +216,80 @@ static void what_is_no_file_is_told(void **state) {
     assert_int_equal(chmod(path, 0), 0);
     open_ill(path, ": Permission denied");
   }
+}
+
+/* What else people have, and what to do. */
+static void other_files_are_told_by_their_first_bytes(void **state) {
+  const struct place *p = *state;
+  char path[160];
+  path_of(p, "1.safetensors", path);
+#define OF(bytes) bytes, sizeof bytes - 1
+  static const struct {
+    const char *bytes;
+    size_t size;
+    const char *detail;
+  } cases[] = {
+      {OF("{\n  \"architectures\": [\"BertModel\"]\n}\n"),
+       ": is JSON, but no index of shards, whose name would end with .index.json"},
+      {OF(" \n[[1, 2, 3]]"),
+       ": is JSON, but no index of shards, whose name would end with .index.json"},
+      {OF("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19."),
+       ": is a Python pickle; safetensors.torch.save_file writes what is read here"},
+      {OF("\x80\x05\x95\x10\1\1\1\1}\x94."),
+       ": is a Python pickle; safetensors.torch.save_file writes what is read here"},
+      {OF("\x93NUMPY\1\0v\0{'descr': '<f4'"),
+       ": is a .npy file, one array; numpy.savez makes an .npz archive of several"},
+      {OF("\x89HDF\r\n\x1a\n"), ": is an HDF5 file; safetensors files and .npz archives are read"},
+      {OF("GGUF\3\0\0\0\1\1\1\1"),
+       ": is a GGUF file; safetensors files and .npz archives are read"},
+      {OF("version https://git-lfs.github.com/spec/v1\noid sha256:"),
+       ": is a pointer of git-lfs to a file; git lfs pull gets the file"},
+      {OF("\x80\x06\x95\x10\1\1\1\1"),
+       ": the header's length, 72340173099435648, is over 100000000 bytes; is this safetensors?"},
+      {OF("        "),
+       ": the header's length, 2314885530818453536, is over 100000000 bytes; is this safetensors?"},
+      {OF("{\0\0\0\0\0\0\0{}"),
+       ": the header's length, 123, is over that of the file; is this safetensors?"},
+      {OF("\2\0\0\0\0\0\0\0[]"), ": the header does not begin with '{'"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    FILE *out = fopen(path, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(cases[i].bytes, 1, cases[i].size, out), cases[i].size);
+    fclose(out);
+    open_ill(path, cases[i].detail);
+  }
+}
+
+static void a_folder_is_told_with_the_file_in_it(void **state) {
+  const struct place *p = *state;
+  char path[256], long_name[160], detail[200];
+  static const char *const names[] = {
+      "\xff.npz",    "3.npz", "b.safetensors", "a.safetensors", "m.safetensors.index.json",
+      "config.json", ".npz"};
+  static const char *const told[] = {"",
+                                     "3.npz",
+                                     "b.safetensors",
+                                     "a.safetensors",
+                                     "m.safetensors.index.json",
+                                     "m.safetensors.index.json",
+                                     "m.safetensors.index.json"};
+  memset(long_name, 'x', 130);
+  strcpy(long_name + 130, ".npz");
+  snprintf(path, sizeof path, "%s/%s", p->folder, long_name);
+  write_text(path, "");
+  for (size_t i = 0; i < 7; i++) {
+    char name[160];
+    path_of(p, names[i], name);
+    write_text(name, "");
+    snprintf(detail, sizeof detail, ": is a directory%s%s", *told[i] ? "; it holds " : "", told[i]);
+    open_ill(p->folder, detail);
+  }
+  for (size_t i = 0; i < 7; i++) {
+    unlink(path);
+    snprintf(path, sizeof path, "%s/%s", p->folder, names[i]);
+  }
+  unlink(path);
 }
 
 /* A long path is shown by its end, and the reason is there. */
@@ -289,6 +371,8 @@ int main(void) {
       IN_PLACE(an_index_is_read_strictly),
       IN_PLACE(a_shard_at_fault_is_named),
       IN_PLACE(what_is_no_file_is_told),
+      IN_PLACE(other_files_are_told_by_their_first_bytes),
+      IN_PLACE(a_folder_is_told_with_the_file_in_it),
       cmocka_unit_test(a_long_path_leaves_room_for_the_reason),
       cmocka_unit_test(what_cannot_be_read_is_told),
       IN_PLACE(a_safetensors_file_that_shrinks_is_told),

@@ -1,5 +1,6 @@
-/* test_corrupt: checkpoints with bytes flipped or cut off, a thousand of each container. A model is
- * loaded from them that computes, or refused in one line; nothing else happens. */
+/* test_corrupt: checkpoints with bytes flipped or cut off, a thousand of each container, and of
+ * families that turn, split and share what is in them. A model is loaded from them that computes,
+ * or refused in one line; nothing else happens. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,11 +154,12 @@ static void load(const json_t *definition, const struct place *p, uint64_t seed,
   model_free(m);
 }
 
-static void damage_all(struct right *r, const struct place *p) {
+static void damage_all(struct right *r, const struct place *p, const char *layout) {
   struct tally t = {0};
   json_t *definition =
-      json_pack("{s:s,s:i,s:s}", "checkpoint", r->name[0], "heads", 2, "layout", "plain");
+      json_pack("{s:s,s:i,s:s}", "checkpoint", r->name[0], "heads", 2, "layout", layout);
   assert_non_null(definition);
+  if (strcmp(layout, "plain") != 0) json_object_set_new(definition, "layer", json_integer(1));
   for (uint64_t seed = 1; seed <= SEEDS; seed++) {
     write_damaged(r, p, seed);
     load(definition, p, seed, &t);
@@ -180,7 +182,7 @@ static void damaged_safetensors(void **state) {
   struct made m = {0};
   add_roles(&m, 0, 4);
   add_made(&r, "w.safetensors", &m);
-  damage_all(&r, *state);
+  damage_all(&r, *state, "plain");
 }
 
 static void damaged_shards(void **state) {
@@ -199,7 +201,7 @@ static void damaged_shards(void **state) {
   add_made(&r, "1.safetensors", &m);
   add_roles(&m, 2, 4);
   add_made(&r, "2.safetensors", &m);
-  damage_all(&r, *state);
+  damage_all(&r, *state, "plain");
 }
 
 static void damaged_archive(const struct place *p, int method) {
@@ -220,12 +222,61 @@ static void damaged_archive(const struct place *p, int method) {
   const size_t size = fread(bytes, 1, 1 << 16, in);
   fclose(in);
   add(&r, "w.npz", bytes, size);
-  damage_all(&r, p);
+  damage_all(&r, p, "plain");
 }
 
 static void damaged_stored_archives(void **state) { damaged_archive(*state, NPZ_STORED); }
 
 static void damaged_deflated_archives(void **state) { damaged_archive(*state, NPZ_DEFLATED); }
+
+/* --- families --- */
+
+static void damage_family(struct made *m, const struct place *p, const char *layout) {
+  struct right r = {0};
+  add_made(&r, "w.safetensors", m);
+  damage_all(&r, p, layout);
+}
+
+static void damaged_gpt2(void **state) {
+  static const struct {
+    const char *name;
+    size_t rows, columns;
+  } tensors[] = {{"h.0.attn.c_attn.weight", 4, 12},
+                 {"h.0.attn.c_attn.bias", 12, 0},
+                 {"h.0.attn.c_proj.weight", 4, 4},
+                 {"h.0.attn.c_proj.bias", 4, 0}};
+  struct made m = {0};
+  for (size_t i = 0; i < 8; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "%s", tensors[i % 4].name);
+    name[2] = i < 4 ? '0' : '1';
+    made_add(&m, name, tensors[i % 4].rows, tensors[i % 4].columns);
+  }
+  damage_family(&m, *state, "gpt2");
+}
+
+/* The table of relative positions is the first block's. */
+static void damaged_t5(void **state) {
+  struct made m = {0};
+  for (char name[] = "encoder.block.0.layer.0.SelfAttention.q.weight"; name[14] < '2'; name[14]++)
+    for (const char *role = "qkvo"; *role; role++) {
+      name[38] = *role;
+      made_add(&m, name, 4, 4);
+    }
+  made_add(&m, "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 8, 2);
+  damage_family(&m, *state, "t5");
+}
+
+/* Queries have two heads, keys and values one. */
+static void damaged_llama(void **state) {
+  struct made m = {0};
+  for (char name[] = "layers.0.self_attn.q_proj.weight"; name[7] < '2'; name[7]++)
+    for (const char *role = "qkvo"; *role; role++) {
+      name[19] = *role;
+      made_add(&m, name, *role == 'k' || *role == 'v' ? 2 : 4, 4);
+    }
+  damage_family(&m, *state, "llama");
+}
 
 int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
@@ -234,6 +285,9 @@ int main(void) {
       IN_PLACE(damaged_shards),
       IN_PLACE(damaged_stored_archives),
       IN_PLACE(damaged_deflated_archives),
+      IN_PLACE(damaged_gpt2),
+      IN_PLACE(damaged_t5),
+      IN_PLACE(damaged_llama),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

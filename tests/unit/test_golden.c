@@ -12,6 +12,7 @@
 
 #include "config/checkpoint.h"
 #include "config/model.h"
+#include "tests/support/metadata.h"
 
 struct golden {
   struct arena arena;
@@ -90,7 +91,7 @@ static void read_segments(struct golden *g, struct call *c) {
 }
 
 static void read_fields(struct golden *g, struct call *c) {
-  json_t *fields = json_loads(checkpoint_metadata(g->file, "request"), 0, NULL);
+  json_t *fields = metadata_json(g->path, "request");
   assert_non_null(fields);
   c->causal = json_is_true(json_object_get(fields, "causal"));
   const json_t *window = json_object_get(fields, "window");
@@ -163,8 +164,8 @@ static void check_answer(struct golden *g, const char *path) {
   check_pointers(g, path);
 }
 
-static json_t *definition_of(const struct golden *g, const char *path) {
-  json_t *definition = json_loads(checkpoint_metadata(g->file, "model"), 0, NULL);
+static json_t *definition_of(const char *path) {
+  json_t *definition = metadata_json(path, "model");
   assert_non_null(definition);
   const char *name = strrchr(path, '/') + 1;
   json_object_set_new(definition, "checkpoint", json_string(name));
@@ -178,7 +179,7 @@ static void check_file(const char *path, enum gemm_engine engine) {
   g.path = path;
   g.file = checkpoint_open(path, &e);
   assert_non_null(g.file);
-  json_t *definition = definition_of(&g, path);
+  json_t *definition = definition_of(path);
   g.model = model_load("golden", definition, "tests/golden", engine, &e);
   if (!g.model) fail_msg("%s: %s", path, e.detail);
   make_call(&g);

@@ -132,6 +132,19 @@ static void heads_are_told_or_guessed(void **state) {
               "config.json, line 1, column");
 }
 
+/* The frequencies in the file tell the base; one that config.json tells goes before them. */
+static void frequencies_tell_the_base(void **state) {
+  const struct place *p = *state;
+  static const float numbers[] = {1, 0.04472136f}; /* of 500 */
+  struct made m = {0};
+  add_projections(&m, "layers.0.self_attn.", 16, 16, "o_proj");
+  made_add_bytes(&m, "layers.0.self_attn.rotary_emb.inv_freq", "F32", "[2]", numbers,
+                 sizeof numbers);
+  write_made(p, &m);
+  with_config(p, "{\"n_head\":4}", "layer0",
+              "{\"layout\":\"llama\",\"heads\":4,\"layer\":0,\"rope\":{\"base\":500.0}}", "");
+}
+
 static void what_config_says_and_a_definition_cannot_is_noted(void **state) {
   const struct place *p = *state;
   static const struct {
@@ -270,7 +283,8 @@ static void layers_that_cannot_be_served_are_named(void **state) {
   struct made m = {0};
   add_projections(&m, "model.layers.0.self_attn.", 6, 6, "o_proj");
   add_projections(&m, "model.layers.1.self_attn.", 6, 6, "dense");
-  add_projections(&m, "model.layers.2.self_attn.", 6, 6, "other");
+  for (size_t i = 0; i < 3; i++)
+    add_named(&m, 6, 6, "model.layers.2.self_attn.%c_proj.weight", "qkv"[i]);
   made_add_bytes(&m, "model.layers.2.self_attn.o_proj.weight", "F32", "[6,6]", nan, sizeof nan);
   write_made(p, &m);
   write_config(p, "{\"n_head\":1,\"rope_theta\":1e4}");
@@ -291,6 +305,7 @@ static void a_file_without_layers_is_listed_but_no_configuration(void **state) {
   const struct place *p = *state;
   struct made m = {0};
   made_add(&m, "embedding.\\u001b[31m.weight", 3, 2);
+  made_add(&m, "\\u009b31m\\u202e\\u2067\\u2028\\u00e9\\ud83d\\ude00", 3, 2);
   made_add_bytes(&m, "ids", "I64", "[]", "12345678", 8);
   write_made(p, &m);
   struct printed printed = inspect(p->file, true);
@@ -300,11 +315,31 @@ static void a_file_without_layers_is_listed_but_no_configuration(void **state) {
   printed_free(&printed);
   printed = inspect(p->file, false);
   assert_string_equal(printed.error.detail, "");
-  says(printed.out, "w.safetensors: a safetensors file, 2 tensors\n\n");
+  says(printed.out, "w.safetensors: a safetensors file, 3 tensors\n\n");
+  says(printed.out, "           ?31m???\xc3\xa9\xf0\x9f\x98\x80\n");
   says(printed.out, "  F32   [3, 2]           embedding.?[31m.weight\n");
   says(printed.out, "  I64   []               ids\n");
   says(printed.out, "no layer can be served as it is");
   printed_free(&printed);
+}
+
+/* What a terminal would obey stands in a definition as JSON writes it; what it would show is shown.
+ */
+static void a_prefix_reaches_the_terminal_as_text(void **state) {
+  const struct place *p = *state;
+  static const char *const prefixes[][2] = {{"\\u202e.", "\"\\u202E.\""},
+                                            {"\\u00e9.", "\"\xc3\xa9.\""}};
+  for (size_t i = 0; i < 2; i++) {
+    struct made m = {0};
+    add_roles(&m, "b.", d2l, ".weight");
+    add_roles(&m, prefixes[i][0], d2l, ".weight");
+    write_made(p, &m);
+    struct printed printed = inspect(p->file, true);
+    assert_string_equal(printed.error.detail, "");
+    says(printed.out, prefixes[i][1]);
+    assert_null(strstr(printed.out, "\xe2\x80\xae"));
+    printed_free(&printed);
+  }
 }
 
 static void the_text_ends_with_the_models(void **state) {
@@ -348,6 +383,7 @@ int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
       IN_PLACE(heads_are_told_or_guessed),
+      IN_PLACE(frequencies_tell_the_base),
       IN_PLACE(what_config_says_and_a_definition_cannot_is_noted),
       IN_PLACE(towers_have_their_own_heads),
       IN_PLACE(tables_tell_heads_and_config_the_distance),
@@ -355,6 +391,7 @@ int main(void) {
       IN_PLACE(names_are_models_names_and_differ),
       IN_PLACE(layers_that_cannot_be_served_are_named),
       IN_PLACE(a_file_without_layers_is_listed_but_no_configuration),
+      IN_PLACE(a_prefix_reaches_the_terminal_as_text),
       IN_PLACE(the_text_ends_with_the_models),
       IN_PLACE(broken_files_are_refused_with_a_sentence),
   };

@@ -1,4 +1,5 @@
 /* test_layout_families: the names, shapes and habits of each family of checkpoints. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +76,8 @@ static void bert_is_served_from_every_model_around_it(void **state) {
   add_layers(&m, "vit.encoder.layer.{i}.attention.", vit, 4);
   write_made(p, &m);
   is(p, W ",\"layer\":1}", "bert", false, BIASED);
-  load_ill(W ",\"layer\":1,\"layout\":\"llama\"}", p->folder, "fit none of llama; \"tensors\"");
+  load_ill(W ",\"layer\":1,\"layout\":\"llama\"}", p->folder,
+           "fit none of llama; at \"vit.encoder.layer.1.attention.\" they are");
   add_layers(&m, "bert.encoder.layer.{i}.attention.", bert, 4);
   made_add(&m, "bert.encoder.layer.1.attention.self.distance_embedding.weight", 9, 2);
   write_made(p, &m);
@@ -119,7 +121,56 @@ static void whisper_has_keys_without_bias_and_cross_attention(void **state) {
            "layer: no attention here has this number; there is one at \"model.decoder.layers.1.");
   add_layers(&m, "decoder.layers.{i}.encoder_attn.", proj, ROLE_KEY);
   write_made(p, &m);
-  is(p, W ",\"layer\":1}", "whisper", false, BIASED - 4);
+  load_ill(W ",\"layer\":1}", p->folder,
+           "prefix: cross attention is chosen by all of it: \"decoder.layers.1.encoder_attn.\"");
+  add_layers(&m, "decoder.layers.{i}.encoder_attn.", proj, ROLE_KEY);
+  write_made(p, &m);
+  load_ill(W ",\"prefix\":\"decoder.\",\"layer\":1}", p->folder, "chosen by all of it");
+  add_named(&m, 4, 12, "layers.0.multihead_attn.in_proj_weight");
+  write_made(p, &m);
+  load_ill(W "}", p->folder, "prefix: cross attention is chosen by all of it: \"layers.0.multi");
+}
+
+/* What has the number that is asked for may be another stack's. */
+static void a_number_means_nothing_where_there_are_several_stacks(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_layers(&m, "encoder.layers.{i}.self_attn.", proj, 4);
+  add_layers(&m, "decoder.layers.{i}.self_attn.", proj, 4);
+  for (size_t i = 0; i < 4; i++)
+    add_named(&m, 4, 4, "decoder.layers.5.self_attn.%s.weight", proj[i]);
+  write_made(p, &m);
+  load_ill(W ",\"layer\":5}", p->folder, "prefix: must say which, \"decoder.\" or \"encoder.\"");
+  is(p, W ",\"layer\":5,\"prefix\":\"decoder.\"}", "whisper", true, BARE);
+  load_ill(W ",\"layer\":5,\"prefix\":\"encoder.\"}", p->folder,
+           "layer: no attention here has this number");
+}
+
+static void a_layout_makes_no_other_family_of_a_place(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_layers(&m, "text_model.encoder.layers.{i}.self_attn.", proj, 4);
+  write_made(p, &m);
+  load_ill(W ",\"layout\":\"whisper\",\"layer\":0,\"prefix\":\"text_model.encoder.\"}", p->folder,
+           "fit none of whisper behind this prefix, which ends with its dot; at "
+           "\"text_model.encoder.layers.0.self_attn.\" they are those of clip");
+  is(p, W ",\"layer\":0,\"layout\":\"clip\"}", "clip", true, BIASED);
+}
+
+static void prefixes_that_are_nearly_right_are_mended(void **state) {
+  const struct place *p = *state;
+  static const char *const bert[] = {"self.query", "self.key", "self.value", "output.dense"};
+  struct made m = {0};
+  add_layers(&m, "bert.encoder.layer.{i}.attention.", bert, 4);
+  write_made(p, &m);
+  load_ill(W ",\"layer\":0,\"prefix\":\"encoder.\"}", p->folder,
+           "prefix: no attention stands behind it; \"bert.encoder.\" would do");
+  load_ill(W ",\"layer\":0,\"prefix\":\"bert\"}", p->folder, "; \"bert.\" would do");
+  load_ill(W ",\"prefix\":\"bert.encoder.layer.1.attention.self.\"}", p->folder,
+           "prefix: ends within the names of bert; \"bert.encoder.layer.1.attention.\" would do");
+  add_layers(&m, "decoder.layers.{i}.self_attn.", proj, 4);
+  write_made(p, &m);
+  load_ill(W ",\"layer\":0,\"prefix\":\"decoder\"}", p->folder, "; \"decoder.\" would do");
 }
 
 static void torch_decoders_have_cross_attention(void **state) {
@@ -139,6 +190,14 @@ static void torch_decoders_have_cross_attention(void **state) {
 
 /* --- llama --- */
 
+/* Those of heads of 4 columns. */
+static void add_frequencies(struct made *m, const char *format, size_t layer, double base) {
+  char name[128];
+  const float numbers[] = {1, (float)(1 / sqrt(base))};
+  snprintf(name, sizeof name, format, layer);
+  made_add_bytes(m, name, "F32", "[2]", numbers, sizeof numbers);
+}
+
 static void llama_shares_its_keys_and_turns_them(void **state) {
   const struct place *p = *state;
   struct made m = {0};
@@ -147,7 +206,7 @@ static void llama_shares_its_keys_and_turns_them(void **state) {
     add_named(&m, 8, 6, "model.layers.%zu.self_attn.k_proj.weight", i);
     add_named(&m, 8, 6, "model.layers.%zu.self_attn.v_proj.weight", i);
     add_named(&m, 6, 16, "model.layers.%zu.self_attn.o_proj.weight", i);
-    add_named(&m, 2, 0, "model.layers.%zu.self_attn.rotary_emb.inv_freq", i);
+    add_frequencies(&m, "model.layers.%zu.self_attn.rotary_emb.inv_freq", i, 1e4);
   }
   add_named(&m, 16, 0, "model.layers.1.self_attn.q_proj.bias"); /* as Qwen2 has them */
   add_named(&m, 8, 0, "model.layers.1.self_attn.k_proj.bias");
@@ -198,6 +257,133 @@ static void what_would_change_a_llama_is_refused(void **state) {
     is(p, W ",\"layer\":0}", "llama", true, BIASED);
     load_ill(W ",\"layer\":1}", p->folder, cases[i].why);
   }
+}
+
+/* What a family's own code keeps with its matrices would change the layer, unless it is known. */
+static void what_nobody_knows_beside_a_layer_is_refused(void **state) {
+  const struct place *p = *state;
+  static const char *const bert[] = {"self.query", "self.key", "self.value", "output.dense"};
+  static const char *const vit[] = {"attention.query", "attention.key", "attention.value",
+                                    "output.dense"};
+  static const char *const llama[] = {"q_proj", "k_proj", "v_proj", "o_proj"};
+  static const struct {
+    const char *path, *const *stems, *beside, *why;
+  } cases[] = {
+      {"encoder.layer.{i}.attention.", bert, "encoder.layer.1.attention.self.query_global.weight",
+       "lies beside the layer's"},
+      {"encoder.layer.{i}.attention.", bert, "encoder.layer.1.attention.self.query.lora_A.weight",
+       "lies beside the layer's"},
+      {"encoder.layer.{i}.attention.", bert, "encoder.layer.1.attention.self.score.weight",
+       "lies beside the layer's"},
+      {"encoder.layer.{i}.attention.", vit, "encoder.layer.1.attention.attention.q_bias",
+       "lies beside the layer's"},
+      {"encoder.layer.{i}.attention.", vit,
+       "encoder.layer.1.attention.attention.relative_position_bias.relative_position_bias_table",
+       "positions in two dimensions are not served"},
+      {"layers.{i}.self_attn.", llama, "layers.1.self_attn.k_proj.weight_scale",
+       "lies beside the layer's"},
+      {"encoder.layers.{i}.self_attn.", proj, "encoder.layers.1.self_attn.gate",
+       "lies beside the layer's"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct made m = {0};
+    char why[256];
+    add_layers(&m, cases[i].path, cases[i].stems, 4);
+    made_add(&m, cases[i].beside, 4, 4);
+    write_made(p, &m);
+    snprintf(why, sizeof why, "tensor \"%s\": %s", cases[i].beside, cases[i].why);
+    load_ill(W ",\"layer\":1}", p->folder, why);
+    model_free(load_well(W ",\"layer\":0}", p->folder));
+  }
+}
+
+static void what_is_harmless_beside_a_layer_is_left_alone(void **state) {
+  const struct place *p = *state;
+  static const char *const bert[] = {"self.query", "self.key", "self.value", "output.dense"};
+  struct made m = {0};
+  add_layers(&m, "encoder.layer.{i}.attention.", bert, 4);
+  made_add(&m, "encoder.layer.1.attention.output.LayerNorm.gamma", 4, 0);
+  made_add(&m, "encoder.layer.1.attention.LayerNorm.weight", 4, 0);
+  write_made(p, &m);
+  is(p, W ",\"layer\":1}", "bert", false, BIASED);
+  is(p, W ",\"layer\":1,\"output_projection\":false}", "bert", false, 3 * 20);
+}
+
+/* Some keep what makes it another layer with the whole stack. */
+static void what_changes_a_whole_stack_is_refused(void **state) {
+  const struct place *p = *state;
+  static const char *const bert[] = {"self.query", "self.key", "self.value", "output.dense"};
+  static const char *const vit[] = {"attention.query", "attention.key", "attention.value",
+                                    "output.dense"};
+  static const struct {
+    const char *const *stems;
+    const char *beyond;
+  } cases[] = {
+      {vit, "x.encoder.relative_position_bias.relative_position_bias_table"},
+      {bert, "x.encoder.embed_positions.weight"},
+      {bert, "x.encoder.rel_pos_bias.weight"},
+      {bert, "x.encoder.rel_pos_x_bias.weight"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct made m = {0};
+    add_layers(&m, "x.encoder.layer.{i}.attention.", cases[i].stems, 4);
+    made_add(&m, cases[i].beyond, 4, 4);
+    write_made(p, &m);
+    load_ill(W ",\"layer\":1}", p->folder, cases[i].beyond);
+  }
+}
+
+static void siglip_has_the_names_of_clip_but_sees_to_both_sides(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_layers(&m, "text_model.encoder.layers.{i}.self_attn.", proj, 4);
+  made_add(&m, "text_model.head.weight", 4, 4);
+  write_made(p, &m);
+  is(p, W ",\"layer\":0}", "clip", false, BIASED);
+  is(p, W ",\"layer\":0,\"causal\":true}", "clip", true, BIASED);
+}
+
+static void frequencies_are_those_of_the_base(void **state) {
+  const struct place *p = *state;
+  static const char *const llama[] = {"q_proj", "k_proj", "v_proj", "o_proj"};
+  static const char *const esm[] = {"self.query", "self.key", "self.value", "output.dense"};
+  static const float odd[] = {0.5f, 0.005f};
+#define EIGHT "{\"checkpoint\":\"w.safetensors\",\"heads\":1,\"layer\":0"
+  struct made m = {0};
+  add_layers(&m, "layers.{i}.self_attn.", llama, 4);
+  add_frequencies(&m, "layers.%zu.self_attn.rotary_emb.inv_freq", 0, 5e5);
+  made_add_bytes(&m, "layers.1.self_attn.rotary_emb.inv_freq", "F32", "[2]", odd, sizeof odd);
+  write_made(p, &m);
+  load_ill(
+      EIGHT "}", p->folder,
+      "rope: must say its base: tensor \"layers.0.self_attn.rotary_emb.inv_freq\" holds those of "
+      "base 500000, not those of base 10000");
+  struct model *one = load_well(EIGHT ",\"rope\":{\"base\":500000}}", p->folder);
+  assert_int_equal(one->notes.count, 0);
+  model_free(one);
+  one = load_well(EIGHT ",\"rope\":{\"base\":300}}", p->folder);
+  assert_int_equal(one->notes.count, 1);
+  assert_non_null(
+      strstr(one->notes.text[0], "holds those of base 500000, not those of rope's base 300"));
+  model_free(one);
+  one = load_well(EIGHT ",\"rope\":false}", p->folder);
+  assert_int_equal(one->notes.count, 0);
+  model_free(one);
+  load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":1,\"layer\":1}", p->folder,
+           "holds no base's, not those");
+  load_ill(W ",\"layer\":0}", p->folder, "has not the 1 frequencies of heads of 2 columns");
+  add_layers(&m, "model.layers.{i}.self_attn.", llama, 4);
+  add_frequencies(&m, "model.rotary_emb.inv_freq", 0, 5e5);
+  write_made(p, &m);
+  load_ill(EIGHT "}", p->folder, "tensor \"model.rotary_emb.inv_freq\" holds those of base 500000");
+  add_layers(&m, "esm.encoder.layer.{i}.attention.", esm, 4);
+  add_frequencies(&m, "esm.encoder.layer.%zu.attention.self.rotary_embeddings.inv_freq", 0, 1e4);
+  write_made(p, &m);
+  load_ill(EIGHT "}", p->folder,
+           "queries and keys are turned there: rope must say so, or be false");
+  one = load_well(EIGHT ",\"rope\":{}}", p->folder);
+  assert_true(one->shape.rope_base == 10000 && !one->causal);
+  model_free(one);
 }
 
 /* --- gpt2 --- */
@@ -386,6 +572,27 @@ static void t5_has_one_table_for_all_blocks(void **state) {
   parameters_free(&one);
 }
 
+/* UMT5 has a table in every block. */
+static void t5_blocks_may_have_tables_of_their_own(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  for (size_t i = 0; i < 2; i++) {
+    const char *stack = i ? "decoder" : "encoder";
+    add_t5(&m, stack, 2, "layer.0.SelfAttention");
+    add_named(&m, 8, 4, "%s.block.0." TABLE, stack);
+    add_named(&m, 6, 4, "%s.block.1." TABLE, stack);
+  }
+  write_made(p, &m);
+  for (size_t i = 0; i < 4; i++) {
+    char definition[128];
+    snprintf(definition, sizeof definition, T5 ",\"prefix\":\"%s.\",\"layer\":%zu}",
+             i / 2 ? "decoder" : "encoder", i % 2);
+    struct model *one = load_well(definition, p->folder);
+    assert_int_equal(one->shape.relative_buckets, i % 2 ? 6 : 8);
+    model_free(one);
+  }
+}
+
 static void t5_cross_attention_has_no_table(void **state) {
   const struct place *p = *state;
   make_t5(p);
@@ -487,14 +694,23 @@ int main(void) {
       IN_PLACE(bert_is_served_from_every_model_around_it),
       IN_PLACE(clip_has_two_towers_of_which_one_is_causal),
       IN_PLACE(whisper_has_keys_without_bias_and_cross_attention),
+      IN_PLACE(a_number_means_nothing_where_there_are_several_stacks),
+      IN_PLACE(a_layout_makes_no_other_family_of_a_place),
+      IN_PLACE(prefixes_that_are_nearly_right_are_mended),
       IN_PLACE(torch_decoders_have_cross_attention),
       IN_PLACE(llama_shares_its_keys_and_turns_them),
       IN_PLACE(what_would_change_a_llama_is_refused),
+      IN_PLACE(what_nobody_knows_beside_a_layer_is_refused),
+      IN_PLACE(what_is_harmless_beside_a_layer_is_left_alone),
+      IN_PLACE(what_changes_a_whole_stack_is_refused),
+      IN_PLACE(siglip_has_the_names_of_clip_but_sees_to_both_sides),
+      IN_PLACE(frequencies_are_those_of_the_base),
       IN_PLACE(gpt2_lies_the_other_way),
       IN_PLACE(large_matrices_are_turned_whole),
       IN_PLACE(what_lies_by_columns_is_the_same_layer),
       IN_PLACE(what_is_not_side_by_side_is_no_gpt2),
       IN_PLACE(t5_has_one_table_for_all_blocks),
+      IN_PLACE(t5_blocks_may_have_tables_of_their_own),
       IN_PLACE(t5_cross_attention_has_no_table),
       IN_PLACE(t5_may_be_told_otherwise),
       IN_PLACE(any_layout_may_have_a_table),

@@ -19,6 +19,7 @@
 #include "config/registry.h"
 #include "config/safetensors.h"
 #include "core/philox.h"
+#include "tests/support/metadata.h"
 #include "tests/support/model_load.h"
 
 /* --- golden files --- */
@@ -34,15 +35,12 @@ static struct model *load_golden(const char *name) {
   char path[128];
   struct error e = {0};
   snprintf(path, sizeof path, "tests/golden/%s.safetensors", name);
-  struct checkpoint *s = checkpoint_open(path, &e);
-  assert_string_equal(e.detail, "");
-  json_t *definition = json_of(checkpoint_metadata(s, "model"));
+  json_t *definition = metadata_json(path, "model");
   assert_int_equal(json_object_set_new(definition, "checkpoint", json_string(path)), 0);
   struct model *m = model_load("golden", definition, ".", GEMM_AUTO, &e);
   assert_string_equal(e.detail, "");
   assert_non_null(m);
   json_decref(definition);
-  checkpoint_free(s);
   return m;
 }
 

@@ -1,0 +1,18 @@
+/* notes: sentences about a model that works, but may not be what was meant. */
+#ifndef CONFIG_NOTES_H
+#define CONFIG_NOTES_H
+
+#include <stddef.h>
+
+enum { NOTES_MOST = 8, NOTE_SIZE = 240 };
+
+/* Zeros are none. */
+struct notes {
+  size_t count;
+  char text[NOTES_MOST][NOTE_SIZE]; /* each one line without a full stop */
+};
+
+/* Adds a sentence that is not there yet; what goes beyond the most is left out. */
+void notes_add(struct notes *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

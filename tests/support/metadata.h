@@ -1,0 +1,10 @@
+/* metadata: what __metadata__ of a safetensors file says. */
+#ifndef TESTS_METADATA_H
+#define TESTS_METADATA_H
+
+#include <jansson.h>
+
+/* The JSON that stands there as a string by this key. The caller drops the reference. */
+json_t *metadata_json(const char *path, const char *key);
+
+#endif
