@@ -187,3 +187,9 @@ enum status checkpoint_floats(struct checkpoint *c, const struct checkpoint_entr
   }
   return STATUS_OK;
 }
+
+enum status checkpoint_check(const struct checkpoint *c, struct error *e) {
+  for (size_t i = 0; i < c->files && e->status == STATUS_OK; i++)
+    checkpoint_file_check(c->file[i], e);
+  return e->status;
+}

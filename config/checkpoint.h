@@ -53,4 +53,8 @@ enum status checkpoint_judge(const struct checkpoint_entry *t, struct error *e);
 enum status checkpoint_floats(struct checkpoint *c, const struct checkpoint_entry *t,
                               uint64_t first, size_t count, float *out, struct error *e);
 
+/* Refuses a checkpoint of which a file was written to since it was opened: what was read of it may
+ * be of two versions. STATUS_CONFIG with the reason. */
+enum status checkpoint_check(const struct checkpoint *c, struct error *e);
+
 #endif

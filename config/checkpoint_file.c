@@ -11,6 +11,7 @@
 
 struct checkpoint_file {
   int fd;
+  struct file_stamp stamp;    /* when it was opened */
   uint64_t data;              /* where the data begin in a safetensors file */
   struct safetensors *header; /* NULL: an archive */
   struct npz *archive;
@@ -53,6 +54,7 @@ struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e) 
   }
   f->fd = file_open(path, &size, e);
   if (f->fd < 0) checkpoint_other_folder(path, e);
+  if (f->fd >= 0) f->stamp = file_stamp(f->fd);
   if (f->fd >= 0 && read_front(f, size, e) == STATUS_OK) return f;
   checkpoint_file_free(f);
   return NULL;
@@ -102,4 +104,12 @@ enum status checkpoint_file_read(struct checkpoint_file *f, const struct checkpo
   must(from <= t->bytes && size <= t->bytes - from);
   if (f->header) return file_read_at(f->fd, t->begin + from, out, size, e);
   return npz_read(f->archive, (size_t)t->begin, from, out, size, e);
+}
+
+enum status checkpoint_file_check(const struct checkpoint_file *f, struct error *e) {
+  const struct file_stamp now = file_stamp(f->fd), then = f->stamp;
+  if (now.seconds == then.seconds && now.nanoseconds == then.nanoseconds && now.size == then.size)
+    return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "the file was written to while it was read: replace a checkpoint by renaming");
 }

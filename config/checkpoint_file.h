@@ -21,4 +21,7 @@ struct checkpoint_entry checkpoint_file_entry(const struct checkpoint_file *f, s
 enum status checkpoint_file_read(struct checkpoint_file *f, const struct checkpoint_entry *t,
                                  uint64_t from, void *out, size_t size, struct error *e);
 
+/* Refuses a file that was written to since it was opened. */
+enum status checkpoint_file_check(const struct checkpoint_file *f, struct error *e);
+
 #endif

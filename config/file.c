@@ -79,6 +79,12 @@ int file_open(const char *path, uint64_t *size, struct error *e) {
   return -1;
 }
 
+struct file_stamp file_stamp(int fd) {
+  struct stat about = {0};
+  fstat(fd, &about);
+  return (struct file_stamp){about.st_mtim.tv_sec, about.st_mtim.tv_nsec, (uint64_t)about.st_size};
+}
+
 enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct error *e) {
   for (size_t got = 0; got < size;) {
     const ssize_t n =

@@ -12,6 +12,15 @@
  * the caller adds which file it is. */
 int file_open(const char *path, uint64_t *size, struct error *e);
 
+/* What tells that a file was written to. Not by its inode's own time, which moves as well when
+ * another file is renamed over it: that is how files are to be replaced. */
+struct file_stamp {
+  int64_t seconds, nanoseconds;
+  uint64_t size;
+};
+
+struct file_stamp file_stamp(int fd);
+
 /* Reads `size` bytes at `at`. STATUS_CONFIG with the reason, also where the file ends before. */
 enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct error *e);
 

@@ -105,7 +105,7 @@ enum status parameters_read(struct parameters *p, const struct definition *d,
   struct definition settled = *d;
   struct layout l;
   if (measure(p, &settled, &l, file, e) || judge_rope(p, d, file, e) ||
-      fill(p, &settled, l.matrix, file, e))
+      fill(p, &settled, l.matrix, file, e) || (file && checkpoint_check(file, e)))
     parameters_free(p);
   return e->status;
 }

@@ -331,6 +331,26 @@ static void a_safetensors_file_that_shrinks_is_told(void **state) {
   checkpoint_free(c);
 }
 
+/* Written to in place, a file may have been read in parts of two versions; renamed over, not. */
+static void a_file_that_is_written_to_is_told(void **state) {
+  const struct place *p = *state;
+  const struct timespec later[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+  struct error e = {0};
+  char path[160];
+  write_shards(p);
+  write_text(p->file, INDEX("\"a\":\"1.safetensors\",\"c\":\"2.safetensors\""));
+  struct checkpoint *c = open_well(p->file);
+  assert_int_equal(checkpoint_check(c, &e), STATUS_OK);
+  path_of(p, shards[1], path);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(checkpoint_check(c, &e), STATUS_OK);
+  path_of(p, shards[0], path);
+  assert_int_equal(utimensat(AT_FDCWD, path, later, 0), 0);
+  assert_int_equal(checkpoint_check(c, &e), STATUS_CONFIG);
+  assert_non_null(strstr(e.detail, "was written to while it was read"));
+  checkpoint_free(c);
+}
+
 static void every_name_of_many_is_found(void **state) {
   const struct place *p = *state;
   enum { COUNT = 5000 };
@@ -376,6 +396,7 @@ int main(void) {
       cmocka_unit_test(a_long_path_leaves_room_for_the_reason),
       cmocka_unit_test(what_cannot_be_read_is_told),
       IN_PLACE(a_safetensors_file_that_shrinks_is_told),
+      IN_PLACE(a_file_that_is_written_to_is_told),
       IN_PLACE(every_name_of_many_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
