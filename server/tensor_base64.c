@@ -45,7 +45,8 @@ struct tensor_base64 {
   size_t shapes;             /* room in tensor.ragged */
 
   /* Of the object that is being read. */
-  size_t from;     /* where its bytes begin */
+  size_t from;     /* where its bytes begin, */
+  size_t end;      /* and where they end, once that is known */
   unsigned seen;   /* a bit per key */
   enum key key;    /* whose value it is */
   bool judged;     /* its type and shape are known, and keep the rule: */
@@ -142,6 +143,8 @@ static bool judge(struct tensor_base64 *r, struct error *e) {
   else
     snprintf(r->shape_field, sizeof r->shape_field, "%s/shape", r->rule.field);
   if (tensor_form_check(&r->form, &r->object_rule, &r->expected, e)) return false;
+  if (!size_add(r->from, r->expected, &r->end))
+    return refuse(r, "shape", e, "with the objects before it, more than the machine can address");
   if (r->list && r->tensor.elements > 0 && r->form.rank + 1 != r->tensor.depth)
     return refuse(r, "shape", e, "%u dimensions, where the first object has %u", r->form.rank,
                   r->tensor.depth - 1);
@@ -315,7 +318,7 @@ static const char *read_shape(struct tensor_base64 *r, const char *p, const stru
 }
 
 static void begin_text(struct tensor_base64 *r) {
-  const size_t end = r->judged ? r->from + r->expected : SIZE_MAX;
+  const size_t end = r->judged ? r->end : SIZE_MAX;
   r->place = IN_TEXT;
   begin_pointer(r);
   base64_text_init(&r->text, &r->bytes, end, r->value_pointer);

@@ -205,6 +205,13 @@ class Binary(ServerCase):
                      400, "invalid-request", "/keys/base64")
         self.alive()
 
+    def test_a_list_of_objects_that_no_machine_can_address(self):
+        bias = [{"dtype": "F32", "shape": [1, 1, 1], "base64": "AAAAAA=="},
+                {"dtype": "F32", "shape": [2147483647, 715827883, 3], "base64": ""}]
+        answer = self.server.attend({"queries": rough(RNG, 2, 1, SIZE), "bias": bias})
+        self.assertEqual((answer.status, answer.json["pointer"]), (400, "/bias/1/shape"))
+        self.assertIn("more than the machine can address", answer.json["detail"])
+
     def test_bodies_that_are_too_short_or_too_long(self):
         body = safetensors(REQUESTS[1])
         for size in (0, 5, 8, 60, len(body) - 1):
