@@ -66,6 +66,8 @@ static enum status measure(struct parameters *p, struct definition *settled, str
   p->layout = l->name;
   p->family = l->place.family;
   memcpy(p->address, l->place.address, sizeof p->address);
+  p->numbered = l->place.numbered;
+  p->layer = l->place.layer;
   p->frequencies = l->frequencies;
   p->causal = settled->causal == TOGGLE_ON;
   return STATUS_OK;

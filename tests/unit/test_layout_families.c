@@ -235,8 +235,9 @@ static void llama_shares_its_keys_and_turns_them(void **state) {
            "heads: 3 do not divide the 16 columns of the queries");
   load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":1,\"layer\":0}", p->folder,
            "keys of 8 columns are not 1 heads of 16");
-  load_ill("{\"checkpoint\":\"w.safetensors\",\"layer\":0}", p->folder,
-           "heads: required with projection linear");
+  load_ill(
+      "{\"checkpoint\":\"w.safetensors\",\"layer\":0}", p->folder,
+      "heads: required with projection linear; attend inspect FILE tells it where config.json");
   load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":16,\"layer\":0}", p->folder,
            "rope: turns pairs of columns, but the heads have 1 of them");
 }
