@@ -23,6 +23,7 @@ static const char *const roles[] = {"query", "key", "value", "output"};
 
 /* A checkpoint as it is right: its files, the first of which the definition names. */
 struct right {
+  const char *layout; /* NULL: plain */
   size_t files;
   const char *name[FILES_MOST];
   unsigned char *bytes[FILES_MOST];
@@ -155,8 +156,8 @@ static void load(const json_t *definition, const struct place *p, uint64_t seed,
 
 static void damage_all(struct right *r, const struct place *p) {
   struct tally t = {0};
-  json_t *definition =
-      json_pack("{s:s,s:i,s:s}", "checkpoint", r->name[0], "heads", 2, "layout", "plain");
+  json_t *definition = json_pack("{s:s,s:i,s:s}", "checkpoint", r->name[0], "heads", 2, "layout",
+                                 r->layout ? r->layout : "plain");
   assert_non_null(definition);
   for (uint64_t seed = 1; seed <= SEEDS; seed++) {
     write_damaged(r, p, seed);
@@ -181,6 +182,36 @@ static void damaged_safetensors(void **state) {
   add_roles(&m, 0, 4);
   add_made(&r, "w.safetensors", &m);
   damage_all(&r, *state);
+}
+
+/* Conv1D's thirds, a table, frequencies: what families have beside whole matrices. */
+static void damaged_families(void **state) {
+  const float frequency = 1;
+  struct made m = {0};
+  struct right gpt2 = {.layout = "gpt2"}, t5 = {.layout = "t5"}, llama = {.layout = "llama"};
+  made_add(&m, "h.0.attn.c_attn.weight", 4, 12);
+  made_add(&m, "h.0.attn.c_attn.bias", 12, 0);
+  made_add(&m, "h.0.attn.c_proj.weight", 4, 4);
+  made_add(&m, "h.0.attn.masked_bias", 1, 0);
+  add_made(&gpt2, "w.safetensors", &m);
+  damage_all(&gpt2, *state);
+  for (size_t i = 0; i < 4; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "encoder.block.0.layer.0.SelfAttention.%c.weight", "qkvo"[i]);
+    made_add(&m, name, 4, 4);
+  }
+  made_add(&m, "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 8, 2);
+  add_made(&t5, "w.safetensors", &m);
+  damage_all(&t5, *state);
+  for (size_t i = 0; i < 4; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "layers.0.self_attn.%c_proj.weight", "qkvo"[i]);
+    made_add(&m, name, i == 1 || i == 2 ? 2 : 4, 4);
+  }
+  made_add_bytes(&m, "layers.0.self_attn.rotary_emb.inv_freq", "F32", "[1]", &frequency,
+                 sizeof frequency);
+  add_made(&llama, "w.safetensors", &m);
+  damage_all(&llama, *state);
 }
 
 static void damaged_shards(void **state) {
@@ -231,6 +262,7 @@ int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
       IN_PLACE(damaged_safetensors),
+      IN_PLACE(damaged_families),
       IN_PLACE(damaged_shards),
       IN_PLACE(damaged_stored_archives),
       IN_PLACE(damaged_deflated_archives),
