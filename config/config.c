@@ -70,13 +70,15 @@ static enum status set_defaults(struct config *c, struct error *e) {
 
 /* --- the file --- */
 
-static enum status unknown_key(const char *key, const char *path, struct error *e) {
+static enum status unknown_key(const char *key, const json_t *value, const char *path,
+                               struct error *e) {
   struct nearest near;
   nearest_init(&near, key);
   for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
   nearest_offer(&near, "models");
-  return error_set(e, STATUS_CONFIG, "%s: unknown setting \"%.60s\"; the nearest is \"%s\"", path,
-                   key, near.name);
+  return error_set(e, STATUS_CONFIG, "%s: unknown setting \"%.60s\"; the nearest is \"%s\"%s", path,
+                   key, near.name,
+                   json_is_object(value) ? "; a model belongs into \"models\"" : "");
 }
 
 static enum status take_models(struct config *c, json_t *models, const char *path,
@@ -107,7 +109,7 @@ static enum status take_key(struct config *c, const char *key, json_t *value, st
   char where[WHERE_SIZE];
   if (strcmp(key, "models") == 0) return take_models(c, value, text_tail(c->file), e);
   const struct option *o = option_find(key);
-  if (!o) return unknown_key(key, text_tail(c->file), e);
+  if (!o) return unknown_key(key, value, text_tail(c->file), e);
   snprintf(where, sizeof where, "%s in %s", key, text_tail(c->file));
   if (option_set_json(o, c, value, where, e) == STATUS_OK) note_origin(c, o, where);
   return e->status;

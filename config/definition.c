@@ -350,8 +350,9 @@ enum status definition_settle_heads(struct definition *d, size_t heads, size_t k
                                     struct error *e) {
   if (!d->heads) d->heads = heads;
   if (!d->heads && d->projected)
-    error_set(e, STATUS_CONFIG, "heads: required with projection %s%s", d->projection,
-              d->compare == SCORE_DOT ? "" : "; plain attention pooling has projection none");
+    error_set(e, STATUS_CONFIG, "heads: required with projection %s%s%s", d->projection,
+              d->compare == SCORE_DOT ? "" : "; plain attention pooling has projection none",
+              d->checkpoint ? "; attend inspect FILE tells it where config.json does" : "");
   if (!d->heads) d->heads = 1;
   if (heads && d->heads != heads)
     error_set(e, STATUS_CONFIG,

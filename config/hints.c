@@ -29,81 +29,123 @@ void hints_free(struct hints *h) {
   h->config = NULL;
 }
 
-/* What a key says of such a layer: towers have an object of their own, and so has the language
- * model among them. */
-static const json_t *look(const struct hints *h, const char *label, const char *key) {
-  const char *tower = strcmp(label, "vision") == 0 ? "vision_config" : "text_config";
-  const json_t *value = json_object_get(json_object_get(h->config, tower), key);
-  return value ? value : json_object_get(h->config, key);
+/* --- towers --- */
+
+static bool is_one_of(const char *word, size_t length, const char *const *words) {
+  for (; *words; words++)
+    if (strlen(*words) == length && strncmp(*words, word, length) == 0) return true;
+  return false;
 }
 
-static size_t count_of(const struct hints *h, const char *label, const char *key, json_int_t most) {
-  const json_t *value = look(h, label, key);
-  const json_int_t number = json_integer_value(value);
+/* What a tower is called in config.json and in the names of tensors. */
+static bool mean_the_same(const char *a, size_t a_length, const char *b, size_t b_length) {
+  static const char *const called[][5] = {{"vision", "visual", "image", NULL},
+                                          {"text", "language", "llm", "lm", NULL},
+                                          {"audio", "speech", NULL}};
+  if (a_length == b_length && strncmp(a, b, a_length) == 0) return true;
+  for (size_t i = 0; i < sizeof called / sizeof *called; i++)
+    if (is_one_of(a, a_length, called[i]) && is_one_of(b, b_length, called[i])) return true;
+  return false;
+}
+
+/* "vision" of "vision_config"; "text_encoder" is one word. */
+static size_t stem_of(const char *key) {
+  static const char end[] = "_config";
+  const size_t length = strlen(key), tail = sizeof end - 1;
+  return length > tail && strcmp(key + length - tail, end) == 0 ? length - tail : length;
+}
+
+/* Is a word of the address, "vision_tower" or "vision", this tower's name? */
+static bool is_called(const char *word, const char *key) {
+  const size_t whole = strcspn(word, "."), first = strcspn(word, "._"), stem = stem_of(key);
+  return mean_the_same(word, whole, key, stem) || mean_the_same(word, first, key, stem);
+}
+
+static const char *const head_keys[] = {
+    "num_attention_heads",    "num_heads", "n_head", "n_heads", "encoder_attention_heads",
+    "decoder_attention_heads"};
+
+static bool tells_heads(const json_t *object) {
+  for (size_t i = 0; i < sizeof head_keys / sizeof *head_keys; i++)
+    if (json_object_get(object, head_keys[i])) return true;
+  return false;
+}
+
+static bool is_tower(const json_t *value) {
+  return json_is_object(value) && (tells_heads(value) || json_object_get(value, "model_type"));
+}
+
+static const json_t *tower_of(const struct hints *h, const char *address) {
+  const char *key;
+  json_t *value;
+  for (const char *word = address; *word; word += strcspn(word, "."), word += *word == '.')
+    json_object_foreach(h->config, key,
+                        value) if (is_tower(value) && is_called(word, key)) return value;
+  size_t towers = 0;
+  json_object_foreach(h->config, key, value) { towers += is_tower(value); }
+  const json_t *text = json_object_get(h->config, "text_config");
+  if (towers == 1 && is_tower(text)) return text;
+  return towers == 0 || tells_heads(h->config) ? h->config : NULL;
+}
+
+/* --- keys --- */
+
+const json_t *hints_look(const struct hints *h, const struct hinted *at, const char *key) {
+  return json_object_get(tower_of(h, at->address), key);
+}
+
+bool hints_lost(const struct hints *h, const struct hinted *at) {
+  return h->config && !tower_of(h, at->address);
+}
+
+static size_t count_of(const struct hints *h, const struct hinted *at, const char *key,
+                       json_int_t most) {
+  const json_int_t number = json_integer_value(hints_look(h, at, key));
   return number > 0 && number <= most ? (size_t)number : 0;
 }
 
-size_t hints_heads(const struct hints *h, const char *label) {
-  static const char *const keys[] = {"num_attention_heads", "num_heads", "n_head", "n_heads"};
+static bool is_labelled(const struct hinted *at, const char *label) {
+  return at->family && strcmp(at->family->label, label) == 0;
+}
+
+size_t hints_heads(const struct hints *h, const struct hinted *at) {
   size_t heads = 0;
-  if (strcmp(label, "encoder") == 0)
-    heads = count_of(h, label, "encoder_attention_heads", HEADS_MOST);
-  if (strcmp(label, "decoder") == 0)
-    heads = count_of(h, label, "decoder_attention_heads", HEADS_MOST);
-  for (size_t i = 0; i < sizeof keys / sizeof *keys && !heads; i++)
-    heads = count_of(h, label, keys[i], HEADS_MOST);
+  if (is_labelled(at, "encoder")) heads = count_of(h, at, "encoder_attention_heads", HEADS_MOST);
+  if (is_labelled(at, "decoder")) heads = count_of(h, at, "decoder_attention_heads", HEADS_MOST);
+  for (size_t i = 0; i < 4 && !heads; i++) heads = count_of(h, at, head_keys[i], HEADS_MOST);
   return heads;
 }
 
-size_t hints_kv_heads(const struct hints *h, const char *label) {
-  return count_of(h, label, "num_key_value_heads", HEADS_MOST);
+size_t hints_kv_heads(const struct hints *h, const struct hinted *at) {
+  return count_of(h, at, "num_key_value_heads", HEADS_MOST);
 }
 
-double hints_rope_base(const struct hints *h, const char *label) {
-  const json_t *base = look(h, label, "rope_theta");
-  if (!base) base = json_object_get(look(h, label, "rope_parameters"), "rope_theta");
+double hints_rope_base(const struct hints *h, const struct hinted *at) {
+  const json_t *base = hints_look(h, at, "rope_theta");
+  if (!base) base = json_object_get(hints_look(h, at, "rope_parameters"), "rope_theta");
   const double number = json_number_value(base);
   return number > 1 && number <= 1e12 ? number : 0;
 }
 
-size_t hints_distance(const struct hints *h, const char *label) {
-  return count_of(h, label, "relative_attention_max_distance", DISTANCE_MOST);
+size_t hints_distance(const struct hints *h, const struct hinted *at) {
+  return count_of(h, at, "relative_attention_max_distance", DISTANCE_MOST);
 }
 
-bool hints_text_sees_all(const struct hints *h) {
-  const char *type = json_string_value(json_object_get(h->config, "model_type"));
-  return type && strncmp(type, "siglip", 6) == 0;
+const char *hints_type(const struct hints *h, const struct hinted *at) {
+  const char *own = json_string_value(hints_look(h, at, "model_type"));
+  return own ? own : json_string_value(json_object_get(h->config, "model_type"));
 }
 
-/* --- what is not served --- */
-
-static bool is_plain_rope(const json_t *parameters) {
-  const json_t *type = json_object_get(parameters, "rope_type");
-  if (!type) type = json_object_get(parameters, "type");
-  const char *word = json_string_value(type);
-  return !word || strcmp(word, "default") == 0;
-}
-
-/* Null, false, zero and one are what a key says that changes nothing. */
-static bool changes_nothing(const json_t *value) {
-  const double number = json_number_value(value);
-  return !value || json_is_null(value) || json_is_false(value) ||
-         (json_is_number(value) && (!(number < 0 || number > 0) || !(number < 1 || number > 1)));
-}
-
-const char *hints_unserved(const struct hints *h, const char *label, size_t index) {
-  static const char *const keys[] = {"rope_scaling",           "rope_parameters",
-                                     "sliding_window",         "partial_rotary_factor",
-                                     "attn_logit_softcapping", "query_pre_attn_scalar",
-                                     "attention_multiplier",   "scale_attn_by_inverse_layer_idx"};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    const json_t *value = look(h, label, keys[i]);
-    if (changes_nothing(value)) continue;
-    if (strncmp(keys[i], "rope_", 5) == 0 && is_plain_rope(value)) continue;
-    if (strcmp(keys[i], "sliding_window") == 0 &&
-        json_is_false(look(h, label, "use_sliding_window")))
-      continue;
-    if (index-- == 0) return keys[i];
-  }
-  return NULL;
+enum toggle hints_causal(const struct hints *h, const struct hinted *at) {
+  const char *type = hints_type(h, at), *layout = at->family ? at->family->layout : "";
+  if (at->family && at->family->cross) return TOGGLE_UNSAID;
+  if (strcmp(layout, "clip") == 0 && is_labelled(at, "text") && type &&
+      strncmp(type, "siglip", 6) == 0)
+    return TOGGLE_OFF;
+  if (strcmp(layout, "bert") == 0 && json_is_true(hints_look(h, at, "is_decoder")))
+    return TOGGLE_ON;
+  if (json_is_false(hints_look(h, at, "is_causal")) ||
+      json_is_true(hints_look(h, at, "use_bidirectional_attention")))
+    return TOGGLE_OFF;
+  return TOGGLE_UNSAID;
 }

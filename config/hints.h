@@ -1,16 +1,22 @@
 /* hints: what the config.json beside a checkpoint tells of its layers, as Hugging Face writes it.
  *
- * Only `attend inspect` looks at it: what a model is made of stands in its definition. */
+ * What a model is made of stands in its definition: `attend inspect` writes what is told here into
+ * the definitions that it prints, and a model that is told otherwise gets notes. */
 #ifndef CONFIG_HINTS_H
 #define CONFIG_HINTS_H
 
-#include <jansson.h>
-#include <stddef.h>
-
-#include "core/status.h"
+#include "config/layout_family.h"
 
 struct hints {
   json_t *config; /* NULL: there is none, or it says nothing */
+};
+
+/* The layer that is asked about. */
+struct hinted {
+  const struct family *family; /* NULL: `tensors` names it */
+  const char *address;         /* what stands before its tensors' names */
+  bool numbered;
+  size_t layer;
 };
 
 /* Reads the config.json in the folder of `path`, if there is one that is JSON; else says why not in
@@ -18,17 +24,21 @@ struct hints {
 enum status hints_read(struct hints *h, const char *path, struct error *why, struct error *e);
 void hints_free(struct hints *h);
 
-/* For a layer that inspect labels so ("text", "decoder", ...); 0 for what is not told. */
-size_t hints_heads(const struct hints *h, const char *label);
-size_t hints_kv_heads(const struct hints *h, const char *label);
-double hints_rope_base(const struct hints *h, const char *label);
-size_t hints_distance(const struct hints *h, const char *label);
+/* What a key says of the layer, or NULL. Models of several towers have an object for each, which
+ * the first words of the address tell; where these tell none, nothing is said. */
+const json_t *hints_look(const struct hints *h, const struct hinted *at, const char *key);
 
-/* The text model of SigLIP has CLIP's names, but sees to both sides. */
-bool hints_text_sees_all(const struct hints *h);
+/* Has it objects for several towers, none of which is the layer's? */
+bool hints_lost(const struct hints *h, const struct hinted *at);
 
-/* The `index`-th key that changes what such a layer computes and that a definition cannot say; or
- * NULL. */
-const char *hints_unserved(const struct hints *h, const char *label, size_t index);
+/* 0 or NULL for what is not told. */
+size_t hints_heads(const struct hints *h, const struct hinted *at);
+size_t hints_kv_heads(const struct hints *h, const struct hinted *at);
+double hints_rope_base(const struct hints *h, const struct hinted *at);
+size_t hints_distance(const struct hints *h, const struct hinted *at);
+const char *hints_type(const struct hints *h, const struct hinted *at);
+
+/* Is the layer causal? Unsaid where it is as is usual in its family. */
+enum toggle hints_causal(const struct hints *h, const struct hinted *at);
 
 #endif

@@ -83,28 +83,16 @@ static void print_families(const struct inspect_layers *all, FILE *out) {
   }
 }
 
-static bool any_guessed(const struct inspect_layers *all) {
-  for (size_t i = 0; i < all->count; i++)
-    if (all->layer[i].definition && all->layer[i].guessed) return true;
+/* `told`: config.json tells a number that does not fit. */
+static bool any_guessed(const struct inspect_layers *all, bool told) {
+  for (size_t i = 0; i < all->count; i++) {
+    const struct inspect_layer *l = &all->layer[i];
+    if (l->definition && l->guessed && (l->error.status != STATUS_OK) == told) return true;
+  }
   return false;
 }
 
-/* What config.json says that no definition can: once, for the first layer that it is about. */
-static void note_unserved(const struct inspect_layers *all, const struct hints *h, FILE *notes) {
-  const char *key;
-  for (size_t i = 0; i < all->count; i++) {
-    bool seen = false;
-    for (size_t j = 0; j < i; j++) seen |= strcmp(all->layer[j].label, all->layer[i].label) == 0;
-    for (size_t k = 0; !seen && (key = hints_unserved(h, all->layer[i].label, k)); k++)
-      fprintf(notes,
-              "note: config.json has %s, which is not applied: answers may differ from the "
-              "model's\n",
-              key);
-  }
-}
-
-static void note(const struct inspect_layers *all, const struct hints *h, const struct error *why,
-                 FILE *notes) {
+static void note(const struct inspect_layers *all, const struct error *why, FILE *notes) {
   bool rope = false;
   if (why->status) fprintf(notes, "note: %s: it is not looked at\n", why->detail);
   for (size_t i = 0; i < all->count; i++) {
@@ -122,27 +110,30 @@ static void note(const struct inspect_layers *all, const struct hints *h, const 
     if (l->definition && l->unsaid)
       fprintf(notes, "note: %s: value_size is a guess: the file does not tell it\n", l->name);
   }
-  if (any_guessed(all))
+  if (any_guessed(all, true))
+    fputs("note: heads is a guess, heads of 64 columns or fewer: what config.json says does not "
+          "fit\n",
+          notes);
+  if (any_guessed(all, false))
     fputs("note: heads is a guess, heads of 64 columns or fewer: the file does not tell it, and no "
           "config.json beside it does\n",
           notes);
   if (rope)
     fputs("note: the base of rope is a guess: no config.json beside the file tells it\n", notes);
   if (all->more) fprintf(notes, "note: only the first %d layers are listed\n", INSPECT_LAYERS_MOST);
-  note_unserved(all, h, notes);
+  for (size_t i = 0; i < all->notes.count; i++) fprintf(notes, "note: %s\n", all->notes.text[i]);
 }
 
 static enum status print(const struct checkpoint *file, const char *path,
-                         const struct inspect_layers *all, const struct hints *h,
-                         const struct error *why, bool models_only, FILE *out, FILE *notes,
-                         struct error *e) {
+                         const struct inspect_layers *all, const struct error *why,
+                         bool models_only, FILE *out, FILE *notes, struct error *e) {
   const size_t count = served(all);
   if (!models_only) {
     print_tensors(file, path, out);
     print_families(all, out);
     notes = out;
   }
-  note(all, h, why, notes);
+  note(all, why, notes);
   if (count == 0 && models_only)
     return error_set(e, STATUS_CONFIG,
                      "%s: no layer of it can be served as it is; \"tensors\" can "
@@ -168,7 +159,7 @@ enum status inspect_file(const char *path, bool models_only, FILE *out, FILE *no
   struct checkpoint *file = checkpoint_open(path, e);
   if (file && hints_read(&hints, path, &why, e) == STATUS_OK &&
       inspect_layers_find(&all, file, path, &hints, e) == STATUS_OK)
-    print(file, path, &all, &hints, &why, models_only, out, notes, e);
+    print(file, path, &all, &why, models_only, out, notes, e);
   inspect_layers_free(&all);
   hints_free(&hints);
   checkpoint_free(file);

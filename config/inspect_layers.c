@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "config/frequencies.h"
+#include "config/hints_compare.h"
 #include "config/json_reserve.h"
 #include "config/layout.h"
+#include "config/layout_take.h"
 #include "config/parameters.h"
 #include "config/text.h"
 #include "config/trial.h"
@@ -103,11 +105,11 @@ static enum status set_heads(json_t *definition, size_t heads, size_t kv_heads, 
 /* By the checkpoint's own table, by config.json, or by what is usual. */
 static enum status find_heads(const struct inspection *in, struct inspect_layer *l,
                               struct parameters *p, struct error *e) {
-  const size_t heads = hints_heads(in->hints, l->label);
+  const size_t heads = hints_heads(in->hints, &l->at);
   struct error first = {0}, hinted = {0}, guessed = {0};
   if (measure(in, l->definition, p, &first) == STATUS_OK) return STATUS_OK;
   if (heads) {
-    if (set_heads(l->definition, heads, hints_kv_heads(in->hints, l->label), e)) return e->status;
+    if (set_heads(l->definition, heads, hints_kv_heads(in->hints, &l->at), e)) return e->status;
     if (measure(in, l->definition, p, &hinted) == STATUS_OK) return STATUS_OK;
     error_set(&l->error, STATUS_CONFIG, "config.json says %zu heads: %.300s", heads, hinted.detail);
   }
@@ -127,7 +129,7 @@ static enum status find_base(const struct inspection *in, struct inspect_layer *
                              const struct parameters *p, double *base, struct error *e) {
   bool fits;
   double other = 0;
-  *base = hints_rope_base(in->hints, l->label);
+  *base = hints_rope_base(in->hints, &l->at);
   if (*base > 0) return STATUS_OK;
   if (p->frequencies && frequencies_judge(in->file, p->frequencies, p->shape.head_size,
                                           p->shape.rope_base, &fits, &other, e))
@@ -143,7 +145,8 @@ static enum status say_rest(const struct inspection *in, struct inspect_layer *l
                             const struct parameters *p, struct error *e) {
   const struct layer_shape *s = &p->shape;
   double base = 0;
-  const size_t distance = hints_distance(in->hints, l->label);
+  const enum toggle causal = hints_causal(in->hints, &l->at);
+  const size_t distance = hints_distance(in->hints, &l->at);
   if (set_heads(l->definition, s->heads, s->kv_heads, e)) return e->status;
   if (s->rope_base > 0 && find_base(in, l, p, &base, e)) return e->status;
   if (s->rope_base > 0) add(l->definition, "rope", json_pack("{s:f}", "base", base), e);
@@ -152,37 +155,44 @@ static enum status say_rest(const struct inspection *in, struct inspect_layer *l
         json_pack("{s:I, s:b}", "max_distance", (json_int_t)distance, "bidirectional",
                   s->relative_both),
         e);
-  if (strcmp(l->layout, "clip") == 0 && p->causal && hints_text_sees_all(in->hints))
-    add(l->definition, "causal", json_false(), e);
+  if (causal != TOGGLE_UNSAID && p->causal != (causal == TOGGLE_ON))
+    add(l->definition, "causal", json_boolean(causal == TOGGLE_ON), e);
   l->unsaid = json_object_get(l->definition, "projection") != NULL;
   if (l->unsaid) add(l->definition, "value_size", json_integer((json_int_t)s->value_size), e);
   return e->status;
 }
 
 /* As model_load will do it. */
-static enum status try_whole(const struct inspection *in, const json_t *definition,
-                             struct error *e) {
+static enum status try_whole(const struct inspection *in, const struct inspect_layer *l,
+                             struct notes *notes, struct error *e) {
   struct definition d;
   struct parameters p;
-  if (definition_read(&d, definition, e) || parameters_read(&p, &d, in->file, e)) return e->status;
+  if (definition_read(&d, l->definition, e) || parameters_read(&p, &d, in->file, e))
+    return e->status;
+  const struct compared is = {.at = l->at, .said = &d, .shape = &p.shape, .causal = p.causal};
+  for (size_t i = 0; i < p.notes.count; i++) notes_add(notes, "%s", p.notes.text[i]);
+  if (hints_lost(in->hints, &l->at)) hints_compare(in->hints, &is, notes);
+  hints_compare_rest(in->hints, &is, notes);
   layer_free(trial_make(&p, GEMM_PACKED, e));
   parameters_free(&p);
   return e->status;
 }
 
 static enum status make(const struct inspection *in, struct inspect_layer *l, const struct place *p,
-                        const json_t *kind, struct error *e) {
+                        const json_t *kind, struct notes *notes, struct error *e) {
   struct parameters sizes;
   l->layout = p->family->layout;
   l->label = p->family->label;
   snprintf(l->address, sizeof l->address, "%s", p->address);
+  l->at = (struct hinted){
+      .family = p->family, .address = l->address, .numbered = p->numbered, .layer = p->layer};
   l->definition = json_pack("{s:s, s:s}", "checkpoint", in->path, "layout", l->layout);
   if (!l->definition || json_object_update(l->definition, (json_t *)kind) != 0)
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
   if (say_place(in, l->definition, p, e) || find_heads(in, l, &sizes, e) ||
       say_rest(in, l, &sizes, e))
     return e->status;
-  return try_whole(in, l->definition, e);
+  return try_whole(in, l, notes, e);
 }
 
 /* --- names --- */
@@ -238,11 +248,6 @@ static bool has(const struct checkpoint *file, const struct place *p, const char
   return checkpoint_find(file, name) != NULL;
 }
 
-/* A textbook's additive pooling has the names of its projections, but projects no values. */
-static bool is_pooling(const struct checkpoint *file, const struct place *p) {
-  return strcmp(p->family->layout, "d2l") == 0 && has(file, p, "w_v") && !has(file, p, "W_v");
-}
-
 static bool is_known(const struct inspect_layers *all, const struct place *p) {
   for (size_t i = 0; i < all->count; i++)
     if (strcmp(all->layer[i].address, p->address) == 0 &&
@@ -272,7 +277,7 @@ static enum status list_place(const struct inspection *in, const struct place *p
     return STATUS_OK;
   }
   *l = (struct inspect_layer){0};
-  make(in, l, p, kind, &why);
+  make(in, l, p, kind, &all->notes, &why);
   name_layer(all, l, p);
   all->count++;
   if (why.status == STATUS_OK) return STATUS_OK;
@@ -293,8 +298,9 @@ static enum status list_kind(const struct inspection *in, const struct definitio
   qsort(places, listed, sizeof *places, by_place);
   for (size_t i = 0; i < listed && e->status == STATUS_OK; i++) {
     const struct place *p = &places[i];
-    const bool other = kind->parameter ? !has(in->file, p, kind->parameter)
-                                       : d->projected && is_pooling(in->file, p);
+    const bool other = kind->parameter
+                           ? !has(in->file, p, kind->parameter)
+                           : d->projected && layout_is_pooling(in->file, p->family, p->address);
     if (!other && !is_known(all, p)) list_place(in, p, members, all, e);
   }
   return e->status;

@@ -4,13 +4,14 @@
 
 #include "config/checkpoint.h"
 #include "config/hints.h"
-#include "config/layout_family.h"
+#include "config/notes.h"
 
 enum { INSPECT_LAYERS_MOST = 512, INSPECT_NAME = 65 };
 
 struct inspect_layer {
   const char *layout, *label; /* static text */
   char address[PLACE_NAME];   /* what stands before its tensors' names */
+  struct hinted at;           /* the same for config.json */
   char name[INSPECT_NAME];    /* of the model; no two are the same */
   json_t *definition;         /* that model_load takes; NULL: `error` says why there is none */
   bool guessed;               /* nothing tells how many heads it has */
@@ -21,7 +22,8 @@ struct inspect_layer {
 
 struct inspect_layers {
   size_t count;
-  bool more; /* there are more layers than are listed */
+  struct notes notes; /* on any of them, each once */
+  bool more;          /* there are more layers than are listed */
   struct inspect_layer *layer;
 };
 

@@ -20,6 +20,52 @@
 #define T5_TABLE         "relative_attention_bias.weight"
 #define T5_DECODER_TABLE "decoder.block.0.layer.0.SelfAttention." T5_TABLE
 
+/* Models whose attention is as that of the layout, but for what keys of config.json say. */
+static const char *const berts[] = {"bert",
+                                    "roberta",
+                                    "xlm-roberta",
+                                    "xlm-roberta-xl",
+                                    "camembert",
+                                    "electra",
+                                    "ernie",
+                                    "esm",
+                                    "layoutlm",
+                                    "data2vec-text",
+                                    "roberta-prelayernorm",
+                                    "megatron-bert",
+                                    "bert-generation",
+                                    "splinter",
+                                    "visual_bert",
+                                    "vilt",
+                                    "dpr",
+                                    "clap_text_model",
+                                    "chinese_clip_text_model",
+                                    "vit",
+                                    "deit",
+                                    "vit_mae",
+                                    "vit_msn",
+                                    "dinov2",
+                                    "yolos",
+                                    "dpt",
+                                    "beit",
+                                    "data2vec-vision",
+                                    "audio-spectrogram-transformer",
+                                    "ijepa",
+                                    NULL};
+static const char *const clips[] = {"clip",    "clip_text_model",    "clip_vision_model",
+                                    "siglip",  "siglip_text_model",  "siglip_vision_model",
+                                    "owlvit",  "owlvit_text_model",  "owlvit_vision_model",
+                                    "clipseg", "clipseg_text_model", "clipseg_vision_model",
+                                    NULL};
+static const char *const gpts[] = {"gpt2", "openai-gpt", "imagegpt", "decision_transformer", NULL};
+static const char *const t5s[] = {"t5", "mt5", "umt5", "switch_transformers", NULL};
+static const char *const llamas[] = {"llama", "mistral",    "mixtral", "qwen2",   "qwen2_moe",
+                                     "gemma", "starcoder2", "olmo",    "granite", NULL};
+static const char *const whispers[] = {"whisper", "bart",    "mbart",          "marian",
+                                       "pegasus", "m2m_100", "blenderbot",     "blenderbot-small",
+                                       "opt",     "plbart",  "speech_to_text", "trocr",
+                                       NULL};
+
 static const struct family families[] = {
     {.layout = "plain", .label = "layer", .path = "", .stem = PLAIN_STEMS, .unprojected = true},
 
@@ -71,6 +117,7 @@ static const struct family families[] = {
 
     /* BERT, RoBERTa; ViT. */
     {.layout = "bert",
+     .models = berts,
      .label = "layer",
      .path = "encoder.layer.{i}.attention.",
      .stem = {"self.query", "self.key", "self.value", "output.dense"},
@@ -82,6 +129,7 @@ static const struct family families[] = {
                 {"encoder.rel_pos_x_bias.weight", "positions in two dimensions are not served"}},
      .harmless = {"output.LayerNorm.", "LayerNorm.", "ln.", "self_attn_layer_norm."}},
     {.layout = "bert",
+     .models = berts,
      .label = "layer",
      .path = "encoder.layer.{i}.attention.",
      .stem = {"attention.query", "attention.key", "attention.value", "output.dense"},
@@ -94,6 +142,7 @@ static const struct family families[] = {
 
     /* CLIP. */
     {.layout = "clip",
+     .models = clips,
      .label = "text",
      .path = "text_model.encoder.layers.{i}.self_attn.",
      .stem = PROJ_STEMS,
@@ -101,6 +150,7 @@ static const struct family families[] = {
      .customs = {.causal = true},
      .sees_all = "text_model.head.weight"}, /* SigLIP's */
     {.layout = "clip",
+     .models = clips,
      .label = "vision",
      .path = "vision_model.encoder.layers.{i}.self_attn.",
      .stem = PROJ_STEMS,
@@ -108,6 +158,7 @@ static const struct family families[] = {
 
     /* GPT-2. Its attn.bias and attn.masked_bias are masks, no biases. */
     {.layout = "gpt2",
+     .models = gpts,
      .label = "layer",
      .path = "h.{i}.attn.",
      .stem = {[ROLE_OUTPUT] = "c_proj"},
@@ -119,6 +170,7 @@ static const struct family families[] = {
 
     /* T5. Its first block's table serves the others, too, unless they have their own. */
     {.layout = "t5",
+     .models = t5s,
      .label = "encoder",
      .path = "encoder.block.{i}.layer.0.SelfAttention.",
      .stem = {"q", "k", "v", "o"},
@@ -128,6 +180,7 @@ static const struct family families[] = {
                "encoder.block.0.layer.0.SelfAttention." T5_TABLE},
      .harmless = {T5_TABLE}},
     {.layout = "t5",
+     .models = t5s,
      .label = "decoder",
      .path = "decoder.block.{i}.layer.0.SelfAttention.",
      .stem = {"q", "k", "v", "o"},
@@ -136,6 +189,7 @@ static const struct family families[] = {
      .table = {"decoder.block.{i}.layer.0.SelfAttention." T5_TABLE, T5_DECODER_TABLE},
      .harmless = {T5_TABLE}},
     {.layout = "t5",
+     .models = t5s,
      .label = "decoder",
      .path = "decoder.block.{i}.layer.1.EncDecAttention.",
      .stem = {"q", "k", "v", "o"},
@@ -147,6 +201,7 @@ static const struct family families[] = {
 
     /* Llama, Mistral, Qwen2. */
     {.layout = "llama",
+     .models = llamas,
      .label = "layer",
      .path = "layers.{i}.self_attn.",
      .stem = {"q_proj", "k_proj", "v_proj", "o_proj"},
@@ -161,17 +216,20 @@ static const struct family families[] = {
 
     /* Whisper, BART and others. */
     {.layout = "whisper",
+     .models = whispers,
      .label = "encoder",
      .path = "encoder.layers.{i}.self_attn.",
      .stem = PROJ_STEMS,
      .nested = true},
     {.layout = "whisper",
+     .models = whispers,
      .label = "decoder",
      .path = "decoder.layers.{i}.self_attn.",
      .stem = PROJ_STEMS,
      .nested = true,
      .customs = {.causal = true}},
     {.layout = "whisper",
+     .models = whispers,
      .label = "decoder",
      .path = "decoder.layers.{i}.encoder_attn.",
      .stem = PROJ_STEMS,

@@ -27,6 +27,7 @@ struct family {
   const char *path;
   const char *stem[ROLE_COUNT];
   const char *mark[2]; /* what tells that it is there, if not queries: either; "": nothing does */
+  const char *const *models; /* what config.json calls models that are known to fit; or NULL: any */
   enum pack pack;
   bool nested;      /* the prefix may be anything that ends with a dot */
   bool unprojected; /* holds layers without projections, too */

@@ -158,6 +158,18 @@ size_t place_all(const struct checkpoint *file, const struct definition *d, bool
   return count;
 }
 
+bool place_named(struct place *p, const char *name) {
+  const struct definition any = {.layout = "auto", .projected = true, .output_projected = true};
+  const struct rest whole = {.name = name, .length = strlen(name)};
+  if (place_of(p, name, &any, true)) return p->numbered;
+  for (size_t f = 0; f < family_count(); f++) {
+    const struct family *family = family_at(f);
+    const struct mark mark = {.stem = family->stem[ROLE_OUTPUT], .end = ".weight"};
+    if (match(p, family, &mark, &whole, &any) && p->numbered) return true;
+  }
+  return false;
+}
+
 size_t place_stack(const struct place *p) {
   const char *number = strstr(p->family->path, "{i}");
   size_t length = number ? (size_t)(number - p->family->path) : 0;

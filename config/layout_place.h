@@ -27,6 +27,10 @@ size_t place_all(const struct checkpoint *file, const struct definition *d, bool
 enum status place_find(struct place *p, const struct checkpoint *file, const struct definition *d,
                        struct error *e);
 
+/* Is this the name of queries' projection, or of the output's, in a family whose layers are
+ * numbered? */
+bool place_named(struct place *p, const char *name);
+
 /* As much of the address as tells its stack from others: what is before "layers.{i}." and its like.
  * Its length. */
 size_t place_stack(const struct place *p);

@@ -21,16 +21,26 @@ static const struct checkpoint_entry *find(const struct search *s, const char *s
   return length < (int)sizeof name ? checkpoint_find(s->file, name) : NULL;
 }
 
+/* The nearest name; one that begins with what was asked for is nearer than any other. */
+static const char *nearest_to(const struct checkpoint *file, const char *name, size_t stem) {
+  struct nearest near, begun;
+  nearest_init(&near, name);
+  nearest_init(&begun, name);
+  for (size_t i = 0; i < checkpoint_count(file); i++) {
+    const char *other = checkpoint_at(file, i)->name;
+    nearest_offer(&near, other);
+    if (strncmp(other, name, stem) == 0) nearest_offer(&begun, other);
+  }
+  if (begun.name) return begun.name;
+  return near.name ? near.name : "";
+}
+
 static enum status missing(const struct search *s, const char *stem, const char *end,
                            struct error *e) {
   char name[NAME_SIZE];
-  struct nearest near;
   snprintf(name, sizeof name, "%s%s%s", s->prefix, stem, end);
-  nearest_init(&near, name);
-  for (size_t i = 0; i < checkpoint_count(s->file); i++)
-    nearest_offer(&near, checkpoint_at(s->file, i)->name);
   return error_set(e, STATUS_CONFIG, "has no tensor \"%.100s\"; the nearest is \"%.100s\"", name,
-                   near.name ? near.name : "");
+                   nearest_to(s->file, name, strlen(s->prefix) + strlen(stem)));
 }
 
 /* --- one tensor --- */
@@ -210,16 +220,19 @@ static enum status take_named(const struct search *s, const struct definition *d
   return exact ? take(m, exact, NULL, false, e) : take_stem(s, name, false, m, e);
 }
 
-/* The textbook's additive attention gives the score's parameters the names of projections. */
-static bool is_pooling(const struct search *s, const struct definition *d) {
-  return d->compare == SCORE_ADDITIVE && !find(s, "W_v", ".weight") && find(s, "w_v", ".weight");
+bool layout_is_pooling(const struct checkpoint *file, const struct family *family,
+                       const char *address) {
+  const struct search s = {.file = file, .prefix = address};
+  return strcmp(family->layout, "d2l") == 0 && find(&s, "w_v", ".weight") &&
+         !find(&s, "W_v", ".weight");
 }
 
 static enum status take_role(const struct search *s, const struct family *family,
                              const struct definition *d, enum role role, struct layout_matrix *m,
                              struct error *e) {
   const char *own = family->stem[role];
-  if (role == ROLE_VALUE && is_pooling(s, d))
+  if (role == ROLE_VALUE && d->compare == SCORE_ADDITIVE &&
+      layout_is_pooling(s->file, family, s->prefix))
     return error_set(e, STATUS_CONFIG,
                      "has no tensor \"%.100sW_v.weight\", but \"w_v.weight\": with projection none "
                      "W_q, W_k and w_v are the score's",

@@ -8,6 +8,7 @@
 #include "config/definition.h"
 #include "config/digest.h"
 #include "config/file.h"
+#include "config/hints_compare.h"
 #include "config/parameters.h"
 #include "config/text.h"
 #include "config/trial.h"
@@ -15,17 +16,41 @@
 /* What is needed only while loading. */
 struct loading {
   struct definition definition;
+  char *path; /* of the checkpoint */
   struct checkpoint *checkpoint;
   struct parameters parameters;
 };
 
 static enum status read_checkpoint(struct loading *l, const char *directory, struct error *e) {
   if (!l->definition.checkpoint) return STATUS_OK;
-  char *path = file_path(directory, l->definition.checkpoint);
-  if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
-  l->checkpoint = checkpoint_open(path, e);
-  free(path);
+  l->path = file_path(directory, l->definition.checkpoint);
+  if (!l->path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  l->checkpoint = checkpoint_open(l->path, e);
   return e->status;
+}
+
+/* What the config.json beside the checkpoint tells otherwise. */
+static enum status take_notes(struct model *m, const struct loading *l, struct error *e) {
+  const struct parameters *p = &l->parameters;
+  const struct compared is = {.at = {.family = p->family,
+                                     .address = p->family              ? p->address
+                                                : l->definition.prefix ? l->definition.prefix
+                                                                       : "",
+                                     .numbered = p->numbered,
+                                     .layer = p->layer},
+                              .said = &l->definition,
+                              .shape = &p->shape,
+                              .causal = p->causal};
+  struct hints hints = {0};
+  struct error why = {0};
+  m->notes = p->notes;
+  if (!l->path || strcmp(p->layout, "none") == 0 || hints_read(&hints, l->path, &why, e))
+    return e->status;
+  if (why.status) notes_add(&m->notes, "%s: it is not looked at", why.detail);
+  hints_compare(&hints, &is, &m->notes);
+  hints_compare_rest(&hints, &is, &m->notes);
+  hints_free(&hints);
+  return STATUS_OK;
 }
 
 static char *source_of(const struct definition *d) {
@@ -51,17 +76,27 @@ static enum status take_identity(struct model *m, const struct parameters *p, st
   return STATUS_OK;
 }
 
+/* The address as it may be shown anywhere: in one line of UTF-8. */
+static char *place_of(const struct parameters *p) {
+  struct error shown = {0};
+  const bool good = text_is_utf8(p->address, strlen(p->address));
+  snprintf(shown.detail, sizeof shown.detail, "%s", p->address);
+  for (char *at = shown.detail; *at && !good; at++)
+    if ((unsigned char)*at >= 0x80) *at = '?';
+  text_plain(&shown);
+  return strdup(shown.detail);
+}
+
 static enum status describe(struct model *m, const char *name, const struct loading *l,
                             struct error *e) {
   const struct definition *d = &l->definition;
   m->name = strdup(name);
   m->source = source_of(d);
-  if (l->parameters.family) m->place = strdup(l->parameters.address);
+  if (l->parameters.family) m->place = place_of(&l->parameters);
   if (!m->name || !m->source || (l->parameters.family && !m->place))
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
   m->shape = l->parameters.shape;
   m->layout = l->parameters.layout;
-  m->notes = l->parameters.notes;
   m->score = d->score;
   m->weighting = d->weighting;
   m->projection = d->projection;
@@ -80,7 +115,7 @@ static enum status load(struct model *m, struct loading *l, const char *name,
     if (l->checkpoint) text_before(e, "%.100s: ", text_tail(l->definition.checkpoint));
     return e->status;
   }
-  if (describe(m, name, l, e) != STATUS_OK) return e->status;
+  if (describe(m, name, l, e) != STATUS_OK || take_notes(m, l, e) != STATUS_OK) return e->status;
   m->layer = trial_make(&l->parameters, engine, e);
   return e->status;
 }
@@ -96,6 +131,7 @@ struct model *model_load(const char *name, const json_t *definition, const char 
   }
   parameters_free(&l.parameters);
   checkpoint_free(l.checkpoint);
+  free(l.path);
   if (e->status == STATUS_OK) return m;
   text_before(e, "model %.64s: ", name);
   text_plain(e);

@@ -7,6 +7,7 @@
 
 #include "config/frequencies.h"
 #include "config/layout.h"
+#include "config/layout_doubt.h"
 #include "config/layout_read.h"
 #include "config/random.h"
 #include "config/sizes.h"
@@ -59,13 +60,18 @@ static enum status fill(struct parameters *p, const struct definition *d,
 }
 
 /* Finds and measures; `settled` becomes the whole definition. */
-static enum status measure(struct parameters *p, struct definition *settled, struct layout *l,
+static enum status measure(struct parameters *p, const struct definition *said,
+                           struct definition *settled, struct layout *l,
                            const struct checkpoint *file, struct error *e) {
   *p = (struct parameters){0};
+  *settled = *said;
   if (layout_find(l, file, settled, e) || sizes_find(p, settled, l->matrix, e)) return e->status;
+  layout_doubt(l, file, said, &p->notes);
   p->layout = l->name;
   p->family = l->place.family;
   memcpy(p->address, l->place.address, sizeof p->address);
+  p->numbered = l->place.numbered;
+  p->layer = l->place.layer;
   p->frequencies = l->frequencies;
   p->causal = settled->causal == TOGGLE_ON;
   return STATUS_OK;
@@ -94,17 +100,17 @@ static enum status judge_rope(struct parameters *p, const struct definition *d,
 
 enum status parameters_measure(struct parameters *p, const struct definition *d,
                                const struct checkpoint *file, struct error *e) {
-  struct definition settled = *d;
+  struct definition settled;
   struct layout l;
-  if (measure(p, &settled, &l, file, e) != STATUS_OK) parameters_free(p);
+  if (measure(p, d, &settled, &l, file, e) != STATUS_OK) parameters_free(p);
   return e->status;
 }
 
 enum status parameters_read(struct parameters *p, const struct definition *d,
                             struct checkpoint *file, struct error *e) {
-  struct definition settled = *d;
+  struct definition settled;
   struct layout l;
-  if (measure(p, &settled, &l, file, e) || judge_rope(p, d, file, e) ||
+  if (measure(p, d, &settled, &l, file, e) || judge_rope(p, d, file, e) ||
       fill(p, &settled, l.matrix, file, e) || (file && checkpoint_check(file, e)))
     parameters_free(p);
   return e->status;

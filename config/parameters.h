@@ -20,6 +20,8 @@ struct parameters {
   const char *layout;          /* what layout_find said; static text, "none" without a checkpoint */
   const struct family *family; /* whose place the layer is at, or NULL */
   char address[PLACE_NAME];    /* of that place */
+  bool numbered;
+  size_t layer;                               /* where it is numbered */
   const struct checkpoint_entry *frequencies; /* the checkpoint's, of rotary positions; or NULL */
   struct notes notes;
 };

@@ -100,8 +100,9 @@ static void check_heads(const char *key, size_t columns, size_t heads, const cha
 /* A product takes heads of one size; other scores bring both to one of their own. */
 static void check_keys(const struct parameters *p, const struct definition *d, struct error *e) {
   if (d->compare == SCORE_DOT && p->shape.key_head_size != p->shape.head_size)
-    error_set(e, STATUS_CONFIG, "keys of %zu columns are not %zu heads of %zu, as queries have",
-              p->matrix[ROLE_KEY].out, d->kv_heads, p->shape.head_size);
+    error_set(e, STATUS_CONFIG, "%s: keys of %zu columns are not %zu heads of %zu, as queries have",
+              d->kv_heads == d->heads ? "heads" : "kv_heads", p->matrix[ROLE_KEY].out, d->kv_heads,
+              p->shape.head_size);
 }
 
 /* The layer's shape, from matrices whose sizes are known. */
@@ -213,9 +214,13 @@ static void form_relative(struct parameters *p, const struct definition *d,
   s->relative_both = d->relative_both == TOGGLE_ON;
   p->matrix[ROLE_RELATIVE] = (struct parameter_matrix){.out = s->relative_buckets, .in = d->heads};
   const size_t side = s->relative_both ? s->relative_buckets / 2 : s->relative_buckets;
-  if ((s->relative_both && s->relative_buckets % 2 != 0) || side < 2)
-    error_set(e, STATUS_CONFIG, "relative_bias: %zu buckets are too few%s", s->relative_buckets,
-              s->relative_both ? " or odd, where half of them are for the keys behind" : "");
+  if (s->relative_both && s->relative_buckets % 2 != 0)
+    error_set(e, STATUS_CONFIG,
+              "relative_bias: %zu buckets are odd, but half of them are for the keys behind",
+              s->relative_buckets);
+  if (side < 2)
+    error_set(e, STATUS_CONFIG, "relative_bias: %zu buckets are too few, %d are the least",
+              s->relative_buckets, s->relative_both ? 4 : 2);
   if (s->relative_distance <= side / 2)
     error_set(
         e, STATUS_CONFIG,

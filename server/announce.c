@@ -1,10 +1,39 @@
-/* announce: what the log says of the models. */
+/* announce: puts a model into words. */
 #include "server/announce.h"
 
+#include <stdio.h>
+
+/* Where its queries and keys stand: rotary positions, relative ones, or neither. */
+static void say_positions(const struct layer_shape *s, char *out, size_t size) {
+  size_t used = 0;
+  *out = '\0';
+  if (s->rope_base > 0) used = (size_t)snprintf(out, size, " rope=%.15g", s->rope_base);
+  if (s->relative_buckets && used < size)
+    snprintf(out + used, size - used, " relative_bias=%zu max_distance=%zu bidirectional=%s",
+             s->relative_buckets, s->relative_distance, s->relative_both ? "true" : "false");
+}
+
+void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]) {
+  const struct layer_shape *s = &m->shape;
+  char scale[48] = "", positions[128];
+  if (s->score == SCORE_DOT) snprintf(scale, sizeof scale, " scale=%.9g", (double)s->scale);
+  say_positions(s, positions, sizeof positions);
+  snprintf(out, ANNOUNCE_SIZE,
+           "model %s: score=%s%s weighting=%s projection=%s heads=%zu kv_heads=%zu query_size=%zu "
+           "key_size=%zu value_size=%zu output_size=%zu causal=%s%s parameters=%ju engine=%s "
+           "source=%.200s layout=%s%s%s sha256=%s",
+           m->name, m->score, scale, m->weighting, m->projection, s->heads, s->kv_heads,
+           s->query_size, s->key_size, s->value_size, s->output_size, m->causal ? "true" : "false",
+           positions, (uintmax_t)m->parameters, layer_engine(m->layer), m->source, m->layout,
+           m->place ? " place=" : "", m->place ? m->place : "", m->sha256);
+}
+
 void announce_model(struct log *log, const struct model *m) {
-  log_line(log, LOG_INFO, "model %s: %s, %zu heads, %zu -> %zu, engine %s, %s, layout %s", m->name,
-           m->score, m->shape.heads, m->shape.query_size, m->shape.output_size,
-           layer_engine(m->layer), m->source, m->layout);
+  char text[ANNOUNCE_SIZE];
+  announce_text(m, text);
+  log_line(log, LOG_INFO, "%s", text);
+  for (size_t i = 0; i < m->notes.count; i++)
+    log_line(log, LOG_WARNING, "model %s: %s", m->name, m->notes.text[i]);
   if (model_uses_nothing(m))
     log_line(log, LOG_WARNING,
              "model %s: nothing of its source is used: projection %s and score %s have no "

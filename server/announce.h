@@ -1,11 +1,16 @@
-/* announce: what the log says of the models. */
+/* announce: what the log and `attend check` say of the models. */
 #ifndef SERVER_ANNOUNCE_H
 #define SERVER_ANNOUNCE_H
 
 #include "config/model.h"
 #include "server/log.h"
 
-/* One line, and a warning where there is reason. */
+enum { ANNOUNCE_SIZE = 1024 };
+
+/* "model NAME: score=... sha256=...", one line of all that a definition or a layout decides. */
+void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]);
+
+/* That line, and a warning for every note. */
 void announce_model(struct log *log, const struct model *m);
 
 #endif

@@ -10,7 +10,11 @@ static bool add(json_t *description, const char *key, json_t *value) {
   return json_object_set_new(description, key, value) == 0;
 }
 
-static bool add_rest(json_t *description, const struct layer_shape *s) {
+static bool add_rest(json_t *description, const struct model *m) {
+  const struct layer_shape *s = &m->shape;
+  if (m->place && !add(description, "place", json_string(m->place))) return false;
+  if (s->score == SCORE_DOT && !add(description, "scale", json_real((double)s->scale)))
+    return false;
   if (s->score == SCORE_ADDITIVE &&
       !add(description, "score_size", json_integer((json_int_t)s->score_size)))
     return false;
@@ -34,7 +38,7 @@ static json_t *describe(const struct model *m) {
       (json_int_t)s->output_size, "bias", m->bias, "causal", m->causal, "parameters",
       (json_int_t)m->parameters, "source", m->source, "layout", m->layout, "sha256", m->sha256,
       "engine", layer_engine(m->layer));
-  if (description && add_rest(description, s)) return description;
+  if (description && add_rest(description, m)) return description;
   json_decref(description);
   return NULL;
 }

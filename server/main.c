@@ -10,6 +10,7 @@
 #include "config/registry.h"
 #include "core/gemm.h"
 #include "core/keep.h"
+#include "server/announce.h"
 #include "server/health.h"
 #include "server/run.h"
 #include "server/serve.h"
@@ -64,15 +65,11 @@ static int check(const struct config *c) {
   bool printed = config_print(c, stdout);
   for (size_t i = 0; i < registry_count(r); i++) {
     const struct model *m = registry_at(r, i);
-    const struct layer_shape *s = &m->shape;
-    fprintf(stderr,
-            "model %s: score=%s weighting=%s projection=%s heads=%zu kv_heads=%zu query_size=%zu "
-            "key_size=%zu value_size=%zu output_size=%zu parameters=%llu engine=%s source=%s "
-            "layout=%s sha256=%s%s\n",
-            m->name, m->score, m->weighting, m->projection, s->heads, s->kv_heads, s->query_size,
-            s->key_size, s->value_size, s->output_size, (unsigned long long)m->parameters,
-            layer_engine(m->layer), m->source, m->layout, m->sha256,
-            model_uses_nothing(m) ? "; nothing of its source is used" : "");
+    char text[ANNOUNCE_SIZE];
+    announce_text(m, text);
+    fprintf(stderr, "%s%s\n", text, model_uses_nothing(m) ? "; nothing of its source is used" : "");
+    for (size_t n = 0; n < m->notes.count; n++)
+      fprintf(stderr, "warning: model %s: %s\n", m->name, m->notes.text[n]);
   }
   registry_free(r);
   return printed ? 0 : 1;

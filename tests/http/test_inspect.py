@@ -3,6 +3,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -159,6 +160,30 @@ class Inspect(Case):
         self.assertEqual(len(json.loads(out)["models"]), 512)
         self.assertIn("only the first 512 layers are listed", err)
 
+    def test_what_config_json_tells_otherwise_is_told(self):
+        """By the log at the start and at a reload, and by check; a definition that says it, never."""
+        self.write("w.safetensors", safetensors_bytes(tensors_of(families()["llama"][0])))
+        self.write("config.json", {"rope_theta": 5e5, "model_type": "cohere"})
+        model = {"checkpoint": "w.safetensors", "layer": 1, "heads": 4}
+        base = "model llama: config.json says rope_theta 500000, but the base here is 10000"
+        kind = "model llama: config.json's model_type cohere is none"
+        self.write("attend.json", {"models": {"llama": model}})
+        status, _, err = attend("check", "--config", "attend.json", cwd=self.folder)
+        self.assertEqual(status, 0, err)
+        self.assertIn("warning: " + base, err)
+        self.assertIn("warning: " + kind, err)
+        self.write("attend.json", {"models": {"llama": dict(model, rope={"base": 5e5})}})
+        _, _, err = attend("check", "--config", "attend.json", cwd=self.folder)
+        self.assertNotIn("rope_theta", err)
+        self.write("attend.json", {"models": {"llama": model}})
+        server = Server(None, "--config", os.path.join(self.folder, "attend.json"))
+        self.addCleanup(server.stop)
+        server.told("level=warning .*" + base)
+        self.write("config.json", {"rope_theta": 7e5})
+        self.write("attend.json", {"models": {"llama": dict(model, layer=0)}})
+        server.signal(signal.SIGHUP)
+        server.told("level=warning .*model llama: config.json says rope_theta 700000")
+
     def test_models_tell_their_layout_and_positions(self):
         random_layer = {"random": {"seed": 1}, "query_size": 8, "heads": 2}
         self.write("w.safetensors", safetensors_bytes(tensors_of(families()["llama"][0])))
@@ -168,12 +193,18 @@ class Inspect(Case):
             "both": {**random_layer, "rope": {"base": 500},
                      "relative_bias": {"bidirectional": False, "buckets": 8}}}}, folder=self.folder)
         self.addCleanup(server.stop)
-        server.told(r"model llama: .*\blayout llama\b")
+        server.told(r"model llama: .* scale=0\.5 .* causal=true rope=10000 .* layout=llama "
+                    r"place=model\.layers\.1\.self_attn\. ")
+        server.told(r"model both: .* causal=false rope=500 relative_bias=8 max_distance=128 "
+                    r"bidirectional=false ")
         told = {m["name"]: m for m in self.ok(server.get("/v1/models"))["models"]}
         self.assertEqual({n: m["layout"] for n, m in told.items()},
                          {"llama": "llama", "plain": "none", "both": "none"})
         self.assertEqual((told["llama"]["rope"], told["llama"]["kv_heads"], told["llama"]["causal"]),
                          ({"base": 10000.0}, 2, True))
+        self.assertEqual((told["llama"]["place"], told["llama"]["scale"]),
+                         ("model.layers.1.self_attn.", 0.5))
+        self.assertNotIn("place", told["plain"])
         self.assertEqual(told["both"]["rope"], {"base": 500.0})
         self.assertEqual(told["both"]["relative_bias"],
                          {"buckets": 8, "max_distance": 128, "bidirectional": False})

@@ -123,6 +123,11 @@ static void heads_are_told_or_guessed(void **state) {
   with_config(p, "{\"n_head\":3,\"rope_theta\":5e5}", "layer3",
               PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":500000.0}}",
               "layer3: config.json says 3 heads: heads: 3 do not divide the 256 columns");
+  write_config(p, "{\"n_head\":3,\"rope_theta\":5e5}");
+  struct printed printed = inspect(p->file, true);
+  says(printed.notes, "heads is a guess, heads of 64 columns or fewer: what config.json says does");
+  assert_null(strstr(printed.notes, "no config.json beside it does"));
+  printed_free(&printed);
   with_config(p, "{\"n_head\":\"8\",\"num_heads\":0,\"rope_theta\":5e5}", "layer3",
               PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":500000.0}}", "heads is a guess");
   with_config(p, "[1]", "layer3", PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}",
@@ -155,7 +160,7 @@ static void what_config_says_and_a_definition_cannot_is_noted(void **state) {
       {"\"sliding_window\":4096", "sliding_window"},
       {"\"sliding_window\":4096,\"use_sliding_window\":true", "sliding_window"},
       {"\"partial_rotary_factor\":0.5", "partial_rotary_factor"},
-      {"\"scale_attn_by_inverse_layer_idx\":true", "scale_attn_by_inverse_layer_idx"},
+      {"\"scale_attn_weights\":false", "scale_attn_weights"},
   };
   static const char *const harmless =
       "{\"n_head\":4,\"rope_theta\":1e4,\"rope_scaling\":null,\"sliding_window\":4096,"
@@ -211,6 +216,23 @@ static void towers_have_their_own_heads(void **state) {
      "{\"layout\":\"whisper\",\"prefix\":\"model.decoder.layers.0.encoder_attn.\",\"heads\":4}");
   json_decref(models);
   write_config(p, NULL);
+}
+
+static void config_tells_who_sees_what_and_which_model_it_is(void **state) {
+  const struct place *p = *state;
+  static const char *const bert[] = {"self.query", "self.key", "self.value", "output.dense"};
+  struct made m = {0};
+  add_roles(&m, "bert.encoder.layer.0.attention.", bert, ".weight");
+  write_made(p, &m);
+  with_config(p, "{\"num_attention_heads\":2,\"is_decoder\":true,\"model_type\":\"bert\"}",
+              "layer0", "{\"layout\":\"bert\",\"layer\":0,\"heads\":2,\"causal\":true}", "");
+  with_config(p, "{\"num_attention_heads\":2,\"model_type\":\"big_bird\"}", "layer0",
+              "{\"layout\":\"bert\",\"layer\":0,\"heads\":2}", "model_type big_bird is none that");
+  with_config(p,
+              "{\"text_config\":{\"num_attention_heads\":2},"
+              "\"vision_config\":{\"num_attention_heads\":4}}",
+              "layer0", "{\"layout\":\"bert\",\"layer\":0,\"heads\":1}",
+              "config.json is of several models, and which is this layer's is not told");
 }
 
 static void tables_tell_heads_and_config_the_distance(void **state) {
@@ -386,6 +408,7 @@ int main(void) {
       IN_PLACE(frequencies_tell_the_base),
       IN_PLACE(what_config_says_and_a_definition_cannot_is_noted),
       IN_PLACE(towers_have_their_own_heads),
+      IN_PLACE(config_tells_who_sees_what_and_which_model_it_is),
       IN_PLACE(tables_tell_heads_and_config_the_distance),
       IN_PLACE(scores_are_recognised_by_their_parameters),
       IN_PLACE(names_are_models_names_and_differ),

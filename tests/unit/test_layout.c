@@ -138,6 +138,12 @@ static void tensors_are_stems_or_whole_names(void **state) {
             "tensors");
   load_ill(W ",\"tensors\":{\"query\":\"x.q\",\"key\":\"x.b\",\"value\":\"x.c\"}}", p->folder,
            "has no tensor \"x.q.weight\"; the nearest is \"x.");
+  made_add(&m, "linear_k.weight", 4, 4);
+  made_add(&m, "linear_out.weight", 4, 4);
+  write_made(p, &m);
+  load_ill(W ",\"tensors\":{\"query\":\"linear_o\",\"key\":\"linear_k\",\"value\":\"linear_k\","
+             "\"output\":\"linear_k\"}}",
+           p->folder, "has no tensor \"linear_o.weight\"; the nearest is \"linear_out.weight\"");
 }
 
 static void an_output_alone_serves_split_columns(void **state) {
@@ -179,7 +185,7 @@ static void sizes_that_disagree_are_named_with_both_numbers(void **state) {
   load_ill(W ",\"key_size\":6}", p->folder, "key_size: 6 is said, but it is 7");
   load_ill(W ",\"value_size\":6}", p->folder, "value_size: 6 is said, but it is 8");
   load_ill(W ",\"output_size\":6}", p->folder, "output_size: 6 is said, but it is 9");
-  load_ill(W ",\"kv_heads\":1}", p->folder, "keys of 6 columns are not 1 heads of 3");
+  load_ill(W ",\"kv_heads\":1}", p->folder, "kv_heads: keys of 6 columns are not 1 heads of 3");
   load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":4}", p->folder,
            "w.safetensors: heads: 4 do not divide the 6 columns of the queries");
 }

@@ -235,8 +235,9 @@ static void llama_shares_its_keys_and_turns_them(void **state) {
            "heads: 3 do not divide the 16 columns of the queries");
   load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":1,\"layer\":0}", p->folder,
            "keys of 8 columns are not 1 heads of 16");
-  load_ill("{\"checkpoint\":\"w.safetensors\",\"layer\":0}", p->folder,
-           "heads: required with projection linear");
+  load_ill(
+      "{\"checkpoint\":\"w.safetensors\",\"layer\":0}", p->folder,
+      "heads: required with projection linear; attend inspect FILE tells it where config.json");
   load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":16,\"layer\":0}", p->folder,
            "rope: turns pairs of columns, but the heads have 1 of them");
 }
@@ -653,6 +654,61 @@ static void any_layout_may_have_a_table(void **state) {
      "plain", false, 64);
 }
 
+/* --- names that tell more than the definition says --- */
+
+/* `note`: what the one note says; or NULL. */
+static void doubted(const struct place *p, const char *definition, const char *note) {
+  struct model *m = load_well(definition, p->folder);
+  assert_int_equal(m->notes.count, note ? 1 : 0);
+  if (note && !strstr(m->notes.text[0], note)) fail_msg("%s", m->notes.text[0]);
+  model_free(m);
+}
+
+static void names_of_families_with_habits_are_told(void **state) {
+  const struct place *p = *state;
+  static const char *const llama[] = {"q_proj", "k_proj", "v_proj", "o_proj"};
+  struct made m = {0};
+  add_layers(&m, "decoder.layers.{i}.self_attn.", proj, 4);
+  add_layers(&m, "model.layers.{i}.self_attn.", llama, 4);
+  add_layers(&m, "vision_model.encoder.layers.{i}.self_attn.", proj, 4);
+  for (size_t i = 0; i < 4; i++)
+    add_named(&m, 4, 4, "decoder.block.0.layer.1.EncDecAttention.%c.weight", "qkvo"[i]);
+  add_named(&m, 4, 4, "h.0.attn.c_proj.weight");
+  write_made(p, &m);
+#define FOUR(q, o)                                                                                 \
+  W ",\"tensors\":{\"query\":\"" q "\",\"key\":\"" q "\",\"value\":\"" q "\",\"output\":\"" o "\"" \
+                                                                                              "}"
+#define DECODER FOUR("decoder.layers.0.self_attn.q_proj", "decoder.layers.0.self_attn.out_proj")
+#define VISION  "vision_model.encoder.layers.0.self_attn."
+  doubted(p, DECODER "}", "has a name of layout whisper, which is causal: causal decides");
+  doubted(p, DECODER ",\"causal\":false}", NULL);
+  doubted(p, FOUR(VISION "q_proj", VISION "out_proj") "}", NULL);
+  doubted(p, FOUR("decoder.block.0.layer.1.EncDecAttention.q", VISION "out_proj") "}",
+          "layout t5, whose scores are not scaled: scale decides");
+  doubted(p, FOUR("decoder.block.0.layer.1.EncDecAttention.q", VISION "out_proj") ",\"scale\":1}",
+          NULL);
+  doubted(p, FOUR(VISION "k_proj", "h.0.attn.c_proj.weight") ",\"causal\":true}",
+          "layout gpt2, whose matrices are [in, out]");
+  doubted(p, FOUR("model.layers.1.self_attn.q_proj", VISION "out_proj") ",\"causal\":true}",
+          "layout llama, which turns queries and keys: rope decides");
+  for (size_t i = 0; i < 4; i++)
+    add_named(&m, 4, 4, "encoder.block.0.layer.0.SelfAttention.%c.weight", "qkvo"[i]);
+  write_made(p, &m);
+#define T5_STEM "encoder.block.0.layer.0.SelfAttention."
+  doubted(p, FOUR(T5_STEM "q", T5_STEM "o") ",\"scale\":1}", "which adds relative positions");
+}
+
+static void decoders_of_bert_are_told(void **state) {
+  const struct place *p = *state;
+  static const char *const bert[] = {"self.query", "self.key", "self.value", "output.dense"};
+  struct made m = {0};
+  add_layers(&m, "x.encoder.layer.{i}.attention.", bert, 4);
+  add_layers(&m, "x.encoder.layer.{i}.crossattention.", bert, 4);
+  write_made(p, &m);
+  doubted(p, W ",\"layer\":1}", "cross attention stands beside \"x.encoder.layer.1.attention.\"");
+  doubted(p, W ",\"layer\":1,\"causal\":true}", NULL);
+}
+
 /* --- several families in one file --- */
 
 static void families_are_told_apart_by_what_is_longest(void **state) {
@@ -714,6 +770,8 @@ int main(void) {
       IN_PLACE(t5_cross_attention_has_no_table),
       IN_PLACE(t5_may_be_told_otherwise),
       IN_PLACE(any_layout_may_have_a_table),
+      IN_PLACE(names_of_families_with_habits_are_told),
+      IN_PLACE(decoders_of_bert_are_told),
       IN_PLACE(families_are_told_apart_by_what_is_longest),
       IN_PLACE(numbers_of_layers_are_plain_numbers),
   };

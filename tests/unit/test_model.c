@@ -376,8 +376,11 @@ static void positions_are_read_strictly(void **state) {
       "relative_bias: max_distance: 0 is outside 1 to 1048576");
   ill(LINEAR "\"relative_bias\":{\"bidirectional\":1}}",
       "relative_bias: bidirectional: needs true or false, not an integer");
-  ill(LINEAR "\"relative_bias\":{\"buckets\":7}}", "relative_bias: 7 buckets are too few or odd");
-  ill(LINEAR "\"relative_bias\":{\"buckets\":2}}", "relative_bias: 2 buckets are too few or odd");
+  ill(LINEAR "\"relative_bias\":{\"buckets\":7}}",
+      "relative_bias: 7 buckets are odd, but half of them");
+  ill(LINEAR "\"relative_bias\":{\"buckets\":2}}",
+      "relative_bias: 2 buckets are too few, 4 are the least");
+  ill(LINEAR "\"relative_bias\":{\"buckets\":3,\"bidirectional\":true}}", "3 buckets are odd");
   ill(LINEAR "\"relative_bias\":{\"max_distance\":8}}",
       "relative_bias: max_distance: 8 is within the 8 distances that have a bucket each");
   ill("{\"projection\":\"none\",\"query_size\":4,\"relative_bias\":{}}",

@@ -455,7 +455,7 @@ static void tensors_name_the_parameters_of_a_score(void **state) {
   write_made(p, &m);
   layout_is(p, POOL ADDITIVE TENSORS "\"score.vector\":\"x.v\"}}", "tensors");
   load_ill(POOL ADDITIVE TENSORS "\"score.vector\":\"x.w\"}}", p->folder,
-           "has no tensor \"x.w\"; the nearest is \"x.v\"");
+           "has no tensor \"x.w\"; the nearest is \"x.wq.weight\"");
   load_ill(POOL ADDITIVE ",\"tensors\":{\"score.query\":\"x.wq\"}}", p->folder,
            "tensors: the role \"score.key\" is missing");
   add_additive(&m, (const char *const[]){"x.wq.weight", "x.wk.weight", "x.v"});
