@@ -15,6 +15,7 @@ static void say_positions(const struct layer_shape *s, char *out, size_t size) {
 
 void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]) {
   const struct layer_shape *s = &m->shape;
+  const char *place = m->place && *m->place ? m->place : NULL;
   char scale[48] = "", positions[128];
   if (s->score == SCORE_DOT) snprintf(scale, sizeof scale, " scale=%.9g", (double)s->scale);
   say_positions(s, positions, sizeof positions);
@@ -25,7 +26,7 @@ void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]) {
            m->name, m->score, scale, m->weighting, m->projection, s->heads, s->kv_heads,
            s->query_size, s->key_size, s->value_size, s->output_size, m->causal ? "true" : "false",
            positions, (uintmax_t)m->parameters, layer_engine(m->layer), m->source, m->layout,
-           m->place ? " place=" : "", m->place ? m->place : "", m->sha256);
+           place ? " place=" : "", place ? place : "", m->sha256);
 }
 
 void announce_model(struct log *log, const struct model *m) {
