@@ -78,21 +78,6 @@ static enum status check_rows(struct check *k, struct decoded *out) {
   return STATUS_OK;
 }
 
-/* --- the form of the answer --- */
-
-bool decoded_segments_agree(const struct decoded *d) {
-  const struct call *c = &d->call;
-  for (size_t i = 1; i < c->items; i++)
-    if (c->item[i].segments != c->item[0].segments) return false;
-  return true;
-}
-
-bool decoded_has_binary(const struct decoded *d) {
-  const struct call *c = &d->call;
-  const bool segments = c->segment_end && c->want == WEIGHTS_PER_HEAD;
-  return !c->want_measures && d->rectangular && (!segments || decoded_segments_agree(d));
-}
-
 /* An empty batch has no items, but `[0, 5, 4]` says that they have 5 rows: so does the answer. */
 static enum status make_none(struct check *k, struct decoded *out) {
   static const struct tensor nothing;
