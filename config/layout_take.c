@@ -241,6 +241,21 @@ static enum status take_role(const struct search *s, const struct family *family
   return take_stem(s, own, family->pack == PACK_CONV1D, m, e);
 }
 
+/* Layers of a family have these biases together, but that Whisper's keys have none: one that is
+ * missing was lost or misspelt, and would count as zero. */
+static enum status check_biases(const struct layout *l, struct error *e) {
+  const struct layout_matrix *query = &l->matrix[ROLE_QUERY];
+  for (enum role role = ROLE_KEY; role <= ROLE_VALUE && query->found; role++) {
+    const struct layout_matrix *m = &l->matrix[role];
+    const bool may_lack = role == ROLE_KEY && strcmp(l->name, "whisper") == 0;
+    if (m->has_bias == query->has_bias || (may_lack && !m->has_bias)) continue;
+    return error_set(e, STATUS_CONFIG, "\"%.100s\" has a bias, but \"%.100s\" has none",
+                     (m->has_bias ? m : query)->weight.tensor->name,
+                     (m->has_bias ? query : m)->weight.tensor->name);
+  }
+  return STATUS_OK;
+}
+
 enum status layout_take(struct layout *l, const struct checkpoint *file, const struct definition *d,
                         size_t *heads, struct error *e) {
   const struct family *family = l->place.family;
@@ -260,5 +275,6 @@ enum status layout_take(struct layout *l, const struct checkpoint *file, const s
       take_role(&s, family, d, role, &l->matrix[role], e);
     }
   }
+  if (e->status == STATUS_OK && family && strstr(family->path, "{i}")) check_biases(l, e);
   return e->status;
 }

@@ -198,6 +198,25 @@ static void add_frequencies(struct made *m, const char *format, size_t layer, do
   made_add_bytes(m, name, "F32", "[2]", numbers, sizeof numbers);
 }
 
+static void a_bias_that_is_missing_is_no_zero(void **state) {
+  static const char *const lost[] = {"q", "k", "v"};
+  const struct place *p = *state;
+  for (size_t i = 0; i < 3; i++) {
+    struct made m = {0};
+    for (size_t role = 0; role < 4; role++) {
+      char name[64];
+      snprintf(name, sizeof name, "model.layers.0.self_attn.%c_proj.weight", "qkvo"[role]);
+      made_add(&m, name, 4, 4);
+      snprintf(name, sizeof name, "model.layers.0.self_attn.%c_proj.bias", "qkvo"[role]);
+      if (role < 3 && role != i) made_add(&m, name, 4, 0);
+    }
+    write_made(p, &m);
+    char detail[96];
+    snprintf(detail, sizeof detail, "self_attn.%s_proj.weight\" has none", lost[i]);
+    load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":2,\"layer\":0}", p->folder, detail);
+  }
+}
+
 static void llama_shares_its_keys_and_turns_them(void **state) {
   const struct place *p = *state;
   struct made m = {0};
@@ -677,7 +696,7 @@ static void names_of_families_with_habits_are_told(void **state) {
   write_made(p, &m);
 #define FOUR(q, o)                                                                                 \
   W ",\"tensors\":{\"query\":\"" q "\",\"key\":\"" q "\",\"value\":\"" q "\",\"output\":\"" o "\"" \
-                                                                                              "}"
+    "}"
 #define DECODER FOUR("decoder.layers.0.self_attn.q_proj", "decoder.layers.0.self_attn.out_proj")
 #define VISION  "vision_model.encoder.layers.0.self_attn."
   doubted(p, DECODER "}", "has a name of layout whisper, which is causal: causal decides");
@@ -754,6 +773,7 @@ int main(void) {
       IN_PLACE(a_layout_makes_no_other_family_of_a_place),
       IN_PLACE(prefixes_that_are_nearly_right_are_mended),
       IN_PLACE(torch_decoders_have_cross_attention),
+      IN_PLACE(a_bias_that_is_missing_is_no_zero),
       IN_PLACE(llama_shares_its_keys_and_turns_them),
       IN_PLACE(what_would_change_a_llama_is_refused),
       IN_PLACE(what_nobody_knows_beside_a_layer_is_refused),
