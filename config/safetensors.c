@@ -248,8 +248,6 @@ void safetensors_free(struct safetensors *s) {
   free(s);
 }
 
-uint64_t safetensors_data_size(const struct safetensors *s) { return s->data_size; }
-
 size_t safetensors_count(const struct safetensors *s) { return s->count; }
 
 const struct safetensors_entry *safetensors_at(const struct safetensors *s, size_t index) {

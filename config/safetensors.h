@@ -39,12 +39,10 @@ enum status safetensors_measure(const void *prefix, uint64_t size, size_t most, 
 
 /* Parses a header of that length, which is not needed afterwards. `data_size` bytes follow it, or
  * SAFETENSORS_UNKNOWN: then it is for the caller to see that they are as many as
- * safetensors_data_size says. STATUS_CONFIG, STATUS_OUT_OF_MEMORY. */
+ * the tensors have. STATUS_CONFIG, STATUS_OUT_OF_MEMORY. */
 struct safetensors *safetensors_parse(const char *header, size_t size, uint64_t data_size,
                                       struct error *e);
 void safetensors_free(struct safetensors *s);
-
-uint64_t safetensors_data_size(const struct safetensors *s);
 
 /* The tensors in the order of their data, which follow each other without a gap. */
 size_t safetensors_count(const struct safetensors *s);
