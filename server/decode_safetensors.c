@@ -192,10 +192,11 @@ static enum status header_ended(struct decode_safetensors *d) {
 }
 
 static enum status prefix_ended(struct decode_safetensors *d) {
+  static const char json[] = "the body looks like JSON, whose Content-Type is application/json";
   struct error *e = d->e, fault = {0};
   size_t length = 0;
   if (safetensors_measure(d->bytes.data, SAFETENSORS_UNKNOWN, HEADER_MAX, &length, &fault))
-    return error_at(e, "", "safetensors: %s", fault.detail);
+    return error_at(e, "", "safetensors: %s", d->bytes.data[0] == '{' ? json : fault.detail);
   if (d->head.body_bytes != DECODE_UNKNOWN && d->head.body_bytes < SAFETENSORS_PREFIX + length)
     return error_at(e, "", "safetensors: a header of %zu bytes does not fit into this body",
                     length);

@@ -20,10 +20,9 @@ static const struct model *model_of_one_thread(const struct registry *r) {
 
 /* Two threads inside such a BLAS would corrupt each other's numbers. One worker is safe as long as
  * it computes everything: there are no seats then, and tiny jobs are its own, too. */
-static enum status seat_submitters(const struct service *s, const struct registry *r,
-                                   struct pool_options *o, struct error *e) {
+static enum status seat_submitters(struct service *s, const struct registry *r, struct error *e) {
   const struct model *m = model_of_one_thread(r);
-  o->seats = m ? 0 : s->submitters;
+  s->seats = m ? 0 : s->submitters;
   if (!m || s->workers == 1) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
                    "model %s computes with OpenBLAS, whose flavour here (%s) is not made for %zu "
@@ -55,7 +54,8 @@ enum status service_start(struct service *s, const struct config *c, size_t subm
   gemm_blas_init();
   struct registry *registry = registry_load(c, e);
   if (registry) s->models = models_new(registry, s->submitters, e);
-  if (s->models && seat_submitters(s, registry, &options, e) == STATUS_OK) {
+  if (s->models && seat_submitters(s, registry, e) == STATUS_OK) {
+    options.seats = s->seats;
     options.scratch_bytes = registry_scratch_bytes(registry);
     s->pool = pool_new(&options, e);
   }
@@ -74,23 +74,11 @@ void service_stop(struct service *s) {
 
 /* --- other models --- */
 
-/* A BLAS for one thread has its one worker. Loading tries the models on the thread that loads: two
- * would be inside. */
-static enum status check_alone(struct service *s, struct error *e) {
-  struct models_hold hold = models_hold(s->models, 0);
-  const struct model *m = model_of_one_thread(hold.registry);
-  if (m)
-    error_set(e, STATUS_CONFIG,
-              "model %s computes with OpenBLAS, whose flavour here (%s) is made for one thread: no "
-              "other models can be loaded beside it; restart, or install libopenblas0-pthread",
-              m->name, gemm_blas().config);
-  models_release(&hold);
-  return e->status;
-}
-
-/* Where no model computed with such a BLAS, everybody may compute. */
-static enum status check_engine(const struct registry *r, struct error *e) {
-  const struct model *m = model_of_one_thread(r);
+/* Where submitters compute, too, no model may need a BLAS for one thread. Where the start had such
+ * a model they do not, and one worker computes everything, whatever models come. */
+static enum status check_engine(const struct service *s, const struct registry *r,
+                                struct error *e) {
+  const struct model *m = s->seats ? model_of_one_thread(r) : NULL;
   if (!m) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
                    "model %s computes with OpenBLAS, whose flavour here (%s) is made for one "
@@ -102,10 +90,9 @@ static enum status check_engine(const struct registry *r, struct error *e) {
 struct registry *service_load(struct service *s, const struct config *c, struct error *e) {
   struct config settings = *c; /* its strings and models are those of `c` */
   settings.gemm = s->config->gemm;
-  if (check_alone(s, e) != STATUS_OK) return NULL;
   struct registry *r = registry_load(&settings, e);
   if (!r) return NULL;
-  if (check_engine(r, e) == STATUS_OK &&
+  if (check_engine(s, r, e) == STATUS_OK &&
       pool_reserve(s->pool, registry_scratch_bytes(r), e) == STATUS_OK)
     return r;
   registry_free(r);

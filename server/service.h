@@ -13,7 +13,8 @@ struct service {
   struct models *models;
   struct pool *pool;
   size_t workers;    /* of the pool */
-  size_t submitters; /* threads that submit: all may do tiny jobs at the same time */
+  size_t submitters; /* threads that submit */
+  size_t seats;      /* of them may do tiny jobs, at the same time: all or none */
   struct budget budget;
   struct decode_limits limits;
 };

@@ -205,6 +205,11 @@ class Binary(ServerCase):
                      400, "invalid-request", "/keys/base64")
         self.alive()
 
+    def test_json_that_is_called_safetensors(self):
+        answer = self.server.post("/v1/attention", {"queries": [[[1, 2]]]}, BINARY_TYPE)
+        self.assertEqual(answer.status, 400)
+        self.assertIn("looks like JSON", answer.json["detail"])
+
     def test_a_list_of_objects_that_no_machine_can_address(self):
         bias = [{"dtype": "F32", "shape": [1, 1, 1], "base64": "AAAAAA=="},
                 {"dtype": "F32", "shape": [2147483647, 715827883, 3], "base64": ""}]
