@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "config/hints.h"
+#include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 
 static int enter(void **state) { return place_make(state, "w.safetensors"); }
@@ -227,12 +228,6 @@ static void the_place_is_known(void **state) {
   model_free(m);
 }
 
-static int start(void **state) {
-  (void)state;
-  gemm_blas_init();
-  return 0;
-}
-
 int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
@@ -245,5 +240,5 @@ int main(void) {
       IN_PLACE(a_config_that_is_none_is_told_and_no_more),
       IN_PLACE(the_place_is_known),
   };
-  return cmocka_run_group_tests(tests, start, NULL);
+  return cmocka_run_group_tests(tests, blas_start, NULL);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "config/inspect.h"
+#include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 
 static int enter(void **state) { return place_make(state, "w.safetensors"); }
@@ -395,12 +396,6 @@ static void broken_files_are_refused_with_a_sentence(void **state) {
   printed_free(&printed);
 }
 
-static int start(void **state) {
-  (void)state;
-  gemm_blas_init();
-  return 0;
-}
-
 int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
@@ -418,5 +413,5 @@ int main(void) {
       IN_PLACE(the_text_ends_with_the_models),
       IN_PLACE(broken_files_are_refused_with_a_sentence),
   };
-  return cmocka_run_group_tests(tests, start, NULL);
+  return cmocka_run_group_tests(tests, blas_start, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 
 static int enter(void **state) { return place_make(state, "w.safetensors"); }
@@ -302,12 +303,6 @@ static void a_checkpoint_that_is_none_is_named(void **state) {
   load_ill(W "}", p->folder, "too short for a safetensors file: 0 bytes");
 }
 
-static int start(void **state) {
-  (void)state;
-  gemm_blas_init();
-  return 0;
-}
-
 int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
@@ -325,5 +320,5 @@ int main(void) {
       IN_PLACE(smaller_types_are_converted),
       IN_PLACE(a_checkpoint_that_is_none_is_named),
   };
-  return cmocka_run_group_tests(tests, start, NULL);
+  return cmocka_run_group_tests(tests, blas_start, NULL);
 }

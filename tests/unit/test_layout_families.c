@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 #include "tests/support/npz_make.h"
 
@@ -757,12 +758,6 @@ static void numbers_of_layers_are_plain_numbers(void **state) {
   load_ill(W ",\"layer\":1}", p->folder, "there is one at \"h.9999.attn.\"");
 }
 
-static int start(void **state) {
-  (void)state;
-  gemm_blas_init();
-  return 0;
-}
-
 int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
@@ -795,5 +790,5 @@ int main(void) {
       IN_PLACE(families_are_told_apart_by_what_is_longest),
       IN_PLACE(numbers_of_layers_are_plain_numbers),
   };
-  return cmocka_run_group_tests(tests, start, NULL);
+  return cmocka_run_group_tests(tests, blas_start, NULL);
 }

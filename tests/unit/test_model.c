@@ -19,6 +19,7 @@
 #include "config/registry.h"
 #include "config/safetensors.h"
 #include "core/philox.h"
+#include "tests/support/blas_start.h"
 #include "tests/support/metadata.h"
 #include "tests/support/model_load.h"
 
@@ -442,12 +443,6 @@ static void the_registry_holds_every_model(void **state) {
   config_free(&c);
 }
 
-static int start(void **state) {
-  (void)state;
-  gemm_blas_init();
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(golden_files_are_checkpoints),
@@ -465,5 +460,5 @@ int main(void) {
       cmocka_unit_test(positions_need_no_checkpoint),
       cmocka_unit_test(the_registry_holds_every_model),
   };
-  return cmocka_run_group_tests(tests, start, NULL);
+  return cmocka_run_group_tests(tests, blas_start, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include "core/gemm.h"
 #include "server/endpoint_models.h"
+#include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 
 static int enter(void **state) { return place_make(state, "w.safetensors"); }
@@ -465,12 +466,6 @@ static void tensors_name_the_parameters_of_a_score(void **state) {
            "tensor \"x.wk.bias\": the parameters of a score have no bias");
 }
 
-static int start(void **state) {
-  (void)state;
-  gemm_blas_init();
-  return 0;
-}
-
 int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
@@ -492,5 +487,5 @@ int main(void) {
       IN_PLACE(other_layouts_lend_plain_names_to_a_score),
       IN_PLACE(tensors_name_the_parameters_of_a_score),
   };
-  return cmocka_run_group_tests(tests, start, NULL);
+  return cmocka_run_group_tests(tests, blas_start, NULL);
 }

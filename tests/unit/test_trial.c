@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "config/trial.h"
+#include "tests/support/blas_start.h"
 
 int openblas_get_parallel(void);
 int openblas_get_parallel(void) { return 0; }
@@ -50,16 +51,10 @@ static void a_serial_openblas_is_not_entered(void **state) {
   layer_free(l);
 }
 
-static int start(void **state) {
-  (void)state;
-  gemm_blas_init();
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_answers_nothing_is_refused),
       cmocka_unit_test(a_serial_openblas_is_not_entered),
   };
-  return cmocka_run_group_tests(tests, start, NULL);
+  return cmocka_run_group_tests(tests, blas_start, NULL);
 }
