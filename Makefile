@@ -125,6 +125,11 @@ format:
 install: build
 	install -D -m 755 $(BUILD)/attend $(DESTDIR)$(PREFIX)/bin/attend
 
+## image: build the container image of the last commit into build/image (needs no container engine)
+.PHONY: image
+image:
+	docker/image
+
 ## clean: remove everything that was built
 .PHONY: clean
 clean:
@@ -139,7 +144,7 @@ help:
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git
-DEPS_TEST := $(DEPS_IMAGE) $(NODE)
+DEPS_TEST := $(DEPS_IMAGE) $(NODE) buildah
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 PEERS      := build/peers
