@@ -92,6 +92,11 @@ image-test: deps-image
 asan ubsan tsan: deps-test
 	tests/run $@
 
+## soak: everything at once for ten minutes, and for one under each sanitizer; ARGS="SECONDS" for less
+.PHONY: soak
+soak: deps-test
+	tests/run soak:$(or $(ARGS),600)
+
 ## bench: print every figure beside its yardstick (some minutes); ARGS="NAME ..." for some
 .PHONY: bench
 bench: deps-bench

@@ -1,6 +1,7 @@
 /* keep: large blocks that were freed, kept for a while for the next request. */
 #include "core/keep.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -101,6 +102,10 @@ void keep_put(struct keep *k, void *block, size_t bytes) {
   free_list(surplus);
 }
 
+/* What lies free between blocks in use goes back, too. glibc gives only the end of a heap back by
+ * itself, so every mix of sizes would leave a little more than the one before. */
+static void return_pages(void) { malloc_trim(0); }
+
 size_t keep_trim(struct keep *k, uint64_t now) {
   const uint64_t span = (uint64_t)KEEP_MS * CLOCK_MS;
   if (keep_bytes(k) == 0 || now < span) return keep_bytes(k);
@@ -108,6 +113,7 @@ size_t keep_trim(struct keep *k, uint64_t now) {
   struct kept *old = unlink_oldest(k, now == UINT64_MAX ? now : now - span, k->limit);
   pthread_mutex_unlock(&k->lock);
   free_list(old);
+  if (old && keep_bytes(k) == 0) return_pages();
   return keep_bytes(k);
 }
 
