@@ -66,8 +66,8 @@ static inline bool connection_is_ended(enum connection_phase p) {
 }
 
 /* Answers with a message of our own and ends the connection's sending half, on behalf of a body
- * that is still arriving; libmicrohttpd must have sent nothing for this request. `request_id` may
- * be NULL. */
+ * that is still arriving; libmicrohttpd must have sent nothing for this request. Without a
+ * `request_id` there is a new one. */
 void connection_refuse(struct connection *c, const struct error *e, const char *request_id);
 
 /* Takes a descriptor whose answer is sent, and closes it once the client had time to read it. */

@@ -23,7 +23,6 @@ static const unsigned short codes[] = {200, 400, 401, 404, 405, 406, 408, 413, 4
                                        422, 429, 499, 500, 501, 503, 504, 0};
 enum { CODES = sizeof codes / sizeof *codes };
 
-static const char *const stage_names[STAGE_COUNT] = {"decode", "queue", "compute", "encode"};
 static const char *const reject_names[REJECT_COUNT] = {
     [REJECT_OVERLOADED] = "overloaded",  [REJECT_CONNECTIONS] = "connections",
     [REJECT_DRAINING] = "draining",      [REJECT_DEADLINE] = "deadline",
@@ -198,7 +197,7 @@ static void write_counted(FILE *f, const struct metrics *m) {
        "Time in one stage of an attention request.");
   for (unsigned i = 0; i < STAGE_COUNT; i++) {
     char labels[32];
-    snprintf(labels, sizeof labels, "stage=\"%s\"", stage_names[i]);
+    snprintf(labels, sizeof labels, "stage=\"%s\"", timeline_name((enum stage)i));
     struct sum s = sum_at(m, offsetof(struct shard, stage) + i * sizeof(struct histogram));
     write_histogram(f, "attend_stage_duration_seconds", labels, &s);
   }

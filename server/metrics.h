@@ -12,8 +12,7 @@
 #include "core/status.h"
 #include "server/exchange.h"
 #include "server/routes.h"
-
-enum stage { STAGE_DECODE, STAGE_QUEUE, STAGE_COMPUTE, STAGE_ENCODE, STAGE_COUNT };
+#include "server/timeline.h"
 
 enum reject {
   REJECT_OVERLOADED,  /* the queue or the memory budget was full */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/registry.h"
+#include "core/clock.h"
 #include "server/endpoint_models.h"
 #include "server/endpoint_v2.h"
 #include "server/openapi.h"
@@ -25,6 +26,7 @@ void request_count_reject(struct request *r, enum status status) {
 static struct reply begin_reply(struct request *r, unsigned code, const char *type) {
   r->step = STEP_ANSWER;
   r->code = code;
+  r->answered = clock_now();
   return (struct reply){.to = r->mhd,
                         .code = code,
                         .type = type,
@@ -42,9 +44,12 @@ bool request_answer_error(struct request *r, const struct error *e) {
   request_count_reject(r, e->status);
   r->step = STEP_ANSWER;
   if (e->status == STATUS_GONE || !start_answer(r)) {
-    r->code = e->status == STATUS_GONE ? reply_code(STATUS_GONE) : r->code;
+    if (e->status != STATUS_GONE) return false;
+    r->verdict = STATUS_GONE;
+    r->code = reply_code(STATUS_GONE);
     return false;
   }
+  r->verdict = e->status;
   struct reply reply = begin_reply(r, reply_code(e->status), NULL);
   if (e->status == STATUS_METHOD_NOT_ALLOWED) reply.allow = route_allow(r->route);
   return reply_error(&reply, e, r->problem, &r->answer_bytes);
@@ -68,19 +73,17 @@ static bool answer_text(struct request *r, const char *type, char *text, size_t 
   return reply_take(&reply, text, length);
 }
 
+void request_note_stages(struct request *r) {
+  if (r->holds) timeline_exchange(&r->timeline, &r->exchange);
+}
+
 /* The durations of the stages: into the metrics, and as the text of Server-Timing. */
 static void time_stages(struct request *r) {
-  const struct exchange *x = &r->exchange;
-  const uint64_t ns[STAGE_COUNT] = {
-      [STAGE_DECODE] = x->decode_ns,
-      [STAGE_QUEUE] = x->job.started - x->job.submitted,
-      [STAGE_COMPUTE] = x->job.computed - x->job.started,
-      [STAGE_ENCODE] = x->job.finished - x->job.computed,
-  };
-  unsigned us[STAGE_COUNT];
-  for (unsigned i = 0; i < STAGE_COUNT; i++) {
-    metrics_stage(r->server->metrics, request_shard(r), (enum stage)i, ns[i]);
-    us[i] = (unsigned)(ns[i] / 1000);
+  unsigned us[STAGE_WRITE];
+  request_note_stages(r);
+  for (unsigned i = 0; i < STAGE_WRITE; i++) {
+    metrics_stage(r->server->metrics, request_shard(r), (enum stage)i, r->timeline.ns[i]);
+    us[i] = (unsigned)(r->timeline.ns[i] / 1000);
   }
   snprintf(r->timing, sizeof r->timing,
            "decode;dur=%u.%03u, queue;dur=%u.%03u, compute;dur=%u.%03u, encode;dur=%u.%03u",
