@@ -82,8 +82,8 @@ static void *on_target(void *of, const char *target, struct MHD_Connection *c) {
 
 static void on_completed(void *of, struct MHD_Connection *c, void **context,
                          enum MHD_RequestTerminationCode how) {
-  (void)of, (void)c, (void)how;
-  if (*context) request_end(*context);
+  (void)of, (void)c;
+  if (*context) request_end(*context, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
   *context = NULL;
 }
 

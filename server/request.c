@@ -36,7 +36,7 @@ void request_close(struct request *r) {
   if (r->step != STEP_NONE) {
     r->url = r->word = "-";
     r->header.agent = NULL;
-    request_end(r);
+    request_end(r, false);
   }
   connection_close(r->server->connections, &r->connection);
   free(r);
@@ -178,6 +178,7 @@ bool request_head(struct request *r, const char *url, const char *method, const 
   r->word = method;
   r->code = 0;
   r->body_bytes = r->answer_bytes = 0;
+  r->answered = 0;
   r->route = route_find(url, r->model);
   r->method = method_find(method);
   header_init(&r->header);
@@ -209,6 +210,7 @@ static void refuse_endless(struct request *r) {
               (unsigned long long)r->server->config->max_body_bytes);
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_REFUSED))) return;
   r->code = reply_code(e.status);
+  request_count_reject(r, e.status);
   connection_refuse(&r->connection, &e, r->id);
 }
 
@@ -298,7 +300,8 @@ static unsigned code_unanswered(struct request *r) {
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
   if (info && info->http_status) return info->http_status; /* libmicrohttpd's own refusal */
-  request_count_reject(r, STATUS_GONE);
+  metrics_abort(r->server->metrics, request_shard(r),
+                r->step == STEP_POOL ? ABORT_QUEUE : ABORT_BODY);
   return reply_code(STATUS_GONE);
 }
 
@@ -327,9 +330,19 @@ static void write_access(struct request *r, uint64_t nanoseconds) {
   log_request(r->server->log, &line);
 }
 
-void request_end(struct request *r) {
-  uint64_t nanoseconds = clock_now() - r->started;
+/* How the sending of an answer went. A connection that we ended ourselves is no client's doing. */
+static void count_sent(struct request *r, bool sent, uint64_t now) {
+  struct metrics *m = r->server->metrics;
+  if (sent && r->answered)
+    metrics_stage(m, request_shard(r), STAGE_WRITE, now - r->answered);
+  else if (!sent && r->step == STEP_ANSWER && connection_phase(&r->connection) == CONNECTION_ANSWER)
+    metrics_abort(m, request_shard(r), ABORT_ANSWER);
+}
+
+void request_end(struct request *r, bool sent) {
+  const uint64_t now = clock_now(), nanoseconds = now - r->started;
   if (!r->code) r->code = code_unanswered(r);
+  count_sent(r, sent, now);
   metrics_request(r->server->metrics, request_shard(r), r->route, r->method, r->code, nanoseconds);
   if (log_wants_access(r->server->log, r->code)) write_access(r, nanoseconds);
   release(r);

@@ -4,21 +4,22 @@
 #include <string.h>
 
 #include "config/registry.h"
+#include "core/clock.h"
 #include "server/endpoint_models.h"
 #include "server/endpoint_v2.h"
+#include "server/metrics_text.h"
 #include "server/openapi.h"
 #include "server/request_parts.h"
 
 void request_count_reject(struct request *r, enum status status) {
   static const int reasons[STATUS_COUNT] = {
-      [STATUS_OVERLOADED] = 1 + REJECT_OVERLOADED,
-      [STATUS_DRAINING] = 1 + REJECT_DRAINING,
-      [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
-      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY,
-      [STATUS_GONE] = 1 + REJECT_GONE,
+      [STATUS_QUEUE_FULL] = 1 + REJECT_QUEUE,     [STATUS_OVERLOADED] = 1 + REJECT_BUDGET,
+      [STATUS_DRAINING] = 1 + REJECT_DRAINING,    [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
+      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY, [STATUS_TOO_LARGE] = 1 + REJECT_TOO_LARGE,
   };
-  if (reasons[status])
-    metrics_reject(r->server->metrics, request_shard(r), (enum reject)(reasons[status] - 1));
+  struct metrics *m = r->server->metrics;
+  if (reasons[status]) metrics_reject(m, request_shard(r), (enum reject)(reasons[status] - 1));
+  if (status == STATUS_GONE) metrics_abort(m, request_shard(r), ABORT_QUEUE);
 }
 
 /* An answer about to be queued; the clock for its reader starts. */
@@ -68,17 +69,17 @@ static bool answer_text(struct request *r, const char *type, char *text, size_t 
   return reply_take(&reply, text, length);
 }
 
-/* The durations of the stages: into the metrics, and as the text of Server-Timing. */
+/* The durations of the stages so far: into the metrics, and as the text of Server-Timing. */
 static void time_stages(struct request *r) {
   const struct exchange *x = &r->exchange;
-  const uint64_t ns[STAGE_COUNT] = {
+  const uint64_t ns[STAGE_WRITE] = {
       [STAGE_DECODE] = x->decode_ns,
       [STAGE_QUEUE] = x->job.started - x->job.submitted,
       [STAGE_COMPUTE] = x->job.computed - x->job.started,
       [STAGE_ENCODE] = x->job.finished - x->job.computed,
   };
-  unsigned us[STAGE_COUNT];
-  for (unsigned i = 0; i < STAGE_COUNT; i++) {
+  unsigned us[STAGE_WRITE];
+  for (unsigned i = 0; i < STAGE_WRITE; i++) {
     metrics_stage(r->server->metrics, request_shard(r), (enum stage)i, ns[i]);
     us[i] = (unsigned)(ns[i] / 1000);
   }
@@ -99,6 +100,7 @@ bool request_answer_exchange(struct request *r) {
   if (x->error.status) return request_answer_error(r, &x->error);
   time_stages(r);
   if (!start_answer(r)) return false;
+  r->answered = clock_now();
   r->answer_bytes = answer_bytes(&x->answer);
   struct reply reply = begin_reply(r, 200, answer_type(r));
   reply.timing = r->timing;
@@ -126,9 +128,14 @@ static bool answer_openapi(struct request *r) {
 
 static bool answer_metrics(struct request *r) {
   struct server *s = r->server;
-  struct metrics_now now = {.connections = connections_count(s->connections),
-                            .log_dropped = log_dropped(s->log),
-                            .io_threads = s->io_threads};
+  const struct metrics_listener listener = {.name = "main",
+                                            .open = connections_count(s->connections),
+                                            .limit = s->config->max_connections,
+                                            .opened = connections_opened(s->connections)};
+  const struct metrics_now now = {.listener = &listener,
+                                  .listeners = 1,
+                                  .io_threads = s->io_threads,
+                                  .log_dropped = log_dropped(s->log)};
   size_t length = 0;
   char *text = metrics_text(s->metrics, &s->service, &now, &length);
   return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);

@@ -29,6 +29,7 @@ struct request {
   struct header header;
   struct error error; /* why there will be no answer but this */
   uint64_t started, submitted;
+  uint64_t answered; /* when the answer of a computed one was queued; 0: it was not */
   uint64_t body_bytes;
   size_t answer_bytes;
   unsigned served; /* requests of this connection that have ended */
@@ -48,7 +49,8 @@ static inline size_t request_shard(const struct request *r) {
   return 1 + (size_t)r->connection.fd % r->server->io_threads;
 }
 
-/* Counts why a request has no answer of its own, where that is a reason that is counted. */
+/* Counts why a request has no answer of its own, where that is a reason that is counted: the
+ * server's, or that its client left while it waited or was computed. */
 void request_count_reject(struct request *r, enum status status);
 
 /* No model has the name in the path: says which there are, in r->error. */

@@ -683,7 +683,7 @@ class Load(Case):
             raw.send(head_of("/healthz", method="GET"))
             raw.socket.close()
         self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0, 30))
-        self.assertGreater(server.metric("attend_rejected_total", 'reason="gone"'), 4)
+        self.assertGreater(server.metric("attend_client_aborts_total", 'phase="queue"'), 4)
 
     def test_a_shared_mask_or_bias_holds_no_socket(self):
         rows, items = 800, 400
