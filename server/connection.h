@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "core/keep.h"
 #include "core/status.h"
 #include "server/metrics.h"
 
@@ -77,6 +78,7 @@ void connections_linger(struct connections *all, int fd);
 size_t connections_busy(struct connections *all);
 size_t connections_queued(struct connections *all); /* in phase QUEUED: libmicrohttpd holds them */
 size_t connections_count(struct connections *all);
+uint64_t connections_opened(struct connections *all); /* since the start */
 
 /* From now on idle connections are ended, fresh ones that stay silent, and soon those whose head
  * is not whole. */

@@ -27,6 +27,7 @@ static const struct {
     [STATUS_UNSUPPORTED_MEDIA_TYPE] = {415, "unsupported-media-type", "Not a type understood here"},
     [STATUS_NOT_FINITE] = {422, "not-finite", "A result is not finite"},
     [STATUS_OVERLOADED] = {429, "overloaded", "Too much work at once"},
+    [STATUS_QUEUE_FULL] = {429, "overloaded", "Too much work at once"},
     [STATUS_UNSUPPORTED_TRANSFER_ENCODING] = {501, "unsupported-transfer-encoding",
                                               "Not a transfer coding understood here"},
     [STATUS_DRAINING] = {503, "draining", "The server is stopping"},

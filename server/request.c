@@ -213,6 +213,7 @@ static void refuse_endless(struct request *r) {
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_REFUSED))) return;
   r->code = reply_code(e.status);
   r->verdict = e.status;
+  request_count_reject(r, e.status);
   connection_refuse(&r->connection, &e, r->id);
 }
 
@@ -305,20 +306,29 @@ static unsigned code_unanswered(struct request *r) {
       MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
   r->verdict = info && info->http_status ? STATUS_BAD_FRAMING : STATUS_GONE;
   if (info && info->http_status) return info->http_status; /* libmicrohttpd's own refusal */
-  request_count_reject(r, STATUS_GONE);
+  metrics_abort(r->server->metrics, request_shard(r),
+                r->step == STEP_POOL ? ABORT_QUEUE : ABORT_BODY);
   return reply_code(STATUS_GONE);
 }
 
-void request_end(struct request *r, bool whole) {
-  const uint64_t now = clock_now(), nanoseconds = now - r->started;
+/* How the sending of an answer went. A connection that we ended ourselves is no client's doing. */
+static void count_sent(struct request *r, bool sent) {
   struct metrics *m = r->server->metrics;
+  const struct timeline *t = &r->timeline;
+  if (sent && t->reached[STAGE_ENCODE] && t->reached[STAGE_WRITE])
+    metrics_stage(m, request_shard(r), STAGE_WRITE, t->ns[STAGE_WRITE]);
+  else if (!sent && r->step == STEP_ANSWER && connection_phase(&r->connection) == CONNECTION_ANSWER)
+    metrics_abort(m, request_shard(r), ABORT_ANSWER);
+}
+
+void request_end(struct request *r, bool sent) {
+  const uint64_t now = clock_now(), nanoseconds = now - r->started;
   if (!r->code) r->code = code_unanswered(r);
   request_note_stages(r);
   if (r->answered) timeline_write(&r->timeline, now - r->answered);
-  if (r->answered && r->timeline.reached[STAGE_ENCODE])
-    metrics_stage(m, request_shard(r), STAGE_WRITE, r->timeline.ns[STAGE_WRITE]);
-  metrics_request(m, request_shard(r), r->route, r->method, r->code, nanoseconds);
-  request_log(r, whole, nanoseconds);
+  count_sent(r, sent);
+  metrics_request(r->server->metrics, request_shard(r), r->route, r->method, r->code, nanoseconds);
+  request_log(r, sent, nanoseconds);
   release(r);
   r->error.status = STATUS_OK;
   r->served++;

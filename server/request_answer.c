@@ -7,19 +7,19 @@
 #include "core/clock.h"
 #include "server/endpoint_models.h"
 #include "server/endpoint_v2.h"
+#include "server/metrics_text.h"
 #include "server/openapi.h"
 #include "server/request_parts.h"
 
 void request_count_reject(struct request *r, enum status status) {
   static const int reasons[STATUS_COUNT] = {
-      [STATUS_OVERLOADED] = 1 + REJECT_OVERLOADED,
-      [STATUS_DRAINING] = 1 + REJECT_DRAINING,
-      [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
-      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY,
-      [STATUS_GONE] = 1 + REJECT_GONE,
+      [STATUS_QUEUE_FULL] = 1 + REJECT_QUEUE,     [STATUS_OVERLOADED] = 1 + REJECT_BUDGET,
+      [STATUS_DRAINING] = 1 + REJECT_DRAINING,    [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
+      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY, [STATUS_TOO_LARGE] = 1 + REJECT_TOO_LARGE,
   };
-  if (reasons[status])
-    metrics_reject(r->server->metrics, request_shard(r), (enum reject)(reasons[status] - 1));
+  struct metrics *m = r->server->metrics;
+  if (reasons[status]) metrics_reject(m, request_shard(r), (enum reject)(reasons[status] - 1));
+  if (status == STATUS_GONE) metrics_abort(m, request_shard(r), ABORT_QUEUE);
 }
 
 /* An answer about to be queued; the clock for its reader starts. */
@@ -77,7 +77,7 @@ void request_note_stages(struct request *r) {
   if (r->holds) timeline_exchange(&r->timeline, &r->exchange);
 }
 
-/* The durations of the stages: into the metrics, and as the text of Server-Timing. */
+/* The durations of the stages so far: into the metrics, and as the text of Server-Timing. */
 static void time_stages(struct request *r) {
   unsigned us[STAGE_WRITE];
   request_note_stages(r);
@@ -129,9 +129,15 @@ static bool answer_openapi(struct request *r) {
 
 static bool answer_metrics(struct request *r) {
   struct server *s = r->server;
-  struct metrics_now now = {.connections = connections_count(s->connections),
-                            .log_dropped = log_dropped(s->log),
-                            .io_threads = s->io_threads};
+  const struct metrics_listener listener = {.name = "main",
+                                            .open = connections_count(s->connections),
+                                            .limit = s->config->max_connections,
+                                            .opened = connections_opened(s->connections)};
+  const struct metrics_now now = {.listener = &listener,
+                                  .listeners = 1,
+                                  .io_threads = s->io_threads,
+                                  .log_dropped = log_dropped(s->log),
+                                  .log_suppressed = log_suppressed(s->log)};
   size_t length = 0;
   char *text = metrics_text(s->metrics, &s->service, &now, &length);
   return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);

@@ -22,14 +22,14 @@ static const char *client_address(struct request *r) {
 }
 
 /* Why the client has no answer but this, or not all of it; NULL: it has. */
-static const char *error_of(struct request *r, bool whole) {
+static const char *error_of(struct request *r, bool sent) {
   if (r->verdict) return reply_slug(r->verdict);
-  if (whole) return NULL;
+  if (sent) return NULL;
   return connection_phase(&r->connection) == CONNECTION_SLOW_READER ? "slow-reader" : "cut-off";
 }
 
-void request_log(struct request *r, bool whole, uint64_t nanoseconds) {
-  if (!log_wants_request(r->server->log, r->code, whole, nanoseconds)) return;
+void request_log(struct request *r, bool sent, uint64_t nanoseconds) {
+  if (!log_wants_request(r->server->log, r->code, sent, nanoseconds)) return;
   struct log_request line = {.id = r->id,
                              .listener = "main",
                              .client = client_address(r),
@@ -39,7 +39,7 @@ void request_log(struct request *r, bool whole, uint64_t nanoseconds) {
                              .model = r->model,
                              .agent = r->header.agent,
                              .trace = r->header.trace,
-                             .error = error_of(r, whole),
+                             .error = error_of(r, sent),
                              .code = r->code,
                              .bytes_in = r->body_bytes,
                              .bytes_out = r->method == METHOD_HEAD ? 0 : r->answer_bytes,

@@ -54,7 +54,8 @@ static inline size_t request_shard(const struct request *r) {
   return 1 + (size_t)r->connection.fd % r->server->io_threads;
 }
 
-/* Counts why a request has no answer of its own, where that is a reason that is counted. */
+/* Counts why a request has no answer of its own, where that is a reason that is counted: the
+ * server's, or that its client left while it waited or was computed. */
 void request_count_reject(struct request *r, enum status status);
 
 /* No model has the name in the path: says which there are, in r->error. */
@@ -64,7 +65,7 @@ void request_refuse_model(struct request *r, const struct registry *all);
 void request_note_stages(struct request *r);
 
 /* The request is over: its line in the access log, if that wants it. */
-void request_log(struct request *r, bool whole, uint64_t nanoseconds);
+void request_log(struct request *r, bool sent, uint64_t nanoseconds);
 
 /* Queue an answer: the problem, what the exchange has made, or what the route says without any
  * work. False: the connection is to be closed. */
