@@ -85,9 +85,21 @@ static size_t put_character(char out[12], const char *from, size_t size) {
   return n + put_unit(out + n, 0xdc00 + ((c - 0x10000) & 0x3ff));
 }
 
+/* Bytes at the beginning, at most so many, that stand in a JSON string as they are. */
+static size_t plain_bytes(const char *from, size_t most) {
+  size_t n = 0;
+  while (n < most && from[n] >= 0x20 && from[n] < 0x7f && from[n] != '"' && from[n] != '\\') n++;
+  return n;
+}
+
 void log_text_json(struct log_text *t, const char *from, size_t most) {
   char one[12];
-  for (size_t used = 0; *from;) {
+  for (size_t used = 0;;) {
+    const size_t plain = plain_bytes(from, most - used);
+    log_text_bytes(t, from, plain);
+    used += plain;
+    from += plain;
+    if (!*from) return;
     const size_t size = text_character(from, strnlen(from, 4));
     const size_t n = put_character(one, from, size);
     if (used + n > most) {
