@@ -167,7 +167,7 @@ static bool write_requests(FILE *f, const struct metrics *m) {
   head(f, "attend_http_request_duration_seconds", "histogram",
        "From the end of a request's head to the last byte of its answer.");
   for (size_t i = 0; i < count; i++) {
-    if (!all[i].sum.count) continue;
+    if (!all[i].sum.count && metrics_code[all[i].code] != 200) continue;
     request_labels(&all[i], labels);
     write_seconds(f, "attend_http_request_duration_seconds", labels, &all[i].sum);
   }

@@ -40,8 +40,13 @@ static bool start_answer(struct request *r) {
   return !connection_is_ended(connection_enter(&r->connection, CONNECTION_ANSWER));
 }
 
+static bool asks_readiness(enum route route) {
+  return route == ROUTE_READY || route == ROUTE_V2_READY || route == ROUTE_V2_MODEL_READY;
+}
+
 bool request_answer_error(struct request *r, const struct error *e) {
-  request_count_reject(r, e->status);
+  /* Who asks for readiness and is told that there is none is not rejected. */
+  if (!asks_readiness(r->route)) request_count_reject(r, e->status);
   r->step = STEP_ANSWER;
   if (e->status == STATUS_GONE || !start_answer(r)) {
     if (e->status != STATUS_GONE) return false;
@@ -195,10 +200,6 @@ static bool answer_v2(struct request *r) {
     must(r->route == ROUTE_V2_MODEL_READY);
     return answer_model(r, endpoint_v2_model_ready_text);
   }
-}
-
-static bool asks_readiness(enum route route) {
-  return route == ROUTE_READY || route == ROUTE_V2_READY || route == ROUTE_V2_MODEL_READY;
 }
 
 bool request_answer_route(struct request *r) {
