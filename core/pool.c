@@ -48,6 +48,7 @@ struct pool {
   size_t workers;     /* that have begun */
   pthread_t *thread;
   struct scratch scratch;              /* of the seats, then of the workers */
+  struct tally *tally;                 /* in the same order */
   _Alignas(64) _Atomic uint64_t taken; /* seats; not under the lock */
 };
 
@@ -122,9 +123,17 @@ static struct job *take_waiting(struct pool *p, struct job **link) {
   return first;
 }
 
+/* What is left of the jobs that were taken. */
+struct wanted {
+  struct job *first;
+  size_t count, rows;
+  double work;
+};
+
 /* Drops whom nobody waits for any more; chains the others' calls. */
-static struct job *still_wanted(struct job *jobs, struct ending *ending, double *work) {
-  struct job *first = NULL, **link = &first;
+static struct wanted still_wanted(struct job *jobs, struct ending *ending) {
+  struct wanted wanted = {0};
+  struct job **link = &wanted.first;
   struct call **call = NULL;
   const uint64_t now = clock_now();
   while (jobs) {
@@ -143,9 +152,11 @@ static struct job *still_wanted(struct job *jobs, struct ending *ending, double 
     link = &job->next;
     if (call) *call = job->call;
     call = &job->call->next;
-    *work += job->call->work;
+    wanted.work += job->call->work;
+    wanted.rows += job->call->q_rows;
+    wanted.count++;
   }
-  return first;
+  return wanted;
 }
 
 static void activate(struct pool *p, struct batch *b) {
@@ -197,24 +208,24 @@ static void advance(struct pool *p, struct batch *b, struct ending *ending) {
   if (p->waiting) pthread_cond_signal(&p->work);
 }
 
-/* Makes a batch of what waits, if anything may go now. The lock is held at entry and exit, not
- * while clients are asked. */
-static bool form_batch(struct pool *p) {
+/* Makes a batch of what waits, if anything may go now, and counts it. The lock is held at entry and
+ * exit, not while clients are asked. */
+static bool form_batch(struct pool *p, struct tally *tally) {
   struct job **next = may_form(p) ? next_waiting(p) : NULL;
   if (!next) return false;
   struct batch *b = p->free;
-  double work = 0;
   struct ending ending = {0};
   p->free = b->next;
   struct job *jobs = take_waiting(p, next);
   const bool large = is_large(jobs);
   p->large += large;
   pthread_mutex_unlock(&p->lock);
-  jobs = still_wanted(jobs, &ending, &work);
+  struct wanted wanted = still_wanted(jobs, &ending);
   pthread_mutex_lock(&p->lock);
-  if (p->closed) abandon_chain(&jobs, &ending);
-  if (jobs) {
-    batch_init(b, jobs, work, p->options.workers);
+  if (p->closed) abandon_chain(&wanted.first, &ending);
+  if (wanted.first) {
+    tally_batch(tally, wanted.count, wanted.rows);
+    batch_init(b, wanted.first, wanted.work, p->options.workers);
     b->large = large;
     activate(p, b);
     if (b->wide) pthread_cond_broadcast(&p->work);
@@ -257,7 +268,7 @@ static void *work(void *argument) {
   pthread_mutex_lock(&p->lock);
   const size_t piece = p->options.seats + p->workers++;
   while (!p->stopping) {
-    if (form_batch(p)) continue;
+    if (form_batch(p, &p->tally[piece])) continue;
     if (next_task(p, &task))
       run_task(p, &task, piece);
     else
@@ -284,7 +295,9 @@ struct pool *pool_new(const struct pool_options *options, struct error *e) {
   p->batches = calloc(batches, sizeof *p->batches);
   p->thread = calloc(options->workers, sizeof *p->thread);
   const size_t pieces = p->options.seats + options->workers;
-  if (!scratch_init(&p->scratch, pieces, options->scratch_bytes) || !p->batches || !p->thread)
+  p->tally = tally_new(pieces);
+  if (!scratch_init(&p->scratch, pieces, options->scratch_bytes) || !p->batches || !p->thread ||
+      !p->tally)
     goto no_memory;
   for (size_t i = 0; i < batches; i++) {
     p->batches[i].next = p->free;
@@ -317,6 +330,7 @@ void pool_free(struct pool *p) {
   pthread_cond_destroy(&p->work);
   pthread_mutex_destroy(&p->lock);
   scratch_free(&p->scratch);
+  tally_free(p->tally);
   free(p->thread);
   free(p->batches);
   free(p);
@@ -346,12 +360,13 @@ static void leave_seat(struct pool *p, size_t seat) {
   atomic_fetch_and_explicit(&p->taken, ~((uint64_t)1 << seat), memory_order_release);
 }
 
-static void do_tiny(struct job *job, void *scratch) {
+static void do_tiny(struct job *job, void *scratch, struct tally *tally) {
   const enum status why = job_ask(job, job->submitted);
   if (why) {
     job_give_up(job, why);
     return;
   }
+  tally_batch(tally, 1, job->call->q_rows);
   job->started = job->submitted;
   layer_compute(job->layer, job->call, tiny_work, scratch);
   layer_fault(job->call, &job->error);
@@ -364,7 +379,7 @@ static bool submit_tiny(struct pool *p, struct job *job) {
   if (!is_tiny(job) || atomic_load(&p->closed)) return false;
   const size_t seat = take_seat(p);
   if (seat == p->options.seats) return false;
-  do_tiny(job, scratch_use(&p->scratch, seat));
+  do_tiny(job, scratch_use(&p->scratch, seat), &p->tally[seat]);
   leave_seat(p, seat);
   job->finished = clock_now();
   job->done(job);
@@ -399,7 +414,7 @@ void pool_submit(struct pool *p, struct job *job) {
   if (closed)
     job_give_up(job, STATUS_DRAINING);
   else
-    error_set(&job->error, STATUS_OVERLOADED, "the queue is full");
+    error_set(&job->error, STATUS_QUEUE_FULL, "the queue is full");
   job->finished = clock_now();
   job->done(job);
 }
@@ -416,6 +431,10 @@ size_t pool_running(struct pool *p) {
   const size_t n = p->running;
   pthread_mutex_unlock(&p->lock);
   return n + (size_t)__builtin_popcountll(atomic_load(&p->taken));
+}
+
+void pool_batches(const struct pool *p, struct tally_sum *sum) {
+  tally_read(p->tally, p->options.seats + p->options.workers, sum);
 }
 
 bool pool_drain(struct pool *p, uint64_t deadline) {

@@ -20,11 +20,12 @@
 
 #include "core/layer.h"
 #include "core/status.h"
+#include "core/tally.h"
 
 struct pool_options {
   size_t workers;       /* threads, at least 1 */
   size_t seats;         /* submitters that may do tiny jobs at the same time, at most 64 */
-  size_t max_queue;     /* jobs that may wait; one more gets STATUS_OVERLOADED */
+  size_t max_queue;     /* jobs that may wait; one more gets STATUS_QUEUE_FULL */
   size_t scratch_bytes; /* per worker and seat: the most that any layer needs, at first */
   bool merge;           /* run waiting jobs of one layer as one batch */
 };
@@ -62,6 +63,10 @@ void pool_submit(struct pool *p, struct job *job);
 /* Of this moment: jobs that wait, and jobs taken but not done. */
 size_t pool_waiting(struct pool *p);
 size_t pool_running(struct pool *p);
+
+/* Since the start: the sizes of the batches that were begun. A tiny job that its submitter does is
+ * a batch of its own. What nobody waited for any more is in none. */
+void pool_batches(const struct pool *p, struct tally_sum *sum);
 
 /* Waits until nothing waits or runs, or until `deadline` (clock_now); true if idle. Does not see
  * the tiny jobs that other threads are submitting. */

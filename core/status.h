@@ -24,7 +24,8 @@ enum status {
   STATUS_TOO_LARGE, /* `limit` names the setting */
   STATUS_UNSUPPORTED_MEDIA_TYPE,
   STATUS_NOT_FINITE, /* a projection, score or result is beyond float32 */
-  STATUS_OVERLOADED, /* queue or memory budget full */
+  STATUS_OVERLOADED, /* the memory budget is full */
+  STATUS_QUEUE_FULL, /* so is the queue: the same to a client */
   STATUS_UNSUPPORTED_TRANSFER_ENCODING,
   STATUS_DRAINING,
   STATUS_NOT_READY,

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/keep.h"
 #include "core/size.h"
 #include "server/reply.h"
 
@@ -386,6 +385,13 @@ size_t connections_queued(struct connections *all) {
 size_t connections_count(struct connections *all) {
   pthread_mutex_lock(&all->lock);
   size_t n = all->count;
+  pthread_mutex_unlock(&all->lock);
+  return n;
+}
+
+uint64_t connections_opened(struct connections *all) {
+  pthread_mutex_lock(&all->lock);
+  const uint64_t n = all->serial;
   pthread_mutex_unlock(&all->lock);
   return n;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "core/keep.h"
 #include "core/status.h"
 #include "server/metrics.h"
 
@@ -66,8 +67,8 @@ static inline bool connection_is_ended(enum connection_phase p) {
 }
 
 /* Answers with a message of our own and ends the connection's sending half, on behalf of a body
- * that is still arriving; libmicrohttpd must have sent nothing for this request. `request_id` may
- * be NULL. */
+ * that is still arriving; libmicrohttpd must have sent nothing for this request. Without a
+ * `request_id` there is a new one. */
 void connection_refuse(struct connection *c, const struct error *e, const char *request_id);
 
 /* Takes a descriptor whose answer is sent, and closes it once the client had time to read it. */
@@ -77,6 +78,7 @@ void connections_linger(struct connections *all, int fd);
 size_t connections_busy(struct connections *all);
 size_t connections_queued(struct connections *all); /* in phase QUEUED: libmicrohttpd holds them */
 size_t connections_count(struct connections *all);
+uint64_t connections_opened(struct connections *all); /* since the start */
 
 /* From now on idle connections are ended, fresh ones that stay silent, and soon those whose head
  * is not whole. */

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "config/text.h"
+#include "server/trace.h"
 
 enum { REQUEST_ID_MAX = 128, TIMEOUT_MS_MAX = 86400000 };
 
@@ -156,6 +157,8 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
     add_accept(&h->accept, value);
   else if (IS("User-Agent"))
     h->agent = value;
+  else if (IS("traceparent"))
+    h->trace = h->traces++ == 0 && trace_is_valid(value) ? value : NULL;
   else if (IS("X-Timeout-Ms"))
     add_timeout(h, value);
   else if (IS("X-Request-Id"))

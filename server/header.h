@@ -35,6 +35,7 @@ struct header {
   const char *length;     /* Content-Length, or NULL */
   const char *request_id; /* X-Request-Id if it is sane, else NULL */
   const char *agent;      /* User-Agent, or NULL */
+  const char *trace;      /* traceparent if it is valid, else NULL */
   struct header_accept accept;
   uint64_t body_bytes;       /* announced; 0 if chunked */
   uint64_t timeout_ms;       /* X-Timeout-Ms; 0: none */
@@ -43,7 +44,7 @@ struct header {
   bool chunked;
   bool coded; /* a Content-Encoding that is not identity */
   bool bad_timeout, bad_json_bytes;
-  unsigned hosts, codings;
+  unsigned hosts, codings, traces;
   struct error error; /* bad framing or a malformed field: the first one found */
 };
 

@@ -82,8 +82,8 @@ static void *on_target(void *of, const char *target, struct MHD_Connection *c) {
 
 static void on_completed(void *of, struct MHD_Connection *c, void **context,
                          enum MHD_RequestTerminationCode how) {
-  (void)of, (void)c, (void)how;
-  if (*context) request_end(*context);
+  (void)of, (void)c;
+  if (*context) request_end(*context, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
   *context = NULL;
 }
 
@@ -113,7 +113,7 @@ static void on_message(void *of, const char *format, va_list args) {
   char text[256];
   vsnprintf(text, sizeof text, format, args);
   text[strcspn(text, "\n")] = 0;
-  log_line(h->server->log, LOG_DEBUG, "libmicrohttpd: %s", text);
+  log_complain(h->server->log, COMPLAINT_HTTP, "libmicrohttpd: %s", text);
 }
 
 /* --- accepting --- */
@@ -127,6 +127,7 @@ static void shed(struct httpd *h, int fd) {
   size_t size = reply_raw(&e, REPLY_PROBLEM, NULL, text);
   (void)!send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   shutdown(fd, SHUT_WR);
+  log_complain(h->server->log, COMPLAINT_FULL, "a connection was refused: %s", e.detail);
   metrics_reject(h->server->metrics, 0, REJECT_CONNECTIONS);
   connections_linger(h->server->connections, fd);
 }
@@ -144,7 +145,8 @@ static void hand_on(struct httpd *h, int fd, const struct sockaddr *from, sockle
 static void on_lost(void *of) {
   struct httpd *h = of;
   atomic_fetch_sub(&h->connections, 1);
-  log_line(h->server->log, LOG_WARNING, "a connection could not be taken: %s", strerror(errno));
+  log_complain(h->server->log, COMPLAINT_LOST, "a connection could not be taken: %s",
+               strerror(errno));
 }
 
 /* Accepts until the backlog is empty (or was full once, so that a flood cannot keep us here).
@@ -172,7 +174,7 @@ static void *accept_main(void *of) {
     if (poll(p, 2, -1) < 0) continue;
     bool last = p[0].revents != 0;
     if (!accept_all(h)) {
-      log_line(h->server->log, LOG_WARNING, "cannot accept: %s", strerror(errno));
+      log_complain(h->server->log, COMPLAINT_ACCEPT, "cannot accept: %s", strerror(errno));
       poll(p, 1, ACCEPT_PAUSE_MS);
     }
     if (last) return NULL;

@@ -1,233 +1,195 @@
 /* log: lines to standard error (what happens) and standard output (who asked for what). */
 #include "server/log.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "server/log_text.h"
 
-/* A line fits in PIPE_BUF, so that a pipe that is ready takes it without blocking. */
-enum { LINE_SIZE = 1000, LINES = 2048, FIELD_MAX = 256, FLUSH_MS = 500 };
+enum { LINES_ERR = 512, LINES_OUT = 2048 };
 
-/* A slot is free for the writer of turn `t` when turn == t, and full for the reader of that turn
- * when turn == t + 1: many writers, one reader, no lock. */
-struct line {
-  _Atomic uint64_t turn;
-  unsigned size;
-  char text[LINE_SIZE];
-};
+enum access { ACCESS_OFF, ACCESS_ERRORS, ACCESS_ALL };
 
-struct stream {
-  int fd;
-  int wake; /* eventfd on which the thread sleeps */
-  _Alignas(64) _Atomic uint64_t tail;
-  atomic_bool asleep;
-  _Alignas(64) uint64_t head; /* the thread's own */
-  _Atomic uint64_t dropped;
-  atomic_bool stop;
-  bool running;
-  pthread_t thread;
-  struct line *line; /* [LINES] */
+struct repeated {
+  _Atomic uint64_t next; /* from then on, one is said again; 0: none was yet */
+  _Atomic uint64_t more; /* since the last line about it */
 };
 
 struct log {
   enum log_level level;
-  enum log_access access;
-  struct stream out, err;
+  enum access access;
+  bool journal;
+  uint64_t slow_ns, repeat_ns;
+  struct repeated repeated[COMPLAINT_COUNT];
+  _Atomic uint64_t suppressed;
+  struct log_ring *out, *err; /* out is NULL if nobody wants it */
 };
 
-/* --- the ring --- */
+static const struct {
+  enum log_level level;
+  const char *what;
+} complaints[COMPLAINT_COUNT] = {
+    [COMPLAINT_ACCEPT] = {LOG_WARNING, "cannot accept"},
+    [COMPLAINT_LOST] = {LOG_WARNING, "a connection could not be taken"},
+    [COMPLAINT_FULL] = {LOG_WARNING, "a connection was refused"},
+    [COMPLAINT_HTTP] = {LOG_DEBUG, "libmicrohttpd"},
+};
 
-static void push(struct stream *s, const char *text, size_t size) {
-  uint64_t turn = atomic_load_explicit(&s->tail, memory_order_relaxed);
-  for (;;) {
-    uint64_t at = atomic_load_explicit(&s->line[turn % LINES].turn, memory_order_acquire);
-    if (at < turn) { /* a full round behind: the ring is full */
-      atomic_fetch_add_explicit(&s->dropped, 1, memory_order_relaxed);
-      return;
-    }
-    if (at > turn)
-      turn = atomic_load_explicit(&s->tail, memory_order_relaxed);
-    else if (atomic_compare_exchange_weak(&s->tail, &turn, turn + 1))
-      break;
+static const char *const levels[] = {"error", "warning", "info", "debug"};
+
+/* --- lines of standard error --- */
+
+static size_t line_text(const struct log *l, enum log_level level, const char *said,
+                        char text[LOG_LINE_SIZE]) {
+  static const char *const priority[] = {"<3>", "<4>", "<6>", "<7>"}; /* sd-daemon(3) */
+  struct log_text t = {text, text + LOG_LINE_SIZE};
+  if (l->journal) {
+    log_text_word(&t, priority[level]);
+  } else {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    log_text_word(&t, "time=");
+    log_text_time(&t, &now);
+    log_text_bytes(&t, " ", 1);
   }
-  struct line *line = &s->line[turn % LINES];
-  memcpy(line->text, text, size);
-  line->size = (unsigned)size;
-  atomic_store(&line->turn, turn + 1);
-  if (atomic_exchange(&s->asleep, false)) (void)!write(s->wake, &(uint64_t){1}, sizeof(uint64_t));
+  log_text_word(&t, "level=");
+  log_text_word(&t, levels[level]);
+  log_text_word(&t, " msg=\"");
+  log_text_plain(&t, said, (size_t)(t.end - t.at) - 2);
+  log_text_bytes(&t, "\"\n", 2);
+  return (size_t)(t.at - text);
 }
 
-static struct line *front(struct stream *s) {
-  struct line *line = &s->line[s->head % LINES];
-  return atomic_load(&line->turn) == s->head + 1 ? line : NULL;
+static void say(struct log *l, enum log_level level, const char *format, va_list args) {
+  char said[1024], text[LOG_LINE_SIZE];
+  vsnprintf(said, sizeof said, format, args);
+  log_ring_push(l->err, text, line_text(l, level, said, text));
 }
 
-/* Waits until the stream takes more. False: the log is to end and the time for that is over. */
-static bool writable(struct stream *s, uint64_t *give_up) {
-  struct pollfd p = {.fd = s->fd, .events = POLLOUT};
-  for (;;) {
-    if (*give_up && clock_now() >= *give_up) return false;
-    if (poll(&p, 1, 100) > 0) return true;
-    if (!*give_up && atomic_load(&s->stop)) *give_up = clock_now() + FLUSH_MS * (uint64_t)CLOCK_MS;
+bool log_wants(const struct log *l, enum log_level level) { return level <= l->level; }
+
+void log_line(struct log *l, enum log_level level, const char *format, ...) {
+  if (!log_wants(l, level)) return;
+  va_list args;
+  va_start(args, format);
+  say(l, level, format, args);
+  va_end(args);
+}
+
+/* --- what is repeated --- */
+
+/* Who moves `next` on says it. While there are some that were not told of, all are counted, and the
+ * thread of the log moves on. */
+void log_complain(struct log *l, enum complaint kind, const char *format, ...) {
+  struct repeated *r = &l->repeated[kind];
+  if (!log_wants(l, complaints[kind].level)) return;
+  const uint64_t now = clock_now();
+  uint64_t next = atomic_load(&r->next);
+  if (now < next || atomic_load(&r->more) ||
+      !atomic_compare_exchange_strong(&r->next, &next, now + l->repeat_ns)) {
+    atomic_fetch_add_explicit(&l->suppressed, 1, memory_order_relaxed);
+    if (atomic_fetch_add(&r->more, 1) == 0) log_ring_wake(l->err);
+    return;
   }
+  va_list args;
+  va_start(args, format);
+  say(l, complaints[kind].level, format, args);
+  va_end(args);
 }
 
-static void write_line(struct stream *s, const struct line *line, uint64_t *give_up) {
-  for (size_t done = 0; done < line->size;) {
-    ssize_t n = -1;
-    if (writable(s, give_up))
-      n = write(s->fd, line->text + done, line->size - done);
-    else
-      errno = ETIMEDOUT;
-    if (n > 0)
-      done += (size_t)n;
-    else if (n < 0 && errno != EINTR && errno != EAGAIN) {
-      atomic_fetch_add_explicit(&s->dropped, 1, memory_order_relaxed);
-      return;
-    }
-  }
-}
-
-static void *stream_main(void *of) {
-  struct stream *s = of;
-  uint64_t give_up = 0, count;
-  for (;;) {
-    struct line *line = front(s);
-    if (line) {
-      write_line(s, line, &give_up);
-      atomic_store_explicit(&line->turn, s->head + LINES, memory_order_release);
-      s->head++;
+/* The ring's thread: is it time to tell of a kind? */
+static size_t due(void *of, bool end, bool *later, char text[LOG_LINE_SIZE]) {
+  struct log *l = of;
+  const uint64_t now = clock_now();
+  for (unsigned i = 0; i < COMPLAINT_COUNT; i++) {
+    struct repeated *r = &l->repeated[i];
+    if (!atomic_load(&r->more)) continue;
+    if (!end && now < atomic_load(&r->next)) {
+      *later = true;
       continue;
     }
-    if (atomic_load(&s->stop)) return NULL;
-    atomic_store(&s->asleep, true);
-    if (!front(s) && !atomic_load(&s->stop)) (void)!read(s->wake, &count, sizeof count);
-    atomic_store(&s->asleep, false);
+    char said[128];
+    atomic_store(&r->next, now + l->repeat_ns);
+    snprintf(said, sizeof said, "%s: %llu more like this", complaints[i].what,
+             (unsigned long long)atomic_exchange(&r->more, 0));
+    return line_text(l, complaints[i].level, said, text);
   }
+  return 0;
 }
 
-static enum status stream_start(struct stream *s, int fd, struct error *e) {
-  *s = (struct stream){.fd = fd, .wake = eventfd(0, EFD_CLOEXEC)};
-  if (s->wake < 0) return error_set(e, STATUS_SYSTEM, "eventfd: %s", strerror(errno));
-  s->line = calloc(LINES, sizeof *s->line);
-  if (!s->line) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the log");
-  for (uint64_t i = 0; i < LINES; i++) atomic_init(&s->line[i].turn, i);
-  int failed = pthread_create(&s->thread, NULL, stream_main, s);
-  if (failed) return error_set(e, STATUS_SYSTEM, "log thread: %s", strerror(failed));
-  s->running = true;
-  return STATUS_OK;
+static size_t lost_lines(void *of, uint64_t lines, char text[LOG_LINE_SIZE]) {
+  char said[128];
+  snprintf(said, sizeof said, "%llu lines of this log were lost", (unsigned long long)lines);
+  return line_text(of, LOG_WARNING, said, text);
 }
 
-static void stream_stop(struct stream *s) {
-  if (s->running) {
-    atomic_store(&s->stop, true);
-    (void)!write(s->wake, &(uint64_t){1}, sizeof(uint64_t));
-    pthread_join(s->thread, NULL);
-  }
-  if (s->wake >= 0) close(s->wake);
-  free(s->line);
+static size_t lost_requests(void *of, uint64_t lines, char text[LOG_LINE_SIZE]) {
+  (void)of;
+  return log_access_lost(lines, text);
+}
+
+/* --- requests --- */
+
+bool log_wants_request(const struct log *l, unsigned code, bool whole, uint64_t nanoseconds) {
+  if (l->access != ACCESS_ERRORS) return l->access == ACCESS_ALL;
+  return code >= 400 || !whole || nanoseconds > l->slow_ns;
+}
+
+void log_request(struct log *l, const struct log_request *r) {
+  char text[LOG_LINE_SIZE];
+  log_ring_push(l->out, text, log_access_text(r, text));
 }
 
 /* --- the log --- */
 
-struct log *log_new(const char *level, const char *access, struct error *e) {
-  static const char *const levels[] = {"error", "warning", "info", "debug"};
-  struct log *l = aligned_alloc(_Alignof(struct log), sizeof *l);
+bool log_is_journal(int fd) {
+  const char *said = getenv("JOURNAL_STREAM");
+  unsigned long long device, inode;
+  struct stat about;
+  return said && sscanf(said, "%llu:%llu", &device, &inode) == 2 && !fstat(fd, &about) &&
+         about.st_dev == device && about.st_ino == inode;
+}
+
+struct log *log_new(const struct log_options *options, struct error *e) {
+  struct log *l = calloc(1, sizeof *l);
   if (!l) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the log");
     return NULL;
   }
-  *l = (struct log){.level = LOG_INFO, .out.wake = -1, .err.wake = -1};
+  l->level = LOG_INFO;
   for (unsigned i = 0; i < 4; i++)
-    if (!strcmp(level, levels[i])) l->level = (enum log_level)i;
-  l->access = !strcmp(access, "all")      ? ACCESS_ALL
-              : !strcmp(access, "errors") ? ACCESS_ERRORS
-                                          : ACCESS_OFF;
-  if (stream_start(&l->err, STDERR_FILENO, e) == STATUS_OK &&
-      (l->access == ACCESS_OFF || stream_start(&l->out, STDOUT_FILENO, e) == STATUS_OK))
-    return l;
+    if (!strcmp(options->level, levels[i])) l->level = (enum log_level)i;
+  l->access = !strcmp(options->access, "all")      ? ACCESS_ALL
+              : !strcmp(options->access, "errors") ? ACCESS_ERRORS
+                                                   : ACCESS_OFF;
+  l->journal = options->journal;
+  l->slow_ns = options->slow_ms * CLOCK_MS;
+  l->repeat_ns = options->repeat_ms * CLOCK_MS;
+  const struct log_voice err = {.of = l, .lost = lost_lines, .due = due};
+  const struct log_voice out = {.lost = lost_requests};
+  l->err = log_ring_new(STDERR_FILENO, LINES_ERR, &err, e);
+  if (l->err && l->access != ACCESS_OFF) l->out = log_ring_new(STDOUT_FILENO, LINES_OUT, &out, e);
+  if (l->err && (l->out || l->access == ACCESS_OFF)) return l;
   log_free(l);
   return NULL;
 }
 
 void log_free(struct log *l) {
   if (!l) return;
-  stream_stop(&l->err);
-  stream_stop(&l->out);
-  free(l);
-}
-
-bool log_wants(const struct log *l, enum log_level level) { return level <= l->level; }
-
-bool log_wants_access(const struct log *l, unsigned code) {
-  return l->access == ACCESS_ALL || (l->access == ACCESS_ERRORS && code >= 400);
+  log_ring_free(l->out);
+  if (log_ring_free(l->err)) free(l);
 }
 
 uint64_t log_dropped(const struct log *l) {
-  return atomic_load_explicit(&l->err.dropped, memory_order_relaxed) +
-         atomic_load_explicit(&l->out.dropped, memory_order_relaxed);
+  return log_ring_dropped(l->err) + (l->out ? log_ring_dropped(l->out) : 0);
 }
 
-/* Copies `from` as the inside of a string in quotes: one line, ASCII, at most FIELD_MAX characters
- * of the source. `hex` is how an odd byte begins: \x for the log, \u00 for JSON. */
-static char *quoted(char *out, const char *end, const char *from, const char *hex) {
-  for (size_t n = 0; *from && n < FIELD_MAX && end - out > 8; from++, n++) {
-    unsigned char c = (unsigned char)*from;
-    if (c == '"' || c == '\\') *out++ = '\\';
-    if (c >= 0x20 && c < 0x7f)
-      *out++ = (char)c;
-    else
-      out += snprintf(out, 8, "%s%02x", hex, c);
-  }
-  *out = 0;
-  return out;
-}
-
-void log_line(struct log *l, enum log_level level, const char *format, ...) {
-  static const char *const names[] = {"error", "warning", "info", "debug"};
-  if (!log_wants(l, level)) return;
-  char said[512], text[LINE_SIZE];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(said, sizeof said, format, args);
-  va_end(args);
-  char *at = text + snprintf(text, sizeof text, "level=%s msg=\"", names[level]);
-  const char *end = text + sizeof text - 4;
-  for (const char *from = said; *from && end - at > 16; from += strnlen(from, FIELD_MAX))
-    at = quoted(at, end, from, "\\x");
-  memcpy(at, "\"\n", 2);
-  push(&l->err, text, (size_t)(at + 2 - text));
-}
-
-void log_request(struct log *l, const struct log_request *r) {
-  char text[LINE_SIZE], *at = text, *end = text + sizeof text;
-  struct timespec now;
-  struct tm day;
-  clock_gettime(CLOCK_REALTIME, &now);
-  gmtime_r(&now.tv_sec, &day);
-  at += strftime(at, 32, "{\"time\":\"%Y-%m-%dT%H:%M:%S", &day);
-  at += snprintf(at, (size_t)(end - at), ".%03ldZ\",\"id\":\"%s\",\"client\":\"%s\",\"method\":\"",
-                 now.tv_nsec / 1000000, r->id, r->client);
-  at = quoted(at, at + 40, r->method, "\\u00");
-  at += snprintf(at, (size_t)(end - at), "\",\"status\":%u,\"in\":%llu,\"out\":%llu,\"ms\":%.3f",
-                 r->code, (unsigned long long)r->bytes_in, (unsigned long long)r->bytes_out,
-                 (double)r->nanoseconds / 1e6);
-  at += snprintf(at, (size_t)(end - at), ",\"path\":\"");
-  at = quoted(at, at + (end - at) * 2 / 3, r->path, "\\u00");
-  if (r->agent) {
-    at += snprintf(at, (size_t)(end - at), "\",\"agent\":\"");
-    at = quoted(at, end - 4, r->agent, "\\u00");
-  }
-  memcpy(at, "\"}\n", 3);
-  push(&l->out, text, (size_t)(at + 3 - text));
+uint64_t log_suppressed(const struct log *l) {
+  return atomic_load_explicit(&l->suppressed, memory_order_relaxed);
 }

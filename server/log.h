@@ -1,7 +1,6 @@
 /* log: lines to standard error (what happens) and standard output (who asked for what).
  *
- * A line goes into a bounded ring and is written by a thread of the log; a full ring drops the
- * line and counts it, so no request ever waits for whoever reads the log. Any thread. */
+ * Nobody waits for whoever reads them (log_ring.h). Any thread. */
 #ifndef SERVER_LOG_H
 #define SERVER_LOG_H
 
@@ -9,33 +8,55 @@
 #include <stdint.h>
 
 #include "core/status.h"
+#include "server/log_access.h"
 
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
-enum log_access { ACCESS_OFF, ACCESS_ERRORS, ACCESS_ALL };
+
+/* What may happen again and again: said once, then counted, and told once in a while how often. */
+enum complaint {
+  COMPLAINT_ACCEPT, /* no descriptor or memory for a connection */
+  COMPLAINT_LOST,   /* a connection could not be taken */
+  COMPLAINT_FULL,   /* as many connections as there may be */
+  COMPLAINT_HTTP,   /* what libmicrohttpd says of its clients */
+  COMPLAINT_COUNT
+};
+
+enum { LOG_REPEAT_MS = 10000 };
 
 struct log;
 
-/* `level` and `access` are the words of the settings. */
-struct log *log_new(const char *level, const char *access, struct error *e);
+struct log_options {
+  const char *level, *access; /* the words of the settings */
+  uint64_t slow_ms;           /* a request that took longer is slow */
+  uint64_t repeat_ms;         /* how often a repeated complaint is told at most */
+  bool journal;               /* standard error goes to the journal */
+};
 
-/* Writes what is in the rings, for a bounded time, and frees. */
+/* Does what is written to the descriptor go to the systemd journal? It keeps the time itself. */
+bool log_is_journal(int fd);
+
+struct log *log_new(const struct log_options *options, struct error *e);
+
+/* Writes what is in the rings, for a bounded time, and frees. NULL is fine. */
 void log_free(struct log *l);
 
 bool log_wants(const struct log *l, enum log_level level);
 
-/* One line `level=info msg="..."`. Control characters become \xHH; too long is cut. */
+/* One line `time=... level=info msg="..."`; to the journal `<6>level=info msg="..."`. Control
+ * characters become \xHH; too long is cut. */
 void log_line(struct log *l, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-struct log_request {
-  const char *id, *client, *method, *path, *agent; /* agent may be NULL */
-  unsigned code;
-  uint64_t bytes_in, bytes_out, nanoseconds;
-};
+/* The same, unless the last one of this kind was less than repeat_ms ago: then it is counted, and
+ * one line will tell how many there were. Debug for COMPLAINT_HTTP, else a warning. */
+void log_complain(struct log *l, enum complaint kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-bool log_wants_access(const struct log *l, unsigned code);
+/* Is a request with this status, as a `whole` or cut off, one for the access log? */
+bool log_wants_request(const struct log *l, unsigned code, bool whole, uint64_t nanoseconds);
 void log_request(struct log *l, const struct log_request *r); /* one line of JSON */
 
-uint64_t log_dropped(const struct log *l);
+uint64_t log_dropped(const struct log *l);    /* lines lost, of both */
+uint64_t log_suppressed(const struct log *l); /* complaints counted instead of said */
 
 #endif

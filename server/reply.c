@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config/text.h"
+#include "server/request_id.h"
 
 static const struct {
   unsigned code;
@@ -26,6 +27,7 @@ static const struct {
     [STATUS_UNSUPPORTED_MEDIA_TYPE] = {415, "unsupported-media-type", "Not a type understood here"},
     [STATUS_NOT_FINITE] = {422, "not-finite", "A result is not finite"},
     [STATUS_OVERLOADED] = {429, "overloaded", "Too much work at once"},
+    [STATUS_QUEUE_FULL] = {429, "overloaded", "Too much work at once"},
     [STATUS_UNSUPPORTED_TRANSFER_ENCODING] = {501, "unsupported-transfer-encoding",
                                               "Not a transfer coding understood here"},
     [STATUS_DRAINING] = {503, "draining", "The server is stopping"},
@@ -38,6 +40,7 @@ static const struct {
 };
 
 unsigned reply_code(enum status status) { return table[status].code; }
+const char *reply_slug(enum status status) { return table[status].slug; }
 
 static bool is_retry(unsigned code) { return code == 429 || code == 503; }
 
@@ -148,13 +151,14 @@ size_t reply_raw(const struct error *e, enum reply_errors form, const char *requ
   char body[REPLY_PROBLEM_SIZE];
   size_t size = reply_error_text(e, form, body);
   unsigned code = table[e->status].code;
+  char fresh[REQUEST_ID_SIZE];
+  if (!request_id) request_id = request_id_new(fresh);
   int n =
       snprintf(text, REPLY_RAW_SIZE,
-               "HTTP/1.1 %u %s\r\nConnection: close\r\n%s%s%s%s"
-               "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n%.*s",
+               "HTTP/1.1 %u %s\r\nConnection: close\r\n%s"
+               "X-Request-Id: %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%.*s",
                code, MHD_get_reason_phrase_for(code), is_retry(code) ? "Retry-After: 1\r\n" : "",
-               request_id ? "X-Request-Id: " : "", request_id ? request_id : "",
-               request_id ? "\r\n" : "", type_of(form), size, (int)size, body);
+               request_id, type_of(form), size, (int)size, body);
   must(n > 0 && n < REPLY_RAW_SIZE);
   return (size_t)n;
 }

@@ -23,7 +23,8 @@ enum {
  * is one sentence. */
 enum reply_errors { REPLY_PROBLEM, REPLY_V2 };
 
-unsigned reply_code(enum status status); /* its HTTP status */
+unsigned reply_code(enum status status);    /* its HTTP status */
+const char *reply_slug(enum status status); /* the last word of its problem type */
 
 /* The error as one sentence, with all that is known of where it is. Returns its length. */
 enum { REPLY_SENTENCE_SIZE = ERROR_DETAIL_SIZE + ERROR_POINTER_SIZE + 128 };
@@ -34,7 +35,8 @@ size_t reply_error_text(const struct error *e, enum reply_errors form,
                         char text[REPLY_PROBLEM_SIZE]);
 
 /* A whole HTTP message, for a connection that libmicrohttpd does not answer: says
- * Connection: close. `request_id` may be NULL. Returns its length. */
+ * Connection: close. Without a
+ * `request_id` it gets a new one. Returns its length. */
 size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
                  char text[REPLY_RAW_SIZE]);
 

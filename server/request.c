@@ -1,8 +1,8 @@
 /* request: one HTTP request at a time on a connection. */
 #include "server/request.h"
 
-#include <arpa/inet.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +13,12 @@
 #include "core/clock.h"
 #include "core/size.h"
 #include "server/framing.h"
+#include "server/request_id.h"
 #include "server/request_parts.h"
 
 /* A job that has waited less than this is not asked whether its client is still there: it spares a
  * system call, and answers a client that closes its sending half behind its request. */
 enum { GONE_AFTER_US = 2000 };
-
-enum { CLIENT_SIZE = INET6_ADDRSTRLEN + 10 };
 
 struct request *request_open(struct server *s, struct io *io, struct MHD_Connection *c, int fd) {
   struct request *r = calloc(1, sizeof *r);
@@ -35,8 +34,8 @@ void request_close(struct request *r) {
   /* If libmicrohttpd has not said that a request is over, it has freed its text all the same. */
   if (r->step != STEP_NONE) {
     r->url = r->word = "-";
-    r->header.agent = NULL;
-    request_end(r);
+    r->header.agent = r->header.trace = NULL;
+    request_end(r, false);
   }
   connection_close(r->server->connections, &r->connection);
   free(r);
@@ -56,8 +55,7 @@ static void identify(struct request *r) {
   if (r->header.request_id)
     snprintf(r->id, sizeof r->id, "%s", r->header.request_id);
   else
-    snprintf(r->id, sizeof r->id, "%08x%08llx%04x", r->server->id_prefix,
-             (unsigned long long)r->connection.serial, r->served);
+    request_id_make(r->id, r->server->id_prefix, r->connection.serial, r->served);
   r->connection.request_id = r->id;
   r->connection.v2 = route_is_v2(r->route);
 }
@@ -125,6 +123,7 @@ static void judge_computed(struct request *r) {
     models_release(&hold);
     return;
   }
+  memcpy(r->model, m->name, strlen(m->name) + 1);
   exchange_begin(&r->exchange, &s->service, &hold, m, &head);
   r->holds = true;
   *e = r->exchange.error;
@@ -177,7 +176,10 @@ bool request_head(struct request *r, const char *url, const char *method, const 
   r->url = url;
   r->word = method;
   r->code = 0;
+  r->verdict = STATUS_OK;
   r->body_bytes = r->answer_bytes = 0;
+  r->answered = 0;
+  r->timeline = (struct timeline){0};
   r->route = route_find(url, r->model);
   r->method = method_find(method);
   header_init(&r->header);
@@ -198,6 +200,7 @@ bool request_head(struct request *r, const char *url, const char *method, const 
 /* --- the body --- */
 
 static void release(struct request *r) {
+  request_note_stages(r);
   if (r->holds) exchange_end(&r->exchange);
   r->holds = false;
 }
@@ -209,6 +212,8 @@ static void refuse_endless(struct request *r) {
               (unsigned long long)r->server->config->max_body_bytes);
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_REFUSED))) return;
   r->code = reply_code(e.status);
+  r->verdict = e.status;
+  request_count_reject(r, e.status);
   connection_refuse(&r->connection, &e, r->id);
 }
 
@@ -293,45 +298,37 @@ bool request_rest(struct request *r) {
 /* The code under which a request is counted that we did not answer. */
 static unsigned code_unanswered(struct request *r) {
   enum connection_phase phase = connection_phase(&r->connection);
-  if (phase == CONNECTION_SLOW_BODY || phase == CONNECTION_SLOW_HEAD)
+  if (phase == CONNECTION_SLOW_BODY || phase == CONNECTION_SLOW_HEAD) {
+    r->verdict = STATUS_TOO_SLOW;
     return reply_code(STATUS_TOO_SLOW);
+  }
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
+  r->verdict = info && info->http_status ? STATUS_BAD_FRAMING : STATUS_GONE;
   if (info && info->http_status) return info->http_status; /* libmicrohttpd's own refusal */
-  request_count_reject(r, STATUS_GONE);
+  metrics_abort(r->server->metrics, request_shard(r),
+                r->step == STEP_POOL ? ABORT_QUEUE : ABORT_BODY);
   return reply_code(STATUS_GONE);
 }
 
-static void client_address(struct request *r, char text[CLIENT_SIZE]) {
-  const union MHD_ConnectionInfo *info =
-      MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-  const struct sockaddr *a = info ? info->client_addr : NULL;
-  const void *from = NULL;
-  if (a && a->sa_family == AF_INET) from = &((const struct sockaddr_in *)a)->sin_addr;
-  if (a && a->sa_family == AF_INET6) from = &((const struct sockaddr_in6 *)a)->sin6_addr;
-  if (!from || !inet_ntop(a->sa_family, from, text, CLIENT_SIZE)) snprintf(text, CLIENT_SIZE, "-");
+/* How the sending of an answer went. A connection that we ended ourselves is no client's doing. */
+static void count_sent(struct request *r, bool sent) {
+  struct metrics *m = r->server->metrics;
+  const struct timeline *t = &r->timeline;
+  if (sent && t->reached[STAGE_ENCODE] && t->reached[STAGE_WRITE])
+    metrics_stage(m, request_shard(r), STAGE_WRITE, t->ns[STAGE_WRITE]);
+  else if (!sent && r->step == STEP_ANSWER && connection_phase(&r->connection) == CONNECTION_ANSWER)
+    metrics_abort(m, request_shard(r), ABORT_ANSWER);
 }
 
-static void write_access(struct request *r, uint64_t nanoseconds) {
-  char client[CLIENT_SIZE];
-  client_address(r, client);
-  struct log_request line = {.id = r->id,
-                             .client = client,
-                             .method = r->word,
-                             .path = r->url,
-                             .agent = r->header.agent,
-                             .code = r->code,
-                             .bytes_in = r->body_bytes,
-                             .bytes_out = r->answer_bytes,
-                             .nanoseconds = nanoseconds};
-  log_request(r->server->log, &line);
-}
-
-void request_end(struct request *r) {
-  uint64_t nanoseconds = clock_now() - r->started;
+void request_end(struct request *r, bool sent) {
+  const uint64_t now = clock_now(), nanoseconds = now - r->started;
   if (!r->code) r->code = code_unanswered(r);
+  request_note_stages(r);
+  if (r->answered) timeline_write(&r->timeline, now - r->answered);
+  count_sent(r, sent);
   metrics_request(r->server->metrics, request_shard(r), r->route, r->method, r->code, nanoseconds);
-  if (log_wants_access(r->server->log, r->code)) write_access(r, nanoseconds);
+  request_log(r, sent, nanoseconds);
   release(r);
   r->error.status = STATUS_OK;
   r->served++;

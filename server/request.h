@@ -26,7 +26,7 @@ bool request_head(struct request *r, const char *url, const char *method, const 
 bool request_body(struct request *r, const char *bytes, size_t size);
 bool request_rest(struct request *r); /* the body has ended, or the connection was resumed */
 
-/* The request is over: answered, or cut off on the way. */
-void request_end(struct request *r);
+/* The request is over: its answer was sent to the last byte, or it was cut off on the way. */
+void request_end(struct request *r, bool sent);
 
 #endif

@@ -4,27 +4,29 @@
 #include <string.h>
 
 #include "config/registry.h"
+#include "core/clock.h"
 #include "server/endpoint_models.h"
 #include "server/endpoint_v2.h"
+#include "server/metrics_text.h"
 #include "server/openapi.h"
 #include "server/request_parts.h"
 
 void request_count_reject(struct request *r, enum status status) {
   static const int reasons[STATUS_COUNT] = {
-      [STATUS_OVERLOADED] = 1 + REJECT_OVERLOADED,
-      [STATUS_DRAINING] = 1 + REJECT_DRAINING,
-      [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
-      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY,
-      [STATUS_GONE] = 1 + REJECT_GONE,
+      [STATUS_QUEUE_FULL] = 1 + REJECT_QUEUE,     [STATUS_OVERLOADED] = 1 + REJECT_BUDGET,
+      [STATUS_DRAINING] = 1 + REJECT_DRAINING,    [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
+      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY, [STATUS_TOO_LARGE] = 1 + REJECT_TOO_LARGE,
   };
-  if (reasons[status])
-    metrics_reject(r->server->metrics, request_shard(r), (enum reject)(reasons[status] - 1));
+  struct metrics *m = r->server->metrics;
+  if (reasons[status]) metrics_reject(m, request_shard(r), (enum reject)(reasons[status] - 1));
+  if (status == STATUS_GONE) metrics_abort(m, request_shard(r), ABORT_QUEUE);
 }
 
 /* An answer about to be queued; the clock for its reader starts. */
 static struct reply begin_reply(struct request *r, unsigned code, const char *type) {
   r->step = STEP_ANSWER;
   r->code = code;
+  r->answered = clock_now();
   return (struct reply){.to = r->mhd,
                         .code = code,
                         .type = type,
@@ -38,13 +40,21 @@ static bool start_answer(struct request *r) {
   return !connection_is_ended(connection_enter(&r->connection, CONNECTION_ANSWER));
 }
 
+static bool asks_readiness(enum route route) {
+  return route == ROUTE_READY || route == ROUTE_V2_READY || route == ROUTE_V2_MODEL_READY;
+}
+
 bool request_answer_error(struct request *r, const struct error *e) {
-  request_count_reject(r, e->status);
+  /* Who asks for readiness and is told that there is none is not rejected. */
+  if (!asks_readiness(r->route)) request_count_reject(r, e->status);
   r->step = STEP_ANSWER;
   if (e->status == STATUS_GONE || !start_answer(r)) {
-    r->code = e->status == STATUS_GONE ? reply_code(STATUS_GONE) : r->code;
+    if (e->status != STATUS_GONE) return false;
+    r->verdict = STATUS_GONE;
+    r->code = reply_code(STATUS_GONE);
     return false;
   }
+  r->verdict = e->status;
   struct reply reply = begin_reply(r, reply_code(e->status), NULL);
   if (e->status == STATUS_METHOD_NOT_ALLOWED) reply.allow = route_allow(r->route);
   return reply_error(&reply, e, r->problem, &r->answer_bytes);
@@ -68,19 +78,17 @@ static bool answer_text(struct request *r, const char *type, char *text, size_t 
   return reply_take(&reply, text, length);
 }
 
-/* The durations of the stages: into the metrics, and as the text of Server-Timing. */
+void request_note_stages(struct request *r) {
+  if (r->holds) timeline_exchange(&r->timeline, &r->exchange);
+}
+
+/* The durations of the stages so far: into the metrics, and as the text of Server-Timing. */
 static void time_stages(struct request *r) {
-  const struct exchange *x = &r->exchange;
-  const uint64_t ns[STAGE_COUNT] = {
-      [STAGE_DECODE] = x->decode_ns,
-      [STAGE_QUEUE] = x->job.started - x->job.submitted,
-      [STAGE_COMPUTE] = x->job.computed - x->job.started,
-      [STAGE_ENCODE] = x->job.finished - x->job.computed,
-  };
-  unsigned us[STAGE_COUNT];
-  for (unsigned i = 0; i < STAGE_COUNT; i++) {
-    metrics_stage(r->server->metrics, request_shard(r), (enum stage)i, ns[i]);
-    us[i] = (unsigned)(ns[i] / 1000);
+  unsigned us[STAGE_WRITE];
+  request_note_stages(r);
+  for (unsigned i = 0; i < STAGE_WRITE; i++) {
+    metrics_stage(r->server->metrics, request_shard(r), (enum stage)i, r->timeline.ns[i]);
+    us[i] = (unsigned)(r->timeline.ns[i] / 1000);
   }
   snprintf(r->timing, sizeof r->timing,
            "decode;dur=%u.%03u, queue;dur=%u.%03u, compute;dur=%u.%03u, encode;dur=%u.%03u",
@@ -126,9 +134,15 @@ static bool answer_openapi(struct request *r) {
 
 static bool answer_metrics(struct request *r) {
   struct server *s = r->server;
-  struct metrics_now now = {.connections = connections_count(s->connections),
-                            .log_dropped = log_dropped(s->log),
-                            .io_threads = s->io_threads};
+  const struct metrics_listener listener = {.name = "main",
+                                            .open = connections_count(s->connections),
+                                            .limit = s->config->max_connections,
+                                            .opened = connections_opened(s->connections)};
+  const struct metrics_now now = {.listener = &listener,
+                                  .listeners = 1,
+                                  .io_threads = s->io_threads,
+                                  .log_dropped = log_dropped(s->log),
+                                  .log_suppressed = log_suppressed(s->log)};
   size_t length = 0;
   char *text = metrics_text(s->metrics, &s->service, &now, &length);
   return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);
@@ -186,10 +200,6 @@ static bool answer_v2(struct request *r) {
     must(r->route == ROUTE_V2_MODEL_READY);
     return answer_model(r, endpoint_v2_model_ready_text);
   }
-}
-
-static bool asks_readiness(enum route route) {
-  return route == ROUTE_READY || route == ROUTE_V2_READY || route == ROUTE_V2_MODEL_READY;
 }
 
 bool request_answer_route(struct request *r) {

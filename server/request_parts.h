@@ -3,6 +3,8 @@
 #define SERVER_REQUEST_PARTS_H
 
 #include "server/request.h"
+#include "server/request_id.h"
+#include "server/timeline.h"
 
 enum request_step {
   STEP_NONE,
@@ -14,7 +16,7 @@ enum request_step {
 /* Who finds the work done: the I/O thread, or a worker that must wake the connection. */
 enum request_handoff { HANDOFF_RUNNING, HANDOFF_SUSPENDED, HANDOFF_DONE };
 
-enum { REQUEST_ID_SIZE = 129, REQUEST_TIMING_SIZE = 160 };
+enum { REQUEST_TIMING_SIZE = 160, REQUEST_CLIENT_SIZE = 56 };
 
 struct request {
   struct connection connection;
@@ -29,15 +31,19 @@ struct request {
   struct header header;
   struct error error; /* why there will be no answer but this */
   uint64_t started, submitted;
+  uint64_t answered; /* when the answer was queued; 0: not yet */
+  struct timeline timeline;
   uint64_t body_bytes;
   size_t answer_bytes;
-  unsigned served; /* requests of this connection that have ended */
-  unsigned code;   /* of the answer; 0: none yet */
-  bool holds;      /* `exchange` has begun and not ended */
+  unsigned served;     /* requests of this connection that have ended */
+  unsigned code;       /* of the answer; 0: none yet */
+  enum status verdict; /* why it has no answer but this */
+  bool holds;          /* `exchange` has begun and not ended */
   _Atomic int handoff;
   struct exchange exchange;
   char model[ROUTE_MODEL_SIZE];
   char id[REQUEST_ID_SIZE];
+  char client[REQUEST_CLIENT_SIZE]; /* address, once it was asked for */
   char timing[REQUEST_TIMING_SIZE];
   char problem[REPLY_PROBLEM_SIZE];
 };
@@ -48,11 +54,18 @@ static inline size_t request_shard(const struct request *r) {
   return 1 + (size_t)r->connection.fd % r->server->io_threads;
 }
 
-/* Counts why a request has no answer of its own, where that is a reason that is counted. */
+/* Counts why a request has no answer of its own, where that is a reason that is counted: the
+ * server's, or that its client left while it waited or was computed. */
 void request_count_reject(struct request *r, enum status status);
 
 /* No model has the name in the path: says which there are, in r->error. */
 void request_refuse_model(struct request *r, const struct registry *all);
+
+/* The durations of the exchange, if there is one. */
+void request_note_stages(struct request *r);
+
+/* The request is over: its line in the access log, if that wants it. */
+void request_log(struct request *r, bool sent, uint64_t nanoseconds);
 
 /* Queue an answer: the problem, what the exchange has made, or what the route says without any
  * work. False: the connection is to be closed. */

@@ -64,7 +64,7 @@ static const char *segment_read(const char *at, char out[SEGMENT_SIZE]) {
 }
 
 /* Behind "http://authority" of the absolute form, which proxies send. */
-static const char *skip_authority(const char *path) {
+const char *route_path(const char *path) {
   if (strncasecmp(path, "http://", 7) && strncasecmp(path, "https://", 8)) return path;
   const char *authority = strstr(path, "//") + 2;
   return authority + strcspn(authority, "/?#");
@@ -109,7 +109,7 @@ enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]) {
   size_t n = 0;
   enum route route = ROUTE_NONE;
   model[0] = 0;
-  path = skip_authority(path);
+  path = route_path(path);
   while (*path == '/' && n < SEGMENTS_MAX) path = segment_read(path + 1, segment[n++]);
   const bool v2 = n > 0 && !strcmp(segment[0], "v2");
   if (*path == '/') return v2 ? ROUTE_V2_NONE : ROUTE_NONE;

@@ -50,6 +50,9 @@ enum { ROUTE_MODEL_SIZE = 65 }; /* a model's name is at most 64 characters */
  * can have (too long, a NUL) becomes the empty string, which no model has either. */
 enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]);
 
+/* The path without the authority of the absolute form, in which a secret may stand. */
+const char *route_path(const char *path);
+
 enum method method_find(const char *word);
 
 /* Is the path one of the Open Inference Protocol, known or not? */

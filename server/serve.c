@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "server/announce.h"
 #include "server/httpd.h"
 #include "server/reload.h"
+#include "server/request_id.h"
 #include "server/signals.h"
 #include "server/version.h"
 
@@ -129,9 +129,14 @@ static enum status server_open(struct serving *all, struct error *e) {
   struct server *s = &all->server;
   const struct config *c = all->config;
   s->config = c;
-  if (getrandom(&s->id_prefix, sizeof s->id_prefix, GRND_NONBLOCK) != sizeof s->id_prefix)
-    s->id_prefix = (uint32_t)clock_now() ^ (uint32_t)getpid() << 16;
-  s->log = log_new(c->log_level, c->access_log, e);
+  const uint64_t random = request_id_random();
+  s->id_prefix = (uint32_t)(random ^ random >> 32);
+  const struct log_options log = {.level = c->log_level,
+                                  .access = c->access_log,
+                                  .slow_ms = c->slow_ms,
+                                  .repeat_ms = LOG_REPEAT_MS,
+                                  .journal = log_is_journal(STDERR_FILENO)};
+  s->log = log_new(&log, e);
   if (!s->log) return e->status;
   if (load_first(all, e) || all->signal) return e->status;
   s->io_threads = s->service.submitters;

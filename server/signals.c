@@ -33,6 +33,7 @@ enum status signals_open(struct error *e) {
   wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake < 0) return error_set(e, STATUS_SYSTEM, "eventfd: %s", strerror(errno));
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   sigemptyset(&set);
   for (unsigned i = 0; i < KINDS; i++) {
     sigaddset(&set, number[i]);

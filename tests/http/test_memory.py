@@ -100,6 +100,8 @@ class FailingAllocations(Case):
                 self.assertEqual((again.status, again.body), (200, right), f"after n = {n}")
             if not sticky:  # else the refusal itself finds no memory
                 self.assertGreater(refused, 3, "no allocation of the request's own has failed")
+            self.assertGreaterEqual(server.metric("attend_rejected_total", 'reason="memory"'),
+                                    refused)
             self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
             self.assertTrue(wait_until(lambda: server.metric("attend_connections") == 1),
                             "connections that could not be taken are counted still")

@@ -236,7 +236,7 @@ static void a_full_queue_ends_the_job_at_once(void **unused) {
   }
   assert_int_equal(pool_waiting(h.pool), 2);
   assert_int_equal(atomic_load(&w[2].done), 1);
-  assert_int_equal(w[2].job.error.status, STATUS_OVERLOADED);
+  assert_int_equal(w[2].job.error.status, STATUS_QUEUE_FULL);
   held_open(&h);
   for (int i = 0; i < 2; i++) work_check(&w[i], &h.layer);
   held_done(&h);
@@ -623,6 +623,92 @@ static void scratch_that_cannot_grow_stays(void **unused) {
   arena_free(&queued.arena);
 }
 
+static void batches_are_counted_by_size(void **unused) {
+  (void)unused;
+  struct held h;
+  struct work w[6];
+  struct tally_sum sum;
+  held_init(&h, 10);
+  const size_t held_rows = h.gate.work.call->q_rows;
+  size_t rows = held_rows;
+  for (int i = 0; i < 6; i++) {
+    work_random(&w[i], &h.layer, &h.state, 6);
+    w[i].left = i == 0; /* is in no batch */
+    if (i) rows += w[i].call->q_rows;
+  }
+  pool_batches(h.pool, &sum);
+  assert_int_equal(sum.requests.number[0], 1); /* the one that is held */
+  assert_int_equal(sum.requests.sum, 1);
+  assert_int_equal(sum.rows.sum, held_rows);
+  for (int i = 0; i < 6; i++) pool_submit(h.pool, &w[i].job);
+  held_open(&h);
+  pool_batches(h.pool, &sum);
+  size_t batches = 0, of_rows = 0;
+  for (size_t i = 0; i < TALLY_CLASSES; i++) {
+    batches += sum.requests.number[i];
+    of_rows += sum.rows.number[i];
+  }
+  assert_int_equal(batches, 2); /* what waited ran as one */
+  assert_int_equal(of_rows, 2);
+  assert_int_equal(sum.requests.number[0], 1);
+  assert_int_equal(sum.requests.number[3], 1); /* 5 are over 4 and up to 8 */
+  assert_int_equal(sum.requests.sum, 6);
+  assert_int_equal(sum.rows.sum, rows);
+  held_done(&h);
+  for (int i = 0; i < 6; i++) arena_free(&w[i].arena);
+}
+
+static void a_tiny_job_counts_as_a_batch(void **unused) {
+  (void)unused;
+  struct work w;
+  struct seated s;
+  struct tally_sum sum;
+  seated_init(&s, 2);
+  for (size_t i = 0; i < 3; i++) {
+    work_tiny(&w, &s);
+    w.left = i == 2; /* is none */
+    pool_submit(s.pool, &w.job);
+    pool_batches(s.pool, &sum);
+    assert_int_equal(sum.requests.number[0], i == 2 ? 2 : i + 1);
+    assert_int_equal(sum.requests.sum, sum.requests.number[0]);
+    arena_free(&w.arena);
+  }
+  seated_done(&s);
+}
+
+static void sizes_fall_into_their_classes(void **unused) {
+  (void)unused;
+  static const struct {
+    size_t size, class;
+  } cases[] = {{0, 0},
+               {1, 0},
+               {2, 1},
+               {3, 2},
+               {4, 2},
+               {5, 3},
+               {8, 3},
+               {9, 4},
+               {4096, 12},
+               {4097, 13},
+               {1 << 20, 20},
+               {(1 << 20) + 1, 21},
+               {SIZE_MAX / 2, 21}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tally *t = tally_new(3);
+    struct tally_sum sum;
+    assert_non_null(t);
+    tally_batch(&t[1], cases[i].size, 1);
+    tally_batch(&t[2], 1, cases[i].size);
+    tally_read(t, 3, &sum);
+    assert_int_equal(sum.requests.number[cases[i].class], cases[i].class == 0 ? 2 : 1);
+    assert_int_equal(sum.rows.number[cases[i].class], cases[i].class == 0 ? 2 : 1);
+    assert_true(sum.requests.sum == cases[i].size + 1);
+    assert_true(sum.rows.sum == cases[i].size + 1);
+    tally_free(t);
+  }
+  assert_null(tally_new(SIZE_MAX / 2));
+}
+
 int main(void) {
   gemm_blas_init();
   const struct CMUnitTest tests[] = {
@@ -641,6 +727,9 @@ int main(void) {
       cmocka_unit_test(a_tiny_job_ends_like_any_other),
       cmocka_unit_test(a_tiny_job_may_have_no_answer),
       cmocka_unit_test(without_a_free_seat_a_tiny_job_waits_like_any_other),
+      cmocka_unit_test(batches_are_counted_by_size),
+      cmocka_unit_test(a_tiny_job_counts_as_a_batch),
+      cmocka_unit_test(sizes_fall_into_their_classes),
       cmocka_unit_test(scratch_grows_under_load),
       cmocka_unit_test(scratch_that_cannot_grow_stays),
   };

@@ -1,0 +1,45 @@
+/* tally: how large the batches were that have been run. Private to pool, but for what it tells.
+ *
+ * Each thread that runs batches has a tally of its own, so that counting touches no line of another
+ * thread's cache; a reader adds them up. */
+#ifndef CORE_TALLY_H
+#define CORE_TALLY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Class i holds the sizes over 2^(i-1) and up to 2^i, class 0 those up to 1, the last all others.
+ */
+enum { TALLY_CLASSES = 22 };
+
+struct tally_sizes {
+  uint64_t number[TALLY_CLASSES]; /* of batches, by class */
+  uint64_t sum;                   /* of their sizes */
+};
+
+/* Of all batches: how many requests, and how many query rows, ran together. */
+struct tally_sum {
+  struct tally_sizes requests, rows;
+};
+
+struct tally_counts {
+  _Atomic uint64_t number[TALLY_CLASSES], sum;
+};
+
+struct tally {
+  _Alignas(64) struct tally_counts requests;
+  struct tally_counts rows;
+};
+
+struct tally *tally_new(size_t count); /* all zero; NULL: no memory */
+void tally_free(struct tally *t);
+
+/* One writer of a tally at a time. */
+void tally_batch(struct tally *t, size_t requests, size_t rows);
+
+/* The sum of `count` tallies, whoever writes meanwhile. */
+void tally_read(const struct tally *t, size_t count, struct tally_sum *sum);
+
+#endif

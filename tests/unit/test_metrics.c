@@ -1,0 +1,302 @@
+/* test_metrics: counting from many threads while others read, what a text says and leaves out, and
+ * what the system tells of the process. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "config/registry.h"
+#include "server/metrics_parts.h"
+#include "server/metrics_process.h"
+#include "server/metrics_text.h"
+
+static struct metrics *make(size_t shards) {
+  struct error e = {0};
+  struct metrics *m = metrics_new(shards, &e);
+  assert_non_null(m);
+  return m;
+}
+
+/* --- counting --- */
+
+static void a_duration_is_in_the_first_bucket_that_holds_it(void **unused) {
+  (void)unused;
+  static const struct {
+    uint64_t ns;
+    unsigned bucket;
+  } cases[] = {{0, 0},
+               {20000, 0},
+               {20001, 1},
+               {50000, 1},
+               {999999, 5},
+               {1000000, 5},
+               {60000000000u, METRICS_BOUNDS - 1},
+               {60000000001u, METRICS_BOUNDS},
+               {UINT64_MAX, METRICS_BOUNDS}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct metrics *m = make(1);
+    metrics_stage(m, 7, STAGE_WRITE, cases[i].ns);
+    const struct histogram_sum s = metrics_sum_stage(m, STAGE_WRITE);
+    assert_int_equal(s.bucket[cases[i].bucket], 1);
+    assert_int_equal(s.count, 1);
+    assert_true(s.ns == cases[i].ns);
+    metrics_free(m);
+  }
+  for (unsigned b = 1; b < METRICS_BOUNDS; b++)
+    assert_true(metrics_bound_us[b] > metrics_bound_us[b - 1]);
+}
+
+enum { THREADS = 4, ROUNDS = 3000, SHARDS = 3 }; /* two threads share a shard */
+
+struct counting {
+  struct metrics *m;
+  size_t shard;
+};
+
+static const unsigned given[] = {200, 429, 999};
+
+static void *count(void *of) {
+  const struct counting *c = of;
+  for (unsigned i = 0; i < ROUNDS; i++) {
+    metrics_request(c->m, c->shard, ROUTE_ATTENTION, METHOD_POST, given[i % 3], i * 1000);
+    metrics_stage(c->m, c->shard, STAGE_DECODE, i);
+    metrics_reject(c->m, c->shard, REJECT_BUDGET);
+    metrics_abort(c->m, c->shard, ABORT_ANSWER);
+  }
+  return NULL;
+}
+
+/* The place of a code; that of all others for one that has none. */
+static unsigned place_of(unsigned code) {
+  unsigned c = 0;
+  while (metrics_code[c] && metrics_code[c] != code) c++;
+  return c;
+}
+
+static void nothing_is_lost_and_nothing_shrinks(void **unused) {
+  (void)unused;
+  struct metrics *m = make(SHARDS);
+  struct counting c[THREADS];
+  pthread_t thread[THREADS];
+  for (size_t i = 0; i < THREADS; i++) {
+    c[i] = (struct counting){m, i};
+    assert_int_equal(pthread_create(&thread[i], NULL, count, &c[i]), 0);
+  }
+  struct histogram_sum last = {0};
+  uint64_t rejected = 0;
+  while (last.count < THREADS * ROUNDS || rejected < THREADS * ROUNDS) {
+    const struct histogram_sum now = metrics_sum_stage(m, STAGE_DECODE);
+    uint64_t sum = 0;
+    for (unsigned b = 0; b <= METRICS_BOUNDS; b++) {
+      assert_true(now.bucket[b] >= last.bucket[b]);
+      sum += now.bucket[b];
+    }
+    assert_true(sum == now.count);
+    assert_true(metrics_sum_reject(m, REJECT_BUDGET) >= rejected);
+    rejected = metrics_sum_reject(m, REJECT_BUDGET);
+    last = now;
+  }
+  for (size_t i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+  const uint64_t each = THREADS * ROUNDS;
+  assert_true(metrics_sum_abort(m, ABORT_ANSWER) == each);
+  assert_true(metrics_sum_abort(m, ABORT_BODY) == 0);
+  assert_true(metrics_sum_reject(m, REJECT_QUEUE) == 0);
+  for (unsigned i = 0; i < 3; i++)
+    assert_true(metrics_sum_request(m, ROUTE_ATTENTION, METHOD_POST, place_of(given[i])).count ==
+                each / 3);
+  metrics_free(m);
+}
+
+/* --- the text --- */
+
+struct served {
+  struct config config;
+  struct service service;
+  struct metrics *m;
+};
+
+static void served_init(struct served *s) {
+  struct error e = {0};
+  char *settings[] = {"--workers", "1", "--max-queue", "77", NULL}, *nothing[] = {NULL};
+  memset(s, 0, sizeof *s);
+  config_read(&s->config, settings, nothing, &e);
+  if (!e.status) service_start(&s->service, &s->config, 1, &e);
+  if (e.status) fail_msg("%s", e.detail);
+  s->m = make(2);
+}
+
+static void served_done(struct served *s) {
+  metrics_free(s->m);
+  service_stop(&s->service);
+  config_free(&s->config);
+}
+
+static char *text_of(struct served *s, const struct metrics_now *now) {
+  size_t length = 0;
+  char *text = metrics_text(s->m, &s->service, now, &length);
+  assert_non_null(text);
+  assert_int_equal(length, strlen(text));
+  return text;
+}
+
+/* Is this one of the text's lines, whole? */
+static bool has_line(const char *text, const char *line) {
+  const size_t n = strlen(line);
+  for (const char *at = text; (at = strstr(at, line)); at++)
+    if ((at == text || at[-1] == '\n') && at[n] == '\n') return true;
+  return false;
+}
+
+static void a_text_tells_what_was_counted_and_what_is(void **unused) {
+  (void)unused;
+  static const struct metrics_listener listeners[] = {{"main", 3, 1024, 9}, {"admin", 1, 64, 2}};
+  const struct metrics_now now = {listeners, 2, 5, 11, 12};
+  static const char *const lines[] = {
+      "attend_http_requests_total{route=\"/v1/attention\",method=\"POST\",code=\"200\"} 1",
+      "attend_http_requests_total{route=\"/v1/attention\",method=\"POST\",code=\"503\"} 0",
+      "attend_http_requests_total{route=\"none\",method=\"other\",code=\"other\"} 1",
+      "attend_http_request_duration_seconds_bucket{route=\"/v1/attention\",method=\"POST\","
+      "code=\"200\",le=\"0.0005\"} 1",
+      "attend_http_request_duration_seconds_bucket{route=\"/v1/attention\",method=\"POST\","
+      "code=\"200\",le=\"0.0002\"} 0",
+      "attend_stage_duration_seconds_count{stage=\"write\"} 0",
+      "attend_rejected_total{reason=\"too_large\"} 1",
+      "attend_rejected_total{reason=\"unauthorized\"} 0",
+      "attend_client_aborts_total{phase=\"queue\"} 1",
+      "attend_connections{listener=\"main\"} 3",
+      "attend_connections{listener=\"admin\"} 1",
+      "attend_connections_limit{listener=\"admin\"} 64",
+      "attend_connections_total{listener=\"main\"} 9",
+      "attend_queue_limit 77",
+      "attend_io_threads 5",
+      "attend_log_dropped_total 11",
+      "attend_log_suppressed_total 12",
+      "attend_batch_requests_bucket{le=\"4096\"} 0",
+      "attend_batch_rows_bucket{le=\"1048576\"} 0",
+      "# TYPE attend_batch_rows histogram",
+  };
+  struct served s;
+  served_init(&s);
+  metrics_request(s.m, 0, ROUTE_ATTENTION, METHOD_POST, 200, 400000);
+  metrics_request(s.m, 1, ROUTE_NONE, METHOD_OTHER, 299, 1);
+  metrics_reject(s.m, 1, REJECT_TOO_LARGE);
+  metrics_abort(s.m, 0, ABORT_QUEUE);
+  char *text = text_of(&s, &now);
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+    if (!has_line(text, lines[i])) fail_msg("%s is not in\n%s", lines[i], text);
+  assert_null(strstr(text, "code=\"401\"")); /* has not happened */
+  free(text);
+  served_done(&s);
+}
+
+/* A file's name may hold anything. */
+static void labels_are_escaped(void **unused) {
+  (void)unused;
+  const struct metrics_now now = {0};
+  struct served s;
+  served_init(&s);
+  struct models_hold hold = models_hold(s.service.models, 0);
+  struct model *m = (struct model *)(uintptr_t)registry_at(hold.registry, 0);
+  free(m->source);
+  m->source = strdup("a\"b\\c\nd\xff\xc3\xa9\xe2\x82");
+  assert_non_null(m->source);
+  models_release(&hold);
+  char *text = text_of(&s, &now);
+  assert_non_null(strstr(
+      text, ",source=\"a\\\"b\\\\c\\nd\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\",layout"));
+  free(text);
+  served_done(&s);
+}
+
+/* --- the process --- */
+
+static void the_system_tells_of_the_process(void **unused) {
+  (void)unused;
+  struct process p;
+  process_read(&p, "/proc/self");
+  assert_true(p.has_memory && p.has_fds);
+  assert_true(p.resident_bytes > 1 << 16 && p.virtual_bytes >= p.resident_bytes);
+  assert_true(p.threads >= 1);
+  assert_true(p.open_fds >= 3 && (!p.has_max_fds || p.open_fds <= p.max_fds));
+  assert_true(p.cpu_seconds > 0);
+  const uint64_t before = p.open_fds;
+  const int fd = dup(1);
+  process_read(&p, "/proc/self");
+  assert_int_equal(p.open_fds, before + 1);
+  close(fd);
+  const double now = (double)time(NULL), started = process_started("/proc/self");
+  assert_true(started <= now + 2 && started > now - 86400);
+}
+
+static void what_the_system_does_not_tell_is_left_out(void **unused) {
+  (void)unused;
+  struct process p;
+  process_read(&p, "/nowhere");
+  assert_false(p.has_memory || p.has_fds);
+  assert_true(p.cpu_seconds > 0);
+  assert_true(process_started("/nowhere") == 0);
+}
+
+static void write_file(const char *folder, const char *name, const char *text) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  assert_true(fputs(text, f) >= 0);
+  assert_int_equal(fclose(f), 0);
+}
+
+/* Files as other systems have them: a name with parentheses, a line that is cut, and an fd folder
+ * that does not tell its size, as before Linux 6.2. */
+static void other_systems_are_understood(void **unused) {
+  (void)unused;
+  char folder[] = "/tmp/attend-proc-XXXXXX", path[128];
+  struct process p;
+  assert_non_null(mkdtemp(folder));
+  write_file(folder, "stat",
+             "7 (a) 1 2 (b) S 1 7 7 0 -1 4194560 100 0 0 0 5 6 0 0 20 0 33 0 4400 8192000 9 1 2\n");
+  snprintf(path, sizeof path, "%s/fd", folder);
+  assert_int_equal(symlink("/proc/self/task", path), 0); /* its size is 0, too */
+  process_read(&p, folder);
+  assert_true(p.has_memory);
+  assert_int_equal(p.threads, 33);
+  assert_int_equal(p.virtual_bytes, 8192000);
+  assert_int_equal(p.resident_bytes, 9 * sysconf(_SC_PAGESIZE));
+  assert_true(p.has_fds);
+  process_read(&p, "/proc/self");
+  const uint64_t threads = p.threads;
+  process_read(&p, folder);
+  assert_int_equal(p.open_fds, threads - 1); /* but for one, which is taken for the reader's own */
+  const char *const broken[] = {"", "7 (a", "7 (a) S 1 2 3", ")"};
+  for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+    write_file(folder, "stat", broken[i]);
+    process_read(&p, folder);
+    assert_false(p.has_memory);
+  }
+  unlink(path);
+  snprintf(path, sizeof path, "%s/stat", folder);
+  unlink(path);
+  assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_duration_is_in_the_first_bucket_that_holds_it),
+      cmocka_unit_test(nothing_is_lost_and_nothing_shrinks),
+      cmocka_unit_test(a_text_tells_what_was_counted_and_what_is),
+      cmocka_unit_test(labels_are_escaped),
+      cmocka_unit_test(the_system_tells_of_the_process),
+      cmocka_unit_test(what_the_system_does_not_tell_is_left_out),
+      cmocka_unit_test(other_systems_are_understood),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
