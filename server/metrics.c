@@ -19,17 +19,17 @@ static const uint64_t bounds_us[] = {50,     100,     250,     500,     1000,   
 enum { BOUNDS = sizeof bounds_us / sizeof *bounds_us };
 
 /* The codes that this server gives, and 0 for any other. */
-static const unsigned short codes[] = {200, 400, 401, 404, 405, 406, 408, 413, 415,
-                                       422, 429, 499, 500, 501, 503, 504, 0};
+static const unsigned short codes[] = {200, 204, 400, 401, 404, 405, 406, 408, 413,
+                                       415, 422, 429, 499, 500, 501, 503, 504, 0};
 enum { CODES = sizeof codes / sizeof *codes };
 
 static const char *const stage_names[STAGE_COUNT] = {"decode", "queue", "compute", "encode"};
 static const char *const reject_names[REJECT_COUNT] = {
-    [REJECT_OVERLOADED] = "overloaded",  [REJECT_CONNECTIONS] = "connections",
-    [REJECT_DRAINING] = "draining",      [REJECT_DEADLINE] = "deadline",
-    [REJECT_MEMORY] = "memory",          [REJECT_GONE] = "gone",
-    [REJECT_SLOW_HEAD] = "slow_head",    [REJECT_SLOW_BODY] = "slow_body",
-    [REJECT_SLOW_READER] = "slow_reader"};
+    [REJECT_OVERLOADED] = "overloaded",   [REJECT_CONNECTIONS] = "connections",
+    [REJECT_DRAINING] = "draining",       [REJECT_DEADLINE] = "deadline",
+    [REJECT_MEMORY] = "memory",           [REJECT_GONE] = "gone",
+    [REJECT_SLOW_HEAD] = "slow_head",     [REJECT_SLOW_BODY] = "slow_body",
+    [REJECT_SLOW_READER] = "slow_reader", [REJECT_UNAUTHORIZED] = "unauthorized"};
 
 struct histogram {
   _Atomic uint64_t bucket[BOUNDS + 1]; /* not cumulated */

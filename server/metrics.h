@@ -25,6 +25,7 @@ enum reject {
   REJECT_SLOW_HEAD,
   REJECT_SLOW_BODY,
   REJECT_SLOW_READER,
+  REJECT_UNAUTHORIZED, /* no key, or not one that is taken */
   REJECT_COUNT
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/registry.h"
+#include "server/bearer.h"
 #include "server/endpoint_models.h"
 #include "server/endpoint_v2.h"
 #include "server/openapi.h"
@@ -16,6 +17,7 @@ void request_count_reject(struct request *r, enum status status) {
       [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
       [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY,
       [STATUS_GONE] = 1 + REJECT_GONE,
+      [STATUS_UNAUTHORIZED] = 1 + REJECT_UNAUTHORIZED,
   };
   if (reasons[status])
     metrics_reject(r->server->metrics, request_shard(r), (enum reject)(reasons[status] - 1));
@@ -29,6 +31,8 @@ static struct reply begin_reply(struct request *r, unsigned code, const char *ty
                         .code = code,
                         .type = type,
                         .request_id = r->id,
+                        .origin = r->connection.origin,
+                        .varies = r->server->cors != NULL,
                         .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM,
                         .close = r->connection.discard ||
                                  atomic_load_explicit(&r->server->draining, memory_order_relaxed)};
@@ -47,7 +51,16 @@ bool request_answer_error(struct request *r, const struct error *e) {
   }
   struct reply reply = begin_reply(r, reply_code(e->status), NULL);
   if (e->status == STATUS_METHOD_NOT_ALLOWED) reply.allow = route_allow(r->route);
+  if (e->status == STATUS_UNAUTHORIZED) reply.challenge = bearer_challenge(&r->header);
   return reply_error(&reply, e, r->problem, &r->answer_bytes);
+}
+
+bool request_answer_preflight(struct request *r) {
+  if (!start_answer(r)) return false;
+  struct reply reply = begin_reply(r, 204, NULL);
+  reply.allow = route_allow(r->route);
+  reply.preflight = true;
+  return reply_bytes(&reply, "", 0);
 }
 
 static bool answer_status(struct request *r, enum status status, const char *detail) {

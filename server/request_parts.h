@@ -34,6 +34,7 @@ struct request {
   unsigned served; /* requests of this connection that have ended */
   unsigned code;   /* of the answer; 0: none yet */
   bool holds;      /* `exchange` has begun and not ended */
+  bool preflight;  /* a browser asks whether a page may ask */
   _Atomic int handoff;
   struct exchange exchange;
   char model[ROUTE_MODEL_SIZE];
@@ -59,5 +60,6 @@ void request_refuse_model(struct request *r, const struct registry *all);
 bool request_answer_error(struct request *r, const struct error *e);
 bool request_answer_exchange(struct request *r);
 bool request_answer_route(struct request *r);
+bool request_answer_preflight(struct request *r);
 
 #endif
