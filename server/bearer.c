@@ -37,6 +37,7 @@ static const char *token_of(const struct header *h, size_t *size) {
 enum status bearer_judge(const struct header *h, const struct keys *k, struct error *e) {
   size_t size = 0;
   const char *token = token_of(h, &size);
+  must(k); /* without keys nobody is judged */
   if (h->authorizations > 1)
     return error_set(e, STATUS_UNAUTHORIZED, "there is more than one Authorization: send one");
   if (!token)
