@@ -82,10 +82,10 @@ test-all:
 quick: deps-test
 	tests/run lint release
 
-## image-test: the same without what needs Node, where an image is built
+## image-test: the same without what needs Node or a proxy, where an image is built
 .PHONY: image-test
 image-test: deps-image
-	ATTEND_TEST_NODE=off tests/run lint release
+	ATTEND_TEST_NODE=off ATTEND_TEST_PROXY=off tests/run lint release
 
 ## asan, ubsan, tsan: build with that sanitizer and run the tests under it
 .PHONY: asan ubsan tsan
@@ -149,9 +149,9 @@ help:
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git
-DEPS_TEST := $(DEPS_IMAGE) $(NODE) buildah
-# Packages that bring a service which no test starts: their programs are enough.
-DEPS_UNPACKED := prometheus
+DEPS_TEST := $(DEPS_IMAGE) $(NODE) buildah openssl
+# Programs that would start a service where they are installed: unpacked instead.
+DEPS_UNPACKED := prometheus nginx
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 PEERS      := build/peers

@@ -15,6 +15,7 @@
 struct config {
 #define OPTION_TEXT(name, fallback, sentence)                   const char *name;
 #define OPTION_ADDRESS(name, fallback, sentence)                const char *name;
+#define OPTION_ORIGINS(name, fallback, sentence)                const char *name;
 #define OPTION_CHOICE(name, fallback, choices, sentence)        const char *name;
 #define OPTION_COUNT(name, fallback, low, high, unit, sentence) uint64_t name;
 #define OPTION_FLAG(name, fallback, sentence)                   bool name;

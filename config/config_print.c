@@ -21,9 +21,9 @@ static void print_default(const struct option *o, FILE *out) {
 
 void config_help(FILE *out) {
   static const char *const placeholder[] = {
-      [OPTION_IS_TEXT] = " TEXT",   [OPTION_IS_ADDRESS] = " ADDRESS:PORT",
-      [OPTION_IS_CHOICE] = " WORD", [OPTION_IS_COUNT] = " N",
-      [OPTION_IS_FLAG] = "",
+      [OPTION_IS_TEXT] = " TEXT",       [OPTION_IS_ADDRESS] = " ADDRESS:PORT",
+      [OPTION_IS_ORIGINS] = " ORIGINS", [OPTION_IS_CHOICE] = " WORD",
+      [OPTION_IS_COUNT] = " N",         [OPTION_IS_FLAG] = "",
   };
   fprintf(out,
           "  %-*s(default none)  a JSON file with these settings (max_queue for --max-queue)\n"

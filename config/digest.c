@@ -5,6 +5,7 @@
 #include <nettle/sha2.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct digest {
   struct sha256_ctx context;
@@ -33,4 +34,13 @@ void digest_text(struct digest *d, char out[DIGEST_TEXT_SIZE]) {
     out[2 * i + 1] = digits[bytes[i] & 15];
   }
   out[2 * sizeof bytes] = '\0';
+}
+
+void digest_secret(const void *bytes, size_t size, unsigned char out[DIGEST_SIZE]) {
+  _Static_assert((int)DIGEST_SIZE == SHA256_DIGEST_SIZE, "a digest is one of SHA-256");
+  struct sha256_ctx context;
+  sha256_init(&context);
+  sha256_update(&context, size, bytes);
+  sha256_digest(&context, DIGEST_SIZE, out);
+  explicit_bzero(&context, sizeof context);
 }

@@ -1,10 +1,13 @@
-/* digest: SHA-256 over numbers. */
+/* digest: SHA-256 over numbers, and over a few bytes that are secret. */
 #ifndef CONFIG_DIGEST_H
 #define CONFIG_DIGEST_H
 
 #include <stddef.h>
 
-enum { DIGEST_TEXT_SIZE = 65 }; /* 64 hexadecimal digits and the end */
+enum {
+  DIGEST_SIZE = 32,
+  DIGEST_TEXT_SIZE = 65 /* 64 hexadecimal digits and the end */
+};
 
 struct digest;
 
@@ -16,5 +19,8 @@ void digest_floats(struct digest *d, const float *numbers, size_t count);
 
 /* Writes the digest of what was added, in lower case, and starts again. */
 void digest_text(struct digest *d, char out[DIGEST_TEXT_SIZE]);
+
+/* The digest of a secret, of which nothing stays in memory here. */
+void digest_secret(const void *bytes, size_t size, unsigned char out[DIGEST_SIZE]);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/address.h"
+#include "config/origins.h"
 #include "config/text.h"
 
 static const struct option table[] = {
@@ -14,6 +15,8 @@ static const struct option table[] = {
   {#name, OPTION_IS_TEXT, offsetof(struct config, name), fallback, 0, 0, 0, NULL, sentence},
 #define OPTION_ADDRESS(name, fallback, sentence) \
   {#name, OPTION_IS_ADDRESS, offsetof(struct config, name), fallback, 0, 0, 0, NULL, sentence},
+#define OPTION_ORIGINS(name, fallback, sentence) \
+  {#name, OPTION_IS_ORIGINS, offsetof(struct config, name), fallback, 0, 0, 0, NULL, sentence},
 #define OPTION_CHOICE(name, fallback, choices, sentence) \
   {#name, OPTION_IS_CHOICE, offsetof(struct config, name), fallback, 0, 0, 0, choices, sentence},
 #define OPTION_COUNT(name, fallback, low, high, unit, sentence)                      \
@@ -64,6 +67,7 @@ static enum status set_text(const struct option *o, struct config *c, const char
                      "%s: \"%.80s\" is no ADDRESS:PORT such as 127.0.0.1:8080, "
                      "[::1]:8080 or 0.0.0.0:0",
                      where, value);
+  if (o->kind == OPTION_IS_ORIGINS && origins_check(value, where, e)) return e->status;
   *option_text(o, c) = value;
   return STATUS_OK;
 }

@@ -9,6 +9,7 @@
 enum option_kind {
   OPTION_IS_TEXT,
   OPTION_IS_ADDRESS,
+  OPTION_IS_ORIGINS,
   OPTION_IS_CHOICE,
   OPTION_IS_COUNT,
   OPTION_IS_FLAG
@@ -18,7 +19,7 @@ struct option {
   const char *name;
   enum option_kind kind;
   size_t offset;        /* of the member in struct config */
-  const char *text;     /* default of text, address, choice; may be "" */
+  const char *text;     /* default of text, address, origins, choice; may be "" */
   uint64_t number;      /* default of count (and of flag: 0 or 1) */
   uint64_t low, high;   /* bounds of count */
   const char *unit;     /* of count; for choice the words, separated by '|' */

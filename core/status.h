@@ -16,6 +16,7 @@ enum status {
   STATUS_INVALID_JSON,    /* not JSON: `offset` says where */
   STATUS_INVALID_REQUEST, /* JSON, but not the contract: `pointer` says where */
   STATUS_BAD_FRAMING,     /* the HTTP message contradicts itself */
+  STATUS_UNAUTHORIZED,    /* no key, or not one that is taken */
   STATUS_NOT_FOUND,
   STATUS_UNKNOWN_MODEL,
   STATUS_METHOD_NOT_ALLOWED,

@@ -41,3 +41,11 @@ void announce_model(struct log *log, const struct model *m) {
              "parameters",
              m->name, m->projection, m->score);
 }
+
+const char announce_exposed[] = "api_key_file: every user of this machine may read it: chmod o-r";
+
+void announce_keys(struct log *log, const struct keys *k) {
+  if (!k) return;
+  log_line(log, LOG_INFO, "api_key_file: %zu keys", keys_count(k));
+  if (keys_exposed(k)) log_line(log, LOG_WARNING, "%s", announce_exposed);
+}

@@ -1,7 +1,8 @@
-/* announce: what the log and `attend check` say of the models. */
+/* announce: what the log and `attend check` say of the models and the keys. */
 #ifndef SERVER_ANNOUNCE_H
 #define SERVER_ANNOUNCE_H
 
+#include "config/keys.h"
 #include "config/model.h"
 #include "server/log.h"
 
@@ -12,5 +13,9 @@ void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]);
 
 /* That line, and a warning for every note. */
 void announce_model(struct log *log, const struct model *m);
+
+/* How many keys there are, and a warning if anybody may read them. NULL: nothing to say. */
+void announce_keys(struct log *log, const struct keys *k);
+extern const char announce_exposed[]; /* the words of that warning */
 
 #endif

@@ -38,6 +38,7 @@ struct connection {
   uint64_t serial;        /* counts connections; part of request identifiers */
   _Atomic uint64_t state; /* phase and since when */
   const char *request_id; /* of the request whose body arrives */
+  const char *origin;     /* that one's page, if it may read the answer (cors_allow), or NULL */
   bool v2;                /* that one is of the Open Inference Protocol */
   bool discard;           /* answered before the body was read: read it after the close */
   /* The reaper's own. */

@@ -140,6 +140,16 @@ static void add_timeout(struct header *h, const char *value) {
     h->bad_timeout = true;
 }
 
+/* Two of them come from no browser. */
+static void add_origin(struct header *h, const char *value) {
+  h->origin = h->origins++ ? NULL : value;
+}
+
+static void add_authorization(struct header *h, const char *value) {
+  h->authorization = value;
+  h->authorizations++;
+}
+
 void header_add(struct header *h, const char *name, size_t name_size, const char *value) {
   if (!value) value = "";
   if (!is_token(name, name_size)) {
@@ -169,6 +179,12 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
     add_json_length(h, value);
   else if (IS("Content-Encoding"))
     h->coded = h->coded || (*value && strcasecmp(value, "identity"));
+  else if (IS("Authorization"))
+    add_authorization(h, value);
+  else if (IS("Origin"))
+    add_origin(h, value);
+  else if (IS("Access-Control-Request-Method"))
+    h->asks_method = true;
 #undef IS
 }
 

@@ -32,10 +32,12 @@ struct header_accept {
 enum header_wish { WISH_JSON, WISH_BINARY, WISH_BINARY_ALONE, WISH_NEITHER };
 
 struct header {
-  const char *length;     /* Content-Length, or NULL */
-  const char *request_id; /* X-Request-Id if it is sane, else NULL */
-  const char *agent;      /* User-Agent, or NULL */
-  const char *trace;      /* traceparent if it is valid, else NULL */
+  const char *length;        /* Content-Length, or NULL */
+  const char *request_id;    /* X-Request-Id if it is sane, else NULL */
+  const char *agent;         /* User-Agent, or NULL */
+  const char *trace;         /* traceparent if it is valid, else NULL */
+  const char *authorization; /* the last one, or NULL */
+  const char *origin;        /* Origin if there is one and no more, else NULL */
   struct header_accept accept;
   uint64_t body_bytes;       /* announced; 0 if chunked */
   uint64_t timeout_ms;       /* X-Timeout-Ms; 0: none */
@@ -44,7 +46,8 @@ struct header {
   bool chunked;
   bool coded; /* a Content-Encoding that is not identity */
   bool bad_timeout, bad_json_bytes;
-  unsigned hosts, codings, traces;
+  bool asks_method; /* Access-Control-Request-Method is there: with OPTIONS, a preflight */
+  unsigned hosts, codings, traces, authorizations, origins;
   struct error error; /* bad framing or a malformed field: the first one found */
 };
 

@@ -124,7 +124,7 @@ static void shed(struct httpd *h, int fd) {
   char text[REPLY_RAW_SIZE];
   error_set(&e, STATUS_NOT_READY, "the server has all the %llu connections it may have",
             (unsigned long long)h->server->config->max_connections);
-  size_t size = reply_raw(&e, REPLY_PROBLEM, NULL, text);
+  size_t size = reply_raw(&e, REPLY_PROBLEM, NULL, NULL, text);
   (void)!send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   shutdown(fd, SHUT_WR);
   log_complain(h->server->log, COMPLAINT_FULL, "a connection was refused: %s", e.detail);

@@ -24,7 +24,8 @@ static int help(void) {
   fputs(
       "attend: multi-head attention over HTTP\n"
       "\n"
-      "  attend [serve] [settings]     serve until SIGTERM or SIGINT; SIGHUP reads models again\n"
+      "  attend [serve] [settings]     serve until SIGTERM or SIGINT; SIGHUP reads models and keys "
+      "again\n"
       "  attend run MODEL [settings]   answer one request, from standard input to standard output\n"
       "  attend run MODEL --heads      measure the model's heads instead; settings may follow\n"
       "  attend run MODEL --binary     request and answer are safetensors, not JSON; measures are "
@@ -60,6 +61,11 @@ static int complain(const struct error *e) {
 static int check(const struct config *c) {
   struct error e = {0};
   gemm_blas_init();
+  struct keys *keys;
+  if (keys_load(c, &keys, &e)) return complain(&e);
+  if (keys) fprintf(stderr, "api_key_file: %zu keys\n", keys_count(keys));
+  if (keys && keys_exposed(keys)) fprintf(stderr, "warning: %s\n", announce_exposed);
+  keys_free(keys);
   struct registry *r = registry_load(c, &e);
   if (!r) return complain(&e);
   bool printed = config_print(c, stdout);

@@ -28,21 +28,28 @@ struct models {
   _Alignas(64)
       atomic_uint current; /* generation: a number that grows, times SLOTS, plus the slot */
   size_t shards;
-  struct registry *set[SLOTS]; /* NULL: free */
+  struct models_set set[SLOTS]; /* without a registry: free */
   struct shard shard[];
 };
 
-struct models *models_new(struct registry *first, size_t shards, struct error *e) {
+void models_set_free(struct models_set *set) {
+  registry_free(set->registry);
+  keys_free(set->keys);
+  *set = (struct models_set){0};
+}
+
+struct models *models_new(struct models_set first, size_t shards, struct error *e) {
   struct models *m =
       aligned_alloc(_Alignof(struct models), sizeof *m + shards * sizeof(struct shard));
   if (!m) {
-    registry_free(first);
+    models_set_free(&first);
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the models");
     return NULL;
   }
   atomic_init(&m->current, 0);
   m->shards = shards;
-  for (size_t slot = 0; slot < SLOTS; slot++) m->set[slot] = slot == 0 ? first : NULL;
+  for (size_t slot = 0; slot < SLOTS; slot++)
+    m->set[slot] = slot == 0 ? first : (struct models_set){0};
   for (size_t i = 0; i < shards; i++)
     for (size_t slot = 0; slot < SLOTS; slot++) atomic_init(&m->shard[i].held[slot], 0);
   return m;
@@ -56,7 +63,8 @@ struct models_hold models_hold(struct models *m, size_t shard) {
     atomic_fetch_add(&own->held[generation % SLOTS], 1); /* A */
     seen = atomic_load(&m->current);                     /* B */
     if (seen == generation)
-      return (struct models_hold){.registry = m->set[generation % SLOTS],
+      return (struct models_hold){.registry = m->set[generation % SLOTS].registry,
+                                  .keys = m->set[generation % SLOTS].keys,
                                   .models = m,
                                   .shard = shard,
                                   .generation = generation};
@@ -81,21 +89,19 @@ size_t models_collect(struct models *m) {
   const size_t current = atomic_load(&m->current) % SLOTS;
   size_t held = 0;
   for (size_t slot = 0; slot < SLOTS; slot++) {
-    if (slot == current || !m->set[slot]) continue;
-    if (is_held(m, slot)) {
+    if (slot == current || !m->set[slot].registry) continue;
+    if (is_held(m, slot))
       held++;
-    } else {
-      registry_free(m->set[slot]);
-      m->set[slot] = NULL;
-    }
+    else
+      models_set_free(&m->set[slot]);
   }
   return held;
 }
 
-bool models_swap(struct models *m, struct registry *next) {
+bool models_swap(struct models *m, struct models_set next) {
   if (models_collect(m) == MODELS_OLDER) return false;
   size_t slot = 0;
-  while (m->set[slot]) slot++;
+  while (m->set[slot].registry) slot++;
   m->set[slot] = next;
   atomic_store(&m->current,
                (unsigned)((atomic_load(&m->current) / SLOTS + 1) * SLOTS + slot)); /* C */
@@ -107,6 +113,6 @@ void models_free(struct models *m) {
   must(models_collect(m) == 0);
   const size_t current = atomic_load(&m->current) % SLOTS;
   must(!is_held(m, current));
-  registry_free(m->set[current]);
+  models_set_free(&m->set[current]);
   free(m);
 }

@@ -17,7 +17,7 @@ void reload_init(struct reload *r, struct server *s, const struct invocation *ca
 
 void reload_free(struct reload *r) {
   aside_join(&r->aside);
-  registry_free(r->fresh);
+  models_set_free(&r->fresh);
   config_free(&r->read);
   config_free(&r->config);
 }
@@ -113,11 +113,11 @@ static void load(void *of) {
   struct error *e = &r->error;
   if (check_file(r, e) == STATUS_OK &&
       config_read(&r->read, r->called->words, r->called->environment, e) == STATUS_OK)
-    r->fresh = service_load(&r->server->service, &r->read, e);
+    service_load(&r->server->service, &r->read, &r->fresh, e);
 }
 
 static void fail(struct reload *r) {
-  log_line(r->server->log, LOG_ERROR, "reload failed, the models stay as they are: %s",
+  log_line(r->server->log, LOG_ERROR, "reload failed, models and keys stay as they are: %s",
            r->error.detail);
   metrics_reload(r->server->metrics, false);
   config_free(&r->read);
@@ -137,12 +137,13 @@ static void begin(struct reload *r) {
 static void put_into_service(struct reload *r) {
   struct server *s = r->server;
   struct changes changes = {0};
-  const size_t count = registry_count(r->fresh);
+  const size_t count = registry_count(r->fresh.registry);
   struct models_hold old = models_hold(s->service.models, 0);
-  compare(r, old.registry, r->fresh, &r->read, &changes);
+  compare(r, old.registry, r->fresh.registry, &r->read, &changes);
+  announce_keys(s->log, r->fresh.keys);
   models_release(&old);
   must(models_swap(s->service.models, r->fresh));
-  r->fresh = NULL;
+  r->fresh = (struct models_set){0};
   metrics_reload(s->metrics, true);
   config_differ(s->config, &r->read, tell_setting, s->log);
   tell_success(s->log, count, &changes, clock_now() - r->begun);
@@ -154,7 +155,7 @@ static void put_into_service(struct reload *r) {
 static void finish(struct reload *r) {
   aside_join(&r->aside);
   r->loading = false;
-  if (r->fresh)
+  if (r->fresh.registry)
     put_into_service(r);
   else
     fail(r);

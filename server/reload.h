@@ -1,9 +1,11 @@
-/* reload: reads the configuration and its checkpoints again while the server serves (SIGHUP).
+/* reload: reads the configuration, its checkpoints and the file of keys again while the server
+ * serves (SIGHUP).
  *
- * The new models are loaded and tried beside the old ones, then put into service whole; requests
- * that are under way finish with what they began with. What fails leaves everything as it is. Only
- * `models` and `default_model` take effect; the log tells what else has changed. Loading has a
- * thread of its own; all else is done by main, which waits for nothing. */
+ * The new models are loaded and tried beside the old ones, then put into service whole, with the
+ * keys; requests that are under way finish with what they began with. What fails leaves everything
+ * as it is. Only `models`, `default_model` and what the file of keys says take effect; the log
+ * tells what else has changed. Loading has a thread of its own; all else is done by main, which
+ * waits for nothing. */
 #ifndef SERVER_RELOAD_H
 #define SERVER_RELOAD_H
 
@@ -29,7 +31,7 @@ struct reload {
 
   /* The thread's that loads, while it does. */
   struct config read;
-  struct registry *fresh; /* NULL: there is an error */
+  struct models_set fresh; /* empty: there is an error */
   struct error error;
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config/text.h"
+#include "server/cors.h"
 #include "server/request_id.h"
 
 static const struct {
@@ -18,6 +19,7 @@ static const struct {
     [STATUS_INVALID_JSON] = {400, "invalid-json", "The body is not JSON"},
     [STATUS_INVALID_REQUEST] = {400, "invalid-request", "The request is not valid"},
     [STATUS_BAD_FRAMING] = {400, "bad-framing", "The HTTP message contradicts itself"},
+    [STATUS_UNAUTHORIZED] = {401, "unauthorized", "A key is needed"},
     [STATUS_NOT_FOUND] = {404, "not-found", "No such path"},
     [STATUS_UNKNOWN_MODEL] = {404, "unknown-model", "No such model"},
     [STATUS_METHOD_NOT_ALLOWED] = {405, "method-not-allowed", "Not a method of this path"},
@@ -146,37 +148,77 @@ static const char *type_of(enum reply_errors form) {
   return form == REPLY_V2 ? "application/json" : "application/problem+json";
 }
 
+/* The fields for a page of an allowed origin, as lines. */
+static void origin_lines(const char *origin, struct text *t) {
+  add_word(t, "Vary: Origin\r\nAccess-Control-Allow-Origin: ");
+  add_word(t, origin);
+  for (const struct cors_field *f = cors_every; f->name; f++) {
+    add_word(t, "\r\n");
+    add_word(t, f->name);
+    add_word(t, ": ");
+    add_word(t, f->value);
+  }
+  add_word(t, "\r\n");
+}
+
 size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
-                 char text[REPLY_RAW_SIZE]) {
-  char body[REPLY_PROBLEM_SIZE];
-  size_t size = reply_error_text(e, form, body);
-  unsigned code = table[e->status].code;
-  char fresh[REQUEST_ID_SIZE];
-  if (!request_id) request_id = request_id_new(fresh);
-  int n =
-      snprintf(text, REPLY_RAW_SIZE,
-               "HTTP/1.1 %u %s\r\nConnection: close\r\n%s"
-               "X-Request-Id: %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%.*s",
-               code, MHD_get_reason_phrase_for(code), is_retry(code) ? "Retry-After: 1\r\n" : "",
-               request_id, type_of(form), size, (int)size, body);
-  must(n > 0 && n < REPLY_RAW_SIZE);
-  return (size_t)n;
+                 const char *origin, char text[REPLY_RAW_SIZE]) {
+  char body[REPLY_PROBLEM_SIZE], line[128], fresh[REQUEST_ID_SIZE];
+  struct text t = {text, text + REPLY_RAW_SIZE - 1};
+  const size_t size = reply_error_text(e, form, body);
+  const unsigned code = table[e->status].code;
+  snprintf(line, sizeof line, "HTTP/1.1 %u %s\r\nConnection: close\r\n", code,
+           MHD_get_reason_phrase_for(code));
+  add_word(&t, line);
+  if (is_retry(code)) add_word(&t, "Retry-After: 1\r\n");
+  add_word(&t, "X-Request-Id: ");
+  add_word(&t, request_id ? request_id : request_id_new(fresh));
+  add_word(&t, "\r\n");
+  if (origin) origin_lines(origin, &t);
+  snprintf(line, sizeof line, "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n", type_of(form),
+           size);
+  add_word(&t, line);
+  add(&t, body, size);
+  *t.at = '\0';
+  return (size_t)(t.at - text);
+}
+
+static bool head(struct MHD_Response *response, const char *name, const char *value) {
+  return MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+static bool head_all(struct MHD_Response *response, const struct cors_field *f) {
+  bool good = true;
+  for (; f->name; f++) good = good && head(response, f->name, f->value);
+  return good;
+}
+
+/* What tells a browser whether a page may read the answer, or ask in the first place. */
+static bool head_origin(const struct reply *r, struct MHD_Response *response) {
+  bool good = !r->varies || head(response, "Vary", "Origin");
+  if (!r->origin) return good;
+  good = good && head(response, "Access-Control-Allow-Origin", r->origin) &&
+         head_all(response, cors_every);
+  if (!r->preflight) return good;
+  return good && head(response, "Access-Control-Allow-Methods", r->allow) &&
+         head_all(response, cors_preflight);
 }
 
 /* The response with its header fields, queued; the queue keeps it from here on. */
 static bool queue(const struct reply *r, struct MHD_Response *response) {
   if (!response) return false;
-  bool good = MHD_add_response_header(response, "Content-Type", r->type) == MHD_YES &&
-              MHD_add_response_header(response, "X-Request-Id", r->request_id) == MHD_YES;
-  if (r->timing) good = good && MHD_add_response_header(response, "Server-Timing", r->timing);
+  bool good = head(response, "X-Request-Id", r->request_id) && head_origin(r, response);
+  if (r->type) good = good && head(response, "Content-Type", r->type);
+  if (r->timing) good = good && head(response, "Server-Timing", r->timing);
   if (r->json_bytes) {
     char length[32];
     snprintf(length, sizeof length, "%zu", r->json_bytes);
-    good = good && MHD_add_response_header(response, "Inference-Header-Content-Length", length);
+    good = good && head(response, "Inference-Header-Content-Length", length);
   }
-  if (r->allow) good = good && MHD_add_response_header(response, "Allow", r->allow);
-  if (r->retry) good = good && MHD_add_response_header(response, "Retry-After", "1");
-  if (r->close) good = good && MHD_add_response_header(response, "Connection", "close");
+  if (r->challenge) good = good && head(response, "WWW-Authenticate", r->challenge);
+  if (r->allow) good = good && head(response, "Allow", r->allow);
+  if (r->retry) good = good && head(response, "Retry-After", "1");
+  if (r->close) good = good && head(response, "Connection", "close");
   good = good && MHD_queue_response(r->to, r->code, response) == MHD_YES;
   MHD_destroy_response(response);
   return good;

@@ -16,7 +16,7 @@ struct MHD_Connection;
 /* Room for a problem whose every character needs an escape. */
 enum {
   REPLY_PROBLEM_SIZE = 6 * (ERROR_DETAIL_SIZE + ERROR_POINTER_SIZE) + 512,
-  REPLY_RAW_SIZE = REPLY_PROBLEM_SIZE + 512
+  REPLY_RAW_SIZE = REPLY_PROBLEM_SIZE + 1024
 };
 
 /* How an error is written: as a problem (RFC 9457), or as the Open Inference Protocol has it, which
@@ -35,23 +35,27 @@ size_t reply_error_text(const struct error *e, enum reply_errors form,
                         char text[REPLY_PROBLEM_SIZE]);
 
 /* A whole HTTP message, for a connection that libmicrohttpd does not answer: says
- * Connection: close. Without a
- * `request_id` it gets a new one. Returns its length. */
+ * Connection: close. Without a `request_id` it gets a new one; `origin` (as in struct reply) may be
+ * NULL. Returns its length. */
 size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
-                 char text[REPLY_RAW_SIZE]);
+                 const char *origin, char text[REPLY_RAW_SIZE]);
 
 /* What the answer's head says beside its body. */
 struct reply {
   struct MHD_Connection *to;
   unsigned code;
-  const char *type; /* Content-Type */
+  const char *type; /* Content-Type; NULL: there is no body */
   const char *request_id;
-  const char *allow;  /* or NULL */
-  const char *timing; /* Server-Timing, or NULL */
-  size_t json_bytes;  /* Inference-Header-Content-Length, or 0 */
+  const char *allow;     /* or NULL */
+  const char *timing;    /* Server-Timing, or NULL */
+  const char *challenge; /* WWW-Authenticate, or NULL */
+  const char *origin;    /* Access-Control-Allow-Origin, with all that belongs to it, or NULL */
+  size_t json_bytes;     /* Inference-Header-Content-Length, or 0 */
   enum reply_errors errors;
-  bool retry; /* Retry-After: 1 */
-  bool close; /* Connection: close */
+  bool retry;     /* Retry-After: 1 */
+  bool close;     /* Connection: close */
+  bool varies;    /* Vary: Origin */
+  bool preflight; /* `allow` is what a page may ask; there is no body */
 };
 
 /* Queue an answer. False: it could not be queued, and the connection has to be closed. */

@@ -12,6 +12,7 @@
 #include "config/registry.h"
 #include "core/clock.h"
 #include "core/size.h"
+#include "server/bearer.h"
 #include "server/framing.h"
 #include "server/request_id.h"
 #include "server/request_parts.h"
@@ -50,6 +51,15 @@ static enum MHD_Result add_field(void *of, enum MHD_ValueKind kind, const char *
   return MHD_YES;
 }
 
+/* Which page the answer is for, if pages may ask at all; and whether this is only the question. */
+static void identify_page(struct request *r) {
+  const struct cors *cors = r->server->cors;
+  const struct header *h = &r->header;
+  r->connection.origin = cors && h->origin ? cors_allow(cors, h->origin) : NULL;
+  r->preflight = r->connection.origin && h->asks_method && r->method == METHOD_OPTIONS &&
+                 route_exists(r->route) && !header_has_body(h);
+}
+
 /* The client's own, if sane, or a new one: process, connection, and request on the connection. */
 static void identify(struct request *r) {
   if (r->header.request_id)
@@ -58,6 +68,7 @@ static void identify(struct request *r) {
     request_id_make(r->id, r->server->id_prefix, r->connection.serial, r->served);
   r->connection.request_id = r->id;
   r->connection.v2 = route_is_v2(r->route);
+  identify_page(r);
 }
 
 /* Does the path lead to the pool? */
@@ -141,6 +152,16 @@ static enum status refuse_path(struct request *r) {
       "there is nothing at this path; try /v1/attention, /v1/models or /v1/models/NAME/heads");
 }
 
+/* Strangers are told nothing more. */
+static enum status judge_key(struct request *r) {
+  const struct config *c = r->server->config;
+  if (!*c->api_key_file || !bearer_is_needed(r->route, c)) return STATUS_OK;
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  bearer_judge(&r->header, hold.keys, &r->error);
+  models_release(&hold);
+  return r->error.status;
+}
+
 /* Whatever can be said of the request before its body. */
 static void judge_head(struct request *r, const char *version) {
   struct error *e = &r->error;
@@ -148,7 +169,7 @@ static void judge_head(struct request *r, const char *version) {
   *e = r->header.error;
   if (r->header.chunked && strcmp(version, "HTTP/1.0") == 0)
     error_set(e, STATUS_BAD_FRAMING, "Transfer-Encoding in a message of HTTP/1.0");
-  if (e->status) return;
+  if (e->status || r->preflight || judge_key(r)) return;
   if (!route_exists(r->route))
     refuse_path(r);
   else if (!route_allows(r->route, r->method))
@@ -283,6 +304,7 @@ bool request_rest(struct request *r) {
     if (connection_is_ended(connection_enter(&r->connection, CONNECTION_QUEUED))) return false;
     if (r->header.chunked && framing_has_trailer(r->mhd)) r->connection.discard = true;
     if (r->error.status) return request_answer_error(r, &r->error);
+    if (r->preflight) return request_answer_preflight(r);
     return is_computed(r) ? submit(r) : request_answer_route(r);
   case STEP_POOL:
     return atomic_load(&r->handoff) == HANDOFF_DONE ? request_answer_exchange(r) : true;

@@ -5,6 +5,7 @@
 
 #include "config/registry.h"
 #include "core/clock.h"
+#include "server/bearer.h"
 #include "server/endpoint_models.h"
 #include "server/endpoint_v2.h"
 #include "server/metrics_text.h"
@@ -16,6 +17,7 @@ void request_count_reject(struct request *r, enum status status) {
       [STATUS_QUEUE_FULL] = 1 + REJECT_QUEUE,     [STATUS_OVERLOADED] = 1 + REJECT_BUDGET,
       [STATUS_DRAINING] = 1 + REJECT_DRAINING,    [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
       [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY, [STATUS_TOO_LARGE] = 1 + REJECT_TOO_LARGE,
+      [STATUS_UNAUTHORIZED] = 1 + REJECT_UNAUTHORIZED,
   };
   struct metrics *m = r->server->metrics;
   if (reasons[status]) metrics_reject(m, request_shard(r), (enum reject)(reasons[status] - 1));
@@ -31,6 +33,8 @@ static struct reply begin_reply(struct request *r, unsigned code, const char *ty
                         .code = code,
                         .type = type,
                         .request_id = r->id,
+                        .origin = r->connection.origin,
+                        .varies = r->server->cors != NULL,
                         .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM,
                         .close = r->connection.discard ||
                                  atomic_load_explicit(&r->server->draining, memory_order_relaxed)};
@@ -57,7 +61,16 @@ bool request_answer_error(struct request *r, const struct error *e) {
   r->verdict = e->status;
   struct reply reply = begin_reply(r, reply_code(e->status), NULL);
   if (e->status == STATUS_METHOD_NOT_ALLOWED) reply.allow = route_allow(r->route);
+  if (e->status == STATUS_UNAUTHORIZED) reply.challenge = bearer_challenge(&r->header);
   return reply_error(&reply, e, r->problem, &r->answer_bytes);
+}
+
+bool request_answer_preflight(struct request *r) {
+  if (!start_answer(r)) return false;
+  struct reply reply = begin_reply(r, 204, NULL);
+  reply.allow = route_allow(r->route);
+  reply.preflight = true;
+  return reply_bytes(&reply, "", 0);
 }
 
 static bool answer_status(struct request *r, enum status status, const char *detail) {

@@ -39,6 +39,7 @@ struct request {
   unsigned code;       /* of the answer; 0: none yet */
   enum status verdict; /* why it has no answer but this */
   bool holds;          /* `exchange` has begun and not ended */
+  bool preflight;      /* a browser asks whether a page may ask */
   _Atomic int handoff;
   struct exchange exchange;
   char model[ROUTE_MODEL_SIZE];
@@ -72,5 +73,6 @@ void request_log(struct request *r, bool sent, uint64_t nanoseconds);
 bool request_answer_error(struct request *r, const struct error *e);
 bool request_answer_exchange(struct request *r);
 bool request_answer_route(struct request *r);
+bool request_answer_preflight(struct request *r);
 
 #endif

@@ -92,7 +92,9 @@ int run_main(const struct config *c, const char *model, const struct decode_head
              int out) {
   struct service service;
   struct error e = {0};
-  if (service_start(&service, c, 1, &e)) {
+  struct config local = *c; /* of which no key is asked: who calls us reads the models anyway */
+  local.api_key_file = "";
+  if (service_start(&service, &local, 1, &e)) {
     say(&e);
     return e.status == STATUS_CONFIG ? RUN_CONFIG : RUN_FAILED;
   }

@@ -145,6 +145,7 @@ static enum status server_open(struct serving *all, struct error *e) {
   s->metrics = metrics_new(s->io_threads + 1, e);
   if (!s->metrics) return e->status;
   metrics_loaded(s->metrics);
+  if (cors_new(c->cors_origins, &s->cors, e)) return e->status;
   s->connections = connections_new(c, s->metrics, s->service.budget.keep, e);
   return e->status;
 }
@@ -156,6 +157,7 @@ static void announce(struct server *s, const struct httpd *h) {
   struct models_hold hold = models_hold(s->service.models, 0);
   for (size_t i = 0; i < registry_count(hold.registry); i++)
     announce_model(s->log, registry_at(hold.registry, i));
+  announce_keys(s->log, hold.keys);
   models_release(&hold);
   printf("listening on %s\n", httpd_address(h));
   fflush(stdout);
@@ -278,6 +280,7 @@ static bool serving_free(struct serving *s) {
     leave_loads(s);
   }
   metrics_free(s->server.metrics);
+  cors_free(s->server.cors);
   log_free(s->server.log);
   if (whole) free(s);
   return whole;

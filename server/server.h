@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "server/connection.h"
+#include "server/cors.h"
 #include "server/exchange.h"
 #include "server/log.h"
 #include "server/metrics.h"
@@ -17,6 +18,7 @@ struct server {
   struct log *log;
   struct metrics *metrics;
   struct connections *connections;
+  struct cors *cors; /* NULL: off */
   size_t io_threads;
   uint32_t id_prefix;   /* of request identifiers; random */
   atomic_bool stopping; /* what /readyz says */

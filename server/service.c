@@ -30,6 +30,14 @@ static enum status seat_submitters(struct service *s, const struct registry *r, 
                    m->name, gemm_blas().config, s->workers);
 }
 
+/* The keys first: they take less time, and what is wrong with them is known at once. */
+static enum status load_set(const struct config *c, struct models_set *out, struct error *e) {
+  *out = (struct models_set){0};
+  if (keys_load(c, &out->keys, e) == STATUS_OK) out->registry = registry_load(c, e);
+  if (e->status != STATUS_OK) models_set_free(out);
+  return e->status;
+}
+
 /* A sanitizer is to see each use of what was freed. */
 #ifdef __SANITIZE_ADDRESS__
 static const size_t keep_most = 0;
@@ -52,11 +60,11 @@ enum status service_start(struct service *s, const struct config *c, size_t subm
                                  .max_queue = c->max_queue,
                                  .merge = c->merge};
   gemm_blas_init();
-  struct registry *registry = registry_load(c, e);
-  if (registry) s->models = models_new(registry, s->submitters, e);
-  if (s->models && seat_submitters(s, registry, e) == STATUS_OK) {
+  struct models_set set = {0};
+  if (load_set(c, &set, e) == STATUS_OK) s->models = models_new(set, s->submitters, e);
+  if (s->models && seat_submitters(s, set.registry, e) == STATUS_OK) {
     options.seats = s->seats;
-    options.scratch_bytes = registry_scratch_bytes(registry);
+    options.scratch_bytes = registry_scratch_bytes(set.registry);
     s->pool = pool_new(&options, e);
   }
   if (e->status) service_stop(s);
@@ -87,14 +95,15 @@ static enum status check_engine(const struct service *s, const struct registry *
                    m->name, gemm_blas().config);
 }
 
-struct registry *service_load(struct service *s, const struct config *c, struct error *e) {
+enum status service_load(struct service *s, const struct config *c, struct models_set *out,
+                         struct error *e) {
   struct config settings = *c; /* its strings and models are those of `c` */
   settings.gemm = s->config->gemm;
-  struct registry *r = registry_load(&settings, e);
-  if (!r) return NULL;
-  if (check_engine(s, r, e) == STATUS_OK &&
-      pool_reserve(s->pool, registry_scratch_bytes(r), e) == STATUS_OK)
-    return r;
-  registry_free(r);
-  return NULL;
+  /* Whether keys are asked for is settled at the start: no slip of the pen may open a door. */
+  settings.api_key_file = s->config->api_key_file;
+  if (load_set(&settings, out, e) != STATUS_OK) return e->status;
+  if (check_engine(s, out->registry, e) != STATUS_OK ||
+      pool_reserve(s->pool, registry_scratch_bytes(out->registry), e) != STATUS_OK)
+    models_set_free(out);
+  return e->status;
 }

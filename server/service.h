@@ -19,16 +19,18 @@ struct service {
   struct decode_limits limits;
 };
 
-/* Opens the configuration's models and starts the pool: what serve and run begin with. So many
- * threads will submit; 0: as many as there are workers. The configuration must outlive the service.
- * On failure there is nothing to stop. */
+/* Opens the configuration's models and keys and starts the pool: what serve and run begin with. So
+ * many threads will submit; 0: as many as there are workers. The configuration must outlive the
+ * service. On failure there is nothing to stop. */
 enum status service_start(struct service *s, const struct config *c, size_t submitters,
                           struct error *e);
 void service_stop(struct service *s); /* the pool is idle */
 
 /* Loads the models of another configuration while requests are served, with the engine of the
- * start, and makes the pool ready for them: they may be put into service. `c` need not live longer
- * than this call. NULL with an error: nothing has changed. */
-struct registry *service_load(struct service *s, const struct config *c, struct error *e);
+ * start, and makes the pool ready for them; and the keys, of the file of the start. They may be put
+ * into service. `c` need not live longer than this call. On failure nothing has changed, and the
+ * set is empty. */
+enum status service_load(struct service *s, const struct config *c, struct models_set *out,
+                         struct error *e);
 
 #endif

@@ -4,8 +4,10 @@ Needs Debian's python3-jsonschema and, for the document itself, a validator of n
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
+import tempfile
 import unittest
 
 import jsonschema
@@ -108,6 +110,7 @@ class OpenApi(Case):
         for schema in self.schemas["schemas"].values():
             jsonschema.Draft202012Validator.check_schema(schema)
         used = set(re.findall(r'"#/components/(\w+)/(\w+)"', self.answer.body.decode()))
+        used |= {("securitySchemes", name) for need in self.document["security"] for name in need}
         self.assertEqual(used, {(kind, name) for kind, all in self.schemas.items() for name in all})
 
     def test_descriptions_stand_once(self):
@@ -231,6 +234,36 @@ class OpenApi(Case):
         for method, path in (("GET", "/v2/models/none"), ("GET", "/v2/models/none/ready"),
                              ("POST", "/v2/models/none/infer")):
             self.holds(method, path, self.server.request(method, path, b"{}"), 404)
+
+    def test_keys(self):
+        """What the document says of keys is so: which paths need one, and what a stranger is told."""
+        key = "0123456789-abcdefghij"
+        folder = tempfile.mkdtemp(prefix="attend-test-")
+        self.addCleanup(shutil.rmtree, folder)
+        with open(os.open(os.path.join(folder, "keys"), os.O_CREAT | os.O_WRONLY, 0o600), "w") as f:
+            f.write(key)
+        server = Server({"models": {"demo": DEMO}, "api_key_file": "keys"}, folder=folder)
+        self.addCleanup(server.kill)
+        self.assertEqual(self.document["security"], [{}, {"key": []}])
+        for template, item in self.document["paths"].items():
+            path = template.replace("{model}", "demo")
+            for method, operation in item.items():
+                body = json.dumps(infer() if path.startswith("/v2") else ASK)
+                for token, challenge in ((None, "Bearer"),
+                                         (key + "x", 'Bearer error="invalid_token"'), (key, None)):
+                    headers = {"Authorization": f"Bearer {token}"} if token else {}
+                    answer = server.request(method.upper(), path, body if method == "post" else
+                                            None, dict(headers, **{"Content-Type":
+                                                                   "application/json"}))
+                    with self.subTest(path=path, token=token):
+                        if challenge is None or operation.get("security") == []:
+                            self.assertEqual(answer.status, 200)
+                            continue
+                        self.holds(method, path, answer, 401)
+                        told = self.response(operation, 401)["headers"]["WWW-Authenticate"]
+                        self.schema(told["schema"]).validate(challenge)
+                        self.assertEqual(answer.headers["www-authenticate"], challenge)
+        server.stop()
 
     def taken(self, name, request):
         self.schema(self.schemas["schemas"][name]).validate(request)

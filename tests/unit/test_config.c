@@ -340,7 +340,8 @@ static void what_is_printed_reads_back_the_same(void **state) {
   FILE *out = open_memstream(&first, &size);
   assert_true(config_print(&c, out));
   fclose(out);
-  assert_non_null(strstr(first, "{\n  \"listen\": \"[::1]:0\",\n  \"default_model\": \"base\","));
+  assert_non_null(strstr(first, "{\n  \"listen\": \"[::1]:0\",\n  \"admin_listen\": \"\",\n"
+                                "  \"default_model\": \"base\","));
   assert_non_null(strstr(first, "\n  \"merge\": false,\n"));
   write_text(p, first);
   read_well(&again, WORDS("--config", (char *)p->file), nothing);

@@ -30,7 +30,7 @@ static struct registry *make_set(const char *name) {
 
 static struct models *make_models(const char *name, size_t shards) {
   struct error e = {0};
-  struct models *m = models_new(make_set(name), shards, &e);
+  struct models *m = models_new((struct models_set){.registry = make_set(name)}, shards, &e);
   assert_non_null(m);
   return m;
 }
@@ -40,7 +40,7 @@ static const char *name_of(const struct models_hold *h) {
 }
 
 static void swap_in(struct models *m, const char *name) {
-  assert_true(models_swap(m, make_set(name)));
+  assert_true(models_swap(m, (struct models_set){.registry = make_set(name)}));
 }
 
 static void what_is_held_stays(void **unused) {
@@ -92,7 +92,7 @@ static void one_more_than_may_be_held(void **unused) {
     snprintf(name, sizeof name, "%d", i + 1);
     swap_in(m, name);
   }
-  struct registry *refused = make_set("refused");
+  struct models_set refused = {.registry = make_set("refused")};
   assert_false(models_swap(m, refused));
   assert_int_equal(models_collect(m), MODELS_OLDER);
   struct models_hold now = models_hold(m, 0);
@@ -181,7 +181,7 @@ static void swap_many(struct models *m, struct holder h[THREADS]) {
   for (int i = 1; i <= SWAPS; i++) {
     char name[8];
     snprintf(name, sizeof name, "%d", i);
-    struct registry *next = make_set(name);
+    struct models_set next = {.registry = make_set(name)};
     pthread_kill(h[i % THREADS].thread, SIGUSR1);
     while (!models_swap(m, next)) {
       atomic_fetch_add(&turns, 1);

@@ -101,7 +101,7 @@ static void a_raw_answer_is_a_whole_message(void **state) {
   id[128] = 0;
   struct error e = {.status = STATUS_DRAINING};
   memset(e.detail, 1, sizeof e.detail - 1);
-  size_t size = reply_raw(&e, REPLY_PROBLEM, id, text), length = 0;
+  size_t size = reply_raw(&e, REPLY_PROBLEM, id, NULL, text), length = 0;
   text[size] = 0;
   assert_int_equal(strncmp(text, "HTTP/1.1 503 ", 13), 0);
   assert_non_null(strstr(text, "\r\nConnection: close\r\n"));
@@ -145,7 +145,7 @@ static void a_sentence_tells_all(void **state) {
   e = (struct error){0};
   error_limit(&e, "max_items", "too many");
   char text[REPLY_RAW_SIZE + 1];
-  text[reply_raw(&e, REPLY_V2, NULL, text)] = 0;
+  text[reply_raw(&e, REPLY_V2, NULL, NULL, text)] = 0;
   assert_int_equal(strncmp(text, "HTTP/1.1 413 ", 13), 0);
   assert_non_null(strstr(text, "\r\nContent-Type: application/json\r\n"));
   assert_non_null(strstr(text, "\r\n\r\n{\"error\":\"too many (setting max_items)\"}\n"));

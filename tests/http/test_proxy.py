@@ -1,0 +1,428 @@
+"""test_proxy: docker/nginx.conf before a real attend: the same bytes, attend's own refusals, and numbers
+that add up.
+
+Needs nginx, openssl, and a curl that speaks HTTP/2."""
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from support import (MODE, PROXY, ROOT, SLOW, TOY, Case, Raw, Server, attend, clean_environment,
+                     head_of, safetensors_bytes, wait_until)
+
+CONF = os.path.join(ROOT, "docker", "nginx.conf")
+NAME = "attend.example"
+SAFETENSORS = {"Content-Type": "application/x-safetensors"}
+UNITS = {"": 1, "s": 1000, "m": 1 << 20, "k": 1 << 10}
+
+
+def conf_text():
+    with open(CONF) as file:
+        return file.read()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Nginx:
+    """nginx with our configuration, but for where things are."""
+
+    def __init__(self, backend, change=()):
+        """`backend` is a port; `change` are further replacements, (what, by what)."""
+        self.folder = tempfile.mkdtemp(prefix="attend-test-")
+        os.chmod(self.folder, 0o755)  # started by root, its workers are somebody else
+        self.certify()
+        self.log = open(os.path.join(self.folder, "log"), "w+")
+        for _ in range(5):  # somebody may have taken the port in the meantime
+            self.port = free_port()
+            self.write(backend, change)
+            self.process = subprocess.Popen(
+                ["nginx", "-e", "stderr", "-p", self.folder, "-c", self.path, "-g", "daemon off;"],
+                stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=clean_environment())
+            if wait_until(lambda: self.process.poll() is not None or self.listens(), 10):
+                if self.process.poll() is None:
+                    return
+        raise AssertionError(self.said())
+
+    def certify(self):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                        f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME}", "-keyout",
+                        os.path.join(self.folder, "tls.key"), "-out",
+                        os.path.join(self.folder, "tls.crt")],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+
+    def write(self, backend, change):
+        text = conf_text()
+        for what, by in (("listen 443 ", f"listen 127.0.0.1:{self.port} "),
+                         ("server 127.0.0.1:8080 ", f"server 127.0.0.1:{backend} "),
+                         ("/etc/nginx/tls/", self.folder + "/"), ("/tmp/nginx-", self.folder + "/nginx-"),
+                         ("/run/nginx", self.folder + "/nginx"), *change):
+            if what not in text:
+                raise AssertionError(f"{what} is not in {CONF}")
+            text = text.replace(what, by)
+        self.path = os.path.join(self.folder, "nginx.conf")
+        with open(self.path, "w") as file:
+            file.write(text)
+
+    def listens(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+            return True
+        except OSError:
+            return False
+
+    def said(self):
+        with open(os.path.join(self.folder, "log")) as file:
+            return file.read()
+
+    def stored(self):
+        """Files that it has written for bodies and answers."""
+        return [name for part in ("body", "proxy")
+                for _, _, names in os.walk(os.path.join(self.folder, "nginx-" + part))
+                for name in names]
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def context(self):
+        return ssl.create_default_context(cafile=os.path.join(self.folder, "tls.crt"))
+
+    def curl(self, path, *args, data=None, http="--http2"):
+        """(status, version of HTTP, headers as text, body)."""
+        out = os.path.join(self.folder, f"out-{threading.get_ident()}")
+        words = ["curl", "-sS", http, "--cacert", os.path.join(self.folder, "tls.crt"), "--resolve",
+                 f"{NAME}:{self.port}:127.0.0.1", "-D", out + ".head", "-o", out, "-w",
+                 "%{http_code} %{http_version}", "--max-time", str(30 * SLOW), *args]
+        if data is not None:
+            words += ["--data-binary", "@-"]
+        done = subprocess.run(words + [f"https://{NAME}:{self.port}{path}"], input=data,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if done.returncode:
+            raise AssertionError(f"curl: {done.returncode} {done.stderr}\n{self.said()}")
+        status, version = done.stdout.decode().split()
+        with open(out, "rb") as body, open(out + ".head") as head:
+            return int(status), version, head.read().lower(), body.read()
+
+    def raw(self, name=NAME, timeout=15):
+        """A TLS connection, to be spoken to in HTTP/1.1."""
+        plain = Raw(self, timeout)
+        plain.socket = self.context().wrap_socket(plain.socket, server_hostname=name)
+        return plain
+
+
+def post_head(path, *fields):
+    return head_of(path, None, *fields).replace(b"Host: test", b"Host: " + NAME.encode())
+
+
+class Numbers(Case):
+    """The configuration alone. What attend's settings are is asked of attend."""
+
+    @classmethod
+    def setUpClass(cls):
+        status, out, err = attend("check")
+        assert status == 0, err
+        cls.settings = json.loads(out)
+        cls.text = conf_text()
+
+    def directive(self, name, occurrence=0, of=1):
+        found = re.findall(rf"^\s*{name}\s+([^;{{}}]+);", self.text, re.M)
+        self.assertEqual(len(found), of, name)
+        return found[occurrence]
+
+    def number(self, name, *args, **options):
+        """In milliseconds or bytes."""
+        digits, unit = re.fullmatch(r"(\d+)([smk]?)", self.directive(name, *args, **options)).groups()
+        return int(digits) * UNITS[unit]
+
+    def test_they_add_up(self):
+        s = self.settings
+        self.assertEqual(self.number("client_header_timeout"), s["header_timeout_ms"])
+        size = self.number("client_max_body_size")
+        self.assertTrue(s["max_body_bytes"] < size <= 2 * s["max_body_bytes"])
+        for name in ("client_body_timeout", "proxy_send_timeout"):
+            self.assertGreater(self.number(name), s["body_timeout_ms"])
+        self.assertGreater(self.number("send_timeout"), s["answer_timeout_ms"])
+        self.assertGreater(self.number("proxy_read_timeout"), s["deadline_ms"])
+        kept = self.number("keepalive_timeout", 0, of=2)
+        self.assertLessEqual(kept + 10000, s["idle_timeout_ms"])
+        workers, each = self.number("worker_processes"), self.number("worker_connections")
+        self.assertLessEqual(workers * each, s["max_connections"])
+        self.assertLess(self.number("keepalive"), each)
+        self.assertEqual(self.directive("server").split()[0], s["listen"])
+
+    def test_what_comments_say_of_settings(self):
+        said = re.findall(r"#.*?\b([a-z]+(?:_[a-z]+)+): (\d+)(?: (s|MiB))?", self.text)
+        self.assertEqual({name for name, _, _ in said},
+                         {"max_connections", "idle_timeout_ms", "header_timeout_ms",
+                          "max_body_bytes", "body_timeout_ms", "answer_timeout_ms", "deadline_ms"})
+        for name, number, unit in said:
+            self.assertEqual(int(number) * {"s": 1000, "MiB": 1 << 20, "": 1}[unit],
+                             self.settings[name], name)
+        for line in self.text.splitlines():
+            for name in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", line.partition("#")[2]):
+                self.assertIn(name, self.settings)
+
+
+@unittest.skipUnless(PROXY and MODE == "release", "without nginx, or not about memory")
+class Proxy(Case):
+    def nginx(self, server, *change):
+        proxy = Nginx(server.port, change)
+        self.addCleanup(proxy.stop)
+        return proxy
+
+    def pair(self, *args, config=None, folder=None, change=()):
+        server = Server(config, *args, folder=folder)
+        self.addCleanup(server.kill)
+        return server, self.nginx(server, *change)
+
+    def ends(self, server, proxy):
+        """Nothing went wrong that nobody looked at, and nothing was stored."""
+        self.assertEqual(proxy.stored(), [])
+        self.assertNotRegex(proxy.said(), r"\[(alert|emerg|crit)\]")
+        proxy.stop()
+        server.stop()
+
+
+class Same(Proxy):
+    def test_the_same_bytes(self):
+        server, proxy = self.pair()
+        body = json.dumps(TOY).encode()
+        tensors = safetensors_bytes({"queries": ([1, 2, 4], [1, 0, 0, 1, 0, 1, 1, 0])})
+        v2 = json.dumps({"inputs": [{"name": "queries", "datatype": "FP32", "shape": [1, 1, 4],
+                                     "data": [1, 2, 3, 4]}]}).encode()
+        bad = b"{\"queries\": 1}"
+        for path, data, headers in (("/v1/attention", body, {}),
+                                    ("/v1/attention?x=%2F%41", body, {}),
+                                    ("/v1/attention", body, {"Accept": "application/x-safetensors"}),
+                                    ("/v1/attention", tensors, SAFETENSORS),
+                                    ("/v2/models/demo/infer", v2, {}),
+                                    ("/v1/attention", bad, {}), ("/v2/models/no/infer", v2, {})):
+            direct = server.post(path, data, headers)
+            words = [w for name, value in dict({"Content-Type": "application/json"},
+                                               **headers).items() for w in ("-H", f"{name}: {value}")]
+            for http_version, flag in (("2", "--http2"), ("1.1", "--http1.1")):
+                for more in ((), ("-H", "Transfer-Encoding: chunked")):
+                    status, version, head, answer = proxy.curl(
+                        path, *words, "-H", "X-Request-Id: mine", *more, data=data, http=flag)
+                    self.assertEqual((status, version, answer),
+                                     (direct.status, http_version, direct.body))
+                    self.assertIn(f"content-type: {direct.headers['content-type']}\n", head)
+                    self.assertIn("x-request-id: mine\n", head)
+                    self.assertEqual("server-timing" in head, direct.status == 200)
+        for path in ("/healthz", "/readyz", "/openapi.json", "/v1/models", "/v1//models",
+                     "/v1/models/%64emo", "/none"):
+            direct = server.get(path)
+            self.assertEqual(proxy.curl(path)[::3], (direct.status, direct.body), path)
+        self.ends(server, proxy)
+
+    def test_large_bodies_both_ways(self):
+        """And nothing of them is stored on the way."""
+        rows = 200000
+        server, proxy = self.pair()
+        numbers = [(i * 37 % 1000) / 500 - 1 for i in range(rows * 4)]
+        tensors = safetensors_bytes({"queries": ([1, rows, 4], numbers),
+                                     "keys": ([1, 1, 4], [1] * 4), "values": ([1, 1, 4], [1] * 4)})
+        text = json.dumps({"queries": [[numbers[i:i + 4] for i in range(0, rows * 4, 4)]],
+                           "keys": [[[1, 1, 1, 1]]], "values": [[[1, 1, 1, 1]]]}).encode()
+        for data, headers in ((tensors, dict(SAFETENSORS, Accept="application/json")), (text, {})):
+            direct = server.post("/v1/attention", data, headers)
+            self.assertEqual(direct.status, 200)
+            self.assertGreater(len(direct.body), rows * 20)
+            words = [w for name, value in dict({"Content-Type": "application/json"},
+                                               **headers).items() for w in ("-H", f"{name}: {value}")]
+            for flag in ("--http2", "--http1.1"):
+                status, _, _, answer = proxy.curl("/v1/attention", *words, data=data, http=flag)
+                self.assertEqual((status, answer == direct.body), (200, True))
+        self.ends(server, proxy)
+
+    def test_expect_continue(self):
+        server, proxy = self.pair()
+        body = json.dumps(TOY).encode()
+        with proxy.raw() as raw:
+            raw.send(post_head("/v1/attention", f"Content-Length: {len(body)}",
+                               "Expect: 100-continue"))
+            self.assertEqual(raw.answer().status, 100)
+            raw.send(body)
+            self.assertEqual(raw.answer().body, server.attend(TOY).body)
+        self.ends(server, proxy)
+
+    def test_many_at_once(self):
+        server, proxy = self.pair()
+        right, body = server.attend(TOY).body, json.dumps(TOY).encode()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            jobs = [pool.submit(proxy.curl, "/v1/attention", "-H", "Content-Type: application/json",
+                                data=body) for _ in range(24)]
+            for job in jobs:
+                self.assertEqual(job.result()[::3], (200, right))
+        self.ends(server, proxy)
+
+
+class Backend:
+    """In attend's place: keeps what it is sent."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.heads, self.connections = [], 0
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        with connection, connection.makefile("rb") as file:
+            while True:
+                lines = []
+                while (line := file.readline()) not in (b"\r\n", b""):
+                    lines.append(line.decode("latin-1").strip())
+                if not lines:
+                    return
+                fields = dict((n.lower(), v) for n, v in (l.split(": ", 1) for l in lines[1:]))
+                file.read(int(fields.get("content-length", 0)))
+                self.heads.append((lines[0], fields))
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+
+class Passed(Proxy):
+    def test_what_attend_gets(self):
+        backend = Backend()
+        self.addCleanup(backend.listener.close)
+        proxy = self.nginx(backend)
+        sent = {"authorization": "Bearer 0123456789-abcdef", "x-request-id": "mine",
+                "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                "tracestate": "a=b", "x-timeout-ms": "70", "origin": "https://a.example",
+                "inference-header-content-length": "7", "accept": "application/x-safetensors",
+                "content-type": "application/json", "user-agent": "me"}
+        words = [w for name, value in sent.items() for w in ("-H", f"{name}: {value}")]
+        path = "/v1/models/a%2Fb/attention?q=%20"
+        for flag in ("--http2", "--http1.1"):
+            for _ in range(5):
+                self.assertEqual(proxy.curl(path, *words, "-H", "Expect: 100-continue",
+                                            data=b"{}", http=flag)[3], b"ok")
+        self.assertEqual(len(backend.heads), 10)
+        for line, fields in backend.heads:
+            self.assertEqual(line, f"POST {path} HTTP/1.1")
+            self.assertEqual(fields, dict(sent, host=NAME, **{"content-length": "2"}))
+        self.assertLessEqual(backend.connections, 2)  # kept: at most one of each process
+        proxy.stop()
+
+
+class Refused(Proxy):
+    def test_early_refusals_are_read(self):
+        """Of bodies that are still being sent: attend has answered and stops reading."""
+        folder = tempfile.mkdtemp(prefix="attend-test-")
+        self.addCleanup(shutil.rmtree, folder)
+        with open(os.open(os.path.join(folder, "keys"), os.O_CREAT | os.O_WRONLY, 0o600), "w") as f:
+            f.write("0123456789-abcdefghij")
+        server, proxy = self.pair("--max-body-bytes", "1000000", folder=folder,
+                                  config={"api_key_file": "keys"})
+        key = ("-H", "Authorization: Bearer 0123456789-abcdefghij")
+        data = b" " * 4000000
+        for flag in ("--http2", "--http1.1"):
+            for words, status, slug in (((), 401, "unauthorized"), (key, 413, "too-large")):
+                got, _, head, body = proxy.curl("/v1/attention", *words, "-H", "Expect:", data=data,
+                                                http=flag)
+                self.assertEqual((got, json.loads(body)["type"]), (status, f"/problems/{slug}"))
+                self.assertEqual("www-authenticate: bearer\n" in head, status == 401)
+        self.assertEqual(proxy.curl("/v1/attention", *key, data=json.dumps(TOY).encode())[0], 415)
+        self.assertEqual(proxy.curl("/v1/models", *key)[0], 200)
+        self.assertEqual(proxy.curl("/v1/models")[0], 401)
+        with proxy.raw() as raw:  # larger than even nginx lets through
+            raw.send(post_head("/v1/attention", f"Content-Length: {258 << 20}"))
+            self.assertEqual(raw.answer().status, 413)
+        self.ends(server, proxy)
+
+    def test_slow_bodies_end_at_attends_deadline(self):
+        server, proxy = self.pair("--body-timeout-ms", str(800 * SLOW))
+        with proxy.raw() as raw, proxy.raw() as silent:
+            for each in (raw, silent):
+                each.send(post_head("/v1/attention", "Content-Length: 5000"))
+            for _ in range(3):
+                raw.send(b" ")
+                time.sleep(0.1)
+            for each in (silent, raw):
+                self.problem(each.answer(), 408, "too-slow")
+        self.ends(server, proxy)
+
+    def test_slow_readers_end_at_attends_deadline(self):
+        server, proxy = self.pair("--answer-timeout-ms", str(600 * SLOW))
+        rows = 400000
+        tensors = safetensors_bytes({"queries": ([1, rows, 4], [0.123456789] * (4 * rows)),
+                                     "keys": ([1, 1, 4], [1] * 4),
+                                     "values": ([1, 1, 4], [0.7654321] * 4)})
+        with proxy.raw() as raw:
+            raw.send(post_head("/v1/attention", f"Content-Length: {len(tensors)}",
+                               "Accept: application/json")
+                     .replace(b"application/json", b"application/x-safetensors", 1) + tensors)
+            raw.data += raw.socket.recv(100)
+            self.assertIn(b" 200 ", raw.data)
+            self.assertTrue(wait_until(lambda: server.metric("attend_rejected_total",
+                                                             'reason="slow_reader"') == 1, 10))
+            length = int(re.search(rb"Content-Length: (\d+)", raw.data + raw.socket.recv(2000))
+                         .group(1))
+            self.assertTrue(raw.closed(10))
+            self.assertLess(len(raw.data), length)
+        self.assertEqual(server.get("/healthz").status, 200)
+        self.ends(server, proxy)
+
+    def test_other_names_and_the_inside(self):
+        server, proxy = self.pair()
+        with self.assertRaises(ssl.SSLError):
+            proxy.raw("other.example")
+        with proxy.raw() as raw:
+            raw.send(b"GET /v1/models HTTP/1.1\r\nHost: other.example\r\n\r\n")
+            self.assertEqual(raw.answer().status, 421)
+        self.assertEqual(proxy.curl("/healthz")[0], 200)
+        self.assertEqual(proxy.curl("/metrics")[0], 404)
+        self.assertEqual(proxy.curl("/metrics?x")[0], 404)
+        with Raw(proxy) as raw:  # without TLS
+            raw.send(head_of("/v1/attention", 2) + b"{}")
+            self.assertEqual(raw.answer().status, 400)
+        old = proxy.context()
+        old.set_ciphers("ALL:@SECLEVEL=0")
+        with self.subTest("TLS 1.1"), self.assertRaises((ssl.SSLError, OSError)):
+            old.minimum_version = ssl.TLSVersion.TLSv1
+            old.maximum_version = ssl.TLSVersion.TLSv1_1
+            with socket.create_connection(("127.0.0.1", proxy.port), 10) as plain:
+                old.wrap_socket(plain, server_hostname=NAME)
+        said = server.get("/metrics").body.decode()
+        self.assertIn('attend_http_requests_total{route="/healthz"', said)
+        self.assertNotIn('attend_http_requests_total{route="/metrics"', said)
+        self.ends(server, proxy)
+
+    def test_attend_is_down(self):
+        server, proxy = self.pair()
+        server.stop()
+        self.assertEqual(proxy.curl("/healthz")[0], 502)
+        proxy.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
