@@ -127,13 +127,14 @@ class Watching(Case):
                 expression = target["expr"]
                 with self.subTest(panel["title"], expression=expression):
                     self.assertEqual(self.known.problems(expression), [])
-                    seen |= set(re.findall(r"\b(?:attend|process)_\w+", expression))
+                    names = set(re.findall(r"\b(?:attend|process)_\w+", expression))
+                    seen |= names
                     by = set(re.findall(r"\w+",
                                         " ".join(re.findall(r"by \(([^)]*)\)", expression))))
                     if re.match(r"(sum|max|count|histogram_quantile)\b", expression):
                         labels = by - {"le"}
                     else:
-                        labels = TARGET.union(*(self.known.labels[n] for n in seen))
+                        labels = TARGET.union(*(self.known.labels[n] for n in names))
                     for label in re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]):
                         self.assertIn(label, labels)
         families = {re.sub(r"_(bucket|sum|count)$", "", n) for n in self.known.labels} - {"up"}
