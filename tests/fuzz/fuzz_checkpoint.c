@@ -2,13 +2,12 @@
  *
  * The first byte says what follows: `f` a file of any container, `s` a header of safetensors and,
  * behind FUZZ_PART, its data, framed here, `n` a file of NumPy's array format. A file is opened,
- * its tensors are read, and a model is looked for in it. */
+ * its tensors are read, and layers are looked for in it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/checkpoint.h"
-#include "config/inspect.h"
 #include "config/npy.h"
 #include "config/parameters.h"
 #include "tests/fuzz/fuzz.h"
@@ -33,16 +32,44 @@ static void read_tensor(struct checkpoint *c, const struct checkpoint_entry *t) 
   if (checkpoint_judge(t, &judged)) must(e.status || t->count == 0);
 }
 
-/* What a definition without a word about sizes finds. */
-static void find_layer(struct checkpoint *c) {
-  struct definition d;
+/* The numbers of a layer, if it is small. */
+static void read_layer(struct checkpoint *c, const struct definition *d, struct error *e) {
   struct parameters p;
-  struct error e = {0};
-  json_t *json = json_pack("{s:s, s:i}", "checkpoint", "w", "heads", 1);
-  must(!definition_read(&d, json, &e));
-  if (parameters_measure(&p, &d, c, &e) == STATUS_OK) parameters_free(&p);
-  if (e.status) config_must_be_told(&e);
-  json_decref(json);
+  if (parameters_measure(&p, d, c, e)) return;
+  size_t numbers = 0;
+  for (size_t i = 0; i < ROLE_COUNT; i++) {
+    must(p.matrix[i].weight == NULL && p.matrix[i].bias == NULL);
+    if (p.matrix[i].in > NUMBERS_MOST || p.matrix[i].out > NUMBERS_MOST) numbers = SIZE_MAX / 2;
+    numbers += p.matrix[i].in * p.matrix[i].out;
+  }
+  parameters_free(&p);
+  if (numbers > NUMBERS_MOST || parameters_read(&p, d, c, e)) return;
+  parameters_free(&p);
+}
+
+/* What definitions find that say little, that name a place, or that name the tensors. */
+static void find_layers(struct checkpoint *c) {
+  static const char named[] =
+      "{\"checkpoint\":\"w\",\"heads\":1,\"tensors\":{\"query\":\"a.W_q\",\"key\":\"a.W_k\","
+      "\"value\":\"a.W_v\",\"output\":\"a.W_o.weight\"}}";
+  static const char *const definitions[] = {
+      "{\"checkpoint\":\"w\",\"heads\":1}",
+      "{\"checkpoint\":\"w\",\"heads\":2,\"layer\":1,\"bias\":false}",
+      "{\"checkpoint\":\"w\",\"heads\":1,\"prefix\":\"b.\",\"bias\":true}",
+      "{\"checkpoint\":\"w\",\"heads\":1,\"layout\":\"bert\",\"layer\":0}",
+      "{\"checkpoint\":\"w\",\"projection\":\"none\",\"score\":\"additive\"}",
+      "{\"checkpoint\":\"w\",\"heads\":1,\"score\":\"bilinear\"}",
+      named,
+  };
+  for (size_t i = 0; i < sizeof definitions / sizeof *definitions; i++) {
+    struct definition d;
+    struct error e = {0};
+    json_t *json = json_loads(definitions[i], 0, NULL);
+    must(!definition_read(&d, json, &e));
+    read_layer(c, &d, &e);
+    if (e.status) config_must_be_told(&e);
+    json_decref(json);
+  }
 }
 
 static void read_file(struct input in) {
@@ -55,7 +82,7 @@ static void read_file(struct input in) {
     must(checkpoint_find(c, t->name));
     read_tensor(c, t);
   }
-  if (c) find_layer(c);
+  if (c) find_layers(c);
   checkpoint_free(c);
   fuzz_file_close(&f);
 }
