@@ -20,6 +20,9 @@ SAN_release :=
 SAN_asan    := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_ubsan   := -fsanitize=undefined -fno-sanitize-recover=all
 SAN_tsan    := -fsanitize=thread
+# clang's; what measures coverage is in the objects, the search itself only in the fuzz targets.
+SAN_fuzz    := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SAN_coverage := -fprofile-instr-generate -fcoverage-mapping
 SAN         := $(SAN_$(MODE))
 
 ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS) $(CFLAGS_$(subst /,_,$*))
@@ -51,6 +54,7 @@ UNIT_SRC  := $(wildcard tests/unit/test_*.c)
 UNIT      := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 BENCH_SRC := $(wildcard tests/bench/bench_*.c)
 BENCH     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
+FUZZ      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 EXHAUSTIVE := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/exhaustive_*.c))
 
 .DELETE_ON_ERROR:
@@ -115,6 +119,18 @@ exhaustive: deps-test
 	@$(MAKE) --no-print-directory $(EXHAUSTIVE)
 	tests/bench/exhaustive $(BUILD) $(ARGS)
 
+## fuzz: search for inputs that break what reads them (five minutes); ARGS="TARGET SECONDS" for one target, its own time, or both
+.PHONY: fuzz
+fuzz: deps-fuzz
+	@$(MAKE) --no-print-directory MODE=fuzz CC=clang CXX=clang++ fuzzers
+	tests/fuzz/run $(ARGS)
+
+## fuzz-coverage: what of the program the inputs in tests/fuzz/corpus and build/fuzz reach
+.PHONY: fuzz-coverage
+fuzz-coverage: deps-fuzz
+	@$(MAKE) --no-print-directory MODE=coverage CC=clang CXX=clang++ fuzzers
+	tests/fuzz/coverage
+
 ## lint: check the rules of the house (who includes whom, one door per dependency, file names)
 .PHONY: lint
 lint:
@@ -152,6 +168,7 @@ DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonsc
 DEPS_TEST := $(DEPS_IMAGE) $(NODE) buildah openssl
 # Programs that would start a service where they are installed: unpacked instead.
 DEPS_UNPACKED := prometheus nginx
+DEPS_FUZZ := $(DEPS_RUN) clang libclang-rt-dev llvm python3
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 PEERS      := build/peers
@@ -160,8 +177,8 @@ NODE        = $(if $(shell command -v npm),,nodejs npm)
 NPM        := build/npm
 npm_install = npm install --prefix $(1) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
 
-.PHONY: deps-run deps-image deps-test deps-bench deps-peers
-## deps-run, deps-image, deps-test, deps-bench, deps-peers: install what running, testing or measuring needs, as they do
+.PHONY: deps-run deps-image deps-test deps-fuzz deps-bench deps-peers
+## deps-run, deps-image, deps-test, deps-fuzz, deps-bench, deps-peers: install what running, testing, searching or measuring needs, as they do
 deps-run:
 	@tests/deps $(DEPS_RUN)
 deps-image:
@@ -172,6 +189,8 @@ deps-test:
 $(NPM)/package.json: tests/npm/package.json
 	@mkdir -p $(NPM) && cp $< $@
 	@$(call npm_install,$(NPM)) || { rm -f $@; exit 1; }
+deps-fuzz:
+	@tests/deps $(DEPS_FUZZ)
 deps-bench:
 	@tests/deps $(DEPS_BENCH)
 # The scripts of the npm package would fetch more; what it brings along is enough.
@@ -184,7 +203,9 @@ deps-peers:
 
 .PHONY: programs programs-test
 programs: programs-test $(BENCH) $(EXHAUSTIVE)
-programs-test: $(BUILD)/attend $(UNIT)
+programs-test: $(BUILD)/attend $(UNIT) $(FUZZ)
+.PHONY: fuzzers
+fuzzers: $(FUZZ)
 
 # V=1 shows the commands whole.
 Q := $(if $(V),,@)
@@ -239,6 +260,18 @@ $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libhelpers.a $(BUILD)/libatten
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
+
+# The kernels are written in gcc's vectors, and look at what others have checked: gcc compiles them, bare.
+build/fuzz/core/kernel_%.o build/coverage/core/kernel_%.o: override CC := gcc
+build/fuzz/core/kernel_%.o build/coverage/core/kernel_%.o: override SAN :=
+
+# With libFuzzer's main where it searches, else with one that replays the inputs that are kept.
+FUZZ_MAIN   := $(if $(filter fuzz,$(MODE)),,$(BUILD)/tests/fuzz/replay.o)
+FUZZ_COMMON := $(BUILD)/tests/fuzz/fuzz.o $(BUILD)/tests/fuzz/rfc8259.o $(FUZZ_MAIN)
+$(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(FUZZ_COMMON) $(BUILD)/libattend.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libhelpers.a $(BUILD)/libattend.a
 	@mkdir -p $(@D)

@@ -25,7 +25,8 @@ enum state {
   IN_SMALL,     /* within the value of a small field */
   IN_BODY,      /* within a body that is no object, to learn whether it is JSON at all */
   COMMA_OR_END, /* behind a value: ',' or '}' */
-  AFTER         /* behind the object */
+  AFTER,        /* behind the object */
+  AFTER_BODY    /* behind a body that is no object: JSON, if nothing follows */
 };
 
 struct decode_json {
@@ -96,7 +97,8 @@ static size_t feed_small(struct decode_json *d, const char *text, size_t length,
   const size_t used = small_text_feed(&d->small, text, length, offset, &complete, d->e);
   if (d->e->status) return used;
   if (d->state == IN_BODY) {
-    if (complete || d->small.lost) body_ended(d);
+    if (complete) d->state = AFTER_BODY;
+    if (d->small.lost) body_ended(d);
   } else if (d->small.lost) {
     too_long(d);
   } else if (complete) {
@@ -274,7 +276,7 @@ static enum status truncated(struct decode_json *d) {
   struct error none = {0};
   bool complete = false;
   if (d->state == IN_BODY) json_skim_feed(&d->small.skim, " ", 1, d->offset, &complete, &none);
-  if (complete) return body_ended(d);
+  if (complete || d->state == AFTER_BODY) return body_ended(d);
   bool value = d->state >= VALUE && d->state <= IN_SMALL;
   if (value)
     return error_json(d->e, d->offset, "the body ends before the value of \"%s\" does",

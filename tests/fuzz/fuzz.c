@@ -1,0 +1,226 @@
+/* fuzz: what the targets share. */
+#include "tests/fuzz/fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "config/json_reserve.h"
+#include "config/text.h"
+#include "core/gemm.h"
+
+/* Small, so that an input cannot ask for much work; the budget is what bounds its memory. */
+const struct decode_limits fuzz_limits = {.max_items = 16,
+                                          .max_pairs = 4096,
+                                          .max_answer_bytes = 1 << 20};
+enum { BUDGET = 32 << 20 };
+
+static const struct model *models[FUZZ_MODELS];
+
+static void make_models(void) {
+  static const char *const definitions[FUZZ_MODELS] = {
+      "{\"random\":{\"seed\":1},\"query_size\":4,\"heads\":2}",
+      "{\"projection\":\"none\",\"query_size\":2,\"heads\":1}",
+      "{\"random\":{\"seed\":2},\"score\":\"additive\",\"query_size\":2,\"key_size\":3,"
+      "\"value_size\":1,\"heads\":2,\"hidden\":4,\"output_size\":3}",
+      "{\"random\":{\"seed\":3},\"query_size\":8,\"heads\":4,\"kv_heads\":2,"
+      "\"rope\":{\"base\":10000},\"causal\":true}",
+      "{\"random\":{\"seed\":4},\"weighting\":\"sigmoid\",\"query_size\":2,\"heads\":2}",
+      "{\"random\":{\"seed\":5},\"score\":\"bilinear\",\"query_size\":2,\"heads\":1}",
+  };
+  for (size_t i = 0; i < FUZZ_MODELS; i++) {
+    struct error e = {0};
+    json_t *definition = json_loads(definitions[i], 0, NULL);
+    models[i] = model_load("m", definition, ".", GEMM_AUTO, &e);
+    if (!models[i]) fprintf(stderr, "%s\n", e.detail);
+    must(models[i]);
+    json_decref(definition);
+  }
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+  (void)argc;
+  (void)argv;
+  gemm_blas_init();
+  json_reserve_init();
+  make_models();
+  return 0;
+}
+
+const struct model *fuzz_model(unsigned index) { return models[index % FUZZ_MODELS]; }
+
+/* --- inputs --- */
+
+unsigned char input_byte(struct input *in) {
+  if (in->size == 0) return 0;
+  in->size--;
+  return (unsigned char)*in->bytes++;
+}
+
+struct input input_part(struct input *in) {
+  const char *end = in->size ? memchr(in->bytes, FUZZ_PART, in->size) : NULL;
+  struct input part = {in->bytes, end ? (size_t)(end - in->bytes) : in->size};
+  const size_t used = part.size + (end != NULL);
+  in->bytes += used;
+  in->size -= used;
+  return part;
+}
+
+char *input_copy(struct input in) {
+  char *copy = malloc(in.size ? in.size : 1);
+  must(copy);
+  if (in.size) memcpy(copy, in.bytes, in.size);
+  return copy;
+}
+
+char *input_text(struct input in) {
+  char *copy = malloc(in.size + 1);
+  must(copy);
+  if (in.size) memcpy(copy, in.bytes, in.size);
+  copy[in.size] = '\0';
+  return copy;
+}
+
+struct input input_framed(struct input header, struct input data) {
+  const uint64_t length = header.size; /* little-endian is assumed */
+  char *bytes = malloc(sizeof length + header.size + data.size);
+  must(bytes);
+  memcpy(bytes, &length, sizeof length);
+  if (header.size) memcpy(bytes + sizeof length, header.bytes, header.size);
+  if (data.size) memcpy(bytes + sizeof length + header.size, data.bytes, data.size);
+  return (struct input){bytes, sizeof length + header.size + data.size};
+}
+
+struct fuzz_file fuzz_file_make(struct input in) {
+  struct fuzz_file f = {.fd = memfd_create("fuzz", MFD_CLOEXEC)};
+  must(f.fd >= 0);
+  must(in.size == 0 || pwrite(f.fd, in.bytes, in.size, 0) == (ssize_t)in.size);
+  snprintf(f.path, sizeof f.path, "/proc/self/fd/%d", f.fd);
+  return f;
+}
+
+void fuzz_file_close(struct fuzz_file *f) { close(f->fd); }
+
+struct cutter cutter_of(unsigned cut) {
+  return (struct cutter){cut, cut + 1};
+}
+
+size_t cutter_next(struct cutter *c, size_t left) {
+  size_t next = c->cut ? c->cut : left;
+  if (c->cut >= 64) {
+    c->state = c->state * 6364136223846793005u + 1442695040888963407u;
+    next = 1 + (size_t)(c->state >> 33) % (c->cut / 4);
+  }
+  return next < left ? next : left;
+}
+
+/* --- bodies --- */
+
+void decoding_run(struct decoding *d, const struct model *m, const struct decode_head *head,
+                  struct input body, unsigned cut) {
+  memset(d, 0, sizeof *d);
+  budget_init(&d->budget, BUDGET);
+  arena_init(&d->arena, &d->budget);
+  struct decoder *decoder = decoder_new(m, head, &fuzz_limits, &d->arena, &d->error);
+  if (!decoder) {
+    must(d->error.status);
+    return;
+  }
+  struct cutter cutter = cutter_of(cut);
+  while (body.size > 0) {
+    const size_t size = cutter_next(&cutter, body.size);
+    char *chunk = input_copy((struct input){body.bytes, size});
+    must(decoder_feed(decoder, chunk, size, &d->error) == d->error.status);
+    free(chunk);
+    body.bytes += size;
+    body.size -= size;
+  }
+  must(decoder_finish(decoder, &d->decoded, &d->error) == d->error.status);
+}
+
+void decoding_end(struct decoding *d) {
+  arena_free(&d->arena);
+  must(d->budget.used == 0);
+}
+
+/* --- what must hold --- */
+
+void error_must_agree(const struct error *a, const struct error *b) {
+  must(a->status == b->status);
+  must(strcmp(a->detail, b->detail) == 0);
+  must(strcmp(a->pointer, b->pointer) == 0);
+  must(a->has_offset == b->has_offset && a->offset == b->offset);
+  must((a->limit != NULL) == (b->limit != NULL) && (!a->limit || !strcmp(a->limit, b->limit)));
+}
+
+void error_must_be_told(const struct error *e) {
+  must(e->detail[0] && !strchr(e->detail, '\n'));
+  must(text_is_utf8(e->detail, strlen(e->detail)));
+  must(text_is_utf8(e->pointer, strlen(e->pointer)));
+  must(!e->pointer[0] || e->pointer[0] == '/');
+  must(e->status == STATUS_INVALID_JSON || e->status == STATUS_INVALID_REQUEST ||
+       e->status == STATUS_TOO_LARGE || e->status == STATUS_NOT_FINITE ||
+       e->status == STATUS_NOT_ACCEPTABLE || e->status == STATUS_OVERLOADED);
+  must(e->status != STATUS_INVALID_JSON || e->has_offset);
+  must(e->status != STATUS_TOO_LARGE || e->limit);
+}
+
+static void bytes_must_agree(const void *a, const void *b, size_t count, size_t size) {
+  must((a != NULL) == (b != NULL));
+  if (a && count) must(memcmp(a, b, count * size) == 0);
+}
+
+/* How many numbers the masks or biases of all items reach over. */
+static size_t reach(const struct call *c, bool per_head, size_t heads, bool bias) {
+  size_t most = 0;
+  for (size_t i = 0; i < c->items; i++) {
+    const struct item *item = &c->item[i];
+    const size_t end =
+        (bias ? item->bias_at : item->mask_at) + item->q * item->k * (per_head ? heads : 1);
+    if (end > most) most = end;
+  }
+  return most;
+}
+
+static void items_must_agree(const struct call *a, const struct call *b) {
+  size_t segments = 0;
+  must(a->items == b->items && a->q_rows == b->q_rows && a->k_rows == b->k_rows);
+  for (size_t i = 0; i < a->items; i++) {
+    const struct item *s = &a->item[i], *t = &b->item[i];
+    must(s->q == t->q && s->k == t->k && s->q_row == t->q_row && s->k_row == t->k_row);
+    must(s->offset == t->offset && s->mask_at == t->mask_at && s->bias_at == t->bias_at);
+    must(s->segments == t->segments && s->segments_at == t->segments_at);
+    must(s->q_row + s->q <= a->q_rows && s->k_row + s->k <= a->k_rows);
+    segments += s->segments;
+  }
+  bytes_must_agree(a->segment_end, b->segment_end, a->segment_end ? segments : 0, 4);
+}
+
+void decoding_must_agree(const struct decoding *a, const struct decoding *b,
+                         const struct model *m) {
+  error_must_agree(&a->error, &b->error);
+  if (a->error.status) return;
+  const struct call *c = &a->decoded.call, *d = &b->decoded.call;
+  const struct layer_shape *s = &m->shape;
+  items_must_agree(c, d);
+  bytes_must_agree(c->queries, d->queries, c->q_rows * s->query_size, 4);
+  bytes_must_agree(c->keys, d->keys, c->k_rows * s->key_size, 4);
+  bytes_must_agree(c->values, d->values, c->k_rows * s->value_size, 4);
+  bytes_must_agree(c->lens, d->lens, c->q_rows, 4);
+  bytes_must_agree(c->mask, d->mask, reach(c, c->mask_per_head, s->heads, false), 1);
+  bytes_must_agree(c->bias, d->bias, reach(c, c->bias_per_head, s->heads, true), 4);
+  bytes_must_agree(c->head_mask, d->head_mask, s->heads, 4);
+  bytes_must_agree(c->gradients, d->gradients, c->q_rows * s->output_size, 4);
+  must(c->mask_per_head == d->mask_per_head && c->bias_per_head == d->bias_per_head);
+  must(c->causal == d->causal && c->uniform_rows == d->uniform_rows && c->select == d->select);
+  must(c->window_left == d->window_left && c->window_right == d->window_right);
+  must(c->seed == d->seed && c->want == d->want && c->want_pointers == d->want_pointers);
+  must(c->want_measures == d->want_measures);
+  const struct decoded *x = &a->decoded, *y = &b->decoded;
+  must(x->unbatched == y->unbatched && x->base64 == y->base64 && x->rectangular == y->rectangular);
+  must(x->v2.outputs == y->v2.outputs && x->v2.timeout_us == y->v2.timeout_us);
+  must(x->v2.id_length == y->v2.id_length);
+  bytes_must_agree(x->v2.id, y->v2.id, x->v2.id_length, 1);
+}

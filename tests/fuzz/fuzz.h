@@ -1,0 +1,81 @@
+/* fuzz: what the targets share: an input taken apart, bodies fed in chunks, results compared.
+ *
+ * A target is a file fuzz_NAME.c with LLVMFuzzerTestOneInput. libFuzzer runs it on what it thinks
+ * of (`make fuzz`), replay.c on the files of tests/fuzz/corpus/fuzz_NAME (`make test`). What must
+ * hold is said with must(), which ends the process. */
+#ifndef TESTS_FUZZ_H
+#define TESTS_FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/model.h"
+#include "server/decode.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What is left of an input. */
+struct input {
+  const char *bytes;
+  size_t size;
+};
+
+unsigned char input_byte(struct input *in); /* the next byte; 0 if there is none */
+
+/* What stands before the next byte FUZZ_PART, which is dropped; everything if there is none. */
+enum { FUZZ_PART = 0x1e };
+struct input input_part(struct input *in);
+
+/* A copy in memory of its own size, so that a sanitizer sees a read beyond it; the caller frees
+ * it. And one with a zero behind it. */
+char *input_copy(struct input in);
+char *input_text(struct input in);
+
+/* A safetensors file or body of a header and its data: their length is put before them, so that
+ * changes of the header need not hit on it. The caller frees the bytes. */
+struct input input_framed(struct input header, struct input data);
+
+/* A file of these bytes, to be opened by its path until it is closed. */
+struct fuzz_file {
+  int fd;
+  char path[32];
+};
+struct fuzz_file fuzz_file_make(struct input in);
+void fuzz_file_close(struct fuzz_file *f);
+
+/* How a text is cut: the next length, from what is left. Cut 0: not at all; below 64: into pieces
+ * of that size; else by chance. */
+struct cutter {
+  unsigned cut;
+  uint64_t state;
+};
+struct cutter cutter_of(unsigned cut);
+size_t cutter_next(struct cutter *c, size_t left);
+
+/* Small models that differ in what the decoder, the layer and the encoder look at. */
+enum { FUZZ_MODELS = 6 };
+const struct model *fuzz_model(unsigned index); /* modulo FUZZ_MODELS */
+
+extern const struct decode_limits fuzz_limits;
+
+/* A body decoded in chunks. */
+struct decoding {
+  struct budget budget;
+  struct arena arena;
+  struct decoded decoded;
+  struct error error; /* else it was refused */
+};
+void decoding_run(struct decoding *d, const struct model *m, const struct decode_head *head,
+                  struct input body, unsigned cut);
+void decoding_end(struct decoding *d);
+
+/* Is what came of them the same, to the bit and to the word? */
+void decoding_must_agree(const struct decoding *a, const struct decoding *b, const struct model *m);
+void error_must_agree(const struct error *a, const struct error *b);
+
+/* Is the error one that a client's bytes may lead to, told in one line? */
+void error_must_be_told(const struct error *e);
+
+#endif

@@ -1,0 +1,217 @@
+/* fuzz_exchange: a request from its bytes to the bytes of its answer, which has the shape that was
+ * asked for.
+ *
+ * The first byte is the form of the body: `j` JSON, `s` a header of safetensors and behind
+ * FUZZ_PART the data, `v` Open Inference Protocol with binary data behind FUZZ_PART; as capitals
+ * the measures of heads. The second byte: bit 0: a binary answer is wanted, the others: the model.
+ */
+#include <ctype.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/safetensors.h"
+#include "server/encode.h"
+#include "server/text/base64.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/rfc8259.h"
+
+/* Small spans, so that a call is cut into many. */
+static const double work = 1e3;
+
+static void *scratch_of(const struct model *m) {
+  static void *scratch;
+  static size_t size;
+  const size_t needed = (layer_scratch_bytes(m->layer) + 63) / 64 * 64;
+  if (needed > size) {
+    free(scratch);
+    scratch = aligned_alloc(64, needed);
+    size = needed;
+  }
+  must(scratch);
+  return scratch;
+}
+
+/* --- what an answer holds --- */
+
+/* How many numbers the tensor of this name should have; false if there should be none. */
+static bool numbers_asked(const struct model *m, const struct decoded *d, const char *name,
+                          size_t *count) {
+  const struct call *c = &d->call;
+  if (strcmp(name, "outputs") == 0) {
+    *count = c->q_rows * m->shape.output_size;
+  } else if (strcmp(name, "attention_weights") == 0) {
+    *count = c->weight_count;
+    return c->want != WEIGHTS_NONE;
+  } else if (strcmp(name, "segment_weights") == 0) {
+    *count = c->segment_weight_count;
+    return c->segment_weights != NULL;
+  } else {
+    *count = c->q_rows * m->shape.heads;
+    return c->want_pointers && strcmp(name, "pointers") == 0;
+  }
+  return true;
+}
+
+static size_t product_of(const json_t *shape) {
+  size_t count = 1, i;
+  json_t *dim;
+  must(json_is_array(shape));
+  json_array_foreach(shape, i, dim) {
+    must(json_is_integer(dim) && json_integer_value(dim) >= 0);
+    count *= (size_t)json_integer_value(dim);
+  }
+  return count;
+}
+
+/* The numbers of an array, or of base64, or of a list of that. */
+static size_t numbers_in(const json_t *value) {
+  if (json_is_object(value)) {
+    const size_t count = product_of(json_object_get(value, "shape"));
+    const json_t *text = json_object_get(value, "base64");
+    must(json_string_length(text) == base64_length(count * sizeof(float)));
+    return count;
+  }
+  if (!json_is_array(value)) {
+    must(json_is_number(value) && isfinite(json_number_value(value)));
+    return 1;
+  }
+  size_t count = 0, i;
+  json_t *element;
+  json_array_foreach(value, i, element) count += numbers_in(element);
+  return count;
+}
+
+static json_t *json_of(struct input text) {
+  must(rfc8259_check(text.bytes, text.size).json);
+  json_t *json = json_loadb(text.bytes, text.size, JSON_REJECT_DUPLICATES, NULL);
+  must(json_is_object(json));
+  return json;
+}
+
+static void check_measures(const struct model *m, const json_t *body) {
+  const size_t heads = m->shape.heads;
+  must(json_array_size(json_object_get(body, "heads")) == heads);
+  must(json_array_size(json_object_get(body, "ranking")) == heads);
+}
+
+static void check_json(const struct model *m, const struct decoded *d, struct input answer) {
+  json_t *body = json_of(answer), *value;
+  const char *name;
+  size_t arrays = 0, asked;
+  json_object_foreach(body, name, value) {
+    if (d->call.want_measures || !numbers_asked(m, d, name, &asked)) continue;
+    must(numbers_in(value) == asked);
+    if (!d->unbatched && json_is_array(value)) must(json_array_size(value) == d->call.items);
+    arrays++;
+  }
+  if (d->call.want_measures)
+    check_measures(m, body);
+  else
+    must(arrays == 1u + (d->call.want != WEIGHTS_NONE) + d->call.want_pointers +
+                       (d->call.segment_weights != NULL));
+  json_decref(body);
+}
+
+static void check_v2(const struct model *m, const struct decoded *d, struct input answer,
+                     size_t json_bytes) {
+  const struct input text = {answer.bytes, json_bytes ? json_bytes : answer.size};
+  size_t binary = answer.size - text.size, asked, i;
+  json_t *body = json_of(text), *output;
+  const json_t *outputs = json_object_get(body, "outputs");
+  must(json_array_size(outputs) == (d->v2.outputs ? d->v2.outputs : 1));
+  json_array_foreach(outputs, i, output) {
+    must(numbers_asked(m, d, json_string_value(json_object_get(output, "name")), &asked));
+    must(product_of(json_object_get(output, "shape")) == asked);
+    const json_t *data = json_object_get(output, "data");
+    const size_t bytes = data ? 0 : asked * sizeof(float);
+    if (data) must(numbers_in(data) == asked);
+    must(bytes <= binary);
+    binary -= bytes;
+  }
+  must(binary == 0);
+  json_decref(body);
+}
+
+static void check_safetensors(const struct model *m, const struct decoded *d, struct input answer) {
+  struct error e = {0};
+  size_t header, asked;
+  must(!safetensors_measure(answer.bytes, answer.size, answer.size, &header, &e));
+  const size_t front = SAFETENSORS_PREFIX + header;
+  struct safetensors *s =
+      safetensors_parse(answer.bytes + SAFETENSORS_PREFIX, header, answer.size - front, &e);
+  must(s);
+  for (size_t i = 0; i < safetensors_count(s); i++) {
+    const struct safetensors_entry *t = safetensors_at(s, i);
+    must(numbers_asked(m, d, t->name, &asked) && t->count == asked);
+  }
+  safetensors_free(s);
+}
+
+/* --- the way of a request --- */
+
+static void check_answer(const struct model *m, const struct decoded *d, struct answer *a) {
+  for (size_t i = a->pieces; i-- > 0;) answer_write_piece(a, i);
+  char *text = malloc(answer_bytes(a) + 1), *at = text;
+  must(text);
+  for (size_t i = 0; i < a->pieces; i++) {
+    memcpy(at, a->piece[i].iov_base, a->piece[i].iov_len);
+    at += a->piece[i].iov_len;
+  }
+  const struct input answer = {text, answer_bytes(a)};
+  if (a->form == ANSWER_SAFETENSORS)
+    check_safetensors(m, d, answer);
+  else if (a->form == ANSWER_V2)
+    check_v2(m, d, answer, atomic_load(&a->json_bytes));
+  else
+    check_json(m, d, answer);
+  free(text);
+}
+
+static void answer_request(const struct model *m, const struct decode_head *head,
+                           struct input body) {
+  struct decoding r;
+  struct answer a = {0};
+  decoding_run(&r, m, head, body, 0);
+  struct call *c = &r.decoded.call;
+  enum answer_form form = head->form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
+  if (!r.error.status && head->wants_binary && decoded_has_binary(&r.decoded))
+    form = ANSWER_SAFETENSORS;
+  if (!r.error.status && !layer_prepare(m->layer, c, &r.arena, &r.error) &&
+      !answer_plan(&a, form, m, &r.decoded, &fuzz_limits, &r.arena, &r.error)) {
+    layer_compute(m->layer, c, work, scratch_of(m));
+    if (!layer_fault(c, &r.error)) check_answer(m, &r.decoded, &a);
+  }
+  if (r.error.status) error_must_be_told(&r.error);
+  decoding_end(&r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct input in = {(const char *)data, size};
+  const unsigned char form = input_byte(&in), how = input_byte(&in);
+  const struct model *m = fuzz_model(how >> 1);
+  struct decode_head head = {.ask = isupper(form) ? ASK_HEADS : ASK_ATTENTION,
+                             .body_bytes = DECODE_UNKNOWN,
+                             .json_bytes = DECODE_UNKNOWN};
+  if (form == 'v') {
+    head.form = BODY_V2;
+    char *bytes = input_copy(in);
+    const struct input json = input_part(&in);
+    if (in.size) memcpy(bytes + json.size, in.bytes, in.size);
+    if (in.size) head.json_bytes = json.size;
+    head.body_bytes = json.size + in.size;
+    answer_request(m, &head, (struct input){bytes, head.body_bytes});
+    free(bytes);
+  } else if (tolower(form) == 's') {
+    head.form = BODY_SAFETENSORS;
+    head.wants_binary = how & 1;
+    const struct input header = input_part(&in), body = input_framed(header, in);
+    answer_request(m, &head, body);
+    free((char *)body.bytes);
+  } else {
+    head.wants_binary = how & 1;
+    answer_request(m, &head, in);
+  }
+  return 0;
+}

@@ -1,0 +1,82 @@
+/* fuzz_head: the head of a request: its path, its method and its fields.
+ *
+ * The first line is `METHOD PATH`, each of the others a field `NAME:VALUE`. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/address.h"
+#include "server/header.h"
+#include "server/routes.h"
+#include "tests/fuzz/fuzz.h"
+
+static void find_route(const char *path, const char *word) {
+  char model[ROUTE_MODEL_SIZE], other[ROUTE_MODEL_SIZE];
+  memset(model, 1, sizeof model);
+  const enum route route = route_find(path, model);
+  const enum method method = method_find(word);
+  must(route < ROUTE_COUNT && memchr(model, '\0', sizeof model) && method < METHOD_COUNT);
+  must(route_template(route) && method_name(method));
+  must(!route_allows(route, method) || route_exists(route));
+  must(!route_exists(route) || route_allow(route));
+  /* What follows the query's mark does not matter. */
+  char *cut = strdup(path);
+  must(cut);
+  cut[strcspn(cut, "?")] = '\0';
+  must(route_find(cut, other) == route && strcmp(model, other) == 0);
+  free(cut);
+}
+
+static void judge(const struct header *h) {
+  const struct header_accept *a = &h->accept;
+  for (size_t i = 0; i < MEDIA_OTHER; i++) must(a->named[i] >= -1 && a->named[i] <= 1000);
+  must(a->any >= -1 && a->any <= 1000 && a->application >= -1 && a->application <= 1000);
+  must(h->content <= MEDIA_NONE);
+  for (int binary = 0; binary < 2; binary++) {
+    const enum header_wish wish = header_wish(h, binary);
+    must(wish <= WISH_NEITHER);
+    must(a->given || wish == (binary ? WISH_BINARY : WISH_JSON));
+  }
+  const enum header_media type = header_binary_type(h);
+  must(type == MEDIA_SAFETENSORS || type == MEDIA_OCTETS);
+  must(header_media_type(type));
+  must(!h->chunked || h->body_bytes == 0);
+  must(!(h->length && h->codings) || h->error.status == STATUS_BAD_FRAMING);
+  must(h->hosts < 2 || h->error.status);
+  must(!h->request_id || (*h->request_id && strlen(h->request_id) <= 128));
+  must(!h->error.status || (h->error.detail[0] && !strchr(h->error.detail, '\n')));
+  header_has_body(h);
+}
+
+/* Ends the line at `at` and returns the next one, or NULL. */
+static char *end_line(char *at) {
+  char *end = strchr(at, '\n');
+  if (!end) return NULL;
+  *end = '\0';
+  return end + 1;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char *text = input_text((struct input){(const char *)data, size});
+  struct header h;
+  struct address address;
+  header_init(&h);
+  char *next = end_line(text);
+  char *path = strchr(text, ' ');
+  if (path) {
+    *path = '\0';
+    find_route(path + 1, text);
+  }
+  while (next) {
+    char *line = next;
+    next = end_line(line);
+    char *colon = strchr(line, ':');
+    const size_t name = colon ? (size_t)(colon - line) : strlen(line);
+    header_add(&h, line, name, colon ? colon + 1 : NULL);
+    if (colon && address_parse(&address, colon + 1)) address_reach(&address);
+  }
+  header_finish(&h);
+  judge(&h);
+  free(text);
+  return 0;
+}

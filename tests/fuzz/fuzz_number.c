@@ -1,0 +1,148 @@
+/* fuzz_number: numbers read and written by every level of this processor's instructions, held
+ * against the C library.
+ *
+ * The first byte says what follows: `r` the text of numbers, `w` the bytes of floats, in rows of
+ * as many as the second byte says. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cpu.h"
+#include "server/text/blank.h"
+#include "server/text/number.h"
+#include "server/text/number_rows.h"
+#include "server/text/number_run.h"
+#include "server/text/number_scan.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/rfc8259.h"
+
+enum { NUMBERS = 2048 };
+
+typedef size_t run_function(const char *text, const char *end, float *out, size_t room,
+                            const char **stop);
+typedef char *rows_function(char *out, const float *value, size_t rows, size_t width);
+
+static const struct {
+  run_function *run;
+  rows_function *rows;
+} levels[CPU_LEVEL_COUNT] = {
+    [CPU_PORTABLE] = {number_run_portable, number_rows_portable},
+#if defined(__x86_64__)
+    [CPU_AVX2] = {number_run_avx2, number_rows_avx2},
+    [CPU_AVX512] = {number_run_avx512, number_rows_avx512},
+#endif
+};
+
+static bool same(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+/* --- reading --- */
+
+static void integer_must_agree(const struct number_scan *s, const char *text) {
+  int32_t value = 0;
+  const enum number_verdict verdict = number_scan_integer(s, &value);
+  const bool plain = text[strspn(text, "-0123456789")] == '\0';
+  must((verdict == NUMBER_MALFORMED) == !plain);
+  const long long expected = plain ? strtoll(text, NULL, 10) : 0;
+  if (verdict == NUMBER_OK) must(value == expected);
+  if (verdict == NUMBER_TOO_LARGE) must(expected > INT32_MAX || expected < INT32_MIN);
+}
+
+static void read_one(const char *text) {
+  struct number_scan s;
+  enum number_step step = NUMBER_STEP_TAKEN;
+  size_t length = 0;
+  number_scan_begin(&s);
+  while ((step = number_scan_byte(&s, text[length])) == NUMBER_STEP_TAKEN) length++;
+  const char *end;
+  float value = 0, scanned = 0;
+  const enum number_verdict verdict = number_read(text, &end, &value);
+  must((step == NUMBER_STEP_MALFORMED) == (verdict == NUMBER_MALFORMED));
+  if (verdict != NUMBER_TOO_LARGE) must(end == text + length);
+  /* Up to the byte that should not be there, or the number alone. */
+  const size_t judged = length + (step == NUMBER_STEP_MALFORMED);
+  char *whole = input_text((struct input){text, judged});
+  const struct rfc8259 judge = rfc8259_check(whole, judged);
+  must(judge.json == (step == NUMBER_STEP_END));
+  must(judge.json || judge.offset == length);
+  if (judge.json) {
+    const float expected = strtof(whole, NULL);
+    must(number_scan_float(&s, &scanned) == verdict);
+    must((verdict == NUMBER_TOO_LARGE) == !isfinite(expected));
+    if (verdict == NUMBER_OK) must(same(value, expected) && same(scanned, expected));
+    integer_must_agree(&s, whole);
+  }
+  free(whole);
+}
+
+/* What a run has taken is what number_read takes, one after the other. */
+static void read_run(run_function *run, const char *text, const char *end) {
+  static float out[NUMBERS];
+  const char *stop, *at = text;
+  const size_t count = run(text, end, out, NUMBERS, &stop);
+  must(count <= NUMBERS && stop >= text && stop <= end);
+  for (size_t i = 0; i < count; i++) {
+    float value;
+    if (i > 0) {
+      must(*at == ',');
+      do at++;
+      while (is_blank(*at));
+    }
+    must(number_read(at, &at, &value) == NUMBER_OK && same(value, out[i]));
+    must(at < end && (*at == ',' || is_blank(*at) || *at == ']' || *at == '}'));
+  }
+  must(stop == at);
+}
+
+static void read_text(struct input in, enum cpu_level most) {
+  char *text = calloc(in.size + NUMBER_READ_MARGIN + 1, 1);
+  must(text);
+  if (in.size) memcpy(text, in.bytes, in.size);
+  if (*text == '-' || (*text >= '0' && *text <= '9')) {
+    read_one(text);
+    for (unsigned level = 0; level <= most; level++)
+      read_run(levels[level].run, text, text + in.size);
+  }
+  free(text);
+}
+
+/* --- writing --- */
+
+static void write_one(float value) {
+  char text[NUMBER_TEXT_MAX + NUMBER_WRITE_MARGIN + 1] = {0};
+  char *end = number_write(text, value);
+  must(end > text && end - text <= NUMBER_TEXT_MAX);
+  *end = '\0';
+  must(same(strtof(text, NULL), value));
+  must(rfc8259_check(text, (size_t)(end - text)).json);
+}
+
+static void write_floats(struct input in, size_t width, enum cpu_level most) {
+  static float value[NUMBERS];
+  size_t count = 0;
+  for (; in.size >= sizeof *value && count < NUMBERS; in.size -= sizeof *value) {
+    memcpy(&value[count], in.bytes, sizeof *value);
+    in.bytes += sizeof *value;
+    if (isfinite(value[count])) write_one(value[count++]);
+  }
+  const size_t rows = count / width;
+  const size_t room = rows * (3 + width * (NUMBER_TEXT_MAX + 1)) + NUMBER_WRITE_MARGIN;
+  char *first = malloc(room), *text = malloc(room);
+  must(first && text);
+  const char *end = number_rows_portable(first, value, rows, width);
+  for (unsigned level = 1; level <= most; level++) {
+    const size_t length = (size_t)(levels[level].rows(text, value, rows, width) - text);
+    must(length == (size_t)(end - first) && memcmp(first, text, length) == 0);
+  }
+  free(first);
+  free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct input in = {(const char *)data, size};
+  const enum cpu_level most = cpu_text_level_with(cpu_features());
+  if (input_byte(&in) == 'w')
+    write_floats(in, 1u + input_byte(&in) % 40, most);
+  else
+    read_text(in, most);
+  return 0;
+}

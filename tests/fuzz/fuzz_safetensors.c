@@ -1,0 +1,33 @@
+/* fuzz_safetensors: requests in binary, in one piece and in many.
+ *
+ * The first byte: bit 0: the header and, behind FUZZ_PART, the data follow, and are framed here;
+ * else the body follows as it is; bit 1: the measures of heads are asked for; bit 2: the length of
+ * the body is not said. The second byte says how it is cut and which model it is for. */
+#include <stdlib.h>
+
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct input in = {(const char *)data, size};
+  const unsigned char how = input_byte(&in), cut = input_byte(&in);
+  const struct model *m = fuzz_model(cut);
+  struct input body = in;
+  if (how & 1) {
+    const struct input header = input_part(&in);
+    body = input_framed(header, in);
+  }
+  const struct decode_head head = {.ask = how & 2 ? ASK_HEADS : ASK_ATTENTION,
+                                   .form = BODY_SAFETENSORS,
+                                   .body_bytes = how & 4 ? DECODE_UNKNOWN : body.size,
+                                   .json_bytes = DECODE_UNKNOWN,
+                                   .wants_binary = true};
+  struct decoding whole, pieces;
+  decoding_run(&whole, m, &head, body, 0);
+  decoding_run(&pieces, m, &head, body, cut);
+  decoding_must_agree(&whole, &pieces, m);
+  if (whole.error.status) error_must_be_told(&whole.error);
+  decoding_end(&whole);
+  decoding_end(&pieces);
+  if (how & 1) free((char *)body.bytes);
+  return 0;
+}
