@@ -65,8 +65,10 @@ class Paths(Case):
         try:
             for raw in kept:
                 self.assertEqual(raw.send(head_of("/healthz", method="GET")).answer().status, 200)
-            self.assertEqual(self.server.metric("attend_connections", 'listener="admin"'), 3)
-            self.assertEqual(self.server.metric("attend_connections", 'listener="main"'), 1)
+            # What the tests before have closed may still be on its way out.
+            for listener, count in (("admin", 3), ("main", 1)):
+                self.assertTrue(wait_until(lambda: self.server.metric(
+                    "attend_connections", f'listener="{listener}"') == count), listener)
             self.assertEqual(self.server.metric("attend_connections_limit", '"admin"'), MOST)
             self.assertEqual(self.server.metric("attend_connections_limit", '"main"'), 1024)
         finally:
@@ -253,7 +255,7 @@ class Life(Folder):
         before = server.descriptors()
         for _ in range(50):
             server.ask_admin("/healthz")
-        self.assertTrue(wait_until(lambda: server.descriptors() == before))
+        self.assertTrue(wait_until(lambda: server.descriptors() <= before))
         server.stop()
 
 
