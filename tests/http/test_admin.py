@@ -9,13 +9,14 @@ import socket
 import subprocess
 import unittest
 
-from support import (BIN, SLOW, TOY, Case, Raw, Server, attend, clean_environment, head_of,
+from support import (BIN, MODE, SLOW, TOY, Case, Raw, Server, attend, clean_environment, head_of,
                      wait_until)
 from test_process import Folder
 
 ADMIN = ("--admin-listen", "127.0.0.1:0")
 PATHS = ("/healthz", "/readyz", "/metrics", "/v2/health/live", "/v2/health/ready")
 MOST = 64  # connections of the admin address
+SIZE = 4096 if MODE == "release" else 1536  # of models that take a while to load
 
 
 def get(port, path, timeout=10):
@@ -163,7 +164,7 @@ class Life(Folder):
 
     def begin(self, *args, env=None):
         config = self.write("attend.json", {"models": {
-            f"slow{i}": {"random": {"seed": i}, "query_size": 4096, "heads": 2}
+            f"slow{i}": {"random": {"seed": i}, "query_size": SIZE, "heads": 2}
             for i in range(2)}})
         process = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0", "--config", config,
                                     *ADMIN, *args], stdin=subprocess.DEVNULL,
