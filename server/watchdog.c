@@ -2,6 +2,7 @@
 #include "server/watchdog.h"
 
 #include "core/clock.h"
+#include "core/size.h"
 
 /* Steps in the time that the supervisor gives: a thread has one of them to answer, and may miss
  * another two. */
@@ -11,7 +12,7 @@ void watchdog_start(struct watchdog *w, const struct notify *n, struct httpd *co
   *w = (struct watchdog){0};
   if (!n->watchdog_ns) return;
   w->notify = n;
-  w->step_ns = n->watchdog_ns / STEPS;
+  w->step_ns = size_max(n->watchdog_ns / STEPS, CLOCK_MS); /* or main would do nothing else */
   w->next = clock_now() + w->step_ns;
   for (unsigned i = 0; i < DOOR_COUNT; i++) {
     w->http[i] = http[i];

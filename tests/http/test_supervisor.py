@@ -153,14 +153,12 @@ class Told(Notified):
 
 
 class Watchdog(Notified):
-    USEC = 400000 * SLOW
-
     def test_pings(self):
         told = self.supervisor()
         for pid in (None, "self"):
             wrapper = ("/bin/sh", "-c", 'WATCHDOG_PID=$$ exec "$@"', "sh") if pid else ()
             server = Server(None, "--admin-listen", "127.0.0.1:0", command=wrapper,
-                            env={"NOTIFY_SOCKET": told.address, "WATCHDOG_USEC": str(self.USEC)})
+                            env={"NOTIFY_SOCKET": told.address, "WATCHDOG_USEC": "400000"})
             told.heard.clear()
             told.until("WATCHDOG=1", count=5)
             # While it drains, too.
@@ -173,6 +171,23 @@ class Watchdog(Notified):
                 before = told.count("WATCHDOG=1")
                 told.until("WATCHDOG=1", count=before + 3)
             self.assertEqual(server.wait(), 0)
+
+    def test_the_least_time(self):
+        """Asked all the time, it still does its work."""
+        told = self.supervisor()
+        server = self.start(told, WATCHDOG_USEC="1")
+        drained = threading.Event()
+        reader = threading.Thread(target=lambda: [told.listen(0.01) for _ in
+                                                  iter(drained.is_set, True)])
+        reader.start()
+        try:
+            self.assertEqual(server.attend(TOY).status, 200)
+            server.signal()
+            self.assertEqual(server.wait(), 0)
+        finally:
+            drained.set()
+            reader.join()
+        self.assertGreater(told.count("WATCHDOG=1"), 0)
 
     def test_not_asked(self):
         told = self.supervisor()

@@ -1,9 +1,11 @@
 """test_systemd: the units in docker/systemd, as systemd reads them, and whether attend can live so."""
+import ctypes
 import json
 import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import unittest
 
@@ -58,6 +60,24 @@ def allowed_calls():
         calls = set().union(*(group(word) for word in value.lstrip("~").split()))
         allowed = allowed - calls if value.startswith("~") else allowed | calls
     return allowed
+
+
+def seccomp(calls):
+    """A filter that lets these calls through and answers EPERM to others, for prctl."""
+    macros = subprocess.run([os.environ.get("CC", "cc"), "-E", "-dM", "-"], check=True,
+                            input=b"#include <sys/syscall.h>\n", stdout=subprocess.PIPE).stdout
+    numbers = dict(re.findall(r"#define __NR_(\w+) (\d+)", macros.decode()))
+    load, equal, give = 0x20, 0x15, 0x06  # of linux/bpf_common.h
+    code = [struct.pack("HBBI", load, 0, 0, 0)]
+    for name in sorted(calls & numbers.keys()):
+        code.append(struct.pack("HBBI", equal, 0, 1, int(numbers[name])))
+        code.append(struct.pack("HBBI", give, 0, 0, 0x7fff0000))
+    code.append(struct.pack("HBBI", give, 0, 0, 0x00050001))
+
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
+
+    return ctypes.byref(Program(len(code), b"".join(code)))
 
 
 @unittest.skipUnless(NODE and MODE == "release", "no systemd where an image is built")
@@ -120,15 +140,17 @@ class Units(Folder):
 class Calls(Handed):
     """What a server does from its start to its end, under strace, is what the unit allows."""
 
-    def live(self, trace):
-        config = self.write("attend.json", {"models": {
+    def config(self):
+        return self.write("attend.json", {"models": {
             "demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2},
             "large": {"random": {"seed": 2}, "query_size": 256, "heads": 4}}})
+
+    def live(self, trace):
         told = Supervisor(os.path.join(self.folder, "notify"))
         self.addCleanup(told.close)
         command, fds = self.words((self.listening(), self.listening()), "attend:admin")
         strace = ("strace", "-D", "-f", "-q", "-o", trace)
-        server = Server(None, "--config", config, "--access-log", "all", "--workers", "2",
+        server = Server(None, "--config", self.config(), "--access-log", "all", "--workers", "2",
                         command=strace + command, pass_fds=fds, listen=False,
                         env={"NOTIFY_SOCKET": told.address, "WATCHDOG_USEC": "400000"})
         self.addCleanup(server.kill)
@@ -179,6 +201,25 @@ class Calls(Handed):
 
         self.assertTrue(wait_until(is_whole, 20))
         self.judge(lines)
+
+    def test_a_life_with_nothing_else(self):
+        """The same list as a filter of the kernel's: what is not in it fails."""
+        library, program = ctypes.CDLL(None, use_errno=True), seccomp(allowed_calls())
+
+        def confine():
+            if library.prctl(38, 1, 0, 0, 0) or library.prctl(22, 2, program, 0, 0):
+                raise OSError(ctypes.get_errno(), "prctl")
+
+        server = Server(None, "--config", self.config(), "--admin-listen", "127.0.0.1:0",
+                        preexec=confine)
+        self.addCleanup(server.kill)
+        with open(f"/proc/{server.pid}/status") as file:
+            self.assertIn("Seccomp:\t2\n", file.read())
+        self.requests(server)
+        server.signal(signal.SIGHUP)
+        server.told("reloaded in")
+        self.requests(server)
+        server.stop()
 
     def judge(self, lines):
         # From the program's own start: before it there was what the test hands descriptors on with.
