@@ -165,7 +165,7 @@ help:
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git
-DEPS_TEST := $(DEPS_IMAGE) $(NODE) buildah openssl
+DEPS_TEST := $(DEPS_IMAGE) $(NODE) buildah openssl strace systemd
 # Programs that would start a service where they are installed: unpacked instead.
 DEPS_UNPACKED := prometheus nginx
 DEPS_FUZZ := $(DEPS_RUN) clang libclang-rt-dev llvm python3

@@ -198,7 +198,8 @@ static void write_counted(FILE *f, const struct metrics *m) {
 
 /* --- the rest --- */
 
-static void write_load(FILE *f, const struct service *s) {
+/* What there is only once the models are. */
+static void write_pool(FILE *f, const struct service *s) {
   struct tally_sum batches;
   pool_batches(s->pool, &batches);
   write_sizes(f, "attend_batch_requests", "Requests that were computed together as one batch.",
@@ -206,10 +207,13 @@ static void write_load(FILE *f, const struct service *s) {
   write_sizes(f, "attend_batch_rows", "Query rows of the requests of one batch.", ROW_BOUNDS,
               &batches.rows);
   gauge(f, "attend_queue_depth", "Requests that wait for a worker.", pool_waiting(s->pool));
-  gauge(f, "attend_queue_limit", "Requests that may wait for a worker (max_queue).",
-        s->config->max_queue);
   gauge(f, "attend_running", "Requests that workers have taken and not finished.",
         pool_running(s->pool));
+}
+
+static void write_load(FILE *f, const struct service *s) {
+  gauge(f, "attend_queue_limit", "Requests that may wait for a worker (max_queue).",
+        s->config->max_queue);
   gauge(f, "attend_inflight_bytes", "Memory that requests hold.",
         atomic_load_explicit(&s->budget.used, memory_order_relaxed));
   gauge(f, "attend_inflight_limit_bytes",
@@ -234,7 +238,7 @@ static void write_listeners(FILE *f, const struct metrics_now *now) {
              now->listener[i].opened);
 }
 
-static void write_models(FILE *f, const struct metrics *m, struct models *models) {
+static void write_models(FILE *f, struct models *models) {
   struct models_hold hold = models_hold(models, 0);
   const size_t count = registry_count(hold.registry);
   gauge(f, "attend_models", "Models that are loaded.", count);
@@ -250,6 +254,9 @@ static void write_models(FILE *f, const struct metrics *m, struct models *models
     fputs("} 1\n", f);
   }
   models_release(&hold);
+}
+
+static void write_loads(FILE *f, const struct metrics *m) {
   gauge_seconds(f, "attend_models_loaded_timestamp_seconds",
                 "When the models in service were loaded.",
                 (double)atomic_load_explicit(&m->loaded_ms, memory_order_relaxed) / 1e3);
@@ -296,9 +303,11 @@ char *metrics_text(const struct metrics *m, struct service *s, const struct metr
   if (!f) return NULL;
   bool good = write_requests(f, m);
   write_counted(f, m);
+  if (now->loaded) write_pool(f, s);
   write_load(f, s);
   write_listeners(f, now);
-  write_models(f, m, s->models);
+  if (now->loaded) write_models(f, s->models);
+  write_loads(f, m);
   write_build(f, now);
   write_process(f, m);
   good = good && !ferror(f);

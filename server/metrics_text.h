@@ -16,6 +16,7 @@ struct metrics_listener {
 struct metrics_now {
   const struct metrics_listener *listener;
   size_t listeners;
+  bool loaded; /* the service has models and a pool: before, nothing is said of them */
   size_t io_threads;
   uint64_t log_dropped, log_suppressed;
 };

@@ -14,9 +14,9 @@
 
 void request_count_reject(struct request *r, enum status status) {
   static const int reasons[STATUS_COUNT] = {
-      [STATUS_QUEUE_FULL] = 1 + REJECT_QUEUE,     [STATUS_OVERLOADED] = 1 + REJECT_BUDGET,
-      [STATUS_DRAINING] = 1 + REJECT_DRAINING,    [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
-      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY, [STATUS_TOO_LARGE] = 1 + REJECT_TOO_LARGE,
+      [STATUS_QUEUE_FULL] = 1 + REJECT_QUEUE,          [STATUS_OVERLOADED] = 1 + REJECT_BUDGET,
+      [STATUS_DRAINING] = 1 + REJECT_DRAINING,         [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
+      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY,      [STATUS_TOO_LARGE] = 1 + REJECT_TOO_LARGE,
       [STATUS_UNAUTHORIZED] = 1 + REJECT_UNAUTHORIZED,
   };
   struct metrics *m = r->server->metrics;
@@ -37,7 +37,7 @@ static struct reply begin_reply(struct request *r, unsigned code, const char *ty
                         .varies = r->server->cors != NULL,
                         .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM,
                         .close = r->connection.discard ||
-                                 atomic_load_explicit(&r->server->draining, memory_order_relaxed)};
+                                 atomic_load_explicit(&r->door->draining, memory_order_relaxed)};
 }
 
 static bool start_answer(struct request *r) {
@@ -147,15 +147,21 @@ static bool answer_openapi(struct request *r) {
 
 static bool answer_metrics(struct request *r) {
   struct server *s = r->server;
-  const struct metrics_listener listener = {.name = "main",
-                                            .open = connections_count(s->connections),
-                                            .limit = s->config->max_connections,
-                                            .opened = connections_opened(s->connections)};
-  const struct metrics_now now = {.listener = &listener,
-                                  .listeners = 1,
-                                  .io_threads = s->io_threads,
-                                  .log_dropped = log_dropped(s->log),
-                                  .log_suppressed = log_suppressed(s->log)};
+  struct metrics_listener listener[DOOR_COUNT];
+  struct metrics_now now = {.listener = listener,
+                            .loaded = atomic_load(&s->loaded),
+                            .io_threads = s->door[DOOR_MAIN].io_threads,
+                            .log_dropped = log_dropped(s->log),
+                            .log_suppressed = log_suppressed(s->log)};
+  for (size_t i = 0; i < DOOR_COUNT; i++) {
+    const struct door *d = &s->door[i];
+    if (!d->connections) continue;
+    listener[now.listeners++] =
+        (struct metrics_listener){.name = door_name(d),
+                                  .open = connections_count(d->connections),
+                                  .limit = d->max_connections,
+                                  .opened = connections_opened(d->connections)};
+  }
   size_t length = 0;
   char *text = metrics_text(s->metrics, &s->service, &now, &length);
   return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);
@@ -218,6 +224,8 @@ static bool answer_v2(struct request *r) {
 bool request_answer_route(struct request *r) {
   if (asks_readiness(r->route) && atomic_load(&r->server->stopping))
     return answer_status(r, STATUS_DRAINING, "the server is stopping");
+  if (asks_readiness(r->route) && !atomic_load(&r->server->loaded))
+    return answer_status(r, STATUS_NOT_READY, "the models are being loaded");
   switch (r->route) {
   case ROUTE_MODELS:
     return answer_models(r, endpoint_models_text);

@@ -31,7 +31,7 @@ static const char *error_of(struct request *r, bool sent) {
 void request_log(struct request *r, bool sent, uint64_t nanoseconds) {
   if (!log_wants_request(r->server->log, r->code, sent, nanoseconds)) return;
   struct log_request line = {.id = r->id,
-                             .listener = "main",
+                             .listener = door_name(r->door),
                              .client = client_address(r),
                              .method = r->word,
                              .route = route_template(r->route),

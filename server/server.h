@@ -8,6 +8,7 @@
 
 #include "server/connection.h"
 #include "server/cors.h"
+#include "server/door.h"
 #include "server/exchange.h"
 #include "server/log.h"
 #include "server/metrics.h"
@@ -17,12 +18,11 @@ struct server {
   struct service service;
   struct log *log;
   struct metrics *metrics;
-  struct connections *connections;
   struct cors *cors; /* NULL: off */
-  size_t io_threads;
+  struct door door[DOOR_COUNT];
   uint32_t id_prefix;   /* of request identifiers; random */
+  atomic_bool loaded;   /* the models are there, and the pool: until then only the admin door is */
   atomic_bool stopping; /* what /readyz says */
-  atomic_bool draining; /* kept connections get no further requests through */
 };
 
 #endif

@@ -159,7 +159,7 @@ static bool has_line(const char *text, const char *line) {
 static void a_text_tells_what_was_counted_and_what_is(void **unused) {
   (void)unused;
   static const struct metrics_listener listeners[] = {{"main", 3, 1024, 9}, {"admin", 1, 64, 2}};
-  const struct metrics_now now = {listeners, 2, 5, 11, 12};
+  const struct metrics_now now = {listeners, 2, true, 5, 11, 12};
   static const char *const lines[] = {
       "attend_http_requests_total{route=\"/v1/attention\",method=\"POST\",code=\"200\"} 1",
       "attend_http_requests_total{route=\"/v1/attention\",method=\"POST\",code=\"503\"} 0",
@@ -201,7 +201,7 @@ static void a_text_tells_what_was_counted_and_what_is(void **unused) {
 /* A file's name may hold anything. */
 static void labels_are_escaped(void **unused) {
   (void)unused;
-  const struct metrics_now now = {0};
+  const struct metrics_now now = {.loaded = true};
   struct served s;
   served_init(&s);
   struct models_hold hold = models_hold(s.service.models, 0);
