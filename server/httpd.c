@@ -131,20 +131,22 @@ static void shed(struct httpd *h, int fd) {
   connections_linger(h->server->connections, fd);
 }
 
+/* There was no memory for a connection: it is closed, or is going to be. */
+static void on_lost(void *of) {
+  struct httpd *h = of;
+  atomic_fetch_sub(&h->connections, 1);
+  log_line(h->server->log, LOG_WARNING, "a connection could not be taken: %s", strerror(errno));
+}
+
 static void hand_on(struct httpd *h, int fd, const struct sockaddr *from, socklen_t size) {
   if (atomic_load(&h->connections) >= h->server->config->max_connections) {
     shed(h, fd);
     return;
   }
   atomic_fetch_add(&h->connections, 1);
-  io_add(io_of(h, fd), fd, from, size);
-}
-
-/* libmicrohttpd had no memory for it, and has closed it. */
-static void on_lost(void *of) {
-  struct httpd *h = of;
-  atomic_fetch_sub(&h->connections, 1);
-  log_line(h->server->log, LOG_WARNING, "a connection could not be taken: %s", strerror(errno));
+  if (io_add(io_of(h, fd), fd, from, size)) return;
+  on_lost(h);
+  close(fd);
 }
 
 /* Accepts until the backlog is empty (or was full once, so that a flood cannot keep us here).

@@ -7,6 +7,7 @@
 #include "server/serve.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ enum {
   RELOAD_MS = 100,     /* how often one that has reloaded looks for models that nobody uses */
   ABANDONED_MS = 1000, /* for the answers of abandoned work to leave */
   STUCK_MS = 10000,    /* for abandoned work to stop */
+  READY_MS = 500,      /* for standard output to take the ready line */
   LOADING_MS = 200,    /* for models that nobody will use to be loaded */
 };
 
@@ -144,6 +146,14 @@ static enum status server_open(struct serving *all, struct error *e) {
   return e->status;
 }
 
+/* A pipe that nobody reads would hold this thread for ever, and with it every signal. */
+static void tell_ready(const char *address) {
+  struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  if (poll(&out, 1, READY_MS) == 0) return;
+  printf("listening on %s\n", address);
+  fflush(stdout);
+}
+
 static void announce(struct server *s, const struct httpd *h) {
   log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s, text %s",
            version_number(), version_commit(), s->service.workers, s->io_threads,
@@ -152,8 +162,7 @@ static void announce(struct server *s, const struct httpd *h) {
   for (size_t i = 0; i < registry_count(hold.registry); i++)
     announce_model(s->log, registry_at(hold.registry, i));
   models_release(&hold);
-  printf("listening on %s\n", httpd_address(h));
-  fflush(stdout);
+  tell_ready(httpd_address(h));
 }
 
 /* --- signals --- */
