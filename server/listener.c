@@ -31,7 +31,9 @@ int listener_open(const struct address *a, struct error *e) {
   const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
   int failed = getaddrinfo(a->host[0] ? a->host : "0.0.0.0", a->port, &wanted, &found);
   if (failed) {
-    error_set(e, STATUS_CONFIG, "listen: %.100s: %s", a->host, gai_strerror(failed));
+    const bool ours = failed == EAI_MEMORY || failed == EAI_AGAIN || failed == EAI_SYSTEM;
+    error_set(e, ours ? STATUS_SYSTEM : STATUS_CONFIG, "listen: %.100s: %s", a->host,
+              gai_strerror(failed));
     return -1;
   }
   int fd = -1;
