@@ -298,13 +298,13 @@ class FailingAllocations(Case):
             self.assertEqual(right[0], 2, right)
             most = (1 << 40) - struct.unpack("<q", self.control[0:8])[0]
             rng, wanting = random.Random(most), 0
-            for n in sorted(rng.sample(range(1, most + 1), min(most, 60))):
+            for n in sorted(rng.sample(range(1, most + 1), min(most, 60 if MODE == "release" else 12))):
                 self.arm(n, True)
                 status, out, err = attend(*command, env=self.env)
                 self.assertTrue((status, out, err) == right or
                                 (status == 1 and "no memory" in err), (name, n, err[:300]))
                 wanting += status == 1
-            self.assertGreater(wanting, 5, name)
+            self.assertGreater(wanting, 5 if MODE == "release" else 0, name)
 
 
 class GivingBack(Case):
