@@ -87,6 +87,14 @@ static void on_completed(void *of, struct MHD_Connection *c, void **context,
   *context = NULL;
 }
 
+/* There was no memory for what is known of it, so that no deadline would ever end it; and the end
+ * of stream that comes together with the last bytes libmicrohttpd does not see. Only a socket that
+ * is connected to nothing is let go for certain. */
+static void disconnect(int fd) {
+  const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
+  (void)connect(fd, &nothing, sizeof nothing);
+}
+
 static void on_connection(void *of, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what) {
   struct httpd *h = of;
@@ -95,6 +103,7 @@ static void on_connection(void *of, struct MHD_Connection *c, void **context,
     struct io *io = io_of(h, fd);
     io->opened = true;
     *context = request_open(h->server, io, c, fd);
+    if (!*context) disconnect(fd);
     return;
   }
   if (*context) request_close(*context);

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -287,7 +288,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *with, void *(*begin)
 }
 
 int eventfd(unsigned count, int flags) {
-  int (*real)(unsigned, int) = (int (*)(unsigned, int))dlsym(RTLD_NEXT, "eventfd");
+  REAL(eventfd);
   return fails(EVENTFD) ? -1 : real(count, flags);
 }
 
