@@ -63,5 +63,5 @@ bool config_print(const struct config *c, FILE *out) {
   done = done && json_object_set(all, "models", c->models) == 0;
   done = done && json_dumpf(all, out, JSON_INDENT(2)) == 0 && fputc('\n', out) != EOF;
   json_decref(all);
-  return done && fflush(out) == 0;
+  return done && fflush(out) == 0 && !ferror(out);
 }

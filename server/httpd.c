@@ -90,6 +90,14 @@ static void on_completed(void *of, struct MHD_Connection *c, void **context,
   *context = NULL;
 }
 
+/* There was no memory for what is known of it, so that no deadline would ever end it; and the end
+ * of stream that comes together with the last bytes libmicrohttpd does not see. Only a socket that
+ * is connected to nothing is let go for certain. */
+static void disconnect(int fd) {
+  const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
+  (void)connect(fd, &nothing, sizeof nothing);
+}
+
 static void on_connection(void *of, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what) {
   struct httpd *h = of;
@@ -98,6 +106,7 @@ static void on_connection(void *of, struct MHD_Connection *c, void **context,
     struct io *io = io_of(h, fd);
     io->opened = true;
     *context = request_open(h->door, io, c, fd);
+    if (!*context) disconnect(fd);
     return;
   }
   if (*context) request_close(*context);
@@ -145,20 +154,22 @@ static bool has_room(struct httpd *h) {
   return now < most + OVERLAP;
 }
 
+/* There was no memory for a connection: it is closed, or is going to be. */
+static void on_lost(void *of) {
+  struct httpd *h = of;
+  atomic_fetch_sub(&h->connections, 1);
+  log_complain(h->log, COMPLAINT_LOST, "a connection could not be taken: %s", strerror(errno));
+}
+
 static void hand_on(struct httpd *h, int fd, const struct sockaddr *from, socklen_t size) {
   if (!has_room(h)) {
     shed(h, fd);
     return;
   }
   atomic_fetch_add(&h->connections, 1);
-  io_add(io_of(h, fd), fd, from, size);
-}
-
-/* libmicrohttpd had no memory for it, and has closed it. */
-static void on_lost(void *of) {
-  struct httpd *h = of;
-  atomic_fetch_sub(&h->connections, 1);
-  log_complain(h->log, COMPLAINT_LOST, "a connection could not be taken: %s", strerror(errno));
+  if (io_add(io_of(h, fd), fd, from, size)) return;
+  on_lost(h);
+  close(fd);
 }
 
 /* Accepts until the backlog is empty (or was full once, so that a flood cannot keep us here).

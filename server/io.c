@@ -82,19 +82,22 @@ enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e) 
     io->arrivals[0] = io->arrivals[1] = 0;
     return error_set(e, STATUS_SYSTEM, "I/O thread: %s", strerror(errno));
   }
-  fcntl(io->arrivals[0], F_SETFL, O_NONBLOCK); /* the writer waits where the pipe is full */
   io->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  int failed = io->wake < 0 ? errno : pthread_create(&io->thread, NULL, io_main, io);
+  /* Only one end: the writer waits where the pipe is full. */
+  const bool ready = io->wake >= 0 && !fcntl(io->arrivals[0], F_SETFL, O_NONBLOCK);
+  int failed = ready ? pthread_create(&io->thread, NULL, io_main, io) : errno;
   if (failed) return error_set(e, STATUS_SYSTEM, "I/O thread: %s", strerror(failed));
   io->running = true;
   return STATUS_OK;
 }
 
-void io_add(struct io *io, int fd, const struct sockaddr *from, socklen_t size) {
+bool io_add(struct io *io, int fd, const struct sockaddr *from, socklen_t size) {
   struct arrival a = {.fd = fd, .size = size};
   must(size <= sizeof a.from && sizeof a <= PIPE_BUF);
   memcpy(&a.from, from, size);
-  while (write(io->arrivals[1], &a, sizeof a) < 0) must(errno == EINTR);
+  while (write(io->arrivals[1], &a, sizeof a) < 0)
+    if (errno != EINTR) return false;
+  return true;
 }
 
 void io_ask(struct io *io) {

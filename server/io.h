@@ -41,8 +41,9 @@ enum { IO_DESCRIPTORS = 6 };
  * are set before. After a failure, too, io_stop has to follow. */
 enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e);
 
-/* Hands a connection on, from another thread. */
-void io_add(struct io *io, int fd, const struct sockaddr *from, socklen_t size);
+/* Hands a connection on, from another thread. False, and errno: the system had no memory for that;
+ * the descriptor is still the caller's. */
+bool io_add(struct io *io, int fd, const struct sockaddr *from, socklen_t size);
 
 /* Wakes a suspended connection, from any thread. The connection may be gone before this returns. */
 void io_resume(struct io *io, struct MHD_Connection *c);

@@ -32,8 +32,11 @@ enum status listener_open(struct listener *l, const char *setting, const struct 
   struct addrinfo *found = NULL;
   const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
   int failed = getaddrinfo(a->host[0] ? a->host : "0.0.0.0", a->port, &wanted, &found);
-  if (failed)
-    return error_set(e, STATUS_CONFIG, "%s: %.100s: %s", setting, a->host, gai_strerror(failed));
+  if (failed) {
+    const bool ours = failed == EAI_MEMORY || failed == EAI_AGAIN || failed == EAI_SYSTEM;
+    return error_set(e, ours ? STATUS_SYSTEM : STATUS_CONFIG, "%s: %.100s: %s", setting, a->host,
+                     gai_strerror(failed));
+  }
   int fd = -1;
   for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next) fd = listen_on(at);
   if (fd < 0)

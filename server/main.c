@@ -1,4 +1,5 @@
 /* main: the commands. */
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -19,6 +20,13 @@
 enum { EXIT_USAGE = 2 };
 
 extern char **environ;
+
+/* The exit status of a command whose answer is on standard output. */
+static int written(bool well) {
+  if (well && !fflush(stdout)) return 0;
+  fprintf(stderr, "attend: cannot write to standard output: %s\n", strerror(errno));
+  return 1;
+}
 
 static int help(void) {
   fputs(
@@ -42,12 +50,12 @@ static int help(void) {
       "\n",
       stdout);
   config_help(stdout);
-  return fflush(stdout) ? 1 : 0;
+  return written(true);
 }
 
 static int version(void) {
   printf("attend %s (%s)\n", version_number(), version_commit());
-  return fflush(stdout) ? 1 : 0;
+  return written(true);
 }
 
 /* Says what is wrong; returns the exit status: what somebody wrote, or a host that has no more. */
@@ -78,7 +86,7 @@ static int check(const struct config *c) {
       fprintf(stderr, "warning: model %s: %s\n", m->name, m->notes.text[n]);
   }
   registry_free(r);
-  return printed ? 0 : 1;
+  return written(printed);
 }
 
 static int wrong_usage(const char *format, const char *word) {
@@ -126,10 +134,11 @@ static void return_memory(void) {
 }
 
 /* A descriptor 0, 1 or 2 that came closed would be taken by the first socket, and the log written
- * to a client. */
+ * to a client. What takes its place can be neither read nor written: no answer counts as written
+ * that went nowhere. */
 static void hold_standard_descriptors(void) {
   for (int fd = 0; fd <= 2; fd++)
-    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) < 0) return;
+    if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) < 0) return;
 }
 
 /* The options of `attend run`, which come before settings. Returns what follows them. */

@@ -5,6 +5,7 @@
 #include "server/serve.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@
 
 enum {
   RELOAD_MS = 100,         /* how often one that has reloaded looks for models that nobody uses */
+  READY_MS = 500,          /* for standard output to take the line with an address */
   LOADING_MS = 200,        /* for models that nobody will use to be loaded */
   SPARE_DESCRIPTORS = 256, /* leaving connections, logs, files */
   ADMIN_CONNECTIONS = 64,
@@ -182,7 +184,10 @@ static enum status door_open(struct serving *s, enum door_kind kind, struct erro
   return httpd_start(s->http[kind], e);
 }
 
+/* A pipe that nobody reads would hold this thread for ever, and with it every signal. */
 static void say_address(const char *what, const struct httpd *h) {
+  struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  if (poll(&out, 1, READY_MS) == 0) return;
   printf("%s on %s\n", what, httpd_address(h));
   fflush(stdout);
 }

@@ -13,6 +13,10 @@ enum { KINDS = 3 };
 
 static const int number[KINDS] = {SIGTERM, SIGINT, SIGHUP}; /* what stops comes first */
 
+/* A write to whoever is gone, or to a log as long as a file may be, fails and is counted. What
+ * other servers take for an order (to open their logs again, say) must not end this one. */
+static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2};
+
 /* A handler reaches nothing but what is the process's own, as the handlers are. */
 static atomic_uint came[KINDS];
 static int wake = -1; /* eventfd; written once, before the handlers are set */
@@ -32,8 +36,7 @@ enum status signals_open(struct error *e) {
   sigset_t set;
   wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake < 0) return error_set(e, STATUS_SYSTEM, "eventfd: %s", strerror(errno));
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);
+  for (unsigned i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
   sigemptyset(&set);
   for (unsigned i = 0; i < KINDS; i++) {
     sigaddset(&set, number[i]);

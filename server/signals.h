@@ -13,7 +13,8 @@
 
 /* Sets the handlers, for good, and has the calling thread and those that it starts from now on
  * block the three: signals come while signals_next waits, and interrupt nothing. Only one thread
- * may call signals_next: this one. Ignores SIGPIPE and SIGXFSZ. */
+ * may call signals_next: this one. Ignores SIGPIPE and others that would end the process for
+ * nothing. */
 enum status signals_open(struct error *e);
 
 /* The next signal, at most `within` later; NULL: for ever. 0: none, or signals_wake. One that stops

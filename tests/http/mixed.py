@@ -1,0 +1,67 @@
+"""mixed: one request of every kind that there is, for tests in which the host is at fault."""
+import json
+import random
+
+from forms import base64_fields, safetensors, v2
+from support import JSON_TYPE, randoms
+
+BINARY = {"Content-Type": "application/x-safetensors"}
+
+
+class Request:
+    """A request; `exact`: its answer is the same each time."""
+
+    def __init__(self, name, path, body=None, headers=None, exact=True):
+        self.name, self.path, self.body, self.exact = name, path, body, exact
+        self.method = "GET" if body is None else "POST"
+        self.headers = headers or (JSON_TYPE if body is not None else {})
+
+    def ask(self, server, **options):
+        return server.request(self.method, self.path, self.body, self.headers, **options)
+
+    def message(self):
+        """Its bytes on the wire."""
+        lines = [f"{self.method} {self.path} HTTP/1.1", "Host: test"]
+        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        if self.body is not None:
+            lines.append(f"Content-Length: {len(self.body)}")
+        return ("\r\n".join(lines) + "\r\n\r\n").encode() + (self.body or b"")
+
+
+def requests(model, width, heads):
+    """Requests of a server whose default model is `model`, of that width and so many heads."""
+    rng = random.Random(5)
+
+    def rows(*shape):
+        return randoms(rng, *shape, width)
+
+    plain = {"queries": rows(2, 3), "keys": rows(2, 5), "valid_lens": [2, 5],
+             "return_attention": True}
+    ragged = {"queries": [rows(2), rows(7), []], "keys": [rows(3), rows(4), rows(1)],
+              "mask": [[[1, 0, 1]] * 2, [[1, 1, 0, 1]] * 7, []], "return_pointers": True}
+    even = {"queries": rows(2, 3), "bias": randoms(rng, 2, 3, 3), "select": "sample", "seed": 7}
+    measured = dict(plain, gradients=rows(2, 3))
+    measured.pop("return_attention")
+    wide = {"queries": rows(1, 60), "keys": rows(1, 500), "return_attention": "average",
+            "head_mask": [1] * heads}
+    tokens = {"queries": rows(2, 3), "valid_lens": [1, 3]}
+    infer, size = v2(tokens, ["valid_lens"], ["outputs", "attention_weights"], ["outputs"])
+    spoken = v2(tokens, [], ["outputs"], [])[0]
+    here = f"/v1/models/{model}"
+    return [Request(name, "/v1/attention", json.dumps(body).encode()) for name, body in (
+        ("plain", plain), ("ragged", ragged), ("sampled", even), ("wide", wide),
+        ("base64", base64_fields(even, "F16")),
+        ("base64 answer", dict(plain, encoding_format="base64")),
+        ("segments", {"queries": rows(1, 2), "keys": rows(1, 6), "segments": [[2, 4]],
+                      "return_attention": True}))] + [
+        Request("safetensors", "/v1/attention", safetensors(even, "BF16", "I32"), BINARY),
+        Request("heads", here + "/heads", json.dumps(measured).encode()),
+        Request("v2", f"/v2/models/{model}/infer", spoken),
+        Request("v2 binary", f"/v2/models/{model}/infer", infer,
+                dict(JSON_TYPE, **{"Inference-Header-Content-Length": str(size)})),
+        Request("wrong", "/v1/attention", b'{"queries":[[[1,"x"]]]}', exact=False),
+        Request("models", "/v1/models"), Request("model", here),
+        Request("openapi", "/openapi.json"), Request("health", "/healthz"),
+        Request("metrics", "/metrics", exact=False), Request("v2 models", "/v2/models"),
+        Request("nowhere", "/nowhere", exact=False),
+        Request("refused early", "/nowhere", b"[" * 5000, exact=False)]
