@@ -82,10 +82,10 @@ test-all:
 quick: deps-test
 	tests/run lint release
 
-## image-test: the same without what needs Node, where an image is built
+## image-test: the same without what needs Node or unpacked tools, where an image is built
 .PHONY: image-test
 image-test: deps-image
-	ATTEND_TEST_NODE=off tests/run lint release
+	ATTEND_TEST_NODE=off ATTEND_TEST_TOOLS=off tests/run lint release
 
 ## asan, ubsan, tsan: build with that sanitizer and run the tests under it
 .PHONY: asan ubsan tsan
@@ -139,7 +139,10 @@ help:
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git
-DEPS_TEST := $(DEPS_IMAGE) $(NODE)
+DEPS_TEST := $(DEPS_IMAGE) $(NODE) python3-yaml
+# Installed, these would start services: they are unpacked, and tests/run finds them.
+DEPS_UNPACKED := haproxy
+TOOLS     := build/tools
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 PEERS      := build/peers
@@ -156,12 +159,14 @@ deps-image:
 	@tests/deps $(DEPS_IMAGE)
 deps-test:
 	@tests/deps $(DEPS_TEST)
+	@tests/deps --unpack $(TOOLS) $(DEPS_UNPACKED)
 	@$(MAKE) --no-print-directory $(NPM)/package.json
 $(NPM)/package.json: tests/npm/package.json
 	@mkdir -p $(NPM) && cp $< $@
 	@$(call npm_install,$(NPM)) || { rm -f $@; exit 1; }
 deps-bench:
 	@tests/deps $(DEPS_BENCH)
+	@tests/deps --unpack $(TOOLS) $(DEPS_UNPACKED)
 # The scripts of the npm package would fetch more; what it brings along is enough.
 deps-peers:
 	@tests/deps $(DEPS_PEERS)

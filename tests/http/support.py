@@ -30,6 +30,7 @@ BIN = os.environ.get("ATTEND_BIN") or os.path.join(ROOT, "build", "release", "at
 MODE = os.environ.get("ATTEND_MODE", "release")
 SLOW = {"release": 1, "ubsan": 2, "asan": 4, "tsan": 10}.get(MODE, 4)  # factor on waiting times
 NODE = os.environ.get("ATTEND_TEST_NODE") != "off"  # off where an image is built: no Node there
+TOOLS = os.environ.get("ATTEND_TEST_TOOLS") != "off"  # haproxy and the like; off there too
 JSON_TYPE = {"Content-Type": "application/json"}
 
 
