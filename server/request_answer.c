@@ -31,7 +31,7 @@ static struct reply begin_reply(struct request *r, unsigned code, const char *ty
                         .request_id = r->id,
                         .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM,
                         .close = r->connection.discard ||
-                                 atomic_load_explicit(&r->server->draining, memory_order_relaxed)};
+                                 atomic_load_explicit(&r->server->stopping, memory_order_relaxed)};
 }
 
 static bool start_answer(struct request *r) {

@@ -1,6 +1,7 @@
 /* serve: start, signals, drain, stop.
  *
- * The order of a stop: readiness says 503; the backlog is accepted and the listening socket
+ * The order of a stop: readiness says 503 and each answer ends its connection, so that by the end
+ * of drain_delay_ms none is kept that is in use; the backlog is accepted and the listening socket
  * closed; kept connections get no further work in; what was accepted is answered; idle connections
  * are ended; the pool takes no more; then libmicrohttpd, the reaper, the pool and the models go, in
  * this order. */

@@ -19,7 +19,7 @@ struct server {
   struct connections *connections;
   size_t io_threads;
   uint32_t id_prefix;   /* of request identifiers; random */
-  atomic_bool stopping; /* what /readyz says */
+  atomic_bool stopping; /* what /readyz says; answers close their connection */
   atomic_bool draining; /* kept connections get no further requests through */
 };
 
