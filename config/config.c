@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/address.h"
 #include "config/file.h"
 #include "config/json_reserve.h"
 #include "config/nearest.h"
@@ -313,6 +314,18 @@ static enum status check_default(const struct config *c, struct error *e) {
                    c->store->default_from, c->default_model, near.name);
 }
 
+/* Two sockets cannot have one address, unless each takes a free port. */
+static enum status check_addresses(const struct config *c, struct error *e) {
+  struct address main, admin;
+  if (!address_parse(&main, c->listen) || !address_parse(&admin, c->admin_listen) ||
+      strcmp(main.host, admin.host) != 0 || strcmp(main.port, admin.port) != 0 ||
+      strcmp(main.port, "0") == 0)
+    return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "admin_listen: \"%.80s\" is the address of listen, too: give it another port",
+                   c->admin_listen);
+}
+
 static enum status read_all(struct config *c, char *const *args, char *const *environment,
                             struct error *e) {
   const char *path = environment_path(environment);
@@ -327,6 +340,7 @@ static enum status read_all(struct config *c, char *const *args, char *const *en
   if (!c->models &&
       !(c->models = json_reserve_load(built_in_models, strlen(built_in_models), NULL, &no_memory)))
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
+  if (check_addresses(c, e)) return e->status;
   return check_default(c, e);
 }
 

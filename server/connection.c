@@ -38,7 +38,7 @@ struct leaving {
 };
 
 struct connections {
-  uint64_t header_ms, body_ms, answer_ms, idle_ms;
+  struct connection_times times;
   struct metrics *metrics;
   struct keep *keep; /* or NULL */
   uint64_t tick_ms;
@@ -47,6 +47,7 @@ struct connections {
   _Atomic uint64_t draining; /* since when; 0: not */
   bool running;
   pthread_t thread;
+  struct pulse pulse;
   pthread_mutex_t lock; /* of all that follows */
   struct connection *first;
   size_t count;
@@ -168,7 +169,7 @@ static void end_slow_head(struct connections *all, struct connection *c, uint64_
   }
   struct error e = {0};
   error_set(&e, STATUS_TOO_SLOW, "the head of the request did not arrive within %llu ms",
-            (unsigned long long)all->header_ms);
+            (unsigned long long)all->times.header_ms);
   connection_refuse(c, &e, NULL);
 }
 
@@ -177,7 +178,7 @@ static void end_slow_body(struct connections *all, struct connection *c, uint64_
   metrics_reject(all->metrics, 0, REJECT_SLOW_BODY);
   struct error e = {0};
   error_set(&e, STATUS_TOO_SLOW, "the body did not arrive within %llu ms",
-            (unsigned long long)all->body_ms);
+            (unsigned long long)all->times.body_ms);
   connection_refuse(c, &e, c->request_id);
 }
 
@@ -235,19 +236,19 @@ static void judge(struct connections *all, struct connection *c, uint64_t now, b
   switch (phase_of(seen)) {
   case CONNECTION_FRESH:
   case CONNECTION_HEAD:
-    if (age >= all->header_ms)
+    if (age >= all->times.header_ms)
       end_slow_head(all, c, seen);
     else if (draining && age >= HEAD_GRACE_MS)
       end_undecided(all, c, seen, now);
     return;
   case CONNECTION_IDLE:
-    if (draining || age >= all->idle_ms) end_idle(c, seen);
+    if (draining || age >= all->times.idle_ms) end_idle(c, seen);
     return;
   case CONNECTION_BODY:
-    if (age >= all->body_ms) end_slow_body(all, c, seen);
+    if (age >= all->times.body_ms) end_slow_body(all, c, seen);
     return;
   case CONNECTION_ANSWER:
-    if (age >= all->answer_ms) end_slow_reader(all, c, seen);
+    if (age >= all->times.answer_ms) end_slow_reader(all, c, seen);
     return;
   case CONNECTION_SLOW_HEAD:
   case CONNECTION_SLOW_BODY:
@@ -296,6 +297,7 @@ static void *reaper_main(void *of) {
   uint64_t next_scan = 0, next_look = 0;
   while (!atomic_load(&all->stop)) {
     reaper_wait(all);
+    pulse_pass(&all->pulse);
     uint64_t now = now_ms();
     if (all->keep) keep_trim(all->keep, now * CLOCK_MS);
     pthread_mutex_lock(&all->lock);
@@ -307,7 +309,7 @@ static void *reaper_main(void *of) {
     if (now >= next_scan) {
       bool look = now >= next_look;
       for (struct connection *c = all->first; c; c = c->next) judge(all, c, now, look);
-      if (look) next_look = now + size_min(LOOK_MS, all->header_ms / 4);
+      if (look) next_look = now + size_min(LOOK_MS, all->times.header_ms / 4);
       next_scan = now + (atomic_load(&all->draining) ? DRAIN_TICK_MS : all->tick_ms);
     }
     pthread_mutex_unlock(&all->lock);
@@ -317,8 +319,8 @@ static void *reaper_main(void *of) {
 
 /* --- all of them --- */
 
-struct connections *connections_new(const struct config *c, struct metrics *m, struct keep *keep,
-                                    struct error *e) {
+struct connections *connections_new(const struct connection_times *t, struct metrics *m,
+                                    struct keep *keep, struct error *e) {
   struct connections *all = calloc(1, sizeof *all);
   if (!all) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the connections");
@@ -326,12 +328,8 @@ struct connections *connections_new(const struct config *c, struct metrics *m, s
   }
   all->metrics = m;
   all->keep = keep;
-  all->header_ms = c->header_timeout_ms;
-  all->body_ms = c->body_timeout_ms;
-  all->answer_ms = c->answer_timeout_ms;
-  all->idle_ms = c->idle_timeout_ms;
-  uint64_t least =
-      size_min(size_min(all->header_ms, all->body_ms), size_min(all->answer_ms, all->idle_ms));
+  all->times = *t;
+  uint64_t least = size_min(size_min(t->header_ms, t->body_ms), size_min(t->answer_ms, t->idle_ms));
   all->tick_ms = size_min(TICK_MS_MAX, size_max(least / 8, 1));
   pthread_mutex_init(&all->lock, NULL);
   all->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -361,6 +359,35 @@ void connections_free(struct connections *all) {
 void connections_drain(struct connections *all) {
   atomic_store(&all->draining, size_max(now_ms(), 1));
   wake(all);
+}
+
+void connections_ask(struct connections *all) {
+  pulse_ask(&all->pulse);
+  wake(all);
+}
+
+bool connections_answered(struct connections *all) { return pulse_answered(&all->pulse); }
+
+static bool waits(enum connection_phase p) { return p <= CONNECTION_BODY; }
+
+/* Of two that may be ended to make room, is it the first? */
+static bool ends_before(uint64_t a, uint64_t b) {
+  if (waits(phase_of(a)) != waits(phase_of(b))) return waits(phase_of(a));
+  return since(a) <= since(b);
+}
+
+void connections_make_room(struct connections *all) {
+  struct connection *first = NULL;
+  uint64_t seen = 0;
+  pthread_mutex_lock(&all->lock);
+  for (struct connection *c = all->first; c; c = c->next) {
+    const uint64_t state = atomic_load(&c->state);
+    if (phase_of(state) > CONNECTION_ANSWER || (first && ends_before(seen, state))) continue;
+    first = c;
+    seen = state;
+  }
+  if (first && move_to(first, seen, CONNECTION_SLOW_READER)) shutdown(first->fd, SHUT_RDWR);
+  pthread_mutex_unlock(&all->lock);
 }
 
 size_t connections_busy(struct connections *all) {

@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "core/status.h"
 #include "server/metrics.h"
+#include "server/pulse.h"
 
 enum connection_phase {
   CONNECTION_FRESH,  /* accepted, no request yet */
@@ -46,9 +47,14 @@ struct connection {
 
 struct connections;
 
+/* How long each phase may take. */
+struct connection_times {
+  uint64_t header_ms, body_ms, answer_ms, idle_ms;
+};
+
 /* The reaper also looks after `keep`, which may be NULL. */
-struct connections *connections_new(const struct config *c, struct metrics *m, struct keep *keep,
-                                    struct error *e);
+struct connections *connections_new(const struct connection_times *t, struct metrics *m,
+                                    struct keep *keep, struct error *e);
 void connections_free(struct connections *all); /* none is open */
 
 /* The I/O thread: the descriptor has just been opened; it is about to be closed. */
@@ -77,6 +83,14 @@ void connections_linger(struct connections *all, int fd);
 size_t connections_busy(struct connections *all);
 size_t connections_queued(struct connections *all); /* in phase QUEUED: libmicrohttpd holds them */
 size_t connections_count(struct connections *all);
+
+/* Ends the one that has waited the longest for a request; where none waits, the one that has taken
+ * the longest for its answer. */
+void connections_make_room(struct connections *all);
+
+/* Does the reaper still turn? It answers some microseconds after it was asked. */
+void connections_ask(struct connections *all);
+bool connections_answered(struct connections *all);
 
 /* From now on idle connections are ended, fresh ones that stay silent, and soon those whose head
  * is not whole. */

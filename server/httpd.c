@@ -1,4 +1,4 @@
-/* httpd: the socket.
+/* httpd: the socket of a door.
  *
  * We accept connections ourselves and hand them to daemons without a listening socket, one for each
  * I/O thread: new ones are spread evenly over the threads, and at the limit a connection gets an
@@ -30,23 +30,26 @@ enum {
   /* Zeroed for every request, so that much more would cost more. Half of it is for reading: a body
    * of 40 kB that is there arrives in one call, and is answered before anything else is touched. */
   CONNECTION_MEMORY = 80 * 1024,
-  ACCEPT_PAUSE_MS = 50,   /* when descriptors are used up */
-  SPARE_DESCRIPTORS = 256 /* leaving connections, logs, files */
+  ACCEPT_PAUSE_MS = 50, /* when descriptors are used up */
+  OVERLAP = 64,         /* connections of the admin door that may be on their way out */
 };
 
 struct httpd {
-  struct server *server;
+  struct door *door;
+  struct log *log;
   struct io *io; /* [io_threads], a connection's is chosen by its descriptor */
-  int listener;
-  int stop; /* eventfd that ends the accept thread */
+  struct listener listener;
+  int wake; /* eventfd: the accept thread is asked, or has to end */
+  atomic_bool last;
   bool accepting;
   pthread_t thread;
+  struct pulse pulse;        /* of the accept thread */
   atomic_size_t connections; /* accepted and not closed */
   char address[LISTENER_TEXT_SIZE];
 };
 
 static struct io *io_of(const struct httpd *h, int fd) {
-  return &h->io[(size_t)fd % h->server->io_threads];
+  return &h->io[(size_t)fd % h->door->io_threads];
 }
 
 /* --- libmicrohttpd's calls --- */
@@ -94,7 +97,7 @@ static void on_connection(void *of, struct MHD_Connection *c, void **context,
     int fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     struct io *io = io_of(h, fd);
     io->opened = true;
-    *context = request_open(h->server, io, c, fd);
+    *context = request_open(h->door, io, c, fd);
     return;
   }
   if (*context) request_close(*context);
@@ -113,7 +116,7 @@ static void on_message(void *of, const char *format, va_list args) {
   char text[256];
   vsnprintf(text, sizeof text, format, args);
   text[strcspn(text, "\n")] = 0;
-  log_line(h->server->log, LOG_DEBUG, "libmicrohttpd: %s", text);
+  log_line(h->log, LOG_DEBUG, "libmicrohttpd: %s", text);
 }
 
 /* --- accepting --- */
@@ -123,16 +126,26 @@ static void shed(struct httpd *h, int fd) {
   struct error e = {0};
   char text[REPLY_RAW_SIZE];
   error_set(&e, STATUS_NOT_READY, "the server has all the %llu connections it may have",
-            (unsigned long long)h->server->config->max_connections);
+            (unsigned long long)h->door->max_connections);
   size_t size = reply_raw(&e, REPLY_PROBLEM, NULL, text);
   (void)!send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   shutdown(fd, SHUT_WR);
-  metrics_reject(h->server->metrics, 0, REJECT_CONNECTIONS);
-  connections_linger(h->server->connections, fd);
+  metrics_reject(h->door->server->metrics, 0, REJECT_CONNECTIONS);
+  connections_linger(h->door->connections, fd);
+}
+
+/* Is there room for one more? A prober that keeps what it opens must not lock others out: the admin
+ * door makes room, and a connection that was ended for that may take a moment to be closed. */
+static bool has_room(struct httpd *h) {
+  const size_t now = atomic_load(&h->connections), most = h->door->max_connections;
+  if (now < most) return true;
+  if (h->door->kind != DOOR_ADMIN) return false;
+  connections_make_room(h->door->connections);
+  return now < most + OVERLAP;
 }
 
 static void hand_on(struct httpd *h, int fd, const struct sockaddr *from, socklen_t size) {
-  if (atomic_load(&h->connections) >= h->server->config->max_connections) {
+  if (!has_room(h)) {
     shed(h, fd);
     return;
   }
@@ -144,7 +157,7 @@ static void hand_on(struct httpd *h, int fd, const struct sockaddr *from, sockle
 static void on_lost(void *of) {
   struct httpd *h = of;
   atomic_fetch_sub(&h->connections, 1);
-  log_line(h->server->log, LOG_WARNING, "a connection could not be taken: %s", strerror(errno));
+  log_line(h->log, LOG_WARNING, "a connection could not be taken: %s", strerror(errno));
 }
 
 /* Accepts until the backlog is empty (or was full once, so that a flood cannot keep us here).
@@ -153,7 +166,7 @@ static bool accept_all(struct httpd *h) {
   for (int n = 0; n < SOMAXCONN; n++) {
     struct sockaddr_storage from;
     socklen_t size = sizeof from;
-    int fd = accept4(h->listener, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = accept4(h->listener.fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0)
       hand_on(h, fd, (struct sockaddr *)&from, size);
     else if (errno == EAGAIN || errno == EWOULDBLOCK)
@@ -167,12 +180,17 @@ static bool accept_all(struct httpd *h) {
 
 static void *accept_main(void *of) {
   struct httpd *h = of;
-  struct pollfd p[2] = {{.fd = h->stop, .events = POLLIN}, {.fd = h->listener, .events = POLLIN}};
+  struct pollfd p[2] = {{.fd = h->wake, .events = POLLIN},
+                        {.fd = h->listener.fd, .events = POLLIN}};
+  uint64_t count;
   for (;;) {
     if (poll(p, 2, -1) < 0) continue;
-    bool last = p[0].revents != 0;
+    pulse_pass(&h->pulse);
+    if (p[0].revents) (void)!read(h->wake, &count, sizeof count);
+    const bool last = atomic_load(&h->last);
+    if (last && h->listener.inherited) return NULL;
     if (!accept_all(h)) {
-      log_line(h->server->log, LOG_WARNING, "cannot accept: %s", strerror(errno));
+      log_line(h->log, LOG_WARNING, "cannot accept: %s", strerror(errno));
       poll(p, 1, ACCEPT_PAUSE_MS);
     }
     if (last) return NULL;
@@ -181,29 +199,26 @@ static void *accept_main(void *of) {
 
 /* --- life --- */
 
-size_t httpd_descriptors(const struct config *c, size_t io_threads) {
-  return c->max_connections + IO_DESCRIPTORS * io_threads + SPARE_DESCRIPTORS;
+size_t httpd_descriptors(const struct door *d) {
+  return d->max_connections + IO_DESCRIPTORS * d->io_threads +
+         (d->kind == DOOR_ADMIN ? OVERLAP : 0);
 }
 
-struct httpd *httpd_new(struct server *s, const struct address *a, struct error *e) {
+struct httpd *httpd_new(struct door *d, const struct listener *l, struct error *e) {
   struct httpd *h = calloc(1, sizeof *h);
   if (!h) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the server");
+    close(l->fd);
     return NULL;
   }
-  h->server = s;
-  h->stop = -1;
-  h->io = calloc(s->io_threads, sizeof *h->io);
-  h->listener = listener_open(a, e);
-  if (h->listener < 0) goto failed;
-  h->stop = eventfd(0, EFD_CLOEXEC);
-  if (h->stop < 0 || !h->io) {
-    error_set(e, STATUS_SYSTEM, "the server cannot start: %s", strerror(errno));
-    goto failed;
-  }
-  listener_text(h->listener, h->address);
-  return h;
-failed:
+  h->door = d;
+  h->log = d->server->log;
+  h->listener = *l;
+  listener_text(l->fd, h->address);
+  h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  h->io = calloc(d->io_threads, sizeof *h->io);
+  if (h->wake >= 0 && h->io) return h;
+  error_set(e, STATUS_SYSTEM, "the server cannot start: %s", strerror(errno));
   httpd_free(h);
   return NULL;
 }
@@ -212,10 +227,9 @@ const char *httpd_address(const struct httpd *h) { return h->address; }
 
 /* The limit on connections is ours: libmicrohttpd's is out of the way. */
 static struct MHD_Daemon *start_daemon(struct httpd *h) {
-  const struct server *s = h->server;
-  size_t limit = size_min(UINT_MAX / 4, s->config->max_connections + 64);
+  size_t limit = size_min(UINT_MAX / 4, h->door->max_connections + OVERLAP);
   unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
-  if (log_wants(s->log, LOG_DEBUG)) flags |= MHD_USE_ERROR_LOG;
+  if (log_wants(h->log, LOG_DEBUG)) flags |= MHD_USE_ERROR_LOG;
   struct MHD_OptionItem options[] = {
       {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, h}, /* first: it reports on the others */
       {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_target, NULL},
@@ -232,7 +246,7 @@ static struct MHD_Daemon *start_daemon(struct httpd *h) {
 }
 
 enum status httpd_start(struct httpd *h, struct error *e) {
-  for (size_t i = 0; i < h->server->io_threads; i++) {
+  for (size_t i = 0; i < h->door->io_threads; i++) {
     h->io[i].lost = on_lost;
     h->io[i].of = h;
     if (io_start(&h->io[i], start_daemon(h), e)) return e->status;
@@ -243,21 +257,39 @@ enum status httpd_start(struct httpd *h, struct error *e) {
   return STATUS_OK;
 }
 
+static void wake(struct httpd *h) { (void)!write(h->wake, &(uint64_t){1}, sizeof(uint64_t)); }
+
 void httpd_stop_accepting(struct httpd *h) {
   if (!h->accepting) return;
-  (void)!write(h->stop, &(uint64_t){1}, sizeof(uint64_t));
+  atomic_store(&h->last, true);
+  wake(h);
   pthread_join(h->thread, NULL);
   h->accepting = false;
-  close(h->listener);
-  h->listener = -1;
+  close(h->listener.fd);
+  h->listener.fd = -1;
+}
+
+void httpd_ask(struct httpd *h) {
+  if (!h) return;
+  for (size_t i = 0; i < h->door->io_threads; i++) io_ask(&h->io[i]);
+  connections_ask(h->door->connections);
+  pulse_ask(&h->pulse);
+  wake(h);
+}
+
+bool httpd_answered(struct httpd *h) {
+  if (!h) return true;
+  for (size_t i = 0; i < h->door->io_threads; i++)
+    if (!pulse_answered(&h->io[i].pulse)) return false;
+  return connections_answered(h->door->connections) && (!h->accepting || pulse_answered(&h->pulse));
 }
 
 void httpd_free(struct httpd *h) {
   if (!h) return;
   httpd_stop_accepting(h);
-  for (size_t i = 0; h->io && i < h->server->io_threads; i++) io_stop(&h->io[i]);
-  if (h->listener >= 0) close(h->listener);
-  if (h->stop >= 0) close(h->stop);
+  for (size_t i = 0; h->io && i < h->door->io_threads; i++) io_stop(&h->io[i]);
+  if (h->listener.fd >= 0) close(h->listener.fd);
+  if (h->wake >= 0) close(h->wake);
   free(h->io);
   free(h);
 }

@@ -1,24 +1,31 @@
-/* httpd: the socket. Accepts connections, hands them to the I/O threads (io.h), and passes
- * libmicrohttpd's calls on to the request. */
+/* httpd: the socket of a door. Accepts connections, hands them to the I/O threads (io.h), and
+ * passes libmicrohttpd's calls on to the request. */
 #ifndef SERVER_HTTPD_H
 #define SERVER_HTTPD_H
 
-#include "config/address.h"
+#include "server/listener.h"
 #include "server/server.h"
 
 struct httpd;
 
-/* Descriptors that a server needs for so many connections, beside those that it has already. */
-size_t httpd_descriptors(const struct config *c, size_t io_threads);
+/* Descriptors that a door needs for all its connections. */
+size_t httpd_descriptors(const struct door *d);
 
-/* Binds the address. NULL with an error: STATUS_CONFIG or STATUS_SYSTEM. */
-struct httpd *httpd_new(struct server *s, const struct address *a, struct error *e);
+/* Takes the listener, always. NULL with an error. */
+struct httpd *httpd_new(struct door *d, const struct listener *l, struct error *e);
 const char *httpd_address(const struct httpd *h); /* with the real port */
 
 enum status httpd_start(struct httpd *h, struct error *e);
 
-/* Accepts what waits in the backlog, then closes the listening socket. */
+/* Accepts what waits in the backlog, then closes the listening socket. One that is inherited keeps
+ * what waits in it, for whoever is started next. */
 void httpd_stop_accepting(struct httpd *h);
+
+/* Does every thread of the door still turn: those that read and write, the one that accepts, the
+ * reaper? They answer some microseconds after they were asked, or when they have done what they do.
+ * NULL: nothing is asked, and that is answered. */
+void httpd_ask(struct httpd *h);
+bool httpd_answered(struct httpd *h);
 
 /* Closes all connections. None may be in phase QUEUED. NULL is fine. */
 void httpd_free(struct httpd *h);

@@ -68,6 +68,7 @@ static void *io_main(void *of) {
                         {.fd = io->wake, .events = POLLIN}};
   for (;;) {
     await(io, p);
+    pulse_pass(&io->pulse);
     if (p[1].revents && !take_arrivals(io)) return NULL;
     MHD_run(io->daemon);
   }
@@ -94,6 +95,11 @@ void io_add(struct io *io, int fd, const struct sockaddr *from, socklen_t size) 
   must(size <= sizeof a.from && sizeof a <= PIPE_BUF);
   memcpy(&a.from, from, size);
   while (write(io->arrivals[1], &a, sizeof a) < 0) must(errno == EINTR);
+}
+
+void io_ask(struct io *io) {
+  pulse_ask(&io->pulse);
+  (void)!write(io->wake, &(uint64_t){1}, sizeof(uint64_t));
 }
 
 /* In 0.9.75 libmicrohttpd wakes nobody whose thread is not its own; later ones wake it, too, and

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "core/status.h"
+#include "server/pulse.h"
 
 struct MHD_Connection;
 struct MHD_Daemon;
@@ -27,6 +28,7 @@ struct io {
   atomic_bool asleep, resumed;
   bool opened; /* the thread's own: has the connection being added been reported as open? */
   pthread_t thread;
+  struct pulse pulse;
   void (*lost)(void *of); /* a connection could not be taken, and was never reported */
   void *of;
 };
@@ -44,6 +46,9 @@ void io_add(struct io *io, int fd, const struct sockaddr *from, socklen_t size);
 
 /* Wakes a suspended connection, from any thread. The connection may be gone before this returns. */
 void io_resume(struct io *io, struct MHD_Connection *c);
+
+/* Has the thread pass its pulse. */
+void io_ask(struct io *io);
 
 /* Ends the thread, then closes all its connections. Fine if it was never started and is zeroed. */
 void io_stop(struct io *io);

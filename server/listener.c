@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -26,21 +27,41 @@ static int listen_on(const struct addrinfo *at) {
   return -1;
 }
 
-int listener_open(const struct address *a, struct error *e) {
+enum status listener_open(struct listener *l, const char *setting, const struct address *a,
+                          struct error *e) {
   struct addrinfo *found = NULL;
   const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
   int failed = getaddrinfo(a->host[0] ? a->host : "0.0.0.0", a->port, &wanted, &found);
-  if (failed) {
-    error_set(e, STATUS_CONFIG, "listen: %.100s: %s", a->host, gai_strerror(failed));
-    return -1;
-  }
+  if (failed)
+    return error_set(e, STATUS_CONFIG, "%s: %.100s: %s", setting, a->host, gai_strerror(failed));
   int fd = -1;
   for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next) fd = listen_on(at);
   if (fd < 0)
-    error_set(e, STATUS_SYSTEM, "cannot listen on %.100s:%s: %s", a->host, a->port,
+    error_set(e, STATUS_SYSTEM, "%s: cannot listen on %.100s:%s: %s", setting, a->host, a->port,
               strerror(errno));
   freeaddrinfo(found);
-  return fd;
+  *l = (struct listener){.fd = fd};
+  return e->status;
+}
+
+static int option(int fd, int which) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  return getsockopt(fd, SOL_SOCKET, which, &value, &size) ? -1 : value;
+}
+
+enum status listener_inherit(struct listener *l, int fd, struct error *e) {
+  const int domain = option(fd, SO_DOMAIN), one = 1;
+  if ((domain != AF_INET && domain != AF_INET6) || option(fd, SO_TYPE) != SOCK_STREAM ||
+      option(fd, SO_ACCEPTCONN) != 1)
+    return error_set(e, STATUS_CONFIG,
+                     "LISTEN_FDS: descriptor %d is no TCP socket that listens: use ListenStream "
+                     "with an address and a port, and Accept=no",
+                     fd);
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  *l = (struct listener){.fd = fd, .inherited = true};
+  return STATUS_OK;
 }
 
 void listener_text(int fd, char text[LISTENER_TEXT_SIZE]) {

@@ -7,9 +7,20 @@
 
 enum { LISTENER_TEXT_SIZE = 64 };
 
-/* A listening socket, ready to accept without blocking. -1 with an error: STATUS_CONFIG if the host
- * is unknown, STATUS_SYSTEM if the address cannot be had. */
-int listener_open(const struct address *a, struct error *e);
+struct listener {
+  int fd;         /* ready to accept without blocking */
+  bool inherited; /* a supervisor has it, too: connections wait in it while the program does not run
+                   */
+};
+
+/* Binds the address that `setting` names. STATUS_CONFIG if the host is unknown, STATUS_SYSTEM if
+ * the address cannot be had. */
+enum status listener_open(struct listener *l, const char *setting, const struct address *a,
+                          struct error *e);
+
+/* Takes a descriptor that the process was started with. STATUS_CONFIG if it is no listening TCP
+ * socket. */
+enum status listener_inherit(struct listener *l, int fd, struct error *e);
 
 /* A socket's own address as text, "127.0.0.1:8080". */
 void listener_text(int fd, char text[LISTENER_TEXT_SIZE]);

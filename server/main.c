@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
   else if (command == CHECK)
     status = check(&c);
   else if (command == HEALTH)
-    status = health_main(subject, c.listen);
+    status = health_main(subject, *c.admin_listen ? c.admin_listen : c.listen);
   else
     status = serve(&c, argv, words);
   config_free(&c);

@@ -221,23 +221,41 @@ static void write_reloads(FILE *f, const struct metrics *m) {
         (double)atomic_load_explicit(&m->loaded_ms, memory_order_relaxed) / 1e3);
 }
 
-static void write_now(FILE *f, struct service *s, const struct metrics_now *now) {
+static const char *const door_names[DOOR_COUNT] = {[DOOR_MAIN] = "main", [DOOR_ADMIN] = "admin"};
+
+/* A value for each listener that there is. */
+static void by_door(FILE *f, const char *name, const char *help, const size_t value[DOOR_COUNT],
+                    const struct metrics_now *now) {
+  head(f, name, "gauge", help);
+  for (unsigned i = 0; i < DOOR_COUNT; i++)
+    if (now->connections_limit[i])
+      fprintf(f, "%s{listener=\"%s\"} %zu\n", name, door_names[i], value[i]);
+}
+
+/* What there is only once the models are. */
+static void write_loaded(FILE *f, struct service *s) {
   gauge(f, "attend_queue_depth", "Requests that wait for a worker.", (double)pool_waiting(s->pool));
   gauge(f, "attend_running", "Requests that workers have taken and not finished.",
         (double)pool_running(s->pool));
+  struct models_hold hold = models_hold(s->models, 0);
+  gauge(f, "attend_models", "Models that are loaded.", (double)registry_count(hold.registry));
+  models_release(&hold);
+}
+
+static void write_now(FILE *f, struct service *s, const struct metrics_now *now) {
+  if (now->loaded) write_loaded(f, s);
   gauge(f, "attend_inflight_bytes", "Memory that requests hold.",
         (double)atomic_load_explicit(&s->budget.used, memory_order_relaxed));
   gauge(f, "attend_kept_bytes", "Memory of past requests, kept for the next ones.",
         s->budget.keep ? (double)keep_bytes(s->budget.keep) : 0);
   gauge(f, "attend_inflight_limit_bytes", "Memory that requests may hold together.",
         (double)s->budget.limit);
-  gauge(f, "attend_connections", "Open connections.", (double)now->connections);
+  by_door(f, "attend_connections", "Open connections.", now->connections, now);
+  by_door(f, "attend_connections_limit", "Connections that may be open.", now->connections_limit,
+          now);
   gauge(f, "attend_workers", "Threads that compute all but tiny requests.", (double)s->workers);
   gauge(f, "attend_io_threads", "Threads that read and write sockets, and compute tiny requests.",
         (double)now->io_threads);
-  struct models_hold hold = models_hold(s->models, 0);
-  gauge(f, "attend_models", "Models that are loaded.", (double)registry_count(hold.registry));
-  models_release(&hold);
   gauge(f, "process_resident_memory_bytes", "Resident memory.", (double)resident_bytes());
   head(f, "attend_log_dropped_total", "counter", "Log lines dropped because nobody read them.");
   fprintf(f, "attend_log_dropped_total %" PRIu64 "\n", now->log_dropped);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/status.h"
+#include "server/door.h"
 #include "server/exchange.h"
 #include "server/routes.h"
 
@@ -45,9 +46,11 @@ void metrics_reload(struct metrics *m, bool succeeded);
 
 /* What is not counted but looked at when asked. */
 struct metrics_now {
-  size_t connections;
+  size_t connections[DOOR_COUNT];
+  size_t connections_limit[DOOR_COUNT]; /* 0: no such door */
   uint64_t log_dropped;
   size_t io_threads;
+  bool loaded; /* the service has models and a pool: before, nothing is said of them */
 };
 
 /* The whole text, to be freed with free(); NULL if memory runs out. */

@@ -24,6 +24,8 @@ void reload_free(struct reload *r) {
 
 void reload_ask(struct reload *r) { r->due = true; }
 
+bool reload_pending(const struct reload *r) { return r->due || r->loading; }
+
 bool reload_rests(const struct reload *r) { return aside_rests(&r->aside); }
 
 void reload_leave(struct reload *r) { aside_leave(&r->aside); }

@@ -46,6 +46,9 @@ void reload_ask(struct reload *r);
  * reason to come again soon, even if nothing has called signals_wake. */
 bool reload_step(struct reload *r);
 
+/* Is one asked for or on its way? */
+bool reload_pending(const struct reload *r);
+
 /* Does nothing load? While something does, the service must stay. */
 bool reload_rests(const struct reload *r);
 

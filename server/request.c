@@ -21,13 +21,14 @@ enum { GONE_AFTER_US = 2000 };
 
 enum { CLIENT_SIZE = INET6_ADDRSTRLEN + 10 };
 
-struct request *request_open(struct server *s, struct io *io, struct MHD_Connection *c, int fd) {
+struct request *request_open(struct door *d, struct io *io, struct MHD_Connection *c, int fd) {
   struct request *r = calloc(1, sizeof *r);
   if (!r) return NULL;
-  r->server = s;
+  r->server = d->server;
+  r->door = d;
   r->io = io;
   r->mhd = c;
-  connection_open(s->connections, &r->connection, fd);
+  connection_open(d->connections, &r->connection, fd);
   return r;
 }
 
@@ -38,7 +39,7 @@ void request_close(struct request *r) {
     r->header.agent = NULL;
     request_end(r);
   }
-  connection_close(r->server->connections, &r->connection);
+  connection_close(r->door->connections, &r->connection);
   free(r);
 }
 
@@ -108,7 +109,7 @@ static void judge_computed(struct request *r) {
       .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
       .json_bytes = DECODE_UNKNOWN,
   };
-  if (r->served && atomic_load_explicit(&s->draining, memory_order_relaxed))
+  if (r->served && atomic_load_explicit(&r->door->draining, memory_order_relaxed))
     error_set(e, STATUS_DRAINING, "the server is stopping");
   else if (r->header.coded)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body may not have a Content-Encoding");
@@ -130,7 +131,17 @@ static void judge_computed(struct request *r) {
   *e = r->exchange.error;
 }
 
+/* The admin door knows no paths but its own; what is none of them is counted as none. */
+static void keep_to_admin(struct request *r) {
+  if (r->door->kind != DOOR_ADMIN || route_is_admin(r->route)) return;
+  r->route = route_is_v2(r->route) ? ROUTE_V2_NONE : ROUTE_NONE;
+}
+
 static enum status refuse_path(struct request *r) {
+  if (r->door->kind == DOOR_ADMIN)
+    return error_set(&r->error, STATUS_NOT_FOUND,
+                     "there is nothing at this path of the admin address; it has /healthz, "
+                     "/readyz, /metrics, /v2/health/live and /v2/health/ready");
   if (r->route == ROUTE_V2_VERSION)
     return error_set(&r->error, STATUS_NOT_FOUND, "a model has one version, which is 1");
   if (r->route == ROUTE_V2_NONE)
@@ -179,6 +190,7 @@ bool request_head(struct request *r, const char *url, const char *method, const 
   r->code = 0;
   r->body_bytes = r->answer_bytes = 0;
   r->route = route_find(url, r->model);
+  keep_to_admin(r);
   r->method = method_find(method);
   header_init(&r->header);
   MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, add_field, &r->header);

@@ -15,7 +15,7 @@
 struct request;
 
 /* With the connection; NULL if memory runs out. */
-struct request *request_open(struct server *s, struct io *io, struct MHD_Connection *c, int fd);
+struct request *request_open(struct door *d, struct io *io, struct MHD_Connection *c, int fd);
 void request_close(struct request *r);
 
 /* The request line has arrived: its target, before libmicrohttpd cuts it. */

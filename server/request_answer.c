@@ -126,9 +126,15 @@ static bool answer_openapi(struct request *r) {
 
 static bool answer_metrics(struct request *r) {
   struct server *s = r->server;
-  struct metrics_now now = {.connections = connections_count(s->connections),
-                            .log_dropped = log_dropped(s->log),
-                            .io_threads = s->io_threads};
+  struct metrics_now now = {.log_dropped = log_dropped(s->log),
+                            .io_threads = s->door[DOOR_MAIN].io_threads,
+                            .loaded = atomic_load(&s->loaded)};
+  for (size_t i = 0; i < DOOR_COUNT; i++) {
+    const struct door *d = &s->door[i];
+    if (!d->connections) continue;
+    now.connections[i] = connections_count(d->connections);
+    now.connections_limit[i] = d->max_connections;
+  }
   size_t length = 0;
   char *text = metrics_text(s->metrics, &s->service, &now, &length);
   return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);
@@ -195,6 +201,8 @@ static bool asks_readiness(enum route route) {
 bool request_answer_route(struct request *r) {
   if (asks_readiness(r->route) && atomic_load(&r->server->stopping))
     return answer_status(r, STATUS_DRAINING, "the server is stopping");
+  if (asks_readiness(r->route) && !atomic_load(&r->server->loaded))
+    return answer_status(r, STATUS_NOT_READY, "the models are being loaded");
   switch (r->route) {
   case ROUTE_MODELS:
     return answer_models(r, endpoint_models_text);

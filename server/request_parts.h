@@ -19,6 +19,7 @@ enum { REQUEST_ID_SIZE = 129, REQUEST_TIMING_SIZE = 160 };
 struct request {
   struct connection connection;
   struct server *server;
+  struct door *door; /* through which it came */
   struct io *io; /* whose thread has the connection */
   struct MHD_Connection *mhd;
   enum request_step step;
@@ -45,7 +46,7 @@ struct request {
 /* The shard of the I/O thread, which is chosen by the descriptor. Shard 0 is for the threads that
  * are not I/O threads. */
 static inline size_t request_shard(const struct request *r) {
-  return 1 + (size_t)r->connection.fd % r->server->io_threads;
+  return r->door->first_shard + (size_t)r->connection.fd % r->door->io_threads;
 }
 
 /* Counts why a request has no answer of its own, where that is a reason that is counted. */

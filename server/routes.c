@@ -128,6 +128,11 @@ enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]) {
 
 bool route_is_v2(enum route route) { return route >= ROUTE_V2 && route <= ROUTE_V2_NONE; }
 
+bool route_is_admin(enum route route) {
+  return route == ROUTE_HEALTH || route == ROUTE_READY || route == ROUTE_METRICS ||
+         route == ROUTE_V2_LIVE || route == ROUTE_V2_READY;
+}
+
 bool route_exists(enum route route) { return route < ROUTE_V2_VERSION; }
 
 enum method method_find(const char *word) {

@@ -55,6 +55,9 @@ enum method method_find(const char *word);
 /* Is the path one of the Open Inference Protocol, known or not? */
 bool route_is_v2(enum route route);
 
+/* Is the path one of those that the admin address has, too? None of them needs the models. */
+bool route_is_admin(enum route route);
+
 /* May there be anything at this path? */
 bool route_exists(enum route route);
 

@@ -1,10 +1,7 @@
-/* serve: start, signals, drain, stop.
+/* serve: start, signals, stop.
  *
- * The order of a stop: readiness says 503 and each answer ends its connection, so that by the end
- * of drain_delay_ms none is kept that is in use; the backlog is accepted and the listening socket
- * closed; kept connections get no further work in; what was accepted is answered; idle connections
- * are ended; the pool takes no more; then libmicrohttpd, the reaper, the pool and the models go, in
- * this order. */
+ * The order of a start: the admin door is opened, models are loaded, the main door is opened. Of a
+ * stop: see stop.h; then libmicrohttpd, the reaper, the pool and the models go, in this order. */
 #include "server/serve.h"
 
 #include <errno.h>
@@ -20,19 +17,21 @@
 #include "config/registry.h"
 #include "core/clock.h"
 #include "core/cpu.h"
+#include "core/size.h"
+#include "server/activation.h"
 #include "server/announce.h"
 #include "server/httpd.h"
 #include "server/reload.h"
 #include "server/signals.h"
+#include "server/stop.h"
 #include "server/version.h"
 
 enum {
-  EXIT_CUT = 3,        /* work was abandoned */
-  STEP_MS = 5,         /* how often a draining server looks */
-  RELOAD_MS = 100,     /* how often one that has reloaded looks for models that nobody uses */
-  ABANDONED_MS = 1000, /* for the answers of abandoned work to leave */
-  STUCK_MS = 10000,    /* for abandoned work to stop */
-  LOADING_MS = 200,    /* for models that nobody will use to be loaded */
+  RELOAD_MS = 100,         /* how often one that has reloaded looks for models that nobody uses */
+  LOADING_MS = 200,        /* for models that nobody will use to be loaded */
+  SPARE_DESCRIPTORS = 256, /* leaving connections, logs, files */
+  ADMIN_CONNECTIONS = 64,
+  ADMIN_MS = 5000, /* for a probe to be sent, and for its answer to be read */
 };
 
 /* All that threads may still look at when serve_main leaves at once. */
@@ -40,7 +39,10 @@ struct serving {
   struct server server;
   const struct config *config;
   const struct invocation *called;
-  struct httpd *http;
+  int inherited[DOOR_COUNT];      /* descriptors, see activation.h */
+  struct httpd *http[DOOR_COUNT]; /* NULL: not open, or no such door */
+  struct notify notify;
+  struct watchdog watchdog;
   struct reload reload;
   struct aside start; /* loads the first models */
   struct error start_error;
@@ -53,9 +55,12 @@ static int exit_status(const struct error *e) { return e->status == STATUS_CONFI
 
 /* --- before the first connection --- */
 
-static enum status raise_descriptors(const struct config *c, size_t io_threads, struct error *e) {
+static enum status raise_descriptors(const struct server *s, struct error *e) {
+  const struct config *c = s->config;
   struct rlimit now;
-  rlim_t need = httpd_descriptors(c, io_threads);
+  rlim_t need = SPARE_DESCRIPTORS;
+  for (unsigned i = 0; i < DOOR_COUNT; i++)
+    if (s->door[i].connections) need += httpd_descriptors(&s->door[i]);
   if (getrlimit(RLIMIT_NOFILE, &now)) return error_set(e, STATUS_SYSTEM, "getrlimit failed");
   if (now.rlim_max != RLIM_INFINITY && now.rlim_max < need)
     return error_set(e, STATUS_CONFIG,
@@ -99,7 +104,7 @@ static void correct_openblas(const struct server *s, char **argv) {
 
 static void start_service(void *of) {
   struct serving *s = of;
-  service_start(&s->server.service, s->config, s->config->io_threads, &s->start_error);
+  service_open(&s->server.service, &s->start_error);
 }
 
 /* Takes the next signal, within a time or when one comes. */
@@ -125,8 +130,67 @@ static enum status load_first(struct serving *s, struct error *e) {
   return e->status;
 }
 
-/* Afterwards there is a signal, or all that a server needs but httpd. */
-static enum status server_open(struct serving *all, struct error *e) {
+/* --- the doors --- */
+
+/* The admin door has little patience: whoever asks for health or metrics asks for little. */
+static enum status door_init(struct serving *all, enum door_kind kind, struct error *e) {
+  struct server *s = &all->server;
+  const struct config *c = all->config;
+  struct door *d = &s->door[kind];
+  const size_t threads = s->service.submitters;
+  struct connection_times times = {.header_ms = c->header_timeout_ms,
+                                   .body_ms = c->body_timeout_ms,
+                                   .answer_ms = c->answer_timeout_ms,
+                                   .idle_ms = c->idle_timeout_ms};
+  *d = (struct door){.kind = kind,
+                     .server = s,
+                     .io_threads = threads,
+                     .first_shard = 1,
+                     .max_connections = c->max_connections};
+  if (kind == DOOR_ADMIN) {
+    if (!*c->admin_listen && all->inherited[kind] == ACTIVATION_NONE) return STATUS_OK;
+    d->io_threads = 1;
+    d->first_shard = 1 + threads;
+    d->max_connections = ADMIN_CONNECTIONS;
+    times.header_ms = size_min(times.header_ms, ADMIN_MS);
+    times.body_ms = size_min(times.body_ms, ADMIN_MS);
+    times.answer_ms = size_min(times.answer_ms, ADMIN_MS);
+  }
+  d->connections =
+      connections_new(&times, s->metrics, kind == DOOR_MAIN ? s->service.budget.keep : NULL, e);
+  return e->status;
+}
+
+/* The listening socket: the one that came with the process, or one of our own. */
+static enum status door_listen(struct serving *s, enum door_kind kind, struct error *e) {
+  static const char *const setting[DOOR_COUNT] = {"listen", "admin_listen"};
+  const char *const text[DOOR_COUNT] = {s->config->listen, s->config->admin_listen};
+  struct address address;
+  struct listener listener;
+  if (s->inherited[kind] != ACTIVATION_NONE) {
+    if (listener_inherit(&listener, s->inherited[kind], e)) return e->status;
+  } else {
+    must(address_parse(&address, text[kind])); /* or it would be no configuration */
+    if (listener_open(&listener, setting[kind], &address, e)) return e->status;
+  }
+  s->http[kind] = httpd_new(&s->server.door[kind], &listener, e);
+  return e->status;
+}
+
+static enum status door_open(struct serving *s, enum door_kind kind, struct error *e) {
+  if (!s->server.door[kind].connections || door_listen(s, kind, e)) return e->status;
+  return httpd_start(s->http[kind], e);
+}
+
+static void say_address(const char *what, const struct httpd *h) {
+  printf("%s on %s\n", what, httpd_address(h));
+  fflush(stdout);
+}
+
+/* --- the start --- */
+
+/* All that needs no models. */
+static enum status prepare(struct serving *all, struct error *e) {
   struct server *s = &all->server;
   const struct config *c = all->config;
   s->config = c;
@@ -134,123 +198,95 @@ static enum status server_open(struct serving *all, struct error *e) {
     s->id_prefix = (uint32_t)clock_now() ^ (uint32_t)getpid() << 16;
   s->log = log_new(c->log_level, c->access_log, e);
   if (!s->log) return e->status;
-  if (load_first(all, e) || all->signal) return e->status;
-  s->io_threads = s->service.submitters;
-  if (raise_descriptors(c, s->io_threads, e)) return e->status;
-  correct_openblas(s, all->called->argv);
-  s->metrics = metrics_new(s->io_threads + 1, e);
-  if (!s->metrics) return e->status;
-  metrics_loaded(s->metrics);
-  s->connections = connections_new(c, s->metrics, s->service.budget.keep, e);
-  return e->status;
+  notify_open(&all->notify, s->log);
+  service_init(&s->service, c, c->io_threads);
+  s->metrics = metrics_new(s->service.submitters + 2, e); /* one for the admin door, and shard 0 */
+  if (!s->metrics || activation_find(all->inherited, e)) return e->status;
+  if (door_init(all, DOOR_MAIN, e) || door_init(all, DOOR_ADMIN, e)) return e->status;
+  return raise_descriptors(s, e);
 }
 
-static void announce(struct server *s, const struct httpd *h) {
+/* The first models: afterwards there is a signal, or all that the main door needs. */
+static enum status load(struct serving *all, struct error *e) {
+  struct server *s = &all->server;
+  notify_say(&all->notify, "STATUS=loading the models");
+  if (load_first(all, e) || all->signal) return e->status;
+  correct_openblas(s, all->called->argv);
+  metrics_loaded(s->metrics);
+  return STATUS_OK;
+}
+
+static void announce(struct server *s) {
   log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s, text %s",
-           version_number(), version_commit(), s->service.workers, s->io_threads,
+           version_number(), version_commit(), s->service.workers, s->door[DOOR_MAIN].io_threads,
            cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
   struct models_hold hold = models_hold(s->service.models, 0);
   for (size_t i = 0; i < registry_count(hold.registry); i++)
     announce_model(s->log, registry_at(hold.registry, i));
   models_release(&hold);
-  printf("listening on %s\n", httpd_address(h));
-  fflush(stdout);
+}
+
+/* To the supervisor, after the start and after each reload. */
+static void say_ready(const struct serving *s) {
+  notify_say(&s->notify, "READY=1\nSTATUS=serving on %s", httpd_address(s->http[DOOR_MAIN]));
 }
 
 /* --- signals --- */
 
-/* Serves, and reloads as asked, until a signal ends that. */
-static void wait_for_stop(struct serving *s) {
-  static const struct timespec soon = {.tv_nsec = RELOAD_MS * CLOCK_MS};
-  while (!s->signal) {
-    const bool again = reload_step(&s->reload);
-    look_at_signals(s, again ? &soon : NULL);
-  }
+/* Tells the supervisor when a reload that was asked for begins, and when there is none any more:
+ * while it waits for one it asks for nothing else. */
+static bool reload_told(struct serving *s, bool told) {
+  const bool pending = reload_pending(&s->reload);
+  if (pending && !told) notify_reloading(&s->notify);
+  if (!pending && told) say_ready(s);
+  return pending;
 }
 
-/* A stop on its way: a second signal ends all waiting. */
-struct drain {
-  struct server *server;
-  int second; /* the second signal, or 0 */
-};
+/* How long to wait for signals, at most; false: for ever. */
+static bool patience(bool soon, uint64_t next, struct timespec *out) {
+  const uint64_t now = clock_now();
+  uint64_t ns = soon ? RELOAD_MS * (uint64_t)CLOCK_MS : UINT64_MAX;
+  if (next) ns = size_min(ns, next > now ? next - now : 0);
+  *out = (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+  return soon || next;
+}
 
-static void drain_step(struct drain *d) {
-  const struct timespec step = {.tv_nsec = STEP_MS * CLOCK_MS};
-  const int got = signals_next(&step);
-  if (got == SIGTERM || got == SIGINT) d->second = got;
+/* Serves, and reloads as asked, until a signal ends that. */
+static void wait_for_stop(struct serving *s) {
+  struct timespec within;
+  for (bool told = false; !s->signal;) {
+    told = reload_told(s, told);
+    const bool again = reload_step(&s->reload);
+    told = reload_told(s, told);
+    const uint64_t next = watchdog_step(&s->watchdog);
+    look_at_signals(s, patience(again, next, &within) ? &within : NULL);
+  }
 }
 
 /* --- the stop --- */
-
-static uint64_t in_ms(uint64_t ms) { return clock_now() + ms * CLOCK_MS; }
-
-/* Waits until nothing is in work, twice in a row: a connection may just be between two phases. */
-static bool wait_until_quiet(struct drain *d, uint64_t until) {
-  for (int quiet = 0; clock_now() < until && !d->second;) {
-    quiet = connections_busy(d->server->connections) == 0 ? quiet + 1 : 0;
-    if (quiet == 2) return true;
-    drain_step(d);
-  }
-  return false;
-}
-
-/* Waits until libmicrohttpd holds no suspended connection: with one it must not be stopped. */
-static bool wait_until_resumed(struct drain *d, uint64_t until) {
-  while (connections_queued(d->server->connections)) {
-    if (clock_now() >= until || d->second) return false;
-    drain_step(d);
-  }
-  return true;
-}
-
-/* Ends the work that is left and takes no more; true if libmicrohttpd may be stopped. A request
- * may have come in between two looks at the connections: once the pool is closed, none waits. */
-static bool close_pool(struct drain *d) {
-  pool_abandon(d->server->service.pool);
-  if (!wait_until_resumed(d, in_ms(STUCK_MS))) return false;
-  wait_until_quiet(d, in_ms(ABANDONED_MS));
-  return !d->second;
-}
-
-/* The exit status. `*at_once`: threads still work, so nothing may be freed. */
-static int stop(struct drain *d, struct httpd *h, bool *at_once) {
-  struct server *s = d->server;
-  int status = 0;
-  atomic_store(&s->stopping, true);
-  uint64_t delay = in_ms(s->config->drain_delay_ms);
-  while (clock_now() < delay && !d->second) drain_step(d);
-  uint64_t until = in_ms(s->config->drain_ms);
-  httpd_stop_accepting(h);
-  atomic_store(&s->draining, true);
-  connections_drain(s->connections);
-  if (!wait_until_quiet(d, until)) {
-    status = EXIT_CUT;
-    log_line(s->log, LOG_WARNING, "%s: %zu connections are cut off",
-             d->second ? "a second signal" : "drain_ms has passed",
-             connections_busy(s->connections));
-  }
-  /* The last worker may still be on its way out of its last job. */
-  *at_once = d->second || !close_pool(d) || !pool_drain(s->service.pool, in_ms(STUCK_MS));
-  return *at_once ? EXIT_CUT : status;
-}
 
 static bool nothing_loads(const struct serving *s) {
   return aside_rests(&s->start) && reload_rests(&s->reload);
 }
 
 /* Waits a moment for what loads; a large model is left where it is. */
-static void wait_until_loaded(struct drain *d, const struct serving *s) {
-  const uint64_t until = in_ms(LOADING_MS);
-  while (!nothing_loads(s) && clock_now() < until && !d->second) drain_step(d);
+static void wait_until_loaded(struct stop *d, const struct serving *s) {
+  const uint64_t until = clock_now() + LOADING_MS * (uint64_t)CLOCK_MS;
+  while (!nothing_loads(s) && clock_now() < until && !d->second) stop_step(d);
 }
 
 /* Stops, as far as it has started. */
 static int end(struct serving *s, bool *at_once) {
-  struct drain d = {.server = &s->server};
+  struct stop d = {.server = &s->server, .watchdog = &s->watchdog};
+  const bool serves = atomic_load(&s->server.loaded);
   int status = 0;
   log_line(s->server.log, LOG_INFO, "signal %d: stopping", s->signal);
-  if (s->http) status = stop(&d, s->http, at_once);
+  notify_say(&s->notify, "STOPPING=1\nSTATUS=stopping\nEXTEND_TIMEOUT_USEC=%ju",
+             (uintmax_t)stop_longest_ms(s->config) * 1000);
+  atomic_store(&s->server.stopping, true);
+  if (serves) status = stop_serving(&d, s->http[DOOR_MAIN], at_once);
   if (!*at_once) wait_until_loaded(&d, s);
+  if (!*at_once && s->http[DOOR_ADMIN]) stop_admin(&d, s->http[DOOR_ADMIN]);
   if (d.second) *at_once = true;
   if (!*at_once) log_line(s->server.log, LOG_INFO, "stopped");
   return d.second ? 128 + d.second : status;
@@ -264,8 +300,10 @@ static void leave_loads(struct serving *s) {
 /* The pool is idle and no connection is open. False: what a load still uses had to stay. */
 static bool serving_free(struct serving *s) {
   const bool whole = nothing_loads(s);
-  httpd_free(s->http);
-  connections_free(s->server.connections);
+  for (unsigned i = 0; i < DOOR_COUNT; i++) {
+    httpd_free(s->http[i]);
+    connections_free(s->server.door[i].connections);
+  }
   if (whole) {
     reload_free(&s->reload);
     aside_join(&s->start);
@@ -274,19 +312,23 @@ static bool serving_free(struct serving *s) {
     leave_loads(s);
   }
   metrics_free(s->server.metrics);
+  notify_close(&s->notify);
   log_free(s->server.log);
   if (whole) free(s);
   return whole;
 }
 
 static enum status serve(struct serving *s, struct error *e) {
-  struct address address;
-  must(address_parse(&address, s->config->listen)); /* or it would be no configuration */
   reload_init(&s->reload, &s->server, s->called);
-  if (signals_open(e) || server_open(s, e) || s->signal) return e->status;
-  s->http = httpd_new(&s->server, &address, e);
-  if (!s->http || httpd_start(s->http, e)) return e->status;
-  announce(&s->server, s->http);
+  if (signals_open(e) || prepare(s, e) || door_open(s, DOOR_ADMIN, e)) return e->status;
+  if (s->http[DOOR_ADMIN]) say_address("admin listening", s->http[DOOR_ADMIN]);
+  if (load(s, e) || s->signal || door_listen(s, DOOR_MAIN, e)) return e->status;
+  atomic_store(&s->server.loaded, true);
+  if (httpd_start(s->http[DOOR_MAIN], e)) return e->status;
+  announce(&s->server);
+  say_address("listening", s->http[DOOR_MAIN]);
+  say_ready(s);
+  watchdog_start(&s->watchdog, &s->notify, s->http);
   wait_for_stop(s);
   return STATUS_OK;
 }
@@ -302,7 +344,10 @@ int serve_main(const struct config *c, const struct invocation *called, bool *at
   }
   s->config = c;
   s->called = called;
-  if (serve(s, &e) == STATUS_OK) status = end(s, at_once);
+  if (serve(s, &e) == STATUS_OK)
+    status = end(s, at_once);
+  else
+    notify_say(&s->notify, "STATUS=%s", e.detail);
   if (*at_once) {
     leave_loads(s);
     return status;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "server/connection.h"
+#include "server/door.h"
 #include "server/exchange.h"
 #include "server/log.h"
 #include "server/metrics.h"
@@ -16,11 +17,10 @@ struct server {
   struct service service;
   struct log *log;
   struct metrics *metrics;
-  struct connections *connections;
-  size_t io_threads;
+  struct door door[DOOR_COUNT];
   uint32_t id_prefix;   /* of request identifiers; random */
+  atomic_bool loaded;   /* the models are there, and the pool: until then only the admin door is */
   atomic_bool stopping; /* what /readyz says; answers close their connection */
-  atomic_bool draining; /* kept connections get no further requests through */
 };
 
 #endif

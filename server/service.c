@@ -37,8 +37,7 @@ static const size_t keep_most = 0;
 static const size_t keep_most = 64 << 20;
 #endif
 
-enum status service_start(struct service *s, const struct config *c, size_t submitters,
-                          struct error *e) {
+void service_init(struct service *s, const struct config *c, size_t submitters) {
   memset(s, 0, sizeof *s);
   s->config = c;
   s->workers = c->workers ? c->workers : cpu_quota();
@@ -48,6 +47,10 @@ enum status service_start(struct service *s, const struct config *c, size_t subm
   s->limits = (struct decode_limits){.max_items = c->max_items,
                                      .max_pairs = c->max_pairs,
                                      .max_answer_bytes = c->max_answer_bytes};
+}
+
+enum status service_open(struct service *s, struct error *e) {
+  const struct config *c = s->config;
   struct pool_options options = {.workers = s->workers,
                                  .max_queue = c->max_queue,
                                  .merge = c->merge};
@@ -59,7 +62,13 @@ enum status service_start(struct service *s, const struct config *c, size_t subm
     options.scratch_bytes = registry_scratch_bytes(registry);
     s->pool = pool_new(&options, e);
   }
-  if (e->status) service_stop(s);
+  return e->status;
+}
+
+enum status service_start(struct service *s, const struct config *c, size_t submitters,
+                          struct error *e) {
+  service_init(s, c, submitters);
+  if (service_open(s, e)) service_stop(s);
   return e->status;
 }
 

@@ -14,14 +14,20 @@ struct service {
   struct pool *pool;
   size_t workers;    /* of the pool */
   size_t submitters; /* threads that submit */
-  size_t seats;      /* of them may do tiny jobs, at the same time: all or none */
+  size_t seats;      /* of them may do tiny jobs, at the same time: all or none. By service_open */
   struct budget budget;
   struct decode_limits limits;
 };
 
-/* Opens the configuration's models and starts the pool: what serve and run begin with. So many
- * threads will submit; 0: as many as there are workers. The configuration must outlive the service.
- * On failure there is nothing to stop. */
+/* All that is known without the models. So many threads will submit; 0: as many as there are
+ * workers. The configuration must outlive the service. service_stop has to follow. */
+void service_init(struct service *s, const struct config *c, size_t submitters);
+
+/* Opens the configuration's models and starts the pool, maybe on another thread, which writes
+ * nothing but `models`, `pool` and `seats`. */
+enum status service_open(struct service *s, struct error *e);
+
+/* Both: what run begins with. On failure there is nothing to stop. */
 enum status service_start(struct service *s, const struct config *c, size_t submitters,
                           struct error *e);
 void service_stop(struct service *s); /* the pool is idle */

@@ -234,10 +234,10 @@ class Server:
     """A running `attend serve`."""
 
     def __init__(self, config=None, *args, env=None, preexec=None, folder=None, command=(),
-                 listen=True):
+                 listen=True, **options):
         """`config` is the configuration as an object; `args` are further words of the command
         line. `folder` is where the configuration lies, for checkpoints beside it. Without `listen`
-        the address is not on the command line."""
+        the address is not on the command line. `options` are Popen's."""
         self.own = None if folder else tempfile.mkdtemp(prefix="attend-test-")
         self.folder = folder or self.own
         words = list(command) + [BIN, "serve"]
@@ -251,11 +251,11 @@ class Server:
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(words + list(args), stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=self.log,
-                                        env=clean_environment(env), preexec_fn=preexec)
+                                        env=clean_environment(env), preexec_fn=preexec, **options)
         self.pid = self.process.pid
         self.lines = []
         self.ready = threading.Event()
-        self.port = None
+        self.port = self.admin = None  # of the two addresses, where it has them
         self.reader = threading.Thread(target=self.read_lines, daemon=True)
         self.reader.start()
         if not self.ready.wait(20 * SLOW) or self.port is None:
@@ -267,7 +267,10 @@ class Server:
         for line in self.process.stdout:
             text = line.decode("utf-8", "replace")
             self.lines.append(text)
-            found = re.search(r"listening on \S*?:(\d+)\s*$", text)
+            found = re.search(r"^admin listening on \S*?:(\d+)\s*$", text)
+            if found:
+                self.admin = int(found.group(1))
+            found = re.search(r"^listening on \S*?:(\d+)\s*$", text)
             if found and self.port is None:
                 self.port = int(found.group(1))
                 self.ready.set()
@@ -324,8 +327,8 @@ class Server:
 
     # --- requests ---
 
-    def connect(self, timeout=30):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * SLOW)
+    def connect(self, timeout=30, port=None):
+        return http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=timeout * SLOW)
 
     def request(self, method, path, body=None, headers=None, connection=None, **options):
         own = connection is None
@@ -346,6 +349,14 @@ class Server:
         if not isinstance(body, (bytes, bytearray)):
             body = json.dumps(body).encode()
         return self.request("POST", path, body, dict(JSON_TYPE, **(headers or {})), **options)
+
+    def ask_admin(self, path, method="GET", body=None):
+        """The same at the admin address."""
+        connection = self.connect(port=self.admin)
+        try:
+            return self.request(method, path, body, connection=connection)
+        finally:
+            connection.close()
 
     def attend(self, request, model=None, **options):
         path = f"/v1/models/{model}/attention" if model else "/v1/attention"
@@ -373,8 +384,8 @@ class Server:
 class Raw:
     """A socket that sends the bytes it is told to and reads what comes."""
 
-    def __init__(self, server, timeout=15):
-        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout * SLOW)
+    def __init__(self, server, timeout=15, port=None):
+        self.socket = socket.create_connection(("127.0.0.1", port or server.port), timeout * SLOW)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.data = bytearray()
 
