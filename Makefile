@@ -140,8 +140,9 @@ help:
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git
 DEPS_TEST := $(DEPS_IMAGE) $(NODE) openssl python3-yaml
-# Installed, these would start services: they are unpacked, and tests/run finds them.
-DEPS_UNPACKED := haproxy
+# Installed, these would start services or bring much along: they are unpacked, and tests/run finds
+# them. Of docker-compose it is the schema of its files.
+DEPS_UNPACKED := haproxy docker-compose
 TOOLS     := build/tools
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx

@@ -114,14 +114,17 @@ class Fleet:
     """Three replicas, each of which can be restarted where it was, and the proxy."""
 
     def __init__(self, count=3):
-        self.servers = [Server(None, *SETTINGS) for _ in range(count)]
-        self.ports = [s.port for s in self.servers]
-        self.proxy = Proxy([(port, port) for port in self.ports])
+        self.servers = [Server(None, "--admin-listen", "127.0.0.1:0", *SETTINGS)
+                        for _ in range(count)]
+        self.ports = [(s.port, s.admin) for s in self.servers]
+        self.proxy = Proxy(self.ports)
         for i in range(count):
             self.proxy.wait(f"replica{i}", "UP")
 
     def start(self, i):
-        self.servers[i] = Server(None, "--listen", f"127.0.0.1:{self.ports[i]}", *SETTINGS)
+        port, admin = self.ports[i]
+        self.servers[i] = Server(None, "--listen", f"127.0.0.1:{port}", "--admin-listen",
+                                 f"127.0.0.1:{admin}", *SETTINGS)
         self.proxy.wait(f"replica{i}", "UP")
 
     def restart(self, i):
