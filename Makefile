@@ -139,7 +139,7 @@ help:
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git
-DEPS_TEST := $(DEPS_IMAGE) $(NODE) openssl python3-yaml
+DEPS_TEST := $(DEPS_IMAGE) $(NODE) openssl strace systemd python3-yaml
 # Installed, these would start services or bring much along: they are unpacked, and tests/run finds
 # them. Of docker-compose it is the schema of its files.
 DEPS_UNPACKED := haproxy docker-compose

@@ -9,13 +9,14 @@ import socket
 import subprocess
 import unittest
 
-from support import (BIN, SLOW, TOY, Case, Raw, Server, attend, clean_environment, head_of,
+from support import (BIN, MODE, SLOW, TOY, Case, Raw, Server, attend, clean_environment, head_of,
                      wait_until)
 from test_process import Folder
 
 ADMIN = ("--admin-listen", "127.0.0.1:0")
 PATHS = ("/healthz", "/readyz", "/metrics", "/v2/health/live", "/v2/health/ready")
 MOST = 64  # connections of the admin address
+SIZE = 4096 if MODE == "release" else 1536  # of models that take a while to load
 
 
 def get(port, path, timeout=10):
@@ -65,8 +66,10 @@ class Paths(Case):
         try:
             for raw in kept:
                 self.assertEqual(raw.send(head_of("/healthz", method="GET")).answer().status, 200)
-            self.assertEqual(self.server.metric("attend_connections", 'listener="admin"'), 3)
-            self.assertEqual(self.server.metric("attend_connections", 'listener="main"'), 1)
+            # What the tests before have closed may still be on its way out.
+            for listener, count in (("admin", 3), ("main", 1)):
+                self.assertTrue(wait_until(lambda: self.server.metric(
+                    "attend_connections", f'listener="{listener}"') == count), listener)
             self.assertEqual(self.server.metric("attend_connections_limit", '"admin"'), MOST)
             self.assertEqual(self.server.metric("attend_connections_limit", '"main"'), 1024)
         finally:
@@ -161,7 +164,7 @@ class Life(Folder):
 
     def begin(self, *args, env=None):
         config = self.write("attend.json", {"models": {
-            f"slow{i}": {"random": {"seed": i}, "query_size": 4096, "heads": 2}
+            f"slow{i}": {"random": {"seed": i}, "query_size": SIZE, "heads": 2}
             for i in range(2)}})
         process = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0", "--config", config,
                                     *ADMIN, *args], stdin=subprocess.DEVNULL,
@@ -253,7 +256,7 @@ class Life(Folder):
         before = server.descriptors()
         for _ in range(50):
             server.ask_admin("/healthz")
-        self.assertTrue(wait_until(lambda: server.descriptors() == before))
+        self.assertTrue(wait_until(lambda: server.descriptors() <= before))
         server.stop()
 
 

@@ -256,6 +256,27 @@ static void listen_is_an_address_and_a_port(void **state) {
     read_ill(WORDS("--listen", bad[i]), nothing, "is no ADDRESS:PORT");
 }
 
+static void two_sockets_have_two_addresses(void **state) {
+  (void)state;
+  static char *const same[][2] = {{"127.0.0.1:80", "127.0.0.1:80"},
+                                  {"127.0.0.1:80", "127.0.0.1:080"},
+                                  {":80", "*:80"},
+                                  {"[::1]:80", "[::1]:80"}};
+  static char *const other[][2] = {{"127.0.0.1:80", "127.0.0.1:81"},
+                                   {"127.0.0.1:80", "127.0.0.2:80"},
+                                   {"127.0.0.1:0", "127.0.0.1:0"},
+                                   {"127.0.0.1:80", ""}};
+  for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+    read_ill(WORDS("--listen", same[i][0], "--admin-listen", same[i][1]), nothing,
+             "give it another port");
+  for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+    struct config c;
+    read_well(&c, WORDS("--listen", other[i][0], "--admin-listen", other[i][1]), nothing);
+    assert_string_equal(c.admin_listen, other[i][1]);
+    config_free(&c);
+  }
+}
+
 static void addresses_are_taken_apart(void **state) {
   (void)state;
   static const struct {
@@ -340,7 +361,8 @@ static void what_is_printed_reads_back_the_same(void **state) {
   FILE *out = open_memstream(&first, &size);
   assert_true(config_print(&c, out));
   fclose(out);
-  assert_non_null(strstr(first, "{\n  \"listen\": \"[::1]:0\",\n  \"default_model\": \"base\","));
+  assert_non_null(strstr(first, "{\n  \"listen\": \"[::1]:0\",\n  \"admin_listen\": \"\",\n"
+                                "  \"default_model\": \"base\","));
   assert_non_null(strstr(first, "\n  \"merge\": false,\n"));
   write_text(p, first);
   read_well(&again, WORDS("--config", (char *)p->file), nothing);
@@ -478,6 +500,7 @@ int main(void) {
       cmocka_unit_test(variables_that_are_not_ours_are_passed_over),
       IN_PLACE(numbers_are_plain_and_within_bounds),
       cmocka_unit_test(listen_is_an_address_and_a_port),
+      cmocka_unit_test(two_sockets_have_two_addresses),
       cmocka_unit_test(addresses_are_taken_apart),
       IN_PLACE(documents_are_read_strictly),
       IN_PLACE(a_document_cut_anywhere_is_refused),

@@ -1,0 +1,33 @@
+/* hang: a preloaded library in which a thread stops for good, or the program is started again.
+ *
+ * HANG names a folder. Once it has a file `io`, `accept` or `reaper`, a thread of that kind that is
+ * about to wait does not come back from it until the file is gone. They are told by what they wait
+ * for: so many descriptors. If it has `old`, OpenBLAS takes the processor for an old one until it
+ * is told otherwise. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int wanted(const char *what) {
+  const char *folder = getenv("HANG");
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", folder ? folder : "", what);
+  return access(path, F_OK) == 0;
+}
+
+int poll(struct pollfd *fds, nfds_t count, int timeout) {
+  static const char *const kinds[] = {NULL, "reaper", "accept", "io"};
+  int (*real)(struct pollfd *, nfds_t, int) = dlsym(RTLD_NEXT, "poll");
+  const char *kind = count < sizeof kinds / sizeof *kinds ? kinds[count] : NULL;
+  while (kind && wanted(kind)) usleep(1000);
+  return real(fds, count, timeout);
+}
+
+char *openblas_get_corename(void) {
+  static char old[] = "Prescott";
+  char *(*real)(void) = dlsym(RTLD_NEXT, "openblas_get_corename");
+  return wanted("old") && !getenv("OPENBLAS_CORETYPE") ? old : real();
+}

@@ -1,0 +1,209 @@
+"""test_systemd: the units in docker/systemd, as systemd reads them, and whether attend can live so."""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import unittest
+
+from support import BIN, MODE, NODE, ROOT, SLOW, TOY, Raw, Server, head_of, randoms, wait_until
+from test_process import Folder
+from test_supervisor import Handed, Supervisor
+
+UNITS = os.path.join(ROOT, "docker", "systemd")
+MOST_EXPOSED = 1.5
+
+
+def lines_of(name):
+    """(section, name, value) of each line of a unit."""
+    section = ""
+    with open(os.path.join(UNITS, name)) as file:
+        for line in file.read().splitlines():
+            if line.startswith("["):
+                section = line.strip("[]")
+            elif line and not line.startswith("#"):
+                key, value = line.split("=", 1)
+                yield section, key, value
+
+
+def values(unit, name):
+    return [v for _, key, v in lines_of(unit) if key == name]
+
+
+def analyze(*words):
+    """systemd-analyze: (exit status, all that it says)."""
+    done = subprocess.run(["systemd-analyze", "--no-pager", *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False, timeout=60 * SLOW,
+                          env=dict(os.environ, SYSTEMD_LOG_COLOR="no"))
+    return done.returncode, done.stdout.decode()
+
+
+def group(name, known={}):
+    """The system calls of a group, or of a name that is a call."""
+    if not name.startswith("@"):
+        return {name}
+    if name not in known:
+        status, text = analyze("syscall-filter", name)
+        if status != 0:
+            raise AssertionError(text)
+        words = [line.strip() for line in text.splitlines()[1:]]
+        known[name] = set().union(*(group(w) for w in words if w and w[0] != "#"))
+    return known[name]
+
+
+def allowed_calls():
+    allowed = set(group("@default"))
+    for value in values("attend.service", "SystemCallFilter"):
+        calls = set().union(*(group(word) for word in value.lstrip("~").split()))
+        allowed = allowed - calls if value.startswith("~") else allowed | calls
+    return allowed
+
+
+@unittest.skipUnless(NODE and MODE == "release", "no systemd where an image is built")
+class Units(Folder):
+    def setUp(self):
+        super().setUp()
+        # Where the program would be installed there may be none.
+        for name in os.listdir(UNITS):
+            with open(os.path.join(UNITS, name)) as file:
+                self.write_text(name, file.read().replace("/usr/local/bin/attend", BIN))
+
+    def write_text(self, name, text):
+        with open(os.path.join(self.folder, name), "w") as file:
+            file.write(text)
+
+    def unit(self, name):
+        return os.path.join(self.folder, name)
+
+    def test_verify_is_silent(self):
+        units = [self.unit(n) for n in sorted(os.listdir(UNITS))]
+        self.assertEqual(len(units), 3)
+        self.assertEqual(analyze("verify", *units), (0, ""))
+
+    def test_verify_is_not_silent_about_anything(self):
+        self.write_text("attend.service", "[Service]\nExecStart=/nowhere\nTpye=notify\n")
+        status, said = analyze("verify", self.unit("attend.service"))
+        self.assertIn("Tpye", said)
+
+    def test_exposure(self):
+        status, said = analyze("security", "--offline=true", self.unit("attend.service"))
+        found = re.search(r"Overall exposure level for attend.service: ([\d.]+)", said)
+        self.assertTrue(found, said)
+        self.assertLess(float(found.group(1)), MOST_EXPOSED)
+
+    def test_times_add_up(self):
+        """A stop that the settings allow is not cut short, nor a watchdog asked too fast."""
+        limits = dict(re.findall(r"OPTION_COUNT\((\w+), (\d+),",
+                                 open(os.path.join(ROOT, "config", "options.def")).read()))
+        stop = int(re.fullmatch(r"(\d+)s", values("attend.service", "TimeoutStopSec")[0]).group(1))
+        self.assertGreater(stop, (int(limits["drain_ms"]) + int(limits["drain_delay_ms"])) / 1000)
+        self.assertIn("3", values("attend.service", "RestartPreventExitStatus")[0].split())
+        files = int(values("attend.service", "LimitNOFILE")[0])
+        self.assertGreater(files, int(limits["max_connections"]) + 256)
+
+    def test_settings_that_there_are(self):
+        for value in values("attend.service", "Environment"):
+            name = value.split("=")[0]
+            if name.startswith("ATTEND_"):
+                known = re.findall(r"OPTION_\w+\((\w+),",
+                                   open(os.path.join(ROOT, "config", "options.def")).read())
+                self.assertIn(name[len("ATTEND_"):].lower(), known + ["config"])
+
+    def test_sockets_have_the_names_that_attend_knows(self):
+        self.assertEqual(values("attend.socket", "FileDescriptorName"), ["attend"])
+        self.assertEqual(values("attend-admin.socket", "FileDescriptorName"), ["admin"])
+        self.assertEqual(values("attend-admin.socket", "Service"), ["attend.service"])
+
+
+@unittest.skipUnless(NODE and MODE == "release", "no strace where an image is built")
+class Calls(Handed):
+    """What a server does from its start to its end, under strace, is what the unit allows."""
+
+    def live(self, trace):
+        config = self.write("attend.json", {"models": {
+            "demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2},
+            "large": {"random": {"seed": 2}, "query_size": 256, "heads": 4}}})
+        told = Supervisor(os.path.join(self.folder, "notify"))
+        self.addCleanup(told.close)
+        command, fds = self.words((self.listening(), self.listening()), "attend:admin")
+        strace = ("strace", "-D", "-f", "-q", "-o", trace)
+        server = Server(None, "--config", config, "--access-log", "all", "--workers", "2",
+                        command=strace + command, pass_fds=fds, listen=False,
+                        env={"NOTIFY_SOCKET": told.address, "WATCHDOG_USEC": "400000"})
+        self.addCleanup(server.kill)
+        told.until("READY=1")
+        return server, told
+
+    def requests(self, server):
+        rng = random.Random(1)
+        self.assertEqual(server.attend(TOY).status, 200)
+        large = {"queries": randoms(rng, 2, 60, 256)}
+        self.assertEqual(server.attend(large, "large").status, 200)
+        binary = {"Accept": "application/x-safetensors"}
+        self.assertEqual(server.attend(TOY, headers=binary).status, 200)
+        for path in ("/metrics", "/v1/models", "/openapi.json", "/v2", "/none"):
+            self.assertIn(server.get(path).status, (200, 404))
+        for path in ("/metrics", "/readyz", "/none"):
+            self.assertIn(server.ask_admin(path).status, (200, 404))
+        body = json.dumps(large).encode()
+        for part in (10, len(body)):  # clients that leave
+            with Raw(server) as raw:
+                raw.send(head_of("/v1/models/large/attention", len(body)) + body[:part])
+        with Raw(server) as raw:
+            raw.send(b"POST /v1/attention HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip\r\n\r\n")
+            self.assertEqual(raw.answer().status, 501)
+
+    def test_what_is_called_is_allowed(self):
+        trace = os.path.join(self.folder, "trace")
+        server, told = self.live(trace)
+        self.requests(server)
+        server.signal(signal.SIGHUP)
+        told.until("READY=1", count=2)
+        told.until("WATCHDOG=1", count=2)
+        self.requests(server)
+        with Raw(server) as raw:
+            raw.send(head_of("/v1/attention", 100)).send(b"{")
+            self.assertTrue(wait_until(lambda: b'{listener="main"} 1\n' in
+                                       server.ask_admin("/metrics").body))
+            server.signal()
+            told.until("STOPPING=1")
+        self.assertEqual(server.wait(), 0)
+        lines = []
+
+        def is_whole():
+            with open(trace) as file:
+                lines[:] = file.read().splitlines()
+            return any("+++ exited" in line and line.startswith(f"{server.pid} ")
+                       for line in lines)
+
+        self.assertTrue(wait_until(is_whole, 20))
+        self.judge(lines)
+
+    def judge(self, lines):
+        # From the program's own start: before it there was what the test hands descriptors on with.
+        began = [i for i, line in enumerate(lines) if f'execve("{BIN}"' in line]
+        self.assertEqual(len(began), 1)
+        lines = [re.sub(r"^\d+ +", "", line) for line in lines[began[0]:]]
+        called = {m.group(1) for m in (re.match(r"(?:<\.\.\. )?([a-z_0-9]+)(?:\(| resumed)", line)
+                                       for line in lines) if m}
+        self.assertLessEqual({"epoll_wait", "accept4", "clone3", "sendto", "pipe2"}, called)
+        self.assertEqual(called - allowed_calls(), set())
+        code = [line for line in lines if "PROT_EXEC" in line]
+        self.assertTrue(code)  # of libraries, which may not be written to
+        self.assertEqual([line for line in code if "PROT_WRITE" in line or
+                          not line.startswith("mmap(")], [])
+        families = {f for line in lines for f in re.findall(r"^socket\((AF_\w+)", line)}
+        self.assertLessEqual(families,
+                             set(values("attend.service", "RestrictAddressFamilies")[0].split()))
+        files = [m.group(1) for m in (re.match(r'open(?:at)?\((?:AT_FDCWD, )?"(/proc/[^"]*)"', line)
+                                      for line in lines) if m]
+        self.assertTrue(files)
+        for path in files:  # ProcSubset=pid
+            self.assertRegex(path, r"^/proc/(self|thread-self|\d+)/")
+        written = [line for line in lines if re.match(r"open(at)?\(.*O_(WRONLY|RDWR|CREAT)", line)]
+        self.assertEqual(written, [])  # ProtectSystem=strict
+
+
+if __name__ == "__main__":
+    unittest.main()

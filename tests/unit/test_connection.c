@@ -1,0 +1,120 @@
+/* test_connection: the set of open connections: which one is ended to make room, and the reaper's
+ * pulse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/connection.h"
+
+enum { COUNT = 6 };
+
+struct set {
+  struct metrics *metrics;
+  struct connections *all;
+  struct connection c[COUNT];
+  int other[COUNT]; /* the clients' ends */
+};
+
+static void settle(void) { nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL); }
+
+static int set_up(void **state) {
+  static const struct connection_times patient = {3600000, 3600000, 3600000, 3600000};
+  static struct set s;
+  struct error e = {0};
+  s = (struct set){.metrics = metrics_new(1, &e)};
+  s.all = connections_new(&patient, s.metrics, NULL, &e);
+  for (int i = 0; i < COUNT; i++) {
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    s.other[i] = pair[1];
+    connection_open(s.all, &s.c[i], pair[0]);
+    settle(); /* one is older than the other */
+  }
+  *state = &s;
+  return e.status;
+}
+
+static int tear_down(void **state) {
+  struct set *s = *state;
+  for (int i = 0; i < COUNT; i++) {
+    connection_close(s->all, &s->c[i]);
+    close(s->c[i].fd);
+    close(s->other[i]);
+  }
+  connections_free(s->all);
+  metrics_free(s->metrics);
+  return 0;
+}
+
+static bool is_ended(struct set *s, int i) {
+  char byte;
+  return recv(s->other[i], &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+/* Makes room, and says which one went; -1: none or several. */
+static int goes(struct set *s) {
+  bool before[COUNT];
+  int which = -1;
+  for (int i = 0; i < COUNT; i++) before[i] = is_ended(s, i);
+  connections_make_room(s->all);
+  for (int i = 0; i < COUNT; i++)
+    if (!before[i] && is_ended(s, i)) which = which < 0 ? i : -1;
+  return which;
+}
+
+static void test_the_longest_wait_goes(void **state) {
+  struct set *s = *state;
+  connection_enter(&s->c[0], CONNECTION_IDLE); /* now: it has waited the least */
+  settle();
+  for (int i = 1; i < COUNT; i++) assert_int_equal(goes(s), i);
+  assert_int_equal(goes(s), 0);
+  assert_int_equal(goes(s), -1); /* all are on their way out */
+}
+
+static void test_whoever_waits_goes_before_answers(void **state) {
+  struct set *s = *state;
+  connection_enter(&s->c[1], CONNECTION_ANSWER);
+  settle();
+  connection_enter(&s->c[0], CONNECTION_ANSWER);
+  settle();
+  connection_enter(&s->c[2], CONNECTION_BODY);
+  connection_enter(&s->c[3], CONNECTION_OVER_IDLE); /* goes by itself */
+  static const int order[] = {4, 5, 2, 1, 0};
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++) assert_int_equal(goes(s), order[i]);
+  assert_int_equal(goes(s), -1);
+}
+
+static void test_pulse(void **state) {
+  struct set *s = *state;
+  for (int i = 0; i < 3; i++) {
+    connections_ask(s->all);
+    for (int turns = 0; !connections_answered(s->all) && turns < 10000; turns++) settle();
+    assert_true(connections_answered(s->all));
+  }
+  struct pulse p = {0};
+  assert_true(pulse_answered(&p));
+  pulse_ask(&p);
+  assert_false(pulse_answered(&p));
+  pulse_pass(&p);
+  assert_true(pulse_answered(&p));
+  pulse_ask(&p);
+  pulse_ask(&p);
+  assert_false(pulse_answered(&p));
+  pulse_pass(&p);
+  assert_true(pulse_answered(&p));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_the_longest_wait_goes, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_whoever_waits_goes_before_answers, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_pulse, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
