@@ -86,10 +86,10 @@ test-all:
 quick: deps-test
 	tests/run lint release
 
-## image-test: the same without what needs Node or a proxy, where an image is built
+## image-test: the same without what needs other programs (Node, proxies), where an image is built
 .PHONY: image-test
 image-test: deps-image
-	ATTEND_TEST_NODE=off ATTEND_TEST_PROXY=off tests/run lint release
+	ATTEND_TEST_TOOLS=off tests/run lint release
 
 ## asan, ubsan, tsan: build with that sanitizer and run the tests under it
 .PHONY: asan ubsan tsan
@@ -165,9 +165,11 @@ help:
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git
-DEPS_TEST := $(DEPS_IMAGE) $(NODE) buildah openssl strace systemd
-# Programs that would start a service where they are installed: unpacked instead.
-DEPS_UNPACKED := prometheus nginx
+DEPS_TEST := $(DEPS_IMAGE) $(NODE) buildah openssl python3-yaml strace systemd
+# Installed, these would start services or bring much along: they are unpacked, and tests/run finds
+# them. Of docker-compose it is the schema of its files.
+DEPS_UNPACKED := docker-compose haproxy nginx prometheus
+TOOLS     := build/tools
 DEPS_FUZZ := $(DEPS_RUN) clang libclang-rt-dev llvm python3
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
@@ -185,6 +187,7 @@ deps-image:
 	@tests/deps $(DEPS_IMAGE)
 deps-test:
 	@tests/deps $(DEPS_TEST)
+	@tests/deps --unpack $(TOOLS) $(DEPS_UNPACKED)
 	@$(MAKE) --no-print-directory $(NPM)/package.json
 $(NPM)/package.json: tests/npm/package.json
 	@mkdir -p $(NPM) && cp $< $@
@@ -193,6 +196,7 @@ deps-fuzz:
 	@tests/deps $(DEPS_FUZZ)
 deps-bench:
 	@tests/deps $(DEPS_BENCH)
+	@tests/deps --unpack $(TOOLS) $(DEPS_UNPACKED)
 # The scripts of the npm package would fetch more; what it brings along is enough.
 deps-peers:
 	@tests/deps $(DEPS_PEERS)

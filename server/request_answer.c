@@ -37,7 +37,7 @@ static struct reply begin_reply(struct request *r, unsigned code, const char *ty
                         .varies = r->server->cors != NULL,
                         .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM,
                         .close = r->connection.discard ||
-                                 atomic_load_explicit(&r->door->draining, memory_order_relaxed)};
+                                 atomic_load_explicit(&r->server->stopping, memory_order_relaxed)};
 }
 
 static bool start_answer(struct request *r) {

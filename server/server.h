@@ -22,7 +22,7 @@ struct server {
   struct door door[DOOR_COUNT];
   uint32_t id_prefix;   /* of request identifiers; random */
   atomic_bool loaded;   /* the models are there, and the pool: until then only the admin door is */
-  atomic_bool stopping; /* what /readyz says */
+  atomic_bool stopping; /* what /readyz says; answers close their connection */
 };
 
 #endif

@@ -1,8 +1,9 @@
 /* stop: how a server that serves comes to rest.
  *
- * The order: readiness says 503; the backlog is accepted and the main listening socket closed; kept
- * connections get no further work in; what was accepted is answered; idle connections are ended;
- * the pool takes no more. The admin door stays open meanwhile, and closes last. */
+ * The order: readiness says 503 and each answer ends its connection, so that by the end of
+ * drain_delay_ms none is kept that is in use; the backlog is accepted and the main listening socket
+ * closed; kept connections get no further work in; what was accepted is answered; idle connections
+ * are ended; the pool takes no more. The admin door stays open meanwhile, and closes last. */
 #ifndef SERVER_STOP_H
 #define SERVER_STOP_H
 

@@ -29,8 +29,8 @@ GOLDEN = os.path.join(ROOT, "tests", "golden")
 BIN = os.environ.get("ATTEND_BIN") or os.path.join(ROOT, "build", "release", "attend")
 MODE = os.environ.get("ATTEND_MODE", "release")
 SLOW = {"release": 1, "ubsan": 2, "asan": 4, "tsan": 10}.get(MODE, 4)  # factor on waiting times
-NODE = os.environ.get("ATTEND_TEST_NODE") != "off"  # off where an image is built: no Node there
-PROXY = os.environ.get("ATTEND_TEST_PROXY") != "off"  # nor nginx
+# Off where an image is built: no Node there, no proxies, nothing but what the program needs.
+TOOLS = os.environ.get("ATTEND_TEST_TOOLS") != "off"
 JSON_TYPE = {"Content-Type": "application/json"}
 
 

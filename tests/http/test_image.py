@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from support import BIN, NODE, ROOT, Case, clean_environment
+from support import BIN, TOOLS, ROOT, Case, clean_environment
 
 DOCKER = os.path.join(ROOT, "docker")
 VERSION, COMMIT, SECONDS = "1.2.3", "0123456789ab", "1700000000"
@@ -52,7 +52,7 @@ def instructions(name):
     return found
 
 
-@unittest.skipUnless(NODE, "where an image is built there is no buildah")
+@unittest.skipUnless(TOOLS, "where an image is built there is no buildah")
 class Image(Case):
     @classmethod
     def setUpClass(cls):

@@ -12,7 +12,7 @@ import threading
 import unittest
 
 from prometheus import Broken, Scrape, promtool
-from support import MODE, NODE, SLOW, TOY, Case, Layer, Raw, Server, head_of, wait_until
+from support import MODE, TOOLS, SLOW, TOY, Case, Layer, Raw, Server, head_of, wait_until
 
 PATH = "/v1/attention"
 BODY = json.dumps(TOY).encode()
@@ -85,7 +85,7 @@ class Form(Metrics):
             codes[answer.status] = codes.get(answer.status, 0) + 1
         return codes
 
-    @unittest.skipUnless(NODE, "no promtool where an image is built")
+    @unittest.skipUnless(TOOLS, "no promtool where an image is built")
     def test_promtool_says_nothing(self):
         server = self.start()
         self.traffic()
@@ -182,7 +182,7 @@ class Form(Metrics):
         layer = Layer(3, 8, 2)
         name = 'a"b\\c{},=é\u2028'
         self.start(config={"models": {"m": layer.definition(folder, name)}}, folder=folder)
-        if NODE:
+        if TOOLS:
             text = self.server.get("/metrics").body
             self.assertEqual(promtool("check", "metrics", data=text), (0, ""))
         escaped = (name + ".safetensors").replace("\\", "\\\\").replace('"', '\\"')

@@ -12,7 +12,7 @@ import unittest
 
 import jsonschema
 
-from support import NODE, ROOT, Case, Server, safetensors_bytes
+from support import TOOLS, ROOT, Case, Server, safetensors_bytes
 
 NPM = os.path.join(ROOT, "build", "npm", "node_modules")
 ITEM = [[[1, 0, 0, 1], [0, 1, 1, 0]]]
@@ -96,7 +96,7 @@ class OpenApi(Case):
         if kind.endswith("json"):
             self.told(response["content"][kind]["schema"], answer.json)
 
-    @unittest.skipUnless(NODE, "without Node")
+    @unittest.skipUnless(TOOLS, "without Node")
     def test_the_document_is_valid(self):
         done = subprocess.run(["node", os.path.join(ROOT, "tests", "npm", "openapi.mjs"), NPM],
                               input=self.answer.body, stdout=subprocess.PIPE, check=True)

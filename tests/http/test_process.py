@@ -1,7 +1,9 @@
 """test_process: the process and its host: settings, checkpoints, signals, load, deadlines, places."""
 import contextlib
+import http.client
 import json
 import os
+import random
 import re
 import resource
 import select
@@ -574,12 +576,57 @@ class Stopping(Case):
     def test_drain_delay(self):
         """While /readyz says 503 the server still serves, so that a balancer can look away first."""
         server = self.start("--drain-delay-ms", str(1000 * SLOW))
+        kept = server.connect()
+        self.assertNotIn("connection", server.get("/healthz", connection=kept).headers)
         server.signal()
         self.assertTrue(wait_until(lambda: server.get("/readyz").status == 503))
         self.problem(server.get("/readyz"), 503, "draining")
         self.assertEqual(server.get("/healthz").status, 200)
+        answer = server.attend(TOY, connection=kept)  # and then not on this connection any more
+        self.assertEqual((answer.status, answer.headers["connection"].lower()), (200, "close"))
         self.assertEqual(server.attend(TOY).status, 200)
         self.assertEqual(server.wait(), 0, server.stderr())
+
+    def test_a_stop_loses_no_request(self):
+        """Clients on kept connections are told to leave them before the listener closes; whoever
+        comes in the delay is served. Only who asks on no new connection afterwards is refused."""
+        server = self.start("--drain-delay-ms", str(300 * SLOW))
+        clients = [threading.Thread(target=self.until_refused, args=(server,)) for _ in range(20)]
+        self.lost = []
+        for client in clients:
+            client.start()
+        time.sleep(0.2)
+        server.signal()
+        self.assertEqual(server.wait(), 0, server.stderr())
+        for client in clients:
+            client.join()
+        self.assertEqual(self.lost, [])
+
+    def until_refused(self, server):
+        """Requests until no connection can be made; anything else that goes wrong is a loss."""
+        connection = server.connect()
+        while True:
+            try:
+                if not connection.sock:
+                    connection.connect()
+            except ConnectionRefusedError:
+                return
+            try:
+                answer = server.attend(TOY, connection=connection)
+                if answer.status != 200:
+                    self.lost.append(answer)
+            except (OSError, http.client.HTTPException) as e:
+                if not self.refuses(server):  # else the listener closed with it in its backlog
+                    self.lost.append(repr(e))
+                return
+            time.sleep(random.uniform(0, 0.02))
+
+    def refuses(self, server):
+        try:
+            server.connect().connect()
+        except ConnectionRefusedError:
+            return True
+        return False
 
 
 class Load(Case):

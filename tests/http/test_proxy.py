@@ -16,7 +16,7 @@ import threading
 import time
 import unittest
 
-from support import (MODE, PROXY, ROOT, SLOW, TOY, Case, Raw, Server, attend, clean_environment,
+from support import (TOOLS, ROOT, SLOW, TOY, Case, Raw, Server, attend, clean_environment,
                      head_of, safetensors_bytes, wait_until)
 
 CONF = os.path.join(ROOT, "docker", "nginx.conf")
@@ -184,7 +184,7 @@ class Numbers(Case):
                 self.assertIn(name, self.settings)
 
 
-@unittest.skipUnless(PROXY and MODE == "release", "without nginx, or not about memory")
+@unittest.skipUnless(TOOLS, "no nginx here")
 class Proxy(Case):
     def nginx(self, server, *change):
         proxy = Nginx(server.port, change)

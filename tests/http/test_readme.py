@@ -12,7 +12,7 @@ import re
 import subprocess
 import unittest
 
-from support import BIN, NODE, ROOT, SLOW, Case, Server, clean_environment
+from support import BIN, TOOLS, ROOT, SLOW, Case, Server, clean_environment
 
 DOCUMENTS = ["README.md"]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -57,7 +57,7 @@ class Documentation(Case):
                                     if configuration else []))
             try:
                 for name, (wanted, command, kind, expected) in blocks:
-                    if wanted == configuration and (NODE or "node " not in command):
+                    if wanted == configuration and (TOOLS or "node " not in command):
                         with self.subTest(document=name, command=command):
                             self.check(server, command, kind, expected)
             finally:

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import unittest
 
-from support import BIN, MODE, NODE, ROOT, SLOW, TOY, Raw, Server, head_of, randoms, wait_until
+from support import BIN, TOOLS, ROOT, SLOW, TOY, Raw, Server, head_of, randoms, wait_until
 from test_process import Folder
 from test_supervisor import Handed, Supervisor
 
@@ -80,7 +80,7 @@ def seccomp(calls):
     return ctypes.byref(Program(len(code), b"".join(code)))
 
 
-@unittest.skipUnless(NODE and MODE == "release", "no systemd where an image is built")
+@unittest.skipUnless(TOOLS, "no systemd here")
 class Units(Folder):
     def setUp(self):
         super().setUp()
@@ -136,7 +136,7 @@ class Units(Folder):
         self.assertEqual(values("attend-admin.socket", "Service"), ["attend.service"])
 
 
-@unittest.skipUnless(NODE and MODE == "release", "no strace where an image is built")
+@unittest.skipUnless(TOOLS, "no strace here")
 class Calls(Handed):
     """What a server does from its start to its end, under strace, is what the unit allows."""
 

@@ -11,7 +11,7 @@ import aiohttp
 
 from compare import OracleCase
 from forms import bits, pack, read_v2, shape_of, v2
-from support import (HERE, NODE, SLOW, Case, Layer, Raw, Server, ServerCase, chunked, randoms,
+from support import (HERE, TOOLS, SLOW, Case, Layer, Raw, Server, ServerCase, chunked, randoms,
                      wait_until)
 
 INFER = "/v2/models/demo/infer"
@@ -208,7 +208,7 @@ class Clients(V2Case, OracleCase):
             self.assertGreater(int(headers["content-length"]), 0)
 
 
-@unittest.skipUnless(NODE, "without Node")
+@unittest.skipUnless(TOOLS, "without Node")
 class Node(V2Case, ServerCase):
     """Node's fetch."""
 

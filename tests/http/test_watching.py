@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 from prometheus import Scrape, promtool
-from support import MODE, NODE, ROOT, TOY, Case, Server
+from support import MODE, TOOLS, ROOT, TOY, Case, Server
 
 ALERTS = os.path.join(ROOT, "docker", "alerts.yaml")
 DASHBOARD = os.path.join(ROOT, "docker", "grafana.json")
@@ -89,7 +89,7 @@ class Known:
                 if not any(re.fullmatch(v if how == "=~" else re.escape(v), k) for k in known)]
 
 
-@unittest.skipUnless(NODE, "where an image is built there is no folder docker/, and no promtool")
+@unittest.skipUnless(TOOLS, "where an image is built there is no folder docker/, and no promtool")
 class Watching(Case):
     @classmethod
     def setUpClass(cls):
@@ -264,7 +264,7 @@ def add_target(series):
     return series.replace("{", "{" + target + ",") if "{" in series else f"{series}{{{target}}}"
 
 
-@unittest.skipUnless(NODE and MODE == "release", "as above, and the same for every build")
+@unittest.skipUnless(TOOLS and MODE == "release", "as above, and the same for every build")
 class Alerts(Case):
     def run_tests(self, tests):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
