@@ -27,7 +27,8 @@ enum {
   LINGER_MAX = 128,
   LINGER_MS = 1000,
   LINGER_BYTES = 1 << 20,
-  EMPTY_LINE = 2, /* bytes that may follow a request without being the next one's beginning */
+  SHOWN_MAX = 4096, /* ends of a connection shown: then libmicrohttpd does not want to see it */
+  EMPTY_LINE = 2,   /* bytes that may follow a request without being the next one's beginning */
 };
 
 /* A descriptor whose answer is sent and whose client may still be sending. */
@@ -117,6 +118,18 @@ void connections_linger(struct connections *all, int fd) {
     wake(all);
   else
     close(fd);
+}
+
+/* libmicrohttpd waits for edges and misses the end of stream that came together with the last
+ * bytes; shutting the receiving half makes another edge and loses nothing that has arrived. */
+static void show_end(const struct connection *c) { shutdown(c->fd, SHUT_RD); }
+
+bool connection_half_closed(struct connection *c) {
+  c->half_closed = true;
+  if (connection_phase(c) > CONNECTION_BODY || c->shown == SHOWN_MAX) return false;
+  c->shown++;
+  show_end(c);
+  return true;
 }
 
 enum connection_phase connection_enter(struct connection *c, enum connection_phase phase) {
@@ -212,12 +225,11 @@ static void end_undecided(struct connections *all, struct connection *c, uint64_
 
 /* What libmicrohttpd does not tell. When a later request began to come: the socket's own count
  * grows from one look to the next, by more than an empty line. And that the client has closed its
- * half: libmicrohttpd waits for edges and misses the end of stream that came together with the last
- * bytes; shutting the receiving half makes another edge and loses nothing that has arrived. */
+ * half, should nobody have been told. */
 static void look_at(struct connection *c, uint64_t seen) {
   enum { CLOSE_WAIT = 8 }; /* of the states of TCP, which two system headers name alike */
   struct tcp_info info = socket_info(c->fd);
-  if (info.tcpi_state == CLOSE_WAIT) shutdown(c->fd, SHUT_RD);
+  if (info.tcpi_state == CLOSE_WAIT) show_end(c);
   if (phase_of(seen) != CONNECTION_IDLE) return;
   if (c->idle_state != seen) {
     c->idle_state = seen;

@@ -102,6 +102,8 @@ static void on_connection(void *of, struct MHD_Connection *c, void **context,
   atomic_fetch_sub(&h->connections, 1);
 }
 
+static void on_ended(void *watched) { request_client_ended(watched); }
+
 /* A path is decoded by the routes, segment by segment, not before it is cut. */
 static size_t leave_escaped(void *of, struct MHD_Connection *c, char *text) {
   (void)of, (void)c;
@@ -235,6 +237,7 @@ enum status httpd_start(struct httpd *h, struct error *e) {
   for (size_t i = 0; i < h->server->io_threads; i++) {
     h->io[i].lost = on_lost;
     h->io[i].of = h;
+    h->io[i].ended = on_ended;
     if (io_start(&h->io[i], start_daemon(h), e)) return e->status;
   }
   int failed = pthread_create(&h->thread, NULL, accept_main, h);

@@ -8,10 +8,15 @@
 #include <poll.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { ARRIVALS_MAX = 64 }; /* taken at once: those that are here already are not forgotten */
+enum {
+  ARRIVALS_MAX = 64, /* taken at once: those that are here already are not forgotten */
+  ENDS_MAX = 64,     /* the same */
+  SOURCES = 4,       /* that the thread waits for */
+};
 
 /* What goes through the pipe; small enough to go through whole. */
 struct arrival {
@@ -39,6 +44,13 @@ static bool take_arrivals(struct io *io) {
   return true;
 }
 
+/* Nothing is closed between asking and telling. */
+static void tell_ends(struct io *io) {
+  struct epoll_event e[ENDS_MAX];
+  const int n = epoll_wait(io->ends, e, ENDS_MAX, 0);
+  for (int i = 0; i < n; i++) io->ended(e[i].data.ptr);
+}
+
 /* How long the thread may wait; -1: for an event. */
 static int patience(const struct io *io) {
   MHD_UNSIGNED_LONG_LONG ms;
@@ -48,13 +60,13 @@ static int patience(const struct io *io) {
 
 /* Waits for whatever there is to do. Who resumes a connection after `asleep` is set wakes us, who
  * did so before is seen here. */
-static void await(struct io *io, struct pollfd p[3]) {
+static void await(struct io *io, struct pollfd p[SOURCES]) {
   int wait = patience(io);
   if (wait) {
     atomic_store(&io->asleep, true);
     if (atomic_load(&io->resumed)) wait = 0;
   }
-  if (poll(p, 3, wait) < 0) p[1].revents = p[2].revents = 0;
+  if (poll(p, SOURCES, wait) < 0) p[1].revents = p[2].revents = p[3].revents = 0;
   atomic_store(&io->asleep, false);
   uint64_t count;
   if (p[2].revents) (void)!read(io->wake, &count, sizeof count);
@@ -63,13 +75,15 @@ static void await(struct io *io, struct pollfd p[3]) {
 
 static void *io_main(void *of) {
   struct io *io = of;
-  struct pollfd p[3] = {{.fd = io->events, .events = POLLIN},
-                        {.fd = io->arrivals[0], .events = POLLIN},
-                        {.fd = io->wake, .events = POLLIN}};
+  struct pollfd p[SOURCES] = {{.fd = io->events, .events = POLLIN},
+                              {.fd = io->arrivals[0], .events = POLLIN},
+                              {.fd = io->wake, .events = POLLIN},
+                              {.fd = io->ends, .events = POLLIN}};
   for (;;) {
     await(io, p);
     if (p[1].revents && !take_arrivals(io)) return NULL;
     MHD_run(io->daemon);
+    if (p[3].revents) tell_ends(io);
   }
 }
 
@@ -83,7 +97,9 @@ enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e) 
   }
   fcntl(io->arrivals[0], F_SETFL, O_NONBLOCK); /* the writer waits where the pipe is full */
   io->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  int failed = io->wake < 0 ? errno : pthread_create(&io->thread, NULL, io_main, io);
+  io->ends = io->wake < 0 ? 0 : epoll_create1(EPOLL_CLOEXEC);
+  int failed =
+      io->wake < 0 || io->ends < 0 ? errno : pthread_create(&io->thread, NULL, io_main, io);
   if (failed) return error_set(e, STATUS_SYSTEM, "I/O thread: %s", strerror(failed));
   io->running = true;
   return STATUS_OK;
@@ -104,10 +120,24 @@ void io_resume(struct io *io, struct MHD_Connection *c) {
   if (atomic_exchange(&io->asleep, false)) (void)!write(io->wake, &(uint64_t){1}, sizeof(uint64_t));
 }
 
+static void watch(struct io *io, int how, int fd, void *watched) {
+  struct epoll_event e = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = watched};
+  (void)epoll_ctl(io->ends, how, fd, &e);
+}
+
+void io_watch(struct io *io, int fd, void *watched) { watch(io, EPOLL_CTL_ADD, fd, watched); }
+
+void io_watch_again(struct io *io, int fd, void *watched) { watch(io, EPOLL_CTL_MOD, fd, watched); }
+
+void io_unwatch(struct io *io, int fd) {
+  (void)epoll_ctl(io->ends, EPOLL_CTL_DEL, fd, &(struct epoll_event){0});
+}
+
 void io_stop(struct io *io) {
   if (io->arrivals[1]) close(io->arrivals[1]);
   if (io->running) pthread_join(io->thread, NULL);
   if (io->arrivals[0]) close(io->arrivals[0]);
   if (io->wake > 0) close(io->wake);
-  if (io->daemon) MHD_stop_daemon(io->daemon);
+  if (io->daemon) MHD_stop_daemon(io->daemon); /* which closes connections that are watched */
+  if (io->ends > 0) close(io->ends);
 }

@@ -28,6 +28,7 @@ struct request *request_open(struct server *s, struct io *io, struct MHD_Connect
   r->io = io;
   r->mhd = c;
   connection_open(s->connections, &r->connection, fd);
+  io_watch(io, fd, r);
   return r;
 }
 
@@ -38,8 +39,13 @@ void request_close(struct request *r) {
     r->header.agent = NULL;
     request_end(r);
   }
+  io_unwatch(r->io, r->connection.fd);
   connection_close(r->server->connections, &r->connection);
   free(r);
+}
+
+void request_client_ended(struct request *r) {
+  if (connection_half_closed(&r->connection)) io_watch_again(r->io, r->connection.fd, r);
 }
 
 /* --- the head --- */
@@ -337,4 +343,5 @@ void request_end(struct request *r) {
   r->served++;
   r->step = STEP_NONE;
   connection_enter(&r->connection, CONNECTION_IDLE);
+  if (r->connection.half_closed) io_watch_again(r->io, r->connection.fd, r);
 }

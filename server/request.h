@@ -18,6 +18,9 @@ struct request;
 struct request *request_open(struct server *s, struct io *io, struct MHD_Connection *c, int fd);
 void request_close(struct request *r);
 
+/* The client sends no more. */
+void request_client_ended(struct request *r);
+
 /* The request line has arrived: its target, before libmicrohttpd cuts it. */
 void request_target(struct request *r, const char *target);
 
