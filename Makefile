@@ -138,7 +138,7 @@ help:
 # --- what must be on the machine ---
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
-DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git
+DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git slowhttptest
 DEPS_TEST := $(DEPS_IMAGE) $(NODE)
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx

@@ -208,6 +208,19 @@ static void end_idle(struct connection *c, uint64_t seen) {
   if (move_to(c, seen, CONNECTION_OVER_IDLE)) shutdown(c->fd, SHUT_RD);
 }
 
+/* An answer that the system has taken, but not sent yet, is not read: the reader's deadline holds
+ * for it, too, and the connection is not given up as idle before that. */
+static void judge_idle(struct connections *all, struct connection *c, uint64_t seen, uint64_t age,
+                       bool look) {
+  const uint64_t due = look ? size_min(all->idle_ms, all->answer_ms) : all->idle_ms;
+  if (age < due) return;
+  if (!socket_info(c->fd).tcpi_notsent_bytes) {
+    if (age >= all->idle_ms) end_idle(c, seen);
+  } else if (age >= all->answer_ms) {
+    end_slow_reader(all, c, seen);
+  }
+}
+
 /* A draining server does not wait for heads as long as they may take else. */
 static void end_undecided(struct connections *all, struct connection *c, uint64_t seen,
                           uint64_t now) {
@@ -253,7 +266,10 @@ static void judge(struct connections *all, struct connection *c, uint64_t now, b
       end_undecided(all, c, seen, now);
     return;
   case CONNECTION_IDLE:
-    if (draining || age >= all->idle_ms) end_idle(c, seen);
+    if (draining)
+      end_idle(c, seen);
+    else
+      judge_idle(all, c, seen, age, look);
     return;
   case CONNECTION_BODY:
     if (age >= all->body_ms) end_slow_body(all, c, seen);

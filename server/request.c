@@ -19,6 +19,15 @@
  * system call, and answers a client that closes its sending half behind its request. */
 enum { GONE_AFTER_US = 2000 };
 
+enum {
+  /* A body that is smaller may be a tiny request, which takes no place in the queue; and to read it
+   * costs no more than to refuse it. */
+  QUEUE_BODY = 16 * 1024,
+  /* A refused body of at most so many bytes is read, and its connection kept: to close it would
+   * take as many bytes, and a client that comes again had to connect again. */
+  REFUSED_BODY = 1 << 20,
+};
+
 enum { CLIENT_SIZE = INET6_ADDRSTRLEN + 10 };
 
 struct request *request_open(struct server *s, struct io *io, struct MHD_Connection *c, int fd) {
@@ -122,6 +131,8 @@ static void judge_computed(struct request *r) {
     judge_v2(r, &head);
   else
     judge_native(r, &head);
+  if (!e->status && r->header.body_bytes > QUEUE_BODY && pool_is_full(s->service.pool))
+    error_set(e, STATUS_OVERLOADED, "the queue is full");
   if (e->status) return;
   struct models_hold hold = models_hold(s->service.models, request_shard(r));
   const struct model *m = r->route == ROUTE_ATTENTION ? registry_default(hold.registry)
@@ -167,8 +178,15 @@ static void judge_head(struct request *r, const char *version) {
     judge_computed(r);
 }
 
+/* Is the body on its way, whatever we say, and worth waiting for? */
+static bool comes_anyway(const struct request *r) {
+  return r->header.body_bytes <= REFUSED_BODY && !r->header.chunked &&
+         !MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
+}
+
 static bool closes_at_once(const struct request *r) {
   enum status status = r->error.status;
+  if (status == STATUS_OVERLOADED && comes_anyway(r)) return false;
   return status == STATUS_BAD_FRAMING || status == STATUS_UNSUPPORTED_TRANSFER_ENCODING ||
          (status && header_has_body(&r->header));
 }
