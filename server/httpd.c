@@ -238,6 +238,9 @@ enum status httpd_start(struct httpd *h, struct error *e) {
     h->io[i].lost = on_lost;
     h->io[i].of = h;
     h->io[i].ended = on_ended;
+    h->io[i].called = request_called;
+    h->io[i].lobby.pool = h->server->service.pool;
+    h->io[i].lobby.share = size_max(h->server->config->max_queue / h->server->io_threads, 1);
     if (io_start(&h->io[i], start_daemon(h), e)) return e->status;
   }
   int failed = pthread_create(&h->thread, NULL, accept_main, h);

@@ -12,10 +12,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/clock.h"
+
 enum {
   ARRIVALS_MAX = 64, /* taken at once: those that are here already are not forgotten */
   ENDS_MAX = 64,     /* the same */
   SOURCES = 4,       /* that the thread waits for */
+  LOBBY_LOOK_MS = 2, /* how often those in the lobby are looked after */
 };
 
 /* What goes through the pipe; small enough to go through whole. */
@@ -51,11 +54,23 @@ static void tell_ends(struct io *io) {
   for (int i = 0; i < n; i++) io->ended(e[i].data.ptr);
 }
 
+static void call_waiters(struct io *io) {
+  if (!io->lobby.first) return;
+  const uint64_t now = clock_now();
+  for (struct waiter *w; (w = lobby_call(&io->lobby, now));) io->called(w);
+}
+
+/* libmicrohttpd is not stopped while connections are suspended. */
+static void close_lobby(struct io *io) {
+  for (struct waiter *w; (w = lobby_close(&io->lobby));) io->called(w);
+}
+
 /* How long the thread may wait; -1: for an event. */
 static int patience(const struct io *io) {
   MHD_UNSIGNED_LONG_LONG ms;
-  if (MHD_get_timeout(io->daemon, &ms) != MHD_YES) return -1;
-  return ms < INT_MAX ? (int)ms : INT_MAX;
+  if (MHD_get_timeout(io->daemon, &ms) != MHD_YES) ms = INT_MAX;
+  if (io->lobby.first && ms > LOBBY_LOOK_MS) return LOBBY_LOOK_MS;
+  return ms < INT_MAX ? (int)ms : -1;
 }
 
 /* Waits for whatever there is to do. Who resumes a connection after `asleep` is set wakes us, who
@@ -81,10 +96,13 @@ static void *io_main(void *of) {
                               {.fd = io->ends, .events = POLLIN}};
   for (;;) {
     await(io, p);
-    if (p[1].revents && !take_arrivals(io)) return NULL;
+    if (p[1].revents && !take_arrivals(io)) break;
     MHD_run(io->daemon);
     if (p[3].revents) tell_ends(io);
+    call_waiters(io);
   }
+  close_lobby(io);
+  return NULL;
 }
 
 enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e) {

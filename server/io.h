@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "core/status.h"
+#include "server/lobby.h"
 
 struct MHD_Connection;
 struct MHD_Daemon;
@@ -30,7 +31,9 @@ struct io {
   int ends;               /* epoll of all connections: whose client sends no more? */
   void (*lost)(void *of); /* a connection could not be taken, and was never reported */
   void *of;
-  void (*ended)(void *watched); /* the client sends no more */
+  void (*ended)(void *watched);    /* the client sends no more */
+  struct lobby lobby;              /* of this thread's requests */
+  void (*called)(struct waiter *); /* it is somebody's turn: to be resumed */
 };
 
 /* Of each, at most: five of ours (the pipe has two, the eventfd, and two epolls, one of them the
@@ -38,7 +41,8 @@ struct io {
 enum { IO_DESCRIPTORS = 7 };
 
 /* Starts the thread; takes the daemon, which is NULL if it could not be started. `lost`, `of`
- * and `ended` are set before. After a failure, too, io_stop has to follow. */
+ * `ended`, `called` and the lobby's pool and share are set before. After a failure, too, io_stop
+ * has to follow. */
 enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e);
 
 /* Hands a connection on, from another thread. */

@@ -26,6 +26,7 @@ enum {
   /* A refused body of at most so many bytes is read, and its connection kept: to close it would
    * take as many bytes, and a client that comes again had to connect again. */
   REFUSED_BODY = 1 << 20,
+  LOBBY_MS = 500, /* so long a request waits for a place in the queue, its body unread */
 };
 
 enum { CLIENT_SIZE = INET6_ADDRSTRLEN + 10 };
@@ -54,7 +55,16 @@ void request_close(struct request *r) {
 }
 
 void request_client_ended(struct request *r) {
+  if (r->waiter.waits) {
+    lobby_leave(&r->io->lobby, &r->waiter);
+    io_resume(r->io, r->mhd);
+  }
   if (connection_half_closed(&r->connection)) io_watch_again(r->io, r->connection.fd, r);
+}
+
+void request_called(struct waiter *w) {
+  struct request *r = (struct request *)((char *)w - offsetof(struct request, waiter));
+  io_resume(r->io, r->mhd);
 }
 
 /* --- the head --- */
@@ -116,6 +126,30 @@ static void judge_v2(struct request *r, struct decode_head *head) {
   head->json_bytes = r->header.json_bytes;
 }
 
+/* Is the body on its way, whatever we say, and worth waiting for? */
+static bool comes_anyway(const struct request *r) {
+  return r->header.body_bytes <= REFUSED_BODY && !r->header.chunked &&
+         !MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
+}
+
+/* Is there a place in the queue, as far as can be told before the body? If not the request waits
+ * for one, once, if that can be done. */
+static bool enters(struct request *r) {
+  struct lobby *lobby = &r->io->lobby;
+  const bool waited = r->step == STEP_LOBBY;
+  if (r->header.body_bytes <= QUEUE_BODY) return true;
+  if (waited ? !pool_is_full(lobby->pool) : !lobby_is_needed(lobby)) return true;
+  if (waited || !comes_anyway(r)) {
+    error_set(&r->error, STATUS_OVERLOADED, "the queue is full");
+    return false;
+  }
+  r->step = STEP_LOBBY;
+  const uint64_t asked = r->header.timeout_ms;
+  lobby_join(lobby, &r->waiter, r->started, asked ? size_min(asked, LOBBY_MS) : LOBBY_MS);
+  MHD_suspend_connection(r->mhd);
+  return false;
+}
+
 static void judge_computed(struct request *r) {
   struct server *s = r->server;
   struct error *e = &r->error;
@@ -131,14 +165,16 @@ static void judge_computed(struct request *r) {
     judge_v2(r, &head);
   else
     judge_native(r, &head);
-  if (!e->status && r->header.body_bytes > QUEUE_BODY && pool_is_full(s->service.pool))
-    error_set(e, STATUS_OVERLOADED, "the queue is full");
   if (e->status) return;
   struct models_hold hold = models_hold(s->service.models, request_shard(r));
   const struct model *m = r->route == ROUTE_ATTENTION ? registry_default(hold.registry)
                                                       : registry_find(hold.registry, r->model);
   if (!m) {
     request_refuse_model(r, hold.registry);
+    models_release(&hold);
+    return;
+  }
+  if (!enters(r)) {
     models_release(&hold);
     return;
   }
@@ -176,12 +212,6 @@ static void judge_head(struct request *r, const char *version) {
                 (unsigned long long)c->max_body_bytes);
   else if (is_computed(r))
     judge_computed(r);
-}
-
-/* Is the body on its way, whatever we say, and worth waiting for? */
-static bool comes_anyway(const struct request *r) {
-  return r->header.body_bytes <= REFUSED_BODY && !r->header.chunked &&
-         !MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
 }
 
 static bool closes_at_once(const struct request *r) {
@@ -236,11 +266,18 @@ static void refuse_endless(struct request *r) {
   connection_refuse(&r->connection, &e, r->id);
 }
 
+/* The rest of what is said of a head. */
+static void leave_lobby(struct request *r) {
+  judge_computed(r);
+  r->step = STEP_BODY;
+}
+
 /* No answer can be queued in the middle of a body: what is wrong is remembered, and the rest of the
  * body is read but not kept. */
 bool request_body(struct request *r, const char *bytes, size_t size) {
   if (connection_is_ended(connection_phase(&r->connection))) return true;
   r->body_bytes += size;
+  if (r->step == STEP_LOBBY) leave_lobby(r);
   if (r->body_bytes > 2 * r->server->config->max_body_bytes) refuse_endless(r);
   if (r->holds && !r->error.status) {
     exchange_feed(&r->exchange, bytes, size);
@@ -288,6 +325,7 @@ static bool submit(struct request *r) {
   r->submitted = clock_now();
   atomic_store(&r->handoff, HANDOFF_RUNNING);
   exchange_submit(x, r->submitted + allowed_us(r) * 1000);
+  lobby_leave(&r->io->lobby, &r->waiter);
   if (atomic_load(&r->handoff) == HANDOFF_DONE) return request_answer_exchange(r);
   MHD_suspend_connection(r->mhd);
   int running = HANDOFF_RUNNING;
@@ -306,6 +344,7 @@ bool request_rest(struct request *r) {
   case STEP_POOL:
     return atomic_load(&r->handoff) == HANDOFF_DONE ? request_answer_exchange(r) : true;
   case STEP_NONE:
+  case STEP_LOBBY:
   case STEP_ANSWER:
     break; /* libmicrohttpd looks again at what it has */
   }
@@ -357,6 +396,7 @@ void request_end(struct request *r) {
   metrics_request(r->server->metrics, request_shard(r), r->route, r->method, r->code, nanoseconds);
   if (log_wants_access(r->server->log, r->code)) write_access(r, nanoseconds);
   release(r);
+  lobby_leave(&r->io->lobby, &r->waiter);
   r->error.status = STATUS_OK;
   r->served++;
   r->step = STEP_NONE;

@@ -18,6 +18,9 @@ struct request;
 struct request *request_open(struct server *s, struct io *io, struct MHD_Connection *c, int fd);
 void request_close(struct request *r);
 
+/* Its turn has come: the request with this waiter goes on. */
+void request_called(struct waiter *w);
+
 /* The client sends no more. */
 void request_client_ended(struct request *r);
 

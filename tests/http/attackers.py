@@ -1,4 +1,5 @@
 """attackers: slowhttptest's three attacks at the same time, and a client that asks meanwhile."""
+import json
 import os
 import resource
 import subprocess
@@ -81,3 +82,30 @@ class Slowly:
 
 def percentile(waits, part):
     return sorted(waits)[min(len(waits) - 1, int(len(waits) * part))]
+
+
+# --- more than can be served -----------------------------------------------------------------------
+
+CROWD = 2000  # connections
+CROWDED = {"models": {"wide": {"random": {"seed": 1}, "query_size": 512, "heads": 8}},
+           "max_connections": 4096, "max_queue": 64}
+
+
+def crowd_body(folder, rows=4):
+    """A request that is not tiny: 22 kB with 4 rows, self-attention. The file's path."""
+    path = os.path.join(folder, "crowd.json")
+    row = ",".join(f"{(i * 7919 % 1999 - 1000) / 7e2:.6f}" for i in range(512))
+    with open(path, "w") as file:
+        file.write('{"queries":[[' + ",".join([f"[{row}]"] * rows) + "]]}")
+    return path
+
+
+def crowd(port, body, clients, seconds):
+    """What came of it: answers by kind, broken connections, microseconds."""
+    raise_descriptors()
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "count.lua")
+    out = subprocess.run(["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "60s", "-s",
+                          script, f"http://127.0.0.1:{port}/v1/attention"], check=True,
+                         env=dict(os.environ, BODY=body), timeout=seconds + 120,
+                         stdout=subprocess.PIPE).stdout.decode()
+    return json.loads(next(line for line in out.splitlines() if line.startswith("{")))
