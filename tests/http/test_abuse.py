@@ -64,6 +64,56 @@ class Leaving(Case):
                 self.assertIsNone(raw.answer())
 
 
+class Intruders(Case):
+    """What speaks something else, or stops in the middle, is closed by the server, or told."""
+
+    def test_other_tongues(self):
+        server = Server(None, "--header-timeout-ms", "800")
+        self.addCleanup(server.stop)
+        before = len(server.stderr())
+        hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)) * 2
+        for data, statuses in (
+                (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9), (400, 505)), (hello, (None, 400)),
+                (hello[:11], (None, 408)), (b"\x16\x03\x01\x00\x0a\n\n\n", (None, 400)),
+                (b"SSH-2.0-OpenSSH_9.2\r\n", (None, 400)), (b"\0" * 100, (400, 408)),
+                (b"A" * 100000, (400, 408, 414, 431)), (b"GET /healthz\r\n\r\n", (None, 400)),
+                (b"GET /healthz HTTP/1.1\r\n\r\n", (400,)), (b"*1\r\n$4\r\nPING\r\n", (None, 400))):
+            for _ in range(20):
+                with self.subTest(data[:20]), Raw(server) as raw:
+                    raw.send(data)
+                    answer = raw.answer()
+                    self.assertIn(answer and answer.status, statuses)
+                    self.assertTrue(raw.closed(10))
+                if 408 in statuses:
+                    break  # these take their time
+        self.assertLess(len(server.stderr()) - before, 2000, "the log is flooded")
+        self.assertEqual(server.get("/healthz").status, 200)
+
+    def test_offers_to_speak_something_else_are_ignored(self):
+        server = Server()
+        self.addCleanup(server.stop)
+        for offer in ("Upgrade: h2c", "Upgrade: websocket", "Upgrade: TLS/1.2"):
+            with Raw(server) as raw:
+                raw.send(head_of("/healthz", None, offer, "Connection: Upgrade", method="GET"))
+                self.assertEqual(raw.answer().status, 200)
+
+    def test_bodies_that_end_too_soon(self):
+        """By the end of the stream: nothing is computed, and all is freed."""
+        server = Server()
+        self.addCleanup(server.stop)
+        coded = head_of(PATH, None, "Transfer-Encoding: chunked")
+        for data in (HEAD + b'{"queries"', HEAD, coded, coded + b"5", coded + b"5\r\nabc",
+                     coded + b"5\r\nabcde\r\n", coded + b"5\r\nabcde\r\n0\r\n"):
+            with self.subTest(data[-10:]), Raw(server) as raw:
+                raw.send(data)
+                raw.socket.shutdown(socket.SHUT_WR)
+                answer = raw.answer()
+                self.assertIn(answer and answer.status, (None, 400, 408))
+                self.assertTrue(raw.closed(10))
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
+        self.assertTrue(wait_until(lambda: server.metric("attend_connections") == 1))
+
+
 class Overload(Case):
     BUDGET = 256 << 20
 
