@@ -157,7 +157,8 @@ static void judge_computed(struct request *r) {
       .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
       .json_bytes = DECODE_UNKNOWN,
   };
-  if (r->served && atomic_load_explicit(&s->draining, memory_order_relaxed))
+  const bool late = r->served && r->step != STEP_LOBBY; /* or it was let in before */
+  if (late && atomic_load_explicit(&s->draining, memory_order_relaxed))
     error_set(e, STATUS_DRAINING, "the server is stopping");
   else if (r->header.coded)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body may not have a Content-Encoding");

