@@ -38,7 +38,8 @@ struct pool {
   pthread_cond_t work; /* something to hand out, or the end */
   pthread_cond_t idle; /* nothing waits and nothing runs */
   struct job *head, **tail;
-  size_t waiting, running;
+  atomic_size_t waiting; /* read without the lock, too */
+  size_t running;
   struct batch *active, *free, *batches;
   unsigned turn, formed; /* tasks and batches so far: whose turn it is */
   size_t large;          /* batches under way of one large job each */
@@ -417,6 +418,10 @@ void pool_submit(struct pool *p, struct job *job) {
     error_set(&job->error, STATUS_QUEUE_FULL, "the queue is full");
   job->finished = clock_now();
   job->done(job);
+}
+
+bool pool_is_full(const struct pool *p) {
+  return atomic_load_explicit(&p->waiting, memory_order_relaxed) >= p->options.max_queue;
 }
 
 size_t pool_waiting(struct pool *p) {

@@ -26,7 +26,8 @@ enum {
   LINGER_MAX = 128,
   LINGER_MS = 1000,
   LINGER_BYTES = 1 << 20,
-  EMPTY_LINE = 2, /* bytes that may follow a request without being the next one's beginning */
+  SHOWN_MAX = 4096, /* ends of a connection shown: then libmicrohttpd does not want to see it */
+  EMPTY_LINE = 2,   /* bytes that may follow a request without being the next one's beginning */
 };
 
 /* A descriptor whose answer is sent and whose client may still be sending. */
@@ -119,6 +120,18 @@ void connections_linger(struct connections *all, int fd) {
     close(fd);
 }
 
+/* libmicrohttpd waits for edges and misses the end of stream that came together with the last
+ * bytes; shutting the receiving half makes another edge and loses nothing that has arrived. */
+static void show_end(const struct connection *c) { shutdown(c->fd, SHUT_RD); }
+
+bool connection_half_closed(struct connection *c) {
+  c->half_closed = true;
+  if (connection_phase(c) > CONNECTION_BODY || c->shown == SHOWN_MAX) return false;
+  c->shown++;
+  show_end(c);
+  return true;
+}
+
 enum connection_phase connection_enter(struct connection *c, enum connection_phase phase) {
   uint64_t was = atomic_load(&c->state);
   do {
@@ -195,6 +208,20 @@ static void end_idle(struct connection *c, uint64_t seen) {
   if (move_to(c, seen, CONNECTION_OVER_IDLE)) shutdown(c->fd, SHUT_RD);
 }
 
+/* An answer that the system has taken, but not sent yet, is not read: the reader's deadline holds
+ * for it, too, and the connection is not given up as idle before that. */
+static void judge_idle(struct connections *all, struct connection *c, uint64_t seen, uint64_t age,
+                       bool look) {
+  const uint64_t due =
+      look ? size_min(all->times.idle_ms, all->times.answer_ms) : all->times.idle_ms;
+  if (age < due) return;
+  if (!socket_info(c->fd).tcpi_notsent_bytes) {
+    if (age >= all->times.idle_ms) end_idle(c, seen);
+  } else if (age >= all->times.answer_ms) {
+    end_slow_reader(all, c, seen);
+  }
+}
+
 /* A draining server does not wait for heads as long as they may take else. */
 static void end_undecided(struct connections *all, struct connection *c, uint64_t seen,
                           uint64_t now) {
@@ -212,12 +239,11 @@ static void end_undecided(struct connections *all, struct connection *c, uint64_
 
 /* What libmicrohttpd does not tell. When a later request began to come: the socket's own count
  * grows from one look to the next, by more than an empty line. And that the client has closed its
- * half: libmicrohttpd waits for edges and misses the end of stream that came together with the last
- * bytes; shutting the receiving half makes another edge and loses nothing that has arrived. */
+ * half, should nobody have been told. */
 static void look_at(struct connection *c, uint64_t seen) {
   enum { CLOSE_WAIT = 8 }; /* of the states of TCP, which two system headers name alike */
   struct tcp_info info = socket_info(c->fd);
-  if (info.tcpi_state == CLOSE_WAIT) shutdown(c->fd, SHUT_RD);
+  if (info.tcpi_state == CLOSE_WAIT) show_end(c);
   if (phase_of(seen) != CONNECTION_IDLE) return;
   if (c->idle_state != seen) {
     c->idle_state = seen;
@@ -241,7 +267,10 @@ static void judge(struct connections *all, struct connection *c, uint64_t now, b
       end_undecided(all, c, seen, now);
     return;
   case CONNECTION_IDLE:
-    if (draining || age >= all->times.idle_ms) end_idle(c, seen);
+    if (draining)
+      end_idle(c, seen);
+    else
+      judge_idle(all, c, seen, age, look);
     return;
   case CONNECTION_BODY:
     if (age >= all->times.body_ms) end_slow_body(all, c, seen);

@@ -41,6 +41,8 @@ struct connection {
   const char *request_id; /* of the request whose body arrives */
   const char *origin;     /* that one's page, if it may read the answer (cors_allow), or NULL */
   bool v2;                /* that one is of the Open Inference Protocol */
+  bool half_closed;       /* the client sends no more */
+  unsigned shown;         /* so often to libmicrohttpd */
   bool discard;           /* answered before the body was read: read it after the close */
   /* The reaper's own. */
   struct connection *next, *previous;
@@ -66,6 +68,11 @@ void connection_close(struct connections *all, struct connection *c);
 /* Enters a phase; returns the one it was in. If that is one of the ended phases, the connection
  * stays ended, and the caller closes it (but see CONNECTION_OVER_IDLE). */
 enum connection_phase connection_enter(struct connection *c, enum connection_phase phase);
+
+/* The client has closed its half. Where more is awaited from it, libmicrohttpd gets to see the end,
+ * once it has read what came before: true, call again after it has run. False: there is nothing to
+ * do for now; a request that is there is answered first. */
+bool connection_half_closed(struct connection *c);
 
 enum connection_phase connection_phase(struct connection *c);
 

@@ -5,6 +5,11 @@
 
 /* --- rows --- */
 
+/* Items without any row of which a shape may tell: they take memory, and no bytes of the body. */
+enum { BARE_ITEMS_MAX = 512 };
+
+static bool is_bare(const struct tensor *t) { return !t || (t->shaped && t->count == 0); }
+
 /* Which fields stand in for absent keys and values, and whether they have the width for it. */
 static enum status check_absent(struct check *k) {
   const struct layer_shape *s = &k->m->shape;
@@ -61,6 +66,11 @@ static enum status check_rows(struct check *k, struct decoded *out) {
                        k->limits->max_items);
 
   const struct tensor *keys = check_tensor(k, FIELD_KEYS), *values = check_tensor(k, FIELD_VALUES);
+  if (k->c->items > BARE_ITEMS_MAX && is_bare(queries) && is_bare(keys))
+    return error_limit(k->e, "max_items",
+                       "a shape of %zu items without rows; %d are allowed where the body does not "
+                       "carry them",
+                       k->c->items, BARE_ITEMS_MAX);
   const unsigned depth = check_query_depth(k);
   if (check_absent(k)) return k->e->status;
   if (keys && check_depth(k, FIELD_KEYS, depth)) return k->e->status;

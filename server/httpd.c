@@ -114,6 +114,8 @@ static void on_connection(void *of, struct MHD_Connection *c, void **context,
   atomic_fetch_sub(&h->connections, 1);
 }
 
+static void on_ended(void *watched) { request_client_ended(watched); }
+
 /* A path is decoded by the routes, segment by segment, not before it is cut. */
 static size_t leave_escaped(void *of, struct MHD_Connection *c, char *text) {
   (void)of, (void)c;
@@ -258,9 +260,15 @@ static struct MHD_Daemon *start_daemon(struct httpd *h) {
 }
 
 enum status httpd_start(struct httpd *h, struct error *e) {
+  const struct server *s = h->door->server;
   for (size_t i = 0; i < h->door->io_threads; i++) {
     h->io[i].lost = on_lost;
     h->io[i].of = h;
+    h->io[i].ended = on_ended;
+    h->io[i].called = request_called;
+    h->io[i].lobby.pool =
+        s->service.pool; /* there is none yet at the admin door, which asks none */
+    h->io[i].lobby.share = size_max(s->config->max_queue / h->door->io_threads, 1);
     if (io_start(&h->io[i], start_daemon(h), e)) return e->status;
   }
   int failed = pthread_create(&h->thread, NULL, accept_main, h);

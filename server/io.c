@@ -8,10 +8,18 @@
 #include <poll.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { ARRIVALS_MAX = 64 }; /* taken at once: those that are here already are not forgotten */
+#include "core/clock.h"
+
+enum {
+  ARRIVALS_MAX = 64, /* taken at once: those that are here already are not forgotten */
+  ENDS_MAX = 64,     /* the same */
+  SOURCES = 4,       /* that the thread waits for */
+  LOBBY_LOOK_MS = 2, /* how often those in the lobby are looked after */
+};
 
 /* What goes through the pipe; small enough to go through whole. */
 struct arrival {
@@ -39,22 +47,41 @@ static bool take_arrivals(struct io *io) {
   return true;
 }
 
+/* Nothing is closed between asking and telling. */
+static void tell_ends(struct io *io) {
+  struct epoll_event e[ENDS_MAX];
+  const int n = epoll_wait(io->ends, e, ENDS_MAX, 0);
+  for (int i = 0; i < n; i++) io->ended(e[i].data.ptr);
+}
+
+static void call_waiters(struct io *io) {
+  if (!io->lobby.first) return;
+  const uint64_t now = clock_now();
+  for (struct waiter *w; (w = lobby_call(&io->lobby, now));) io->called(w);
+}
+
+/* libmicrohttpd is not stopped while connections are suspended. */
+static void close_lobby(struct io *io) {
+  for (struct waiter *w; (w = lobby_close(&io->lobby));) io->called(w);
+}
+
 /* How long the thread may wait; -1: for an event. */
 static int patience(const struct io *io) {
   MHD_UNSIGNED_LONG_LONG ms;
-  if (MHD_get_timeout(io->daemon, &ms) != MHD_YES) return -1;
-  return ms < INT_MAX ? (int)ms : INT_MAX;
+  if (MHD_get_timeout(io->daemon, &ms) != MHD_YES) ms = INT_MAX;
+  if (io->lobby.first && ms > LOBBY_LOOK_MS) return LOBBY_LOOK_MS;
+  return ms < INT_MAX ? (int)ms : -1;
 }
 
 /* Waits for whatever there is to do. Who resumes a connection after `asleep` is set wakes us, who
  * did so before is seen here. */
-static void await(struct io *io, struct pollfd p[3]) {
+static void await(struct io *io, struct pollfd p[SOURCES]) {
   int wait = patience(io);
   if (wait) {
     atomic_store(&io->asleep, true);
     if (atomic_load(&io->resumed)) wait = 0;
   }
-  if (poll(p, 3, wait) < 0) p[1].revents = p[2].revents = 0;
+  if (poll(p, SOURCES, wait) < 0) p[1].revents = p[2].revents = p[3].revents = 0;
   atomic_store(&io->asleep, false);
   uint64_t count;
   if (p[2].revents) (void)!read(io->wake, &count, sizeof count);
@@ -63,15 +90,20 @@ static void await(struct io *io, struct pollfd p[3]) {
 
 static void *io_main(void *of) {
   struct io *io = of;
-  struct pollfd p[3] = {{.fd = io->events, .events = POLLIN},
-                        {.fd = io->arrivals[0], .events = POLLIN},
-                        {.fd = io->wake, .events = POLLIN}};
+  struct pollfd p[SOURCES] = {{.fd = io->events, .events = POLLIN},
+                              {.fd = io->arrivals[0], .events = POLLIN},
+                              {.fd = io->wake, .events = POLLIN},
+                              {.fd = io->ends, .events = POLLIN}};
   for (;;) {
     await(io, p);
     pulse_pass(&io->pulse);
-    if (p[1].revents && !take_arrivals(io)) return NULL;
+    if (p[1].revents && !take_arrivals(io)) break;
     MHD_run(io->daemon);
+    if (p[3].revents) tell_ends(io);
+    call_waiters(io);
   }
+  close_lobby(io);
+  return NULL;
 }
 
 enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e) {
@@ -83,8 +115,9 @@ enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e) 
     return error_set(e, STATUS_SYSTEM, "I/O thread: %s", strerror(errno));
   }
   io->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  /* Only one end: the writer waits where the pipe is full. */
-  const bool ready = io->wake >= 0 && !fcntl(io->arrivals[0], F_SETFL, O_NONBLOCK);
+  io->ends = io->wake < 0 ? 0 : epoll_create1(EPOLL_CLOEXEC);
+  /* Only one end does not wait: the writer does where the pipe is full. */
+  const bool ready = io->wake >= 0 && io->ends >= 0 && !fcntl(io->arrivals[0], F_SETFL, O_NONBLOCK);
   int failed = ready ? pthread_create(&io->thread, NULL, io_main, io) : errno;
   if (failed) return error_set(e, STATUS_SYSTEM, "I/O thread: %s", strerror(failed));
   io->running = true;
@@ -113,10 +146,24 @@ void io_resume(struct io *io, struct MHD_Connection *c) {
   if (atomic_exchange(&io->asleep, false)) (void)!write(io->wake, &(uint64_t){1}, sizeof(uint64_t));
 }
 
+static void watch(struct io *io, int how, int fd, void *watched) {
+  struct epoll_event e = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = watched};
+  (void)epoll_ctl(io->ends, how, fd, &e);
+}
+
+void io_watch(struct io *io, int fd, void *watched) { watch(io, EPOLL_CTL_ADD, fd, watched); }
+
+void io_watch_again(struct io *io, int fd, void *watched) { watch(io, EPOLL_CTL_MOD, fd, watched); }
+
+void io_unwatch(struct io *io, int fd) {
+  (void)epoll_ctl(io->ends, EPOLL_CTL_DEL, fd, &(struct epoll_event){0});
+}
+
 void io_stop(struct io *io) {
   if (io->arrivals[1]) close(io->arrivals[1]);
   if (io->running) pthread_join(io->thread, NULL);
   if (io->arrivals[0]) close(io->arrivals[0]);
   if (io->wake > 0) close(io->wake);
-  if (io->daemon) MHD_stop_daemon(io->daemon);
+  if (io->daemon) MHD_stop_daemon(io->daemon); /* which closes connections that are watched */
+  if (io->ends > 0) close(io->ends);
 }

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "core/status.h"
+#include "server/lobby.h"
 #include "server/pulse.h"
 
 struct MHD_Connection;
@@ -29,16 +30,21 @@ struct io {
   bool opened; /* the thread's own: has the connection being added been reported as open? */
   pthread_t thread;
   struct pulse pulse;
+  int ends;               /* epoll of all connections: whose client sends no more? */
   void (*lost)(void *of); /* a connection could not be taken, and was never reported */
   void *of;
+  void (*ended)(void *watched);    /* the client sends no more */
+  struct lobby lobby;              /* of this thread's requests */
+  void (*called)(struct waiter *); /* it is somebody's turn: to be resumed */
 };
 
-/* Of each, at most: four of ours (the pipe has two, the eventfd, and the daemon's epoll), two more
- * for what releases behind 0.9.75 wake their daemon by. */
-enum { IO_DESCRIPTORS = 6 };
+/* Of each, at most: five of ours (the pipe has two, the eventfd, and two epolls, one of them the
+ * daemon's), two more for what releases behind 0.9.75 wake their daemon by. */
+enum { IO_DESCRIPTORS = 7 };
 
-/* Starts the thread; takes the daemon, which is NULL if it could not be started. `lost` and `of`
- * are set before. After a failure, too, io_stop has to follow. */
+/* Starts the thread; takes the daemon, which is NULL if it could not be started. `lost`, `of`
+ * `ended`, `called` and the lobby's pool and share are set before. After a failure, too, io_stop
+ * has to follow. */
 enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e);
 
 /* Hands a connection on, from another thread. False, and errno: the system had no memory for that;
@@ -50,6 +56,13 @@ void io_resume(struct io *io, struct MHD_Connection *c);
 
 /* Has the thread pass its pulse. */
 void io_ask(struct io *io);
+/* The thread's own: `ended` is told, once, when the client has closed its half of the connection,
+ * or reset it; behind what libmicrohttpd does. It waits for edges, and misses an end that came
+ * together with the last bytes: it would keep the connection until its deadline. Where memory runs
+ * out nothing is told; the reaper looks, too. */
+void io_watch(struct io *io, int fd, void *watched);
+void io_watch_again(struct io *io, int fd, void *watched); /* after it was told */
+void io_unwatch(struct io *io, int fd);                    /* before the descriptor is closed */
 
 /* Ends the thread, then closes all its connections. Fine if it was never started and is zeroed. */
 void io_stop(struct io *io);

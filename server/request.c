@@ -21,6 +21,16 @@
  * system call, and answers a client that closes its sending half behind its request. */
 enum { GONE_AFTER_US = 2000 };
 
+enum {
+  /* A body that is smaller may be a tiny request, which takes no place in the queue; and to read it
+   * costs no more than to refuse it. */
+  QUEUE_BODY = 16 * 1024,
+  /* A refused body of at most so many bytes is read, and its connection kept: to close it would
+   * take as many bytes, and a client that comes again had to connect again. */
+  REFUSED_BODY = 1 << 20,
+  LOBBY_MS = 500, /* so long a request waits for a place in the queue, its body unread */
+};
+
 struct request *request_open(struct door *d, struct io *io, struct MHD_Connection *c, int fd) {
   struct request *r = calloc(1, sizeof *r);
   if (!r) return NULL;
@@ -29,6 +39,7 @@ struct request *request_open(struct door *d, struct io *io, struct MHD_Connectio
   r->io = io;
   r->mhd = c;
   connection_open(d->connections, &r->connection, fd);
+  io_watch(io, fd, r);
   return r;
 }
 
@@ -39,8 +50,22 @@ void request_close(struct request *r) {
     r->header.agent = r->header.trace = NULL;
     request_end(r, false);
   }
+  io_unwatch(r->io, r->connection.fd);
   connection_close(r->door->connections, &r->connection);
   free(r);
+}
+
+void request_client_ended(struct request *r) {
+  if (r->waiter.waits) {
+    lobby_leave(&r->io->lobby, &r->waiter);
+    io_resume(r->io, r->mhd);
+  }
+  if (connection_half_closed(&r->connection)) io_watch_again(r->io, r->connection.fd, r);
+}
+
+void request_called(struct waiter *w) {
+  struct request *r = (struct request *)((char *)w - offsetof(struct request, waiter));
+  io_resume(r->io, r->mhd);
 }
 
 /* --- the head --- */
@@ -111,6 +136,30 @@ static void judge_v2(struct request *r, struct decode_head *head) {
   head->json_bytes = r->header.json_bytes;
 }
 
+/* Is the body on its way, whatever we say, and worth waiting for? */
+static bool comes_anyway(const struct request *r) {
+  return r->header.body_bytes <= REFUSED_BODY && !r->header.chunked &&
+         !MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
+}
+
+/* Is there a place in the queue, as far as can be told before the body? If not the request waits
+ * for one, once, if that can be done. */
+static bool enters(struct request *r) {
+  struct lobby *lobby = &r->io->lobby;
+  const bool waited = r->step == STEP_LOBBY;
+  if (r->header.body_bytes <= QUEUE_BODY) return true;
+  if (waited ? !pool_is_full(lobby->pool) : !lobby_is_needed(lobby)) return true;
+  if (waited || !comes_anyway(r)) {
+    error_set(&r->error, STATUS_QUEUE_FULL, "the queue is full");
+    return false;
+  }
+  r->step = STEP_LOBBY;
+  const uint64_t asked = r->header.timeout_ms;
+  lobby_join(lobby, &r->waiter, r->started, asked ? size_min(asked, LOBBY_MS) : LOBBY_MS);
+  MHD_suspend_connection(r->mhd);
+  return false;
+}
+
 static void judge_computed(struct request *r) {
   struct server *s = r->server;
   struct error *e = &r->error;
@@ -118,7 +167,8 @@ static void judge_computed(struct request *r) {
       .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
       .json_bytes = DECODE_UNKNOWN,
   };
-  if (r->served && atomic_load_explicit(&r->door->draining, memory_order_relaxed))
+  const bool late = r->served && r->step != STEP_LOBBY; /* or it was let in before */
+  if (late && atomic_load_explicit(&r->door->draining, memory_order_relaxed))
     error_set(e, STATUS_DRAINING, "the server is stopping");
   else if (r->header.coded)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body may not have a Content-Encoding");
@@ -136,6 +186,10 @@ static void judge_computed(struct request *r) {
     return;
   }
   memcpy(r->model, m->name, strlen(m->name) + 1);
+  if (!enters(r)) {
+    models_release(&hold);
+    return;
+  }
   exchange_begin(&r->exchange, &s->service, &hold, m, &head);
   r->holds = true;
   *e = r->exchange.error;
@@ -195,6 +249,7 @@ static void judge_head(struct request *r, const char *version) {
 
 static bool closes_at_once(const struct request *r) {
   enum status status = r->error.status;
+  if (status == STATUS_OVERLOADED && comes_anyway(r)) return false;
   return status == STATUS_BAD_FRAMING || status == STATUS_UNSUPPORTED_TRANSFER_ENCODING ||
          (status && header_has_body(&r->header));
 }
@@ -251,11 +306,18 @@ static void refuse_endless(struct request *r) {
   connection_refuse(&r->connection, &e, r->id);
 }
 
+/* The rest of what is said of a head. */
+static void leave_lobby(struct request *r) {
+  judge_computed(r);
+  r->step = STEP_BODY;
+}
+
 /* No answer can be queued in the middle of a body: what is wrong is remembered, and the rest of the
  * body is read but not kept. */
 bool request_body(struct request *r, const char *bytes, size_t size) {
   if (connection_is_ended(connection_phase(&r->connection))) return true;
   r->body_bytes += size;
+  if (r->step == STEP_LOBBY) leave_lobby(r);
   if (r->body_bytes > 2 * r->server->config->max_body_bytes) refuse_endless(r);
   if (r->holds && !r->error.status) {
     exchange_feed(&r->exchange, bytes, size);
@@ -303,6 +365,7 @@ static bool submit(struct request *r) {
   r->submitted = clock_now();
   atomic_store(&r->handoff, HANDOFF_RUNNING);
   exchange_submit(x, r->submitted + allowed_us(r) * 1000);
+  lobby_leave(&r->io->lobby, &r->waiter);
   if (atomic_load(&r->handoff) == HANDOFF_DONE) return request_answer_exchange(r);
   MHD_suspend_connection(r->mhd);
   int running = HANDOFF_RUNNING;
@@ -322,6 +385,7 @@ bool request_rest(struct request *r) {
   case STEP_POOL:
     return atomic_load(&r->handoff) == HANDOFF_DONE ? request_answer_exchange(r) : true;
   case STEP_NONE:
+  case STEP_LOBBY:
   case STEP_ANSWER:
     break; /* libmicrohttpd looks again at what it has */
   }
@@ -365,8 +429,10 @@ void request_end(struct request *r, bool sent) {
   metrics_request(r->server->metrics, request_shard(r), r->route, r->method, r->code, nanoseconds);
   request_log(r, sent, nanoseconds);
   release(r);
+  lobby_leave(&r->io->lobby, &r->waiter);
   r->error.status = STATUS_OK;
   r->served++;
   r->step = STEP_NONE;
   connection_enter(&r->connection, CONNECTION_IDLE);
+  if (r->connection.half_closed) io_watch_again(r->io, r->connection.fd, r);
 }

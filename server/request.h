@@ -18,6 +18,12 @@ struct request;
 struct request *request_open(struct door *d, struct io *io, struct MHD_Connection *c, int fd);
 void request_close(struct request *r);
 
+/* Its turn has come: the request with this waiter goes on. */
+void request_called(struct waiter *w);
+
+/* The client sends no more. */
+void request_client_ended(struct request *r);
+
 /* The request line has arrived: its target, before libmicrohttpd cuts it. */
 void request_target(struct request *r, const char *target);
 

@@ -8,6 +8,7 @@
 
 enum request_step {
   STEP_NONE,
+  STEP_LOBBY,  /* the head is judged, the body has to wait */
   STEP_BODY,   /* the head is judged, the body arrives */
   STEP_POOL,   /* given to the pool */
   STEP_ANSWER, /* the answer is queued, or the connection is being closed */
@@ -22,9 +23,10 @@ struct request {
   struct connection connection;
   struct server *server;
   struct door *door; /* through which it came */
-  struct io *io; /* whose thread has the connection */
+  struct io *io;     /* whose thread has the connection */
   struct MHD_Connection *mhd;
   enum request_step step;
+  struct waiter waiter; /* in the lobby of `io` */
   enum route route;
   enum method method;
   const char *url, *word; /* path and method as sent; libmicrohttpd's */

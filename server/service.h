@@ -23,8 +23,8 @@ struct service {
  * workers. The configuration must outlive the service. service_stop has to follow. */
 void service_init(struct service *s, const struct config *c, size_t submitters);
 
-/* Opens the configuration's models and keys and starts the pool, maybe on another thread, which writes
- * nothing but `models`, `pool` and `seats`. */
+/* Opens the configuration's models and keys and starts the pool, maybe on another thread, which
+ * writes nothing but `models`, `pool` and `seats`. */
 enum status service_open(struct service *s, struct error *e);
 
 /* Both: what run begins with. On failure there is nothing to stop. */

@@ -226,7 +226,8 @@ class Rejections(Metrics):
         with contextlib.ExitStack() as stack:
             raws = self.busy(stack, 1)
             small = long_body(20)
-            self.problem(self.server.post(BASE, small), 429, "overloaded")
+            # Without patience it does not wait for a place.
+            self.problem(self.server.post(BASE, small, {"X-Timeout-Ms": "1"}), 429, "overloaded")
             self.rejected(1, "queue")
             self.assertEqual([raw.answer().status for raw in raws], [200, 200])
         self.rejected(1, "queue")
