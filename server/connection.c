@@ -25,7 +25,7 @@ enum {
   HEAD_GRACE_MS = 500, /* a draining server's patience with a head that is not there */
   LINGER_MAX = 128,
   LINGER_MS = 1000,
-  LINGER_BYTES = 1 << 20,
+  LINGER_BYTES = 16 << 20, /* a proxy sends some megabytes before it looks for an answer */
   SHOWN_MAX = 4096, /* ends of a connection shown: then libmicrohttpd does not want to see it */
   EMPTY_LINE = 2,   /* bytes that may follow a request without being the next one's beginning */
 };

@@ -19,7 +19,7 @@ static int wanted(const char *what) {
 }
 
 int poll(struct pollfd *fds, nfds_t count, int timeout) {
-  static const char *const kinds[] = {NULL, "reaper", "accept", "io"};
+  static const char *const kinds[] = {NULL, "reaper", "accept", NULL, "io"};
   int (*real)(struct pollfd *, nfds_t, int) = dlsym(RTLD_NEXT, "poll");
   const char *kind = count < sizeof kinds / sizeof *kinds ? kinds[count] : NULL;
   while (kind && wanted(kind)) usleep(1000);

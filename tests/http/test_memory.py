@@ -83,11 +83,11 @@ class FailingAllocations(Case):
                 n += 1
                 self.assertLess(n, 3000, "never comes to an end")
                 self.arm(n, sticky)
-                with Raw(server) as raw:
-                    try:
+                try:
+                    with Raw(server) as raw:
                         answer = raw.send(message).answer()
-                    except (ConnectionResetError, BrokenPipeError):
-                        answer = None
+                except (ConnectionResetError, BrokenPipeError):
+                    answer = None  # there was no memory for a connection
                 failed = self.disarm()
                 if answer is not None:
                     self.assertIn(answer.status, (200, 503), (n, answer))
@@ -144,11 +144,11 @@ class FailingAllocations(Case):
                     n += 1
                     self.assertLess(n, 1000)
                     self.arm(n)
-                    with Raw(server) as raw:
-                        try:
+                    try:
+                        with Raw(server) as raw:
                             answer = raw.send(head_of(path, method="GET")).answer()
-                        except (ConnectionResetError, BrokenPipeError):
-                            answer = None
+                    except (ConnectionResetError, BrokenPipeError):
+                        answer = None
                     quiet = 0 if self.disarm() else quiet + 1
                     if answer is not None:
                         self.assertIn(answer.status, (expected, 503), (path, n, answer))
@@ -243,11 +243,11 @@ class FailingAllocations(Case):
             n += 1
             self.assertLess(n, 1000, "never comes to an end")
             self.arm(n, sticky)
-            with Raw(server) as raw:
-                try:
+            try:
+                with Raw(server) as raw:
                     answer = raw.send(message).answer()
-                except (ConnectionResetError, BrokenPipeError):
-                    answer = None
+            except (ConnectionResetError, BrokenPipeError):
+                answer = None
             quiet = 0 if self.disarm() else quiet + 1
             if answer:
                 self.assertIn(answer.status, (right.status, 503), (n, answer))
