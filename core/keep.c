@@ -8,6 +8,8 @@
 
 #include "core/clock.h"
 
+enum { NOTED = 16 * 1024 }; /* a block that is smaller is no reason to return pages */
+
 /* The head of a kept block, in its own memory. */
 struct kept {
   struct kept *older, *newer;
@@ -17,7 +19,8 @@ struct kept {
 
 struct keep {
   size_t limit;
-  atomic_size_t bytes; /* written under the lock, read by anyone */
+  atomic_size_t bytes;    /* written under the lock, read by anyone */
+  _Atomic uint64_t freed; /* when a block was last given to us; 0: none since pages were returned */
   pthread_mutex_t lock;
   struct kept *newest, *oldest;
 };
@@ -88,6 +91,7 @@ static void free_list(struct kept *list) {
 }
 
 void keep_put(struct keep *k, void *block, size_t bytes) {
+  if (bytes >= NOTED) atomic_store_explicit(&k->freed, clock_now(), memory_order_relaxed);
   if (bytes < KEEP_LEAST || bytes > k->limit) {
     free(block);
     return;
@@ -102,19 +106,29 @@ void keep_put(struct keep *k, void *block, size_t bytes) {
   free_list(surplus);
 }
 
-/* What lies free between blocks in use goes back, too. glibc gives only the end of a heap back by
- * itself, so every mix of sizes would leave a little more than the one before. */
-static void return_pages(void) { malloc_trim(0); }
+/* What lies free between blocks in use goes back, too, when no large request has ended for a while.
+ * glibc gives only the end of a heap back by itself, so every mix of sizes would leave a little
+ * more than the one before. */
+static void return_pages(struct keep *k, uint64_t until) {
+  uint64_t freed = atomic_load_explicit(&k->freed, memory_order_relaxed);
+  if (freed && freed <= until && atomic_compare_exchange_strong(&k->freed, &freed, 0))
+    malloc_trim(0);
+}
 
 size_t keep_trim(struct keep *k, uint64_t now) {
   const uint64_t span = (uint64_t)KEEP_MS * CLOCK_MS;
-  if (keep_bytes(k) == 0 || now < span) return keep_bytes(k);
+  if (keep_rests(k) || now < span) return keep_bytes(k);
+  const uint64_t until = now == UINT64_MAX ? now : now - span;
   pthread_mutex_lock(&k->lock);
-  struct kept *old = unlink_oldest(k, now == UINT64_MAX ? now : now - span, k->limit);
+  struct kept *old = unlink_oldest(k, until, k->limit);
   pthread_mutex_unlock(&k->lock);
   free_list(old);
-  if (old && keep_bytes(k) == 0) return_pages();
+  return_pages(k, until);
   return keep_bytes(k);
+}
+
+bool keep_rests(const struct keep *k) {
+  return keep_bytes(k) == 0 && atomic_load_explicit(&k->freed, memory_order_relaxed) == 0;
 }
 
 size_t keep_bytes(const struct keep *k) {

@@ -25,12 +25,16 @@ void keep_free(struct keep *k);
  * NULL: there is none. */
 void *keep_take(struct keep *k, size_t least, size_t most, bool largest, size_t *bytes);
 
-/* Keeps the block or frees it; what has lain longest makes room. */
+/* Takes the block: keeps it or frees it; what has lain longest makes room. */
 void keep_put(struct keep *k, void *block, size_t bytes);
 
-/* Frees what has lain for KEEP_MS at `now` of clock_now; UINT64_MAX: all of it. Returns the bytes
- * still kept. */
+/* Frees what has lain for KEEP_MS at `now` of clock_now, and after such a time without large blocks
+ * returns to the system what malloc holds free; UINT64_MAX: all of it. Returns the bytes still
+ * kept. */
 size_t keep_trim(struct keep *k, uint64_t now);
+
+/* Has keep_trim nothing to do, now or later, until the next block comes? */
+bool keep_rests(const struct keep *k);
 
 size_t keep_bytes(const struct keep *k);
 

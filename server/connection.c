@@ -312,7 +312,7 @@ static void reaper_wait(struct connections *all) {
   size_t n = all->lingering;
   for (size_t i = 0; i < n; i++)
     p[1 + i] = (struct pollfd){.fd = all->leaving[i].fd, .events = POLLIN};
-  bool quiet = n == 0 && all->count == 0 && !(all->keep && keep_bytes(all->keep));
+  bool quiet = n == 0 && all->count == 0 && !(all->keep && !keep_rests(all->keep));
   pthread_mutex_unlock(&all->lock);
   uint64_t tick = atomic_load(&all->draining) ? DRAIN_TICK_MS : all->tick_ms;
   uint64_t count;

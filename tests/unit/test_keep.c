@@ -58,7 +58,14 @@ static void what_has_lain_goes_back(void **unused) {
   assert_int_equal(keep_trim(k, 0), 2 * LARGE);
   assert_int_equal(keep_trim(k, between), 2 * LARGE);
   assert_int_equal(keep_trim(k, between + span), LARGE);
+  assert_false(keep_rests(k));
   assert_int_equal(keep_trim(k, clock_now() + span), 0);
+  assert_true(keep_rests(k));
+  keep_put(k, malloc(KEEP_LEAST / 2), KEEP_LEAST / 2); /* freed, but worth a look */
+  assert_int_equal(keep_trim(k, clock_now()), 0);
+  assert_false(keep_rests(k));
+  assert_int_equal(keep_trim(k, clock_now() + span), 0);
+  assert_true(keep_rests(k));
   size_t bytes;
   assert_null(keep_take(k, 1, LIMIT, false, &bytes));
   keep_free(k);
