@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/size.h"
+#include "core/thread.h"
 #include "server/io.h"
 #include "server/listener.h"
 #include "server/request.h"
@@ -197,6 +198,7 @@ static void *accept_main(void *of) {
   struct pollfd p[2] = {{.fd = h->wake, .events = POLLIN},
                         {.fd = h->listener.fd, .events = POLLIN}};
   uint64_t count;
+  thread_name("attend-accept");
   for (;;) {
     if (poll(p, 2, -1) < 0) continue;
     pulse_pass(&h->pulse);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/thread.h"
 
 enum {
   FLUSH_MS = 500, /* for a reader that is slow at the end */
@@ -195,6 +196,7 @@ static void sleep_well(struct log_ring *r, int wait) {
 static void *ring_main(void *of) {
   static const struct timespec moment = {.tv_nsec = GATHER_MS * (long)CLOCK_MS};
   struct log_ring *r = of;
+  thread_name("attend-log");
   for (;;) {
     const bool end = atomic_load(&r->stop);
     const bool some = front(r) != NULL;

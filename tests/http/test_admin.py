@@ -249,6 +249,28 @@ class Life(Folder):
                 self.assertEqual((process.returncode, out), (1 if way else 0, b""), err)
                 self.assertEqual(b"cannot listen" in err, way is not None, err)
 
+    def test_threads_have_names(self):
+        """As `top -H` shows them."""
+        def names(pid):
+            found = []
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/comm") as file:
+                    found.append(file.read().strip())
+            return sorted(name for name in found if name.startswith("attend"))
+
+        process, _ = self.begin()
+        self.assertTrue(wait_until(lambda: "attend-load" in names(process.pid)))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60 * SLOW)
+        server = Server(None, *ADMIN, "--workers", "2", "--io-threads", "1", "--access-log", "all")
+        try:
+            expected = ["attend"] + ["attend-accept", "attend-io", "attend-log",
+                                     "attend-reaper", "attend-worker"] * 2
+            wait_until(lambda: names(server.pid) == sorted(expected))
+            self.assertEqual(names(server.pid), sorted(expected))
+        finally:
+            server.stop()
+
     def test_stays_while_it_drains(self):
         server = Server(None, *ADMIN, "--drain-ms", "60000")
         with Raw(server) as raw, Raw(server, port=server.admin) as kept:
