@@ -200,7 +200,7 @@ static void *ring_main(void *of) {
   for (;;) {
     const bool end = atomic_load(&r->stop);
     const bool some = front(r) != NULL;
-    while (front(r)) {
+    while (r->size || front(r)) { /* the rest of a line, too, with nothing behind it */
       gather(r);
       if (!flush(r)) break;
     }
