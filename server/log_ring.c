@@ -48,6 +48,7 @@ struct log_ring {
   uint64_t give_up;       /* when the end is not waited for any more; 0: not ending */
   size_t size;
   bool cut;            /* `text` begins with the rest of a line */
+  bool own;            /* `text` is the word of lost lines, which is none of them */
   char text[PIPE_BUF]; /* being written */
 };
 
@@ -123,7 +124,7 @@ static void keep_rest(struct log_ring *r, size_t done) {
     left--;
   }
   r->size = size;
-  count_dropped(r, left);
+  if (!r->own) count_dropped(r, left);
 }
 
 /* Writes r->text. False: it could not, and r->text holds what must come first next time. */
@@ -172,10 +173,9 @@ static bool speak(struct log_ring *r, bool end) {
   const uint64_t lost = log_ring_dropped(r), now = clock_now();
   if (lost != r->told && (end || now >= r->told_at + LOST_MS * (uint64_t)CLOCK_MS)) {
     r->told_at = now;
-    if (say(r, text, r->voice.lost(r->voice.of, lost - r->told, text)) || r->size)
-      r->told = lost;
-    else /* the line that tells it is none of those */
-      atomic_fetch_sub_explicit(&r->dropped, 1, memory_order_relaxed);
+    r->own = true;
+    if (say(r, text, r->voice.lost(r->voice.of, lost - r->told, text)) || r->size) r->told = lost;
+    r->own = false;
   }
   size_t size;
   while (!r->size && r->voice.due && (size = r->voice.due(r->voice.of, end, &later, text)) > 0)
