@@ -43,12 +43,17 @@ static bool budget_take(struct budget *b, size_t bytes) {
 void arena_init(struct arena *a, struct budget *budget) { *a = (struct arena){.budget = budget}; }
 
 static bool charge(struct arena *a, size_t bytes, struct error *e) {
-  if (a->budget && !budget_take(a->budget, bytes)) {
-    error_set(e, STATUS_OVERLOADED, "the memory budget of %zu bytes is in use", a->budget->limit);
-    return false;
+  const struct budget *b = a->budget;
+  if (!b || budget_take(a->budget, bytes)) {
+    a->bytes += bytes;
+    return true;
   }
-  a->bytes += bytes;
-  return true;
+  if (bytes > b->limit - a->bytes - a->beside)
+    error_limit(e, "memory_budget_bytes",
+                "this request alone needs more than the memory budget of all, %zu bytes", b->limit);
+  else
+    error_set(e, STATUS_OVERLOADED, "the memory budget of %zu bytes is in use", b->limit);
+  return false;
 }
 
 static void discharge(struct arena *a, size_t bytes) {

@@ -28,12 +28,14 @@ struct arena {
   struct arena_block *block; /* newest first */
   char *next, *end;          /* what is left of the current small block */
   size_t bytes;              /* charged so far */
+  size_t beside;             /* what the same request has charged elsewhere */
 };
 
 void arena_init(struct arena *a, struct budget *budget);
 
 /* `count` things of `size` bytes. NULL with an error: STATUS_OVERLOADED if the budget is full,
- * STATUS_OUT_OF_MEMORY if malloc fails, STATUS_TOO_LARGE if the product overflows. */
+ * STATUS_OUT_OF_MEMORY if malloc fails, STATUS_TOO_LARGE if the product overflows or the request
+ * alone would go over the budget, whatever others hold: to try again would not help. */
 void *arena_alloc(struct arena *a, size_t count, size_t size, struct error *e);
 
 /* The same for an array that grows: `old` is NULL or what an earlier arena_grow returned, whose

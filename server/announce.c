@@ -46,6 +46,7 @@ const char announce_exposed[] = "api_key_file: every user of this machine may re
 
 void announce_keys(struct log *log, const struct keys *k) {
   if (!k) return;
-  log_line(log, LOG_INFO, "api_key_file: %zu keys", keys_count(k));
+  const size_t n = keys_count(k);
+  log_line(log, LOG_INFO, "api_key_file: %zu key%s", n, n == 1 ? "" : "s");
   if (keys_exposed(k)) log_line(log, LOG_WARNING, "%s", announce_exposed);
 }

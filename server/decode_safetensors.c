@@ -186,6 +186,7 @@ static enum status parse_header(struct decode_safetensors *d, struct arena *a) {
 static enum status header_ended(struct decode_safetensors *d) {
   struct arena a;
   arena_init(&a, d->arena->budget);
+  a.beside = d->arena->bytes;
   parse_header(d, &a);
   arena_free(&a);
   return d->e->status;

@@ -137,8 +137,15 @@ static void on_message(void *of, const char *format, va_list args) {
 static void shed(struct httpd *h, int fd) {
   struct error e = {0};
   char text[REPLY_RAW_SIZE];
-  error_set(&e, STATUS_NOT_READY, "the server has all the %llu connections it may have",
-            (unsigned long long)h->door->max_connections);
+  const unsigned long long most = h->door->max_connections;
+  if (h->door->kind == DOOR_MAIN)
+    error_set(&e, STATUS_NOT_READY,
+              "no room for another connection: max_connections is %llu, and as many are open; its "
+              "operator can raise it, or lower idle_timeout_ms",
+              most);
+  else
+    error_set(&e, STATUS_NOT_READY, "the admin address has its %llu connections, all of them busy",
+              most);
   size_t size = reply_raw(&e, REPLY_PROBLEM, NULL, NULL, text);
   (void)!send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   shutdown(fd, SHUT_WR);

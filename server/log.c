@@ -136,8 +136,10 @@ static size_t lost_requests(void *of, uint64_t lines, char text[LOG_LINE_SIZE]) 
 
 /* --- requests --- */
 
-bool log_wants_request(const struct log *l, unsigned code, bool whole, uint64_t nanoseconds) {
-  if (l->access != ACCESS_ERRORS) return l->access == ACCESS_ALL;
+bool log_wants_request(const struct log *l, bool probe, unsigned code, bool whole,
+                       uint64_t nanoseconds) {
+  if (l->access == ACCESS_OFF) return false;
+  if (l->access == ACCESS_ALL && !probe) return true;
   return code >= 400 || !whole || nanoseconds > l->slow_ns;
 }
 

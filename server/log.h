@@ -52,8 +52,10 @@ void log_line(struct log *l, enum log_level level, const char *format, ...)
 void log_complain(struct log *l, enum complaint kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Is a request with this status, as a `whole` or cut off, one for the access log? */
-bool log_wants_request(const struct log *l, unsigned code, bool whole, uint64_t nanoseconds);
+/* Is a request with this status, as a `whole` or cut off, one for the access log? Of a `probe` it
+ * never tells more than of errors: there are several a second. */
+bool log_wants_request(const struct log *l, bool probe, unsigned code, bool whole,
+                       uint64_t nanoseconds);
 void log_request(struct log *l, const struct log_request *r); /* one line of JSON */
 
 uint64_t log_dropped(const struct log *l);    /* lines lost, of both */

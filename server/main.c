@@ -41,7 +41,8 @@ static int help(void) {
       "  attend check [settings]       check settings and models, and print them\n"
       "  attend inspect FILE           list the tensors of a checkpoint, and the models in it\n"
       "  attend inspect FILE --models  print these models alone, as a configuration file\n"
-      "  attend health [URL]           exit 0 if a running server says that it works\n"
+      "  attend health [URL]           exit 0 if URL, else /healthz of admin_listen, else of\n"
+      "                                listen, answers 200\n"
       "  attend help | --help          this text\n"
       "  attend --version              the version\n"
       "\n"
@@ -71,7 +72,8 @@ static int check(const struct config *c) {
   gemm_blas_init();
   struct keys *keys;
   if (keys_load(c, &keys, &e)) return complain(&e);
-  if (keys) fprintf(stderr, "api_key_file: %zu keys\n", keys_count(keys));
+  const size_t count = keys ? keys_count(keys) : 0;
+  if (keys) fprintf(stderr, "api_key_file: %zu key%s\n", count, count == 1 ? "" : "s");
   if (keys && keys_exposed(keys)) fprintf(stderr, "warning: %s\n", announce_exposed);
   keys_free(keys);
   struct registry *r = registry_load(c, &e);

@@ -29,7 +29,8 @@ static const char *error_of(struct request *r, bool sent) {
 }
 
 void request_log(struct request *r, bool sent, uint64_t nanoseconds) {
-  if (!log_wants_request(r->server->log, r->code, sent, nanoseconds)) return;
+  const bool probe = r->door->kind == DOOR_ADMIN;
+  if (!log_wants_request(r->server->log, probe, r->code, sent, nanoseconds)) return;
   struct log_request line = {.id = r->id,
                              .listener = door_name(r->door),
                              .client = client_address(r),

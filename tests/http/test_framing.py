@@ -196,6 +196,14 @@ class Framing(ServerCase):
                 raw.socket.close()
             server.stop()
 
+    def test_expect_is_not_encouraged_for_what_never_fits(self):
+        server = Server(None, "--memory-budget-bytes", "8000")
+        self.addCleanup(server.stop)
+        with Raw(server) as raw:
+            answer = raw.send(head_of(PATH, 500, "Expect: 100-continue")).answer()
+            self.problem(answer, 413, "too-large", limit="memory_budget_bytes")
+            self.assertNotIn("retry-after", answer.headers)
+
     # --- types, methods, paths ---
 
     def test_content_types(self):

@@ -223,7 +223,9 @@ class Files(Keys):
         for key in (A, B):
             self.assertNotIn(key[:6], out.decode() + err)
         self.keys(A, mode=0o400)
-        self.assertNotIn("warning: api_key", attend("check", "--config", self.configure())[2])
+        err = attend("check", "--config", self.configure())[2]
+        self.assertIn("api_key_file: 1 key\n", err)
+        self.assertNotIn("warning: api_key", err)
 
     def test_a_secret_as_it_is_mounted(self):
         """A symbolic link to a symbolic link, as Kubernetes has them; named by the environment."""
@@ -235,6 +237,7 @@ class Files(Keys):
         self.addCleanup(server.kill)
         self.refused(server.attend(TOY))
         self.assertEqual(server.attend(TOY, headers=bearer(A)).status, 200)
+        server.told("api_key_file: 1 key\"")
         server.told("level=warning msg=\"api_key_file: every user")
         server.stop()
 

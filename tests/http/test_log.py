@@ -333,6 +333,19 @@ class Errors(Logged):
         self.assertGreater(line["total_ms"], 1)
         server.stop()
 
+    def test_probes(self):
+        """Of what comes to the admin address, only what went wrong, even where all is logged."""
+        server = self.start("--access-log", "all", "--admin-listen", "127.0.0.1:0")
+        for port, path, name in ((server.admin, "/healthz", "probe"), (server.admin, "/none", "lost"),
+                                 (server.port, "/healthz", "asked")):
+            with Raw(server, port=port) as raw:
+                raw.send(head_of(path, None, f"X-Request-Id: {name}", method="GET")).answer()
+        for name in ("lost", "asked"):
+            self.line(server, name)
+        server.stop()
+        self.assertEqual({(l["request_id"], l["listener"], l["status"]) for l in logged(server)},
+                         {("lost", "admin", 404), ("asked", "main", 200)})
+
     def test_off(self):
         server = self.start()
         server.get("/nowhere")
@@ -523,13 +536,14 @@ class Complaints(Logged):
             for _ in range(5):
                 with Raw(server) as raw:
                     answer = raw.answer()
-                self.problem(answer, 503, "not-ready")
+                detail = self.problem(answer, 503, "not-ready")["detail"]
+                self.assertIn("max_connections is 1, and as many are open", detail)
                 self.assertRegex(answer.headers["x-request-id"], r"^[0-9a-f]{16}$")
                 seen.add(answer.headers["x-request-id"])
             self.assertEqual(len(seen), 5)
         server.stop()
         said = re.findall(r'level=warning msg="a connection was refused: (.*)"', server.stderr())
-        self.assertEqual(said, ["the server has all the 1 connections it may have", "4 more like this"])
+        self.assertEqual(said, [detail, "4 more like this"])
 
     def test_garbage_does_not_flood_the_log(self):
         for level in ("info", "debug"):

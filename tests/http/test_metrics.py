@@ -234,10 +234,27 @@ class Rejections(Metrics):
         self.rejected(1, "queue")
 
     def test_budget(self):
+        self.start("--memory-budget-bytes", "8000000")
+        share = long_body(200)
+        with contextlib.ExitStack() as stack:
+            self.assertEqual(self.server.post(BASE, share).status, 200)  # others hold nothing
+            for _ in range(40):
+                answer = self.server.post(BASE, share)
+                if answer.status != 200:
+                    break
+                before = self.scrape().value("attend_inflight_bytes")
+                held = stack.enter_context(Raw(self.server))
+                held.send(head_of(BASE, len(share)) + share[:-1])
+                self.assertTrue(wait_until(lambda: self.scrape().value("attend_inflight_bytes")
+                                           > before + 4 * 512 * 199))
+            self.problem(answer, 429, "overloaded")
+        self.rejected(1, "budget")
+
+    def test_what_never_fits_the_budget(self):
         self.start("--memory-budget-bytes", "2000000")
         body = long_body(1500)
-        self.problem(self.server.post(BASE, body), 429, "overloaded")
-        self.rejected(1, "budget")
+        self.problem(self.server.post(BASE, body), 413, "too-large", limit="memory_budget_bytes")
+        self.rejected(1, "too_large")
 
     def test_connections(self):
         self.start("--max-connections", "1")

@@ -109,7 +109,8 @@ static void limits_are_kept(void **unused) {
   struct kept_arena k;
   begin(&k, LARGE, 0);
   assert_null(arena_alloc(&k.arena, LARGE, 1, &k.error));
-  assert_int_equal(k.error.status, STATUS_OVERLOADED);
+  assert_int_equal(k.error.status, STATUS_TOO_LARGE);
+  assert_string_equal(k.error.limit, "memory_budget_bytes");
   memset(&k.error, 0, sizeof k.error);
   assert_null(arena_alloc(&k.arena, SIZE_MAX / 2, 4, &k.error));
   assert_int_equal(k.error.status, STATUS_TOO_LARGE);
@@ -120,12 +121,41 @@ static void limits_are_kept(void **unused) {
   array[count - 1] = 7;
   size_t more = LARGE, held = count;
   assert_null(arena_grow(&k.arena, array, &more, 1, &k.error));
-  assert_int_equal(k.error.status, STATUS_OVERLOADED);
+  assert_int_equal(k.error.status, STATUS_TOO_LARGE);
+  assert_string_equal(k.error.limit, "memory_budget_bytes");
   more = SIZE_MAX / 4;
   memset(&k.error, 0, sizeof k.error);
   assert_null(arena_grow(&k.arena, array, &more, 1, &k.error));
   assert_int_equal(k.error.status, STATUS_TOO_LARGE);
   assert_int_equal(array[held - 1], 7);
+  end(&k);
+}
+
+/* What would fit if nobody else held anything may be asked for again; nothing else may. */
+static void who_is_told_to_come_again(void **unused) {
+  (void)unused;
+  enum { HALF = LARGE / 2, MOST = LARGE - 2 * HEADER };
+  struct kept_arena k;
+  struct arena other;
+  begin(&k, LARGE, 0);
+  arena_init(&other, &k.budget);
+  assert_non_null(arena_alloc(&other, HALF, 1, &k.error));
+  assert_null(arena_alloc(&k.arena, MOST, 1, &k.error));
+  assert_int_equal(k.error.status, STATUS_OVERLOADED);
+  assert_null(k.error.limit);
+  memset(&k.error, 0, sizeof k.error);
+  assert_null(arena_alloc(&k.arena, LARGE, 1, &k.error));
+  assert_int_equal(k.error.status, STATUS_TOO_LARGE);
+  memset(&k.error, 0, sizeof k.error);
+  take(&k, HALF / 2); /* what a request holds itself is nobody else's */
+  assert_null(arena_alloc(&k.arena, MOST, 1, &k.error));
+  assert_int_equal(k.error.status, STATUS_TOO_LARGE);
+  memset(&k.error, 0, sizeof k.error);
+  arena_free(&k.arena);
+  k.arena.beside = other.bytes; /* nor is what it holds elsewhere */
+  assert_null(arena_alloc(&k.arena, MOST, 1, &k.error));
+  assert_int_equal(k.error.status, STATUS_TOO_LARGE);
+  arena_free(&other);
   end(&k);
 }
 
@@ -250,6 +280,7 @@ int main(void) {
       cmocka_unit_test(everything_is_aligned_and_apart),
       cmocka_unit_test(arrays_keep_what_they_hold),
       cmocka_unit_test(limits_are_kept),
+      cmocka_unit_test(who_is_told_to_come_again),
       cmocka_unit_test(what_the_system_refuses_is_not_charged),
       cmocka_unit_test(freed_blocks_come_back),
       cmocka_unit_test(arrays_take_kept_blocks_whole),

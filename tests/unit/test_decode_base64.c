@@ -369,7 +369,7 @@ static void a_full_budget_at_every_step(void **state) {
       arena_free(&r.arena);
       assert_int_equal(atomic_load(&budget.used), 0);
       if (!r.error.status) break;
-      assert_int_equal(r.error.status, STATUS_OVERLOADED);
+      assert_string_equal(r.error.limit, "memory_budget_bytes");
     }
     assert_true(refused_times > 30);
     body_free(&b);

@@ -343,6 +343,20 @@ static void the_budget_is_shared(void **state) {
   stop(&f);
 }
 
+/* Nobody has to leave for it: it would never fit. */
+static void what_never_fits_the_budget_is_too_large(void **state) {
+  (void)state;
+  static const char *const settings[] = {"--memory-budget-bytes", "10000", NULL};
+  struct fixture f;
+  struct visit v;
+  start(&f, settings);
+  assert_false(visit_begin(&v, &f.service, "demo", example, 99));
+  assert_int_equal(v.exchange.error.status, STATUS_TOO_LARGE);
+  assert_string_equal(v.exchange.error.limit, "memory_budget_bytes");
+  visit_end(&v);
+  stop(&f);
+}
+
 /* --- run --- */
 
 struct outcome {
@@ -443,6 +457,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(late_and_left_are_not_answered, enter, leave),
       cmocka_unit_test(limits_come_from_the_settings),
       cmocka_unit_test(the_budget_is_shared),
+      cmocka_unit_test(what_never_fits_the_budget_is_too_large),
       cmocka_unit_test_setup_teardown(run_writes_what_http_would, enter, leave),
       cmocka_unit_test(run_says_what_is_wrong),
   };

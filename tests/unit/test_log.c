@@ -482,17 +482,19 @@ static void levels_and_access_are_as_set(void **state) {
   assert_true(log_wants(l, LOG_ERROR));
   assert_true(log_wants(l, LOG_WARNING));
   assert_false(log_wants(l, LOG_INFO));
-  assert_false(log_wants_request(l, 200, true, slow));
-  assert_true(log_wants_request(l, 404, true, 0));
-  assert_true(log_wants_request(l, 503, true, 0));
-  assert_true(log_wants_request(l, 200, false, 0));
-  assert_true(log_wants_request(l, 200, true, slow + 1));
+  assert_false(log_wants_request(l, false, 200, true, slow));
+  assert_true(log_wants_request(l, false, 404, true, 0));
+  assert_true(log_wants_request(l, false, 503, true, 0));
+  assert_true(log_wants_request(l, false, 200, false, 0));
+  assert_true(log_wants_request(l, false, 200, true, slow + 1));
+  assert_false(log_wants_request(l, true, 200, true, slow));
+  assert_true(log_wants_request(l, true, 503, true, 0));
   log_free(l);
   l = open_log("off", 1000);
-  assert_false(log_wants_request(l, 500, false, slow + 1));
+  assert_false(log_wants_request(l, false, 500, false, slow + 1));
   log_free(l);
   l = open_log("all", 1000);
-  assert_true(log_wants_request(l, 200, true, 0));
+  assert_true(log_wants_request(l, false, 200, true, 0));
   log_free(l);
 }
 
