@@ -15,6 +15,7 @@
 
 #include "core/clock.h"
 #include "core/size.h"
+#include "core/thread.h"
 #include "server/reply.h"
 
 enum {
@@ -323,6 +324,7 @@ static void reaper_wait(struct connections *all) {
 static void *reaper_main(void *of) {
   struct connections *all = of;
   uint64_t next_scan = 0, next_look = 0;
+  thread_name("attend-reaper");
   while (!atomic_load(&all->stop)) {
     reaper_wait(all);
     pulse_pass(&all->pulse);

@@ -312,10 +312,9 @@ static void leave_loads(struct serving *s) {
 /* The pool is idle and no connection is open. False: what a load still uses had to stay. */
 static bool serving_free(struct serving *s) {
   const bool whole = nothing_loads(s);
-  for (unsigned i = 0; i < DOOR_COUNT; i++) {
-    httpd_free(s->http[i]);
-    connections_free(s->server.door[i].connections);
-  }
+  /* Both doors are closed before either is forgotten: the admin door counts the main one's. */
+  for (unsigned i = 0; i < DOOR_COUNT; i++) httpd_free(s->http[i]);
+  for (unsigned i = 0; i < DOOR_COUNT; i++) connections_free(s->server.door[i].connections);
   if (whole) {
     reload_free(&s->reload);
     aside_join(&s->start);
