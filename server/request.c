@@ -63,11 +63,6 @@ void request_client_ended(struct request *r) {
   if (connection_half_closed(&r->connection)) io_watch_again(r->io, r->connection.fd, r);
 }
 
-void request_called(struct waiter *w) {
-  struct request *r = (struct request *)((char *)w - offsetof(struct request, waiter));
-  io_resume(r->io, r->mhd);
-}
-
 /* --- the head --- */
 
 static enum MHD_Result add_field(void *of, enum MHD_ValueKind kind, const char *name,
@@ -143,13 +138,13 @@ static bool comes_anyway(const struct request *r) {
 }
 
 /* Is there a place in the queue, as far as can be told before the body? If not the request waits
- * for one, once, if that can be done. */
+ * for one, once. */
 static bool enters(struct request *r) {
   struct lobby *lobby = &r->io->lobby;
   const bool waited = r->step == STEP_LOBBY;
   if (r->header.body_bytes <= QUEUE_BODY) return true;
   if (waited ? !pool_is_full(lobby->pool) : !lobby_is_needed(lobby)) return true;
-  if (waited || !comes_anyway(r)) {
+  if (waited) {
     error_set(&r->error, STATUS_QUEUE_FULL, "the queue is full");
     return false;
   }
@@ -294,22 +289,37 @@ static void release(struct request *r) {
   r->holds = false;
 }
 
-/* A body without end: it gets its answer now, past libmicrohttpd, which takes none here. */
+/* The answer now, past libmicrohttpd, which takes none before the body's end. What still arrives is
+ * discarded. */
+static void refuse_now(struct request *r, const struct error *e) {
+  if (connection_is_ended(connection_enter(&r->connection, CONNECTION_REFUSED))) return;
+  r->code = reply_code(e->status);
+  r->verdict = e->status;
+  r->connection.discard = true;
+  request_count_reject(r, e->status);
+  connection_refuse(&r->connection, e, r->id);
+}
+
+/* A body without end. */
 static void refuse_endless(struct request *r) {
   struct error e = {0};
   error_limit(&e, "max_body_bytes", "the body is far larger than %llu bytes",
               (unsigned long long)r->server->config->max_body_bytes);
-  if (connection_is_ended(connection_enter(&r->connection, CONNECTION_REFUSED))) return;
-  r->code = reply_code(e.status);
-  r->verdict = e.status;
-  request_count_reject(r, e.status);
-  connection_refuse(&r->connection, &e, r->id);
+  refuse_now(r, &e);
+}
+
+/* No place: who would still have to send much, or waits to be asked for it, is told now. */
+void request_called(struct waiter *w) {
+  struct request *r = (struct request *)((char *)w - offsetof(struct request, waiter));
+  if (!w->enters && !comes_anyway(r) && !enters(r)) refuse_now(r, &r->error);
+  io_resume(r->io, r->mhd);
 }
 
 /* The rest of what is said of a head. */
 static void leave_lobby(struct request *r) {
   judge_computed(r);
   r->step = STEP_BODY;
+  if (r->error.status && !comes_anyway(r)) refuse_now(r, &r->error);
 }
 
 /* No answer can be queued in the middle of a body: what is wrong is remembered, and the rest of the
@@ -376,6 +386,10 @@ static bool submit(struct request *r) {
 
 bool request_rest(struct request *r) {
   switch (r->step) {
+  case STEP_LOBBY: /* before the body; or the connection was ended while it waited */
+    if (!connection_is_ended(connection_phase(&r->connection))) return true;
+    r->connection.discard = true;
+    return false;
   case STEP_BODY:
     if (connection_is_ended(connection_enter(&r->connection, CONNECTION_QUEUED))) return false;
     if (r->header.chunked && framing_has_trailer(r->mhd)) r->connection.discard = true;
@@ -385,7 +399,6 @@ bool request_rest(struct request *r) {
   case STEP_POOL:
     return atomic_load(&r->handoff) == HANDOFF_DONE ? request_answer_exchange(r) : true;
   case STEP_NONE:
-  case STEP_LOBBY:
   case STEP_ANSWER:
     break; /* libmicrohttpd looks again at what it has */
   }
