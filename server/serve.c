@@ -31,7 +31,7 @@ enum {
   RELOAD_MS = 100,         /* how often one that has reloaded looks for models that nobody uses */
   READY_MS = 500,          /* for standard output to take the line with an address */
   LOADING_MS = 200,        /* for models that nobody will use to be loaded */
-  SPARE_DESCRIPTORS = 256, /* leaving connections, logs, files */
+  SPARE_DESCRIPTORS = 384, /* leaving connections (128 of each door), logs, files */
   ADMIN_CONNECTIONS = 64,
   ADMIN_MS = 5000, /* for a probe to be sent, and for its answer to be read */
 };

@@ -361,7 +361,7 @@ class Settings(Folder):
             return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
         words = ("--listen", "127.0.0.1:0", "--max-connections", "50", "--workers", "1")
-        needs = 50 + 256 + 7  # what one door needs, with one I/O thread
+        needs = 50 + 384 + 7  # what one door needs, with one I/O thread
         status, _, err = attend("serve", *words, *ADMIN, preexec_fn=limit(needs))
         self.assertEqual(status, 2, err)
         self.assertIn("descriptors", err)
