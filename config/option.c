@@ -47,6 +47,7 @@ bool *option_flag(const struct option *o, struct config *c) { return member(o, c
 
 static bool is_choice(const char *choices, const char *text) {
   size_t length = strlen(text);
+  if (strchr(text, '|')) return false; /* two of them are none */
   for (const char *at = choices; at; at = strchr(at, '|')) {
     if (*at == '|') at++;
     if (strncmp(at, text, length) == 0 && (at[length] == '|' || !at[length])) return length > 0;

@@ -308,6 +308,18 @@ class Compose(Case):
             self.assertEqual(service["security_opt"], ["no-new-privileges:true"])
             self.assertTrue(service["cpus"] and service["mem_limit"] and service["pids_limit"])
 
+    def test_health_is_asked_whatever_image_it_is(self):
+        """HAProxy waits for replicas that are healthy, and an OCI image says of none how to ask."""
+        said = " ".join(re.search(r"^HEALTHCHECK (.*)$", manifests.text_of("docker", "Dockerfile"),
+                                  re.M).group(1).split())
+        for service in (self.one["services"]["attend"], self.replica):
+            check = service["healthcheck"]
+            self.assertEqual(
+                said, f"--interval={check['interval']} --timeout={check['timeout']} "
+                f"--start-period={check['start_period']} --retries={check['retries']} "
+                f"{check['test'][0]} {json.dumps(check['test'][1:])}")
+        self.assertEqual(self.front["depends_on"]["attend"]["condition"], "service_healthy")
+
     def test_times_add_up(self):
         for service in (self.one["services"]["attend"], self.replica):
             self.assertGreaterEqual(1000 * seconds(service["stop_grace_period"]),

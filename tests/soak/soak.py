@@ -165,7 +165,8 @@ def run(seconds):
 def main(words):
     seconds = float(words[0]) if words else 600
     failures, counts, memory, descriptors = run(seconds)
-    growth = statistics.median(memory[-3:]) / statistics.median(memory[:3]) - 1
+    some = min(3, len(memory) // 2)  # of a short soak, or the first would be the last, too
+    growth = statistics.median(memory[-some:]) / statistics.median(memory[:some]) - 1
     print("# " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
     for failure in failures[:20]:
         print(f"# {failure}")

@@ -211,6 +211,7 @@ static void numbers_are_plain_and_within_bounds(void **state) {
   file_ill(p, "{\"gemm\": \"aut\"}", "\"aut\" is none of auto|packed|openblas");
   read_ill(WORDS("--gemm="), nothing, "\"\" is none of");
   read_ill(WORDS("--log-level", "auto|packed"), nothing, "is none of error|warning|info|debug");
+  read_ill(WORDS("--access-log", "off|errors"), nothing, "\"off|errors\" is none of");
   struct config c;
   read_well(&c, WORDS("--max-pairs=4611686018427387904"), nothing);
   assert_int_equal(c.max_pairs, 1ull << 62);
