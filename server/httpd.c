@@ -289,6 +289,12 @@ void httpd_stop_accepting(struct httpd *h) {
   h->listener.fd = -1;
 }
 
+/* In this order: one that arrives in between is among the first, and a thread has it. */
+bool httpd_hands_on(struct httpd *h) {
+  const size_t accepted = atomic_load(&h->connections);
+  return accepted > connections_count(h->door->connections);
+}
+
 void httpd_ask(struct httpd *h) {
   if (!h) return;
   for (size_t i = 0; i < h->door->io_threads; i++) io_ask(&h->io[i]);

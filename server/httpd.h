@@ -21,6 +21,9 @@ enum status httpd_start(struct httpd *h, struct error *e);
  * what waits in it, for whoever is started next. */
 void httpd_stop_accepting(struct httpd *h);
 
+/* Are connections that were accepted on their way to their I/O threads, known to nobody else? */
+bool httpd_hands_on(struct httpd *h);
+
 /* Does every thread of the door still turn: those that read and write, the one that accepts, the
  * reaper? They answer some microseconds after they were asked, or when they have done what they do.
  * NULL: nothing is asked, and that is answered. */

@@ -28,9 +28,10 @@ uint64_t stop_longest_ms(const struct config *c) {
 }
 
 /* Waits until nothing is in work, twice in a row: a connection may just be between two phases. */
-static bool wait_until_quiet(struct stop *s, struct connections *all, uint64_t until) {
+static bool wait_until_quiet(struct stop *s, struct httpd *h, struct door *door, uint64_t until) {
   for (int quiet = 0; clock_now() < until && !s->second;) {
-    quiet = connections_busy(all) == 0 ? quiet + 1 : 0;
+    const bool busy = httpd_hands_on(h) || connections_busy(door->connections) != 0;
+    quiet = busy ? 0 : quiet + 1;
     if (quiet == 2) return true;
     stop_step(s);
   }
@@ -48,10 +49,10 @@ static bool wait_until_resumed(struct stop *s, struct connections *all, uint64_t
 
 /* Ends the work that is left and takes no more; true if libmicrohttpd may be stopped. A request
  * may have come in between two looks at the connections: once the pool is closed, none waits. */
-static bool close_pool(struct stop *s, struct connections *all) {
+static bool close_pool(struct stop *s, struct httpd *h, struct door *door) {
   pool_abandon(s->server->service.pool);
-  if (!wait_until_resumed(s, all, in_ms(STUCK_MS))) return false;
-  wait_until_quiet(s, all, in_ms(ABANDONED_MS));
+  if (!wait_until_resumed(s, door->connections, in_ms(STUCK_MS))) return false;
+  wait_until_quiet(s, h, door, in_ms(ABANDONED_MS));
   return !s->second;
 }
 
@@ -65,15 +66,15 @@ int stop_serving(struct stop *s, struct httpd *h, bool *at_once) {
   httpd_stop_accepting(h);
   atomic_store(&door->draining, true);
   connections_drain(door->connections);
-  if (!wait_until_quiet(s, door->connections, until)) {
+  if (!wait_until_quiet(s, h, door, until)) {
     status = EXIT_CUT;
     log_line(server->log, LOG_WARNING, "%s: %zu connections are cut off",
              s->second ? "a second signal" : "drain_ms has passed",
              connections_busy(door->connections));
   }
   /* The last worker may still be on its way out of its last job. */
-  *at_once = s->second || !close_pool(s, door->connections) ||
-             !pool_drain(server->service.pool, in_ms(STUCK_MS));
+  *at_once =
+      s->second || !close_pool(s, h, door) || !pool_drain(server->service.pool, in_ms(STUCK_MS));
   return *at_once ? EXIT_CUT : status;
 }
 
@@ -82,5 +83,5 @@ void stop_admin(struct stop *s, struct httpd *h) {
   httpd_stop_accepting(h);
   atomic_store(&door->draining, true);
   connections_drain(door->connections);
-  wait_until_quiet(s, door->connections, in_ms(PROBE_MS));
+  wait_until_quiet(s, h, door, in_ms(PROBE_MS));
 }

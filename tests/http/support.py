@@ -362,10 +362,12 @@ class Server:
         path = f"/v1/models/{model}/attention" if model else "/v1/attention"
         return self.post(path, request, **options)
 
-    def metric(self, name, labels=""):
-        """The value of a metric, summed over the label sets that contain `labels`."""
+    def metric(self, name, labels="", admin=False):
+        """The value of a metric, summed over the label sets that contain `labels`. The admin
+        address tells it in a full house, too."""
         total, found = 0.0, False
-        for line in self.get("/metrics").body.decode().splitlines():
+        answer = self.ask_admin("/metrics") if admin else self.get("/metrics")
+        for line in answer.body.decode().splitlines():
             match = re.fullmatch(rf"{name}(\{{[^}}]*\}})? (\S+)", line)
             if match and labels in (match.group(1) or ""):
                 total, found = total + float(match.group(2)), True
@@ -404,7 +406,6 @@ class Raw:
         try:
             part = self.socket.recv(65536)
         except ConnectionResetError:
-            self.reset = True
             return False
         self.data += part
         return bool(part)

@@ -30,7 +30,7 @@ def big_body(rows):
     return b'{"queries":[[' + b",".join([row] * rows) + b"]]}"
 
 
-BIG_ROWS = 3000 if MODE == "release" else 600
+BIG_ROWS = {"release": 3000, "tsan": 250}.get(MODE, 600)
 BIG = big_body(BIG_ROWS)  # some tenths of a second of one worker
 BIG_PATH = "/v1/models/base/attention"
 
@@ -51,6 +51,7 @@ class Folder(Case):
         return path
 
 
+@unittest.skipIf(MODE == "tsan", "no thread has begun where these end")
 class Settings(Folder):
     def refused(self, args, *words, env=None):
         """Exit status 2, nothing served, and one line that has all those words."""
@@ -244,9 +245,10 @@ class SignalsAtStart(Folder):
 
     def begin(self):
         """A server that is in the middle of it, with the threads that OpenBLAS may start."""
+        size, count = (4096, 2) if MODE == "release" else (2048, 3)
         config = self.write("attend.json", {"models": {
-            f"slow{i}": {"random": {"seed": i}, "query_size": 4096, "heads": 2}
-            for i in range(2)}})
+            f"slow{i}": {"random": {"seed": i}, "query_size": size, "heads": 2}
+            for i in range(count)}})
         process = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0", "--config", config],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE,
@@ -288,13 +290,14 @@ class SignalsAtStart(Folder):
             line = process.stderr.readline()
             self.assertTrue(line, said)
             said += line
-        self.assertIn(b"gone: slow0, slow1", said)
+        self.assertRegex(said, rb"gone: slow0, slow1(, slow2)?;")
         process.send_signal(signal.SIGTERM)
         _, rest = process.communicate(timeout=60 * SLOW)
         self.assertEqual(process.returncode, 0, rest)
         self.assertNotIn(b"reloaded", rest)
 
 
+@unittest.skipIf(MODE == "tsan", "no thread has begun where these end")
 class Checkpoints(Folder):
     """A checkpoint that is not right keeps the server from starting, with one line about it."""
 
@@ -441,7 +444,7 @@ class Stopping(Case):
 
     def test_requests_in_every_phase(self):
         """SIGTERM loses nothing that was accepted; idle and new connections do not hold it up."""
-        server = self.start("--workers", "1")
+        server = self.start("--workers", "1", "--drain-ms", str(8000 * SLOW))
         with contextlib.ExitStack() as stack:
             idle, used, uploading, heading = (stack.enter_context(Raw(server, timeout=30))
                                               for _ in range(4))
@@ -511,9 +514,10 @@ class Stopping(Case):
             self.assertEqual(kept.answer().status, 200)
             one.send(b"P")
             some.send(head_of(PATH, 5)[:30])
-            time.sleep(0.7 * SLOW)  # until the server has looked at the kept connection
+            look = max(0.7, 0.25 * SLOW)
+            time.sleep(look)  # until the server has looked at the kept connection
             kept.send(head_of(PATH, 5)[:30])
-            time.sleep(0.7 * SLOW)  # and sees that there is something new
+            time.sleep(look)  # and sees that there is something new
             begun = time.monotonic()
             server.signal()
             for raw in (some, kept):
@@ -575,7 +579,7 @@ class Stopping(Case):
 
     def test_drain_delay(self):
         """While /readyz says 503 the server still serves, so that a balancer can look away first."""
-        server = self.start("--drain-delay-ms", str(1000 * SLOW))
+        server = self.start("--drain-delay-ms", str(max(1000, 400 * SLOW)))
         kept = server.connect()
         self.assertNotIn("connection", server.get("/healthz", connection=kept).headers)
         server.signal()
@@ -637,9 +641,9 @@ class Load(Case):
 
     def test_full_queue(self):
         server = self.start("--workers", "1", "--max-queue", "1", "--merge=false")
-        body = big_body(300)
+        body, clients = (big_body(300), 150) if MODE != "tsan" else (big_body(100), 60)
         with contextlib.ExitStack() as stack:
-            raws = [stack.enter_context(Raw(server, timeout=60)) for _ in range(150)]
+            raws = [stack.enter_context(Raw(server, timeout=60)) for _ in range(clients)]
             for raw in raws:
                 raw.send(head_of(BIG_PATH, len(body)) + body)
             answers = [raw.answer() for raw in raws]

@@ -522,7 +522,8 @@ class Slow(Reload):
         """A server that is in the middle of loading other models."""
         server = self.start({"a": RANDOM}, *args, env={"OPENBLAS_NUM_THREADS": None})
         self.before = server.attend(TOY).body
-        self.configure({f"slow{i}": dict(RANDOM, query_size=4096) for i in range(4)})
+        slow = dict(RANDOM, query_size=4096 if MODE == "release" else 2048)
+        self.configure({f"slow{i}": slow for i in range(4)})
         size = server.resident()
         server.signal(signal.SIGHUP)
         self.assertTrue(wait_until(lambda: server.resident() > size + (60 << 20), 20, 0.005))

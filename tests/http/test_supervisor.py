@@ -42,10 +42,11 @@ class Supervisor:
         self.socket.close()
 
     def listen(self, seconds=0.0):
-        """What comes within a time: all messages so far."""
-        self.socket.settimeout(max(seconds * SLOW, 0.0001))
+        """What comes within a time, however much it is: all messages so far."""
+        end = time.monotonic() + seconds * SLOW
         try:
-            while True:
+            while time.monotonic() < end + 1:  # what has come by then is read still
+                self.socket.settimeout(max(end - time.monotonic(), 0.0001))
                 self.heard.append(self.socket.recv(65536).decode())
         except (TimeoutError, socket.timeout, BlockingIOError):
             pass
@@ -215,9 +216,10 @@ class Hung(Notified):
         shutil.rmtree(cls.shim, ignore_errors=True)
 
     def test_each_kind_of_thread(self):
-        for kind in ("io", "accept", "reaper"):
+        for kind in ("io", "accept", "reaper", "first-io", "first-accept"):
             told = self.supervisor(f"\0attend-test-{os.getpid()}-{kind}")
-            server = self.start(told, LD_PRELOAD=self.library, HANG=self.shim,
+            admin = ("--admin-listen", "127.0.0.1:0") if "first" in kind else ()
+            server = self.start(told, *admin, LD_PRELOAD=self.library, HANG=self.shim,
                                 WATCHDOG_USEC="200000")
             told.until("WATCHDOG=1", count=2)
             path = os.path.join(self.shim, kind)
@@ -230,6 +232,26 @@ class Hung(Notified):
             os.unlink(path)
             told.until("WATCHDOG=1", count=3)
             server.stop()
+
+
+    def test_a_stop_waits_for_who_was_accepted(self):
+        """A connection that no I/O thread has taken yet, as on a machine that is busy."""
+        told = self.supervisor()
+        server = self.start(told, LD_PRELOAD=self.library, HANG=self.shim, WATCHDOG_USEC="200000")
+        body = json.dumps(TOY).encode()
+        path = os.path.join(self.shim, "io")
+        with open(path, "wb"):
+            pass
+        told.listen(0.2)  # who is asked takes a last turn
+        with Raw(server) as raw:
+            raw.send(head_of("/v1/attention", len(body)) + body)
+            server.signal()
+            server.told("stopping")
+            time.sleep(0.2)
+            os.unlink(path)
+            answer = raw.answer()
+        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(server.wait(), 0, server.stderr())
 
 
 class Handed(Folder):

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "server/connection.h"
+#include "server/metrics_parts.h"
 
 enum { COUNT = 6 };
 
@@ -110,11 +111,39 @@ static void test_pulse(void **state) {
   assert_true(pulse_answered(&p));
 }
 
+/* Whoever never stops sending is cut off long before the time for it is over. */
+static void test_what_is_discarded_has_an_end(void **state) {
+  enum { MOST = 20 << 20 }; /* what is read, and what lies in the socket's buffers */
+  static const char bytes[65536];
+  const struct set *s = *state;
+  int pair[2];
+  size_t sent = 0;
+  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  connections_linger(s->all, pair[0]);
+  for (ssize_t n; sent <= MOST && (n = send(pair[1], bytes, sizeof bytes, MSG_NOSIGNAL)) > 0;)
+    sent += (size_t)n;
+  close(pair[1]);
+  assert_in_range(sent, 1, MOST);
+}
+
+static void test_a_head_in_a_drain(void **state) {
+  struct set *s = *state;
+  connection_enter(&s->c[0], CONNECTION_HEAD);
+  connections_drain(s->all);
+  for (int turns = 0; !metrics_sum_reject(s->metrics, REJECT_DRAINING) && turns < 10000; turns++)
+    settle();
+  assert_int_equal(metrics_sum_reject(s->metrics, REJECT_DRAINING), 1);
+  assert_int_equal(metrics_sum_reject(s->metrics, REJECT_SLOW_HEAD), 0);
+  assert_int_equal(connection_phase(&s->c[0]), CONNECTION_SLOW_HEAD);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_the_longest_wait_goes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_whoever_waits_goes_before_answers, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_pulse, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_what_is_discarded_has_an_end, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_head_in_a_drain, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
