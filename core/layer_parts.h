@@ -119,11 +119,6 @@ static inline size_t role_rows(const struct call *c, size_t item, unsigned role)
 
 /* --- the work, in floating-point operations, about --- */
 
-/* Of one query and one key in one head: the score, the value, and the softmax, which weighs as much
- * as some forty operations whatever the head size; as a tanh does for each number. Twice where a
- * second pass follows. */
-double pair_work(const struct layer *l, const struct call *c);
-
 /* Of one query in one head, over `keys` keys and the item's segments: these cost their way by,
  * empty or not. */
 double query_work(const struct layer *l, const struct call *c, const struct item *item,

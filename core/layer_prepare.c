@@ -9,7 +9,10 @@
 /* To come to an item in every phase: a fifth of a microsecond. */
 static const double to_an_item = 20000;
 
-double pair_work(const struct layer *l, const struct call *c) {
+/* Of one query and one key in one head: the score, the value, and the softmax, which weighs as much
+ * as some forty operations whatever the head size; as a tanh does for each number. Twice where a
+ * second pass follows. */
+static double pair_work(const struct layer *l, const struct call *c) {
   const double compared = (double)l->compare_size, value = 2.0 * (double)l->shape.value_head_size;
   double work = (l->vector ? 34.0 : 2.0) * compared + 40.0;
   if (c->segment_end) work += 2.0 * compared; /* the mean key */

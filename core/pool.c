@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/scratch.h"
 #include "core/size.h"
+#include "core/thread.h"
 
 /* Operations that one batch may merge, about 5 ms of one worker; what has had more may be
  * overtaken. As many rows as that is, computing them outweighs reading the matrices even of wide
@@ -266,6 +267,7 @@ static void run_task(struct pool *p, const struct task *t, size_t piece) {
 static void *work(void *argument) {
   struct pool *p = argument;
   struct task task;
+  thread_name("attend-worker");
   pthread_mutex_lock(&p->lock);
   const size_t piece = p->options.seats + p->workers++;
   while (!p->stopping) {

@@ -4,12 +4,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/thread.h"
 #include "server/signals.h"
 
 enum { NICE = 10 }; /* a tenth of what a thread gets that serves beside it */
 
 static void *aside_main(void *of) {
   struct aside *a = of;
+  thread_name("attend-load");
   if (a->modest) (void)!nice(NICE); /* of this thread alone, and there is no way back */
   a->work(a->of);
   atomic_store(&a->done, true);

@@ -24,7 +24,7 @@ const struct cors_field cors_every[] = {
  * remembers an answer. */
 const struct cors_field cors_preflight[] = {
     {"Access-Control-Allow-Headers",
-     "Authorization, Content-Type, Accept, X-Request-Id, X-Timeout-Ms, traceparent, "
+     "Authorization, Content-Type, Accept, X-Request-Id, X-Timeout-Ms, traceparent, tracestate, "
      "Inference-Header-Content-Length"},
     {"Access-Control-Max-Age", "7200"},
     {NULL, NULL},

@@ -10,7 +10,8 @@ enum { ROW_ROOM = 3 /* a comma, opened, closed */ };
 
 /* --- of the batch --- */
 
-size_t section_at(const struct section *s, const struct call *c, size_t item) {
+/* The numbers of an item's rows of all heads begin here in their array. */
+static size_t begin_of(const struct section *s, const struct call *c, size_t item) {
   const struct item *at = &c->item[item];
   if (s->width_of == WIDTH_KEYS) return at->weights_at;
   if (s->width_of == WIDTH_SEGMENTS) return at->segment_weights_at;
@@ -28,7 +29,7 @@ static struct array array_of(const struct section *s, const struct item *item) {
 
 struct array section_array(const struct section *s, const struct call *c, size_t item) {
   struct array a = array_of(s, &c->item[item]);
-  if (a.count) a.data = (const float *)s->data + section_at(s, c, item);
+  if (a.count) a.data = (const float *)s->data + begin_of(s, c, item);
   return a;
 }
 
@@ -57,7 +58,7 @@ char *array_write_shape(char *out, const struct array *a) {
 /* Where the rows begin in their array. */
 static size_t index_of(const struct rows *r) {
   const size_t row = r->head * r->call->item[r->item].q + r->first;
-  return section_at(r->section, r->call, r->item) + row * r->width;
+  return begin_of(r->section, r->call, r->item) + row * r->width;
 }
 
 static char *write_floats(const struct rows *r, char *out) {

@@ -73,9 +73,6 @@ static inline size_t section_width(const struct section *s, const struct item *i
   return s->width_of == WIDTH_KEYS ? item->k : item->segments;
 }
 
-/* The numbers of an item's rows of all heads begin here in their array. */
-size_t section_at(const struct section *s, const struct call *c, size_t item);
-
 /* The array of one item; of all items, which agree in their shape. */
 struct array section_array(const struct section *s, const struct call *c, size_t item);
 struct array section_whole(const struct section *s, const struct decoded *d);

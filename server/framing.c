@@ -12,7 +12,8 @@ struct walk {
   bool whole; /* so far */
 };
 
-bool framing_is_needed(void) { return MHD_get_version()[0] == '0'; }
+/* Is the linked libmicrohttpd one of those that have to be watched? */
+static bool is_needed(void) { return MHD_get_version()[0] == '0'; }
 
 static bool is_control(char c) { return (unsigned char)c < ' ' || c == 0x7f; }
 
@@ -20,7 +21,7 @@ const char *framing_target(const char *target) {
   const char *end = target;
   while (*end != ' ' && !is_control(*end)) end++;
   char *query = strchr(target, '?');
-  if (query && framing_is_needed()) query[1] = 0; /* in a buffer that is about to be cut anyway */
+  if (query && is_needed()) query[1] = 0; /* in a buffer that is about to be cut anyway */
   return end;
 }
 
@@ -66,7 +67,7 @@ static bool walk_request_line(struct walk *w, const char *method, const char *ur
 
 bool framing_head_is_whole(struct MHD_Connection *c, const char *method, const char *url,
                            const char *version, const char *target_end) {
-  if (!framing_is_needed()) return true;
+  if (!is_needed()) return true;
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
   struct walk w = {0};

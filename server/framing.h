@@ -16,9 +16,6 @@
 
 struct MHD_Connection;
 
-/* Is the linked libmicrohttpd one of those that have to be watched? */
-bool framing_is_needed(void);
-
 /* The target of a request as it came, in libmicrohttpd's buffer, before it is parsed. Returns its
  * end and removes what follows the '?': nobody here reads arguments, and libmicrohttpd falls
  * silent over more of them than its memory for a connection holds. */

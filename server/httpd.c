@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/size.h"
+#include "core/thread.h"
 #include "server/io.h"
 #include "server/listener.h"
 #include "server/request.h"
@@ -30,7 +31,7 @@ enum {
   /* Zeroed for every request, so that much more would cost more. Half of it is for reading: a body
    * of 40 kB that is there arrives in one call, and is answered before anything else is touched. */
   CONNECTION_MEMORY = 80 * 1024,
-  ACCEPT_PAUSE_MS = 50, /* when descriptors are used up */
+  ACCEPT_PAUSE_MS = 50, /* when nothing can be accepted */
   OVERLAP = 64,         /* connections of the admin door that may be on their way out */
 };
 
@@ -175,7 +176,8 @@ static void hand_on(struct httpd *h, int fd, const struct sockaddr *from, sockle
 }
 
 /* Accepts until the backlog is empty (or was full once, so that a flood cannot keep us here).
- * False: descriptors or memory are used up. */
+ * False: descriptors or memory are used up, or whoever else has the socket has shut it down, and it
+ * would call us for ever. */
 static bool accept_all(struct httpd *h) {
   for (int n = 0; n < SOMAXCONN; n++) {
     struct sockaddr_storage from;
@@ -185,7 +187,8 @@ static bool accept_all(struct httpd *h) {
       hand_on(h, fd, (struct sockaddr *)&from, size);
     else if (errno == EAGAIN || errno == EWOULDBLOCK)
       return true;
-    else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+    else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ||
+             errno == EINVAL)
       return false;
     /* Anything else is this one connection's own trouble. */
   }
@@ -197,6 +200,7 @@ static void *accept_main(void *of) {
   struct pollfd p[2] = {{.fd = h->wake, .events = POLLIN},
                         {.fd = h->listener.fd, .events = POLLIN}};
   uint64_t count;
+  thread_name("attend-accept");
   for (;;) {
     if (poll(p, 2, -1) < 0) continue;
     pulse_pass(&h->pulse);

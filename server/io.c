@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/thread.h"
 
 enum {
   ARRIVALS_MAX = 64, /* taken at once: those that are here already are not forgotten */
@@ -94,6 +95,7 @@ static void *io_main(void *of) {
                               {.fd = io->arrivals[0], .events = POLLIN},
                               {.fd = io->wake, .events = POLLIN},
                               {.fd = io->ends, .events = POLLIN}};
+  thread_name("attend-io");
   for (;;) {
     await(io, p);
     pulse_pass(&io->pulse);

@@ -42,7 +42,7 @@ struct io {
  * daemon's), two more for what releases behind 0.9.75 wake their daemon by. */
 enum { IO_DESCRIPTORS = 7 };
 
-/* Starts the thread; takes the daemon, which is NULL if it could not be started. `lost`, `of`
+/* Starts the thread; takes the daemon, which is NULL if it could not be started. `lost`, `of`,
  * `ended`, `called` and the lobby's pool and share are set before. After a failure, too, io_stop
  * has to follow. */
 enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e);
@@ -56,6 +56,7 @@ void io_resume(struct io *io, struct MHD_Connection *c);
 
 /* Has the thread pass its pulse. */
 void io_ask(struct io *io);
+
 /* The thread's own: `ended` is told, once, when the client has closed its half of the connection,
  * or reset it; behind what libmicrohttpd does. It waits for edges, and misses an end that came
  * together with the last bytes: it would keep the connection until its deadline. Where memory runs

@@ -37,11 +37,13 @@ enum status listener_open(struct listener *l, const char *setting, const struct 
     return error_set(e, ours ? STATUS_SYSTEM : STATUS_CONFIG, "%s: %.100s: %s", setting, a->host,
                      gai_strerror(failed));
   }
+  const bool six = strchr(a->host, ':');
   int fd = -1;
   for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next) fd = listen_on(at);
   if (fd < 0)
-    error_set(e, STATUS_SYSTEM, "%s: cannot listen on %.100s:%s: %s", setting, a->host, a->port,
-              strerror(errno));
+    error_set(e, STATUS_SYSTEM,
+              six ? "%s: cannot listen on [%.100s]:%s: %s" : "%s: cannot listen on %.100s:%s: %s",
+              setting, a->host, a->port, strerror(errno));
   freeaddrinfo(found);
   *l = (struct listener){.fd = fd};
   return e->status;

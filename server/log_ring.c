@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/thread.h"
 
 enum {
   FLUSH_MS = 500, /* for a reader that is slow at the end */
@@ -47,6 +48,7 @@ struct log_ring {
   uint64_t give_up;       /* when the end is not waited for any more; 0: not ending */
   size_t size;
   bool cut;            /* `text` begins with the rest of a line */
+  bool own;            /* `text` is the word of lost lines, which is none of them */
   char text[PIPE_BUF]; /* being written */
 };
 
@@ -122,7 +124,7 @@ static void keep_rest(struct log_ring *r, size_t done) {
     left--;
   }
   r->size = size;
-  count_dropped(r, left);
+  if (!r->own) count_dropped(r, left);
 }
 
 /* Writes r->text. False: it could not, and r->text holds what must come first next time. */
@@ -171,10 +173,9 @@ static bool speak(struct log_ring *r, bool end) {
   const uint64_t lost = log_ring_dropped(r), now = clock_now();
   if (lost != r->told && (end || now >= r->told_at + LOST_MS * (uint64_t)CLOCK_MS)) {
     r->told_at = now;
-    if (say(r, text, r->voice.lost(r->voice.of, lost - r->told, text)) || r->size)
-      r->told = lost;
-    else /* the line that tells it is none of those */
-      atomic_fetch_sub_explicit(&r->dropped, 1, memory_order_relaxed);
+    r->own = true;
+    if (say(r, text, r->voice.lost(r->voice.of, lost - r->told, text)) || r->size) r->told = lost;
+    r->own = false;
   }
   size_t size;
   while (!r->size && r->voice.due && (size = r->voice.due(r->voice.of, end, &later, text)) > 0)
@@ -195,10 +196,11 @@ static void sleep_well(struct log_ring *r, int wait) {
 static void *ring_main(void *of) {
   static const struct timespec moment = {.tv_nsec = GATHER_MS * (long)CLOCK_MS};
   struct log_ring *r = of;
+  thread_name("attend-log");
   for (;;) {
     const bool end = atomic_load(&r->stop);
     const bool some = front(r) != NULL;
-    while (front(r)) {
+    while (r->size || front(r)) { /* the rest of a line, too, with nothing behind it */
       gather(r);
       if (!flush(r)) break;
     }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "config/text.h"
 #include "server/cors.h"
@@ -161,6 +162,16 @@ static void origin_lines(const char *origin, struct text *t) {
   add_word(t, "\r\n");
 }
 
+/* RFC 9110 wants it of whoever has a clock; libmicrohttpd adds it to its own answers. */
+static void date_line(struct text *t) {
+  const time_t now = time(NULL);
+  struct tm parts;
+  char line[64];
+  if (!gmtime_r(&now, &parts)) return;
+  if (strftime(line, sizeof line, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts) > 0)
+    add_word(t, line);
+}
+
 size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
                  const char *origin, char text[REPLY_RAW_SIZE]) {
   char body[REPLY_PROBLEM_SIZE], line[128], fresh[REQUEST_ID_SIZE];
@@ -170,6 +181,7 @@ size_t reply_raw(const struct error *e, enum reply_errors form, const char *requ
   snprintf(line, sizeof line, "HTTP/1.1 %u %s\r\nConnection: close\r\n", code,
            MHD_get_reason_phrase_for(code));
   add_word(&t, line);
+  date_line(&t);
   if (is_retry(code)) add_word(&t, "Retry-After: 1\r\n");
   add_word(&t, "X-Request-Id: ");
   add_word(&t, request_id ? request_id : request_id_new(fresh));

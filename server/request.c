@@ -9,10 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "config/registry.h"
 #include "core/clock.h"
 #include "core/size.h"
-#include "server/bearer.h"
 #include "server/framing.h"
 #include "server/request_id.h"
 #include "server/request_parts.h"
@@ -21,15 +19,9 @@
  * system call, and answers a client that closes its sending half behind its request. */
 enum { GONE_AFTER_US = 2000 };
 
-enum {
-  /* A body that is smaller may be a tiny request, which takes no place in the queue; and to read it
-   * costs no more than to refuse it. */
-  QUEUE_BODY = 16 * 1024,
-  /* A refused body of at most so many bytes is read, and its connection kept: to close it would
-   * take as many bytes, and a client that comes again had to connect again. */
-  REFUSED_BODY = 1 << 20,
-  LOBBY_MS = 500, /* so long a request waits for a place in the queue, its body unread */
-};
+/* A refused body of at most so many bytes is read, and its connection kept: to close it would take
+ * as many bytes, and a client that comes again had to connect again. */
+enum { REFUSED_BODY = 1 << 20 };
 
 struct request *request_open(struct door *d, struct io *io, struct MHD_Connection *c, int fd) {
   struct request *r = calloc(1, sizeof *r);
@@ -63,11 +55,6 @@ void request_client_ended(struct request *r) {
   if (connection_half_closed(&r->connection)) io_watch_again(r->io, r->connection.fd, r);
 }
 
-void request_called(struct waiter *w) {
-  struct request *r = (struct request *)((char *)w - offsetof(struct request, waiter));
-  io_resume(r->io, r->mhd);
-}
-
 /* --- the head --- */
 
 static enum MHD_Result add_field(void *of, enum MHD_ValueKind kind, const char *name,
@@ -97,154 +84,16 @@ static void identify(struct request *r) {
   identify_page(r);
 }
 
-/* Does the path lead to the pool? */
-static bool is_computed(const struct request *r) {
-  return r->route == ROUTE_ATTENTION || r->route == ROUTE_MODEL_ATTENTION ||
-         r->route == ROUTE_MODEL_HEADS || r->route == ROUTE_V2_INFER;
-}
-
-/* The forms of body and answer that a native request asks for. */
-static void judge_native(struct request *r, struct decode_head *head) {
-  struct error *e = &r->error;
-  const bool heads = r->route == ROUTE_MODEL_HEADS;
-  const enum header_media content = r->header.content;
-  const bool binary = content == MEDIA_SAFETENSORS || content == MEDIA_OCTETS;
-  const enum header_wish wish = header_wish(&r->header, binary);
-  if (content == MEDIA_OTHER)
-    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
-              "the body's Content-Type is not application/json, application/x-safetensors or "
-              "application/octet-stream: send one of these");
-  else if (wish == WISH_NEITHER)
-    error_set(e, STATUS_NOT_ACCEPTABLE,
-              "Accept excludes both application/json and application/x-safetensors");
-  else if (wish == WISH_BINARY_ALONE && heads)
-    error_set(e, STATUS_NOT_ACCEPTABLE,
-              "Accept excludes application/json, the only form that measures of heads have");
-  head->ask = heads ? ASK_HEADS : ASK_ATTENTION;
-  head->form = binary ? BODY_SAFETENSORS : BODY_JSON;
-  head->wants_binary = !heads && wish != WISH_JSON;
-  head->refuses_json = wish == WISH_BINARY_ALONE;
-}
-
-/* Clients of the protocol send no Content-Type or Accept, or any: the body says all. */
-static void judge_v2(struct request *r, struct decode_head *head) {
-  struct error *e = &r->error;
-  if (r->header.bad_json_bytes)
-    error_set(e, STATUS_INVALID_REQUEST,
-              "Inference-Header-Content-Length is not a whole number of bytes");
-  head->form = BODY_V2;
-  head->json_bytes = r->header.json_bytes;
-}
-
 /* Is the body on its way, whatever we say, and worth waiting for? */
 static bool comes_anyway(const struct request *r) {
   return r->header.body_bytes <= REFUSED_BODY && !r->header.chunked &&
          !MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
 }
 
-/* Is there a place in the queue, as far as can be told before the body? If not the request waits
- * for one, once, if that can be done. */
-static bool enters(struct request *r) {
-  struct lobby *lobby = &r->io->lobby;
-  const bool waited = r->step == STEP_LOBBY;
-  if (r->header.body_bytes <= QUEUE_BODY) return true;
-  if (waited ? !pool_is_full(lobby->pool) : !lobby_is_needed(lobby)) return true;
-  if (waited || !comes_anyway(r)) {
-    error_set(&r->error, STATUS_QUEUE_FULL, "the queue is full");
-    return false;
-  }
-  r->step = STEP_LOBBY;
-  const uint64_t asked = r->header.timeout_ms;
-  lobby_join(lobby, &r->waiter, r->started, asked ? size_min(asked, LOBBY_MS) : LOBBY_MS);
-  MHD_suspend_connection(r->mhd);
-  return false;
-}
-
-static void judge_computed(struct request *r) {
-  struct server *s = r->server;
-  struct error *e = &r->error;
-  struct decode_head head = {
-      .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
-      .json_bytes = DECODE_UNKNOWN,
-  };
-  const bool late = r->served && r->step != STEP_LOBBY; /* or it was let in before */
-  if (late && atomic_load_explicit(&r->door->draining, memory_order_relaxed))
-    error_set(e, STATUS_DRAINING, "the server is stopping");
-  else if (r->header.coded)
-    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body may not have a Content-Encoding");
-  else if (route_is_v2(r->route))
-    judge_v2(r, &head);
-  else
-    judge_native(r, &head);
-  if (e->status) return;
-  struct models_hold hold = models_hold(s->service.models, request_shard(r));
-  const struct model *m = r->route == ROUTE_ATTENTION ? registry_default(hold.registry)
-                                                      : registry_find(hold.registry, r->model);
-  if (!m) {
-    request_refuse_model(r, hold.registry);
-    models_release(&hold);
-    return;
-  }
-  memcpy(r->model, m->name, strlen(m->name) + 1);
-  if (!enters(r)) {
-    models_release(&hold);
-    return;
-  }
-  exchange_begin(&r->exchange, &s->service, &hold, m, &head);
-  r->holds = true;
-  *e = r->exchange.error;
-}
-
 /* The admin door knows no paths but its own; what is none of them is counted as none. */
 static void keep_to_admin(struct request *r) {
   if (r->door->kind != DOOR_ADMIN || route_is_admin(r->route)) return;
   r->route = route_is_v2(r->route) ? ROUTE_V2_NONE : ROUTE_NONE;
-}
-
-static enum status refuse_path(struct request *r) {
-  if (r->door->kind == DOOR_ADMIN)
-    return error_set(&r->error, STATUS_NOT_FOUND,
-                     "there is nothing at this path of the admin address; it has /healthz, "
-                     "/readyz, /metrics, /v2/health/live and /v2/health/ready");
-  if (r->route == ROUTE_V2_VERSION)
-    return error_set(&r->error, STATUS_NOT_FOUND, "a model has one version, which is 1");
-  if (r->route == ROUTE_V2_NONE)
-    return error_set(&r->error, STATUS_NOT_FOUND,
-                     "there is nothing at this path; try /v2, /v2/models, /v2/models/NAME or "
-                     "/v2/models/NAME/infer");
-  return error_set(
-      &r->error, STATUS_NOT_FOUND,
-      "there is nothing at this path; try /v1/attention, /v1/models or /v1/models/NAME/heads");
-}
-
-/* Strangers are told nothing more. */
-static enum status judge_key(struct request *r) {
-  const struct config *c = r->server->config;
-  if (!*c->api_key_file || r->door->kind == DOOR_ADMIN) return STATUS_OK;
-  if (!bearer_is_needed(r->route, c)) return STATUS_OK;
-  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
-  bearer_judge(&r->header, hold.keys, &r->error);
-  models_release(&hold);
-  return r->error.status;
-}
-
-/* Whatever can be said of the request before its body. */
-static void judge_head(struct request *r, const char *version) {
-  struct error *e = &r->error;
-  const struct config *c = r->server->config;
-  *e = r->header.error;
-  if (r->header.chunked && strcmp(version, "HTTP/1.0") == 0)
-    error_set(e, STATUS_BAD_FRAMING, "Transfer-Encoding in a message of HTTP/1.0");
-  if (e->status || r->preflight || judge_key(r)) return;
-  if (!route_exists(r->route))
-    refuse_path(r);
-  else if (!route_allows(r->route, r->method))
-    error_set(e, STATUS_METHOD_NOT_ALLOWED, "this path takes %s", route_allow(r->route));
-  else if (r->header.body_bytes > c->max_body_bytes)
-    error_limit(e, "max_body_bytes", "the body is larger than %llu bytes",
-                (unsigned long long)c->max_body_bytes);
-  else if (is_computed(r))
-    judge_computed(r);
 }
 
 static bool closes_at_once(const struct request *r) {
@@ -279,7 +128,7 @@ bool request_head(struct request *r, const char *url, const char *method, const 
               "the head has folded lines, or lines or characters that belong to no field");
   identify(r);
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_BODY))) return false;
-  judge_head(r, version);
+  request_judge(r, version);
   if (!closes_at_once(r)) return true;
   /* Queued before the body, the answer makes libmicrohttpd close the connection behind it. */
   r->connection.discard = true;
@@ -294,22 +143,37 @@ static void release(struct request *r) {
   r->holds = false;
 }
 
-/* A body without end: it gets its answer now, past libmicrohttpd, which takes none here. */
+/* The answer now, past libmicrohttpd, which takes none before the body's end. What still arrives is
+ * discarded. */
+static void refuse_now(struct request *r, const struct error *e) {
+  if (connection_is_ended(connection_enter(&r->connection, CONNECTION_REFUSED))) return;
+  r->code = reply_code(e->status);
+  r->verdict = e->status;
+  r->connection.discard = true;
+  request_count_reject(r, e->status);
+  connection_refuse(&r->connection, e, r->id);
+}
+
+/* A body without end. */
 static void refuse_endless(struct request *r) {
   struct error e = {0};
   error_limit(&e, "max_body_bytes", "the body is far larger than %llu bytes",
               (unsigned long long)r->server->config->max_body_bytes);
-  if (connection_is_ended(connection_enter(&r->connection, CONNECTION_REFUSED))) return;
-  r->code = reply_code(e.status);
-  r->verdict = e.status;
-  request_count_reject(r, e.status);
-  connection_refuse(&r->connection, &e, r->id);
+  refuse_now(r, &e);
+}
+
+/* No place: who would still have to send much, or waits to be asked for it, is told now. */
+void request_called(struct waiter *w) {
+  struct request *r = (struct request *)((char *)w - offsetof(struct request, waiter));
+  if (!w->enters && !comes_anyway(r) && !request_enters(r)) refuse_now(r, &r->error);
+  io_resume(r->io, r->mhd);
 }
 
 /* The rest of what is said of a head. */
 static void leave_lobby(struct request *r) {
-  judge_computed(r);
+  request_judge_computed(r);
   r->step = STEP_BODY;
+  if (r->error.status && !comes_anyway(r)) refuse_now(r, &r->error);
 }
 
 /* No answer can be queued in the middle of a body: what is wrong is remembered, and the rest of the
@@ -376,16 +240,19 @@ static bool submit(struct request *r) {
 
 bool request_rest(struct request *r) {
   switch (r->step) {
+  case STEP_LOBBY: /* before the body; or the connection was ended while it waited */
+    if (!connection_is_ended(connection_phase(&r->connection))) return true;
+    r->connection.discard = true;
+    return false;
   case STEP_BODY:
     if (connection_is_ended(connection_enter(&r->connection, CONNECTION_QUEUED))) return false;
     if (r->header.chunked && framing_has_trailer(r->mhd)) r->connection.discard = true;
     if (r->error.status) return request_answer_error(r, &r->error);
     if (r->preflight) return request_answer_preflight(r);
-    return is_computed(r) ? submit(r) : request_answer_route(r);
+    return request_is_computed(r) ? submit(r) : request_answer_route(r);
   case STEP_POOL:
     return atomic_load(&r->handoff) == HANDOFF_DONE ? request_answer_exchange(r) : true;
   case STEP_NONE:
-  case STEP_LOBBY:
   case STEP_ANSWER:
     break; /* libmicrohttpd looks again at what it has */
   }

@@ -62,6 +62,20 @@ static inline size_t request_shard(const struct request *r) {
  * server's, or that its client left while it waited or was computed. */
 void request_count_reject(struct request *r, enum status status);
 
+/* Does the path lead to the pool? */
+bool request_is_computed(const struct request *r);
+
+/* Whatever can be said of a request before its body, as r->error. If nothing is, what is computed
+ * has begun its exchange, or waits in the lobby, its connection suspended: STEP_LOBBY. */
+void request_judge(struct request *r, const char *version);
+
+/* The last part of it, for a request that leaves the lobby: begins its exchange, or r->error. */
+void request_judge_computed(struct request *r);
+
+/* Is there a place in the queue, as far as can be told before the body? If not the request waits
+ * for one, once; then false is the end, in r->error. */
+bool request_enters(struct request *r);
+
 /* No model has the name in the path: says which there are, in r->error. */
 void request_refuse_model(struct request *r, const struct registry *all);
 

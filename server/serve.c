@@ -31,7 +31,7 @@ enum {
   RELOAD_MS = 100,         /* how often one that has reloaded looks for models that nobody uses */
   READY_MS = 500,          /* for standard output to take the line with an address */
   LOADING_MS = 200,        /* for models that nobody will use to be loaded */
-  SPARE_DESCRIPTORS = 256, /* leaving connections, logs, files */
+  SPARE_DESCRIPTORS = 384, /* leaving connections (128 of each door), logs, files */
   ADMIN_CONNECTIONS = 64,
   ADMIN_MS = 5000, /* for a probe to be sent, and for its answer to be read */
 };
@@ -322,10 +322,9 @@ static void leave_loads(struct serving *s) {
 /* The pool is idle and no connection is open. False: what a load still uses had to stay. */
 static bool serving_free(struct serving *s) {
   const bool whole = nothing_loads(s);
-  for (unsigned i = 0; i < DOOR_COUNT; i++) {
-    httpd_free(s->http[i]);
-    connections_free(s->server.door[i].connections);
-  }
+  /* Both doors are closed before either is forgotten: the admin door counts the main one's. */
+  for (unsigned i = 0; i < DOOR_COUNT; i++) httpd_free(s->http[i]);
+  for (unsigned i = 0; i < DOOR_COUNT; i++) connections_free(s->server.door[i].connections);
   if (whole) {
     reload_free(&s->reload);
     aside_join(&s->start);

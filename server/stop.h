@@ -27,7 +27,7 @@ int stop_serving(struct stop *s, struct httpd *h, bool *at_once);
 /* The admin door: a probe that is here still has its answer. */
 void stop_admin(struct stop *s, struct httpd *h);
 
-/* The longest that stop_serving takes, in ms. */
+/* The longest that stop_serving and stop_admin take, in ms. */
 uint64_t stop_longest_ms(const struct config *c);
 
 #endif

@@ -7,6 +7,7 @@ import resource
 import signal
 import socket
 import subprocess
+import threading
 import unittest
 
 from support import (BIN, MODE, SLOW, TOY, Case, Raw, Server, attend, clean_environment, head_of,
@@ -28,6 +29,24 @@ def get(port, path, timeout=10):
         return answer.status, answer.read()
     finally:
         connection.close()
+
+
+def scrape(port):
+    """Asks for metrics on many connections at once, again and again, until they are cut off."""
+    request = head_of("/metrics", method="GET")
+    scrapers = []
+    try:
+        for _ in range(48):
+            scrapers.append(socket.create_connection(("127.0.0.1", port), 10 * SLOW))
+        while all(scraper.sendall(request) is None for scraper in scrapers):
+            for scraper in scrapers:
+                if not scraper.recv(1 << 20):
+                    return
+    except OSError:
+        pass
+    finally:
+        for scraper in scrapers:
+            scraper.close()
 
 
 class Paths(Case):
@@ -162,9 +181,9 @@ class Crowds(Case):
 class Life(Folder):
     """It is there before the models are, and until all is over."""
 
-    def begin(self, *args, env=None):
+    def begin(self, *args, env=None, size=SIZE):
         config = self.write("attend.json", {"models": {
-            f"slow{i}": {"random": {"seed": i}, "query_size": SIZE, "heads": 2}
+            f"slow{i}": {"random": {"seed": i}, "query_size": size, "heads": 2}
             for i in range(2)}})
         process = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0", "--config", config,
                                     *ADMIN, *args], stdin=subprocess.DEVNULL,
@@ -212,6 +231,45 @@ class Life(Folder):
         self.assertEqual(status, 2, err)
         self.assertIn("none.safetensors", err)
         self.assertNotIn(b"\nlistening", out)
+
+    def test_scrapes_until_the_end(self):
+        """The admin address counts the main one's connections: these are forgotten after it."""
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            for way in ("--listen=127.0.0.1:%d" % taken.getsockname()[1], None, None):
+                process, port = self.begin(*([way] if way else []), size=512)
+                scraper = threading.Thread(target=scrape, args=(port,))
+                scraper.start()
+                if not way:
+                    self.assertRegex(process.stdout.readline(), rb"^listening on ")
+                    process.send_signal(signal.SIGTERM)
+                out, err = process.communicate(timeout=60 * SLOW)
+                scraper.join()
+                self.assertEqual((process.returncode, out), (1 if way else 0, b""), err)
+                self.assertEqual(b"cannot listen" in err, way is not None, err)
+
+    def test_threads_have_names(self):
+        """As `top -H` shows them."""
+        def names(pid):
+            found = []
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/comm") as file:
+                    found.append(file.read().strip())
+            return sorted(name for name in found if name.startswith("attend"))
+
+        process, _ = self.begin()
+        self.assertTrue(wait_until(lambda: "attend-load" in names(process.pid)))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60 * SLOW)
+        server = Server(None, *ADMIN, "--workers", "2", "--io-threads", "1", "--access-log", "all")
+        try:
+            expected = ["attend"] + ["attend-accept", "attend-io", "attend-log",
+                                     "attend-reaper", "attend-worker"] * 2
+            wait_until(lambda: names(server.pid) == sorted(expected))
+            self.assertEqual(names(server.pid), sorted(expected))
+        finally:
+            server.stop()
 
     def test_stays_while_it_drains(self):
         server = Server(None, *ADMIN, "--drain-ms", "60000")
@@ -302,7 +360,7 @@ class Settings(Folder):
             return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
         words = ("--listen", "127.0.0.1:0", "--max-connections", "50", "--workers", "1")
-        needs = 50 + 256 + 7  # what one door needs, with one I/O thread
+        needs = 50 + 384 + 7  # what one door needs, with one I/O thread
         status, _, err = attend("serve", *words, *ADMIN, preexec_fn=limit(needs))
         self.assertEqual(status, 2, err)
         self.assertIn("descriptors", err)

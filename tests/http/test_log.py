@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
 
 from support import (BIN, MODE, SLOW, TOY, Case, Raw, Server, ServerCase, chunked, clean_environment,
                      head_of, wait_until)
@@ -484,6 +485,14 @@ class Readers(Logged):
         self.hammer(port, 100)
         self.assertTrue(wait_until(lambda: len(text()) == limit), "the limit was not reached")
         self.assertNotEqual(text()[-1], "\n")
+        asked = 0
+
+        def dropped():
+            nonlocal asked
+            asked += 1
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                return int(re.search(rb"^attend_log_dropped_total (\d+)$", answer.read(), re.M)[1])
+        self.assertTrue(wait_until(lambda: dropped() > 0), "no line is lost")
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, no_limit)
         self.assertTrue(wait_until(lambda: "log_lost" in text(), 10), "it is not told")
         self.hammer(port, 10)
@@ -491,7 +500,7 @@ class Readers(Logged):
         lines = [strict(line) for line in text().splitlines()[1:]]
         lost = sum(line.get("log_lost", 0) for line in lines)
         self.assertGreater(lost, 0)
-        self.assertEqual(lost + len([l for l in lines if "log_lost" not in l]), 110)
+        self.assertEqual(lost + len([l for l in lines if "log_lost" not in l]), 110 + asked)
 
 
 class Complaints(Logged):

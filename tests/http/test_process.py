@@ -203,6 +203,9 @@ class Start(Folder):
             with socket.create_connection(("::1", server.port), 5) as s:
                 s.sendall(head_of("/healthz", method="GET"))
                 self.assertIn(b" 200 ", s.recv(1000))
+            status, _, err = attend("serve", "--listen", f"[::1]:{server.port}")
+            self.assertEqual(status, 1, err)
+            self.assertIn(f"cannot listen on [::1]:{server.port}: ", err)
         finally:
             server.stop()
 

@@ -302,6 +302,15 @@ class Inherited(Handed):
                 self.assertEqual(server.ask_admin("/readyz").status, 200)
             server.stop()
 
+    def test_a_socket_that_is_shut_down(self):
+        """It is told, and not taken for one that has connections; the other one serves on."""
+        main, admin = self.listening(), self.listening()
+        server = self.start((main, admin), "attend:admin")
+        main.shutdown(socket.SHUT_RDWR)
+        server.told("cannot accept: Invalid argument")
+        self.assertEqual(server.ask_admin("/readyz").status, 200)
+        server.stop()
+
     def test_an_admin_socket_alone(self):
         admin = self.listening()
         server = self.start((admin,), "admin")

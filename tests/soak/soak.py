@@ -32,7 +32,7 @@ from support import MODE, SLOW, Server, wait_until  # noqa: E402
 from test_combinations import make_layers  # noqa: E402
 
 SETTINGS = {"admin_listen": "127.0.0.1:0", "max_queue": 64, "max_connections": 400,
-            "header_timeout_ms": 2000, "body_timeout_ms": 30000, "answer_timeout_ms": 10000,
+            "header_timeout_ms": 2000, "body_timeout_ms": 30000 * SLOW, "answer_timeout_ms": 10000,
             "memory_budget_bytes": 1 << 29}
 CLIENTS = [Asker, Asker, Leaver, Nuisance]
 CROWD = 200            # connections of wrk
@@ -53,12 +53,12 @@ class Soak:
         self.server = Server(dict(SETTINGS, models=self.models), folder=folder)
         self.failures, self.counts, self.reloads, self.crowd = [], {}, 0, 0
 
-    def references(self, step):
+    def references(self, short):
         judge = OracleCase()
         judge.server, judge.layers = self.server, self.layers
         made = References(self.server, self.layers, self.wide)
-        made.small(judge, step)
-        made.large("wide")
+        made.small(judge, 4 if short else 1)
+        made.large("wide", 1 if short else 3)
         return made.kept
 
     def start(self, references):
@@ -142,14 +142,14 @@ class Soak:
         self.end.set()
         self.go.set()
         for client in self.clients:
-            client.join(60)
+            client.join(60 * SLOW)
         self.hear()
         self.server.stop()
 
 
 def follow(soak, seconds):
     """(descriptors, bytes of memory) after each round"""
-    references = soak.references(4 if seconds < SHORT_S else 1)
+    references = soak.references(seconds < SHORT_S)
     print(f"# {len(references)} requests with their right answers, "
           f"{sum(len(r.body) for r in references) / 1e6:.0f} MB", flush=True)
     soak.start(references)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -107,6 +108,10 @@ static void a_raw_answer_is_a_whole_message(void **state) {
   assert_non_null(strstr(text, "\r\nConnection: close\r\n"));
   assert_non_null(strstr(text, "\r\nRetry-After: 1\r\n"));
   assert_non_null(strstr(text, id));
+  struct tm date = {0};
+  assert_non_null(
+      strptime(strstr(text, "\r\nDate: "), "\r\nDate: %a, %d %b %Y %H:%M:%S GMT\r\n", &date));
+  assert_in_range(timegm(&date), time(NULL) - 60, time(NULL));
   const char *body = strstr(text, "\r\n\r\n") + 4;
   assert_int_equal(sscanf(strstr(text, "Content-Length: "), "Content-Length: %zu", &length), 1);
   assert_int_equal(strlen(body), length);
