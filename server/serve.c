@@ -163,6 +163,15 @@ static enum status door_init(struct serving *all, enum door_kind kind, struct er
   return e->status;
 }
 
+/* Says that an address that was set is not the one that is served. */
+static void say_inherited(const struct serving *s, int fd, const char *setting, const char *text) {
+  char address[LISTENER_TEXT_SIZE];
+  listener_text(fd, address);
+  if (*text && strcmp(text, address) != 0)
+    log_line(s->server.log, LOG_INFO, "the supervisor's socket %s is used; %s (%s) is not", address,
+             setting, text);
+}
+
 /* The listening socket: the one that came with the process, or one of our own. */
 static enum status door_listen(struct serving *s, enum door_kind kind, struct error *e) {
   static const char *const setting[DOOR_COUNT] = {"listen", "admin_listen"};
@@ -171,6 +180,7 @@ static enum status door_listen(struct serving *s, enum door_kind kind, struct er
   struct listener listener;
   if (s->inherited[kind] != ACTIVATION_NONE) {
     if (listener_inherit(&listener, s->inherited[kind], e)) return e->status;
+    say_inherited(s, listener.fd, setting[kind], text[kind]);
   } else {
     must(address_parse(&address, text[kind])); /* or it would be no configuration */
     if (listener_open(&listener, setting[kind], &address, e)) return e->status;

@@ -18,8 +18,9 @@ def build(folder, name):
     out = os.path.join(folder, name)
     said = subprocess.run([os.path.join(ROOT, "docker", "image"), out], check=True,
                           stdout=subprocess.PIPE).stdout.decode()
-    size, digest = re.search(r", (\d+) bytes, (sha256:[0-9a-f]{64})$", said, re.M).groups()
-    return int(size), digest, os.path.join(out, "attend.tar")
+    size, digest = re.search(r"attend\.oci\.tar: .*, (\d+) bytes, (sha256:[0-9a-f]{64})$", said,
+                             re.M).groups()
+    return int(size), digest, os.path.join(out, "attend.oci.tar")
 
 
 def unpack(archive, folder):

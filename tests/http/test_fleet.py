@@ -2,6 +2,8 @@
 nothing. The long version is `make bench ARGS=rolling`."""
 import http.client
 import json
+import re
+import select
 import signal
 import socket
 import ssl
@@ -10,7 +12,7 @@ import threading
 import time
 import unittest
 
-from fleet import BODY, PATH, Clients, Fleet, Wrk
+from fleet import BODY, CONFIGURATION, PATH, Clients, Fleet, Wrk
 from support import JSON_TYPE, SLOW, TOOLS, TOY, Case, wait_until
 
 # What HAProxy cannot keep to ask again: more than tune.bufsize.
@@ -111,6 +113,31 @@ class Behind(Case):
                 self.assertNotIn(b"attend_", body)
         for path in ("/v1/models", "/v2/health/ready", "/openapi.json"):
             self.assertEqual(self.get(path)[0].status, 200, path)
+
+    def test_one_address_has_so_many_connections(self):
+        with open(CONFIGURATION) as file:
+            limit = int(re.search(r"sc0_conn_cur gt (\d+)", file.read()).group(1))
+        sockets = []
+        try:
+            for _ in range(limit + 20):
+                sockets.append(socket.create_connection(("127.0.0.1", self.proxy.port), 30))
+                sockets[-1].setblocking(False)
+
+            def refused():
+                return len(select.select(sockets, [], [], 0)[0])
+
+            self.assertTrue(wait_until(lambda: refused() >= 20))
+            self.assertLess(refused(), 40)  # a few of the tests before may still be there
+        finally:
+            for each in sockets:
+                each.close()
+        self.assertTrue(wait_until(self.is_served))
+
+    def is_served(self):
+        try:
+            return self.get("/v1/models")[0].status == 200
+        except OSError:
+            return False
 
     def test_identifiers(self):
         told = [self.get("/v1/models")[0].getheader("X-Request-Id") for _ in range(2)]

@@ -25,10 +25,10 @@ def run(*command, **more):
 
 def build(folder, name):
     """Puts an image together: the folder of its root, its archive, its digest."""
-    root, archive = os.path.join(folder, name), os.path.join(folder, name + ".tar")
+    root = os.path.join(folder, name)
     run(os.path.join(DOCKER, "root"), BIN, root, VERSION, COMMIT, SECONDS)
-    return root, archive, run(os.path.join(DOCKER, "pack"), root, archive, VERSION, COMMIT,
-                              SECONDS).strip()
+    return root, root + ".oci.tar", run(os.path.join(DOCKER, "pack"), root, root, VERSION, COMMIT,
+                                        SECONDS).strip()
 
 
 def blob(archive, digest):
@@ -73,6 +73,18 @@ class Image(Case):
         self.assertRegex(digest, r"^sha256:[0-9a-f]{64}$")
         self.assertEqual(digest, self.digest)
 
+    def test_docker_loads_the_same(self):
+        """Its classic store knows no archive but its own: manifest.json names all."""
+        with tarfile.open(self.root + ".tar") as tar:
+            (manifest,) = json.load(tar.extractfile("manifest.json"))
+            config = json.load(tar.extractfile(manifest["Config"]))
+            layers = [tar.extractfile(name).read() for name in manifest["Layers"]]
+        self.assertEqual(manifest["RepoTags"], [f"docker.io/library/attend:{VERSION}"])
+        for part in ("config", "rootfs", "architecture", "os"):
+            self.assertEqual(config[part], self.config[part])
+        self.assertEqual(["sha256:" + hashlib.sha256(layer).hexdigest() for layer in layers],
+                         config["rootfs"]["diff_ids"])
+
     def test_another_program_is_another_image(self):
         root = os.path.join(self.folder.name, "other")
         other = os.path.join(self.folder.name, "program")
@@ -80,7 +92,7 @@ class Image(Case):
             copy.write(file.read().replace(b"multi-head attention over", b"multi-head attention OVER"))
         os.chmod(other, 0o755)
         run(os.path.join(DOCKER, "root"), other, root, VERSION, COMMIT, SECONDS)
-        digest = run(os.path.join(DOCKER, "pack"), root, root + ".tar", VERSION, COMMIT, SECONDS)
+        digest = run(os.path.join(DOCKER, "pack"), root, root, VERSION, COMMIT, SECONDS)
         self.assertNotEqual(digest.strip(), self.digest)
 
     def test_size(self):
@@ -161,6 +173,16 @@ class Image(Case):
             if name != "attend":
                 said = run("dpkg-query", "-W", "-f", "${Version}", name)
                 self.assertEqual(package["versionInfo"], said)
+
+    def test_scanners_know_the_distribution(self):
+        with open("/etc/os-release", "rb") as file:
+            self.assertEqual(in_file(self.root, "/etc/os-release"), file.read())
+        self.assertTrue(os.path.isfile(self.root + "/var/lib/dpkg/status.d/base-files"))
+        related = {(r["spdxElementId"], r["relationshipType"], r["relatedSpdxElement"])
+                   for r in self.sbom["relationships"]}
+        package = "SPDXRef-Package-base-files"
+        self.assertIn((package, "CONTAINS", "SPDXRef-File--etc-os-release"), related)
+        self.assertNotIn(("SPDXRef-Package-attend", "DEPENDS_ON", package), related)
 
     def test_nothing_of_the_machine(self):
         program = in_file(self.root, "/usr/bin/attend")

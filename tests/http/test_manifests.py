@@ -80,11 +80,17 @@ class Kubernetes(Files):
         self.assertEqual(settings["listen"], f"0.0.0.0:{self.ports['http']}")
         self.assertEqual(settings["admin_listen"], f"0.0.0.0:{self.ports['admin']}")
         self.assertEqual(manifests.dockerfile()["ports"], [self.ports["http"]])
+        (keys,) = self.files["keys/deployment.yaml"]["spec"]["template"]["spec"]["containers"]
+        names = {*environment(self.container.get("env", []), keys["env"])}
         for name, text in self.by_kind["ConfigMap"]["data"].items():
             self.assertIn(name, self.container["args"][-1])
             for key, value in json.loads(text).items():
                 if key != "models":
                     self.assertEqual(settings[key], value)
+                    # a variable or a flag would have the last word, and this be dead
+                    self.assertNotIn("ATTEND_" + key.upper(), names)
+                    self.assertNotIn("--" + key.replace("_", "-"),
+                                     [a.split("=")[0] for a in self.container["args"]])
 
     def test_times_add_up(self):
         settings, pod = self.settings(), self.pod
@@ -109,7 +115,9 @@ class Kubernetes(Files):
             get = self.container[probe]["httpGet"]
             self.assertEqual(get, {"path": path, "port": "admin"})
             self.assertEqual(ask[get["port"]](get["path"]).status, 200)
-        (monitored,) = self.by_kind["PodMonitor"]["spec"]["podMetricsEndpoints"]
+        monitor = self.by_kind["PodMonitor"]["spec"]
+        self.assertEqual(self.labels[monitor["jobLabel"]], "attend")  # as alerts.yaml has it
+        (monitored,) = monitor["podMetricsEndpoints"]
         metrics = ask[monitored["port"]](monitored["path"]).body.decode()
         pods, cpu = self.by_kind["HorizontalPodAutoscaler"]["spec"]["metrics"]
         metric = pods["pods"]["metric"]["name"]
@@ -252,9 +260,13 @@ class Kserve(Files):
         self.assertEqual(settings["default_model"], name)
         for pair in self.container["env"]:
             self.assertEqual(str(settings[pair["name"][len("ATTEND_"):].lower()]), pair["value"])
-        # what Kubernetes gives a pod by default, and a moment for the answers to leave
-        self.assertGreater(30000, settings["drain_delay_ms"] + settings["drain_ms"] + 3000)
+        # what Kubernetes gives a pod by default
+        self.assertNotIn("terminationGracePeriodSeconds", {**self.spec, **self.predictor})
+        self.assertGreaterEqual(30000, manifests.longest_stop_ms(settings))
         self.assertGreaterEqual(settings["drain_ms"], settings["deadline_ms"])
+        probe = self.container["readinessProbe"]
+        self.assertGreater(settings["drain_delay_ms"], 1000 * (
+            probe["periodSeconds"] * probe["failureThreshold"] + probe["timeoutSeconds"]))
         status, _, err = attend("check", *self.arguments("another")[1:], env=env)
         self.assertEqual(status, 2, err)
         self.assertIn("another", err)
@@ -312,12 +324,15 @@ class Compose(Case):
         """HAProxy waits for replicas that are healthy, and an OCI image says of none how to ask."""
         said = " ".join(re.search(r"^HEALTHCHECK (.*)$", manifests.text_of("docker", "Dockerfile"),
                                   re.M).group(1).split())
-        for service in (self.one["services"]["attend"], self.replica):
+        # one alone: that it lives; of a fleet, whether it can serve
+        ready = f"http://127.0.0.1:{self.haproxy.server('check port')}/readyz"
+        for service, url in ((self.one["services"]["attend"], []), (self.replica, [ready])):
             check = service["healthcheck"]
+            self.assertEqual(check["test"], ["CMD", "attend", "health", *url])
             self.assertEqual(
                 said, f"--interval={check['interval']} --timeout={check['timeout']} "
                 f"--start-period={check['start_period']} --retries={check['retries']} "
-                f"{check['test'][0]} {json.dumps(check['test'][1:])}")
+                f"CMD {json.dumps(check['test'][1:3])}")
         self.assertEqual(self.front["depends_on"]["attend"]["condition"], "service_healthy")
 
     def test_times_add_up(self):

@@ -69,7 +69,8 @@ class Nginx:
         for what, by in (("listen 443 ", f"listen 127.0.0.1:{self.port} "),
                          ("server 127.0.0.1:8080 ", f"server 127.0.0.1:{backend} "),
                          ("/etc/nginx/tls/", self.folder + "/"), ("/tmp/nginx-", self.folder + "/nginx-"),
-                         ("/run/nginx", self.folder + "/nginx"), *change):
+                         ("/run/nginx", self.folder + "/nginx"),
+                         ("/var/log/nginx/", self.folder + "/"), *change):
             if what not in text:
                 raise AssertionError(f"{what} is not in {CONF}")
             text = text.replace(what, by)
@@ -230,7 +231,7 @@ class Same(Proxy):
                     self.assertIn(f"content-type: {direct.headers['content-type']}\n", head)
                     self.assertIn("x-request-id: mine\n", head)
                     self.assertEqual("server-timing" in head, direct.status == 200)
-        for path in ("/healthz", "/readyz", "/openapi.json", "/v1/models", "/v1//models",
+        for path in ("/v2/health/ready", "/openapi.json", "/v1/models", "/v1//models",
                      "/v1/models/%64emo", "/none"):
             direct = server.get(path)
             self.assertEqual(proxy.curl(path)[::3], (direct.status, direct.body), path)
@@ -399,9 +400,11 @@ class Refused(Proxy):
         with proxy.raw() as raw:
             raw.send(b"GET /v1/models HTTP/1.1\r\nHost: other.example\r\n\r\n")
             self.assertEqual(raw.answer().status, 421)
-        self.assertEqual(proxy.curl("/healthz")[0], 200)
-        self.assertEqual(proxy.curl("/metrics")[0], 404)
-        self.assertEqual(proxy.curl("/metrics?x")[0], 404)
+        self.assertEqual(proxy.curl("/v1/models")[0], 200)
+        for path in ("/metrics", "/metrics?x", "/%6detrics", "//metrics", "/healthz", "/readyz"):
+            status, _, head, body = proxy.curl(path)
+            self.assertEqual((status, json.loads(body)["status"]), (404, 404), path)
+            self.assertIn("content-type: application/problem+json", head)
         with Raw(proxy) as raw:  # without TLS
             raw.send(head_of("/v1/attention", 2) + b"{}")
             self.assertEqual(raw.answer().status, 400)
@@ -413,14 +416,45 @@ class Refused(Proxy):
             with socket.create_connection(("127.0.0.1", proxy.port), 10) as plain:
                 old.wrap_socket(plain, server_hostname=NAME)
         said = server.get("/metrics").body.decode()
-        self.assertIn('attend_http_requests_total{route="/healthz"', said)
-        self.assertNotIn('attend_http_requests_total{route="/metrics"', said)
+        self.assertIn('attend_http_requests_total{route="/v1/models"', said)
+        for route in ("metrics", "healthz", "readyz"):
+            self.assertNotIn(f'attend_http_requests_total{{route="/{route}"', said)
+        self.ends(server, proxy)
+
+    def test_who_asked_is_logged(self):
+        server, proxy = self.pair("--access-log", "all")
+        own = proxy.curl("/v1/models", "-H", "X-Request-Id: of-the-client")
+        self.assertIn("x-request-id: of-the-client\n", own[2])
+        given = [re.search(r"x-request-id: (\w+)", proxy.curl("/v1/models")[2]).group(1)
+                 for _ in range(2)]
+        self.assertNotEqual(*given)
+        path = os.path.join(proxy.folder, "access.log")
+
+        def logged():
+            with open(path) as file:
+                return [json.loads(line) for line in file.read().splitlines()]
+
+        self.assertTrue(wait_until(lambda: len(logged()) == 3))
+        for line, name in zip(logged(), ["of-the-client", *given]):
+            self.assertEqual((line["client"], line["request_id"], line["method"], line["status"]),
+                             ("127.0.0.1", name, "GET", 200))
+        self.ends(server, proxy)
+
+    def test_one_address_has_so_many_connections(self):
+        server, proxy = self.pair(change=[("limit_conn clients 128;", "limit_conn clients 1;")])
+        body = json.dumps(TOY).encode()
+        with proxy.raw() as raw:
+            raw.send(post_head("/v1/attention", f"Content-Length: {len(body)}"))
+            self.assertTrue(wait_until(lambda: proxy.curl("/v1/models")[0] == 429))
+            raw.send(body)
+            self.assertEqual(raw.answer().status, 200)
+        self.assertTrue(wait_until(lambda: proxy.curl("/v1/models")[0] == 200))
         self.ends(server, proxy)
 
     def test_attend_is_down(self):
         server, proxy = self.pair()
         server.stop()
-        self.assertEqual(proxy.curl("/healthz")[0], 502)
+        self.assertEqual(proxy.curl("/v1/models")[0], 502)
         proxy.stop()
 
 

@@ -296,6 +296,8 @@ class Inherited(Handed):
             self.assertEqual(server.port, port)
             self.assertEqual(server.admin, second if has_admin else None)
             self.assertEqual(server.attend(TOY).status, 200)
+            server.told(f"level=info .*socket 127.0.0.1:{port} is used; listen .127.0.0.1:1. is not")
+            self.assertNotIn("admin_listen", server.stderr())
             if has_admin:
                 self.assertEqual(server.ask_admin("/readyz").status, 200)
             server.stop()

@@ -130,6 +130,24 @@ class Units(Folder):
                                    open(os.path.join(ROOT, "config", "options.def")).read())
                 self.assertIn(name[len("ATTEND_"):].lower(), known + ["config"])
 
+    def test_addresses_are_the_programs_own(self):
+        text = open(os.path.join(ROOT, "config", "options.def")).read()
+        (listen,) = re.findall(r'OPTION_ADDRESS\(listen, "([^"]+)"', text)
+        self.assertEqual(values("attend.socket", "ListenStream"), [listen])
+        self.assertEqual(values("attend-admin.socket", "ListenStream"), ["127.0.0.1:8081"])
+
+    def test_headers_say_how_they_are_installed(self):
+        for name in sorted(os.listdir(UNITS)):
+            with open(os.path.join(UNITS, name)) as file:
+                header = file.read().split("[Unit]")[0]
+            if name != "attend.socket":
+                self.assertIn(f"docker/systemd/{name} ", header)
+                self.assertRegex(header, rf"enable --now [^&]*{name}")
+        (start,) = values("attend.service", "ExecStart")
+        with open(os.path.join(ROOT, "Makefile")) as file:
+            (prefix,) = re.findall(r"^PREFIX +\?= (.*)$", file.read(), re.M)
+        self.assertEqual(start.split()[0], prefix + "/bin/attend")
+
     def test_sockets_have_the_names_that_attend_knows(self):
         self.assertEqual(values("attend.socket", "FileDescriptorName"), ["attend"])
         self.assertEqual(values("attend-admin.socket", "FileDescriptorName"), ["admin"])

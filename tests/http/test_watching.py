@@ -12,7 +12,7 @@ from support import MODE, TOOLS, ROOT, TOY, Case, Server
 ALERTS = os.path.join(ROOT, "docker", "alerts.yaml")
 DASHBOARD = os.path.join(ROOT, "docker", "grafana.json")
 # What the language of queries has of its own, as far as it is used.
-WORDS = {"sum", "max", "count", "rate", "increase", "changes", "deriv", "max_over_time", "time",
+WORDS = {"absent", "or", "sum", "max", "count", "rate", "increase", "changes", "deriv", "max_over_time", "time",
          "histogram_quantile", "label_values", "by", "and", "job", "instance"}
 TARGET = {"job", "instance"}  # labels that Prometheus adds
 
@@ -276,7 +276,9 @@ class Alerts(Case):
         self.assertEqual(set(TROUBLE), set(rules()))
         young = {"process_resident_memory_bytes": steady(1e5, 2e8),
                  "process_start_time_seconds": still(0)}
-        tests = [scenario("well", {}, []), scenario("young", young, [])]
+        gone = {"up": f"1x{MINUTES - 9} stale _x8"}  # no target of the job any more
+        tests = [scenario("well", {}, []), scenario("young", young, []),
+                 scenario("gone", gone, ["AttendDown"])]
         for alert, (trouble, much) in TROUBLE.items():
             tests += [scenario(alert, trouble, [alert]), scenario(alert + " not yet", much, [])]
         status, said = self.run_tests(tests)
