@@ -48,7 +48,7 @@ CFLAGS_core_kernel_portable := -O3
 CFLAGS_config_floats        := -O3
 CFLAGS_server_version       := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
 
-LIB_SRC   := $(filter-out server/main.c,$(wildcard core/*.c config/*.c server/*.c server/text/*.c))
+LIB_SRC   := $(filter-out server/main.c,$(wildcard core/*.c config/*.c server/*.c server/*/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/%.o)
 UNIT_SRC  := $(wildcard tests/unit/test_*.c)
 UNIT      := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
@@ -139,7 +139,7 @@ lint:
 ## format: lay the code out with clang-format
 .PHONY: format
 format:
-	clang-format -i $(wildcard core/*.[ch] config/*.[ch] server/*.[ch] server/text/*.[ch] tests/*/*.[ch])
+	clang-format -i $(wildcard core/*.[ch] config/*.[ch] server/*.[ch] server/*/*.[ch] tests/*/*.[ch])
 
 ## install: copy the program to DESTDIR/PREFIX
 .PHONY: install
@@ -244,7 +244,7 @@ $(BUILD)/flags: FORCE
 $(BUILD)/commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/version.o: $(BUILD)/commit
-$(BUILD)/server/openapi.o: server/openapi.json
+$(BUILD)/server/http/openapi.o: server/http/openapi.json
 .PHONY: FORCE
 FORCE:
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Each kind is one row of the table in server/reply.c, which gives it a number and a title. */
+/* Each kind is one row of the table in server/http/reply.c, which gives it a number and a title. */
 enum status {
   STATUS_OK = 0,
   STATUS_INVALID_JSON,    /* not JSON: `offset` says where */

@@ -4,7 +4,7 @@
 #define SERVER_ACTIVATION_H
 
 #include "core/status.h"
-#include "server/door.h"
+#include "server/http/door.h"
 
 enum { ACTIVATION_NONE = -1 };
 

@@ -4,7 +4,7 @@
 
 #include "config/keys.h"
 #include "config/model.h"
-#include "server/log.h"
+#include "server/watch/log.h"
 
 enum { ANNOUNCE_SIZE = 1024 };
 

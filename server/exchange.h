@@ -6,7 +6,7 @@
 #define SERVER_EXCHANGE_H
 
 #include "config/model.h"
-#include "server/encode.h"
+#include "server/encode/encode.h"
 #include "server/service.h"
 
 struct exchange {

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "server/log.h"
+#include "server/watch/log.h"
 
 struct notify {
   int fd; /* -1: nobody is to be told */

@@ -10,7 +10,7 @@
 
 #include "config/registry.h"
 #include "server/exchange.h"
-#include "server/reply.h"
+#include "server/http/reply.h"
 
 enum { RUN_ANSWERED, RUN_FAILED, RUN_CONFIG }; /* exit statuses */
 

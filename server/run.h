@@ -5,7 +5,7 @@
 #define SERVER_RUN_H
 
 #include "config/config.h"
-#include "server/decode.h"
+#include "server/decode/decode.h"
 
 /* Reads a request body from the descriptor `in`, writes the answer's body to `out` and messages to
  * standard error. `head` says what is asked, and the forms of body and answer. Returns the exit

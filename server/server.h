@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/connection.h"
-#include "server/cors.h"
-#include "server/door.h"
 #include "server/exchange.h"
-#include "server/log.h"
-#include "server/metrics.h"
+#include "server/http/connection.h"
+#include "server/http/cors.h"
+#include "server/http/door.h"
+#include "server/watch/log.h"
+#include "server/watch/metrics.h"
 
 struct server {
   const struct config *config;

@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "core/arena.h"
 #include "core/pool.h"
-#include "server/decode.h"
+#include "server/decode/decode.h"
 #include "server/models.h"
 
 struct service {

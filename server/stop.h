@@ -7,7 +7,7 @@
 #ifndef SERVER_STOP_H
 #define SERVER_STOP_H
 
-#include "server/httpd.h"
+#include "server/http/httpd.h"
 #include "server/watchdog.h"
 
 /* A stop on its way: a second signal ends all waiting. */

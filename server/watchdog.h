@@ -4,7 +4,7 @@
 #ifndef SERVER_WATCHDOG_H
 #define SERVER_WATCHDOG_H
 
-#include "server/httpd.h"
+#include "server/http/httpd.h"
 #include "server/notify.h"
 
 struct watchdog {

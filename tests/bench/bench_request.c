@@ -12,8 +12,8 @@
 #include "config/json_reserve.h"
 #include "config/model.h"
 #include "core/keep.h"
-#include "server/decode.h"
-#include "server/encode.h"
+#include "server/decode/decode.h"
+#include "server/encode/encode.h"
 #include "server/text/number.h"
 
 enum { KEPT = 64 << 20, CHUNK = 16 * 1024, DECODE = 0, LAYER, ENCODE, STAGES };

@@ -12,7 +12,7 @@
 #include "core/arena.h"
 #include "core/clock.h"
 #include "core/cpu.h"
-#include "server/tensor_json.h"
+#include "server/decode/tensor_json.h"
 #include "server/text/base64.h"
 #include "server/text/number.h"
 #include "tests/bench/text_bodies.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "config/model.h"
-#include "server/decode.h"
+#include "server/decode/decode.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

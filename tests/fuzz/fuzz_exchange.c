@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "config/safetensors.h"
-#include "server/encode.h"
+#include "server/encode/encode.h"
 #include "server/text/base64.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"

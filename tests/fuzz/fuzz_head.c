@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "config/address.h"
-#include "server/header.h"
-#include "server/routes.h"
+#include "server/http/header.h"
+#include "server/http/routes.h"
 #include "tests/fuzz/fuzz.h"
 
 static void find_route(const char *path, const char *word) {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/measures.h"
-#include "server/encode.h"
+#include "server/encode/encode.h"
 
 enum { HEADS = 2, OUTPUT = 3, ITEMS_MAX = 8 };
 

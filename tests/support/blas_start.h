@@ -1,4 +1,5 @@
-/* blas_start: what a group of tests begins with that makes layers: a BLAS that starts no threads. */
+/* blas_start: what a group of tests begins with that makes layers: a BLAS that starts no threads.
+ */
 #ifndef TESTS_BLAS_START_H
 #define TESTS_BLAS_START_H
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_BODY_MAKE_H
 #define TESTS_BODY_MAKE_H
 
-#include "server/decode.h"
+#include "server/decode/decode.h"
 
 struct body {
   char *bytes; /* malloc'ed to exactly its size */

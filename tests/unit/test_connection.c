@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "server/connection.h"
-#include "server/metrics_parts.h"
+#include "server/http/connection.h"
+#include "server/watch/metrics_parts.h"
 
 enum { COUNT = 6 };
 

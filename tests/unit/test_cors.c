@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "config/origins.h"
-#include "server/cors.h"
-#include "server/reply.h"
+#include "server/http/cors.h"
+#include "server/http/reply.h"
 
 static void origins_as_browsers_write_them(void **state) {
   (void)state;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "server/decode_fields.h"
+#include "server/decode/decode_fields.h"
 
 static const struct decode_head json_head[] = {
     {.ask = ASK_ATTENTION, .body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN},

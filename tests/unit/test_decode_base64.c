@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "server/decode.h"
+#include "server/decode/decode.h"
 #include "tests/support/body_make.h"
 
 static const struct model unequal = {

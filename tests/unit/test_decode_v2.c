@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "server/decode.h"
+#include "server/decode/decode.h"
 #include "tests/support/number_draw.h"
 
 static const struct model model = {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/header.h"
+#include "server/http/header.h"
 
 /* The head made of name and value pairs, ended by NULL. */
 static struct header read_fields(const char *name, ...) {

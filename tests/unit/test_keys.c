@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "server/bearer.h"
+#include "server/http/bearer.h"
 
 #define KEY_A "first-key.0123456789_~+/=="
 #define KEY_B "SECOND-KEY-abcdefghijklmno"

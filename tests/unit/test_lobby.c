@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "server/lobby.h"
+#include "server/http/lobby.h"
 
 static const uint64_t MS = CLOCK_MS;
 

@@ -19,8 +19,8 @@
 #include <jansson.h>
 
 #include "core/clock.h"
-#include "server/log.h"
-#include "server/log_text.h"
+#include "server/watch/log.h"
+#include "server/watch/log_text.h"
 
 /* A standard stream replaced by a pipe. */
 struct piped {

@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "config/registry.h"
-#include "server/metrics_parts.h"
-#include "server/metrics_process.h"
-#include "server/metrics_text.h"
+#include "server/watch/metrics_parts.h"
+#include "server/watch/metrics_process.h"
+#include "server/watch/metrics_text.h"
 
 static struct metrics *make(size_t shards) {
   struct error e = {0};

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "core/cpu.h"
-#include "server/tensor_json.h"
+#include "server/decode/tensor_json.h"
 #include "server/text/number.h"
 #include "server/text/number_run.h"
 #include "tests/support/number_draw.h"

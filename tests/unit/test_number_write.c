@@ -1,5 +1,5 @@
-/* test_number_write: numbers are written as std::to_chars writes them, one or rows of them, at every
- * level of instructions. */
+/* test_number_write: numbers are written as std::to_chars writes them, one or rows of them, at
+ * every level of instructions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "server/reply.h"
+#include "server/http/reply.h"
 
 static json_t *problem(const struct error *e) {
   char text[REPLY_PROBLEM_SIZE];

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/routes.h"
+#include "server/http/routes.h"
 
 static enum route find(const char *path) {
   char model[ROUTE_MODEL_SIZE];

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/gemm.h"
-#include "server/endpoint_models.h"
+#include "server/http/endpoint_models.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 

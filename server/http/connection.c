@@ -1,0 +1,207 @@
+/* connection: what is known of each open connection. */
+#include "server/http/connection_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/size.h"
+#include "server/http/reply.h"
+
+/* So many ends of a connection are shown: then libmicrohttpd does not want to see it. */
+enum { SHOWN_MAX = 4096 };
+
+/* --- the I/O thread's side --- */
+
+static void wake(struct connections *all) {
+  (void)!write(all->wake, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+void connection_open(struct connections *all, struct connection *c, int fd) {
+  *c = (struct connection){.fd = fd};
+  atomic_init(&c->state, state_of(CONNECTION_FRESH));
+  pthread_mutex_lock(&all->lock);
+  c->serial = ++all->serial;
+  c->next = all->first;
+  if (c->next) c->next->previous = c;
+  all->first = c;
+  bool sleeping = all->count++ == 0 && all->lingering == 0;
+  pthread_mutex_unlock(&all->lock);
+  if (sleeping) wake(all);
+}
+
+/* With the lock held. */
+static bool linger_add(struct connections *all, int fd) {
+  if (all->lingering == LINGER_MAX) return false;
+  all->leaving[all->lingering++] =
+      (struct leaving){.fd = fd, .until = now_ms() + LINGER_MS, .bytes = LINGER_BYTES};
+  return true;
+}
+
+void connection_close(struct connections *all, struct connection *c) {
+  /* The copy of the descriptor outlives libmicrohttpd's close, so that what the client still
+   * sends does not meet a reset before it has read its answer. */
+  int copy = c->discard ? fcntl(c->fd, F_DUPFD_CLOEXEC, 0) : -1;
+  pthread_mutex_lock(&all->lock);
+  if (c->next) c->next->previous = c->previous;
+  if (c->previous)
+    c->previous->next = c->next;
+  else
+    all->first = c->next;
+  all->count--;
+  bool taken = copy >= 0 && linger_add(all, copy);
+  pthread_mutex_unlock(&all->lock);
+  if (taken)
+    wake(all);
+  else if (copy >= 0)
+    close(copy);
+}
+
+void connections_linger(struct connections *all, int fd) {
+  pthread_mutex_lock(&all->lock);
+  bool taken = linger_add(all, fd);
+  pthread_mutex_unlock(&all->lock);
+  if (taken)
+    wake(all);
+  else
+    close(fd);
+}
+
+bool connection_half_closed(struct connection *c) {
+  c->half_closed = true;
+  if (connection_phase(c) > CONNECTION_BODY || c->shown == SHOWN_MAX) return false;
+  c->shown++;
+  show_end(c);
+  return true;
+}
+
+enum connection_phase connection_enter(struct connection *c, enum connection_phase phase) {
+  uint64_t was = atomic_load(&c->state);
+  do {
+    if (connection_is_ended(phase_of(was))) break;
+  } while (!atomic_compare_exchange_weak(&c->state, &was, state_of(phase)));
+  return phase_of(was);
+}
+
+enum connection_phase connection_phase(struct connection *c) {
+  return phase_of(atomic_load_explicit(&c->state, memory_order_acquire));
+}
+
+void connection_refuse(struct connection *c, const struct error *e, const char *request_id) {
+  char text[REPLY_RAW_SIZE];
+  const enum reply_errors form = request_id && c->v2 ? REPLY_V2 : REPLY_PROBLEM;
+  size_t size = reply_raw(e, form, request_id, request_id ? c->origin : NULL, text);
+  /* It fits in an empty socket buffer; a client whose buffer is full does not read anyway. */
+  (void)!send(c->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+  shutdown(c->fd, SHUT_WR);
+}
+
+/* --- all of them --- */
+
+struct connections *connections_new(const struct connection_times *t, struct metrics *m,
+                                    struct keep *keep, struct error *e) {
+  struct connections *all = calloc(1, sizeof *all);
+  if (!all) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the connections");
+    return NULL;
+  }
+  all->metrics = m;
+  all->keep = keep;
+  all->times = *t;
+  uint64_t least = size_min(size_min(t->header_ms, t->body_ms), size_min(t->answer_ms, t->idle_ms));
+  all->tick_ms = size_min(CONNECTION_TICK_MS, size_max(least / 8, 1));
+  pthread_mutex_init(&all->lock, NULL);
+  all->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  int failed = all->wake < 0 ? errno : pthread_create(&all->thread, NULL, connection_reaper, all);
+  if (failed) {
+    error_set(e, STATUS_SYSTEM, "reaper thread: %s", strerror(failed));
+    connections_free(all);
+    return NULL;
+  }
+  all->running = true;
+  return all;
+}
+
+void connections_free(struct connections *all) {
+  if (!all) return;
+  if (all->running) {
+    atomic_store(&all->stop, true);
+    wake(all);
+    pthread_join(all->thread, NULL);
+  }
+  for (size_t i = 0; i < all->lingering; i++) close(all->leaving[i].fd);
+  if (all->wake >= 0) close(all->wake);
+  pthread_mutex_destroy(&all->lock);
+  free(all);
+}
+
+void connections_drain(struct connections *all) {
+  atomic_store(&all->draining, size_max(now_ms(), 1));
+  wake(all);
+}
+
+void connections_ask(struct connections *all) {
+  pulse_ask(&all->pulse);
+  wake(all);
+}
+
+bool connections_answered(struct connections *all) { return pulse_answered(&all->pulse); }
+
+static bool waits(enum connection_phase p) { return p <= CONNECTION_BODY; }
+
+/* Of two that may be ended to make room, is it the first? */
+static bool ends_before(uint64_t a, uint64_t b) {
+  if (waits(phase_of(a)) != waits(phase_of(b))) return waits(phase_of(a));
+  return since(a) <= since(b);
+}
+
+void connections_make_room(struct connections *all) {
+  struct connection *first = NULL;
+  uint64_t seen = 0;
+  pthread_mutex_lock(&all->lock);
+  for (struct connection *c = all->first; c; c = c->next) {
+    const uint64_t state = atomic_load(&c->state);
+    if (phase_of(state) > CONNECTION_ANSWER || (first && ends_before(seen, state))) continue;
+    first = c;
+    seen = state;
+  }
+  if (first && move_to(first, seen, CONNECTION_SLOW_READER)) shutdown(first->fd, SHUT_RDWR);
+  pthread_mutex_unlock(&all->lock);
+}
+
+size_t connections_busy(struct connections *all) {
+  size_t n = 0;
+  pthread_mutex_lock(&all->lock);
+  for (struct connection *c = all->first; c; c = c->next) {
+    enum connection_phase p = phase_of(atomic_load(&c->state));
+    n += p != CONNECTION_IDLE && p != CONNECTION_OVER_IDLE && !connection_is_ended(p);
+  }
+  pthread_mutex_unlock(&all->lock);
+  return n;
+}
+
+size_t connections_queued(struct connections *all) {
+  size_t n = 0;
+  pthread_mutex_lock(&all->lock);
+  for (struct connection *c = all->first; c; c = c->next)
+    n += phase_of(atomic_load(&c->state)) == CONNECTION_QUEUED;
+  pthread_mutex_unlock(&all->lock);
+  return n;
+}
+
+size_t connections_count(struct connections *all) {
+  pthread_mutex_lock(&all->lock);
+  size_t n = all->count;
+  pthread_mutex_unlock(&all->lock);
+  return n;
+}
+
+uint64_t connections_opened(struct connections *all) {
+  pthread_mutex_lock(&all->lock);
+  const uint64_t n = all->serial;
+  pthread_mutex_unlock(&all->lock);
+  return n;
+}

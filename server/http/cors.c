@@ -1,0 +1,54 @@
+/* cors: which pages of which origins a browser lets read our answers. */
+#include "server/http/cors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/origins.h"
+
+/* The origins one behind the other, each with its NUL; an empty one is the end. */
+struct cors {
+  bool any;
+  char origins[];
+};
+
+/* What a page could not read otherwise, of the fields that our answers have. */
+const struct cors_field cors_every[] = {
+    {"Access-Control-Expose-Headers",
+     "X-Request-Id, Server-Timing, Inference-Header-Content-Length, Retry-After, "
+     "WWW-Authenticate"},
+    {NULL, NULL},
+};
+
+/* What a page may send, of the fields that mean something here. Two hours are as long as Chromium
+ * remembers an answer. */
+const struct cors_field cors_preflight[] = {
+    {"Access-Control-Allow-Headers",
+     "Authorization, Content-Type, Accept, X-Request-Id, X-Timeout-Ms, traceparent, tracestate, "
+     "Inference-Header-Content-Length"},
+    {"Access-Control-Max-Age", "7200"},
+    {NULL, NULL},
+};
+
+enum status cors_new(const char *list, struct cors **out, struct error *e) {
+  *out = NULL;
+  if (!*list) return STATUS_OK;
+  struct cors *c = calloc(1, sizeof *c + strlen(list) + 2);
+  if (!c) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for cors_origins");
+  c->any = strcmp(list, "*") == 0;
+  const char *origin;
+  size_t size;
+  for (char *to = c->origins; (list = origins_next(list, &origin, &size)); to += size + 1)
+    memcpy(to, origin, size);
+  *out = c;
+  return STATUS_OK;
+}
+
+void cors_free(struct cors *c) { free(c); }
+
+const char *cors_allow(const struct cors *c, const char *origin) {
+  if (c->any) return "*";
+  const char *at = c->origins;
+  while (*at && strcmp(at, origin) != 0) at += strlen(at) + 1;
+  return *at ? at : NULL;
+}

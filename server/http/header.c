@@ -1,0 +1,231 @@
+/* header: the request's header fields that mean something to us, judged one by one. */
+#include "server/http/header.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config/text.h"
+#include "server/http/trace.h"
+
+enum { REQUEST_ID_MAX = 128, TIMEOUT_MS_MAX = 86400000 };
+
+void header_init(struct header *h) {
+  memset(h, 0, offsetof(struct header, error));
+  h->content = MEDIA_NONE;
+  h->json_bytes = UINT64_MAX;
+  h->accept = (struct header_accept){.any = -1, .application = -1, .named = {-1, -1, -1}};
+  h->error = (struct error){0};
+}
+
+static bool is_token(const char *text, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    unsigned char c = (unsigned char)text[i];
+    if (!isalnum(c) && (c == 0 || !strchr("!#$%&'*+-.^_`|~", c))) return false;
+  }
+  return size > 0;
+}
+
+static bool is_request_id(const char *text) {
+  size_t n = strlen(text);
+  for (size_t i = 0; i < n && i <= REQUEST_ID_MAX; i++) {
+    unsigned char c = (unsigned char)text[i];
+    if (!(c < 128 && isalnum(c)) && c != '.' && c != '_' && c != '-') return false;
+  }
+  return n > 0 && n <= REQUEST_ID_MAX;
+}
+
+/* The next element of a list such as `text/html, application/json;q=0.5`: its media type without
+ * white space around it, and its parameters. Commas inside quotes belong to the element. */
+struct media {
+  const char *type, *parameters;
+  size_t type_size, parameters_size;
+};
+
+static const char *media_next(const char *at, struct media *m) {
+  at += strspn(at, " \t,");
+  if (!*at) return NULL;
+  m->type = at;
+  m->type_size = strcspn(at, ",;");
+  at += m->type_size;
+  while (m->type_size && strchr(" \t", m->type[m->type_size - 1])) m->type_size--;
+  m->parameters = at;
+  for (bool quoted = false; *at && (quoted || *at != ','); at++) {
+    if (*at == '"') quoted = !quoted;
+    if (*at == '\\' && quoted && at[1]) at++;
+  }
+  m->parameters_size = (size_t)(at - m->parameters);
+  return at;
+}
+
+static bool media_is(const struct media *m, const char *type) {
+  return m->type_size == strlen(type) && !strncasecmp(m->type, type, m->type_size);
+}
+
+/* The weight `q` of a media range in thousandths: 1000 unless it says otherwise. */
+static int media_quality(const struct media *m) {
+  const char *end = m->parameters + m->parameters_size;
+  for (const char *at = m->parameters; at < end; at++) {
+    if (*at != ';') continue;
+    const char *p = at + 1 + strspn(at + 1, " \t");
+    if (end - p < 3 || (*p != 'q' && *p != 'Q') || p[1] != '=') continue;
+    int q = p[2] == '0' ? 0 : 1000;
+    if (q || end - p < 4 || p[3] != '.') return q;
+    for (int place = 100, i = 4; place && p + i < end && isdigit((unsigned char)p[i]); i++) {
+      q += place * (p[i] - '0');
+      place /= 10;
+    }
+    return q;
+  }
+  return 1000;
+}
+
+static const char *const types[MEDIA_OTHER] = {
+    [MEDIA_JSON] = "application/json",
+    [MEDIA_SAFETENSORS] = "application/x-safetensors",
+    [MEDIA_OCTETS] = "application/octet-stream",
+};
+
+const char *header_media_type(enum header_media media) { return types[media]; }
+
+/* The place in an Accept for the quality of a range, or NULL. */
+static int *range_of(struct header_accept *a, const struct media *m) {
+  for (enum header_media t = 0; t < MEDIA_OTHER; t++)
+    if (media_is(m, types[t])) return &a->named[t];
+  if (media_is(m, "application/*")) return &a->application;
+  return media_is(m, "*/*") ? &a->any : NULL;
+}
+
+static void add_accept(struct header_accept *a, const char *value) {
+  struct media m;
+  while ((value = media_next(value, &m))) {
+    a->given = true;
+    int *range = range_of(a, &m), quality = media_quality(&m);
+    if (range && quality > *range) *range = quality;
+  }
+}
+
+static void add_content(struct header *h, const char *value) {
+  struct media m;
+  enum header_media type = MEDIA_OTHER;
+  if (media_next(value, &m))
+    for (type = 0; type < MEDIA_OTHER && !media_is(&m, types[type]);) type++;
+  h->content = h->content == MEDIA_NONE || h->content == type ? type : MEDIA_OTHER;
+}
+
+static void add_json_length(struct header *h, const char *value) {
+  const uint64_t before = h->json_bytes;
+  if (!text_decimal(value, &h->json_bytes) || h->json_bytes == UINT64_MAX ||
+      (before != UINT64_MAX && before != h->json_bytes))
+    h->bad_json_bytes = true;
+}
+
+static void add_length(struct header *h, const char *value) {
+  if (h->length && strcmp(h->length, value))
+    error_set(&h->error, STATUS_BAD_FRAMING, "two different Content-Lengths");
+  h->length = value;
+  if (!text_decimal(value, &h->body_bytes))
+    error_set(&h->error, STATUS_BAD_FRAMING, "Content-Length is not a number");
+}
+
+static void add_coding(struct header *h, const char *value) {
+  h->chunked = true;
+  if (h->codings++ || strcasecmp(value, "chunked"))
+    error_set(&h->error, STATUS_UNSUPPORTED_TRANSFER_ENCODING,
+              "the only transfer coding understood is chunked");
+}
+
+static void add_timeout(struct header *h, const char *value) {
+  if (!text_decimal(value, &h->timeout_ms) || h->timeout_ms < 1 || h->timeout_ms > TIMEOUT_MS_MAX)
+    h->bad_timeout = true;
+}
+
+/* Two of them come from no browser. */
+static void add_origin(struct header *h, const char *value) {
+  h->origin = h->origins++ ? NULL : value;
+}
+
+static void add_authorization(struct header *h, const char *value) {
+  h->authorization = value;
+  h->authorizations++;
+}
+
+void header_add(struct header *h, const char *name, size_t name_size, const char *value) {
+  if (!value) value = "";
+  if (!is_token(name, name_size)) {
+    error_set(&h->error, STATUS_BAD_FRAMING, "the name of a header field is not a token");
+    return;
+  }
+#define IS(text) (name_size == sizeof text - 1 && !strncasecmp(name, text, sizeof text - 1))
+  if (IS("Content-Length"))
+    add_length(h, value);
+  else if (IS("Transfer-Encoding"))
+    add_coding(h, value);
+  else if (IS("Host"))
+    h->hosts++;
+  else if (IS("Accept"))
+    add_accept(&h->accept, value);
+  else if (IS("User-Agent"))
+    h->agent = value;
+  else if (IS("traceparent"))
+    h->trace = h->traces++ == 0 && trace_is_valid(value) ? value : NULL;
+  else if (IS("X-Timeout-Ms"))
+    add_timeout(h, value);
+  else if (IS("X-Request-Id"))
+    h->request_id = is_request_id(value) ? value : NULL;
+  else if (IS("Content-Type"))
+    add_content(h, value);
+  else if (IS("Inference-Header-Content-Length"))
+    add_json_length(h, value);
+  else if (IS("Content-Encoding"))
+    h->coded = h->coded || (*value && strcasecmp(value, "identity"));
+  else if (IS("Authorization"))
+    add_authorization(h, value);
+  else if (IS("Origin"))
+    add_origin(h, value);
+  else if (IS("Access-Control-Request-Method"))
+    h->asks_method = true;
+#undef IS
+}
+
+void header_finish(struct header *h) {
+  if (h->codings && h->length)
+    /* Whoever stands between may have taken the other one: this outweighs all else. */
+    h->error = (struct error){.status = STATUS_BAD_FRAMING,
+                              .detail = "both Content-Length and Transfer-Encoding"};
+  if (h->hosts > 1) error_set(&h->error, STATUS_BAD_FRAMING, "two Host fields");
+  if (h->bad_timeout)
+    error_set(&h->error, STATUS_INVALID_REQUEST,
+              "X-Timeout-Ms is not a whole number of milliseconds from 1 to %d", TIMEOUT_MS_MAX);
+  if (h->chunked) h->body_bytes = 0;
+}
+
+static int quality(const struct header_accept *a, enum header_media media) {
+  if (!a->given) return 1000;
+  if (a->named[media] >= 0) return a->named[media];
+  if (a->application >= 0) return a->application;
+  return a->any > 0 ? a->any : 0;
+}
+
+enum header_media header_binary_type(const struct header *h) {
+  const struct header_accept *a = &h->accept;
+  const int plain = quality(a, MEDIA_SAFETENSORS), octets = quality(a, MEDIA_OCTETS);
+  const bool named = a->named[MEDIA_OCTETS] > 0;
+  const bool better = a->named[MEDIA_SAFETENSORS] < 0 || octets > plain;
+  return (named && better) || (plain == 0 && octets > 0) ? MEDIA_OCTETS : MEDIA_SAFETENSORS;
+}
+
+enum header_wish header_wish(const struct header *h, bool binary) {
+  const struct header_accept *a = &h->accept;
+  const enum header_media type = header_binary_type(h);
+  const int json = quality(a, MEDIA_JSON), other = quality(a, type);
+  const bool names_json = a->named[MEDIA_JSON] > 0;
+  const bool names_binary = a->named[MEDIA_SAFETENSORS] > 0 || a->named[MEDIA_OCTETS] > 0;
+  if (json == 0 && other == 0) return WISH_NEITHER;
+  if (json == 0) return WISH_BINARY_ALONE;
+  if (other == 0) return WISH_JSON;
+  if (names_binary) return !names_json || other >= json ? WISH_BINARY : WISH_JSON;
+  return binary && !names_json ? WISH_BINARY : WISH_JSON;
+}
+
+bool header_has_body(const struct header *h) { return h->chunked || h->body_bytes > 0; }

@@ -1,0 +1,332 @@
+/* httpd: the socket of a door.
+ *
+ * We accept connections ourselves and hand them to daemons without a listening socket, one for each
+ * I/O thread: new ones are spread evenly over the threads, and at the limit a connection gets an
+ * answer instead of waiting in silence. Timeouts of the daemons are off; the reaper knows ours. */
+#include "server/http/httpd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/size.h"
+#include "core/thread.h"
+#include "server/http/io.h"
+#include "server/http/listener.h"
+#include "server/http/request.h"
+
+#if MHD_VERSION >= 0x01000000
+#define OPTION_STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL
+#else
+#define OPTION_STRICT MHD_OPTION_STRICT_FOR_CLIENT
+#endif
+
+enum {
+  /* Zeroed for every request, so that much more would cost more. Half of it is for reading: a body
+   * of 40 kB that is there arrives in one call, and is answered before anything else is touched. */
+  CONNECTION_MEMORY = 80 * 1024,
+  ACCEPT_PAUSE_MS = 50, /* when nothing can be accepted */
+  OVERLAP = 64,         /* connections of the admin door that may be on their way out */
+};
+
+struct httpd {
+  struct door *door;
+  struct log *log;
+  struct io *io; /* [io_threads], a connection's is chosen by its descriptor */
+  struct listener listener;
+  int wake; /* eventfd: the accept thread is asked, or has to end */
+  atomic_bool last;
+  bool accepting;
+  pthread_t thread;
+  struct pulse pulse;        /* of the accept thread */
+  atomic_size_t connections; /* accepted and not closed */
+  char address[LISTENER_TEXT_SIZE];
+};
+
+static struct io *io_of(const struct httpd *h, int fd) {
+  return &h->io[(size_t)fd % h->door->io_threads];
+}
+
+/* --- libmicrohttpd's calls --- */
+
+static enum MHD_Result on_access(void *of, struct MHD_Connection *c, const char *url,
+                                 const char *method, const char *version, const char *bytes,
+                                 size_t *size, void **context) {
+  (void)of;
+  struct request *r = *context;
+  bool good;
+  if (!r) {
+    r = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    if (!r) return MHD_NO;
+    *context = r;
+    good = request_head(r, url, method, version);
+  } else if (*size) {
+    good = request_body(r, bytes, *size);
+    *size = 0;
+  } else {
+    good = request_rest(r);
+  }
+  return good ? MHD_YES : MHD_NO;
+}
+
+/* No context is made here: the first call of on_access is told by having none. */
+static void *on_target(void *of, const char *target, struct MHD_Connection *c) {
+  (void)of;
+  struct request *r =
+      MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+  if (r) request_target(r, target);
+  return NULL;
+}
+
+static void on_completed(void *of, struct MHD_Connection *c, void **context,
+                         enum MHD_RequestTerminationCode how) {
+  (void)of, (void)c;
+  if (*context) request_end(*context, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+  *context = NULL;
+}
+
+/* There was no memory for what is known of it, so that no deadline would ever end it; and the end
+ * of stream that comes together with the last bytes libmicrohttpd does not see. Only a socket that
+ * is connected to nothing is let go for certain. */
+static void disconnect(int fd) {
+  const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
+  (void)connect(fd, &nothing, sizeof nothing);
+}
+
+static void on_connection(void *of, struct MHD_Connection *c, void **context,
+                          enum MHD_ConnectionNotificationCode what) {
+  struct httpd *h = of;
+  if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+    int fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    struct io *io = io_of(h, fd);
+    io->opened = true;
+    *context = request_open(h->door, io, c, fd);
+    if (!*context) disconnect(fd);
+    return;
+  }
+  if (*context) request_close(*context);
+  *context = NULL;
+  atomic_fetch_sub(&h->connections, 1);
+}
+
+static void on_ended(void *watched) { request_client_ended(watched); }
+
+/* A path is decoded by the routes, segment by segment, not before it is cut. */
+static size_t leave_escaped(void *of, struct MHD_Connection *c, char *text) {
+  (void)of, (void)c;
+  return strlen(text);
+}
+
+static void on_message(void *of, const char *format, va_list args) {
+  struct httpd *h = of;
+  char text[256];
+  vsnprintf(text, sizeof text, format, args);
+  text[strcspn(text, "\n")] = 0;
+  log_complain(h->log, COMPLAINT_HTTP, "libmicrohttpd: %s", text);
+}
+
+/* --- accepting --- */
+
+/* One more than allowed: says so and goes. */
+static void shed(struct httpd *h, int fd) {
+  struct error e = {0};
+  char text[REPLY_RAW_SIZE];
+  const unsigned long long most = h->door->max_connections;
+  if (h->door->kind == DOOR_MAIN)
+    error_set(&e, STATUS_NOT_READY,
+              "no room for another connection: max_connections is %llu, and as many are open; its "
+              "operator can raise it, or lower idle_timeout_ms",
+              most);
+  else
+    error_set(&e, STATUS_NOT_READY, "the admin address has its %llu connections, all of them busy",
+              most);
+  size_t size = reply_raw(&e, REPLY_PROBLEM, NULL, NULL, text);
+  (void)!send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+  shutdown(fd, SHUT_WR);
+  log_complain(h->log, COMPLAINT_FULL, "a connection was refused: %s", e.detail);
+  metrics_reject(h->door->server->metrics, 0, REJECT_CONNECTIONS);
+  connections_linger(h->door->connections, fd);
+}
+
+/* Is there room for one more? A prober that keeps what it opens must not lock others out: the admin
+ * door makes room, and a connection that was ended for that may take a moment to be closed. */
+static bool has_room(struct httpd *h) {
+  const size_t now = atomic_load(&h->connections), most = h->door->max_connections;
+  if (now < most) return true;
+  if (h->door->kind != DOOR_ADMIN) return false;
+  connections_make_room(h->door->connections);
+  return now < most + OVERLAP;
+}
+
+/* There was no memory for a connection: it is closed, or is going to be. */
+static void on_lost(void *of) {
+  struct httpd *h = of;
+  atomic_fetch_sub(&h->connections, 1);
+  log_complain(h->log, COMPLAINT_LOST, "a connection could not be taken: %s", strerror(errno));
+}
+
+static void hand_on(struct httpd *h, int fd, const struct sockaddr *from, socklen_t size) {
+  if (!has_room(h)) {
+    shed(h, fd);
+    return;
+  }
+  atomic_fetch_add(&h->connections, 1);
+  if (io_add(io_of(h, fd), fd, from, size)) return;
+  on_lost(h);
+  close(fd);
+}
+
+/* Accepts until the backlog is empty (or was full once, so that a flood cannot keep us here).
+ * False: descriptors or memory are used up, or whoever else has the socket has shut it down, and it
+ * would call us for ever. */
+static bool accept_all(struct httpd *h) {
+  for (int n = 0; n < SOMAXCONN; n++) {
+    struct sockaddr_storage from;
+    socklen_t size = sizeof from;
+    int fd = accept4(h->listener.fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0)
+      hand_on(h, fd, (struct sockaddr *)&from, size);
+    else if (errno == EAGAIN || errno == EWOULDBLOCK)
+      return true;
+    else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ||
+             errno == EINVAL)
+      return false;
+    /* Anything else is this one connection's own trouble. */
+  }
+  return true;
+}
+
+static void *accept_main(void *of) {
+  struct httpd *h = of;
+  struct pollfd p[2] = {{.fd = h->wake, .events = POLLIN},
+                        {.fd = h->listener.fd, .events = POLLIN}};
+  uint64_t count;
+  thread_name("attend-accept");
+  for (;;) {
+    if (poll(p, 2, -1) < 0) continue;
+    pulse_pass(&h->pulse);
+    if (p[0].revents) (void)!read(h->wake, &count, sizeof count);
+    const bool last = atomic_load(&h->last);
+    if (last && h->listener.inherited) return NULL;
+    if (!accept_all(h)) {
+      log_complain(h->log, COMPLAINT_ACCEPT, "cannot accept: %s", strerror(errno));
+      poll(p, 1, ACCEPT_PAUSE_MS);
+    }
+    if (last) return NULL;
+  }
+}
+
+/* --- life --- */
+
+size_t httpd_descriptors(const struct door *d) {
+  return d->max_connections + IO_DESCRIPTORS * d->io_threads +
+         (d->kind == DOOR_ADMIN ? OVERLAP : 0);
+}
+
+struct httpd *httpd_new(struct door *d, const struct listener *l, struct error *e) {
+  struct httpd *h = calloc(1, sizeof *h);
+  if (!h) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the server");
+    close(l->fd);
+    return NULL;
+  }
+  h->door = d;
+  h->log = d->server->log;
+  h->listener = *l;
+  listener_text(l->fd, h->address);
+  h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  h->io = calloc(d->io_threads, sizeof *h->io);
+  if (h->wake >= 0 && h->io) return h;
+  error_set(e, STATUS_SYSTEM, "the server cannot start: %s", strerror(errno));
+  httpd_free(h);
+  return NULL;
+}
+
+const char *httpd_address(const struct httpd *h) { return h->address; }
+
+/* The limit on connections is ours: libmicrohttpd's is out of the way. */
+static struct MHD_Daemon *start_daemon(struct httpd *h) {
+  size_t limit = size_min(UINT_MAX / 4, h->door->max_connections + OVERLAP);
+  unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
+  if (log_wants(h->log, LOG_DEBUG)) flags |= MHD_USE_ERROR_LOG;
+  struct MHD_OptionItem options[] = {
+      {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, h}, /* first: it reports on the others */
+      {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_target, NULL},
+      {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, NULL},
+      {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, h},
+      {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escaped, NULL},
+      {OPTION_STRICT, 1, NULL},
+      {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
+      {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
+      {MHD_OPTION_END, 0, NULL},
+  };
+  return MHD_start_daemon(flags, 0, NULL, NULL, on_access, h, MHD_OPTION_ARRAY, options,
+                          MHD_OPTION_END);
+}
+
+enum status httpd_start(struct httpd *h, struct error *e) {
+  const struct server *s = h->door->server;
+  for (size_t i = 0; i < h->door->io_threads; i++) {
+    h->io[i].lost = on_lost;
+    h->io[i].of = h;
+    h->io[i].ended = on_ended;
+    h->io[i].called = request_called;
+    h->io[i].lobby.pool =
+        s->service.pool; /* there is none yet at the admin door, which asks none */
+    h->io[i].lobby.share = size_max(s->config->max_queue / h->door->io_threads, 1);
+    if (io_start(&h->io[i], start_daemon(h), e)) return e->status;
+  }
+  int failed = pthread_create(&h->thread, NULL, accept_main, h);
+  if (failed) return error_set(e, STATUS_SYSTEM, "accept thread: %s", strerror(failed));
+  h->accepting = true;
+  return STATUS_OK;
+}
+
+static void wake(struct httpd *h) { (void)!write(h->wake, &(uint64_t){1}, sizeof(uint64_t)); }
+
+void httpd_stop_accepting(struct httpd *h) {
+  if (!h->accepting) return;
+  atomic_store(&h->last, true);
+  wake(h);
+  pthread_join(h->thread, NULL);
+  h->accepting = false;
+  close(h->listener.fd);
+  h->listener.fd = -1;
+}
+
+/* In this order: one that arrives in between is among the first, and a thread has it. */
+bool httpd_hands_on(struct httpd *h) {
+  const size_t accepted = atomic_load(&h->connections);
+  return accepted > connections_count(h->door->connections);
+}
+
+void httpd_ask(struct httpd *h) {
+  if (!h) return;
+  for (size_t i = 0; i < h->door->io_threads; i++) io_ask(&h->io[i]);
+  connections_ask(h->door->connections);
+  pulse_ask(&h->pulse);
+  wake(h);
+}
+
+bool httpd_answered(struct httpd *h) {
+  if (!h) return true;
+  for (size_t i = 0; i < h->door->io_threads; i++)
+    if (!pulse_answered(&h->io[i].pulse)) return false;
+  return connections_answered(h->door->connections) && (!h->accepting || pulse_answered(&h->pulse));
+}
+
+void httpd_free(struct httpd *h) {
+  if (!h) return;
+  httpd_stop_accepting(h);
+  for (size_t i = 0; h->io && i < h->door->io_threads; i++) io_stop(&h->io[i]);
+  if (h->listener.fd >= 0) close(h->listener.fd);
+  if (h->wake >= 0) close(h->wake);
+  free(h->io);
+  free(h);
+}

@@ -1,0 +1,246 @@
+/* request_answer: what a request is answered with, queued. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/registry.h"
+#include "core/clock.h"
+#include "server/http/bearer.h"
+#include "server/http/endpoint_models.h"
+#include "server/http/endpoint_v2.h"
+#include "server/http/openapi.h"
+#include "server/http/request_parts.h"
+#include "server/watch/metrics_text.h"
+
+void request_count_reject(struct request *r, enum status status) {
+  static const int reasons[STATUS_COUNT] = {
+      [STATUS_QUEUE_FULL] = 1 + REJECT_QUEUE,          [STATUS_OVERLOADED] = 1 + REJECT_BUDGET,
+      [STATUS_DRAINING] = 1 + REJECT_DRAINING,         [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
+      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY,      [STATUS_TOO_LARGE] = 1 + REJECT_TOO_LARGE,
+      [STATUS_UNAUTHORIZED] = 1 + REJECT_UNAUTHORIZED,
+  };
+  struct metrics *m = r->server->metrics;
+  if (reasons[status]) metrics_reject(m, request_shard(r), (enum reject)(reasons[status] - 1));
+  if (status == STATUS_GONE) metrics_abort(m, request_shard(r), ABORT_QUEUE);
+}
+
+/* An answer about to be queued; the clock for its reader starts. */
+static struct reply begin_reply(struct request *r, unsigned code, const char *type) {
+  r->step = STEP_ANSWER;
+  r->code = code;
+  r->answered = clock_now();
+  return (struct reply){.to = r->mhd,
+                        .code = code,
+                        .type = type,
+                        .request_id = r->id,
+                        .origin = r->connection.origin,
+                        .varies = r->server->cors != NULL,
+                        .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM,
+                        .close = r->connection.discard ||
+                                 atomic_load_explicit(&r->server->stopping, memory_order_relaxed)};
+}
+
+static bool start_answer(struct request *r) {
+  return !connection_is_ended(connection_enter(&r->connection, CONNECTION_ANSWER));
+}
+
+static bool asks_readiness(enum route route) {
+  return route == ROUTE_READY || route == ROUTE_V2_READY || route == ROUTE_V2_MODEL_READY;
+}
+
+bool request_answer_error(struct request *r, const struct error *e) {
+  /* Who asks for readiness and is told that there is none is not rejected. */
+  if (!asks_readiness(r->route)) request_count_reject(r, e->status);
+  r->step = STEP_ANSWER;
+  if (e->status == STATUS_GONE || !start_answer(r)) {
+    if (e->status != STATUS_GONE) return false;
+    r->verdict = STATUS_GONE;
+    r->code = reply_code(STATUS_GONE);
+    return false;
+  }
+  r->verdict = e->status;
+  struct reply reply = begin_reply(r, reply_code(e->status), NULL);
+  if (e->status == STATUS_METHOD_NOT_ALLOWED) reply.allow = route_allow(r->route);
+  if (e->status == STATUS_UNAUTHORIZED) reply.challenge = bearer_challenge(&r->header);
+  return reply_error(&reply, e, r->problem, &r->answer_bytes);
+}
+
+bool request_answer_preflight(struct request *r) {
+  if (!start_answer(r)) return false;
+  struct reply reply = begin_reply(r, 204, NULL);
+  reply.allow = route_allow(r->route);
+  reply.preflight = true;
+  return reply_bytes(&reply, "", 0);
+}
+
+static bool answer_status(struct request *r, enum status status, const char *detail) {
+  struct error e = {0};
+  error_set(&e, status, "%s", detail);
+  return request_answer_error(r, &e);
+}
+
+/* Takes a text made with malloc. */
+static bool answer_text(struct request *r, const char *type, char *text, size_t length) {
+  if (!text) return answer_status(r, STATUS_OUT_OF_MEMORY, "no memory for the answer");
+  if (!start_answer(r)) {
+    free(text);
+    return false;
+  }
+  r->answer_bytes = length;
+  struct reply reply = begin_reply(r, 200, type);
+  return reply_take(&reply, text, length);
+}
+
+void request_note_stages(struct request *r) {
+  if (r->holds) timeline_exchange(&r->timeline, &r->exchange);
+}
+
+/* The durations of the stages so far: into the metrics, and as the text of Server-Timing. */
+static void time_stages(struct request *r) {
+  unsigned us[STAGE_WRITE];
+  request_note_stages(r);
+  for (unsigned i = 0; i < STAGE_WRITE; i++) {
+    metrics_stage(r->server->metrics, request_shard(r), (enum stage)i, r->timeline.ns[i]);
+    us[i] = (unsigned)(r->timeline.ns[i] / 1000);
+  }
+  snprintf(r->timing, sizeof r->timing,
+           "decode;dur=%u.%03u, queue;dur=%u.%03u, compute;dur=%u.%03u, encode;dur=%u.%03u",
+           us[0] / 1000, us[0] % 1000, us[1] / 1000, us[1] % 1000, us[2] / 1000, us[2] % 1000,
+           us[3] / 1000, us[3] % 1000);
+}
+
+static const char *answer_type(const struct request *r) {
+  const struct answer *a = &r->exchange.answer;
+  if (a->form == ANSWER_SAFETENSORS) return header_media_type(header_binary_type(&r->header));
+  return header_media_type(a->json_bytes ? MEDIA_OCTETS : MEDIA_JSON);
+}
+
+bool request_answer_exchange(struct request *r) {
+  struct exchange *x = &r->exchange;
+  if (x->error.status) return request_answer_error(r, &x->error);
+  time_stages(r);
+  if (!start_answer(r)) return false;
+  r->answer_bytes = answer_bytes(&x->answer);
+  struct reply reply = begin_reply(r, 200, answer_type(r));
+  reply.timing = r->timing;
+  reply.json_bytes = x->answer.json_bytes;
+  return reply_pieces(&reply, x->answer.piece, x->answer.pieces);
+}
+
+/* A text that is always the same. */
+static bool answer_static(struct request *r, const char *text, size_t length) {
+  if (!start_answer(r)) return false;
+  r->answer_bytes = length;
+  struct reply reply = begin_reply(r, 200, "application/json");
+  return reply_bytes(&reply, text, length);
+}
+
+static bool answer_words(struct request *r, const char *words) {
+  return answer_static(r, words, strlen(words));
+}
+
+static bool answer_openapi(struct request *r) {
+  size_t length;
+  const char *text = openapi_text(&length);
+  return answer_static(r, text, length);
+}
+
+static bool answer_metrics(struct request *r) {
+  struct server *s = r->server;
+  struct metrics_listener listener[DOOR_COUNT];
+  struct metrics_now now = {.listener = listener,
+                            .loaded = atomic_load(&s->loaded),
+                            .io_threads = s->door[DOOR_MAIN].io_threads,
+                            .log_dropped = log_dropped(s->log),
+                            .log_suppressed = log_suppressed(s->log)};
+  for (size_t i = 0; i < DOOR_COUNT; i++) {
+    const struct door *d = &s->door[i];
+    if (!d->connections) continue;
+    listener[now.listeners++] =
+        (struct metrics_listener){.name = door_name(d),
+                                  .open = connections_count(d->connections),
+                                  .limit = d->max_connections,
+                                  .opened = connections_opened(d->connections)};
+  }
+  size_t length = 0;
+  char *text = metrics_text(s->metrics, &s->service, &now, &length);
+  return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);
+}
+
+/* No model has the name of the path: says which there are, as many as fit. */
+void request_refuse_model(struct request *r, const struct registry *all) {
+  char names[200] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < registry_count(all) && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                             registry_at(all, i)->name);
+  error_set(&r->error, STATUS_UNKNOWN_MODEL, "no model has this name; there are: %s", names);
+}
+
+/* Whatever is said of a model, or of all. */
+static bool answer_model(struct request *r, char *text_of(const struct model *, size_t *)) {
+  size_t length = 0;
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  const struct model *m = registry_find(hold.registry, r->model);
+  if (!m) request_refuse_model(r, hold.registry);
+  char *text = m ? text_of(m, &length) : NULL;
+  models_release(&hold);
+  return r->error.status ? request_answer_error(r, &r->error)
+                         : answer_text(r, "application/json", text, length);
+}
+
+static bool answer_models(struct request *r, char *text_of(const struct registry *, size_t *)) {
+  size_t length = 0;
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  char *text = text_of(hold.registry, &length);
+  models_release(&hold);
+  return answer_text(r, "application/json", text, length);
+}
+
+static bool answer_v2_server(struct request *r) {
+  size_t length = 0;
+  char *text = endpoint_v2_server_text(&length);
+  return answer_text(r, "application/json", text, length);
+}
+
+static bool answer_v2(struct request *r) {
+  switch (r->route) {
+  case ROUTE_V2:
+    return answer_v2_server(r);
+  case ROUTE_V2_LIVE:
+    return answer_words(r, "{\"live\":true}\n");
+  case ROUTE_V2_READY:
+    return answer_words(r, "{\"live\":true,\"ready\":true}\n");
+  case ROUTE_V2_MODELS:
+    return answer_models(r, endpoint_v2_models_text);
+  case ROUTE_V2_MODEL:
+    return answer_model(r, endpoint_v2_model_text);
+  default:
+    must(r->route == ROUTE_V2_MODEL_READY);
+    return answer_model(r, endpoint_v2_model_ready_text);
+  }
+}
+
+bool request_answer_route(struct request *r) {
+  if (asks_readiness(r->route) && atomic_load(&r->server->stopping))
+    return answer_status(r, STATUS_DRAINING, "the server is stopping");
+  if (asks_readiness(r->route) && !atomic_load(&r->server->loaded))
+    return answer_status(r, STATUS_NOT_READY, "the models are being loaded");
+  switch (r->route) {
+  case ROUTE_MODELS:
+    return answer_models(r, endpoint_models_text);
+  case ROUTE_MODEL:
+    return answer_model(r, endpoint_model_text);
+  case ROUTE_HEALTH:
+    return answer_words(r, "{\"status\":\"ok\"}\n");
+  case ROUTE_READY:
+    return answer_words(r, "{\"status\":\"ready\"}\n");
+  case ROUTE_METRICS:
+    return answer_metrics(r);
+  case ROUTE_OPENAPI:
+    return answer_openapi(r);
+  default:
+    must(route_is_v2(r->route)); /* or it is no route that answers without work */
+    return answer_v2(r);
+  }
+}

@@ -1,0 +1,149 @@
+/* request_judge: what can be said of a request before its body. */
+#include <microhttpd.h>
+#include <string.h>
+
+#include "config/registry.h"
+#include "core/size.h"
+#include "server/http/bearer.h"
+#include "server/http/request_parts.h"
+
+enum {
+  /* A body that is smaller may be a tiny request, which takes no place in the queue; and to read it
+   * costs no more than to refuse it. */
+  QUEUE_BODY = 16 * 1024,
+  LOBBY_MS = 500, /* so long a request waits for a place in the queue, its body unread */
+};
+
+bool request_is_computed(const struct request *r) {
+  return r->route == ROUTE_ATTENTION || r->route == ROUTE_MODEL_ATTENTION ||
+         r->route == ROUTE_MODEL_HEADS || r->route == ROUTE_V2_INFER;
+}
+
+/* The forms of body and answer that a native request asks for. */
+static void judge_native(struct request *r, struct decode_head *head) {
+  struct error *e = &r->error;
+  const bool heads = r->route == ROUTE_MODEL_HEADS;
+  const enum header_media content = r->header.content;
+  const bool binary = content == MEDIA_SAFETENSORS || content == MEDIA_OCTETS;
+  const enum header_wish wish = header_wish(&r->header, binary);
+  if (content == MEDIA_OTHER)
+    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE,
+              "the body's Content-Type is not application/json, application/x-safetensors or "
+              "application/octet-stream: send one of these");
+  else if (wish == WISH_NEITHER)
+    error_set(e, STATUS_NOT_ACCEPTABLE,
+              "Accept excludes both application/json and application/x-safetensors");
+  else if (wish == WISH_BINARY_ALONE && heads)
+    error_set(e, STATUS_NOT_ACCEPTABLE,
+              "Accept excludes application/json, the only form that measures of heads have");
+  head->ask = heads ? ASK_HEADS : ASK_ATTENTION;
+  head->form = binary ? BODY_SAFETENSORS : BODY_JSON;
+  head->wants_binary = !heads && wish != WISH_JSON;
+  head->refuses_json = wish == WISH_BINARY_ALONE;
+}
+
+/* Clients of the protocol send no Content-Type or Accept, or any: the body says all. */
+static void judge_v2(struct request *r, struct decode_head *head) {
+  struct error *e = &r->error;
+  if (r->header.bad_json_bytes)
+    error_set(e, STATUS_INVALID_REQUEST,
+              "Inference-Header-Content-Length is not a whole number of bytes");
+  head->form = BODY_V2;
+  head->json_bytes = r->header.json_bytes;
+}
+
+bool request_enters(struct request *r) {
+  struct lobby *lobby = &r->io->lobby;
+  const bool waited = r->step == STEP_LOBBY;
+  if (r->header.body_bytes <= QUEUE_BODY) return true;
+  if (waited ? !pool_is_full(lobby->pool) : !lobby_is_needed(lobby)) return true;
+  if (waited) {
+    error_set(&r->error, STATUS_QUEUE_FULL, "the queue is full");
+    return false;
+  }
+  r->step = STEP_LOBBY;
+  const uint64_t asked = r->header.timeout_ms;
+  lobby_join(lobby, &r->waiter, r->started, asked ? size_min(asked, LOBBY_MS) : LOBBY_MS);
+  MHD_suspend_connection(r->mhd);
+  return false;
+}
+
+void request_judge_computed(struct request *r) {
+  struct server *s = r->server;
+  struct error *e = &r->error;
+  struct decode_head head = {
+      .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
+      .json_bytes = DECODE_UNKNOWN,
+  };
+  const bool late = r->served && r->step != STEP_LOBBY; /* or it was let in before */
+  if (late && atomic_load_explicit(&r->door->draining, memory_order_relaxed))
+    error_set(e, STATUS_DRAINING, "the server is stopping");
+  else if (r->header.coded)
+    error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body may not have a Content-Encoding");
+  else if (route_is_v2(r->route))
+    judge_v2(r, &head);
+  else
+    judge_native(r, &head);
+  if (e->status) return;
+  struct models_hold hold = models_hold(s->service.models, request_shard(r));
+  const struct model *m = r->route == ROUTE_ATTENTION ? registry_default(hold.registry)
+                                                      : registry_find(hold.registry, r->model);
+  if (!m) {
+    request_refuse_model(r, hold.registry);
+    models_release(&hold);
+    return;
+  }
+  memcpy(r->model, m->name, strlen(m->name) + 1);
+  if (!request_enters(r)) {
+    models_release(&hold);
+    return;
+  }
+  exchange_begin(&r->exchange, &s->service, &hold, m, &head);
+  r->holds = true;
+  *e = r->exchange.error;
+}
+
+static enum status refuse_path(struct request *r) {
+  if (r->door->kind == DOOR_ADMIN)
+    return error_set(&r->error, STATUS_NOT_FOUND,
+                     "there is nothing at this path of the admin address; it has /healthz, "
+                     "/readyz, /metrics, /v2/health/live and /v2/health/ready");
+  if (r->route == ROUTE_V2_VERSION)
+    return error_set(&r->error, STATUS_NOT_FOUND, "a model has one version, which is 1");
+  if (r->route == ROUTE_V2_NONE)
+    return error_set(&r->error, STATUS_NOT_FOUND,
+                     "there is nothing at this path; try /v2, /v2/models, /v2/models/NAME or "
+                     "/v2/models/NAME/infer");
+  return error_set(
+      &r->error, STATUS_NOT_FOUND,
+      "there is nothing at this path; try /v1/attention, /v1/models or /v1/models/NAME/heads");
+}
+
+/* Strangers are told nothing more. */
+static enum status judge_key(struct request *r) {
+  const struct config *c = r->server->config;
+  if (!*c->api_key_file || r->door->kind == DOOR_ADMIN) return STATUS_OK;
+  if (!bearer_is_needed(r->route, c)) return STATUS_OK;
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  bearer_judge(&r->header, hold.keys, &r->error);
+  models_release(&hold);
+  return r->error.status;
+}
+
+void request_judge(struct request *r, const char *version) {
+  struct error *e = &r->error;
+  const struct config *c = r->server->config;
+  *e = r->header.error;
+  if (r->header.chunked && strcmp(version, "HTTP/1.0") == 0)
+    error_set(e, STATUS_BAD_FRAMING, "Transfer-Encoding in a message of HTTP/1.0");
+  if (e->status || r->preflight || judge_key(r)) return;
+  if (!route_exists(r->route))
+    refuse_path(r);
+  else if (!route_allows(r->route, r->method))
+    error_set(e, STATUS_METHOD_NOT_ALLOWED, "this path takes %s", route_allow(r->route));
+  else if (r->header.body_bytes > c->max_body_bytes)
+    error_limit(e, "max_body_bytes", "the body is larger than %llu bytes",
+                (unsigned long long)c->max_body_bytes);
+  else if (request_is_computed(r))
+    request_judge_computed(r);
+}
