@@ -184,19 +184,27 @@ class Access(Logged, ServerCase):
         line = self.said("upload", 499, "gone", "decode", "model")
         self.assertEqual((line["bytes_in"], line["bytes_out"]), (40, 0))
 
-    def test_client_goes_while_it_waits(self):
+    def leave_behind(self, turn):
+        """The line of a client that has left while another one's request was computed."""
         with Raw(self.server) as first:
-            first.send(head_of(HEAVY_PATH, len(HEAVY), "X-Request-Id: first") + HEAVY)
+            first.send(head_of(HEAVY_PATH, len(HEAVY), f"X-Request-Id: first-{turn}") + HEAVY)
             self.assertTrue(wait_until(lambda: self.server.metric("attend_running") == 1, 10))
             body = heavy(100)
             with Raw(self.server) as raw:
-                raw.send(head_of(HEAVY_PATH, len(body), "X-Request-Id: waits") + body)
+                raw.send(head_of(HEAVY_PATH, len(body), f"X-Request-Id: waits-{turn}") + body)
                 wait_until(lambda: self.server.metric("attend_queue_depth") == 1, 1)
-            line = self.line(self.server, "waits")
-            stages = "decode queue" + (" compute" if "compute_ms" in line else "")
-            self.check(line, 499, "gone", stages, "model")
+            line = self.line(self.server, f"waits-{turn}")
             self.assertEqual(first.answer().status, 200)
-        self.said("first", 200, None, "decode queue compute encode write", "model")
+        self.said(f"first-{turn}", 200, None, "decode queue compute encode write", "model")
+        return line
+
+    def test_client_goes_while_it_waits(self):
+        """On a busy machine the other request may be done before; then once more."""
+        lines = (self.leave_behind(turn) for turn in range(5))
+        line = next((line for line in lines if line["status"] != 200), None)
+        self.assertIsNotNone(line, "five clients got their answers, and had left")
+        stages = "decode queue" + (" compute" if "compute_ms" in line else "")
+        self.check(line, 499, "gone", stages, "model")
 
     def dawdle(self, name):
         """A client whose answer has begun and does not fit in what it reads."""

@@ -677,7 +677,8 @@ class Load(Case):
             cut = [timed(timeout) for _ in range(3)]
             for answer, _ in cut:
                 self.problem(answer, 504, "deadline-exceeded")
-            self.assertLess(min(s for _, s in cut), seconds - computing / 2)
+            if MODE == "release":  # where a sanitizer slows the rest down more than computing
+                self.assertLess(min(s for _, s in cut), seconds - computing / 2)
         self.assertEqual(server.attend(TOY, headers={"X-Timeout-Ms": "5000"}).status, 200)
         self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
 
