@@ -422,8 +422,9 @@ void pool_submit(struct pool *p, struct job *job) {
   job->done(job);
 }
 
-bool pool_is_full(const struct pool *p) {
-  return atomic_load_explicit(&p->waiting, memory_order_relaxed) >= p->options.max_queue;
+size_t pool_room(const struct pool *p) {
+  const size_t waiting = atomic_load_explicit(&p->waiting, memory_order_relaxed);
+  return waiting < p->options.max_queue ? p->options.max_queue - waiting : 0;
 }
 
 size_t pool_waiting(struct pool *p) {

@@ -61,7 +61,7 @@ enum status pool_reserve(struct pool *p, size_t scratch_bytes, struct error *e);
 void pool_submit(struct pool *p, struct job *job);
 
 /* Of this moment: jobs that wait, and jobs taken but not done. */
-bool pool_is_full(const struct pool *p); /* as pool_waiting says, without a lock */
+size_t pool_room(const struct pool *p); /* how many more may wait; without a lock */
 size_t pool_waiting(struct pool *p);
 size_t pool_running(struct pool *p);
 

@@ -279,7 +279,7 @@ enum status httpd_start(struct httpd *h, struct error *e) {
     h->io[i].called = request_called;
     h->io[i].lobby.pool =
         s->service.pool; /* there is none yet at the admin door, which asks none */
-    h->io[i].lobby.share = size_max(s->config->max_queue / h->door->io_threads, 1);
+    h->io[i].lobby.threads = h->door->io_threads;
     if (io_start(&h->io[i], start_daemon(h), e)) return e->status;
   }
   int failed = pthread_create(&h->thread, NULL, accept_main, h);

@@ -43,7 +43,7 @@ struct io {
 enum { IO_DESCRIPTORS = 7 };
 
 /* Starts the thread; takes the daemon, which is NULL if it could not be started. `lost`, `of`,
- * `ended`, `called` and the lobby's pool and share are set before. After a failure, too, io_stop
+ * `ended`, `called` and the lobby's pool and threads are set before. After a failure, too, io_stop
  * has to follow. */
 enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e);
 

@@ -5,7 +5,7 @@
 
 enum { TURN_MS = 50 };
 
-bool lobby_is_needed(const struct lobby *l) { return l->first || pool_is_full(l->pool); }
+bool lobby_is_needed(const struct lobby *l) { return l->first || pool_room(l->pool) == 0; }
 
 void lobby_join(struct lobby *l, struct waiter *w, uint64_t now, uint64_t most_ms) {
   *w = (struct waiter){.previous = l->last, .waits = true, .until = now + most_ms * CLOCK_MS};
@@ -33,7 +33,7 @@ struct waiter *lobby_call(struct lobby *l, uint64_t now) {
     l->turn_ends = now + TURN_MS * CLOCK_MS;
     l->entering = 0;
   }
-  const bool place = l->entering < l->share && !pool_is_full(l->pool);
+  const bool place = l->entering * l->threads < pool_room(l->pool);
   if (!place && now < w->until) return NULL;
   unlink_waiter(l, w);
   w->enters = place;

@@ -22,7 +22,8 @@ struct waiter {
 
 struct lobby {
   const struct pool *pool; /* set before the first call */
-  size_t share;            /* of the queue's places: so many may be on their way in together */
+  size_t threads; /* among whom the free places of the queue are shared: those on their way in have
+                     not got theirs yet */
   struct waiter *first, *last;
   size_t entering;
   uint64_t turn, turn_ends; /* those that dawdle on their way in count for one turn only */

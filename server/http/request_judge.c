@@ -56,7 +56,7 @@ bool request_enters(struct request *r) {
   struct lobby *lobby = &r->io->lobby;
   const bool waited = r->step == STEP_LOBBY;
   if (r->header.body_bytes <= QUEUE_BODY) return true;
-  if (waited ? !pool_is_full(lobby->pool) : !lobby_is_needed(lobby)) return true;
+  if (waited ? pool_room(lobby->pool) > 0 : !lobby_is_needed(lobby)) return true;
   if (waited) {
     error_set(&r->error, STATUS_QUEUE_FULL, "the queue is full");
     return false;

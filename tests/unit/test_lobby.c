@@ -26,7 +26,7 @@ static int teardown(void **state) {
 }
 
 static void test_order_and_share(void **state) {
-  struct lobby l = {.pool = *state, .share = 2};
+  struct lobby l = {.pool = *state, .threads = 4}; /* two of eight places */
   struct waiter w[5];
   assert_false(lobby_is_needed(&l)); /* there are places, and nobody waits */
   assert_null(lobby_call(&l, MS));
@@ -48,7 +48,8 @@ static void test_order_and_share(void **state) {
 }
 
 static void test_waited_long_enough(void **state) {
-  struct lobby l = {.pool = *state, .share = 0}; /* never a place */
+  /* Never a place: somebody is always on his way in, and all threads share as many as there are. */
+  struct lobby l = {.pool = *state, .threads = 8, .entering = 1, .turn_ends = UINT64_MAX};
   struct waiter w[2];
   lobby_join(&l, &w[0], 0, 500);
   lobby_join(&l, &w[1], 0, 600);
@@ -56,14 +57,14 @@ static void test_waited_long_enough(void **state) {
   assert_ptr_equal(lobby_call(&l, 500 * MS), &w[0]);
   assert_null(lobby_call(&l, 500 * MS));
   lobby_leave(&l, &w[0]);
-  assert_int_equal(l.entering, 0);
+  assert_int_equal(l.entering, 1);
   assert_ptr_equal(lobby_call(&l, 600 * MS), &w[1]);
   assert_null(l.first);
   assert_null(l.last);
 }
 
 static void test_leaving(void **state) {
-  struct lobby l = {.pool = *state, .share = 8};
+  struct lobby l = {.pool = *state, .threads = 1};
   struct waiter w[4];
   for (int i = 0; i < 4; i++) lobby_join(&l, &w[i], MS, 500);
   lobby_leave(&l, &w[1]);
