@@ -69,6 +69,15 @@ class FailingAllocations(Case):
         self.control[0:8] = bytes(8)
         return failed
 
+    @staticmethod
+    def asked(server, message):
+        """The answer on a connection of its own; None if there was no memory for one."""
+        try:
+            with Raw(server) as raw:
+                return raw.send(message).answer()
+        except (ConnectionResetError, BrokenPipeError):
+            return None
+
     def every_allocation(self, body, fields, sticky, path="/v1/attention"):
         server = Server(self.config, "--workers", "2", env=self.env, folder=self.folder)
         message = head_of(path, len(body), *fields) + body
@@ -83,11 +92,7 @@ class FailingAllocations(Case):
                 n += 1
                 self.assertLess(n, 3000, "never comes to an end")
                 self.arm(n, sticky)
-                try:
-                    with Raw(server) as raw:
-                        answer = raw.send(message).answer()
-                except (ConnectionResetError, BrokenPipeError):
-                    answer = None  # there was no memory for a connection
+                answer = self.asked(server, message)
                 failed = self.disarm()
                 if answer is not None:
                     self.assertIn(answer.status, (200, 503), (n, answer))
@@ -144,11 +149,7 @@ class FailingAllocations(Case):
                     n += 1
                     self.assertLess(n, 1000)
                     self.arm(n)
-                    try:
-                        with Raw(server) as raw:
-                            answer = raw.send(head_of(path, method="GET")).answer()
-                    except (ConnectionResetError, BrokenPipeError):
-                        answer = None
+                    answer = self.asked(server, head_of(path, method="GET"))
                     quiet = 0 if self.disarm() else quiet + 1
                     if answer is not None:
                         self.assertIn(answer.status, (expected, 503), (path, n, answer))
@@ -243,11 +244,7 @@ class FailingAllocations(Case):
             n += 1
             self.assertLess(n, 1000, "never comes to an end")
             self.arm(n, sticky)
-            try:
-                with Raw(server) as raw:
-                    answer = raw.send(message).answer()
-            except (ConnectionResetError, BrokenPipeError):
-                answer = None
+            answer = self.asked(server, message)
             quiet = 0 if self.disarm() else quiet + 1
             if answer:
                 self.assertIn(answer.status, (right.status, 503), (n, answer))
