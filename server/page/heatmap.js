@@ -1,0 +1,1 @@
+// heatmap: draws a matrix of weights on a canvas

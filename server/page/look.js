@@ -1,0 +1,1 @@
+// look: the heads as small multiples and one of them large
