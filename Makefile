@@ -46,6 +46,7 @@ CFLAGS_server_text_base64_avx512      := $(TEXT_AVX512)
 endif
 CFLAGS_core_kernel_portable := -O3
 CFLAGS_config_floats        := -O3
+CFLAGS_server_http_page     := -DPAGE_FILE='"$(BUILD)/server/page/page.html"'
 CFLAGS_server_version       := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
 
 LIB_SRC   := $(filter-out server/main.c,$(wildcard core/*.c config/*.c server/*.c server/*/*.c))
@@ -245,6 +246,17 @@ $(BUILD)/commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/version.o: $(BUILD)/commit
 $(BUILD)/server/http/openapi.o: server/http/openapi.json
+
+# The page, one file of all that it is made of.
+PAGE := $(BUILD)/server/page/page.html
+$(PAGE): $(wildcard server/page/*)
+	@mkdir -p $(@D)
+	$(call say,PACK,server/page)
+	$(Q)server/page/pack server/page/index.html >$@
+$(PAGE).gz: $(PAGE)
+	$(Q)gzip -9 -n <$< >$@
+$(BUILD)/server/http/page.o: $(PAGE) $(PAGE).gz
+
 .PHONY: FORCE
 FORCE:
 
