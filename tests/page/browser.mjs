@@ -22,7 +22,7 @@
 //
 // test(name, options, f)   node:test's, in order; 60 seconds, f gets node:test's context
 // serve(args, { env, config }) -> { origin, port, pid, get(path), post(path, body, headers), stop() }
-// open({ server, viewport, dark, expect, path, audit }) -> playwright's page on GET /, settled. With
+// open({ server, viewport, dark, expect, path }) -> playwright's page on GET /, settled. With
 //   `server` left out, the file's own. Clipboard and downloads are allowed.
 // expect(page, ...what)    adds to what may happen from here on
 // state(page, name)        State.get(name); typed arrays come as typed arrays
@@ -181,7 +181,7 @@ const launch = async () => {
   return browser;
 };
 
-const complaints = new WeakMap(); // of a page: how to complain, and what it expects
+const pages = new WeakMap(); // of each: what it expects, and the requests under way
 const guard = (context, origin, own, expected) => {
   const excused = (text) => expected.some((one) => typeof one === "number"
     ? text.startsWith("Failed to load resource: ")
@@ -204,13 +204,12 @@ const guard = (context, origin, own, expected) => {
     complain("dialog", dialog.message());
     dialog.dismiss();
   });
-  let pages = 0;
+  let count = 0;
   context.on("page", (page) => {
-    if (++pages > 1) complain("another window", page.url());
+    if (++count > 1) complain("another window", page.url());
     page.on("crash", () => complain("crash", page.url()));
     page.on("websocket", (socket) => complain("request elsewhere", socket.url()));
   });
-  return complain;
 };
 // Violations of the policy reach the console, too; but not those of a policy that only reports.
 const tellViolations = () => document.addEventListener("securitypolicyviolation", (event) =>
@@ -244,13 +243,13 @@ export const open = async (options = {}) => {
   guard(context, server.origin, own, list);
   await context.addInitScript(tellViolations);
   const page = await context.newPage();
-  complaints.set(page, { list, under: counted(context) });
+  pages.set(page, { list, under: counted(context) });
   await standIn(page, server);
   await page.goto(server.origin + where);
   await settle(page);
   return page;
 };
-export const expect = (page, ...what) => complaints.get(page).list.push(...what);
+export const expect = (page, ...what) => pages.get(page).list.push(...what);
 
 // --- what tests do with a page ---
 
@@ -260,7 +259,7 @@ const frames = () => new Promise((resolve) =>
   requestAnimationFrame(() => requestAnimationFrame(() => resolve(
     typeof State !== "undefined" && State.get("asking")))));
 export const settle = async (page) => {
-  const { under } = complaints.get(page);
+  const { under } = pages.get(page);
   const until = Date.now() + 20000;
   for (let quiet = 0; quiet < 2;) {
     if (Date.now() > until)
