@@ -5,7 +5,7 @@
 const Format = (() => {
   const magnitude = (x) => Math.floor(Math.log10(Math.abs(x)));
   const float = (x) => {
-    if (!Number.isFinite(x)) return String(x);
+    if (!Number.isFinite(x) || (Number.isInteger(x) && Math.abs(x) < 1e9)) return String(x);
     for (let digits = 1; digits < 9; digits++) {
       const near = Number(x.toPrecision(digits));
       // Below a power of two floats lie closer: there the second nearest may be the one that fits.
