@@ -92,6 +92,16 @@ quick: deps-test
 image-test: deps-image
 	ATTEND_TEST_TOOLS=off tests/run lint release
 
+## page-test: the tests of the page alone, in Chromium
+.PHONY: page-test
+page-test: deps-test
+	tests/run page
+
+## screenshots: draw README's pictures of the page anew
+.PHONY: screenshots
+screenshots: deps-test build
+	node tests/page/screenshots.mjs
+
 ## asan, ubsan, tsan: build with that sanitizer and run the tests under it
 .PHONY: asan ubsan tsan
 asan ubsan tsan: deps-test
@@ -166,7 +176,12 @@ help:
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git slowhttptest
-DEPS_TEST := $(DEPS_IMAGE) $(NODE) buildah openssl python3-yaml strace systemd
+# Where they did not come from Debian's packages, they are taken as they are.
+NODE      := $(if $(shell command -v npm),,nodejs npm)
+# Ubuntu has Chromium as a snap alone: where there is no other one, the tests of the page say so.
+UBUNTU    := $(shell . /etc/os-release 2>/dev/null && echo "$$ID" | grep -x ubuntu)
+BROWSING  := $(if $(CHROMIUM)$(UBUNTU)$(shell command -v chromium || command -v google-chrome-stable || command -v google-chrome),,chromium)
+DEPS_TEST := $(DEPS_IMAGE) $(NODE) $(BROWSING) fonts-dejavu-core buildah openssl python3-yaml strace systemd
 # Installed, these would start services or bring much along: they are unpacked, and tests/run finds
 # them. Of docker-compose it is the schema of its files.
 DEPS_UNPACKED := docker-compose haproxy nginx prometheus
@@ -175,8 +190,6 @@ DEPS_FUZZ := $(DEPS_RUN) clang libclang-rt-dev llvm python3
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 PEERS      := build/peers
-# Where they did not come from Debian's packages, they are taken as they are.
-NODE        = $(if $(shell command -v npm),,nodejs npm)
 NPM        := build/npm
 npm_install = npm install --prefix $(1) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
 

@@ -1,0 +1,1 @@
+// code: the request as curl, Python and JavaScript

@@ -1,0 +1,34 @@
+// dom: elements of the page, made and found. Text enters the page as text, never as HTML.
+//
+// Dom.el("p", { class: "note", onclick: f, "aria-live": "polite" }, "text", node, ...): properties
+//   that begin with "on" are listeners, true and false set and leave out, null is skipped.
+// Dom.fill(node, ...children) replaces what is in a node. Dom.id(name) is getElementById.
+// Dom.save(blob, name) offers a file to keep.
+const Dom = (() => {
+  const SVG = "http://www.w3.org/2000/svg";
+
+  const dress = (node, properties, children) => {
+    for (const [name, value] of Object.entries(properties || {})) {
+      if (value === null || value === undefined || value === false) continue;
+      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else node.setAttribute(name, value === true ? "" : value);
+    }
+    node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    return node;
+  };
+  const el = (tag, properties, ...children) =>
+    dress(document.createElement(tag), properties, children);
+  const svg = (tag, properties, ...children) =>
+    dress(document.createElementNS(SVG, tag), properties, children);
+  const id = (name) => document.getElementById(name);
+  const fill = (node, ...children) => {
+    node.replaceChildren(...children.flat().filter((c) => c !== null && c !== undefined));
+    return node;
+  };
+  const save = (blob, name) => {
+    const url = URL.createObjectURL(blob);
+    el("a", { href: url, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60000);
+  };
+  return { el, svg, id, fill, save };
+})();

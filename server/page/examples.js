@@ -1,0 +1,1 @@
+// examples: requests to start from, made to fit the chosen model

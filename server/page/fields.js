@@ -1,0 +1,1 @@
+// fields: the fields of a request as controls

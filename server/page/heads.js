@@ -1,0 +1,1 @@
+// heads: measures of heads, and what the answer loses without one

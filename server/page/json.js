@@ -1,0 +1,1 @@
+// json: where in a JSON text a pointer or an offset leads

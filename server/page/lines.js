@@ -1,0 +1,1 @@
+// lines: queries left, keys right, and a line for each weight

@@ -1,0 +1,1 @@
+// problem: an error, shown where it is

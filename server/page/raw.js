@@ -1,0 +1,1 @@
+// raw: the answer as it came

@@ -1,0 +1,87 @@
+// request: what is going to be sent: JSON as text, as somebody has written it, or a safetensors
+// file with its fields.
+//
+// A body is { text } or { name, tensors, fields } and is never changed: Request.change(body,
+// { causal: true, mask: undefined }) makes another one (undefined takes a field away). Of text that
+// is no JSON object Request.fields(body) is null and change gives null.
+//
+// Request.fields(body): all fields by name; arrays as lists, base64 objects or tensors with bytes:
+//   read them through tensor.js.
+// Request.wire(body): { type, data } for HTTP. Request.size(body): bytes, roughly.
+// Request.batched(fields): has it the batch dimension? Request.layout(fields): the text of fields
+//   as JSON, rows of numbers on lines of their own.
+const Request = (() => {
+  const parsed = new WeakMap();
+
+  const parse = (text) => {
+    try {
+      const value = JSON.parse(text);
+      return value && typeof value === "object" && !Array.isArray(value) ? value : null;
+    } catch {
+      return null;
+    }
+  };
+  const fields = (body) => {
+    if (!body) return null;
+    if (!parsed.has(body))
+      parsed.set(body, "text" in body ? parse(body.text) : { ...body.fields, ...body.tensors });
+    return parsed.get(body);
+  };
+
+  const without = (object) =>
+    Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+  const bytesOf = (list) => {
+    const tensor = Tensor.of(list);
+    return tensor && { dtype: "F32", shape: tensor.shape,
+      bytes: new Uint8Array(Float32Array.from(tensor.data).buffer) };
+  };
+  // Of a file, arrays are tensors and everything else is a field.
+  const ARRAYS = ["queries", "keys", "values", "bias", "head_mask", "gradients"];
+  const changeFile = (body, changes) => {
+    const tensors = { ...body.tensors }, rest = { ...body.fields };
+    for (const [name, value] of Object.entries(changes)) {
+      const tensor = ARRAYS.includes(name) && Array.isArray(value) ? bytesOf(value) : null;
+      delete tensors[name];
+      delete rest[name];
+      if (tensor) tensors[name] = tensor;
+      else if (value && value.bytes) tensors[name] = value;
+      else if (value !== undefined) rest[name] = value;
+    }
+    return { name: body.name, tensors, fields: rest };
+  };
+  const change = (body, changes) => {
+    if (!("text" in body)) return changeFile(body, changes);
+    const now = fields(body);
+    return now && { text: layout(without({ ...now, ...changes })) };
+  };
+
+  // A list is broken into lines down to rows of numbers, or where it is short.
+  const lay = (value, indent) => {
+    if (!Array.isArray(value) || !value.some((part) => Array.isArray(part)))
+      return JSON.stringify(value);
+    const inner = indent + "  ";
+    return `[\n${value.map((part) => inner + lay(part, inner)).join(",\n")}\n${indent}]`;
+  };
+  const layout = (object) => {
+    const lines = Object.entries(object).map(([name, v]) => `  ${JSON.stringify(name)}: ${lay(v, "  ")}`);
+    return `{\n${lines.join(",\n")}\n}`;
+  };
+
+  const wire = (body) =>
+    "text" in body
+      ? { type: "application/json", data: body.text }
+      : { type: "application/x-safetensors", data: Tensor.write(body.tensors, body.fields) };
+  const size = (body) =>
+    "text" in body
+      ? body.text.length
+      : Object.values(body.tensors).reduce((sum, t) => sum + t.bytes.length, 0);
+
+  const batched = (object) => {
+    const queries = object.queries;
+    if (!Array.isArray(queries)) return !queries || !queries.shape || queries.shape.length !== 2;
+    const first = queries[0];
+    if (!Array.isArray(first)) return true;
+    return first.length === 0 || typeof first[0] !== "number";
+  };
+  return { fields, change, layout, wire, size, batched };
+})();

@@ -1,0 +1,1 @@
+// rows: entropy and heaviest key of each row

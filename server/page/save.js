@@ -1,0 +1,1 @@
+// save: what is seen as PNG, SVG or CSV

@@ -1,0 +1,1 @@
+// source: the request as text, dropped files, labels

@@ -1,0 +1,1 @@
+// status: what the server says of itself, every two seconds

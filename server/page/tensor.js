@@ -1,0 +1,115 @@
+// tensor: arrays of numbers in the forms that they travel in: nested lists, base64, safetensors.
+//
+// A tensor is { shape, data } with a typed array. Tensor.of(value) makes one of a nested list or a
+// base64 object; null if it is neither, or ragged. Tensor.part(value, i) is item i of any form: of
+// a tensor a view of it. Tensor.read(buffer) -> { tensors, fields } reads safetensors: tensors by
+// name, { dtype, shape, bytes }, and the metadata, parsed; it throws an Error that says what is
+// wrong. Tensor.write(tensors, fields) is the way back, a Blob.
+const Tensor = (() => {
+  const KINDS = {
+    F64: [8, (b) => new Float64Array(b)], F32: [4, (b) => new Float32Array(b)],
+    I64: [8, (b) => Float64Array.from(new BigInt64Array(b), Number)],
+    I32: [4, (b) => new Int32Array(b)], U8: [1, (b) => new Uint8Array(b)],
+    BOOL: [1, (b) => new Uint8Array(b)], F16: [2, (b) => widened(b, half)],
+    BF16: [2, (b) => new Float32Array(Uint32Array.from(new Uint16Array(b), (x) => x << 16).buffer)],
+  };
+  const half = (x) => {
+    const sign = x & 0x8000 ? -1 : 1, exponent = (x >> 10) & 31, rest = x & 1023;
+    if (exponent === 31) return rest ? NaN : sign * Infinity;
+    return sign * (exponent ? 2 ** (exponent - 15) * (1 + rest / 1024) : 2 ** -24 * rest);
+  };
+  const widened = (buffer, wide) => Float32Array.from(new Uint16Array(buffer), wide);
+  const size = (shape) => shape.reduce((product, n) => product * n, 1);
+
+  const numbers = (dtype, bytes) => KINDS[dtype][1](bytes.slice().buffer);
+  const fromBytes = ({ dtype, shape, bytes }) =>
+    KINDS[dtype] ? { shape, data: numbers(dtype, bytes) } : null;
+
+  const bytesOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  const isCoded = (value) => value && typeof value.base64 === "string" && Array.isArray(value.shape);
+  const fromCoded = (value) => {
+    try {
+      const tensor = fromBytes({ ...value, bytes: bytesOf(value.base64) });
+      return tensor && tensor.data.length === size(value.shape) ? tensor : null;
+    } catch {
+      return null;
+    }
+  };
+
+  const shapeOf = (value) => {
+    const shape = [];
+    for (let at = value; Array.isArray(at); at = at[0]) shape.push(at.length);
+    return shape;
+  };
+  // Writes the numbers of a nested list of that shape; false where it is of another one.
+  const flatten = (value, shape, depth, data, at) => {
+    if (depth === shape.length) {
+      if (typeof value !== "number" && typeof value !== "boolean") return false;
+      data[at] = value;
+      return true;
+    }
+    if (!Array.isArray(value) || value.length !== shape[depth]) return false;
+    const step = size(shape.slice(depth + 1));
+    return value.every((part, i) => flatten(part, shape, depth + 1, data, at + i * step));
+  };
+  const fromList = (value) => {
+    const shape = shapeOf(value);
+    const data = new Float64Array(size(shape));
+    return flatten(value, shape, 0, data, 0) ? { shape, data } : null;
+  };
+
+  const of = (value) => {
+    if (!value || typeof value !== "object") return null;
+    if (value.data && value.shape) return value;
+    if (value.bytes) return fromBytes(value);
+    return Array.isArray(value) ? fromList(value) : isCoded(value) ? fromCoded(value) : null;
+  };
+  const part = (value, i) => {
+    if (Array.isArray(value)) return value[i];
+    const tensor = of(value);
+    if (!tensor || tensor.shape.length === 0) return null;
+    const shape = tensor.shape.slice(1), step = size(shape);
+    return { shape, data: tensor.data.subarray(i * step, (i + 1) * step) };
+  };
+
+  const read = (buffer) => {
+    if (buffer.byteLength < 8) throw new Error("it has fewer than 8 bytes");
+    const length = Number(new DataView(buffer).getBigUint64(0, true));
+    if (length > buffer.byteLength - 8) throw new Error("its header is longer than the file");
+    const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
+    const { __metadata__: metadata = {}, ...rest } = header;
+    const tensors = {}, fields = {};
+    for (const [name, { dtype, shape, data_offsets: [begin, end] }] of Object.entries(rest)) {
+      const bytes = new Uint8Array(buffer, 8 + length + begin, end - begin);
+      if (KINDS[dtype] && size(shape) * KINDS[dtype][0] !== bytes.length)
+        throw new Error(`${name} has ${bytes.length} bytes, which is not its shape`);
+      tensors[name] = { dtype, shape, bytes };
+    }
+    for (const [name, text] of Object.entries(metadata)) fields[name] = word(text);
+    return { tensors, fields };
+  };
+  // A field in metadata is JSON; a bare word is a string.
+  const word = (text) => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return text;
+    }
+  };
+  const write = (tensors, fields) => {
+    const header = {};
+    if (Object.keys(fields).length) header.__metadata__ = {};
+    for (const [name, value] of Object.entries(fields))
+      header.__metadata__[name] = JSON.stringify(value);
+    let at = 0;
+    for (const [name, { dtype, shape, bytes }] of Object.entries(tensors)) {
+      header[name] = { dtype, shape, data_offsets: [at, at + bytes.length] };
+      at += bytes.length;
+    }
+    const text = new TextEncoder().encode(JSON.stringify(header));
+    const front = new DataView(new ArrayBuffer(8));
+    front.setBigUint64(0, BigInt(text.length), true);
+    return new Blob([front, text, ...Object.values(tensors).map((t) => t.bytes)]);
+  };
+  return { of, part, read, write, size };
+})();

@@ -1,0 +1,1 @@
+// time: the stages of an answer as a bar
