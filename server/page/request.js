@@ -30,21 +30,22 @@ const Request = (() => {
 
   const without = (object) =>
     Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
-  const bytesOf = (list) => {
-    const tensor = Tensor.of(list);
-    return tensor && { dtype: "F32", shape: tensor.shape,
-      bytes: new Uint8Array(Float32Array.from(tensor.data).buffer) };
+  // Of a file, arrays are tensors, with these numbers, and everything else is a field.
+  const KINDS = { __proto__: null, queries: "F32", keys: "F32", values: "F32", bias: "F32",
+    head_mask: "F32", gradients: "F32", valid_lens: "I32", segments: "I32", mask: "BOOL" };
+  const MAKE = { F32: Float32Array, I32: Int32Array, BOOL: Uint8Array };
+  const bytesOf = (dtype, value) => {
+    const tensor = typeof value === "number" ? { shape: [], data: [value] } : Tensor.of(value);
+    return tensor && { dtype, shape: tensor.shape,
+      bytes: new Uint8Array(MAKE[dtype].from(tensor.data).buffer) };
   };
-  // Of a file, arrays are tensors and everything else is a field.
-  const ARRAYS = ["queries", "keys", "values", "bias", "head_mask", "gradients"];
   const changeFile = (body, changes) => {
     const tensors = { ...body.tensors }, rest = { ...body.fields };
     for (const [name, value] of Object.entries(changes)) {
-      const tensor = ARRAYS.includes(name) && Array.isArray(value) ? bytesOf(value) : null;
+      const tensor = value && value.bytes ? value : KINDS[name] ? bytesOf(KINDS[name], value) : null;
       delete tensors[name];
       delete rest[name];
       if (tensor) tensors[name] = tensor;
-      else if (value && value.bytes) tensors[name] = value;
       else if (value !== undefined) rest[name] = value;
     }
     return { name: body.name, tensors, fields: rest };
@@ -52,7 +53,11 @@ const Request = (() => {
   const change = (body, changes) => {
     if (!("text" in body)) return changeFile(body, changes);
     const now = fields(body);
-    return now && { text: layout(without({ ...now, ...changes })) };
+    try {
+      return now && { text: layout(without({ ...now, ...changes })) };
+    } catch {
+      return null;
+    }
   };
 
   // A list is broken into lines down to rows of numbers, or where it is short.
