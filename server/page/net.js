@@ -1,9 +1,9 @@
 // net: asks the server. The bearer key lives here and nowhere else.
 //
-// Net.ask(method, path, { type, data, accept }) -> a promise of a reply:
+// Net.ask(method, path, { type, data, accept, signal }) -> a promise of a reply:
 //   { status, ok, type, timing: [{ name, ms }], id, buffer, text(), problem }
 // `path` has no slash in front, so that the page may live below a path of a proxy. It never rejects:
-// where no answer came, status is 0 and `problem` says so. `problem` is null if ok, else { title,
+// where no answer came (or `signal` has ended it), status is 0 and `problem` says so. `problem` is null if ok, else { title,
 // detail, status, pointer?, offset?, limit? }.
 const Net = (() => {
   const timingOf = (text) =>
@@ -34,11 +34,12 @@ const Net = (() => {
       id: answer.headers.get("X-Request-Id"), text: () => new TextDecoder().decode(buffer) };
     return { ...reply, problem: problemOf(reply) };
   };
-  const ask = async (method, path, { type, data, accept } = {}) => {
+  const ask = async (method, path, { type, data, accept, signal } = {}) => {
     const headers = { Accept: accept || "application/json" };
     if (type) headers["Content-Type"] = type;
     try {
-      return await read(await fetch(path, { method, headers, body: data, cache: "no-store" }));
+      const options = { method, headers, body: data, cache: "no-store", signal };
+      return await read(await fetch(path, options));
     } catch {
       return unreachable();
     }
