@@ -5,11 +5,10 @@
 const Format = (() => {
   const float = (x) => {
     if (!Number.isFinite(x)) return String(x);
-    for (let digits = 1; digits < 9; digits++) {
-      const text = x.toPrecision(digits);
-      if (Math.fround(Number(text)) === Math.fround(x)) return String(Number(text));
-    }
-    return String(Number(x.toPrecision(9)));
+    const reads = (digits) => Math.fround(Number(x.toPrecision(digits))) === Math.fround(x);
+    let digits = reads(6) ? 1 : 7;
+    while (digits < 9 && !reads(digits)) digits++;
+    return String(Number(x.toPrecision(digits)));
   };
   const short = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(3))) : "–");
   const scaled = (x, units, step) => {
