@@ -6,7 +6,7 @@
 //     outputs: a matrix { rows, cols, data: Float32Array }
 //     weights: a matrix for each head, or a single one if averaged; null if none were asked for
 //     segments: weights of segments, likewise or null; pointers: a list for each head, or null
-//   timing: [{ name, ms }] of Server-Timing
+//   timing: [{ name, ms }] of Server-Timing; took: ms from asking to the last byte
 //   bytes: of the body; raw: its text, or null if it is binary; buffer
 // }
 // Answer.faces(answer, item) -> [{ head, label, matrix }]: the heads of an item, and their mean if
@@ -66,7 +66,7 @@ const Answer = (() => {
     const items = Array.from({ length: n }, (_, i) =>
       itemOf(all, average, batched ? (value) => Tensor.part(value, i) : (value) => value));
     const raw = reply.type === "application/json" ? reply.text() : null;
-    return { model: all.model, batched, average, items, timing: reply.timing,
+    return { model: all.model, batched, average, items, timing: reply.timing, took: reply.took,
       bytes: reply.buffer.byteLength, raw, buffer: reply.buffer };
   };
 

@@ -1,14 +1,15 @@
 // ask: sends what stands in State.body to the chosen model and puts the answer into the state.
 //
-// Ask.send() -> a promise, done when state has answer or problem. Ask.path(what) is the path of the
-// chosen model: "v1/models/NAME/attention". Ask.accept(size) the Accept of a request of that size.
+// Ask.send() -> a promise, done when state has answer or problem. Gradients stay here: they are for
+// the measures of heads. Ask.path(what, model): "v1/models/NAME/attention". Ask.accept(size): the
+// Accept of a request of that size.
 const Ask = (() => {
   // Small answers come as text, to be read as they are; large ones in binary form. A ragged answer
   // has no binary form and comes as text in any case.
   const READABLE = 20000;
   const accept = (size) =>
     size > READABLE ? "application/x-safetensors, application/json;q=0.5" : "application/json";
-  const path = (what) => `v1/models/${encodeURIComponent(State.get("model"))}/${what}`;
+  const path = (what, model) => `v1/models/${encodeURIComponent(model)}/${what}`;
 
   const take = (reply, asked) => {
     if (!reply.ok) return { problem: reply.problem };
@@ -26,8 +27,10 @@ const Ask = (() => {
     const body = State.get("body"), model = State.get("model");
     if (!body || !model || State.get("asking")) return;
     State.set({ asking: true });
-    const reply = await Net.ask("POST", path("attention"),
-      { ...Request.wire(body), accept: accept(Request.size(body)) });
+    const { gradients } = Request.fields(body) || {};
+    const sent = gradients ? Request.change(body, { gradients: undefined }) : body;
+    const reply = await Net.ask("POST", path("attention", model),
+      { ...Request.wire(sent), accept: accept(Request.size(body)) });
     State.set({ asking: false, ...take(reply, { body, model }) });
   };
   return { send, path, accept };
