@@ -1,11 +1,20 @@
-// net: asks the server. The bearer key lives here and nowhere else.
+// net: asks the server.
 //
-// Net.ask(method, path, { type, data, accept }) -> a promise of a reply:
-//   { status, ok, type, timing: [{ name, ms }], id, buffer, text(), problem }
+// Net.ask(method, path, { type, data, accept, signal }) -> a promise of a reply:
+//   { status, ok, type, timing: [{ name, ms }], id, took, buffer, text(), problem, aborted }
 // `path` has no slash in front, so that the page may live below a path of a proxy. It never rejects:
 // where no answer came, status is 0 and `problem` says so. `problem` is null if ok, else { title,
-// detail, status, pointer?, offset?, limit? }.
+// detail, status, pointer?, offset?, limit?, wait? }, wait in seconds. `took` is milliseconds, from
+// asking to the last byte. Where `signal` (of an AbortController) stopped it, `aborted` is true, ok
+// is false and `problem` is null.
+// A reply may be long in coming: after a 401 people are asked for a key (key.js), and while the
+// server is away (away.js) the request waits for it; then it is sent again, in the latter case once.
+//
+// Net.peek(path) is a GET that does neither. Net.hasKey(): does a key go with each request?
+// Net.pause(ms) -> a promise: that much later, and not while the page is hidden.
 const Net = (() => {
+  // What nobody waits for is taken for lost after this.
+  const PATIENCE = 10000;
   const timingOf = (text) =>
     (text || "").split(",").map((part) => /^\s*(\w+);dur=([\d.]+)/.exec(part)).filter(Boolean)
       .map(([, name, ms]) => ({ name, ms: Number(ms) }));
@@ -21,27 +30,50 @@ const Net = (() => {
       return plain;
     }
   };
-  const unreachable = () => ({ status: 0, ok: false, type: "", timing: [], id: null,
-    buffer: new ArrayBuffer(0), text: () => "",
-    problem: { title: "The server does not answer", status: 0,
-      detail: "It may be restarting; this page goes on trying to reach it." } });
+  const nothing = { status: 0, ok: false, aborted: false, type: "", timing: [], id: null, took: 0,
+    buffer: new ArrayBuffer(0), text: () => "", problem: { title: "No answer came", status: 0,
+      detail: "The connection ended before the answer was there, also when it was tried again." } };
+  const stopped = { ...nothing, aborted: true, problem: null };
 
   const read = async (answer) => {
     const buffer = await answer.arrayBuffer();
-    const reply = { status: answer.status, ok: answer.ok, buffer,
+    const reply = { status: answer.status, ok: answer.ok, aborted: false, buffer,
       type: typeOf(answer.headers.get("Content-Type")),
       timing: timingOf(answer.headers.get("Server-Timing")),
       id: answer.headers.get("X-Request-Id"), text: () => new TextDecoder().decode(buffer) };
-    return { ...reply, problem: problemOf(reply) };
+    const problem = problemOf(reply), wait = Number(answer.headers.get("Retry-After"));
+    return { ...reply, problem: problem && wait > 0 ? { ...problem, wait } : problem };
   };
-  const ask = async (method, path, { type, data, accept } = {}) => {
-    const headers = { Accept: accept || "application/json" };
+  const once = async (method, path, { type, data, accept, signal }) => {
+    const headers = { Accept: accept || "application/json", ...Key.headers() };
     if (type) headers["Content-Type"] = type;
+    const begun = performance.now();
     try {
-      return await read(await fetch(path, { method, headers, body: data, cache: "no-store" }));
+      const answer = await fetch(path, { method, headers, body: data, signal, cache: "no-store" });
+      const reply = await read(answer);
+      return { ...reply, took: performance.now() - begun };
     } catch {
-      return unreachable();
+      return signal && signal.aborted && signal.reason.name !== "TimeoutError" ? stopped : nothing;
     }
   };
-  return { ask };
+  const ask = async (method, path, options = {}) => {
+    for (let waited = false; ;) {
+      const count = Key.count();
+      const reply = await once(method, path, options);
+      if (reply.status === 401 && await Key.refused(count)) continue;
+      if (reply.aborted || !Away.heard(reply) || waited) return reply;
+      waited = true;
+      if (!await Away.back(options.signal)) return stopped;
+    }
+  };
+  const peek = (path) =>
+    once("GET", path, { accept: "*/*", signal: AbortSignal.timeout(PATIENCE) });
+
+  const visible = () => new Promise((done) =>
+    document.addEventListener("visibilitychange", done, { once: true }));
+  const pause = async (ms) => {
+    await new Promise((done) => setTimeout(done, ms));
+    while (document.visibilityState === "hidden") await visible();
+  };
+  return { ask, peek, pause, hasKey: Key.has };
 })();
