@@ -46,6 +46,7 @@ CFLAGS_server_text_base64_avx512      := $(TEXT_AVX512)
 endif
 CFLAGS_core_kernel_portable := -O3
 CFLAGS_config_floats        := -O3
+CFLAGS_server_http_page     := -DPAGE_FILE='"$(BUILD)/server/page/page.html"'
 CFLAGS_server_version       := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
 
 LIB_SRC   := $(filter-out server/main.c,$(wildcard core/*.c config/*.c server/*.c server/*/*.c))
@@ -90,6 +91,16 @@ quick: deps-test
 .PHONY: image-test
 image-test: deps-image
 	ATTEND_TEST_TOOLS=off tests/run lint release
+
+## page-test: the tests of the page alone, in Chromium
+.PHONY: page-test
+page-test: deps-test
+	tests/run page
+
+## screenshots: draw README's pictures of the page anew
+.PHONY: screenshots
+screenshots: deps-test build
+	node tests/page/screenshots.mjs
 
 ## asan, ubsan, tsan: build with that sanitizer and run the tests under it
 .PHONY: asan ubsan tsan
@@ -165,7 +176,12 @@ help:
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git slowhttptest
-DEPS_TEST := $(DEPS_IMAGE) $(NODE) buildah openssl python3-yaml strace systemd
+# Where they did not come from Debian's packages, they are taken as they are.
+NODE      := $(if $(shell command -v npm),,nodejs npm)
+# Ubuntu has Chromium as a snap alone: where there is no other one, the tests of the page say so.
+UBUNTU    := $(shell . /etc/os-release 2>/dev/null && echo "$$ID" | grep -x ubuntu)
+BROWSING  := $(if $(CHROMIUM)$(UBUNTU)$(shell command -v chromium || command -v google-chrome-stable || command -v google-chrome),,chromium)
+DEPS_TEST := $(DEPS_IMAGE) $(NODE) $(BROWSING) fonts-dejavu-core buildah openssl python3-yaml strace systemd
 # Installed, these would start services or bring much along: they are unpacked, and tests/run finds
 # them. Of docker-compose it is the schema of its files.
 DEPS_UNPACKED := docker-compose haproxy nginx prometheus
@@ -174,8 +190,6 @@ DEPS_FUZZ := $(DEPS_RUN) clang libclang-rt-dev llvm python3
 DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
 DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 PEERS      := build/peers
-# Where they did not come from Debian's packages, they are taken as they are.
-NODE        = $(if $(shell command -v npm),,nodejs npm)
 NPM        := build/npm
 npm_install = npm install --prefix $(1) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
 
@@ -245,6 +259,17 @@ $(BUILD)/commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/version.o: $(BUILD)/commit
 $(BUILD)/server/http/openapi.o: server/http/openapi.json
+
+# The page, one file of all that it is made of.
+PAGE := $(BUILD)/server/page/page.html
+$(PAGE): $(wildcard server/page/*)
+	@mkdir -p $(@D)
+	$(call say,PACK,server/page)
+	$(Q)server/page/pack server/page/index.html >$@
+$(PAGE).gz: $(PAGE)
+	$(Q)gzip -9 -n <$< >$@
+$(BUILD)/server/http/page.o: $(PAGE) $(PAGE).gz
+
 .PHONY: FORCE
 FORCE:
 

@@ -27,11 +27,13 @@ struct config_store {
   char default_from[WHERE_SIZE]; /* where default_model was set: judged when all is known */
 };
 
-/* What serves when nothing is configured: one model small enough to read, and one of the size of
- * the original Transformer. */
+/* What serves when nothing is configured: one model small enough to read, one of the size of the
+ * original Transformer, and the textbook's additive attention. */
 static const char built_in_models[] =
     "{\"demo\": {\"random\": {\"seed\": 1}, \"query_size\": 4, \"heads\": 2},"
-    " \"base\": {\"random\": {\"seed\": 1}, \"query_size\": 512, \"heads\": 8, \"bias\": true}}";
+    " \"base\": {\"random\": {\"seed\": 1}, \"query_size\": 512, \"heads\": 8, \"bias\": true},"
+    " \"additive\": {\"random\": {\"seed\": 1}, \"projection\": \"none\", \"score\": \"additive\","
+    " \"query_size\": 20, \"key_size\": 2, \"value_size\": 4, \"score_size\": 8}}";
 
 /* A copy of `size` bytes that lives as long as the config; NULL with an error. */
 static const char *keep(struct config *c, const char *bytes, size_t size, struct error *e) {

@@ -22,7 +22,7 @@ struct config {
 #include "config/options.def"
   const char *directory; /* of the file: relative paths start there; "." without a file */
   const char *file;      /* the file that was read, or NULL */
-  json_t *models;        /* object: name -> definition; the built-in two if the file has none */
+  json_t *models;        /* object: name -> definition; the built-in three if the file has none */
   struct config_store *store; /* owns the strings */
 };
 

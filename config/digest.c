@@ -36,7 +36,7 @@ void digest_text(struct digest *d, char out[DIGEST_TEXT_SIZE]) {
   out[2 * sizeof bytes] = '\0';
 }
 
-void digest_secret(const void *bytes, size_t size, unsigned char out[DIGEST_SIZE]) {
+void digest_bytes(const void *bytes, size_t size, unsigned char out[DIGEST_SIZE]) {
   _Static_assert((int)DIGEST_SIZE == SHA256_DIGEST_SIZE, "a digest is one of SHA-256");
   struct sha256_ctx context;
   sha256_init(&context);

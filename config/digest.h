@@ -1,4 +1,4 @@
-/* digest: SHA-256 over numbers, and over a few bytes that are secret. */
+/* digest: SHA-256 over numbers, and over bytes that may be secret. */
 #ifndef CONFIG_DIGEST_H
 #define CONFIG_DIGEST_H
 
@@ -20,7 +20,7 @@ void digest_floats(struct digest *d, const float *numbers, size_t count);
 /* Writes the digest of what was added, in lower case, and starts again. */
 void digest_text(struct digest *d, char out[DIGEST_TEXT_SIZE]);
 
-/* The digest of a secret, of which nothing stays in memory here. */
-void digest_secret(const void *bytes, size_t size, unsigned char out[DIGEST_SIZE]);
+/* The digest of bytes, of which nothing stays in memory here: they may be a secret. */
+void digest_bytes(const void *bytes, size_t size, unsigned char out[DIGEST_SIZE]);
 
 #endif

@@ -32,7 +32,7 @@ bool keys_exposed(const struct keys *k) { return k->exposed; }
 
 static void digest_into(struct key *key, const char *text, size_t size) {
   unsigned char bytes[DIGEST_SIZE];
-  digest_secret(text, size, bytes);
+  digest_bytes(text, size, bytes);
   memcpy(key->digest, bytes, sizeof bytes);
 }
 

@@ -223,6 +223,7 @@ static enum status prepare(struct serving *all, struct error *e) {
   s->metrics = metrics_new(s->service.submitters + 2, e); /* one for the admin door, and shard 0 */
   if (!s->metrics || activation_find(all->inherited, e)) return e->status;
   if (cors_new(c->cors_origins, &s->cors, e)) return e->status;
+  page_init(&s->page);
   if (door_init(all, DOOR_MAIN, e) || door_init(all, DOOR_ADMIN, e)) return e->status;
   return raise_descriptors(s, e);
 }

@@ -10,6 +10,7 @@
 #include "server/http/connection.h"
 #include "server/http/cors.h"
 #include "server/http/door.h"
+#include "server/http/page.h"
 #include "server/watch/log.h"
 #include "server/watch/metrics.h"
 
@@ -19,6 +20,7 @@ struct server {
   struct log *log;
   struct metrics *metrics;
   struct cors *cors; /* NULL: off */
+  struct page page;
   struct door door[DOOR_COUNT];
   uint32_t id_prefix;   /* of request identifiers; random */
   atomic_bool loaded;   /* the models are there, and the pool: until then only the admin door is */

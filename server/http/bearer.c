@@ -6,6 +6,7 @@
 
 bool bearer_is_needed(enum route route, const struct config *c) {
   switch (route) {
+  case ROUTE_PAGE:
   case ROUTE_HEALTH:
   case ROUTE_READY:
   case ROUTE_V2_LIVE:

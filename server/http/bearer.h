@@ -6,8 +6,9 @@
 #include "server/http/header.h"
 #include "server/http/routes.h"
 
-/* Does a path need a key, where keys are asked for? Probes have none to bring; metrics may be open.
- * What does not exist needs one as well, so that strangers learn nothing. */
+/* Does a path need a key, where keys are asked for? Probes have none to bring, nor has a browser
+ * for the page, which asks its user for one; metrics may be open. What does not exist needs one as
+ * well, so that strangers learn nothing. */
 bool bearer_is_needed(enum route route, const struct config *c);
 
 /* STATUS_UNAUTHORIZED unless the head brings one of the keys. */

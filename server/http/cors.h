@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "core/status.h"
+#include "server/http/field.h"
 
 struct cors;
 
@@ -20,13 +21,7 @@ void cors_free(struct cors *c); /* NULL is fine */
  * is not one of those named. Lives as long as `c`. */
 const char *cors_allow(const struct cors *c, const char *origin);
 
-/* One field of the answers to an allowed origin. */
-struct cors_field {
-  const char *name, *value;
-};
-
-/* Of every answer to an allowed origin, and of those to a preflight besides; each list ends with
- * an empty field. */
-extern const struct cors_field cors_every[], cors_preflight[];
+/* Fields of every answer to an allowed origin, and of those to a preflight besides. */
+extern const struct field cors_every[], cors_preflight[];
 
 #endif

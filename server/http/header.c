@@ -15,6 +15,7 @@ void header_init(struct header *h) {
   h->content = MEDIA_NONE;
   h->json_bytes = UINT64_MAX;
   h->accept = (struct header_accept){.any = -1, .application = -1, .named = {-1, -1, -1}};
+  h->takes = (struct header_codings){.any = -1, .gzip = -1, .identity = -1};
   h->error = (struct error){0};
 }
 
@@ -105,6 +106,33 @@ static void add_accept(struct header_accept *a, const char *value) {
   }
 }
 
+static void add_codings(struct header_codings *c, const char *value) {
+  struct media m;
+  while ((value = media_next(value, &m))) {
+    const bool gzip = media_is(&m, "gzip") || media_is(&m, "x-gzip");
+    int *coding = gzip ? &c->gzip : media_is(&m, "identity") ? &c->identity : NULL;
+    if (media_is(&m, "*")) coding = &c->any;
+    const int quality = media_quality(&m);
+    if (coding && quality > *coding) *coding = quality;
+  }
+}
+
+/* Does a list of entity tags name one of ours? A weak one does as well. What is none ends the list;
+ * a `*` is any tag, and stands alone. */
+static bool names_tag(const char *list, const char *const *tags) {
+  if (*list == '*') return !list[1 + strspn(list + 1, " \t")];
+  for (const char *at = list + strspn(list, " \t,"); *at; at += strspn(at, " \t,")) {
+    if (at[0] == 'W' && at[1] == '/') at += 2;
+    const char *end = *at == '"' ? strchr(at + 1, '"') : NULL;
+    if (!end) return false;
+    const size_t size = (size_t)(++end - at);
+    for (const char *const *tag = tags; *tag; tag++)
+      if (strlen(*tag) == size && memcmp(*tag, at, size) == 0) return true;
+    at = end;
+  }
+  return false;
+}
+
 static void add_content(struct header *h, const char *value) {
   struct media m;
   enum header_media type = MEDIA_OTHER;
@@ -165,6 +193,10 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
     h->hosts++;
   else if (IS("Accept"))
     add_accept(&h->accept, value);
+  else if (IS("Accept-Encoding"))
+    add_codings(&h->takes, value);
+  else if (IS("If-None-Match"))
+    h->known = h->known || (h->tags && names_tag(value, h->tags));
   else if (IS("User-Agent"))
     h->agent = value;
   else if (IS("traceparent"))
@@ -226,6 +258,13 @@ enum header_wish header_wish(const struct header *h, bool binary) {
   if (other == 0) return WISH_JSON;
   if (names_binary) return !names_json || other >= json ? WISH_BINARY : WISH_JSON;
   return binary && !names_json ? WISH_BINARY : WISH_JSON;
+}
+
+/* What is not named is taken if need be; what is liked as much is sent smaller. */
+bool header_takes_gzip(const struct header *h) {
+  const struct header_codings *c = &h->takes;
+  const int gzip = c->gzip >= 0 ? c->gzip : c->any;
+  return gzip > 0 && gzip >= c->identity;
 }
 
 bool header_has_body(const struct header *h) { return h->chunked || h->body_bytes > 0; }

@@ -28,6 +28,11 @@ struct header_accept {
   int named[MEDIA_OTHER];
 };
 
+/* How well Accept-Encoding likes what we may send, likewise. */
+struct header_codings {
+  int any, gzip, identity;
+};
+
 /* What follows from it for an answer that may be JSON or binary. */
 enum header_wish { WISH_JSON, WISH_BINARY, WISH_BINARY_ALONE, WISH_NEITHER };
 
@@ -38,12 +43,15 @@ struct header {
   const char *trace;         /* traceparent if it is valid, else NULL */
   const char *authorization; /* the last one, or NULL */
   const char *origin;        /* Origin if there is one and no more, else NULL */
+  const char *const *tags;   /* what If-None-Match is held against, ended by NULL; or NULL */
   struct header_accept accept;
+  struct header_codings takes;
   uint64_t body_bytes;       /* announced; 0 if chunked */
   uint64_t timeout_ms;       /* X-Timeout-Ms; 0: none */
   uint64_t json_bytes;       /* Inference-Header-Content-Length; UINT64_MAX: none */
   enum header_media content; /* Content-Type; two that differ are MEDIA_OTHER */
   bool chunked;
+  bool known; /* If-None-Match names one of `tags` */
   bool coded; /* a Content-Encoding that is not identity */
   bool bad_timeout, bad_json_bytes;
   bool asks_method; /* Access-Control-Request-Method is there: with OPTIONS, a preflight */
@@ -66,6 +74,9 @@ enum header_wish header_wish(const struct header *h, bool binary);
 /* Which of the two types a binary answer has: MEDIA_OCTETS only if it is asked for by name, or the
  * other one is refused. */
 enum header_media header_binary_type(const struct header *h);
+
+/* Is the answer to have Content-Encoding: gzip, where there is one? Not unless it is asked for. */
+bool header_takes_gzip(const struct header *h);
 
 const char *header_media_type(enum header_media media); /* one of the first three, as text */
 

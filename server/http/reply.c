@@ -153,7 +153,7 @@ static const char *type_of(enum reply_errors form) {
 static void origin_lines(const char *origin, struct text *t) {
   add_word(t, "Vary: Origin\r\nAccess-Control-Allow-Origin: ");
   add_word(t, origin);
-  for (const struct cors_field *f = cors_every; f->name; f++) {
+  for (const struct field *f = cors_every; f->name; f++) {
     add_word(t, "\r\n");
     add_word(t, f->name);
     add_word(t, ": ");
@@ -195,42 +195,21 @@ size_t reply_raw(const struct error *e, enum reply_errors form, const char *requ
   return (size_t)(t.at - text);
 }
 
-static bool head(struct MHD_Response *response, const char *name, const char *value) {
-  return MHD_add_response_header(response, name, value) == MHD_YES;
+void reply_add(struct reply *r, const char *name, const char *value) {
+  must(r->fields < REPLY_FIELDS);
+  r->field[r->fields++] = (struct field){name, value};
 }
 
-static bool head_all(struct MHD_Response *response, const struct cors_field *f) {
-  bool good = true;
-  for (; f->name; f++) good = good && head(response, f->name, f->value);
-  return good;
-}
-
-/* What tells a browser whether a page may read the answer, or ask in the first place. */
-static bool head_origin(const struct reply *r, struct MHD_Response *response) {
-  bool good = !r->varies || head(response, "Vary", "Origin");
-  if (!r->origin) return good;
-  good = good && head(response, "Access-Control-Allow-Origin", r->origin) &&
-         head_all(response, cors_every);
-  if (!r->preflight) return good;
-  return good && head(response, "Access-Control-Allow-Methods", r->allow) &&
-         head_all(response, cors_preflight);
+void reply_add_all(struct reply *r, const struct field *list) {
+  for (; list->name; list++) reply_add(r, list->name, list->value);
 }
 
 /* The response with its header fields, queued; the queue keeps it from here on. */
 static bool queue(const struct reply *r, struct MHD_Response *response) {
   if (!response) return false;
-  bool good = head(response, "X-Request-Id", r->request_id) && head_origin(r, response);
-  if (r->type) good = good && head(response, "Content-Type", r->type);
-  if (r->timing) good = good && head(response, "Server-Timing", r->timing);
-  if (r->json_bytes) {
-    char length[32];
-    snprintf(length, sizeof length, "%zu", r->json_bytes);
-    good = good && head(response, "Inference-Header-Content-Length", length);
-  }
-  if (r->challenge) good = good && head(response, "WWW-Authenticate", r->challenge);
-  if (r->allow) good = good && head(response, "Allow", r->allow);
-  if (r->retry) good = good && head(response, "Retry-After", "1");
-  if (r->close) good = good && head(response, "Connection", "close");
+  bool good = true;
+  for (const struct field *f = r->field; good && f < r->field + r->fields; f++)
+    good = MHD_add_response_header(response, f->name, f->value) == MHD_YES;
   good = good && MHD_queue_response(r->to, r->code, response) == MHD_YES;
   MHD_destroy_response(response);
   return good;
@@ -308,8 +287,8 @@ bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t piece
 bool reply_error(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
                  size_t *length) {
   r->code = table[e->status].code;
-  r->type = type_of(r->errors);
-  r->retry = is_retry(r->code);
+  reply_add(r, "Content-Type", type_of(r->errors));
+  if (is_retry(r->code)) reply_add(r, "Retry-After", "1");
   *length = reply_error_text(e, r->errors, text);
   return reply_bytes(r, text, *length);
 }

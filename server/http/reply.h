@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "core/status.h"
+#include "server/http/field.h"
 
 struct MHD_Connection;
 
@@ -35,36 +36,32 @@ size_t reply_error_text(const struct error *e, enum reply_errors form,
                         char text[REPLY_PROBLEM_SIZE]);
 
 /* A whole HTTP message, for a connection that libmicrohttpd does not answer: says
- * Connection: close. Without a `request_id` it gets a new one; `origin` (as in struct reply) may be
- * NULL. Returns its length. */
+ * Connection: close. Without a `request_id` it gets a new one; `origin`, of the page that may read
+ * it, may be NULL. Returns its length. */
 size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
                  const char *origin, char text[REPLY_RAW_SIZE]);
 
-/* What the answer's head says beside its body. */
+/* An answer's head, field by field. */
+enum { REPLY_FIELDS = 16 };
 struct reply {
   struct MHD_Connection *to;
   unsigned code;
-  const char *type; /* Content-Type; NULL: there is no body */
-  const char *request_id;
-  const char *allow;     /* or NULL */
-  const char *timing;    /* Server-Timing, or NULL */
-  const char *challenge; /* WWW-Authenticate, or NULL */
-  const char *origin;    /* Access-Control-Allow-Origin, with all that belongs to it, or NULL */
-  size_t json_bytes;     /* Inference-Header-Content-Length, or 0 */
   enum reply_errors errors;
-  bool retry;     /* Retry-After: 1 */
-  bool close;     /* Connection: close */
-  bool varies;    /* Vary: Origin */
-  bool preflight; /* `allow` is what a page may ask; there is no body */
+  size_t fields;
+  struct field field[REPLY_FIELDS];
 };
+
+/* Adds a field, or those of a list; both are borrowed until the answer is queued. */
+void reply_add(struct reply *r, const char *name, const char *value);
+void reply_add_all(struct reply *r, const struct field *list);
 
 /* Queue an answer. False: it could not be queued, and the connection has to be closed. */
 bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t pieces);
 bool reply_bytes(const struct reply *r, const char *bytes, size_t length);
 bool reply_take(const struct reply *r, char *bytes, size_t length); /* frees `bytes`, always */
 
-/* Fills code, type and retry of `r` from the error and queues its body, which is written to `text`;
- * `*length` gets its length. */
+/* Fills `r` with what the error says and queues its body, which is written to `text`; `*length`
+ * gets its length. */
 bool reply_error(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
                  size_t *length);
 

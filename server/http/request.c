@@ -90,9 +90,11 @@ static bool comes_anyway(const struct request *r) {
          !MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
 }
 
-/* The admin door knows no paths but its own; what is none of them is counted as none. */
-static void keep_to_admin(struct request *r) {
-  if (r->door->kind != DOOR_ADMIN || route_is_admin(r->route)) return;
+/* The admin door knows no paths but its own, and without the page there is none; what is hidden is
+ * counted as none. */
+static void hide_route(struct request *r) {
+  const bool admin = r->door->kind == DOOR_ADMIN, page = r->server->config->page;
+  if (admin ? route_is_admin(r->route) : page || r->route != ROUTE_PAGE) return;
   r->route = route_is_v2(r->route) ? ROUTE_V2_NONE : ROUTE_NONE;
 }
 
@@ -118,9 +120,10 @@ bool request_head(struct request *r, const char *url, const char *method, const 
   r->answered = 0;
   r->timeline = (struct timeline){0};
   r->route = route_find(url, r->model);
-  keep_to_admin(r);
+  hide_route(r);
   r->method = method_find(method);
   header_init(&r->header);
+  r->header.tags = r->server->page.tags;
   MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, add_field, &r->header);
   header_finish(&r->header);
   if (!framing_head_is_whole(r->mhd, method, url, version, r->target_end))

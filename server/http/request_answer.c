@@ -24,20 +24,28 @@ void request_count_reject(struct request *r, enum status status) {
   if (status == STATUS_GONE) metrics_abort(m, request_shard(r), ABORT_QUEUE);
 }
 
-/* An answer about to be queued; the clock for its reader starts. */
+/* What tells a browser whether a page may read the answer. */
+static void add_origin(struct reply *reply, const struct request *r) {
+  if (r->server->cors) reply_add(reply, "Vary", "Origin");
+  if (!r->connection.origin) return;
+  reply_add(reply, "Access-Control-Allow-Origin", r->connection.origin);
+  reply_add_all(reply, cors_every);
+}
+
+/* An answer about to be queued; the clock for its reader starts. Without a body `type` is NULL. */
 static struct reply begin_reply(struct request *r, unsigned code, const char *type) {
   r->step = STEP_ANSWER;
   r->code = code;
   r->answered = clock_now();
-  return (struct reply){.to = r->mhd,
+  struct reply reply = {.to = r->mhd,
                         .code = code,
-                        .type = type,
-                        .request_id = r->id,
-                        .origin = r->connection.origin,
-                        .varies = r->server->cors != NULL,
-                        .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM,
-                        .close = r->connection.discard ||
-                                 atomic_load_explicit(&r->server->stopping, memory_order_relaxed)};
+                        .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM};
+  reply_add(&reply, "X-Request-Id", r->id);
+  add_origin(&reply, r);
+  if (type) reply_add(&reply, "Content-Type", type);
+  if (r->connection.discard || atomic_load_explicit(&r->server->stopping, memory_order_relaxed))
+    reply_add(&reply, "Connection", "close");
+  return reply;
 }
 
 static bool start_answer(struct request *r) {
@@ -60,16 +68,18 @@ bool request_answer_error(struct request *r, const struct error *e) {
   }
   r->verdict = e->status;
   struct reply reply = begin_reply(r, reply_code(e->status), NULL);
-  if (e->status == STATUS_METHOD_NOT_ALLOWED) reply.allow = route_allow(r->route);
-  if (e->status == STATUS_UNAUTHORIZED) reply.challenge = bearer_challenge(&r->header);
+  if (e->status == STATUS_METHOD_NOT_ALLOWED) reply_add(&reply, "Allow", route_allow(r->route));
+  if (e->status == STATUS_UNAUTHORIZED)
+    reply_add(&reply, "WWW-Authenticate", bearer_challenge(&r->header));
   return reply_error(&reply, e, r->problem, &r->answer_bytes);
 }
 
 bool request_answer_preflight(struct request *r) {
   if (!start_answer(r)) return false;
   struct reply reply = begin_reply(r, 204, NULL);
-  reply.allow = route_allow(r->route);
-  reply.preflight = true;
+  reply_add(&reply, "Allow", route_allow(r->route));
+  reply_add(&reply, "Access-Control-Allow-Methods", route_allow(r->route));
+  reply_add_all(&reply, cors_preflight);
   return reply_bytes(&reply, "", 0);
 }
 
@@ -122,8 +132,10 @@ bool request_answer_exchange(struct request *r) {
   if (!start_answer(r)) return false;
   r->answer_bytes = answer_bytes(&x->answer);
   struct reply reply = begin_reply(r, 200, answer_type(r));
-  reply.timing = r->timing;
-  reply.json_bytes = x->answer.json_bytes;
+  char json_bytes[32];
+  reply_add(&reply, "Server-Timing", r->timing);
+  snprintf(json_bytes, sizeof json_bytes, "%zu", x->answer.json_bytes);
+  if (x->answer.json_bytes) reply_add(&reply, "Inference-Header-Content-Length", json_bytes);
   return reply_pieces(&reply, x->answer.piece, x->answer.pieces);
 }
 
@@ -143,6 +155,20 @@ static bool answer_openapi(struct request *r) {
   size_t length;
   const char *text = openapi_text(&length);
   return answer_static(r, text, length);
+}
+
+/* Who has it in either form, and asks whether it is still that, is told so: libmicrohttpd sends no
+ * body with a 304, and the length that it would have. */
+static bool answer_page(struct request *r) {
+  if (!start_answer(r)) return false;
+  const struct header *h = &r->header;
+  const struct page_form *page =
+      &r->server->page.form[header_takes_gzip(h) ? PAGE_GZIP : PAGE_PLAIN];
+  struct reply reply = begin_reply(r, h->known ? 304 : 200, h->known ? NULL : PAGE_TYPE);
+  reply_add_all(&reply, page->fields);
+  if (!h->known && page->coding) reply_add(&reply, "Content-Encoding", page->coding);
+  r->answer_bytes = h->known ? 0 : page->size;
+  return reply_bytes(&reply, page->bytes, page->size);
 }
 
 static bool answer_metrics(struct request *r) {
@@ -227,6 +253,8 @@ bool request_answer_route(struct request *r) {
   if (asks_readiness(r->route) && !atomic_load(&r->server->loaded))
     return answer_status(r, STATUS_NOT_READY, "the models are being loaded");
   switch (r->route) {
+  case ROUTE_PAGE:
+    return answer_page(r);
   case ROUTE_MODELS:
     return answer_models(r, endpoint_models_text);
   case ROUTE_MODEL:

@@ -116,7 +116,7 @@ static enum status refuse_path(struct request *r) {
                      "/v2/models/NAME/infer");
   return error_set(
       &r->error, STATUS_NOT_FOUND,
-      "there is nothing at this path; try /v1/attention, /v1/models or /v1/models/NAME/heads");
+      "there is nothing at this path; try /, /v1/attention, /v1/models or /v1/models/NAME/heads");
 }
 
 /* Strangers are told nothing more. */

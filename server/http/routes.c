@@ -19,6 +19,7 @@ static const struct {
     [ROUTE_READY] = {"/readyz", false},
     [ROUTE_METRICS] = {"/metrics", false},
     [ROUTE_OPENAPI] = {"/openapi.json", false},
+    [ROUTE_PAGE] = {"/", false},
     [ROUTE_V2] = {"/v2", false},
     [ROUTE_V2_LIVE] = {"/v2/health/live", false},
     [ROUTE_V2_READY] = {"/v2/health/ready", false},
@@ -70,6 +71,14 @@ const char *route_path(const char *path) {
   return authority + strcspn(authority, "/?#");
 }
 
+/* "/", or nothing behind an authority. */
+static bool is_root(const char *path) {
+  const char *at = route_path(path);
+  if (*at != '/' && at == path) return false;
+  if (*at == '/') at++;
+  return !*at || *at == '?' || *at == '#';
+}
+
 static enum route route_below_model(const char *segment) {
   if (!strcmp(segment, "attention")) return ROUTE_MODEL_ATTENTION;
   if (!strcmp(segment, "heads")) return ROUTE_MODEL_HEADS;
@@ -109,6 +118,7 @@ enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]) {
   size_t n = 0;
   enum route route = ROUTE_NONE;
   model[0] = 0;
+  if (is_root(path)) return ROUTE_PAGE;
   path = route_path(path);
   while (*path == '/' && n < SEGMENTS_MAX) path = segment_read(path + 1, segment[n++]);
   const bool v2 = n > 0 && !strcmp(segment[0], "v2");

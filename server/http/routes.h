@@ -17,6 +17,7 @@ enum route {
   ROUTE_READY,
   ROUTE_METRICS,
   ROUTE_OPENAPI,
+  ROUTE_PAGE,
   /* The Open Inference Protocol. Paths with a version are those without, where it is the one that
    * there is. */
   ROUTE_V2,

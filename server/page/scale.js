@@ -31,8 +31,11 @@ const Scale = (() => {
 
   const greatest = new WeakMap();
   const most = ({ data }) => {
-    if (!greatest.has(data)) greatest.set(data, data.reduce((a, b) => (b > a ? b : a), 0));
-    return greatest.get(data);
+    if (greatest.has(data)) return greatest.get(data);
+    let high = 0;
+    for (let i = 0; i < data.length; i++) if (data[i] > high) high = data[i];
+    greatest.set(data, high);
+    return high;
   };
   const range = (list, face, shared) => {
     const high = shared ? Math.max(0, ...list.map((one) => most(one.matrix))) : most(face.matrix);

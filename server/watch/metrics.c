@@ -11,9 +11,9 @@ const uint64_t metrics_bound_us[METRICS_BOUNDS] = {
     20,     50,     100,    200,     500,     1000,    2000,     5000,     10000,    20000,   50000,
     100000, 200000, 500000, 1000000, 2000000, 5000000, 10000000, 20000000, 30000000, 60000000};
 
-const unsigned short metrics_code[METRICS_CODES] = {200, 204, 400, 401, 403, 404, 405, 406,
-                                                    408, 411, 413, 414, 415, 422, 429, 431,
-                                                    499, 500, 501, 503, 504, 0};
+const unsigned short metrics_code[METRICS_CODES] = {200, 204, 304, 400, 401, 403, 404, 405,
+                                                    406, 408, 411, 413, 414, 415, 422, 429,
+                                                    431, 499, 500, 501, 503, 504, 0};
 
 struct metrics *metrics_new(size_t shards, struct error *e) {
   struct metrics *m = aligned_alloc(_Alignof(struct metrics), sizeof *m);

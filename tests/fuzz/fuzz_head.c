@@ -45,6 +45,9 @@ static void judge(const struct header *h) {
   must(h->hosts < 2 || h->error.status);
   must(!h->request_id || (*h->request_id && strlen(h->request_id) <= 128));
   must(!h->error.status || (h->error.detail[0] && !strchr(h->error.detail, '\n')));
+  const struct header_codings *c = &h->takes;
+  must(c->any <= 1000 && c->gzip <= 1000 && c->identity <= 1000);
+  must(!header_takes_gzip(h) || c->gzip > 0 || c->any > 0);
   header_has_body(h);
 }
 
@@ -61,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct header h;
   struct address address;
   header_init(&h);
+  h.tags = (const char *const[]){"\"tag\"", "\"other\"", NULL};
   char *next = end_line(text);
   char *path = strchr(text, ' ');
   if (path) {

@@ -61,7 +61,9 @@ def requests(model, width, heads):
                 dict(JSON_TYPE, **{"Inference-Header-Content-Length": str(size)})),
         Request("wrong", "/v1/attention", b'{"queries":[[[1,"x"]]]}', exact=False),
         Request("models", "/v1/models"), Request("model", here),
-        Request("openapi", "/openapi.json"), Request("health", "/healthz"),
+        Request("openapi", "/openapi.json"), Request("health", "/healthz"), Request("page", "/"),
+        Request("packed page", "/", headers={"Accept-Encoding": "gzip"}),
+        Request("known page", "/", headers={"If-None-Match": "*"}),
         Request("metrics", "/metrics", exact=False), Request("v2 models", "/v2/models"),
         Request("nowhere", "/nowhere", exact=False),
         Request("refused early", "/nowhere", b"[" * 5000, exact=False)]

@@ -432,7 +432,7 @@ class Raw:
         headers = [tuple(part.strip() for part in line.split(":", 1)) for line in lines[1:]]
         names = {name.lower(): value for name, value in headers}
         body = b""
-        if status >= 200 and status != 204 and not head:
+        if status >= 200 and status not in (204, 304) and not head:
             if names.get("transfer-encoding", "").lower() == "chunked":
                 body = self.chunks()
             elif "content-length" in names:

@@ -300,11 +300,23 @@ class Requests(OracleCase):
 class BuiltIn(ServerCase):
     """What serves without a configuration."""
 
-    def test_demo_and_base(self):
+    def test_three_models(self):
         names = [m["name"] for m in self.ok(self.server.get("/v1/models"))["models"]]
-        self.assertEqual(names, ["demo", "base"])
+        self.assertEqual(names, ["demo", "base", "additive"])
         demo = self.ok(self.server.get("/v1/models/demo"))
         self.assertEqual((demo["query_size"], demo["heads"], demo["source"]), (4, 2, "random"))
+
+    def test_additive_pooling(self):
+        values = [[float(4 * i + j) for j in range(4)] for i in range(10)]
+        answer = self.ok(self.server.attend({
+            "queries": [[[0.5] * 20], [[-0.5] * 20]], "keys": [[[1, 1]] * 10] * 2,
+            "values": [values] * 2, "valid_lens": [2, 6], "return_attention": True}, "additive"))
+        for item, n in enumerate((2, 6)):  # equal keys weigh the same, in the textbook and here
+            row = answer["attention_weights"][item][0][0]
+            self.assertEqual(row, [row[0]] * n + [0] * (10 - n))
+            for j in range(4):
+                self.assertAlmostEqual(answer["outputs"][item][0][j],
+                                       sum(v[j] for v in values[:n]) / n, places=5)
 
     def test_the_example(self):
         answer = self.ok(self.server.attend({

@@ -111,7 +111,7 @@ class Behind(Case):
                 response, body = self.get(path)
                 self.assertGreaterEqual(response.status, 400)
                 self.assertNotIn(b"attend_", body)
-        for path in ("/v1/models", "/v2/health/ready", "/openapi.json"):
+        for path in ("/", "/v1/models", "/v2/health/ready", "/openapi.json"):
             self.assertEqual(self.get(path)[0].status, 200, path)
 
     def test_one_address_has_so_many_connections(self):

@@ -14,10 +14,10 @@ from support import (MODE, TOY, Case, Raw, Server, attend, chunked, head_of, pre
 
 A, B, C = ("alice-0123456789-abcdef", "bob.0123456789_~+/abc==", "carol-9876543210-fedcba")
 STRANGE = "stranger-0123456789-xyz"
-OPEN = ["/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"]
+OPEN = ["/healthz", "/readyz", "/v2/health/live", "/v2/health/ready", "/"]
 SHUT = ["/v1/models", "/v1/models/demo", "/v1/models/none", "/metrics", "/openapi.json", "/v2",
         "/v2/models", "/v2/models/demo", "/v2/models/demo/ready", "/v2/models/none/ready", "/none",
-        "/", "/v2/none", "/v2/models/demo/versions/7", "/v1/attention"]
+        "/v2/none", "/v2/models/demo/versions/7", "/v1/attention"]
 MODELS = {"demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}
 
 

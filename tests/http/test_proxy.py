@@ -237,6 +237,21 @@ class Same(Proxy):
             self.assertEqual(proxy.curl(path)[::3], (direct.status, direct.body), path)
         self.ends(server, proxy)
 
+    def test_the_page(self):
+        """Its head comes through, in either form, and who has it is told so."""
+        server, proxy = self.pair()
+        for coding in ("identity", "gzip"):
+            direct = server.get("/", headers={"Accept-Encoding": coding})
+            words = ("-H", f"Accept-Encoding: {coding}")
+            status, _, head, answer = proxy.curl("/", *words)
+            self.assertEqual((status, answer), (200, direct.body))
+            for name in ("etag", "vary", "content-security-policy", "x-content-type-options"):
+                self.assertIn(f"{name}: {direct.headers[name]}\n".lower(), head)
+            self.assertEqual("content-encoding: gzip\n" in head, coding == "gzip")
+            known = ("-H", f"If-None-Match: {direct.headers['etag']}")
+            self.assertEqual(proxy.curl("/", *words, *known)[0], 304)
+        self.ends(server, proxy)
+
     def test_large_bodies_both_ways(self):
         """And nothing of them is stored on the way."""
         rows = 200000

@@ -182,7 +182,7 @@ class Calls(Handed):
         self.assertEqual(server.attend(large, "large").status, 200)
         binary = {"Accept": "application/x-safetensors"}
         self.assertEqual(server.attend(TOY, headers=binary).status, 200)
-        for path in ("/metrics", "/v1/models", "/openapi.json", "/v2", "/none"):
+        for path in ("/", "/metrics", "/v1/models", "/openapi.json", "/v2", "/none"):
             self.assertIn(server.get(path).status, (200, 404))
         for path in ("/metrics", "/readyz", "/none"):
             self.assertIn(server.ask_admin(path).status, (200, 404))

@@ -440,7 +440,7 @@ static void run_says_what_is_wrong(void **state) {
   o = run(two_workers, "nobody", example);
   assert_int_equal(o.status, 2);
   assert_string_equal(o.out, "");
-  assert_non_null(strstr(o.err, "\"nobody\"; there are: demo, base\n"));
+  assert_non_null(strstr(o.err, "\"nobody\"; there are: demo, base, additive\n"));
 }
 
 int main(void) {

@@ -150,6 +150,84 @@ static void the_type_of_a_binary_answer(void **state) {
   assert_string_equal(header_media_type(MEDIA_OCTETS), OCTETS);
 }
 
+static void gzip_where_it_is_asked_for(void **state) {
+  (void)state;
+  static const char *const yes[][2] = {
+      {"gzip", ""},
+      {"GZip;q=0.001", ""},
+      {"x-gzip", ""},
+      {"gzip, deflate, br, zstd", ""},
+      {"br;q=1.0, gzip ; q=0.8, *;q=0.1", ""},
+      {"deflate", "gzip"},
+      {"*", ""},
+      {"*;q=0.5, br", ""},
+      {"gzip;q=0.5, *;q=0", ""},
+      {"identity;q=0.5, *;q=0.7", ""},
+      {"identity;q=0, gzip;q=0.1", ""},
+      {"gzip;q=0.5, identity;q=0.5", ""},
+      {",, gzip", ""},
+  };
+  static const char *const no[][2] = {
+      {"", ""},
+      {"identity", ""},
+      {"br", "deflate"},
+      {"gzip;q=0", ""},
+      {"gzip;q=0.000", ""},
+      {"gzip;q=0, *", ""},
+      {"*;q=0", ""},
+      {"identity;q=0, gzip;q=0", ""}, /* nothing is left: as it is */
+      {"identity;q=0", ""},
+      {"gzip;q=0.5, identity", ""},
+      {"gzip;q=0.5", "identity;q=0.501"},
+      {"*;q=0.5, identity", ""},
+      {"gzipped, x-gzip2", ""},
+      {"\"gzip\"", ""},
+  };
+#define TAKES(pair)                     \
+  header_takes_gzip(&(struct header[]){ \
+      read_fields("Accept-Encoding", (pair)[0], "accept-encoding", (pair)[1], NULL)}[0])
+  for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
+    if (!TAKES(yes[i])) fail_msg("%s", yes[i][0]);
+  for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+    if (TAKES(no[i])) fail_msg("%s", no[i][0]);
+#undef TAKES
+  struct header none = read_fields(NULL);
+  assert_false(header_takes_gzip(&none));
+}
+
+/* Of two fields, where one of two tags is known. */
+static bool is_known(const char *first, const char *second) {
+  static const char *const tags[] = {"\"a\"", "\"b,c\"", NULL};
+  struct header h;
+  header_init(&h);
+  h.tags = tags;
+  header_add(&h, "If-None-Match", 13, first);
+  if (second) header_add(&h, "if-none-match", 13, second);
+  header_finish(&h);
+  assert_int_equal(h.error.status, STATUS_OK);
+  return h.known;
+}
+
+static void what_is_known_already(void **state) {
+  (void)state;
+  static const char *const yes[] = {
+      "*",         "* ",          "\"a\"",          "W/\"a\"",
+      "\"b,c\"",   "\"x\",\"a\"", "\"x\" ,\t\"a\"", "W/\"x\", W/\"b,c\"",
+      ", \"a\",,", "\"a\" \"x",   "\"\", \"a\""};
+  static const char *const no[] = {"",          "a",           "\"a",      "a\"",
+                                   "\"A\"",     "w/\"a\"",     "W/ \"a\"", "\"x\"; \"a\"",
+                                   "\"aa\"",    "\"b\",\"c\"", "x, \"a\"", "*, \"x\"",
+                                   "\"\\\"a\"", "\"x,\"a\"",   "W/"};
+  for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
+    if (!is_known(yes[i], NULL)) fail_msg("%s", yes[i]);
+  for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+    if (is_known(no[i], NULL)) fail_msg("%s", no[i]);
+  assert_true(is_known("\"x\"", "\"a\""));
+  assert_true(is_known("\"a\"", "\"x\""));
+  assert_false(is_known("\"x\"", "\"y\""));
+  assert_false(read_fields("If-None-Match", "*", NULL).known); /* there is nothing to know */
+}
+
 static void the_length_of_the_json_before_binary_data(void **state) {
   (void)state;
   assert_true(read_fields(NULL).json_bytes == UINT64_MAX);
@@ -220,6 +298,8 @@ int main(void) {
       cmocka_unit_test(chunked_alone_is_the_only_transfer_coding),
       cmocka_unit_test(accept_follows_the_most_specific_range),
       cmocka_unit_test(the_type_of_a_binary_answer),
+      cmocka_unit_test(gzip_where_it_is_asked_for),
+      cmocka_unit_test(what_is_known_already),
       cmocka_unit_test(the_length_of_the_json_before_binary_data),
       cmocka_unit_test(types_and_codings_of_the_body),
       cmocka_unit_test(request_ids_are_kept_if_sane),

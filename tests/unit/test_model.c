@@ -426,7 +426,7 @@ static void the_registry_holds_every_model(void **state) {
   assert_int_equal(config_read(&c, nothing, nothing, &e), STATUS_OK);
   struct registry *r = registry_load(&c, &e);
   assert_non_null(r);
-  assert_int_equal(registry_count(r), 2);
+  assert_int_equal(registry_count(r), 3);
   assert_string_equal(registry_at(r, 0)->name, "demo");
   assert_string_equal(registry_default(r)->name, "demo");
   assert_ptr_equal(registry_find(r, "base"), registry_at(r, 1));

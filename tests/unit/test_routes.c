@@ -30,7 +30,13 @@ static void other_paths_find_none(void **state) {
   (void)state;
   static const char *const paths[] = {
       "",
-      "/",
+      "?",
+      "#",
+      "//",
+      "/.",
+      "/%00",
+      "/%",
+      "/index.html",
       "*",
       "healthz",
       "/healthz/",
@@ -50,9 +56,9 @@ static void other_paths_find_none(void **state) {
       "/v1/models/a/attention/",
       "/v1/models/a/attention/b",
       "/healthz%00",
-      "/%",
       "/healthz%2",
-      "http://x",
+      "http:/",
+      "http://x//",
       "/v1%2Fmodels",
       "/v1/attention;x",
   };
@@ -68,6 +74,11 @@ static void other_paths_find_none(void **state) {
 
 static void query_and_authority_do_not_matter(void **state) {
   (void)state;
+  static const char *const roots[] = {
+      "/",         "/?",         "/?a=/b",     "/#a",     "http://x",
+      "HTTP://x/", "http://x?a", "https://x#", "http://", "http://x:80/?a"};
+  for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
+    if (find(roots[i]) != ROUTE_PAGE) fail_msg("%s", roots[i]);
   assert_int_equal(find("/healthz?"), ROUTE_HEALTH);
   assert_int_equal(find("/v1/attention?a=/b"), ROUTE_ATTENTION);
   assert_int_equal(find("http://example.com:80/healthz"), ROUTE_HEALTH);

@@ -1,0 +1,32 @@
+/* page: the page that people look at in a browser: one HTML, which fetches nothing but answers.
+ *
+ * server/page/ is packed into it at the build. All is computed once, at the start. */
+#ifndef SERVER_PAGE_H
+#define SERVER_PAGE_H
+
+#include <stddef.h>
+
+#include "server/http/field.h"
+
+#define PAGE_TYPE "text/html; charset=utf-8"
+
+enum page_coding { PAGE_PLAIN, PAGE_GZIP, PAGE_FORMS };
+
+enum { PAGE_TAG_SIZE = 96, PAGE_POLICY_SIZE = 512 };
+
+struct page {
+  struct page_form {
+    const char *bytes; /* static */
+    size_t size;
+    const char *coding; /* Content-Encoding, or NULL */
+    struct field fields[9];
+    char tag[PAGE_TAG_SIZE]; /* ETag, with its quotes */
+  } form[PAGE_FORMS];
+  const char *tags[PAGE_FORMS + 1]; /* of all forms; the last one is NULL */
+  char policy[PAGE_POLICY_SIZE];    /* Content-Security-Policy: what runs is the page's own */
+};
+
+/* `p` stays where it is. */
+void page_init(struct page *p);
+
+#endif
