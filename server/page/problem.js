@@ -103,17 +103,13 @@
     if (typeof pointer === "string") blame(Json.keys(pointer)[0]);
     if (slug(problem) === "unknown-model") Models.load();
   };
-  // What is typed is in the state a little later.
-  const check = (text) => {
-    if (!isText() || text !== sent.text) forget();
-  };
-  Dom.id("source-part").addEventListener("input", ({ target }) => {
-    if (target.id === "source" && !(isText() && Mark.fits(sent.text))) forget();
-  });
   State.on(["asking"], () => {
     if (State.get("asking")) sent = State.get("body");
   });
-  State.on(["body"], () => check((State.get("body") || {}).text));
+  State.on(["body"], () => {
+    const { text } = State.get("body") || {};
+    if (!isText() || text !== sent.text) forget();
+  });
   State.on(["problem"], show);
   Key.on(() => {
     const problem = State.get("problem");
