@@ -3,11 +3,14 @@
 // Format.float(x): the shortest decimal that reads back as the same float32, as answers have it.
 // Format.short(x): three digits. Format.bytes(n), Format.ms(x), Format.count(n): with units.
 const Format = (() => {
+  const magnitude = (x) => Math.floor(Math.log10(Math.abs(x)));
   const float = (x) => {
     if (!Number.isFinite(x)) return String(x);
     for (let digits = 1; digits < 9; digits++) {
-      const text = x.toPrecision(digits);
-      if (Math.fround(Number(text)) === Math.fround(x)) return String(Number(text));
+      const near = Number(x.toPrecision(digits));
+      // Below a power of two floats lie closer: there the second nearest may be the one that fits.
+      for (const y of [near, near + Math.sign(x) * 10 ** (magnitude(x) + 1 - digits)])
+        if (Math.fround(y) === Math.fround(x)) return String(Number(y.toPrecision(digits)));
     }
     return String(Number(x.toPrecision(9)));
   };
