@@ -3,7 +3,8 @@
 //
 // A body is { text } or { name, tensors, fields } and is never changed: Request.change(body,
 // { causal: true, mask: undefined }) makes another one (undefined takes a field away). Of text that
-// is no JSON object Request.fields(body) is null and change gives null.
+// is no JSON object Request.fields(body) is null and change gives null, as of one nested too deep.
+// A body that came from a file has its name, a large one may be text as well.
 //
 // Request.fields(body): all fields by name; arrays as lists, base64 objects or tensors with bytes:
 //   read them through tensor.js.
@@ -30,19 +31,23 @@ const Request = (() => {
 
   const without = (object) =>
     Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
-  // Of a file, arrays are tensors, with these numbers, and everything else is a field.
-  const KINDS = { __proto__: null, queries: "F32", keys: "F32", values: "F32", bias: "F32",
-    head_mask: "F32", gradients: "F32", valid_lens: "I32", segments: "I32", mask: "BOOL" };
-  const MAKE = { F32: Float32Array, I32: Int32Array, BOOL: Uint8Array };
-  const bytesOf = (dtype, value) => {
-    const tensor = typeof value === "number" ? { shape: [], data: [value] } : Tensor.of(value);
-    return tensor && { dtype, shape: tensor.shape,
-      bytes: new Uint8Array(MAKE[dtype].from(tensor.data).buffer) };
+  // Of a file, arrays are tensors of these types and everything else is a field; so is what does
+  // not fit the type, for the server to complain about.
+  const TYPES = { queries: "F32", keys: "F32", values: "F32", bias: "F32", head_mask: "F32",
+    gradients: "F32", valid_lens: "I32", segments: "I32", mask: "U8" };
+  const ARRAYS = { F32: Float32Array, I32: Int32Array, U8: Uint8Array };
+  const bytesOf = (list, dtype) => {
+    const tensor = typeof list === "number" ? { shape: [], data: [list] }
+      : Array.isArray(list) ? Tensor.of(list) : null;
+    if (!tensor) return null;
+    const data = ARRAYS[dtype].from(tensor.data);
+    if (dtype !== "F32" && data.some((x, i) => x !== tensor.data[i])) return null;
+    return { dtype, shape: tensor.shape, bytes: new Uint8Array(data.buffer) };
   };
   const changeFile = (body, changes) => {
     const tensors = { ...body.tensors }, rest = { ...body.fields };
     for (const [name, value] of Object.entries(changes)) {
-      const tensor = value && value.bytes ? value : KINDS[name] ? bytesOf(KINDS[name], value) : null;
+      const tensor = TYPES[name] ? bytesOf(value, TYPES[name]) : null;
       delete tensors[name];
       delete rest[name];
       if (tensor) tensors[name] = tensor;
@@ -60,10 +65,11 @@ const Request = (() => {
     }
   };
 
-  // A list is broken into lines down to rows of numbers, or where it is short.
+  // A list is broken into lines down to rows of numbers.
   const lay = (value, indent) => {
-    if (!Array.isArray(value) || !value.some((part) => Array.isArray(part)))
-      return JSON.stringify(value);
+    if (!Array.isArray(value)) return JSON.stringify(value);
+    if (!value.some((part) => Array.isArray(part)))
+      return `[${value.map((part) => JSON.stringify(part)).join(", ")}]`;
     const inner = indent + "  ";
     return `[\n${value.map((part) => inner + lay(part, inner)).join(",\n")}\n${indent}]`;
   };

@@ -1,7 +1,8 @@
 // tensor: arrays of numbers in the forms that they travel in: nested lists, base64, safetensors.
 //
 // A tensor is { shape, data } with a typed array. Tensor.of(value) makes one of a nested list or a
-// base64 object; null if it is neither, or ragged. Tensor.part(value, i) is item i of any form: of
+// base64 object; null if it is neither, or ragged. Tensor.list(tensor) is the way back: nested
+// lists, numbers as short as float32 allows. Tensor.part(value, i) is item i of any form: of
 // a tensor a view of it. Tensor.read(buffer) -> { tensors, fields } reads safetensors: tensors by
 // name, { dtype, shape, bytes }, and the metadata, parsed; it throws an Error that says what is
 // wrong. Tensor.write(tensors, fields) is the way back, a Blob. What is given must not change after
@@ -26,16 +27,11 @@ const Tensor = (() => {
   const fromBytes = ({ dtype, shape, bytes }) =>
     KINDS[dtype] ? { shape, data: numbers(dtype, bytes) } : null;
 
-  const isShape = (shape) =>
-    Array.isArray(shape) && shape.every((n) => Number.isInteger(n) && n >= 0);
+  const counts = (list) => Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
   const bytesOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
   const fromCoded = (value) => {
-    try {
-      const tensor = fromBytes({ ...value, bytes: bytesOf(value.base64) });
-      return tensor && tensor.data.length === size(value.shape) ? tensor : null;
-    } catch {
-      return null;
-    }
+    const tensor = fromBytes({ ...value, bytes: bytesOf(value.base64) });
+    return tensor && tensor.data.length === size(value.shape) ? tensor : null;
   };
 
   // No field has more dimensions than these; a list may be nested without end.
@@ -57,16 +53,29 @@ const Tensor = (() => {
 
   const make = (value) => {
     if (Array.isArray(value)) return fromList(value);
-    if (!isShape(value.shape)) return null;
+    if (!counts(value.shape)) return null;
     if (ArrayBuffer.isView(value.data)) return value;
     if (ArrayBuffer.isView(value.bytes)) return fromBytes(value);
     return typeof value.base64 === "string" ? fromCoded(value) : null;
   };
+  // A base64 may be none, or claim more than there is memory for.
+  const tried = (value) => {
+    try {
+      return make(value);
+    } catch {
+      return null;
+    }
+  };
   const made = new WeakMap();
   const of = (value) => {
     if (!value || typeof value !== "object") return null;
-    if (!made.has(value)) made.set(value, make(value));
+    if (!made.has(value)) made.set(value, tried(value));
     return made.get(value);
+  };
+  const list = ({ shape, data }, at = 0) => {
+    if (shape.length === 0) return Number(Format.float(data[at]));
+    const inner = { shape: shape.slice(1), data }, step = size(inner.shape);
+    return Array.from({ length: shape[0] }, (_, i) => list(inner, at + i * step));
   };
   const part = (value, i) => {
     if (Array.isArray(value)) return value[i];
@@ -80,17 +89,31 @@ const Tensor = (() => {
     if (buffer.byteLength < 8) throw new Error("it has fewer than 8 bytes");
     const length = Number(new DataView(buffer).getBigUint64(0, true));
     if (length > buffer.byteLength - 8) throw new Error("its header is longer than the file");
-    const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
-    const { __metadata__: metadata = {}, ...rest } = header;
-    const tensors = {}, fields = {};
-    for (const [name, { dtype, shape, data_offsets: [begin, end] }] of Object.entries(rest)) {
-      const bytes = new Uint8Array(buffer, 8 + length + begin, end - begin);
-      if (!isShape(shape) || (KINDS[dtype] && size(shape) * KINDS[dtype][0] !== bytes.length))
-        throw new Error(`${name} has ${bytes.length} bytes, which is not its shape`);
-      tensors[name] = { dtype, shape, bytes };
-    }
-    for (const [name, text] of Object.entries(metadata)) fields[name] = word(text);
+    const { __metadata__: metadata = {}, ...rest } = headerOf(new Uint8Array(buffer, 8, length));
+    const tensors = {}, fields = {}, data = new Uint8Array(buffer, 8 + length);
+    for (const [name, entry] of Object.entries(rest)) tensors[name] = entryOf(name, entry, data);
+    for (const [name, text] of Object.entries(metadata || {})) fields[name] = word(text);
     return { tensors, fields };
+  };
+  const headerOf = (bytes) => {
+    try {
+      const header = JSON.parse(new TextDecoder().decode(bytes));
+      if (header && typeof header === "object" && !Array.isArray(header)) return header;
+    } catch {
+      // said below
+    }
+    throw new Error("its header is no JSON object");
+  };
+  const entryOf = (name, entry, data) => {
+    const { dtype, shape, data_offsets: place } = entry || {};
+    if (!counts(shape) || !counts(place) || place.length !== 2)
+      throw new Error(`${name} has no shape or no place`);
+    const [begin, end] = place;
+    if (begin > end || end > data.length) throw new Error(`${name} lies outside of the file`);
+    const bytes = data.subarray(begin, end);
+    if (KINDS[dtype] && size(shape) * KINDS[dtype][0] !== bytes.length)
+      throw new Error(`${name} has ${bytes.length} bytes, which is not its shape`);
+    return { dtype, shape, bytes };
   };
   // A field in metadata is JSON; a bare word is a string.
   const word = (text) => {
@@ -115,5 +138,5 @@ const Tensor = (() => {
     front.setBigUint64(0, BigInt(text.length), true);
     return new Blob([front, text, ...Object.values(tensors).map((t) => t.bytes)]);
   };
-  return { of, part, read, write, size };
+  return { of, part, list, read, write, size };
 })();

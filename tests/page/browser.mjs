@@ -288,8 +288,7 @@ const pixels = (canvas, points) => {
 };
 export const sample = async (page, selector, x, y) => {
   const many = Array.isArray(x);
-  const found = await page.locator(selector).evaluate(
-    `(canvas, points) => (${pixels})(canvas, points)`, many ? x : [[x, y]]);
+  const found = await page.locator(selector).evaluate(pixels, many ? x : [[x, y]]);
   return many ? found : found[0];
 };
 
