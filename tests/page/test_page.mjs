@@ -1,6 +1,6 @@
 // test_page: the page as a whole: it loads, keeps to its policy, and is usable by everybody.
 import assert from "node:assert/strict";
-import { ask, audit, drop, expect, open, serve, settle, state, test } from "./browser.mjs";
+import { ask, audit, drop, open, serve, settle, state, test, told } from "./browser.mjs";
 
 const TOY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0]]], valid_lens: [1], return_attention: true };
 const SPOILT = { queries: [[[1, 0, 0, 1], [0, 1, 1]]], return_attention: true };
@@ -27,6 +27,30 @@ test("it loads, sends its first example, and asks nobody else", async () => {
   assert.equal(await state(page, "problem"), null);
   const [item] = (await state(page, "answer")).items;
   assert.ok(item.weights[0].data instanceof Float32Array && item.weights[0].data.length > 0);
+});
+
+test("what no page may do fails the test that it is done in", async () => {
+  const page = await open({ server, expect: [404, /welcome/] });
+  const acts = { "console error: oh": () => console.error("oh"), "console warning: oh": () => console.warn("oh"),
+    "": () => { console.error("welcome"); console.log("fine"); return fetch("nothing-here"); },
+    "console error: Failed to load resource: the server responded with a status of 405": () => fetch("healthz", { method: "PUT" }),
+    "exception: Error: ouch": () => { setTimeout(() => { throw new Error("ouch"); }); },
+    "exception: Error: no": () => { Promise.reject(new Error("no")); },
+    "console error: Policy violated: connect-src http://127.0.0.2": () => fetch("http://127.0.0.2:1/").catch(() => 0),
+    "request elsewhere: http://127.0.0.2": () => { document.createElement("a").href = "x"; location.href = "http://127.0.0.2:1/"; },
+    "dialog: hello": () => { setTimeout(() => alert("hello")); },
+    "another window": () => { window.open("about:blank"); } };
+  for (const [wanted, act] of Object.entries(acts)) {
+    await page.evaluate(act).catch(() => null);
+    await settle(page);
+    const found = told(page), isThere = () => found.some((line) => line.startsWith(wanted));
+    for (let i = 0; i < 100 && wanted && !isThere(); i++) {
+      await page.waitForTimeout(50);
+      found.push(...told(page));
+    }
+    assert.equal(wanted ? isThere() : found.length === 0, true, `${wanted}: ${found}`);
+    if (page.url() !== `${server.origin}/`) await page.goto(server.origin);
+  }
 });
 
 test("switched off there is no page", async () => {
