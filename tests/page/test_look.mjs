@@ -82,9 +82,9 @@ test("the mean of the heads has a tile of its own", async () => {
   await cells(page, mean, most(heads));
   assert.equal((await state(page, "view")).head, "mean");
   await hover(page, 1, 2);
-  assert.equal(await readout(page), `mean of heads · query 1 · key 2 · ${mean[1][2]}`.slice(0, 35)
-    + (await readout(page)).slice(35));
-  assert.equal(Math.fround(Number((await readout(page)).split(" · ")[3])), mean[1][2]);
+  const [label, query, key, weight] = (await readout(page)).split(" · ");
+  assert.deepEqual([label, query, key], ["mean of heads", "query 1", "key 2"]);
+  assert.equal(Math.fround(Number(weight)), mean[1][2]);
 });
 
 test("causal attention of eight heads: tiles and the large one", async () => {
@@ -192,7 +192,8 @@ test("segments are divided, and their weights are shown; pointers are marked", a
 
 test("the readout has the digits of the answer, and the words of labels", async () => {
   const page = await open({ server }), asked = body(2, 3);
-  await page.evaluate(() => State.set({ labels: { rows: [["cat", "<b>"]], cols: [["a", "b", "c"]] } }));
+  await page.evaluate(() =>
+    State.set({ labels: { rows: [["cat", "<b>"]], cols: [["a", "b", "c"]] } }));
   await ask(page, asked, "demo");
   const raw = (await server.post("/v1/models/demo/attention", asked)).text;
   const digits = /"attention_weights":(.*)/.exec(raw)[1].match(/[-+.\de]+/g);
@@ -259,8 +260,8 @@ test("zooming keeps the cell under the pointer", async () => {
   await page.keyboard.up("Control");
   await settle(page);
   assert.ok((await place(page)).cell > before.cell);
-  await page.mouse.move(5, 5);
-  await hover(page, 30, 45).catch(() => {});
+  const { row, col } = await state(page, "view");
+  assert.ok(Math.abs(row - 30) <= 1 && Math.abs(col - 45) <= 1, `${row}, ${col}`);
   for (let i = 0; i < 20; i++) await page.getByRole("button", { name: "Zoom in" }).click();
   await settle(page);
   const { cell, left, top } = await place(page);
@@ -281,8 +282,8 @@ test("2048 queries and keys scroll, and every corner is right", async () => {
   await page.evaluate(async () => {
     const data = Float32Array.from({ length: 4 * 2048 }, (_, i) => 3 * Math.sin(i * i));
     const queries = { dtype: "F32", shape: [1, 2048, 4], bytes: new Uint8Array(data.buffer) };
-    State.set({ model: "demo",
-      body: { name: "x", tensors: { queries }, fields: { causal: true, return_attention: true } } });
+    const fields = { causal: true, return_attention: true };
+    State.set({ model: "demo", body: { name: "x", tensors: { queries }, fields } });
     await Ask.send();
   });
   await settle(page);
@@ -338,7 +339,8 @@ test("where there is nothing to draw, the page says why", async () => {
   assert.match(await said(), /Send a request/);
   const row = [1, 0, 0, 1];
   for (const [asked, expected] of [
-    [{ queries: [[row]] }, /no weights/], [{ queries: [], return_attention: true }, /batch is empty/],
+    [{ queries: [[row]] }, /no weights/],
+    [{ queries: [], return_attention: true }, /batch is empty/],
     [{ queries: [[]], return_attention: true }, /no queries/],
     [{ queries: [[row]], keys: [[]], return_attention: true }, /no keys/],
     [{ queries: [[]], return_attention: "average" }, /no queries/]]) {
@@ -356,7 +358,7 @@ test("a picture to be saved has the same cells", async () => {
   const page = await open({ server }), asked = body(3, 4, { valid_lens: [3] });
   await ask(page, asked, "demo");
   const [heads] = (await answerOf(asked)).attention_weights;
-  const bytes = (await table(page));
+  const bytes = await table(page);
   const seen = await page.evaluate(() => {
     const sheet = Look.sheet(), canvas = Heatmap.picture(sheet);
     const data = new Uint32Array(
