@@ -17,7 +17,7 @@
 //   hidden ones stay clear. A generator, to be run in slices.
 // Heatmap.picture(sheet) -> a canvas of its own with title, labels and legend, to be saved.
 const Heatmap = (() => {
-  const SMALL = 256, LARGEST = 48, HATCH = 6, TEXT = 12, LABEL = 110;
+  const SMALL = 256, LARGEST = 48, HATCH = 6, TEXT = 12, WORD = 16;
   const pixel = ([r, g, b]) => 0xff000000 | (b << 16) | (g << 8) | r;
   const table = Uint32Array.from({ length: 256 },
     (_, i) => pixel(Scale.bytes.subarray(3 * i, 3 * i + 3)));
@@ -36,17 +36,14 @@ const Heatmap = (() => {
   const part = ([low, high], x) => Scale.index((x - low) / (high - low));
   const font = (size, ratio) => `${Math.round(size * ratio)}px system-ui, sans-serif`;
 
+  // Words are cut as they come, so that nothing has to be measured but the longest.
+  const brief = (word) => {
+    const letters = [...word.slice(0, 2 * WORD)];
+    return letters.length > WORD ? `${letters.slice(0, WORD - 1).join("")}…` : word;
+  };
   const widest = (words, ratio) => {
     pen.font = font(TEXT, ratio);
-    const longest = words.reduce((a, b) => (b.length > a.length ? b : a), "");
-    return Math.min(LABEL * ratio, pen.measureText(longest.slice(0, LABEL)).width);
-  };
-  const cut = (context, text, room) => {
-    const letters = [...text.slice(0, LABEL)];
-    const fits = (one) => context.measureText(one).width <= room;
-    if (text.length < LABEL && fits(text)) return text;
-    while (letters.length > 1 && !fits(`${letters.join("")}…`)) letters.pop();
-    return `${letters.join("")}…`;
+    return pen.measureText(brief(words.reduce((a, b) => (b.length > a.length ? b : a), ""))).width;
   };
   const box = ({ rows, cols }, cell, ratio) => {
     const wide = widest(cols, ratio);
@@ -93,12 +90,16 @@ const Heatmap = (() => {
     for (let power = 1; ; power *= 10)
       for (const n of [1, 2, 5]) if (n * power * cell >= needed) return n * power;
   };
-  const words = (context, list, [first, end, needed, at], cell, colours, put) => {
+  const words = (context, list, [first, end, needed, at], cell, colours, spot) => {
     const step = each(needed, cell);
     for (let i = first; i < end; i++) {
       if (i !== at && (i % step || (at >= 0 && Math.abs(i - at) < step))) continue;
+      context.save();
       context.fillStyle = i === at ? colours.accent : colours.soft;
-      put(list[i], (i + 0.5) * cell);
+      context.translate(...spot((i + 0.5) * cell));
+      if (context.textAlign === "left") context.rotate(-Math.PI / 2);
+      context.fillText(brief(list[i]), 0, 0);
+      context.restore();
     }
   };
   const labels = (context, sheet, place, colours) => {
@@ -108,17 +109,12 @@ const Heatmap = (() => {
     context.font = font(TEXT, ratio);
     context.textAlign = "right";
     within(context, [0, top - 8 * ratio, left, height], () =>
-      words(context, sheet.rows, [i, iEnd, line, row], cell, colours, (word, at) =>
-        context.fillText(cut(context, word, left - 8 * ratio), left - 6 * ratio, top + at - y)));
+      words(context, sheet.rows, [i, iEnd, line, row], cell, colours,
+        (at) => [left - 6 * ratio, top + at - y]));
     context.textAlign = turned ? "left" : "center";
     within(context, [left - 8 * ratio, 0, width, top], () =>
-      words(context, sheet.cols, [j, jEnd, wide, col], cell, colours, (word, at) => {
-        context.save();
-        context.translate(left + at - x, top - (turned ? 5 : TEXT / 2 + 5) * ratio);
-        if (turned) context.rotate(-Math.PI / 2);
-        context.fillText(cut(context, word, turned ? top - 8 * ratio : wide), 0, 0);
-        context.restore();
-      }));
+      words(context, sheet.cols, [j, jEnd, wide, col], cell, colours,
+        (at) => [left + at - x, top - (turned ? 5 : TEXT / 2 + 5) * ratio]));
   };
 
   // What stands in the cells: numbers where they have room, rings where pointers lead.
@@ -133,19 +129,17 @@ const Heatmap = (() => {
     for (let i = first; i < end; i++)
       for (let j = from; j < to; j++) {
         const weight = matrix.data[i * matrix.cols + j];
-        const spot = [left + j * cell - x, top + i * cell - y, cell];
+        const spot = [left + j * cell - x, top + i * cell - y], half = cell / 2;
         context.fillStyle = part(sheet.range, weight) > 112 ? "#000" : "#fff";
         context.strokeStyle = context.fillStyle;
-        if (printed && seen[i * matrix.cols + j]) number(context, weight, spot, ratio);
-        if (pointers && Number(pointers[i]) === j) ring(context, spot, printed);
+        if (printed && seen[i * matrix.cols + j])
+          context.fillText(number(weight), spot[0] + half, spot[1] + half);
+        if (pointers && Number(pointers[i]) === j) ring(context, spot, cell, printed);
       }
   };
-  const number = (context, weight, [x, y, cell], ratio) => {
-    const text = [Format.short(weight), String(Number(weight.toPrecision(1)))]
-      .find((one) => context.measureText(one).width < cell - 6 * ratio);
-    if (text) context.fillText(text, x + cell / 2, y + cell / 2);
-  };
-  const ring = (context, [x, y, cell], aside) => {
+  const number = (weight) =>
+    weight > 0 && weight < 0.001 ? weight.toExponential(0) : String(Number(weight.toFixed(3)));
+  const ring = (context, [x, y], cell, aside) => {
     const [across, down, radius] = aside ? [0.8, 0.2, 0.08] : [0.47, 0.47, 0.28];
     context.beginPath();
     context.arc(x + cell * across, y + cell * down, cell * radius, 0, 2 * Math.PI);
@@ -158,11 +152,11 @@ const Heatmap = (() => {
     const shapes = cuts.filter((key) => key > 0 && key < cols)
       .map((key) => [a + key * cell, b, 0, rows * cell]);
     const around = (left, top, width, height) => shapes.push(
-      [left - 1.5 * ratio, top - 1.5 * ratio, width + 3 * ratio, height + 3 * ratio]);
+      [left - 2 * ratio, top - 2 * ratio, width + 4 * ratio, height + 4 * ratio]);
     if (row >= 0) around(a, b + row * cell, cols * cell, cell);
     if (col >= 0) around(a + col * cell, b, cell, rows * cell);
     for (const shape of shapes)
-      for (const [colour, line] of [[colours.back, 3], [colours.text, 1.5]]) {
+      for (const [colour, line] of [[colours.back, 4], [colours.text, 2]]) {
         context.strokeStyle = colour;
         context.lineWidth = line * ratio;
         context.strokeRect(...shape);
@@ -184,7 +178,7 @@ const Heatmap = (() => {
     context.textBaseline = "middle";
     cells(context, sheet, place, colours);
     within(context, [left, top, width, height], () => marks(context, sheet, place));
-    within(context, [left - 3 * ratio, top - 3 * ratio, width, height],
+    within(context, [left - 4 * ratio, top - 4 * ratio, width, height],
       () => lines(context, sheet, place, colours));
     labels(context, sheet, place, colours);
   };
@@ -239,7 +233,7 @@ const Heatmap = (() => {
     context.fillStyle = text;
     context.font = font(TEXT, ratio);
     context.textBaseline = "top";
-    context.fillText(cut(context, sheet.title, canvas.width - 2 * edge), edge, edge);
+    context.fillText(sheet.title, edge, edge);
     legend(context, sheet.range, edge + frame.left, height + 3.5 * edge, ratio);
     return canvas;
   };

@@ -28,22 +28,30 @@ const Large = (() => {
   };
 
   // As wide as there is room for, but lower where not all queries would be seen and cells are big.
-  const fitting = (left, ratio) => {
+  const fitting = (room, ratio) => {
     const { rows, cols } = sheet.matrix;
-    const across = Math.floor((frame.clientWidth * ratio - left) / cols);
+    const across = Math.floor((room * ratio - Heatmap.box(sheet, 1, ratio).left) / cols);
     const down = Math.floor((innerHeight * 0.6 * ratio) / rows);
     return Math.max(Math.min(across, 16 * ratio), Math.min(across, down));
   };
   const stretch = (node, width, height, ratio) =>
     Object.assign(node.style, { width: `${width / ratio}px`, height: `${height / ratio}px` });
+  const spread = (room, ratio) => {
+    const { rows, cols } = sheet.matrix, wish = zoomed ? zoomed * ratio : fitting(room, ratio);
+    const cell = clamp(Math.round(wish), 1, Math.floor(Heatmap.LARGEST * ratio));
+    const box = Heatmap.box(sheet, cell, ratio);
+    const all = [box.left + cols * cell, box.top + rows * cell]
+      .map((n) => Math.ceil(n + 4 * ratio));
+    stretch(paper, ...all, ratio);
+    return { cell, box, all };
+  };
   const layout = () => {
     if (!sheet || !frame.clientWidth) return;
-    const ratio = devicePixelRatio || 1, { rows, cols } = sheet.matrix;
-    const wish = zoomed ? zoomed * ratio : fitting(Heatmap.box(sheet, 1, ratio).left, ratio);
-    const cell = clamp(Math.round(wish), 1, Math.floor(Heatmap.LARGEST * ratio));
-    const box = Heatmap.box(sheet, cell, ratio), { left, top } = box;
-    const all = [left + cols * cell, top + rows * cell].map((n) => Math.ceil(n + 3 * ratio));
-    stretch(paper, ...all, ratio);
+    const ratio = devicePixelRatio || 1;
+    let now = spread(frame.offsetWidth, ratio);
+    // A scroll bar takes room of its own.
+    if (frame.clientWidth < frame.offsetWidth) now = spread(frame.clientWidth, ratio);
+    const { cell, box, all } = now, { left, top } = box;
     const [width, height] = [frame.clientWidth, frame.clientHeight].map((room, i) =>
       Math.min(all[i], Math.floor(room * ratio)));
     place = { ...box, cell, ratio, width, height };

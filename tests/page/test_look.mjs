@@ -92,7 +92,9 @@ test("causal attention of eight heads: tiles and the large one", async () => {
   const rows = Array.from({ length: 30 }, (_, i) =>
     Array.from({ length: 512 }, (_, c) => Math.sin(i * c + i)));
   const asked = { queries: [rows], causal: true, return_attention: true };
-  await ask(page, asked, "base");
+  await page.evaluate(() => State.set({ model: "base" }));
+  await settle(page);
+  await ask(page, asked);
   const [heads] = (await answerOf(asked, "base")).attention_weights, bytes = await table(page);
   await cells(page, heads[0], most(heads), (i, j) => j <= i);
   assert.ok(await hatched(page, 3, 4) && await hatched(page, 0, 29) && !await hatched(page, 4, 4));
@@ -240,7 +242,7 @@ test("the keyboard moves a cursor, and the window follows", async () => {
   const { cell, left } = await place(page);
   const seen = await page.locator("#frame").evaluate((frame) =>
     [frame.scrollLeft, frame.scrollLeft + frame.clientWidth]);
-  assert.ok(seen[0] <= 89 * cell && left + 90 * cell <= seen[1]);
+  assert.ok(seen[0] <= 89 * cell && left + 90 * cell <= seen[1], `${seen}, cells of ${cell}`);
   assert.deepEqual(await press("Control+End"), [59, 89]);
   assert.deepEqual(await press("Control+Home"), [0, 0]);
   assert.equal(await page.locator("#frame").evaluate((frame) => frame.scrollTop), 0);
@@ -312,8 +314,11 @@ test("a narrow screen, dark", async () => {
   const page = await open({ server, viewport: [360, 740], dark: true });
   const asked = body(12, 30, { valid_lens: [20] });
   await ask(page, asked, "demo");
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-  assert.equal(wide, 360);
+  for (const part of ["#look-tools", "#multiples", "#large"]) {
+    const { x, width } = await page.locator(part).boundingBox();
+    assert.ok(x >= 0 && x + width <= 360, part);
+    assert.ok(await page.locator(part).evaluate((node) => node.scrollWidth <= node.clientWidth));
+  }
   const [heads] = (await answerOf(asked)).attention_weights;
   await cells(page, heads[0], most(heads), (i, j) => j < 20);
   assert.ok(await hatched(page, 0, 25));
@@ -336,6 +341,8 @@ test("a change of theme draws again", async () => {
 test("where there is nothing to draw, the page says why", async () => {
   const page = await open({ server });
   const said = () => page.locator("#empty").textContent();
+  await page.evaluate(() => State.set({ answer: null }));
+  await settle(page);
   assert.match(await said(), /Send a request/);
   const row = [1, 0, 0, 1];
   for (const [asked, expected] of [
@@ -349,6 +356,10 @@ test("where there is nothing to draw, the page says why", async () => {
     assert.match(await said(), expected);
     assert.equal(await page.locator("#large").isVisible(), false);
   }
+  await page.evaluate(() => { Ask.limit = 10; });
+  await ask(page, body(2, 2), "demo");
+  assert.match(await said(), /too large to draw/);
+  await page.evaluate(() => { Ask.limit = 1e8; });
   await ask(page, body(2, 2), "demo");
   assert.equal(await page.locator("#empty").isVisible(), false);
   assert.ok(await page.locator("#large").isVisible());
