@@ -20,8 +20,8 @@ const Ask = (() => {
   };
 
   const unread = (reply, model) => ({ model, batched: true, average: false, items: [], raw: null,
-    tooLarge: true, timing: reply.timing, type: reply.type, bytes: reply.buffer.byteLength,
-    buffer: reply.buffer });
+    tooLarge: true, timing: reply.timing, took: reply.took, type: reply.type,
+    bytes: reply.buffer.byteLength, buffer: reply.buffer });
   const take = (reply, asked) => {
     if (!reply.ok) return { problem: reply.problem };
     try {
