@@ -2,7 +2,7 @@
 // heavy.
 //
 // One query is looked at, or all of them (State.view.row, -1): by pointing at it, by arrow keys,
-// or by its name. The picture is a canvas; a line of text says what it shows. A weight below a
+// or by its name. The picture is a canvas; a text below says what it shows. A weight below a
 // hundredth of the greatest of its query gets no line, and only the MOST heaviest get one.
 (() => {
   const LEAST = 0.01, MOST = 4000, STEP = 22, TALL = 3000;
@@ -31,19 +31,19 @@
       }
     }
     const bar = Float32Array.from(cells, (at) => data[at]).sort().at(-MOST) || 0;
-    const heavy = cells.filter((at) => data[at] >= bar).sort((a, b) => data[a] - data[b]).slice(-MOST);
+    const heavy = cells.filter((at) => data[at] >= bar).sort((a, b) => data[a] - data[b])
+      .slice(-MOST);
     const result = { heavy, left: all - heavy.length, top: heavy.slice(-5).reverse() };
     if (row < 0) picked.set(sheet, result);
     return result;
   };
 
   const say = ({ rows, cols, matrix }, row, { heavy, left, top }) => {
-    const without = left
-      ? ` ${left} without: below 1 % of the query's greatest, or not among the ${MOST} heaviest.` : "";
-    if (row < 0) return `${rows.length} queries, ${cols.length} keys, ${heavy.length} lines.${without}`;
+    const drawn = `${heavy.length} lines.${left ? ` ${left} lighter weights have none.` : ""}`;
+    if (row < 0) return `${rows.length} queries, ${cols.length} keys: ${drawn}`;
+    const name = rows[row] === String(row) ? "" : ` “${rows[row]}”`;
     const keys = top.map((at) => `“${cols[at % cols.length]}” ${Format.short(matrix.data[at])}`);
-    const name = `query ${row}${rows[row] === String(row) ? "" : ` “${rows[row]}”`}`;
-    return `${name} → ${keys.join(", ") || "nothing"}. ${heavy.length} lines.${without}`;
+    return `query ${row}${name} → ${keys.join(", ") || "nothing"}. ${drawn}`;
   };
 
   const y = (i, n) => (i + 0.5) * height / n;
@@ -55,7 +55,8 @@
       if (!chosen && (i % every || first.some((one) => Math.abs(one - i) < every))) continue;
       ink.fillStyle = chosen ? ink.text : ink.soft;
       ink.globalAlpha = hidden(i) ? 0.4 : 1;
-      ink.fillText(names[i].slice(0, 40), x + Math.sign(out - x) * 6, y(i, n), Math.abs(out - x) - 6);
+      const gap = out > x ? 6 : -6;
+      ink.fillText(names[i].slice(0, 40), x + gap, y(i, n), Math.abs(out - x - gap));
     }
   };
   const paint = (sheet, row, { heavy, top }) => {
@@ -80,12 +81,15 @@
       ink.lineTo(right, y(at % n, n));
       ink.stroke();
     }
-    side(ink, rows, left, 0, row < 0 ? [] : [row], () => false);
-    side(ink, cols, right, width, row < 0 ? [] : top.map((at) => at % n), (j) => row >= 0 && !seen[row * n + j]);
+    const one = row >= 0;
+    side(ink, rows, left, 0, one ? [row] : [], () => false);
+    side(ink, cols, right, width, one ? top.map((at) => at % n) : [],
+      (j) => one && !seen[row * n + j]);
   };
 
   const options = (select, list, value) => {
-    Dom.fill(select, list.map(([of, label]) => Dom.el("option", { value: of }, label.slice(0, 60))));
+    Dom.fill(select, list.map(([name, label]) =>
+      Dom.el("option", { value: name }, label.slice(0, 60))));
     select.value = value;
   };
   const make = (sheet) => {
@@ -129,7 +133,7 @@
     scroller.scrollTop = y(row, n) - scroller.clientHeight / 2;
   });
 
-  panel.append(tools, text, scroller);
+  panel.append(tools, scroller, text);
   State.on(["answer", "labels", "view"], draw);
   document.addEventListener("show", draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
