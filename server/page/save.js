@@ -110,17 +110,16 @@
     write(long(answer), faces.reduce((sum, { matrix }) => sum + matrix.data.length, 0), "all.csv");
   };
 
-  const button = (text, name, use) => Dom.button(text, () => {
+  const button = (text, use) => Dom.button(text, () => {
     const sheet = Look.sheet(), { item } = State.get("view");
     try {
       use({ ...sheet, title: `${State.get("asked").model}, item ${item}, ${sheet.title}` });
     } catch {
       tooLarge();
     }
-  }, { "aria-label": name });
-  place.append(button("PNG", "Save as PNG", keepPng), button("SVG", "Save as SVG", keepSvg),
-    button("CSV", "Save as CSV", keepTable),
-    button("CSV of all heads", "Save all heads and items as CSV", keepAll), note);
+  });
+  place.append("Save as", button("PNG", keepPng), button("SVG", keepSvg), button("CSV", keepTable),
+    button("CSV of all heads", keepAll), note);
   State.on(["answer", "labels", "view"], () => {
     place.hidden = !Look.sheet();
   });
