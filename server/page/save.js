@@ -2,10 +2,10 @@
 //
 // An SVG has a rectangle for each run of cells of one colour; of more than VECTOR cells it holds
 // the picture instead. Tables have every number as the answer has it, and labels in quotes; one
-// that a spreadsheet would take for a formula gets a ' in front. They are written in slices, and not
-// at all if they would have more than MOST cells.
+// that a spreadsheet would take for a formula gets a ' in front. They are written in slices, and
+// not at all if they would have more than MOST cells.
 (() => {
-  const VECTOR = 40000, MOST = 4e6, SLICE = 30, EDGE = 180, { svg } = Dom;
+  const VECTOR = 40000, MOST = 4e6, SLICE = 30, { svg } = Dom;
   const place = Dom.id("save"), note = Dom.el("span", { class: "soft small", role: "status" });
   const say = (text) => Dom.fill(note, text);
 
@@ -40,14 +40,18 @@
   const frame = (width, height, ...parts) =>
     svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "sans-serif",
       "font-size": 12 }, svg("rect", { width, height, fill: "#fff" }), parts);
+  const edge = (list) =>
+    30 + 7 * list.reduce((most, word) => Math.max(most, Math.min(24, word.length)), 0);
   const vector = (sheet) => {
     const { rows, cols } = sheet.matrix;
+    const title = `${clean(sheet.title)}, 0 to ${Format.short(sheet.range[1])}`;
     const size = Math.max(2, Math.min(24, Math.floor(800 / Math.max(rows, cols))));
-    return frame(EDGE + cols * size + EDGE, EDGE + rows * size + 20,
+    const left = edge(sheet.rows), top = 30 + edge(sheet.cols);
+    return frame(left + Math.max(cols * size, 7 * title.length) + 20, top + rows * size + 20,
       svg("pattern", { id: "hidden", width: 6, height: 6, patternUnits: "userSpaceOnUse" },
         svg("path", { d: "M-1 1L1-1M0 6L6 0M5 7L7 5", stroke: "#888" })),
-      svg("text", { x: 20, y: 30, "font-size": 14 }, clean(sheet.title)),
-      svg("g", { transform: `translate(${EDGE} ${EDGE})` },
+      svg("text", { x: 20, y: 26, "font-size": 14 }, title),
+      svg("g", { transform: `translate(${left} ${top})` },
         svg("g", { "shape-rendering": "crispEdges" }, rectangles(sheet, size)),
         words(sheet.rows, size, (y) => ({ x: -6, y, "text-anchor": "end" })),
         words(sheet.cols, size, (x) => ({ transform: `translate(${x} -6) rotate(-90)` }))));
