@@ -9,7 +9,7 @@ const Divergence = (() => {
   const cell = (x, t, wordy) => {
     const node = el("td", { tabindex: -1 }, wordy ? Format.short(x) : null);
     node.style.background = Scale.css(t);
-    node.style.color = t > 0.47 ? "#000" : "#fff";
+    node.style.color = t > 0.44 ? "#000" : "#fff";
     return node;
   };
   const place = (node) => [node.parentNode.rowIndex, node.cellIndex];
