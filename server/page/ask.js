@@ -1,8 +1,12 @@
 // ask: sends what stands in State.body to the chosen model and puts the answer into the state.
 //
-// Ask.send() -> a promise, done when state has answer or problem. Gradients stay here: they are for
-// the measures of heads. Ask.path(what, model): "v1/models/NAME/attention". Ask.accept(size): the
-// Accept of a request of that size.
+// Ask.send() -> a promise, done when state has answer or problem; what was under way is stopped.
+// Gradients stay here: they are for the measures of heads. Ask.stop(). Ask.path(what, model):
+// "v1/models/NAME/attention". Ask.accept(size): the Accept of a request of that size. Ask.ready():
+// is there something to send?
+//
+// An answer of more than Ask.limit bytes is not read: state has { ..., items: [], tooLarge: true,
+// buffer, bytes, type, timing }, to be kept as a file.
 const Ask = (() => {
   // Small answers come as text, to be read as they are; large ones in binary form. A ragged answer
   // has no binary form and comes as text in any case.
@@ -10,28 +14,73 @@ const Ask = (() => {
   const accept = (size) =>
     size > READABLE ? "application/x-safetensors, application/json;q=0.5" : "application/json";
   const path = (what, model) => `v1/models/${encodeURIComponent(model)}/${what}`;
+  const ready = () => {
+    const body = State.get("body");
+    return Boolean(State.get("model") && body && (!("text" in body) || body.text.trim()));
+  };
 
+  const unread = (reply, model) => ({ model, batched: true, average: false, items: [], raw: null,
+    tooLarge: true, timing: reply.timing, type: reply.type, bytes: reply.buffer.byteLength,
+    buffer: reply.buffer });
   const take = (reply, asked) => {
     if (!reply.ok) return { problem: reply.problem };
     try {
-      const fields = Request.fields(asked.body) || {};
-      const answer = Answer.read(reply, fields);
-      const view = State.get("view");
+      const answer = reply.buffer.byteLength > self.limit
+        ? unread(reply, asked.model)
+        : Answer.read(reply, Request.fields(asked.body) || {});
+      const view = State.get("view"), last = Math.max(0, answer.items.length - 1);
       return { answer, asked, problem: null,
-        view: { ...view, item: Math.max(0, Math.min(view.item, answer.items.length - 1)), row: -1, col: -1 } };
+        view: { ...view, item: Math.min(view.item, last), row: -1, col: -1 } };
     } catch (error) {
       return { problem: { title: "The answer cannot be read", detail: error.message, status: 0 } };
     }
   };
+
+  let under = null;
+  const stop = () => {
+    if (under) under.abort();
+    under = null;
+    State.set({ asking: false });
+  };
   const send = async () => {
-    const body = State.get("body"), model = State.get("model");
-    if (!body || !model || State.get("asking")) return;
+    if (!ready()) return;
+    stop();
+    const body = State.get("body"), model = State.get("model"), mine = new AbortController();
+    under = mine;
     State.set({ asking: true });
     const { gradients } = Request.fields(body) || {};
     const sent = gradients ? Request.change(body, { gradients: undefined }) : body;
     const reply = await Net.ask("POST", path("attention", model),
-      { ...Request.wire(sent), accept: accept(Request.size(body)) });
+      { ...Request.wire(sent), accept: accept(Request.size(body)), signal: mine.signal });
+    if (under !== mine) return;
+    under = null;
     State.set({ asking: false, ...take(reply, { body, model }) });
   };
-  return { send, path, accept };
+
+  const button = Dom.id("send"), halt = Dom.id("stop");
+  // Whoever sends by the keyboard finds the focus where it was, though the button was disabled.
+  let held = false;
+  const show = () => {
+    const asking = State.get("asking");
+    if (asking) held ||= document.activeElement === button || document.activeElement === halt;
+    halt.hidden = !asking;
+    button.disabled = asking || !ready();
+    if (!asking && held && document.activeElement === document.body) button.focus();
+    if (!asking) held = false;
+  };
+  button.addEventListener("click", () => send());
+  halt.addEventListener("click", () => stop());
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    // What is being typed into a field counts.
+    const at = document.activeElement;
+    at.blur();
+    at.focus();
+    if (!State.get("asking")) send();
+  });
+  State.on(["asking", "body", "model"], show);
+  show();
+  const self = { send, stop, path, accept, ready, limit: 128 * 2 ** 20 };
+  return self;
 })();

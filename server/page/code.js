@@ -1,1 +1,77 @@
-// code: the request as curl, Python and JavaScript
+// code: the request as curl, Python and JavaScript, to copy. What is long, or cannot stand in a
+// program's text, is saved as a file that the program reads.
+const Code = (() => {
+  const LONG = 8000;
+  const part = Dom.id("code-part"), shown = Dom.id("code"), choice = Dom.id("code-language");
+  const told = Dom.id("code-told");
+  const body = () => State.get("body");
+
+  // What the snippets are made of: the body's text, or null and the file's name.
+  const partsOf = (now) => {
+    const isText = "text" in now;
+    const inline = isText && now.text.length <= LONG && !/[^\n\t -\uffff]/.test(now.text);
+    return { url: new URL(Ask.path("attention", State.get("model")), location).href, text: inline ? now.text : null,
+      file: isText ? "request.json" : "request.safetensors",
+      type: isText ? "application/json" : "application/x-safetensors",
+      key: Boolean(Net.hasKey && Net.hasKey()) };
+  };
+
+  const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const curl = ({ url, text, file, type, key }) => [`curl -s ${shell(url)}`,
+    `-H 'Content-Type: ${type}'`, "-H 'Accept: application/json'",
+    ...(key ? ['-H "Authorization: Bearer $ATTEND_KEY"'] : []),
+    text === null ? `--data-binary @${file}` : `--data-raw ${shell(text)}`].join(" \\\n  ");
+
+  const pyText = (text) => `'''${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'''`;
+  const python = ({ url, text, file, type, key }) => [
+    key ? "import json, os, urllib.request" : "import json, urllib.request", "",
+    text === null ? `body = open("${file}", "rb").read()` : `body = ${pyText(text)}.encode()`,
+    `headers = {"Content-Type": "${type}", "Accept": "application/json"}`,
+    ...(key ? ['headers["Authorization"] = "Bearer " + os.environ["ATTEND_KEY"]'] : []),
+    `request = urllib.request.Request(${JSON.stringify(url)}, body, headers)`,
+    "answer = json.load(urllib.request.urlopen(request))",
+    "print(json.dumps(answer))"].join("\n");
+
+  const jsText = (text) => `\`${text.replace(/[\\`]|\$\{/g, (found) => `\\${found}`)}\``;
+  const script = ({ url, text, file, type, key }) => [
+    ...(text === null ? ['import { readFile } from "node:fs/promises";', ""] : []),
+    text === null ? `const body = await readFile("${file}");` : `const body = ${jsText(text)};`,
+    `const headers = { "Content-Type": "${type}", Accept: "application/json" };`,
+    ...(key ? ["headers.Authorization = `Bearer ${process.env.ATTEND_KEY}`;"] : []),
+    `const reply = await fetch(${JSON.stringify(url)}, { method: "POST", headers, body });`,
+    "const answer = await reply.json();",
+    "console.log(JSON.stringify(answer));"].join("\n");
+
+  const WAYS = { curl, Python: python, JavaScript: script };
+  const show = () => {
+    if (!part.open) return;
+    const ready = Ask.ready();
+    told.textContent = "";
+    shown.textContent = ready ? WAYS[choice.value](partsOf(body())) : "There is no request yet.";
+    for (const name of ["code-copy", "code-save"]) Dom.id(name).disabled = !ready;
+    if (ready && partsOf(body()).text === null)
+      told.textContent = `It reads ${partsOf(body()).file}: save it first.`;
+  };
+
+  // Without a secure connection there is no clipboard: then the text is selected, to be copied.
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(shown.textContent);
+      told.textContent = "Copied.";
+    } catch {
+      getSelection().selectAllChildren(shown);
+      told.textContent = "Selected: copy it with Ctrl or ⌘ and C.";
+    }
+  };
+  const save = () => {
+    const { type, data } = Request.wire(body());
+    Dom.save(new Blob([data], { type }), partsOf(body()).file);
+  };
+
+  Dom.fill(choice, Object.keys(WAYS).map((name) => Dom.el("option", {}, name)));
+  choice.addEventListener("change", show);
+  Dom.id("code-copy").addEventListener("click", copy);
+  Dom.id("code-save").addEventListener("click", save);
+  part.addEventListener("toggle", show);
+  State.on(["body", "model", "problem"], show);
+})();

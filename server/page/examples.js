@@ -1,1 +1,98 @@
-// examples: requests to start from, made to fit the chosen model
+// examples: requests to start from, made to fit the chosen model.
+//
+// Examples.body(name, model) -> a body, the same each time. Examples.list: { name, title, note, ...}.
+// Examples.barred(example, model) -> why the model does not take it, or "". Choosing one sends it;
+// as long as it stands unchanged it follows the choice of the model. The page opens with the first.
+const Examples = (() => {
+  const twice = (item) => [item, item];
+  const list = [
+    { name: "toy", title: "Toy with lengths", items: twice({ q: 4, k: 6 }),
+      fields: { valid_lens: [3, 2] },
+      note: "Two items of four queries and six keys, of which the first 3 and 2 count." },
+    { name: "cross", title: "Cross attention", items: [{ q: 5, k: 8, own: true }], fields: {},
+      note: "Keys of their own, and values that differ from them." },
+    { name: "causal", title: "Causal self-attention", items: [{ q: 8 }], fields: { causal: true },
+      note: "Queries are the keys; each sees itself and what came before." },
+    { name: "window", title: "Sliding window", items: [{ q: 12 }],
+      fields: { causal: true, window: [3, 0] }, note: "Each query sees itself and three before." },
+    { name: "ragged", title: "Ragged batch", fields: {},
+      items: [{ q: 3, k: 6 }, { q: 5, k: 2 }, { q: 2, k: 9 }],
+      note: "Items of different sizes; nothing is padded." },
+    { name: "levels", title: "Two levels", items: [{ q: 4, k: 9 }], sums: true,
+      fields: { segments: [[3, 2, 4]] }, note: "Attention to three runs of keys, and within each." },
+    { name: "additive", title: "Additive pooling", items: twice({ q: 1, k: 10, own: true }),
+      fields: { valid_lens: [2, 6] }, score: "additive",
+      note: "The textbook's: one query of each item, scores v·tanh(W q + U k)." },
+    { name: "hard", title: "Hard selection", items: [{ q: 6, k: 6 }],
+      fields: { select: "hard", return_pointers: true }, note: "Each query takes one key whole." },
+    { name: "sample", title: "Drawn keys", items: [{ q: 6, k: 6 }], sums: true,
+      fields: { select: "sample", seed: 1, return_pointers: true },
+      note: "Each query draws one key by its weights; another seed, other keys." },
+    { name: "invalid", title: "An invalid one", items: twice({ q: 4, k: 6 }), fields: {},
+      spoil: ({ queries }) => queries[1][2].pop(),
+      note: "A row is one number too short: the error shows where." },
+  ];
+  const find = (name) => list.find((example) => example.name === name);
+
+  // Few decimals, and far enough from zero that heads differ.
+  const rows = (next, count, width) => Array.from({ length: count }, () =>
+    Array.from({ length: width }, () => Math.round(40 * next() - 20) / 10));
+  const itemOf = (model, next, { q, k, own }) => {
+    const item = { queries: rows(next, q, model.query_size) };
+    if (k || model.key_size !== model.query_size) item.keys = rows(next, k || q, model.key_size);
+    if (own || model.value_size !== model.key_size)
+      item.values = rows(next, k || q, model.value_size);
+    return item;
+  };
+  const bodyOf = (name, model) => {
+    const { items, fields, spoil } = find(name), next = Random.draw(1);
+    const all = items.map((item) => itemOf(model, next, item)), whole = {};
+    for (const part of Object.keys(all[0])) whole[part] = all.map((item) => item[part]);
+    if (spoil) spoil(whole);
+    return { text: Request.layout({ ...whole, ...fields, return_attention: true }) };
+  };
+
+  const taker = ({ score }) => (State.get("models") || []).find((m) => m.score === score);
+  const barred = (example, model) => {
+    if (example.score && !taker(example)) return `no model has the score ${example.score}`;
+    return example.sums && model && model.weighting === "sigmoid" ? "not with sigmoid weights" : "";
+  };
+
+  // What the page itself has put into the request, and for which model.
+  let chosen = "toy", made = null, madeFor = null;
+  const fit = () => {
+    const model = Models.current();
+    if (!model || !chosen) return;
+    const example = find(chosen);
+    if (barred(example, model) || (example.score && example.score !== model.score)) chosen = "toy";
+    const body = bodyOf(chosen, model);
+    if (made && made.text === body.text && madeFor === model.name) return;
+    [made, madeFor] = [body, model.name];
+    State.set({ body });
+    Ask.send();
+  };
+  const choose = (name) => {
+    const { score } = find(name), model = Models.current();
+    [chosen, made] = [name, null];
+    if (score && model && model.score !== score) State.set({ model: taker(find(name)).name });
+    fit();
+  };
+
+  const choice = Dom.id("example");
+  const option = (example) => {
+    const why = barred(example, Models.current());
+    return Dom.el("option", { value: example.name, disabled: why !== "" },
+      example.title + (why && ` (${why})`));
+  };
+  const show = () => {
+    if (State.get("body") !== made) chosen = "";
+    Dom.fill(choice, Dom.el("option", { value: "", disabled: true }, "your own"), list.map(option));
+    choice.value = chosen;
+    choice.disabled = !Models.current();
+    Dom.id("example-note").textContent = chosen ? find(chosen).note : "";
+  };
+  choice.addEventListener("change", () => choose(choice.value));
+  State.on(["models", "model"], fit);
+  State.on(["models", "model", "body"], show);
+  return { list, body: bodyOf, barred };
+})();

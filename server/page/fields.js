@@ -1,1 +1,111 @@
-// fields: the fields of a request as controls
+// fields: every field of a request as a control with its meaning. Controls show what the request
+// says, and changing one rewrites the request.
+//
+// A control has the id "field-NAME" and data-field="NAME".
+const Fields = (() => {
+  const flag = (none) => [["", none], ["true", "yes"], ["false", "no"]];
+  const words = (none, ...list) => [["", none], ...list.map((word) => [JSON.stringify(word), word])];
+  // Name, choices or an example of what to write, meaning.
+  const LIST = [
+    ["valid_lens", "[3, 2]", "how many leading keys each query may see"],
+    ["mask", "[[1, 0], [1, 1]]", "true or 1: the query may see the key"],
+    ["bias", "[[0.5, 0], [0, 0]]", "added to the scaled scores"],
+    ["causal", flag("not set: the model's"), "query i sees keys up to i + offset"],
+    ["causal_offset", '0, [1, 2], "end"',
+      "the offset; \"end\" is k − q: queries are the last rows of their keys"],
+    ["window", "[left, right]",
+      "query i sees keys i + offset − left … i + offset + right; −1 is no bound"],
+    ["head_mask", "[1, 0]", "multiplies each head's context; 0 prunes the head"],
+    ["segments", "[[3, 3], [4, 2]]", "runs of keys, summing to k: attention on two levels"],
+    ["select", words("not set: soft", "soft", "hard", "sample"),
+      "the mean of the values; that of the heaviest key; that of one drawn by the weights"],
+    ["seed", "0", "of sample: the same seed draws the same keys"],
+    ["empty_rows", words("not set: zero", "zero", "uniform"),
+      "what a query gets that may see nothing: zero weights, or 1/k each"],
+    ["return_attention", [...flag("not set: no"), ['"average"', "average"]],
+      "the weights too, of each head or averaged over heads"],
+    ["return_pointers", flag("not set: no"), "the heaviest or the drawn key too"],
+    ["encoding_format", words("not set: float", "float", "base64"),
+      "how arrays of floats are written in the answer"],
+  ];
+  const LONG = 2000;
+
+  const part = Dom.id("fields-part"), controls = new Map();
+  const node = (name, suffix) => Dom.id(`field-${name}${suffix}`);
+  const complain = (name, text) => {
+    node(name, "-error").textContent = text;
+    node(name, "").setAttribute("aria-invalid", text !== "");
+  };
+
+  // An empty control takes the field away.
+  const commit = (name, text) => {
+    let value;
+    try {
+      if (text.trim()) value = JSON.parse(text);
+    } catch {
+      return complain(name, "This is no JSON.");
+    }
+    const body = Request.change(State.get("body"), { [name]: value });
+    if (!body) return complain(name, "The request cannot be rewritten.");
+    State.set({ body });
+  };
+
+  const control = (name, kind) => {
+    const rest = { id: `field-${name}`, "data-field": name, class: "mono",
+      "aria-describedby": `field-${name}-meaning field-${name}-error`,
+      onchange: (event) => commit(name, event.target.value) };
+    return typeof kind === "string"
+      ? Dom.el("input", { ...rest, autocomplete: "off", spellcheck: "false" })
+      : Dom.el("select", rest);
+  };
+  const rowOf = ([name, kind, meaning]) => {
+    controls.set(name, control(name, kind));
+    return Dom.el("div", {}, Dom.el("label", { for: `field-${name}`, class: "mono" }, name),
+      controls.get(name),
+      Dom.el("button", { id: `field-${name}-clear`, class: "plain small", type: "button",
+        "aria-label": `Clear ${name}`, onclick: () => commit(name, "") }, "Clear"),
+      Dom.el("p", { class: "soft small", id: `field-${name}-meaning` },
+        typeof kind === "string" ? Dom.el("code", {}, kind) : null, meaning),
+      Dom.el("p", { class: "bad small", id: `field-${name}-error`, role: "status" }));
+  };
+
+  // The value as text on one line; of what is too long only its size.
+  const textOf = (value) => {
+    if (value === undefined) return "";
+    const tensor = value && value.bytes ? Tensor.of(value) : null;
+    if (value && value.bytes && (!tensor || tensor.data.length > LONG)) return null;
+    try {
+      const text = JSON.stringify(tensor ? Tensor.list(tensor) : value);
+      return text.length > LONG ? null : text;
+    } catch {
+      return null;
+    }
+  };
+  // A choice that the request makes and the list does not know is shown as it is.
+  const showChoice = (select, kind, text) => {
+    const other = text === null ? "…" : text;
+    const list = kind.some(([value]) => value === other) ? kind : [...kind, [other, other]];
+    Dom.fill(select, list.map(([value, label]) => Dom.el("option", { value }, label)));
+    select.value = other;
+  };
+  const showOne = ([name, kind], fields) => {
+    const control = controls.get(name), text = fields ? textOf(fields[name]) : "";
+    control.disabled = !fields;
+    complain(name, "");
+    node(name, "-clear").hidden = text !== null;
+    if (typeof kind !== "string") return showChoice(control, kind, text);
+    control.placeholder = text === null ? "set, too long to show" : "not set";
+    control.value = text || "";
+  };
+  const show = () => {
+    if (!part.open) return;
+    const fields = Request.fields(State.get("body"));
+    Dom.id("fields-note").textContent =
+      fields ? "" : "The request is no JSON object: its fields cannot be set one by one.";
+    for (const entry of LIST) showOne(entry, fields);
+  };
+
+  Dom.fill(Dom.id("fields"), LIST.map(rowOf));
+  part.addEventListener("toggle", show);
+  State.on(["body"], show);
+})();

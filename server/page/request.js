@@ -3,7 +3,8 @@
 //
 // A body is { text } or { name, tensors, fields } and is never changed: Request.change(body,
 // { causal: true, mask: undefined }) makes another one (undefined takes a field away). Of text that
-// is no JSON object Request.fields(body) is null and change gives null.
+// is no JSON object Request.fields(body) is null and change gives null, as of one nested too deep.
+// A body that came from a file has its name, a large one may be text as well.
 //
 // Request.fields(body): all fields by name; arrays as lists, base64 objects or tensors with bytes:
 //   read them through tensor.js.
@@ -30,21 +31,26 @@ const Request = (() => {
 
   const without = (object) =>
     Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
-  const bytesOf = (list) => {
-    const tensor = Tensor.of(list);
-    return tensor && { dtype: "F32", shape: tensor.shape,
-      bytes: new Uint8Array(Float32Array.from(tensor.data).buffer) };
+  // Of a file, arrays are tensors of these types and everything else is a field; so is what does
+  // not fit the type, for the server to complain about.
+  const TYPES = { queries: "F32", keys: "F32", values: "F32", bias: "F32", head_mask: "F32",
+    gradients: "F32", valid_lens: "I32", segments: "I32", mask: "U8" };
+  const ARRAYS = { F32: Float32Array, I32: Int32Array, U8: Uint8Array };
+  const bytesOf = (list, dtype) => {
+    const tensor = typeof list === "number" ? { shape: [], data: [list] }
+      : Array.isArray(list) ? Tensor.of(list) : null;
+    if (!tensor) return null;
+    const data = ARRAYS[dtype].from(tensor.data);
+    if (dtype !== "F32" && data.some((x, i) => x !== tensor.data[i])) return null;
+    return { dtype, shape: tensor.shape, bytes: new Uint8Array(data.buffer) };
   };
-  // Of a file, arrays are tensors and everything else is a field.
-  const ARRAYS = ["queries", "keys", "values", "bias", "head_mask", "gradients"];
   const changeFile = (body, changes) => {
     const tensors = { ...body.tensors }, rest = { ...body.fields };
     for (const [name, value] of Object.entries(changes)) {
-      const tensor = ARRAYS.includes(name) && Array.isArray(value) ? bytesOf(value) : null;
+      const tensor = TYPES[name] ? bytesOf(value, TYPES[name]) : null;
       delete tensors[name];
       delete rest[name];
       if (tensor) tensors[name] = tensor;
-      else if (value && value.bytes) tensors[name] = value;
       else if (value !== undefined) rest[name] = value;
     }
     return { name: body.name, tensors, fields: rest };
@@ -52,13 +58,18 @@ const Request = (() => {
   const change = (body, changes) => {
     if (!("text" in body)) return changeFile(body, changes);
     const now = fields(body);
-    return now && { text: layout(without({ ...now, ...changes })) };
+    try {
+      return now && { text: layout(without({ ...now, ...changes })) };
+    } catch {
+      return null;
+    }
   };
 
-  // A list is broken into lines down to rows of numbers, or where it is short.
+  // A list is broken into lines down to rows of numbers.
   const lay = (value, indent) => {
-    if (!Array.isArray(value) || !value.some((part) => Array.isArray(part)))
-      return JSON.stringify(value);
+    if (!Array.isArray(value)) return JSON.stringify(value);
+    if (!value.some((part) => Array.isArray(part)))
+      return `[${value.map((part) => JSON.stringify(part)).join(", ")}]`;
     const inner = indent + "  ";
     return `[\n${value.map((part) => inner + lay(part, inner)).join(",\n")}\n${indent}]`;
   };

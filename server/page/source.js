@@ -1,1 +1,122 @@
-// source: the request as text, dropped files, labels
+// source: the request as it is going to be sent: text to be written in, or what a file holds.
+//
+// Source.take(file) -> a promise: puts a JSON or safetensors file into the request, or says why
+// not. A file may be dropped anywhere on the page. Long text and binary files are summed up.
+const Source = (() => {
+  const LONG = 2e6, LONGEST = 500e6, READABLE = 20000;
+  const area = Dom.id("source"), whole = Dom.id("source-whole"), note = Dom.id("source-note");
+  const isLong = (body) => body && (!("text" in body) || body.text.length > LONG);
+
+  // --- files ---
+
+  const OPENING = 0x7b;
+  // The length of a safetensors header has no eighth byte, and text has no NUL.
+  const isBinary = (name, bytes) =>
+    (bytes[7] === 0 && bytes[8] === OPENING) || /\.safetensors$/i.test(name);
+  const bodyOf = (name, buffer) => {
+    if (isBinary(name, new Uint8Array(buffer))) return { name, ...Tensor.read(buffer) };
+    let text = null;
+    try {
+      text = new TextDecoder("utf-8", { fatal: true }).decode(buffer);
+    } catch {
+      // said below
+    }
+    if (text === null || text.trimStart()[0] !== "{")
+      throw new Error("it is neither a JSON object nor a safetensors file");
+    return { name, text };
+  };
+  const take = async (file) => {
+    try {
+      if (file.size > LONGEST) throw new Error(`it has ${Format.bytes(file.size)}`);
+      const body = bodyOf(file.name, await file.arrayBuffer());
+      note.textContent = "";
+      State.set({ body });
+    } catch (error) {
+      note.textContent = `${file.name} cannot be sent: ${error.message}.`;
+    }
+  };
+
+  const input = Dom.id("source-file");
+  Dom.id("source-open").addEventListener("click", () => input.click());
+  input.addEventListener("change", () => {
+    if (input.files[0]) take(input.files[0]);
+    input.value = "";
+  });
+  const hasFile = (event) => event.dataTransfer && event.dataTransfer.types.includes("Files");
+  const over = (is) => document.body.classList.toggle("dropping", is);
+  document.addEventListener("dragover", (event) => {
+    if (!hasFile(event)) return;
+    event.preventDefault();
+    over(true);
+  });
+  document.addEventListener("dragleave", (event) => event.relatedTarget || over(false));
+  document.addEventListener("drop", (event) => {
+    over(false);
+    if (!hasFile(event)) return;
+    event.preventDefault();
+    if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+  });
+
+  // --- what a file holds ---
+
+  const finite = ({ data }) => data.every((x) => Number.isFinite(x));
+  const asText = (body) => {
+    const tensors = Object.entries(body.tensors).map(([name, value]) => [name, Tensor.of(value)]);
+    const known = tensors.every(([, tensor]) => tensor && finite(tensor));
+    return known ? { text: Request.layout({ ...body.fields,
+      ...Object.fromEntries(tensors.map(([name, tensor]) => [name, Tensor.list(tensor)])) }) } : null;
+  };
+  const toText = () => {
+    const body = asText(State.get("body"));
+    if (body) State.set({ body });
+    else note.textContent = "It has numbers that JSON cannot write.";
+  };
+  const remove = () => {
+    State.set({ body: { text: "" } });
+    queueMicrotask(() => area.focus());
+  };
+  const line = (...cells) => Dom.el("tr", {}, cells.map((cell) => Dom.el("td", {}, cell)));
+  const tensorLines = ({ tensors, fields }) => [
+    ...Object.entries(tensors).map(([name, { dtype, shape }]) =>
+      line(name, `${dtype} [${shape.join(", ")}]`)),
+    ...Object.entries(fields).map(([name, value]) => line(name, JSON.stringify(value))),
+  ];
+  const sumUp = (body) => {
+    const isText = "text" in body, size = Request.size(body);
+    const button = (text, onclick) => Dom.el("button", { type: "button", onclick }, text);
+    Dom.fill(whole,
+      Dom.el("p", {}, Dom.el("b", {}, body.name || "The request"),
+        ` · ${isText ? "JSON" : "safetensors"} · ${Format.bytes(size)}`),
+      isText ? null : Dom.el("table", { class: "mono" }, tensorLines(body)),
+      Dom.el("div", { class: "row" },
+        isText || size > 4 * READABLE ? null : button("As JSON", toText),
+        button("Remove", remove)));
+  };
+
+  // --- text ---
+
+  const doubt = (text) => {
+    if (!text.trim()) return "Write or paste a request as JSON, or drop a file anywhere.";
+    try {
+      JSON.parse(text);
+      return "A request is a JSON object.";
+    } catch (error) {
+      return `No JSON yet: ${error.message}`;
+    }
+  };
+  const show = () => {
+    const body = State.get("body"), long = isLong(body), text = body && "text" in body ? body.text : "";
+    Dom.id("source-wrap").hidden = long;
+    whole.hidden = !long;
+    if (long) sumUp(body);
+    else if (area.value !== text) area.value = text;
+    Dom.id("source-hint").textContent = Request.fields(body) ? "" : doubt(text);
+  };
+  area.addEventListener("input", () => {
+    note.textContent = "";
+    State.set({ body: { text: area.value } });
+  });
+  State.on(["body"], show);
+  show();
+  return { take };
+})();

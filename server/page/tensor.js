@@ -1,12 +1,14 @@
 // tensor: arrays of numbers in the forms that they travel in: nested lists, base64, safetensors.
 //
 // A tensor is { shape, data } with a typed array. Tensor.of(value) makes one of a nested list or a
-// base64 object; null if it is neither, or ragged. Tensor.part(value, i) is item i of any form: of
+// base64 object; null if it is neither, or ragged. Tensor.list(tensor) is the way back: nested
+// lists, numbers as short as float32 allows. Tensor.part(value, i) is item i of any form: of
 // a tensor a view of it. Tensor.read(buffer) -> { tensors, fields } reads safetensors: tensors by
 // name, { dtype, shape, bytes }, and the metadata, parsed; it throws an Error that says what is
-// wrong. Tensor.write(tensors, fields) is the way back, a Blob.
+// wrong. Tensor.write(tensors, fields) is the way back, a Blob. What is given must not change after
+// it: a value is made into a tensor once.
 const Tensor = (() => {
-  const KINDS = {
+  const KINDS = { __proto__: null,
     F64: [8, (b) => new Float64Array(b)], F32: [4, (b) => new Float32Array(b)],
     I64: [8, (b) => Float64Array.from(new BigInt64Array(b), Number)],
     I32: [4, (b) => new Int32Array(b)], U8: [1, (b) => new Uint8Array(b)],
@@ -25,44 +27,55 @@ const Tensor = (() => {
   const fromBytes = ({ dtype, shape, bytes }) =>
     KINDS[dtype] ? { shape, data: numbers(dtype, bytes) } : null;
 
+  const counts = (list) => Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
   const bytesOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-  const isCoded = (value) => value && typeof value.base64 === "string" && Array.isArray(value.shape);
   const fromCoded = (value) => {
+    const tensor = fromBytes({ ...value, bytes: bytesOf(value.base64) });
+    return tensor && tensor.data.length === size(value.shape) ? tensor : null;
+  };
+
+  // No field has more dimensions than these; a list may be nested without end.
+  const RANK = 8;
+  const shapeOf = (value) => {
+    const shape = [];
+    for (let at = value; Array.isArray(at) && shape.length < RANK; at = at[0]) shape.push(at.length);
+    return shape;
+  };
+  const fits = (value, shape, depth) =>
+    depth === shape.length
+      ? typeof value === "number" || typeof value === "boolean"
+      : Array.isArray(value) && value.length === shape[depth]
+        && value.every((part) => fits(part, shape, depth + 1));
+  const fromList = (value) => {
+    const shape = shapeOf(value);
+    return fits(value, shape, 0) ? { shape, data: new Float64Array(value.flat(RANK)) } : null;
+  };
+
+  const make = (value) => {
+    if (Array.isArray(value)) return fromList(value);
+    if (!counts(value.shape)) return null;
+    if (ArrayBuffer.isView(value.data)) return value;
+    if (ArrayBuffer.isView(value.bytes)) return fromBytes(value);
+    return typeof value.base64 === "string" ? fromCoded(value) : null;
+  };
+  // A base64 may be none, or claim more than there is memory for.
+  const tried = (value) => {
     try {
-      const tensor = fromBytes({ ...value, bytes: bytesOf(value.base64) });
-      return tensor && tensor.data.length === size(value.shape) ? tensor : null;
+      return make(value);
     } catch {
       return null;
     }
   };
-
-  const shapeOf = (value) => {
-    const shape = [];
-    for (let at = value; Array.isArray(at); at = at[0]) shape.push(at.length);
-    return shape;
-  };
-  // Writes the numbers of a nested list of that shape; false where it is of another one.
-  const flatten = (value, shape, depth, data, at) => {
-    if (depth === shape.length) {
-      if (typeof value !== "number" && typeof value !== "boolean") return false;
-      data[at] = value;
-      return true;
-    }
-    if (!Array.isArray(value) || value.length !== shape[depth]) return false;
-    const step = size(shape.slice(depth + 1));
-    return value.every((part, i) => flatten(part, shape, depth + 1, data, at + i * step));
-  };
-  const fromList = (value) => {
-    const shape = shapeOf(value);
-    const data = new Float64Array(size(shape));
-    return flatten(value, shape, 0, data, 0) ? { shape, data } : null;
-  };
-
+  const made = new WeakMap();
   const of = (value) => {
     if (!value || typeof value !== "object") return null;
-    if (value.data && value.shape) return value;
-    if (value.bytes) return fromBytes(value);
-    return Array.isArray(value) ? fromList(value) : isCoded(value) ? fromCoded(value) : null;
+    if (!made.has(value)) made.set(value, tried(value));
+    return made.get(value);
+  };
+  const list = ({ shape, data }, at = 0) => {
+    if (shape.length === 0) return Number(Format.float(data[at]));
+    const inner = { shape: shape.slice(1), data }, step = size(inner.shape);
+    return Array.from({ length: shape[0] }, (_, i) => list(inner, at + i * step));
   };
   const part = (value, i) => {
     if (Array.isArray(value)) return value[i];
@@ -76,17 +89,31 @@ const Tensor = (() => {
     if (buffer.byteLength < 8) throw new Error("it has fewer than 8 bytes");
     const length = Number(new DataView(buffer).getBigUint64(0, true));
     if (length > buffer.byteLength - 8) throw new Error("its header is longer than the file");
-    const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
-    const { __metadata__: metadata = {}, ...rest } = header;
-    const tensors = {}, fields = {};
-    for (const [name, { dtype, shape, data_offsets: [begin, end] }] of Object.entries(rest)) {
-      const bytes = new Uint8Array(buffer, 8 + length + begin, end - begin);
-      if (KINDS[dtype] && size(shape) * KINDS[dtype][0] !== bytes.length)
-        throw new Error(`${name} has ${bytes.length} bytes, which is not its shape`);
-      tensors[name] = { dtype, shape, bytes };
-    }
-    for (const [name, text] of Object.entries(metadata)) fields[name] = word(text);
+    const { __metadata__: metadata = {}, ...rest } = headerOf(new Uint8Array(buffer, 8, length));
+    const tensors = {}, fields = {}, data = new Uint8Array(buffer, 8 + length);
+    for (const [name, entry] of Object.entries(rest)) tensors[name] = entryOf(name, entry, data);
+    for (const [name, text] of Object.entries(metadata || {})) fields[name] = word(text);
     return { tensors, fields };
+  };
+  const headerOf = (bytes) => {
+    try {
+      const header = JSON.parse(new TextDecoder().decode(bytes));
+      if (header && typeof header === "object" && !Array.isArray(header)) return header;
+    } catch {
+      // said below
+    }
+    throw new Error("its header is no JSON object");
+  };
+  const entryOf = (name, entry, data) => {
+    const { dtype, shape, data_offsets: place } = entry || {};
+    if (!counts(shape) || !counts(place) || place.length !== 2)
+      throw new Error(`${name} has no shape or no place`);
+    const [begin, end] = place;
+    if (begin > end || end > data.length) throw new Error(`${name} lies outside of the file`);
+    const bytes = data.subarray(begin, end);
+    if (KINDS[dtype] && size(shape) * KINDS[dtype][0] !== bytes.length)
+      throw new Error(`${name} has ${bytes.length} bytes, which is not its shape`);
+    return { dtype, shape, bytes };
   };
   // A field in metadata is JSON; a bare word is a string.
   const word = (text) => {
@@ -111,5 +138,5 @@ const Tensor = (() => {
     front.setBigUint64(0, BigInt(text.length), true);
     return new Blob([front, text, ...Object.values(tensors).map((t) => t.bytes)]);
   };
-  return { of, part, read, write, size };
+  return { of, part, list, read, write, size };
 })();
