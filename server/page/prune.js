@@ -5,7 +5,7 @@
 // Prune.number(x, part) -> nodes: a number, and a bar of that part of the line.
 // Prune.failed(problem, again) -> a node that says what went wrong.
 const Prune = (() => {
-  const { el, fill } = Dom;
+  const { el, fill, button } = Dom;
   const STEPS = 32;
   let found, own, boxes, last;
   const off = new Set();
@@ -15,7 +15,6 @@ const Prune = (() => {
     bar.style.width = `${Math.min(100, 100 * part || 0)}%`;
     return [el("span", { title: Format.float(x) }, Format.short(x)), part >= 0 ? bar : null];
   };
-  const button = (text, onclick) => el("button", { onclick }, text);
   const failed = ({ title, detail, pointer }, again) => el("p", { role: "alert" },
     el("b", null, title), ` ${pointer || ""} ${detail} `, button("Try again", again));
 

@@ -4,15 +4,18 @@ import assert from "node:assert/strict";
 import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
 
 const ITEM = [[1, 0, 0, 1], [0, 1, 1, 0], [0.5, -1, 0.25, 2]];
-const TOY = { queries: [ITEM, ITEM.slice(1).map((row) => row.map((x) => 1 - x)).concat([[1, 1, 1, 1]])],
+const OTHER = [...ITEM.slice(1).map((row) => row.map((x) => 1 - x)), [1, 1, 1, 1]];
+const TOY = { queries: [ITEM, OTHER],
   valid_lens: [2, 3], return_attention: true };
 const RAGGED = { queries: [ITEM, [[1, 2, 3, 4]], []], return_attention: "average", causal: true };
 const MEASURES = ["confidence", "entropy", "distance", "norm", "share", "delta"];
 
+const server = await serve();
+
 let seed = 1;
-const random = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 31 - 1;
+const next = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 31 - 1;
 const wide = (n) => ({ queries: [Array.from({ length: n }, () =>
-  Array.from({ length: 512 }, () => Math.fround(random())))] });
+  Array.from({ length: 512 }, () => Math.fround(next())))] });
 
 // --- what the page shows ---
 
@@ -20,7 +23,7 @@ const look = async (page) => {
   await page.getByRole("tab", { name: "Heads" }).click();
   await settle(page);
 };
-const table = (page) => page.locator(".measures").evaluate((node) => {
+const table = (page) => page.locator("#measures table").evaluate((node) => {
   const [first, ...rest] = [...node.rows].map((row) => [...row.cells]);
   const value = (cell) => cell.querySelector("[title]")?.title ?? cell.textContent;
   return { names: first.slice(1).map((cell) => cell.firstChild.textContent),
@@ -35,20 +38,21 @@ const report = (page) => page.locator("#prune dl").evaluate((list) =>
     const value = name.nextElementSibling;
     return [name.textContent, value.querySelector("[title]")?.title ?? value.textContent];
   })));
-const timed = (page) => page.waitForFunction(() => /medians of/.test(document.querySelector("#prune dl")?.textContent));
+const timed = (page) => page.locator("#prune dl").getByText("medians of").waitFor();
 const grid = (page) => page.locator("[role=grid]").evaluate((node) =>
   [...node.rows].slice(1).map((row) => [...row.cells].slice(1).map((cell) =>
-    ({ text: cell.textContent, back: cell.style.background, colour: getComputedStyle(cell).color }))));
+    ({ text: cell.textContent, back: cell.style.background, colour: cell.style.color }))));
 
 // --- what it must be ---
 
-const heads = async (server, body, model, gradients) => {
+const heads = async (body, model, gradients, from = server) => {
   const { return_attention, gradients: own, ...rest } = body;
-  const reply = await server.post(`/v1/models/${model}/heads`, gradients ? { ...rest, gradients } : rest);
+  const reply = await from.post(`/v1/models/${model}/heads`,
+    gradients ? { ...rest, gradients } : rest);
   assert.equal(reply.status, 200, reply.text);
   return reply.json;
 };
-const outputs = async (server, body, model, head_mask) => {
+const outputs = async (body, model, head_mask) => {
   const { return_attention, gradients, ...rest } = body;
   const reply = await server.post(`/v1/models/${model}/attention`,
     head_mask ? { ...rest, head_mask } : rest);
@@ -62,7 +66,7 @@ const lost = (before, after) => {
 };
 const without = (h, ...off) => Array.from({ length: h }, (_, i) => (off.includes(i) ? 0 : 1));
 const near = (text, x, what, by = 1e-5) =>
-  assert.ok(Math.abs(Number(text) - x) <= by * Math.max(1e-3, Math.abs(x)), `${what}: ${text}, ${x}`);
+  assert.ok(Math.abs(text - x) <= by * Math.max(1e-3, Math.abs(x)), `${what}: ${text}, ${x}`);
 
 const equals = (shown, found, order = found.ranking) => {
   assert.deepEqual(shown.heads.map(([head]) => head), order.map((i) => `head ${i}`));
@@ -87,10 +91,10 @@ for (const [name, body, model] of [["two heads", TOY, "demo"], ["a ragged batch"
   ["an empty batch", { queries: [] }, "demo"], ["a query that sees nothing",
     { queries: [ITEM], valid_lens: [[0, 1, 3]], head_mask: [0.5, 2] }, "demo"]])
   test(`every measure is the server's: ${name}`, async () => {
-    const server = await serve(), page = await open({ server });
+    const page = await open({ server });
     await ask(page, body, model);
     await look(page);
-    const found = await heads(server, body, model), shown = await table(page);
+    const found = await heads(body, model), shown = await table(page);
     assert.deepEqual(shown.names, MEASURES);
     equals(shown, found);
     await page.getByText(`Queries that see a key: ${found.rows}`).waitFor();
@@ -100,14 +104,14 @@ for (const [name, body, model] of [["two heads", TOY, "demo"], ["a ragged batch"
   });
 
 test("a bar is as long as its number", async () => {
-  const server = await serve(), page = await open({ server });
+  const page = await open({ server });
   await ask(page, wide(5), "base");
   await look(page);
   const { heads: rows, bars, names } = await table(page);
   const at = names.indexOf("distance"), values = rows.map((row) => Number(row[at + 1]));
   const longest = Math.max(...bars.map((line) => line[at]));
   for (const [i, x] of values.entries())
-    assert.ok(Math.abs(bars[i][at] / longest - x / Math.max(...values)) < 0.02, `${bars[i][at]} for ${x}`);
+    assert.ok(Math.abs(bars[i][at] / longest - x / Math.max(...values)) < 0.02, `bar of ${x}`);
 });
 
 test("it asks only when it is looked at, and once for each answer", async () => {
@@ -129,7 +133,7 @@ test("it asks only when it is looked at, and once for each answer", async () => 
 });
 
 test("gradients of a choice, and of the request", async () => {
-  const server = await serve(), page = await open({ server }), asked = [];
+  const page = await open({ server }), asked = [];
   page.on("request", (request) => {
     if (request.url().endsWith("/heads")) asked.push(request.postDataJSON());
   });
@@ -139,23 +143,24 @@ test("gradients of a choice, and of the request", async () => {
     const choice = page.getByLabel("Gradients");
     await choice.selectOption("of half the squared output");
     await settle(page);
-    equals(await table(page), await heads(server, body, "demo", await outputs(server, body, "demo")));
+    equals(await table(page), await heads(body, "demo", await outputs(body, "demo")));
     assert.equal((await table(page)).names.at(-1), "michel");
     await choice.selectOption("random signs");
     await settle(page);
     const { gradients } = asked.at(-1);
     assert.deepEqual(new Set(gradients.flat(Infinity)), new Set([-1, 1]));
-    assert.equal(gradients.flat(Infinity).length, (await outputs(server, body, "demo")).flat(Infinity).length);
-    equals(await table(page), await heads(server, body, "demo", gradients));
+    assert.equal(gradients.flat(Infinity).length,
+      (await outputs(body, "demo")).flat(Infinity).length);
+    equals(await table(page), await heads(body, "demo", gradients));
     await choice.selectOption("none");
     await settle(page);
-    equals(await table(page), await heads(server, body, "demo"));
+    equals(await table(page), await heads(body, "demo"));
   }
   const own = [ITEM, ITEM.map((row) => row.map((x) => x * x - 1))];
   await ask(page, { ...TOY, gradients: own }, "demo");
   assert.equal(await state(page, "problem"), null);
   assert.equal(await page.getByLabel("Gradients").inputValue(), "request");
-  equals(await table(page), await heads(server, TOY, "demo", own));
+  equals(await table(page), await heads(TOY, "demo", own));
   await ask(page, TOY, "demo");
   assert.equal(await page.getByLabel("Gradients").inputValue(), "none");
 });
@@ -163,54 +168,55 @@ test("gradients of a choice, and of the request", async () => {
 // --- pruning ---
 
 test("without a head the output loses what its delta foretold", async () => {
-  const server = await serve(), page = await open({ server });
+  const page = await open({ server });
   for (const [body, model] of [[TOY, "demo"], [RAGGED, "demo"], [wide(5), "base"]]) {
     await ask(page, body, model);
     await look(page);
-    const found = await heads(server, body, model), h = found.heads.length;
-    const whole = await outputs(server, body, model);
+    const found = await heads(body, model), h = found.heads.length;
+    const whole = await outputs(body, model);
     for (const head of [0, h - 1]) {
       await page.getByLabel(`head ${head}`, { exact: true }).uncheck();
       await timed(page);
       const told = await report(page);
-      const is = lost(whole, await outputs(server, body, model, without(h, head)));
+      const is = lost(whole, await outputs(body, model, without(h, head)));
       near(told["Output loses"], is.lost, "loss");
       near(told["Greatest change"], is.most, "greatest change");
       assert.equal(Number(told["Foretold by delta"]), found.heads[head].delta);
       near(told["Output loses"], found.heads[head].delta, "delta", 1e-4);
-      assert.match(told["Compute time"], /^[\d.]+ ms → [\d.]+ ms \((.\d+ %|too close to tell)\), medians of [1-5] pairs$/);
+      assert.match(told["Compute time"],
+        /^[\d.]+ ms → [\d.]+ ms \((.\d+ %|too close to tell)\), medians of [1-5] pairs$/);
       await page.getByRole("button", { name: "All on" }).click();
       await page.getByText("Switch heads off").waitFor();
-      assert.equal(await page.locator(".measures input:not(:checked)").count(), 0);
+      assert.equal(await page.locator("#measures input:not(:checked)").count(), 0);
     }
   }
 });
 
 test("the least important go first, and all may go", async () => {
-  const server = await serve(), page = await open({ server }), body = wide(4);
+  const page = await open({ server }), body = wide(4);
   await ask(page, body, "base");
   await look(page);
-  const { ranking } = await heads(server, body, "base"), whole = await outputs(server, body, "base");
+  const { ranking } = await heads(body, "base"), whole = await outputs(body, "base");
   for (let n = 1; n <= 8; n++) {
     await page.getByRole("button", { name: "Prune the least important" }).click();
     await timed(page);
     for (const [at, head] of ranking.entries())
       assert.equal(await page.getByLabel(`head ${head}`, { exact: true }).isChecked(), at >= n);
-    const is = lost(whole, await outputs(server, body, "base", without(8, ...ranking.slice(0, n))));
-    await page.waitForFunction((x) => Math.abs(document.querySelector("#prune dd [title]").title - x)
-      < 1e-5, is.lost);
+    const is = lost(whole, await outputs(body, "base", without(8, ...ranking.slice(0, n))));
+    await page.waitForFunction((x) =>
+      Math.abs(document.querySelector("#prune dd [title]").title - x) < 1e-5, is.lost);
     assert.equal("Foretold by delta" in await report(page), n === 1);
   }
   await page.getByRole("button", { name: "Prune the least important" }).click();
 });
 
 test("the curve along the ranking", async () => {
-  const server = await serve(), page = await open({ server });
+  const page = await open({ server });
   for (const [body, model] of [[wide(4), "base"], [RAGGED, "demo"]]) {
     await ask(page, body, model);
     await look(page);
-    const { ranking } = await heads(server, body, model), h = ranking.length;
-    const whole = await outputs(server, body, model);
+    const { ranking } = await heads(body, model), h = ranking.length;
+    const whole = await outputs(body, model);
     await page.getByRole("button", { name: "Prune along the ranking" }).click();
     await page.waitForFunction((n) => document.querySelectorAll("#prune li").length === n, h);
     const steps = await page.locator("#prune li").evaluateAll((list) =>
@@ -221,7 +227,7 @@ test("the curve along the ranking", async () => {
     const high = Math.max(...steps.map(([, , x]) => Number(x)));
     for (const [i, [n, text, value]] of steps.entries()) {
       const mask = without(h, ...ranking.slice(0, n));
-      near(value, lost(whole, await outputs(server, body, model, mask)).lost, `without ${n}`);
+      near(value, lost(whole, await outputs(body, model, mask)).lost, `without ${n}`);
       assert.ok(text.startsWith(`head ${ranking[n - 1]}: `), text);
       assert.equal(points[i + 1][0], n);
       assert.ok(Math.abs(points[i + 1][1] - (1 - value / high)) < 1e-4);
@@ -230,50 +236,70 @@ test("the curve along the ranking", async () => {
 });
 
 test("a head that the request masks is off and stays so; another mask is kept", async () => {
-  const server = await serve(), page = await open({ server });
+  const page = await open({ server });
   const body = { ...TOY, head_mask: [0.5, 1] };
   await ask(page, body, "demo");
   await look(page);
   await page.getByLabel("head 1", { exact: true }).uncheck();
   await timed(page);
   near((await report(page))["Output loses"],
-    lost(await outputs(server, body, "demo"), await outputs(server, body, "demo", [0.5, 0])).lost, "loss");
+    lost(await outputs(body, "demo"), await outputs(body, "demo", [0.5, 0])).lost, "loss");
   await ask(page, { ...TOY, head_mask: [1, 0] }, "demo");
   assert.ok(await page.getByLabel("head 1", { exact: true }).isDisabled());
   assert.ok(!await page.getByLabel("head 1", { exact: true }).isChecked());
 });
 
+test("nothing is measured where nobody looks, and again where somebody does", async () => {
+  const page = await open({ server });
+  await ask(page, wide(4), "base");
+  await look(page);
+  let sent = 0;
+  page.on("request", (request) => (sent += request.url().endsWith("/attention")));
+  await page.evaluate(() => {
+    document.querySelector("#measures input").click();
+    document.getElementById("tab-look").click();
+  });
+  await settle(page);
+  assert.equal(sent, 1);
+  await look(page);
+  await timed(page);
+  assert.ok(sent > 3, String(sent));
+});
+
 test("a file is measured and pruned as text is", async () => {
-  const server = await serve(), page = await open({ server }), body = wide(6);
+  const page = await open({ server }), body = wide(6);
   const bytes = [...new Uint8Array(Float32Array.from(body.queries.flat(2)).buffer)];
   await page.evaluate(async (data) => {
     const queries = { dtype: "F32", shape: [1, 6, 512], bytes: Uint8Array.from(data) };
-    State.set({ model: "base", body: { name: "x", tensors: { queries }, fields: { return_attention: true } } });
+    State.set({ model: "base",
+      body: { name: "x", tensors: { queries }, fields: { return_attention: true } } });
     await Ask.send();
   }, bytes);
   await look(page);
-  equals(await table(page), await heads(server, body, "base"));
+  equals(await table(page), await heads(body, "base"));
   await page.getByLabel("Gradients").selectOption("of half the squared output");
   await settle(page);
-  const whole = await outputs(server, body, "base");
-  equals(await table(page), await heads(server, body, "base", whole));
+  const whole = await outputs(body, "base");
+  equals(await table(page), await heads(body, "base", whole));
   await page.getByLabel("head 2", { exact: true }).uncheck();
   await timed(page);
   near((await report(page))["Output loses"],
-    lost(whole, await outputs(server, body, "base", without(8, 2))).lost, "loss");
+    lost(whole, await outputs(body, "base", without(8, 2))).lost, "loss");
 });
 
 // --- other models, and errors ---
 
-const random_model = (more) => ({ random: { seed: 7 }, query_size: 64, ...more });
+const random = (more) => ({ random: { seed: 7 }, query_size: 64, ...more });
+const rows = (n) => ({ queries: [wide(3).queries[0].map((row) => row.slice(0, n))] });
 
 test("sigmoid weights have no entropy and no divergence", async () => {
-  const server = await serve([], { config: { models: { s: random_model({ heads: 4, weighting: "sigmoid" }) } } });
-  const page = await open({ server });
-  const body = { queries: [wide(3).queries[0].map((row) => row.slice(0, 64))] };
+  const s = random({ heads: 4, weighting: "sigmoid" });
+  const own = await serve([], { config: { models: { s } } });
+  const page = await open({ server: own });
+  const body = rows(64);
   await ask(page, body, "s");
   await look(page);
-  const found = await heads(server, body, "s"), shown = await table(page);
+  const found = await heads(body, "s", null, own), shown = await table(page);
   assert.equal(found.divergence, null);
   assert.deepEqual(shown.texts.map((line) => line[1]), ["–", "–", "–", "–"]);
   assert.equal(shown.meanings[1], "not defined for sigmoid weights");
@@ -283,19 +309,18 @@ test("sigmoid weights have no entropy and no divergence", async () => {
 });
 
 test("models with one head, and with forty", async () => {
-  const config = { models: { one: random_model({ heads: 1 }), many: random_model({ heads: 40, query_size: 160 }) } };
-  const server = await serve([], { config }), page = await open({ server, viewport: [390, 800] });
-  const rows = (n) => ({ queries: [wide(3).queries[0].map((row) => row.slice(0, n))] });
-  await ask(page, rows(64), "one");
+  const own = await serve([], { config: { models: { one: random({ heads: 1 }),
+    many: random({ heads: 40, query_size: 160 }) } } });
+  const page = await open({ server: own, viewport: [390, 800] });
+  const body = rows(160), small = rows(64);
+  await ask(page, small, "one");
   await look(page);
-  equals(await table(page), await heads(server, await (rows(64), state(page, "asked")).then(({ body }) =>
-    JSON.parse(body.text)), "one"));
+  equals(await table(page), await heads(small, "one", null, own));
   await page.getByLabel("head 0", { exact: true }).uncheck();
   await timed(page);
   near((await report(page))["Output loses"], 1, "everything");
-  const body = rows(160);
   await ask(page, body, "many");
-  const found = await heads(server, body, "many");
+  const found = await heads(body, "many", null, own);
   equals(await table(page), found);
   const cells = await grid(page);
   assert.equal(cells.length * cells[0].length, 1600);
@@ -307,12 +332,12 @@ test("models with one head, and with forty", async () => {
 });
 
 test("what /heads refuses is told, and can be tried again", async () => {
-  const server = await serve(["--max-pairs", "20"]), page = await open({ server, expect: [413] });
+  const own = await serve(["--max-pairs", "20"]), page = await open({ server: own, expect: [413] });
   const body = { queries: [ITEM] };
   await ask(page, body, "demo");
   assert.equal(await state(page, "problem"), null);
   await look(page);
-  const refused = await server.post("/v1/models/demo/heads", body);
+  const refused = await own.post("/v1/models/demo/heads", body);
   assert.equal(refused.status, 413);
   const alert = page.locator("#heads [role=alert]");
   assert.ok((await alert.textContent()).includes(refused.json.title));
@@ -326,7 +351,7 @@ test("what /heads refuses is told, and can be tried again", async () => {
 });
 
 test("gradients that are wrong are told, the answer stays", async () => {
-  const page = await open({ expect: [400] });
+  const page = await open({ server, expect: [400] });
   await ask(page, { queries: [ITEM], gradients: [[[1]]] }, "demo");
   assert.equal(await state(page, "problem"), null);
   await look(page);
@@ -334,11 +359,12 @@ test("gradients that are wrong are told, the answer stays", async () => {
 });
 
 test("the divergence by keyboard", async () => {
-  const server = await serve(), page = await open({ server }), body = wide(4);
+  const page = await open({ server }), body = wide(4);
   await ask(page, body, "base");
   await look(page);
-  const { divergence } = await heads(server, body, "base");
-  const told = (i, j) => page.getByText(`head ${i} and head ${j}: ${divergence[i][j]} nats`).waitFor();
+  const { divergence } = await heads(body, "base");
+  const told = (i, j) =>
+    page.getByText(`head ${i} and head ${j}: ${divergence[i][j]} nats`).waitFor();
   await page.locator("[role=grid] td[tabindex='0']").focus();
   await told(0, 0);
   for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp"])
@@ -348,9 +374,10 @@ test("the divergence by keyboard", async () => {
 });
 
 test("text in a coloured cell can be read", async () => {
-  const page = await open();
+  const page = await open({ server });
   await page.evaluate(() => document.body.append(...Divergence.show(
-    Array.from({ length: 16 }, (_, i) => Array.from({ length: 16 }, (_, j) => (16 * i + j) / 255)))));
+    Array.from({ length: 16 }, (_, i) =>
+      Array.from({ length: 16 }, (_, j) => (16 * i + j) / 255)))));
   const light = (colour) => {
     const [r, g, b] = colour.match(/[\d.]+/g).map((x) => x / 255)
       .map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4));
@@ -367,7 +394,7 @@ test("text in a coloured cell can be read", async () => {
 // --- the bar of times ---
 
 test("the bar of times is Server-Timing", async () => {
-  const page = await open();
+  const page = await open({ server });
   const response = page.waitForResponse((one) => one.url().endsWith("/attention"));
   await ask(page, wide(40), "base");
   const reply = await response, header = (await reply.allHeaders())["server-timing"];
@@ -377,17 +404,19 @@ test("the bar of times is Server-Timing", async () => {
   const sum = stages.reduce((all, [, ms]) => all + Number(ms), 0);
   near(/^in all ([\d.]+) ms$/.exec(items[4])[1], sum, "sum");
   assert.match(items[5], /^round trip [\d.]+ ms$/);
-  assert.equal(items[6], `answer ${await page.evaluate(() => Format.bytes(State.get("answer").bytes))}`);
+  const bytes = await page.evaluate(() => Format.bytes(State.get("answer").bytes));
+  assert.equal(items[6], `answer ${bytes}`);
   const parts = await page.locator(".stages i").evaluateAll((list) =>
     list.map((part) => part.getBoundingClientRect().width));
   for (const [i, [name, ms]] of stages.entries())
     assert.equal(parts[i] >= 3, Number(ms) > 0, `${name}: ${ms} ms are ${parts[i]} px`);
-  assert.ok(parts.reduce((a, b) => a + b) >= await page.locator(".stages").evaluate((x) => x.clientWidth) - 4);
+  const width = await page.locator(".stages").evaluate((bar) => bar.clientWidth);
+  assert.ok(parts.reduce((a, b) => a + b) >= width - 4);
 });
 
 for (const dark of [false, true])
   test(`nothing serious for axe-core, ${dark ? "dark, narrow" : "light, wide"}`, async () => {
-    const page = await open({ dark, viewport: dark ? [390, 800] : [1280, 800] });
+    const page = await open({ server, dark, viewport: dark ? [390, 800] : [1280, 800] });
     await ask(page, wide(4), "base");
     await look(page);
     await page.getByRole("button", { name: "Prune the least important" }).click();
