@@ -6,7 +6,7 @@
 // is there something to send?
 //
 // An answer of more than Ask.limit bytes is not read: state has { ..., items: [], tooLarge: true,
-// buffer, bytes, type, timing }, to be kept as a file.
+// buffer, bytes, type, timing, took }, to be kept as a file.
 const Ask = (() => {
   // Small answers come as text, to be read as they are; large ones in binary form. A ragged answer
   // has no binary form and comes as text in any case.
