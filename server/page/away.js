@@ -19,8 +19,9 @@ const Away = (() => {
       ? "The server does not answer." : null;
   };
   const tell = () => {
-    const text = `${how} ${waiting ? "What you sent is sent again when it is back."
-      : "This page goes on trying to reach it."}`;
+    const then = waiting ? "What you sent is sent again when it is back."
+      : "This page goes on trying to reach it.";
+    const text = `${how} ${then}`;
     if (notice.textContent !== text) notice.textContent = text;
     notice.hidden = false;
   };
