@@ -12,16 +12,15 @@ const Away = (() => {
 
   // A proxy says 502, or 503 without a word of ours, where there is no server behind it.
   const kind = ({ status, problem }) => {
-    const type = (problem && problem.type) || "";
-    if (status === 503 && type.endsWith("/draining")) return "The server is stopping.";
-    if (status === 503 && type.endsWith("/not-ready")) return "The server is not ready.";
+    const { type, title } = problem || {};
+    if (status === 503 && /\/(draining|not-ready)$/.test(type)) return title;
     return status === 0 || status === 502 || (status === 503 && !type)
-      ? "The server does not answer." : null;
+      ? "The server does not answer" : null;
   };
   const tell = () => {
-    const then = waiting ? "What you sent is sent again when it is back."
-      : "This page goes on trying to reach it.";
-    const text = `${how} ${then}`;
+    const then = waiting ? "what you sent is sent again when it is back"
+      : "this page goes on trying to reach it";
+    const text = `${how}: ${then}.`;
     if (notice.textContent !== text) notice.textContent = text;
     notice.hidden = false;
   };

@@ -7,7 +7,7 @@
 //   beyond the end both are the text's length.
 // Json.keys(pointer): its parts. Json.place(text, i) -> { line, column }, from 1.
 const Json = (() => {
-  const BLANK = " \t\n\r\ufeff", ENDS = BLANK + ",:]}[{\"";
+  const BLANK = " \t\n\r\ufeff", ENDS = BLANK + ",:]}[{\"", OVER = ["]", "}", undefined];
 
   const blank = (text, at) => {
     while (at < text.length && BLANK.includes(text[at])) at++;
@@ -43,7 +43,7 @@ const Json = (() => {
   const child = (text, at, key, isLast) => {
     const isObject = text[at] === "{", index = /^(0|[1-9]\d*)$/.test(key) ? Number(key) : -1;
     let found = -1, i = 0;
-    for (at = blank(text, at + 1); at < text.length && !"]}".includes(text[at]); at = blank(text, at)) {
+    for (at = blank(text, at + 1); !OVER.includes(text[at]); at = blank(text, at)) {
       if (text[at] === ",") {
         at++;
         i++;

@@ -21,7 +21,7 @@ const Key = (() => {
   const take = () => {
     const text = field.value.trim();
     if (!/^[!-~]+$/.test(text))
-      return say("That cannot be sent: a key is of ASCII letters, digits and signs, without blanks.");
+      return say("That cannot be sent: a key has ASCII letters, digits and signs, no blanks.");
     change(text);
     dialog.close();
   };

@@ -2,7 +2,7 @@
 // stands the same text with a mark in it.
 //
 // Mark.show(text, begin, end): marks the piece and scrolls to it, if #source shows this text.
-// Mark.clear(). Mark.fits(text): does #source show it? Mark.go(text, begin, end): selects the piece.
+// Mark.clear(). Mark.fits(text): does #source show it? Mark.go(text, begin, end) selects the piece.
 const Mark = (() => {
   // Beyond this, laying the text out twice is felt.
   const LARGEST = 300000;

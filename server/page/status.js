@@ -1,6 +1,6 @@
 // status: what the server says of itself, in a corner, every two seconds while the page is seen.
-// Requests are those that compute. Times are of the last interval; where nothing was asked in it, of
-// all since the server began.
+// Requests are those that compute. Times are of the last interval, or, where nothing was asked in
+// it, of all since the server began.
 (() => {
   const PAUSE = 2000, LONG_PAUSE = 60000;
   const computes = ({ labels }) => /\/(attention|heads|infer)$/.test(labels.route);
@@ -11,10 +11,9 @@
     const all = Metrics.parse(text);
     const named = (name) => all.filter((one) => one.name === name);
     const only = (name, write) => named(name).map(({ value }) => write(value))[0];
-    return { at: performance.now(),
-      total: Metrics.sum(named("attend_http_requests_total").filter(computes)),
-      buckets: Metrics.buckets(
-        named("attend_http_request_duration_seconds_bucket").filter(computes)),
+    const http = (what) => named(`attend_http_request${what}`).filter(computes);
+    return { at: performance.now(), total: Metrics.sum(http("s_total")),
+      buckets: Metrics.buckets(http("_duration_seconds_bucket")),
       queue: only("attend_queue_depth", String),
       limit: only("attend_queue_limit", (limit) => `of ${limit}`),
       memory: only("process_resident_memory_bytes", Format.bytes) };
@@ -32,7 +31,8 @@
     return [
       ["Requests", now.total.toLocaleString("en"),
         before && `${Format.short((now.total - before.total) / seconds)}/s`],
-      ["p50", time(0.5)], ["p99", time(0.99), isRecent ? `last ${Math.round(seconds)} s` : "so far"],
+      ["p50", time(0.5)],
+      ["p99", time(0.99), isRecent ? `last ${Math.round(seconds)} s` : "so far"],
       ["Queue", now.queue, now.limit], ["Memory", now.memory]];
   };
   const cell = ([name, value, more]) => Dom.el("div", {}, Dom.el("dt", {}, name),
@@ -46,14 +46,14 @@
   };
   // How long to wait for the next reading.
   const show = (reply) => {
-    if (reply.status === 0) return PAUSE;
+    if (reply.status === 0 || reply.status >= 500) return PAUSE;
     needsKey = reply.status === 401;
     showKey();
     const now = reply.ok ? read(reply.text()) : null;
-    if (now) Dom.fill(body, Dom.el("dl", {}, figures(now).map(cell)));
-    else body.textContent = needsKey ? "Figures need a key" : "Figures are not shown here";
+    Dom.fill(body, now ? Dom.el("dl", {}, figures(now).map(cell))
+      : needsKey ? "Figures need a key" : "Figures are not shown here");
     last = now;
-    return reply.status === 403 || reply.status === 404 ? LONG_PAUSE : PAUSE;
+    return now || needsKey ? PAUSE : LONG_PAUSE;
   };
   const watch = async () => {
     for (let pause = 0; ;) {

@@ -258,10 +258,10 @@ test("a server that drains is noticed, though nothing is asked", async () => {
   const server = await serve(["--drain-delay-ms", "7000"]);
   const page = await open({ server, expect: [503, 0] });
   const stopping = server.stop();
-  await notice(page).filter({ hasText: "The server is stopping." }).waitFor();
+  await notice(page).filter({ hasText: "The server is stopping" }).waitFor();
   await audit(page);
   await stopping;
-  await notice(page).filter({ hasText: "The server does not answer." }).waitFor();
+  await notice(page).filter({ hasText: "The server does not answer" }).waitFor();
 });
 
 test("a server that comes back gets what was sent meanwhile, and the text stays", async () => {
