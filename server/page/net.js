@@ -8,7 +8,7 @@
 // asking to the last byte. Where `signal` (of an AbortController) stopped it, `aborted` is true, ok
 // is false and `problem` is null.
 // A reply may be long in coming: after a 401 people are asked for a key (key.js), and while the
-// server is away (away.js) the request waits for it; then it is sent again, the latter at most once.
+// server is away (away.js) the request waits for it; then it is sent again, for that reason once.
 //
 // Net.peek(path) is a GET that does neither. Net.hasKey(): does a key go with each request?
 // Net.pause(ms) -> a promise: that much later, and not while the page is hidden.
@@ -22,7 +22,8 @@ const Net = (() => {
 
   const problemOf = (reply) => {
     if (reply.ok) return null;
-    const { status } = reply, plain = { title: `The server answered ${status}`, detail: "", status };
+    const { status } = reply;
+    const plain = { title: `The server answered ${status}`, detail: "", status };
     if (reply.type !== "application/problem+json") return plain;
     try {
       return { ...plain, ...JSON.parse(reply.text()) };

@@ -12,8 +12,9 @@ const Metrics = new Function(
 const REQUEST = { queries: [[[1, 0, 0, 1]]], return_attention: true };
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const cell = (page, name) => page.locator(`#status-${name}`);
-const reads = (page, name, wanted) => page.waitForFunction(([id, text]) =>
-  new RegExp(text).test(document.getElementById(id)?.textContent), [`status-${name}`, wanted.source]);
+const reads = (page, name, wanted) => page.waitForFunction(
+  ([id, text]) => new RegExp(text).test(document.getElementById(id)?.textContent),
+  [`status-${name}`, wanted.source]);
 
 // --- metrics.js ---
 
@@ -63,7 +64,8 @@ test("quantiles are what the buckets say", () => {
   const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
   for (let round = 0; round < 300; round++) {
     let sum = 0;
-    const buckets = bounds.map((le) => [le, (sum += random() < 0.4 ? 0 : Math.floor(random() * 50))]);
+    const some = () => (random() < 0.4 ? 0 : Math.floor(random() * 50));
+    const buckets = bounds.map((le) => [le, (sum += some())]);
     for (const q of [0.5, 0.99]) {
       const got = Metrics.quantile(buckets, q);
       if (sum === 0) assert.equal(got, null);
@@ -95,9 +97,10 @@ test("the figures are the server's own", async () => {
   assert.match(await cell(page, "p99").textContent(), /ms (last \d+ s|so far)$/);
 });
 
-const readings = (counts) => counts.map((count, i) =>
-  `attend_http_request_duration_seconds_bucket{route="/v1/attention",le="${[0.01, 0.1, "+Inf"][i]}"} `
-  + count).join("\n");
+const readings = (counts) => counts.map((count, i) => {
+  const labels = `route="/v1/attention",le="${[0.01, 0.1, "+Inf"][i]}"`;
+  return `attend_http_request_duration_seconds_bucket{${labels}} ${count}`;
+}).join("\n");
 test("times are of the last interval, and of all where nothing was asked", async () => {
   const page = await open();
   let slow = 0, grows = 0;
