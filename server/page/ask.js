@@ -19,9 +19,9 @@ const Ask = (() => {
     return Boolean(State.get("model") && body && (!("text" in body) || body.text.trim()));
   };
 
-  const unread = (reply, model) => ({ model, batched: true, average: false, items: [], raw: null,
-    tooLarge: true, timing: reply.timing, type: reply.type, bytes: reply.buffer.byteLength,
-    buffer: reply.buffer });
+  const unread = ({ status, type, id, timing, took, buffer }, model) => ({ model, batched: true,
+    average: false, items: [], raw: null, tooLarge: true, status, type, id, timing, took, buffer,
+    bytes: buffer.byteLength });
   const take = (reply, asked) => {
     if (!reply.ok) return { problem: reply.problem };
     try {
