@@ -1,8 +1,7 @@
 // models: which model is asked, and what it is.
 //
 // Models.load() -> a promise: reads the list, chooses a model. Models.current() -> its description,
-// or null. Models.find(name) likewise, of any. The list is read anew where the server has come
-// back, where a key has been given, and where the chosen model turns out to be gone.
+// or null. Models.find(name) likewise, of any. Where the chosen model is gone the first one is.
 const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
   const current = () => find(State.get("model"));
@@ -26,7 +25,7 @@ const Models = (() => {
     State.set({ models, model: kept ? State.get("model") : models[0] ? models[0].name : null });
   };
 
-  const choice = Dom.id("model"), about = Dom.id("model-about");
+  const choice = Dom.id("model");
   const yes = (flag) => (flag ? "yes" : "no");
   const facts = (m) => [
     ["score", m.score], ["weighting", m.weighting], ["projection", m.projection],
@@ -52,21 +51,9 @@ const Models = (() => {
     Dom.fill(Dom.id("model-facts"), m && facts(m).map(([name, value]) =>
       Dom.el("div", { title: name === "sha256" ? m.sha256 : null },
         Dom.el("dt", {}, name), Dom.el("dd", {}, String(value)))));
-    about.hidden = false;
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
   State.on(["models", "model", "problem"], show);
-
-  // A problem that goes away may have been a restart, with other models; one of a wrong request
-  // tells nothing of them.
-  let last = null;
-  State.on(["problem"], () => {
-    const now = State.get("problem"), before = last;
-    last = now;
-    if (now && /unknown-model$/.test(now.type)) load();
-    else if (before && !now && (!State.get("models") || [0, 401, 503].includes(before.status)))
-      load();
-  });
   show();
   return { load, find, current };
 })();
