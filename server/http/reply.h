@@ -42,7 +42,7 @@ size_t reply_raw(const struct error *e, enum reply_errors form, const char *requ
                  const char *origin, char text[REPLY_RAW_SIZE]);
 
 /* An answer's head, field by field. */
-enum { REPLY_FIELDS = 16 };
+enum { REPLY_FIELDS = 24 };
 struct reply {
   struct MHD_Connection *to;
   unsigned code;

@@ -6,8 +6,9 @@
 //     outputs: a matrix { rows, cols, data: Float32Array }
 //     weights: a matrix for each head, or a single one if averaged; null if none were asked for
 //     segments: weights of segments, likewise or null; pointers: a list for each head, or null
-//   timing: [{ name, ms }] of Server-Timing
-//   bytes: of the body; raw: its text, or null if it is binary; buffer
+//   timing: [{ name, ms }] of Server-Timing; took: ms from asking to the last byte
+//   status, type, id: of the reply; bytes: of the body; raw: its text, or null if it is binary;
+//   buffer
 // }
 // Answer.faces(answer, item) -> [{ head, label, matrix }]: the heads of an item, and their mean if
 //   there are several. Answer.face(answer, view) is the one that is looked at, or null.
@@ -66,7 +67,8 @@ const Answer = (() => {
     const items = Array.from({ length: n }, (_, i) =>
       itemOf(all, average, batched ? (value) => Tensor.part(value, i) : (value) => value));
     const raw = reply.type === "application/json" ? reply.text() : null;
-    return { model: all.model, batched, average, items, timing: reply.timing,
+    const { status, type, id, timing, took } = reply;
+    return { model: all.model, batched, average, items, timing, took, status, type, id,
       bytes: reply.buffer.byteLength, raw, buffer: reply.buffer };
   };
 

@@ -1,8 +1,9 @@
 // ask: sends what stands in State.body to the chosen model and puts the answer into the state.
 //
 // Ask.send() -> a promise, done when state has answer or problem; what was under way is stopped.
-// Ask.stop(). Ask.path(what) is the path of the chosen model: "v1/models/NAME/attention".
-// Ask.accept(size) the Accept of a request of that size. Ask.ready(): is there something to send?
+// Gradients stay here: they are for the measures of heads. Ask.stop(). Ask.path(what, model):
+// "v1/models/NAME/attention". Ask.accept(size): the Accept of a request of that size. Ask.ready():
+// is there something to send?
 //
 // An answer of more than Ask.limit bytes is not read: state has { ..., items: [], tooLarge: true,
 // buffer, bytes, type, timing }, to be kept as a file.
@@ -12,7 +13,7 @@ const Ask = (() => {
   const READABLE = 20000;
   const accept = (size) =>
     size > READABLE ? "application/x-safetensors, application/json;q=0.5" : "application/json";
-  const path = (what) => `v1/models/${encodeURIComponent(State.get("model"))}/${what}`;
+  const path = (what, model) => `v1/models/${encodeURIComponent(model)}/${what}`;
   const ready = () => {
     const body = State.get("body");
     return Boolean(State.get("model") && body && (!("text" in body) || body.text.trim()));
@@ -47,8 +48,10 @@ const Ask = (() => {
     const body = State.get("body"), model = State.get("model"), mine = new AbortController();
     under = mine;
     State.set({ asking: true });
-    const reply = await Net.ask("POST", path("attention"),
-      { ...Request.wire(body), accept: accept(Request.size(body)), signal: mine.signal });
+    const { gradients } = Request.fields(body) || {};
+    const sent = gradients ? Request.change(body, { gradients: undefined }) : body;
+    const reply = await Net.ask("POST", path("attention", model),
+      { ...Request.wire(sent), accept: accept(Request.size(body)), signal: mine.signal });
     if (under !== mine) return;
     under = null;
     State.set({ asking: false, ...take(reply, { body, model }) });

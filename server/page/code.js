@@ -10,7 +10,7 @@ const Code = (() => {
   const partsOf = (now) => {
     const isText = "text" in now;
     const inline = isText && now.text.length <= LONG && !/[^\n\t -\uffff]/.test(now.text);
-    return { url: new URL(Ask.path("attention"), location).href, text: inline ? now.text : null,
+    return { url: new URL(Ask.path("attention", State.get("model")), location).href, text: inline ? now.text : null,
       file: isText ? "request.json" : "request.safetensors",
       type: isText ? "application/json" : "application/x-safetensors",
       key: Net.hasKey() };

@@ -3,6 +3,8 @@
 // Dom.el("p", { class: "note", onclick: f, "aria-live": "polite" }, "text", node, ...): properties
 //   that begin with "on" are listeners, true and false set and leave out, null is skipped.
 // Dom.fill(node, ...children) replaces what is in a node. Dom.id(name) is getElementById.
+// Dom.button(text, f, properties). Dom.table(caption, titles, rows): rows are lists of cells, of
+//   which the first is the row's head.
 // Dom.save(blob, name) offers a file to keep.
 const Dom = (() => {
   const SVG = "http://www.w3.org/2000/svg";
@@ -25,10 +27,15 @@ const Dom = (() => {
     node.replaceChildren(...children.flat().filter((c) => c !== null && c !== undefined));
     return node;
   };
+  const button = (text, onclick, more) => el("button", { type: "button", onclick, ...more }, text);
+  const table = (caption, titles, rows) => el("table", {}, el("caption", {}, caption),
+    el("thead", {}, el("tr", {}, titles.map((title) => el("th", { scope: "col" }, title)))),
+    el("tbody", {}, rows.map(([head, ...rest]) => el("tr", {}, el("th", { scope: "row" }, head),
+      rest.map((cell) => el("td", {}, cell))))));
   const save = (blob, name) => {
     const url = URL.createObjectURL(blob);
     el("a", { href: url, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
   };
-  return { el, svg, id, fill, save };
+  return { el, svg, id, fill, button, table, save };
 })();

@@ -3,13 +3,17 @@
 // Format.float(x): the shortest decimal that reads back as the same float32, as answers have it.
 // Format.short(x): three digits. Format.bytes(n), Format.ms(x), Format.count(n): with units.
 const Format = (() => {
+  // Below a power of two floats lie closer: there the second nearest may be the one that reads back.
+  const near = (x, digits) => {
+    const first = Number(x.toPrecision(digits));
+    const step = Math.sign(x) * 10 ** (Math.floor(Math.log10(Math.abs(x))) + 1 - digits);
+    return [first, first + step].find((y) => Math.fround(y) === Math.fround(x));
+  };
   const float = (x) => {
     if (!Number.isFinite(x)) return String(x);
-    for (let digits = 1; digits < 9; digits++) {
-      const text = x.toPrecision(digits);
-      if (Math.fround(Number(text)) === Math.fround(x)) return String(Number(text));
-    }
-    return String(Number(x.toPrecision(9)));
+    let digits = near(x, 6) === undefined ? 7 : 1;
+    while (digits < 9 && near(x, digits) === undefined) digits++;
+    return String(Number((near(x, digits) ?? x).toPrecision(digits)));
   };
   const short = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(3))) : "–");
   const scaled = (x, units, step) => {

@@ -1,1 +1,72 @@
-// heads: measures of heads, and what the answer loses without one
+// heads: the tab that shows what each head does, and lets them be pruned. It asks when it is looked
+// at, once for each answer and choice of gradients.
+(() => {
+  const { el, fill } = Dom;
+  // Name, meaning, and what a full bar stands for, where that is not the greatest of the heads.
+  const MEASURES = [
+    ["confidence", "greatest weight of a query, mean", 1],
+    ["entropy", "how evenly a query looks, 0 to 1", 1],
+    ["distance", "how many places away a query looks"],
+    ["norm", "length of what it gives to an output"],
+    ["share", "its part in the norm of all heads"],
+    ["delta", "what the output loses without it"],
+    ["michel", "what a loss feels without it"],
+  ];
+  const panel = Dom.id("heads");
+  let shown, asking, found;
+
+  const choice = (name, onchange, texts) => {
+    const options = Object.entries(texts).map(([value, text]) => el("option", { value }, text));
+    return el("label", null, name, el("select", { onchange }, options));
+  };
+  const words = el("div", { class: "small soft", "aria-live": "polite" });
+  const table = el("table", { class: "measures" });
+  const matrix = el("div");
+  const content = el("div", null, el("div", { class: "wide" }, table), Prune.node, matrix);
+
+  const lay = () => {
+    const first = found.heads[0], shows = MEASURES.filter(([name]) => name in first);
+    const tops = shows.map(([name, , top]) => top || Math.max(...found.heads.map((h) => h[name])));
+    const titles = shows.map(([name, meaning]) => el("th", { scope: "col" }, name, el("small", null,
+      first[name] === null ? "not defined for sigmoid weights" : meaning)));
+    const cell = (x, top) => el("td", null, x === null ? "–" : Prune.number(x, x / top));
+    const ranked = order.lastChild.value === "ranking";
+    const rows = (ranked ? found.ranking : [...found.heads.keys()]).map((i) => el("tr", null,
+      el("th", { scope: "row" }, Prune.toggle(i)),
+      shows.map(([name], m) => cell(found.heads[i][name], tops[m]))));
+    fill(table, el("tr", null, el("td"), titles), rows);
+  };
+  const measure = async () => {
+    const mine = (asking = {});
+    content.inert = true;
+    fill(words, "Measuring …");
+    const reply = await Measures.ask(kind.lastChild.value);
+    if (mine !== asking) return;
+    content.hidden = content.inert = Boolean(reply.problem);
+    if (reply.problem) return fill(words, Prune.failed(reply.problem, measure));
+    found = reply;
+    fill(words, `Queries that see a key: ${found.rows}`);
+    Prune.begin(found);
+    lay();
+    fill(matrix, found.divergence && Divergence.show(found.divergence));
+  };
+  const order = choice("Order", lay, { ranking: "least important first", index: "by number" });
+  const kind = choice("Gradients", measure, { none: "none", square: "of half the squared output",
+    signs: "random signs", request: "of the request" });
+  const tools = el("div", { class: "bar" }, order, kind, words);
+
+  const look = () => {
+    const answer = State.get("answer");
+    if (panel.hidden) return;
+    if (!answer) return fill(panel, el("p", { class: "soft" }, "Send a request to see its heads."));
+    if (answer === shown) return found && Prune.change();
+    shown = answer;
+    const select = kind.lastChild, own = "gradients" in Request.fields(State.get("asked").body);
+    select.lastChild.hidden = select.lastChild.disabled = !own;
+    if (own !== (select.value === "request")) select.value = own ? "request" : "none";
+    fill(panel, tools, content);
+    measure();
+  };
+  document.addEventListener("show", look);
+  State.on(["answer"], look);
+})();

@@ -1,1 +1,137 @@
-// lines: queries left, keys right, and a line for each weight
+// lines: queries left, keys right, and a line for each weight, as thick and as dense as it is
+// heavy.
+//
+// One query is looked at, or all of them (State.view.row, -1): by pointing at it, by arrow keys,
+// or by its name. The picture is a canvas; a line of text says what it shows. A weight below a
+// hundredth of the greatest of its query gets no line, and only the MOST heaviest get one.
+(() => {
+  const LEAST = 0.01, MOST = 4000, STEP = 22, TALL = 3000;
+  const panel = Dom.id("lines"), text = Dom.el("p", { "aria-live": "polite", id: "lines-text" });
+  const canvas = Dom.el("canvas", { role: "img", "aria-labelledby": "lines-text" });
+  const scroller = Dom.el("div", { tabindex: 0, role: "group",
+    "aria-label": "Lines; the arrow keys choose a query" }, canvas);
+  const head = Dom.el("select", { onchange: () =>
+    State.view({ head: head.value === "mean" ? "mean" : Number(head.value) }) });
+  const query = Dom.el("select", { onchange: () => State.view({ row: Number(query.value) }) });
+  const tools = Dom.el("div", { class: "bar" }, Dom.el("label", {}, "Head", head),
+    Dom.el("label", {}, "Query", query));
+  let made = null, hover = -1, height = 0;
+
+  // The cells that get a line, light ones first, and how many weights go without.
+  const picked = new WeakMap();
+  const pick = (sheet, row) => {
+    if (row < 0 && picked.has(sheet)) return picked.get(sheet);
+    const { data, cols, rows } = sheet.matrix, cells = [];
+    let all = 0;
+    for (let i = row < 0 ? 0 : row; i < (row < 0 ? rows : row + 1); i++) {
+      const least = LEAST * data[i * cols + Answer.heaviest(sheet.matrix, i)];
+      for (let at = i * cols; at < (i + 1) * cols; at++) {
+        if (data[at] > 0) all++;
+        if (data[at] > 0 && data[at] >= least) cells.push(at);
+      }
+    }
+    const bar = Float32Array.from(cells, (at) => data[at]).sort().at(-MOST) || 0;
+    const heavy = cells.filter((at) => data[at] >= bar).sort((a, b) => data[a] - data[b]).slice(-MOST);
+    const result = { heavy, left: all - heavy.length, top: heavy.slice(-5).reverse() };
+    if (row < 0) picked.set(sheet, result);
+    return result;
+  };
+
+  const say = ({ rows, cols, matrix }, row, { heavy, left, top }) => {
+    const without = left
+      ? ` ${left} without: below 1 % of the query's greatest, or not among the ${MOST} heaviest.` : "";
+    if (row < 0) return `${rows.length} queries, ${cols.length} keys, ${heavy.length} lines.${without}`;
+    const keys = top.map((at) => `“${cols[at % cols.length]}” ${Format.short(matrix.data[at])}`);
+    const name = `query ${row}${rows[row] === String(row) ? "" : ` “${rows[row]}”`}`;
+    return `${name} → ${keys.join(", ") || "nothing"}. ${heavy.length} lines.${without}`;
+  };
+
+  const y = (i, n) => (i + 0.5) * height / n;
+  const side = (ink, names, x, out, first, hidden) => {
+    const n = names.length, every = Math.ceil(14 * n / height);
+    ink.textAlign = out > x ? "left" : "right";
+    for (let i = 0; i < n; i++) {
+      const chosen = first.includes(i);
+      if (!chosen && (i % every || first.some((one) => Math.abs(one - i) < every))) continue;
+      ink.fillStyle = chosen ? ink.text : ink.soft;
+      ink.globalAlpha = hidden(i) ? 0.4 : 1;
+      ink.fillText(names[i].slice(0, 40), x + Math.sign(out - x) * 6, y(i, n), Math.abs(out - x) - 6);
+    }
+  };
+  const paint = (sheet, row, { heavy, top }) => {
+    const { rows, cols, matrix: { data }, range, seen } = sheet, style = getComputedStyle(panel);
+    const width = Math.min(760, scroller.clientWidth), fine = Math.min(2, devicePixelRatio);
+    Object.assign(canvas, { width: width * fine, height: height * fine });
+    canvas.style.width = `${width}px`;
+    const ink = canvas.getContext("2d"), colour = (name) => style.getPropertyValue(`--${name}`);
+    const room = (names) =>
+      Math.min(0.3 * width, 16 + 8 * names.reduce((most, name) => Math.max(most, name.length), 0));
+    const left = room(rows), right = width - room(cols), n = cols.length;
+    const thick = Math.min(6, 0.8 * height / Math.max(rows.length, row < 0 ? n : 1));
+    ink.scale(fine, fine);
+    Object.assign(ink, { font: `13px ${style.fontFamily}`, textBaseline: "middle",
+      strokeStyle: colour("accent"), text: colour("text"), soft: colour("soft") });
+    for (const at of heavy) {
+      const share = Math.min(1, data[at] / range[1]);
+      ink.globalAlpha = 0.1 + 0.9 * share;
+      ink.lineWidth = 0.5 + thick * share;
+      ink.beginPath();
+      ink.moveTo(left, y(Math.floor(at / n), rows.length));
+      ink.lineTo(right, y(at % n, n));
+      ink.stroke();
+    }
+    side(ink, rows, left, 0, row < 0 ? [] : [row], () => false);
+    side(ink, cols, right, width, row < 0 ? [] : top.map((at) => at % n), (j) => row >= 0 && !seen[row * n + j]);
+  };
+
+  const options = (select, list, value) => {
+    Dom.fill(select, list.map(([of, label]) => Dom.el("option", { value: of }, label.slice(0, 60))));
+    select.value = value;
+  };
+  const make = (sheet) => {
+    const answer = State.get("answer"), view = State.get("view");
+    options(head, Answer.faces(answer, view.item).map((face) => [face.head, face.label]),
+      Answer.face(answer, view).head);
+    options(query, [[-1, "all"], ...sheet.rows.entries()]);
+    height = Math.max(160, Math.min(TALL, STEP * Math.max(sheet.rows.length, sheet.cols.length)));
+  };
+  const draw = () => {
+    if (panel.hidden) return;
+    const sheet = Look.sheet(), { row } = State.get("view");
+    tools.hidden = scroller.hidden = !sheet;
+    if (sheet && sheet !== made) make(sheet);
+    made = sheet;
+    if (!sheet) return Dom.fill(text, "There are no weights to draw.");
+    query.value = row;
+    const shown = hover < 0 ? row : hover, lines = pick(sheet, shown);
+    Dom.fill(text, say(sheet, shown, lines));
+    paint(sheet, shown, lines);
+  };
+
+  const point = (to) => {
+    if (to === hover) return;
+    hover = to;
+    draw();
+  };
+  const under = ({ offsetX, offsetY }) => {
+    const n = made.rows.length, i = Math.floor(offsetY / height * n);
+    return offsetX < canvas.clientWidth / 2 ? Math.max(0, Math.min(n - 1, i)) : -1;
+  };
+  canvas.addEventListener("pointermove", (event) => point(under(event)));
+  canvas.addEventListener("pointerleave", () => point(-1));
+  canvas.addEventListener("click", (event) => State.view({ row: under(event) }));
+  scroller.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], n = made.rows.length;
+    if (!step) return;
+    event.preventDefault();
+    const row = Math.max(-1, Math.min(n - 1, State.get("view").row + step));
+    State.view({ row });
+    scroller.scrollTop = y(row, n) - scroller.clientHeight / 2;
+  });
+
+  panel.append(tools, text, scroller);
+  State.on(["answer", "labels", "view"], draw);
+  document.addEventListener("show", draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  new ResizeObserver(draw).observe(scroller);
+})();

@@ -1,1 +1,57 @@
-// raw: the answer as it came
+// raw: the answer as it came: its text, or the tensors of a binary one; and its outputs as exact
+// numbers, as many as are read with pleasure. The whole of it is offered as a file.
+(() => {
+  const CUT = 200000, SIDE = 8, { el } = Dom;
+  const panel = Dom.id("raw");
+  let made = [];
+
+  const about = (answer) => {
+    const { status, type, id, bytes, buffer } = answer;
+    const parts = [status, type, Format.bytes(bytes), id && `request ${id}`].filter(Boolean);
+    const name = `outputs.${type === "application/json" ? "json" : "safetensors"}`;
+    return el("div", { class: "bar" }, el("span", { class: "soft" }, parts.join(" · ")),
+      Dom.button("Download", () => Dom.save(new Blob([buffer], { type }), name)));
+  };
+  const region = (tag, name, ...parts) =>
+    el(tag, { tabindex: 0, role: "region", "aria-label": name }, parts);
+  const textOf = (text, end) => {
+    const pre = region("pre", "Text of the answer", text.slice(0, end));
+    const all = () => {
+      more.remove();
+      Dom.fill(pre, text).focus();
+    };
+    const more = end < text.length ? Dom.button(`Show all ${Format.count(text.length)} characters`, all) : null;
+    return [pre, more];
+  };
+  const table = (caption, titles, rows) => region("div", caption, Dom.table(caption, titles, rows));
+  const tensorsOf = (buffer) => {
+    const { tensors, fields } = Tensor.read(buffer);
+    const rows = Object.entries(tensors).map(([name, { dtype, shape, bytes }]) =>
+      [name, dtype, shape.join(" × "), Format.bytes(bytes.length)]);
+    return [table("Tensors of the answer", ["Name", "Type", "Shape", "Size"], rows),
+      el("p", { class: "mono" }, JSON.stringify(fields))];
+  };
+  const outputsOf = (item, outputs) => {
+    const { rows, cols } = outputs, n = Math.min(SIDE, rows), m = Math.min(SIDE, cols);
+    return table(`Outputs of item ${item}: ${n} of ${rows} rows, ${m} of ${cols} columns`,
+      ["", ...Array(m).keys()], Array.from({ length: n }, (_, i) =>
+        [Labels.row(item, i).slice(0, 40), ...Array.from(Answer.row(outputs, i).subarray(0, m), Format.float)]));
+  };
+
+  const parts = (answer, item) => {
+    if (!answer) return [el("p", { class: "soft" }, "There is no answer yet.")];
+    if (answer.tooLarge)
+      return [about(answer), el("p", {}, "This answer is larger than a page can draw. Keep it as a file.")];
+    const part = answer.items[item];
+    return [about(answer), part && part.outputs ? outputsOf(item, part.outputs) : null,
+      ...(answer.raw === null ? tensorsOf(answer.buffer) : textOf(answer.raw, CUT))];
+  };
+  const draw = () => {
+    if (panel.hidden) return;
+    const now = [State.get("answer"), State.get("view").item, State.get("labels")];
+    if (now.some((x, i) => x !== made[i])) Dom.fill(panel, parts(...now));
+    made = now;
+  };
+  State.on(["answer", "labels", "view"], draw);
+  document.addEventListener("show", draw);
+})();

@@ -1,1 +1,56 @@
-// rows: entropy and heaviest key of each row
+// rows: what each row of the chosen face holds: its entropy, how many keys its query may see, and
+// the heaviest of them. Choosing a row sets State.view.row; choosing it again lets go of it.
+//
+// The table is made when the face or its labels change, not when the cursor moves. The weights of
+// a sigmoid are no distribution and have no entropy.
+(() => {
+  const FIRST = 200, { el } = Dom;
+  const place = Dom.id("rows");
+  let made = null;
+
+  const word = (tag, text) => el(tag, { class: "word plain", title: text }, text);
+  const entropy = (nats, visible) => {
+    const share = visible > 1 ? Math.round(100 * Math.min(1, nats / Math.log(visible))) : 0;
+    const bar = el("span", { class: "share" }, el("span"));
+    bar.firstChild.style.width = `${share}%`;
+    return [nats.toFixed(3), bar, `${share} %`];
+  };
+  const cells = ({ matrix, seen, rows, cols }, even, i) => {
+    const best = Answer.heaviest(matrix, i), from = i * matrix.cols;
+    const visible = seen.subarray(from, from + matrix.cols).reduce((sum, x) => sum + x, 0);
+    return [word("button", rows[i]),
+      !visible ? "sees nothing" : even ? "–" : entropy(Answer.entropy(matrix, i), visible),
+      visible, best < 0 ? "–" : [Format.short(matrix.data[from + best]), word("span", cols[best])]];
+  };
+  const choose = ({ target }) => {
+    const row = target.closest("tr").sectionRowIndex;
+    State.view({ row: row === State.get("view").row ? -1 : row });
+  };
+  const make = (sheet, limit) => {
+    const all = sheet.rows.length, next = Math.min(all, 10 * limit);
+    const model = Models.find(State.get("asked").model);
+    const even = model !== null && model.weighting === "sigmoid";
+    const table = Dom.table(`Rows of ${sheet.label}`,
+      ["Query", "Entropy, nats", "Keys seen", "Heaviest key"],
+      sheet.rows.slice(0, limit).map((_, i) => cells(sheet, even, i)));
+    table.tBodies[0].addEventListener("click", choose);
+    const more = () => {
+      make(sheet, next);
+      place.querySelectorAll("button")[limit].focus();
+    };
+    Dom.fill(place, table, all > limit ? Dom.button(`Show ${next} of ${all} rows`, more) : null);
+  };
+
+  const draw = () => {
+    if (Dom.id("look").hidden) return;
+    const sheet = Look.sheet();
+    if (!sheet) Dom.fill(place);
+    else if (sheet !== made) make(sheet, FIRST);
+    made = sheet;
+    for (const on of place.querySelectorAll(".on")) on.classList.remove("on");
+    const row = place.querySelectorAll("tbody tr")[State.get("view").row];
+    if (row) row.classList.add("on");
+  };
+  State.on(["answer", "labels", "view"], draw);
+  document.addEventListener("show", draw);
+})();

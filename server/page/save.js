@@ -1,1 +1,123 @@
-// save: what is seen as PNG, SVG or CSV
+// save: the chosen face as a picture (PNG, SVG) or a table (CSV), and all weights as a long table.
+//
+// An SVG has a rectangle for each run of cells of one colour; of more than VECTOR cells it holds
+// the picture instead. Tables have every number as the answer has it, and labels in quotes; one that
+// a spreadsheet would take for a formula gets a ' in front. They are written a slice at a time, and
+// not at all if they would have more than MOST cells.
+(() => {
+  const VECTOR = 40000, MOST = 4e6, SLICE = 30, EDGE = 180, { svg } = Dom;
+  const place = Dom.id("save"), note = Dom.el("span", { class: "soft small", role: "status" });
+  const say = (text) => Dom.fill(note, text);
+
+  const keep = (parts, type, what) => Dom.save(new Blob(parts, { type }),
+    `attend-${State.get("asked").model}-${what}`.replace(/[^\w.-]/g, "_").slice(-100));
+  const faceName = () => {
+    const view = State.get("view"), { head } = Answer.face(State.get("answer"), view);
+    return `item${view.item}-${head === "mean" ? "" : "head"}${head}`;
+  };
+
+  // What XML cannot hold is replaced.
+  const clean = (text) =>
+    text.slice(0, 200).replace(/[^\t\n\r -\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD");
+  const rectangles = ({ matrix: { rows, cols, data }, seen, range: [low, high] }, size) => {
+    const list = [];
+    for (let i = 0; i < rows; i++)
+      for (let j = 0, from = 0, last; j <= cols; j++) {
+        const at = i * cols + j, fill = j === cols ? null
+          : seen[at] ? Scale.css((data[at] - low) / (high - low)) : "url(#hidden)";
+        if (j && fill !== last) {
+          list.push(svg("rect", { x: from * size, y: i * size, width: (j - from) * size,
+            height: size, fill: last }));
+          from = j;
+        }
+        last = fill;
+      }
+    return list;
+  };
+  const words = (list, size, put) => list.filter((_, i) => i % Math.ceil(14 / size) === 0)
+    .map((word, i) => svg("text", put((i * Math.ceil(14 / size) + 0.5) * size + 4), clean(word.slice(0, 24))));
+  const frame = (width, height, ...parts) =>
+    svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "sans-serif",
+      "font-size": 12 }, svg("rect", { width, height, fill: "#fff" }), parts);
+  const vector = (sheet) => {
+    const { rows, cols } = sheet.matrix;
+    const size = Math.max(2, Math.min(24, Math.floor(800 / Math.max(rows, cols))));
+    return frame(EDGE + cols * size + EDGE, EDGE + rows * size + 20,
+      svg("pattern", { id: "hidden", width: 6, height: 6, patternUnits: "userSpaceOnUse" },
+        svg("path", { d: "M-1 1L1-1M0 6L6 0M5 7L7 5", stroke: "#888" })),
+      svg("text", { x: 20, y: 30, "font-size": 14 }, clean(sheet.title)),
+      svg("g", { transform: `translate(${EDGE} ${EDGE})` },
+        svg("g", { "shape-rendering": "crispEdges" }, rectangles(sheet, size)),
+        words(sheet.rows, size, (y) => ({ x: -6, y, "text-anchor": "end" })),
+        words(sheet.cols, size, (x) => ({ transform: `translate(${x} -6) rotate(-90)` }))));
+  };
+  const embedded = (sheet) => {
+    const picture = Heatmap.picture(sheet), { width, height } = picture;
+    return frame(width, height, svg("image", { width, height, href: picture.toDataURL(),
+      "image-rendering": "pixelated" }));
+  };
+  const keepSvg = (sheet) => {
+    const drawn = sheet.matrix.data.length > VECTOR ? embedded(sheet) : vector(sheet);
+    keep([new XMLSerializer().serializeToString(drawn)], "image/svg+xml", `${faceName()}.svg`);
+  };
+  const keepPng = (sheet) => {
+    const name = `${faceName()}.png`;
+    Heatmap.picture(sheet).toBlob((blob) => (blob ? keep([blob], blob.type, name) : tooLarge()));
+  };
+  const tooLarge = () => say("This matrix is too large for a picture.");
+
+  const quoted = (label) =>
+    `"${(/^[=+\-@\t\r]/.test(label) ? "'" : "") + label.replaceAll('"', '""')}"`;
+  function* wide({ matrix, rows, cols }) {
+    yield ["query", ...cols].map(quoted).join();
+    for (const [i, row] of rows.entries())
+      yield [quoted(row), ...Array.from(Answer.row(matrix, i), Format.float)].join();
+  }
+  const heads = (answer, item) =>
+    Answer.faces(answer, item).filter(({ head }) => answer.average || head !== "mean");
+  function* long(answer) {
+    yield "item,head,query,key,weight,visible";
+    for (const item of answer.items.keys())
+      for (const { head, matrix } of heads(answer, item))
+        for (let i = 0; i < matrix.rows; i++) {
+          const front = `${item},${head},${quoted(Labels.row(item, i))}`;
+          const seen = Look.seen(item, head).subarray(i * matrix.cols);
+          yield Array.from(Answer.row(matrix, i), (weight, j) =>
+            [front, quoted(Labels.col(item, j)), Format.float(weight), seen[j]].join()).join("\r\n");
+        }
+  }
+  const write = async (lines, cells, name) => {
+    if (cells > MOST) return say(`${Format.count(cells)} cells are too many for a table.`);
+    const parts = [], answer = State.get("answer");
+    let end = performance.now() + SLICE;
+    for (const line of lines) {
+      parts.push(line, "\r\n");
+      if (performance.now() < end) continue;
+      say("Writing …");
+      await new Promise((go) => setTimeout(go));
+      if (State.get("answer") !== answer) return say("There is another answer now: nothing was saved.");
+      end = performance.now() + SLICE;
+    }
+    say("");
+    keep(parts, "text/csv", name);
+  };
+  const keepAll = () => {
+    const answer = State.get("answer"), faces = [...answer.items.keys()].flatMap((i) => heads(answer, i));
+    write(long(answer), faces.reduce((sum, { matrix }) => sum + matrix.data.length, 0), "all.csv");
+  };
+
+  const button = (text, name, use) => Dom.button(text, () => {
+    const sheet = Look.sheet();
+    try {
+      use({ ...sheet, title: `${State.get("asked").model}, item ${State.get("view").item}, ${sheet.title}` });
+    } catch {
+      tooLarge();
+    }
+  }, { "aria-label": name });
+  place.append(button("PNG", "Save as PNG", keepPng), button("SVG", "Save as SVG", keepSvg),
+    button("CSV", "Save as CSV", (sheet) => write(wide(sheet), sheet.matrix.data.length, `${faceName()}.csv`)),
+    button("CSV of all heads", "Save all heads and items as CSV", keepAll), note);
+  State.on(["answer", "labels", "view"], () => {
+    place.hidden = !Look.sheet();
+  });
+})();

@@ -9,14 +9,15 @@
     }
     document.dispatchEvent(new CustomEvent("show", { detail: tab.getAttribute("aria-controls") }));
   };
-  const steps = { ArrowRight: 1, ArrowLeft: -1, Home: -tabs.length, End: tabs.length };
+  const last = tabs.length - 1;
+  const towards = { Home: () => 0, End: () => last,
+    ArrowLeft: (i) => (i === 0 ? last : i - 1), ArrowRight: (i) => (i === last ? 0 : i + 1) };
   for (const [i, tab] of tabs.entries()) {
     tab.addEventListener("click", () => choose(tab));
     tab.addEventListener("keydown", (event) => {
-      const step = steps[event.key];
-      if (!step) return;
+      if (!Object.hasOwn(towards, event.key)) return;
       event.preventDefault();
-      const to = tabs[Math.max(0, Math.min(tabs.length - 1, i + step))];
+      const to = tabs[towards[event.key](i)];
       choose(to);
       to.focus();
     });

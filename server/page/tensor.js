@@ -5,9 +5,10 @@
 // lists, numbers as short as float32 allows. Tensor.part(value, i) is item i of any form: of
 // a tensor a view of it. Tensor.read(buffer) -> { tensors, fields } reads safetensors: tensors by
 // name, { dtype, shape, bytes }, and the metadata, parsed; it throws an Error that says what is
-// wrong. Tensor.write(tensors, fields) is the way back, a Blob.
+// wrong. Tensor.write(tensors, fields) is the way back, a Blob. What is given must not change after
+// it: a value is made into a tensor once.
 const Tensor = (() => {
-  const KINDS = {
+  const KINDS = { __proto__: null,
     F64: [8, (b) => new Float64Array(b)], F32: [4, (b) => new Float32Array(b)],
     I64: [8, (b) => Float64Array.from(new BigInt64Array(b), Number)],
     I32: [4, (b) => new Int32Array(b)], U8: [1, (b) => new Uint8Array(b)],
@@ -26,47 +27,50 @@ const Tensor = (() => {
   const fromBytes = ({ dtype, shape, bytes }) =>
     KINDS[dtype] ? { shape, data: numbers(dtype, bytes) } : null;
 
+  const counts = (list) => Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
   const bytesOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-  const isCoded = (value) => value && typeof value.base64 === "string" && Array.isArray(value.shape);
   const fromCoded = (value) => {
     const tensor = fromBytes({ ...value, bytes: bytesOf(value.base64) });
     return tensor && tensor.data.length === size(value.shape) ? tensor : null;
   };
 
+  // No field has more dimensions than these; a list may be nested without end.
+  const RANK = 8;
   const shapeOf = (value) => {
     const shape = [];
-    for (let at = value; Array.isArray(at); at = at[0]) shape.push(at.length);
+    for (let at = value; Array.isArray(at) && shape.length < RANK; at = at[0]) shape.push(at.length);
     return shape;
   };
-  // Writes the numbers of a nested list of that shape; false where it is of another one.
-  const flatten = (value, shape, depth, data, at) => {
-    if (depth === shape.length) {
-      if (typeof value !== "number" && typeof value !== "boolean") return false;
-      data[at] = value;
-      return true;
-    }
-    if (!Array.isArray(value) || value.length !== shape[depth]) return false;
-    const step = size(shape.slice(depth + 1));
-    return value.every((part, i) => flatten(part, shape, depth + 1, data, at + i * step));
-  };
+  const fits = (value, shape, depth) =>
+    depth === shape.length
+      ? typeof value === "number" || typeof value === "boolean"
+      : Array.isArray(value) && value.length === shape[depth]
+        && value.every((part) => fits(part, shape, depth + 1));
   const fromList = (value) => {
     const shape = shapeOf(value);
-    const data = new Float64Array(size(shape));
-    return flatten(value, shape, 0, data, 0) ? { shape, data } : null;
+    return fits(value, shape, 0) ? { shape, data: new Float64Array(value.flat(RANK)) } : null;
   };
 
-  const made = (value) => {
+  const make = (value) => {
+    if (Array.isArray(value)) return fromList(value);
+    if (!counts(value.shape)) return null;
     if (ArrayBuffer.isView(value.data)) return value;
     if (ArrayBuffer.isView(value.bytes)) return fromBytes(value);
-    return Array.isArray(value) ? fromList(value) : isCoded(value) ? fromCoded(value) : null;
+    return typeof value.base64 === "string" ? fromCoded(value) : null;
   };
-  // Lists may be nested deeper than a call can go, or claim more than there is memory for.
-  const of = (value) => {
+  // A base64 may be none, or claim more than there is memory for.
+  const tried = (value) => {
     try {
-      return value && typeof value === "object" ? made(value) : null;
+      return make(value);
     } catch {
       return null;
     }
+  };
+  const made = new WeakMap();
+  const of = (value) => {
+    if (!value || typeof value !== "object") return null;
+    if (!made.has(value)) made.set(value, tried(value));
+    return made.get(value);
   };
   const list = ({ shape, data }, at = 0) => {
     if (shape.length === 0) return Number(Format.float(data[at]));
@@ -100,7 +104,6 @@ const Tensor = (() => {
     }
     throw new Error("its header is no JSON object");
   };
-  const counts = (list) => Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
   const entryOf = (name, entry, data) => {
     const { dtype, shape, data_offsets: place } = entry || {};
     if (!counts(shape) || !counts(place) || place.length !== 2)

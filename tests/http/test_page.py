@@ -160,11 +160,14 @@ class Page(ServerCase):
         self.assertIn("try /,", self.server.get("/none").json["detail"])
 
     def test_how_it_is_counted(self):
+        def counted():
+            """The codes; a request is counted a little later than its connection is closed."""
+            text = self.server.get("/metrics").body.decode()
+            return set(re.findall(r'requests_total{route="/",method="GET",code="(\w+)"}', text))
+
         self.page()
         self.page(If_None_Match="*")
-        for code in (200, 304):
-            self.assertGreater(self.server.metric(
-                "attend_http_requests_total", f'route="/",method="GET",code="{code}"'), 0)
+        self.assertTrue(wait_until(lambda: counted() == {"200", "304"}), counted())
 
 
 class Doors(Case):
@@ -233,7 +236,7 @@ class Doors(Case):
 
     def test_while_it_drains(self):
         """Open as long as the server is, which closes each connection behind its answer."""
-        server = self.start(None, "--drain-delay-ms", str(max(1500, 500 * SLOW)))
+        server = self.start(None, "--drain-delay-ms", str(1000 + 1000 * SLOW))
         server.signal(signal.SIGTERM)
         self.assertTrue(wait_until(lambda: server.get("/readyz").status == 503))
         answer = server.get("/")
@@ -248,7 +251,7 @@ class Doors(Case):
         lines = [line for line in server.lines if '"route":"/"' in line]
         told = [(int(re.search(r'"status":(\d+)', line).group(1)),
                  int(re.search(r'"bytes_out":(\d+)', line).group(1))) for line in lines]
-        self.assertEqual(told, [(200, size), (304, 0)])
+        self.assertEqual(sorted(told), [(200, size), (304, 0)])
 
 
 class Packing(Case):

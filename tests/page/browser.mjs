@@ -41,7 +41,6 @@ import os from "node:os";
 import path from "node:path";
 import { after, test as nodeTest } from "node:test";
 import { fileURLToPath } from "node:url";
-import { standIn } from "./standin.mjs";
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const BIN = process.env.ATTEND_BIN || path.join(ROOT, "build/release/attend");
@@ -244,7 +243,6 @@ export const open = async (options = {}) => {
   await context.addInitScript(tellViolations);
   const page = await context.newPage();
   pages.set(page, { list, under: counted(context) });
-  await standIn(page, server);
   await page.goto(server.origin + where);
   await settle(page);
   return page;
@@ -290,8 +288,7 @@ const pixels = (canvas, points) => {
 };
 export const sample = async (page, selector, x, y) => {
   const many = Array.isArray(x);
-  const found = await page.locator(selector).evaluate(
-    `(canvas, points) => (${pixels})(canvas, points)`, many ? x : [[x, y]]);
+  const found = await page.locator(selector).evaluate(pixels, many ? x : [[x, y]]);
   return many ? found : found[0];
 };
 

@@ -1,0 +1,79 @@
+// measures: what each head does, and what the answer is without some of them: asked of the server
+// for the request that the shown answer belongs to.
+//
+// Measures.ask(kind) -> a promise of { rows, heads, divergence, ranking }, or of { problem }. `kind`
+// says which gradients go along: "none", "request" (its own), "square" (of half the squared output:
+// they are the outputs) or "signs" (random, the same every time).
+// Measures.mask(h) -> the request's own head_mask, or ones.
+// Measures.lose(head_mask) -> a promise of { lost, most }, or of { problem }: ‖Y' - Y‖ / ‖Y‖ over
+//   all items, Y being the shown outputs, and the greatest change of a number.
+// Measures.race(head_mask, goesOn) -> a promise of [times of all heads, times with the mask], ms of
+//   computing, pair by pair; of { problem }; or of null as soon as goesOn() is false.
+const Measures = (() => {
+  const PAIRS = 5, LIMIT = 1500;
+
+  // Measures exist as JSON only; outputs come as JSON only where they are ragged.
+  const post = (what, changes) => {
+    const { body, model } = State.get("asked");
+    const bare = { return_attention: undefined, return_pointers: undefined, ...changes };
+    return Net.ask("POST", Ask.path(what, model), { ...Request.wire(Request.change(body, bare)),
+      accept: Ask.accept(what === "heads" ? 0 : Infinity) });
+  };
+  const attend = (head_mask) =>
+    post("attention", { gradients: undefined, ...(head_mask ? { head_mask } : {}) });
+
+  // The highest bit of the simplest of generators is random enough.
+  let seed;
+  const sign = () => (seed = (Math.imul(seed, 1664525) + 1013904223) | 0) < 0 ? -1 : 1;
+  const gradients = ({ items, batched }, kind) => {
+    seed = 1;
+    const lists = items.map(({ outputs }) => Array.from({ length: outputs.rows }, (_, i) =>
+      Array.from(Answer.row(outputs, i), (y) => (kind === "signs" ? sign() : y))));
+    return batched ? lists : lists[0];
+  };
+  const ask = async (kind) => {
+    const changes = kind === "request" ? {} : { gradients: undefined }, answer = State.get("answer");
+    // Without a single output a file could not tell their shape.
+    if (kind.startsWith("s") && answer.items.some(({ outputs }) => outputs.rows))
+      changes.gradients = gradients(answer, kind);
+    const reply = await post("heads", changes);
+    return reply.ok ? JSON.parse(reply.text()) : reply;
+  };
+
+  const mask = (h) => {
+    const own = Tensor.of(Request.fields(State.get("asked").body).head_mask);
+    return own ? Array.from(own.data) : new Array(h).fill(1);
+  };
+  const lose = async (head_mask) => {
+    const { items } = State.get("answer"), fields = Request.fields(State.get("asked").body);
+    const reply = await attend(head_mask);
+    if (!reply.ok) return reply;
+    const pruned = Answer.read(reply, fields).items;
+    let change = 0, all = 0, most = 0;
+    for (const [i, { outputs }] of items.entries())
+      outputs.data.forEach((y, j) => {
+        const by = Math.abs(pruned[i].outputs.data[j] - y);
+        change += by * by;
+        all += y * y;
+        most = Math.max(most, by);
+      });
+    return { lost: all && Math.sqrt(change / all), most };
+  };
+
+  // Both in turns, so that what else the machine does meets both; no pair begins that would not end
+  // within the limit.
+  const race = async (head_mask, goesOn) => {
+    const times = [[], []], begin = performance.now();
+    for (let pair = 0; pair < PAIRS; pair++) {
+      if ((performance.now() - begin) * (pair + 1) > LIMIT * pair && pair) break;
+      for (const which of pair % 2 ? [1, 0] : [0, 1]) {
+        const reply = await attend(which && head_mask);
+        if (!goesOn()) return null;
+        if (!reply.ok) return reply;
+        times[which].push((reply.timing.find(({ name }) => name === "compute") || {}).ms);
+      }
+    }
+    return times;
+  };
+  return { ask, mask, lose, race };
+})();

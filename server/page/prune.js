@@ -1,0 +1,107 @@
+// prune: switches for the heads, and the report of what is lost and won without some of them.
+//
+// Prune.begin(found) takes new measures, with all heads on. Prune.toggle(head) is the switch of a
+// head, Prune.node holds everything else. Prune.change() measures anew what is switched off.
+// Prune.number(x, part) -> nodes: a number, and a bar of that part of the line.
+// Prune.failed(problem, again) -> a node that says what went wrong.
+const Prune = (() => {
+  const { el, fill } = Dom;
+  const STEPS = 32;
+  let found, own, boxes, last;
+  const off = new Set();
+
+  const number = (x, part) => {
+    const bar = el("div", { class: "fill" });
+    bar.style.width = `${Math.min(100, 100 * part || 0)}%`;
+    return [el("span", { title: Format.float(x) }, Format.short(x)), part >= 0 ? bar : null];
+  };
+  const button = (text, onclick) => el("button", { onclick }, text);
+  const failed = ({ title, detail }, again) => el("div", { class: "card", role: "alert" },
+    el("b", null, title), el("p", null, detail), button("Try again", again));
+
+  const middle = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
+  // A difference is told where nearly every pair shows it, and the clock can.
+  const won = ([full, pruned]) => {
+    const a = middle(full), b = middle(pruned), n = full.length;
+    if (!(a >= 0)) return "The server does not tell.";
+    const agree = full.filter((ms, i) => (ms > pruned[i]) === (a > b)).length;
+    const part = `${b < a ? "−" : "+"}${Math.abs(Math.round((100 * (b - a)) / a))} %`;
+    const what = a >= 0.1 && agree >= 0.8 * n ? part : "too close to tell";
+    return `${Format.ms(a)} → ${Format.ms(b)} (${what}), medians of ${n} pair${n > 1 ? "s" : ""}`;
+  };
+
+  const report = el("div", { "aria-live": "polite" });
+  const along = el("div", { "aria-live": "polite" });
+  const tell = ({ lost, most }, time) => {
+    // What /heads foretold leaves out queries that see no key.
+    const { delta } = found.heads[[...off][0]], top = Math.max(1, lost, delta);
+    const lines = [["Output loses", number(lost, lost / top)],
+      ["Foretold by delta", off.size === 1 && number(delta, delta / top)],
+      ["Greatest change", number(most)], ["Compute time", time]];
+    fill(report, el("dl", null, lines.flatMap(([name, what]) =>
+      (what ? [el("dt", null, name), el("dd", null, what)] : []))));
+  };
+  const masked = (heads) => own.map((x, i) => (heads.includes(i) ? 0 : x));
+  const change = async () => {
+    const mine = (last = {}), answer = State.get("answer"), head_mask = masked([...off]);
+    const goesOn = () => mine === last && answer === State.get("answer") && !Dom.id("heads").hidden;
+    if (!off.size)
+      return fill(report, el("p", { class: "soft" }, "Switch heads off to see what is lost."));
+    const loss = await Measures.lose(head_mask);
+    if (!goesOn()) return;
+    if (loss.problem) return fill(report, failed(loss.problem, change));
+    tell(loss, "measuring …");
+    const times = await Measures.race(head_mask, goesOn);
+    if (times) tell(loss, times.problem ? times.problem.title : won(times));
+  };
+
+  const toggle = (head) => {
+    const onchange = () => {
+      if (!off.delete(head)) off.add(head);
+      change();
+    };
+    boxes[head] = el("input", { type: "checkbox", disabled: !own[head],
+      checked: own[head] && !off.has(head), onchange });
+    return el("label", null, boxes[head], `head ${head}`);
+  };
+  const least = () => {
+    const head = found.ranking.find((i) => boxes[i].checked);
+    if (head >= 0) boxes[head].click();
+  };
+  const all = () => {
+    for (const head of off) boxes[head].checked = true;
+    off.clear();
+    change();
+  };
+
+  const curve = (points, h, top) => Dom.svg("svg", { class: "curve", viewBox: `0 0 ${h} 1`,
+    preserveAspectRatio: "none", "aria-hidden": "true" },
+  Dom.svg("polyline", { points: points.map(([n, lost]) => `${n},${1 - lost / top}`).join(" ") }));
+  const follow = async () => {
+    const mine = found, h = own.length, points = [[0, 0]], list = el("ol");
+    for (let n = 0; n < h;) {
+      n = Math.min(h, n + Math.ceil(h / STEPS));
+      const { lost, problem } = await Measures.lose(masked(mine.ranking.slice(0, n)));
+      if (mine !== found || Dom.id("heads").hidden) return;
+      if (problem) return fill(along, failed(problem, follow));
+      points.push([n, lost]);
+      list.append(el("li", { value: n }, `head ${mine.ranking[n - 1]}: `, number(lost)[0]));
+    }
+    const top = Math.max(...points.map(([, lost]) => lost)) || 1;
+    fill(along, el("p", null, `What the output loses, up to ${Format.short(top)}, as heads go one `
+      + "after the other, the least important first:"), curve(points, h, top), list);
+  };
+
+  const node = el("div", { id: "prune" }, el("div", { class: "row" },
+    button("Prune the least important", least), button("All on", all),
+    button("Prune along the ranking", follow)), report, along);
+  const begin = (measures) => {
+    found = measures;
+    own = Measures.mask(found.heads.length);
+    boxes = [];
+    off.clear();
+    fill(along);
+    change();
+  };
+  return { begin, toggle, change, node, number, failed };
+})();

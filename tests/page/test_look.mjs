@@ -1,0 +1,373 @@
+// test_look: what the heatmaps draw and say, against the answer of the server itself.
+import assert from "node:assert/strict";
+import { ask, open, sample, serve, settle, shot, state, test } from "./browser.mjs";
+
+const CANVAS = "#frame canvas";
+const server = await serve();
+
+// --- what ought to be seen ---
+
+const answerOf = async (body, model = "demo") =>
+  (await server.post(`/v1/models/${model}/attention`, body)).json;
+const table = (page) => page.evaluate(() => [...Scale.bytes]);
+const colour = (bytes, weight, high) => {
+  const at = 3 * Math.round((255 * weight) / high);
+  return [...bytes.slice(at, at + 3), 255];
+};
+const most = (matrices) => Math.max(...matrices.flat(2));
+const place = (page) => page.locator(CANVAS).evaluate((canvas) =>
+  Object.fromEntries(Object.entries(canvas.dataset).map(([name, value]) => [name, Number(value)])));
+// A little off the middle, where no number stands.
+const spot = ({ cell, left, top }, i, j) => [left + (j + 0.2) * cell, top + (i + 0.8) * cell];
+
+const cells = async (page, matrix, high, seen = () => true) => {
+  const at = await place(page), bytes = await table(page);
+  const wanted = matrix.flatMap((row, i) => row.map((weight, j) => [i, j, weight]))
+    .filter(([i, j]) => seen(i, j));
+  const got = await sample(page, CANVAS, wanted.map(([i, j]) => spot(at, i, j)));
+  wanted.forEach(([i, j, weight], n) =>
+    assert.deepEqual(got[n], colour(bytes, weight, high), `query ${i}, key ${j}: ${weight}`));
+};
+const colours = async (page, i, j) => {
+  const { cell, left, top } = await place(page), points = [];
+  for (let y = 0; y < cell; y++)
+    for (let x = 0; x < cell; x++) points.push([left + j * cell + x, top + i * cell + y]);
+  return new Set((await sample(page, CANVAS, points)).map(String));
+};
+const named = (page, name) => page.evaluate((one) => {
+  const hex = getComputedStyle(document.documentElement).getPropertyValue(one).trim();
+  return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).concat(255).join();
+}, name);
+const hatched = async (page, i, j) => {
+  const found = await colours(page, i, j);
+  const back = await named(page, "--back"), edge = await named(page, "--edge");
+  return found.size === 2 && found.has(back) && found.has(edge);
+};
+const hover = async (page, i, j) => {
+  const [x, y] = spot(await place(page), i, j);
+  await page.locator(CANVAS).hover({ position: { x, y } });
+  await settle(page);
+};
+const readout = (page) => page.locator("#readout").textContent();
+const tile = (page, name) => page.locator("#multiples button", { hasText: name });
+const body = (q, k, more) => ({
+  queries: [Array.from({ length: q }, (_, i) => [0, 1, 2, 3].map((c) => Math.sin(7 * i + c)))],
+  keys: [Array.from({ length: k }, (_, j) => [0, 1, 2, 3].map((c) => 3 * Math.cos(5 * j + c)))],
+  return_attention: true, ...more });
+
+// --- pictures ---
+
+test("cells have the colours of the answer's weights, and lengths hide keys", async () => {
+  const page = await open({ server }), asked = body(3, 6, { valid_lens: [4] });
+  await ask(page, asked, "demo");
+  const [heads] = (await answerOf(asked)).attention_weights;
+  for (const [h, matrix] of heads.entries()) {
+    await tile(page, `head ${h}`).click();
+    assert.equal(await tile(page, `head ${h}`).getAttribute("aria-pressed"), "true");
+    await settle(page);
+    await cells(page, matrix, most(heads), (i, j) => j < 4);
+    for (const j of [4, 5]) assert.ok(await hatched(page, 2, j));
+    assert.ok(!await hatched(page, 2, 3));
+  }
+});
+
+test("the mean of the heads has a tile of its own", async () => {
+  const page = await open({ server }), asked = body(4, 5);
+  await ask(page, asked, "demo");
+  const [heads] = (await answerOf(asked)).attention_weights;
+  await tile(page, "mean").click();
+  await settle(page);
+  const mean = heads[0].map((row, i) => row.map((weight, j) =>
+    Math.fround(Math.fround(weight + heads[1][i][j]) / 2)));
+  await cells(page, mean, most(heads));
+  assert.equal((await state(page, "view")).head, "mean");
+  await hover(page, 1, 2);
+  assert.equal(await readout(page), `mean of heads · query 1 · key 2 · ${mean[1][2]}`.slice(0, 35)
+    + (await readout(page)).slice(35));
+  assert.equal(Math.fround(Number((await readout(page)).split(" · ")[3])), mean[1][2]);
+});
+
+test("causal attention of eight heads: tiles and the large one", async () => {
+  const page = await open({ server });
+  const rows = Array.from({ length: 30 }, (_, i) =>
+    Array.from({ length: 512 }, (_, c) => Math.sin(i * c + i)));
+  const asked = { queries: [rows], causal: true, return_attention: true };
+  await ask(page, asked, "base");
+  const [heads] = (await answerOf(asked, "base")).attention_weights, bytes = await table(page);
+  await cells(page, heads[0], most(heads), (i, j) => j <= i);
+  assert.ok(await hatched(page, 3, 4) && await hatched(page, 0, 29) && !await hatched(page, 4, 4));
+  await tile(page, "head 7").scrollIntoViewIfNeeded();
+  await settle(page);
+  const small = await page.locator("#multiples canvas").nth(7).evaluate((canvas) =>
+    [...canvas.getContext("2d").getImageData(0, 0, 30, 30).data]);
+  for (let i = 0; i < 30; i++)
+    for (let j = 0; j < 30; j++)
+      assert.deepEqual(small.slice(4 * (30 * i + j), 4 * (30 * i + j) + 4),
+        j > i ? [0, 0, 0, 0] : colour(bytes, heads[7][i][j], most(heads)));
+});
+
+test("a mask hides; a weight that is zero is no hidden one", async () => {
+  const page = await open({ server });
+  const asked = { queries: [[[900, 0, 0, 0], [0, 900, 0, 0]]],
+    keys: [[[900, 0, 0, 0], [0, 900, 0, 0], [-900, 0, 0, 0]]],
+    mask: [[true, true, true], [true, true, false]], return_attention: true };
+  await ask(page, asked, "demo");
+  const [[matrix]] = (await answerOf(asked)).attention_weights, bytes = await table(page);
+  const zero = matrix[0].indexOf(0);
+  assert.ok(zero >= 0, "the answer has a visible zero");
+  await cells(page, matrix, 1, (i, j) => i === 0 || j < 2);
+  assert.ok(!await hatched(page, 0, zero));
+  assert.ok((await colours(page, 0, zero)).has(colour(bytes, 0, 1).join()));
+  assert.ok(await hatched(page, 1, 2));
+  assert.ok(!(await colours(page, 1, 2)).has(colour(bytes, 0, 1).join()));
+  await hover(page, 1, 2);
+  assert.equal(await readout(page), "head 0 · query 1 · key 2 · hidden");
+});
+
+test("rows that see nothing may be uniform: hidden, but with a weight", async () => {
+  const page = await open({ server });
+  await ask(page, body(2, 4, { valid_lens: [[0, 4]], empty_rows: "uniform" }), "demo");
+  await hover(page, 0, 1);
+  assert.equal(await readout(page), "head 0 · query 0 · key 1 · 0.25 · hidden");
+  assert.ok((await colours(page, 0, 1)).has(await named(page, "--edge")));
+});
+
+test("each item of a ragged batch, in its own shape", async () => {
+  const page = await open({ server });
+  const asked = { queries: [[[1, 0, 0, 1]], [[0, 1, 1, 0], [1, 2, 0, 1], [2, 0, 1, 1]], []],
+    return_attention: true };
+  await ask(page, asked, "demo");
+  const weights = (await answerOf(asked)).attention_weights;
+  assert.equal(await page.locator("#item").textContent(), "item 1 of 3 · 1 query × 1 key");
+  await page.getByRole("button", { name: "Next item" }).click();
+  await settle(page);
+  assert.equal(await page.locator("#item").textContent(), "item 2 of 3 · 3 queries × 3 keys");
+  await cells(page, weights[1][0], most(weights[1]));
+  await page.getByRole("button", { name: "Next item" }).click();
+  await settle(page);
+  assert.match(await page.locator("#empty").textContent(), /no queries/);
+  assert.ok(await page.getByRole("button", { name: "Next item" }).isDisabled());
+  await page.getByRole("button", { name: "Previous item" }).click();
+  await settle(page);
+  assert.equal(await page.locator("#empty").isVisible(), false);
+  await cells(page, weights[1][0], most(weights[1]));
+});
+
+test("one range for all heads, or each its own", async () => {
+  const page = await open({ server }), asked = body(3, 4);
+  await ask(page, asked, "demo");
+  const [heads] = (await answerOf(asked)).attention_weights;
+  const [low, high] = heads.map((head) => most([head]));
+  assert.notEqual(low, high);
+  const lesser = low < high ? 0 : 1;
+  await tile(page, `head ${lesser}`).click();
+  await settle(page);
+  await cells(page, heads[lesser], most(heads));
+  await page.getByLabel("One colour range").uncheck();
+  await settle(page);
+  await cells(page, heads[lesser], most([heads[lesser]]));
+  const said = Number((await page.locator("#legend").textContent()).slice(1).replace("hidden", ""));
+  assert.ok(Math.abs(said - most([heads[lesser]])) < 0.001);
+});
+
+test("segments are divided, and their weights are shown; pointers are marked", async () => {
+  const page = await open({ server });
+  const asked = body(3, 6, { segments: [[2, 4]], return_pointers: true });
+  await ask(page, asked, "demo");
+  const answer = await answerOf(asked), { cell, left, top } = await place(page);
+  const [line] = await sample(page, CANVAS, [[left + 2 * cell, top + 1.5 * cell]]);
+  assert.equal(line.join(), await named(page, "--text"));
+  assert.match(await page.locator("#segments").textContent(), /2 segments/);
+  await hover(page, 1, 3);
+  const [said] = (await readout(page)).split(" · ").slice(-1);
+  assert.equal(said, `segment 1 ${answer.segment_weights[0][0][1][1]}`);
+  for (const [i, j] of answer.pointers[0][0].entries()) {
+    const [at] = await sample(page, CANVAS, [[left + (j + 0.8) * cell, top + (i + 0.12) * cell]]);
+    const fill = await sample(page, CANVAS, ...spot({ cell, left, top }, i, j));
+    assert.notDeepEqual(at, fill, `the ring of query ${i}`);
+  }
+});
+
+// --- the pointer, the keyboard, and zooming ---
+
+test("the readout has the digits of the answer, and the words of labels", async () => {
+  const page = await open({ server }), asked = body(2, 3);
+  await page.evaluate(() => State.set({ labels: { rows: [["cat", "<b>"]], cols: [["a", "b", "c"]] } }));
+  await ask(page, asked, "demo");
+  const raw = (await server.post("/v1/models/demo/attention", asked)).text;
+  const digits = /"attention_weights":(.*)/.exec(raw)[1].match(/[-+.\de]+/g);
+  for (const [i, j] of [[0, 0], [1, 2], [0, 1]]) {
+    await hover(page, i, j);
+    const row = ["cat", "<b>"][i], col = ["a", "b", "c"][j];
+    assert.equal(await readout(page),
+      `head 0 · query ${i} “${row}” · key ${j} “${col}” · ${Number(digits[3 * i + j])}`);
+    const { row: r, col: c } = await state(page, "view");
+    assert.deepEqual([r, c], [i, j]);
+  }
+  await page.mouse.move(5, 5);
+  await settle(page);
+  assert.equal((await state(page, "view")).row, -1);
+});
+
+test("a click pins the cell, Escape lets it go", async () => {
+  const page = await open({ server });
+  await ask(page, body(3, 4), "demo");
+  const [x, y] = spot(await place(page), 1, 2);
+  await page.locator(CANVAS).click({ position: { x, y } });
+  await hover(page, 0, 0);
+  assert.match(await readout(page), /query 1 · key 2 · .* · pinned$/);
+  await page.keyboard.press("Escape");
+  await settle(page);
+  assert.equal((await state(page, "view")).col, -1);
+});
+
+test("the keyboard moves a cursor, and the window follows", async () => {
+  const page = await open({ server });
+  await ask(page, body(60, 90), "demo");
+  await page.locator("#frame").focus();
+  const press = async (...keys) => {
+    for (const key of keys) await page.keyboard.press(key);
+    await settle(page);
+    const { row, col } = await state(page, "view");
+    return [row, col];
+  };
+  assert.deepEqual(await press("ArrowDown"), [0, 0]);
+  assert.deepEqual(await press("ArrowRight", "ArrowRight", "ArrowDown"), [1, 2]);
+  assert.equal(await page.locator("#readout").getAttribute("aria-live"), "polite");
+  assert.deepEqual(await press("+", "+", "+", "+", "+", "+"), [1, 2]);
+  assert.deepEqual(await press("End"), [1, 89]);
+  const { cell, left } = await place(page);
+  const seen = await page.locator("#frame").evaluate((frame) =>
+    [frame.scrollLeft, frame.scrollLeft + frame.clientWidth]);
+  assert.ok(seen[0] <= 89 * cell && left + 90 * cell <= seen[1]);
+  assert.deepEqual(await press("Control+End"), [59, 89]);
+  assert.deepEqual(await press("Control+Home"), [0, 0]);
+  assert.equal(await page.locator("#frame").evaluate((frame) => frame.scrollTop), 0);
+  assert.ok((await press("PageDown"))[0] > 1);
+  assert.deepEqual(await press("Escape"), [-1, -1]);
+});
+
+test("zooming keeps the cell under the pointer", async () => {
+  const page = await open({ server }), asked = body(60, 90);
+  await ask(page, asked, "demo");
+  const [[matrix]] = (await answerOf(asked)).attention_weights;
+  const high = most((await answerOf(asked)).attention_weights[0]), bytes = await table(page);
+  const before = await place(page);
+  await hover(page, 30, 45);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -100);
+  await page.keyboard.up("Control");
+  await settle(page);
+  assert.ok((await place(page)).cell > before.cell);
+  await page.mouse.move(5, 5);
+  await hover(page, 30, 45).catch(() => {});
+  for (let i = 0; i < 20; i++) await page.getByRole("button", { name: "Zoom in" }).click();
+  await settle(page);
+  const { cell, left, top } = await place(page);
+  assert.equal(cell, 48);
+  const [x, y] = await page.locator("#frame").evaluate((f) => [f.scrollLeft, f.scrollTop]);
+  const i = Math.ceil(y / cell) + 1, j = Math.ceil(x / cell) + 1;
+  const got = await sample(page, CANVAS, left + (j + 0.2) * cell - x, top + (i + 0.85) * cell - y);
+  assert.deepEqual(got, colour(bytes, matrix[i][j], high));
+  await page.getByRole("button", { name: "Fit" }).click();
+  await settle(page);
+  assert.deepEqual(await place(page), before);
+});
+
+// --- sizes, themes ---
+
+test("2048 queries and keys scroll, and every corner is right", async () => {
+  const page = await open({ server });
+  await page.evaluate(async () => {
+    const data = Float32Array.from({ length: 4 * 2048 }, (_, i) => 3 * Math.sin(i * i));
+    const queries = { dtype: "F32", shape: [1, 2048, 4], bytes: new Uint8Array(data.buffer) };
+    State.set({ model: "demo",
+      body: { name: "x", tensors: { queries }, fields: { causal: true, return_attention: true } } });
+    await Ask.send();
+  });
+  await settle(page);
+  const at = await place(page), bytes = await table(page);
+  assert.equal(at.cell, 1);
+  for (const [x, y] of [[0, 0], [400, 900], [3000, 3000]]) {
+    const [dx, dy] = await page.locator("#frame").evaluate((frame, [a, b]) => {
+      frame.scrollTo(a, b);
+      return [frame.scrollLeft, frame.scrollTop];
+    }, [x, y]);
+    await settle(page);
+    const [i, j] = [dy + 300, dx + 200];
+    const wanted = await page.evaluate(([a, b]) => {
+      const faces = Answer.faces(State.get("answer"), 0);
+      return [faces[0].matrix.data[a * 2048 + b], Scale.range(faces, faces[0], true)[1]];
+    }, [i, j]);
+    const got = await sample(page, CANVAS, at.left + 200.5, at.top + 300.5);
+    if (j <= i) assert.deepEqual(got, colour(bytes, ...wanted), `query ${i}, key ${j}`);
+    else assert.ok([await named(page, "--back"), await named(page, "--edge")].includes(got.join()));
+  }
+  const size = await page.locator(CANVAS).evaluate((canvas) => canvas.width * canvas.height);
+  assert.ok(size < 1280 * 800, "the canvas is no larger than its window");
+});
+
+test("a narrow screen, dark", async () => {
+  const page = await open({ server, viewport: [360, 740], dark: true });
+  const asked = body(12, 30, { valid_lens: [20] });
+  await ask(page, asked, "demo");
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.equal(wide, 360);
+  const [heads] = (await answerOf(asked)).attention_weights;
+  await cells(page, heads[0], most(heads), (i, j) => j < 20);
+  assert.ok(await hatched(page, 0, 25));
+  await shot(page, "look_narrow_dark");
+});
+
+test("a change of theme draws again", async () => {
+  const page = await open({ server });
+  await ask(page, body(2, 4, { valid_lens: [2] }), "demo");
+  const light = await named(page, "--back");
+  assert.ok(await hatched(page, 0, 3));
+  await page.emulateMedia({ colorScheme: "dark" });
+  await settle(page);
+  assert.notEqual(await named(page, "--back"), light);
+  assert.ok(await hatched(page, 0, 3));
+});
+
+// --- nothing to draw ---
+
+test("where there is nothing to draw, the page says why", async () => {
+  const page = await open({ server });
+  const said = () => page.locator("#empty").textContent();
+  assert.match(await said(), /Send a request/);
+  const row = [1, 0, 0, 1];
+  for (const [asked, expected] of [
+    [{ queries: [[row]] }, /no weights/], [{ queries: [], return_attention: true }, /batch is empty/],
+    [{ queries: [[]], return_attention: true }, /no queries/],
+    [{ queries: [[row]], keys: [[]], return_attention: true }, /no keys/],
+    [{ queries: [[]], return_attention: "average" }, /no queries/]]) {
+    await ask(page, asked, "demo");
+    assert.equal(await state(page, "problem"), null);
+    assert.match(await said(), expected);
+    assert.equal(await page.locator("#large").isVisible(), false);
+  }
+  await ask(page, body(2, 2), "demo");
+  assert.equal(await page.locator("#empty").isVisible(), false);
+  assert.ok(await page.locator("#large").isVisible());
+});
+
+test("a picture to be saved has the same cells", async () => {
+  const page = await open({ server }), asked = body(3, 4, { valid_lens: [3] });
+  await ask(page, asked, "demo");
+  const [heads] = (await answerOf(asked)).attention_weights;
+  const bytes = (await table(page));
+  const seen = await page.evaluate(() => {
+    const sheet = Look.sheet(), canvas = Heatmap.picture(sheet);
+    const data = new Uint32Array(
+      canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+    const counts = {};
+    for (const one of data) counts[one] = (counts[one] || 0) + 1;
+    return { title: sheet.title, counts };
+  });
+  assert.equal(seen.title, "head 0, 3 queries × 4 keys");
+  for (const weight of heads[0].flatMap((row) => row.slice(0, 3))) {
+    const [r, g, b] = colour(bytes, weight, most(heads));
+    assert.ok(seen.counts[(0xff000000 | (b << 16) | (g << 8) | r) >>> 0] > 1000, String(weight));
+  }
+});

@@ -1,0 +1,335 @@
+// test_status: the corner that reads /metrics, the key, and a server that stops or comes back.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { after } from "node:test";
+import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+
+const METRICS_JS = new URL("../../server/page/metrics.js", import.meta.url);
+const Metrics = new Function(
+  `"use strict";${fs.readFileSync(METRICS_JS, "utf8")};return Metrics;`)();
+const REQUEST = { queries: [[[1, 0, 0, 1]]], return_attention: true };
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+const cell = (page, name) => page.locator(`#status-${name}`);
+const reads = (page, name, wanted) => page.waitForFunction(([id, text]) =>
+  new RegExp(text).test(document.getElementById(id)?.textContent), [`status-${name}`, wanted.source]);
+
+// --- metrics.js ---
+
+test("Prometheus' text is read, whatever stands in labels", () => {
+  const map = Metrics.parse(`# HELP a b
+a 1
+a{x="q\\"}, {\\\\ \\n,y=",y="} 5"} 2.5e-3 1700000000000
+a{} -4
+
+b{le="+Inf",} +Inf
+b NaN
+c -Inf
+no number at all
+{x="y"} 3
+d{x="unfinished} 3
+e 0x`);
+  assert.deepEqual(map.get("a"), [{ labels: {}, value: 1 },
+    { labels: { x: "q\"}, {\\ \n,y=", y: "} 5" }, value: 0.0025 }, { labels: {}, value: -4 }]);
+  assert.deepEqual(map.get("b").map((one) => one.value), [Infinity, NaN]);
+  assert.equal(map.get("c")[0].value, -Infinity);
+  assert.equal(Metrics.sum(map, "b"), Infinity);
+  assert.equal(Metrics.sum(map, "e"), undefined);
+  assert.equal(Metrics.sum(map, "none"), undefined);
+  assert.equal(Metrics.sum(map, "a", ({ x }) => x !== undefined), 0.0025);
+});
+
+// Where the share of observations at or below x, in straight lines between buckets, comes to q.
+const oracle = (buckets, q) => {
+  const total = buckets[buckets.length - 1][1];
+  const finite = buckets.filter(([le]) => le < Infinity), [top, most] = finite[finite.length - 1];
+  if (most < q * total) return top;
+  const share = (x) => {
+    let low = 0, below = 0;
+    for (const [le, count] of finite) {
+      if (x < le) return (below + (count - below) * (x - low) / (le - low)) / total;
+      [low, below] = [le, count];
+    }
+    return below / total;
+  };
+  let [from, to] = [0, top];
+  for (let i = 0; i < 200; i++) {
+    const middle = (from + to) / 2;
+    if (share(middle) < q) from = middle;
+    else to = middle;
+  }
+  return to;
+};
+test("quantiles are what the buckets say", () => {
+  const bounds = [0.001, 0.002, 0.005, 0.01, 0.1, 1, Infinity];
+  let seed = 1;
+  const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+  for (let round = 0; round < 300; round++) {
+    let sum = 0;
+    const buckets = bounds.map((le) => [le, (sum += random() < 0.4 ? 0 : Math.floor(random() * 50))]);
+    for (const q of [0.5, 0.99]) {
+      const got = Metrics.quantile(buckets, q);
+      if (sum === 0) assert.equal(got, null);
+      else assert.ok(Math.abs(got - oracle(buckets, q)) < 1e-9, JSON.stringify([buckets, q, got]));
+    }
+  }
+  assert.equal(Metrics.quantile([], 0.5), null);
+  assert.deepEqual(Metrics.since([[1, 5], [Infinity, 9]], [[1, 2]]), [[1, 3], [Infinity, 9]]);
+});
+
+// --- the corner ---
+
+test("the figures are the server's own", async () => {
+  const server = await serve();
+  const page = await open({ server, expect: [400] });
+  for (let i = 0; i < 6; i++) await ask(page, REQUEST, "demo");
+  await ask(page, { queries: 7 });
+  await server.post("/v1/models/demo/heads", REQUEST);
+  const own = (await server.get("/metrics")).text;
+  const total = [...own.matchAll(/^attend_http_requests_total\{route="([^"]*)".*\} (\d+)$/gm)]
+    .filter(([, route]) => /attention|heads|infer/.test(route))
+    .reduce((sum, [, , n]) => sum + Number(n), 0);
+  assert.equal(total, 8);
+  await reads(page, "requests", new RegExp(`^${total}\\b`));
+  const limit = /^attend_queue_limit (\d+)$/m.exec(own)[1];
+  assert.equal(await cell(page, "queue").textContent(), `0 of ${limit}`);
+  assert.match(await cell(page, "memory").textContent(), /^\d+(\.\d)? MB$/);
+  assert.match(await cell(page, "p50").textContent(), /ms$/);
+  assert.match(await cell(page, "p99").textContent(), /ms (last \d+ s|so far)$/);
+});
+
+const readings = (counts) => counts.map((count, i) =>
+  `attend_http_request_duration_seconds_bucket{route="/v1/attention",le="${[0.01, 0.1, "+Inf"][i]}"} `
+  + count).join("\n");
+test("times are of the last interval, and of all where nothing was asked", async () => {
+  const page = await open();
+  let slow = 0, grows = 0;
+  await page.route("**/metrics", (route) => {
+    slow += grows;
+    return route.fulfill({ body: readings([10, 10 + slow, 10 + slow]) });
+  });
+  await reads(page, "p50", /^5 ms/);
+  await reads(page, "p99", /^9\.9 ms so far/);
+  grows = 5;
+  await reads(page, "p50", /^55 ms/);
+  await reads(page, "p99", /^99\.1 ms last \d+ s/);
+  grows = 0;
+  await reads(page, "p99", /so far/);
+  assert.equal(await cell(page, "memory").textContent(), "–");
+});
+
+test("a page that is not seen asks for nothing", async () => {
+  const page = await open();
+  await reads(page, "requests", /^\d/);
+  let count = 0;
+  page.on("request", () => count++);
+  const turn = (value) => page.evaluate((word) => {
+    Object.defineProperty(document, "visibilityState", { configurable: true, value: word });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, value);
+  await turn("hidden");
+  await settle(page);
+  count = 0;
+  await sleep(4500);
+  assert.equal(count, 0);
+  await turn("visible");
+  await page.waitForRequest("**/metrics");
+});
+
+test("figures that a proxy hides are not asked for again and again", async () => {
+  const page = await open({ expect: [403] });
+  let count = 0;
+  await page.route("**/metrics", (route) => {
+    count++;
+    return route.fulfill({ status: 403, body: "no" });
+  });
+  await page.getByText("Figures are not shown here").waitFor();
+  await sleep(4500);
+  assert.equal(count, 1);
+  await audit(page);
+});
+
+test("on a phone the figures are behind a button", async () => {
+  const page = await open({ viewport: [360, 800] });
+  await reads(page, "requests", /^\d/);
+  const more = page.getByRole("button", { name: "Server" });
+  assert.equal(await cell(page, "queue").isVisible(), false);
+  await more.focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await more.getAttribute("aria-expanded"), "true");
+  assert.equal(await cell(page, "queue").isVisible(), true);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+});
+
+// --- the key ---
+
+const KEY = "correct-horse-battery-staple";
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attend-key-"));
+after(() => fs.rmSync(folder, { recursive: true }));
+fs.writeFileSync(path.join(folder, "keys"), `${KEY}\n`);
+const guarded = (...more) => serve(["--api-key-file", path.join(folder, "keys"), ...more]);
+const dialog = (page) => page.locator("#key-dialog[open]");
+const give = async (page, text) => {
+  await page.getByLabel("Key", { exact: true }).fill(text);
+  await page.keyboard.press("Enter");
+};
+
+test("a key is asked for, and is kept nowhere", async () => {
+  const page = await open({ server: await guarded(), expect: [401] });
+  await dialog(page).waitFor();
+  await audit(page);
+  await give(page, "ключ с пробелом");
+  assert.match(await page.locator("#key-says").textContent(), /cannot be sent/);
+  await give(page, "not-the-key-at-all-but-long");
+  await page.getByText("The server refused that key.").waitFor();
+  assert.equal(await page.locator("#key-text").inputValue(), "");
+  await give(page, KEY);
+  await dialog(page).waitFor({ state: "detached" });
+  await page.waitForFunction(() => State.get("models"));
+  await ask(page, REQUEST, "demo");
+  assert.equal(await state(page, "problem"), null);
+  assert.equal((await state(page, "answer")).items.length, 1);
+  assert.equal(await page.evaluate(() => Net.hasKey()), true);
+  const kept = await page.evaluate(async () => JSON.stringify([
+    { ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state,
+    await indexedDB.databases(), await caches.keys(), document.documentElement.outerHTML,
+    [...document.querySelectorAll("input, textarea")].map((field) => field.value),
+    ["models", "model", "body", "labels", "asked", "answer", "problem", "view"].map(State.get)]));
+  assert.ok(!kept.includes(KEY));
+  assert.deepEqual(await page.context().cookies(), []);
+  await page.reload();
+  await dialog(page).waitFor();
+});
+
+test("many that are refused ask once; who gives no key can give one later", async () => {
+  const page = await open({ server: await guarded(), expect: [401] });
+  await dialog(page).waitFor();
+  await page.evaluate(() => {
+    window.asked = Promise.all([1, 2, 3].map(() => Net.ask("GET", "v1/models")));
+  });
+  await settle(page);
+  assert.equal(await page.locator("#key-dialog h2").count(), 1);
+  await page.keyboard.press("Escape");
+  await dialog(page).waitFor({ state: "detached" });
+  const statuses = await page.evaluate(async () => (await window.asked).map((one) => one.status));
+  assert.deepEqual(statuses, [401, 401, 401]);
+  assert.match(await page.locator("#problem").textContent(), /A key is needed/);
+  await page.locator("#problem").getByRole("button", { name: "Give a key" }).click();
+  await give(page, KEY);
+  await page.waitForFunction(() => State.get("models"));
+  await settle(page);
+  assert.equal(await page.locator("#problem").textContent(), "");
+  await reads(page, "requests", /^\d/);
+  await page.getByRole("button", { name: "Forget key" }).click();
+  assert.equal(await page.evaluate(() => Net.hasKey()), false);
+  await page.getByText("Figures need a key").waitFor();
+  assert.equal(await dialog(page).count(), 0);
+});
+
+test("requests that wait for a key go out again with it, each once", async () => {
+  const page = await open({ server: await guarded(), expect: [401] });
+  await dialog(page).waitFor();
+  await page.evaluate(() => {
+    window.asked = Promise.all([1, 2].map(() => Net.ask("GET", "v1/models/demo")));
+  });
+  await settle(page);
+  const sent = [];
+  page.on("request", (request) => request.url().endsWith("/demo") && sent.push(request));
+  await give(page, KEY);
+  const statuses = await page.evaluate(async () => (await window.asked).map((one) => one.status));
+  assert.deepEqual(statuses, [200, 200]);
+  assert.equal(sent.length, 2);
+});
+
+test("figures that need a key open no dialog by themselves", async () => {
+  const page = await open({ expect: [401] });
+  await page.route("**/metrics", (route) => route.fulfill({ status: 401, body: "" }));
+  await page.getByText("Figures need a key").waitFor();
+  assert.equal(await dialog(page).count(), 0);
+  await page.locator("#status").getByRole("button", { name: "Give a key" }).click();
+  await dialog(page).waitFor();
+});
+
+// --- a server that stops, goes and comes back ---
+
+const notice = (page) => page.locator("#notice");
+const begin = (page, text) => page.evaluate((body) => {
+  State.set({ body: { text: body }, model: "demo" });
+  window.done = Ask.send();
+}, text);
+
+test("a server that drains is noticed, though nothing is asked", async () => {
+  const server = await serve(["--drain-delay-ms", "7000"]);
+  const page = await open({ server, expect: [503, 0] });
+  const stopping = server.stop();
+  await notice(page).filter({ hasText: "The server is stopping." }).waitFor();
+  await audit(page);
+  await stopping;
+  await notice(page).filter({ hasText: "The server does not answer." }).waitFor();
+});
+
+test("a server that comes back gets what was sent meanwhile, and the text stays", async () => {
+  const server = await serve();
+  const page = await open({ server, expect: [0] });
+  await server.stop();
+  await begin(page, JSON.stringify(REQUEST));
+  await notice(page).filter({ hasText: "sent again" }).waitFor();
+  await page.evaluate(() => State.set({ models: [] }));
+  await serve(["--listen", `127.0.0.1:${server.port}`]);
+  await page.evaluate(() => window.done);
+  await notice(page).waitFor({ state: "hidden" });
+  assert.equal(await state(page, "problem"), null);
+  assert.equal((await state(page, "answer")).items.length, 1);
+  assert.equal((await state(page, "body")).text, JSON.stringify(REQUEST));
+  await page.waitForFunction(() => State.get("models").length > 0);
+});
+
+test("what gets no answer is sent again once", async () => {
+  const page = await open({ expect: [0] });
+  let count = 0;
+  await page.route("**/attention", (route) => {
+    count++;
+    return route.abort();
+  });
+  await begin(page, JSON.stringify(REQUEST));
+  await page.evaluate(() => window.done);
+  assert.equal(count, 2);
+  assert.match(await page.locator("#problem").textContent(), /No answer came/);
+  await notice(page).waitFor({ state: "hidden" });
+});
+
+test("what waits for the server can be stopped", async () => {
+  const page = await open({ expect: [503] });
+  await page.route(/readyz|attention/, (route) => route.fulfill({ status: 503, body: "" }));
+  const reply = await page.evaluate(async () => {
+    const controller = new AbortController();
+    const asked = Net.ask("POST", "v1/attention", { signal: controller.signal, data: "{}" });
+    await new Promise((done) => setTimeout(done, 500));
+    controller.abort();
+    const { status, ok, aborted, problem } = await asked;
+    return { status, ok, aborted, problem };
+  });
+  assert.deepEqual(reply, { status: 0, ok: false, aborted: true, problem: null });
+});
+
+test("a reply says how long it took", async () => {
+  const page = await open();
+  const took = await page.evaluate(async () => (await Net.ask("GET", "v1/models")).took);
+  assert.ok(took > 0);
+});
+
+test("the tabs are moved through by keys, round and round", async () => {
+  const page = await open();
+  const names = await page.getByRole("tab").allTextContents();
+  await page.getByRole("tab").first().focus();
+  const chosen = () => page.evaluate(() => [document.activeElement.textContent,
+    document.activeElement.getAttribute("aria-selected"),
+    [...document.querySelectorAll("[role=tab]")].filter((tab) => tab.tabIndex === 0).length,
+    [...document.querySelectorAll("[role=tabpanel]")].filter((panel) => !panel.hidden).length]);
+  for (const [key, at] of [["ArrowRight", 1], ["End", names.length - 1], ["ArrowRight", 0],
+    ["ArrowLeft", names.length - 1], ["Home", 0]]) {
+    await page.keyboard.press(key);
+    assert.deepEqual(await chosen(), [names[at], "true", 1, 1]);
+  }
+});
