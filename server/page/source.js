@@ -59,15 +59,8 @@ const Source = (() => {
 
   // --- what a file holds ---
 
-  const finite = ({ data }) => data.every((x) => Number.isFinite(x));
-  const asText = (body) => {
-    const tensors = Object.entries(body.tensors).map(([name, value]) => [name, Tensor.of(value)]);
-    const known = tensors.every(([, tensor]) => tensor && finite(tensor));
-    return known ? { text: Request.layout({ ...body.fields,
-      ...Object.fromEntries(tensors.map(([name, tensor]) => [name, Tensor.list(tensor)])) }) } : null;
-  };
   const toText = () => {
-    const body = asText(State.get("body"));
+    const body = Request.asText(State.get("body"));
     if (body) State.set({ body });
     else note.textContent = "It has numbers that JSON cannot write.";
   };
