@@ -294,8 +294,9 @@ test("broken files say what is wrong, and change nothing", async () => {
 
 test("a file is chosen by the keyboard", async () => {
   const page = await open({ server });
-  await page.locator("#source-open").focus();
   const chooser = page.waitForEvent("filechooser");
+  await page.locator("#source-open").focus();
+  await settle(page);
   await page.keyboard.press("Enter");
   await (await chooser).setFiles({ name: "x.json", mimeType: "", buffer: Buffer.from("{ }") });
   await page.waitForFunction(() => Dom.id("source").value === "{ }");
