@@ -23,7 +23,7 @@ const Source = (() => {
     }
     if (text === null || text.trimStart()[0] !== "{")
       throw new Error("it is neither a JSON object nor a safetensors file");
-    return { name, text };
+    return { name, text: text.replaceAll("\r\n", "\n") };
   };
   const take = async (file) => {
     try {
@@ -76,7 +76,7 @@ const Source = (() => {
   ];
   const sumUp = (body) => {
     const isText = "text" in body, size = Request.size(body);
-    const button = (text, onclick) => Dom.el("button", { type: "button", onclick }, text);
+    const button = (text, onclick) => Dom.el("button", { onclick }, text);
     Dom.fill(whole,
       Dom.el("p", {}, Dom.el("b", {}, body.name || "The request"),
         ` · ${isText ? "JSON" : "safetensors"} · ${Format.bytes(size)}`),
