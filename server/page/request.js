@@ -38,8 +38,7 @@ const Request = (() => {
     gradients: "F32", valid_lens: "I32", segments: "I32", mask: "U8" };
   const ARRAYS = { F32: Float32Array, I32: Int32Array, U8: Uint8Array };
   const bytesOf = (list, dtype) => {
-    const tensor = typeof list === "number" ? { shape: [], data: [list] }
-      : Array.isArray(list) ? Tensor.of(list) : null;
+    const tensor = typeof list === "number" ? { shape: [], data: [list] } : Tensor.of(list);
     if (!tensor) return null;
     const data = ARRAYS[dtype].from(tensor.data);
     if (dtype !== "F32" && data.some((x, i) => x !== tensor.data[i])) return null;

@@ -164,7 +164,7 @@ test("Request: text is changed and laid out, and stays what it was", async () =>
   assert.equal(found.text, text);
   assert.deepEqual(JSON.parse(found.laid), object);
   assert.equal(found.twice, found.laid);
-  assert.ok(found.laid.includes("\n      [1,-5e-8],\n      [3,4]\n"), found.laid);
+  assert.ok(found.laid.includes("\n      [1, -5e-8],\n      [3, 4]\n"), found.laid);
   const { mask, n, ...rest } = object;
   assert.deepEqual(JSON.parse(found.changed), { ...rest, causal: true, window: [0, 0] });
   assert.deepEqual([...found.nulls, found.nobody, found.none], new Array(8).fill(null));
@@ -214,6 +214,22 @@ test("Request: a file of one item, too, and base64", async () => {
     assert.ok(Array.isArray(found), JSON.stringify(found));
     same(found, flat(json.outputs).map(Math.fround), JSON.stringify(theirs));
   }
+});
+
+test("Request.asText: a file as JSON says the same; not what JSON cannot write", async () => {
+  const page = await open({ server });
+  const queries = dice(8).numbers(2, 3, 8), keys = dice(9).numbers(2, 2, 8);
+  const tensors = { queries: ["F32", [2, 3, 8], bytesOf("F32", flat(queries))], valid_lens: ["I64", [2], bytesOf("I64", [1, 2])],
+    keys: ["F64", [2, 2, 8], bytesOf("F64", flat(keys))], mask: ["BOOL", [3, 2], bytesOf("BOOL", [1, 0, 1, 1, 0, 1])] };
+  const hidden = { ...tensors, bias: ["F32", [3, 2], bytesOf("F32", [0, -Infinity, 0, 0, 0, 0])] };
+  const words = { return_attention: "true", select: "hard", window: "[1,1]" };
+  const [text, none] = await page.evaluate((files) => files.map((base64) => {
+    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    return Request.asText({ name: "x", ...Tensor.read(bytes.buffer) });
+  }), [tensors, hidden].map((one) => safetensors(one, words).toString("base64")));
+  assert.equal(none, null);
+  assert.deepEqual(JSON.parse(text.text, (_, x) => typeof x === "number" ? Math.fround(x) : x), { queries, keys,
+    valid_lens: [1, 2], mask: [[1, 0], [1, 1], [0, 1]], return_attention: true, select: "hard", window: [1, 1] });
 });
 
 test("Request.batched: as the server sees it", async () => {
