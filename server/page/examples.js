@@ -8,13 +8,11 @@ const Examples = (() => {
   const list = [
     { name: "toy", title: "Toy with lengths", items: twice({ q: 4, k: 6 }),
       fields: { valid_lens: [3, 2] },
-      note: "Two items of four queries and six keys, of which the first 3 and 2 count." },
+      note: "Of six keys the first 3 count, and the first 2 of the second item." },
     { name: "cross", title: "Cross attention", items: [{ q: 5, k: 8, own: true }], fields: {},
       note: "Keys of their own, and values that differ from them." },
     { name: "causal", title: "Causal self-attention", items: [{ q: 8 }], fields: { causal: true },
       note: "Queries are the keys; each sees itself and what came before." },
-    { name: "window", title: "Sliding window", items: [{ q: 12 }],
-      fields: { causal: true, window: [3, 0] }, note: "Each query sees itself and three before." },
     { name: "ragged", title: "Ragged batch", fields: {},
       items: [{ q: 3, k: 6 }, { q: 5, k: 2 }, { q: 2, k: 9 }],
       note: "Items of different sizes; nothing is padded." },
@@ -25,9 +23,6 @@ const Examples = (() => {
       note: "The textbook's: one query of each item, scores v·tanh(W q + U k)." },
     { name: "hard", title: "Hard selection", items: [{ q: 6, k: 6 }],
       fields: { select: "hard", return_pointers: true }, note: "Each query takes one key whole." },
-    { name: "sample", title: "Drawn keys", items: [{ q: 6, k: 6 }], sums: true,
-      fields: { select: "sample", seed: 1, return_pointers: true },
-      note: "Each query draws one key by its weights; another seed, other keys." },
     { name: "invalid", title: "An invalid one", items: twice({ q: 4, k: 6 }), fields: {},
       spoil: ({ queries }) => queries[1][2].pop(),
       note: "A row is one number too short: the error shows where." },
@@ -62,7 +57,7 @@ const Examples = (() => {
   let chosen = "toy", made = null, madeFor = null;
   const fit = () => {
     const model = Models.current();
-    if (!model || !chosen) return;
+    if (!model || !chosen || (made && State.get("body") !== made)) return;
     const example = find(chosen);
     if (barred(example, model) || (example.score && example.score !== model.score)) chosen = "toy";
     const body = bodyOf(chosen, model);
