@@ -5,8 +5,8 @@
 // "v1/models/NAME/attention". Ask.accept(size): the Accept of a request of that size. Ask.ready():
 // is there something to send?
 //
-// An answer of more than Ask.limit bytes is not read: state has { ..., items: [], tooLarge: true,
-// buffer, bytes, type, timing, took }, to be kept as a file.
+// An answer of more than Ask.limit bytes is not read: it has no items, tooLarge is true and raw is
+// null, whatever its type; it can be kept as a file.
 const Ask = (() => {
   // Small answers come as text, to be read as they are; large ones in binary form. A ragged answer
   // has no binary form and comes as text in any case.
@@ -19,9 +19,8 @@ const Ask = (() => {
     return Boolean(State.get("model") && body && (!("text" in body) || body.text.trim()));
   };
 
-  const unread = (reply, model) => ({ model, batched: true, average: false, items: [], raw: null,
-    tooLarge: true, timing: reply.timing, took: reply.took, type: reply.type,
-    bytes: reply.buffer.byteLength, buffer: reply.buffer });
+  const unread = (reply, model) => ({ ...reply, model, batched: true, average: false, items: [],
+    raw: null, tooLarge: true, bytes: reply.buffer.byteLength });
   const take = (reply, asked) => {
     if (!reply.ok) return { problem: reply.problem };
     try {
@@ -58,18 +57,16 @@ const Ask = (() => {
   };
 
   const button = Dom.id("send"), halt = Dom.id("stop");
-  // Whoever sends by the keyboard finds the focus where it was, though the button was disabled.
-  let held = false;
+  // While it asks the button does nothing, but keeps the focus.
   const show = () => {
     const asking = State.get("asking");
-    if (asking) held ||= document.activeElement === button || document.activeElement === halt;
     halt.hidden = !asking;
-    button.disabled = asking || !ready();
-    if (!asking && held && document.activeElement === document.body) button.focus();
-    if (!asking) held = false;
+    button.disabled = !ready();
+    button.setAttribute("aria-disabled", asking);
   };
-  button.addEventListener("click", () => send());
-  halt.addEventListener("click", () => stop());
+  const start = () => State.get("asking") || send();
+  button.addEventListener("click", start);
+  halt.addEventListener("click", stop);
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
@@ -77,7 +74,7 @@ const Ask = (() => {
     const at = document.activeElement;
     at.blur();
     at.focus();
-    if (!State.get("asking")) send();
+    start();
   });
   State.on(["asking", "body", "model"], show);
   show();

@@ -13,7 +13,7 @@ const Code = (() => {
     return { url: new URL(Ask.path("attention", State.get("model")), location).href, text: inline ? now.text : null,
       file: isText ? "request.json" : "request.safetensors",
       type: isText ? "application/json" : "application/x-safetensors",
-      key: Boolean(Net.hasKey && Net.hasKey()) };
+      key: Net.hasKey() };
   };
 
   const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
@@ -32,7 +32,7 @@ const Code = (() => {
     "answer = json.load(urllib.request.urlopen(request))",
     "print(json.dumps(answer))"].join("\n");
 
-  const jsText = (text) => `\`${text.replace(/[\\`]|\$\{/g, (found) => `\\${found}`)}\``;
+  const jsText = (text) => `\x60${text.replace(/[\\\x60]|\$\{/g, "\\$&")}\x60`;
   const script = ({ url, text, file, type, key }) => [
     ...(text === null ? ['import { readFile } from "node:fs/promises";', ""] : []),
     text === null ? `const body = await readFile("${file}");` : `const body = ${jsText(text)};`,
@@ -73,5 +73,6 @@ const Code = (() => {
   Dom.id("code-copy").addEventListener("click", copy);
   Dom.id("code-save").addEventListener("click", save);
   part.addEventListener("toggle", show);
-  State.on(["body", "model", "problem"], show);
+  State.on(["body", "model"], show);
+  Key.on(show);
 })();

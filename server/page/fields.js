@@ -28,7 +28,7 @@ const Fields = (() => {
     ["encoding_format", words("not set: float", "float", "base64"),
       "how arrays of floats are written in the answer"],
   ];
-  const LONG = 2000;
+  const LONG = 2000, HIDDEN = "… too long to show";
 
   const part = Dom.id("fields-part"), controls = new Map();
   const node = (name, suffix) => Dom.id(`field-${name}${suffix}`);
@@ -55,47 +55,42 @@ const Fields = (() => {
       "aria-describedby": `field-${name}-meaning field-${name}-error`,
       onchange: (event) => commit(name, event.target.value) };
     return typeof kind === "string"
-      ? Dom.el("input", { ...rest, autocomplete: "off", spellcheck: "false" })
+      ? Dom.el("input", { ...rest, placeholder: "not set", autocomplete: "off", spellcheck: "false" })
       : Dom.el("select", rest);
   };
   const rowOf = ([name, kind, meaning]) => {
     controls.set(name, control(name, kind));
     return Dom.el("div", {}, Dom.el("label", { for: `field-${name}`, class: "mono" }, name),
       controls.get(name),
-      Dom.el("button", { id: `field-${name}-clear`, class: "plain small", type: "button",
-        "aria-label": `Clear ${name}`, onclick: () => commit(name, "") }, "Clear"),
       Dom.el("p", { class: "soft small", id: `field-${name}-meaning` },
         typeof kind === "string" ? Dom.el("code", {}, kind) : null, meaning),
       Dom.el("p", { class: "bad small", id: `field-${name}-error`, role: "status" }));
   };
 
-  // The value as text on one line; of what is too long only its size.
+  // The value as text on one line. What is too long is not shown, but can be taken away.
   const textOf = (value) => {
     if (value === undefined) return "";
     const tensor = value && value.bytes ? Tensor.of(value) : null;
-    if (value && value.bytes && (!tensor || tensor.data.length > LONG)) return null;
+    if (tensor && tensor.data.length > LONG) return HIDDEN;
     try {
       const text = JSON.stringify(tensor ? Tensor.list(tensor) : value);
-      return text.length > LONG ? null : text;
+      return text.length > LONG ? HIDDEN : text;
     } catch {
-      return null;
+      return HIDDEN;
     }
   };
   // A choice that the request makes and the list does not know is shown as it is.
   const showChoice = (select, kind, text) => {
-    const other = text === null ? "…" : text;
-    const list = kind.some(([value]) => value === other) ? kind : [...kind, [other, other]];
+    const list = kind.some(([value]) => value === text) ? kind : [...kind, [text, text]];
     Dom.fill(select, list.map(([value, label]) => Dom.el("option", { value }, label)));
-    select.value = other;
+    select.value = text;
   };
   const showOne = ([name, kind], fields) => {
     const control = controls.get(name), text = fields ? textOf(fields[name]) : "";
     control.disabled = !fields;
     complain(name, "");
-    node(name, "-clear").hidden = text !== null;
-    if (typeof kind !== "string") return showChoice(control, kind, text);
-    control.placeholder = text === null ? "set, too long to show" : "not set";
-    control.value = text || "";
+    if (typeof kind === "string") control.value = text;
+    else showChoice(control, kind, text);
   };
   const show = () => {
     if (!part.open) return;

@@ -1,16 +1,14 @@
 // models: which model is asked, and what it is.
 //
 // Models.load() -> a promise: reads the list, chooses a model. Models.current() -> its description,
-// or null. Models.find(name) likewise, of any. The list is read anew where the server has come
-// back, where a key has been given, and where the chosen model turns out to be gone.
+// or null. Models.find(name) likewise, of any. Where the chosen model is gone the first one is.
 const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
   const current = () => find(State.get("model"));
 
   const listOf = (reply) => {
     try {
-      const { models } = JSON.parse(reply.text());
-      return Array.isArray(models) ? models : null;
+      return JSON.parse(reply.text()).models;
     } catch {
       return null;
     }
@@ -21,20 +19,16 @@ const Models = (() => {
     const reply = await Net.ask("GET", "v1/models");
     if (!reply.ok) return State.set({ problem: reply.problem });
     const models = listOf(reply);
-    if (!models) return State.set({ problem: strange });
+    if (!Array.isArray(models)) return State.set({ problem: strange });
     const kept = models.some((m) => m.name === State.get("model"));
     State.set({ models, model: kept ? State.get("model") : models[0] ? models[0].name : null });
   };
 
-  const choice = Dom.id("model"), about = Dom.id("model-about");
-  const yes = (flag) => (flag ? "yes" : "no");
-  const facts = (m) => [
-    ["score", m.score], ["weighting", m.weighting], ["projection", m.projection],
-    ["hidden", m.hidden], ["query size", m.query_size], ["key size", m.key_size],
-    ["value size", m.value_size], ["output size", m.output_size], ["heads", m.heads],
-    ["key heads", m.kv_heads], ["bias", yes(m.bias)], ["causal", yes(m.causal)],
-    ["parameters", m.parameters], ["sha256", String(m.sha256).slice(0, 8)], ["source", m.source],
-  ];
+  const choice = Dom.id("model");
+  const FACTS = ["score", "weighting", "projection", "hidden", "query_size", "key_size", "value_size",
+    "output_size", "heads", "kv_heads", "bias", "causal", "parameters", "sha256", "source"];
+  const said = (value) =>
+    typeof value === "boolean" ? (value ? "yes" : "no") : String(value).replace(/^(\w{8})\w{56}$/, "$1");
   const summary = (m) => [m.heads === 1 ? "1 head" : `${m.heads} heads`,
     `${m.query_size} → ${m.output_size}`, m.score, `${Format.count(m.parameters)} parameters`,
     m.source].join(" · ");
@@ -49,24 +43,11 @@ const Models = (() => {
     choice.value = m ? m.name : "";
     choice.disabled = !m;
     Dom.id("model-summary").textContent = m ? summary(m) : lacking();
-    Dom.fill(Dom.id("model-facts"), m && facts(m).map(([name, value]) =>
-      Dom.el("div", { title: name === "sha256" ? m.sha256 : null },
-        Dom.el("dt", {}, name), Dom.el("dd", {}, String(value)))));
-    about.hidden = false;
+    Dom.fill(Dom.id("model-facts"), m && FACTS.map((name) => Dom.el("div", { title: m[name] },
+      Dom.el("dt", {}, name), Dom.el("dd", {}, said(m[name])))));
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
   State.on(["models", "model", "problem"], show);
-
-  // A problem that goes away may have been a restart, with other models; one of a wrong request
-  // tells nothing of them.
-  let last = null;
-  State.on(["problem"], () => {
-    const now = State.get("problem"), before = last;
-    last = now;
-    if (now && /unknown-model$/.test(now.type)) load();
-    else if (before && !now && (!State.get("models") || [0, 401, 503].includes(before.status)))
-      load();
-  });
   show();
   return { load, find, current };
 })();

@@ -1,8 +1,6 @@
 // random: input of a chosen shape, made of numbers that are drawn with a seed.
 //
 // Random.draw(seed) -> a function of numbers from 0 to 1, the same for the same seed.
-// Random.body(model, { b, q, k, seed, lengths }) -> a body; k: null is self-attention. Small ones
-// are text, to be read; large ones are in binary form. Random.numbers(model, shape): how many.
 const Random = (() => {
   const READABLE = 20000, MOST = 64e6;
 
@@ -13,38 +11,24 @@ const Random = (() => {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   };
 
-  // The arrays that a request of that shape has: [name, rows, width].
-  const arrays = (m, { q, k }) => {
-    const own = k !== null || m.key_size !== m.query_size, rows = k ?? q;
-    return [["queries", q, m.query_size], own && ["keys", rows, m.key_size],
-      m.value_size !== m.key_size && ["values", rows, m.value_size]].filter(Boolean);
+  // The shapes of the arrays of such a request. Without k it is self-attention.
+  const shapes = (m, { b, q, k }) => {
+    const keys = k !== null || m.key_size !== m.query_size, rows = k ?? q;
+    return { queries: [b, q, m.query_size], ...(keys && { keys: [b, rows, m.key_size] }),
+      ...(m.value_size !== m.key_size && { values: [b, rows, m.value_size] }) };
   };
-  const numbers = (model, shape) =>
-    arrays(model, shape).reduce((sum, [, rows, width]) => sum + shape.b * rows * width, 0);
-
-  const lengthsOf = ({ b, q, k, lengths }, next) =>
-    lengths ? Array.from({ length: b }, () => Math.ceil(next() * (k ?? q))) : undefined;
-  const text = (model, shape, next) => {
-    const list = (n, part) => Array.from({ length: n }, part);
-    const number = () => Math.round(400 * next() - 200) / 100;
-    const fields = arrays(model, shape).map(([name, rows, width]) =>
-      [name, list(shape.b, () => list(rows, () => list(width, number)))]);
-    return Request.change({ text: "{}" }, { ...Object.fromEntries(fields),
-      valid_lens: lengthsOf(shape, next), return_attention: true });
+  const fill = (shape, next) => {
+    const data = new Float32Array(Tensor.size(shape));
+    for (let i = 0; i < data.length; i++) data[i] = Math.round(400 * next() - 200) / 100;
+    return { dtype: "F32", shape, bytes: new Uint8Array(data.buffer) };
   };
-  const file = (model, shape, next) => {
-    const tensors = {};
-    for (const [name, rows, width] of arrays(model, shape)) {
-      const data = new Float32Array(shape.b * rows * width);
-      for (let i = 0; i < data.length; i++) data[i] = 4 * next() - 2;
-      const bytes = new Uint8Array(data.buffer);
-      tensors[name] = { dtype: "F32", shape: [shape.b, rows, width], bytes };
-    }
+  const make = (all, { b, q, k, seed, lengths }) => {
+    const next = draw(seed), tensors = {};
+    for (const [name, shape] of Object.entries(all)) tensors[name] = fill(shape, next);
+    const lens = lengths ? Array.from({ length: b }, () => Math.ceil(next() * (k ?? q))) : undefined;
     const body = { name: "random input", tensors, fields: { return_attention: true } };
-    return Request.change(body, { valid_lens: lengthsOf(shape, next) });
+    return Request.change(body, { valid_lens: lens });
   };
-  const body = (model, shape) =>
-    (numbers(model, shape) < READABLE ? text : file)(model, shape, draw(shape.seed));
 
   const form = Dom.id("random"), note = Dom.id("random-note");
   const read = () => {
@@ -56,12 +40,14 @@ const Random = (() => {
     event.preventDefault();
     const model = Models.current(), shape = read();
     if (!model) return;
-    const n = numbers(model, shape);
+    const all = shapes(model, shape);
+    const n = Object.values(all).reduce((sum, one) => sum + Tensor.size(one), 0);
     note.textContent = n > MOST
       ? `That is ${Format.count(n)} numbers; the page makes at most ${Format.count(MOST)}.` : "";
     if (n > MOST) return;
-    State.set({ body: body(model, shape) });
+    const body = make(all, shape);
+    State.set({ body: n < READABLE ? Request.asText(body) : body });
     Ask.send();
   });
-  return { draw, body, numbers };
+  return { draw };
 })();

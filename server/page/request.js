@@ -6,6 +6,7 @@
 // is no JSON object Request.fields(body) is null and change gives null, as of one nested too deep.
 // A body that came from a file has its name, a large one may be text as well.
 //
+// Request.asText(body): a file's as text; null where it has numbers that JSON cannot write.
 // Request.fields(body): all fields by name; arrays as lists, base64 objects or tensors with bytes:
 //   read them through tensor.js.
 // Request.wire(body): { type, data } for HTTP. Request.size(body): bytes, roughly.
@@ -78,6 +79,16 @@ const Request = (() => {
     return `{\n${lines.join(",\n")}\n}`;
   };
 
+  const asText = (body) => {
+    const lists = {};
+    for (const [name, value] of Object.entries(body.tensors)) {
+      const tensor = Tensor.of(value);
+      if (!tensor || !tensor.data.every((x) => Number.isFinite(x))) return null;
+      lists[name] = Tensor.list(tensor);
+    }
+    return { text: layout({ ...lists, ...body.fields }) };
+  };
+
   const wire = (body) =>
     "text" in body
       ? { type: "application/json", data: body.text }
@@ -94,5 +105,5 @@ const Request = (() => {
     if (!Array.isArray(first)) return true;
     return first.length === 0 || typeof first[0] !== "number";
   };
-  return { fields, change, layout, wire, size, batched };
+  return { fields, change, asText, layout, wire, size, batched };
 })();

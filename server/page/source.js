@@ -23,7 +23,7 @@ const Source = (() => {
     }
     if (text === null || text.trimStart()[0] !== "{")
       throw new Error("it is neither a JSON object nor a safetensors file");
-    return { name, text };
+    return { name, text: text.replaceAll("\r\n", "\n") };
   };
   const take = async (file) => {
     try {
@@ -59,15 +59,8 @@ const Source = (() => {
 
   // --- what a file holds ---
 
-  const finite = ({ data }) => data.every((x) => Number.isFinite(x));
-  const asText = (body) => {
-    const tensors = Object.entries(body.tensors).map(([name, value]) => [name, Tensor.of(value)]);
-    const known = tensors.every(([, tensor]) => tensor && finite(tensor));
-    return known ? { text: Request.layout({ ...body.fields,
-      ...Object.fromEntries(tensors.map(([name, tensor]) => [name, Tensor.list(tensor)])) }) } : null;
-  };
   const toText = () => {
-    const body = asText(State.get("body"));
+    const body = Request.asText(State.get("body"));
     if (body) State.set({ body });
     else note.textContent = "It has numbers that JSON cannot write.";
   };
@@ -83,7 +76,7 @@ const Source = (() => {
   ];
   const sumUp = (body) => {
     const isText = "text" in body, size = Request.size(body);
-    const button = (text, onclick) => Dom.el("button", { type: "button", onclick }, text);
+    const button = (text, onclick) => Dom.el("button", { onclick }, text);
     Dom.fill(whole,
       Dom.el("p", {}, Dom.el("b", {}, body.name || "The request"),
         ` · ${isText ? "JSON" : "safetensors"} · ${Format.bytes(size)}`),

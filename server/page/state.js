@@ -2,7 +2,7 @@
 //
 // State.get("answer"); State.set({ answer, problem: null }); State.on(["answer", "view"], f).
 // A listener hears once of all that was set before the browser draws again, in the order of
-// listening. State.view({ head: 2 }) changes parts of the view alone.
+// listening; one that fails does not keep it from the others. State.view({ head: 2 }) changes parts of the view alone.
 //
 //   models   array of descriptions; null: not read yet
 //   model    name of the chosen one, or null
@@ -26,8 +26,13 @@ const State = (() => {
   const tell = () => {
     const names = new Set(changed);
     changed.clear();
-    for (const [wanted, listener] of listeners)
-      if (wanted.some((name) => names.has(name))) listener();
+    for (const [wanted, listener] of listeners) {
+      try {
+        if (wanted.some((name) => names.has(name))) listener();
+      } catch (error) {
+        reportError(error);
+      }
+    }
   };
   const set = (changes) => {
     for (const [name, value] of Object.entries(changes)) {
