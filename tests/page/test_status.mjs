@@ -157,7 +157,7 @@ test("on a phone the figures are behind a button", async () => {
   await more.focus();
   await page.keyboard.press("Enter");
   assert.equal(await cell(page, "queue").isVisible(), true);
-  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  assert.ok((await page.locator("#status").boundingBox()).width <= 360);
 });
 
 // --- the key ---
