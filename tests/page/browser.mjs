@@ -29,6 +29,7 @@
 // state(page, name)        State.get(name); typed arrays come as typed arrays
 // settle(page)             no request under way, all of State told, two frames drawn
 // ask(page, body, model)   puts a request (an object, or text) into State and sends it; settled
+// everywhere(page, f)      f(name) in each tab, with everything that folds open
 // sample(page, selector, x, y) -> [r, g, b, a] of a canvas at CSS pixels; of [[x, y], ...], a list
 // drop(page, selector, name, bytes)   drops a file on an element
 // tree(page, selector)     what a screen reader is told, as text (playwright's aria snapshot)
@@ -279,6 +280,17 @@ export const ask = async (page, body, model) => {
     await Ask.send();
   }, [text, model]);
   await settle(page);
+};
+
+export const everywhere = async (page, f) => {
+  await page.evaluate(() => {
+    for (const part of document.querySelectorAll("details")) part.open = true;
+  });
+  for (const tab of await page.getByRole("tab").all()) {
+    await tab.click();
+    await settle(page);
+    await f(await tab.textContent());
+  }
 };
 
 // Drawn into another canvas: many readings of one canvas make Chromium complain, and slow.

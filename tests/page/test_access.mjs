@@ -1,0 +1,120 @@
+// test_access: the page is usable by everybody: with a screen reader, by keyboard alone, on a phone.
+import assert from "node:assert/strict";
+import { ask, audit, everywhere, open, serve, settle, state, test } from "./browser.mjs";
+
+const TOY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0]]], valid_lens: [1], return_attention: true };
+const SPOILT = { queries: [[[1, 0, 0, 1], [0, 1, 1]]], return_attention: true };
+const server = await serve();
+
+for (const dark of [false, true])
+  for (const viewport of [[1280, 800], [390, 800]])
+    test(`nothing serious for axe-core, ${dark ? "dark" : "light"}, ${viewport[0]} px`, async () => {
+      const page = await open({ server, viewport, dark, expect: [400] });
+      await everywhere(page, (name) => audit(page, name));
+      await ask(page, SPOILT);
+      assert.equal((await state(page, "problem")).status, 400);
+      await audit(page, "with an error");
+    });
+
+test("nothing scrolls sideways at 360 px", async () => {
+  const page = await open({ server, viewport: [360, 740], expect: [400] });
+  const wide = () => page.evaluate(() => {
+    for (const node of [document.documentElement, document.body])
+      if (getComputedStyle(node).overflowX !== "visible") return `${node.tagName} hides what sticks out`;
+    if (document.documentElement.scrollWidth <= innerWidth) return "";
+    const out = [...document.querySelectorAll("body *")].filter((node) =>
+      node.getBoundingClientRect().right > innerWidth + 0.5);
+    return out.map((node) => node.outerHTML.slice(0, 120)).join("\n") || "something sticks out";
+  });
+  const words = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen";
+  const rows = (count) => Array.from({ length: count }, (_, i) =>
+    Array.from({ length: 512 }, (_, j) => Math.sin(i * 31 + j * 7)));
+  for (const [body, model] of [[TOY, "demo"], [{ queries: [rows(40)], return_attention: true }, "base"],
+    [{ queries: [[], []], return_attention: true }, "demo"], [SPOILT, "demo"],
+    [{ queries: [], [words.repeat(3)]: words.repeat(9) }, "demo"]]) {
+    await ask(page, body, model);
+    await page.evaluate((word) => State.set({ labels: { rows: [[word, "b"]], cols: [[word, word]] } }), words);
+    await everywhere(page, async (name) => assert.equal(await wide(), "", `${name} of ${Object.keys(body)}`));
+  }
+});
+
+// Where the focus is, and whether that can be seen.
+const focus = (page) => page.evaluate(() => {
+  const node = document.activeElement;
+  if (!node || node === document.body) return null;
+  const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(node);
+  const { width, height } = node.getBoundingClientRect();
+  if (!node.dataset.stop) node.dataset.stop = String(document.querySelectorAll("[data-stop]").length + 1);
+  return { id: node.id, stop: node.dataset.stop, html: node.outerHTML.slice(0, 160), role: node.getAttribute("role"),
+    seen: width > 0 && height > 0 && ((outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none") };
+});
+const tabTo = async (page, wanted) => {
+  for (let i = 0; i < 200; i++) {
+    await page.keyboard.press("Tab");
+    const now = await focus(page);
+    if (now && wanted(now)) return now;
+  }
+  assert.fail(`Tab does not lead to ${wanted}`);
+};
+
+test("by keyboard alone: to the request, to Send, to every tab", async () => {
+  const page = await open({ server });
+  await page.keyboard.press("Tab");
+  assert.match((await focus(page)).html, /class="skip"/);
+  await tabTo(page, ({ id }) => id === "source");
+  await page.keyboard.press("Control+A");
+  await page.keyboard.insertText(JSON.stringify(TOY));
+  await tabTo(page, ({ id }) => id === "send");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => State.get("answer").items.length === 1 && !State.get("asking"));
+  await settle(page);
+  assert.deepEqual(JSON.parse((await state(page, "asked")).body.text), TOY);
+  await tabTo(page, ({ role }) => role === "tab");
+  const shown = [];
+  for (let i = 0; i < 4; i++) {
+    shown.push(await page.evaluate(() => {
+      const own = document.activeElement, panels = [...document.querySelectorAll("[role=tabpanel]")];
+      return [own.getAttribute("aria-selected"), panels.filter((one) => !one.hidden).map((one) => one.id).join(),
+        own.getAttribute("aria-controls")].join(" ");
+    }));
+    await page.keyboard.press("ArrowRight");
+    await settle(page);
+  }
+  assert.deepEqual(shown, ["true look look", "true lines lines", "true heads heads", "true raw raw"]);
+});
+
+test("the link at the top leads to the answer", async () => {
+  const page = await open({ server });
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  assert.equal((await focus(page)).id, "answer-side");
+});
+
+// What can be used must be reached, in each tab; and where the focus is must be seen.
+test("Tab reaches everything that can be used, and the focus is seen", async () => {
+  const page = await open({ server });
+  await everywhere(page, async (name) => {
+    const wanted = await page.evaluate(() => {
+      document.activeElement.blur();
+      getSelection().removeAllRanges();
+      scrollTo(0, 0);
+      const all = "a[href], button, input, select, textarea, summary, [tabindex]";
+      const stops = [...document.querySelectorAll(all)].filter((node) =>
+        node.tabIndex >= 0 && !node.disabled && node.checkVisibility() && node.type !== "radio");
+      stops.forEach((node, i) => { node.dataset.stop = `${i}`; });
+      return stops.map((node) => node.outerHTML.slice(0, 160));
+    });
+    await page.locator("h1").click();
+    const reached = new Set(), hidden = [];
+    for (let i = 0; i < wanted.length + 5; i++) {
+      await page.keyboard.press("Tab");
+      const now = await focus(page);
+      if (now && reached.has(now.stop)) break;
+      if (!now) continue;
+      reached.add(now.stop);
+      if (!now.seen) hidden.push(now.html);
+    }
+    assert.deepEqual(wanted.filter((_, i) => !reached.has(`${i}`)), [], `not reached in ${name}`);
+    assert.deepEqual(hidden, [], `the focus is not seen in ${name}`);
+  });
+});
