@@ -75,7 +75,8 @@ const Request = (() => {
     return `[\n${value.map((part) => inner + lay(part, inner)).join(",\n")}\n${indent}]`;
   };
   const layout = (object) => {
-    const lines = Object.entries(object).map(([name, v]) => `  ${JSON.stringify(name)}: ${lay(v, "  ")}`);
+    const lines = Object.entries(object)
+      .map(([name, value]) => `  ${JSON.stringify(name)}: ${lay(value, "  ")}`);
     return `{\n${lines.join(",\n")}\n}`;
   };
 
