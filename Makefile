@@ -100,7 +100,7 @@ page-test: deps-test
 ## screenshots: draw README's pictures of the page anew
 .PHONY: screenshots
 screenshots: deps-test build
-	node tests/page/screenshots.mjs
+	node --test-reporter=spec tests/page/screenshots.mjs
 
 ## asan, ubsan, tsan: build with that sanitizer and run the tests under it
 .PHONY: asan ubsan tsan

@@ -3,7 +3,7 @@
 // Dom.el("p", { class: "note", onclick: f, "aria-live": "polite" }, "text", node, ...): properties
 //   that begin with "on" are listeners, true and false set and leave out, null is skipped.
 // Dom.fill(node, ...children) replaces what is in a node. Dom.id(name) is getElementById.
-// Dom.button(text, f, properties). Dom.table(caption, titles, rows): rows are lists of cells, of
+// Dom.button(text, f). Dom.table(caption, titles, rows): rows are lists of cells, of
 //   which the first is the row's head.
 // Dom.save(blob, name) offers a file to keep.
 const Dom = (() => {
@@ -27,7 +27,7 @@ const Dom = (() => {
     node.replaceChildren(...children.flat().filter((c) => c !== null && c !== undefined));
     return node;
   };
-  const button = (text, onclick, more) => el("button", { type: "button", onclick, ...more }, text);
+  const button = (text, onclick) => el("button", { type: "button", onclick }, text);
   const table = (caption, titles, rows) => el("table", {}, el("caption", {}, caption),
     el("thead", {}, el("tr", {}, titles.map((title) => el("th", { scope: "col" }, title)))),
     el("tbody", {}, rows.map(([head, ...rest]) => el("tr", {}, el("th", { scope: "row" }, head),

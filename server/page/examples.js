@@ -58,7 +58,7 @@ const Examples = (() => {
   let chosen = "toy", made = null, madeFor = null;
   const fit = () => {
     const model = Models.current();
-    if (!model || !chosen) return;
+    if (!model || !chosen || (made && State.get("body") !== made)) return;
     const example = find(chosen);
     if (barred(example, model) || (example.score && example.score !== model.score)) chosen = "toy";
     const body = bodyOf(chosen, model);

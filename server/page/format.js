@@ -10,7 +10,7 @@ const Format = (() => {
     return [first, first + step].find((y) => Math.fround(y) === Math.fround(x));
   };
   const float = (x) => {
-    if (!Number.isFinite(x)) return String(x);
+    if (!Number.isFinite(x) || (Number.isInteger(x) && Math.abs(x) < 1e9)) return String(x);
     let digits = near(x, 6) === undefined ? 7 : 1;
     while (digits < 9 && near(x, digits) === undefined) digits++;
     return String(Number((near(x, digits) ?? x).toPrecision(digits)));

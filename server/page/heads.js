@@ -20,24 +20,25 @@
     return el("label", null, name, el("select", { onchange }, options));
   };
   const words = el("div", { class: "small soft", "aria-live": "polite" });
-  const table = el("table", { class: "measures" });
-  const matrix = el("div");
-  const content = el("div", null, el("div", { class: "wide" }, table), Prune.node, matrix);
+  const table = el("div", { id: "measures", class: "wide" });
+  const matrix = el("div", { class: "wide" });
+  const content = el("div", null, table, Prune.node, matrix);
 
   const lay = () => {
-    const first = found.heads[0], shows = MEASURES.filter(([name]) => name in first);
-    const tops = shows.map(([name, , top]) => top || Math.max(...found.heads.map((h) => h[name])));
-    const titles = shows.map(([name, meaning]) => el("th", { scope: "col" }, name, el("small", null,
-      first[name] === null ? "not defined for sigmoid weights" : meaning)));
-    const cell = (x, top) => el("td", null, x === null ? "–" : Prune.number(x, x / top));
-    const ranked = order.lastChild.value === "ranking";
-    const rows = (ranked ? found.ranking : [...found.heads.keys()]).map((i) => el("tr", null,
-      el("th", { scope: "row" }, Prune.toggle(i)),
-      shows.map(([name], m) => cell(found.heads[i][name], tops[m]))));
-    fill(table, el("tr", null, el("td"), titles), rows);
+    if (!found) return;
+    const { heads, ranking } = found, shows = MEASURES.filter(([name]) => name in heads[0]);
+    const tops = shows.map(([name, , top]) => top || Math.max(...heads.map((head) => head[name])));
+    const titles = shows.map(([name, meaning]) => [name, el("small", null,
+      heads[0][name] === null ? "not defined for sigmoid weights" : meaning)]);
+    const cell = (x, top) => (x === null ? "–" : Prune.number(x, x / top));
+    const row = (i) =>
+      [Prune.toggle(i), ...shows.map(([name], m) => cell(heads[i][name], tops[m]))];
+    const all = order.lastChild.value === "ranking" ? ranking : [...heads.keys()];
+    fill(table, Dom.table("What each head does", ["head", ...titles], all.map(row)));
   };
   const measure = async () => {
     const mine = (asking = {});
+    found = null;
     content.inert = true;
     fill(words, "Measuring …");
     const reply = await Measures.ask(kind.lastChild.value);
@@ -58,7 +59,9 @@
   const look = () => {
     const answer = State.get("answer");
     if (panel.hidden) return;
-    if (!answer) return fill(panel, el("p", { class: "soft" }, "Send a request to see its heads."));
+    if (!answer || answer.tooLarge)
+      return fill(panel, el("p", { class: "soft" }, answer ? "This answer is too large to compare."
+        : "Send a request to see its heads."));
     if (answer === shown) return found && Prune.change();
     shown = answer;
     const select = kind.lastChild, own = "gradients" in Request.fields(State.get("asked").body);

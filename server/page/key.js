@@ -9,56 +9,38 @@
 const Key = (() => {
   let key = null, changes = 0, asked = null;
   const listeners = [];
+  const dialog = Dom.id("key-dialog"), field = Dom.id("key-text");
+  const say = (text) => (Dom.id("key-says").textContent = text);
+  const has = () => key !== null;
 
   const change = (text) => {
     key = text;
     changes++;
     for (const listener of listeners) listener();
   };
-  const wrongWith = (text) => {
-    if (text === "") return "There is no key yet: type or paste it.";
-    return /^[!-~]+$/.test(text) ? null
-      : "This cannot be sent: a key is of ASCII letters, digits and signs, without blanks.";
+  const take = () => {
+    const text = field.value.trim();
+    if (!/^[!-~]+$/.test(text))
+      return say("That cannot be sent: a key has ASCII letters, digits and signs, no blanks.");
+    change(text);
+    dialog.close();
   };
-
-  const contents = (says, take, leave) => {
-    const field = Dom.el("input", { id: "key-text", type: "password", autocomplete: "off",
-      autocapitalize: "off", spellcheck: "false", "aria-describedby": "key-says",
-      onkeydown: (event) => event.key === "Enter" && take() });
-    return [field, [
-      Dom.el("h2", { id: "key-title" }, "The server asks for a key"),
-      Dom.el("p", { class: "soft small" },
-        "It stays in the memory of this tab, and goes when the page is left or loaded anew."),
-      Dom.el("label", { for: "key-text" }, "Key"), field,
-      Dom.el("p", { id: "key-says", role: "alert" }, says),
-      Dom.el("div", { class: "row" },
-        Dom.el("button", { type: "button", class: "primary", onclick: take }, "Use it"),
-        Dom.el("button", { type: "button", onclick: leave }, "Cancel"))]];
-  };
-  const open = () => new Promise((done) => {
-    const dialog = Dom.id("key-dialog"), before = changes;
-    const take = () => {
-      const text = field.value.trim(), wrong = wrongWith(text);
-      Dom.id("key-says").textContent = wrong || "";
-      if (wrong) return field.focus();
-      change(text);
-      dialog.close();
-    };
-    const says = key === null ? null : "The server refused that key.";
-    const [field, parts] = contents(says, take, () => dialog.close());
-    dialog.addEventListener("close", () => {
+  const open = (done) => {
+    const before = changes;
+    say(has() ? "The server refused that key." : "");
+    dialog.onclose = () => {
       field.value = "";
-      Dom.fill(dialog);
       asked = null;
       done(changes !== before);
-    }, { once: true });
-    Dom.fill(dialog, parts);
+    };
     dialog.showModal();
     field.focus();
-  });
+  };
+  field.addEventListener("keydown", (event) => event.key === "Enter" && take());
+  Dom.id("key-use").addEventListener("click", take);
+  Dom.id("key-leave").addEventListener("click", () => dialog.close());
 
-  const has = () => key !== null;
-  const ask = () => (asked = asked || open());
+  const ask = () => (asked ||= new Promise(open));
   return {
     has, ask,
     headers: () => (has() ? { Authorization: `Bearer ${key}` } : {}),

@@ -2,10 +2,10 @@
 // heavy.
 //
 // One query is looked at, or all of them (State.view.row, -1): by pointing at it, by arrow keys,
-// or by its name. The picture is a canvas; a line of text says what it shows. A weight below a
-// hundredth of the greatest of its query gets no line, and only the MOST heaviest get one.
+// or by its name. The picture is a canvas; a text below says what it shows. Of more weights than
+// MOST only the heaviest get a line.
 (() => {
-  const LEAST = 0.01, MOST = 4000, STEP = 22, TALL = 3000;
+  const MOST = 4000, STEP = 22, TALL = 3000;
   const panel = Dom.id("lines"), text = Dom.el("p", { "aria-live": "polite", id: "lines-text" });
   const canvas = Dom.el("canvas", { role: "img", "aria-labelledby": "lines-text" });
   const scroller = Dom.el("div", { tabindex: 0, role: "group",
@@ -21,29 +21,22 @@
   const picked = new WeakMap();
   const pick = (sheet, row) => {
     if (row < 0 && picked.has(sheet)) return picked.get(sheet);
-    const { data, cols, rows } = sheet.matrix, cells = [];
-    let all = 0;
-    for (let i = row < 0 ? 0 : row; i < (row < 0 ? rows : row + 1); i++) {
-      const least = LEAST * data[i * cols + Answer.heaviest(sheet.matrix, i)];
-      for (let at = i * cols; at < (i + 1) * cols; at++) {
-        if (data[at] > 0) all++;
-        if (data[at] > 0 && data[at] >= least) cells.push(at);
-      }
-    }
-    const bar = Float32Array.from(cells, (at) => data[at]).sort().at(-MOST) || 0;
-    const heavy = cells.filter((at) => data[at] >= bar).sort((a, b) => data[a] - data[b]).slice(-MOST);
-    const result = { heavy, left: all - heavy.length, top: heavy.slice(-5).reverse() };
-    if (row < 0) picked.set(sheet, result);
-    return result;
+    const { data, cols } = sheet.matrix, cells = [];
+    const end = row < 0 ? data.length : (row + 1) * cols;
+    for (let at = row < 0 ? 0 : row * cols; at < end; at++) if (data[at] > 0) cells.push(at);
+    const least = Float32Array.from(cells, (at) => data[at]).sort().at(-MOST) || 0;
+    const heavy = cells.filter((at) => data[at] >= least).sort((a, b) => data[a] - data[b])
+      .slice(-MOST);
+    const lines = { heavy, left: cells.length - heavy.length, top: heavy.slice(-5).reverse() };
+    if (row < 0) picked.set(sheet, lines);
+    return lines;
   };
-
   const say = ({ rows, cols, matrix }, row, { heavy, left, top }) => {
-    const without = left
-      ? ` ${left} without: below 1 % of the query's greatest, or not among the ${MOST} heaviest.` : "";
-    if (row < 0) return `${rows.length} queries, ${cols.length} keys, ${heavy.length} lines.${without}`;
+    const drawn = `lines: ${heavy.length}${left ? `, too light for one: ${left}` : ""}`;
+    if (row < 0) return `queries: ${rows.length}, keys: ${cols.length}, ${drawn}`;
+    const name = rows[row] === String(row) ? "" : ` “${rows[row]}”`;
     const keys = top.map((at) => `“${cols[at % cols.length]}” ${Format.short(matrix.data[at])}`);
-    const name = `query ${row}${rows[row] === String(row) ? "" : ` “${rows[row]}”`}`;
-    return `${name} → ${keys.join(", ") || "nothing"}. ${heavy.length} lines.${without}`;
+    return `query ${row}${name} → ${keys.join(", ") || "nothing"}; ${drawn}`;
   };
 
   const y = (i, n) => (i + 0.5) * height / n;
@@ -55,7 +48,8 @@
       if (!chosen && (i % every || first.some((one) => Math.abs(one - i) < every))) continue;
       ink.fillStyle = chosen ? ink.text : ink.soft;
       ink.globalAlpha = hidden(i) ? 0.4 : 1;
-      ink.fillText(names[i].slice(0, 40), x + Math.sign(out - x) * 6, y(i, n), Math.abs(out - x) - 6);
+      const gap = out > x ? 6 : -6;
+      ink.fillText(names[i].slice(0, 40), x + gap, y(i, n), Math.abs(out - x - gap));
     }
   };
   const paint = (sheet, row, { heavy, top }) => {
@@ -73,19 +67,22 @@
       strokeStyle: colour("accent"), text: colour("text"), soft: colour("soft") });
     for (const at of heavy) {
       const share = Math.min(1, data[at] / range[1]);
-      ink.globalAlpha = 0.1 + 0.9 * share;
+      ink.globalAlpha = 0.15 + 0.85 * share;
       ink.lineWidth = 0.5 + thick * share;
       ink.beginPath();
       ink.moveTo(left, y(Math.floor(at / n), rows.length));
       ink.lineTo(right, y(at % n, n));
       ink.stroke();
     }
-    side(ink, rows, left, 0, row < 0 ? [] : [row], () => false);
-    side(ink, cols, right, width, row < 0 ? [] : top.map((at) => at % n), (j) => row >= 0 && !seen[row * n + j]);
+    const one = row >= 0;
+    side(ink, rows, left, 0, one ? [row] : [], () => false);
+    side(ink, cols, right, width, one ? top.map((at) => at % n) : [],
+      (j) => one && !seen[row * n + j]);
   };
 
   const options = (select, list, value) => {
-    Dom.fill(select, list.map(([of, label]) => Dom.el("option", { value: of }, label.slice(0, 60))));
+    Dom.fill(select, list.map(([name, label]) =>
+      Dom.el("option", { value: name }, label.slice(0, 60))));
     select.value = value;
   };
   const make = (sheet) => {
@@ -93,6 +90,7 @@
     options(head, Answer.faces(answer, view.item).map((face) => [face.head, face.label]),
       Answer.face(answer, view).head);
     options(query, [[-1, "all"], ...sheet.rows.entries()]);
+    hover = -1;
     height = Math.max(160, Math.min(TALL, STEP * Math.max(sheet.rows.length, sheet.cols.length)));
   };
   const draw = () => {
@@ -129,7 +127,7 @@
     scroller.scrollTop = y(row, n) - scroller.clientHeight / 2;
   });
 
-  panel.append(tools, text, scroller);
+  panel.append(tools, scroller, text);
   State.on(["answer", "labels", "view"], draw);
   document.addEventListener("show", draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);

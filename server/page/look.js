@@ -2,7 +2,6 @@
 //
 // Look.sheet() -> what is seen large, as heatmap.js draws it, or null; for saving it.
 // Look.seen(item, head) -> which keys may be seen (visible.js), kept for each answer.
-// The large canvas says where its cells are: data-cell, data-left and data-top, in CSS pixels.
 const Look = (() => {
   const { el, fill, id } = Dom;
   const SLICE = 8;
@@ -19,134 +18,128 @@ const Look = (() => {
   };
   const cuts = (item) => {
     const { segments } = fields();
-    const own = segments && Tensor.of(Request.batched(fields()) ? Tensor.part(segments, item) : segments);
+    const own = segments && Request.batched(fields()) ? Tensor.part(segments, item) : segments;
     let at = 0;
-    return own ? Array.from(own.data, (n) => (at += n)) : [];
+    return own ? Array.from(Tensor.of(own).data, (n) => (at += n)) : [];
   };
-  const plural = (n, one, many) => `${n} ${n === 1 ? one : many}`;
+  const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
   const shape = ({ rows, cols }) =>
-    `${plural(rows, "query", "queries")} × ${plural(cols, "key", "keys")}`;
+    `${count(rows, "query", "queries")} × ${count(cols, "key", "keys")}`;
+  const rangeOf = (faces, one) => Scale.range(faces, one, State.get("view").range === "shared");
   const sheetOf = (faces, { head, label, matrix }) => {
-    const { item, range } = State.get("view"), { pointers } = State.get("answer").items[item];
+    const { item } = State.get("view");
+    const { pointers, segments } = State.get("answer").items[item];
     const words = (n, word) => Array.from({ length: n }, (_, i) => String(word(item, i)));
     return { title: `${label}, ${shape(matrix)}`, label, matrix, seen: seen(item, head),
-      range: Scale.range(faces, { matrix }, range === "shared"), rows: words(matrix.rows, Labels.row),
-      cols: words(matrix.cols, Labels.col), cuts: cuts(item), pointers: (pointers && pointers[head]) || null };
+      range: rangeOf(faces, { matrix }), rows: words(matrix.rows, Labels.row),
+      cols: words(matrix.cols, Labels.col), cuts: cuts(item),
+      pointers: pointers && pointers[head], segments: segments && segments[head] };
   };
 
   // Small multiples are drawn when they come into sight, a few milliseconds at a time.
-  const waiting = [];
+  let tiles = [], waiting = [], busy = false;
   const work = () => {
     const end = performance.now() + SLICE;
     while (waiting.length && performance.now() < end) if (waiting[0].next().done) waiting.shift();
-    if (waiting.length) requestAnimationFrame(work);
+    busy = waiting.length > 0;
+    if (busy) requestAnimationFrame(work);
   };
-  function* paint(tile) {
-    const { faces, one } = tile;
-    const range = Scale.range(faces, one, State.get("view").range === "shared");
-    yield;
+  function* paint({ canvas, faces, one }) {
     const hidden = seen(State.get("view").item, one.head);
-    yield* Heatmap.small(tile.canvas, { matrix: one.matrix, seen: hidden, range });
+    yield;
+    yield* Heatmap.small(canvas, { matrix: one.matrix, seen: hidden, range: rangeOf(faces, one) });
   }
-  let tiles = [];
   const watcher = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting) continue;
+    for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
       watcher.unobserve(target);
-      if (waiting.push(paint(tiles.find((tile) => tile.button === target))) === 1)
-        requestAnimationFrame(work);
+      waiting.push(paint(tiles.find((tile) => tile.button === target)));
+      if (!busy) requestAnimationFrame(work);
+      busy = true;
     }
   }, { root: id("multiples"), rootMargin: "200px" });
 
   const tileOf = (faces, one) => {
     const canvas = el("canvas", { class: "hatched", width: 1, height: 1 });
-    const { rows, cols } = one.matrix;
-    canvas.style.aspectRatio = Math.max(0.6, Math.min(3, cols / rows));
+    canvas.style.aspectRatio = Math.max(0.6, Math.min(3, one.matrix.cols / one.matrix.rows));
     const button = el("button", { type: "button", onclick: () => State.view({ head: one.head }) },
       canvas, one.head === "mean" ? "mean" : one.label, " ",
-      el("span", { class: "soft", title: "greatest weight" }, Format.short(Scale.range(faces, one)[1])));
+      el("span", { class: "soft", title: "greatest weight" },
+        Format.short(Scale.range(faces, one)[1])));
     return { button, canvas, faces, one };
   };
   const multiples = (faces, fresh) => {
-    const box = id("multiples");
-    box.hidden = faces.length < 2;
     if (fresh) {
-      tiles = box.hidden ? [] : faces.map((one) => tileOf(faces, one));
-      fill(box, tiles.map((tile) => tile.button));
-      box.scrollTop = 0;
+      tiles = faces.length > 1 ? faces.map((one) => tileOf(faces, one)) : [];
+      fill(id("multiples"), tiles.map((tile) => tile.button)).hidden = !tiles.length;
     }
     watcher.disconnect();
-    waiting.length = 0;
+    waiting = [];
     for (const { button } of tiles) watcher.observe(button);
-  };
-  const choose = (head) => {
-    for (const { button, one } of tiles) button.setAttribute("aria-pressed", one.head === head);
   };
 
   // The tools: which item, which colours, what they mean.
-  const items = (answer, item, matrix) => {
-    const n = answer.items.length;
-    const go = (to, text, name) => el("button", { type: "button", "aria-label": name,
-      disabled: to < 0 || to >= n, onclick: () => State.view({ item: to, row: -1, col: -1 }) }, text);
-    const text = el("span", { id: "item", "aria-live": "polite" },
-      n > 1 ? `item ${item + 1} of ${n} · ` : "", matrix ? shape(matrix) : "");
-    return el("div", { class: "row" }, n > 1 ? [go(item - 1, "‹", "Previous item"), text,
-      go(item + 1, "›", "Next item")] : text);
-  };
-  const legend = ([low, high]) => {
-    const bar = el("span", { class: "scale" });
-    const stops = Array.from({ length: 17 }, (_, i) => Scale.css(i / 16));
-    bar.style.backgroundImage = `linear-gradient(to right, ${stops.join(", ")})`;
-    return el("div", { class: "row small soft", id: "legend" }, String(low), bar, Format.short(high),
-      el("span", { class: "hatched swatch" }), "hidden");
-  };
-  const ranges = (range) => {
-    const box = el("input", { type: "checkbox", checked: range === "shared",
-      onchange: () => State.view({ range: box.checked ? "shared" : "head" }) });
-    return el("label", { class: "small" }, box, "One colour range for all heads");
-  };
-  const tools = (answer, faces, sheet) => {
-    const { item, range } = State.get("view"), box = id("look-tools");
-    const focus = [...box.querySelectorAll("button, input")].indexOf(document.activeElement);
-    fill(box, items(answer, item, sheet && sheet.matrix), faces.length > 1 ? ranges(range) : null,
-      sheet ? legend(sheet.range) : null);
-    const again = box.querySelectorAll("button, input")[focus];
-    if (again) again.focus();
+  const go = (by) => State.view({ item: State.get("view").item + by, row: -1, col: -1 });
+  const step = (by, text, name) =>
+    el("button", { type: "button", "aria-label": name, onclick: () => go(by) }, text);
+  const before = step(-1, "‹", "Previous item"), after = step(1, "›", "Next item");
+  const where = el("span", { id: "item", "aria-live": "polite" });
+  const shared = el("input", { type: "checkbox",
+    onchange: () => State.view({ range: shared.checked ? "shared" : "head" }) });
+  const sharing = el("label", { class: "small" }, shared, "One colour range for all heads");
+  const bar = el("span", { class: "scale" }), high = el("span", {});
+  const stops = Array.from({ length: 17 }, (_, i) => Scale.css(i / 16));
+  bar.style.backgroundImage = `linear-gradient(to right, ${stops.join(", ")})`;
+  const legend = el("div", { class: "row small soft", id: "legend" }, "0", bar, high,
+    el("span", { class: "hatched swatch" }), "hidden");
+  id("look-tools").append(el("div", { class: "row" }, before, where, after), sharing, legend);
+  const tools = (answer, item, faces) => {
+    const n = answer ? answer.items.length : 0;
+    id("look-tools").hidden = !sheet && n < 2;
+    before.hidden = after.hidden = n < 2;
+    before.disabled = item < 1;
+    after.disabled = item >= n - 1;
+    where.textContent = (n > 1 ? `item ${item + 1} of ${n}` : "") +
+      (n > 1 && sheet ? " · " : "") + (sheet ? shape(sheet.matrix) : "");
+    shared.checked = State.get("view").range === "shared";
+    sharing.hidden = !sheet || faces.length < 2;
+    legend.hidden = !sheet;
+    if (sheet) high.textContent = Format.short(sheet.range[1]);
   };
 
   const reason = (answer, item, face) => {
     if (!answer) return "Send a request to see its weights.";
-    if (answer.tooLarge) return "This answer is too large to draw. The Answer tab offers it as a download.";
-    if (answer.items.length === 0) return "The batch is empty: there is nothing to draw.";
+    if (answer.tooLarge)
+      return "This answer is too large to draw. The Answer tab offers it as a download.";
+    if (!answer.items.length) return "The batch is empty: there is nothing to draw.";
     if (!answer.items[item].weights)
       return "This answer has no weights. Switch on return_attention and send again.";
-    const empty = face && (face.matrix.rows === 0 ? "queries" : face.matrix.cols === 0 ? "keys" : null);
-    return empty ? `This item has no ${empty}: there is nothing to draw.` : null;
+    const lacks = !face || !face.matrix.rows ? "queries" : !face.matrix.cols ? "keys" : null;
+    return lacks && `This item has no ${lacks}: there is nothing to draw.`;
   };
 
   let shown = [], sheet = null;
   const change = () => {
     const answer = State.get("answer"), { item, head, range } = State.get("view");
-    const now = [answer, item, head, State.get("labels"), range];
+    const now = [answer, item, head, range, State.get("labels")];
     const same = now.map((value, i) => value === shown[i]);
     shown = now;
     if (same.includes(false)) renew(answer, item, same);
     Large.point();
   };
-  const renew = (answer, item, same) => {
-    const faces = answer && !answer.tooLarge ? Answer.faces(answer, item) : [];
-    const face = Answer.face(faces.length ? answer : null, State.get("view"));
-    const why = reason(answer, item, face);
-    id("empty").hidden = !why;
-    fill(id("empty"), why);
+  const renew = (answer, item, [sameAnswer, sameItem, , sameRange]) => {
+    const face = Answer.face(answer, State.get("view"));
+    const why = reason(answer, item, face), faces = why ? [] : Answer.faces(answer, item);
     sheet = why ? null : sheetOf(faces, face);
-    id("look-tools").hidden = why && !(answer && answer.items && answer.items.length > 1);
+    fill(id("empty"), why).hidden = !why;
     id("large").hidden = Boolean(why);
-    if (!id("look-tools").hidden) tools(answer, faces, sheet);
-    if (!same[0] || !same[1] || !same[4]) multiples(sheet ? faces : [], !same[0] || !same[1]);
-    if (sheet) choose(face.head);
-    Large.show(sheet, same[0] && same[1]);
+    tools(answer, item, faces);
+    const fresh = !sameAnswer || !sameItem;
+    if (fresh || !sameRange) multiples(faces, fresh);
+    for (const { button, one } of tiles)
+      button.setAttribute("aria-pressed", one.head === face.head);
+    Large.show(sheet, !fresh);
   };
   State.on(["answer", "view", "labels"], change);
+  change();
   return { sheet: () => sheet, seen };
 })();

@@ -1,9 +1,9 @@
 // measures: what each head does, and what the answer is without some of them: asked of the server
 // for the request that the shown answer belongs to.
 //
-// Measures.ask(kind) -> a promise of { rows, heads, divergence, ranking }, or of { problem }. `kind`
-// says which gradients go along: "none", "request" (its own), "square" (of half the squared output:
-// they are the outputs) or "signs" (random, the same every time).
+// Measures.ask(kind) -> a promise of { rows, heads, divergence, ranking }, or of { problem }.
+//   `kind` says which gradients go along: "none", "request" (its own), "square" (of half the squared
+//   output: they are the outputs) or "signs" (random, the same every time).
 // Measures.mask(h) -> the request's own head_mask, or ones.
 // Measures.lose(head_mask) -> a promise of { lost, most }, or of { problem }: ‖Y' - Y‖ / ‖Y‖ over
 //   all items, Y being the shown outputs, and the greatest change of a number.
@@ -12,15 +12,15 @@
 const Measures = (() => {
   const PAIRS = 5, LIMIT = 1500;
 
-  // Measures exist as JSON only; outputs come as JSON only where they are ragged.
+  const fields = () => Request.fields(State.get("asked").body);
   const post = (what, changes) => {
     const { body, model } = State.get("asked");
-    const bare = { return_attention: undefined, return_pointers: undefined, ...changes };
-    return Net.ask("POST", Ask.path(what, model), { ...Request.wire(Request.change(body, bare)),
-      accept: Ask.accept(what === "heads" ? 0 : Infinity) });
+    const sent = Request.change(body, { return_attention: undefined, return_pointers: undefined,
+      gradients: undefined, ...changes });
+    return Net.ask("POST", Ask.path(what, model),
+      { ...Request.wire(sent), accept: Ask.accept(Infinity) });
   };
-  const attend = (head_mask) =>
-    post("attention", { gradients: undefined, ...(head_mask ? { head_mask } : {}) });
+  const attend = (head_mask) => post("attention", head_mask && { head_mask });
 
   // The highest bit of the simplest of generators is random enough.
   let seed;
@@ -32,23 +32,23 @@ const Measures = (() => {
     return batched ? lists : lists[0];
   };
   const ask = async (kind) => {
-    const changes = kind === "request" ? {} : { gradients: undefined }, answer = State.get("answer");
+    const answer = State.get("answer"), changes = {};
+    if (kind === "request") changes.gradients = fields().gradients;
     // Without a single output a file could not tell their shape.
-    if (kind.startsWith("s") && answer.items.some(({ outputs }) => outputs.rows))
+    else if (kind !== "none" && answer.items.some(({ outputs }) => outputs.rows))
       changes.gradients = gradients(answer, kind);
     const reply = await post("heads", changes);
     return reply.ok ? JSON.parse(reply.text()) : reply;
   };
 
   const mask = (h) => {
-    const own = Tensor.of(Request.fields(State.get("asked").body).head_mask);
-    return own ? Array.from(own.data) : new Array(h).fill(1);
+    const own = Tensor.of(fields().head_mask);
+    return own ? [...own.data] : Array(h).fill(1);
   };
   const lose = async (head_mask) => {
-    const { items } = State.get("answer"), fields = Request.fields(State.get("asked").body);
-    const reply = await attend(head_mask);
+    const { items } = State.get("answer"), asked = fields(), reply = await attend(head_mask);
     if (!reply.ok) return reply;
-    const pruned = Answer.read(reply, fields).items;
+    const pruned = Answer.read(reply, asked).items;
     let change = 0, all = 0, most = 0;
     for (const [i, { outputs }] of items.entries())
       outputs.data.forEach((y, j) => {
@@ -70,7 +70,7 @@ const Measures = (() => {
         const reply = await attend(which && head_mask);
         if (!goesOn()) return null;
         if (!reply.ok) return reply;
-        times[which].push((reply.timing.find(({ name }) => name === "compute") || {}).ms);
+        times[which].push(reply.timing.find(({ name }) => name === "compute")?.ms);
       }
     }
     return times;

@@ -2,13 +2,13 @@
 //
 // Net.ask(method, path, { type, data, accept, signal }) -> a promise of a reply:
 //   { status, ok, type, timing: [{ name, ms }], id, took, buffer, text(), problem, aborted }
-// `path` has no slash in front, so that the page may live below a path of a proxy. It never rejects:
-// where no answer came, status is 0 and `problem` says so. `problem` is null if ok, else { title,
+// `path` has no slash in front: the page may live below a path of a proxy. It never rejects: where
+// no answer came, status is 0 and `problem` says so. `problem` is null if ok, else { title,
 // detail, status, pointer?, offset?, limit?, wait? }, wait in seconds. `took` is milliseconds, from
 // asking to the last byte. Where `signal` (of an AbortController) stopped it, `aborted` is true, ok
 // is false and `problem` is null.
 // A reply may be long in coming: after a 401 people are asked for a key (key.js), and while the
-// server is away (away.js) the request waits for it; then it is sent again, in the latter case once.
+// server is away (away.js) the request waits for it; then it is sent again, for that reason once.
 //
 // Net.peek(path) is a GET that does neither. Net.hasKey(): does a key go with each request?
 // Net.pause(ms) -> a promise: that much later, and not while the page is hidden.
@@ -22,7 +22,8 @@ const Net = (() => {
 
   const problemOf = (reply) => {
     if (reply.ok) return null;
-    const plain = { title: `The server answered ${reply.status}`, detail: "", status: reply.status };
+    const { status } = reply;
+    const plain = { title: `The server answered ${status}`, detail: "", status };
     if (reply.type !== "application/problem+json") return plain;
     try {
       return { ...plain, ...JSON.parse(reply.text()) };

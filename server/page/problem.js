@@ -1,120 +1,96 @@
-// problem: the last error, where it is and what can be done.
-//
-// Its pointer or offset is shown in the text that was sent, as long as that stays as it is.
+// problem: the last error, where it is and what can be done. Its pointer or offset is shown in the
+// text that was sent, as long as that stays as it is.
 (() => {
   const CONTEXT = 40, LONGEST = 160;
   const ADVICE = {
     413: "Send less at once, or start the server with a higher limit.",
-    422: "Some numbers of the request are too large for float32 together: make them smaller.",
+    422: "The numbers are too large for float32: make them smaller.",
     504: "Ask for less at once, or try again when the server has less to do.",
   };
-  const isPassing = (status) => status === 0 || status === 408 || status === 429 || status >= 500;
-  const slug = ({ type }) => String(type).split("/").pop();
+  const box = Dom.id("problem");
+  const line = (...parts) => Dom.el("p", { class: "small" }, parts);
+  const button = (text, onclick) => Dom.el("button", { type: "button", onclick }, text);
 
-  let sent = null;
-  const isText = () => sent !== null && "text" in sent;
-  const placeOf = ({ offset, pointer }) =>
-    !isText() ? null
-      : typeof offset === "number" ? Json.at(sent.text, offset)
-        : typeof pointer === "string" ? Json.find(sent.text, pointer) : null;
-
-  // The piece with some text around it, each on one line.
-  const excerpt = (text, begin, end) => {
-    const flat = (part) => part.replace(/\s+/g, " ");
-    const before = text.slice(Math.max(0, begin - CONTEXT), begin);
-    const after = text.slice(end, end + CONTEXT);
-    const long = end - begin > LONGEST;
-    const piece = long ? `${text.slice(begin, begin + LONGEST)}…` : text.slice(begin, end);
-    return Dom.el("pre", { class: "excerpt" },
-      before.length < begin ? "…" : null, flat(before), Dom.el("mark", null, piece),
-      flat(after), end + after.length < text.length ? "…" : null);
-  };
-  const inText = (text, [begin, end]) => {
-    const { line, column } = Json.place(text, begin);
-    const where = begin === text.length ? "At the end of the text, line" : "Line";
-    const go = Mark.fits(text) && Dom.el("button", { type: "button", id: "problem-go",
-      onclick: () => Mark.go(text, begin, end) }, "Go there");
-    return [Dom.el("p", { class: "soft small" }, `${where} ${line}, column ${column}`),
-      excerpt(text, begin, end), go || null];
-  };
-  const valueAt = (value, indices) => {
-    const tensor = Tensor.of(value);
-    if (!tensor || indices.length !== tensor.shape.length) return "";
-    const flat = indices.reduce((sum, index, i) => sum * tensor.shape[i] + Number(index), 0);
-    return flat < tensor.data.length ? `: ${Format.float(Number(tensor.data[flat]))}` : "";
-  };
-  const inFile = ({ pointer, offset }) => {
-    if (typeof offset === "number") return [Dom.el("p", null, `At byte ${offset} of the file.`)];
-    const [name, ...indices] = Json.keys(pointer || "");
-    if (name === undefined) return [];
-    const place = name + indices.map((index) => `[${index}]`).join("");
-    const kind = name in sent.tensors ? "Tensor" : "Field";
-    return [Dom.el("p", { class: "mono" }, `${kind} ${place}${valueAt(sent.tensors[name], indices)}`)];
-  };
-  const where = (problem, place) =>
-    place ? inText(sent.text, place) : sent && !isText() ? inFile(problem) : [];
-
-  const again = async () => {
-    if (!State.get("models")) await Models.load();
-    else Ask.send();
-  };
-  const advice = ({ status, limit, wait }) => [
-    limit ? Dom.el("p", { class: "small" }, "The limit is the setting ", Dom.el("code", null, limit), ".")
-      : null,
-    ADVICE[status] ? Dom.el("p", { class: "small" }, ADVICE[status]) : null,
-    wait ? Dom.el("p", { class: "small" }, `Try again in about ${wait} s.`) : null];
-  const remedy = ({ status }) =>
-    status === 401 ? Dom.el("button", { type: "button", onclick: Key.ask }, "Give a key")
-      : isPassing(status) ? Dom.el("button", { type: "button", onclick: again }, "Try again") : null;
-
-  let blamed = null, described = null;
-  const describe = (text) =>
-    text === null ? blamed.removeAttribute("aria-describedby")
-      : blamed.setAttribute("aria-describedby", text);
-  const pardon = () => {
+  let sent = null, blamed = null, goThere = null;
+  const textSent = () => (sent && "text" in sent ? sent.text : null);
+  const forget = () => {
+    Mark.clear();
+    if (goThere) goThere.remove();
     if (!blamed) return;
-    blamed.removeAttribute("aria-invalid");
-    describe(described);
+    blamed.ariaInvalid = "false";
+    const others = blamed.getAttribute("aria-describedby").replace("problem-says ", "");
+    blamed.setAttribute("aria-describedby", others);
     blamed = null;
   };
   const blame = (name) => {
     blamed = Dom.id(`field-${name}`);
     if (!blamed) return;
-    described = blamed.getAttribute("aria-describedby");
-    blamed.setAttribute("aria-invalid", "true");
-    describe(`problem-says ${described || ""}`.trim());
-  };
-  const forget = () => {
-    Mark.clear();
-    pardon();
-    const go = Dom.id("problem-go");
-    if (go) go.remove();
+    blamed.ariaInvalid = "true";
+    const others = blamed.getAttribute("aria-describedby") || "";
+    blamed.setAttribute("aria-describedby", `problem-says ${others}`);
   };
 
+  // The piece with some text around it, on one line.
+  const excerpt = (text, begin, end) => {
+    const from = Math.max(0, begin - CONTEXT), to = end + CONTEXT;
+    const around = (a, b) => text.slice(a, b).replace(/\s+/g, " ");
+    const piece = text.slice(begin, Math.min(end, begin + LONGEST));
+    return Dom.el("pre", {}, from > 0 ? "…" : "", around(from, begin),
+      Dom.el("mark", {}, piece, end > begin + LONGEST ? "…" : ""), around(end, to),
+      to < text.length ? "…" : "");
+  };
+  const inText = (text, begin, end) => {
+    const where = Json.place(text, begin);
+    Mark.show(text, begin, end);
+    goThere = Mark.fits(text) ? button("Go there", () => Mark.go(text, begin, end)) : null;
+    return [line(begin === text.length ? "At the end: line " : "Line ",
+      `${where.line}, column ${where.column}`), excerpt(text, begin, end), goThere];
+  };
+  const inFile = (name, indices) => {
+    const value = indices.reduce((part, i) => part && Tensor.part(part, i), sent.tensors[name]);
+    const isNumber = value && value.data && value.data.length === 1;
+    return line(name + indices.map((i) => `[${i}]`).join(""),
+      isNumber ? `: ${Format.float(Number(value.data[0]))}` : null);
+  };
+  const where = ({ pointer, offset }) => {
+    const text = textSent(), [name, ...rest] = Json.keys(pointer || "");
+    if (name !== undefined) blame(name);
+    if (text === null) return name !== undefined && sent ? inFile(name, rest) : null;
+    const place = offset !== undefined ? Json.at(text, offset)
+      : pointer !== undefined ? Json.find(text, pointer) : null;
+    return place && inText(text, ...place);
+  };
+
+  // Where there are no models, they are read once the problem goes.
+  const again = () => {
+    State.set({ problem: null });
+    Ask.send();
+  };
+  const remedy = (status) =>
+    status === 401 ? button("Give a key", Key.ask)
+      : [0, 408, 429].includes(status) || status >= 500 ? button("Try again", again) : null;
   const show = () => {
     const problem = State.get("problem");
     forget();
-    if (!problem) return Dom.fill(Dom.id("problem"));
-    const { title, detail, pointer } = problem, place = placeOf(problem);
-    Dom.fill(Dom.id("problem"), Dom.el("div", { class: "card" }, Dom.el("h3", null, title),
-      Dom.el("p", { id: "problem-says" }, detail || null), where(problem, place), advice(problem),
-      remedy(problem)));
-    if (place) Mark.show(sent.text, ...place);
-    if (typeof pointer === "string") blame(Json.keys(pointer)[0]);
-    if (slug(problem) === "unknown-model") Models.load();
+    if (!problem) return Dom.fill(box);
+    const { title, detail, status, limit, wait } = problem;
+    Dom.fill(box, Dom.el("div", { class: "card" }, Dom.el("h3", {}, title),
+      Dom.el("p", { id: "problem-says" }, detail), where(problem),
+      limit && line("The limit is the setting ", Dom.el("code", {}, limit), "."),
+      ADVICE[status] && line(ADVICE[status]),
+      wait && line(`Try again in about ${wait} s.`), remedy(status)));
   };
+
   State.on(["asking"], () => {
     if (State.get("asking")) sent = State.get("body");
   });
+  State.on(["problem"], show);
   State.on(["body"], () => {
     const { text } = State.get("body") || {};
-    if (!isText() || text !== sent.text) forget();
+    if (text === undefined || text !== textSent()) forget();
   });
-  State.on(["problem"], show);
   Key.on(() => {
-    const problem = State.get("problem");
-    if (!problem || problem.status !== 401 || !Key.has()) return;
-    State.set({ problem: null });
-    again();
+    const { status } = State.get("problem") || {};
+    if (status === 401 && Key.has()) again();
   });
 })();

@@ -5,7 +5,7 @@
 // Prune.number(x, part) -> nodes: a number, and a bar of that part of the line.
 // Prune.failed(problem, again) -> a node that says what went wrong.
 const Prune = (() => {
-  const { el, fill } = Dom;
+  const { el, fill, button } = Dom;
   const STEPS = 32;
   let found, own, boxes, last;
   const off = new Set();
@@ -15,19 +15,18 @@ const Prune = (() => {
     bar.style.width = `${Math.min(100, 100 * part || 0)}%`;
     return [el("span", { title: Format.float(x) }, Format.short(x)), part >= 0 ? bar : null];
   };
-  const button = (text, onclick) => el("button", { onclick }, text);
-  const failed = ({ title, detail }, again) => el("div", { class: "card", role: "alert" },
-    el("b", null, title), el("p", null, detail), button("Try again", again));
+  const failed = ({ title, detail, pointer }, again) => el("p", { role: "alert" },
+    el("b", null, title), ` ${pointer || ""} ${detail} `, button("Try again", again));
 
   const middle = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
   // A difference is told where nearly every pair shows it, and the clock can.
   const won = ([full, pruned]) => {
     const a = middle(full), b = middle(pruned), n = full.length;
-    if (!(a >= 0)) return "The server does not tell.";
-    const agree = full.filter((ms, i) => (ms > pruned[i]) === (a > b)).length;
-    const part = `${b < a ? "−" : "+"}${Math.abs(Math.round((100 * (b - a)) / a))} %`;
+    if (!(a >= 0)) return "unknown";
+    const agree = full.filter((ms, i) => ms > pruned[i] === a > b).length;
+    const part = `${b < a ? "−" : "+"}${Math.abs(Math.round(100 * (b / a - 1)))} %`;
     const what = a >= 0.1 && agree >= 0.8 * n ? part : "too close to tell";
-    return `${Format.ms(a)} → ${Format.ms(b)} (${what}), medians of ${n} pair${n > 1 ? "s" : ""}`;
+    return `${Format.ms(a)} → ${Format.ms(b)} (${what}), medians of ${n} pairs`;
   };
 
   const report = el("div", { "aria-live": "polite" });
@@ -35,11 +34,10 @@ const Prune = (() => {
   const tell = ({ lost, most }, time) => {
     // What /heads foretold leaves out queries that see no key.
     const { delta } = found.heads[[...off][0]], top = Math.max(1, lost, delta);
-    const lines = [["Output loses", number(lost, lost / top)],
-      ["Foretold by delta", off.size === 1 && number(delta, delta / top)],
-      ["Greatest change", number(most)], ["Compute time", time]];
-    fill(report, el("dl", null, lines.flatMap(([name, what]) =>
-      (what ? [el("dt", null, name), el("dd", null, what)] : []))));
+    const line = (name, ...what) => [el("dt", null, name), el("dd", null, ...what)];
+    fill(report, el("dl", null, line("Output loses", number(lost, lost / top)),
+      off.size > 1 ? null : line("Foretold by delta", number(delta, delta / top)),
+      line("Greatest change", number(most)), line("Compute time", time)));
   };
   const masked = (heads) => own.map((x, i) => (heads.includes(i) ? 0 : x));
   const change = async () => {
@@ -61,7 +59,7 @@ const Prune = (() => {
       change();
     };
     boxes[head] = el("input", { type: "checkbox", disabled: !own[head],
-      checked: own[head] && !off.has(head), onchange });
+      checked: own[head] !== 0 && !off.has(head), onchange });
     return el("label", null, boxes[head], `head ${head}`);
   };
   const least = () => {

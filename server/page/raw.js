@@ -20,8 +20,8 @@
       more.remove();
       Dom.fill(pre, text).focus();
     };
-    const more = end < text.length ? Dom.button(`Show all ${Format.count(text.length)} characters`, all) : null;
-    return [pre, more];
+    const more = Dom.button(`Show all ${Format.count(text.length)} characters`, all);
+    return [pre, end < text.length ? more : null];
   };
   const table = (caption, titles, rows) => region("div", caption, Dom.table(caption, titles, rows));
   const tensorsOf = (buffer) => {
@@ -33,15 +33,16 @@
   };
   const outputsOf = (item, outputs) => {
     const { rows, cols } = outputs, n = Math.min(SIDE, rows), m = Math.min(SIDE, cols);
-    return table(`Outputs of item ${item}: ${n} of ${rows} rows, ${m} of ${cols} columns`,
-      ["", ...Array(m).keys()], Array.from({ length: n }, (_, i) =>
-        [Labels.row(item, i).slice(0, 40), ...Array.from(Answer.row(outputs, i).subarray(0, m), Format.float)]));
+    const row = (_, i) => [Labels.row(item, i).slice(0, 40),
+      ...Array.from(Answer.row(outputs, i).subarray(0, m), Format.float)];
+    return table(`Outputs of item ${item}, ${n} × ${m} of ${rows} × ${cols}`,
+      ["", ...Array(m).keys()], Array.from({ length: n }, row));
   };
 
   const parts = (answer, item) => {
     if (!answer) return [el("p", { class: "soft" }, "There is no answer yet.")];
     if (answer.tooLarge)
-      return [about(answer), el("p", {}, "This answer is larger than a page can draw. Keep it as a file.")];
+      return [about(answer), el("p", {}, "This answer is too large to draw. Keep it as a file.")];
     const part = answer.items[item];
     return [about(answer), part && part.outputs ? outputsOf(item, part.outputs) : null,
       ...(answer.raw === null ? tensorsOf(answer.buffer) : textOf(answer.raw, CUT))];

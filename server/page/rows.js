@@ -13,14 +13,16 @@
     const share = visible > 1 ? Math.round(100 * Math.min(1, nats / Math.log(visible))) : 0;
     const bar = el("span", { class: "share" }, el("span"));
     bar.firstChild.style.width = `${share}%`;
-    return [nats.toFixed(3), bar, `${share} %`];
+    return [nats.toFixed(3), bar, ` ${share} %`];
   };
   const cells = ({ matrix, seen, rows, cols }, even, i) => {
-    const best = Answer.heaviest(matrix, i), from = i * matrix.cols;
+    const from = i * matrix.cols, best = Answer.heaviest(matrix, i);
+    const heaviest = best < 0 ? "–"
+      : [Format.short(matrix.data[from + best]), " ", word("span", cols[best])];
     const visible = seen.subarray(from, from + matrix.cols).reduce((sum, x) => sum + x, 0);
     return [word("button", rows[i]),
       !visible ? "sees nothing" : even ? "–" : entropy(Answer.entropy(matrix, i), visible),
-      visible, best < 0 ? "–" : [Format.short(matrix.data[from + best]), word("span", cols[best])]];
+      visible, heaviest];
   };
   const choose = ({ target }) => {
     const row = target.closest("tr").sectionRowIndex;

@@ -1,11 +1,11 @@
 // save: the chosen face as a picture (PNG, SVG) or a table (CSV), and all weights as a long table.
 //
 // An SVG has a rectangle for each run of cells of one colour; of more than VECTOR cells it holds
-// the picture instead. Tables have every number as the answer has it, and labels in quotes; one that
-// a spreadsheet would take for a formula gets a ' in front. They are written a slice at a time, and
+// the picture instead. Tables have every number as the answer has it, and labels in quotes; one
+// that a spreadsheet would take for a formula gets a ' in front. They are written in slices, and
 // not at all if they would have more than MOST cells.
 (() => {
-  const VECTOR = 40000, MOST = 4e6, SLICE = 30, EDGE = 180, { svg } = Dom;
+  const VECTOR = 40000, MOST = 4e6, SLICE = 30, { svg } = Dom;
   const place = Dom.id("save"), note = Dom.el("span", { class: "soft small", role: "status" });
   const say = (text) => Dom.fill(note, text);
 
@@ -24,7 +24,8 @@
     for (let i = 0; i < rows; i++)
       for (let j = 0, from = 0, last; j <= cols; j++) {
         const at = i * cols + j, fill = j === cols ? null
-          : seen[at] ? Scale.css((data[at] - low) / (high - low)) : "url(#hidden)";
+          : seen[at] ? Scale.css((data[at] - low) / (high - low)).replaceAll(" ", ",")
+            : "url(#hidden)";
         if (j && fill !== last) {
           list.push(svg("rect", { x: from * size, y: i * size, width: (j - from) * size,
             height: size, fill: last }));
@@ -34,19 +35,23 @@
       }
     return list;
   };
-  const words = (list, size, put) => list.filter((_, i) => i % Math.ceil(14 / size) === 0)
-    .map((word, i) => svg("text", put((i * Math.ceil(14 / size) + 0.5) * size + 4), clean(word.slice(0, 24))));
+  const words = (list, size, put) => list.map((word, i) => (i % Math.ceil(14 / size) ? null
+    : svg("text", put((i + 0.5) * size + 4), clean(word.slice(0, 24)))));
   const frame = (width, height, ...parts) =>
     svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "sans-serif",
       "font-size": 12 }, svg("rect", { width, height, fill: "#fff" }), parts);
+  const edge = (list) =>
+    30 + 7 * list.reduce((most, word) => Math.max(most, Math.min(24, word.length)), 0);
   const vector = (sheet) => {
     const { rows, cols } = sheet.matrix;
+    const title = `${clean(sheet.title)}, 0 to ${Format.short(sheet.range[1])}`;
     const size = Math.max(2, Math.min(24, Math.floor(800 / Math.max(rows, cols))));
-    return frame(EDGE + cols * size + EDGE, EDGE + rows * size + 20,
+    const left = edge(sheet.rows), top = 30 + edge(sheet.cols);
+    return frame(left + Math.max(cols * size, 7 * title.length) + 20, top + rows * size + 20,
       svg("pattern", { id: "hidden", width: 6, height: 6, patternUnits: "userSpaceOnUse" },
         svg("path", { d: "M-1 1L1-1M0 6L6 0M5 7L7 5", stroke: "#888" })),
-      svg("text", { x: 20, y: 30, "font-size": 14 }, clean(sheet.title)),
-      svg("g", { transform: `translate(${EDGE} ${EDGE})` },
+      svg("text", { x: 20, y: 26, "font-size": 14 }, title),
+      svg("g", { transform: `translate(${left} ${top})` },
         svg("g", { "shape-rendering": "crispEdges" }, rectangles(sheet, size)),
         words(sheet.rows, size, (y) => ({ x: -6, y, "text-anchor": "end" })),
         words(sheet.cols, size, (x) => ({ transform: `translate(${x} -6) rotate(-90)` }))));
@@ -82,8 +87,9 @@
         for (let i = 0; i < matrix.rows; i++) {
           const front = `${item},${head},${quoted(Labels.row(item, i))}`;
           const seen = Look.seen(item, head).subarray(i * matrix.cols);
-          yield Array.from(Answer.row(matrix, i), (weight, j) =>
-            [front, quoted(Labels.col(item, j)), Format.float(weight), seen[j]].join()).join("\r\n");
+          const line = (weight, j) =>
+            `${front},${quoted(Labels.col(item, j))},${Format.float(weight)},${seen[j]}`;
+          yield Array.from(Answer.row(matrix, i), line).join("\r\n");
         }
   }
   const write = async (lines, cells, name) => {
@@ -95,28 +101,29 @@
       if (performance.now() < end) continue;
       say("Writing …");
       await new Promise((go) => setTimeout(go));
-      if (State.get("answer") !== answer) return say("There is another answer now: nothing was saved.");
+      if (State.get("answer") !== answer) return say("Another answer came: nothing was saved.");
       end = performance.now() + SLICE;
     }
     say("");
     keep(parts, "text/csv", name);
   };
+  const keepTable = (sheet) => write(wide(sheet), sheet.matrix.data.length, `${faceName()}.csv`);
   const keepAll = () => {
-    const answer = State.get("answer"), faces = [...answer.items.keys()].flatMap((i) => heads(answer, i));
+    const answer = State.get("answer");
+    const faces = [...answer.items.keys()].flatMap((item) => heads(answer, item));
     write(long(answer), faces.reduce((sum, { matrix }) => sum + matrix.data.length, 0), "all.csv");
   };
 
-  const button = (text, name, use) => Dom.button(text, () => {
-    const sheet = Look.sheet();
+  const button = (text, use) => Dom.button(text, () => {
+    const sheet = Look.sheet(), { item } = State.get("view");
     try {
-      use({ ...sheet, title: `${State.get("asked").model}, item ${State.get("view").item}, ${sheet.title}` });
+      use({ ...sheet, title: `${State.get("asked").model}, item ${item}, ${sheet.title}` });
     } catch {
       tooLarge();
     }
-  }, { "aria-label": name });
-  place.append(button("PNG", "Save as PNG", keepPng), button("SVG", "Save as SVG", keepSvg),
-    button("CSV", "Save as CSV", (sheet) => write(wide(sheet), sheet.matrix.data.length, `${faceName()}.csv`)),
-    button("CSV of all heads", "Save all heads and items as CSV", keepAll), note);
+  });
+  place.append("Save as", button("PNG", keepPng), button("SVG", keepSvg), button("CSV", keepTable),
+    button("CSV of all heads", keepAll), note);
   State.on(["answer", "labels", "view"], () => {
     place.hidden = !Look.sheet();
   });

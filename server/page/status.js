@@ -1,79 +1,59 @@
 // status: what the server says of itself, in a corner, every two seconds while the page is seen.
-// Requests are those that compute. Times are of the last interval; where nothing was asked in it, of
-// all since the server began.
+// Requests are those that compute. Times are of the last interval, or, where nothing was asked in
+// it, of all since the server began.
 (() => {
   const PAUSE = 2000, LONG_PAUSE = 60000;
-  const computes = ({ route }) => /\/(attention|heads|infer)$/.test(route);
+  const computes = ({ labels }) => /\/(attention|heads|infer)$/.test(labels.route);
+  const box = Dom.id("status-box"), body = Dom.id("status-body");
   let last = null;
 
-  const reading = (text) => {
-    const map = Metrics.parse(text);
-    return { at: performance.now(), map,
-      start: Metrics.sum(map, "process_start_time_seconds"),
-      total: Metrics.sum(map, "attend_http_requests_total", computes) || 0,
-      buckets: Metrics.buckets(map, "attend_http_request_duration_seconds", computes) };
+  const read = (text) => {
+    const all = Metrics.parse(text);
+    const named = (name) => all.filter((one) => one.name === name);
+    const only = (name, write) => named(name).map(({ value }) => write(value))[0];
+    const http = (what) => named(`attend_http_request${what}`).filter(computes);
+    return { at: performance.now(), total: Metrics.sum(http("s_total")),
+      buckets: Metrics.buckets(http("_duration_seconds_bucket")),
+      queue: only("attend_queue_depth", String),
+      limit: only("attend_queue_limit", (limit) => `of ${limit}`),
+      memory: only("process_resident_memory_bytes", Format.bytes) };
   };
-  const interval = (now, before) =>
-    before && before.start === now.start && before.total <= now.total
-      ? { seconds: (now.at - before.at) / 1000, requests: now.total - before.total,
-        buckets: Metrics.since(now.buckets, before.buckets) } : null;
-
-  const time = (buckets, q) => {
-    const seconds = Metrics.quantile(buckets, q);
-    return seconds === null ? "–" : Format.ms(1000 * seconds);
-  };
-  const known = (value, write) => (value === undefined ? "–" : write(value));
-  const figures = (now, before) => {
-    const part = interval(now, before), sum = (name) => Metrics.sum(now.map, name);
-    const isRecent = part !== null && Metrics.quantile(part.buckets, 0.5) !== null;
-    const times = isRecent ? part.buckets : now.buckets;
-    const span = isRecent ? `last ${Math.round(part.seconds)} s` : "so far";
+  // A server that has begun anew has counted less.
+  const figures = (now) => {
+    const before = last && last.total <= now.total ? last : null;
+    const seconds = before && (now.at - before.at) / 1000;
+    const recent = before ? Metrics.since(now.buckets, before.buckets) : [];
+    const isRecent = Metrics.quantile(recent, 0.5) !== null;
+    const time = (q) => {
+      const found = Metrics.quantile(isRecent ? recent : now.buckets, q);
+      return found === null ? null : Format.ms(1000 * found);
+    };
     return [
-      ["requests", "Requests", now.total.toLocaleString("en"),
-        part && `${Format.short(part.requests / part.seconds)}/s`],
-      ["p50", "p50", time(times, 0.5), null],
-      ["p99", "p99", time(times, 0.99), span],
-      ["queue", "Queue", known(sum("attend_queue_depth"), String),
-        known(sum("attend_queue_limit"), (limit) => `of ${limit}`)],
-      ["memory", "Memory", known(sum("process_resident_memory_bytes"), Format.bytes), null],
-    ];
+      ["Requests", now.total.toLocaleString("en"),
+        before && `${Format.short((now.total - before.total) / seconds)}/s`],
+      ["p50", time(0.5)],
+      ["p99", time(0.99), isRecent ? `last ${Math.round(seconds)} s` : "so far"],
+      ["Queue", now.queue, now.limit], ["Memory", now.memory]];
   };
-  const cell = ([id, name, value, more]) => Dom.el("div", null, Dom.el("dt", null, name),
-    Dom.el("dd", { id: `status-${id}` }, value, more && Dom.el("span", { class: "soft" }, ` ${more}`)));
-
-  const key = () => Net.hasKey()
-    ? Dom.el("button", { type: "button", class: "plain", onclick: Key.forget }, "Forget key")
-    : Dom.el("button", { type: "button", class: "plain", onclick: Key.ask }, "Give a key");
-  const keyPart = Dom.el("span", { id: "status-key" });
-  const body = Dom.el("div", { id: "status-body" });
-  const more = Dom.el("button", { type: "button", class: "plain", id: "status-more",
-    "aria-expanded": "false", "aria-controls": "status-body", onclick: () => {
-      const isOpen = more.getAttribute("aria-expanded") === "true";
-      more.setAttribute("aria-expanded", String(!isOpen));
-    } }, "Server");
+  const cell = ([name, value, more]) => Dom.el("div", {}, Dom.el("dt", {}, name),
+    Dom.el("dd", { id: `status-${name.toLowerCase()}` }, value || "–",
+      more && Dom.el("span", { class: "soft" }, ` ${more}`)));
 
   let needsKey = false;
-  const showKey = () => Dom.fill(keyPart, Net.hasKey() || needsKey ? key() : null);
-  const needs = (value) => {
-    if (needsKey === value) return;
-    needsKey = value;
-    showKey();
+  const showKey = () => {
+    Dom.id("key-forget").hidden = !Key.has();
+    Dom.id("key-give").hidden = Key.has() || !needsKey;
   };
-  const say = (text) => Dom.fill(body, Dom.el("p", { class: "soft" }, text));
-
   // How long to wait for the next reading.
   const show = (reply) => {
-    if (reply.status === 0) return PAUSE;
-    needs(reply.status === 401);
-    if (!reply.ok) {
-      last = null;
-      say(needsKey ? "Figures need a key" : "Figures are not shown here");
-      return reply.status === 403 || reply.status === 404 ? LONG_PAUSE : PAUSE;
-    }
-    const now = reading(reply.text());
-    Dom.fill(body, Dom.el("dl", null, figures(now, last).map(cell)));
+    if (reply.status === 0 || reply.status >= 500) return PAUSE;
+    needsKey = reply.status === 401;
+    showKey();
+    const now = reply.ok ? read(reply.text()) : null;
+    Dom.fill(body, now ? Dom.el("dl", {}, figures(now).map(cell))
+      : needsKey ? "Figures need a key" : "Figures are not shown here");
     last = now;
-    return PAUSE;
+    return now || needsKey ? PAUSE : LONG_PAUSE;
   };
   const watch = async () => {
     for (let pause = 0; ;) {
@@ -85,7 +65,13 @@
       pause = show(reply);
     }
   };
-  Dom.fill(Dom.id("status"), more, body, keyPart);
+
+  const wide = matchMedia("(min-width: 901px)");
+  const unfold = () => (box.open = wide.matches);
+  wide.addEventListener("change", unfold);
+  unfold();
+  Dom.id("key-give").addEventListener("click", Key.ask);
+  Dom.id("key-forget").addEventListener("click", Key.forget);
   Key.on(showKey);
   watch();
 })();

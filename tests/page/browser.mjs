@@ -25,6 +25,7 @@
 // open({ server, viewport, dark, expect, path }) -> playwright's page on GET /, settled. With
 //   `server` left out, the file's own. Clipboard and downloads are allowed.
 // expect(page, ...what)    adds to what may happen from here on
+// told(page)               what the guards have to complain of; it then fails the test no more
 // state(page, name)        State.get(name); typed arrays come as typed arrays
 // settle(page)             no request under way, all of State told, two frames drawn
 // ask(page, body, model)   puts a request (an object, or text) into State and sends it; settled
@@ -145,6 +146,8 @@ const answer = async (url, options) => {
     get text() { return bytes.toString(); }, get json() { return JSON.parse(bytes.toString()); } };
 };
 
+const children = new Set();
+process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
 export const serve = async (args = [], { env = {}, config } = {}) => {
   const words = ["serve", ...args];
   if (!args.some((word) => word.startsWith("--listen"))) words.push("--listen", "127.0.0.1:0");
@@ -157,7 +160,7 @@ export const serve = async (args = [], { env = {}, config } = {}) => {
   const child = spawn(BIN, words, { env: environment(env), stdio: ["ignore", "pipe", "pipe"] });
   child.told = "";
   child.stderr.on("data", (part) => { child.told = (child.told + part).slice(-4000); });
-  process.once("exit", () => child.kill("SIGKILL"));
+  children.add(child);
   scope.endings.push(() => stop(child));
   const port = await listening(child), origin = `http://127.0.0.1:${port}`;
   return { origin, port, pid: child.pid, stop: () => stop(child),
@@ -180,7 +183,7 @@ const launch = async () => {
   return browser;
 };
 
-const pages = new WeakMap(); // of each: what it expects, and the requests under way
+const pages = new WeakMap(); // of each: what it expects, the requests under way, complaints
 const guard = (context, origin, own, expected) => {
   const excused = (text) => expected.some((one) => typeof one === "number"
     ? text.startsWith("Failed to load resource: ")
@@ -242,12 +245,13 @@ export const open = async (options = {}) => {
   guard(context, server.origin, own, list);
   await context.addInitScript(tellViolations);
   const page = await context.newPage();
-  pages.set(page, { list, under: counted(context) });
+  pages.set(page, { list, under: counted(context), complaints: own.complaints });
   await page.goto(server.origin + where);
   await settle(page);
   return page;
 };
 export const expect = (page, ...what) => pages.get(page).list.push(...what);
+export const told = (page) => pages.get(page).complaints.splice(0);
 
 // --- what tests do with a page ---
 
