@@ -5,8 +5,8 @@
 // "v1/models/NAME/attention". Ask.accept(size): the Accept of a request of that size. Ask.ready():
 // is there something to send?
 //
-// An answer of more than Ask.limit bytes is not read: state has { ..., items: [], tooLarge: true,
-// buffer, bytes, type, timing, took }, to be kept as a file.
+// An answer of more than Ask.limit bytes is not read: it has no items, tooLarge is true and raw is
+// null, whatever its type; it can be kept as a file.
 const Ask = (() => {
   // Small answers come as text, to be read as they are; large ones in binary form. A ragged answer
   // has no binary form and comes as text in any case.
@@ -19,9 +19,8 @@ const Ask = (() => {
     return Boolean(State.get("model") && body && (!("text" in body) || body.text.trim()));
   };
 
-  const unread = ({ status, type, id, timing, took, buffer }, model) => ({ model, batched: true,
-    average: false, items: [], raw: null, tooLarge: true, status, type, id, timing, took, buffer,
-    bytes: buffer.byteLength });
+  const unread = (reply, model) => ({ ...reply, model, batched: true, average: false, items: [],
+    raw: null, tooLarge: true, bytes: reply.buffer.byteLength });
   const take = (reply, asked) => {
     if (!reply.ok) return { problem: reply.problem };
     try {
