@@ -164,7 +164,7 @@ test("Request: text is changed and laid out, and stays what it was", async () =>
   assert.equal(found.text, text);
   assert.deepEqual(JSON.parse(found.laid), object);
   assert.equal(found.twice, found.laid);
-  assert.ok(found.laid.includes("\n      [1,-5e-8],\n      [3,4]\n"), found.laid);
+  assert.ok(found.laid.includes("\n      [1, -5e-8],\n      [3, 4]\n"), found.laid);
   const { mask, n, ...rest } = object;
   assert.deepEqual(JSON.parse(found.changed), { ...rest, causal: true, window: [0, 0] });
   assert.deepEqual([...found.nulls, found.nobody, found.none], new Array(8).fill(null));
