@@ -10,7 +10,8 @@ const Code = (() => {
   const partsOf = (now) => {
     const isText = "text" in now;
     const inline = isText && now.text.length <= LONG && !/[^\n\t -\uffff]/.test(now.text);
-    return { url: new URL(Ask.path("attention", State.get("model")), location).href, text: inline ? now.text : null,
+    const url = new URL(Ask.path("attention", State.get("model")), location).href;
+    return { url, text: inline ? now.text : null,
       file: isText ? "request.json" : "request.safetensors",
       type: isText ? "application/json" : "application/x-safetensors",
       key: Net.hasKey() };

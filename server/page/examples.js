@@ -1,8 +1,7 @@
 // examples: requests to start from, made to fit the chosen model.
 //
-// Examples.body(name, model) -> a body, the same each time. Examples.list: { name, title, note, ...}.
-// Examples.barred(example, model) -> why the model does not take it, or "". Choosing one sends it;
-// as long as it stands unchanged it follows the choice of the model. The page opens with the first.
+// Examples.list: of { name, title, ... }. Choosing one sends it; as long as it stands unchanged it
+// follows the choice of the model. The page opens with the first.
 const Examples = (() => {
   const twice = (item) => [item, item];
   const list = [
@@ -17,7 +16,7 @@ const Examples = (() => {
       items: [{ q: 3, k: 6 }, { q: 5, k: 2 }, { q: 2, k: 9 }],
       note: "Items of different sizes; nothing is padded." },
     { name: "levels", title: "Two levels", items: [{ q: 4, k: 9 }], sums: true,
-      fields: { segments: [[3, 2, 4]] }, note: "Attention to three runs of keys, and within each." },
+      fields: { segments: [[3, 2, 4]] }, note: "Attention to runs of keys, and within each." },
     { name: "additive", title: "Additive pooling", items: twice({ q: 1, k: 10, own: true }),
       fields: { valid_lens: [2, 6] }, score: "additive",
       note: "The textbook's: one query of each item, scores v·tanh(W q + U k)." },
@@ -39,6 +38,7 @@ const Examples = (() => {
       item.values = rows(next, k || q, model.value_size);
     return item;
   };
+  // The same each time.
   const bodyOf = (name, model) => {
     const { items, fields, spoil } = find(name), next = Random.draw(1);
     const all = items.map((item) => itemOf(model, next, item)), whole = {};
@@ -48,6 +48,7 @@ const Examples = (() => {
   };
 
   const taker = ({ score }) => (State.get("models") || []).find((m) => m.score === score);
+  // Why the model does not take the example, or "".
   const barred = (example, model) => {
     if (example.score && !taker(example)) return `no model has the score ${example.score}`;
     return example.sums && model && model.weighting === "sigmoid" ? "not with sigmoid weights" : "";
@@ -89,5 +90,5 @@ const Examples = (() => {
   choice.addEventListener("change", () => choose(choice.value));
   State.on(["models", "model"], fit);
   State.on(["models", "model", "body"], show);
-  return { list, body: bodyOf, barred };
+  return { list };
 })();

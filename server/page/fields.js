@@ -4,7 +4,7 @@
 // A control has the id "field-NAME" and data-field="NAME".
 const Fields = (() => {
   const flag = (none) => [["", none], ["true", "yes"], ["false", "no"]];
-  const words = (none, ...list) => [["", none], ...list.map((word) => [JSON.stringify(word), word])];
+  const words = (none, ...list) => [["", none], ...list.map((word) => [`"${word}"`, word])];
   // Name, choices or an example of what to write, meaning.
   const LIST = [
     ["valid_lens", "[3, 2]", "how many leading keys each query may see"],
@@ -55,7 +55,7 @@ const Fields = (() => {
       "aria-describedby": `field-${name}-meaning field-${name}-error`,
       onchange: (event) => commit(name, event.target.value) };
     return typeof kind === "string"
-      ? Dom.el("input", { ...rest, placeholder: "not set", autocomplete: "off", spellcheck: "false" })
+      ? Dom.el("input", { ...rest, placeholder: "not set", autocomplete: "off" })
       : Dom.el("select", rest);
   };
   const rowOf = ([name, kind, meaning]) => {

@@ -22,7 +22,8 @@
   const words = el("div", { class: "small soft", "aria-live": "polite" });
   const table = el("div", { id: "measures", class: "wide" });
   const matrix = el("div", { class: "wide" });
-  const content = el("div", null, table, Prune.node, matrix);
+  const content = el("div", null, Prune.tools, el("div", null, Prune.report, table), Prune.along,
+    matrix);
 
   const lay = () => {
     if (!found) return;

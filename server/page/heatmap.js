@@ -208,7 +208,7 @@ const Heatmap = (() => {
     const wide = 160 * ratio;
     for (const [words, at, side] of [[low, x, "left"], [high, x + wide, "right"]]) {
       context.textAlign = side;
-      context.fillText(Format.short(words), at, y + 16 * ratio);
+      context.fillText(Format.short(words), at, y + 21 * ratio);
     }
     for (let i = 0; i < wide; i++) {
       context.fillStyle = Scale.css(i / wide);
@@ -217,24 +217,18 @@ const Heatmap = (() => {
   };
   const picture = (sheet) => {
     const { rows, cols } = sheet.matrix, most = Math.max(rows, cols);
-    const ratio = most > 1000 ? 1 : 2, edge = 16 * ratio, { back, text } = theme();
+    const ratio = most > 1000 ? 1 : 2, edge = 16 * ratio;
     const cell = Math.max(1, Math.min(LARGEST * ratio, Math.floor((1000 * ratio) / most)));
-    const frame = box(sheet, cell, ratio);
-    const width = frame.left + cols * cell + ratio, height = frame.top + rows * cell + ratio;
-    const inner = Dom.el("canvas", { width, height });
-    draw(inner.getContext("2d"), sheet,
-      { ...frame, cell, ratio, width, height, x: 0, y: 0, row: -1, col: -1 });
-    const canvas = Dom.el("canvas",
-      { width: Math.max(width, 320 * ratio) + 2 * edge, height: height + 6 * edge });
-    const context = canvas.getContext("2d");
-    context.fillStyle = back;
-    context.fillRect(0, 0, canvas.width, canvas.height);
-    context.drawImage(inner, edge, 2.5 * edge);
-    context.fillStyle = text;
-    context.font = font(TEXT, ratio);
-    context.textBaseline = "top";
-    context.fillText(sheet.title, edge, edge);
-    legend(context, sheet.range, edge + frame.left, height + 3.5 * edge, ratio);
+    const frame = box(sheet, cell, ratio), left = frame.left + edge, top = frame.top + 2.5 * edge;
+    const right = left + Math.max(cols * cell, 200 * ratio), bottom = top + rows * cell;
+    const width = right + edge, height = bottom + 4 * edge;
+    const canvas = Dom.el("canvas", { width, height }), context = canvas.getContext("2d");
+    draw(context, sheet,
+      { ...frame, left, top, cell, ratio, width, height, x: 0, y: 0, row: -1, col: -1 });
+    context.fillStyle = theme().text;
+    context.textAlign = "left";
+    context.fillText(sheet.title, edge, 1.5 * edge);
+    legend(context, sheet.range, left, bottom + edge, ratio);
     return canvas;
   };
   return { LARGEST, box, draw, small, picture };

@@ -64,7 +64,7 @@ const Json = (() => {
     return found;
   };
 
-  const keys = (pointer) => pointer.split("/").slice(1)
+  const keys = (pointer) => String(pointer).split("/").slice(1)
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
   const find = (text, pointer) => {
     const path = keys(pointer);

@@ -29,9 +29,10 @@ const Large = (() => {
 
   // As wide as there is room for, but lower where not all queries would be seen and cells are big.
   const fitting = (room, ratio) => {
-    const { rows, cols } = sheet.matrix;
-    const across = Math.floor((room * ratio - Heatmap.box(sheet, 1, ratio).left) / cols);
-    const down = Math.floor((innerHeight * 0.6 * ratio) / rows);
+    const { rows, cols } = sheet.matrix, { left, top } = Heatmap.box(sheet, 1, ratio);
+    const high = Math.min(innerHeight * 0.7, 760) - 4;
+    const across = Math.floor((room * ratio - left) / cols);
+    const down = Math.floor((high * ratio - top) / rows);
     return Math.max(Math.min(across, 16 * ratio), Math.min(across, down));
   };
   const stretch = (node, width, height, ratio) =>
@@ -154,7 +155,7 @@ const Large = (() => {
       : `segment ${i}${matrix ? ` ${Format.float(matrix.data[row * matrix.cols + i])}` : ""}`;
   };
   const named = (kind, words, i) =>
-    `${kind} ${i}${words[i] === String(i) ? "" : ` “${words[i]}”`}`;
+    `${kind} ${i}${words[i] === String(i) ? "" : ` “${words[i].slice(0, 60)}”`}`;
   const read = () => {
     const { row, col } = State.get("view"), { matrix: { rows, cols, data }, seen } = sheet;
     if (row < 0 || col < 0 || row >= rows || col >= cols)

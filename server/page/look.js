@@ -19,8 +19,9 @@ const Look = (() => {
   const cuts = (item) => {
     const { segments } = fields();
     const own = segments && Request.batched(fields()) ? Tensor.part(segments, item) : segments;
+    const lengths = Tensor.of(own);
     let at = 0;
-    return own ? Array.from(Tensor.of(own).data, (n) => (at += n)) : [];
+    return lengths ? Array.from(lengths.data, (n) => (at += n)) : [];
   };
   const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
   const shape = ({ rows, cols }) =>

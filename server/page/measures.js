@@ -2,8 +2,8 @@
 // for the request that the shown answer belongs to.
 //
 // Measures.ask(kind) -> a promise of { rows, heads, divergence, ranking }, or of { problem }.
-//   `kind` says which gradients go along: "none", "request" (its own), "square" (of half the squared
-//   output: they are the outputs) or "signs" (random, the same every time).
+//   `kind` says which gradients go along: "none", "request" (its own), "square" (of half the
+//   squared output: they are the outputs) or "signs" (random, the same every time).
 // Measures.mask(h) -> the request's own head_mask, or ones.
 // Measures.lose(head_mask) -> a promise of { lost, most }, or of { problem }: ‖Y' - Y‖ / ‖Y‖ over
 //   all items, Y being the shown outputs, and the greatest change of a number.

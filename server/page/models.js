@@ -25,10 +25,10 @@ const Models = (() => {
   };
 
   const choice = Dom.id("model");
-  const FACTS = ["score", "weighting", "projection", "hidden", "query_size", "key_size", "value_size",
-    "output_size", "heads", "kv_heads", "bias", "causal", "parameters", "sha256", "source"];
-  const said = (value) =>
-    typeof value === "boolean" ? (value ? "yes" : "no") : String(value).replace(/^(\w{8})\w{56}$/, "$1");
+  const FACTS = ("score weighting projection hidden query_size key_size value_size output_size heads "
+    + "kv_heads bias causal parameters sha256 source").split(" ");
+  const said = (name, value) =>
+    name === "sha256" ? value.slice(0, 8) : value === true ? "yes" : value === false ? "no" : value;
   const summary = (m) => [m.heads === 1 ? "1 head" : `${m.heads} heads`,
     `${m.query_size} → ${m.output_size}`, m.score, `${Format.count(m.parameters)} parameters`,
     m.source].join(" · ");
@@ -44,7 +44,7 @@ const Models = (() => {
     choice.disabled = !m;
     Dom.id("model-summary").textContent = m ? summary(m) : lacking();
     Dom.fill(Dom.id("model-facts"), m && FACTS.map((name) => Dom.el("div", { title: m[name] },
-      Dom.el("dt", {}, name), Dom.el("dd", {}, said(m[name])))));
+      Dom.el("dt", {}, name), Dom.el("dd", {}, said(name, m[name])))));
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
   State.on(["models", "model", "problem"], show);

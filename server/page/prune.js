@@ -1,7 +1,8 @@
 // prune: switches for the heads, and the report of what is lost and won without some of them.
 //
 // Prune.begin(found) takes new measures, with all heads on. Prune.toggle(head) is the switch of a
-// head, Prune.node holds everything else. Prune.change() measures anew what is switched off.
+// head; Prune.tools, report and along are nodes: buttons, what is lost, and what is lost by and by.
+// Prune.change() measures anew what is switched off.
 // Prune.number(x, part) -> nodes: a number, and a bar of that part of the line.
 // Prune.failed(problem, again) -> a node that says what went wrong.
 const Prune = (() => {
@@ -29,22 +30,23 @@ const Prune = (() => {
     return `${Format.ms(a)} → ${Format.ms(b)} (${what}), medians of ${n} pairs`;
   };
 
-  const report = el("div", { "aria-live": "polite" });
-  const along = el("div", { "aria-live": "polite" });
+  // As high with heads off as without, or a switch would slip away from under the pointer.
+  const report = el("div", { id: "loss", "aria-live": "polite" });
+  const along = el("div", { id: "along", "aria-live": "polite" });
   const tell = ({ lost, most }, time) => {
-    // What /heads foretold leaves out queries that see no key.
-    const { delta } = found.heads[[...off][0]], top = Math.max(1, lost, delta);
-    const line = (name, ...what) => [el("dt", null, name), el("dd", null, ...what)];
+    // What /heads foretold leaves out queries that see no key; of several it foretells nothing.
+    const [head, another] = off, delta = found.heads[head]?.delta || 0;
+    const top = Math.max(1, lost, delta);
+    const line = (name, what) => el("div", null, el("dt", null, name), el("dd", null, what));
     fill(report, el("dl", null, line("Output loses", number(lost, lost / top)),
-      off.size > 1 ? null : line("Foretold by delta", number(delta, delta / top)),
+      line("Foretold by delta", another >= 0 ? "–" : number(delta, delta / top)),
       line("Greatest change", number(most)), line("Compute time", time)));
   };
   const masked = (heads) => own.map((x, i) => (heads.includes(i) ? 0 : x));
   const change = async () => {
     const mine = (last = {}), answer = State.get("answer"), head_mask = masked([...off]);
     const goesOn = () => mine === last && answer === State.get("answer") && !Dom.id("heads").hidden;
-    if (!off.size)
-      return fill(report, el("p", { class: "soft" }, "Switch heads off to see what is lost."));
+    if (!off.size) return tell({ lost: 0, most: 0 }, "Switch heads off.");
     const loss = await Measures.lose(head_mask);
     if (!goesOn()) return;
     if (loss.problem) return fill(report, failed(loss.problem, change));
@@ -90,9 +92,8 @@ const Prune = (() => {
       + "after the other, the least important first:"), curve(points, h, top), list);
   };
 
-  const node = el("div", { id: "prune" }, el("div", { class: "row" },
-    button("Prune the least important", least), button("All on", all),
-    button("Prune along the ranking", follow)), report, along);
+  const tools = el("div", { class: "row" }, button("Prune the least important", least),
+    button("All on", all), button("Prune along the ranking", follow));
   const begin = (measures) => {
     found = measures;
     own = Measures.mask(found.heads.length);
@@ -101,5 +102,5 @@ const Prune = (() => {
     fill(along);
     change();
   };
-  return { begin, toggle, change, node, number, failed };
+  return { begin, toggle, change, tools, report, along, number, failed };
 })();

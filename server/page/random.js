@@ -25,9 +25,9 @@ const Random = (() => {
   const make = (all, { b, q, k, seed, lengths }) => {
     const next = draw(seed), tensors = {};
     for (const [name, shape] of Object.entries(all)) tensors[name] = fill(shape, next);
-    const lens = lengths ? Array.from({ length: b }, () => Math.ceil(next() * (k ?? q))) : undefined;
+    const lens = Array.from({ length: b }, () => Math.ceil(next() * (k ?? q)));
     const body = { name: "random input", tensors, fields: { return_attention: true } };
-    return Request.change(body, { valid_lens: lens });
+    return Request.change(body, { valid_lens: lengths ? lens : undefined });
   };
 
   const form = Dom.id("random"), note = Dom.id("random-note");

@@ -37,8 +37,9 @@ const Request = (() => {
   const TYPES = { queries: "F32", keys: "F32", values: "F32", bias: "F32", head_mask: "F32",
     gradients: "F32", valid_lens: "I32", segments: "I32", mask: "U8" };
   const ARRAYS = { F32: Float32Array, I32: Int32Array, U8: Uint8Array };
-  const bytesOf = (list, dtype) => {
-    const tensor = typeof list === "number" ? { shape: [], data: [list] } : Tensor.of(list);
+  const bytesOf = (value, dtype) => {
+    if (value && ArrayBuffer.isView(value.bytes)) return value;
+    const tensor = typeof value === "number" ? { shape: [], data: [value] } : Tensor.of(value);
     if (!tensor) return null;
     const data = ARRAYS[dtype].from(tensor.data);
     if (dtype !== "F32" && data.some((x, i) => x !== tensor.data[i])) return null;
@@ -74,7 +75,8 @@ const Request = (() => {
     return `[\n${value.map((part) => inner + lay(part, inner)).join(",\n")}\n${indent}]`;
   };
   const layout = (object) => {
-    const lines = Object.entries(object).map(([name, v]) => `  ${JSON.stringify(name)}: ${lay(v, "  ")}`);
+    const lines = Object.entries(object)
+      .map(([name, value]) => `  ${JSON.stringify(name)}: ${lay(value, "  ")}`);
     return `{\n${lines.join(",\n")}\n}`;
   };
 

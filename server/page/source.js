@@ -98,7 +98,8 @@ const Source = (() => {
     }
   };
   const show = () => {
-    const body = State.get("body"), long = isLong(body), text = body && "text" in body ? body.text : "";
+    const body = State.get("body"), long = isLong(body);
+    const text = body && "text" in body ? body.text : "";
     Dom.id("source-wrap").hidden = long;
     whole.hidden = !long;
     if (long) sumUp(body);

@@ -2,7 +2,8 @@
 //
 // State.get("answer"); State.set({ answer, problem: null }); State.on(["answer", "view"], f).
 // A listener hears once of all that was set before the browser draws again, in the order of
-// listening; one that fails does not keep it from the others. State.view({ head: 2 }) changes parts of the view alone.
+// listening; one that fails does not keep it from the others. State.view({ head: 2 }) changes parts
+// of the view alone.
 //
 //   models   array of descriptions; null: not read yet
 //   model    name of the chosen one, or null

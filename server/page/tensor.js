@@ -27,7 +27,8 @@ const Tensor = (() => {
   const fromBytes = ({ dtype, shape, bytes }) =>
     KINDS[dtype] ? { shape, data: numbers(dtype, bytes) } : null;
 
-  const counts = (list) => Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
+  const counts = (list) =>
+    Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
   const bytesOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
   const fromCoded = (value) => {
     const tensor = fromBytes({ ...value, bytes: bytesOf(value.base64) });

@@ -85,11 +85,12 @@ test("examples respect what a model forbids, and one that is changed is nobody's
   const page = await open({ server: other, expect: [400] });
   const shut = () => page.locator("#example option:disabled").allTextContents();
   const NO_ADDITIVE = "Additive pooling (no model has the score additive)";
-  assert.deepEqual(await shut(), ["your own", "Two levels (not with sigmoid weights)", NO_ADDITIVE]);
+  assert.deepEqual(await shut(),
+    ["your own", "Two levels (not with sigmoid weights)", NO_ADDITIVE]);
   for (const model of ["sigmoid", "narrow"]) {
     await choose(page, "model", model);
-    const open = await page.locator("#example option:enabled").evaluateAll((all) => all.map((o) => o.value));
-    for (const name of open) {
+    for (const option of await page.locator("#example option:enabled").all()) {
+      const name = await option.getAttribute("value");
       await choose(page, "example", name);
       const problem = await state(page, "problem");
       assert.equal(problem && problem.pointer, name === "invalid" ? "/queries/1/2" : null, name);
@@ -122,11 +123,13 @@ test("the model is described", async () => {
 
 // Of each field: a value, what its control says, another value, what is chosen or typed for it.
 const FIELDS = {
-  valid_lens: [[1], "[1]", [2], "[2]"], mask: [[[1, 0], [0, 1]], "[[1,0],[0,1]]", [[1, 1], [1, 1]], "[[1, 1], [1, 1]]"],
+  valid_lens: [[1], "[1]", [2], "[2]"],
+  mask: [[[1, 0], [0, 1]], "[[1,0],[0,1]]", [[1, 1], [1, 1]], "[[1, 1], [1, 1]]"],
   bias: [[[0.5, 0], [0, 1]], "[[0.5,0],[0,1]]", [[0, 0], [0, 2]], "[[0,0],[0,2]]"],
   causal: [true, "true", false, "false"], causal_offset: [1, "1", "end", '"end"'],
   window: [[1, -1], "[1,-1]", [0, 0], "[0, 0]"], head_mask: [[1, 0], "[1,0]", [0.5, 1], "[0.5, 1]"],
-  segments: [[[1, 1]], "[[1,1]]", [[2, 0]], "[[2,0]]"], select: ["hard", '"hard"', "soft", '"soft"'],
+  segments: [[[1, 1]], "[[1,1]]", [[2, 0]], "[[2,0]]"],
+  select: ["hard", '"hard"', "soft", '"soft"'],
   seed: [3, "3", 4, "4"], empty_rows: ["zero", '"zero"', "uniform", '"uniform"'],
   return_attention: [true, "true", "average", '"average"'],
   return_pointers: [true, "true", false, "false"],
@@ -136,7 +139,8 @@ const FIELDS = {
 test("every field is a control, and both ways", async () => {
   const page = await open({ server });
   await unfold(page, "fields-part");
-  const named = await page.locator("[data-field]").evaluateAll((all) => all.map((one) => one.dataset.field));
+  const named = await page.locator("[data-field]")
+    .evaluateAll((all) => all.map((one) => one.dataset.field));
   assert.deepEqual(named, Object.keys(FIELDS));
   const bare = { queries: toy.queries };
   for (const [name, [value, shown, next, typed]] of Object.entries(FIELDS)) {
@@ -174,8 +178,9 @@ test("fields of what is no request, and of odd values", async () => {
     assert.notEqual(await page.locator("#source-hint").textContent(), "");
   }
   const deep = `${"[".repeat(20000)}${"]".repeat(20000)}`;
-  const odd = ["null", "0", "-1e400", '"x"', "[]", "{}", "[[],[1]]", '[{"a":1}]', '{"data":1,"shape":2}',
-    '{"bytes":1,"dtype":"F32","shape":[1]}', '{"base64":"?","shape":[9],"dtype":"constructor"}',
+  const odd = ["null", "0", "-1e400", '"x"', "[]", "{}", "[[],[1]]", '[{"a":1}]',
+    '{"data":1,"shape":2}', '{"bytes":1,"dtype":"F32","shape":[1]}',
+    '{"base64":"?","shape":[9],"dtype":"constructor"}',
     `[[${"0,".repeat(70000)}0],${"[],".repeat(70000)}[]]`, deep];
   for (const value of odd) {
     const names = ["queries", "mask", ...(value.length < 99 ? Object.keys(FIELDS) : [])];
@@ -240,18 +245,20 @@ test("a safetensors file is summed up, changed, sent, and made text", async () =
   await unfold(page, "fields-part");
   assert.equal(await page.locator("#field-select").inputValue(), '"hard"');
   await page.locator("#field-select").selectOption("");
-  for (const [name, text] of [["valid_lens", "[1]"], ["mask", "[[1,1],[0,1]]"], ["head_mask", "[1, 0.5]"],
-    ["window", "[1, 1]"], ["bias", "[[0, 0.25], [1, 0]]"]]) {
-    await page.locator(`#field-${name}`).fill(text);
-    await page.locator(`#field-${name}`).press("Enter");
+  for (const [name, text] of [["valid_lens", "[1]"], ["mask", "[[1,1],[0,1]]"],
+    ["head_mask", "[1, 0.5]"], ["window", "[1, 1]"], ["bias", "[[0, 0.25], [1, 0]]"]]) {
+    const field = page.locator(`#field-${name}`);
+    await field.fill(text);
+    await field.press("Enter");
     await settle(page);
-    assert.deepEqual(JSON.parse(await page.locator(`#field-${name}`).inputValue()), JSON.parse(text));
+    assert.deepEqual(JSON.parse(await field.inputValue()), JSON.parse(text));
   }
   await page.locator("#send").click();
   await settle(page);
   assert.equal(await state(page, "problem"), null);
-  const request = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0.1]]], return_attention: true, valid_lens: [1],
-    mask: [[1, 1], [0, 1]], head_mask: [1, 0.5], window: [1, 1], bias: [[0, 0.25], [1, 0]] };
+  const request = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0.1]]], return_attention: true,
+    valid_lens: [1], mask: [[1, 1], [0, 1]], head_mask: [1, 0.5], window: [1, 1],
+    bias: [[0, 0.25], [1, 0]] };
   const { json } = await server.post("/v1/attention", request);
   assert.deepEqual(await weights(page), asFloat32(json.attention_weights));
   await page.getByRole("button", { name: "As JSON" }).click();
@@ -276,7 +283,8 @@ test("broken files say what is wrong, and change nothing", async () => {
     ["a.safetensors", header('{"queries":5}'), "queries has no shape"],
     ["a.safetensors", header('{"queries":null}'), "queries has no shape"],
     ["a.safetensors", header('{"q":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'), "outside"],
-    ["a.safetensors", header('{"q":{"dtype":"F32","shape":[1],"data_offsets":[0,0]}}'), "not its shape"],
+    ["a.safetensors", header('{"q":{"dtype":"F32","shape":[1],"data_offsets":[0,0]}}'),
+      "not its shape"],
   ];
   for (const [name, bytes, says] of bad) {
     await drop(page, "body", name, bytes);
@@ -338,7 +346,8 @@ const execute = async (text, language, options) => {
 test("the request as code runs, and answers what the page shows", async () => {
   const page = await open({ server, expect: [400] });
   await unfold(page, "code-part");
-  for (const text of [await source(page), `${JSON.stringify(toy).slice(0, -1)}, "sel\\u0065ct": "soft"}`]) {
+  const coded = `${JSON.stringify(toy).slice(0, -1)}, "sel\\u0065ct": "soft"}`;
+  for (const text of [await source(page), coded]) {
     await type(page, text);
     await page.locator("#send").click();
     await settle(page);
@@ -352,7 +361,8 @@ test("the request as code runs, and answers what the page shows", async () => {
 test("code with any text in it", async () => {
   const page = await open({ server });
   await unfold(page, "code-part");
-  const text = "@{\"it's\": '''\\'''', `${1 + 1}` $HOME \\\\ \u00e9\u2028\u{1f600} \"\"\" !\n$(x) `x` \\";
+  const text = "@{\"it's\": '''\\'''', `${1 + 1}` $HOME \\\\ \u00e9\u2028\u{1f600} \"\"\" !"
+    + "\n$(x) `x` \\";
   await type(page, text);
   const { json } = await server.post("/v1/models/demo/attention", text);
   for (const language of ["curl", "JavaScript"])
@@ -372,7 +382,8 @@ test("code of long requests reads a file that is saved", async () => {
   const row = (_, i) => [i / 7, i / 11, i / 13, 1];
   const long = { ...toy, queries: [Array.from({ length: 150 }, row)] };
   for (const [name, bytes, saved] of [["a.json", JSON.stringify(long), "request.json"],
-    ["a.safetensors", safetensors({ queries }, { return_attention: "true" }), "request.safetensors"]]) {
+    ["a.safetensors", safetensors({ queries }, { return_attention: "true" }),
+      "request.safetensors"]]) {
     await drop(page, "body", name, bytes);
     await page.locator("#send").click();
     await settle(page);
@@ -459,7 +470,8 @@ test("random input, small as text and large as a file", async () => {
     [weights.length, weights[7].rows, weights[7].cols])), [[8, 64, 96], [8, 64, 96]]);
   const before = await page.locator("#source-whole").textContent();
   await random(page, { b: 65536, q: 1000 });
-  assert.match(await page.locator("#random-note").textContent(), /^That is 3\d G numbers; .* 64 M\.$/);
+  const said = await page.locator("#random-note").textContent();
+  assert.match(said, /^That is 3\d G numbers; .* 64 M\.$/);
   assert.equal(await page.locator("#source-whole").textContent(), before);
 });
 
@@ -524,7 +536,7 @@ test("by the keyboard alone", async () => {
 });
 
 for (const [width, dark] of [[1280, false], [360, true]])
-  test(`its parts open, ${width} px: no sideways scrolling, nothing serious for axe-core`, async () => {
+  test(`its parts open, ${width} px: no sideways scrolling, nothing for axe-core`, async () => {
     const page = await open({ server, viewport: [width, 800], dark });
     await page.evaluate(() => {
       for (const part of document.querySelectorAll("#ask-side details")) part.open = true;

@@ -139,7 +139,7 @@ const marked = (page) => page.locator("#source-back mark").textContent();
 const told = (page) => page.locator("#problem").textContent();
 const ROW = "[1, 0, 0, 1]";
 
-for (const [name, text, piece, line, column] of [
+const WRONG = [
   ["a string for a number", `{"queries": [[${ROW},\n [0, 1, "two", 0]]]}`, "\"two\"", 2, 9],
   ["a row that is too short", `{"queries": [[${ROW}, [0, 1]]]}`, "[0, 1]", 1, 29],
   ["an unknown field", `{"querys":\n[[${ROW}]]}`, `[[${ROW}]]`, 2, 1],
@@ -150,12 +150,13 @@ for (const [name, text, piece, line, column] of [
   ["no JSON after signs of several bytes", `{"日本\u{1f600}" 1, "queries": []}`, "1", 1, 8],
   ["text after the end", `{"queries": []}\n x`, "x", 2, 2],
   ["a text that is cut off", `{"queries": [[${ROW}`, "", 1, 27],
-]) {
-  test(`it is marked: ${name}`, async () => {
-    const page = await open({ expect: [400] });
+];
+test("what is wrong is marked, told, and gone to", async () => {
+  const page = await open({ expect: [400] });
+  for (const [name, text, piece, line, column] of WRONG) {
     await ask(page, text);
     const problem = await state(page, "problem");
-    assert.equal(await marked(page), piece);
+    assert.equal(await marked(page), piece, name);
     assert.equal(await page.locator("#problem mark").textContent(), piece);
     assert.ok((await told(page)).includes(problem.title));
     assert.ok((await told(page)).includes(problem.detail));
@@ -167,8 +168,8 @@ for (const [name, text, piece, line, column] of [
     assert.deepEqual(chosen.slice(0, 2), [true, piece]);
     assert.equal(chosen[2], text.split("\n").slice(0, line - 1).join("\n").length + (line > 1)
       + [...text.split("\n")[line - 1]].slice(0, column - 1).join("").length);
-  });
-}
+  }
+});
 
 test("the mark is scrolled into sight, moves with the text, goes when that is edited", async () => {
   const page = await open({ expect: [400] });
