@@ -117,20 +117,21 @@ static void add_codings(struct header_codings *c, const char *value) {
   }
 }
 
-/* Does a list of entity tags name one of ours? A weak one does as well. What is none ends the list;
- * a `*` is any tag, and stands alone. */
-static bool names_tag(const char *list, const char *const *tags) {
-  if (*list == '*') return !list[1 + strspn(list + 1, " \t")];
+/* Which of our tags does a list of entity tags name? A weak one is as good. What is none ends the
+ * list; a `*` is any tag, and stands alone. */
+static unsigned tags_named(const char *list, const char *const *tags) {
+  unsigned named = 0;
+  if (*list == '*') return list[1 + strspn(list + 1, " \t")] ? 0 : ~0u;
   for (const char *at = list + strspn(list, " \t,"); *at; at += strspn(at, " \t,")) {
     if (at[0] == 'W' && at[1] == '/') at += 2;
     const char *end = *at == '"' ? strchr(at + 1, '"') : NULL;
-    if (!end) return false;
+    if (!end) break;
     const size_t size = (size_t)(++end - at);
-    for (const char *const *tag = tags; *tag; tag++)
-      if (strlen(*tag) == size && memcmp(*tag, at, size) == 0) return true;
+    for (unsigned i = 0; tags[i]; i++)
+      if (strlen(tags[i]) == size && memcmp(tags[i], at, size) == 0) named |= 1u << i;
     at = end;
   }
-  return false;
+  return named;
 }
 
 static void add_content(struct header *h, const char *value) {
@@ -196,7 +197,7 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
   else if (IS("Accept-Encoding"))
     add_codings(&h->takes, value);
   else if (IS("If-None-Match"))
-    h->known = h->known || (h->tags && names_tag(value, h->tags));
+    h->known |= h->tags ? tags_named(value, h->tags) : 0;
   else if (IS("User-Agent"))
     h->agent = value;
   else if (IS("traceparent"))

@@ -50,8 +50,8 @@ struct header {
   uint64_t timeout_ms;       /* X-Timeout-Ms; 0: none */
   uint64_t json_bytes;       /* Inference-Header-Content-Length; UINT64_MAX: none */
   enum header_media content; /* Content-Type; two that differ are MEDIA_OTHER */
+  unsigned known;            /* which of `tags` If-None-Match names: a bit of each */
   bool chunked;
-  bool known; /* If-None-Match names one of `tags` */
   bool coded; /* a Content-Encoding that is not identity */
   bool bad_timeout, bad_json_bytes;
   bool asks_method; /* Access-Control-Request-Method is there: with OPTIONS, a preflight */

@@ -134,8 +134,10 @@ bool request_answer_exchange(struct request *r) {
   struct reply reply = begin_reply(r, 200, answer_type(r));
   char json_bytes[32];
   reply_add(&reply, "Server-Timing", r->timing);
-  snprintf(json_bytes, sizeof json_bytes, "%zu", x->answer.json_bytes);
-  if (x->answer.json_bytes) reply_add(&reply, "Inference-Header-Content-Length", json_bytes);
+  if (x->answer.json_bytes) {
+    snprintf(json_bytes, sizeof json_bytes, "%zu", x->answer.json_bytes);
+    reply_add(&reply, "Inference-Header-Content-Length", json_bytes);
+  }
   return reply_pieces(&reply, x->answer.piece, x->answer.pieces);
 }
 
@@ -157,17 +159,18 @@ static bool answer_openapi(struct request *r) {
   return answer_static(r, text, length);
 }
 
-/* Who has it in either form, and asks whether it is still that, is told so: libmicrohttpd sends no
- * body with a 304, and the length that it would have. */
+/* Who has it in the form that is to be sent, and asks whether it is still that, is told so:
+ * libmicrohttpd sends no body with a 304, and the length that it would have. */
 static bool answer_page(struct request *r) {
   if (!start_answer(r)) return false;
   const struct header *h = &r->header;
-  const struct page_form *page =
-      &r->server->page.form[header_takes_gzip(h) ? PAGE_GZIP : PAGE_PLAIN];
-  struct reply reply = begin_reply(r, h->known ? 304 : 200, h->known ? NULL : PAGE_TYPE);
+  const enum page_coding coding = header_takes_gzip(h) ? PAGE_GZIP : PAGE_PLAIN;
+  const struct page_form *page = &r->server->page.form[coding];
+  const bool known = h->known >> coding & 1;
+  struct reply reply = begin_reply(r, known ? 304 : 200, known ? NULL : PAGE_TYPE);
   reply_add_all(&reply, page->fields);
-  if (!h->known && page->coding) reply_add(&reply, "Content-Encoding", page->coding);
-  r->answer_bytes = h->known ? 0 : page->size;
+  if (!known && page->coding) reply_add(&reply, "Content-Encoding", page->coding);
+  r->answer_bytes = known ? 0 : page->size;
   return reply_bytes(&reply, page->bytes, page->size);
 }
 
