@@ -5,7 +5,7 @@ with a server as described in the README: without a configuration, or with FILE 
 `# checked with FILE`. A following block ```json or ```text is what it must print: JSON is compared
 as JSON, numbers within 1e-6; a text line `...` stands for any lines, and a number of `ms` for any
 number. `http://127.0.0.1:8080`, or 8081, means the server of the test, and `build/release/attend` the
-program under test."""
+program under test. Links lead somewhere."""
 import json
 import os
 import re
@@ -45,6 +45,22 @@ def text_pattern(expected):
 
 
 class Documentation(Case):
+    def test_links(self):
+        """To files that there are, and to headings."""
+        for name in DOCUMENTS:
+            with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+                text = BLOCK.sub("", file.read())
+            headings = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-")
+                        for title in re.findall(r"^#+ (.*)$", text, re.M)}
+            links = re.findall(r"\]\(([^()\s]+)\)", text)
+            self.assertTrue(links)
+            for link in links:
+                with self.subTest(document=name, link=link):
+                    if link.startswith("#"):
+                        self.assertIn(link[1:], headings)
+                    elif "://" not in link:
+                        self.assertTrue(os.path.exists(os.path.join(ROOT, link)))
+
     def test_checked_commands(self):
         texts = [(name, os.path.join(ROOT, name)) for name in DOCUMENTS]
         blocks = [(name, block) for name, path in texts if os.path.exists(path)
