@@ -177,18 +177,18 @@ help:
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git slowhttptest
 # Where they did not come from Debian's packages, they are taken as they are.
-NODE      := $(if $(shell command -v npm),,nodejs npm)
+NODE       = $(if $(shell command -v npm),,nodejs npm)
 # Ubuntu has Chromium as a snap alone: where there is no other one, the tests of the page say so.
-UBUNTU    := $(shell . /etc/os-release 2>/dev/null && echo "$$ID" | grep -x ubuntu)
-BROWSING  := $(if $(CHROMIUM)$(UBUNTU)$(shell command -v chromium || command -v google-chrome-stable || command -v google-chrome),,chromium)
-DEPS_TEST := $(DEPS_IMAGE) $(NODE) $(BROWSING) fonts-dejavu-core buildah openssl python3-yaml strace systemd
+UBUNTU     = $(shell . /etc/os-release 2>/dev/null && echo "$$ID" | grep -x ubuntu)
+BROWSING   = $(if $(CHROMIUM)$(UBUNTU)$(shell command -v chromium || command -v google-chrome-stable || command -v google-chrome),,chromium)
+DEPS_TEST  = $(DEPS_IMAGE) $(NODE) $(BROWSING) fonts-dejavu-core buildah openssl python3-yaml strace systemd
 # Installed, these would start services or bring much along: they are unpacked, and tests/run finds
 # them. Of docker-compose it is the schema of its files.
 DEPS_UNPACKED := docker-compose haproxy nginx prometheus
 TOOLS     := build/tools
 DEPS_FUZZ := $(DEPS_RUN) clang libclang-rt-dev llvm python3
-DEPS_BENCH := $(DEPS_TEST) libsimdjson-dev
-DEPS_PEERS := $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
+DEPS_BENCH = $(DEPS_TEST) libsimdjson-dev
+DEPS_PEERS = $(DEPS_BENCH) python3-fastapi python3-uvicorn python3-torch python3-onnx
 PEERS      := build/peers
 NPM        := build/npm
 npm_install = npm install --prefix $(1) --ignore-scripts --no-package-lock --no-audit --no-fund --silent
