@@ -361,7 +361,8 @@ test("CSV of all heads and items, ragged ones and means as well", async () => {
               Math.fround(x), mean || j < request.valid_lens[item] ? "1" : "0"]);
     const [titles, ...got] = parseCsv(bytes.toString());
     assert.deepEqual(titles, ["item", "head", "query", "key", "weight", "visible"]);
-    assert.deepEqual(got.map((row) => row.with(4, Math.fround(Number(row[4])))), want);
+    assert.deepEqual(got.map((row) =>
+      row.map((cell, i) => (i === 4 ? Math.fround(Number(cell)) : cell))), want);
   }
 });
 
