@@ -14,7 +14,7 @@ PKGS    := libmicrohttpd jansson openblas nettle libzip
 WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
 CFLAGS  ?= -O2 -g
 # No contraction: a product and a sum are fused only where the code says so, or bits would depend on the compiler.
-SETUP   := -std=c17 -D_GNU_SOURCE -I. -ffile-prefix-map=$(CURDIR)=. -ffp-contract=off -fno-math-errno -fstack-protector-strong -fstack-clash-protection -pthread
+SETUP   := -std=c17 -D_GNU_SOURCE -I. '-ffile-prefix-map=$(CURDIR)=.' -ffp-contract=off -fno-math-errno -fstack-protector-strong -fstack-clash-protection -pthread
 
 SAN_release :=
 SAN_asan    := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -155,7 +155,7 @@ format:
 ## install: copy the program to DESTDIR/PREFIX
 .PHONY: install
 install: build
-	install -D -m 755 $(BUILD)/attend $(DESTDIR)$(PREFIX)/bin/attend
+	install -D -m 755 $(BUILD)/attend "$(DESTDIR)$(PREFIX)/bin/attend"
 
 ## image: build the container image of the last commit into build/image (needs no container engine)
 .PHONY: image
