@@ -2,7 +2,8 @@
 // until it is back.
 //
 // Away.heard(reply): does the reply say that the server is away? From the first such reply on
-//   /readyz is asked until the server is there again; then the models are read anew.
+//   /readyz is asked until the server is there again, or the models, where a proxy keeps that path
+//   to itself; then the models are read anew.
 // Away.now(): is it away? Away.back(signal) -> a promise: true once it is there again, false if the
 //   signal came first.
 const Away = (() => {
@@ -28,7 +29,8 @@ const Away = (() => {
   const watch = async () => {
     for (let pause = FIRST; ; pause = Math.min(1.5 * pause, LONGEST)) {
       await Net.pause(pause);
-      if (!heard(await Net.peek("readyz"))) break;
+      const ready = await Net.peek("readyz");
+      if (!heard(ready.status === 404 ? await Net.peek("v1/models") : ready)) break;
     }
     coming = null;
     notice.hidden = true;

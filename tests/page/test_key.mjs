@@ -131,6 +131,23 @@ test("a server that comes back gets what was sent meanwhile, and the text stays"
   await page.waitForFunction(() => State.get("models").length > 0);
 });
 
+test("behind a proxy that has no /readyz, it waits for the server as well", async () => {
+  const page = await open({ expect: [404, 502] });
+  let away = true, asked = 0;
+  await page.route("**/readyz", (route) => route.fulfill({ status: 404, body: "" }));
+  await page.route(/attention|models$/, (route) => {
+    asked += route.request().url().endsWith("models");
+    return away ? route.fulfill({ status: 502, body: "" }) : route.continue();
+  });
+  await begin(page, JSON.stringify(REQUEST));
+  while (asked < 2) await new Promise((done) => setTimeout(done, 50));
+  assert.ok(await notice(page).isVisible());
+  away = false;
+  await page.evaluate(() => window.done);
+  assert.equal(await state(page, "problem"), null);
+  assert.equal((await state(page, "answer")).items.length, 1);
+});
+
 test("what gets no answer is sent again once", async () => {
   const page = await open({ expect: [0] });
   let count = 0;
