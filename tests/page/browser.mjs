@@ -241,7 +241,7 @@ export const open = async (options = {}) => {
     timezoneId: "UTC", colorScheme: dark ? "dark" : "light", reducedMotion: "reduce",
     serviceWorkers: "block", permissions: ["clipboard-read", "clipboard-write"] });
   own.endings.push(() => context.close());
-  context.setDefaultTimeout(10000);
+  context.setDefaultTimeout(30000);
   const list = [...expected];
   guard(context, server.origin, own, list);
   await context.addInitScript(tellViolations);
