@@ -57,12 +57,16 @@ const Ask = (() => {
   };
 
   const button = Dom.id("send"), halt = Dom.id("stop");
+  const hint = Dom.id("send-hint"), keys = hint.textContent;
+  const isOld = () => ["body", "model"].some((name) =>
+    State.get("asked") && State.get("asked")[name] !== State.get(name));
   // While it asks the button does nothing, but keeps the focus.
   const show = () => {
     const asking = State.get("asking");
     halt.hidden = !asking;
     button.disabled = !ready();
     button.setAttribute("aria-disabled", asking);
+    hint.textContent = isOld() ? "The answer is that of an earlier request." : keys;
   };
   const start = () => State.get("asking") || send();
   button.addEventListener("click", start);
@@ -76,7 +80,7 @@ const Ask = (() => {
     at.focus();
     start();
   });
-  State.on(["asking", "body", "model"], show);
+  State.on(["asked", "asking", "body", "model"], show);
   show();
   const self = { send, stop, path, accept, ready, limit: 128 * 2 ** 20 };
   return self;

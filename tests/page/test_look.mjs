@@ -144,6 +144,11 @@ test("each item of a ragged batch, in its own shape", async () => {
   await page.getByRole("button", { name: "Next item" }).click();
   await settle(page);
   assert.equal(await page.locator("#item").textContent(), "item 2 of 3 · 3 queries × 3 keys");
+  for (const [tab, there] of [["Lines", true], ["Answer", true], ["Heads", false]]) {
+    await page.getByRole("tab", { name: tab }).click();
+    assert.equal(await page.locator("#item").isVisible(), there, tab);
+  }
+  await page.getByRole("tab", { name: "Weights" }).click();
   await cells(page, weights[1][0], most(weights[1]));
   await page.getByRole("button", { name: "Next item" }).click();
   await settle(page);
