@@ -216,6 +216,22 @@ test("Request: a file of one item, too, and base64", async () => {
   }
 });
 
+test("Request.asText: a file as JSON says the same; not what JSON cannot write", async () => {
+  const page = await open({ server });
+  const queries = dice(8).numbers(2, 3, 8), keys = dice(9).numbers(2, 2, 8);
+  const tensors = { queries: ["F32", [2, 3, 8], bytesOf("F32", flat(queries))], valid_lens: ["I64", [2], bytesOf("I64", [1, 2])],
+    keys: ["F64", [2, 2, 8], bytesOf("F64", flat(keys))], mask: ["BOOL", [3, 2], bytesOf("BOOL", [1, 0, 1, 1, 0, 1])] };
+  const hidden = { ...tensors, bias: ["F32", [3, 2], bytesOf("F32", [0, -Infinity, 0, 0, 0, 0])] };
+  const words = { return_attention: "true", select: "hard", window: "[1,1]" };
+  const [text, none] = await page.evaluate((files) => files.map((base64) => {
+    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    return Request.asText({ name: "x", ...Tensor.read(bytes.buffer) });
+  }), [tensors, hidden].map((one) => safetensors(one, words).toString("base64")));
+  assert.equal(none, null);
+  assert.deepEqual(JSON.parse(text.text, (_, x) => typeof x === "number" ? Math.fround(x) : x), { queries, keys,
+    valid_lens: [1, 2], mask: [[1, 0], [1, 1], [0, 1]], return_attention: true, select: "hard", window: [1, 1] });
+});
+
 test("Request.batched: as the server sees it", async () => {
   const page = await open({ server });
   const cases = [[[], true], [[[]], true], [[[], []], true], [[[[1, 2]]], true], [[[1, 2]], false],
