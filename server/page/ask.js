@@ -68,7 +68,13 @@ const Ask = (() => {
     button.setAttribute("aria-disabled", asking);
     hint.textContent = isOld() ? "The answer is that of an earlier request." : keys;
   };
-  const start = () => State.get("asking") || send();
+  // Where the answer stands below the request, it is brought into sight.
+  const start = async () => {
+    if (State.get("asking")) return;
+    await send();
+    if (Dom.id("see").offsetParent && !State.get("problem"))
+      Dom.id("answer-side").scrollIntoView();
+  };
   button.addEventListener("click", start);
   halt.addEventListener("click", stop);
   document.addEventListener("keydown", (event) => {
