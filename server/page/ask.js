@@ -57,14 +57,24 @@ const Ask = (() => {
   };
 
   const button = Dom.id("send"), halt = Dom.id("stop");
+  const hint = Dom.id("send-hint"), keys = hint.textContent;
+  const isOld = () => ["body", "model"].some((name) =>
+    State.get("asked") && State.get("asked")[name] !== State.get(name));
   // While it asks the button does nothing, but keeps the focus.
   const show = () => {
     const asking = State.get("asking");
     halt.hidden = !asking;
     button.disabled = !ready();
     button.setAttribute("aria-disabled", asking);
+    hint.textContent = isOld() ? "The answer is that of an earlier request." : keys;
   };
-  const start = () => State.get("asking") || send();
+  // Where the answer stands below the request, it is brought into sight.
+  const start = async () => {
+    if (State.get("asking")) return;
+    await send();
+    if (Dom.id("see").offsetParent && !State.get("problem"))
+      Dom.id("answer-side").scrollIntoView();
+  };
   button.addEventListener("click", start);
   halt.addEventListener("click", stop);
   document.addEventListener("keydown", (event) => {
@@ -76,7 +86,7 @@ const Ask = (() => {
     at.focus();
     start();
   });
-  State.on(["asking", "body", "model"], show);
+  State.on(["asked", "asking", "body", "model"], show);
   show();
   const self = { send, stop, path, accept, ready, limit: 128 * 2 ** 20 };
   return self;

@@ -56,6 +56,9 @@ const Large = (() => {
     const [width, height] = [frame.clientWidth, frame.clientHeight].map((room, i) =>
       Math.min(all[i], Math.floor(room * ratio)));
     place = { ...box, cell, ratio, width, height };
+    smaller.disabled = cell <= 1;
+    larger.disabled = cell >= Math.floor(Heatmap.LARGEST * ratio);
+    fit.disabled = zoomed === null;
     if (canvas.width !== width || canvas.height !== height)
       Object.assign(canvas, { width, height });
     stretch(canvas, width, height, ratio);
@@ -185,10 +188,10 @@ const Large = (() => {
   const button = (text, title, factor) =>
     el("button", { type: "button", "aria-label": title, title, onclick: () => zoom(factor) }, text);
   const name = el("h3", {});
+  const smaller = button("−", "Zoom out", 1 / 1.5), larger = button("+", "Zoom in", 1.5);
+  const fit = button("Fit", "Fit to the width", null);
   id("large").append(
-    el("div", { class: "bar" }, name,
-      el("div", { class: "row" }, button("−", "Zoom out", 1 / 1.5),
-        button("+", "Zoom in", 1.5), button("Fit", "Fit to the width", null))),
+    el("div", { class: "bar" }, name, el("div", { class: "row" }, smaller, larger, fit)),
     readout, frame, segments);
   for (const type of ["pointermove", "pointerleave"]) canvas.addEventListener(type, hover);
   canvas.addEventListener("click", click);

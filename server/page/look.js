@@ -78,7 +78,7 @@ const Look = (() => {
     for (const { button } of tiles) watcher.observe(button);
   };
 
-  // The tools: which item, which colours, what they mean.
+  // The tools: which item (for all ways to look but the heads), which colours, what they mean.
   const go = (by) => State.view({ item: State.get("view").item + by, row: -1, col: -1 });
   const step = (by, text, name) =>
     el("button", { type: "button", "aria-label": name, onclick: () => go(by) }, text);
@@ -92,10 +92,11 @@ const Look = (() => {
   bar.style.backgroundImage = `linear-gradient(to right, ${stops.join(", ")})`;
   const legend = el("div", { class: "row small soft", id: "legend" }, "0", bar, high,
     el("span", { class: "hatched swatch" }), "hidden");
-  id("look-tools").append(el("div", { class: "row" }, before, where, after), sharing, legend);
+  id("items").append(before, where, after);
+  id("look-tools").append(sharing, legend);
   const tools = (answer, item, faces) => {
     const n = answer ? answer.items.length : 0;
-    id("look-tools").hidden = !sheet && n < 2;
+    id("look-tools").hidden = !sheet;
     before.hidden = after.hidden = n < 2;
     before.disabled = item < 1;
     after.disabled = item >= n - 1;

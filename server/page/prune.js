@@ -46,7 +46,8 @@ const Prune = (() => {
   const change = async () => {
     const mine = (last = {}), answer = State.get("answer"), head_mask = masked([...off]);
     const goesOn = () => mine === last && answer === State.get("answer") && !Dom.id("heads").hidden;
-    if (!off.size) return tell({ lost: 0, most: 0 }, "Switch heads off.");
+    if (!off.size) return fill(report, el("p", { class: "soft" }, "Switch heads off in the table: "
+      + "here stands what the output loses and how much faster it comes."));
     const loss = await Measures.lose(head_mask);
     if (!goesOn()) return;
     if (loss.problem) return fill(report, failed(loss.problem, change));

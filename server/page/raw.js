@@ -35,7 +35,8 @@
     const { rows, cols } = outputs, n = Math.min(SIDE, rows), m = Math.min(SIDE, cols);
     const row = (_, i) => [Labels.row(item, i).slice(0, 40),
       ...Array.from(Answer.row(outputs, i).subarray(0, m), Format.float)];
-    return table(`Outputs of item ${item}, ${n} × ${m} of ${rows} × ${cols}`,
+    const part = n * m < rows * cols ? `the first ${n} × ${m} of ` : "";
+    return table(`Outputs of item ${item}, ${part}${rows} × ${cols}`,
       ["", ...Array(m).keys()], Array.from({ length: n }, row));
   };
 

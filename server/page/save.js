@@ -127,4 +127,5 @@
   State.on(["answer", "labels", "view"], () => {
     place.hidden = !Look.sheet();
   });
+  State.on(["answer"], () => say(""));
 })();

@@ -37,7 +37,7 @@
   };
   const cell = ([name, value, more]) => Dom.el("div", {}, Dom.el("dt", {}, name),
     Dom.el("dd", { id: `status-${name.toLowerCase()}` }, value || "–",
-      more && Dom.el("span", { class: "soft" }, ` ${more}`)));
+      value && more && Dom.el("span", { class: "soft" }, ` ${more}`)));
 
   let needsKey = false;
   const showKey = () => {

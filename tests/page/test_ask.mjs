@@ -78,6 +78,26 @@ test("each example on each model", async () => {
     }
 });
 
+test("it says when the answer belongs to an earlier request", async () => {
+  const page = await open({ server }), hint = page.locator("#send-hint");
+  const text = await source(page), keys = await hint.textContent();
+  await page.locator("#source").fill("{}");
+  assert.match(await hint.textContent(), /earlier/);
+  await page.locator("#source").fill(text);
+  await page.locator("#send").click();
+  await settle(page);
+  assert.equal(await hint.textContent(), keys);
+});
+
+test("on a phone, sending brings the answer into sight", async () => {
+  const page = await open({ server, viewport: [390, 800] });
+  const top = () => page.locator("#answer-side").evaluate((side) => side.getBoundingClientRect().top);
+  assert.ok(await top() > 700);
+  await page.locator("#send").click();
+  await settle(page);
+  assert.ok(await top() < 100);
+});
+
 test("examples respect what a model forbids, and one that is changed is nobody's", async () => {
   const sizes = { random: { seed: 1 }, query_size: 6, key_size: 4, value_size: 3, heads: 2 };
   const other = await serve([], { config: { models: {

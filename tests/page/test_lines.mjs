@@ -55,7 +55,7 @@ test("each row has its entropy, what it sees, and its heaviest key", async () =>
       const share = n > 1 ? Math.round(100 * nats / Math.log(n)) : 0;
       const top = row.indexOf(Math.max(...row));
       return [WORDS[i], `${nats.toFixed(3)} ${share} %`, String(n),
-        `${Number(row[top].toPrecision(3))} ${WORDS[top]}`];
+        `${WORDS[top]} ${Number(row[top].toPrecision(3))}`];
     });
     assert.deepEqual(await tableOf(page, "#rows"), want, `item ${item}, head ${head}`);
     assert.equal(await page.locator("#rows caption").innerText(), `Rows of head ${head}`);

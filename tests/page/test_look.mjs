@@ -144,6 +144,11 @@ test("each item of a ragged batch, in its own shape", async () => {
   await page.getByRole("button", { name: "Next item" }).click();
   await settle(page);
   assert.equal(await page.locator("#item").textContent(), "item 2 of 3 · 3 queries × 3 keys");
+  for (const [tab, there] of [["Lines", true], ["Answer", true], ["Heads", false]]) {
+    await page.getByRole("tab", { name: tab }).click();
+    assert.equal(await page.locator("#item").isVisible(), there, tab);
+  }
+  await page.getByRole("tab", { name: "Weights" }).click();
   await cells(page, weights[1][0], most(weights[1]));
   await page.getByRole("button", { name: "Next item" }).click();
   await settle(page);
@@ -264,7 +269,8 @@ test("zooming keeps the cell under the pointer", async () => {
   assert.ok((await place(page)).cell > before.cell);
   const { row, col } = await state(page, "view");
   assert.ok(Math.abs(row - 30) <= 1 && Math.abs(col - 45) <= 1, `${row}, ${col}`);
-  for (let i = 0; i < 20; i++) await page.getByRole("button", { name: "Zoom in" }).click();
+  const larger = page.getByRole("button", { name: "Zoom in" });
+  while (await larger.isEnabled()) await larger.click();
   await settle(page);
   const { cell, left, top } = await place(page);
   assert.equal(cell, 48);
@@ -272,9 +278,11 @@ test("zooming keeps the cell under the pointer", async () => {
   const i = Math.ceil(y / cell) + 1, j = Math.ceil(x / cell) + 1;
   const got = await sample(page, CANVAS, left + (j + 0.2) * cell - x, top + (i + 0.85) * cell - y);
   assert.deepEqual(got, colour(bytes, matrix[i][j], high));
-  await page.getByRole("button", { name: "Fit" }).click();
+  const fit = page.getByRole("button", { name: "Fit" });
+  await fit.click();
   await settle(page);
   assert.deepEqual(await place(page), before);
+  assert.ok(await fit.isDisabled(), "there is nothing to fit");
 });
 
 // --- sizes, themes ---
