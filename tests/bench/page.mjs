@@ -1,0 +1,87 @@
+// page: how the page holds up with 32 heads of 512 queries and keys. `node page.mjs` prints, beside
+// TAP, lines "figure NAME VALUE": what page.py makes a table of.
+//
+// A frame's length is what passes between two requestAnimationFrame, while a real pointer moves and
+// a real wheel turns; a screen of 60 Hz asks for one in 16.7 ms.
+import { test, open, serve, settle } from "../page/browser.mjs";
+
+const QUERIES = 512, WIDTH = 512, HEADS = 32;
+const MODELS = { models: { wide: { random: { seed: 1 }, query_size: WIDTH, heads: HEADS } } };
+const say = (name, value) => console.log(`figure ${name} ${value}`);
+
+// Sends random queries; ms from the last byte of the answer to the second frame that shows it.
+const look = ([queries, width]) => {
+  const bytes = new Uint8Array(Float32Array.from({ length: queries * width },
+    (_, i) => Math.sin(i * 12.9898) * 3).buffer);
+  State.set({ body: { name: "random", tensors: { queries: { dtype: "F32", shape: [1, queries, width], bytes } },
+    fields: { return_attention: true, causal: true } } });
+  return new Promise((done) => requestAnimationFrame(async () => {
+    const begun = performance.now();
+    await Ask.send();
+    requestAnimationFrame(() => requestAnimationFrame(() => done({
+      heads: State.get("answer").items[0].weights.length,
+      shown: performance.now() - begun - State.get("answer").took })));
+  }));
+};
+
+const begin = () => {
+  const frames = [];
+  let last = performance.now();
+  const tick = (now) => {
+    frames.push(now - last);
+    last = now;
+    globalThis.going = requestAnimationFrame(tick);
+  };
+  globalThis.frames = frames;
+  globalThis.going = requestAnimationFrame(tick);
+};
+const end = () => {
+  cancelAnimationFrame(globalThis.going);
+  const sorted = globalThis.frames.slice(1).sort((a, b) => a - b);
+  return { longest: sorted.at(-1), most: sorted[Math.floor(sorted.length * 0.95)] };
+};
+const timed = async (page, name, act) => {
+  await page.evaluate(begin);
+  await act();
+  const { longest, most } = await page.evaluate(end);
+  say(`${name}_longest`, longest.toFixed(1));
+  say(`${name}_p95`, most.toFixed(1));
+};
+const steps = async (n, act) => {
+  for (let i = 0; i < n; i++) await act(i / n);
+};
+
+test("figures", { timeout: 120000 }, async () => {
+  const server = await serve([], { config: MODELS });
+  for (const [name, coding] of [["sent", "gzip"], ["plain", "identity"]]) {
+    const head = await fetch(`${server.origin}/`, { method: "HEAD", headers: { "Accept-Encoding": coding } });
+    say(name, head.headers.get("content-length"));
+  }
+  const page = await open({ server, viewport: [1280, 900] });
+  const { heads, shown } = await page.evaluate(look, [QUERIES, WIDTH]);
+  if (heads !== HEADS) throw new Error(`${heads} heads`);
+  say("shown", shown.toFixed(0));
+  await settle(page);
+  await page.waitForTimeout(1000);
+
+  const tiles = page.locator("#multiples"), large = page.locator("#frame");
+  await tiles.scrollIntoViewIfNeeded();
+  const a = await tiles.boundingBox();
+  await timed(page, "tiles", () => steps(60, async (t) => {
+    await page.mouse.move(a.x + 40 + t * (a.width - 80), a.y + 60);
+    await page.mouse.wheel(0, t < 0.5 ? 60 : -60);
+  }));
+  await page.evaluate(() => scrollTo(0, document.getElementById("frame").offsetTop - 60));
+  const b = await large.boundingBox();
+  await timed(page, "hover", () => steps(200, (t) =>
+    page.mouse.move(b.x + 60 + t * (b.width - 90), b.y + 60 + Math.abs(Math.sin(t * 9)) * (b.height - 90))));
+  await page.evaluate(() => document.activeElement.blur());
+  await large.press("+");
+  await large.press("+");
+  await large.press("+");
+  await timed(page, "scroll", () => steps(80, (t) => page.mouse.wheel(t < 0.5 ? 40 : -40, 60)));
+  await timed(page, "head", () => steps(16, async () => {
+    await page.locator("#multiples button").nth(Math.floor(Math.random() * HEADS)).evaluate((one) => one.click());
+    await page.waitForTimeout(80);
+  }));
+});
