@@ -103,6 +103,17 @@ test("models that cannot be read are read again, and those that have changed", a
   assert.equal(await source(page), JSON.stringify(toy));
 });
 
+test("models that are read again leave the choice, and send nothing", async () => {
+  const page = await open({ server });
+  await choose(page, "model", "base");
+  const sent = [], before = await source(page);
+  page.on("request", (request) => sent.push(`${request.method()} ${request.url()}`));
+  await page.evaluate(() => Models.load());
+  await settle(page);
+  assert.deepEqual([await state(page, "model"), await source(page)], ["base", before]);
+  assert.deepEqual(sent.filter((line) => line.startsWith("POST")), []);
+});
+
 test("the model is described", async () => {
   const page = await open({ server });
   await choose(page, "model", "base");

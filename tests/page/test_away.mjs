@@ -49,6 +49,17 @@ test("what gets no answer is sent again once", async () => {
   await notice(page).waitFor({ state: "hidden" });
 });
 
+test("what a proxy says without a server behind it is no answer", async () => {
+  const page = await open({ expect: [502, 503] });
+  for (const status of [502, 503]) {
+    await page.route("**/attention", (route) => route.fulfill({ status, body: "" }), { times: 1 });
+    await begin(page, JSON.stringify(REQUEST));
+    await notice(page).filter({ hasText: "does not answer" }).waitFor();
+    await page.evaluate(() => window.done);
+    assert.equal(await state(page, "problem"), null);
+  }
+});
+
 test("what waits for the server can be stopped", async () => {
   const page = await open({ expect: [503] });
   await page.route(/readyz|attention/, (route) => route.fulfill({ status: 503, body: "" }));

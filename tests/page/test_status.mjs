@@ -108,13 +108,13 @@ test("the figures are the server's own", async () => {
 const readings = (counts) => counts.map((count, i) => {
   const labels = `route="/v1/attention",le="${[0.01, 0.1, "+Inf"][i]}"`;
   return `attend_http_request_duration_seconds_bucket{${labels}} ${count}`;
-}).join("\n");
+}).concat(`attend_http_requests_total{route="/v1/attention"} ${counts[2]}`).join("\n");
 test("times are of the last interval, and of all where nothing was asked", async () => {
   const page = await clocked();
-  let slow = 0, grows = 0;
+  let fast = 10, slow = 0, grows = 0;
   await page.route("**/metrics", (route) => {
     slow += grows;
-    return route.fulfill({ body: readings([10, 10 + slow, 10 + slow]) });
+    return route.fulfill({ body: readings([fast, fast + slow, fast + slow]) });
   });
   await forward(page, 2000);
   await reads(page, "p50", /^5 ms/);
@@ -127,6 +127,10 @@ test("times are of the last interval, and of all where nothing was asked", async
   await forward(page, 2000);
   await reads(page, "p99", /so far/);
   assert.equal(await cell(page, "memory").textContent(), "–");
+  assert.match(await cell(page, "requests").textContent(), /^\d+ 0\/s$/);
+  [fast, slow] = [3, 0];
+  await forward(page, 2000);
+  await reads(page, "requests", /^3$/);
 });
 
 test("a page that is not seen asks for nothing", async () => {
