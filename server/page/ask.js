@@ -1,9 +1,9 @@
 // ask: sends what stands in State.body to the chosen model and puts the answer into the state.
 //
 // Ask.send() -> a promise, done when state has answer or problem; what was under way is stopped.
-// Ask.sent(body): as it is sent, without gradients, which are for the measures of heads. Ask.stop().
-// Ask.path(what, model): "v1/models/NAME/attention". Ask.accept(size): the Accept of a request of
-// that size. Ask.ready(): is there something to send?
+// Ask.sent(body): as it is sent, without gradients, which are for the measures of heads.
+// Ask.stop(). Ask.path(what, model): "v1/models/NAME/attention". Ask.accept(size): the Accept of a
+// request of that size. Ask.ready(): is there something to send?
 //
 // An answer of more than Ask.limit bytes is not read: it has no items, tooLarge is true and raw is
 // null, whatever its type; it can be kept as a file.
