@@ -1,9 +1,9 @@
 // ask: sends what stands in State.body to the chosen model and puts the answer into the state.
 //
 // Ask.send() -> a promise, done when state has answer or problem; what was under way is stopped.
-// Gradients stay here: they are for the measures of heads. Ask.stop(). Ask.path(what, model):
-// "v1/models/NAME/attention". Ask.accept(size): the Accept of a request of that size. Ask.ready():
-// is there something to send?
+// Ask.sent(body): as it is sent, without gradients, which are for the measures of heads.
+// Ask.stop(). Ask.path(what, model): "v1/models/NAME/attention". Ask.accept(size): the Accept of a
+// request of that size. Ask.ready(): is there something to send?
 //
 // An answer of more than Ask.limit bytes is not read: it has no items, tooLarge is true and raw is
 // null, whatever its type; it can be kept as a file.
@@ -19,10 +19,15 @@ const Ask = (() => {
     return Boolean(State.get("model") && body && (!("text" in body) || body.text.trim()));
   };
 
+  const sent = (body) => {
+    const { gradients } = Request.fields(body) || {};
+    return (gradients && Request.change(body, { gradients: undefined })) || body;
+  };
+
   const unread = (reply, model) => ({ ...reply, model, batched: true, average: false, items: [],
     raw: null, tooLarge: true, bytes: reply.buffer.byteLength });
   const take = (reply, asked) => {
-    if (!reply.ok) return { problem: reply.problem };
+    if (!reply.ok) return { problem: { ...reply.problem, body: asked.body } };
     try {
       const answer = reply.buffer.byteLength > self.limit
         ? unread(reply, asked.model)
@@ -47,10 +52,8 @@ const Ask = (() => {
     const body = State.get("body"), model = State.get("model"), mine = new AbortController();
     under = mine;
     State.set({ asking: true });
-    const { gradients } = Request.fields(body) || {};
-    const sent = gradients ? Request.change(body, { gradients: undefined }) : body;
     const reply = await Net.ask("POST", path("attention", model),
-      { ...Request.wire(sent), accept: accept(Request.size(body)), signal: mine.signal });
+      { ...Request.wire(sent(body)), accept: accept(Request.size(body)), signal: mine.signal });
     if (under !== mine) return;
     under = null;
     State.set({ asking: false, ...take(reply, { body, model }) });
@@ -88,6 +91,6 @@ const Ask = (() => {
   });
   State.on(["asked", "asking", "body", "model"], show);
   show();
-  const self = { send, stop, path, accept, ready, limit: 128 * 2 ** 20 };
+  const self = { send, sent, stop, path, accept, ready, limit: 128 * 2 ** 20 };
   return self;
 })();

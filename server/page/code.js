@@ -4,14 +4,14 @@ const Code = (() => {
   const LONG = 8000;
   const part = Dom.id("code-part"), shown = Dom.id("code"), choice = Dom.id("code-language");
   const told = Dom.id("code-told");
-  const body = () => State.get("body");
+  const body = () => Ask.sent(State.get("body"));
 
   // What the snippets are made of: the body's text, or null and the file's name.
-  const partsOf = (now) => {
-    const isText = "text" in now;
-    const inline = isText && now.text.length <= LONG && !/[^\n\t -\uffff]/.test(now.text);
+  const parts = () => {
+    const { text } = body(), isText = text !== undefined;
+    const inline = isText && text.length <= LONG && !/[^\n\t -\uffff]/.test(text);
     const url = new URL(Ask.path("attention", State.get("model")), location).href;
-    return { url, text: inline ? now.text : null,
+    return { url, text: inline ? text : null,
       file: isText ? "request.json" : "request.safetensors",
       type: isText ? "application/json" : "application/x-safetensors",
       key: Net.hasKey() };
@@ -46,12 +46,10 @@ const Code = (() => {
   const WAYS = { curl, Python: python, JavaScript: script };
   const show = () => {
     if (!part.open) return;
-    const ready = Ask.ready();
-    told.textContent = "";
-    shown.textContent = ready ? WAYS[choice.value](partsOf(body())) : "There is no request yet.";
-    for (const name of ["code-copy", "code-save"]) Dom.id(name).disabled = !ready;
-    if (ready && partsOf(body()).text === null)
-      told.textContent = `It reads ${partsOf(body()).file}: save it first.`;
+    const made = Ask.ready() ? parts() : null;
+    shown.textContent = made ? WAYS[choice.value](made) : "There is no request yet.";
+    for (const name of ["code-copy", "code-save"]) Dom.id(name).disabled = !made;
+    told.textContent = made && made.text === null ? `It reads ${made.file}: save it first.` : "";
   };
 
   // Without a secure connection there is no clipboard: then the text is selected, to be copied.
@@ -66,7 +64,7 @@ const Code = (() => {
   };
   const save = () => {
     const { type, data } = Request.wire(body());
-    Dom.save(new Blob([data], { type }), partsOf(body()).file);
+    Dom.save(new Blob([data], { type }), parts().file);
   };
 
   Dom.fill(choice, Object.keys(WAYS).map((name) => Dom.el("option", {}, name)));

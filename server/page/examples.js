@@ -56,22 +56,25 @@ const Examples = (() => {
 
   // What the page itself has put into the request, and for which model.
   let chosen = "toy", made = null, madeFor = null;
-  const fit = () => {
-    const model = Models.current();
-    if (!model || !chosen || (made && State.get("body") !== made)) return;
-    const example = find(chosen);
-    if (barred(example, model) || (example.score && example.score !== model.score)) chosen = "toy";
-    const body = bodyOf(chosen, model);
-    if (made && made.text === body.text && madeFor === model.name) return;
-    [made, madeFor] = [body, model.name];
-    State.set({ body });
+  const put = (model) => {
+    [made, madeFor] = [bodyOf(chosen, model), model.name];
+    State.set({ body: made });
     Ask.send();
   };
+  // A request that somebody has changed, or put in its place, stays as it is.
+  const fit = () => {
+    const model = Models.current();
+    if (!model || State.get("body") !== made) return;
+    const example = find(chosen);
+    if (barred(example, model) || (example.score && example.score !== model.score)) chosen = "toy";
+    if (!made || madeFor !== model.name || made.text !== bodyOf(chosen, model).text) put(model);
+  };
   const choose = (name) => {
-    const { score } = find(name), model = Models.current();
-    [chosen, made] = [name, null];
-    if (score && model && model.score !== score) State.set({ model: taker(find(name)).name });
-    fit();
+    const { score } = find(name), now = Models.current();
+    const model = score && score !== now.score ? taker(find(name)) : now;
+    chosen = name;
+    State.set({ model: model.name });
+    put(model);
   };
 
   const choice = Dom.id("example");

@@ -32,7 +32,9 @@ const Fields = (() => {
 
   const part = Dom.id("fields-part"), controls = new Map();
   const node = (name, suffix) => Dom.id(`field-${name}${suffix}`);
+  // What is no complaint of ours stays: problem.js marks the field that the server refuses.
   const complain = (name, text) => {
+    if (node(name, "-error").textContent === text) return;
     node(name, "-error").textContent = text;
     node(name, "").setAttribute("aria-invalid", text !== "");
   };
@@ -42,8 +44,8 @@ const Fields = (() => {
     let value;
     try {
       if (text.trim()) value = JSON.parse(text);
-    } catch {
-      return complain(name, "This is no JSON.");
+    } catch (error) {
+      return complain(name, `This is no JSON: ${error.message}`);
     }
     const body = Request.change(State.get("body"), { [name]: value });
     if (!body) return complain(name, "The request cannot be rewritten.");

@@ -1,7 +1,8 @@
 // models: which model is asked, and what it is.
 //
 // Models.load() -> a promise: reads the list, chooses a model. Models.current() -> its description,
-// or null. Models.find(name) likewise, of any. Where the chosen model is gone the first one is.
+// or null. Models.find(name) likewise, of any. Where the chosen model is gone the first one is
+// chosen; where the server says that it is, the list is read anew.
 const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
   const current = () => find(State.get("model"));
@@ -47,6 +48,10 @@ const Models = (() => {
       Dom.el("dt", {}, name), Dom.el("dd", {}, said(name, m[name])))));
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
+  State.on(["problem"], () => {
+    const { type } = State.get("problem") || {};
+    if (/\/unknown-model$/.test(type)) load();
+  });
   State.on(["models", "model", "problem"], show);
   show();
   return { load, find, current };

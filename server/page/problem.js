@@ -1,5 +1,5 @@
 // problem: the last error, where it is and what can be done. Its pointer or offset is shown in the
-// text that was sent, as long as that stays as it is.
+// text that was sent; there it is marked as long as that stays as it is.
 (() => {
   const CONTEXT = 40, LONGEST = 160;
   const ADVICE = {
@@ -9,10 +9,8 @@
   };
   const box = Dom.id("problem");
   const line = (...parts) => Dom.el("p", { class: "small" }, parts);
-  const button = (text, onclick) => Dom.el("button", { type: "button", onclick }, text);
 
-  let sent = null, blamed = null, goThere = null;
-  const textSent = () => (sent && "text" in sent ? sent.text : null);
+  let blamed = null, goThere = null;
   const forget = () => {
     Mark.clear();
     if (goThere) goThere.remove();
@@ -23,10 +21,10 @@
     blamed = null;
   };
   const blame = (name) => {
-    blamed = Dom.id(`field-${name}`);
+    blamed = document.querySelector(`[data-field="${CSS.escape(name)}"]`);
     if (!blamed) return;
     blamed.ariaInvalid = "true";
-    const others = blamed.getAttribute("aria-describedby") || "";
+    const others = blamed.getAttribute("aria-describedby");
     blamed.setAttribute("aria-describedby", `problem-says ${others}`);
   };
 
@@ -42,20 +40,22 @@
   const inText = (text, begin, end) => {
     const where = Json.place(text, begin);
     Mark.show(text, begin, end);
-    goThere = Mark.fits(text) ? button("Go there", () => Mark.go(text, begin, end)) : null;
+    goThere = Mark.fits(text) ? Dom.button("Go there", () => Mark.go(text, begin, end)) : null;
     return [line(begin === text.length ? "At the end: line " : "Line ",
       `${where.line}, column ${where.column}`), excerpt(text, begin, end), goThere];
   };
-  const inFile = (name, indices) => {
-    const value = indices.reduce((part, i) => part && Tensor.part(part, i), sent.tensors[name]);
+  const inFile = ({ tensors }, name, indices) => {
+    const value = indices.reduce((part, i) => part && Tensor.part(part, i), tensors[name]);
     const isNumber = value && value.data && value.data.length === 1;
     return line(name + indices.map((i) => `[${i}]`).join(""),
       isNumber ? `: ${Format.float(Number(value.data[0]))}` : null);
   };
-  const where = ({ pointer, offset }) => {
-    const text = textSent(), [name, ...rest] = Json.keys(pointer || "");
+  const where = ({ pointer, offset, body }) => {
+    const [name, ...rest] = Json.keys(pointer || "");
     if (name !== undefined) blame(name);
-    if (text === null) return name !== undefined && sent ? inFile(name, rest) : null;
+    if (!body) return null;
+    const { text } = body;
+    if (text === undefined) return name !== undefined ? inFile(body, name, rest) : null;
     const place = offset !== undefined ? Json.at(text, offset)
       : pointer !== undefined ? Json.find(text, pointer) : null;
     return place && inText(text, ...place);
@@ -67,8 +67,8 @@
     else Models.load();
   };
   const remedy = (status) =>
-    status === 401 ? button("Give a key", Key.ask)
-      : [0, 408, 429].includes(status) || status >= 500 ? button("Try again", again) : null;
+    status === 401 ? Dom.button("Give a key", Key.ask)
+      : [0, 408, 429].includes(status) || status >= 500 ? Dom.button("Try again", again) : null;
   const show = () => {
     const problem = State.get("problem");
     forget();
@@ -81,13 +81,10 @@
       wait && line(`Try again in about ${wait} s.`), remedy(status)));
   };
 
-  State.on(["asking"], () => {
-    if (State.get("asking")) sent = State.get("body");
-  });
   State.on(["problem"], show);
   State.on(["body"], () => {
-    const { text } = State.get("body") || {};
-    if (text === undefined || text !== textSent()) forget();
+    const { body } = State.get("problem") || {}, { text } = State.get("body") || {};
+    if (text === undefined || !body || text !== body.text) forget();
   });
   Key.on(() => {
     const { status } = State.get("problem") || {};

@@ -1,7 +1,8 @@
 // source: the request as it is going to be sent: text to be written in, or what a file holds.
 //
 // Source.take(file) -> a promise: puts a JSON or safetensors file into the request, or says why
-// not. A file may be dropped anywhere on the page. Long text and binary files are summed up.
+// not. A file may be dropped or pasted anywhere on the page. Long text and binary files are summed
+// up.
 const Source = (() => {
   const LONG = 2e6, LONGEST = 500e6, READABLE = 20000;
   const area = Dom.id("source"), whole = Dom.id("source-whole"), note = Dom.id("source-note");
@@ -25,13 +26,17 @@ const Source = (() => {
       throw new Error("it is neither a JSON object nor a safetensors file");
     return { name, text: text.replaceAll("\r\n", "\n") };
   };
+  // Of files the last one counts, whichever is read sooner.
+  let last = null;
   const take = async (file) => {
+    last = file;
     try {
-      if (file.size > LONGEST) throw new Error(`it has ${Format.bytes(file.size)}`);
-      const body = bodyOf(file.name, await file.arrayBuffer());
-      note.textContent = "";
-      State.set({ body });
+      if (file.size > LONGEST)
+        throw new Error(`it has ${Format.bytes(file.size)}, more than ${Format.bytes(LONGEST)}`);
+      const buffer = await file.arrayBuffer();
+      if (last === file) State.set({ body: bodyOf(file.name, buffer) });
     } catch (error) {
+      if (last !== file) return;
       note.textContent = `${file.name} cannot be sent: ${error.message}.`;
     }
   };
@@ -42,32 +47,40 @@ const Source = (() => {
     if (input.files[0]) take(input.files[0]);
     input.value = "";
   });
-  const hasFile = (event) => event.dataTransfer && event.dataTransfer.types.includes("Files");
+  const has = (transfer, type) => Boolean(transfer && transfer.types.includes(type));
+  const takeFrom = (event, transfer) => {
+    if (!has(transfer, "Files")) return;
+    event.preventDefault();
+    if (transfer.files[0]) take(transfer.files[0]);
+  };
   const over = (is) => document.body.classList.toggle("dropping", is);
   document.addEventListener("dragover", (event) => {
-    if (!hasFile(event)) return;
+    if (!has(event.dataTransfer, "Files")) return;
     event.preventDefault();
     over(true);
   });
   document.addEventListener("dragleave", (event) => event.relatedTarget || over(false));
   document.addEventListener("drop", (event) => {
     over(false);
-    if (!hasFile(event)) return;
-    event.preventDefault();
-    if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+    takeFrom(event, event.dataTransfer);
   });
+  // Who copies cells of a sheet pastes their text, and not the picture that comes with it.
+  document.addEventListener("paste", (event) =>
+    has(event.clipboardData, "text/plain") || takeFrom(event, event.clipboardData));
 
   // --- what a file holds ---
 
-  const toText = () => {
-    const body = Request.asText(State.get("body"));
-    if (body) State.set({ body });
-    else note.textContent = "It has numbers that JSON cannot write.";
-  };
-  const remove = () => {
-    State.set({ body: { text: "" } });
+  // The focus goes where the request is to be read next.
+  const put = (body) => {
+    State.set({ body });
     queueMicrotask(() => area.focus());
   };
+  const toText = () => {
+    const body = Request.asText(State.get("body"));
+    if (body) put(body);
+    else note.textContent = "It has numbers that JSON cannot write.";
+  };
+  const remove = () => put({ text: "" });
   const line = (...cells) => Dom.el("tr", {}, cells.map((cell) => Dom.el("td", {}, cell)));
   const tensorLines = ({ tensors, fields }) => [
     ...Object.entries(tensors).map(([name, { dtype, shape }]) =>
@@ -76,14 +89,13 @@ const Source = (() => {
   ];
   const sumUp = (body) => {
     const isText = "text" in body, size = Request.size(body);
-    const button = (text, onclick) => Dom.el("button", { onclick }, text);
     Dom.fill(whole,
       Dom.el("p", {}, Dom.el("b", {}, body.name || "The request"),
         ` · ${isText ? "JSON" : "safetensors"} · ${Format.bytes(size)}`),
       isText ? null : Dom.el("table", { class: "mono" }, tensorLines(body)),
       Dom.el("div", { class: "row" },
-        isText || size > 4 * READABLE ? null : button("As JSON", toText),
-        button("Remove", remove)));
+        isText || size > 4 * READABLE ? null : Dom.button("As JSON", toText),
+        Dom.button("Remove", remove)));
   };
 
   // --- text ---
@@ -100,16 +112,14 @@ const Source = (() => {
   const show = () => {
     const body = State.get("body"), long = isLong(body);
     const text = body && "text" in body ? body.text : "";
+    note.textContent = "";
     Dom.id("source-wrap").hidden = long;
     whole.hidden = !long;
     if (long) sumUp(body);
     else if (area.value !== text) area.value = text;
     Dom.id("source-hint").textContent = Request.fields(body) ? "" : doubt(text);
   };
-  area.addEventListener("input", () => {
-    note.textContent = "";
-    State.set({ body: { text: area.value } });
-  });
+  area.addEventListener("input", () => State.set({ body: { text: area.value } }));
   State.on(["body"], show);
   show();
   return { take };

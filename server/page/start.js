@@ -1,4 +1,4 @@
-// start: the page begins: its tabs, the models, a first example.
+// start: the page begins: its tabs, and the models.
 (() => {
   const tabs = [...document.querySelectorAll("[role=tab]")];
   const choose = (tab) => {

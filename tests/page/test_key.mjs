@@ -1,4 +1,4 @@
-// test_key: the key that a server asks for, and a server that stops, goes or comes back.
+// test_key: the key that a server asks for.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";
@@ -7,8 +7,6 @@ import { after } from "node:test";
 import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
 
 const REQUEST = { queries: [[[1, 0, 0, 1]]], return_attention: true };
-
-// --- the key ---
 
 const KEY = "correct-horse-battery-staple";
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attend-key-"));
@@ -95,89 +93,4 @@ test("figures that need a key open no dialog by themselves", async () => {
   assert.equal(await dialog(page).count(), 0);
   await page.locator("#status").getByRole("button", { name: "Give a key" }).click();
   await dialog(page).waitFor();
-});
-
-// --- a server that stops, goes and comes back ---
-
-const notice = (page) => page.locator("#notice");
-const begin = (page, text) => page.evaluate((body) => {
-  State.set({ body: { text: body }, model: "demo" });
-  window.done = Ask.send();
-}, text);
-
-test("a server that drains is noticed, though nothing is asked", async () => {
-  const server = await serve(["--drain-delay-ms", "7000"]);
-  const page = await open({ server, expect: [503, 0] });
-  const stopping = server.stop();
-  await notice(page).filter({ hasText: "The server is stopping" }).waitFor();
-  await audit(page);
-  await stopping;
-  await notice(page).filter({ hasText: "The server does not answer" }).waitFor();
-});
-
-test("a server that comes back gets what was sent meanwhile, and the text stays", async () => {
-  const server = await serve();
-  const page = await open({ server, expect: [0] });
-  await server.stop();
-  await begin(page, JSON.stringify(REQUEST));
-  await notice(page).filter({ hasText: "sent again" }).waitFor();
-  await page.evaluate(() => State.set({ models: [] }));
-  await serve(["--listen", `127.0.0.1:${server.port}`]);
-  await page.evaluate(() => window.done);
-  await notice(page).waitFor({ state: "hidden" });
-  assert.equal(await state(page, "problem"), null);
-  assert.equal((await state(page, "answer")).items.length, 1);
-  assert.equal((await state(page, "body")).text, JSON.stringify(REQUEST));
-  await page.waitForFunction(() => State.get("models").length > 0);
-});
-
-test("behind a proxy that has no /readyz, it waits for the server as well", async () => {
-  const page = await open({ expect: [404, 502] });
-  let away = true, asked = 0;
-  await page.route("**/readyz", (route) => route.fulfill({ status: 404, body: "" }));
-  await page.route(/attention|models$/, (route) => {
-    asked += route.request().url().endsWith("models");
-    return away ? route.fulfill({ status: 502, body: "" }) : route.continue();
-  });
-  await begin(page, JSON.stringify(REQUEST));
-  while (asked < 2) await new Promise((done) => setTimeout(done, 50));
-  assert.ok(await notice(page).isVisible());
-  away = false;
-  await page.evaluate(() => window.done);
-  assert.equal(await state(page, "problem"), null);
-  assert.equal((await state(page, "answer")).items.length, 1);
-});
-
-test("what gets no answer is sent again once", async () => {
-  const page = await open({ expect: [0] });
-  let count = 0;
-  await page.route("**/attention", (route) => {
-    count++;
-    return route.abort();
-  });
-  await begin(page, JSON.stringify(REQUEST));
-  await page.evaluate(() => window.done);
-  assert.equal(count, 2);
-  assert.match(await page.locator("#problem").textContent(), /No answer came/);
-  await notice(page).waitFor({ state: "hidden" });
-});
-
-test("what waits for the server can be stopped", async () => {
-  const page = await open({ expect: [503] });
-  await page.route(/readyz|attention/, (route) => route.fulfill({ status: 503, body: "" }));
-  const reply = await page.evaluate(async () => {
-    const controller = new AbortController();
-    const asked = Net.ask("POST", "v1/attention", { signal: controller.signal, data: "{}" });
-    await new Promise((done) => setTimeout(done, 500));
-    controller.abort();
-    const { status, ok, aborted, problem } = await asked;
-    return { status, ok, aborted, problem };
-  });
-  assert.deepEqual(reply, { status: 0, ok: false, aborted: true, problem: null });
-});
-
-test("a reply says how long it took", async () => {
-  const page = await open();
-  const took = await page.evaluate(async () => (await Net.ask("GET", "v1/models")).took);
-  assert.ok(took > 0);
 });

@@ -2,18 +2,13 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { ask, audit, open, serve, settle, state, test } from "./browser.mjs";
+import { random } from "./oracle.mjs";
 
 const JSON_JS = new URL("../../server/page/json.js", import.meta.url);
 const Json = new Function(`"use strict";${fs.readFileSync(JSON_JS, "utf8")};return Json;`)();
 
 // --- json.js against texts that know where their values are ---
 
-const random = (seed) => () => {
-  seed = (seed + 0x6d2b79f5) | 0;
-  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-};
 const NAMES = ["a", "b", "", "a/b", "m~n", "~1", "0", "1", "é", "日本", "\u{1f600}", "\"", "\\",
   "\\u0041", "x y", "]", "{", "\n"];
 const SCALARS = ["0", "-1.5e3", "true", "false", "null", '""', '"x,]}"', '"\\"\\\\"',
@@ -196,7 +191,6 @@ test("a text that is edited while it is under way has no mark", async () => {
   await page.evaluate(async () => {
     State.set({ body: { text: "{\"queries\": 7}" } });
     const done = Ask.send();
-    await new Promise(requestAnimationFrame);
     State.set({ body: { text: "{\"queries\": [  ]}" } });
     await done;
   });
@@ -275,15 +269,21 @@ test("what passes by itself can be tried again", async () => {
 
 test("the field that is wrong is marked as such", async () => {
   const page = await open({ expect: [400] });
-  await page.locator("#fields-part > summary").click();
   const field = page.locator("#field-select");
   const before = await field.getAttribute("aria-describedby");
   await ask(page, { queries: [], select: "maybe" });
+  await page.locator("#fields-part > summary").click();
+  await settle(page);
   assert.equal(await field.getAttribute("aria-invalid"), "true");
   assert.equal(await field.getAttribute("aria-describedby"), `problem-says ${before}`);
   await ask(page, { queries: [] });
   assert.equal(await field.getAttribute("aria-invalid"), "false");
   assert.equal(await field.getAttribute("aria-describedby"), before);
+  for (const name of ["select-meaning", "\"]", "__proto__", "constructor"]) {
+    await ask(page, `{"queries": [], ${JSON.stringify(name)}: 1}`);
+    assert.equal(await marked(page), "1", name);
+    assert.equal(await page.locator("[aria-describedby*=problem-says]").count(), 0, name);
+  }
 });
 
 for (const dark of [false, true])

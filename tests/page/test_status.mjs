@@ -7,7 +7,18 @@ const METRICS_JS = new URL("../../server/page/metrics.js", import.meta.url);
 const Metrics = new Function(
   `"use strict";${fs.readFileSync(METRICS_JS, "utf8")};return Metrics;`)();
 const REQUEST = { queries: [[[1, 0, 0, 1]]], return_attention: true };
-const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+// A page whose time runs, and can be put forward.
+const clocked = async (options) => {
+  const page = await open(options);
+  await page.clock.install();
+  await page.reload();
+  await settle(page);
+  return page;
+};
+const forward = async (page, ms) => {
+  await page.clock.fastForward(ms);
+  await settle(page);
+};
 const cell = (page, name) => page.locator(`#status-${name}`);
 const reads = (page, name, wanted) => page.waitForFunction(
   ([id, text]) => new RegExp(text).test(document.getElementById(id)?.textContent),
@@ -97,26 +108,33 @@ test("the figures are the server's own", async () => {
 const readings = (counts) => counts.map((count, i) => {
   const labels = `route="/v1/attention",le="${[0.01, 0.1, "+Inf"][i]}"`;
   return `attend_http_request_duration_seconds_bucket{${labels}} ${count}`;
-}).join("\n");
+}).concat(`attend_http_requests_total{route="/v1/attention"} ${counts[2]}`).join("\n");
 test("times are of the last interval, and of all where nothing was asked", async () => {
-  const page = await open();
-  let slow = 0, grows = 0;
+  const page = await clocked();
+  let fast = 10, slow = 0, grows = 0;
   await page.route("**/metrics", (route) => {
     slow += grows;
-    return route.fulfill({ body: readings([10, 10 + slow, 10 + slow]) });
+    return route.fulfill({ body: readings([fast, fast + slow, fast + slow]) });
   });
+  await forward(page, 2000);
   await reads(page, "p50", /^5 ms/);
   await reads(page, "p99", /^9\.9 ms so far/);
   grows = 5;
+  await forward(page, 2000);
   await reads(page, "p50", /^55 ms/);
   await reads(page, "p99", /^99\.1 ms last \d+ s/);
   grows = 0;
+  await forward(page, 2000);
   await reads(page, "p99", /so far/);
   assert.equal(await cell(page, "memory").textContent(), "–");
+  assert.match(await cell(page, "requests").textContent(), /^\d+ 0\/s$/);
+  [fast, slow] = [3, 0];
+  await forward(page, 2000);
+  await reads(page, "requests", /^3$/);
 });
 
 test("a page that is not seen asks for nothing", async () => {
-  const page = await open();
+  const page = await clocked();
   await reads(page, "requests", /^\d/);
   let count = 0;
   page.on("request", () => count++);
@@ -127,21 +145,23 @@ test("a page that is not seen asks for nothing", async () => {
   await turn("hidden");
   await settle(page);
   count = 0;
-  await sleep(4500);
+  for (let i = 0; i < 3; i++) await forward(page, 5000);
   assert.equal(count, 0);
   await turn("visible");
   await page.waitForRequest("**/metrics");
 });
 
 test("figures that a proxy hides are not asked for again and again", async () => {
-  const page = await open({ expect: [403] });
+  const page = await clocked({ expect: [403] });
+  await reads(page, "requests", /^\d/);
   let count = 0;
   await page.route("**/metrics", (route) => {
     count++;
     return route.fulfill({ status: 403, body: "no" });
   });
+  await forward(page, 2000);
   await page.getByText("Figures are not shown here").waitFor();
-  await sleep(4500);
+  for (let i = 0; i < 3; i++) await forward(page, 5000);
   assert.equal(count, 1);
   await audit(page);
 });
