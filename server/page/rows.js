@@ -18,7 +18,7 @@
   const cells = ({ matrix, seen, rows, cols }, even, i) => {
     const from = i * matrix.cols, best = Answer.heaviest(matrix, i);
     const heaviest = best < 0 ? "–"
-      : [Format.short(matrix.data[from + best]), " ", word("span", cols[best])];
+      : [word("span", cols[best]), ` · ${Format.short(matrix.data[from + best])}`];
     const visible = seen.subarray(from, from + matrix.cols).reduce((sum, x) => sum + x, 0);
     return [word("button", rows[i]),
       !visible ? "sees nothing" : even ? "–" : entropy(Answer.entropy(matrix, i), visible),

@@ -13,6 +13,18 @@ const HOSTILE = ["<b>bold</b>", "]]>", "nul\u0000 bell\u0007 \ufffe", 'say "so",
   "=1+1", "\ud800 half", "&amp;"];
 
 const server = await serve();
+// Most tests share a page, as it was when it was new.
+const shared = await open({ server });
+const fresh = async () => {
+  await shared.mouse.move(5, 5);
+  await shared.evaluate(() => {
+    State.set({ labels: { rows: [], cols: [] },
+      view: { item: 0, head: 0, row: -1, col: -1, range: "shared" } });
+    document.getElementById("tab-look").click();
+  });
+  await settle(shared);
+  return shared;
+};
 const PATH = "/v1/models/demo/attention";
 const answerTo = async (request) => (await server.post(PATH, request)).json;
 const label = (page, rows, cols = []) =>
@@ -42,7 +54,7 @@ const tableOf = (page, where) => page.locator(`${where} tbody tr`).evaluateAll((
 // --- rows ---
 
 test("each row has its entropy, what it sees, and its heaviest key", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await label(page, [WORDS, WORDS]);
   await ask(page, REQUEST, "demo");
   const { attention_weights: all } = await answerTo(REQUEST);
@@ -55,7 +67,7 @@ test("each row has its entropy, what it sees, and its heaviest key", async () =>
       const share = n > 1 ? Math.round(100 * nats / Math.log(n)) : 0;
       const top = row.indexOf(Math.max(...row));
       return [WORDS[i], `${nats.toFixed(3)} ${share} %`, String(n),
-        `${Number(row[top].toPrecision(3))} ${WORDS[top]}`];
+        `${WORDS[top]} · ${Number(row[top].toPrecision(3))}`];
     });
     assert.deepEqual(await tableOf(page, "#rows"), want, `item ${item}, head ${head}`);
     assert.equal(await page.locator("#rows caption").innerText(), `Rows of head ${head}`);
@@ -63,7 +75,7 @@ test("each row has its entropy, what it sees, and its heaviest key", async () =>
 });
 
 test("a row is chosen by the pointer and the keyboard, and let go of", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await ask(page, REQUEST, "demo");
   const on = () => page.locator("#rows tr.on")
     .evaluateAll((rows) => rows.map((row) => row.sectionRowIndex));
@@ -83,7 +95,7 @@ test("a row is chosen by the pointer and the keyboard, and let go of", async () 
 });
 
 test("many rows come in parts", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const many = (n) => ({ queries: [Array.from({ length: n }, (_, i) => [i % 7, 1, 0, 0])],
     keys: [[[1, 0, 0, 0]]], return_attention: true });
   await ask(page, many(2100), "demo");
@@ -160,7 +172,7 @@ for (const scheme of ["light", "dark"])
   });
 
 test("all queries, one by pointing, one by keys, one by name", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await label(page, [WORDS, WORDS]);
   await ask(page, REQUEST, "demo");
   await tab(page, "Lines");
@@ -193,7 +205,7 @@ test("all queries, one by pointing, one by keys, one by name", async () => {
 });
 
 test("labels of keys that the query may not see are faint", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await label(page, [WORDS, WORDS.map(() => "mmmm")]);
   await ask(page, { ...REQUEST, keys: REQUEST.queries }, "demo");
   await tab(page, "Lines");
@@ -212,7 +224,7 @@ test("labels of keys that the query may not see are faint", async () => {
 });
 
 test("of many weights the heaviest have lines, and it says how many have none", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [Array.from({ length: 150 }, (_, i) => [Math.sin(i), Math.cos(3 * i), i % 2, 0])];
   const request = { queries, return_attention: true, causal: true };
   await ask(page, request, "demo");
@@ -237,7 +249,7 @@ const rgbOf = (page, weights, high) => page.evaluate(([list, most]) =>
 const highest = (weights) => Math.max(...weights.flat(Infinity));
 
 test("PNG: a picture of the face, of its colours", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await ask(page, REQUEST, "demo");
   const { name, bytes } = await download(page, "PNG");
   assert.equal(name, "attend-demo-item0-head0.png");
@@ -275,7 +287,7 @@ const readSvg = (bytes) => {
 };
 
 test("SVG: a rectangle for each run of one colour, hatching where keys are hidden", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await label(page, [WORDS, WORDS]);
   await ask(page, REQUEST, "demo");
   const { name, bytes } = await download(page, "SVG");
@@ -298,8 +310,19 @@ test("SVG: a rectangle for each run of one colour, hatching where keys are hidde
   assert.deepEqual(texts, [title, ...WORDS, ...WORDS]);
 });
 
+test("SVG: where hidden keys weigh, they have a colour and hatching", async () => {
+  const page = await fresh();
+  await ask(page, { queries: [[[1, 0, 0, 1], [0, 1, 1, 0]]], valid_lens: [[0, 2]],
+    empty_rows: "uniform", return_attention: true }, "demo");
+  const { rects } = readSvg((await download(page, "SVG")).bytes);
+  const [first, ...rest] = rects.filter(({ y }) => y === "0");
+  assert.match(first.fill, /^rgb/);
+  assert.deepEqual(rest, [{ ...first, fill: "url(#hidden)" }]);
+  assert.ok(rects.every(({ y, fill }) => y === "0" || fill.startsWith("rgb")));
+});
+
 test("SVG: hostile labels stay text, and XML stays well-formed", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [HOSTILE.map((_, i) => [i, 1, 0, 0])];
   await label(page, [HOSTILE]);
   await ask(page, { queries, return_attention: true }, "demo");
@@ -313,7 +336,7 @@ test("SVG: hostile labels stay text, and XML stays well-formed", async () => {
 });
 
 test("SVG: many cells become an image", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [Array.from({ length: 201 }, (_, i) => [Math.sin(i), Math.cos(i), 0, 1])];
   await ask(page, { queries, return_attention: true }, "demo");
   const { bytes } = await download(page, "SVG");
@@ -324,7 +347,7 @@ test("SVG: many cells become an image", async () => {
 });
 
 test("CSV: the face, to the bit, under hostile labels", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [HOSTILE.map((_, i) => [Math.sin(i), 1, 0, 1 / 3])];
   await label(page, [HOSTILE]);
   await ask(page, { queries, return_attention: true }, "demo");
@@ -343,7 +366,7 @@ test("CSV: the face, to the bit, under hostile labels", async () => {
 });
 
 test("CSV of all heads and items, ragged ones and means as well", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [[[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 0]], [[1, 0, 0, 0]]];
   for (const request of [{ queries, return_attention: true, valid_lens: [2, 1] },
     { queries, return_attention: "average" }]) {
@@ -366,7 +389,7 @@ test("CSV of all heads and items, ragged ones and means as well", async () => {
 });
 
 test("a large table is written in slices; one that is too large is refused in words", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const item = (n) => Array.from({ length: n }, (_, i) => [Math.sin(i), Math.cos(i), 0, 1]);
   await ask(page, { queries: [item(300)], return_attention: true }, "demo");
   const { bytes } = await download(page, "CSV of all heads");
@@ -382,7 +405,7 @@ test("a large table is written in slices; one that is too large is refused in wo
 // --- the answer as it came ---
 
 test("the answer's text is the server's, and is offered as a file", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await label(page, [WORDS, WORDS]);
   await ask(page, REQUEST, "demo");
   await tab(page, "Answer");
@@ -400,7 +423,7 @@ test("the answer's text is the server's, and is offered as a file", async () => 
 });
 
 test("a long text is cut, until all of it is asked for", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [Array.from({ length: 150 }, (_, i) => [Math.sin(i), Math.cos(i), 0, 1])];
   await ask(page, { queries, return_attention: true }, "demo");
   await tab(page, "Answer");
@@ -413,7 +436,7 @@ test("a long text is cut, until all of it is asked for", async () => {
 });
 
 test("a binary answer is a list of tensors", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await page.evaluate(async () => {
     const data = Float32Array.from({ length: 1 * 3000 * 4 }, (_, i) => Math.sin(i));
     const tensor = (n) =>
