@@ -334,6 +334,24 @@ test("a narrow screen, dark", async () => {
   await shot(page, "look_narrow_dark");
 });
 
+for (const scale of [1.5, 2])
+  test(`screens of ${scale} device pixels to a pixel`, async () => {
+    const page = await open({ server, scale, viewport: [700, 800] });
+    const asked = body(12, 37, { valid_lens: [30] });
+    await ask(page, asked, "demo");
+    const [heads] = (await answerOf(asked)).attention_weights;
+    await cells(page, heads[0], most(heads), (i, j) => j < 30);
+    assert.ok(await hatched(page, 11, 36) && !await hatched(page, 11, 29));
+    const [wide, of] = await page.locator(CANVAS).evaluate((canvas) =>
+      [canvas.width, canvas.getBoundingClientRect().width]);
+    assert.ok(Math.abs(wide / of - scale) < 0.01, `${wide} pixels on ${of}`);
+    for (const [i, j] of [[0, 0], [11, 36], [5, 17]]) {
+      await hover(page, i, j);
+      assert.match(await readout(page), new RegExp(`query ${i} · key ${j} · `));
+    }
+    await shot(page, `look_scale_${scale}`);
+  });
+
 test("a change of theme draws again", async () => {
   const page = await open({ server });
   await ask(page, body(2, 4, { valid_lens: [2] }), "demo");
