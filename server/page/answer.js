@@ -28,8 +28,8 @@ const Answer = (() => {
   };
   const rowsOf = (value) => {
     const tensor = Tensor.of(value);
-    const [rows, cols] = tensor && tensor.shape.length === 2 ? tensor.shape : [0, 0];
-    return { rows, cols, data: floats(rows * cols ? tensor.data : []) };
+    if (!tensor || tensor.shape.length !== 2) return { rows: 0, cols: 0, data: floats([]) };
+    return { rows: tensor.shape[0], cols: tensor.shape[1], data: floats(tensor.data) };
   };
 
   const itemOf = (members, average, part) => {

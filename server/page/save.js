@@ -38,6 +38,13 @@
     ...rectangles(matrix, size, (at) => (seen[at] || matrix.data[at] > 0
       ? Scale.css(matrix.data[at] / high).replaceAll(" ", ",") : null)),
     ...rectangles(matrix, size, (at) => (seen[at] ? null : "url(#hidden)"))];
+  // Where segments end, and where pointers lead.
+  const marks = ({ matrix: { rows, cols, data }, high, cuts, pointers }, size) => [
+    ...cuts.filter((key) => key > 0 && key < cols).map((key) =>
+      svg("path", { d: `M${key * size} 0V${rows * size}`, stroke: "#000" })),
+    ...(pointers || []).map((key, i) => (key < 0 ? null
+      : svg("circle", { cx: (key + 0.5) * size, cy: (i + 0.5) * size, r: size / 4, fill: "none",
+        stroke: Scale.ink(data[i * cols + key] / high) })))];
   const words = (list, size, put) => list.map((word, i) => (i % Math.ceil(14 / size) ? null
     : svg("text", put((i + 0.5) * size + 4), clean(word.slice(0, 24)))));
   const frame = (width, height, ...parts) =>
@@ -56,6 +63,7 @@
       svg("text", { x: 20, y: 26, "font-size": 14 }, title),
       svg("g", { transform: `translate(${left} ${top})` },
         svg("g", { "shape-rendering": "crispEdges" }, cells(sheet, size)),
+        marks(sheet, size),
         words(sheet.rows, size, (y) => ({ x: -6, y, "text-anchor": "end" })),
         words(sheet.cols, size, (x) => ({ transform: `translate(${x} -6) rotate(-90)` }))));
   };

@@ -5,8 +5,8 @@
 // not.
 //
 // Scale.css(t) -> "rgb(...)" for t from 0 to 1; Scale.bytes is a Uint8Array of 256 colours, three
-// bytes each; Scale.index(t) says which of them. Scale.ink(t): the colour of text on it. Scale.bar()
-// -> a node with all of them from left to right. Scale.high(faces): the weight that 1 stands for,
+// bytes each; Scale.index(t) says which of them. Scale.ink(t): the colour of text on it.
+// Scale.bar() -> a node with all of them from left to right. Scale.high(faces): the weight that 1 stands for,
 // the greatest of all faces; 0 stands for none.
 const Scale = (() => {
   const FROM = [0.27, -0.018, -0.095], TO = [0.93, -0.028, 0.165];

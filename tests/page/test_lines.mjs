@@ -282,7 +282,8 @@ const readSvg = (bytes) => {
   const nodes = JSON.parse(stdout).map(([name, has, text]) => ({ name, has, text }));
   const of = (name) => nodes.filter((node) => node.name === name);
   return { names: [...new Set(nodes.map((node) => node.name))].sort(),
-    rects: of("rect").slice(1).map(({ has }) => has), texts: of("text").map(({ text }) => text),
+    rects: of("rect").slice(1).map(({ has }) => has), circles: of("circle").map(({ has }) => has),
+    lines: of("path").slice(1).map(({ has }) => has), texts: of("text").map(({ text }) => text),
     image: of("image").map(({ has }) => has.href)[0] };
 };
 
@@ -319,6 +320,19 @@ test("SVG: where hidden keys weigh, they have a colour and hatching", async () =
   assert.match(first.fill, /^rgb/);
   assert.deepEqual(rest, [{ ...first, fill: "url(#hidden)" }]);
   assert.ok(rects.every(({ y, fill }) => y === "0" || fill.startsWith("rgb")));
+});
+
+test("SVG: segments end at lines, and pointers lead to circles", async () => {
+  const page = await fresh();
+  const request = { ...REQUEST, segments: [[0, 2, 4], [6]], return_pointers: true };
+  await ask(page, request, "demo");
+  const { rects, lines, circles } = readSvg((await download(page, "SVG")).bytes);
+  const size = Number(rects[0].height);
+  assert.deepEqual(lines.map(({ d }) => d), [`M${2 * size} 0V${6 * size}`]);
+  const [[pointers]] = (await answerTo(request)).pointers;
+  assert.equal(pointers[2], -1);
+  assert.deepEqual(circles.map(({ cx, cy }) => [cx / size - 0.5, cy / size - 0.5]),
+    pointers.map((key, i) => [key, i]).filter(([key]) => key >= 0));
 });
 
 test("SVG: hostile labels stay text, and XML stays well-formed", async () => {
