@@ -245,15 +245,38 @@ test("the curve along the ranking", async () => {
   }
 });
 
+test("only one curve is under way", async () => {
+  const page = await fresh();
+  await ask(page, wide(4), "base");
+  await look(page);
+  let sent = 0;
+  const listen = (request) => (sent += request.url().endsWith("/attention"));
+  page.on("request", listen);
+  await page.getByRole("button", { name: "Prune along the ranking" })
+    .evaluate((button) => [button.click(), button.click()] && null);
+  assert.equal(await page.locator("#along").textContent(), "Measuring …");
+  await page.waitForFunction(() => document.querySelectorAll("#along li").length === 8);
+  await settle(page);
+  page.off("request", listen);
+  assert.equal(sent, 9, "of the first one request, of the second all");
+});
+
 test("a head that the request masks is off and stays so; another mask is kept", async () => {
   const page = await fresh();
-  const body = { ...TOY, head_mask: [0.5, 1] };
+  const body = { ...TOY, head_mask: [0.5, 1] }, masks = [];
   await ask(page, body, "demo");
   await look(page);
+  const listen = (request) => request.url().endsWith("/attention")
+    && masks.push(request.postDataJSON().head_mask[1]);
+  page.on("request", listen);
   await page.getByLabel("head 1", { exact: true }).uncheck();
   await timed(page);
   near((await report(page))["Output loses"],
     lost(await outputs(body, "demo"), await outputs(body, "demo", [0.5, 0])).lost, "loss");
+  page.off("request", listen);
+  const turns = [0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0];
+  assert.ok(masks.length > 2);
+  assert.deepEqual(masks, turns.slice(0, masks.length), "the loss, then pairs, in turns");
   await ask(page, { ...TOY, head_mask: [1, 0] }, "demo");
   assert.ok(await page.getByLabel("head 1", { exact: true }).isDisabled());
   assert.ok(!await page.getByLabel("head 1", { exact: true }).isChecked());

@@ -97,7 +97,7 @@ test("a row is chosen by the pointer and the keyboard, and let go of", async () 
 test("many rows come in parts", async () => {
   const page = await fresh();
   const many = (n) => ({ queries: [Array.from({ length: n }, (_, i) => [i % 7, 1, 0, 0])],
-    keys: [[[1, 0, 0, 0]]], return_attention: true });
+    keys: [[[1, 0, 0, 0], [1, 0, 0, 0]]], return_attention: true });
   await ask(page, many(2100), "demo");
   assert.equal(await page.locator("#rows tbody tr").count(), 200);
   await page.getByRole("button", { name: "Show 2000 of 2100 rows" }).waitFor();
@@ -105,6 +105,8 @@ test("many rows come in parts", async () => {
   await page.getByRole("button", { name: "Show 230 of 230 rows" }).click();
   assert.equal(await page.locator("#rows tbody tr").count(), 230);
   assert.equal(await page.evaluate(() => document.activeElement.innerText), "200");
+  assert.deepEqual((await tableOf(page, "#rows"))[229], ["229", "0.693 100 %", "2", "0 · 0.5"],
+    "of equal keys the first is the heaviest");
   assert.equal(await page.locator("#rows button", { hasText: "Show" }).count(), 0);
 });
 
@@ -382,7 +384,7 @@ test("CSV: the face, to the bit, under hostile labels", async () => {
 test("CSV of all heads and items, ragged ones and means as well", async () => {
   const page = await fresh();
   const queries = [[[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 0]], [[1, 0, 0, 0]]];
-  for (const request of [{ queries, return_attention: true, valid_lens: [2, 1] },
+  for (const request of [{ queries, return_attention: true, valid_lens: [[2, 3, 1], [1]] },
     { queries, return_attention: "average" }]) {
     await label(page, [["=x", "-", "+"]]);
     await ask(page, request, "demo");
@@ -395,7 +397,7 @@ test("CSV of all heads and items, ragged ones and means as well", async () => {
         for (const [i, row] of rows.entries())
           for (const [j, x] of row.entries())
             want.push([String(item), mean ? "mean" : String(head), words[item][i], words[item][j],
-              Math.fround(x), mean || j < request.valid_lens[item] ? "1" : "0"]);
+              Math.fround(x), mean || j < request.valid_lens[item][i] ? "1" : "0"]);
     const [titles, ...got] = parseCsv(bytes.toString());
     assert.deepEqual(titles, ["item", "head", "query", "key", "weight", "visible"]);
     assert.deepEqual(got.map((row) => row.with(4, Math.fround(Number(row[4])))), want);
@@ -425,6 +427,7 @@ test("the answer's text is the server's, and is offered as a file", async () => 
   await tab(page, "Answer");
   const { bytes } = await server.post(PATH, REQUEST);
   assert.equal(await page.locator("#raw pre").textContent(), bytes.toString());
+  assert.equal(await page.getByRole("button", { name: /^Show all/ }).count(), 0);
   const file = await download(page, "Download");
   assert.equal(file.name, "outputs.json");
   assert.ok(file.bytes.equals(bytes));
