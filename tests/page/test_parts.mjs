@@ -191,6 +191,13 @@ test("Request: a field that is changed in a file, the server takes", async () =>
   }
 });
 
+test("Request: of a file, too, a length that is no integer stays one, for the server", async () => {
+  const found = await page.evaluate(() => Request.change({ name: "x", tensors: {}, fields: {} },
+    { valid_lens: [1.5], mask: [[2 ** 40]], head_mask: [0.5] }));
+  assert.deepEqual(found.fields, { valid_lens: [1.5], mask: [[2 ** 40]] });
+  assert.deepEqual(Object.keys(found.tensors), ["head_mask"]);
+});
+
 test("Request: a file of one item, too, and base64", async () => {
   const queries = dice(6).numbers(3, 8), bias = dice(7).numbers(3, 3);
   const file = safetensors({ queries: ["F32", [3, 8], bytesOf("F32", flat(queries))] });
