@@ -14,25 +14,22 @@
 //   there are several. Answer.face(answer, view) is the one that is looked at, or null.
 // Answer.entropy(matrix, row): of the row, in nats. Answer.heaviest(matrix, row): key, -1: none.
 const Answer = (() => {
-  const matrix = (tensor) => {
-    const [rows, cols] = tensor.shape.slice(-2);
-    return { rows, cols, data: Float32Array.from(tensor.data) };
-  };
+  // Float32Array.from would take each number by itself.
+  const floats = (data) => (data instanceof Float32Array ? data : new Float32Array(data));
   // The item's matrices, one for each head, of a value whose item has three dimensions; an item
   // without rows has lost its columns in JSON.
   const heads = (value) => {
     if (Array.isArray(value)) return value.map((head) => rowsOf(head));
     const tensor = Tensor.of(value);
     if (!tensor) return null;
-    const [h, rows, cols] = tensor.shape;
-    const data = Float32Array.from(tensor.data);
+    const [h, rows, cols] = tensor.shape, data = floats(tensor.data);
     return Array.from({ length: h }, (_, i) =>
       ({ rows, cols, data: data.subarray(i * rows * cols, (i + 1) * rows * cols) }));
   };
   const rowsOf = (value) => {
     const tensor = Tensor.of(value);
-    if (tensor && tensor.shape.length === 2) return matrix(tensor);
-    return { rows: 0, cols: 0, data: new Float32Array(0) };
+    if (!tensor || tensor.shape.length !== 2) return { rows: 0, cols: 0, data: floats([]) };
+    return { rows: tensor.shape[0], cols: tensor.shape[1], data: floats(tensor.data) };
   };
 
   const itemOf = (members, average, part) => {
@@ -75,9 +72,10 @@ const Answer = (() => {
   const means = new WeakMap();
   const mean = (weights) => {
     if (!means.has(weights)) {
-      const { rows, cols } = weights[0], data = new Float32Array(rows * cols);
-      for (const one of weights) for (let i = 0; i < data.length; i++) data[i] += one.data[i];
-      means.set(weights, { rows, cols, data: data.map((x) => x / weights.length) });
+      const { rows, cols } = weights[0], sums = new Float64Array(rows * cols);
+      for (const { data } of weights) for (let i = 0; i < sums.length; i++) sums[i] += data[i];
+      for (let i = 0; i < sums.length; i++) sums[i] /= weights.length;
+      means.set(weights, { rows, cols, data: new Float32Array(sums) });
     }
     return means.get(weights);
   };

@@ -23,7 +23,7 @@ const Divergence = (() => {
       const [i, j] = place(cell), t = matrix[i][j] / high;
       cell.tabIndex = i + j ? -1 : 0;
       cell.style.background = Scale.css(t);
-      cell.style.color = t > 0.44 ? "#000" : "#fff";
+      cell.style.color = Scale.ink(t);
     }
   };
   const show = (matrix) => {
@@ -43,9 +43,8 @@ const Divergence = (() => {
     table.addEventListener("pointerover", tell);
     table.addEventListener("focusin", tell);
     table.addEventListener("keydown", move);
-    const ramp = el("span", { class: "scale" });
-    ramp.style.background = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(Scale.css)})`;
-    return [table, el("p", { class: "row small" }, "0", ramp, `${Format.short(high)} nats`), words];
+    const legend = el("p", { class: "row small" }, "0", Scale.bar(), `${Format.short(high)} nats`);
+    return [table, legend, words];
   };
   return { show };
 })();

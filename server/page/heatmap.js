@@ -2,8 +2,8 @@
 // but its colours.
 //
 // A sheet is what is drawn:
-//   { title, matrix, seen, range, rows, cols, cuts, pointers }
-//     seen: of Visible.of; range: of Scale.range; rows, cols: a word for each query and key;
+//   { title, matrix, seen, high, rows, cols, cuts, pointers }
+//     seen: of Visible.of; high: of Scale.high; rows, cols: a word for each query and key;
 //     cuts: keys before which a line stands; pointers: a key for each query, or null
 // A place is where, all in device pixels:
 //   { left, top, turned, cell, ratio, width, height, x, y, row, col }
@@ -33,7 +33,6 @@ const Heatmap = (() => {
     return colours;
   };
   const solid = (word) => pixel([1, 3, 5].map((at) => parseInt(word.slice(at, at + 2), 16)));
-  const part = ([low, high], x) => Scale.index((x - low) / (high - low));
   const font = (size, ratio) => `${Math.round(size * ratio)}px system-ui, sans-serif`;
 
   // Words are cut as they come, so that nothing has to be measured but the longest.
@@ -59,11 +58,20 @@ const Heatmap = (() => {
     [...inSight(y, height - top, cell, matrix.rows),
       ...inSight(x, width - left, cell, matrix.cols)];
 
-  const cells = (context, { matrix, seen, range }, place, colours) => {
-    const { left, top, cell, ratio, x: dx, y: dy } = place;
-    const width = Math.min(place.width - left, matrix.cols * cell - dx);
-    const height = Math.min(place.height - top, matrix.rows * cell - dy);
+  // The cells in sight stay the same while the cursor moves: the last picture of a sheet is kept.
+  const pictures = new WeakMap();
+  const cells = (context, sheet, place, colours) => {
+    const { left, top, cell, ratio, x, y } = place, { rows, cols } = sheet.matrix;
+    const width = Math.min(place.width - left, cols * cell - x);
+    const height = Math.min(place.height - top, rows * cell - y);
     if (width <= 0 || height <= 0) return;
+    const key = [width, height, cell, ratio, x, y, colours.back].join();
+    if (pictures.get(sheet)?.key !== key)
+      pictures.set(sheet, { key, image: imageOf(sheet, place, colours, [width, height]) });
+    context.putImageData(pictures.get(sheet).image, left, top);
+  };
+  const imageOf = ({ matrix, seen, high }, place, colours, [width, height]) => {
+    const { cell, ratio, x: dx, y: dy } = place;
     const image = new ImageData(width, height), out = new Uint32Array(image.data.buffer);
     const back = solid(colours.back), edge = solid(colours.edge);
     const stroke = Math.round(ratio), period = Math.round(HATCH * ratio);
@@ -75,13 +83,13 @@ const Heatmap = (() => {
       for (let j = first; j < end; j++) {
         const at = i * matrix.cols + j, weight = matrix.data[at], hidden = !seen[at];
         if (below && !hidden) continue;
-        const fill = hidden && !(weight > 0) ? back : table[part(range, weight)];
+        const fill = hidden && !(weight > 0) ? back : table[Scale.index(weight / high)];
         const stop = Math.min(width, (j + 1) * cell - (hidden ? 0 : gap) - dx);
         for (let x = Math.max(0, j * cell - dx); x < stop; x++)
           out[y * width + x] = hidden && (x + dx + y + dy) % period < stroke ? edge : fill;
       }
     }
-    context.putImageData(image, left, top);
+    return image;
   };
 
   // The words of one side: every first, second, fifth, tenth, ..., as there is room, but always
@@ -130,7 +138,7 @@ const Heatmap = (() => {
       for (let j = from; j < to; j++) {
         const weight = matrix.data[i * matrix.cols + j];
         const spot = [left + j * cell - x, top + i * cell - y], half = cell / 2;
-        context.fillStyle = part(sheet.range, weight) > 112 ? "#000" : "#fff";
+        context.fillStyle = Scale.ink(weight / sheet.high);
         context.strokeStyle = context.fillStyle;
         if (printed && seen[i * matrix.cols + j])
           context.fillText(number(weight), spot[0] + half, spot[1] + half);
@@ -183,7 +191,7 @@ const Heatmap = (() => {
     labels(context, sheet, place, colours);
   };
 
-  function* small(canvas, { matrix: { rows, cols, data }, seen, range }) {
+  function* small(canvas, { matrix: { rows, cols, data }, seen, high }) {
     const down = Math.ceil(rows / SMALL), across = Math.ceil(cols / SMALL);
     const image = new ImageData(Math.ceil(cols / across), Math.ceil(rows / down));
     const { width, height } = image, peaks = new Float32Array(width);
@@ -196,7 +204,7 @@ const Heatmap = (() => {
           if (data[at] > peaks[x] && (seen[at] || data[at] > 0)) peaks[x] = data[at];
         }
       peaks.forEach((peak, x) => {
-        if (peak >= 0) out[y * width + x] = table[part(range, peak)];
+        if (peak >= 0) out[y * width + x] = table[Scale.index(peak / high)];
       });
       yield;
     }
@@ -204,11 +212,11 @@ const Heatmap = (() => {
     canvas.getContext("2d").putImageData(image, 0, 0);
   }
 
-  const legend = (context, [low, high], x, y, ratio) => {
+  const legend = (context, high, x, y, ratio) => {
     const wide = 160 * ratio;
-    for (const [words, at, side] of [[low, x, "left"], [high, x + wide, "right"]]) {
+    for (const [weight, at, side] of [[0, x, "left"], [high, x + wide, "right"]]) {
       context.textAlign = side;
-      context.fillText(Format.short(words), at, y + 21 * ratio);
+      context.fillText(Format.short(weight), at, y + 21 * ratio);
     }
     for (let i = 0; i < wide; i++) {
       context.fillStyle = Scale.css(i / wide);
@@ -228,7 +236,7 @@ const Heatmap = (() => {
     context.fillStyle = theme().text;
     context.textAlign = "left";
     context.fillText(sheet.title, edge, 1.5 * edge);
-    legend(context, sheet.range, left, bottom + edge, ratio);
+    legend(context, sheet.high, left, bottom + edge, ratio);
     return canvas;
   };
   return { LARGEST, box, draw, small, picture };

@@ -149,7 +149,7 @@ const Large = (() => {
     if (!matrix || !matrix.cols) return;
     const small = el("canvas", {}), seen = new Uint8Array(matrix.data.length).fill(1);
     stretch(small, Math.min(40 * matrix.cols, 480), Math.min(24 * matrix.rows, 240), 1);
-    for (const _ of Heatmap.small(small, { matrix, seen, range: [0, 1] }));
+    for (const _ of Heatmap.small(small, { matrix, seen, high: 1 }));
     segments.append(el("h3", {}, `Weights of the ${matrix.cols} segments, 0 to 1`), small);
   };
   const segmentOf = (row, col) => {
@@ -171,7 +171,7 @@ const Large = (() => {
   const point = () => {
     if (!sheet) return;
     readout.textContent = read();
-    soon();
+    if (place) draw();
   };
 
   const show = (next, same) => {

@@ -53,7 +53,7 @@
     }
   };
   const paint = (sheet, row, { heavy, top }) => {
-    const { rows, cols, matrix: { data }, range, seen } = sheet, style = getComputedStyle(panel);
+    const { rows, cols, matrix: { data }, high, seen } = sheet, style = getComputedStyle(panel);
     const width = Math.min(760, scroller.clientWidth), fine = Math.min(2, devicePixelRatio);
     Object.assign(canvas, { width: width * fine, height: height * fine });
     canvas.style.width = `${width}px`;
@@ -66,7 +66,7 @@
     Object.assign(ink, { font: `13px ${style.fontFamily}`, textBaseline: "middle",
       strokeStyle: colour("accent"), text: colour("text"), soft: colour("soft") });
     for (const at of heavy) {
-      const share = Math.min(1, data[at] / range[1]);
+      const share = Math.min(1, data[at] / high);
       ink.globalAlpha = 0.15 + 0.85 * share;
       ink.lineWidth = 0.5 + thick * share;
       ink.beginPath();

@@ -26,13 +26,13 @@ const Look = (() => {
   const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
   const shape = ({ rows, cols }) =>
     `${count(rows, "query", "queries")} × ${count(cols, "key", "keys")}`;
-  const rangeOf = (faces, one) => Scale.range(faces, one, State.get("view").range === "shared");
+  const highOf = (faces, one) => Scale.high(State.get("view").range === "shared" ? faces : [one]);
   const sheetOf = (faces, { head, label, matrix }) => {
     const { item } = State.get("view");
     const { pointers, segments } = State.get("answer").items[item];
     const words = (n, word) => Array.from({ length: n }, (_, i) => String(word(item, i)));
     return { title: `${label}, ${shape(matrix)}`, label, matrix, seen: seen(item, head),
-      range: rangeOf(faces, { matrix }), rows: words(matrix.rows, Labels.row),
+      high: highOf(faces, { matrix }), rows: words(matrix.rows, Labels.row),
       cols: words(matrix.cols, Labels.col), cuts: cuts(item),
       pointers: pointers && pointers[head], segments: segments && segments[head] };
   };
@@ -48,7 +48,7 @@ const Look = (() => {
   function* paint({ canvas, faces, one }) {
     const hidden = seen(State.get("view").item, one.head);
     yield;
-    yield* Heatmap.small(canvas, { matrix: one.matrix, seen: hidden, range: rangeOf(faces, one) });
+    yield* Heatmap.small(canvas, { matrix: one.matrix, seen: hidden, high: highOf(faces, one) });
   }
   const watcher = new IntersectionObserver((entries) => {
     for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
@@ -65,7 +65,7 @@ const Look = (() => {
     const button = el("button", { type: "button", onclick: () => State.view({ head: one.head }) },
       canvas, one.head === "mean" ? "mean" : one.label, " ",
       el("span", { class: "soft", title: "greatest weight" },
-        Format.short(Scale.range(faces, one)[1])));
+        Format.short(Scale.high([one]))));
     return { button, canvas, faces, one };
   };
   const multiples = (faces, fresh) => {
@@ -87,10 +87,8 @@ const Look = (() => {
   const shared = el("input", { type: "checkbox",
     onchange: () => State.view({ range: shared.checked ? "shared" : "head" }) });
   const sharing = el("label", { class: "small" }, shared, "One colour range for all heads");
-  const bar = el("span", { class: "scale" }), high = el("span", {});
-  const stops = Array.from({ length: 17 }, (_, i) => Scale.css(i / 16));
-  bar.style.backgroundImage = `linear-gradient(to right, ${stops.join(", ")})`;
-  const legend = el("div", { class: "row small soft", id: "legend" }, "0", bar, high,
+  const high = el("span", {});
+  const legend = el("div", { class: "row small soft", id: "legend" }, "0", Scale.bar(), high,
     el("span", { class: "hatched swatch" }), "hidden");
   id("items").append(before, where, after);
   id("look-tools").append(sharing, legend);
@@ -105,7 +103,7 @@ const Look = (() => {
     shared.checked = State.get("view").range === "shared";
     sharing.hidden = !sheet || faces.length < 2;
     legend.hidden = !sheet;
-    if (sheet) high.textContent = Format.short(sheet.range[1]);
+    if (sheet) high.textContent = Format.short(sheet.high);
   };
 
   const reason = (answer, item, face) => {

@@ -8,7 +8,7 @@
 const Prune = (() => {
   const { el, fill, button } = Dom;
   const STEPS = 32;
-  let found, own, boxes, last;
+  let found, own, boxes, last, walk;
   const off = new Set();
 
   const number = (x, part) => {
@@ -79,14 +79,17 @@ const Prune = (() => {
     preserveAspectRatio: "none", "aria-hidden": "true" },
   Dom.svg("polyline", { points: points.map(([n, lost]) => `${n},${1 - lost / top}`).join(" ") }));
   const follow = async () => {
-    const mine = found, h = own.length, points = [[0, 0]], list = el("ol");
+    const mine = (walk = {}), { ranking } = found, h = own.length;
+    const points = [[0, 0]], list = el("ol");
+    fill(along, "Measuring …");
     for (let n = 0; n < h;) {
       n = Math.min(h, n + Math.ceil(h / STEPS));
-      const { lost, problem } = await Measures.lose(masked(mine.ranking.slice(0, n)));
-      if (mine !== found || Dom.id("heads").hidden) return;
+      const { lost, problem } = await Measures.lose(masked(ranking.slice(0, n)));
+      if (mine !== walk) return;
+      if (Dom.id("heads").hidden) return fill(along);
       if (problem) return fill(along, failed(problem, follow));
       points.push([n, lost]);
-      list.append(el("li", { value: n }, `head ${mine.ranking[n - 1]}: `, number(lost)[0]));
+      list.append(el("li", { value: n }, `head ${ranking[n - 1]}: `, number(lost)[0]));
     }
     const top = Math.max(...points.map(([, lost]) => lost)) || 1;
     fill(along, el("p", null, `What the output loses, up to ${Format.short(top)}, as heads go one `
@@ -99,6 +102,7 @@ const Prune = (() => {
     found = measures;
     own = Measures.mask(found.heads.length);
     boxes = [];
+    walk = null;
     off.clear();
     fill(along);
     change();

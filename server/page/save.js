@@ -19,15 +19,13 @@
   // What XML cannot hold is replaced.
   const clean = (text) =>
     text.slice(0, 200).replace(/[^\t\n\r -\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD");
-  const rectangles = ({ matrix: { rows, cols, data }, seen, range: [low, high] }, size) => {
+  const rectangles = ({ rows, cols }, size, fillOf) => {
     const list = [];
     for (let i = 0; i < rows; i++)
       for (let j = 0, from = 0, last; j <= cols; j++) {
-        const at = i * cols + j, fill = j === cols ? null
-          : seen[at] ? Scale.css((data[at] - low) / (high - low)).replaceAll(" ", ",")
-            : "url(#hidden)";
+        const fill = j < cols ? fillOf(i * cols + j) : null;
         if (j && fill !== last) {
-          list.push(svg("rect", { x: from * size, y: i * size, width: (j - from) * size,
+          if (last) list.push(svg("rect", { x: from * size, y: i * size, width: (j - from) * size,
             height: size, fill: last }));
           from = j;
         }
@@ -35,6 +33,18 @@
       }
     return list;
   };
+  // Weights, and hatching over them: where rows that see nothing are uniform, hidden keys weigh.
+  const cells = ({ matrix, seen, high }, size) => [
+    ...rectangles(matrix, size, (at) => (seen[at] || matrix.data[at] > 0
+      ? Scale.css(matrix.data[at] / high).replaceAll(" ", ",") : null)),
+    ...rectangles(matrix, size, (at) => (seen[at] ? null : "url(#hidden)"))];
+  // Where segments end, and where pointers lead.
+  const marks = ({ matrix: { rows, cols, data }, high, cuts, pointers }, size) => [
+    ...cuts.filter((key) => key > 0 && key < cols).map((key) =>
+      svg("path", { d: `M${key * size} 0V${rows * size}`, stroke: "#000" })),
+    ...(pointers || []).map((key, i) => (key < 0 ? null
+      : svg("circle", { cx: (key + 0.5) * size, cy: (i + 0.5) * size, r: size / 4, fill: "none",
+        stroke: Scale.ink(data[i * cols + key] / high) })))];
   const words = (list, size, put) => list.map((word, i) => (i % Math.ceil(14 / size) ? null
     : svg("text", put((i + 0.5) * size + 4), clean(word.slice(0, 24)))));
   const frame = (width, height, ...parts) =>
@@ -44,7 +54,7 @@
     30 + 7 * list.reduce((most, word) => Math.max(most, Math.min(24, word.length)), 0);
   const vector = (sheet) => {
     const { rows, cols } = sheet.matrix;
-    const title = `${clean(sheet.title)}, 0 to ${Format.short(sheet.range[1])}`;
+    const title = `${clean(sheet.title)}, 0 to ${Format.short(sheet.high)}`;
     const size = Math.max(2, Math.min(24, Math.floor(800 / Math.max(rows, cols))));
     const left = edge(sheet.rows), top = 30 + edge(sheet.cols);
     return frame(left + Math.max(cols * size, 7 * title.length) + 20, top + rows * size + 20,
@@ -52,7 +62,8 @@
         svg("path", { d: "M-1 1L1-1M0 6L6 0M5 7L7 5", stroke: "#888" })),
       svg("text", { x: 20, y: 26, "font-size": 14 }, title),
       svg("g", { transform: `translate(${left} ${top})` },
-        svg("g", { "shape-rendering": "crispEdges" }, rectangles(sheet, size)),
+        svg("g", { "shape-rendering": "crispEdges" }, cells(sheet, size)),
+        marks(sheet, size),
         words(sheet.rows, size, (y) => ({ x: -6, y, "text-anchor": "end" })),
         words(sheet.cols, size, (x) => ({ transform: `translate(${x} -6) rotate(-90)` }))));
   };
@@ -80,17 +91,19 @@
   }
   const heads = (answer, item) =>
     Answer.faces(answer, item).filter(({ head }) => answer.average || head !== "mean");
+  const quotedCols = (item, n) => Array.from({ length: n }, (_, j) => quoted(Labels.col(item, j)));
   function* long(answer) {
     yield "item,head,query,key,weight,visible";
     for (const item of answer.items.keys())
-      for (const { head, matrix } of heads(answer, item))
+      for (const { head, matrix } of heads(answer, item)) {
+        const seen = Look.seen(item, head), words = quotedCols(item, matrix.cols);
         for (let i = 0; i < matrix.rows; i++) {
           const front = `${item},${head},${quoted(Labels.row(item, i))}`;
-          const seen = Look.seen(item, head).subarray(i * matrix.cols);
           const line = (weight, j) =>
-            `${front},${quoted(Labels.col(item, j))},${Format.float(weight)},${seen[j]}`;
+            `${front},${words[j]},${Format.float(weight)},${seen[i * matrix.cols + j]}`;
           yield Array.from(Answer.row(matrix, i), line).join("\r\n");
         }
+      }
   }
   const write = async (lines, cells, name) => {
     if (cells > MOST) return say(`${Format.count(cells)} cells are too many for a table.`);
@@ -116,6 +129,7 @@
 
   const button = (text, use) => Dom.button(text, () => {
     const sheet = Look.sheet(), { item } = State.get("view");
+    say("");
     try {
       use({ ...sheet, title: `${State.get("asked").model}, item ${item}, ${sheet.title}` });
     } catch {

@@ -5,8 +5,9 @@
 // not.
 //
 // Scale.css(t) -> "rgb(...)" for t from 0 to 1; Scale.bytes is a Uint8Array of 256 colours, three
-// bytes each; Scale.index(t) says which of them. Scale.range(list, face, shared) -> [low, high]:
-// what 0 and 1 stand for; low is 0, high the greatest weight of all faces or of that one.
+// bytes each; Scale.index(t) says which of them. Scale.ink(t): the colour of text on it.
+// Scale.bar() -> a node with all of them from left to right. Scale.high(faces): the weight that 1 stands for,
+// the greatest of all faces; 0 stands for none.
 const Scale = (() => {
   const FROM = [0.27, -0.018, -0.095], TO = [0.93, -0.028, 0.165];
 
@@ -28,6 +29,13 @@ const Scale = (() => {
 
   const index = (t) => Math.max(0, Math.min(255, Math.round(255 * t) || 0));
   const css = (t) => `rgb(${bytes.slice(3 * index(t), 3 * index(t) + 3).join(" ")})`;
+  const ink = (t) => (index(t) > 112 ? "#000" : "#fff");
+  const bar = () => {
+    const node = Dom.el("span", { class: "scale" });
+    const stops = Array.from({ length: 17 }, (_, i) => css(i / 16));
+    node.style.backgroundImage = `linear-gradient(90deg, ${stops})`;
+    return node;
+  };
 
   const greatest = new WeakMap();
   const most = ({ data }) => {
@@ -37,9 +45,6 @@ const Scale = (() => {
     greatest.set(data, high);
     return high;
   };
-  const range = (list, face, shared) => {
-    const high = shared ? Math.max(0, ...list.map((one) => most(one.matrix))) : most(face.matrix);
-    return [0, high || 1];
-  };
-  return { css, bytes, index, range };
+  const high = (faces) => Math.max(0, ...faces.map(({ matrix }) => most(matrix))) || 1;
+  return { css, bytes, index, ink, bar, high };
 })();

@@ -39,7 +39,8 @@ const Tensor = (() => {
   const RANK = 8;
   const shapeOf = (value) => {
     const shape = [];
-    for (let at = value; Array.isArray(at) && shape.length < RANK; at = at[0]) shape.push(at.length);
+    for (let at = value; Array.isArray(at) && shape.length < RANK; at = at[0])
+      shape.push(at.length);
     return shape;
   };
   const fits = (value, shape, depth) =>

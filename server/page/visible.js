@@ -1,22 +1,21 @@
 // visible: which keys a query may see, by what the request says. The answer has a zero where a key
 // is hidden and where a weight is tiny: only this tells them apart.
 //
-// Visible.of(fields, model, item, q, k, head) -> Uint8Array of q * k, 1: may be seen. `head` matters
-// only for a bias of each head's own. What cannot be read hides nothing.
+// Visible.of(fields, model, item, q, k, head) -> Uint8Array of q * k, 1: may be seen. `head`
+// matters for nothing but a bias of each head's own. What cannot be read hides nothing.
 const Visible = (() => {
+  // A mask and a bias of rank two are for all items; of these there is one for each.
+  const PER_ITEM = ["valid_lens", "causal_offset"];
   // A field of one item, as { shape, data }; `rank` is the field's without the batch.
   const ofItem = (fields, name, item, rank) => {
     const value = fields[name];
     if (value === undefined || value === null) return null;
     if (typeof value === "number") return { shape: [], data: [value] };
-    const whole = Tensor.of(value);
-    if (whole && whole.shape.length <= rank && !(Request.batched(fields) && perItem(name, whole, rank)))
-      return whole;
-    const part = Request.batched(fields) ? Tensor.part(value, item) : value;
+    const whole = Tensor.of(value), batched = Request.batched(fields);
+    if (whole && whole.shape.length <= rank && !(batched && PER_ITEM.includes(name))) return whole;
+    const part = batched ? Tensor.part(value, item) : value;
     return typeof part === "number" ? { shape: [], data: [part] } : Tensor.of(part);
   };
-  // mask and bias of rank two are for all items; lengths and offsets are one for each.
-  const perItem = (name) => name === "valid_lens" || name === "causal_offset";
 
   const lengths = (fields, item, seen, q, k) => {
     const lens = ofItem(fields, "valid_lens", item, 1);
@@ -53,8 +52,7 @@ const Visible = (() => {
     lengths(fields, item, seen, q, k);
     places(fields, model, item, seen, q, k);
     cells(ofItem(fields, "mask", item, 2), seen, 0, (x) => x === 0);
-    const bias = fields.bias && typeof fields.bias === "object" ? ofItem(fields, "bias", item, 2) : null;
-    const own = bias && bias.shape.length === 3;
+    const bias = ofItem(fields, "bias", item, 2), own = bias && bias.shape.length === 3;
     if (!own || typeof head === "number")
       cells(bias, seen, own ? head * q * k : 0, (x) => x === -Infinity);
     return seen;

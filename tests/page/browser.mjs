@@ -22,8 +22,9 @@
 //
 // test(name, options, f)   node:test's, in order; 60 seconds, f gets node:test's context
 // serve(args, { env, config }) -> { origin, port, pid, get(path), post(path, body, headers), stop() }
-// open({ server, viewport, dark, expect, path }) -> playwright's page on GET /, settled. With
-//   `server` left out, the file's own. Clipboard and downloads are allowed.
+// open({ server, viewport, scale, dark, expect, path }) -> playwright's page on GET /, settled. With
+//   `server` left out, the file's own. `scale`: device pixels to a CSS pixel, 1. Clipboard and
+//   downloads are allowed.
 // expect(page, ...what)    adds to what may happen from here on
 // told(page)               what the guards have to complain of; it then fails the test no more
 // state(page, name)        State.get(name); typed arrays come as typed arrays
@@ -227,7 +228,8 @@ const counted = (context) => {
 };
 
 export const open = async (options = {}) => {
-  const { viewport = [1280, 800], dark = false, expect: expected = [], path: where = "/" } = options;
+  const { viewport = [1280, 800], scale = 1, dark = false, expect: expected = [],
+    path: where = "/" } = options;
   const own = scope;
   if (!options.server && !common) {
     scope = ours; // it serves the whole file
@@ -237,7 +239,7 @@ export const open = async (options = {}) => {
   const server = options.server || await common;
   running = running || launch();
   const context = await (await running).newContext({
-    viewport: { width: viewport[0], height: viewport[1] }, deviceScaleFactor: 1, locale: "en-US",
+    viewport: { width: viewport[0], height: viewport[1] }, deviceScaleFactor: scale, locale: "en-US",
     timezoneId: "UTC", colorScheme: dark ? "dark" : "light", reducedMotion: "reduce",
     serviceWorkers: "block", permissions: ["clipboard-read", "clipboard-write"] });
   own.endings.push(() => context.close());

@@ -11,6 +11,15 @@ const RAGGED = { queries: [ITEM, [[1, 2, 3, 4]], []], return_attention: "average
 const MEASURES = ["confidence", "entropy", "distance", "norm", "share", "delta"];
 
 const server = await serve();
+// Most tests share a page, as it was when it was new.
+const shared = await open({ server });
+const fresh = async () => {
+  await shared.evaluate(() => {
+    document.getElementById("tab-look").click();
+    for (const select of document.querySelectorAll("#heads select")) select.selectedIndex = 0;
+  });
+  return shared;
+};
 
 let seed = 1;
 const next = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 31 - 1;
@@ -92,7 +101,7 @@ for (const [name, body, model] of [["two heads", TOY, "demo"], ["a ragged batch"
   ["an empty batch", { queries: [] }, "demo"], ["a query that sees nothing",
     { queries: [ITEM], valid_lens: [[0, 1, 3]], head_mask: [0.5, 2] }, "demo"]])
   test(`every measure is the server's: ${name}`, async () => {
-    const page = await open({ server });
+    const page = await fresh();
     await ask(page, body, model);
     await look(page);
     const found = await heads(body, model), shown = await table(page);
@@ -105,7 +114,7 @@ for (const [name, body, model] of [["two heads", TOY, "demo"], ["a ragged batch"
   });
 
 test("a bar is as long as its number", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await ask(page, wide(5), "base");
   await look(page);
   const { heads: rows, bars, names } = await table(page);
@@ -134,7 +143,7 @@ test("it asks only when it is looked at, and once for each answer", async () => 
 });
 
 test("gradients of a choice, and of the request", async () => {
-  const page = await open({ server }), asked = [];
+  const page = await fresh(), asked = [];
   page.on("request", (request) => {
     if (request.url().endsWith("/heads")) asked.push(request.postDataJSON());
   });
@@ -169,7 +178,7 @@ test("gradients of a choice, and of the request", async () => {
 // --- pruning ---
 
 test("without a head the output loses what its delta foretold", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   for (const [body, model] of [[TOY, "demo"], [RAGGED, "demo"], [wide(5), "base"]]) {
     await ask(page, body, model);
     await look(page);
@@ -194,7 +203,7 @@ test("without a head the output loses what its delta foretold", async () => {
 });
 
 test("the least important go first, and all may go", async () => {
-  const page = await open({ server }), body = wide(4);
+  const page = await fresh(), body = wide(4);
   await ask(page, body, "base");
   await look(page);
   const { ranking } = await heads(body, "base"), whole = await outputs(body, "base");
@@ -212,7 +221,7 @@ test("the least important go first, and all may go", async () => {
 });
 
 test("the curve along the ranking", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   for (const [body, model] of [[wide(4), "base"], [RAGGED, "demo"]]) {
     await ask(page, body, model);
     await look(page);
@@ -236,22 +245,45 @@ test("the curve along the ranking", async () => {
   }
 });
 
+test("only one curve is under way", async () => {
+  const page = await fresh();
+  await ask(page, wide(4), "base");
+  await look(page);
+  let sent = 0;
+  const listen = (request) => (sent += request.url().endsWith("/attention"));
+  page.on("request", listen);
+  await page.getByRole("button", { name: "Prune along the ranking" })
+    .evaluate((button) => [button.click(), button.click()] && null);
+  assert.equal(await page.locator("#along").textContent(), "Measuring …");
+  await page.waitForFunction(() => document.querySelectorAll("#along li").length === 8);
+  await settle(page);
+  page.off("request", listen);
+  assert.equal(sent, 9, "of the first one request, of the second all");
+});
+
 test("a head that the request masks is off and stays so; another mask is kept", async () => {
-  const page = await open({ server });
-  const body = { ...TOY, head_mask: [0.5, 1] };
+  const page = await fresh();
+  const body = { ...TOY, head_mask: [0.5, 1] }, masks = [];
   await ask(page, body, "demo");
   await look(page);
+  const listen = (request) => request.url().endsWith("/attention")
+    && masks.push(request.postDataJSON().head_mask[1]);
+  page.on("request", listen);
   await page.getByLabel("head 1", { exact: true }).uncheck();
   await timed(page);
   near((await report(page))["Output loses"],
     lost(await outputs(body, "demo"), await outputs(body, "demo", [0.5, 0])).lost, "loss");
+  page.off("request", listen);
+  const turns = [0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0];
+  assert.ok(masks.length > 2);
+  assert.deepEqual(masks, turns.slice(0, masks.length), "the loss, then pairs, in turns");
   await ask(page, { ...TOY, head_mask: [1, 0] }, "demo");
   assert.ok(await page.getByLabel("head 1", { exact: true }).isDisabled());
   assert.ok(!await page.getByLabel("head 1", { exact: true }).isChecked());
 });
 
 test("nothing is measured where nobody looks, and again where somebody does", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await ask(page, wide(4), "base");
   await look(page);
   let sent = 0;
@@ -268,7 +300,7 @@ test("nothing is measured where nobody looks, and again where somebody does", as
 });
 
 test("a file is measured and pruned as text is", async () => {
-  const page = await open({ server }), body = wide(6);
+  const page = await fresh(), body = wide(6);
   const bytes = [...new Uint8Array(Float32Array.from(body.queries.flat(2)).buffer)];
   await page.evaluate(async (data) => {
     const queries = { dtype: "F32", shape: [1, 6, 512], bytes: Uint8Array.from(data) };
@@ -360,7 +392,7 @@ test("gradients that are wrong are told, the answer stays", async () => {
 });
 
 test("the divergence by keyboard", async () => {
-  const page = await open({ server }), body = wide(4);
+  const page = await fresh(), body = wide(4);
   await ask(page, body, "base");
   await look(page);
   const { divergence } = await heads(body, "base");
@@ -375,8 +407,8 @@ test("the divergence by keyboard", async () => {
 });
 
 test("text in a coloured cell can be read", async () => {
-  const page = await open({ server });
-  await page.evaluate(() => document.body.append(...Divergence.show(
+  const page = await fresh();
+  await page.evaluate(() => document.getElementById("heads").replaceChildren(...Divergence.show(
     Array.from({ length: 16 }, (_, i) =>
       Array.from({ length: 16 }, (_, j) => (16 * i + j) / 255)))));
   const light = (colour) => {
@@ -395,7 +427,7 @@ test("text in a coloured cell can be read", async () => {
 // --- the bar of times ---
 
 test("the bar of times is Server-Timing", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const response = page.waitForResponse((one) => one.url().endsWith("/attention"));
   await ask(page, wide(40), "base");
   const reply = await response, header = (await reply.allHeaders())["server-timing"];

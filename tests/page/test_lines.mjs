@@ -13,6 +13,18 @@ const HOSTILE = ["<b>bold</b>", "]]>", "nul\u0000 bell\u0007 \ufffe", 'say "so",
   "=1+1", "\ud800 half", "&amp;"];
 
 const server = await serve();
+// Most tests share a page, as it was when it was new.
+const shared = await open({ server });
+const fresh = async () => {
+  await shared.mouse.move(5, 5);
+  await shared.evaluate(() => {
+    State.set({ labels: { rows: [], cols: [] },
+      view: { item: 0, head: 0, row: -1, col: -1, range: "shared" } });
+    document.getElementById("tab-look").click();
+  });
+  await settle(shared);
+  return shared;
+};
 const PATH = "/v1/models/demo/attention";
 const answerTo = async (request) => (await server.post(PATH, request)).json;
 const label = (page, rows, cols = []) =>
@@ -42,7 +54,7 @@ const tableOf = (page, where) => page.locator(`${where} tbody tr`).evaluateAll((
 // --- rows ---
 
 test("each row has its entropy, what it sees, and its heaviest key", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await label(page, [WORDS, WORDS]);
   await ask(page, REQUEST, "demo");
   const { attention_weights: all } = await answerTo(REQUEST);
@@ -63,7 +75,7 @@ test("each row has its entropy, what it sees, and its heaviest key", async () =>
 });
 
 test("a row is chosen by the pointer and the keyboard, and let go of", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await ask(page, REQUEST, "demo");
   const on = () => page.locator("#rows tr.on")
     .evaluateAll((rows) => rows.map((row) => row.sectionRowIndex));
@@ -83,9 +95,9 @@ test("a row is chosen by the pointer and the keyboard, and let go of", async () 
 });
 
 test("many rows come in parts", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const many = (n) => ({ queries: [Array.from({ length: n }, (_, i) => [i % 7, 1, 0, 0])],
-    keys: [[[1, 0, 0, 0]]], return_attention: true });
+    keys: [[[1, 0, 0, 0], [1, 0, 0, 0]]], return_attention: true });
   await ask(page, many(2100), "demo");
   assert.equal(await page.locator("#rows tbody tr").count(), 200);
   await page.getByRole("button", { name: "Show 2000 of 2100 rows" }).waitFor();
@@ -93,6 +105,8 @@ test("many rows come in parts", async () => {
   await page.getByRole("button", { name: "Show 230 of 230 rows" }).click();
   assert.equal(await page.locator("#rows tbody tr").count(), 230);
   assert.equal(await page.evaluate(() => document.activeElement.innerText), "200");
+  assert.deepEqual((await tableOf(page, "#rows"))[229], ["229", "0.693 100 %", "2", "0 · 0.5"],
+    "of equal keys the first is the heaviest");
   assert.equal(await page.locator("#rows button", { hasText: "Show" }).count(), 0);
 });
 
@@ -160,7 +174,7 @@ for (const scheme of ["light", "dark"])
   });
 
 test("all queries, one by pointing, one by keys, one by name", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await label(page, [WORDS, WORDS]);
   await ask(page, REQUEST, "demo");
   await tab(page, "Lines");
@@ -193,7 +207,7 @@ test("all queries, one by pointing, one by keys, one by name", async () => {
 });
 
 test("labels of keys that the query may not see are faint", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await label(page, [WORDS, WORDS.map(() => "mmmm")]);
   await ask(page, { ...REQUEST, keys: REQUEST.queries }, "demo");
   await tab(page, "Lines");
@@ -212,7 +226,7 @@ test("labels of keys that the query may not see are faint", async () => {
 });
 
 test("of many weights the heaviest have lines, and it says how many have none", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [Array.from({ length: 150 }, (_, i) => [Math.sin(i), Math.cos(3 * i), i % 2, 0])];
   const request = { queries, return_attention: true, causal: true };
   await ask(page, request, "demo");
@@ -237,7 +251,7 @@ const rgbOf = (page, weights, high) => page.evaluate(([list, most]) =>
 const highest = (weights) => Math.max(...weights.flat(Infinity));
 
 test("PNG: a picture of the face, of its colours", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await ask(page, REQUEST, "demo");
   const { name, bytes } = await download(page, "PNG");
   assert.equal(name, "attend-demo-item0-head0.png");
@@ -270,12 +284,13 @@ const readSvg = (bytes) => {
   const nodes = JSON.parse(stdout).map(([name, has, text]) => ({ name, has, text }));
   const of = (name) => nodes.filter((node) => node.name === name);
   return { names: [...new Set(nodes.map((node) => node.name))].sort(),
-    rects: of("rect").slice(1).map(({ has }) => has), texts: of("text").map(({ text }) => text),
+    rects: of("rect").slice(1).map(({ has }) => has), circles: of("circle").map(({ has }) => has),
+    lines: of("path").slice(1).map(({ has }) => has), texts: of("text").map(({ text }) => text),
     image: of("image").map(({ has }) => has.href)[0] };
 };
 
 test("SVG: a rectangle for each run of one colour, hatching where keys are hidden", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await label(page, [WORDS, WORDS]);
   await ask(page, REQUEST, "demo");
   const { name, bytes } = await download(page, "SVG");
@@ -298,8 +313,32 @@ test("SVG: a rectangle for each run of one colour, hatching where keys are hidde
   assert.deepEqual(texts, [title, ...WORDS, ...WORDS]);
 });
 
+test("SVG: where hidden keys weigh, they have a colour and hatching", async () => {
+  const page = await fresh();
+  await ask(page, { queries: [[[1, 0, 0, 1], [0, 1, 1, 0]]], valid_lens: [[0, 2]],
+    empty_rows: "uniform", return_attention: true }, "demo");
+  const { rects } = readSvg((await download(page, "SVG")).bytes);
+  const [first, ...rest] = rects.filter(({ y }) => y === "0");
+  assert.match(first.fill, /^rgb/);
+  assert.deepEqual(rest, [{ ...first, fill: "url(#hidden)" }]);
+  assert.ok(rects.every(({ y, fill }) => y === "0" || fill.startsWith("rgb")));
+});
+
+test("SVG: segments end at lines, and pointers lead to circles", async () => {
+  const page = await fresh();
+  const request = { ...REQUEST, segments: [[0, 2, 4], [6]], return_pointers: true };
+  await ask(page, request, "demo");
+  const { rects, lines, circles } = readSvg((await download(page, "SVG")).bytes);
+  const size = Number(rects[0].height);
+  assert.deepEqual(lines.map(({ d }) => d), [`M${2 * size} 0V${6 * size}`]);
+  const [[pointers]] = (await answerTo(request)).pointers;
+  assert.equal(pointers[2], -1);
+  assert.deepEqual(circles.map(({ cx, cy }) => [cx / size - 0.5, cy / size - 0.5]),
+    pointers.map((key, i) => [key, i]).filter(([key]) => key >= 0));
+});
+
 test("SVG: hostile labels stay text, and XML stays well-formed", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [HOSTILE.map((_, i) => [i, 1, 0, 0])];
   await label(page, [HOSTILE]);
   await ask(page, { queries, return_attention: true }, "demo");
@@ -313,7 +352,7 @@ test("SVG: hostile labels stay text, and XML stays well-formed", async () => {
 });
 
 test("SVG: many cells become an image", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [Array.from({ length: 201 }, (_, i) => [Math.sin(i), Math.cos(i), 0, 1])];
   await ask(page, { queries, return_attention: true }, "demo");
   const { bytes } = await download(page, "SVG");
@@ -324,7 +363,7 @@ test("SVG: many cells become an image", async () => {
 });
 
 test("CSV: the face, to the bit, under hostile labels", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [HOSTILE.map((_, i) => [Math.sin(i), 1, 0, 1 / 3])];
   await label(page, [HOSTILE]);
   await ask(page, { queries, return_attention: true }, "demo");
@@ -343,9 +382,9 @@ test("CSV: the face, to the bit, under hostile labels", async () => {
 });
 
 test("CSV of all heads and items, ragged ones and means as well", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [[[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 0]], [[1, 0, 0, 0]]];
-  for (const request of [{ queries, return_attention: true, valid_lens: [2, 1] },
+  for (const request of [{ queries, return_attention: true, valid_lens: [[2, 3, 1], [1]] },
     { queries, return_attention: "average" }]) {
     await label(page, [["=x", "-", "+"]]);
     await ask(page, request, "demo");
@@ -358,7 +397,7 @@ test("CSV of all heads and items, ragged ones and means as well", async () => {
         for (const [i, row] of rows.entries())
           for (const [j, x] of row.entries())
             want.push([String(item), mean ? "mean" : String(head), words[item][i], words[item][j],
-              Math.fround(x), mean || j < request.valid_lens[item] ? "1" : "0"]);
+              Math.fround(x), mean || j < request.valid_lens[item][i] ? "1" : "0"]);
     const [titles, ...got] = parseCsv(bytes.toString());
     assert.deepEqual(titles, ["item", "head", "query", "key", "weight", "visible"]);
     assert.deepEqual(got.map((row) =>
@@ -367,7 +406,7 @@ test("CSV of all heads and items, ragged ones and means as well", async () => {
 });
 
 test("a large table is written in slices; one that is too large is refused in words", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const item = (n) => Array.from({ length: n }, (_, i) => [Math.sin(i), Math.cos(i), 0, 1]);
   await ask(page, { queries: [item(300)], return_attention: true }, "demo");
   const { bytes } = await download(page, "CSV of all heads");
@@ -383,12 +422,13 @@ test("a large table is written in slices; one that is too large is refused in wo
 // --- the answer as it came ---
 
 test("the answer's text is the server's, and is offered as a file", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await label(page, [WORDS, WORDS]);
   await ask(page, REQUEST, "demo");
   await tab(page, "Answer");
   const { bytes } = await server.post(PATH, REQUEST);
   assert.equal(await page.locator("#raw pre").textContent(), bytes.toString());
+  assert.equal(await page.getByRole("button", { name: /^Show all/ }).count(), 0);
   const file = await download(page, "Download");
   assert.equal(file.name, "outputs.json");
   assert.ok(file.bytes.equals(bytes));
@@ -401,7 +441,7 @@ test("the answer's text is the server's, and is offered as a file", async () => 
 });
 
 test("a long text is cut, until all of it is asked for", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const queries = [Array.from({ length: 150 }, (_, i) => [Math.sin(i), Math.cos(i), 0, 1])];
   await ask(page, { queries, return_attention: true }, "demo");
   await tab(page, "Answer");
@@ -414,7 +454,7 @@ test("a long text is cut, until all of it is asked for", async () => {
 });
 
 test("a binary answer is a list of tensors", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await page.evaluate(async () => {
     const data = Float32Array.from({ length: 1 * 3000 * 4 }, (_, i) => Math.sin(i));
     const tensor = (n) =>

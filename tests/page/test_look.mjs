@@ -4,6 +4,15 @@ import { ask, open, sample, serve, settle, shot, state, test } from "./browser.m
 
 const CANVAS = "#frame canvas";
 const server = await serve();
+// Most tests share a page, as it was when it was new.
+const shared = await open({ server });
+const fresh = async () => {
+  await shared.mouse.move(5, 5);
+  await shared.evaluate(() => State.set({ labels: { rows: [], cols: [] },
+    view: { item: 0, head: 0, row: -1, col: -1, range: "shared" } }));
+  await settle(shared);
+  return shared;
+};
 
 // --- what ought to be seen ---
 
@@ -58,7 +67,7 @@ const body = (q, k, more) => ({
 // --- pictures ---
 
 test("cells have the colours of the answer's weights, and lengths hide keys", async () => {
-  const page = await open({ server }), asked = body(3, 6, { valid_lens: [4] });
+  const page = await fresh(), asked = body(3, 6, { valid_lens: [4] });
   await ask(page, asked, "demo");
   const [heads] = (await answerOf(asked)).attention_weights;
   for (const [h, matrix] of heads.entries()) {
@@ -72,7 +81,7 @@ test("cells have the colours of the answer's weights, and lengths hide keys", as
 });
 
 test("the mean of the heads has a tile of its own", async () => {
-  const page = await open({ server }), asked = body(4, 5);
+  const page = await fresh(), asked = body(4, 5);
   await ask(page, asked, "demo");
   const [heads] = (await answerOf(asked)).attention_weights;
   await tile(page, "mean").click();
@@ -88,7 +97,7 @@ test("the mean of the heads has a tile of its own", async () => {
 });
 
 test("causal attention of eight heads: tiles and the large one", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const rows = Array.from({ length: 30 }, (_, i) =>
     Array.from({ length: 512 }, (_, c) => Math.sin(i * c + i)));
   const asked = { queries: [rows], causal: true, return_attention: true };
@@ -109,7 +118,7 @@ test("causal attention of eight heads: tiles and the large one", async () => {
 });
 
 test("a mask hides; a weight that is zero is no hidden one", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const asked = { queries: [[[900, 0, 0, 0], [0, 900, 0, 0]]],
     keys: [[[900, 0, 0, 0], [0, 900, 0, 0], [-900, 0, 0, 0]]],
     mask: [[true, true, true], [true, true, false]], return_attention: true };
@@ -127,7 +136,7 @@ test("a mask hides; a weight that is zero is no hidden one", async () => {
 });
 
 test("rows that see nothing may be uniform: hidden, but with a weight", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await ask(page, body(2, 4, { valid_lens: [[0, 4]], empty_rows: "uniform" }), "demo");
   await hover(page, 0, 1);
   assert.equal(await readout(page), "head 0 · query 0 · key 1 · 0.25 · hidden");
@@ -135,7 +144,7 @@ test("rows that see nothing may be uniform: hidden, but with a weight", async ()
 });
 
 test("each item of a ragged batch, in its own shape", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const asked = { queries: [[[1, 0, 0, 1]], [[0, 1, 1, 0], [1, 2, 0, 1], [2, 0, 1, 1]], []],
     return_attention: true };
   await ask(page, asked, "demo");
@@ -161,7 +170,7 @@ test("each item of a ragged batch, in its own shape", async () => {
 });
 
 test("one range for all heads, or each its own", async () => {
-  const page = await open({ server }), asked = body(3, 4);
+  const page = await fresh(), asked = body(3, 4);
   await ask(page, asked, "demo");
   const [heads] = (await answerOf(asked)).attention_weights;
   const [low, high] = heads.map((head) => most([head]));
@@ -178,7 +187,7 @@ test("one range for all heads, or each its own", async () => {
 });
 
 test("segments are divided, and their weights are shown; pointers are marked", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const asked = body(3, 6, { segments: [[2, 4]], return_pointers: true });
   await ask(page, asked, "demo");
   const answer = await answerOf(asked), { cell, left, top } = await place(page);
@@ -198,7 +207,7 @@ test("segments are divided, and their weights are shown; pointers are marked", a
 // --- the pointer, the keyboard, and zooming ---
 
 test("the readout has the digits of the answer, and the words of labels", async () => {
-  const page = await open({ server }), asked = body(2, 3);
+  const page = await fresh(), asked = body(2, 3);
   await page.evaluate(() =>
     State.set({ labels: { rows: [["cat", "<b>"]], cols: [["a", "b", "c"]] } }));
   await ask(page, asked, "demo");
@@ -218,7 +227,7 @@ test("the readout has the digits of the answer, and the words of labels", async 
 });
 
 test("a click pins the cell, Escape lets it go", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await ask(page, body(3, 4), "demo");
   const [x, y] = spot(await place(page), 1, 2);
   await page.locator(CANVAS).click({ position: { x, y } });
@@ -230,7 +239,7 @@ test("a click pins the cell, Escape lets it go", async () => {
 });
 
 test("the keyboard moves a cursor, and the window follows", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await ask(page, body(60, 90), "demo");
   await page.locator("#frame").focus();
   const press = async (...keys) => {
@@ -256,7 +265,7 @@ test("the keyboard moves a cursor, and the window follows", async () => {
 });
 
 test("zooming keeps the cell under the pointer", async () => {
-  const page = await open({ server }), asked = body(60, 90);
+  const page = await fresh(), asked = body(60, 90);
   await ask(page, asked, "demo");
   const [[matrix]] = (await answerOf(asked)).attention_weights;
   const high = most((await answerOf(asked)).attention_weights[0]), bytes = await table(page);
@@ -288,7 +297,7 @@ test("zooming keeps the cell under the pointer", async () => {
 // --- sizes, themes ---
 
 test("2048 queries and keys scroll, and every corner is right", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   await page.evaluate(async () => {
     const data = Float32Array.from({ length: 4 * 2048 }, (_, i) => 3 * Math.sin(i * i));
     const queries = { dtype: "F32", shape: [1, 2048, 4], bytes: new Uint8Array(data.buffer) };
@@ -299,7 +308,7 @@ test("2048 queries and keys scroll, and every corner is right", async () => {
   await settle(page);
   const at = await place(page), bytes = await table(page);
   assert.equal(at.cell, 1);
-  for (const [x, y] of [[0, 0], [400, 900], [3000, 3000]]) {
+  for (const [x, y] of [[0, 0], [400, 0], [400, 900], [3000, 3000]]) {
     const [dx, dy] = await page.locator("#frame").evaluate((frame, [a, b]) => {
       frame.scrollTo(a, b);
       return [frame.scrollLeft, frame.scrollTop];
@@ -308,7 +317,7 @@ test("2048 queries and keys scroll, and every corner is right", async () => {
     const [i, j] = [dy + 300, dx + 200];
     const wanted = await page.evaluate(([a, b]) => {
       const faces = Answer.faces(State.get("answer"), 0);
-      return [faces[0].matrix.data[a * 2048 + b], Scale.range(faces, faces[0], true)[1]];
+      return [faces[0].matrix.data[a * 2048 + b], Scale.high(faces)];
     }, [i, j]);
     const got = await sample(page, CANVAS, at.left + 200.5, at.top + 300.5);
     if (j <= i) assert.deepEqual(got, colour(bytes, ...wanted), `query ${i}, key ${j}`);
@@ -333,6 +342,24 @@ test("a narrow screen, dark", async () => {
   await shot(page, "look_narrow_dark");
 });
 
+for (const scale of [1.5, 2])
+  test(`screens of ${scale} device pixels to a pixel`, async () => {
+    const page = await open({ server, scale, viewport: [700, 800] });
+    const asked = body(12, 37, { valid_lens: [30] });
+    await ask(page, asked, "demo");
+    const [heads] = (await answerOf(asked)).attention_weights;
+    await cells(page, heads[0], most(heads), (i, j) => j < 30);
+    assert.ok(await hatched(page, 11, 36) && !await hatched(page, 11, 29));
+    const [wide, of] = await page.locator(CANVAS).evaluate((canvas) =>
+      [canvas.width, canvas.getBoundingClientRect().width]);
+    assert.ok(Math.abs(wide / of - scale) < 0.01, `${wide} pixels on ${of}`);
+    for (const [i, j] of [[0, 0], [11, 36], [5, 17]]) {
+      await hover(page, i, j);
+      assert.match(await readout(page), new RegExp(`query ${i} · key ${j} · `));
+    }
+    await shot(page, `look_scale_${scale}`);
+  });
+
 test("a change of theme draws again", async () => {
   const page = await open({ server });
   await ask(page, body(2, 4, { valid_lens: [2] }), "demo");
@@ -347,7 +374,7 @@ test("a change of theme draws again", async () => {
 // --- nothing to draw ---
 
 test("where there is nothing to draw, the page says why", async () => {
-  const page = await open({ server });
+  const page = await fresh();
   const said = () => page.locator("#empty").textContent();
   await page.evaluate(() => State.set({ answer: null }));
   await settle(page);
@@ -374,7 +401,7 @@ test("where there is nothing to draw, the page says why", async () => {
 });
 
 test("a picture to be saved has the same cells", async () => {
-  const page = await open({ server }), asked = body(3, 4, { valid_lens: [3] });
+  const page = await fresh(), asked = body(3, 4, { valid_lens: [3] });
   await ask(page, asked, "demo");
   const [heads] = (await answerOf(asked)).attention_weights;
   const bytes = await table(page);

@@ -7,6 +7,7 @@ const MODELS = { plain: { projection: "none", score: "dot", query_size: 2, value
   square: { projection: "none", score: "dot", query_size: 2 },
   layer: { random: { seed: 7 }, query_size: 8, heads: 4 } };
 const server = await serve([], { config: { models: MODELS } });
+const page = await open({ server });
 
 const same = (found, wanted, what) => {
   assert.equal(found.length, wanted.length, what);
@@ -28,7 +29,6 @@ const readInPage = (page, file) => page.evaluate((base64) => {
 const inPage = (page, values) => page.evaluate((list) => list.map((v) => Tensor.of(v)), values);
 
 test("Tensor.read knows every kind of number", async () => {
-  const page = await open({ server });
   const all = Array.from({ length: 65536 }, (_, i) => i);
   const wide = [0, -0, 1, -1.5, 5e-324, -1e308, Infinity, -Infinity, NaN, 0.1];
   const whole = [0, 1, -1, 2 ** 31 - 1, -(2 ** 31)];
@@ -48,7 +48,6 @@ test("Tensor.read knows every kind of number", async () => {
 });
 
 test("Tensor.read: fields are JSON or words, what is wrong is said", async () => {
-  const page = await open({ server });
   const words = { return_attention: "true", select: '"hard"', empty_rows: "zero", window: "[1,2]" };
   assert.deepEqual((await readInPage(page, safetensors({}, words))).fields,
     { return_attention: true, select: "hard", empty_rows: "zero", window: [1, 2] });
@@ -62,14 +61,13 @@ test("Tensor.read: fields are JSON or words, what is wrong is said", async () =>
     [endless, /longer/], [safetensors({ a: ["F32", [3], Buffer.alloc(8)] }), /shape/],
     [safetensors({ a: ["F32", [-1, -2], Buffer.alloc(8)] }), /shape/],
     [safetensors({ a: ["F32", 2, Buffer.alloc(8)] }), /shape/],
-    [good.subarray(0, good.length - 1), /./], [Buffer.concat([good.subarray(0, 8), Buffer.from("[")]), /./],
+    [good.subarray(0, good.length - 1), /outside/], [Buffer.concat([good.subarray(0, 8), Buffer.from("[")]), /./],
     [Buffer.from("\x04\0\0\0\0\0\0\0null", "latin1"), /./],
     [Buffer.from("\x0a\0\0\0\0\0\0\0{\"a\":null}", "latin1"), /./]])
     assert.match((await readInPage(page, bad)).error || "", wanted, JSON.stringify(bad.toString()));
 });
 
 test("Tensor.write is the way back, and the server reads it", async () => {
-  const page = await open({ server });
   const chance = dice(3);
   const queries = chance.numbers(2, 3, 8);
   const kept = await page.evaluate(async (list) => {
@@ -95,7 +93,6 @@ test("Tensor.write is the way back, and the server reads it", async () => {
 });
 
 test("Tensor.of: lists and base64; null for everything else", async () => {
-  const page = await open({ server });
   const lists = [[], [[]], [[], []], [[[]], [[]]], [1, 2, 3], [[1, 2], [3, 4]], [[[0.5], [-1e-45]]],
     [true, false], [[true, 0], [1, false]]];
   const shapes = [[0], [1, 0], [2, 0], [2, 1, 0], [3], [2, 2], [1, 2, 1], [2], [2, 2]];
@@ -120,7 +117,6 @@ test("Tensor.of: lists and base64; null for everything else", async () => {
 });
 
 test("what is deep, or ragged and large by its first items, does no harm", async () => {
-  const page = await open({ server });
   const found = await page.evaluate(() => {
     const deep = JSON.parse("[".repeat(100000) + "]".repeat(100000));
     const wide = new Array(50000).fill(0);
@@ -134,7 +130,6 @@ test("what is deep, or ragged and large by its first items, does no harm", async
 });
 
 test("Tensor.part: an item of each form", async () => {
-  const page = await open({ server });
   const list = [[[1, 2], [3, 4], [5, 6]], [[7, 8], [9, 10], [11, 12]]];
   const found = await page.evaluate(([value, code]) => {
     const tensor = Tensor.of(value);
@@ -149,7 +144,6 @@ test("Tensor.part: an item of each form", async () => {
 });
 
 test("Request: text is changed and laid out, and stays what it was", async () => {
-  const page = await open({ server });
   const object = { "queries": [[[1, -0.5e-7], [3, 4]]], "a \"b\"": "c\nd", mask: [], window: [1, -1],
     bias: [[]], x: [[[]], [1]], keys: coded([1], [1]), n: null, deep: { a: [[1]] }, ünï: "✓ </script>" };
   const text = JSON.stringify(object);
@@ -171,7 +165,6 @@ test("Request: text is changed and laid out, and stays what it was", async () =>
 });
 
 test("Request: a field that is changed in a file, the server takes", async () => {
-  const page = await open({ server });
   const chance = dice(5);
   const queries = chance.numbers(2, 3, 8);
   const changes = { valid_lens: [2, 3], mask: [[1, 0, 1], [true, true, false], [1, 1, 1]],
@@ -198,8 +191,14 @@ test("Request: a field that is changed in a file, the server takes", async () =>
   }
 });
 
+test("Request: of a file, too, a length that is no integer stays one, for the server", async () => {
+  const found = await page.evaluate(() => Request.change({ name: "x", tensors: {}, fields: {} },
+    { valid_lens: [1.5], mask: [[2 ** 40]], head_mask: [0.5] }));
+  assert.deepEqual(found.fields, { valid_lens: [1.5], mask: [[2 ** 40]] });
+  assert.deepEqual(Object.keys(found.tensors), ["head_mask"]);
+});
+
 test("Request: a file of one item, too, and base64", async () => {
-  const page = await open({ server });
   const queries = dice(6).numbers(3, 8), bias = dice(7).numbers(3, 3);
   const file = safetensors({ queries: ["F32", [3, 8], bytesOf("F32", flat(queries))] });
   for (const [mine, theirs] of [[{ valid_lens: 2 }, { valid_lens: 2 }],
@@ -217,7 +216,6 @@ test("Request: a file of one item, too, and base64", async () => {
 });
 
 test("Request.asText: a file as JSON says the same; not what JSON cannot write", async () => {
-  const page = await open({ server });
   const queries = dice(8).numbers(2, 3, 8), keys = dice(9).numbers(2, 2, 8);
   const tensors = { queries: ["F32", [2, 3, 8], bytesOf("F32", flat(queries))], valid_lens: ["I64", [2], bytesOf("I64", [1, 2])],
     keys: ["F64", [2, 2, 8], bytesOf("F64", flat(keys))], mask: ["BOOL", [3, 2], bytesOf("BOOL", [1, 0, 1, 1, 0, 1])] };
@@ -233,7 +231,6 @@ test("Request.asText: a file as JSON says the same; not what JSON cannot write",
 });
 
 test("Request.batched: as the server sees it", async () => {
-  const page = await open({ server });
   const cases = [[[], true], [[[]], true], [[[], []], true], [[[[1, 2]]], true], [[[1, 2]], false],
     [[[1, 2], [3, 4]], false], [[[], [[1, 2]]], true], [[[[1, 2]], []], true],
     [coded([1, 2], [1, 2]), false], [coded([1, 1, 2], [1, 2]), true], [[coded([1, 2], [1, 2])], true]];
@@ -252,7 +249,6 @@ test("Request.batched: as the server sees it", async () => {
 });
 
 test("Format.float: digit by digit what the server writes", async () => {
-  const page = await open({ server });
   const chance = dice(11);
   const bits = new Uint32Array(6000).map((_, i) =>
     i < 254 ? (i + 1) << 23 : i < 508 ? ((i - 253) << 23) - 1 : Math.floor(chance.chance() * 2 ** 32));
@@ -284,7 +280,6 @@ test("Format.float: digit by digit what the server writes", async () => {
 });
 
 test("Format: units, and what is no number", async () => {
-  const page = await open({ server });
   const found = await page.evaluate(() => [Format.float(NaN), Format.short(Infinity), Format.short(0.123456),
     Format.short(0), Format.bytes(0), Format.bytes(999), Format.bytes(1500), Format.bytes(25e6),
     Format.count(1250000), Format.ms(0.01234), Format.ms(12.345), Format.ms(0)]);
@@ -293,14 +288,12 @@ test("Format: units, and what is no number", async () => {
 });
 
 test("Scale: even steps of lightness, from dark to light", async () => {
-  const page = await open({ server });
-  const { bytes, css, index, ranges } = await page.evaluate(() => {
+  const { bytes, css, index, highs } = await page.evaluate(() => {
     const face = (...data) => ({ matrix: { data: Float32Array.from(data) } });
     const list = [face(0.25, 0.5), face(0, 0.125), face(0, 0)];
     return { bytes: [...Scale.bytes], css: [0, 0.5, 1].map(Scale.css),
       index: [-1, 0, 1e-9, 0.5, 1, 2, NaN, Infinity].map(Scale.index),
-      ranges: [...list.flatMap((one) => [Scale.range(list, one, true), Scale.range(list, one, false)]),
-        Scale.range([face()], face(), true)] };
+      highs: [list, ...list.map((one) => [one]), [face()], []].map(Scale.high) };
   });
   const light = (i) => {
     const [r, g, b] = bytes.slice(3 * i, 3 * i + 3).map((c) =>
@@ -317,5 +310,5 @@ test("Scale: even steps of lightness, from dark to light", async () => {
   for (let i = 0; i < 255; i++) assert.ok(light(i + 1) >= light(i) - 0.05, `darker after ${i}`);
   assert.deepEqual(index, [0, 0, 0, 128, 255, 255, 0, 255]);
   assert.deepEqual(css, [0, 128, 255].map((i) => `rgb(${bytes.slice(3 * i, 3 * i + 3).join(" ")})`));
-  assert.deepEqual(ranges, [[0, 0.5], [0, 0.5], [0, 0.5], [0, 0.125], [0, 0.5], [0, 1], [0, 1]]);
+  assert.deepEqual(highs, [0.5, 0.5, 0.125, 1, 1, 1]);
 });
