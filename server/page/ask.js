@@ -48,11 +48,13 @@ const Ask = (() => {
     under = mine;
     State.set({ asking: true });
     const { gradients } = Request.fields(body) || {};
-    const sent = gradients ? Request.change(body, { gradients: undefined }) : body;
+    const sent = (gradients && Request.change(body, { gradients: undefined })) || body;
     const reply = await Net.ask("POST", path("attention", model),
       { ...Request.wire(sent), accept: accept(Request.size(body)), signal: mine.signal });
     if (under !== mine) return;
     under = null;
+    // A place in what was sent is none in what people see, where gradients were left out.
+    if (sent !== body && reply.problem) delete reply.problem.offset;
     State.set({ asking: false, ...take(reply, { body, model }) });
   };
 

@@ -55,10 +55,13 @@ const Examples = (() => {
   };
 
   // What the page itself has put into the request, and for which model.
+  // Beyond this an example is not sent by itself, nor made: it would be megabytes of text.
+  const WIDEST = 20000;
   let chosen = "toy", made = null, madeFor = null;
   const fit = () => {
     const model = Models.current();
-    if (!model || !chosen || (made && State.get("body") !== made)) return;
+    if (!model || model.query_size > WIDEST) return;
+    if (!chosen || (made && State.get("body") !== made)) return;
     const example = find(chosen);
     if (barred(example, model) || (example.score && example.score !== model.score)) chosen = "toy";
     const body = bodyOf(chosen, model);

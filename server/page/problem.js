@@ -64,7 +64,8 @@
   // Where there are no models, they are read once the problem goes.
   const again = () => {
     State.set({ problem: null });
-    Ask.send();
+    if (State.get("models")) Ask.send();
+    else Models.load();
   };
   const remedy = (status) =>
     status === 401 ? button("Give a key", Key.ask)
