@@ -108,6 +108,26 @@ test("measures of heads that are none are told, and can be asked for again", asy
   await goesOn(page);
 });
 
+test("behind a proxy that hides /readyz what was sent waits for the server, too", async () => {
+  const gone = [502, "text/html", "<h1>502</h1>"];
+  lies = { "/readyz": [404, PROBLEM, "{}"] };
+  const page = await open({ server: before, expect: [404, 502] });
+  const asked = [];
+  page.on("response", (one) => asked.push(`${new URL(one.url()).pathname} ${one.status()}`));
+  lies = { ...lies, "/v1/models": gone, "/attention": gone };
+  await page.click("#send");
+  const failed = (one) => one === "/v1/models 502";
+  while (asked.filter(failed).length < 2) await page.waitForResponse("**/v1/models");
+  assert.equal(await state(page, "asking"), true);
+  assert.equal(await page.isVisible("#notice"), true);
+  lies = { "/readyz": lies["/readyz"] };
+  await settle(page);
+  assert.equal(await state(page, "problem"), null);
+  assert.equal(asked.filter((one) => one.endsWith("/attention 502")).length, 1);
+  assert.equal(await page.isVisible("#notice"), false);
+  await goesOn(page);
+});
+
 test("figures come back after some that are none", async () => {
   lies = { "/metrics": [200, "text/plain",
     'attend_http_request_duration_seconds_bucket{route="/attention"} 1\n'] };
