@@ -56,6 +56,8 @@ const Ask = (() => {
       { ...Request.wire(sent(body)), accept: accept(Request.size(body)), signal: mine.signal });
     if (under !== mine) return;
     under = null;
+    // A place in what was sent is none in what people see, where gradients were left out.
+    if (sent(body) !== body && reply.problem) delete reply.problem.offset;
     State.set({ asking: false, ...take(reply, { body, model }) });
   };
 

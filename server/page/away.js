@@ -26,11 +26,15 @@ const Away = (() => {
     notice.hidden = false;
   };
 
+  // Before a proxy there may be no /readyz.
+  const sign = async () => {
+    const ready = await Net.peek("readyz");
+    return ready.status === 404 ? Net.peek("v1/models") : ready;
+  };
   const watch = async () => {
     for (let pause = FIRST; ; pause = Math.min(1.5 * pause, LONGEST)) {
       await Net.pause(pause);
-      const ready = await Net.peek("readyz");
-      if (!heard(ready.status === 404 ? await Net.peek("v1/models") : ready)) break;
+      if (!heard(await sign())) break;
     }
     coming = null;
     notice.hidden = true;

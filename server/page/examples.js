@@ -54,6 +54,8 @@ const Examples = (() => {
     return example.sums && model && model.weighting === "sigmoid" ? "not with sigmoid weights" : "";
   };
 
+  // For a wider model an example is megabytes of text: it is made only if somebody chooses it.
+  const WIDEST = 20000;
   // What the page itself has put into the request, and for which model.
   let chosen = "toy", made = null, madeFor = null;
   const put = (model) => {
@@ -64,7 +66,7 @@ const Examples = (() => {
   // A request that somebody has changed, or put in its place, stays as it is.
   const fit = () => {
     const model = Models.current();
-    if (!model || State.get("body") !== made) return;
+    if (!model || model.query_size > WIDEST || State.get("body") !== made) return;
     const example = find(chosen);
     if (barred(example, model) || (example.score && example.score !== model.score)) chosen = "toy";
     if (!made || madeFor !== model.name || made.text !== bodyOf(chosen, model).text) put(model);

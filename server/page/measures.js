@@ -38,7 +38,22 @@ const Measures = (() => {
     else if (kind !== "none" && answer.items.some(({ outputs }) => outputs.rows))
       changes.gradients = gradients(answer, kind);
     const reply = await post("heads", changes);
-    return reply.ok ? JSON.parse(reply.text()) : reply;
+    return reply.ok ? tried(() => whole(JSON.parse(reply.text()))) : reply;
+  };
+  const whole = (found) => {
+    const { heads, ranking, divergence } = found, h = heads.length;
+    const square = (list) => list.length === h && list.every((line) => line.length === h);
+    const good = h > 0 && heads.every((head) => Object.keys(head).length) && ranking.length === h
+      && ranking.every((i) => i in heads) && (!divergence || square(divergence));
+    if (!good) throw new Error("it does not say of each head what it does");
+    return found;
+  };
+  const tried = (read) => {
+    try {
+      return read();
+    } catch ({ message }) {
+      return { problem: { title: "The answer cannot be read", detail: message, status: 0 } };
+    }
   };
 
   const mask = (h) => {
@@ -47,8 +62,9 @@ const Measures = (() => {
   };
   const lose = async (head_mask) => {
     const { items } = State.get("answer"), asked = fields(), reply = await attend(head_mask);
-    if (!reply.ok) return reply;
-    const pruned = Answer.read(reply, asked).items;
+    return reply.ok ? tried(() => loss(items, Answer.read(reply, asked).items)) : reply;
+  };
+  const loss = (items, pruned) => {
     let change = 0, all = 0, most = 0;
     for (const [i, { outputs }] of items.entries())
       outputs.data.forEach((y, j) => {

@@ -8,7 +8,7 @@ const Metrics = (() => {
   const LINE = /^([a-zA-Z_:][\w:]*)\s*(?:\{(.*)\})?\s+([^\s}]+)(?:\s+-?\d+)?\s*$/;
   const LABEL = /(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"/g;
   const plain = (text) => text.replace(/\\(.)/g, (_, c) => (c === "n" ? "\n" : c));
-  const number = (text) => Number(text.replace("Inf", "Infinity"));
+  const number = (text) => Number(String(text).replace("Inf", "Infinity"));
 
   const read = (line) => {
     const [, name, labels = "", value] = LINE.exec(line) || ["", "", "", "NaN"];

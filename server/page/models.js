@@ -7,9 +7,13 @@ const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
   const current = () => find(State.get("model"));
 
+  const SIZES = ["query_size", "key_size", "value_size", "output_size", "heads", "parameters"];
+  const isModel = (m) => typeof m.name === "string"
+    && SIZES.every((name) => Number.isSafeInteger(m[name]) && m[name] >= 0);
   const listOf = (reply) => {
     try {
-      return JSON.parse(reply.text()).models;
+      const { models } = JSON.parse(reply.text());
+      return models.every(isModel) ? models : null;
     } catch {
       return null;
     }
@@ -20,7 +24,7 @@ const Models = (() => {
     const reply = await Net.ask("GET", "v1/models");
     if (!reply.ok) return State.set({ problem: reply.problem });
     const models = listOf(reply);
-    if (!Array.isArray(models)) return State.set({ problem: strange });
+    if (!models) return State.set({ problem: strange });
     const kept = models.some((m) => m.name === State.get("model"));
     State.set({ models, model: kept ? State.get("model") : models[0] ? models[0].name : null });
   };
@@ -29,7 +33,7 @@ const Models = (() => {
   const FACTS = ("score weighting projection hidden query_size key_size value_size output_size heads "
     + "kv_heads bias causal parameters sha256 source").split(" ");
   const said = (name, value) =>
-    name === "sha256" ? value.slice(0, 8) : value === true ? "yes" : value === false ? "no" : value;
+    name === "sha256" ? String(value).slice(0, 8) : value === true ? "yes" : value === false ? "no" : value;
   const summary = (m) => [m.heads === 1 ? "1 head" : `${m.heads} heads`,
     `${m.query_size} → ${m.output_size}`, m.score, `${Format.count(m.parameters)} parameters`,
     m.source].join(" · ");
@@ -53,6 +57,11 @@ const Models = (() => {
     if (/\/unknown-model$/.test(type)) load();
   });
   State.on(["models", "model", "problem"], show);
+  // Models come and go while the server runs.
+  State.on(["problem"], () => {
+    const { type } = State.get("problem") || {};
+    if (/\/unknown-model$/.test(type)) load();
+  });
   show();
   return { load, find, current };
 })();

@@ -20,13 +20,18 @@ const Net = (() => {
       .map(([, name, ms]) => ({ name, ms: Number(ms) }));
   const typeOf = (text) => (text || "").split(";")[0].trim().toLowerCase();
 
+  // What a problem may say; what has another form is left out.
+  const FORMS = { type: "string", title: "string", detail: "string", pointer: "string",
+    offset: "number", limit: "string" };
   const problemOf = (reply) => {
     if (reply.ok) return null;
     const { status } = reply;
     const plain = { title: `The server answered ${status}`, detail: "", status };
     if (reply.type !== "application/problem+json") return plain;
     try {
-      return { ...plain, ...JSON.parse(reply.text()) };
+      const said = Object.entries(JSON.parse(reply.text()));
+      const sound = said.filter(([name, value]) => typeof value === FORMS[name]);
+      return { ...plain, ...Object.fromEntries(sound) };
     } catch {
       return plain;
     }

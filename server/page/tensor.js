@@ -53,9 +53,11 @@ const Tensor = (() => {
     return fits(value, shape, 0) ? { shape, data: new Float64Array(value.flat(RANK)) } : null;
   };
 
+  // A shape with a zero in it costs nothing, whatever else it claims.
+  const MOST = 2 ** 32;
   const make = (value) => {
     if (Array.isArray(value)) return fromList(value);
-    if (!counts(value.shape)) return null;
+    if (!counts(value.shape) || size(value.shape.map((n) => n || 1)) > MOST) return null;
     if (ArrayBuffer.isView(value.data)) return value;
     if (ArrayBuffer.isView(value.bytes)) return fromBytes(value);
     return typeof value.base64 === "string" ? fromCoded(value) : null;
@@ -92,7 +94,8 @@ const Tensor = (() => {
     const length = Number(new DataView(buffer).getBigUint64(0, true));
     if (length > buffer.byteLength - 8) throw new Error("its header is longer than the file");
     const { __metadata__: metadata = {}, ...rest } = headerOf(new Uint8Array(buffer, 8, length));
-    const tensors = {}, fields = {}, data = new Uint8Array(buffer, 8 + length);
+    const tensors = { __proto__: null }, fields = { __proto__: null };
+    const data = new Uint8Array(buffer, 8 + length);
     for (const [name, entry] of Object.entries(rest)) tensors[name] = entryOf(name, entry, data);
     for (const [name, text] of Object.entries(metadata || {})) fields[name] = word(text);
     return { tensors, fields };
@@ -126,8 +129,8 @@ const Tensor = (() => {
     }
   };
   const write = (tensors, fields) => {
-    const header = {};
-    if (Object.keys(fields).length) header.__metadata__ = {};
+    const header = { __proto__: null };
+    if (Object.keys(fields).length) header.__metadata__ = { __proto__: null };
     for (const [name, value] of Object.entries(fields))
       header.__metadata__[name] = JSON.stringify(value);
     let at = 0;
