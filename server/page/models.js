@@ -48,7 +48,7 @@ const Models = (() => {
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
   State.on(["models", "model", "problem"], show);
-  // What could not be read is read again once the problem goes: a key came, or somebody tries again.
+  // What could not be read is read once the problem goes: a key came, or somebody tries again.
   State.on(["problem"], () => State.get("problem") || State.get("models") || load());
   show();
   return { load, find, current };
