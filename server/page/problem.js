@@ -63,8 +63,7 @@
 
   const again = () => {
     State.set({ problem: null });
-    if (State.get("models")) Ask.send();
-    else Models.load();
+    Ask.send();
   };
   const remedy = (status) =>
     status === 401 ? Dom.button("Give a key", Key.ask)

@@ -14,7 +14,7 @@
 //   answer   what answer.js made of the last answer, or null
 //   problem  the last error (net.js), or null; an answer stays on show beside it. One of a request
 //            has its body
-//   view     { item, head, row, col, range, mode }: what is looked at. head: an index, or "mean";
+//   view     { item, head, row, col, range }: what is looked at. head: an index, or "mean";
 //            row, col: -1 is none; range: "shared" or "head"
 const State = (() => {
   const values = {
