@@ -4,7 +4,7 @@
 // The table is made when the face or its labels change, not when the cursor moves. The weights of
 // a sigmoid are no distribution and have no entropy.
 (() => {
-  const FIRST = 200, { el } = Dom;
+  const FIRST = 50, { el } = Dom;
   const place = Dom.id("rows");
   let made = null;
 
