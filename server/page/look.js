@@ -26,7 +26,10 @@ const Look = (() => {
   const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
   const shape = ({ rows, cols }) =>
     `${count(rows, "query", "queries")} × ${count(cols, "key", "keys")}`;
-  const highOf = (faces, one) => Scale.high(State.get("view").range === "shared" ? faces : [one]);
+  const highOf = (faces, one) => {
+    const { range, bright } = State.get("view");
+    return Scale.high(range === "shared" ? faces : [one], bright);
+  };
   const sheetOf = (faces, { head, label, matrix }) => {
     const { item } = State.get("view");
     const { pointers, segments } = State.get("answer").items[item];
@@ -87,11 +90,15 @@ const Look = (() => {
   const shared = el("input", { type: "checkbox",
     onchange: () => State.view({ range: shared.checked ? "shared" : "head" }) });
   const sharing = el("label", { class: "small" }, shared, "One colour range for all heads");
+  const bright = el("input", { type: "checkbox",
+    onchange: () => State.view({ bright: bright.checked }) });
+  const brighter = el("label", { class: "small", title: "Colours end where one weight in a hundred "
+    + "is greater: of long rows most are small." }, bright, "Bright");
   const high = el("span", {});
   const legend = el("div", { class: "row small soft", id: "legend" }, "0", Scale.bar(), high,
     el("span", { class: "hatched swatch" }), "hidden");
   id("items").append(before, where, after);
-  id("look-tools").append(sharing, legend);
+  id("look-tools").append(sharing, brighter, legend);
   const tools = (answer, item, faces) => {
     const n = answer ? answer.items.length : 0;
     id("look-tools").hidden = !sheet;
@@ -103,7 +110,8 @@ const Look = (() => {
     shared.checked = State.get("view").range === "shared";
     sharing.hidden = !sheet || faces.length < 2;
     legend.hidden = !sheet;
-    if (sheet) high.textContent = Format.short(sheet.high);
+    bright.checked = State.get("view").bright;
+    if (sheet) high.textContent = (bright.checked ? "≥ " : "") + Format.short(sheet.high);
   };
 
   const reason = (answer, item, face) => {
@@ -119,8 +127,8 @@ const Look = (() => {
 
   let shown = [], sheet = null;
   const change = () => {
-    const answer = State.get("answer"), { item, head, range } = State.get("view");
-    const now = [answer, item, head, range, State.get("labels")];
+    const answer = State.get("answer"), { item, head, range, bright: lit } = State.get("view");
+    const now = [answer, item, head, range + lit, State.get("labels")];
     const same = now.map((value, i) => value === shown[i]);
     shown = now;
     if (same.includes(false)) renew(answer, item, same);

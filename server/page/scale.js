@@ -6,8 +6,9 @@
 //
 // Scale.css(t) -> "rgb(...)" for t from 0 to 1; Scale.bytes is a Uint8Array of 256 colours, three
 // bytes each; Scale.index(t) says which of them. Scale.ink(t): the colour of text on it.
-// Scale.bar() -> a node with all of them from left to right. Scale.high(faces): the weight that 1 stands for,
-// the greatest of all faces; 0 stands for none.
+// Scale.bar() -> a node with all of them from left to right. Scale.high(faces, bright): the weight
+// that 1 stands for, the greatest of all faces; 0 stands for none. Bright, it is one that only one of
+// a hundred weights exceeds: of long rows most are small.
 const Scale = (() => {
   const FROM = [0.27, -0.018, -0.095], TO = [0.93, -0.028, 0.165];
 
@@ -37,6 +38,13 @@ const Scale = (() => {
     return node;
   };
 
+  // Of some thousands of its weights; an odd step meets every column.
+  const common = ({ data }) => {
+    const some = [];
+    for (let i = 0, step = Math.floor(data.length / 4096) | 1; i < data.length; i += step)
+      if (data[i] > 0) some.push(data[i]);
+    return some.sort((a, b) => a - b)[Math.floor(0.99 * some.length)] || 0;
+  };
   const greatest = new WeakMap();
   const most = ({ data }) => {
     if (greatest.has(data)) return greatest.get(data);
@@ -45,6 +53,7 @@ const Scale = (() => {
     greatest.set(data, high);
     return high;
   };
-  const high = (faces) => Math.max(0, ...faces.map(({ matrix }) => most(matrix))) || 1;
+  const high = (faces, bright) =>
+    Math.max(0, ...faces.map(({ matrix }) => (bright ? common : most)(matrix))) || 1;
   return { css, bytes, index, ink, bar, high };
 })();

@@ -14,13 +14,13 @@
 //   answer   what answer.js made of the last answer, or null
 //   problem  the last error (net.js), or null; an answer stays on show beside it. One of a request
 //            has its body
-//   view     { item, head, row, col, range }: what is looked at. head: an index, or "mean";
-//            row, col: -1 is none; range: "shared" or "head"
+//   view     { item, head, row, col, range, bright }: what is looked at. head: an index, or "mean";
+//            row, col: -1 is none; range: "shared" or "head"; bright: see Scale.high
 const State = (() => {
   const values = {
     models: null, model: null, body: null, labels: { rows: [], cols: [] }, asking: false,
     asked: null, answer: null, problem: null,
-    view: { item: 0, head: 0, row: -1, col: -1, range: "shared" },
+    view: { item: 0, head: 0, row: -1, col: -1, range: "shared", bright: false },
   };
   const listeners = [];
   const changed = new Set();

@@ -9,7 +9,7 @@ const shared = await open({ server });
 const fresh = async () => {
   await shared.mouse.move(5, 5);
   await shared.evaluate(() => State.set({ labels: { rows: [], cols: [] },
-    view: { item: 0, head: 0, row: -1, col: -1, range: "shared" } }));
+    view: { item: 0, head: 0, row: -1, col: -1, range: "shared", bright: false } }));
   await settle(shared);
   return shared;
 };
@@ -20,7 +20,7 @@ const answerOf = async (body, model = "demo") =>
   (await server.post(`/v1/models/${model}/attention`, body)).json;
 const table = (page) => page.evaluate(() => [...Scale.bytes]);
 const colour = (bytes, weight, high) => {
-  const at = 3 * Math.round((255 * weight) / high);
+  const at = 3 * Math.round(255 * Math.min(1, weight / high));
   return [...bytes.slice(at, at + 3), 255];
 };
 const most = (matrices) => Math.max(...matrices.flat(2));
@@ -105,7 +105,7 @@ test("causal attention of eight heads: tiles and the large one", async () => {
   await settle(page);
   await ask(page, asked);
   const [heads] = (await answerOf(asked, "base")).attention_weights, bytes = await table(page);
-  await cells(page, heads[0], most(heads), (i, j) => j <= i);
+  await cells(page, heads[0], most(heads), (i, j) => j <= i && i < 20);
   assert.ok(await hatched(page, 3, 4) && await hatched(page, 0, 29) && !await hatched(page, 4, 4));
   await tile(page, "head 7").scrollIntoViewIfNeeded();
   await settle(page);
@@ -184,6 +184,23 @@ test("one range for all heads, or each its own", async () => {
   await cells(page, heads[lesser], most([heads[lesser]]));
   const said = Number((await page.locator("#legend").textContent()).slice(1).replace("hidden", ""));
   assert.ok(Math.abs(said - most([heads[lesser]])) < 0.001);
+});
+
+test("bright colours end where one weight in a hundred is greater", async () => {
+  const page = await fresh(), asked = body(40, 40, { causal: true });
+  await ask(page, asked, "demo");
+  const [[weights]] = (await answerOf(asked)).attention_weights;
+  await page.getByLabel("One colour range").uncheck();
+  await page.getByLabel("Bright").check();
+  await settle(page);
+  const sorted = weights.flat().filter((x) => x > 0).sort((a, b) => a - b);
+  const end = sorted[Math.floor(0.99 * sorted.length)];
+  assert.ok(end < 0.9, `${end}`);
+  await cells(page, weights, end, (i, j) => j <= i && i < 20);
+  assert.match(await page.locator("#legend").textContent(), /0≥ /);
+  await page.getByLabel("Bright").uncheck();
+  await settle(page);
+  await cells(page, weights, 1, (i, j) => j <= i && i < 20);
 });
 
 test("segments are divided, and their weights are shown; pointers are marked", async () => {
