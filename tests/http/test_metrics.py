@@ -137,7 +137,7 @@ class Form(Metrics):
         for name, value in (("attend_queue_limit", 7), ("attend_workers", 3),
                             ("attend_io_threads", 2), ("attend_inflight_limit_bytes", 5000000),
                             ("attend_queue_depth", 0), ("attend_running", 0),
-                            ("attend_models", 2), ("attend_build_info", 1),
+                            ("attend_models", 3), ("attend_build_info", 1),
                             ("attend_log_dropped_total", 0), ("attend_log_suppressed_total", 0)):
             self.assertEqual(first.value(name), value, name)
         self.assertEqual(first.value("attend_connections", listener="main"), 1)
