@@ -178,9 +178,10 @@ DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libo
 DEPS_IMAGE := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git slowhttptest
 # Where they did not come from Debian's packages, they are taken as they are.
 NODE       = $(if $(shell command -v npm),,nodejs npm)
-# Ubuntu has Chromium as a snap alone: where there is no other one, the tests of the page say so.
+# Ubuntu has Chromium as a snap alone: there npm's is unpacked, which needs some libraries.
 UBUNTU     = $(shell . /etc/os-release 2>/dev/null && echo "$$ID" | grep -x ubuntu)
-BROWSING   = $(if $(CHROMIUM)$(UBUNTU)$(shell command -v chromium || command -v google-chrome-stable || command -v google-chrome),,chromium)
+BROWSER    = $(CHROMIUM)$(shell command -v chromium || command -v google-chrome-stable || command -v google-chrome)
+BROWSING   = $(if $(BROWSER),,$(if $(UBUNTU),libnss3 libnspr4 libexpat1,chromium))
 DEPS_TEST  = $(DEPS_IMAGE) $(NODE) $(BROWSING) fonts-dejavu-core buildah openssl python3-yaml strace systemd
 # Installed, these would start services or bring much along: they are unpacked, and tests/run finds
 # them. Of docker-compose it is the schema of its files.
@@ -202,7 +203,13 @@ deps-image:
 deps-test:
 	@tests/deps $(DEPS_TEST)
 	@tests/deps --unpack $(TOOLS) $(DEPS_UNPACKED)
-	@$(MAKE) --no-print-directory $(NPM)/package.json
+	@$(MAKE) --no-print-directory $(NPM)/package.json $(if $(BROWSER),,$(if $(UBUNTU),$(TOOLS)/usr/bin/chromium))
+# Its own way to unpack itself needs a newer Node than Ubuntu has.
+$(TOOLS)/usr/bin/chromium:
+	@mkdir -p $(@D)
+	@$(call npm_install,build/browser) @sparticuz/chromium@147.0.0
+	@node -e 'const fs = require("fs"), brotli = fs.readFileSync(process.argv[1]); fs.writeFileSync(process.argv[2], require("zlib").brotliDecompressSync(brotli), { mode: 0o755 })' \
+	    build/browser/node_modules/@sparticuz/chromium/bin/chromium.br $@
 $(NPM)/package.json: tests/npm/package.json
 	@mkdir -p $(NPM) && cp $< $@
 	@$(call npm_install,$(NPM)) || { rm -f $@; exit 1; }
