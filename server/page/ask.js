@@ -52,12 +52,13 @@ const Ask = (() => {
     const body = State.get("body"), model = State.get("model"), mine = new AbortController();
     under = mine;
     State.set({ asking: true });
+    const bare = sent(body);
     const reply = await Net.ask("POST", path("attention", model),
-      { ...Request.wire(sent(body)), accept: accept(Request.size(body)), signal: mine.signal });
+      { ...Request.wire(bare), accept: accept(Request.size(body)), signal: mine.signal });
     if (under !== mine) return;
     under = null;
     // A place in what was sent is none in what people see, where gradients were left out.
-    if (sent(body) !== body && reply.problem) delete reply.problem.offset;
+    if (bare !== body && reply.problem) delete reply.problem.offset;
     State.set({ asking: false, ...take(reply, { body, model }) });
   };
 

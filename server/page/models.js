@@ -52,14 +52,13 @@ const Models = (() => {
       Dom.el("dt", {}, name), Dom.el("dd", {}, said(name, m[name])))));
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
-  // Models come and go while the server runs.
-  State.on(["problem"], () => {
-    const { type } = State.get("problem") || {};
-    if (/\/unknown-model$/.test(type)) load();
-  });
   State.on(["models", "model", "problem"], show);
-  // What could not be read is read once the problem goes: a key came, or somebody tries again.
-  State.on(["problem"], () => State.get("problem") || State.get("models") || load());
+  // Models come and go while the server runs; and what could not be read is read once the problem
+  // goes: a key came, or somebody tries again.
+  State.on(["problem"], () => {
+    const problem = State.get("problem");
+    if (problem ? /\/unknown-model$/.test(problem.type) : !State.get("models")) load();
+  });
   show();
   return { load, find, current };
 })();
