@@ -261,6 +261,19 @@ class Doors(Case):
 class Packing(Case):
     """How the page is put together."""
 
+    def test_who_changes_a_part_builds_the_program_anew(self):
+        """By what make itself says that it knows: the parts, then the page, then who holds it."""
+        env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MODE")}
+        said = subprocess.run(["make", "-pn", "MODE=release", "build/release/attend"], cwd=ROOT,
+                              env=env, stdout=subprocess.PIPE, check=True).stdout.decode()
+        needs = dict(re.findall(r"^(build/release/server/\S+): (.*)$", said, re.M))
+        page = "build/release/server/page/page.html"
+        self.assertIn(page, needs["build/release/server/http/page.o"].split())
+        self.assertIn(page + ".gz", needs["build/release/server/http/page.o"].split())
+        self.assertIn(page, needs[page + ".gz"].split())
+        parts = {os.path.join("server/page", name) for name in os.listdir(os.path.join(ROOT, "server/page"))}
+        self.assertEqual(set(needs[page].split()), parts)
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="attend-test-")
         self.addCleanup(shutil.rmtree, self.folder)

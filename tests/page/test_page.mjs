@@ -1,5 +1,6 @@
 // test_page: the page as a whole: it loads, keeps to its policy, and takes whatever it is given.
 import assert from "node:assert/strict";
+import http from "node:http";
 import { ask, drop, everywhere, open, serve, settle, state, test, told } from "./browser.mjs";
 
 const TOY = { queries: [[[1, 0, 0, 1], [0, 1, 1, 0]]], valid_lens: [1], return_attention: true };
@@ -176,4 +177,27 @@ test("no request breaks the page", async () => {
   await settle(page);
   await ask(page, TOY);
   assert.deepEqual([await state(page, "problem"), (await state(page, "answer")).items.length], [null, 1]);
+});
+
+test("it lives below a path of a proxy, too", async (t) => {
+  const { hostname, port } = new URL(server.origin), others = [];
+  const proxy = http.createServer((asked, said) => {
+    if (!asked.url.startsWith("/deep/er/")) others.push(asked.url);
+    const onward = http.request({ hostname, port, path: asked.url.slice("/deep/er".length),
+      method: asked.method, headers: asked.headers }, (answer) => {
+      said.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(said);
+    });
+    asked.pipe(onward);
+  });
+  await new Promise((done) => proxy.listen(0, "127.0.0.1", done));
+  t.after(() => proxy.close());
+  const origin = `http://127.0.0.1:${proxy.address().port}`;
+  const page = await open({ server: { origin }, path: "/deep/er/" });
+  await page.locator("#tab-heads").click();
+  await page.locator("#measures td").first().waitFor();
+  await page.locator("#status-memory").filter({ hasText: "MB" }).waitFor();
+  await page.locator("#code-part summary").click();
+  assert.ok((await page.locator("#code-part").innerText()).includes(`${origin}/deep/er/v1/models/demo/attention`));
+  assert.deepEqual(others, []);
 });
