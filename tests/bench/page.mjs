@@ -38,14 +38,23 @@ const begin = () => {
 const end = () => {
   cancelAnimationFrame(globalThis.going);
   const sorted = globalThis.frames.slice(1).sort((a, b) => a - b);
-  return { longest: sorted.at(-1), most: sorted[Math.floor(sorted.length * 0.95)] };
+  return { longest: sorted.at(-1), most: sorted[Math.floor(sorted.length * 0.95)],
+    count: sorted.length };
 };
-const timed = async (page, name, act) => {
+// Milliseconds of the page's own script so far.
+const scripted = async (session) => {
+  const { metrics } = await session.send("Performance.getMetrics");
+  return 1000 * metrics.find(({ name }) => name === "ScriptDuration").value;
+};
+const timed = async (page, session, name, act) => {
   await page.evaluate(begin);
+  const before = await scripted(session);
   await act();
-  const { longest, most } = await page.evaluate(end);
+  const script = await scripted(session) - before;
+  const { longest, most, count } = await page.evaluate(end);
   say(`${name}_longest`, longest.toFixed(1));
   say(`${name}_p95`, most.toFixed(1));
+  say(`${name}_script`, (script / count).toFixed(2));
 };
 const steps = async (n, act) => {
   for (let i = 0; i < n; i++) await act(i / n);
@@ -64,23 +73,25 @@ test("figures", { timeout: 120000 }, async () => {
   await settle(page);
   await page.waitForTimeout(1000);
 
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable");
   const tiles = page.locator("#multiples"), large = page.locator("#frame");
   await tiles.scrollIntoViewIfNeeded();
   const a = await tiles.boundingBox();
-  await timed(page, "tiles", () => steps(60, async (t) => {
+  await timed(page, session, "tiles", () => steps(60, async (t) => {
     await page.mouse.move(a.x + 40 + t * (a.width - 80), a.y + 60);
     await page.mouse.wheel(0, t < 0.5 ? 60 : -60);
   }));
   await page.evaluate(() => scrollTo(0, document.getElementById("frame").offsetTop - 60));
   const b = await large.boundingBox();
-  await timed(page, "hover", () => steps(200, (t) =>
+  await timed(page, session, "hover", () => steps(200, (t) =>
     page.mouse.move(b.x + 60 + t * (b.width - 90), b.y + 60 + Math.abs(Math.sin(t * 9)) * (b.height - 90))));
   await page.evaluate(() => document.activeElement.blur());
   await large.press("+");
   await large.press("+");
   await large.press("+");
-  await timed(page, "scroll", () => steps(80, (t) => page.mouse.wheel(t < 0.5 ? 40 : -40, 60)));
-  await timed(page, "head", () => steps(16, async () => {
+  await timed(page, session, "scroll", () => steps(80, (t) => page.mouse.wheel(t < 0.5 ? 40 : -40, 60)));
+  await timed(page, session, "head", () => steps(16, async () => {
     await page.locator("#multiples button").nth(Math.floor(Math.random() * HEADS)).evaluate((one) => one.click());
     await page.waitForTimeout(80);
   }));

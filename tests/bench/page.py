@@ -23,3 +23,4 @@ def page(_folder):
         longest = told[f"{name}_longest"]
         line(f"{what}: longest frame (95 % below), ms", f"{longest:.1f} ({told[f'{name}_p95']:.1f})",
              "", "", f"<= {STUTTER}", longest <= STUTTER)
+        line(f"{what}: script of a frame, ms", f"{told[f'{name}_script']:.2f}", "", "", "", None)
