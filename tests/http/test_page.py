@@ -340,7 +340,7 @@ const A = '\\n&/*';
         done = subprocess.run([PACK, os.path.join(ROOT, "server", "page", "index.html")],
                               check=True, stdout=subprocess.PIPE)
         with open(BIN, "rb") as file:
-            self.assertIn(done.stdout, file.read())
+            self.assertTrue(done.stdout in file.read(), "the page in the program is another one")
 
 
 if __name__ == "__main__":
