@@ -51,12 +51,23 @@ CFLAGS_server_version       := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='
 
 LIB_SRC   := $(filter-out server/main.c,$(wildcard core/*.c config/*.c server/*.c server/*/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/%.o)
+# The files that compile longest, by their names in any folder: they are begun first, and the others
+# compile beside them.
+SLOWEST   := kernel_avx512 kernel_avx2 kernel_portable number_run_avx2 number_run_avx512 number_rows_avx2 number_rows_avx512
+SLOW_OBJ  := $(foreach name,$(SLOWEST),$(filter %/$(name).o,$(LIB_OBJ)))
 UNIT_SRC  := $(wildcard tests/unit/test_*.c)
 UNIT      := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 BENCH_SRC := $(wildcard tests/bench/bench_*.c)
 BENCH     := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
 FUZZ      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 EXHAUSTIVE := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/exhaustive_*.c))
+
+# How many files compile at once: as many as there are processors. A -j that was given holds instead,
+# and the makes below know of it.
+GIVEN_JOBS = $(lastword $(filter -j%,$(MAKEFLAGS)))
+JOBS       = $(if $(GIVEN_JOBS),,-j$(shell nproc))
+
+UNBUILT    = $(filter-out $(wildcard $(LIB_OBJ)),$(LIB_OBJ))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -65,13 +76,14 @@ EXHAUSTIVE := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench
 ## build: build/release/attend (installs nothing)
 .PHONY: build
 build: libraries
-	@$(MAKE) --no-print-directory $(BUILD)/attend
+	@$(if $(UNBUILT),echo 'compiling $(words $(UNBUILT)) files (make $(or $(GIVEN_JOBS),$(JOBS)))')
+	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/attend
 
 ## run: set up, build and serve on 127.0.0.1:8080; ARGS="--listen 127.0.0.1:9000" to change settings
 .PHONY: run
 run: deps-run
 	@$(MAKE) --no-print-directory build
-	exec $(BUILD)/attend serve $(ARGS)
+	exec tests/serve $(BUILD)/attend $(ARGS)
 
 ## test: set up and run every test, sanitizer passes included
 .PHONY: test
@@ -115,31 +127,31 @@ soak: deps-test
 ## bench: print every figure beside its yardstick (some minutes); ARGS="NAME ..." for some
 .PHONY: bench
 bench: deps-bench
-	@$(MAKE) --no-print-directory programs
+	@$(MAKE) --no-print-directory $(JOBS) programs
 	tests/bench/run $(BUILD) $(ARGS)
 
 ## bench-peers: install and run what a user would build instead (apt, npm; some 2 GB), beside attend
 .PHONY: bench-peers
 bench-peers: deps-peers
-	@$(MAKE) --no-print-directory programs
+	@$(MAKE) --no-print-directory $(JOBS) programs
 	tests/bench/peers/run $(BUILD) $(PEERS)
 
 ## exhaustive: read and write every float32 at every level of instructions (half an hour on two cores); ARGS="FIRST LAST STEP" for some
 .PHONY: exhaustive
 exhaustive: deps-test
-	@$(MAKE) --no-print-directory $(EXHAUSTIVE)
+	@$(MAKE) --no-print-directory $(JOBS) $(EXHAUSTIVE)
 	tests/bench/exhaustive $(BUILD) $(ARGS)
 
 ## fuzz: search for inputs that break what reads them (five minutes); ARGS="TARGET SECONDS" for one target, its own time, or both
 .PHONY: fuzz
 fuzz: deps-fuzz
-	@$(MAKE) --no-print-directory MODE=fuzz CC=clang CXX=clang++ fuzzers
+	@$(MAKE) --no-print-directory $(JOBS) MODE=fuzz CC=clang CXX=clang++ fuzzers
 	tests/fuzz/run $(ARGS)
 
 ## fuzz-coverage: what of the program the inputs in tests/fuzz/corpus and build/fuzz reach
 .PHONY: fuzz-coverage
 fuzz-coverage: deps-fuzz
-	@$(MAKE) --no-print-directory MODE=coverage CC=clang CXX=clang++ fuzzers
+	@$(MAKE) --no-print-directory $(JOBS) MODE=coverage CC=clang CXX=clang++ fuzzers
 	tests/fuzz/coverage
 
 ## lint: check the rules of the house (who includes whom, one door per dependency, file names)
@@ -206,11 +218,13 @@ deps-test:
 	@$(MAKE) --no-print-directory $(NPM)/package.json $(if $(BROWSER),,$(if $(UBUNTU),$(TOOLS)/usr/bin/chromium))
 # Its own way to unpack itself needs a newer Node than Ubuntu has.
 $(TOOLS)/usr/bin/chromium:
+	@echo 'installing Chromium with npm into $(@D)'
 	@mkdir -p $(@D)
 	@$(call npm_install,build/browser) @sparticuz/chromium@147.0.0
 	@node -e 'const fs = require("fs"), brotli = fs.readFileSync(process.argv[1]); fs.writeFileSync(process.argv[2], require("zlib").brotliDecompressSync(brotli), { mode: 0o755 })' \
 	    build/browser/node_modules/@sparticuz/chromium/bin/chromium.br $@
 $(NPM)/package.json: tests/npm/package.json
+	@echo 'installing with npm into $(NPM)'
 	@mkdir -p $(NPM) && cp $< $@
 	@$(call npm_install,$(NPM)) || { rm -f $@; exit 1; }
 deps-fuzz:
@@ -250,26 +264,27 @@ $(BUILD)/attend: $(BUILD)/server/main.o $(BUILD)/libattend.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/libattend.a: $(LIB_OBJ)
-	$(call archive,$@,$^)
+$(BUILD)/libattend.a: $(SLOW_OBJ) $(LIB_OBJ)
+	$(call archive,$@,$(LIB_OBJ))
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# Objects are made again when the flags change; the one with the version, when the commit does.
+# Objects are made again when the flags change; the one with the version, when the commit does. All
+# wait for the flags: when these are known, make begins again where the slowest files stand.
 stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
 $(BUILD)/flags: FORCE
 	$(call stamp,$(CC) $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS))
-$(BUILD)/commit: FORCE
+$(BUILD)/commit: FORCE | $(BUILD)/flags
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/version.o: $(BUILD)/commit
 $(BUILD)/server/http/openapi.o: server/http/openapi.json
 
 # The page, one file of all that it is made of.
 PAGE := $(BUILD)/server/page/page.html
-$(PAGE): $(wildcard server/page/*)
+$(PAGE): $(wildcard server/page/*) | $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,PACK,server/page)
 	$(Q)server/page/pack server/page/index.html >$@

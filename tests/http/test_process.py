@@ -17,9 +17,10 @@ import threading
 import time
 import unittest
 
-from support import (BIN, MODE, SLOW, TOY, Case, Layer, Raw, Server, attend, clean_environment,
-                     head_of, resident, safetensors_bytes, wait_until)
+from support import (BIN, MODE, ROOT, SLOW, TOY, Case, Layer, Raw, Server, attend,
+                     clean_environment, head_of, resident, safetensors_bytes, wait_until)
 
+SERVE = os.path.join(ROOT, "tests", "serve")
 BODY = json.dumps(TOY).encode()
 PATH = "/v1/attention"
 
@@ -192,6 +193,44 @@ class Start(Folder):
         finally:
             server.stop()
         self.assertNotEqual(attend("health", env=listen)[0], 0)
+
+    def test_what_to_open(self):
+        """What `make run` adds where there is a page. All else is the server's own."""
+        for address, more, opened in (("127.0.0.1", (), "127.0.0.1"),
+                                      ("127.0.0.1", ("--page", "false"), None),
+                                      ("0.0.0.0", ("--access-log", "all"), "127.0.0.1")):
+            process = subprocess.Popen([SERVE, BIN, "--listen", f"{address}:0", *more],
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL, env=clean_environment())
+            try:
+                line = process.stdout.readline().decode()
+                self.assertRegex(line, rf"^listening on {re.escape(address)}:\d+\n$")
+                port = int(line.rsplit(":", 1)[1])
+                if opened:
+                    self.assertEqual(process.stdout.readline().decode(),
+                                     f"open http://{opened}:{port}/\n")
+                    connection = http.client.HTTPConnection(opened, port, timeout=30 * SLOW)
+                    connection.request("GET", "/")
+                    self.assertIn("text/html", connection.getresponse().headers["Content-Type"])
+                    connection.close()
+                process.send_signal(signal.SIGTERM)
+                rest = process.stdout.read()
+                self.assertEqual(process.wait(60 * SLOW), 0)
+                self.assertNotIn(b"open", rest)
+                self.assertEqual(b'"path":"/"' in rest, "all" in more, rest)
+            finally:
+                process.kill()
+                process.wait()
+                process.stdout.close()
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = "127.0.0.1:%d" % taken.getsockname()[1]
+            done = subprocess.run([SERVE, BIN, "--listen", address], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                                  env=clean_environment(), timeout=60 * SLOW)
+        self.assertEqual((done.returncode, done.stdout), (1, b""), done.stderr)
+        self.assertIn(address.encode(), done.stderr)
 
     def test_ipv6(self):
         try:
