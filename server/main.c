@@ -6,16 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/inspect.h"
-#include "config/json_reserve.h"
-#include "config/registry.h"
-#include "core/gemm.h"
-#include "core/keep.h"
-#include "server/announce.h"
-#include "server/health.h"
-#include "server/run.h"
-#include "server/serve.h"
-#include "server/version.h"
+#include "config/document/json_reserve.h"
+#include "config/inspect/inspect.h"
+#include "config/model/registry.h"
+#include "core/kernel/gemm.h"
+#include "core/run/keep.h"
+#include "server/command/command_health.h"
+#include "server/command/command_run.h"
+#include "server/life/announce.h"
+#include "server/life/serve.h"
+#include "server/watch/version.h"
 
 enum { EXIT_USAGE = 2 };
 

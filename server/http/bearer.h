@@ -2,7 +2,7 @@
 #ifndef SERVER_BEARER_H
 #define SERVER_BEARER_H
 
-#include "config/keys.h"
+#include "config/settings/api_keys.h"
 #include "server/http/header.h"
 #include "server/http/routes.h"
 

@@ -2,8 +2,8 @@
 #include <microhttpd.h>
 #include <string.h>
 
-#include "config/registry.h"
-#include "core/size.h"
+#include "config/model/registry.h"
+#include "core/run/size.h"
 #include "server/http/bearer.h"
 #include "server/http/request_parts.h"
 

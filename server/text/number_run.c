@@ -1,7 +1,7 @@
 /* number_run: chooses who reads runs of numbers. */
 #include "server/text/number_run.h"
 
-#include "core/cpu.h"
+#include "core/run/cpu.h"
 #include "server/text/number.h"
 
 enum { FEW = 6 }; /* numbers: vectors need more to pay for what a run costs at its start and end */

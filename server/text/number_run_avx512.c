@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "core/size.h"
+#include "core/run/size.h"
 #include "server/text/number.h"
 #include "server/text/number_run_bits.h"
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/status.h"
+#include "core/run/status.h"
 #include "server/http/routes.h"
 #include "server/watch/timeline.h"
 

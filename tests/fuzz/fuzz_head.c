@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/address.h"
+#include "config/settings/address.h"
 #include "server/http/header.h"
 #include "server/http/routes.h"
 #include "tests/fuzz/fuzz.h"

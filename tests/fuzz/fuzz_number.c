@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cpu.h"
+#include "core/run/cpu.h"
 #include "server/text/blank.h"
 #include "server/text/number.h"
 #include "server/text/number_rows.h"

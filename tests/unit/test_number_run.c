@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/cpu.h"
-#include "server/decode/tensor_json.h"
+#include "core/run/cpu.h"
+#include "server/body/tensor_json.h"
 #include "server/text/number.h"
 #include "server/text/number_run.h"
 #include "tests/support/number_draw.h"
