@@ -19,16 +19,16 @@ struct key {
   uint64_t digest[WORDS];
 };
 
-struct keys {
+struct api_keys {
   size_t count;
   bool exposed;
-  struct key key[KEYS_MOST];
+  struct key key[API_KEYS_MOST];
 };
 
-void keys_free(struct keys *k) { free(k); }
+void api_keys_free(struct api_keys *k) { free(k); }
 
-size_t keys_count(const struct keys *k) { return k->count; }
-bool keys_exposed(const struct keys *k) { return k->exposed; }
+size_t api_keys_count(const struct api_keys *k) { return k->count; }
+bool api_keys_exposed(const struct api_keys *k) { return k->exposed; }
 
 static void digest_into(struct key *key, const char *text, size_t size) {
   unsigned char bytes[DIGEST_SIZE];
@@ -41,8 +41,8 @@ static void digest_into(struct key *key, const char *text, size_t size) {
 /* 1 if the word is 0, else 0; without a branch. */
 static uint64_t is_zero(uint64_t word) { return ((word | (0 - word)) >> 63) ^ 1; }
 
-struct keys_look keys_look(const struct keys *k, const char *token, size_t size) {
-  struct keys_look look = {0};
+struct api_keys_look api_keys_look(const struct api_keys *k, const char *token, size_t size) {
+  struct api_keys_look look = {0};
   struct key presented;
   digest_into(&presented, token, size);
   for (size_t i = 0; i < k->count; i++) {
@@ -72,7 +72,7 @@ static size_t token_size(const char *text, size_t size) {
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-static enum status take_line(struct keys *k, const char *text, size_t size, size_t line,
+static enum status take_line(struct api_keys *k, const char *text, size_t size, size_t line,
                              const char *path, struct error *e) {
   while (size > 0 && is_blank(text[0])) text++, size--;
   while (size > 0 && is_blank(text[size - 1])) size--;
@@ -83,16 +83,17 @@ static enum status take_line(struct keys *k, const char *text, size_t size, size
                      "%s, line %zu: character %zu is none that a key may have: letters, digits, "
                      "- . _ ~ + / and = at the end; a comment has a line of its own",
                      path, line, token + 1);
-  if (size < KEY_SHORTEST || size > KEY_LONGEST)
+  if (size < API_KEY_SHORTEST || size > API_KEY_LONGEST)
     return error_set(e, STATUS_CONFIG, "%s, line %zu: a key has %d to %d characters, not %zu", path,
-                     line, KEY_SHORTEST, KEY_LONGEST, size);
-  if (k->count == KEYS_MOST)
-    return error_set(e, STATUS_CONFIG, "%s, line %zu: more than %d keys", path, line, KEYS_MOST);
+                     line, API_KEY_SHORTEST, API_KEY_LONGEST, size);
+  if (k->count == API_KEYS_MOST)
+    return error_set(e, STATUS_CONFIG, "%s, line %zu: more than %d keys", path, line,
+                     API_KEYS_MOST);
   digest_into(&k->key[k->count++], text, size);
   return STATUS_OK;
 }
 
-static enum status take_lines(struct keys *k, const char *text, size_t size, const char *path,
+static enum status take_lines(struct api_keys *k, const char *text, size_t size, const char *path,
                               struct error *e) {
   const char *const end = text + size;
   for (size_t line = 1; text < end && e->status == STATUS_OK; line++) {
@@ -106,7 +107,7 @@ static enum status take_lines(struct keys *k, const char *text, size_t size, con
 }
 
 /* Who may write keys may come in; who may read them, too, but that may be meant. */
-static enum status check_mode(struct keys *k, int fd, const char *path, struct error *e) {
+static enum status check_mode(struct api_keys *k, int fd, const char *path, struct error *e) {
   struct stat about;
   if (fstat(fd, &about) != 0) return error_set(e, STATUS_CONFIG, "%s: cannot be examined", path);
   if (about.st_mode & (S_IWGRP | S_IWOTH))
@@ -124,7 +125,7 @@ static bool is_as_it_was(int fd, const struct file_stamp *before) {
          now.size == before->size;
 }
 
-static enum status read_file(struct keys *k, int fd, size_t size, const char *path,
+static enum status read_file(struct api_keys *k, int fd, size_t size, const char *path,
                              struct error *e) {
   const struct file_stamp before = file_stamp(fd);
   if (size > FILE_MOST)
@@ -142,10 +143,10 @@ static enum status read_file(struct keys *k, int fd, size_t size, const char *pa
   return e->status;
 }
 
-static struct keys *load(const char *path, struct error *e) {
+static struct api_keys *load(const char *path, struct error *e) {
   const char *shown = text_tail(path);
   uint64_t size = 0;
-  struct keys *k = calloc(1, sizeof *k);
+  struct api_keys *k = calloc(1, sizeof *k);
   if (!k) {
     error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for the keys", shown);
     return NULL;
@@ -157,11 +158,11 @@ static struct keys *load(const char *path, struct error *e) {
     read_file(k, fd, size <= FILE_MOST ? (size_t)size : FILE_MOST + 1, shown, e);
   if (fd >= 0) close(fd);
   if (e->status == STATUS_OK) return k;
-  keys_free(k);
+  api_keys_free(k);
   return NULL;
 }
 
-enum status keys_load(const struct config *c, struct keys **out, struct error *e) {
+enum status api_keys_load(const struct config *c, struct api_keys **out, struct error *e) {
   *out = NULL;
   if (!*c->api_key_file) return STATUS_OK;
   char *path = file_path(c->directory, c->api_key_file);

@@ -14,13 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/kernel/kernel_select.h"
 #include "core/run/spare.h"
 
 enum weights { WEIGHTS_NONE, WEIGHTS_PER_HEAD, WEIGHTS_AVERAGE };
-
-/* What becomes of the weights: the mean of the values, the value of the heaviest key (the first
- * one on a tie), or the value of one key drawn from them. */
-enum select { SELECT_SOFT, SELECT_HARD, SELECT_SAMPLE };
 
 struct item {
   size_t q, k;         /* rows; either may be 0 */

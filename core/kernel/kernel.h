@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/attention/call.h"
+#include "core/kernel/kernel_select.h"
 #include "core/run/cpu.h"
 
 enum {

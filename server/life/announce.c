@@ -44,9 +44,9 @@ void announce_model(struct log *log, const struct model *m) {
 
 const char announce_exposed[] = "api_key_file: every user of this machine may read it: chmod o-r";
 
-void announce_keys(struct log *log, const struct keys *k) {
+void announce_api_keys(struct log *log, const struct api_keys *k) {
   if (!k) return;
-  const size_t n = keys_count(k);
+  const size_t n = api_keys_count(k);
   log_line(log, LOG_INFO, "api_key_file: %zu key%s", n, n == 1 ? "" : "s");
-  if (keys_exposed(k)) log_line(log, LOG_WARNING, "%s", announce_exposed);
+  if (api_keys_exposed(k)) log_line(log, LOG_WARNING, "%s", announce_exposed);
 }

@@ -15,7 +15,7 @@ void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]);
 void announce_model(struct log *log, const struct model *m);
 
 /* How many keys there are, and a warning if anybody may read them. NULL: nothing to say. */
-void announce_keys(struct log *log, const struct keys *k);
+void announce_api_keys(struct log *log, const struct api_keys *k);
 extern const char announce_exposed[]; /* the words of that warning */
 
 #endif

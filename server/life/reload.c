@@ -142,7 +142,7 @@ static void put_into_service(struct reload *r) {
   const size_t count = registry_count(r->fresh.registry);
   struct models_hold old = models_hold(s->service.models, 0);
   compare(r, old.registry, r->fresh.registry, &r->read, &changes);
-  announce_keys(s->log, r->fresh.keys);
+  announce_api_keys(s->log, r->fresh.api_keys);
   models_release(&old);
   must(models_swap(s->service.models, r->fresh));
   r->fresh = (struct models_set){0};

@@ -245,7 +245,7 @@ static void announce(struct server *s) {
   struct models_hold hold = models_hold(s->service.models, 0);
   for (size_t i = 0; i < registry_count(hold.registry); i++)
     announce_model(s->log, registry_at(hold.registry, i));
-  announce_keys(s->log, hold.keys);
+  announce_api_keys(s->log, hold.api_keys);
   models_release(&hold);
 }
 

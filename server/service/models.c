@@ -34,7 +34,7 @@ struct models {
 
 void models_set_free(struct models_set *set) {
   registry_free(set->registry);
-  keys_free(set->keys);
+  api_keys_free(set->api_keys);
   *set = (struct models_set){0};
 }
 
@@ -64,7 +64,7 @@ struct models_hold models_hold(struct models *m, size_t shard) {
     seen = atomic_load(&m->current);                     /* B */
     if (seen == generation)
       return (struct models_hold){.registry = m->set[generation % SLOTS].registry,
-                                  .keys = m->set[generation % SLOTS].keys,
+                                  .api_keys = m->set[generation % SLOTS].api_keys,
                                   .models = m,
                                   .shard = shard,
                                   .generation = generation};

@@ -13,14 +13,14 @@ struct models;
 /* What is put into service together. */
 struct models_set {
   struct registry *registry;
-  struct keys *keys; /* NULL: none is asked for */
+  struct api_keys *api_keys; /* NULL: none is asked for */
 };
 void models_set_free(struct models_set *set); /* one that was not taken; empty is fine */
 
 /* A set that is held: it stays as it is until models_release. */
 struct models_hold {
   const struct registry *registry; /* NULL: holds nothing */
-  const struct keys *keys;
+  const struct api_keys *api_keys;
   struct models *models;
   size_t shard;
   unsigned generation;

@@ -33,7 +33,7 @@ static enum status seat_submitters(struct service *s, const struct registry *r, 
 /* The keys first: they take less time, and what is wrong with them is known at once. */
 static enum status load_set(const struct config *c, struct models_set *out, struct error *e) {
   *out = (struct models_set){0};
-  if (keys_load(c, &out->keys, e) == STATUS_OK) out->registry = registry_load(c, e);
+  if (api_keys_load(c, &out->api_keys, e) == STATUS_OK) out->registry = registry_load(c, e);
   if (e->status != STATUS_OK) models_set_free(out);
   return e->status;
 }

@@ -7,7 +7,7 @@
 
 #include "config/settings/address.h"
 #include "server/http/header.h"
-#include "server/http/routes.h"
+#include "server/service/routes.h"
 #include "tests/fuzz/fuzz.h"
 
 static void find_route(const char *path, const char *word) {

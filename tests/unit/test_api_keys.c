@@ -32,9 +32,9 @@ static int remove_folder(void **state) {
 }
 
 /* Writes the file and reads it as a server would; NULL with the error. */
-static struct keys *load_mode(const void *bytes, size_t size, mode_t mode, struct error *e) {
+static struct api_keys *load_mode(const void *bytes, size_t size, mode_t mode, struct error *e) {
   char path[64];
-  struct keys *k;
+  struct api_keys *k;
   snprintf(path, sizeof path, "%s/keys", folder);
   unlink(path);
   FILE *file = fopen(path, "w");
@@ -44,15 +44,15 @@ static struct keys *load_mode(const void *bytes, size_t size, mode_t mode, struc
   assert_int_equal(chmod(path, mode), 0);
   const struct config c = {.api_key_file = "keys", .directory = folder};
   *e = (struct error){0};
-  const enum status status = keys_load(&c, &k, e);
+  const enum status status = api_keys_load(&c, &k, e);
   assert_int_equal(status, e->status);
   assert_int_equal(e->status == STATUS_OK, k != NULL);
   return k;
 }
 
-static struct keys *load(const char *text) {
+static struct api_keys *load(const char *text) {
   struct error e;
-  struct keys *k = load_mode(text, strlen(text), 0600, &e);
+  struct api_keys *k = load_mode(text, strlen(text), 0600, &e);
   if (!k) fail_msg("%s", e.detail);
   return k;
 }
@@ -71,8 +71,8 @@ static void is_refused(const void *bytes, size_t size, const char *why) {
 
 static void refused(const char *text, const char *why) { is_refused(text, strlen(text), why); }
 
-static uint64_t found(const struct keys *k, const char *token) {
-  return keys_look(k, token, strlen(token)).found;
+static uint64_t found(const struct api_keys *k, const char *token) {
+  return api_keys_look(k, token, strlen(token)).found;
 }
 
 static void a_key_a_line(void **state) {
@@ -84,18 +84,18 @@ static void a_key_a_line(void **state) {
       "\n\n" KEY_B "\n#" KEY_A "x\n" KEY_A,
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-    struct keys *k = load(texts[i]);
-    assert_int_equal(keys_count(k), 2);
+    struct api_keys *k = load(texts[i]);
+    assert_int_equal(api_keys_count(k), 2);
     assert_int_equal(found(k, KEY_A), 1);
     assert_int_equal(found(k, KEY_B), 1);
     assert_int_equal(found(k, KEY_A "x"), 0);
     assert_int_equal(found(k, ""), 0);
-    keys_free(k);
+    api_keys_free(k);
   }
-  struct keys *twice = load(KEY_A "\n" KEY_A "\n");
+  struct api_keys *twice = load(KEY_A "\n" KEY_A "\n");
   assert_int_equal(found(twice, KEY_A), 2);
-  keys_free(twice);
-  keys_free(NULL);
+  api_keys_free(twice);
+  api_keys_free(NULL);
 }
 
 static void bad_lines_are_told_by_number_alone(void **state) {
@@ -117,31 +117,31 @@ static void bad_lines_are_told_by_number_alone(void **state) {
 
 static void as_long_as_they_may_be(void **state) {
   (void)state;
-  char text[KEY_LONGEST + 3];
+  char text[API_KEY_LONGEST + 3];
   memset(text, 'a', sizeof text);
-  text[KEY_LONGEST + 1] = '\n';
-  text[KEY_LONGEST + 2] = 0;
+  text[API_KEY_LONGEST + 1] = '\n';
+  text[API_KEY_LONGEST + 2] = 0;
   refused(text, "not 513");
-  struct keys *k = load(text + 1);
-  assert_int_equal(keys_look(k, text, KEY_LONGEST).found, 1);
-  assert_int_equal(keys_look(k, text, KEY_LONGEST - 1).found, 0);
-  keys_free(k);
+  struct api_keys *k = load(text + 1);
+  assert_int_equal(api_keys_look(k, text, API_KEY_LONGEST).found, 1);
+  assert_int_equal(api_keys_look(k, text, API_KEY_LONGEST - 1).found, 0);
+  api_keys_free(k);
 }
 
 static void as_many_as_there_may_be(void **state) {
   (void)state;
-  char *text = malloc(32 * (KEYS_MOST + 1)), token[32];
+  char *text = malloc(32 * (API_KEYS_MOST + 1)), token[32];
   assert_non_null(text);
-  for (int i = 0; i <= KEYS_MOST; i++) sprintf(text + 21 * i, "key-%016d\n", i);
+  for (int i = 0; i <= API_KEYS_MOST; i++) sprintf(text + 21 * i, "key-%016d\n", i);
   refused(text, "line 1001: more than 1000 keys");
-  text[21 * KEYS_MOST] = 0;
-  struct keys *k = load(text);
-  assert_int_equal(keys_count(k), KEYS_MOST);
-  for (int i = 0; i <= KEYS_MOST; i++) {
+  text[21 * API_KEYS_MOST] = 0;
+  struct api_keys *k = load(text);
+  assert_int_equal(api_keys_count(k), API_KEYS_MOST);
+  for (int i = 0; i <= API_KEYS_MOST; i++) {
     sprintf(token, "key-%016d", i);
-    assert_int_equal(found(k, token), i < KEYS_MOST);
+    assert_int_equal(found(k, token), i < API_KEYS_MOST);
   }
-  keys_free(k);
+  api_keys_free(k);
   free(text);
 }
 
@@ -154,9 +154,9 @@ static void a_file_too_large(void **state) {
   is_refused(text, size, "larger than 1048576 bytes");
   memcpy(text, KEY_A, strlen(KEY_A));
   struct error e;
-  struct keys *k = load_mode(text, size - 1, 0600, &e);
+  struct api_keys *k = load_mode(text, size - 1, 0600, &e);
   assert_non_null(k);
-  keys_free(k);
+  api_keys_free(k);
   free(text);
 }
 
@@ -166,16 +166,16 @@ static void each_look_compares_everything(void **state) {
   (void)state;
   char text[8 * 40] = "";
   for (int i = 0; i < 7; i++) sprintf(text + strlen(text), "key-number-%d-0123456789\n", i);
-  struct keys *k = load(text);
+  struct api_keys *k = load(text);
   const uint64_t all = 7 * 4; /* of 8 bytes in a digest of 32 */
   char huge[40000];
   memset(huge, 'k', sizeof huge);
   static const char *const tokens[] = {"", "k", "key-number-0-0123456789",
                                        "key-number-6-0123456789", "key-number-6-012345678"};
   for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
-    assert_int_equal(keys_look(k, tokens[i], strlen(tokens[i])).words, all);
-  assert_int_equal(keys_look(k, huge, sizeof huge).words, all);
-  keys_free(k);
+    assert_int_equal(api_keys_look(k, tokens[i], strlen(tokens[i])).words, all);
+  assert_int_equal(api_keys_look(k, huge, sizeof huge).words, all);
+  api_keys_free(k);
 }
 
 static void who_may_write_it_matters(void **state) {
@@ -184,10 +184,10 @@ static void who_may_write_it_matters(void **state) {
                       bad[] = {0620, 0602, 0666, 0664, 0777};
   struct error e;
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-    struct keys *k = load_mode(KEY_A, strlen(KEY_A), good[i], &e);
+    struct api_keys *k = load_mode(KEY_A, strlen(KEY_A), good[i], &e);
     if (!k) fail_msg("%s", e.detail);
-    assert_int_equal(keys_exposed(k), (good[i] & 04) != 0);
-    keys_free(k);
+    assert_int_equal(api_keys_exposed(k), (good[i] & 04) != 0);
+    api_keys_free(k);
   }
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     assert_null(load_mode(KEY_A, strlen(KEY_A), bad[i], &e));
@@ -197,10 +197,10 @@ static void who_may_write_it_matters(void **state) {
 
 static void files_that_are_none(void **state) {
   (void)state;
-  struct keys *k;
+  struct api_keys *k;
   struct error e = {0};
   struct config c = {.api_key_file = "", .directory = folder};
-  assert_int_equal(keys_load(&c, &k, &e), STATUS_OK);
+  assert_int_equal(api_keys_load(&c, &k, &e), STATUS_OK);
   assert_null(k);
   static const char *const none[][2] = {{"missing", "No such file"},
                                         {".", "is a directory"},
@@ -208,7 +208,7 @@ static void files_that_are_none(void **state) {
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     c.api_key_file = none[i][0];
     e = (struct error){0};
-    assert_int_equal(keys_load(&c, &k, &e), STATUS_CONFIG);
+    assert_int_equal(api_keys_load(&c, &k, &e), STATUS_CONFIG);
     assert_null(k);
     if (!strstr(e.detail, none[i][1])) fail_msg("%s", e.detail);
   }
@@ -216,7 +216,7 @@ static void files_that_are_none(void **state) {
 
 /* --- the head --- */
 
-static void judged(const struct keys *k, const char *value, enum status expected,
+static void judged(const struct api_keys *k, const char *value, enum status expected,
                    const char *challenge) {
   struct header h;
   struct error e = {0};
@@ -230,7 +230,7 @@ static void judged(const struct keys *k, const char *value, enum status expected
 static void what_a_head_brings(void **state) {
   (void)state;
   static const char plain[] = "Bearer", wrong[] = "Bearer error=\"invalid_token\"";
-  struct keys *k = load(KEY_A "\n" KEY_B);
+  struct api_keys *k = load(KEY_A "\n" KEY_B);
   static const char *const good[] = {"Bearer " KEY_A, "bearer " KEY_B, "BEARER   " KEY_A,
                                      "  Bearer \t" KEY_A "  "};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) judged(k, good[i], STATUS_OK, wrong);
@@ -253,7 +253,7 @@ static void what_a_head_brings(void **state) {
   header_add(&h, "Authorization", 13, "Bearer " KEY_A);
   header_finish(&h);
   assert_int_equal(bearer_judge(&h, k, &e), STATUS_UNAUTHORIZED);
-  keys_free(k);
+  api_keys_free(k);
 }
 
 static void which_paths_need_a_key(void **state) {

@@ -1,5 +1,5 @@
 /* routes: method and path -> what is asked for. */
-#include "server/http/routes.h"
+#include "server/service/routes.h"
 
 #include <string.h>
 #include <strings.h>
