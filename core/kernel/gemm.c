@@ -48,14 +48,14 @@ struct gemm_blas gemm_blas(void) {
 }
 
 /* Columns that the panel at column `first` of a group is stored with. */
-static size_t panel_width(const struct gemm *g, size_t first) {
+static size_t columns_of_panel(const struct gemm *g, size_t first) {
   if (!g->kernel) return g->stripe;
   return size_round_up(size_min(g->panel, g->out - first), g->kernel->lanes);
 }
 
-static void pack(struct gemm *g, const float *weight, float *to) {
+static void pack_group(struct gemm *g, const float *weight, float *to) {
   for (size_t first = 0; first < g->out; first += g->panel) {
-    const size_t width = panel_width(g, first);
+    const size_t width = columns_of_panel(g, first);
     const size_t columns = size_min(width, g->out - first);
     for (size_t j = 0; j < columns; j++)
       for (size_t k = 0; k < g->in; k++)
@@ -63,8 +63,8 @@ static void pack(struct gemm *g, const float *weight, float *to) {
   }
 }
 
-/* Takes the memory of all groups, filled with zeros. */
-static bool reserve(struct gemm *g) {
+/* The memory of all groups, filled with zeros. */
+static bool allocate_groups(struct gemm *g) {
   size_t count;
   g->bias_step = (g->out + g->stripe - 1) / g->stripe * g->stripe;
   if (!size_mul(g->bias_step, g->in, &g->weight_step) ||
@@ -86,9 +86,9 @@ struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight,
   g->kernel = packed ? kernel_best() : NULL;
   g->stripe = packed ? KERNEL_PANEL_MAX : size_round_up(g->out, 16);
   g->panel = packed ? kernel_panel(g->kernel) : g->stripe;
-  if (!reserve(g)) goto no_memory;
+  if (!allocate_groups(g)) goto no_memory;
   for (size_t i = 0; i < groups; i++) {
-    pack(g, weight + i * g->out * g->in, g->weight + i * g->weight_step);
+    pack_group(g, weight + i * g->out * g->in, g->weight + i * g->weight_step);
     if (bias) memcpy(g->bias + i * g->bias_step, bias + i * g->out, g->out * sizeof(float));
   }
   return g;
@@ -123,7 +123,7 @@ void gemm_start(const struct gemm *g, size_t first, size_t rows, bool bias, floa
 }
 
 /* y = start + x W^T over `depth` inputs of one group's stripe. */
-struct part {
+struct gemm_part {
   size_t group, first; /* column within the group */
   size_t rows;
   const float *x;
@@ -135,7 +135,7 @@ struct part {
 };
 
 /* The whole panels of the stripe, then a last narrow one. */
-static void run_packed(const struct gemm *g, const struct part *p) {
+static void run_packed(const struct gemm *g, const struct gemm_part *p) {
   const size_t columns = size_min(g->stripe, g->out - p->first);
   const size_t whole = columns / g->panel * g->panel;
   const float *weight = g->weight + p->group * g->weight_step + p->first * g->in;
@@ -155,7 +155,7 @@ static void run_packed(const struct gemm *g, const struct part *p) {
                                    .c_row = g->stripe};
   if (whole > 0) g->kernel->product(&product);
   if (whole == columns) return;
-  const size_t width = panel_width(g, p->first + whole);
+  const size_t width = columns_of_panel(g, p->first + whole);
   product.vectors = width / g->kernel->lanes;
   product.b = weight + whole * g->in + p->from * width;
   product.b_row = width;
@@ -166,7 +166,7 @@ static void run_packed(const struct gemm *g, const struct part *p) {
 }
 
 /* Adds to what stands in y. */
-static void add_openblas(const struct gemm *g, const struct part *p) {
+static void add_openblas(const struct gemm *g, const struct gemm_part *p) {
   const float *weight = g->weight + p->group * g->weight_step + p->from * g->stripe;
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)p->rows, (blasint)g->out,
               (blasint)p->depth, 1.0f, p->x, (blasint)p->x_stride, weight, (blasint)g->stripe, 1.0f,
@@ -175,12 +175,12 @@ static void add_openblas(const struct gemm *g, const struct part *p) {
 
 void gemm_run(const struct gemm *g, size_t first, size_t rows, const float *x, size_t x_stride,
               float *y) {
-  struct part p = {.group = first / g->out,
-                   .first = first % g->out,
-                   .rows = rows,
-                   .x_stride = x_stride,
-                   .depth = g->in,
-                   .y = y};
+  struct gemm_part p = {.group = first / g->out,
+                        .first = first % g->out,
+                        .rows = rows,
+                        .x_stride = x_stride,
+                        .depth = g->in,
+                        .y = y};
   p.x = x + p.group * g->in;
   p.start = g->bias + p.group * g->bias_step + p.first;
   if (g->kernel) {
@@ -194,15 +194,15 @@ void gemm_run(const struct gemm *g, size_t first, size_t rows, const float *x, s
 void gemm_add(const struct gemm *g, size_t first, size_t rows, const float *x, size_t x_stride,
               size_t from, size_t depth, float *y) {
   must(g->groups == 1);
-  const struct part p = {.first = first,
-                         .rows = rows,
-                         .x = x + from,
-                         .x_stride = x_stride,
-                         .from = from,
-                         .depth = depth,
-                         .start = y,
-                         .start_row = g->stripe,
-                         .y = y};
+  const struct gemm_part p = {.first = first,
+                              .rows = rows,
+                              .x = x + from,
+                              .x_stride = x_stride,
+                              .from = from,
+                              .depth = depth,
+                              .start = y,
+                              .start_row = g->stripe,
+                              .y = y};
   if (g->kernel)
     run_packed(g, &p);
   else

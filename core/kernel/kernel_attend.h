@@ -1,8 +1,7 @@
 /* kernel_attend: attention of some queries of one head over an item's keys, block by block.
  *
- * Included by one kernel_<level>.c behind kernel_few.h. Several panels share a block of keys
- * while it is in cache. Weights, where they are wanted, are made in a second pass: the outputs do
- * not depend on them. */
+ * A part of kernel_loops.h. Several panels share a block of keys while it is in cache. Weights,
+ * where they are wanted, are made in a second pass: the outputs do not depend on them. */
 
 /* One block for one panel. False if a score is beyond float32. */
 static bool attend_block(const struct attend *a, struct panel *p, size_t key, size_t keys) {
@@ -41,7 +40,7 @@ static void attend_close(const struct attend *a, struct panel *p) {
   if (t->select == SELECT_SAMPLE) draw_keys(a, p);
   if (t->pointers) write_pointers(t, p);
   if (t->select != SELECT_SOFT) {
-    take_chosen(t, p);
+    write_chosen(t, p);
     return;
   }
   sums_to_factors(t, p);
@@ -54,7 +53,7 @@ static void attend_close(const struct attend *a, struct panel *p) {
 
 static size_t attend_scratch(size_t head_size, size_t value_head_size) {
   return attend_panels(head_size, value_head_size) * panel_floats(head_size, value_head_size) +
-         2 * KERNEL_KEYS * PANEL + levels_floats(head_size, value_head_size);
+         2 * KERNEL_KEYS * PANEL + segments_floats(head_size, value_head_size);
 }
 
 static bool attend(const struct kernel_tile *t, float *scratch) {
@@ -66,7 +65,7 @@ static bool attend(const struct kernel_tile *t, float *scratch) {
     place = panel_open(p, t, first, place);
     if (t->select == SELECT_SOFT) gather_values(p, t);
   }
-  if (t->segment_end) return attend_levels(&a, place);
+  if (t->segment_end) return attend_by_segments(&a, place);
   if (!attend_blocks(&a)) return false;
   for (size_t i = 0; i < a.panels; i++) attend_close(&a, &a.panel[i]);
   if (t->weights && t->select == SELECT_SOFT) write_weights(&a);
@@ -114,23 +113,3 @@ INLINE void for_all(vec f(vec), size_t count, const float *x, float *out) {
 static void exp_all(size_t count, const float *x, float *out) { for_all(vec_exp, count, x, out); }
 static void tanh_all(size_t count, const float *x, float *out) { for_all(vec_tanh, count, x, out); }
 static void log_all(size_t count, const float *x, float *out) { for_all(vec_log, count, x, out); }
-
-#define KERNEL_TABLE(name, lvl)                                   \
-  const struct kernel name = {.level = (lvl),                     \
-                              .lanes = LANES,                     \
-                              .vectors = VECTORS,                 \
-                              .product = product,                 \
-                              .attend_queries = attend_queries,   \
-                              .attend_scratch = attend_scratch,   \
-                              .attend = attend,                   \
-                              .carry = carry,                     \
-                              .peak = peak,                       \
-                              .angles = angles,                   \
-                              .rotate = rotate,                   \
-                              .exp = exp_all,                     \
-                              .tanh = tanh_all,                   \
-                              .measure_queries = measure_queries, \
-                              .measure_scratch = measure_scratch, \
-                              .measure = measure,                 \
-                              .dot = dot,                         \
-                              .log = log_all}

@@ -5,6 +5,8 @@
 
 #include <immintrin.h>
 
+#define KERNEL  kernel_avx2
+#define LEVEL   CPU_AVX2
 #define LANES   8
 #define VECTORS 2
 #define HAVE_FMA
@@ -42,32 +44,7 @@ static inline __attribute__((always_inline)) void vec_store_some(float *p, vec v
     _mm256_maskstore_ps(p, first_lanes(n), v);
 }
 
-#include "core/kernel/kernel_vector.h"
-
-#include "core/kernel/kernel_math.h"
-
-#include "core/kernel/kernel_product.h"
-
-#include "core/kernel/kernel_panel.h"
-
-#include "core/kernel/kernel_score.h"
-
-#include "core/kernel/kernel_soft.h"
-
-#include "core/kernel/kernel_choose.h"
-
-#include "core/kernel/kernel_levels.h"
-
-#include "core/kernel/kernel_few.h"
-
-#include "core/kernel/kernel_attend.h"
-
-#include "core/kernel/kernel_measure.h"
-
-#include "core/kernel/kernel_rotary.h"
-
-extern const struct kernel kernel_avx2;
-KERNEL_TABLE(kernel_avx2, CPU_AVX2);
+#include "core/kernel/kernel_loops.h"
 
 #else
 typedef int kernel_avx2_is_not_for_this_processor;

@@ -5,6 +5,8 @@
 
 #include <immintrin.h>
 
+#define KERNEL  kernel_avx512
+#define LEVEL   CPU_AVX512
 #define LANES   16
 #define VECTORS 4
 #define HAVE_FMA
@@ -67,32 +69,7 @@ static inline __attribute__((always_inline)) void vec_store_some(float *p, vec v
   _mm512_mask_storeu_ps(p, first_lanes(n), v);
 }
 
-#include "core/kernel/kernel_vector.h"
-
-#include "core/kernel/kernel_math.h"
-
-#include "core/kernel/kernel_product.h"
-
-#include "core/kernel/kernel_panel.h"
-
-#include "core/kernel/kernel_score.h"
-
-#include "core/kernel/kernel_soft.h"
-
-#include "core/kernel/kernel_choose.h"
-
-#include "core/kernel/kernel_levels.h"
-
-#include "core/kernel/kernel_few.h"
-
-#include "core/kernel/kernel_attend.h"
-
-#include "core/kernel/kernel_measure.h"
-
-#include "core/kernel/kernel_rotary.h"
-
-extern const struct kernel kernel_avx512;
-KERNEL_TABLE(kernel_avx512, CPU_AVX512);
+#include "core/kernel/kernel_loops.h"
 
 #else
 typedef int kernel_avx512_is_not_for_this_processor;

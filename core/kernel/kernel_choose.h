@@ -1,6 +1,6 @@
 /* kernel_choose: one key for each query: the heaviest, or one that is drawn.
  *
- * Included by one kernel_<level>.c behind kernel_soft.h. */
+ * A part of kernel_loops.h. */
 
 /* Takes the block's greatest scores (or weights) into account: the first key on a tie. */
 static void find_heaviest(const struct attend *a, struct panel *p, size_t key, size_t keys) {
@@ -22,12 +22,12 @@ static void find_heaviest(const struct attend *a, struct panel *p, size_t key, s
 
 /* What a draw keeps per lane while the keys go by: how much weight is to be passed, how much has
  * been, and what rounding took from that. */
-struct draw {
+struct choose_draw {
   float target[PANEL], passed[PANEL], lost[PANEL];
   int32_t last[PANEL]; /* the last key that weighs anything */
 };
 
-static void draw_begin(struct draw *d, const struct panel *p, const float *chance) {
+static void draw_begin(struct choose_draw *d, const struct panel *p, const float *chance) {
   memset(d, 0, sizeof *d);
   for (size_t i = 0; i < p->count; i++)
     d->target[i] = chance[p->first + i] * (p->sum[i] + p->lost[i]);
@@ -36,7 +36,7 @@ static void draw_begin(struct draw *d, const struct panel *p, const float *chanc
 
 /* The first key with which the weights' sum exceeds the target. `scores` are turned into
  * exponentials. */
-static void draw_block(const struct attend *a, struct panel *p, struct draw *d, size_t key,
+static void draw_block(const struct attend *a, struct panel *p, struct choose_draw *d, size_t key,
                        size_t keys) {
   const size_t width = panel_width(p);
   for (size_t at = 0; at < width; at += LANES) {
@@ -63,7 +63,7 @@ static void draw_block(const struct attend *a, struct panel *p, struct draw *d, 
 /* Draws for a panel whose sums are known. */
 static void draw_keys(const struct attend *a, struct panel *p) {
   const struct kernel_tile *t = a->t;
-  struct draw d;
+  struct choose_draw d;
   draw_begin(&d, p, t->chance);
   for (size_t key = 0; key < t->keys; key += KERNEL_KEYS) {
     const size_t keys = block_keys(key, t->keys);
@@ -88,7 +88,7 @@ static void keep_greatest(const struct kernel_tile *t, const struct panel *p) {
 }
 
 /* The chosen keys' values are the context, and their weights are one. */
-static void take_chosen(const struct kernel_tile *t, const struct panel *p) {
+static void write_chosen(const struct kernel_tile *t, const struct panel *p) {
   for (size_t i = 0; i < p->count; i++) {
     const int32_t j = p->chosen[i];
     float *context = t->context + (p->first + i) * t->context_row;

@@ -1,6 +1,6 @@
 /* kernel_few: attention of an item of few queries: the numbers of a key lie in the lanes.
  *
- * Included by one kernel_<level>.c behind kernel_levels.h.
+ * A part of kernel_loops.h.
  *
  * With queries in the lanes one query leaves all lanes but one idle. Here a key's numbers are
  * multiplied lane by lane, and the sums of LANES keys are then added up across the lanes together;

@@ -1,7 +1,7 @@
 /* kernel_measure: measures of all heads over one panel of queries and a run of keys, block by
  * block.
  *
- * Included by one kernel_<level>.c behind kernel_attend.h.
+ * A part of kernel_loops.h.
  *
  * Attention has left each query's greatest score and the factor of its weights: with these the
  * weights of a block are made again, of all heads side by side, and what is wanted of them is added
@@ -26,7 +26,7 @@ struct measure {
   float *top, *factor; /* [heads, width] what makes a score a weight; of the segment in hand */
   /* On two levels, what makes the score of a segment its weight, and room for one segment. */
   float *upper_top, *upper_factor; /* [heads, width] */
-  struct levels levels;
+  struct segments segments;
 };
 
 /* --- the layout of the scratch --- */
@@ -76,9 +76,9 @@ static void measure_place(struct measure *x, float *scratch) {
   x->upper_top = x->factor + heads * width;
   x->upper_factor = x->upper_top + heads * width;
   x->a.extra = x->upper_factor + heads * width;
-  x->levels.key = x->a.extra + KERNEL_KEYS * width;
-  x->levels.score = x->levels.key + m->head->head_size * width;
-  x->p.lost = x->levels.score + width;
+  x->segments.key = x->a.extra + KERNEL_KEYS * width;
+  x->segments.score = x->segments.key + m->head->head_size * width;
+  x->p.lost = x->segments.score + width;
   x->p.from = (int32_t *)(x->p.lost + width);
   x->p.to = x->p.from + width;
 }
@@ -149,12 +149,12 @@ static void enter_segment(struct measure *x, size_t h, size_t segment, size_t fr
   take_head(x, h);
   const struct kernel_tile *t = x->a.t;
   x->a.scores = x->weights;
-  x->levels.top = x->upper_top + h * x->width;
-  x->levels.sum = x->upper_factor + h * x->width;
+  x->segments.top = x->upper_top + h * x->width;
+  x->segments.sum = x->upper_factor + h * x->width;
   x->p.gathers = 1;
-  x->p.gather[0] = (struct gather){t->key, t->key_row, t->head_size, x->levels.key};
-  attend_segment(&x->a, &x->p, &x->levels, from, to);
-  if (x->p.started) weigh_segment(t, &x->p, &x->levels, segment);
+  x->p.gather[0] = (struct panel_gather){t->key, t->key_row, t->head_size, x->segments.key};
+  attend_segment(&x->a, &x->p, &x->segments, from, to);
+  if (x->p.started) weigh_segment(t, &x->p, &x->segments, segment);
 }
 
 /* Takes what one head by itself is measured by; leaves half the weights in place of the weights. */

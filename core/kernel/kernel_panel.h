@@ -1,6 +1,6 @@
 /* kernel_panel: a panel of queries: what attention keeps of them while the keys go by.
  *
- * Included by one kernel_<level>.c behind kernel_product.h.
+ * A part of kernel_loops.h.
  *
  * Queries lie in the lanes: a panel holds up to VECTORS * LANES of them, transposed once. For a
  * block of keys the scores are one row per key, so that the softmax runs down the columns and needs
@@ -9,7 +9,7 @@
 enum { PANEL = VECTORS * LANES, GROUP_MAX = 4 };
 
 /* Rows that are summed up by the weights of their keys. */
-struct gather {
+struct panel_gather {
   const float *row; /* [keys, columns] by `step` */
   size_t step, columns;
   float *sum; /* [columns, width] */
@@ -19,12 +19,12 @@ struct gather {
 struct panel {
   size_t first, count; /* which queries of the tile */
   size_t vectors;
-  int32_t some_from, some_to; /* keys that at least one query may see lie in here */
-  int32_t all_from, all_to;   /* keys that every query may see, but for the mask */
-  bool started;               /* something has been gathered */
-  float *query;               /* [head_size, width], scaled */
-  float *context;             /* [value_head_size, width] */
-  struct gather gather[2];    /* into `context`, and wherever two levels need keys */
+  int32_t some_from, some_to;    /* keys that at least one query may see lie in here */
+  int32_t all_from, all_to;      /* keys that every query may see, but for the mask */
+  bool started;                  /* something has been gathered */
+  float *query;                  /* [head_size, width], scaled */
+  float *context;                /* [value_head_size, width] */
+  struct panel_gather gather[2]; /* into `context`, and wherever two levels need keys */
   size_t gathers;
   float *top;      /* [width] greatest score so far, or nearly */
   float *sum;      /* [width] of the exponentials; at the end one over it */

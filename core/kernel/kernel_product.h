@@ -1,6 +1,6 @@
 /* kernel_product: the product of some rows with one panel of columns, kept in registers.
  *
- * Included by one kernel_<level>.c behind kernel_vector.h; VECTORS is how many make a panel.
+ * A part of kernel_loops.h; VECTORS is how many make a panel.
  * Every element is one chain of multiply-adds over the depth, in order, whatever the shape of the
  * block around it: that is why a row's bits depend on nothing but the row. */
 
@@ -65,6 +65,14 @@ static product_fn *const product_of[VECTORS + 1][BLOCK_ROWS_MAX] = {{0},
                                                                     {NAMES_12(1)},
                                                                     {NAMES_6(2)}};
 #endif
+
+#undef PRODUCT
+#undef PRODUCTS_6
+#undef PRODUCTS_8
+#undef PRODUCTS_12
+#undef NAMES_6
+#undef NAMES_8
+#undef NAMES_12
 
 /* Cuts the rows into blocks of nearly equal height. */
 static void product_panel(const struct kernel_product *p) {

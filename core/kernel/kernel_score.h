@@ -1,7 +1,7 @@
 /* kernel_score: the scores of a block of keys for a panel of queries.
  *
- * Included by one kernel_<level>.c behind kernel_panel.h. Score, then bias, then what a query may
- * not see becomes -infinity, whatever it was. */
+ * A part of kernel_loops.h. A score is computed, a bias added; then every score of a key that the
+ * query may not see becomes -infinity, whatever it was. */
 
 /* --- the two ways to compare --- */
 

@@ -1,12 +1,12 @@
 /* kernel_soft: scores become weights, and rows are gathered by them.
  *
- * Included by one kernel_<level>.c behind kernel_score.h.
+ * A part of kernel_loops.h.
  *
  * The softmax is online: each lane keeps the greatest score seen so far and the sum of its
  * exponentials. What has been gathered is rescaled only when a lane's maximum has grown by more
- * than SLACK, and per lane, so that a query's bits do not depend on the queries beside it. */
+ * than slack, and per lane, so that a query's bits do not depend on the queries beside it. */
 
-#define SLACK 5.5f /* e^SLACK times a float32 sum stays far inside float32 */
+static const float slack = 5.5f; /* e^slack times a float32 sum stays far inside float32 */
 
 /* sum += x; what rounding takes from it goes to `lost`. */
 INLINE void add_up(float *sum, float *lost, vec x) {
@@ -28,7 +28,7 @@ INLINE void raise_tops(const struct attend *a, struct panel *p, size_t keys, con
     for (int v = 0; v < vectors; v++)
       top[v] = vec_max(vec_load(a->scores + r * width + v * LANES), top[v]);
   for (int v = 0; v < vectors; v++) {
-    const ivec grown = top[v] > old[v] + vec_all(SLACK);
+    const ivec grown = top[v] > old[v] + vec_all(slack);
     if (!vec_any(grown)) continue;
     vec_store(p->top + v * LANES, vec_choose(grown, top[v], old[v]));
     if (!p->started) continue;
@@ -105,7 +105,7 @@ static void gather_block(const struct attend *a, struct panel *p, size_t key, si
   static const float zero[KERNEL_PANEL_MAX] = {0};
   const size_t width = panel_width(p);
   for (size_t i = 0; i < p->gathers; i++) {
-    const struct gather *g = &p->gather[i];
+    const struct panel_gather *g = &p->gather[i];
     product(&(struct kernel_product){.rows = g->columns,
                                      .depth = keys,
                                      .vectors = p->vectors,
@@ -124,7 +124,7 @@ static void gather_block(const struct attend *a, struct panel *p, size_t key, si
 
 static void gather_values(struct panel *p, const struct kernel_tile *t) {
   p->gathers = 1;
-  p->gather[0] = (struct gather){t->value, t->value_row, t->value_head_size, p->context};
+  p->gather[0] = (struct panel_gather){t->value, t->value_row, t->value_head_size, p->context};
 }
 
 /* 1 / sum per lane, 0 where nothing was seen. */

@@ -1,12 +1,7 @@
 /* kernel_vector: vectors of LANES floats, and the few operations the kernels are made of.
  *
- * Included by one kernel_<level>.c after it has defined LANES and, where the level has them,
- * vec_fma, vec_max with vec_min and vec_max_int, vec_any, vec_load_some with vec_store_some, and
- * for kernel_math.h vec_inverse (HAVE_FMA, ...). Everything else is the compiler's vector
- * arithmetic, so it reads the same at every width. */
-#ifndef LANES
-#error "define LANES first"
-#endif
+ * A part of kernel_loops.h, which names the operations that a level may bring along. All others
+ * are the compiler's vector arithmetic, so that they read the same at every width. */
 
 #include <float.h>
 #include <math.h>
@@ -142,6 +137,16 @@ INLINE vec vec_odds(vec a, vec b, const int s) {
 INLINE vec vec_backwards(vec v) { return __builtin_shuffle(v, (ivec)LANES_OF(LANE_BACK, 0)); }
 
 INLINE ivec lane_numbers(void) { return (ivec)LANES_OF(LANE_NUMBER, 0); }
+
+#undef LANES_4
+#undef LANES_OF
+#undef LANE_NUMBER
+#undef LANE_BACK
+#undef LANE_ACROSS
+#undef LANE_LOW
+#undef LANE_HIGH
+#undef ACROSS
+#undef BOTH
 
 /* The sum of the lanes, neighbours last. */
 INLINE float vec_sum(vec v) {

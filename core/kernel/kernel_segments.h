@@ -1,6 +1,6 @@
-/* kernel_levels: attention on two levels: within each segment of the keys, then across segments.
+/* kernel_segments: attention on two levels: within each segment of the keys, then across segments.
  *
- * Included by one kernel_<level>.c behind kernel_choose.h.
+ * A part of kernel_loops.h.
  *
  * A segment is attention over its own keys, in the panel's own sums; what it gathers is its mean
  * key and its mean value for each query. These enter an online softmax across the segments. The
@@ -8,19 +8,20 @@
  * segments again and finds the same bits. */
 
 /* The second level, of one panel. */
-struct levels {
+struct segments {
   float *key;              /* [head_size, width] gathered of the segment in hand; then its mean */
   float *context;          /* [value_head_size, width] of the segments so far */
   float *top, *sum, *lost; /* [width] as in a panel */
   float *score;            /* [width] of the segment in hand; -infinity where none of it is seen */
 };
 
-static size_t levels_floats(size_t head_size, size_t value_head_size) {
+static size_t segments_floats(size_t head_size, size_t value_head_size) {
   return PANEL * (head_size + value_head_size + 4);
 }
 
-static struct levels levels_open(const struct kernel_tile *t, const struct panel *p, float *place) {
-  struct levels l = {.key = place, .context = place + PANEL * t->head_size};
+static struct segments segments_open(const struct kernel_tile *t, const struct panel *p,
+                                     float *place) {
+  struct segments l = {.key = place, .context = place + PANEL * t->head_size};
   l.top = l.context + PANEL * t->value_head_size;
   l.sum = l.top + PANEL;
   l.lost = l.sum + PANEL;
@@ -34,7 +35,7 @@ static struct levels levels_open(const struct kernel_tile *t, const struct panel
 /* --- one segment --- */
 
 /* The mean of its keys, and from it its score. False if that is beyond float32 and seen. */
-static bool score_segment(const struct attend *a, const struct panel *p, struct levels *l) {
+static bool score_segment(const struct attend *a, const struct panel *p, struct segments *l) {
   const struct kernel_tile *t = a->t;
   for (size_t v = 0; v < p->vectors; v++) {
     const size_t at = v * LANES;
@@ -54,7 +55,7 @@ static bool score_segment(const struct attend *a, const struct panel *p, struct 
 
 /* Attention over the keys from .. to - 1. Leaves the factors of their weights in the panel's sums,
  * and the segment's score; nothing started where no query of the panel sees any of them. */
-static bool attend_segment(const struct attend *a, struct panel *p, struct levels *l, size_t from,
+static bool attend_segment(const struct attend *a, struct panel *p, struct segments *l, size_t from,
                            size_t to) {
   panel_clear(p);
   for (size_t key = from; key < to; key += KERNEL_KEYS) {
@@ -70,7 +71,7 @@ static bool attend_segment(const struct attend *a, struct panel *p, struct level
 }
 
 /* Adds the segment's mean value by the exponential of its score. */
-static void add_segment(const struct kernel_tile *t, const struct panel *p, struct levels *l) {
+static void add_segment(const struct kernel_tile *t, const struct panel *p, struct segments *l) {
   const size_t width = panel_width(p);
   for (size_t at = 0; at < width; at += LANES) {
     const vec score = vec_load(l->score + at), old = vec_load(l->top + at);
@@ -96,11 +97,11 @@ static size_t segment_end(const struct kernel_tile *t, size_t segment) {
 
 /* --- all segments --- */
 
-static bool attend_segments(const struct attend *a, struct panel *p, struct levels *l) {
+static bool attend_segments(const struct attend *a, struct panel *p, struct segments *l) {
   const struct kernel_tile *t = a->t;
   bool started = false;
   gather_values(p, t);
-  p->gather[p->gathers++] = (struct gather){t->key, t->key_row, t->head_size, l->key};
+  p->gather[p->gathers++] = (struct panel_gather){t->key, t->key_row, t->head_size, l->key};
   for (size_t s = 0, from = 0; s < t->segments && from < t->keys; s++) {
     const size_t to = segment_end(t, s);
     if (!attend_segment(a, p, l, from, to)) return false;
@@ -117,7 +118,7 @@ static bool attend_segments(const struct attend *a, struct panel *p, struct leve
 }
 
 /* The segment's weight, where a query sees any of it, becomes part of the factors of its keys. */
-static void weigh_segment(const struct kernel_tile *t, struct panel *p, const struct levels *l,
+static void weigh_segment(const struct kernel_tile *t, struct panel *p, const struct segments *l,
                           size_t segment) {
   for (size_t at = 0; at < panel_width(p); at += LANES) {
     const vec weight =
@@ -136,8 +137,8 @@ static void clear_segment(const struct kernel_tile *t, const struct panel *p, si
 }
 
 /* The second pass over one segment: its weights, and the heaviest of them. */
-static void write_segment(const struct attend *a, struct panel *p, struct levels *l, size_t segment,
-                          size_t from, size_t to) {
+static void write_segment(const struct attend *a, struct panel *p, struct segments *l,
+                          size_t segment, size_t from, size_t to) {
   const struct kernel_tile *t = a->t;
   attend_segment(a, p, l, from, to);
   if (p->started)
@@ -153,7 +154,7 @@ static void write_segment(const struct attend *a, struct panel *p, struct levels
   }
 }
 
-static void write_segments(const struct attend *a, struct panel *p, struct levels *l) {
+static void write_segments(const struct attend *a, struct panel *p, struct segments *l) {
   const struct kernel_tile *t = a->t;
   p->gathers = 1;
   p->gather[0] = p->gather[1]; /* the keys alone: the context is known */
@@ -167,11 +168,11 @@ static void write_segments(const struct attend *a, struct panel *p, struct level
   if (t->greatest) memcpy(t->greatest + p->first, p->best, p->count * sizeof(float));
 }
 
-static bool attend_levels(struct attend *a, float *place) {
+static bool attend_by_segments(struct attend *a, float *place) {
   const struct kernel_tile *t = a->t;
   for (size_t i = 0; i < a->panels; i++) {
     struct panel *p = &a->panel[i];
-    struct levels l = levels_open(t, p, place);
+    struct segments l = segments_open(t, p, place);
     if (!attend_segments(a, p, &l)) return false;
     if (t->weights || t->segment_weights || t->pointers || t->greatest) write_segments(a, p, &l);
   }
