@@ -37,8 +37,8 @@ CFLAGS_core_kernel_kernel_avx2   := -mavx2 -mfma -O3
 CFLAGS_core_kernel_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mprefer-vector-width=512 -O3
 TEXT_AVX2   := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
 TEXT_AVX512 := $(TEXT_AVX2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2
-CFLAGS_server_text_number_run_avx2    := $(TEXT_AVX2)
-CFLAGS_server_text_number_run_avx512  := $(TEXT_AVX512)
+CFLAGS_server_text_number_stretch_avx2    := $(TEXT_AVX2)
+CFLAGS_server_text_number_stretch_avx512  := $(TEXT_AVX512)
 CFLAGS_server_text_number_rows_avx2   := $(TEXT_AVX2)
 CFLAGS_server_text_number_rows_avx512 := $(TEXT_AVX512)
 CFLAGS_server_text_base64_avx2        := $(TEXT_AVX2)

@@ -165,7 +165,7 @@ static void run_packed(const struct gemm *g, const struct gemm_part *p) {
   g->kernel->product(&product);
 }
 
-/* Adds to what stands in y. */
+/* Adds to y. */
 static void add_openblas(const struct gemm *g, const struct gemm_part *p) {
   const float *weight = g->weight + p->group * g->weight_step + p->from * g->stripe;
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)p->rows, (blasint)g->out,

@@ -1,7 +1,7 @@
 /* kernel_math: the functions of the softmax and of the scores, one vector at a time.
  *
- * A part of kernel_loops.h. All are polynomials without branches, so that each lane's bits depend on
- * that lane alone. */
+ * A part of kernel_loops.h. All are polynomials without branches, so that each lane's bits depend
+ * on that lane alone. */
 
 /* e^x for x <= 80 or so, within 2 ulp where that is a normal number; below -88 and for -infinity
  * exactly zero: a hidden key weighs nothing. x = n ln 2 + r, e^x = 2^n e^r, and for e^r a

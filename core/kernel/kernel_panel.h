@@ -29,7 +29,7 @@ struct panel {
   float *top;      /* [width] greatest score so far, or nearly */
   float *sum;      /* [width] of the exponentials; at the end one over it */
   float *lost;     /* [width] what rounding took from `sum` */
-  float *best;     /* [width] the greatest score or weight seen by whoever chooses */
+  float *best;     /* [width] the greatest score or weight met, where a key is chosen */
   int32_t *chosen; /* [width] its key; -1: none yet */
   int32_t *from, *to;
 };

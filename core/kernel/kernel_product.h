@@ -1,8 +1,8 @@
 /* kernel_product: the product of some rows with one panel of columns, kept in registers.
  *
- * A part of kernel_loops.h; VECTORS is how many make a panel.
- * Every element is one chain of multiply-adds over the depth, in order, whatever the shape of the
- * block around it: that is why a row's bits depend on nothing but the row. */
+ * A part of kernel_loops.h. Every element is one chain of multiply-adds over the depth, in order,
+ * whatever the shape of the block around it: that is why a row's bits depend on nothing but the
+ * row. */
 
 /* rows x vectors sums live in registers while the depth goes by. */
 INLINE void product_block(const int rows, const int vectors, const struct kernel_product *p,

@@ -1,7 +1,7 @@
-/* kernel_rotary: heads that are turned by where they stand.
+/* kernel_rotary: heads that are turned by their positions.
  *
- * A part of kernel_loops.h. Angles are double: what is left of them
- * modulo a quarter turn is right to 1e-15. */
+ * A part of kernel_loops.h. Angles are double: what is left of them modulo a quarter turn is right
+ * to 1e-15. */
 
 typedef int64_t long_vec __attribute__((vector_size(LANES * 4)));
 

@@ -136,7 +136,8 @@ static void add_relative(const struct attend *a, const struct panel *p, size_t k
   }
 }
 
-/* What is not finite becomes infinity: so it is told, once hidden, from what is hidden. */
+/* A score that is not finite becomes +infinity, so that hiding scores (as -infinity) leaves it
+ * visible only where a query sees it. */
 static void mark_not_finite(const struct attend *a, const struct panel *p, size_t keys) {
   for (size_t i = 0; i < keys * panel_width(p); i += LANES) {
     const vec score = vec_load(a->scores + i);

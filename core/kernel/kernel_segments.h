@@ -89,7 +89,7 @@ static void add_segment(const struct kernel_tile *t, const struct panel *p, stru
   }
 }
 
-/* Where the next segment ends: what is beyond the tile's keys nobody sees. */
+/* Where the next segment ends: no query sees a key beyond the tile's. */
 static size_t segment_end(const struct kernel_tile *t, size_t segment) {
   const size_t end = (size_t)t->segment_end[segment];
   return end < t->keys ? end : t->keys;

@@ -100,7 +100,7 @@ static void squash(const struct attend *a, struct panel *p, size_t keys) {
     vec_store(a->scores + i, vec_sigmoid(vec_load(a->scores + i)) * shrink);
 }
 
-/* Adds the block's rows, by what now stands in its scores. */
+/* Adds the block's rows, each by what its scores have become. */
 static void gather_block(const struct attend *a, struct panel *p, size_t key, size_t keys) {
   static const float zero[KERNEL_PANEL_MAX] = {0};
   const size_t width = panel_width(p);

@@ -210,7 +210,7 @@ static const char *read_floats(struct tensor_reader *r, const char *p, const str
     size_t read = 0;
     const char *next = p;
     if (r->alone == 0 && stop - out >= RUN_SHORT) {
-      read = number_read_run(p, s->end, out, (size_t)(stop - out), &next);
+      read = number_read_stretch(p, s->end, out, (size_t)(stop - out), &next);
       judge_run(r, read, out + read != stop && (read == 0 || *next != ']'));
     } else if (r->alone > 0) {
       r->alone--;

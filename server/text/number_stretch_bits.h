@@ -1,10 +1,11 @@
-/* number_run_bits: the grammar of runs on bitmaps of 64 characters; internal to number_run_avx*.c.
+/* number_stretch_bits: the grammar of stretches on bitmaps of 64 characters; internal to
+ * number_stretch_avx*.c.
  *
  * A bit stands for a character, the first in the lowest bit. What holds for the characters one
  * place on is a shift by one, with the last block's highest bit shifted in; where a stretch of
  * digits ends is an addition, whose carry runs through it. */
-#ifndef SERVER_TEXT_NUMBER_RUN_BITS_H
-#define SERVER_TEXT_NUMBER_RUN_BITS_H
+#ifndef SERVER_TEXT_NUMBER_STRETCH_BITS_H
+#define SERVER_TEXT_NUMBER_STRETCH_BITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,13 +13,13 @@
 #include "server/text/blank.h"
 
 /* What the characters of a block are. */
-struct run_block {
+struct stretch_block {
   uint64_t digit, zero, point, minus, comma;
   uint64_t blank; /* only if blanks are looked for */
 };
 
 /* What a block leaves to the next: each is 0, or 1 for its first character. */
-struct run_carry {
+struct stretch_carry {
   uint64_t digit, point, minus; /* the character before it is one */
   uint64_t zero;                /* it is a zero that a number starts with */
   uint64_t gap;                 /* a comma is before it, or before it and blanks */
@@ -26,9 +27,11 @@ struct run_carry {
 };
 
 /* Before the first character a comma is supposed. */
-static inline struct run_carry run_carry_first(void) { return (struct run_carry){.gap = 1}; }
+static inline struct stretch_carry stretch_carry_first(void) {
+  return (struct stretch_carry){.gap = 1};
+}
 
-struct run_found {
+struct stretch_found {
   uint64_t value;       /* the first characters of numbers, their signs included */
   uint64_t integer_end; /* the characters behind integer parts */
   uint64_t after_digit;
@@ -39,9 +42,9 @@ struct run_found {
 /* A character is bad that is none of a number nor (if `blanks`) a blank behind a comma, a comma not
  * behind a digit, a sign not at a number's start, a point that does not end an integer part, a
  * digit behind a leading zero. A digit behind a blank is the start of a number, or bad. */
-static inline struct run_found run_find(const struct run_block *b, struct run_carry *c,
-                                        bool blanks) {
-  struct run_found f;
+static inline struct stretch_found stretch_find(const struct stretch_block *b,
+                                                struct stretch_carry *c, bool blanks) {
+  struct stretch_found f;
   uint64_t digit = b->digit, gap = b->comma << 1 | c->gap, stray = 0, blank = blanks ? b->blank : 0;
   c->gap = b->comma >> 63;
   if (blanks) {
@@ -71,19 +74,20 @@ static inline struct run_found run_find(const struct run_block *b, struct run_ca
   return f;
 }
 
-/* The block in which a run stops, of which `left` characters may be looked at: which numbers do end
- * before that, and why it stops. */
-struct run_last {
+/* The block in which a stretch stops, of which `left` characters may be looked at: which numbers do
+ * end before that, and why it stops. */
+struct stretch_last {
   uint64_t end; /* the characters behind those numbers */
   bool cut;     /* by `left` */
   bool gap;     /* by a blank behind a comma */
 };
 
-static inline struct run_last run_stop(const struct run_block *b, const struct run_found *f,
-                                       const char *text, uint64_t left) {
+static inline struct stretch_last stretch_stop(const struct stretch_block *b,
+                                               const struct stretch_found *f, const char *text,
+                                               uint64_t left) {
   unsigned at = (unsigned)__builtin_ctzll(f->bad);
   uint64_t bit = UINT64_C(1) << at;
-  struct run_last last = {.end = b->comma & (bit - 1), .cut = at >= left};
+  struct stretch_last last = {.end = b->comma & (bit - 1), .cut = at >= left};
   if (last.cut) return last;
   char c = text[at];
   bool blank = is_blank(c);

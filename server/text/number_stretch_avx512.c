@@ -1,9 +1,9 @@
-/* number_run_avx512: runs of numbers with AVX-512, VBMI and VBMI2.
+/* number_stretch_avx512: stretches of numbers with AVX-512, VBMI and VBMI2.
  *
  * A batch of text goes through two stages. The first finds the numbers, 64 characters at a time:
  * compares give bitmaps, and byte-compress makes lists of places out of them. The second reads
  * eight numbers at once from those lists. */
-#include "server/text/number_run.h"
+#include "server/text/number_stretch.h"
 
 #if defined(__x86_64__)
 
@@ -12,7 +12,7 @@
 
 #include "core/run/size.h"
 #include "server/text/number.h"
-#include "server/text/number_run_bits.h"
+#include "server/text/number_stretch_bits.h"
 
 enum {
   BLOCK = 64,
@@ -26,7 +26,7 @@ enum {
 
 /* The numbers of a batch. Places are modulo 256: of two that follow each other only the difference
  * counts, which is always less. */
-struct batch {
+struct stretch_batch_avx512 {
   uint8_t end[LIST];   /* [0] is the place before the batch, [1 + i] that behind number i */
   uint8_t point[LIST]; /* place of the point, or behind the number if there is none */
   uint8_t first[LIST]; /* the number's first character */
@@ -34,7 +34,7 @@ struct batch {
   size_t count;
   bool spaced; /* there are blanks behind commas */
   bool sparse; /* four numbers may be more than 255 bytes */
-  bool cut;    /* the batch ended before the run */
+  bool cut;    /* the batch ended before the stretch */
   bool gap;    /* there is a blank behind the last comma, which was not looked for */
 };
 
@@ -52,7 +52,7 @@ static inline uint64_t bits_of(__mmask64 mask) {
   return bits;
 }
 
-static inline uint64_t equal(__m512i x, char c) {
+static inline uint64_t bytes_equal(__m512i x, char c) {
   return bits_of(_mm512_cmpeq_epi8_mask(x, each8(c)));
 }
 
@@ -68,13 +68,13 @@ static inline void store_places(uint8_t *list, uint64_t which, __m512i from) {
   _mm256_storeu_si256((__m256i *)(void *)list, _mm512_castsi512_si256(packed));
 }
 
-static inline __attribute__((always_inline)) void find(struct batch *b, const char *text,
-                                                       const char *end, bool spaced) {
+static inline __attribute__((always_inline)) void
+find_numbers(struct stretch_batch_avx512 *b, const char *text, const char *end, bool spaced) {
   __m512i place = _mm512_set_epi8(63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48,
                                   47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32,
                                   31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
                                   15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-  struct run_carry carry = run_carry_first();
+  struct stretch_carry carry = stretch_carry_first();
   uint8_t *first = b->first, *start = b->start, *point = b->point, *ends = b->end + 1;
   bool sparse = false;
   b->spaced = spaced;
@@ -82,26 +82,26 @@ static inline __attribute__((always_inline)) void find(struct batch *b, const ch
   b->end[0] = UINT8_MAX;
   for (const char *p = text;; p += BLOCK) {
     __m512i x = load(p);
-    struct run_block k = {
+    struct stretch_block k = {
         .digit = bits_of(_mm512_cmplt_epu8_mask(_mm512_sub_epi8(x, each8('0')), each8(10))),
-        .zero = equal(x, '0'),
-        .point = equal(x, '.'),
-        .minus = equal(x, '-'),
-        .comma = equal(x, ','),
+        .zero = bytes_equal(x, '0'),
+        .point = bytes_equal(x, '.'),
+        .minus = bytes_equal(x, '-'),
+        .comma = bytes_equal(x, ','),
         .blank = spaced ? blanks_of(x) : 0,
     };
-    struct run_found f = run_find(&k, &carry, spaced);
+    struct stretch_found f = stretch_find(&k, &carry, spaced);
     bool last = false;
     if (__builtin_expect(f.bad != 0 || end - p < BLOCK, 0)) {
       uint64_t left = (uint64_t)(end - p);
       if (left < BLOCK) f.bad |= UINT64_MAX << left;
-      struct run_last stop = run_stop(&k, &f, p, left);
+      struct stretch_last stop = stretch_stop(&k, &f, p, left);
       k.comma = stop.end;
       b->cut = stop.cut;
       b->gap = stop.gap && !spaced;
       last = true;
     }
-    /* The lists may get places behind the last number, which nobody looks at. */
+    /* The lists may get places behind the last number: these are never read. */
     store_places(first, f.value, x);
     if (spaced) store_places(start, f.value, place);
     store_places(point, f.integer_end, place);
@@ -125,24 +125,26 @@ static inline __attribute__((always_inline)) void find(struct batch *b, const ch
   if (spaced) memset(b->start + b->count, ends[-1], 2 * sizeof(uint64_t));
 }
 
-static __attribute__((noinline)) void find_tight(struct batch *b, const char *p, const char *end) {
-  find(b, p, end, false);
+static __attribute__((noinline)) void find_tight_numbers(struct stretch_batch_avx512 *b,
+                                                         const char *p, const char *end) {
+  find_numbers(b, p, end, false);
 }
 
-static __attribute__((noinline)) void find_spaced(struct batch *b, const char *p, const char *end) {
-  find(b, p, end, true);
+static __attribute__((noinline)) void find_spaced_numbers(struct stretch_batch_avx512 *b,
+                                                          const char *p, const char *end) {
+  find_numbers(b, p, end, true);
 }
 
 /* Is there a blank behind one of the first commas, or at the start? */
 static inline bool is_spaced(const char *text) {
   __m512i x = load(text);
-  return (blanks_of(x) & (equal(x, ',') << 1 | 1)) != 0;
+  return (blanks_of(x) & (bytes_equal(x, ',') << 1 | 1)) != 0;
 }
 
 /* --- second stage --- */
 
 /* Numbers of a batch, ready to be read. Digits are right-aligned in 16 bytes each: the lanes. */
-struct part {
+struct stretch_part_avx512 {
   uint8_t end[PART];    /* from where the first of four starts; if wide, from its own first digit */
   uint8_t places[PART]; /* digits behind the point, or INTEGER */
   uint16_t digit[PART]; /* the bytes of its lane that hold a digit */
@@ -153,7 +155,7 @@ struct part {
   bool wide;    /* each number is loaded for itself */
 };
 
-static inline void lanes(struct part *t, __m512i digits, __m512i places) {
+static inline void lanes(struct stretch_part_avx512 *t, __m512i digits, __m512i places) {
   const __m512i all = _mm512_set1_epi16(-1), width = _mm512_set1_epi16(DIGITS);
   for (int half = 0; half < 2; half++) {
     __m512i d = _mm512_cvtepu8_epi16(half ? _mm512_extracti64x4_epi64(digits, 1)
@@ -166,13 +168,14 @@ static inline void lanes(struct part *t, __m512i digits, __m512i places) {
 }
 
 /* Makes the numbers from `i` on ready, `count` of them. */
-static inline __attribute__((always_inline)) void make_ready(struct part *t, const struct batch *b,
+static inline __attribute__((always_inline)) void make_ready(struct stretch_part_avx512 *t,
+                                                             const struct stretch_batch_avx512 *b,
                                                              size_t i, size_t count) {
   const __m512i one = each8(1), integer = each8((char)INTEGER);
   const uint64_t which = count < PART ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
   __m512i start = b->spaced ? load(b->start + i) : _mm512_add_epi8(load(b->end + i), one);
   __m512i end = load(b->end + 1 + i), point = load(b->point + i);
-  t->negative = equal(load(b->first + i), '-');
+  t->negative = bytes_equal(load(b->first + i), '-');
   __m512i digits_at = _mm512_mask_add_epi8(start, t->negative, start, one);
   __m512i length = _mm512_sub_epi8(end, digits_at);
   __m512i four =
@@ -215,7 +218,8 @@ static inline __m512i over_lanes(__m512i eight, int first) {
 }
 
 /* Which byte of the text goes where, for four numbers. */
-static inline __m512i lane_index(const struct part *t, size_t g, __m512i ends, int first) {
+static inline __m512i lane_index(const struct stretch_part_avx512 *t, size_t g, __m512i ends,
+                                 int first) {
   const __m512i ramp = _mm512_broadcast_i32x4(
       _mm_setr_epi8(-16, -15, -14, -13, -12, -11, -10, -9, -8, -7, -6, -5, -4, -3, -2, -1));
   __m512i index = _mm512_add_epi8(over_lanes(ends, first), ramp);
@@ -224,7 +228,8 @@ static inline __m512i lane_index(const struct part *t, size_t g, __m512i ends, i
 }
 
 /* Characters to digits, and pairs of digits to pairs of pairs: 32 bits hold four digits. */
-static inline __m512i lane_fours(const struct part *t, size_t g, __m512i text, int first) {
+static inline __m512i lane_fours(const struct stretch_part_avx512 *t, size_t g, __m512i text,
+                                 int first) {
   __mmask64 digit = load8((const uint8_t *)(t->digit + g + (size_t)first));
   __m512i x = _mm512_maskz_sub_epi8(digit, text, each8('0'));
   return _mm512_madd_epi16(_mm512_maddubs_epi16(x, _mm512_set1_epi16(1 << 8 | 10)),
@@ -266,7 +271,7 @@ static inline __mmask8 exact(__m512i m, __m512i places) {
  * those, in that order, that are about halfway between two floats: the double is within 3 units of
  * its last place.
  */
-static inline unsigned read_narrow(const struct part *t, size_t g, const char *low,
+static inline unsigned read_narrow(const struct stretch_part_avx512 *t, size_t g, const char *low,
                                    const char *high, __m256 *value) {
   __m512i ends = spread(t->end + g);
   __m512i a = _mm512_permutexvar_epi8(lane_index(t, g, ends, 0), load(low));
@@ -292,8 +297,8 @@ static inline __m512i load_four(const char *const at[4]) {
 
 /* Eight numbers of any length by their first 16 characters, at[i]: they lie between m and m + 1. If
  * both ends round to one float, that is it; returns the others. */
-static inline unsigned read_wide(const struct part *t, size_t g, const char *const at[8],
-                                 __m256 *value) {
+static inline unsigned read_wide(const struct stretch_part_avx512 *t, size_t g,
+                                 const char *const at[8], __m256 *value) {
   const __m512d below = _mm512_set1_pd(1 - 0x1p-51), above = _mm512_set1_pd(1 + 0x1p-51);
   __m512i ends = spread(t->end + g);
   __m512i a = _mm512_shuffle_epi8(load_four(at), lane_index(t, g, ends, 0));
@@ -314,7 +319,8 @@ static inline unsigned read_wide(const struct part *t, size_t g, const char *con
 }
 
 /* Where eight numbers are: at their signs. */
-static inline void find_eight(const struct batch *b, size_t i, const char *p, const char *at[8]) {
+static inline void find_eight(const struct stretch_batch_avx512 *b, size_t i, const char *p,
+                              const char *at[8]) {
   const uint8_t *place = b->spaced ? b->start : b->end;
   at[0] = p;
 #pragma GCC unroll 8
@@ -323,8 +329,9 @@ static inline void find_eight(const struct batch *b, size_t i, const char *p, co
 
 /* Reads the numbers `which` of `count` alone; returns how many of all of them are read then, one
  * after the other. */
-static __attribute__((noinline)) size_t read_alone(const struct batch *b, size_t i, const char *p,
-                                                   unsigned which, size_t count, float *out) {
+static __attribute__((noinline)) size_t read_alone(const struct stretch_batch_avx512 *b, size_t i,
+                                                   const char *p, unsigned which, size_t count,
+                                                   float *out) {
   const char *at[8], *end;
   find_eight(b, i, p, at);
   for (; which; which &= which - 1) {
@@ -334,8 +341,8 @@ static __attribute__((noinline)) size_t read_alone(const struct batch *b, size_t
   return count;
 }
 
-static inline void store_eight(const struct part *t, size_t g, __m256 value, size_t count,
-                               float *out) {
+static inline void store_eight(const struct stretch_part_avx512 *t, size_t g, __m256 value,
+                               size_t count, float *out) {
   const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
   __m256i bits = _mm256_permutevar8x32_epi32(_mm256_castps_si256(value), order);
   bits =
@@ -347,11 +354,11 @@ static inline void store_eight(const struct part *t, size_t g, __m256 value, siz
 }
 
 /* Reads a part, `count` numbers, the first of the batch's number i at p; returns how many. *next is
- * where the number behind them starts, or what find() noted for it. */
-static __attribute__((noinline)) size_t read_narrow_part(const struct part *t,
-                                                         const struct batch *b, size_t i,
-                                                         size_t count, const char *p, float *out,
-                                                         const char **next) {
+ * where the number behind them starts, or what find_numbers() noted for it. */
+static __attribute__((noinline)) size_t read_narrow_part(const struct stretch_part_avx512 *t,
+                                                         const struct stretch_batch_avx512 *b,
+                                                         size_t i, size_t count, const char *p,
+                                                         float *out, const char **next) {
   const uint8_t *place = (b->spaced ? b->start : b->end) + i;
   for (size_t g = 0; g < count; g += 8) {
     const char *p4 = p + (uint8_t)(place[g + 4] - place[g]);
@@ -374,7 +381,8 @@ static __attribute__((noinline)) size_t read_narrow_part(const struct part *t,
   return count;
 }
 
-static __attribute__((noinline)) size_t read_wide_part(const struct part *t, const struct batch *b,
+static __attribute__((noinline)) size_t read_wide_part(const struct stretch_part_avx512 *t,
+                                                       const struct stretch_batch_avx512 *b,
                                                        size_t i, size_t count, const char *p,
                                                        float *out, const char **next) {
   const uint8_t *place = (b->spaced ? b->start : b->end) + i;
@@ -401,9 +409,9 @@ static __attribute__((noinline)) size_t read_wide_part(const struct part *t, con
 }
 
 /* Reads the first `count` numbers of the batch at `text`; returns how many, and where they end. */
-static size_t convert(const struct batch *b, const char *text, size_t count, float *out,
-                      const char **stop) {
-  struct part t;
+static size_t read_numbers(const struct stretch_batch_avx512 *b, const char *text, size_t count,
+                           float *out, const char **stop) {
+  struct stretch_part_avx512 t;
   const char *p = text + (b->spaced ? b->start[0] : 0);
   size_t done = 0;
   while (done < count) {
@@ -416,27 +424,27 @@ static size_t convert(const struct batch *b, const char *text, size_t count, flo
     done += read;
     if (read < here) break;
   }
-  /* Back from the next number's place, or what find() put there. */
+  /* Back from the next number's place, or what find_numbers() put there. */
   uint8_t place = b->spaced ? b->start[done] : (uint8_t)(b->end[done] + 1);
   if (done > 0) *stop = p - (uint8_t)(place - b->end[done]);
   return done;
 }
 
-size_t number_run_avx512(const char *text, const char *end, float *out, size_t room,
-                         const char **stop) {
-  struct batch b;
+size_t number_stretch_avx512(const char *text, const char *end, float *out, size_t room,
+                             const char **stop) {
+  struct stretch_batch_avx512 b;
   size_t count = 0;
   *stop = text;
   for (const char *p = text; count < room && p < end; p = *stop + 1) {
     bool whole = end - p <= BATCH;
     const char *limit = whole ? end : p + BATCH;
     if (is_spaced(p))
-      find_spaced(&b, p, limit);
+      find_spaced_numbers(&b, p, limit);
     else
-      find_tight(&b, p, limit);
+      find_tight_numbers(&b, p, limit);
     if (b.count == 0) break;
     size_t wanted = size_min(b.count, room - count);
-    size_t taken = convert(&b, p, wanted, out + count, stop);
+    size_t taken = read_numbers(&b, p, wanted, out + count, stop);
     count += taken;
     if (taken < b.count || !(b.gap || (b.cut && !whole)) || **stop != ',') break;
   }

@@ -1,5 +1,5 @@
-/* test_number_run: runs of numbers are read as number_read and strtof read them, at every level of
- * instructions, from memory with nothing before it and the margin behind it. */
+/* test_number_stretch: stretches of numbers are read as number_read and strtof read them, at every
+ * level of instructions, from memory with nothing before it and the margin behind it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "core/run/cpu.h"
 #include "server/body/tensor_json.h"
 #include "server/text/number.h"
-#include "server/text/number_run.h"
+#include "server/text/number_stretch.h"
 #include "tests/support/number_draw.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
@@ -30,14 +30,14 @@ enum { DOCUMENTS = 200 * 1000, RUNS = 200, CUT_DOCUMENTS = 1500 };
 
 enum { RUN = 700 /* numbers */, ROOM = 256 * 1024, CANARY = 16 };
 
-typedef size_t run_function(const char *text, const char *end, float *out, size_t room,
-                            const char **stop);
+typedef size_t stretch_function(const char *text, const char *end, float *out, size_t room,
+                                const char **stop);
 
-static run_function *const LEVEL[CPU_LEVEL_COUNT] = {
-    [CPU_PORTABLE] = number_run_portable,
+static stretch_function *const LEVEL[CPU_LEVEL_COUNT] = {
+    [CPU_PORTABLE] = number_stretch_portable,
 #if defined(__x86_64__)
-    [CPU_AVX2] = number_run_avx2,
-    [CPU_AVX512] = number_run_avx512,
+    [CPU_AVX2] = number_stretch_avx2,
+    [CPU_AVX512] = number_stretch_avx512,
 #endif
 };
 
@@ -146,7 +146,7 @@ static const char *between(size_t style, uint64_t *seed) {
 
 static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-/* Where number_read says that the longest run ends that a level may read; out[] as well. */
+/* Where number_read says that the longest stretch ends that a level may read; out[] as well. */
 struct truth {
   size_t count;
   float value[ROOM / 2];
@@ -166,8 +166,8 @@ static void find_truth(struct truth *t, const char *text, size_t length) {
 }
 
 /* Reads at one level; what it takes must be the truth. Returns how many. */
-static size_t check_run(run_function *run, const struct truth *t, const char *text, size_t length,
-                        size_t room) {
+static size_t check_stretch(stretch_function *run, const struct truth *t, const char *text,
+                            size_t length, size_t room) {
   static float out[ROOM / 2 + CANARY];
   const char *stop = NULL;
   size_t most = room < t->count ? room : t->count;
@@ -191,8 +191,8 @@ static size_t check_run(run_function *run, const struct truth *t, const char *te
 static struct truth truth;
 static struct fenced memory;
 
-/* Every level, at both ends of the memory. Returns what the best level took. A run starts with a
- * number: without one there is nothing to check. */
+/* Every level, at both ends of the memory. Returns what the best level took. A stretch starts with
+ * a number: without one there is nothing to check. */
 static size_t check_levels(const char *text, size_t length, size_t room) {
   size_t count = 0;
   if (length > 0 && !(*text >= '0' && *text <= '9') && *text != '-') return 0;
@@ -200,8 +200,8 @@ static size_t check_levels(const char *text, size_t length, size_t room) {
     const char *p = put(&memory, text, length, at_end);
     if (!at_end) find_truth(&truth, p, length);
     for (size_t level = 0; level <= cpu_text_level(); level++)
-      check_run(LEVEL[level], &truth, p, length, room);
-    count = check_run(number_read_run, &truth, p, length, room);
+      check_stretch(LEVEL[level], &truth, p, length, room);
+    count = check_stretch(number_read_stretch, &truth, p, length, room);
   }
   return count;
 }
@@ -230,7 +230,7 @@ static void test_reads_every_kind_of_number(void **state) {
       for (const char *at = p, *stop; count < numbers; count++, at = stop + 1) {
         while (is_blank(*at)) at++;
         find_truth(&truth, at, (size_t)(end - at));
-        size_t taken = check_run(LEVEL[level], &truth, at, (size_t)(end - at), numbers);
+        size_t taken = check_stretch(LEVEL[level], &truth, at, (size_t)(end - at), numbers);
         const char *from = at;
         for (size_t i = 0; i < taken; i++) {
           char *behind;

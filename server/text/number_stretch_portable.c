@@ -1,8 +1,8 @@
-/* number_run_portable: runs of numbers one by one, without vector instructions. */
+/* number_stretch_portable: stretches of numbers one by one, without vector instructions. */
 #include "server/text/blank.h"
 #include "server/text/number.h"
 #include "server/text/number_fast.h"
-#include "server/text/number_run.h"
+#include "server/text/number_stretch.h"
 
 static inline bool ends_number(char c) { return c == ',' || c == ']' || c == '}' || is_blank(c); }
 
@@ -37,8 +37,8 @@ static inline bool read_common(const char *text, unsigned length, float *value) 
   return number_plain_float((int64_t)m, places, negative, value);
 }
 
-size_t number_run_portable(const char *text, const char *end, float *out, size_t room,
-                           const char **stop) {
+size_t number_stretch_portable(const char *text, const char *end, float *out, size_t room,
+                               const char **stop) {
   size_t count = 0;
   const char *p = text, *last = text;
   while (count < room && p < end) {
