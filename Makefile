@@ -33,23 +33,23 @@ TEST_LIBS   := $(shell pkg-config --libs cmocka 2>/dev/null)
 
 # Files of one instruction set; elsewhere they compile to nothing.
 ifeq ($(shell uname -m),x86_64)
-CFLAGS_core_kernel_avx2   := -mavx2 -mfma -O3
-CFLAGS_core_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mprefer-vector-width=512 -O3
+CFLAGS_core_kernel_kernel_avx2   := -mavx2 -mfma -O3
+CFLAGS_core_kernel_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mprefer-vector-width=512 -O3
 TEXT_AVX2   := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
 TEXT_AVX512 := $(TEXT_AVX2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2
-CFLAGS_server_text_number_run_avx2    := $(TEXT_AVX2)
-CFLAGS_server_text_number_run_avx512  := $(TEXT_AVX512)
+CFLAGS_server_text_number_stretch_avx2    := $(TEXT_AVX2)
+CFLAGS_server_text_number_stretch_avx512  := $(TEXT_AVX512)
 CFLAGS_server_text_number_rows_avx2   := $(TEXT_AVX2)
 CFLAGS_server_text_number_rows_avx512 := $(TEXT_AVX512)
 CFLAGS_server_text_base64_avx2        := $(TEXT_AVX2)
 CFLAGS_server_text_base64_avx512      := $(TEXT_AVX512)
 endif
-CFLAGS_core_kernel_portable := -O3
-CFLAGS_config_floats        := -O3
+CFLAGS_core_kernel_kernel_portable := -O3
+CFLAGS_config_checkpoint_floats := -O3
 CFLAGS_server_http_page     := -DPAGE_FILE='"$(BUILD)/server/page/page.html"'
-CFLAGS_server_version       := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
+CFLAGS_server_watch_version := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
 
-LIB_SRC   := $(filter-out server/main.c,$(wildcard core/*.c config/*.c server/*.c server/*/*.c))
+LIB_SRC   := $(wildcard core/*/*.c config/*/*.c server/*/*.c)
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # The files that compile longest, by their names in any folder: they are begun first, and the others
 # compile beside them.
@@ -162,7 +162,7 @@ lint:
 ## format: lay the code out with clang-format
 .PHONY: format
 format:
-	clang-format -i $(wildcard core/*.[ch] config/*.[ch] server/*.[ch] server/*/*.[ch] tests/*/*.[ch])
+	clang-format -i $(wildcard core/*/*.[ch] config/*/*.[ch] server/*.[ch] server/*/*.[ch] tests/*/*.[ch])
 
 ## install: copy the program to DESTDIR/PREFIX
 .PHONY: install
@@ -279,7 +279,7 @@ $(BUILD)/flags: FORCE
 	$(call stamp,$(CC) $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS))
 $(BUILD)/commit: FORCE | $(BUILD)/flags
 	$(call stamp,$(VERSION) $(COMMIT))
-$(BUILD)/server/version.o: $(BUILD)/commit
+$(BUILD)/server/watch/version.o: $(BUILD)/commit
 $(BUILD)/server/http/openapi.o: server/http/openapi.json
 
 # The page, one file of all that it is made of.
@@ -313,8 +313,8 @@ $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libhelpers.a $(BUILD)/libatten
 	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
 
 # The kernels are written in gcc's vectors, and look at what others have checked: gcc compiles them, bare.
-build/fuzz/core/kernel_%.o build/coverage/core/kernel_%.o: override CC := gcc
-build/fuzz/core/kernel_%.o build/coverage/core/kernel_%.o: override SAN :=
+build/fuzz/core/kernel/kernel_%.o build/coverage/core/kernel/kernel_%.o: override CC := gcc
+build/fuzz/core/kernel/kernel_%.o build/coverage/core/kernel/kernel_%.o: override SAN :=
 
 # With libFuzzer's main where it searches, else with one that replays the inputs that are kept.
 FUZZ_MAIN   := $(if $(filter fuzz,$(MODE)),,$(BUILD)/tests/fuzz/replay.o)

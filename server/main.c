@@ -6,16 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/inspect.h"
-#include "config/json_reserve.h"
-#include "config/registry.h"
-#include "core/gemm.h"
-#include "core/keep.h"
-#include "server/announce.h"
-#include "server/health.h"
-#include "server/run.h"
-#include "server/serve.h"
-#include "server/version.h"
+#include "config/document/json_reserve.h"
+#include "config/inspect/inspect.h"
+#include "config/model/registry.h"
+#include "core/kernel/gemm.h"
+#include "core/run/keep.h"
+#include "server/command/command_health.h"
+#include "server/command/command_run.h"
+#include "server/life/announce.h"
+#include "server/life/serve.h"
+#include "server/watch/version.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -70,12 +70,12 @@ static int complain(const struct error *e) {
 static int check(const struct config *c) {
   struct error e = {0};
   gemm_blas_init();
-  struct keys *keys;
-  if (keys_load(c, &keys, &e)) return complain(&e);
-  const size_t count = keys ? keys_count(keys) : 0;
+  struct api_keys *keys;
+  if (api_keys_load(c, &keys, &e)) return complain(&e);
+  const size_t count = keys ? api_keys_count(keys) : 0;
   if (keys) fprintf(stderr, "api_key_file: %zu key%s\n", count, count == 1 ? "" : "s");
-  if (keys && keys_exposed(keys)) fprintf(stderr, "warning: %s\n", announce_exposed);
-  keys_free(keys);
+  if (keys && api_keys_exposed(keys)) fprintf(stderr, "warning: %s\n", announce_exposed);
+  api_keys_free(keys);
   struct registry *r = registry_load(c, &e);
   if (!r) return complain(&e);
   bool printed = config_print(c, stdout);

@@ -35,7 +35,7 @@ static const char *token_of(const struct header *h, size_t *size) {
   return at;
 }
 
-enum status bearer_judge(const struct header *h, const struct keys *k, struct error *e) {
+enum status bearer_judge(const struct header *h, const struct api_keys *k, struct error *e) {
   size_t size = 0;
   const char *token = token_of(h, &size);
   must(k); /* without keys nobody is judged */
@@ -44,7 +44,7 @@ enum status bearer_judge(const struct header *h, const struct keys *k, struct er
   if (!token)
     return error_set(e, STATUS_UNAUTHORIZED, "a key is needed: send Authorization: Bearer KEY");
   /* The head is bounded, so hashing what is presented is, too. */
-  if (keys_look(k, token, size).found) return STATUS_OK;
+  if (api_keys_look(k, token, size).found) return STATUS_OK;
   return error_set(e, STATUS_UNAUTHORIZED, "the key in Authorization is none of those taken here");
 }
 

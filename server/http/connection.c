@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/size.h"
+#include "core/run/size.h"
 #include "server/http/reply.h"
 
 /* So many ends of a connection are shown: then libmicrohttpd does not want to see it. */

@@ -13,11 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
-#include "core/keep.h"
-#include "core/status.h"
-#include "server/pulse.h"
+#include "config/settings/config.h"
+#include "core/run/keep.h"
+#include "core/run/status.h"
 #include "server/watch/metrics.h"
+#include "server/watch/pulse.h"
 
 enum connection_phase {
   CONNECTION_FRESH,  /* accepted, no request yet */

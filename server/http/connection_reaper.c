@@ -5,9 +5,9 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "core/keep.h"
-#include "core/size.h"
-#include "core/thread.h"
+#include "core/run/keep.h"
+#include "core/run/size.h"
+#include "core/run/thread.h"
 #include "server/http/connection_parts.h"
 
 enum {

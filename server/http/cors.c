@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/origins.h"
+#include "config/settings/origins.h"
 
 /* The origins one behind the other, each with its NUL; an empty one is the end. */
 struct cors {

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "core/status.h"
+#include "core/run/status.h"
 #include "server/http/field.h"
 
 struct cors;

@@ -2,7 +2,7 @@
 #ifndef SERVER_ENDPOINT_JSON_H
 #define SERVER_ENDPOINT_JSON_H
 
-#include "config/registry.h"
+#include "config/model/registry.h"
 
 struct json_t;
 

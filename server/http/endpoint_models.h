@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "config/registry.h"
+#include "config/model/registry.h"
 
 /* The body, to be freed with free(); NULL if memory runs out. */
 char *endpoint_models_text(const struct registry *r, size_t *length);

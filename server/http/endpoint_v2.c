@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "server/http/endpoint_json.h"
-#include "server/version.h"
+#include "server/watch/version.h"
 
 char *endpoint_v2_server_text(size_t *length) {
   return endpoint_dump(json_pack("{s:s, s:s, s:[s]}", "name", "attend", "version", version_number(),

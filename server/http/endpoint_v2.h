@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "config/registry.h"
+#include "config/model/registry.h"
 
 /* The body, to be freed with free(); NULL if memory runs out. */
 char *endpoint_v2_server_text(size_t *length);

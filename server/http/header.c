@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "config/text.h"
-#include "server/http/trace.h"
+#include "config/document/text.h"
+#include "server/watch/trace.h"
 
 enum { REQUEST_ID_MAX = 128, TIMEOUT_MS_MAX = 86400000 };
 

@@ -15,8 +15,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/size.h"
-#include "core/thread.h"
+#include "core/run/size.h"
+#include "core/run/thread.h"
 #include "server/http/io.h"
 #include "server/http/listener.h"
 #include "server/http/request.h"

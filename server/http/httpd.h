@@ -4,7 +4,7 @@
 #define SERVER_HTTPD_H
 
 #include "server/http/listener.h"
-#include "server/server.h"
+#include "server/http/server.h"
 
 struct httpd;
 

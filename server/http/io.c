@@ -12,8 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/clock.h"
-#include "core/thread.h"
+#include "core/run/clock.h"
+#include "core/run/thread.h"
 
 enum {
   ARRIVALS_MAX = 64, /* taken at once: those that are here already are not forgotten */

@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "core/status.h"
+#include "core/run/status.h"
 #include "server/http/lobby.h"
-#include "server/pulse.h"
+#include "server/watch/pulse.h"
 
 struct MHD_Connection;
 struct MHD_Daemon;

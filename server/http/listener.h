@@ -2,8 +2,8 @@
 #ifndef SERVER_LISTENER_H
 #define SERVER_LISTENER_H
 
-#include "config/address.h"
-#include "core/status.h"
+#include "config/settings/address.h"
+#include "core/run/status.h"
 
 enum { LISTENER_TEXT_SIZE = 64 };
 

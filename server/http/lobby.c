@@ -1,7 +1,7 @@
 /* lobby: a line of requests before the queue. */
 #include "server/http/lobby.h"
 
-#include "core/clock.h"
+#include "core/run/clock.h"
 
 enum { TURN_MS = 50 };
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/pool.h"
+#include "core/run/pool.h"
 
 struct waiter {
   struct waiter *next, *previous;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/digest.h"
-#include "core/status.h"
+#include "config/document/digest.h"
+#include "core/run/status.h"
 #include "server/text/base64.h"
 
 __asm__(".pushsection .rodata\n"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "config/text.h"
+#include "config/document/text.h"
 #include "server/http/cors.h"
 #include "server/http/request_id.h"
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
-#include "core/status.h"
+#include "core/run/status.h"
 #include "server/http/field.h"
 
 struct MHD_Connection;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "core/clock.h"
-#include "core/size.h"
+#include "core/run/clock.h"
+#include "core/run/size.h"
 #include "server/http/framing.h"
 #include "server/http/request_id.h"
 #include "server/http/request_parts.h"

@@ -10,7 +10,7 @@
 #include "server/http/header.h"
 #include "server/http/io.h"
 #include "server/http/reply.h"
-#include "server/server.h"
+#include "server/http/server.h"
 
 struct request;
 

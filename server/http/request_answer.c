@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/registry.h"
-#include "core/clock.h"
+#include "config/model/registry.h"
+#include "core/run/clock.h"
 #include "server/http/bearer.h"
 #include "server/http/endpoint_models.h"
 #include "server/http/endpoint_v2.h"

@@ -5,7 +5,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "core/clock.h"
+#include "core/run/clock.h"
 
 uint64_t request_id_random(void) {
   uint64_t number;

@@ -2,8 +2,8 @@
 #include <microhttpd.h>
 #include <string.h>
 
-#include "config/registry.h"
-#include "core/size.h"
+#include "config/model/registry.h"
+#include "core/run/size.h"
 #include "server/http/bearer.h"
 #include "server/http/request_parts.h"
 
@@ -125,7 +125,7 @@ static enum status judge_key(struct request *r) {
   if (!*c->api_key_file || r->door->kind == DOOR_ADMIN) return STATUS_OK;
   if (!bearer_is_needed(r->route, c)) return STATUS_OK;
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
-  bearer_judge(&r->header, hold.keys, &r->error);
+  bearer_judge(&r->header, hold.api_keys, &r->error);
   models_release(&hold);
   return r->error.status;
 }

@@ -4,7 +4,7 @@
  * decoders of nettle and libb64 pass over what they do not know and go byte by byte. */
 #include "server/text/base64.h"
 
-#include "core/cpu.h"
+#include "core/run/cpu.h"
 #include "server/text/base64_level.h"
 
 size_t base64_read(const char *text, size_t length, unsigned char *out) {

@@ -18,7 +18,7 @@ enum {
   JSON_STRING_WITHIN = -1, /* the character is not whole yet */
   JSON_STRING_END = -2,    /* the closing quote */
   JSON_STRING_BAD = -3,    /* no JSON string has this byte here: it is not UTF-8, or no escape */
-  JSON_STRING_OTHER = 255  /* a character beyond ASCII, which nobody here needs */
+  JSON_STRING_OTHER = 255  /* a character beyond ASCII, which no name or type has */
 };
 
 /* Takes the next byte: an ASCII character, or what is said above. */

@@ -1,5 +1,5 @@
-/* number: JSON number text <-> float32, one number or a run of them. Pure functions, no memory.
- * What serves runs is chosen once by the processor's instructions (cpu_text_level).
+/* number: JSON number text <-> float32, one number or a stretch of them. Pure functions, no memory.
+ * What reads stretches is chosen once by the processor's instructions (cpu_text_level).
  *
  * Reading rounds as strtof does (to nearest, ties to even). Writing gives the shortest decimal that
  * reads back as the same float32, character for character what C++'s std::to_chars(float) gives. */
@@ -22,15 +22,15 @@ enum number_verdict { NUMBER_OK, NUMBER_MALFORMED, NUMBER_TOO_LARGE /* beyond fl
  * NUMBER_OK *end is behind the number; on NUMBER_MALFORMED it is the offending byte. */
 enum number_verdict number_read(const char *text, const char **end, float *value);
 
-/* Reads a run: floats parted by one comma, with or without blanks behind it, the first of them at
- * `text`, no more than `room`. It takes what vector instructions are good at and leaves the rest to
- * number_read: it may stop anywhere, also before the first number, and never says why. What it has
- * taken is exactly what number_read would have read. Each number taken is followed, before `end`,
- * by a comma, a blank, ']' or '}'. Returns how many; *stop is behind the last one, or `text`.
- * Nothing before `text` is read, up to NUMBER_READ_MARGIN bytes behind `end` may be; nothing behind
- * out[room] is written. */
-size_t number_read_run(const char *text, const char *end, float *out, size_t room,
-                       const char **stop);
+/* Reads a stretch: floats parted by one comma, with or without blanks behind it, the first of them
+ * at `text`, no more than `room`. It takes what vector instructions are good at and leaves the rest
+ * to number_read: it may stop anywhere, also before the first number, and never says why. What it
+ * has taken is exactly what number_read would have read. Each number taken is followed, before
+ * `end`, by a comma, a blank, ']' or '}'. Returns how many; *stop is behind the last one, or
+ * `text`. Nothing before `text` is read, up to NUMBER_READ_MARGIN bytes behind `end` may be;
+ * nothing behind out[room] is written. */
+size_t number_read_stretch(const char *text, const char *end, float *out, size_t room,
+                           const char **stop);
 
 /* Writes `value`, finite, at `out`; returns the end. Up to NUMBER_WRITE_MARGIN bytes behind the end
  * are touched, as by those below. */

@@ -10,17 +10,16 @@
 
 enum { NUMBER_BATCH = 256 };
 
-/* Each level has a batch of its own. `prepare` takes up to NUMBER_BATCH numbers into it; `put`
- * writes some of these, each with a comma behind it. */
-struct number_batch;
-typedef void number_prepare(struct number_batch *batch, const float *value, size_t count);
-typedef char *number_put(char *out, const struct number_batch *batch, const float *value,
-                         size_t from, size_t count);
+/* Each level has a batch of its own, which only these two look into. `prepare` reads up to
+ * NUMBER_BATCH numbers into it; `write` writes some of these, each with a comma behind it. */
+typedef void number_prepare(void *batch, const float *value, size_t count);
+typedef char *number_write_some(char *out, const void *batch, const float *value, size_t from,
+                                size_t count);
 
-/* Inlined with its functions: narrow rows call `put` every few numbers. */
+/* Inlined with its functions: narrow rows call `write` every few numbers. */
 static inline __attribute__((always_inline)) char *
-number_rows_walk(char *out, const float *value, size_t rows, size_t width,
-                 struct number_batch *batch, number_prepare *prepare, number_put *put) {
+number_rows_walk(char *out, const float *value, size_t rows, size_t width, void *batch,
+                 number_prepare *prepare, number_write_some *write) {
   if (rows == 0) return out;
   const float *end = value + rows * width;
   size_t left = width; /* of the row */
@@ -30,7 +29,7 @@ number_rows_walk(char *out, const float *value, size_t rows, size_t width,
     prepare(batch, value, count);
     for (size_t from = 0; from < count;) {
       const size_t some = left < count - from ? left : count - from;
-      out = put(out, batch, value, from, some);
+      out = write(out, batch, value, from, some);
       from += some;
       left -= some;
       if (left > 0) continue;

@@ -26,7 +26,7 @@ void number_scan_begin(struct number_scan *s) {
 }
 
 /* Takes a digit of the integer part or of the fraction. */
-static void take_digit(struct number_scan *s, char c) {
+static void add_digit(struct number_scan *s, char c) {
   bool before_dot = s->integer;
   if (s->count == 0 && c == '0') { /* leading zeros count only behind the dot */
     s->point -= !before_dot;
@@ -57,15 +57,15 @@ static enum number_step after_integer(struct number_scan *s, char c) {
   return NUMBER_STEP_END;
 }
 
-static enum number_step take_exponent_digit(struct number_scan *s, char c) {
+static enum number_step add_exponent_digit(struct number_scan *s, char c) {
   /* Larger exponents than any body has digits: where it stops does not matter. */
   if (s->exponent < INT64_MAX / 100) s->exponent = s->exponent * 10 + (c - '0');
   return go(s, NUMBER_PART_EXPONENT);
 }
 
-static enum number_step take_integer_digit(struct number_scan *s, char c) {
+static enum number_step add_integer_digit(struct number_scan *s, char c) {
   bool leading_zero = c == '0' && s->part != NUMBER_PART_INTEGER;
-  take_digit(s, c);
+  add_digit(s, c);
   return go(s, leading_zero ? NUMBER_PART_ZERO : NUMBER_PART_INTEGER);
 }
 
@@ -77,20 +77,20 @@ enum number_step number_scan_byte(struct number_scan *s, char c) {
       s->negative = true;
       return go(s, NUMBER_PART_SIGN);
     }
-    return digit ? take_integer_digit(s, c) : NUMBER_STEP_MALFORMED;
+    return digit ? add_integer_digit(s, c) : NUMBER_STEP_MALFORMED;
   case NUMBER_PART_SIGN:
-    return digit ? take_integer_digit(s, c) : NUMBER_STEP_MALFORMED;
+    return digit ? add_integer_digit(s, c) : NUMBER_STEP_MALFORMED;
   case NUMBER_PART_ZERO:
     return digit ? NUMBER_STEP_MALFORMED : after_integer(s, c);
   case NUMBER_PART_INTEGER:
-    return digit ? take_integer_digit(s, c) : after_integer(s, c);
+    return digit ? add_integer_digit(s, c) : after_integer(s, c);
   case NUMBER_PART_DOT:
     if (!digit) return NUMBER_STEP_MALFORMED;
-    take_digit(s, c);
+    add_digit(s, c);
     return go(s, NUMBER_PART_FRACTION);
   case NUMBER_PART_FRACTION:
     if (digit) {
-      take_digit(s, c);
+      add_digit(s, c);
       return NUMBER_STEP_TAKEN;
     }
     return c == 'e' || c == 'E' ? go(s, NUMBER_PART_E) : NUMBER_STEP_END;
@@ -99,11 +99,11 @@ enum number_step number_scan_byte(struct number_scan *s, char c) {
       s->exponent_negative = c == '-';
       return go(s, NUMBER_PART_E_SIGN);
     }
-    return digit ? take_exponent_digit(s, c) : NUMBER_STEP_MALFORMED;
+    return digit ? add_exponent_digit(s, c) : NUMBER_STEP_MALFORMED;
   case NUMBER_PART_E_SIGN:
-    return digit ? take_exponent_digit(s, c) : NUMBER_STEP_MALFORMED;
+    return digit ? add_exponent_digit(s, c) : NUMBER_STEP_MALFORMED;
   case NUMBER_PART_EXPONENT:
-    return digit ? take_exponent_digit(s, c) : NUMBER_STEP_END;
+    return digit ? add_exponent_digit(s, c) : NUMBER_STEP_END;
   }
   return NUMBER_STEP_MALFORMED;
 }

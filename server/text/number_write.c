@@ -32,7 +32,7 @@ static const uint64_t ONE = UINT64_C(1) << FRACTION_BITS;
 static const uint64_t ERROR = UINT64_C(1) << (FRACTION_BITS - 34);
 
 /* digits * 10^exponent */
-struct decimal {
+struct write_decimal {
   uint32_t digits;
   int exponent;
 };
@@ -47,7 +47,7 @@ static uint32_t product_to_odd(uint64_t power, uint32_t factor) {
 }
 
 /* For every float but zero. */
-static struct decimal shorten_exactly(uint32_t magnitude) {
+static struct write_decimal shorten_exactly(uint32_t magnitude) {
   uint32_t field = magnitude >> 23, stored = magnitude & NUMBER_STORED;
   uint32_t c = field ? stored | NUMBER_HIDDEN : stored;
   int q = (field ? (int)field : 1) - 150;
@@ -68,13 +68,13 @@ static struct decimal shorten_exactly(uint32_t magnitude) {
   if (s >= 10) {
     uint32_t tens = s / 10;
     bool below = least <= 40 * tens, above = 40 * tens + 40 <= most;
-    if (below != above) return (struct decimal){tens + above, k + 1};
+    if (below != above) return (struct write_decimal){tens + above, k + 1};
   }
   bool below = least <= 4 * s, above = 4 * s + 4 <= most;
-  if (below != above) return (struct decimal){s + above, k};
+  if (below != above) return (struct write_decimal){s + above, k};
   uint32_t half = 4 * s + 2;
   bool up = middle > half || (middle == half && s % 2 == 1);
-  return (struct decimal){s + up, k};
+  return (struct write_decimal){s + up, k};
 }
 
 /* --- text --- */
@@ -127,7 +127,7 @@ static inline char *write_exponent(char *out, int first) {
 
 /* Seven to nine digits, which may end in zeros, in the shorter of the two notations: the fixed one
  * if they are equally long. */
-static inline char *write_decimal(char *out, struct decimal d, uint32_t magnitude) {
+static inline char *write_decimal(char *out, struct write_decimal d, uint32_t magnitude) {
   static const uint32_t to_nine_digits[3] = {100, 10, 1};
   unsigned longer = (d.digits >= 10 * 1000 * 1000) + (d.digits >= HUNDRED_MILLIONS);
   int first = d.exponent + 6 + (int)longer; /* the power of ten of the first digit */
@@ -162,7 +162,7 @@ static __attribute__((noinline)) char *write_exactly(char *out, uint32_t magnitu
     *out = '0';
     return out + 1;
   }
-  struct decimal d = shorten_exactly(magnitude);
+  struct write_decimal d = shorten_exactly(magnitude);
   for (; d.digits < 1000 * 1000; d.exponent--) d.digits *= 10;
   return write_decimal(out, d, magnitude);
 }
@@ -170,7 +170,7 @@ static __attribute__((noinline)) char *write_exactly(char *out, uint32_t magnitu
 /* --- the fast way --- */
 
 /* For normal floats that are no power of two. `digits` has 7 to 9 digits and may end in zeros. */
-static inline bool shorten(uint32_t magnitude, struct decimal *d) {
+static inline bool shorten(uint32_t magnitude, struct write_decimal *d) {
   uint64_t c = (magnitude & NUMBER_STORED) | NUMBER_HIDDEN;
   int q = (int)(magnitude >> 23) - 150;
   int k = number_log10_pow2(q);
@@ -195,7 +195,7 @@ static inline bool shorten(uint32_t magnitude, struct decimal *d) {
   uint32_t nearest = whole + (fraction > ONE / 2), ten = (tens + above) * 10;
   /* A mask instead of a branch: which of them it is, is as good as random. */
   uint32_t use_ten = -(uint32_t)(below | above);
-  *d = (struct decimal){(ten & use_ten) | (nearest & ~use_ten), k};
+  *d = (struct write_decimal){(ten & use_ten) | (nearest & ~use_ten), k};
   return true;
 }
 
@@ -205,7 +205,7 @@ static inline char *write_one(char *out, float value) {
   *out = '-';
   out += magnitude >> 31;
   magnitude &= NUMBER_MAGNITUDE;
-  struct decimal d;
+  struct write_decimal d;
   if ((magnitude & NUMBER_STORED) == 0 || magnitude < NUMBER_HIDDEN || !shorten(magnitude, &d))
     return write_exactly(out, magnitude);
   return write_decimal(out, d, magnitude);

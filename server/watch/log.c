@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/clock.h"
+#include "core/run/clock.h"
 #include "server/watch/log_text.h"
 
 enum { LINES_ERR = 512, LINES_OUT = 2048 };

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "server/http/trace.h"
 #include "server/watch/log_text.h"
+#include "server/watch/trace.h"
 
 /* Bytes in the line, each and six for an ellipsis; names and numbers need less than 640 beside
  * them. */

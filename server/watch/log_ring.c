@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/clock.h"
-#include "core/thread.h"
+#include "core/run/clock.h"
+#include "core/run/thread.h"
 
 enum {
   FLUSH_MS = 500, /* for a reader that is slow at the end */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/status.h"
+#include "core/run/status.h"
 
 enum { LOG_LINE_SIZE = 2048 };
 

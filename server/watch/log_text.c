@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "config/text.h"
+#include "config/document/text.h"
 
 void log_text_bytes(struct log_text *t, const char *bytes, size_t size) {
   must((size_t)(t->end - t->at) >= size);

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/status.h"
-#include "server/http/routes.h"
+#include "core/run/status.h"
+#include "server/service/routes.h"
 #include "server/watch/timeline.h"
 
 /* Why the server ended a request or a connection without what was asked for. */

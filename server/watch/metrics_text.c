@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/registry.h"
-#include "config/text.h"
-#include "core/cpu.h"
-#include "server/version.h"
+#include "config/document/text.h"
+#include "config/model/registry.h"
+#include "core/run/cpu.h"
 #include "server/watch/metrics_parts.h"
 #include "server/watch/metrics_process.h"
+#include "server/watch/version.h"
 
 enum { LABELS_SIZE = 128, REQUEST_BOUNDS = 13, ROW_BOUNDS = TALLY_CLASSES - 1 };
 

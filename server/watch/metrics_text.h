@@ -2,7 +2,7 @@
 #ifndef SERVER_METRICS_TEXT_H
 #define SERVER_METRICS_TEXT_H
 
-#include "server/service.h"
+#include "server/service/service.h"
 #include "server/watch/metrics.h"
 
 /* A socket that connections come in at. */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/exchange.h"
+#include "server/service/exchange.h"
 
 enum stage {
   STAGE_DECODE,

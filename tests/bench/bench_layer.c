@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cpu.h"
-#include "core/kernel.h"
+#include "core/kernel/kernel.h"
+#include "core/run/cpu.h"
 #include "tests/support/random_call.h"
 
 enum { TURNS = 3 };

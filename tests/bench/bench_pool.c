@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/clock.h"
-#include "core/cpu.h"
-#include "core/pool.h"
+#include "core/run/clock.h"
+#include "core/run/cpu.h"
+#include "core/run/pool.h"
 #include "tests/support/random_call.h"
 
 static void ignore(struct job *job) { (void)job; }

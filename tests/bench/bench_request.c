@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "config/json_reserve.h"
-#include "config/model.h"
-#include "core/keep.h"
-#include "server/decode/decode.h"
-#include "server/encode/encode.h"
+#include "config/document/json_reserve.h"
+#include "config/model/model.h"
+#include "core/run/keep.h"
+#include "server/answer/answer.h"
+#include "server/attention/attention_body.h"
 #include "server/text/number.h"
 
 enum { KEPT = 64 << 20, CHUNK = 16 * 1024, DECODE = 0, LAYER, ENCODE, STAGES };

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/arena.h"
-#include "core/clock.h"
-#include "core/cpu.h"
-#include "server/decode/tensor_json.h"
+#include "core/run/arena.h"
+#include "core/run/clock.h"
+#include "core/run/cpu.h"
+#include "server/body/tensor_json.h"
 #include "server/text/base64.h"
 #include "server/text/number.h"
 #include "tests/bench/text_bodies.h"

@@ -1,4 +1,4 @@
-/* exhaustive_read: reads every finite float32's shortest text back in runs, and hard numbers.
+/* exhaustive_read: reads every finite float32's shortest text back in stretches, and hard numbers.
  *
  *   exhaustive_read [FIRST [LAST [STEP [HARD]]]]    bit patterns, default 0 to 0xffffffff by 1;
  *                                                   how many hard numbers, default 2^22, others for
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cpu.h"
+#include "core/run/cpu.h"
 #include "server/text/number.h"
 #include "tests/support/level_asked.h"
 #include "tests/support/number_draw.h"
@@ -36,7 +36,7 @@ static void report(size_t i, const char *at, float got) {
            (double)batch.wanted[i]);
 }
 
-/* Reads the batch as a row, where a run stops one number alone. */
+/* Reads the batch as a row, where a stretch stops one number alone. */
 static void read_batch(void) {
   static float got[BATCH];
   if (batch.count == 0) return;
@@ -45,7 +45,7 @@ static void read_batch(void) {
   const char *p = batch.text;
   for (size_t i = 0; i < batch.count; p++) {
     const char *stop = p;
-    size_t taken = number_read_run(p, batch.end, got + i, batch.count - i, &stop);
+    size_t taken = number_read_stretch(p, batch.end, got + i, batch.count - i, &stop);
     i += taken;
     if (i < batch.count) {
       const char *next = taken ? stop + 1 : p;

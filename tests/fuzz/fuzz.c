@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "config/json_reserve.h"
-#include "config/text.h"
-#include "core/gemm.h"
+#include "config/document/json_reserve.h"
+#include "config/document/text.h"
+#include "core/kernel/gemm.h"
 
 /* Small, so that an input cannot ask for much work; the budget is what bounds its memory. */
 const struct decode_limits fuzz_limits = {.max_items = 16,

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/model.h"
-#include "server/decode/decode.h"
+#include "config/model/model.h"
+#include "server/attention/attention_body.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

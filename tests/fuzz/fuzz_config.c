@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config.h"
-#include "config/definition.h"
+#include "config/model/definition.h"
+#include "config/settings/config.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { LINES_MOST = 8, LINE_MOST = 200 };

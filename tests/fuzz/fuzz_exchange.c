@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/safetensors.h"
-#include "server/encode/encode.h"
+#include "config/checkpoint/safetensors.h"
+#include "server/answer/answer.h"
 #include "server/text/base64.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/address.h"
+#include "config/settings/address.h"
 #include "server/http/header.h"
-#include "server/http/routes.h"
+#include "server/service/routes.h"
 #include "tests/fuzz/fuzz.h"
 
 static void find_route(const char *path, const char *word) {

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/decode/json_skim.h"
-#include "server/decode/tensor_json.h"
-#include "server/json_small.h"
+#include "server/body/json_skim.h"
+#include "server/body/json_small.h"
+#include "server/body/tensor_json.h"
 #include "server/text/blank.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cpu.h"
+#include "core/run/cpu.h"
 #include "server/text/blank.h"
 #include "server/text/number.h"
 #include "server/text/number_rows.h"
-#include "server/text/number_run.h"
+#include "server/text/number_stretch.h"
 #include "server/text/number_scan.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"
@@ -26,10 +26,10 @@ static const struct {
   run_function *run;
   rows_function *rows;
 } levels[CPU_LEVEL_COUNT] = {
-    [CPU_PORTABLE] = {number_run_portable, number_rows_portable},
+    [CPU_PORTABLE] = {number_stretch_portable, number_rows_portable},
 #if defined(__x86_64__)
-    [CPU_AVX2] = {number_run_avx2, number_rows_avx2},
-    [CPU_AVX512] = {number_run_avx512, number_rows_avx512},
+    [CPU_AVX2] = {number_stretch_avx2, number_rows_avx2},
+    [CPU_AVX512] = {number_stretch_avx512, number_rows_avx512},
 #endif
 };
 

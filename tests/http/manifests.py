@@ -83,7 +83,7 @@ def seconds(text):
 
 
 def longest_stop_ms(settings):
-    """As server/stop.c reckons it."""
+    """As server/life/stop.c reckons it."""
     source = text_of("server", "stop.c")
     terms = re.search(r"uint64_t stop_longest_ms\(.*?\n\}", source, re.S).group(0)
     terms = re.search(r"return (.*);", terms).group(1)

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "core/measures.h"
-#include "server/encode/encode.h"
+#include "core/attention/measures.h"
+#include "server/answer/answer.h"
 
 enum { HEADS = 2, OUTPUT = 3, ITEMS_MAX = 8 };
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_BLAS_START_H
 #define TESTS_BLAS_START_H
 
-#include "core/gemm.h"
+#include "core/kernel/gemm.h"
 
 /* As cmocka's group set-up wants it. */
 static inline int blas_start(void **state) {

@@ -3,7 +3,7 @@
 #ifndef TESTS_BODY_MAKE_H
 #define TESTS_BODY_MAKE_H
 
-#include "server/decode/decode.h"
+#include "server/attention/attention_body.h"
 
 struct body {
   char *bytes; /* malloc'ed to exactly its size */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/attention_ref.h"
-#include "core/philox.h"
+#include "core/kernel/philox.h"
+#include "core/reference/attention_ref.h"
 
 static const double weight_bound = 2e-6, choice_bound = 4e-6;
 

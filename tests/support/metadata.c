@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "config/safetensors.h"
-#include "core/status.h"
+#include "config/checkpoint/safetensors.h"
+#include "core/run/status.h"
 
 json_t *metadata_json(const char *path, const char *key) {
   unsigned char prefix[SAFETENSORS_PREFIX];

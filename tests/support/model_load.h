@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "config/checkpoint.h"
-#include "config/definition.h"
-#include "config/model.h"
-#include "config/parameters.h"
+#include "config/checkpoint/checkpoint.h"
+#include "config/model/definition.h"
+#include "config/model/model.h"
+#include "config/model/parameters.h"
 #include "tests/support/place.h"
 #include "tests/support/safetensors_make.h"
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_RANDOM_CALL_H
 #define TESTS_RANDOM_CALL_H
 
-#include "core/layer.h"
+#include "core/attention/layer.h"
 
 struct random_layer {
   struct layer_shape shape;

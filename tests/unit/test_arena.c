@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/arena.h"
+#include "core/run/arena.h"
 
 enum {
   LARGE = 1 << 20,

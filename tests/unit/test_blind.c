@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "core/layer_parts.h"
-#include "core/size.h"
+#include "core/attention/layer_parts.h"
+#include "core/run/size.h"
 #include "tests/support/random_call.h"
 
 enum { HEADS = 2, SIZE = 64, ROWS = 300 };

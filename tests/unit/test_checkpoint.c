@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "config/checkpoint.h"
-#include "config/file.h"
+#include "config/checkpoint/checkpoint.h"
+#include "config/document/file.h"
 #include "tests/support/npz_make.h"
 #include "tests/support/place.h"
 #include "tests/support/safetensors_make.h"

@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "config/address.h"
-#include "config/config.h"
-#include "config/nearest.h"
-#include "config/option.h"
-#include "config/text.h"
+#include "config/document/nearest.h"
+#include "config/document/text.h"
+#include "config/settings/address.h"
+#include "config/settings/config.h"
+#include "config/settings/option.h"
 #include "tests/support/place.h"
 
 static int enter(void **state) { return place_make(state, "attend.json"); }

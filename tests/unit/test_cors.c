@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "config/origins.h"
+#include "config/settings/origins.h"
 #include "server/http/cors.h"
 #include "server/http/reply.h"
 

@@ -15,10 +15,10 @@
 #include <semaphore.h>
 #include <unistd.h>
 
-#include "config/registry.h"
-#include "core/clock.h"
-#include "server/exchange.h"
-#include "server/run.h"
+#include "config/model/registry.h"
+#include "core/run/clock.h"
+#include "server/command/command_run.h"
+#include "server/service/exchange.h"
 
 struct fixture {
   struct config config;

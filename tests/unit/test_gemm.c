@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/gemm.h"
+#include "core/kernel/gemm.h"
 #include "tests/support/random_call.h"
 
 enum { ROWS = 13 };

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "core/measures.h"
-#include "core/visible.h"
+#include "core/attention/measures.h"
+#include "core/attention/visible.h"
 #include "tests/support/compare.h"
 
 struct bench {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "config/inspect.h"
+#include "config/inspect/inspect.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 

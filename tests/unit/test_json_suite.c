@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "server/decode/decode.h"
-#include "server/decode/json_skim.h"
+#include "server/attention/attention_body.h"
+#include "server/body/json_skim.h"
 #include "server/text/blank.h"
 
 struct json_case {

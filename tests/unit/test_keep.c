@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "core/arena.h"
-#include "core/clock.h"
-#include "core/keep.h"
+#include "core/run/arena.h"
+#include "core/run/clock.h"
+#include "core/run/keep.h"
 
 enum { LARGE = 1 << 20, LIMIT = 64 << 20 };
 

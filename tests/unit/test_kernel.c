@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/kernel.h"
+#include "core/kernel/kernel.h"
 #include "tests/support/random_call.h"
 
 static void for_each_level(void (*check)(const struct kernel *k)) {

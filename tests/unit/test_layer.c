@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/attention_ref.h"
+#include "core/reference/attention_ref.h"
 #include "tests/support/compare.h"
 
 static void compare(const struct random_layer *l, const struct call *c) {

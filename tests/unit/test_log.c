@@ -18,7 +18,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "core/clock.h"
+#include "core/run/clock.h"
 #include "server/watch/log.h"
 #include "server/watch/log_text.h"
 

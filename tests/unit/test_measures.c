@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "core/measures_ref.h"
-#include "core/visible.h"
+#include "core/attention/visible.h"
+#include "core/reference/measures_ref.h"
 #include "tests/support/compare.h"
 
 static void *take(struct arena *a, size_t count, size_t size) {

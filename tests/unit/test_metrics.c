@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "config/registry.h"
+#include "config/model/registry.h"
 #include "server/watch/metrics_parts.h"
 #include "server/watch/metrics_process.h"
 #include "server/watch/metrics_text.h"

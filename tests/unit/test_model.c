@@ -12,13 +12,13 @@
 
 #include <cmocka.h>
 
-#include "config/config.h"
-#include "config/digest.h"
-#include "config/file.h"
-#include "config/random.h"
-#include "config/registry.h"
-#include "config/safetensors.h"
-#include "core/philox.h"
+#include "config/checkpoint/safetensors.h"
+#include "config/document/digest.h"
+#include "config/document/file.h"
+#include "config/model/random.h"
+#include "config/model/registry.h"
+#include "config/settings/config.h"
+#include "core/kernel/philox.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/metadata.h"
 #include "tests/support/model_load.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "server/models.h"
+#include "server/service/models.h"
 
 /* A set of one model whose name is `name`. */
 static struct registry *make_set(const char *name) {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "config/npy.h"
+#include "config/checkpoint/npy.h"
 
 /* From a copy of exactly its size: a read beyond it is seen. */
 static enum status parse(const char *literal, size_t size, struct npy *out, struct error *e) {

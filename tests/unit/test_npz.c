@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "config/checkpoint.h"
+#include "config/checkpoint/checkpoint.h"
 #include "tests/support/npz_make.h"
 #include "tests/support/place.h"
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "core/clock.h"
-#include "core/pool.h"
+#include "core/run/clock.h"
+#include "core/run/pool.h"
 #include "tests/support/random_call.h"
 
 enum { PIECES = 3 };

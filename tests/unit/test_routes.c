@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/http/routes.h"
+#include "server/service/routes.h"
 
 static enum route find(const char *path) {
   char model[ROUTE_MODEL_SIZE];

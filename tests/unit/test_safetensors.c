@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "config/checkpoint.h"
-#include "config/floats.h"
-#include "config/safetensors.h"
+#include "config/checkpoint/checkpoint.h"
+#include "config/checkpoint/floats.h"
+#include "config/checkpoint/safetensors.h"
 #include "tests/support/place.h"
 #include "tests/support/safetensors_make.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/gemm.h"
+#include "core/kernel/gemm.h"
 #include "server/http/endpoint_models.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "core/measures.h"
-#include "core/spare.h"
+#include "core/attention/measures.h"
+#include "core/run/spare.h"
 #include "tests/support/compare.h"
 
 /* --- the list --- */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "server/decode/tensor_json.h"
+#include "server/body/tensor_json.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 

@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "core/cpu.h"
+#include "core/run/cpu.h"
 #include "server/text/number.h"
 #include "server/text/number_rows.h"
-#include "server/text/number_run.h"
+#include "server/text/number_stretch.h"
 #include "tests/support/number_draw.h"
 
 typedef size_t run_function(const char *text, const char *end, float *out, size_t room,
@@ -26,10 +26,10 @@ static const struct {
   run_function *run;
   rows_function *rows;
 } LEVEL[CPU_LEVEL_COUNT] = {
-    [CPU_PORTABLE] = {number_run_portable, number_rows_portable},
+    [CPU_PORTABLE] = {number_stretch_portable, number_rows_portable},
 #if defined(__x86_64__)
-    [CPU_AVX2] = {number_run_avx2, number_rows_avx2},
-    [CPU_AVX512] = {number_run_avx512, number_rows_avx512},
+    [CPU_AVX2] = {number_stretch_avx2, number_rows_avx2},
+    [CPU_AVX512] = {number_stretch_avx512, number_rows_avx512},
 #endif
 };
 
@@ -63,7 +63,7 @@ static void runs_are_read_by_the_level(void **state) {
   uint64_t seed = 1;
   for (size_t i = 0; i < 2000; i++) {
     const char *end = draw_text(text, &seed), *stop;
-    const size_t count = number_read_run(text, end, out, NUMBERS, &stop);
+    const size_t count = number_read_stretch(text, end, out, NUMBERS, &stop);
     assert_int_equal(count, LEVEL[ours].run(text, end, out, NUMBERS, &stop));
     for (enum cpu_level level = CPU_PORTABLE; level <= most; level++)
       told_apart[level] |= LEVEL[level].run(text, end, out, NUMBERS, &stop) != count;

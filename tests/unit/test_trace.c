@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "server/http/header.h"
-#include "server/http/trace.h"
 #include "server/watch/timeline.h"
+#include "server/watch/trace.h"
 
 #define TRACE  "0af7651916cd43dd8448eb211c80319c"
 #define PARENT "b7ad6b7169203331"

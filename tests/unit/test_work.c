@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/layer_parts.h"
+#include "core/attention/layer_parts.h"
 #include "tests/support/random_call.h"
 
 enum { HEADS = 2, SIZE = 4 };

@@ -1,0 +1,195 @@
+/* checkpoint: the tensors of one file, or of the files that an index names. */
+#include "config/checkpoint/checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/checkpoint/checkpoint_file.h"
+#include "config/checkpoint/checkpoint_index.h"
+#include "config/checkpoint/floats.h"
+#include "config/document/file.h"
+#include "config/document/text.h"
+#include "core/run/size.h"
+
+enum { CHUNK = 64 * 1024 }; /* bytes converted at a time */
+
+struct checkpoint {
+  struct checkpoint_index *index; /* NULL: a single file */
+  size_t files;
+  struct checkpoint_file **file; /* [files] */
+  size_t count;
+  struct checkpoint_entry *entry;          /* [count], as the files have them */
+  const struct checkpoint_entry **by_name; /* [count] */
+};
+
+/* --- the files --- */
+
+/* All are opened at once: one that is missing is told at start, not when it is used. */
+static enum status open_shards(struct checkpoint *c, const char *path, struct error *e) {
+  for (size_t i = 0; i < c->files && e->status == STATUS_OK; i++) {
+    const char *name = checkpoint_index_file(c->index, i);
+    char *shard = file_beside(path, name);
+    if (!shard) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+    c->file[i] = checkpoint_file_open(shard, e);
+    free(shard);
+    if (!c->file[i]) text_before(e, "shard \"%.120s\": ", name);
+  }
+  return e->status;
+}
+
+/* A message about the one file begins with its name; about the index, too. */
+static enum status open_files(struct checkpoint *c, const char *path, struct error *e) {
+  if (checkpoint_index_is(path) && !(c->index = checkpoint_index_read(path, e))) return e->status;
+  const size_t files = c->index ? checkpoint_index_files(c->index) : 1;
+  c->file = calloc(files, sizeof *c->file);
+  if (!c->file) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of files");
+  c->files = files;
+  if (c->index) {
+    open_shards(c, path, e);
+  } else {
+    c->file[0] = checkpoint_file_open(path, e);
+  }
+  if (e->status != STATUS_OK) text_before(e, "%s: ", text_tail(path));
+  return e->status;
+}
+
+/* --- the tensors --- */
+
+/* What an index does not place in a file is not there. */
+static bool is_placed(const struct checkpoint *c, size_t file, const char *tensor) {
+  const char *place = c->index ? checkpoint_index_find(c->index, tensor) : NULL;
+  return !c->index || (place && strcmp(place, checkpoint_index_file(c->index, file)) == 0);
+}
+
+static int by_name(const void *left, const void *right) {
+  const struct checkpoint_entry *const *a = left, *const *b = right;
+  return strcmp((*a)->name, (*b)->name);
+}
+
+static enum status list(struct checkpoint *c, struct error *e) {
+  size_t most = 0;
+  for (size_t i = 0; i < c->files; i++) most += checkpoint_file_count(c->file[i]);
+  c->entry = calloc(most + 1, sizeof *c->entry);
+  c->by_name = calloc(most + 1, sizeof(void *));
+  if (!c->entry || !c->by_name)
+    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of tensors");
+  for (size_t i = 0; i < c->files; i++) {
+    for (size_t j = 0; j < checkpoint_file_count(c->file[i]); j++) {
+      struct checkpoint_entry entry = checkpoint_file_entry(c->file[i], j);
+      entry.file = i;
+      if (is_placed(c, i, entry.name)) c->entry[c->count++] = entry;
+    }
+  }
+  for (size_t i = 0; i < c->count; i++) c->by_name[i] = &c->entry[i];
+  qsort(c->by_name, c->count, sizeof(void *), by_name);
+  return STATUS_OK;
+}
+
+/* Each tensor is in the file where the index has it. */
+static enum status check_index(const struct checkpoint *c, const char *path, struct error *e) {
+  const size_t count = c->index ? checkpoint_index_count(c->index) : c->count;
+  if (c->count == count) return STATUS_OK;
+  for (size_t i = 0; i < count; i++) {
+    const char *file, *tensor = checkpoint_index_at(c->index, i, &file);
+    if (!checkpoint_find(c, tensor))
+      return error_set(e, STATUS_CONFIG, "%s: shard \"%.120s\" has no tensor \"%.100s\"",
+                       text_tail(path), file, tensor);
+  }
+  return STATUS_OK;
+}
+
+/* --- the public part --- */
+
+struct checkpoint *checkpoint_open(const char *path, struct error *e) {
+  struct checkpoint *c = calloc(1, sizeof *c);
+  if (!c) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a checkpoint");
+    return NULL;
+  }
+  if (open_files(c, path, e) == STATUS_OK && list(c, e) == STATUS_OK &&
+      check_index(c, path, e) == STATUS_OK)
+    return c;
+  text_plain(e);
+  checkpoint_free(c);
+  return NULL;
+}
+
+void checkpoint_free(struct checkpoint *c) {
+  if (!c) return;
+  for (size_t i = 0; i < c->files; i++) checkpoint_file_free(c->file[i]);
+  checkpoint_index_free(c->index);
+  free(c->file);
+  free(c->entry);
+  free(c->by_name);
+  free(c);
+}
+
+const char *checkpoint_container(const struct checkpoint *c) {
+  if (c->index) return "an index of shards";
+  return checkpoint_file_is_archive(c->file[0]) ? "an .npz archive" : "a safetensors file";
+}
+
+size_t checkpoint_count(const struct checkpoint *c) { return c->count; }
+
+const struct checkpoint_entry *checkpoint_at(const struct checkpoint *c, size_t index) {
+  return &c->entry[index];
+}
+
+const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name) {
+  size_t low = 0, high = c->count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int order = strcmp(name, c->by_name[middle]->name);
+    if (order == 0) return c->by_name[middle];
+    if (order < 0) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return NULL;
+}
+
+enum status checkpoint_judge(const struct checkpoint_entry *t, struct error *e) {
+  if (float_type_of(t->dtype) == FLOAT_NONE)
+    return error_set(e, STATUS_CONFIG,
+                     "tensor \"%.100s\" is of type %.20s; F32, F16, BF16 and F64 are read", t->name,
+                     t->dtype);
+  if (t->by_columns && t->rank != 2)
+    return error_set(e, STATUS_CONFIG,
+                     "tensor \"%.100s\" has %zu dimensions in Fortran's order, which is read of "
+                     "matrices only",
+                     t->name, t->rank);
+  return STATUS_OK;
+}
+
+/* Where the bytes could not be read: whose they are. */
+static enum status name_tensor(const struct checkpoint *c, const struct checkpoint_entry *t,
+                               struct error *e) {
+  if (!c->index) return text_before(e, "tensor \"%.120s\": ", t->name);
+  return text_before(e, "tensor \"%.120s\" in shard \"%.120s\": ", t->name,
+                     checkpoint_index_file(c->index, t->file));
+}
+
+enum status checkpoint_floats(struct checkpoint *c, const struct checkpoint_entry *t,
+                              uint64_t first, size_t count, float *out, struct error *e) {
+  if (checkpoint_judge(t, e)) return e->status;
+  const enum float_type type = float_type_of(t->dtype);
+  const size_t size = float_type_size(type);
+  unsigned char bytes[CHUNK];
+  for (size_t n; count > 0; first += n, out += n, count -= n) {
+    n = size_min(count, CHUNK / size);
+    if (checkpoint_file_read(c->file[t->file], t, first * size, bytes, n * size, e))
+      return name_tensor(c, t, e);
+    if (floats_convert(type, bytes, n, out) < n)
+      return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" holds a number that is %s", t->name,
+                       type == FLOAT_F64 ? "not finite or beyond float32" : "not finite");
+  }
+  return STATUS_OK;
+}
+
+enum status checkpoint_check(const struct checkpoint *c, struct error *e) {
+  for (size_t i = 0; i < c->files && e->status == STATUS_OK; i++)
+    checkpoint_file_check(c->file[i], e);
+  return e->status;
+}

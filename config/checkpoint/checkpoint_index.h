@@ -1,0 +1,33 @@
+/* checkpoint_index: which file of a sharded checkpoint holds which tensor.
+ *
+ * {"metadata": {...}, "weight_map": {"TENSOR": "FILE", ...}}, read strictly: a file is named
+ * plainly, and lies beside the index. */
+#ifndef CONFIG_CHECKPOINT_INDEX_H
+#define CONFIG_CHECKPOINT_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/run/status.h"
+
+struct checkpoint_index;
+
+/* Is this the path of an index? Its end tells. */
+bool checkpoint_index_is(const char *path);
+
+/* NULL with STATUS_CONFIG naming the path and the reason, or STATUS_OUT_OF_MEMORY. */
+struct checkpoint_index *checkpoint_index_read(const char *path, struct error *e);
+void checkpoint_index_free(struct checkpoint_index *x);
+
+/* The files that hold a tensor, each once, by name. */
+size_t checkpoint_index_files(const struct checkpoint_index *x);
+const char *checkpoint_index_file(const struct checkpoint_index *x, size_t file);
+
+/* The tensors, and where each is. */
+size_t checkpoint_index_count(const struct checkpoint_index *x);
+const char *checkpoint_index_at(const struct checkpoint_index *x, size_t index, const char **file);
+
+/* The name of the file that holds the tensor, or NULL. */
+const char *checkpoint_index_find(const struct checkpoint_index *x, const char *tensor);
+
+#endif

@@ -1,0 +1,191 @@
+/* npy: the strict reader. Of Python's literals it knows what NumPy writes, and nothing else. */
+#include "config/checkpoint/npy.h"
+
+#include <string.h>
+
+#include "core/run/size.h"
+
+struct reader {
+  const char *start, *at, *end;
+};
+
+enum status npy_measure(const unsigned char *bytes, size_t size, size_t *prefix, size_t *literal,
+                        struct error *e) {
+  if (size < NPY_PREFIX_LEAST || memcmp(bytes, "\x93NUMPY", 6) != 0)
+    return error_set(e, STATUS_CONFIG, "does not begin as a .npy file");
+  const unsigned major = bytes[6], minor = bytes[7];
+  if (major < 1 || major > 3 || minor != 0)
+    return error_set(e, STATUS_CONFIG, "is of .npy version %u.%u; 1.0, 2.0 and 3.0 are read", major,
+                     minor);
+  *prefix = major == 1 ? NPY_PREFIX_LEAST : NPY_PREFIX_MOST;
+  if (size < *prefix) return error_set(e, STATUS_CONFIG, "does not begin as a .npy file");
+  uint32_t length = bytes[8] | (uint32_t)bytes[9] << 8;
+  if (major > 1) length |= (uint32_t)bytes[10] << 16 | (uint32_t)bytes[11] << 24;
+  if (length > NPY_LITERAL_MOST)
+    return error_set(e, STATUS_CONFIG, "has a .npy header of %ju bytes, more than %d",
+                     (uintmax_t)length, NPY_LITERAL_MOST);
+  *literal = length;
+  return STATUS_OK;
+}
+
+/* --- the pieces of a literal --- */
+
+static enum status expected_at(const struct reader *r, const char *at, const char *what,
+                               struct error *e) {
+  return error_set(e, STATUS_CONFIG, "its .npy header has no %s at byte %zu", what,
+                   (size_t)(at - r->start));
+}
+
+static enum status expected(const struct reader *r, const char *what, struct error *e) {
+  return expected_at(r, r->at, what, e);
+}
+
+static void skip_blanks(struct reader *r) {
+  while (r->at < r->end && (*r->at == ' ' || *r->at == '\n')) r->at++;
+}
+
+/* Takes this character if it is the next one, and blanks on both sides of it. */
+static bool take(struct reader *r, char c) {
+  skip_blanks(r);
+  if (r->at == r->end || *r->at != c) return false;
+  r->at++;
+  skip_blanks(r);
+  return true;
+}
+
+/* A string without escapes, in either kind of quotes. */
+static enum status read_string(struct reader *r, const char **text, size_t *length,
+                               struct error *e) {
+  skip_blanks(r);
+  if (r->at == r->end || (*r->at != '\'' && *r->at != '"')) return expected(r, "string", e);
+  const char *begin = r->at + 1, *end = begin;
+  while (end < r->end && *end != *r->at && *end != '\\') end++;
+  if (end == r->end || *end == '\\') return expected(r, "string without escapes", e);
+  *text = begin;
+  *length = (size_t)(end - begin);
+  r->at = end + 1;
+  return STATUS_OK;
+}
+
+static bool is_text(const char *text, size_t length, const char *other) {
+  return length == strlen(other) && memcmp(text, other, length) == 0;
+}
+
+/* The fields of a structured type: a list, which is passed over up to its closing bracket. */
+static enum status skip_fields(struct reader *r, struct error *e) {
+  const char *text;
+  size_t length, depth = 0;
+  do {
+    skip_blanks(r);
+    if (r->at == r->end) return expected(r, "closing bracket", e);
+    if (*r->at == '\'' || *r->at == '"') {
+      if (read_string(r, &text, &length, e)) return e->status;
+      continue;
+    }
+    if (*r->at == '[' || *r->at == '(') depth++;
+    if (*r->at == ']' || *r->at == ')') depth--;
+    r->at++;
+  } while (depth > 0);
+  return STATUS_OK;
+}
+
+/* --- the three values --- */
+
+static enum status read_type(struct reader *r, struct npy *out, struct error *e) {
+  static const struct {
+    const char *numpy, *name;
+    size_t size;
+  } types[] = {{"<f4", "F32", 4}, {"<f2", "F16", 2}, {"<f8", "F64", 8}};
+  const char *text;
+  size_t length;
+  skip_blanks(r);
+  if (r->at < r->end && *r->at == '[') {
+    memcpy(out->dtype, "structured", sizeof "structured");
+    return skip_fields(r, e);
+  }
+  if (read_string(r, &text, &length, e)) return e->status;
+  /* The order of the bytes comes first: no such name is one of safetensors'. */
+  if (length > 0 && !strchr("<>|=", text[0])) length = 0;
+  for (size_t i = 0; i < length; i++)
+    if (text[i] <= ' ' || text[i] > '~') length = 0;
+  if (length == 0 || length >= NPY_DTYPE_SIZE) return expected_at(r, text - 1, "plain type", e);
+  memcpy(out->dtype, text, length);
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (is_text(text, length, types[i].numpy)) {
+      memcpy(out->dtype, types[i].name, 4);
+      out->number = types[i].size;
+    }
+  return STATUS_OK;
+}
+
+static enum status read_order(struct reader *r, struct npy *out, struct error *e) {
+  const size_t left = (size_t)(r->end - r->at);
+  out->by_columns = left >= 4 && memcmp(r->at, "True", 4) == 0;
+  const bool by_rows = left >= 5 && memcmp(r->at, "False", 5) == 0;
+  if (!out->by_columns && !by_rows) return expected(r, "True or False", e);
+  r->at += by_rows ? 5 : 4;
+  return STATUS_OK;
+}
+
+static enum status read_dimension(struct reader *r, uint64_t *out, struct error *e) {
+  const char *begin = r->at;
+  *out = 0;
+  for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
+    if (__builtin_mul_overflow(*out, 10u, out) ||
+        __builtin_add_overflow(*out, (uint64_t)(*r->at - '0'), out))
+      return error_set(e, STATUS_CONFIG, "its .npy header has a dimension beyond 64 bits");
+  return r->at > begin ? STATUS_OK : expected(r, "dimension", e);
+}
+
+/* A tuple: of one dimension it has a comma, too, or it would be a number in brackets. */
+static enum status read_shape(struct reader *r, struct npy *out, struct error *e) {
+  if (!take(r, '(')) return expected(r, "tuple", e);
+  out->count = 1;
+  while (!take(r, ')')) {
+    if (out->rank == SAFETENSORS_RANK_MAX)
+      return error_set(e, STATUS_CONFIG, "has more than %d dimensions", SAFETENSORS_RANK_MAX);
+    if (read_dimension(r, &out->dim[out->rank], e)) return e->status;
+    if (__builtin_mul_overflow(out->count, out->dim[out->rank], &out->count))
+      return error_set(e, STATUS_CONFIG, "the product of its shape overflows");
+    const bool first = out->rank++ == 0;
+    if (take(r, ',')) continue;
+    if (!first && take(r, ')')) break;
+    return expected(r, first ? "comma" : "comma or closing bracket", e);
+  }
+  return STATUS_OK;
+}
+
+static enum status read_pair(struct reader *r, struct npy *out, bool seen[3], struct error *e) {
+  static const char *const keys[] = {"descr", "fortran_order", "shape"};
+  static enum status (*const readers[])(struct reader *, struct npy *,
+                                        struct error *) = {read_type, read_order, read_shape};
+  const char *key;
+  size_t length, which = 0;
+  if (read_string(r, &key, &length, e)) return e->status;
+  while (which < 3 && !is_text(key, length, keys[which])) which++;
+  if (which == 3) return expected_at(r, key - 1, "known key", e);
+  if (seen[which]) return error_set(e, STATUS_CONFIG, "its .npy header says %s twice", keys[which]);
+  seen[which] = true;
+  if (!take(r, ':')) return expected(r, "colon", e);
+  return readers[which](r, out, e);
+}
+
+enum status npy_parse(const char *literal, size_t size, struct npy *out, struct error *e) {
+  struct reader r = {.start = literal, .at = literal, .end = literal + size};
+  bool seen[3] = {false};
+  *out = (struct npy){0};
+  if (!take(&r, '{')) return expected(&r, "dictionary", e);
+  while (!take(&r, '}')) {
+    if (read_pair(&r, out, seen, e)) return e->status;
+    if (take(&r, ',')) continue;
+    if (take(&r, '}')) break;
+    return expected(&r, "comma or closing brace", e);
+  }
+  if (r.at < r.end)
+    return error_set(e, STATUS_CONFIG, "its .npy header goes on behind its dictionary");
+  if (!seen[0] || !seen[1] || !seen[2])
+    return error_set(e, STATUS_CONFIG,
+                     "its .npy header does not say all of descr, fortran_order and shape");
+  if (out->rank < 2) out->by_columns = false; /* rows and columns are the same */
+  return STATUS_OK;
+}

@@ -1,0 +1,41 @@
+/* npz: the arrays of a zip archive of .npy files, as numpy.savez and savez_compressed write it.
+ *
+ * Opening looks at the header of each array; numbers are inflated as they are read, and nothing is
+ * allocated because an archive says so. The checksum of an array is seen to when its last number
+ * has been read. An archive is used by one thread. */
+#ifndef CONFIG_NPZ_H
+#define CONFIG_NPZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/checkpoint/npy.h"
+#include "core/run/status.h"
+
+struct npz_array {
+  const char *name; /* the member's without .npy; owned by the archive */
+  struct npy about;
+  uint64_t bytes; /* of its numbers */
+};
+
+struct npz;
+
+/* Do these first bytes of a file belong to a zip archive? */
+bool npz_begins(const unsigned char *bytes, size_t size);
+
+/* Opens the archive of `size` bytes behind a descriptor, which remains the caller's and must stay
+ * open. STATUS_CONFIG with the reason, or STATUS_OUT_OF_MEMORY. Members whose names do not end
+ * with .npy are passed over. */
+struct npz *npz_open(int fd, uint64_t size, struct error *e);
+void npz_free(struct npz *z);
+
+size_t npz_count(const struct npz *z);
+const struct npz_array *npz_at(const struct npz *z, size_t index);
+
+/* Reads `size` bytes of an array's numbers, `from` behind the first one. Reading on where the last
+ * call for the array stopped costs only what is read; else it begins from the front again. */
+enum status npz_read(struct npz *z, size_t index, uint64_t from, void *out, size_t size,
+                     struct error *e);
+
+#endif

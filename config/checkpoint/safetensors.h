@@ -1,0 +1,55 @@
+/* safetensors: the header of the format, read strictly.
+ *
+ * `u64 LE n | n bytes of JSON | data to the end`. Every rule of the format that the header can
+ * break is checked, each with its own message, before anything is handed out; where the data are,
+ * and how they get there, is the caller's business. */
+#ifndef CONFIG_SAFETENSORS_H
+#define CONFIG_SAFETENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/run/status.h"
+
+enum {
+  SAFETENSORS_PREFIX = 8,             /* bytes before the header: its length */
+  SAFETENSORS_HEADER_MAX = 100000000, /* bytes of a header, in a file */
+  SAFETENSORS_RANK_MAX = 8
+};
+
+/* Of a message whose end is not there yet. */
+#define SAFETENSORS_UNKNOWN UINT64_MAX
+
+struct safetensors_entry {
+  const char *name;  /* owned by the header */
+  const char *dtype; /* as written: "F32", "BF16", ... */
+  size_t rank;
+  uint64_t dim[SAFETENSORS_RANK_MAX];
+  uint64_t count; /* product of the dimensions; 1 for rank 0 */
+  uint64_t begin; /* of its bytes in the data: little-endian, maybe unaligned */
+  uint64_t bytes;
+};
+
+struct safetensors;
+
+/* How long the header is that follows the first SAFETENSORS_PREFIX bytes of `size` in all
+ * (or SAFETENSORS_UNKNOWN), at most `most`. */
+enum status safetensors_measure(const void *prefix, uint64_t size, size_t most, size_t *out,
+                                struct error *e);
+
+/* Parses a header of that length, which is not needed afterwards. `data_size` bytes follow it, or
+ * SAFETENSORS_UNKNOWN: then it is for the caller to see that they are as many as
+ * the tensors have. STATUS_CONFIG, STATUS_OUT_OF_MEMORY. */
+struct safetensors *safetensors_parse(const char *header, size_t size, uint64_t data_size,
+                                      struct error *e);
+void safetensors_free(struct safetensors *s);
+
+/* The tensors in the order of their data, which follow each other without a gap. */
+size_t safetensors_count(const struct safetensors *s);
+const struct safetensors_entry *safetensors_at(const struct safetensors *s, size_t index);
+
+/* What __metadata__ says: a key and its string, one after the other. */
+size_t safetensors_metadata_count(const struct safetensors *s);
+const char *safetensors_metadata_at(const struct safetensors *s, size_t index, const char **value);
+
+#endif

@@ -1,0 +1,46 @@
+/* digest: SHA-256 by Nettle. That is no further library in the process: libmicrohttpd links
+ * GnuTLS, which brings Nettle along. */
+#include "config/document/digest.h"
+
+#include <nettle/sha2.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct digest {
+  struct sha256_ctx context;
+};
+
+struct digest *digest_new(void) {
+  struct digest *d = malloc(sizeof *d);
+  if (d) sha256_init(&d->context);
+  return d;
+}
+
+void digest_free(struct digest *d) { free(d); }
+
+/* They lie in memory as they are to be added: the byte order is little-endian throughout. */
+void digest_floats(struct digest *d, const float *numbers, size_t count) {
+  if (count > 0)
+    sha256_update(&d->context, count * sizeof *numbers, (const uint8_t *)(const void *)numbers);
+}
+
+void digest_text(struct digest *d, char out[DIGEST_TEXT_SIZE]) {
+  static const char digits[] = "0123456789abcdef";
+  uint8_t bytes[SHA256_DIGEST_SIZE];
+  sha256_digest(&d->context, sizeof bytes, bytes); /* which starts again */
+  for (size_t i = 0; i < sizeof bytes; i++) {
+    out[2 * i] = digits[bytes[i] >> 4];
+    out[2 * i + 1] = digits[bytes[i] & 15];
+  }
+  out[2 * sizeof bytes] = '\0';
+}
+
+void digest_bytes(const void *bytes, size_t size, unsigned char out[DIGEST_SIZE]) {
+  _Static_assert((int)DIGEST_SIZE == SHA256_DIGEST_SIZE, "a digest is one of SHA-256");
+  struct sha256_ctx context;
+  sha256_init(&context);
+  sha256_update(&context, size, bytes);
+  sha256_digest(&context, DIGEST_SIZE, out);
+  explicit_bzero(&context, sizeof context);
+}

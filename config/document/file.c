@@ -1,0 +1,183 @@
+/* file: reads files at a place, and JSON documents strictly. */
+#include "config/document/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/document/json_reserve.h"
+#include "config/document/text.h"
+#include "core/run/size.h"
+
+/* A document in memory. */
+struct file {
+  void *bytes; /* malloc */
+  size_t size;
+};
+
+enum {
+  STEP = 64 * 1024,       /* first guess where the size is not known */
+  LONGEST_READ = 1 << 30, /* the kernel gives at most 2 GiB at once */
+  DOCUMENT_MAX = 16 * 1024 * 1024,
+};
+
+static enum status system_error(const char *path, struct error *e) {
+  return error_set(e, STATUS_CONFIG, "%s: %s", path, strerror(errno));
+}
+
+static bool grow(struct file *f, size_t *room, const char *path, struct error *e) {
+  size_t more;
+  void *moved = size_mul(*room, 2, &more) ? realloc(f->bytes, more) : NULL;
+  if (!moved) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for more than %zu bytes", path, *room);
+    return false;
+  }
+  f->bytes = moved;
+  *room = more;
+  return true;
+}
+
+/* Reads to the end of the file, or to one byte more than `limit`. One byte more than expected is
+ * asked for, so that the end is seen without growing. */
+static enum status read_all(int fd, size_t expected, size_t limit, const char *path, struct file *f,
+                            struct error *e) {
+  size_t room = size_max(expected, STEP) + 1;
+  f->bytes = malloc(room);
+  if (!f->bytes)
+    return error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for its %zu bytes", path, room - 1);
+  while (f->size <= limit) {
+    if (f->size == room && !grow(f, &room, path, e)) return e->status;
+    ssize_t n = read(fd, (char *)f->bytes + f->size, size_min(room - f->size, LONGEST_READ));
+    if (n == 0) return STATUS_OK;
+    if (n < 0 && errno != EINTR) return system_error(path, e);
+    if (n > 0) f->size += (size_t)n;
+  }
+  return error_set(e, STATUS_CONFIG, "%s: larger than %zu bytes", path, limit);
+}
+
+int file_open(const char *path, uint64_t *size, struct error *e) {
+  /* Without O_NONBLOCK opening a pipe in place of a checkpoint would wait for a writer. */
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat about;
+  if (fd < 0 || fstat(fd, &about) != 0) {
+    error_set(e, STATUS_CONFIG, "%s", strerror(errno));
+  } else if (S_ISDIR(about.st_mode)) {
+    error_set(e, STATUS_CONFIG, "is a directory");
+  } else if (!S_ISREG(about.st_mode)) {
+    error_set(e, STATUS_CONFIG, "is no regular file");
+  } else {
+    *size = (uint64_t)about.st_size;
+    return fd;
+  }
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+struct file_stamp file_stamp(int fd) {
+  struct stat about = {0};
+  fstat(fd, &about);
+  return (struct file_stamp){about.st_mtim.tv_sec, about.st_mtim.tv_nsec, (uint64_t)about.st_size};
+}
+
+enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct error *e) {
+  for (size_t got = 0; got < size;) {
+    const ssize_t n =
+        pread(fd, (char *)out + got, size_min(size - got, LONGEST_READ), (off_t)(at + got));
+    if (n == 0) return error_set(e, STATUS_CONFIG, "the file has become shorter while it was read");
+    if (n < 0 && errno != EINTR)
+      return error_set(e, STATUS_CONFIG, "the file cannot be read: %s", strerror(errno));
+    if (n > 0) got += (size_t)n;
+  }
+  return STATUS_OK;
+}
+
+static void file_free(struct file *f) {
+  free(f->bytes);
+  *f = (struct file){0};
+}
+
+/* Opens what is read from its front to its end. Not knowing how long it is, says that it has no
+ * bytes. */
+static int open_any(const char *path, uint64_t *size, struct error *e) {
+  struct stat about;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  *size = 0;
+  if (fd >= 0 && fstat(fd, &about) == 0 && !S_ISDIR(about.st_mode)) {
+    if (S_ISREG(about.st_mode)) *size = (uint64_t)about.st_size;
+    return fd;
+  }
+  error_set(e, STATUS_CONFIG, "%s", fd >= 0 ? "is a directory" : strerror(errno));
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+/* The bytes of a document. */
+static enum status read_document(const char *path, bool pipe, struct file *f, struct error *e) {
+  *f = (struct file){0};
+  const char *shown = text_tail(path);
+  uint64_t expected;
+  const int fd = pipe ? open_any(path, &expected, e) : file_open(path, &expected, e);
+  if (fd < 0) return text_before(e, "%s: ", shown);
+  read_all(fd, (size_t)(expected < DOCUMENT_MAX ? expected : DOCUMENT_MAX), DOCUMENT_MAX, shown, f,
+           e);
+  close(fd);
+  if (e->status != STATUS_OK) file_free(f);
+  return e->status;
+}
+
+/* Where a byte is, for people. */
+static size_t line_of(const struct file *f, size_t offset) {
+  size_t line = 1;
+  for (size_t i = 0; i < offset; i++) line += ((const char *)f->bytes)[i] == '\n';
+  return line;
+}
+
+static json_t *read_json(const char *path, bool pipe, struct error *e) {
+  struct file f;
+  json_t *document = NULL;
+  json_error_t fault;
+  bool no_memory;
+  const char *shown = text_tail(path);
+  if (read_document(path, pipe, &f, e) != STATUS_OK) return NULL;
+  /* Jansson would take a NUL inside a document for its end. */
+  const char *nul = memchr(f.bytes, '\0', f.size);
+  if (nul) {
+    error_set(e, STATUS_CONFIG, "%s, line %zu: a NUL byte", shown,
+              line_of(&f, (size_t)(nul - (const char *)f.bytes)));
+  } else if (f.size >= 3 && memcmp(f.bytes, "\xef\xbb\xbf", 3) == 0) {
+    error_set(e, STATUS_CONFIG, "%s: begins with a byte order mark; write it without", shown);
+  } else {
+    document = json_reserve_load(f.bytes, f.size, &fault, &no_memory);
+    if (no_memory)
+      error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for what is in it", shown);
+    else if (!document)
+      error_set(e, STATUS_CONFIG, "%s, line %d, column %d: %s", shown, fault.line, fault.column,
+                fault.text);
+  }
+  file_free(&f);
+  text_plain(e);
+  return document;
+}
+
+json_t *file_json(const char *path, struct error *e) { return read_json(path, false, e); }
+
+json_t *file_json_or_pipe(const char *path, struct error *e) { return read_json(path, true, e); }
+
+char *file_path(const char *directory, const char *path) {
+  char *joined = NULL;
+  if (path[0] == '/' || strcmp(directory, ".") == 0) return strdup(path);
+  return asprintf(&joined, "%s/%s", directory, path) < 0 ? NULL : joined;
+}
+
+char *file_beside(const char *path, const char *name) {
+  const char *slash = strrchr(path, '/');
+  const int folder = slash ? (int)(slash - path) + 1 : 0;
+  char *joined = NULL;
+  return asprintf(&joined, "%.*s%s", folder, path, name) < 0 ? NULL : joined;
+}

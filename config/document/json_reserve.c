@@ -1,0 +1,84 @@
+/* json_reserve: Jansson's allocator, and whole documents. */
+#include "config/document/json_reserve.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/run/size.h"
+#include "core/run/status.h"
+
+/* What a document takes from the first allocation that fails on. Its text ends there: Jansson reads
+ * the rest of a piece, at most 1024 bytes, which take up to 77 times as much ("{},{},..."). Beside
+ * that, one thing that has become large may be doubled once more, at most 8 bytes for each of the
+ * text (a list of one-digit numbers); and what a long string takes is less. */
+enum { RESERVE_TIMES = 16, RESERVE_LEAST = 128 * 1024 };
+
+/* The reserve of what this thread is reading, if it is reading. */
+static _Thread_local struct json_reserve *reserve;
+
+static void *take(size_t size) {
+  void *p = malloc(size);
+  if (p || !reserve) return p;
+  size = size_round_up(size_max(size, 1), alignof(max_align_t));
+  if (size > reserve->size - reserve->used) return NULL;
+  p = reserve->room + reserve->used;
+  reserve->used += size;
+  return p;
+}
+
+static void give(void *p) {
+  const char *c = p;
+  if (reserve && c >= reserve->room && c < reserve->room + reserve->size) return;
+  free(p);
+}
+
+void json_reserve_init(void) { json_set_alloc_funcs(take, give); }
+
+void json_reserve_begin(struct json_reserve *r) {
+  must(!reserve);
+  reserve = r;
+}
+
+void json_reserve_end(void) { reserve = NULL; }
+
+/* --- a document --- */
+
+struct text {
+  const char *at;
+  size_t left;
+};
+
+/* The next piece; nothing more where memory has run out: a text that breaks off is refused soon. */
+static size_t feed(void *out, size_t room, void *of) {
+  struct text *t = of;
+  const size_t n = reserve->used > 0 ? 0 : size_min(t->left, room);
+  memcpy(out, t->at, n);
+  t->at += n;
+  t->left -= n;
+  return n;
+}
+
+static json_t *load(const char *text, size_t size, json_error_t *why) {
+  struct text t = {.at = text, .left = size};
+  return json_load_callback(feed, &t, JSON_REJECT_DUPLICATES, why);
+}
+
+json_t *json_reserve_load(const char *text, size_t size, json_error_t *why, bool *no_memory) {
+  struct json_reserve mine = {0};
+  *no_memory = false;
+  if (reserve) return load(text, size, why);
+  *no_memory = !size_mul(size, RESERVE_TIMES, &mine.size) ||
+               !size_add(mine.size, RESERVE_LEAST, &mine.size) || !(mine.room = malloc(mine.size));
+  if (*no_memory) return NULL;
+  json_reserve_begin(&mine);
+  json_t *value = load(text, size, why);
+  *no_memory = mine.used > 0;
+  if (*no_memory) {
+    json_decref(value);
+    value = NULL;
+  }
+  json_reserve_end();
+  free(mine.room);
+  return value;
+}

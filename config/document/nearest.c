@@ -1,0 +1,47 @@
+/* nearest: edit distance between what was written and what is known. */
+#include "config/document/nearest.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/run/size.h"
+
+enum { LONGEST = 64 }; /* what lies behind is not compared: it only has to help in a message */
+
+void nearest_init(struct nearest *n, const char *word) {
+  *n = (struct nearest){.word = word, .distance = SIZE_MAX};
+}
+
+static char folded(char c) { return c == '-' ? '_' : (char)tolower((unsigned char)c); }
+
+/* Optimal string alignment: three rows of the usual table, the third for swapped neighbours. */
+static size_t distance(const char *a, const char *b) {
+  size_t rows = strnlen(a, LONGEST), columns = strnlen(b, LONGEST);
+  size_t table[3][LONGEST + 1] = {0};
+  size_t *above2 = table[0], *above = table[1], *row = table[2];
+  for (size_t j = 0; j <= columns; j++) row[j] = j;
+  for (size_t i = 1; i <= rows; i++) {
+    size_t *free_row = above2;
+    above2 = above;
+    above = row;
+    row = free_row;
+    row[0] = i;
+    for (size_t j = 1; j <= columns; j++) {
+      char x = folded(a[i - 1]), y = folded(b[j - 1]);
+      size_t best = size_min(above[j], row[j - 1]) + 1;
+      best = size_min(best, above[j - 1] + (x != y));
+      if (i > 1 && j > 1 && x == folded(b[j - 2]) && folded(a[i - 2]) == y)
+        best = size_min(best, above2[j - 2] + 1);
+      row[j] = best;
+    }
+  }
+  return row[columns];
+}
+
+void nearest_offer(struct nearest *n, const char *candidate) {
+  size_t d = distance(n->word, candidate);
+  if (d >= n->distance) return;
+  n->distance = d;
+  n->name = candidate;
+}

@@ -1,0 +1,36 @@
+/* text: small questions about text that came from outside. */
+#ifndef CONFIG_TEXT_H
+#define CONFIG_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/run/status.h"
+
+/* Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF. */
+size_t text_character(const void *bytes, size_t left); /* bytes of the first one; 0: ill-formed */
+bool text_is_utf8(const void *bytes, size_t size);
+
+/* Digits and nothing else; false also when the number is beyond 64 bits. */
+bool text_decimal(const char *text, uint64_t *out);
+
+/* 1-64 of letters, digits, '.', '_', '-': what a model may be called. */
+bool text_is_model_name(const char *name);
+
+/* The last 120 bytes of a path: a long one must not push the reason out of a message. */
+const char *text_tail(const char *path);
+
+/* Bytes of the first character if a terminal may show it as it is: no control character, of which
+ * there are some behind 0x7f, and none that turns the direction of the text around it. 0: not. */
+size_t text_visible(const char *text);
+
+/* Puts a '?' for each character of the detail that is not visible: a message with a name from a
+ * file in it must stay one line. Returns the status that the error holds. */
+enum status text_plain(struct error *e);
+
+/* Puts words before the detail; what is too long is cut at its end. Returns the status, too. */
+enum status text_before(struct error *e, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,365 @@
+/* definition: the keys of a model definition and what they may say. */
+#include "config/model/definition.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/document/nearest.h"
+#include "config/settings/option.h"
+
+enum { HEADS_MAX = 4096, SIZE_LIMIT = 1 << 20, LAYER_MAX = 9999, BUCKETS_MAX = 4096 };
+enum { RELATIVE_DISTANCE = 128, RELATIVE_BUCKETS = 32 }; /* T5's own */
+
+static const double rope_base = 10000, rope_base_max = 1e12;
+
+static const char *const scores[] = {"scaled_dot", "dot", "additive", "bilinear", NULL};
+static const char *const weightings[] = {"softmax", "sigmoid", NULL};
+static const char *const projections[] = {"linear", "none", "grouped", NULL};
+static const char *const layouts[] = {"auto", "plain", "torch", "d2l",     "bert", "clip",
+                                      "gpt2", "t5",    "llama", "whisper", NULL};
+
+static const char *const keys[] = {"heads",
+                                   "kv_heads",
+                                   "score",
+                                   "scale",
+                                   "weighting",
+                                   "projection",
+                                   "output_projection",
+                                   "query_size",
+                                   "key_size",
+                                   "hidden",
+                                   "output_size",
+                                   "value_size",
+                                   "score_size",
+                                   "causal",
+                                   "bias",
+                                   "checkpoint",
+                                   "layout",
+                                   "prefix",
+                                   "layer",
+                                   "tensors",
+                                   "rope",
+                                   "relative_bias",
+                                   "random"};
+
+const char *definition_role(enum role role) {
+  static const char *const names[ROLE_COUNT] = {[ROLE_QUERY] = "query",
+                                                [ROLE_KEY] = "key",
+                                                [ROLE_VALUE] = "value",
+                                                [ROLE_OUTPUT] = "output",
+                                                [ROLE_SCORE_QUERY] = "score.query",
+                                                [ROLE_SCORE_KEY] = "score.key",
+                                                [ROLE_SCORE_VECTOR] = "score.vector",
+                                                [ROLE_SCORE_WEIGHT] = "score.weight",
+                                                [ROLE_RELATIVE] = "relative_bias"};
+  return names[role];
+}
+
+bool definition_has(const struct definition *d, enum role role) {
+  if (role < ROLE_OUTPUT) return d->projected;
+  if (role == ROLE_OUTPUT) return d->output_projected;
+  if (role == ROLE_RELATIVE) return d->relative == TOGGLE_ON;
+  return d->compare == (role == ROLE_SCORE_WEIGHT ? SCORE_BILINEAR : SCORE_ADDITIVE);
+}
+
+static enum status wrong_type(const char *key, const char *wanted, const json_t *value,
+                              struct error *e) {
+  return error_set(e, STATUS_CONFIG, "%s: needs %s, not %s", key, wanted, option_json_kind(value));
+}
+
+/* --- one value each; what is absent leaves `out` as it is --- */
+
+static void read_count(const json_t *json, const char *key, size_t low, size_t high, size_t *out,
+                       struct error *e) {
+  const json_t *value = json_object_get(json, key);
+  if (!value) return;
+  json_int_t number = json_integer_value(value);
+  if (!json_is_integer(value)) {
+    wrong_type(key, "an integer", value, e);
+  } else if (number < (json_int_t)low || number > (json_int_t)high) {
+    error_set(e, STATUS_CONFIG, "%s: %" JSON_INTEGER_FORMAT " is outside %zu to %zu", key, number,
+              low, high);
+  } else {
+    *out = (size_t)number;
+  }
+}
+
+static void read_toggle(const json_t *json, const char *key, enum toggle *out, struct error *e) {
+  const json_t *value = json_object_get(json, key);
+  if (!value) return;
+  if (!json_is_boolean(value)) wrong_type(key, "true or false", value, e);
+  *out = json_is_true(value) ? TOGGLE_ON : TOGGLE_OFF;
+}
+
+static void read_string(const json_t *json, const char *key, const char **out, struct error *e) {
+  const json_t *value = json_object_get(json, key);
+  if (!value) return;
+  if (!json_is_string(value)) wrong_type(key, "a string", value, e);
+  *out = json_string_value(value);
+}
+
+static void read_choice(const json_t *json, const char *key, const char *const *choices,
+                        const char **out, struct error *e) {
+  const char *word = NULL;
+  char words[160] = "";
+  size_t used = 0;
+  *out = choices[0];
+  read_string(json, key, &word, e);
+  if (!word) return;
+  for (const char *const *choice = choices; *choice; choice++) {
+    if (strcmp(*choice, word) == 0) {
+      *out = *choice;
+      return;
+    }
+    if (used < sizeof words)
+      used +=
+          (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "", *choice);
+  }
+  error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is none of %s", key, word, words);
+}
+
+static void read_scale(const json_t *json, double *out, struct error *e) {
+  const json_t *value = json_object_get(json, "scale");
+  if (!value) return;
+  double scale = json_number_value(value);
+  if (!json_is_number(value)) {
+    wrong_type("scale", "a number", value, e);
+  } else if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX)) {
+    error_set(e, STATUS_CONFIG, "scale: %g is no positive float32", scale);
+  }
+  *out = scale;
+}
+
+static void read_random(const json_t *json, struct definition *d, struct error *e) {
+  const json_t *value = json_object_get(json, "random");
+  if (!value) return;
+  const json_t *seed = json_object_get(value, "seed");
+  json_int_t number = json_integer_value(seed);
+  if (!json_is_object(value)) {
+    wrong_type("random", "an object", value, e);
+  } else if (!json_is_integer(seed) || json_object_size(value) != 1 || number < 0 ||
+             number >= (json_int_t)1 << 53) {
+    error_set(e, STATUS_CONFIG, "random: needs {\"seed\": n} with an integer from 0 to 2^53 - 1");
+  }
+  d->random = true;
+  d->seed = (uint64_t)number;
+}
+
+/* An object, or false, which switches off what the layout would switch on. */
+static bool read_part(const json_t *json, const char *key, const char *const *known,
+                      enum toggle *out, struct error *e) {
+  json_t *value = json_object_get(json, key), *inner;
+  const char *name;
+  if (!value) return false;
+  *out = json_is_false(value) ? TOGGLE_OFF : TOGGLE_ON;
+  if (json_is_false(value)) return false;
+  if (!json_is_object(value)) wrong_type(key, "an object or false", value, e);
+  json_object_foreach(value, name, inner) {
+    struct nearest near;
+    nearest_init(&near, name);
+    for (const char *const *k = known; *k; k++) nearest_offer(&near, *k);
+    if (strcmp(near.name, name) != 0)
+      error_set(e, STATUS_CONFIG, "%s: unknown key \"%.60s\"; the nearest is \"%s\"", key, name,
+                near.name);
+  }
+  return json_is_object(value);
+}
+
+static void read_rope(const json_t *json, struct definition *d, struct error *e) {
+  static const char *const known[] = {"base", NULL};
+  if (!read_part(json, "rope", known, &d->rope, e)) return;
+  const json_t *value = json_object_get(json_object_get(json, "rope"), "base");
+  if (!value) return;
+  d->rope_base = json_number_value(value);
+  if (!json_is_number(value) || !(d->rope_base > 1 && d->rope_base <= rope_base_max))
+    error_set(e, STATUS_CONFIG, "rope: base needs a number above 1, at most %g", rope_base_max);
+}
+
+/* What stands inside is complained about as the key's own. */
+static void read_relative(const json_t *json, struct definition *d, struct error *e) {
+  static const char *const known[] = {"max_distance", "bidirectional", "buckets", NULL};
+  struct error inside = {0};
+  if (!read_part(json, "relative_bias", known, &d->relative, e)) return;
+  const json_t *value = json_object_get(json, "relative_bias");
+  read_count(value, "max_distance", 1, SIZE_LIMIT, &d->relative_distance, &inside);
+  read_count(value, "buckets", 2, BUCKETS_MAX, &d->relative_buckets, &inside);
+  read_toggle(value, "bidirectional", &d->relative_both, &inside);
+  if (inside.status) error_set(e, inside.status, "relative_bias: %.400s", inside.detail);
+}
+
+static void read_tensors(const json_t *json, struct definition *d, struct error *e) {
+  json_t *value = json_object_get(json, "tensors");
+  const char *role;
+  json_t *name;
+  if (!value) return;
+  if (!json_is_object(value)) wrong_type("tensors", "an object", value, e);
+  json_object_foreach(value, role, name) {
+    struct nearest near;
+    nearest_init(&near, role);
+    for (enum role r = 0; r < ROLE_COUNT; r++) nearest_offer(&near, definition_role(r));
+    if (strcmp(near.name, role) != 0) {
+      error_set(e, STATUS_CONFIG, "tensors: unknown role \"%.60s\"; the nearest is \"%s\"", role,
+                near.name);
+    } else if (!json_is_string(name) || !json_string_length(name)) {
+      error_set(e, STATUS_CONFIG, "tensors: %s needs the name of a tensor", role);
+    }
+  }
+  d->tensors = value;
+}
+
+/* --- the whole --- */
+
+static void check_keys(const json_t *json, struct error *e) {
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)json, key, value) {
+    struct nearest near;
+    nearest_init(&near, key);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) nearest_offer(&near, keys[i]);
+    if (strcmp(near.name, key) != 0)
+      error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; the nearest is \"%s\"", key, near.name);
+  }
+}
+
+static void check_score(const struct definition *d, struct error *e) {
+  if (d->scale > 0 && !d->scaled)
+    error_set(e, STATUS_CONFIG, "scale: has no meaning with score %s", d->score);
+  if (d->score_size && d->compare != SCORE_ADDITIVE)
+    error_set(e, STATUS_CONFIG, "score_size: has no meaning with score %s", d->score);
+}
+
+/* Whoever names a tensor wants it used. */
+static void check_tensors(const struct definition *d, struct error *e) {
+  for (enum role role = 0; role < ROLE_COUNT; role++) {
+    const char *name = definition_role(role);
+    if (!json_object_get(d->tensors, name) || definition_has(d, role)) continue;
+    if (role == ROLE_RELATIVE) {
+      error_set(e, STATUS_CONFIG, "tensors: relative_bias has no meaning with relative_bias false");
+    } else if (role == ROLE_OUTPUT) {
+      error_set(e, STATUS_CONFIG, "tensors: output has no meaning without an output projection");
+    } else {
+      const bool of_score = role >= ROLE_PROJECTIONS;
+      error_set(e, STATUS_CONFIG, "tensors: %s has no meaning with %s %s", name,
+                of_score ? "score" : "projection", of_score ? d->score : d->projection);
+    }
+  }
+}
+
+static void check_weights(const struct definition *d, struct error *e) {
+  if (d->checkpoint || d->random) return;
+  if (d->projected || d->output_projected)
+    error_set(e, STATUS_CONFIG, "needs a checkpoint, or random, for its projections");
+  if (d->compare != SCORE_DOT)
+    error_set(e, STATUS_CONFIG, "needs a checkpoint, or random, for the parameters of score %s",
+              d->score);
+  if (d->relative == TOGGLE_ON)
+    error_set(e, STATUS_CONFIG, "relative_bias: needs a checkpoint, or random, for its table");
+}
+
+static void check_source(const json_t *json, const struct definition *d, struct error *e) {
+  static const char *const of_checkpoints[] = {"layout", "prefix", "layer", "tensors"};
+  if (d->checkpoint && d->random)
+    error_set(e, STATUS_CONFIG, "random: not together with a checkpoint");
+  if (d->checkpoint && !*d->checkpoint) error_set(e, STATUS_CONFIG, "checkpoint: needs a path");
+  for (size_t i = 0; !d->checkpoint && i < sizeof of_checkpoints / sizeof *of_checkpoints; i++)
+    if (json_object_get(json, of_checkpoints[i]))
+      error_set(e, STATUS_CONFIG, "%s: has no meaning without a checkpoint", of_checkpoints[i]);
+  check_weights(d, e);
+  if (d->checkpoint && d->relative_buckets)
+    error_set(e, STATUS_CONFIG, "relative_bias: buckets: the table of the checkpoint tells them");
+  if (d->tensors && (strcmp(d->layout, "auto") != 0 || d->has_layer))
+    error_set(e, STATUS_CONFIG, "tensors: not together with a layout or a layer");
+  check_tensors(d, e);
+}
+
+/* What the words come to; whoever names a table wants it used. */
+static void take_words(struct definition *d, enum toggle output) {
+  if (strcmp(d->score, "additive") == 0) d->compare = SCORE_ADDITIVE;
+  if (strcmp(d->score, "bilinear") == 0) d->compare = SCORE_BILINEAR;
+  d->scaled = strcmp(d->score, "scaled_dot") == 0;
+  d->sigmoid = strcmp(d->weighting, "sigmoid") == 0;
+  d->grouped = strcmp(d->projection, "grouped") == 0;
+  d->projected = strcmp(d->projection, "none") != 0;
+  d->output_projected = output == TOGGLE_UNSAID ? d->projected : output == TOGGLE_ON;
+  if (d->relative == TOGGLE_UNSAID && json_object_get(d->tensors, definition_role(ROLE_RELATIVE)))
+    d->relative = TOGGLE_ON;
+}
+
+enum status definition_read(struct definition *d, const json_t *json, struct error *e) {
+  enum toggle output = TOGGLE_UNSAID;
+  *d = (struct definition){.compare = SCORE_DOT};
+  if (!json_is_object(json))
+    return error_set(e, STATUS_CONFIG, "needs an object, not %s", option_json_kind(json));
+  check_keys(json, e);
+  read_count(json, "heads", 1, HEADS_MAX, &d->heads, e);
+  read_count(json, "kv_heads", 1, HEADS_MAX, &d->kv_heads, e);
+  read_choice(json, "score", scores, &d->score, e);
+  read_choice(json, "weighting", weightings, &d->weighting, e);
+  read_choice(json, "projection", projections, &d->projection, e);
+  read_choice(json, "layout", layouts, &d->layout, e);
+  read_count(json, "query_size", 1, SIZE_LIMIT, &d->query_size, e);
+  read_count(json, "key_size", 1, SIZE_LIMIT, &d->key_size, e);
+  read_count(json, "value_size", 1, SIZE_LIMIT, &d->value_size, e);
+  read_count(json, "hidden", 1, SIZE_LIMIT, &d->hidden, e);
+  read_count(json, "output_size", 1, SIZE_LIMIT, &d->output_size, e);
+  read_count(json, "score_size", 1, SIZE_LIMIT, &d->score_size, e);
+  read_scale(json, &d->scale, e);
+  read_toggle(json, "causal", &d->causal, e);
+  read_toggle(json, "bias", &d->bias, e);
+  read_toggle(json, "output_projection", &output, e);
+  read_rope(json, d, e);
+  read_relative(json, d, e);
+  read_string(json, "checkpoint", &d->checkpoint, e);
+  read_string(json, "prefix", &d->prefix, e);
+  d->has_layer = json_object_get(json, "layer") != NULL;
+  read_count(json, "layer", 0, LAYER_MAX, &d->layer, e);
+  read_tensors(json, d, e);
+  read_random(json, d, e);
+  take_words(d, output);
+  check_score(d, e);
+  check_source(json, d, e);
+  return e->status;
+}
+
+static enum toggle or_custom(enum toggle said, bool custom) {
+  if (said != TOGGLE_UNSAID) return said;
+  return custom ? TOGGLE_ON : TOGGLE_OFF;
+}
+
+enum status definition_settle(struct definition *d, const struct customs *customs,
+                              struct error *e) {
+  d->causal = or_custom(d->causal, customs->causal);
+  d->rope = or_custom(d->rope, customs->rope);
+  d->relative = or_custom(d->relative, customs->relative);
+  /* A table that is asked for where the family has none looks both ways, as an encoder's does. */
+  d->relative_both = or_custom(d->relative_both, !customs->relative || customs->relative_both);
+  if (!(d->scale > 0) && d->scaled && customs->unscaled) d->scale = 1;
+  if (!(d->rope_base > 0)) d->rope_base = rope_base;
+  if (!d->relative_distance) d->relative_distance = RELATIVE_DISTANCE;
+  if (!d->relative_buckets) d->relative_buckets = RELATIVE_BUCKETS;
+  if (d->rope == TOGGLE_ON && d->compare != SCORE_DOT)
+    error_set(e, STATUS_CONFIG, "rope: turns what is multiplied; has no meaning with score %s",
+              d->score);
+  return e->status;
+}
+
+/* `heads` must be said where matrices are cut into heads and the checkpoint does not tell. */
+enum status definition_settle_heads(struct definition *d, size_t heads, size_t kv_heads,
+                                    struct error *e) {
+  if (!d->heads) d->heads = heads;
+  if (!d->heads && d->projected)
+    error_set(e, STATUS_CONFIG, "heads: required with projection %s%s%s", d->projection,
+              d->compare == SCORE_DOT ? "" : "; plain attention pooling has projection none",
+              d->checkpoint ? "; attend inspect FILE tells it where config.json does" : "");
+  if (!d->heads) d->heads = 1;
+  if (heads && d->heads != heads)
+    error_set(e, STATUS_CONFIG,
+              "heads: %zu is said, but the table of relative positions is for %zu", d->heads,
+              heads);
+  if (!d->kv_heads) d->kv_heads = kv_heads ? kv_heads : d->heads;
+  if (d->heads % d->kv_heads != 0)
+    error_set(e, STATUS_CONFIG, "kv_heads: %zu does not divide %zu heads", d->kv_heads, d->heads);
+  return e->status;
+}

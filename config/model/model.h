@@ -1,0 +1,40 @@
+/* model: a definition and its checkpoint made into a layer that can serve.
+ *
+ * A model is immutable after model_load and shared by all threads. */
+#ifndef CONFIG_MODEL_H
+#define CONFIG_MODEL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/model/notes.h"
+#include "core/attention/layer.h"
+
+struct model {
+  char *name;
+  struct layer *layer;
+  struct layer_shape shape;
+  const char *score, *weighting, *projection; /* as in the definition; static text */
+  const char *layout;  /* "plain", "bert", ..., "tensors" (the map) or "none"; static text */
+  char *place;         /* what stands before its tensors' names; NULL: no layout has found it */
+  bool bias;           /* at least one role has one */
+  bool causal;         /* what a request gets that does not say */
+  uint64_t parameters; /* numbers in weights and biases */
+  char *source;        /* file name of the checkpoint, "random" or "none" */
+  char sha256[65];     /* over the tensors used, in hexadecimal */
+  struct notes notes;  /* why it may not be what was meant */
+};
+
+/* Makes the model `name` from its definition, and tries it: a model whose answer to zeros is not
+ * finite (biases can do that) is refused. Relative paths start at `directory`. On failure
+ * (STATUS_CONFIG, or STATUS_OUT_OF_MEMORY) the detail names the model, the key or tensor and why.
+ */
+struct model *model_load(const char *name, const json_t *definition, const char *directory,
+                         enum gemm_engine engine, struct error *e);
+void model_free(struct model *m);
+
+/* Has it a source whose numbers it needs none of? */
+bool model_uses_nothing(const struct model *m);
+
+#endif

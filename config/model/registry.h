@@ -1,0 +1,20 @@
+/* registry: name -> model. Built whole, then only looked at. */
+#ifndef CONFIG_REGISTRY_H
+#define CONFIG_REGISTRY_H
+
+#include "config/model/model.h"
+#include "config/settings/config.h"
+
+struct registry;
+
+/* Loads every model of the configuration, in its order. They need nothing of it any more. */
+struct registry *registry_load(const struct config *c, struct error *e);
+void registry_free(struct registry *r);
+
+const struct model *registry_find(const struct registry *r, const char *name); /* NULL: unknown */
+const struct model *registry_default(const struct registry *r);
+size_t registry_count(const struct registry *r);
+const struct model *registry_at(const struct registry *r, size_t index);
+size_t registry_scratch_bytes(const struct registry *r); /* the most that any layer needs */
+
+#endif

@@ -1,0 +1,59 @@
+/* trial: makes a layer and tries it on zeros. */
+#include "config/model/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/run/size.h"
+
+enum { ROWS = 2 };
+
+/* Everything that the call needs, from the arena. */
+static enum status compute(const struct layer *l, const struct layer_shape *s, struct arena *a,
+                           struct call *c, struct error *e) {
+  const size_t widest = size_max(s->query_size, size_max(s->key_size, s->value_size));
+  float *zeros = arena_alloc(a, ROWS * widest, sizeof *zeros, e);
+  void *scratch = arena_alloc(a, layer_scratch_bytes(l), 1, e);
+  if (e->status) return e->status;
+  memset(zeros, 0, ROWS * widest * sizeof *zeros);
+  c->queries = c->keys = c->values = zeros;
+  if (layer_prepare(l, c, a, e)) return e->status;
+  layer_compute(l, c, 1e7, scratch);
+  return layer_fault(c, e);
+}
+
+static enum status run(const struct layer *l, const struct layer_shape *s, struct error *e) {
+  struct item item = {.q = ROWS, .k = ROWS};
+  struct call call = {.items = 1,
+                      .item = &item,
+                      .q_rows = ROWS,
+                      .k_rows = ROWS,
+                      .window_left = -1,
+                      .window_right = -1};
+  struct error fault = {0};
+  struct arena arena;
+  arena_init(&arena, NULL);
+  compute(l, s, &arena, &call, &fault);
+  arena_free(&arena);
+  if (fault.status == STATUS_NOT_FINITE)
+    return error_set(e, STATUS_CONFIG, "its answer to zeros is not finite: %.300s", fault.detail);
+  return fault.status ? error_set(e, STATUS_OUT_OF_MEMORY, "no memory to try the layer")
+                      : STATUS_OK;
+}
+
+/* A serial OpenBLAS belongs to the one thread that computes requests: here it would be entered by
+ * another, maybe at the same time. */
+static bool may_run(const struct layer *l) {
+  return strcmp(layer_engine(l), "openblas") != 0 || gemm_blas().threadsafe;
+}
+
+struct layer *trial_make(const struct parameters *p, enum gemm_engine engine, struct error *e) {
+  struct layer_matrix matrix[ROLE_COUNT];
+  for (enum role role = 0; role < ROLE_COUNT; role++)
+    matrix[role] =
+        (struct layer_matrix){.weight = p->matrix[role].weight, .bias = p->matrix[role].bias};
+  struct layer *l = layer_new(&p->shape, matrix, engine, e);
+  if (l && (!may_run(l) || run(l, &p->shape, e) == STATUS_OK)) return l;
+  layer_free(l);
+  return NULL;
+}

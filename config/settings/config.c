@@ -1,0 +1,368 @@
+/* config: reads the settings: defaults, the file, the environment, the command line. */
+#include "config/settings/config.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/document/file.h"
+#include "config/document/json_reserve.h"
+#include "config/document/nearest.h"
+#include "config/document/text.h"
+#include "config/settings/address.h"
+#include "config/settings/option.h"
+#include "core/run/cpu.h"
+#include "core/run/size.h"
+
+enum { WHERE_SIZE = 160 };
+
+struct text {
+  struct text *next;
+  char bytes[];
+};
+
+struct config_store {
+  struct text *texts;            /* every string of the config */
+  json_t *document;              /* the file, or NULL */
+  char default_from[WHERE_SIZE]; /* where default_model was set: judged when all is known */
+};
+
+/* What serves when nothing is configured: one model small enough to read, one of the size of the
+ * original Transformer, and the textbook's additive attention. */
+static const char built_in_models[] =
+    "{\"demo\": {\"random\": {\"seed\": 1}, \"query_size\": 4, \"heads\": 2},"
+    " \"base\": {\"random\": {\"seed\": 1}, \"query_size\": 512, \"heads\": 8, \"bias\": true},"
+    " \"additive\": {\"random\": {\"seed\": 1}, \"projection\": \"none\", \"score\": \"additive\","
+    " \"query_size\": 20, \"key_size\": 2, \"value_size\": 4, \"score_size\": 8}}";
+
+/* A copy of `size` bytes that lives as long as the config; NULL with an error. */
+static const char *keep(struct config *c, const char *bytes, size_t size, struct error *e) {
+  struct text *t = malloc(sizeof *t + size + 1);
+  if (!t) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
+    return NULL;
+  }
+  memcpy(t->bytes, bytes, size);
+  t->bytes[size] = '\0';
+  t->next = c->store->texts;
+  c->store->texts = t;
+  return t->bytes;
+}
+
+static void note_origin(struct config *c, const struct option *o, const char *where) {
+  if (strcmp(o->name, "default_model") == 0)
+    snprintf(c->store->default_from, WHERE_SIZE, "%s", where);
+}
+
+static enum status set_defaults(struct config *c, struct error *e) {
+  for (size_t i = 0; i < option_count(); i++) {
+    const struct option *o = option_at(i);
+    if (o->kind == OPTION_IS_COUNT) {
+      *option_number(o, c) = o->number;
+    } else if (o->kind == OPTION_IS_FLAG) {
+      *option_flag(o, c) = o->number != 0;
+    } else {
+      *option_text(o, c) = o->text;
+    }
+  }
+  c->directory = ".";
+  c->store = calloc(1, sizeof *c->store);
+  return c->store ? STATUS_OK
+                  : error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
+}
+
+/* --- the file --- */
+
+static enum status unknown_key(const char *key, const json_t *value, const char *path,
+                               struct error *e) {
+  struct nearest near;
+  nearest_init(&near, key);
+  for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
+  nearest_offer(&near, "models");
+  return error_set(e, STATUS_CONFIG, "%s: unknown setting \"%.60s\"; the nearest is \"%s\"%s", path,
+                   key, near.name,
+                   json_is_object(value) ? "; a model belongs into \"models\"" : "");
+}
+
+static enum status take_models(struct config *c, json_t *models, const char *path,
+                               struct error *e) {
+  const char *name;
+  json_t *definition;
+  if (!json_is_object(models))
+    return error_set(e, STATUS_CONFIG, "%s: models: needs an object, not %s", path,
+                     option_json_kind(models));
+  if (json_object_size(models) == 0)
+    return error_set(e, STATUS_CONFIG, "%s: models: names no model", path);
+  json_object_foreach(models, name, definition) {
+    if (!text_is_model_name(name))
+      return error_set(e, STATUS_CONFIG,
+                       "%s: models: \"%.80s\" is no model name: 1 to 64 of letters, digits, "
+                       "'.', '_', '-'",
+                       path, name);
+    if (!json_is_object(definition))
+      return error_set(e, STATUS_CONFIG, "%s: model %s: needs an object, not %s", path, name,
+                       option_json_kind(definition));
+  }
+  json_decref(c->models);
+  c->models = json_incref(models);
+  return STATUS_OK;
+}
+
+static enum status take_key(struct config *c, const char *key, json_t *value, struct error *e) {
+  char where[WHERE_SIZE];
+  if (strcmp(key, "models") == 0) return take_models(c, value, text_tail(c->file), e);
+  const struct option *o = option_find(key);
+  if (!o) return unknown_key(key, value, text_tail(c->file), e);
+  snprintf(where, sizeof where, "%s in %s", key, text_tail(c->file));
+  if (option_set_json(o, c, value, where, e) == STATUS_OK) note_origin(c, o, where);
+  return e->status;
+}
+
+static enum status read_document(struct config *c, const char *path, struct error *e) {
+  const char *key, *slash = strrchr(path, '/');
+  json_t *value;
+  if (!(c->file = keep(c, path, strlen(path), e))) return e->status;
+  if (slash) c->directory = slash == path ? "/" : keep(c, path, (size_t)(slash - path), e);
+  if (!c->directory || !(c->store->document = file_json_or_pipe(path, e))) return e->status;
+  if (!json_is_object(c->store->document))
+    return error_set(e, STATUS_CONFIG, "%s: needs an object, not %s", text_tail(path),
+                     option_json_kind(c->store->document));
+  json_object_foreach(c->store->document, key, value) {
+    if (take_key(c, key, value, e) != STATUS_OK) return e->status;
+  }
+  return STATUS_OK;
+}
+
+/* --- the environment --- */
+
+static bool ends_with(const char *text, size_t length, const char *end) {
+  size_t n = strlen(end);
+  return length >= n && memcmp(text + length - n, end, n) == 0;
+}
+
+/* Kubernetes gives each pod variables about the services around it. A service called attend, or
+ * attend-something, makes ATTEND_PORT=tcp://..., ATTEND_SERVICE_HOST and the like: not ours. */
+static bool is_service_link(const char *name, size_t length, const char *value) {
+  char copy[128];
+  if (length >= sizeof copy) return false;
+  memcpy(copy, name, length);
+  copy[length] = '\0';
+  if (ends_with(copy, length, "_SERVICE_HOST") || strstr(copy, "_SERVICE_PORT")) return true;
+  if (ends_with(copy, length, "_PORT") && strstr(value, "://")) return true;
+  const char *port = strstr(copy, "_PORT_");
+  return port && isdigit((unsigned char)port[6]) &&
+         (strstr(port, "_TCP") || strstr(port, "_UDP") || strstr(port, "_SCTP"));
+}
+
+static enum status unknown_variable(const char *name, size_t length, struct error *e) {
+  char word[80], known[64];
+  struct nearest near;
+  snprintf(word, sizeof word, "%.*s", (int)size_min(length, 70), name);
+  nearest_init(&near, word + strlen("ATTEND_"));
+  nearest_offer(&near, "config");
+  for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
+  const struct option *o = option_find(near.name);
+  return error_set(e, STATUS_CONFIG, "environment: unknown variable %s; the nearest is %s", word,
+                   o ? option_variable(o, known) : "ATTEND_CONFIG");
+}
+
+/* ATTEND_CPU is core/cpu's, which passes over what it does not know. */
+static enum status check_level(const char *value, struct error *e) {
+  for (int level = 0; level < CPU_LEVEL_COUNT; level++)
+    if (strcmp(value, cpu_level_name((enum cpu_level)level)) == 0) return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "environment: ATTEND_CPU: \"%.60s\" is none of portable, avx2, avx512", value);
+}
+
+/* `entry` is NAME=value with a name that begins with ATTEND_. */
+static enum status take_variable(struct config *c, const char *entry, struct error *e) {
+  char known[64], where[WHERE_SIZE];
+  size_t length = strcspn(entry, "=");
+  if (entry[length] != '=') return STATUS_OK;
+  const char *value = entry + length + 1;
+  for (size_t i = 0; i < option_count(); i++) {
+    const struct option *o = option_at(i);
+    option_variable(o, known);
+    if (strlen(known) != length || memcmp(known, entry, length) != 0) continue;
+    snprintf(where, sizeof where, "environment: %s", known);
+    if (!(value = keep(c, value, strlen(value), e))) return e->status;
+    if (option_set(o, c, value, where, e) == STATUS_OK) note_origin(c, o, where);
+    return e->status;
+  }
+  if (strncmp(entry, "ATTEND_CONFIG=", 14) == 0) return STATUS_OK;
+  if (strncmp(entry, "ATTEND_CPU=", 11) == 0) return check_level(value, e);
+  if (is_service_link(entry, length, value)) return STATUS_OK;
+  return unknown_variable(entry, length, e);
+}
+
+static const char *environment_path(char *const *environment) {
+  for (; *environment; environment++)
+    if (strncmp(*environment, "ATTEND_CONFIG=", 14) == 0) return *environment + 14;
+  return "";
+}
+
+/* --- the command line --- */
+
+/* One word, and its value where it has one. */
+struct word {
+  const char *name;  /* without "--" */
+  size_t length;     /* of the name */
+  const char *value; /* after '='; or NULL */
+};
+
+static bool is_named(const struct word *w, const char *name) {
+  return strlen(name) == w->length && memcmp(name, w->name, w->length) == 0;
+}
+
+static enum status unknown_switch(const struct word *w, struct error *e) {
+  char word[80], known[64];
+  struct nearest near;
+  snprintf(word, sizeof word, "%.*s", (int)size_min(w->length, 70), w->name);
+  nearest_init(&near, word);
+  nearest_offer(&near, "config");
+  for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
+  const struct option *o = option_find(near.name);
+  return error_set(e, STATUS_CONFIG, "command line: unknown setting --%s; the nearest is --%s",
+                   word, o ? option_switch(o, known) : "config");
+}
+
+/* Is the value of this setting the following word? A flag has one only if it looks like one. */
+static bool value_follows(const struct option *o, const struct word *w, bool no,
+                          const char *following) {
+  if (w->value || no || !following) return false;
+  return o->kind != OPTION_IS_FLAG || option_is_flag_word(following);
+}
+
+/* Sets what the words at `args` say and returns how many they are, one or two; 0 with an error. */
+static size_t take_switch(struct config *c, const struct option *o, const struct word *w, bool no,
+                          const char *following, struct error *e) {
+  char name[64], where[WHERE_SIZE];
+  const size_t words = value_follows(o, w, no, following) ? 2 : 1;
+  const char *value = words == 2 ? following : w->value;
+  snprintf(where, sizeof where, "command line: --%s%s", no ? "no-" : "", option_switch(o, name));
+  if (o->kind == OPTION_IS_FLAG) {
+    if (no && value) error_set(e, STATUS_CONFIG, "%s: takes no value", where);
+    if (!value) value = no ? "off" : "on";
+  }
+  if (!value) error_set(e, STATUS_CONFIG, "%s: needs a value", where);
+  if (e->status != STATUS_OK || !(value = keep(c, value, strlen(value), e))) return 0;
+  if (option_set(o, c, value, where, e) != STATUS_OK) return 0;
+  note_origin(c, o, where);
+  return words;
+}
+
+static enum status split_word(const char *arg, struct word *w, struct error *e) {
+  if (strncmp(arg, "--", 2) != 0 || !arg[2])
+    return error_set(e, STATUS_CONFIG,
+                     "command line: \"%.80s\" is no setting; they look like --name value or "
+                     "--name=value, and a flag like --name, --no-name or --name=off",
+                     arg);
+  w->name = arg + 2;
+  w->length = strcspn(w->name, "=");
+  w->value = w->name[w->length] ? w->name + w->length + 1 : NULL;
+  return STATUS_OK;
+}
+
+static const struct option *find_switch(const struct word *w, bool *no) {
+  char name[64], negated[68];
+  for (size_t i = 0; i < option_count(); i++) {
+    const struct option *o = option_at(i);
+    *no = false;
+    if (is_named(w, option_switch(o, name))) return o;
+    snprintf(negated, sizeof negated, "no-%s", name);
+    *no = true;
+    if (o->kind == OPTION_IS_FLAG && is_named(w, negated)) return o;
+  }
+  return NULL;
+}
+
+/* Goes over the words twice: first only for --config, for what it names comes before the
+ * environment; then for everything else. */
+static enum status take_args(struct config *c, char *const *args, const char **path,
+                             struct error *e) {
+  for (size_t step; *args; args += step) {
+    struct word w = {0};
+    bool no = false;
+    if (split_word(*args, &w, e) != STATUS_OK) return e->status;
+    const struct option *o = find_switch(&w, &no);
+    if (is_named(&w, "config")) {
+      const char *value = w.value ? w.value : args[1];
+      if (!value || !*value)
+        return error_set(e, STATUS_CONFIG, "command line: --config: needs a path");
+      step = w.value ? 1 : 2;
+      if (path) *path = value;
+    } else if (!o) {
+      return unknown_switch(&w, e);
+    } else if (path) {
+      step = value_follows(o, &w, no, args[1]) ? 2 : 1;
+    } else {
+      step = take_switch(c, o, &w, no, args[1], e);
+      if (step == 0) return e->status;
+    }
+  }
+  return STATUS_OK;
+}
+
+/* --- all together --- */
+
+static enum status check_default(const struct config *c, struct error *e) {
+  struct nearest near;
+  const char *name;
+  json_t *definition;
+  if (!*c->default_model || json_object_get(c->models, c->default_model)) return STATUS_OK;
+  nearest_init(&near, c->default_model);
+  json_object_foreach(c->models, name, definition) nearest_offer(&near, name);
+  return error_set(e, STATUS_CONFIG, "%s: there is no model \"%.64s\"; the nearest is \"%s\"",
+                   c->store->default_from, c->default_model, near.name);
+}
+
+/* Two sockets cannot have one address, unless each takes a free port. */
+static enum status check_addresses(const struct config *c, struct error *e) {
+  struct address main, admin;
+  if (!address_parse(&main, c->listen) || !address_parse(&admin, c->admin_listen) ||
+      strcmp(main.host, admin.host) != 0 || strcmp(main.port, admin.port) != 0 ||
+      strcmp(main.port, "0") == 0)
+    return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "admin_listen: \"%.80s\" is the address of listen, too: give it another port",
+                   c->admin_listen);
+}
+
+static enum status read_all(struct config *c, char *const *args, char *const *environment,
+                            struct error *e) {
+  const char *path = environment_path(environment);
+  if (set_defaults(c, e) != STATUS_OK) return e->status;
+  if (take_args(c, args, &path, e) != STATUS_OK) return e->status;
+  if (*path && read_document(c, path, e) != STATUS_OK) return e->status;
+  for (; *environment; environment++)
+    if (strncmp(*environment, "ATTEND_", 7) == 0 && take_variable(c, *environment, e) != STATUS_OK)
+      return e->status;
+  if (take_args(c, args, NULL, e) != STATUS_OK) return e->status;
+  bool no_memory;
+  if (!c->models &&
+      !(c->models = json_reserve_load(built_in_models, strlen(built_in_models), NULL, &no_memory)))
+    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
+  if (check_addresses(c, e)) return e->status;
+  return check_default(c, e);
+}
+
+enum status config_read(struct config *c, char *const *args, char *const *environment,
+                        struct error *e) {
+  *c = (struct config){0};
+  if (read_all(c, args, environment, e) != STATUS_OK) config_free(c);
+  return text_plain(e);
+}
+
+void config_free(struct config *c) {
+  if (c->store) {
+    for (struct text *t = c->store->texts; t;) {
+      struct text *next = t->next;
+      free(t);
+      t = next;
+    }
+    json_decref(c->store->document);
+    free(c->store);
+  }
+  json_decref(c->models);
+  *c = (struct config){0};
+}

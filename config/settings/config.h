@@ -1,0 +1,54 @@
+/* config: every setting, from defaults, then the file, then the environment, then the command line.
+ *
+ * options.def is the one table: it makes this struct, the parser, --help and what `attend check`
+ * prints. A config is read once and then only looked at; it owns its strings and its JSON. */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/run/status.h"
+
+struct config {
+#define OPTION_TEXT(name, fallback, sentence)                   const char *name;
+#define OPTION_ADDRESS(name, fallback, sentence)                const char *name;
+#define OPTION_ORIGINS(name, fallback, sentence)                const char *name;
+#define OPTION_CHOICE(name, fallback, choices, sentence)        const char *name;
+#define OPTION_COUNT(name, fallback, low, high, unit, sentence) uint64_t name;
+#define OPTION_FLAG(name, fallback, sentence)                   bool name;
+#include "config/settings/options.def"
+  const char *directory; /* of the file: relative paths start there; "." without a file */
+  const char *file;      /* the file that was read, or NULL */
+  json_t *models;        /* object: name -> definition; the built-in three if the file has none */
+  struct config_store *store; /* owns the strings */
+};
+
+/* Reads everything. `args` are the words after the command, NULL-terminated; `environment` is
+ * environ. A setting that is given twice on the command line has its last value; a flag is
+ * `--merge`, `--no-merge` or `--merge=on|off|true|false`. An empty ATTEND_CONFIG counts as none.
+ * Variables that Kubernetes adds for a service called attend are passed over; any other unknown
+ * ATTEND_ variable is an error. Model definitions are looked into by model_load, not here.
+ * On failure (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail names the setting, where it came
+ * from, and the nearest known name; the config is empty and may be freed. */
+enum status config_read(struct config *c, char *const *args, char *const *environment,
+                        struct error *e);
+void config_free(struct config *c);
+
+/* Calls `tell` for each setting but default_model whose value in `next` is not that in `now`, with
+ * its name and what `next` says. */
+void config_differ(const struct config *now, const struct config *next,
+                   void (*tell)(void *of, const char *name, const char *value), void *of);
+
+/* Do both have a model of this name, with the same definition? */
+bool config_same_model(const struct config *a, const struct config *b, const char *name);
+
+void config_help(FILE *out); /* the settings, a line or two each */
+
+/* The effective configuration as a JSON document that config_read would take again. False if there
+ * is no memory for it or it could not be written. */
+bool config_print(const struct config *c, FILE *out);
+
+#endif

@@ -1,0 +1,170 @@
+/* option: the table of settings and the values that they take. */
+#include "config/settings/option.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/document/text.h"
+#include "config/settings/address.h"
+#include "config/settings/origins.h"
+
+static const struct option table[] = {
+#define OPTION_TEXT(name, fallback, sentence) \
+  {#name, OPTION_IS_TEXT, offsetof(struct config, name), fallback, 0, 0, 0, NULL, sentence},
+#define OPTION_ADDRESS(name, fallback, sentence) \
+  {#name, OPTION_IS_ADDRESS, offsetof(struct config, name), fallback, 0, 0, 0, NULL, sentence},
+#define OPTION_ORIGINS(name, fallback, sentence) \
+  {#name, OPTION_IS_ORIGINS, offsetof(struct config, name), fallback, 0, 0, 0, NULL, sentence},
+#define OPTION_CHOICE(name, fallback, choices, sentence) \
+  {#name, OPTION_IS_CHOICE, offsetof(struct config, name), fallback, 0, 0, 0, choices, sentence},
+#define OPTION_COUNT(name, fallback, low, high, unit, sentence)                      \
+  {#name, OPTION_IS_COUNT, offsetof(struct config, name), NULL, fallback, low, high, \
+   unit,  sentence},
+#define OPTION_FLAG(name, fallback, sentence) \
+  {#name, OPTION_IS_FLAG, offsetof(struct config, name), NULL, fallback, 0, 1, NULL, sentence},
+#include "config/settings/options.def"
+};
+
+size_t option_count(void) { return sizeof table / sizeof table[0]; }
+
+const struct option *option_at(size_t index) { return &table[index]; }
+
+const struct option *option_find(const char *name) {
+  for (size_t i = 0; i < option_count(); i++)
+    if (strcmp(table[i].name, name) == 0) return &table[i];
+  return NULL;
+}
+
+static void *member(const struct option *o, struct config *c) { return (char *)c + o->offset; }
+
+const char **option_text(const struct option *o, struct config *c) { return member(o, c); }
+uint64_t *option_number(const struct option *o, struct config *c) { return member(o, c); }
+bool *option_flag(const struct option *o, struct config *c) { return member(o, c); }
+
+/* --- values --- */
+
+static bool is_choice(const char *choices, const char *text) {
+  size_t length = strlen(text);
+  if (strchr(text, '|')) return false; /* two of them are none */
+  for (const char *at = choices; at; at = strchr(at, '|')) {
+    if (*at == '|') at++;
+    if (strncmp(at, text, length) == 0 && (at[length] == '|' || !at[length])) return length > 0;
+  }
+  return false;
+}
+
+static enum status set_text(const struct option *o, struct config *c, const char *value,
+                            const char *where, struct error *e) {
+  if (!text_is_utf8(value, strlen(value)))
+    return error_set(e, STATUS_CONFIG, "%s: is not UTF-8", where);
+  if (o->kind == OPTION_IS_CHOICE && !is_choice(o->unit, value))
+    return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is none of %s", where, value, o->unit);
+  struct address address;
+  bool off = !*value && !*o->text;
+  if (o->kind == OPTION_IS_ADDRESS && !off && !address_parse(&address, value))
+    return error_set(e, STATUS_CONFIG,
+                     "%s: \"%.80s\" is no ADDRESS:PORT such as 127.0.0.1:8080, "
+                     "[::1]:8080 or 0.0.0.0:0",
+                     where, value);
+  if (o->kind == OPTION_IS_ORIGINS && origins_check(value, where, e)) return e->status;
+  *option_text(o, c) = value;
+  return STATUS_OK;
+}
+
+static enum status set_number(const struct option *o, struct config *c, uint64_t value,
+                              const char *written, const char *where, struct error *e) {
+  if (value < o->low || value > o->high)
+    return error_set(e, STATUS_CONFIG, "%s: %.40s is outside %ju to %ju %s", where, written,
+                     (uintmax_t)o->low, (uintmax_t)o->high, o->unit);
+  *option_number(o, c) = value;
+  return STATUS_OK;
+}
+
+static bool is_on(const char *value) {
+  return strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
+}
+
+bool option_is_flag_word(const char *value) {
+  return is_on(value) || strcmp(value, "off") == 0 || strcmp(value, "false") == 0;
+}
+
+enum status option_set(const struct option *o, struct config *c, const char *value,
+                       const char *where, struct error *e) {
+  uint64_t number;
+  switch (o->kind) {
+  case OPTION_IS_COUNT:
+    if (!text_decimal(value, &number))
+      return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is no decimal integer from %ju to %ju (%s)",
+                       where, value, (uintmax_t)o->low, (uintmax_t)o->high, o->unit);
+    return set_number(o, c, number, value, where, e);
+  case OPTION_IS_FLAG:
+    if (!option_is_flag_word(value))
+      return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is none of on, off, true, false", where,
+                       value);
+    *option_flag(o, c) = is_on(value);
+    return STATUS_OK;
+  default:
+    return set_text(o, c, value, where, e);
+  }
+}
+
+enum status option_set_json(const struct option *o, struct config *c, const json_t *value,
+                            const char *where, struct error *e) {
+  const char *wanted = "a string";
+  if (o->kind == OPTION_IS_COUNT) {
+    wanted = "an integer";
+    if (json_is_integer(value)) {
+      json_int_t number = json_integer_value(value);
+      char written[32];
+      snprintf(written, sizeof written, "%" JSON_INTEGER_FORMAT, number);
+      /* A negative number becomes one that no setting allows. */
+      return set_number(o, c, number < 0 ? UINT64_MAX : (uint64_t)number, written, where, e);
+    }
+  } else if (o->kind == OPTION_IS_FLAG) {
+    wanted = "true or false";
+    if (json_is_boolean(value)) {
+      *option_flag(o, c) = json_is_true(value);
+      return STATUS_OK;
+    }
+  } else if (json_is_string(value)) {
+    return set_text(o, c, json_string_value(value), where, e);
+  }
+  return error_set(e, STATUS_CONFIG, "%s: needs %s, not %s", where, wanted,
+                   option_json_kind(value));
+}
+
+const char *option_json_kind(const json_t *value) {
+  switch (json_typeof(value)) {
+  case JSON_OBJECT:
+    return "an object";
+  case JSON_ARRAY:
+    return "an array";
+  case JSON_STRING:
+    return "a string";
+  case JSON_INTEGER:
+    return "an integer";
+  case JSON_REAL:
+    return "a number with a fraction or an exponent";
+  case JSON_NULL:
+    return "null";
+  default:
+    return "a boolean";
+  }
+}
+
+/* --- names --- */
+
+const char *option_switch(const struct option *o, char out[64]) {
+  snprintf(out, 64, "%s", o->name);
+  for (char *at = out; *at; at++)
+    if (*at == '_') *at = '-';
+  return out;
+}
+
+const char *option_variable(const struct option *o, char out[64]) {
+  snprintf(out, 64, "ATTEND_%s", o->name);
+  for (char *at = out; *at; at++) *at = (char)toupper((unsigned char)*at);
+  return out;
+}

@@ -1,0 +1,114 @@
+/* layer: one multi-head attention layer: how it is made. */
+#include "core/attention/layer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/attention/layer_rows.h"
+#include "core/run/size.h"
+
+enum {
+  TILE_FLOATS = 65536, /* of input rows in one tile: a quarter of a MiB */
+  TILE_ROWS_MIN = 8,
+};
+
+/* A matrix of the layer, if it has one. */
+static struct gemm *pack(const struct layer_matrix *m, size_t out, size_t in, size_t groups,
+                         enum gemm_engine engine, struct error *e) {
+  if (!m->weight || e->status) return NULL;
+  return gemm_new(out, in, groups, m->weight, m->bias, engine, e);
+}
+
+static void pack_projections(struct layer *l, const struct layer_matrix matrix[ROLE_COUNT],
+                             enum gemm_engine engine, struct error *e) {
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) {
+    const size_t in = role_in(l, role), out = role_heads(l, role) * role_head_size(l, role);
+    const size_t fit = TILE_FLOATS / size_max(in, 1);
+    l->tile_rows[role] = size_max(TILE_ROWS_MIN, size_min(TILE_ROWS_MAX, fit));
+    l->matrix[role] =
+        pack(&matrix[role], out, in, l->shape.grouped ? role_heads(l, role) : 1, engine, e);
+  }
+}
+
+static void take_vector(struct layer *l, const float *vector, struct error *e) {
+  l->vector = malloc(l->compare_size * sizeof *l->vector + 1);
+  if (!l->vector) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a layer");
+    return;
+  }
+  memcpy(l->vector, vector, l->compare_size * sizeof *l->vector);
+  for (size_t i = 0; i < l->compare_size; i++) l->score_bound += fabs((double)vector[i]);
+}
+
+/* What makes heads of queries and keys into what is compared. */
+static void pack_score(struct layer *l, const struct layer_matrix matrix[ROLE_COUNT],
+                       enum gemm_engine engine, struct error *e) {
+  const struct layer_shape *s = &l->shape;
+  l->compare_size = s->head_size;
+  if (s->score == SCORE_ADDITIVE) {
+    l->compare_size = s->score_size;
+    l->compare[ROLE_QUERY] =
+        pack(&matrix[ROLE_SCORE_QUERY], s->score_size, s->head_size, 1, engine, e);
+    l->compare[ROLE_KEY] =
+        pack(&matrix[ROLE_SCORE_KEY], s->score_size, s->key_head_size, 1, engine, e);
+    take_vector(l, matrix[ROLE_SCORE_VECTOR].weight, e);
+  }
+  if (s->score == SCORE_BILINEAR) {
+    l->compare_size = s->key_head_size;
+    l->compare[ROLE_QUERY] =
+        pack(&matrix[ROLE_SCORE_WEIGHT], s->key_head_size, s->head_size, 1, engine, e);
+  }
+}
+
+struct layer *layer_new(const struct layer_shape *shape,
+                        const struct layer_matrix matrix[ROLE_COUNT], enum gemm_engine engine,
+                        struct error *e) {
+  struct layer *l = calloc(1, sizeof *l);
+  if (!l) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a layer");
+    return NULL;
+  }
+  l->shape = *shape;
+  l->kernel = kernel_best();
+  pack_projections(l, matrix, engine, e);
+  pack_score(l, matrix, engine, e);
+  rotary_make(l, e);
+  relative_make(l, matrix[ROLE_RELATIVE].weight, e);
+  if (e->status) {
+    layer_free(l);
+    return NULL;
+  }
+  l->queries = l->kernel->attend_queries(l->compare_size, shape->value_head_size);
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
+    l->rows_independent[role] =
+        (!l->matrix[role] || gemm_rows_independent(l->matrix[role])) &&
+        (role > ROLE_KEY || !l->compare[role] || gemm_rows_independent(l->compare[role]));
+  return l;
+}
+
+void layer_free(struct layer *l) {
+  if (!l) return;
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) gemm_free(l->matrix[role]);
+  gemm_free(l->compare[ROLE_QUERY]);
+  gemm_free(l->compare[ROLE_KEY]);
+  free(l->vector);
+  free(l->rotary);
+  relative_free(l->relative);
+  free(l);
+}
+
+const char *layer_engine(const struct layer *l) {
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
+    if (l->matrix[role]) return gemm_engine_name(l->matrix[role]);
+  return l->compare[ROLE_QUERY] ? gemm_engine_name(l->compare[ROLE_QUERY]) : "none";
+}
+
+size_t layer_scratch_bytes(const struct layer *l) {
+  size_t floats = l->kernel->attend_scratch(l->compare_size, l->shape.value_head_size) +
+                  size_round_up(l->queries, 16); /* a draw for each */
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
+    floats = size_max(floats, strip_floats(l, role));
+  floats = size_max(floats, measure_scratch_floats(l));
+  return floats * sizeof(float);
+}

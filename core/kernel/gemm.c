@@ -1,0 +1,210 @@
+/* gemm: y = x W^T + b with W prepared once. The only caller of BLAS. */
+#include "core/kernel/gemm.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/kernel/kernel.h"
+#include "core/run/size.h"
+
+struct gemm {
+  size_t out, in, stripe; /* of one group */
+  size_t panel;           /* packed: a stripe is made of panels of so many columns */
+  size_t groups;
+  const struct kernel *kernel; /* NULL: the engine is OpenBLAS */
+  float *bias;                 /* per group [out rounded up to stripes], zeros without one */
+  /* Per group. packed: for each panel [in, width], one after the other, where the last panel is
+   * only as many vectors wide as it needs. OpenBLAS: W^T [in, stripe]. */
+  float *weight;
+  size_t bias_step, weight_step; /* from one group's to the next one's */
+};
+
+void gemm_blas_init(void) { openblas_set_num_threads(1); }
+
+/* The kernels that OpenBLAS falls back to when it does not know a processor: several times slower.
+ */
+static bool is_old_core(const char *core) {
+  static const char *const old[] = {"Prescott",  "Core2",  "Penryn",      "Dunnington",
+                                    "Nehalem",   "Atom",   "Katmai",      "Coppermine",
+                                    "Northwood", "Banias", "Opteron_SSE3"};
+  for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+    if (!strcasecmp(core, old[i])) return true;
+  return false;
+}
+
+static const char *better_core(const char *core) {
+  if (cpu_level() == CPU_PORTABLE || !is_old_core(core)) return NULL;
+  return cpu_level() == CPU_AVX512 ? "SKYLAKEX" : "HASWELL";
+}
+
+struct gemm_blas gemm_blas(void) {
+  const char *core = openblas_get_corename();
+  return (struct gemm_blas){.core = core,
+                            .better = better_core(core),
+                            .config = openblas_get_config(),
+                            .threadsafe = openblas_get_parallel() != 0};
+}
+
+/* Columns that the panel at column `first` of a group is stored with. */
+static size_t columns_of_panel(const struct gemm *g, size_t first) {
+  if (!g->kernel) return g->stripe;
+  return size_round_up(size_min(g->panel, g->out - first), g->kernel->lanes);
+}
+
+static void pack_group(struct gemm *g, const float *weight, float *to) {
+  for (size_t first = 0; first < g->out; first += g->panel) {
+    const size_t width = columns_of_panel(g, first);
+    const size_t columns = size_min(width, g->out - first);
+    for (size_t j = 0; j < columns; j++)
+      for (size_t k = 0; k < g->in; k++)
+        to[first * g->in + k * width + j] = weight[(first + j) * g->in + k];
+  }
+}
+
+/* The memory of all groups, filled with zeros. */
+static bool allocate_groups(struct gemm *g) {
+  size_t count;
+  g->bias_step = (g->out + g->stripe - 1) / g->stripe * g->stripe;
+  if (!size_mul(g->bias_step, g->in, &g->weight_step) ||
+      !size_mul(g->weight_step, g->groups, &count) || count > SIZE_MAX / 8)
+    return false;
+  g->bias = calloc(g->groups * g->bias_step, sizeof(float));
+  g->weight = aligned_alloc(64, size_round_up(count * sizeof(float) + 1, 64));
+  if (!g->bias || !g->weight) return false;
+  memset(g->weight, 0, count * sizeof(float));
+  return true;
+}
+
+struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight, const float *bias,
+                      enum gemm_engine engine, struct error *e) {
+  struct gemm *g = calloc(1, sizeof *g);
+  if (!g) goto no_memory;
+  const bool packed = engine == GEMM_PACKED || (engine == GEMM_AUTO && cpu_level() != CPU_PORTABLE);
+  g->out = out / groups, g->in = in / groups, g->groups = groups;
+  g->kernel = packed ? kernel_best() : NULL;
+  g->stripe = packed ? KERNEL_PANEL_MAX : size_round_up(g->out, 16);
+  g->panel = packed ? kernel_panel(g->kernel) : g->stripe;
+  if (!allocate_groups(g)) goto no_memory;
+  for (size_t i = 0; i < groups; i++) {
+    pack_group(g, weight + i * g->out * g->in, g->weight + i * g->weight_step);
+    if (bias) memcpy(g->bias + i * g->bias_step, bias + i * g->out, g->out * sizeof(float));
+  }
+  return g;
+no_memory:
+  gemm_free(g);
+  error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a weight of %zu times %zu", out, in);
+  return NULL;
+}
+
+void gemm_free(struct gemm *g) {
+  if (!g) return;
+  free(g->bias);
+  free(g->weight);
+  free(g);
+}
+
+size_t gemm_stripe(const struct gemm *g) { return g->stripe; }
+bool gemm_rows_independent(const struct gemm *g) { return g->kernel != NULL; }
+const char *gemm_engine_name(const struct gemm *g) { return g->kernel ? "packed" : "openblas"; }
+
+size_t gemm_columns(const struct gemm *g, size_t first) {
+  return size_min(g->stripe, g->out - first % g->out);
+}
+
+void gemm_start(const struct gemm *g, size_t first, size_t rows, bool bias, float *y) {
+  const float *from = g->bias + first / g->out * g->bias_step + first % g->out;
+  for (size_t i = 0; i < rows; i++)
+    if (bias)
+      memcpy(y + i * g->stripe, from, g->stripe * sizeof(float));
+    else
+      memset(y + i * g->stripe, 0, g->stripe * sizeof(float));
+}
+
+/* y = start + x W^T over `depth` inputs of one group's stripe. */
+struct gemm_part {
+  size_t group, first; /* column within the group */
+  size_t rows;
+  const float *x;
+  size_t x_stride;
+  size_t from, depth; /* inputs within the group */
+  const float *start;
+  size_t start_row;
+  float *y;
+};
+
+/* The whole panels of the stripe, then a last narrow one. */
+static void run_packed(const struct gemm *g, const struct gemm_part *p) {
+  const size_t columns = size_min(g->stripe, g->out - p->first);
+  const size_t whole = columns / g->panel * g->panel;
+  const float *weight = g->weight + p->group * g->weight_step + p->first * g->in;
+  struct kernel_product product = {.rows = p->rows,
+                                   .depth = p->depth,
+                                   .vectors = g->kernel->vectors,
+                                   .a = p->x,
+                                   .a_row = p->x_stride,
+                                   .a_step = 1,
+                                   .b = weight + p->from * g->panel,
+                                   .b_row = g->panel,
+                                   .panels = whole / g->panel,
+                                   .b_panel = g->panel * g->in,
+                                   .start = p->start,
+                                   .start_row = p->start_row,
+                                   .c = p->y,
+                                   .c_row = g->stripe};
+  if (whole > 0) g->kernel->product(&product);
+  if (whole == columns) return;
+  const size_t width = columns_of_panel(g, p->first + whole);
+  product.vectors = width / g->kernel->lanes;
+  product.b = weight + whole * g->in + p->from * width;
+  product.b_row = width;
+  product.panels = 0;
+  product.start += whole;
+  product.c += whole;
+  g->kernel->product(&product);
+}
+
+/* Adds to y. */
+static void add_openblas(const struct gemm *g, const struct gemm_part *p) {
+  const float *weight = g->weight + p->group * g->weight_step + p->from * g->stripe;
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)p->rows, (blasint)g->out,
+              (blasint)p->depth, 1.0f, p->x, (blasint)p->x_stride, weight, (blasint)g->stripe, 1.0f,
+              p->y, (blasint)g->stripe);
+}
+
+void gemm_run(const struct gemm *g, size_t first, size_t rows, const float *x, size_t x_stride,
+              float *y) {
+  struct gemm_part p = {.group = first / g->out,
+                        .first = first % g->out,
+                        .rows = rows,
+                        .x_stride = x_stride,
+                        .depth = g->in,
+                        .y = y};
+  p.x = x + p.group * g->in;
+  p.start = g->bias + p.group * g->bias_step + p.first;
+  if (g->kernel) {
+    run_packed(g, &p);
+  } else {
+    gemm_start(g, first, rows, true, y);
+    add_openblas(g, &p);
+  }
+}
+
+void gemm_add(const struct gemm *g, size_t first, size_t rows, const float *x, size_t x_stride,
+              size_t from, size_t depth, float *y) {
+  must(g->groups == 1);
+  const struct gemm_part p = {.first = first,
+                              .rows = rows,
+                              .x = x + from,
+                              .x_stride = x_stride,
+                              .from = from,
+                              .depth = depth,
+                              .start = y,
+                              .start_row = g->stripe,
+                              .y = y};
+  if (g->kernel)
+    run_packed(g, &p);
+  else
+    add_openblas(g, &p);
+}

@@ -1,0 +1,162 @@
+/* kernel: the inner loops, once per instruction set, behind one table chosen at run time.
+ *
+ * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h,
+ * kernel_measure.h, kernel_rotary.h and what these need), and compiled once per level by
+ * kernel_portable.c, kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but
+ * that scores are summed otherwise in an item of few queries that is not measured: a row's bits do
+ * not depend on the rows computed beside it, nor on how its item was cut. */
+#ifndef CORE_KERNEL_H
+#define CORE_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/kernel/kernel_select.h"
+#include "core/run/cpu.h"
+
+enum {
+  KERNEL_KEYS = 64,      /* keys of a block of scores */
+  KERNEL_LANES_MAX = 16, /* floats of a vector at any level */
+  KERNEL_PANEL_MAX = 64  /* most columns of a panel at any level */
+};
+
+/* C = start + A B. A is [rows, depth] with any two strides; B and C have `vectors` vectors of
+ * columns; row i of C begins as row i of `start` (stride 0: the same row for all, stride of C with
+ * start == c: adds to C). Strides are in floats. */
+struct kernel_product {
+  size_t rows, depth, vectors;
+  const float *a;
+  size_t a_row, a_step;
+  const float *b;
+  size_t b_row;
+  /* So many whole panels of columns side by side in C and `start`, each b_panel floats from the
+   * last in B; 0: one, of `vectors`. */
+  size_t panels, b_panel;
+  const float *start;
+  size_t start_row;
+  float *c;
+  size_t c_row;
+};
+
+/* Attention of some queries of one head over the keys of one item. Rows are [n, size] with a
+ * stride. Keys that a query may not see are multiplied by an exact zero: their numbers must be
+ * finite, but for the bias, and do not show. The context and the weights of a query that sees
+ * nothing are zero. */
+struct kernel_tile {
+  size_t queries, keys;
+  size_t item_queries; /* of all the item's tiles together: few of them go a way of their own,
+                          but where `top` is wanted: the same weights, but for
+                          their last bits */
+  size_t head_size, value_head_size;
+  const float *query, *key, *value;
+  size_t query_row, key_row, value_row;
+  const float
+      *vector; /* [head_size] the score is vector.tanh(query + key); NULL: scale query.key */
+  float scale;
+  bool sigmoid;             /* the weight is 1 / (1 + e^-score): no softmax */
+  const int32_t *from, *to; /* [queries] the keys that each may see */
+  const uint8_t *mask;      /* [queries, keys] by mask_row, or NULL */
+  size_t mask_row;
+  const float *bias; /* [queries, keys] by bias_row, or NULL */
+  size_t bias_row;
+  /* Added to the scores as well, by how far a key lies after its query: row 0; row i begins i
+   * floats before it, and there are KERNEL_LANES_MAX - 1 rows more than queries, of any finite
+   * numbers. Or NULL. */
+  const float *relative;
+  bool careful; /* scores may leave float32: look at each one */
+  enum select select;
+  const float *chance;        /* [queries] 0 .. 1, for SELECT_SAMPLE */
+  size_t segments;            /* two levels: the keys are cut where these */
+  const int32_t *segment_end; /* [segments] say; NULL: one level. With a softmax and SELECT_SOFT */
+
+  float *context; /* [queries, value_head_size] by context_row */
+  size_t context_row;
+  float context_factor; /* multiplies the context */
+  float shrink;   /* a power of two that keeps sums of huge values inside float32; usually 1 */
+  float *weights; /* [queries, keys] by weights_row, or NULL */
+  size_t weights_row;
+  float weights_factor;
+  bool weights_add;       /* add to what is there */
+  float *segment_weights; /* [queries, segments], or NULL */
+  int32_t *pointers; /* [queries] the heaviest or drawn key, -1 where nothing is seen; or NULL */
+
+  /* [queries] what makes a score a weight, e^(score - top) factor: out of attend, in to measure;
+   * or NULL. The factor is 0 where nothing is seen. On two levels they make a segment's score its
+   * weight; with sigmoids and where a key is chosen they mean nothing. */
+  float *top, *factor;
+  float *greatest; /* [queries] the greatest weight of each, for measures; or NULL */
+  /* [queries] the normalisers within the segment that a run of keys left off in, from one measure
+   * to the next; on two levels only. */
+  float *segment_top, *segment_factor;
+};
+
+/* Measures of all heads over some queries of one item. Every sum is over the queries that see
+ * something, and is added to what is there. */
+struct kernel_measure {
+  size_t heads;
+  const struct kernel_tile *head; /* [heads] of the same queries and keys, top and factor filled */
+  size_t row;                     /* of the first query within its item */
+  size_t from, to;                /* of the keys, these; runs of keys follow each other */
+  double *entropy;    /* [heads] of the weights, over the logarithm of how many keys are seen */
+  double *distance;   /* [heads] means of |query row - key row| under the weights */
+  double *divergence; /* [heads (heads - 1) / 2] of the pairs (0, 1), (0, 2), ... (1, 2), ...
+                         Jensen-Shannon. NULL: the weights do not sum to one, and the entropy is
+                         left alone, too */
+};
+
+struct kernel {
+  enum cpu_level level;
+  size_t lanes;   /* floats of a vector */
+  size_t vectors; /* of a panel */
+  void (*product)(const struct kernel_product *p);
+  /* Queries that one call of attend takes at most, and the scratch floats it needs. */
+  size_t (*attend_queries)(size_t head_size, size_t value_head_size);
+  size_t (*attend_scratch)(size_t head_size, size_t value_head_size);
+  /* False if a score that a query may see is beyond float32. `scratch` is 64-byte aligned. */
+  bool (*attend)(const struct kernel_tile *t, float *scratch);
+  /* Copies rows of `count` floats; returns the bits of the greatest magnitude among them: what is
+   * not finite is greater than anything that is. */
+  uint32_t (*carry)(size_t rows, size_t count, const float *from, size_t from_row, float *to,
+                    size_t to_row);
+  /* The same of one row without copying. */
+  uint32_t (*peak)(size_t count, const float *x);
+  /* The cosines [half], then the sines [half], of p by[t]; |p by[t]| <= KERNEL_ANGLE_MAX. `by` goes
+   * on behind its numbers to a multiple of KERNEL_LANES_MAX of any finite ones. */
+  void (*angles)(double p, size_t half, const double *by, float *angle);
+  /* Turns pairs (x[t], x[half + t]) of each row by the angles of that row; returns what carry does,
+   * of the result. */
+  uint32_t (*rotate)(size_t rows, size_t half, const float *angle, float *x, size_t x_row);
+  /* Queries that one call of measure takes at most, and the scratch floats it needs. */
+  size_t (*measure_queries)(size_t head_size, size_t heads);
+  size_t (*measure_scratch)(size_t head_size, size_t heads);
+  void (*measure)(const struct kernel_measure *m, float *scratch); /* 64-byte aligned */
+  /* Sum of x[i] y[i], in double. */
+  double (*dot)(size_t count, const float *x, const float *y);
+  /* out[i] = e^x[i] as the softmax computes it, for x <= 6 or so: for tests and benchmarks. */
+  void (*exp)(size_t count, const float *x, float *out);
+  /* The same for the additive score: tanh of any number. */
+  void (*tanh)(size_t count, const float *x, float *out);
+  /* And for the measures: ln x of normal x > 0. */
+  void (*log)(size_t count, const float *x, float *out);
+};
+
+static inline size_t kernel_panel(const struct kernel *k) { return k->lanes * k->vectors; }
+
+#define KERNEL_ANGLE_MAX 0x1p32
+
+/* Bits of a magnitude from which on a float is no finite number. */
+#define KERNEL_NOT_FINITE 0x7f800000u
+
+/* The kernel of a level; NULL if this build has none for it. */
+const struct kernel *kernel_at(enum cpu_level level);
+
+/* The kernel of cpu_level(). */
+const struct kernel *kernel_best(void);
+
+/* While computing, numbers below float32's normal range count as zero: they would cost a hundred
+ * times more. Enter returns what leave needs. */
+unsigned kernel_enter(void);
+void kernel_leave(unsigned mode);
+
+#endif

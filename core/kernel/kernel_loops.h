@@ -1,0 +1,80 @@
+/* kernel_loops: all inner loops of one level of instructions, and the table of them.
+ *
+ * A template: kernel_<level>.c defines its parameters and includes it once. The parts stand below
+ * in the order in which each needs the ones before.
+ *
+ *   KERNEL         the table's name
+ *   LEVEL          its enum cpu_level
+ *   LANES          floats of a vector: 4, 8 or 16
+ *   VECTORS        vectors of a panel of columns or queries: 2 or 4
+ *
+ * What a level has instructions for it defines before, and says so; the compiler's own vectors do
+ * the rest, the same at every width. Vectors are its own there, of LANES floats or int32_t:
+ *
+ *   HAVE_FMA       vec_fma(a, b, c): a b + c, rounded once
+ *   HAVE_MAX       vec_max, vec_min, and vec_max_int of integers
+ *   HAVE_ANY       vec_any(mask): is a lane of a comparison's result set?
+ *   HAVE_SOME      vec_load_some(p, n), vec_store_some(p, v, n): the first n lanes
+ *   HAVE_INVERSE   vec_inverse(x): 1 / x
+ *   HAVE_EXP       vec_exp(x): e^x
+ *
+ * All parameters are undefined at the end, and so is every macro of the parts. */
+#if !defined KERNEL || !defined LEVEL || !defined LANES || !defined VECTORS
+#error "kernel_loops.h wants its parameters defined first"
+#endif
+
+#include "core/kernel/kernel_vector.h"
+
+#include "core/kernel/kernel_math.h"
+
+#include "core/kernel/kernel_product.h"
+
+#include "core/kernel/kernel_panel.h"
+
+#include "core/kernel/kernel_score.h"
+
+#include "core/kernel/kernel_soft.h"
+
+#include "core/kernel/kernel_choose.h"
+
+#include "core/kernel/kernel_segments.h"
+
+#include "core/kernel/kernel_few.h"
+
+#include "core/kernel/kernel_attend.h"
+
+#include "core/kernel/kernel_measure.h"
+
+#include "core/kernel/kernel_rotary.h"
+
+extern const struct kernel KERNEL;
+const struct kernel KERNEL = {.level = LEVEL,
+                              .lanes = LANES,
+                              .vectors = VECTORS,
+                              .product = product,
+                              .attend_queries = attend_queries,
+                              .attend_scratch = attend_scratch,
+                              .attend = attend,
+                              .carry = carry,
+                              .peak = peak,
+                              .angles = angles,
+                              .rotate = rotate,
+                              .exp = exp_all,
+                              .tanh = tanh_all,
+                              .measure_queries = measure_queries,
+                              .measure_scratch = measure_scratch,
+                              .measure = measure,
+                              .dot = dot,
+                              .log = log_all};
+
+#undef INLINE
+#undef KERNEL
+#undef LEVEL
+#undef LANES
+#undef VECTORS
+#undef HAVE_FMA
+#undef HAVE_MAX
+#undef HAVE_ANY
+#undef HAVE_SOME
+#undef HAVE_INVERSE
+#undef HAVE_EXP

@@ -1,0 +1,180 @@
+/* kernel_segments: attention on two levels: within each segment of the keys, then across segments.
+ *
+ * A part of kernel_loops.h.
+ *
+ * A segment is attention over its own keys, in the panel's own sums; what it gathers is its mean
+ * key and its mean value for each query. These enter an online softmax across the segments. The
+ * weights of a key are those of its segment times its own in it: a second pass goes through the
+ * segments again and finds the same bits. */
+
+/* The second level, of one panel. */
+struct segments {
+  float *key;              /* [head_size, width] gathered of the segment in hand; then its mean */
+  float *context;          /* [value_head_size, width] of the segments so far */
+  float *top, *sum, *lost; /* [width] as in a panel */
+  float *score;            /* [width] of the segment in hand; -infinity where none of it is seen */
+};
+
+static size_t segments_floats(size_t head_size, size_t value_head_size) {
+  return PANEL * (head_size + value_head_size + 4);
+}
+
+static struct segments segments_open(const struct kernel_tile *t, const struct panel *p,
+                                     float *place) {
+  struct segments l = {.key = place, .context = place + PANEL * t->head_size};
+  l.top = l.context + PANEL * t->value_head_size;
+  l.sum = l.top + PANEL;
+  l.lost = l.sum + PANEL;
+  l.score = l.lost + PANEL;
+  memset(l.context, 0, t->value_head_size * panel_width(p) * sizeof(float));
+  memset(l.sum, 0, 2 * PANEL * sizeof(float));
+  for (size_t i = 0; i < PANEL; i++) l.top[i] = -FLT_MAX;
+  return l;
+}
+
+/* --- one segment --- */
+
+/* The mean of its keys, and from it its score. False if that is beyond float32 and seen. */
+static bool score_segment(const struct attend *a, const struct panel *p, struct segments *l) {
+  const struct kernel_tile *t = a->t;
+  for (size_t v = 0; v < p->vectors; v++) {
+    const size_t at = v * LANES;
+    const vec factor = vec_load(p->sum + at);
+    for (size_t x = 0; x < t->head_size; x++) {
+      float *k = l->key + x * panel_width(p) + at;
+      vec_store(k, vec_load(k) * (factor * vec_all(1.0f / t->shrink)));
+    }
+    const ivec seen = factor > vec_all(0);
+    const vec score = score_own_key(a, p, l->key, v);
+    vec_store(l->score + at, vec_choose(seen, score, vec_all(-INFINITY)));
+  }
+  for (size_t i = 0; t->careful && i < p->count; i++)
+    if (p->sum[i] > 0 && !isfinite(l->score[i])) return false;
+  return true;
+}
+
+/* Attention over the keys from .. to - 1. Leaves the factors of their weights in the panel's sums,
+ * and the segment's score; nothing started where no query of the panel sees any of them. */
+static bool attend_segment(const struct attend *a, struct panel *p, struct segments *l, size_t from,
+                           size_t to) {
+  panel_clear(p);
+  for (size_t key = from; key < to; key += KERNEL_KEYS) {
+    const size_t keys = block_keys(key, to);
+    if (!panel_sees(p, key, keys)) continue;
+    if (!score_block(a, p, key, keys)) return false;
+    soften(a, p, keys);
+    gather_block(a, p, key, keys);
+  }
+  if (!p->started) return true;
+  sums_to_factors(a->t, p);
+  return score_segment(a, p, l);
+}
+
+/* Adds the segment's mean value by the exponential of its score. */
+static void add_segment(const struct kernel_tile *t, const struct panel *p, struct segments *l) {
+  const size_t width = panel_width(p);
+  for (size_t at = 0; at < width; at += LANES) {
+    const vec score = vec_load(l->score + at), old = vec_load(l->top + at);
+    const vec top = vec_max(score, old);
+    const vec keep = vec_exp(old - top), add = vec_exp(score - top);
+    vec_store(l->top + at, top);
+    vec_store(l->sum + at, vec_load(l->sum + at) * keep);
+    vec_store(l->lost + at, vec_load(l->lost + at) * keep);
+    add_up(l->sum + at, l->lost + at, add);
+    const vec by = add * vec_load(p->sum + at);
+    for (size_t x = 0; x < t->value_head_size; x++) {
+      float *c = l->context + x * width + at;
+      vec_store(c, vec_fma(vec_load(p->context + x * width + at), by, vec_load(c) * keep));
+    }
+  }
+}
+
+/* Where the next segment ends: no query sees a key beyond the tile's. */
+static size_t segment_end(const struct kernel_tile *t, size_t segment) {
+  const size_t end = (size_t)t->segment_end[segment];
+  return end < t->keys ? end : t->keys;
+}
+
+/* --- all segments --- */
+
+static bool attend_segments(const struct attend *a, struct panel *p, struct segments *l) {
+  const struct kernel_tile *t = a->t;
+  bool started = false;
+  gather_values(p, t);
+  p->gather[p->gathers++] = (struct panel_gather){t->key, t->key_row, t->head_size, l->key};
+  for (size_t s = 0, from = 0; s < t->segments && from < t->keys; s++) {
+    const size_t to = segment_end(t, s);
+    if (!attend_segment(a, p, l, from, to)) return false;
+    if (p->started) add_segment(t, p, l);
+    started |= p->started;
+    from = to;
+  }
+  for (size_t at = 0; at < panel_width(p); at += LANES)
+    vec_store(l->sum + at, inverse_sum(l->sum + at, l->lost + at));
+  p->started = started;
+  write_context(t, p, l->context, l->sum);
+  keep_normalisers(t, p, l->top, l->sum);
+  return true;
+}
+
+/* The segment's weight, where a query sees any of it, becomes part of the factors of its keys. */
+static void weigh_segment(const struct kernel_tile *t, struct panel *p, const struct segments *l,
+                          size_t segment) {
+  for (size_t at = 0; at < panel_width(p); at += LANES) {
+    const vec weight =
+        vec_exp(vec_load(l->score + at) - vec_load(l->top + at)) * vec_load(l->sum + at);
+    vec_store(l->score + at, weight);
+    vec_store(p->sum + at, vec_load(p->sum + at) * weight);
+  }
+  if (!t->segment_weights) return;
+  for (size_t i = 0; i < p->count; i++)
+    t->segment_weights[(p->first + i) * t->segments + segment] = l->score[i];
+}
+
+static void clear_segment(const struct kernel_tile *t, const struct panel *p, size_t segment) {
+  for (size_t i = 0; t->segment_weights && i < p->count; i++)
+    t->segment_weights[(p->first + i) * t->segments + segment] = 0;
+}
+
+/* The second pass over one segment: its weights, and the heaviest of them. */
+static void write_segment(const struct attend *a, struct panel *p, struct segments *l,
+                          size_t segment, size_t from, size_t to) {
+  const struct kernel_tile *t = a->t;
+  attend_segment(a, p, l, from, to);
+  if (p->started)
+    weigh_segment(t, p, l, segment);
+  else
+    clear_segment(t, p, segment);
+  for (size_t key = from; key < to; key += KERNEL_KEYS) {
+    const size_t keys = block_keys(key, to);
+    if (t->weights) write_weight_block(a, p, p->sum, key, keys);
+    if ((!t->pointers && !t->greatest) || !panel_sees(p, key, keys)) continue;
+    if (!t->weights) weigh(a, p, p->sum, key, keys);
+    find_heaviest(a, p, key, keys);
+  }
+}
+
+static void write_segments(const struct attend *a, struct panel *p, struct segments *l) {
+  const struct kernel_tile *t = a->t;
+  p->gathers = 1;
+  p->gather[0] = p->gather[1]; /* the keys alone: the context is known */
+  panel_choose_from(p, 0);
+  for (size_t s = 0, from = 0; s < t->segments; s++) {
+    const size_t to = segment_end(t, s);
+    write_segment(a, p, l, s, from, to);
+    from = to;
+  }
+  if (t->pointers) write_pointers(t, p);
+  if (t->greatest) memcpy(t->greatest + p->first, p->best, p->count * sizeof(float));
+}
+
+static bool attend_by_segments(struct attend *a, float *place) {
+  const struct kernel_tile *t = a->t;
+  for (size_t i = 0; i < a->panels; i++) {
+    struct panel *p = &a->panel[i];
+    struct segments l = segments_open(t, p, place);
+    if (!attend_segments(a, p, &l)) return false;
+    if (t->weights || t->segment_weights || t->pointers || t->greatest) write_segments(a, p, &l);
+  }
+  return true;
+}

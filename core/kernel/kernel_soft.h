@@ -1,0 +1,231 @@
+/* kernel_soft: scores become weights, and rows are gathered by them.
+ *
+ * A part of kernel_loops.h.
+ *
+ * The softmax is online: each lane keeps the greatest score seen so far and the sum of its
+ * exponentials. What has been gathered is rescaled only when a lane's maximum has grown by more
+ * than slack, and per lane, so that a query's bits do not depend on the queries beside it. */
+
+static const float slack = 5.5f; /* e^slack times a float32 sum stays far inside float32 */
+
+/* sum += x; what rounding takes from it goes to `lost`. */
+INLINE void add_up(float *sum, float *lost, vec x) {
+  const vec before = vec_load(sum);
+  const vec after = before + x;
+  const vec part = after - before;
+  vec_store(sum, after);
+  vec_store(lost, vec_load(lost) + ((before - (after - part)) + (x - part)));
+}
+
+/* Takes the block's greatest scores into account; rescales what lanes have gathered so far. */
+INLINE void raise_tops(const struct attend *a, struct panel *p, size_t keys, const int vectors) {
+  const size_t width = (size_t)vectors * LANES;
+  vec top[VECTORS], old[VECTORS];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) top[v] = old[v] = vec_load(p->top + v * LANES);
+  for (size_t r = 0; r < keys; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+      top[v] = vec_max(vec_load(a->scores + r * width + v * LANES), top[v]);
+  for (int v = 0; v < vectors; v++) {
+    const ivec grown = top[v] > old[v] + vec_all(slack);
+    if (!vec_any(grown)) continue;
+    vec_store(p->top + v * LANES, vec_choose(grown, top[v], old[v]));
+    if (!p->started) continue;
+    const vec shrink = vec_choose(grown, vec_exp(old[v] - top[v]), vec_all(1.0f));
+    vec_store(p->sum + v * LANES, vec_load(p->sum + v * LANES) * shrink);
+    vec_store(p->lost + v * LANES, vec_load(p->lost + v * LANES) * shrink);
+    for (size_t g = 0; g < p->gathers; g++)
+      for (size_t x = 0; x < p->gather[g].columns; x++) {
+        float *c = p->gather[g].sum + x * width + v * LANES;
+        vec_store(c, vec_load(c) * shrink);
+      }
+  }
+}
+
+/* scores := e^(scores - top); the exponentials are summed per lane: within the block, then to what
+ * was there, keeping what that addition rounds away. */
+INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, const int vectors) {
+  const size_t width = (size_t)vectors * LANES;
+  vec top[VECTORS], sum[VECTORS];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) {
+    top[v] = vec_load(p->top + v * LANES);
+    sum[v] = vec_all(0);
+  }
+  for (size_t r = 0; r < keys; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      float *s = a->scores + r * width + v * LANES;
+      const vec e = vec_exp(vec_load(s) - top[v]);
+      sum[v] += e;
+      vec_store(s, e);
+    }
+  for (int v = 0; v < vectors; v++) add_up(p->sum + v * LANES, p->lost + v * LANES, sum[v]);
+}
+
+/* Where sums of huge values would leave float32. */
+static void shrink_weights(const struct attend *a, const struct panel *p, size_t keys) {
+  const vec shrink = vec_all(a->t->shrink);
+  for (size_t i = 0; i < keys * panel_width(p); i += LANES)
+    vec_store(a->scores + i, vec_load(a->scores + i) * shrink);
+}
+
+static void soften(const struct attend *a, struct panel *p, size_t keys) {
+  switch (p->vectors) { /* the constant lets the compiler keep the lanes in registers */
+  case 1:
+    raise_tops(a, p, keys, 1), exponentials(a, p, keys, 1);
+    break;
+  case 2:
+    raise_tops(a, p, keys, 2), exponentials(a, p, keys, 2);
+    break;
+#if VECTORS == 4
+  case 3:
+    raise_tops(a, p, keys, 3), exponentials(a, p, keys, 3);
+    break;
+  case 4:
+    raise_tops(a, p, keys, 4), exponentials(a, p, keys, 4);
+    break;
+#endif
+  default:
+    __builtin_unreachable();
+  }
+  if (a->t->shrink != 1.0f) shrink_weights(a, p, keys);
+}
+
+/* scores := shrink / (1 + e^-scores): nothing is summed, nothing is rescaled. */
+static void squash(const struct attend *a, struct panel *p, size_t keys) {
+  const vec shrink = vec_all(a->t->shrink);
+  for (size_t i = 0; i < keys * panel_width(p); i += LANES)
+    vec_store(a->scores + i, vec_sigmoid(vec_load(a->scores + i)) * shrink);
+}
+
+/* Adds the block's rows, each by what its scores have become. */
+static void gather_block(const struct attend *a, struct panel *p, size_t key, size_t keys) {
+  static const float zero[KERNEL_PANEL_MAX] = {0};
+  const size_t width = panel_width(p);
+  for (size_t i = 0; i < p->gathers; i++) {
+    const struct panel_gather *g = &p->gather[i];
+    product(&(struct kernel_product){.rows = g->columns,
+                                     .depth = keys,
+                                     .vectors = p->vectors,
+                                     .a = g->row + key * g->step,
+                                     .a_row = 1,
+                                     .a_step = g->step,
+                                     .b = a->scores,
+                                     .b_row = width,
+                                     .start = p->started ? g->sum : zero,
+                                     .start_row = p->started ? width : 0,
+                                     .c = g->sum,
+                                     .c_row = width});
+  }
+  p->started = true;
+}
+
+static void gather_values(struct panel *p, const struct kernel_tile *t) {
+  p->gathers = 1;
+  p->gather[0] = (struct panel_gather){t->value, t->value_row, t->value_head_size, p->context};
+}
+
+/* 1 / sum per lane, 0 where nothing was seen. */
+INLINE vec inverse_sum(const float *sum, const float *lost) {
+  const vec whole = vec_load(sum) + vec_load(lost);
+  const ivec seen = whole > vec_all(0);
+  return vec_choose(seen, vec_all(1.0f) / vec_choose(seen, whole, vec_all(1.0f)), vec_all(0));
+}
+
+/* The sums become factors of the weights. A sigmoid is a weight as it is. */
+static void sums_to_factors(const struct kernel_tile *t, struct panel *p) {
+  for (size_t at = 0; at < panel_width(p); at += LANES)
+    vec_store(p->sum + at, t->sigmoid ? vec_all(1.0f) : inverse_sum(p->sum + at, p->lost + at));
+}
+
+/* An additive score costs far more than a load: where each head has weights of its own, their
+ * place keeps the scores until the second pass. */
+static bool scores_are_kept(const struct kernel_tile *t) {
+  return t->vector && t->weights && !t->weights_add && t->weights_factor == 1.0f && !t->segment_end;
+}
+
+static void keep_scores(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
+  const struct kernel_tile *t = a->t;
+  for (size_t v = 0; v < p->vectors; v++)
+    turn_back(a->scores + v * LANES, panel_width(p), keys, vec_all(1.0f),
+              t->weights + (p->first + v * LANES) * t->weights_row + key, t->weights_row,
+              rows_of_vector(p, v), false);
+}
+
+static void recall_scores(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
+  const struct kernel_tile *t = a->t;
+  for (size_t v = 0; v < p->vectors; v++)
+    turn(t->weights + (p->first + v * LANES) * t->weights_row + key, t->weights_row,
+         rows_of_vector(p, v), keys, 1.0f, a->scores + v * LANES, panel_width(p));
+}
+
+/* The scores of a block become weights, once the tops are known; `factor` is [width]. */
+static void weigh(const struct attend *a, const struct panel *p, const float *factor, size_t key,
+                  size_t keys) {
+  const size_t width = panel_width(p);
+  if (scores_are_kept(a->t))
+    recall_scores(a, p, key, keys);
+  else
+    score_block(a, p, key, keys);
+  for (size_t at = 0; at < width; at += LANES) {
+    const vec top = vec_load(p->top + at), by = vec_load(factor + at);
+    for (size_t r = 0; r < keys; r++) {
+      float *s = a->scores + r * width + at;
+      const vec score = vec_load(s);
+      vec_store(s, (a->t->sigmoid ? vec_sigmoid(score) : vec_exp(score - top)) * by);
+    }
+  }
+}
+
+/* --- what comes of it --- */
+
+static void clear_weights(const struct kernel_tile *t, const struct panel *p, size_t key,
+                          size_t keys) {
+  if (t->weights_add) return;
+  for (size_t i = 0; i < p->count; i++)
+    memset(t->weights + (p->first + i) * t->weights_row + key, 0, keys * sizeof(float));
+}
+
+/* The weights of a block, into the tile's. */
+static void write_weight_block(const struct attend *a, const struct panel *p, const float *factor,
+                               size_t key, size_t keys) {
+  const struct kernel_tile *t = a->t;
+  if (!panel_sees(p, key, keys)) {
+    clear_weights(t, p, key, keys);
+    return;
+  }
+  weigh(a, p, factor, key, keys);
+  for (size_t v = 0; v < p->vectors; v++)
+    turn_back(a->scores + v * LANES, panel_width(p), keys, vec_all(t->weights_factor),
+              t->weights + (p->first + v * LANES) * t->weights_row + key, t->weights_row,
+              rows_of_vector(p, v), t->weights_add);
+}
+
+/* A negative factor would give zeros a sign: that of a query that sees nothing would then depend on
+ * whether others beside it do. */
+static void forget_signs(const struct kernel_tile *t, size_t i) {
+  float *context = t->context + i * t->context_row;
+  for (size_t x = 0; x < t->value_head_size; x++) context[x] += 0.0f;
+}
+
+/* What was gathered in `from`, [value_head_size, width], times `factor`, [width]. */
+static void write_context(const struct kernel_tile *t, const struct panel *p, const float *from,
+                          const float *factor) {
+  for (size_t i = 0; i < p->count && !p->started; i++)
+    memset(t->context + (p->first + i) * t->context_row, 0, t->value_head_size * sizeof(float));
+  if (!p->started) return;
+  for (size_t v = 0; v < p->vectors; v++)
+    turn_back(from + v * LANES, panel_width(p), t->value_head_size,
+              vec_load(factor + v * LANES) * vec_all(t->context_factor / t->shrink),
+              t->context + (p->first + v * LANES) * t->context_row, t->context_row,
+              rows_of_vector(p, v), false);
+  for (size_t i = 0; t->context_factor < 0 && i < p->count; i++) forget_signs(t, p->first + i);
+}
+
+static void keep_normalisers(const struct kernel_tile *t, const struct panel *p, const float *top,
+                             const float *factor) {
+  if (t->top) memcpy(t->top + p->first, top, p->count * sizeof(float));
+  if (t->factor) memcpy(t->factor + p->first, factor, p->count * sizeof(float));
+}

@@ -1,0 +1,221 @@
+/* kernel_vector: vectors of LANES floats, and the few operations the kernels are made of.
+ *
+ * A part of kernel_loops.h, which names the operations that a level may bring along. All others
+ * are the compiler's vector arithmetic, so that they read the same at every width. */
+
+#include <float.h>
+#include <math.h>
+
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef float vec __attribute__((vector_size(LANES * 4)));
+typedef int32_t ivec __attribute__((vector_size(LANES * 4)));
+typedef float vec_anywhere __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+
+INLINE vec vec_load(const float *p) { return *(const vec_anywhere *)p; }
+INLINE void vec_store(float *p, vec v) { *(vec_anywhere *)p = v; }
+INLINE vec vec_all(float x) { return x - (vec){0}; }
+INLINE ivec ivec_all(int32_t x) { return x - (ivec){0}; }
+
+#ifndef HAVE_FMA
+INLINE vec vec_fma(vec a, vec b, vec c) { return a * b + c; }
+#endif
+
+/* `mask` is all ones or all zeros per lane, as comparisons give it. */
+INLINE vec vec_choose(ivec mask, vec yes, vec no) {
+  return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
+}
+
+#ifndef HAVE_MAX
+INLINE vec vec_max(vec a, vec b) { return vec_choose(a > b, a, b); }
+INLINE vec vec_min(vec a, vec b) { return vec_choose(a < b, a, b); }
+INLINE ivec vec_max_int(ivec a, ivec b) { return (a & (a > b)) | (b & ~(a > b)); }
+#endif
+
+#ifndef HAVE_ANY
+INLINE bool vec_any(ivec mask) {
+  int32_t any = 0;
+  for (int i = 0; i < LANES; i++) any |= mask[i];
+  return any != 0;
+}
+#endif
+
+/* The first `n` floats at p, zeros behind them; all where n is greater than LANES. */
+#ifndef HAVE_SOME
+INLINE vec vec_load_some(const float *p, size_t n) {
+  if (n >= LANES) return vec_load(p);
+  vec v = {0};
+  memcpy(&v, p, n * sizeof(float));
+  return v;
+}
+
+INLINE void vec_store_some(float *p, vec v, size_t n) {
+  if (n >= LANES)
+    vec_store(p, v);
+  else
+    memcpy(p, &v, n * sizeof(float));
+}
+#endif
+
+/* --- across the lanes --- */
+
+/* One number per lane, as the constant that a shuffle wants: filled in a loop gcc would put it
+ * together at run time. */
+#define LANES_4(f, i, s) f(i, s), f(i + 1, s), f(i + 2, s), f(i + 3, s)
+#if LANES == 16
+#define LANES_OF(f, s) \
+  { LANES_4(f, 0, s), LANES_4(f, 4, s), LANES_4(f, 8, s), LANES_4(f, 12, s) }
+#elif LANES == 8
+#define LANES_OF(f, s) \
+  { LANES_4(f, 0, s), LANES_4(f, 4, s) }
+#else
+#define LANES_OF(f, s) \
+  { LANES_4(f, 0, s) }
+#endif
+#define LANE_NUMBER(i, s) (i)
+#define LANE_BACK(i, s)   (LANES - 1 - (i))
+#define LANE_ACROSS(i, s) ((i) ^ (s))
+#define LANE_LOW(i, s)    ((i) & (s) ? LANES + ((i) ^ (s)) : (i))
+#define LANE_HIGH(i, s)   ((i) & (s) ? LANES + (i) : ((i) ^ (s)))
+
+/* Blocks of `s` lanes, s < LANES a power of two: of one vector, each in its neighbour's place; of
+ * two, the even ones of both side by side, the odd ones of both. */
+#define ACROSS(s) \
+  case s:         \
+    return __builtin_shuffle(v, (ivec)LANES_OF(LANE_ACROSS, s))
+#define BOTH(which, s) \
+  case s:              \
+    return __builtin_shuffle(a, b, (ivec)LANES_OF(which, s))
+
+INLINE vec vec_across(vec v, const int s) {
+  switch (s) {
+    ACROSS(1);
+    ACROSS(2);
+#if LANES >= 8
+    ACROSS(4);
+#endif
+#if LANES == 16
+    ACROSS(8);
+#endif
+  default:
+    __builtin_unreachable();
+  }
+}
+
+INLINE vec vec_evens(vec a, vec b, const int s) {
+  switch (s) {
+    BOTH(LANE_LOW, 1);
+    BOTH(LANE_LOW, 2);
+#if LANES >= 8
+    BOTH(LANE_LOW, 4);
+#endif
+#if LANES == 16
+    BOTH(LANE_LOW, 8);
+#endif
+  default:
+    __builtin_unreachable();
+  }
+}
+
+INLINE vec vec_odds(vec a, vec b, const int s) {
+  switch (s) {
+    BOTH(LANE_HIGH, 1);
+    BOTH(LANE_HIGH, 2);
+#if LANES >= 8
+    BOTH(LANE_HIGH, 4);
+#endif
+#if LANES == 16
+    BOTH(LANE_HIGH, 8);
+#endif
+  default:
+    __builtin_unreachable();
+  }
+}
+
+INLINE vec vec_backwards(vec v) { return __builtin_shuffle(v, (ivec)LANES_OF(LANE_BACK, 0)); }
+
+INLINE ivec lane_numbers(void) { return (ivec)LANES_OF(LANE_NUMBER, 0); }
+
+#undef LANES_4
+#undef LANES_OF
+#undef LANE_NUMBER
+#undef LANE_BACK
+#undef LANE_ACROSS
+#undef LANE_LOW
+#undef LANE_HIGH
+#undef ACROSS
+#undef BOTH
+
+/* The sum of the lanes, neighbours last. */
+INLINE float vec_sum(vec v) {
+#pragma GCC unroll 8
+  for (int s = LANES / 2; s > 0; s /= 2) v += vec_across(v, s);
+  return v[0];
+}
+
+/* The greatest lane. */
+INLINE float vec_greatest(vec v) {
+#pragma GCC unroll 8
+  for (int s = LANES / 2; s > 0; s /= 2) v = vec_max(v, vec_across(v, s));
+  return v[0];
+}
+
+INLINE int32_t vec_greatest_int(ivec v) {
+#pragma GCC unroll 8
+  for (int s = LANES / 2; s > 0; s /= 2) v = vec_max_int(v, (ivec)vec_across((vec)v, s));
+  return v[0];
+}
+
+/* The sums of the lanes of each of LANES vectors, side by side: with every step half as many
+ * vectors hold twice as many sums. */
+INLINE vec vec_sums(vec r[LANES]) {
+#pragma GCC unroll 8
+  for (int s = 1; s < LANES; s *= 2)
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i += 2 * s)
+      r[i] = vec_evens(r[i], r[i + s], s) + vec_odds(r[i], r[i + s], s);
+  return r[0];
+}
+
+/* Transposes LANES vectors in place: swaps ever larger blocks across the diagonal. */
+INLINE void vec_transpose(vec r[LANES]) {
+#pragma GCC unroll 8
+  for (int s = 1; s < LANES; s *= 2)
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++)
+      if (!(i & s)) {
+        const vec a = r[i], b = r[i + s];
+        r[i] = vec_evens(a, b, s);
+        r[i + s] = vec_odds(a, b, s);
+      }
+}
+
+enum { QUARTER = 4 }; /* vectors, at every width */
+
+/* The same where only the first QUARTER vectors hold anything: the others need not be zero. */
+INLINE void vec_transpose_quarter(vec r[LANES]) {
+#pragma GCC unroll 8
+  for (int s = 1; s < LANES; s *= 2)
+#pragma GCC unroll 16
+    for (int i = 0; i < (s < QUARTER ? QUARTER : s); i++)
+      if (!(i & s)) {
+        const vec a = r[i], b = s < QUARTER ? r[i + s] : vec_all(0);
+        r[i] = vec_evens(a, b, s);
+        r[i + s] = vec_odds(a, b, s);
+      }
+}
+
+/* The same where only the first QUARTER vectors of the result are wanted. */
+INLINE void vec_transpose_to_quarter(vec r[LANES]) {
+#pragma GCC unroll 8
+  for (int s = LANES / 2; s > 0; s /= 2)
+#pragma GCC unroll 16
+    for (int i = 0; i < (s < QUARTER ? QUARTER : s); i++)
+      if (!(i & s)) {
+        const vec a = r[i], b = r[i + s];
+        r[i] = vec_evens(a, b, s);
+        if (s < QUARTER) r[i + s] = vec_odds(a, b, s);
+      }
+}

@@ -1,0 +1,162 @@
+/* measures_ref: the measures of the heads as they are defined. */
+#include "core/reference/measures_ref.h"
+
+#include <math.h>
+
+#include "core/attention/visible.h"
+
+/* One item of the call. */
+struct ref {
+  const struct layer_shape *s;
+  const struct layer_matrix *output;
+  const struct call *c;
+  const struct item *item;
+  const struct ref_answer *answer;
+  const double *weights; /* the item's [H, q, k] */
+};
+
+static size_t keys_seen(const struct ref *r, size_t head, size_t i) {
+  size_t seen = 0;
+  for (size_t j = 0; j < r->item->k; j++) seen += visible_pair(r->c, r->item, head, i, j);
+  return seen;
+}
+
+/* Does the row see anything in any head? */
+static bool row_sees(const struct ref *r, size_t i) {
+  for (size_t head = 0; head < r->s->heads; head++)
+    if (keys_seen(r, head, i) > 0) return true;
+  return false;
+}
+
+static const double *weights_of(const struct ref *r, size_t head, size_t i) {
+  return r->weights + (head * r->item->q + i) * r->item->k;
+}
+
+static void add_weights(const struct ref *r, size_t head, size_t i, size_t seen,
+                        struct head_measures *sum) {
+  const double *w = weights_of(r, head, i);
+  double greatest = 0, entropy = 0;
+  for (size_t j = 0; j < r->item->k; j++) {
+    greatest = fmax(greatest, w[j]);
+    entropy -= w[j] > 0 ? w[j] * log(w[j]) : 0;
+    sum->distance += w[j] * fabs((double)i - (double)j);
+  }
+  sum->confidence += greatest;
+  sum->entropy += seen > 1 ? entropy / log((double)seen) : 0;
+}
+
+/* One number of a head's contribution to an output row. */
+static double contribution(const struct ref *r, size_t head, size_t i, size_t column) {
+  const size_t d_v = r->s->value_head_size, wide = r->s->heads * d_v;
+  const double *context = r->answer->contexts + (r->item->q_row + i) * wide;
+  double sum = 0;
+  if (!r->output->weight) return column / d_v == head ? context[column] : 0;
+  for (size_t x = head * d_v; x < (head + 1) * d_v; x++)
+    sum += (double)r->output->weight[column * wide + x] * context[x];
+  return sum;
+}
+
+/* Adds the row's norm and its square, as delta; returns <contribution, gradient>. */
+static double add_contribution(const struct ref *r, size_t head, size_t i,
+                               struct head_measures *sum) {
+  const size_t out = r->s->output_size, row = r->item->q_row + i;
+  double square = 0, product = 0;
+  for (size_t column = 0; column < out; column++) {
+    const double y = contribution(r, head, i, column);
+    square += y * y;
+    if (r->c->gradients) product += y * r->c->gradients[row * out + column];
+  }
+  sum->norm += sqrt(square);
+  sum->delta += square;
+  return product;
+}
+
+static double divergence(const struct ref *r, size_t g, size_t h, size_t i) {
+  const bool g_sees = keys_seen(r, g, i) > 0, h_sees = keys_seen(r, h, i) > 0;
+  double sum = 0;
+  for (size_t j = 0; j < r->item->k; j++) {
+    const double p = g_sees ? weights_of(r, g, i)[j] : 0, q = h_sees ? weights_of(r, h, i)[j] : 0;
+    const double mean = (p + q) / 2;
+    if (p > 0) sum += p * log(p / mean) / 2;
+    if (q > 0) sum += q * log(q / mean) / 2;
+  }
+  return sum;
+}
+
+static void add_head(const struct ref *r, size_t head, struct measures *m) {
+  const size_t heads = r->s->heads;
+  double product = 0;
+  for (size_t i = 0; i < r->item->q; i++) {
+    const size_t seen = keys_seen(r, head, i);
+    if (!row_sees(r, i)) continue;
+    if (seen > 0) add_weights(r, head, i, seen, &m->head[head]);
+    product += add_contribution(r, head, i, &m->head[head]);
+    for (size_t h = 0; m->divergence && h < heads; h++)
+      m->divergence[head * heads + h] += divergence(r, head, h, i);
+  }
+  m->head[head].michel += fabs(product);
+}
+
+/* Counts the rows that see something; returns the sum of their outputs' squares. */
+static double add_rows(const struct ref *r, struct measures *m) {
+  const size_t out = r->s->output_size;
+  double square = 0;
+  for (size_t i = 0; i < r->item->q; i++) {
+    const double *y = r->answer->outputs + (r->item->q_row + i) * out;
+    if (!row_sees(r, i)) continue;
+    m->rows++;
+    for (size_t x = 0; x < out; x++) square += y[x] * y[x];
+  }
+  return square;
+}
+
+static double over(double x, double y) { return y == 0 ? 0 : x / y; }
+
+/* The sums become means and quotients. */
+static void divide(struct measures *m, size_t heads, double items, double square) {
+  const double rows = (double)m->rows;
+  double norms = 0;
+  for (size_t h = 0; h < heads; h++) norms += m->head[h].norm;
+  for (size_t i = 0; i < heads; i++) {
+    struct head_measures *h = &m->head[i];
+    h->confidence = over(h->confidence, rows);
+    h->entropy = m->divergence ? over(h->entropy, rows) : 0;
+    h->distance = over(h->distance, rows);
+    h->share = over(h->norm, norms);
+    h->norm = over(h->norm, rows);
+    h->delta = over(sqrt(h->delta), sqrt(square));
+    h->michel = over(h->michel, items);
+  }
+  for (size_t i = 0; m->divergence && i < heads * heads; i++)
+    m->divergence[i] = over(m->divergence[i], rows);
+}
+
+static void rank(const struct call *c, struct measures *m, size_t heads) {
+  for (size_t h = 0; h < heads; h++) {
+    size_t place = 0;
+    for (size_t g = 0; g < heads; g++) {
+      const double one = c->gradients ? m->head[g].michel : m->head[g].delta;
+      const double other = c->gradients ? m->head[h].michel : m->head[h].delta;
+      place += one < other || (one == other && g < h);
+    }
+    m->ranking[place] = h;
+  }
+}
+
+void measures_ref(const struct layer_shape *s, const struct layer_matrix matrix[ROLE_COUNT],
+                  const struct call *c, const struct ref_answer *answer, struct measures *m) {
+  struct ref r = {
+      .s = s, .output = &matrix[ROLE_OUTPUT], .c = c, .answer = answer, .weights = answer->weights};
+  double square = 0;
+  m->rows = 0;
+  for (size_t h = 0; h < s->heads; h++) m->head[h] = (struct head_measures){0};
+  for (size_t i = 0; m->divergence && i < s->heads * s->heads; i++) m->divergence[i] = 0;
+  for (size_t i = 0; i < c->items; i++) {
+    r.item = &c->item[i];
+    square += add_rows(&r, m);
+    for (size_t h = 0; h < s->heads; h++) add_head(&r, h, m);
+    r.weights += s->heads * r.item->q * r.item->k;
+  }
+  divide(m, s->heads, (double)c->items, square);
+  rank(c, m, s->heads);
+}

@@ -1,0 +1,228 @@
+/* arena: the memory of one request, charged to a budget and freed whole. */
+#include "core/run/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/run/size.h"
+
+enum {
+  ALIGNMENT = 64,
+  SMALL_BLOCK = 16 * 1024, /* one of these serves a toy request */
+  SMALL = 4 * 1024,        /* what is larger gets a block of its own */
+  KEPT_GROWTH = 4,         /* a kept block for an array is at most so many times what it needs */
+  KEPT_WASTE = 4,          /* another one is at most a quarter larger than what is needed */
+};
+
+/* Stands right before the block's data, which are aligned. */
+struct arena_block {
+  struct arena_block *older, *newer;
+  void *memory; /* malloc's */
+  size_t bytes; /* of the memory */
+};
+
+/* Room for the header and for moving the data up to the alignment. */
+enum { OVERHEAD = sizeof(struct arena_block) + ALIGNMENT };
+
+void budget_init(struct budget *b, size_t limit) {
+  atomic_init(&b->used, 0);
+  b->limit = limit;
+  b->keep = NULL;
+}
+
+static bool budget_take(struct budget *b, size_t bytes) {
+  size_t used = atomic_load_explicit(&b->used, memory_order_relaxed);
+  do {
+    if (bytes > b->limit - used) return false;
+  } while (!atomic_compare_exchange_weak_explicit(&b->used, &used, used + bytes,
+                                                  memory_order_relaxed, memory_order_relaxed));
+  return true;
+}
+
+void arena_init(struct arena *a, struct budget *budget) { *a = (struct arena){.budget = budget}; }
+
+static bool charge(struct arena *a, size_t bytes, struct error *e) {
+  const struct budget *b = a->budget;
+  if (!b || budget_take(a->budget, bytes)) {
+    a->bytes += bytes;
+    return true;
+  }
+  if (bytes > b->limit - a->bytes - a->beside)
+    error_limit(e, "memory_budget_bytes",
+                "this request alone needs more than the memory budget of all, %zu bytes", b->limit);
+  else
+    error_set(e, STATUS_OVERLOADED, "the memory budget of %zu bytes is in use", b->limit);
+  return false;
+}
+
+static void discharge(struct arena *a, size_t bytes) {
+  if (a->budget) atomic_fetch_sub_explicit(&a->budget->used, bytes, memory_order_relaxed);
+  a->bytes -= bytes;
+}
+
+/* The block in some memory: its data begin at the first line that leaves room for the header. */
+static struct arena_block *block_in(void *memory) {
+  const uintptr_t first = (uintptr_t)memory + sizeof(struct arena_block);
+  const size_t skipped = -first & (ALIGNMENT - 1);
+  return (struct arena_block *)((char *)memory + skipped);
+}
+
+static void *data_of(struct arena_block *block) { return block + 1; }
+
+static struct arena_block *block_of(void *data) { return (struct arena_block *)data - 1; }
+
+/* Bytes of data that a block surely holds. */
+static size_t room_in(size_t bytes) { return bytes - OVERHEAD; }
+
+static void link_block(struct arena *a, struct arena_block *block) {
+  block->older = a->block;
+  block->newer = NULL;
+  if (a->block) a->block->newer = block;
+  a->block = block;
+}
+
+/* Makes its neighbours know a block that has moved or been replaced. */
+static void relink_block(struct arena *a, struct arena_block *block) {
+  if (block->older) block->older->newer = block;
+  *(block->newer ? &block->newer->older : &a->block) = block;
+}
+
+static void release(struct arena *a, void *memory, size_t bytes) {
+  if (a->budget && a->budget->keep)
+    keep_put(a->budget->keep, memory, bytes);
+  else
+    free(memory);
+}
+
+static void no_memory(size_t bytes, struct error *e) {
+  error_set(e, STATUS_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
+}
+
+/* Memory that was kept, charged with all of it, so that what came before must not make it dear.
+ * `grows`: more will be needed soon. */
+static void *take_kept(struct arena *a, size_t least, bool grows, size_t *bytes) {
+  struct keep *keep = a->budget ? a->budget->keep : NULL;
+  if (!keep || least < KEEP_LEAST) return NULL;
+  const size_t most = grows ? least * KEPT_GROWTH : least + least / KEPT_WASTE;
+  void *memory = keep_take(keep, least, most, grows, bytes);
+  if (!memory || charge(a, *bytes, &(struct error){0})) return memory;
+  keep_put(keep, memory, *bytes); /* as much as is needed may still fit into the budget */
+  return NULL;
+}
+
+/* From malloc, charged. */
+static void *take_new(struct arena *a, size_t bytes, struct error *e) {
+  if (!charge(a, bytes, e)) return NULL;
+  void *memory = malloc(bytes);
+  if (memory) return memory;
+  discharge(a, bytes);
+  no_memory(bytes, e);
+  return NULL;
+}
+
+static struct arena_block *block_new(struct arena *a, size_t bytes, bool grows, struct error *e) {
+  size_t taken = bytes;
+  void *memory = take_kept(a, bytes, grows, &taken);
+  if (!memory) memory = take_new(a, taken = bytes, e);
+  if (!memory) return NULL;
+  struct arena_block *block = block_in(memory);
+  block->memory = memory;
+  block->bytes = taken;
+  link_block(a, block);
+  return block;
+}
+
+static bool byte_count(size_t count, size_t size, size_t *bytes, struct error *e) {
+  if (size_mul(count, size, bytes) && *bytes <= SIZE_MAX / 8) {
+    *bytes = size_round_up(size_max(*bytes, 1), ALIGNMENT);
+    return true;
+  }
+  error_set(e, STATUS_TOO_LARGE, "%zu times %zu bytes is more than the machine can address", count,
+            size);
+  return false;
+}
+
+void *arena_alloc(struct arena *a, size_t count, size_t size, struct error *e) {
+  size_t bytes;
+  if (!byte_count(count, size, &bytes, e)) return NULL;
+  if (bytes > SMALL) {
+    struct arena_block *block = block_new(a, bytes + OVERHEAD, false, e);
+    return block ? data_of(block) : NULL;
+  }
+  if ((size_t)(a->end - a->next) < bytes) {
+    struct arena_block *block = block_new(a, SMALL_BLOCK, false, e);
+    if (!block) return NULL;
+    a->next = data_of(block);
+    a->end = (char *)block->memory + SMALL_BLOCK;
+  }
+  char *data = a->next;
+  a->next += bytes;
+  return data;
+}
+
+/* --- growing --- */
+
+/* Moves a block into memory that was kept. NULL: there is none. */
+static struct arena_block *move_to_kept(struct arena *a, struct arena_block *old, size_t least) {
+  size_t bytes;
+  void *memory = take_kept(a, least, true, &bytes);
+  if (!memory) return NULL;
+  struct arena_block *block = block_in(memory);
+  memcpy(block, old, sizeof *old + room_in(old->bytes));
+  block->memory = memory;
+  block->bytes = bytes;
+  relink_block(a, block);
+  discharge(a, old->bytes);
+  release(a, old->memory, old->bytes);
+  return block;
+}
+
+/* The system moves pages; the data then lie where they did in the first one, as far as the system
+ * keeps to that. */
+static struct arena_block *resize(struct arena *a, struct arena_block *old, size_t bytes,
+                                  struct error *e) {
+  const size_t had = old->bytes, more = bytes - had,
+               place = (size_t)((char *)old - (char *)old->memory);
+  if (!charge(a, more, e)) return NULL;
+  char *memory = realloc(old->memory, bytes);
+  if (!memory) {
+    discharge(a, more);
+    no_memory(bytes, e);
+    return NULL;
+  }
+  struct arena_block *block = block_in(memory);
+  if ((char *)block != memory + place) memmove(block, memory + place, sizeof *block + room_in(had));
+  block->memory = memory;
+  block->bytes = bytes;
+  relink_block(a, block);
+  return block;
+}
+
+void *arena_grow(struct arena *a, void *old, size_t *count, size_t size, struct error *e) {
+  size_t bytes;
+  if (!byte_count(*count, size, &bytes, e)) return NULL;
+  bytes += OVERHEAD;
+  struct arena_block *block;
+  if (!old) {
+    block = block_new(a, bytes, true, e);
+  } else {
+    must(bytes > block_of(old)->bytes);
+    block = move_to_kept(a, block_of(old), bytes);
+    if (!block) block = resize(a, block_of(old), bytes, e);
+  }
+  if (!block) return NULL;
+  *count = room_in(block->bytes) / size;
+  return data_of(block);
+}
+
+void arena_free(struct arena *a) {
+  for (struct arena_block *block = a->block; block;) {
+    struct arena_block *older = block->older;
+    release(a, block->memory, block->bytes);
+    block = older;
+  }
+  size_t bytes = a->bytes;
+  discharge(a, bytes);
+  arena_init(a, a->budget);
+}

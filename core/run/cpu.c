@@ -1,0 +1,197 @@
+/* cpu: what this processor can do, and how much of it is ours. */
+#include "core/run/cpu.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const level_name[CPU_LEVEL_COUNT] = {"portable", "avx2", "avx512"};
+
+const char *cpu_level_name(enum cpu_level level) { return level_name[level]; }
+
+static bool has_all(unsigned features, unsigned wanted) { return (features & wanted) == wanted; }
+
+enum cpu_level cpu_level_with(unsigned features) {
+  if (!has_all(features, CPU_HAS_AVX2 | CPU_HAS_FMA)) return CPU_PORTABLE;
+  return has_all(features, CPU_HAS_AVX512) ? CPU_AVX512 : CPU_AVX2;
+}
+
+enum cpu_level cpu_text_level_with(unsigned features) {
+  if (!has_all(features, CPU_HAS_BITS)) return CPU_PORTABLE;
+  const enum cpu_level level = cpu_level_with(features);
+  if (level == CPU_AVX512 && !has_all(features, CPU_HAS_VBMI | CPU_HAS_CD)) return CPU_AVX2;
+  return level;
+}
+
+unsigned cpu_features(void) {
+  unsigned features = 0;
+#if defined(__x86_64__)
+#define HAS(name) (__builtin_cpu_supports(name) != 0)
+  if (HAS("avx2")) features |= CPU_HAS_AVX2;
+  if (HAS("fma")) features |= CPU_HAS_FMA;
+  if (HAS("bmi") && HAS("bmi2") && HAS("popcnt")) features |= CPU_HAS_BITS;
+  if (HAS("avx512f") && HAS("avx512bw") && HAS("avx512vl") && HAS("avx512dq"))
+    features |= CPU_HAS_AVX512;
+  if (HAS("avx512vbmi") && HAS("avx512vbmi2")) features |= CPU_HAS_VBMI;
+  if (HAS("avx512cd")) features |= CPU_HAS_CD;
+#undef HAS
+#endif
+  return features;
+}
+
+/* `most`, or what ATTEND_CPU wants instead. */
+static enum cpu_level lowered(enum cpu_level most) {
+  const char *wanted = getenv("ATTEND_CPU");
+  for (enum cpu_level i = CPU_PORTABLE; wanted && i < most; i++)
+    if (strcmp(wanted, level_name[i]) == 0) return i;
+  return most;
+}
+
+enum cpu_level cpu_level(void) {
+  static _Atomic int known = -1;
+  int level = known;
+  if (level < 0) known = level = (int)lowered(cpu_level_with(cpu_features()));
+  return (enum cpu_level)level;
+}
+
+enum cpu_level cpu_text_level(void) {
+  static _Atomic int known = -1;
+  int level = known;
+  if (level < 0) known = level = (int)lowered(cpu_text_level_with(cpu_features()));
+  return (enum cpu_level)level;
+}
+
+/* The first line of a small file of the kernel's; false if there is none. */
+static bool first_line(const char *path, char *line, size_t size) {
+  FILE *f = fopen(path, "re");
+  if (!f) return false;
+  bool ok = fgets(line, (int)size, f) != NULL;
+  fclose(f);
+  return ok;
+}
+
+/* --- cgroups --- */
+
+/* Is `name` one of the words of a list such as "cpu,cpuacct"? */
+static bool is_listed(const char *list, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *at = list;; at++) {
+    const size_t word = strcspn(at, ",");
+    if (word == length && strncmp(at, name, length) == 0) return true;
+    at += word;
+    if (!*at) return false;
+  }
+}
+
+enum { PATH_SIZE = 4096 };
+
+/* A group of a hierarchy, as a path; cut at its end it becomes the group above. */
+struct group {
+  char path[PATH_SIZE];
+  size_t top; /* length of the part that stays */
+};
+
+/* The process's own group in a hierarchy that is mounted at `mount`: "0::/path" (v2, where
+ * `controller` is "") or "4:cpu,cpuacct:/path" (v1). */
+static void group_find(struct group *g, const char *root, const char *mount,
+                       const char *controller) {
+  char line[PATH_SIZE];
+  g->top = (size_t)snprintf(g->path, sizeof g->path, "%s/proc/self/cgroup", root);
+  FILE *f = fopen(g->path, "re");
+  g->top = (size_t)snprintf(g->path, sizeof g->path, "%s/sys/fs/cgroup%s", root, mount);
+  while (f && fgets(line, sizeof line, f)) {
+    char *names = strchr(line, ':');
+    char *place = names ? strchr(names + 1, ':') : NULL;
+    if (!place) continue;
+    *place++ = '\0';
+    place[strcspn(place, "\n")] = '\0';
+    if (!is_listed(names + 1, controller)) continue;
+    snprintf(g->path + g->top, sizeof g->path - g->top, "%s", place);
+    break;
+  }
+  if (f) fclose(f);
+}
+
+/* The group above; false at the top. */
+static bool group_up(struct group *g) {
+  char *slash = strrchr(g->path + g->top, '/');
+  if (slash) *slash = '\0';
+  return slash != NULL;
+}
+
+static bool group_line(const struct group *g, const char *file, char line[128]) {
+  char path[PATH_SIZE + 64];
+  snprintf(path, sizeof path, "%s/%s", g->path, file);
+  return first_line(path, line, 128);
+}
+
+static double group_cores(const struct group *g) {
+  char line[128];
+  double quota = 0, period = 0;
+  if (group_line(g, "cpu.max", line)) {
+    if (sscanf(line, "%lf %lf", &quota, &period) != 2) return INFINITY; /* "max" */
+  } else if (group_line(g, "cpu.cfs_quota_us", line)) {
+    quota = strtod(line, NULL); /* -1: none */
+    period = group_line(g, "cpu.cfs_period_us", line) ? strtod(line, NULL) : 0;
+  }
+  return quota > 0 && period > 0 ? quota / period : INFINITY;
+}
+
+/* A group may be given less than the groups below it were promised: the least one counts. */
+double cpu_group_cores(const char *root) {
+  static const char *const place[][2] = {{"", ""}, {"/cpu", "cpu"}};
+  double least = INFINITY;
+  for (size_t i = 0; i < 2; i++) {
+    struct group g;
+    group_find(&g, root, place[i][0], place[i][1]);
+    do {
+      least = fmin(least, group_cores(&g));
+    } while (group_up(&g));
+  }
+  return least;
+}
+
+size_t cpu_group_memory(const char *root) {
+  static const char *const place[][3] = {{"", "", "memory.max"},
+                                         {"/memory", "memory", "memory.limit_in_bytes"}};
+  size_t least = SIZE_MAX;
+  for (size_t i = 0; i < 2; i++) {
+    struct group g;
+    char line[128];
+    group_find(&g, root, place[i][0], place[i][1]);
+    do {
+      if (!group_line(&g, place[i][2], line)) continue;
+      unsigned long long limit = strtoull(line, NULL, 10); /* 0 for "max" */
+      if (limit > 0 && limit < least) least = (size_t)limit;
+    } while (group_up(&g));
+  }
+  return least;
+}
+
+/* --- what is ours --- */
+
+size_t cpu_quota(void) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  size_t cores = 0;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) cores = (size_t)CPU_COUNT(&set);
+  if (cores == 0) {
+    long online = sysconf(_SC_NPROCESSORS_ONLN); /* more processors than a cpu_set_t can name */
+    cores = online > 0 ? (size_t)online : 1;
+  }
+  double limit = cpu_group_cores("");
+  if (limit < (double)cores) cores = (size_t)fmax(ceil(limit), 1);
+  return cores;
+}
+
+size_t cpu_memory(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  size_t memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : (size_t)1 << 30;
+  size_t limit = cpu_group_memory("");
+  return limit < memory ? limit : memory;
+}

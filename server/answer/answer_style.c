@@ -1,0 +1,116 @@
+/* answer_style: how a member's text is laid out: as lists, as base64, as v2 has it. */
+#include "server/answer/answer_style.h"
+
+#include "core/run/size.h"
+#include "server/text/base64.h"
+
+/* An object of base64, and one of v2. */
+static const char ITEM_DTYPE[] = "{\"dtype\":\"F32\",\"shape\":", ITEM_BYTES[] = ",\"base64\":\"",
+                  ITEM_END[] = "\"}";
+static const char V2_NAME[] = "{\"name\":\"",
+                  V2_SHAPE[] = "\",\"datatype\":\"FP32\",\"shape\":", V2_DATA[] = ",\"data\":",
+                  V2_BEHIND[] = ",\"parameters\":{\"binary_data_size\":", V2_END[] = "}";
+
+_Static_assert(sizeof ITEM_DTYPE + sizeof ITEM_BYTES + sizeof ITEM_END + SHAPE_ROOM <= OBJECT_ROOM,
+               "an object of base64 fits");
+_Static_assert((int)BASE64_WRITE_MARGIN <= (int)NUMBER_WRITE_MARGIN,
+               "the margin behind each piece of text is enough for base64");
+
+/* --- room --- */
+
+size_t style_member_room(const struct section *s) {
+  size_t room = strlen(s->name) + BRACKETS_ROOM;
+  if (s->instead) room += strlen(s->instead);
+  if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND)
+    room += sizeof V2_NAME + sizeof V2_SHAPE + SHAPE_ROOM + sizeof V2_DATA + sizeof V2_BEHIND +
+            COUNT_ROOM + sizeof V2_END;
+  return room;
+}
+
+/* --- opened and closed --- */
+
+/* Has the member the level of the items, outside of all? */
+static bool has_items(const struct answer_plan *p, const struct section *s) {
+  if (s->style == STYLE_BASE64_ITEMS) return true;
+  return s->style == STYLE_LISTS && s->batch && !p->decoded->unbatched;
+}
+
+static char *open_v2(const struct section *s, char *out) {
+  out = write_text(out, V2_NAME);
+  out = write_text(out, s->name);
+  out = write_text(out, V2_SHAPE);
+  out = array_write_shape(out, &s->whole);
+  if (s->style == STYLE_FLAT) return write_text(out, V2_DATA);
+  out = write_text(out, V2_BEHIND);
+  out = number_write_integer(out, (int64_t)(s->whole.count * sizeof(float)));
+  return write_text(out, V2_END);
+}
+
+char *style_open(const struct answer_plan *p, const struct section *s, char *out) {
+  if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND) return open_v2(s, out);
+  *out++ = '"';
+  out = write_text(out, s->name);
+  *out++ = '"';
+  *out++ = ':';
+  if (s->instead) return write_text(out, s->instead);
+  if (has_items(p, s)) *out++ = '[';
+  return out;
+}
+
+char *style_close(const struct answer_plan *p, const struct section *s, char *out) {
+  if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND) return write_text(out, V2_END);
+  if (has_items(p, s)) *out++ = ']';
+  return out;
+}
+
+/* --- rows --- */
+
+static char *write_lists(const struct rows *r, bool last, char *out) {
+  const struct section *s = r->section;
+  if (r->first == 0) {
+    if (r->item > 0 || r->head > 0) *out++ = ',';
+    if (s->per_head && r->head == 0) *out++ = '[';
+    *out++ = '[';
+  } else {
+    *out++ = ',';
+  }
+  out = s->write(r, out);
+  if (last) {
+    *out++ = ']';
+    if (s->per_head && r->head + 1 == s->heads) *out++ = ']';
+  }
+  return out;
+}
+
+static char *write_groups(const struct rows *r, bool last, char *out) {
+  const struct section *s = r->section;
+  const struct array a =
+      s->style == STYLE_BASE64_WHOLE ? s->whole : section_array(s, r->call, r->item);
+  if (r->first == 0) {
+    if (r->item > 0) *out++ = ',';
+    out = write_text(out, ITEM_DTYPE);
+    out = array_write_shape(out, &a);
+    out = write_text(out, ITEM_BYTES);
+  }
+  if (r->count > 0) {
+    const size_t from = r->first * GROUP, count = size_min(r->count * GROUP, a.count - from);
+    out = base64_write(out, (const float *)a.data + from, count * sizeof(float));
+  }
+  return last ? write_text(out, ITEM_END) : out;
+}
+
+static char *write_flat(const struct rows *r, bool last, char *out) {
+  const float *data = r->count > 0 ? (const float *)r->section->whole.data + r->first : NULL;
+  char *begin = out;
+  /* As one row, which keeps its brackets only where the list has them. */
+  out = number_write_rows(out, data, 1, r->count);
+  if (r->first > 0) *begin = ',';
+  return last ? out : out - 1;
+}
+
+char *style_write(const struct rows *r, char *out) {
+  const struct section *s = r->section;
+  const bool last = r->first + r->count == style_rows(s, r->call, r->item);
+  if (s->style == STYLE_LISTS) return write_lists(r, last, out);
+  return s->style == STYLE_FLAT ? write_flat(r, last, out) : write_groups(r, last, out);
+}

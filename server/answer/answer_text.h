@@ -1,0 +1,17 @@
+/* answer_text: the text of an answer, cut into pieces and written. Private to encode. */
+#ifndef SERVER_ANSWER_TEXT_H
+#define SERVER_ANSWER_TEXT_H
+
+#include "server/answer/answer_plan.h"
+
+/* Chooses the size of the pieces of text; returns how many there may be: with those beside them no
+ * more than ANSWER_PIECES_MAX. */
+size_t text_bound(struct answer_plan *p);
+
+/* Appends the pieces of text; their lengths are the memory that each needs. False: over the limit.
+ */
+bool text_cut(struct answer *a);
+
+void text_write(struct answer *a, size_t piece);
+
+#endif

@@ -1,0 +1,96 @@
+/* attention_limits: what a request would cost, counted before anything is allocated for it. */
+#include "core/attention/measures.h"
+#include "core/run/size.h"
+#include "server/attention/attention_parts.h"
+#include "server/text/number.h"
+
+/* Of a query and what it is compared with, over all items. */
+struct pairs {
+  size_t keys, segments;
+  size_t most; /* of each item the larger of the two: a segment is work even without keys */
+};
+
+static bool count_pairs(const struct call *c, struct pairs *p) {
+  for (size_t i = 0; i < c->items; i++) {
+    const struct item *item = &c->item[i];
+    size_t n;
+    if (!size_mul(item->q, size_max(item->k, item->segments), &n) ||
+        !size_add(p->most, n, &p->most))
+      return false;
+    /* No more than what has just been added. */
+    p->keys += item->q * item->k;
+    p->segments += item->q * item->segments;
+  }
+  return true;
+}
+
+/* Every head meets every pair. To be measured, heads are compared with each other as well, two by
+ * two, at every pair; a head beside itself stands for its own work. */
+static enum status check_work(struct check *k, struct pairs *p) {
+  const size_t heads = k->m->shape.heads;
+  const bool compared = k->c->want_measures && !k->m->shape.sigmoid;
+  const size_t times = compared ? heads * (heads + 1) / 2 : heads; /* of at most some thousand */
+  size_t work;
+  if (count_pairs(k->c, p) && size_mul(p->most, times, &work) && work <= k->limits->max_pairs)
+    return STATUS_OK;
+  return error_limit(k->e, "max_pairs",
+                     "more than %zu pairs of a query and a key%s, counted for each of %zu %s",
+                     k->limits->max_pairs, k->c->segment_end ? " or segment" : "", times,
+                     compared ? "pairs of heads, which are compared" : "heads");
+}
+
+/* At most so many bytes for each number of the answer. */
+struct number_bytes {
+  size_t output, weight; /* floats */
+  size_t pointer, measure;
+};
+
+/* What an answer as safetensors has no form for is sent as JSON, or not at all. */
+static struct number_bytes bytes_of_numbers(const struct check *k) {
+  enum { TEXT = NUMBER_TEXT_MAX + 1, BASE64 = 6, FLOAT = 4, INDEX = 8 };
+  struct number_bytes n = {TEXT, TEXT, TEXT, TEXT};
+  if (k->head->form == BODY_V2) {
+    n.output = n.weight = 0; /* what is not asked for is not sent */
+    for (size_t i = 0; i < k->v2->outputs; i++)
+      *(k->v2->output[i].weights ? &n.weight : &n.output) = k->v2->output[i].binary ? FLOAT : TEXT;
+  } else if (k->head->wants_binary && decoded_has_binary(k->out)) {
+    n = (struct number_bytes){FLOAT, FLOAT, INDEX, TEXT};
+  } else if (k->f->base64) {
+    n.output = n.weight = BASE64;
+  }
+  return n;
+}
+
+static bool count_more(size_t a, size_t b, size_t each, size_t *sum) {
+  size_t product;
+  return size_mul(a, b, &product) && size_mul(product, each, &product) &&
+         size_add(*sum, product, sum);
+}
+
+/* The bytes of the answer's numbers. */
+static bool count_bytes(const struct check *k, const struct pairs *p, size_t *bytes) {
+  const struct call *c = k->c;
+  const size_t heads = k->m->shape.heads;
+  const struct number_bytes n = bytes_of_numbers(k);
+  /* Of each head its measures and its place in the ranking, and how far it is from each other. */
+  const size_t measures =
+      sizeof(struct head_measures) / sizeof(double) + 1 + (k->m->shape.sigmoid ? 0 : heads);
+  *bytes = 0;
+  bool fits = c->want_measures ? count_more(heads, measures, n.measure, bytes)
+                               : count_more(c->q_rows, k->m->shape.output_size, n.output, bytes);
+  if (c->want == WEIGHTS_AVERAGE) fits = fits && count_more(p->keys, 1, n.weight, bytes);
+  if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->keys, heads, n.weight, bytes);
+  if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->segments, heads, n.weight, bytes);
+  if (c->want_pointers) fits = fits && count_more(c->q_rows, heads, n.pointer, bytes);
+  return fits;
+}
+
+enum status check_limits(struct check *k) {
+  struct pairs pairs = {0};
+  size_t bytes;
+  if (check_work(k, &pairs)) return k->e->status;
+  /* Without the brackets: all of the text is counted when it is planned. */
+  if (count_bytes(k, &pairs, &bytes) && bytes <= k->limits->max_answer_bytes) return STATUS_OK;
+  return error_limit(k->e, "max_answer_bytes", "the answer may need more than %zu bytes",
+                     k->limits->max_answer_bytes);
+}

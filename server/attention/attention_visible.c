@@ -1,0 +1,200 @@
+/* attention_visible: valid_lens, mask and bias held against the shapes of the items. */
+#include <stdio.h>
+
+#include "server/attention/attention_parts.h"
+
+/* --- valid_lens --- */
+
+/* `at` is the length's place in its array: the item's, or the item's and the query's. */
+static enum status refuse_len(struct check *k, int32_t len, size_t keys, const char *at) {
+  char pointer[ERROR_POINTER_SIZE];
+  snprintf(pointer, sizeof pointer, "/valid_lens%s", at);
+  return error_at(k->e, pointer, "a valid length of %d; there are %zu keys", (int)len, keys);
+}
+
+static bool len_fits(int32_t len, size_t keys) { return len >= 0 && (size_t)len <= keys; }
+
+static enum status lens_per_query(struct check *k, const struct tensor *t) {
+  const int32_t *lens = t->data;
+  for (size_t i = 0; i < k->c->items; i++) {
+    const struct item *item = &k->c->item[i];
+    size_t given = check_rows_of(k, t, i);
+    if (given != item->q)
+      return check_fail_at(k, FIELD_VALID_LENS, i, "%zu valid lengths for %zu queries", given,
+                           item->q);
+    for (size_t q = 0; q < item->q; q++) {
+      if (len_fits(lens[item->q_row + q], item->k)) continue;
+      char at[48];
+      if (k->unbatched)
+        snprintf(at, sizeof at, "/%zu", q);
+      else
+        snprintf(at, sizeof at, "/%zu/%zu", i, q);
+      return refuse_len(k, lens[item->q_row + q], item->k, at);
+    }
+  }
+  k->c->lens = lens;
+  return STATUS_OK;
+}
+
+static enum status lens_per_item(struct check *k, const struct tensor *t) {
+  const int32_t *lens = t->data;
+  int32_t *spread = arena_alloc(k->a, k->c->q_rows, sizeof *spread, k->e);
+  if (!spread) return k->e->status;
+  for (size_t i = 0; i < k->c->items; i++) {
+    const struct item *item = &k->c->item[i];
+    if (!len_fits(lens[i], item->k)) {
+      char at[32] = "";
+      if (!k->unbatched) snprintf(at, sizeof at, "/%zu", i);
+      return refuse_len(k, lens[i], item->k, at);
+    }
+    for (size_t q = 0; q < item->q; q++) spread[item->q_row + q] = lens[i];
+  }
+  k->c->lens = spread;
+  return STATUS_OK;
+}
+
+enum status check_lens(struct check *k) {
+  const struct tensor *t = check_tensor(k, FIELD_VALID_LENS);
+  if (!t || t->null) return STATUS_OK;
+  /* The depth at which there is one length per item. */
+  unsigned shallow = k->unbatched ? 0 : 1;
+  if (t->depth < shallow || t->depth > shallow + 1)
+    return error_at(k->e, "/valid_lens", "valid_lens of depth %u; %u or %u belong here", t->depth,
+                    shallow, shallow + 1);
+  if (!k->unbatched && t->elements != k->c->items)
+    return error_at(k->e, "/valid_lens", "%zu valid lengths for %zu items", t->elements,
+                    k->c->items);
+  return t->depth == shallow ? lens_per_item(k, t) : lens_per_query(k, t);
+}
+
+/* --- mask and bias --- */
+
+/* What the levels of a mask or bias stand for. */
+enum form { SHARED, PER_HEAD, PER_ITEM, PER_ITEM_AND_HEAD, NO_FORM };
+
+static const char *const form_names[] = {"[q][k]", "[h][q][k]", "[b][q][k]", "[b][h][q][k]"};
+
+/* The form that a depth means; a mask has none with heads. */
+static enum form form_of(const struct check *k, enum field field, unsigned depth) {
+  bool heads = field == FIELD_BIAS;
+  if (depth == 2) return SHARED;
+  if (depth == 3 && k->unbatched) return heads ? PER_HEAD : NO_FORM;
+  if (depth == 3) return PER_ITEM;
+  return heads && !k->unbatched ? PER_ITEM_AND_HEAD : NO_FORM;
+}
+
+/* Is an element's shape the wanted one? In a text an empty level hides those below it. */
+static bool agrees(const struct tensor *t, size_t element, size_t levels, const size_t *want) {
+  const struct tensor_shape s = tensor_shape_at(t, element);
+  for (size_t i = 0; i < levels; i++) {
+    if (s.dim[i] != want[i]) return false;
+    if (want[i] == 0 && !t->shaped) return true;
+  }
+  return true;
+}
+
+/* Do all elements have the shape that the form asks for? If not, *at is the first that has not, or
+ * t->elements if it is their number that is wrong. */
+static bool form_fits(const struct check *k, const struct tensor *t, enum form form, size_t *at) {
+  static const struct item nothing;
+  const struct call *c = k->c;
+  bool per_item = form == PER_ITEM || form == PER_ITEM_AND_HEAD;
+  const struct item *item = c->items ? c->item : &nothing;
+  size_t heads = k->m->shape.heads;
+  *at = t->elements;
+  if (t->elements != (per_item ? c->items : form == SHARED ? item->q : heads)) return false;
+  for (*at = 0; *at < t->elements; ++*at, item += per_item) {
+    const size_t want[] = {heads, item->q, item->k};
+    /* A shared one is a list of rows: its elements have the keys' level only. */
+    size_t first = form == SHARED ? 2 : form == PER_ITEM_AND_HEAD ? 0 : 1;
+    if (!agrees(t, *at, 3 - first, want + first)) return false;
+  }
+  return true;
+}
+
+bool check_items_alike(const struct check *k) {
+  const struct call *c = k->c;
+  for (size_t i = 1; i < c->items; i++)
+    if (c->item[i].q != c->item[0].q || c->item[i].k != c->item[0].k) return false;
+  return true;
+}
+
+static enum status refuse_form(struct check *k, const struct tensor *t, enum field field,
+                               enum form form, size_t at) {
+  char pointer[ERROR_POINTER_SIZE];
+  int n = snprintf(pointer, sizeof pointer, "%s", field_pointer(field));
+  if (at < t->elements) snprintf(pointer + n, sizeof pointer - (size_t)n, "/%zu", at);
+  static const struct item nothing;
+  const bool per_item = form == PER_ITEM || form == PER_ITEM_AND_HEAD;
+  const struct item *item =
+      k->c->items == 0 ? &nothing : &k->c->item[per_item && at < k->c->items ? at : 0];
+  return error_at(
+      k->e, pointer,
+      "%s is not of the shape %s that the queries and keys%s ask for (q = %zu, k = %zu)",
+      field_name(field), form_names[form],
+      form == PER_HEAD || form == PER_ITEM_AND_HEAD ? " and heads" : "", item->q, item->k);
+}
+
+/* Without numbers the depth may be hidden: any form that the brackets fit will do, and there is
+ * nothing to look at later. */
+static bool empty_fits(const struct check *k, const struct tensor *t, enum field field) {
+  for (unsigned depth = 2; depth <= 4; depth++) {
+    enum form form = form_of(k, field, depth);
+    size_t at;
+    if (form == NO_FORM || (form == SHARED && !check_items_alike(k))) continue;
+    if (form_fits(k, t, form, &at)) return true;
+  }
+  return false;
+}
+
+/* Finds the form of a mask or bias whose numbers are to be looked at. *form is NO_FORM if there
+ * are none. */
+static enum status check_form(struct check *k, enum field field, enum form *form) {
+  const struct tensor *t = check_tensor(k, field);
+  *form = NO_FORM;
+  if (!t) return STATUS_OK;
+  if (t->count == 0 && !t->shaped && empty_fits(k, t, field)) return STATUS_OK;
+  enum form meant = form_of(k, field, t->depth < 2 ? 2 : t->depth);
+  if (meant == NO_FORM)
+    return error_at(k->e, field_pointer(field), "%s of depth %u beside queries of depth %u",
+                    field_name(field), t->depth, k->unbatched ? 2u : 3u);
+  if (meant == SHARED && k->c->items == 0) return STATUS_OK; /* nothing to hold it against */
+  if (meant == SHARED && !check_items_alike(k))
+    return error_at(k->e, field_pointer(field),
+                    "%s without the batch dimension needs items of one shape", field_name(field));
+  size_t at;
+  if (!form_fits(k, t, meant, &at)) return refuse_form(k, t, field, meant, at);
+  if (t->count > 0) *form = meant;
+  return STATUS_OK;
+}
+
+enum status check_mask(struct check *k) {
+  enum form form;
+  if (check_form(k, FIELD_MASK, &form)) return k->e->status;
+  if (form == NO_FORM) return STATUS_OK;
+  k->c->mask = check_tensor(k, FIELD_MASK)->data;
+  size_t next = 0;
+  for (size_t i = 0; i < k->c->items && form == PER_ITEM; i++) {
+    struct item *item = &k->c->item[i];
+    item->mask_at = next;
+    next += item->q * item->k;
+  }
+  return STATUS_OK;
+}
+
+enum status check_bias(struct check *k) {
+  enum form form;
+  if (check_form(k, FIELD_BIAS, &form)) return k->e->status;
+  if (form == NO_FORM) return STATUS_OK;
+  k->c->bias = check_tensor(k, FIELD_BIAS)->data;
+  k->c->bias_per_head = form == PER_HEAD || form == PER_ITEM_AND_HEAD;
+  bool per_item = form == PER_ITEM || form == PER_ITEM_AND_HEAD;
+  size_t grids = k->c->bias_per_head ? k->m->shape.heads : 1;
+  size_t next = 0;
+  for (size_t i = 0; i < k->c->items && per_item; i++) {
+    struct item *item = &k->c->item[i];
+    item->bias_at = next;
+    next += grids * item->q * item->k;
+  }
+  return check_hidden(k, check_tensor(k, FIELD_BIAS), !per_item);
+}

@@ -1,0 +1,103 @@
+/* base64_text: a JSON string of base64, chunk by chunk. */
+#include "server/body/base64_text.h"
+
+#include "core/run/size.h"
+#include "server/body/json_skim.h"
+
+void base64_text_init(struct base64_text *t, struct tensor_bytes *bytes, size_t end,
+                      const char *pointer) {
+  *t = (struct base64_text){.bytes = bytes, .end = end, .pointer = pointer};
+}
+
+static bool refuse(const struct base64_text *t, size_t offset, const char *why, struct error *e) {
+  error_at(e, t->pointer, "%s", why);
+  e->has_offset = true;
+  e->offset = offset;
+  return false;
+}
+
+static bool too_many(const struct base64_text *t, size_t offset, struct error *e) {
+  return refuse(t, offset, "more bytes than dtype and shape ask for", e);
+}
+
+/* Whole groups, straight into the array; stops in front of anything else. This is where the time
+ * goes. */
+static bool read_groups(struct base64_text *t, const char *text, size_t length, size_t offset,
+                        size_t *read, struct error *e) {
+  const size_t left = t->end - t->bytes->size;
+  if (left / 3 < length / BASE64_GROUP) length = (left + 2) / 3 * BASE64_GROUP;
+  *read = 0;
+  if (length < BASE64_GROUP) return true;
+  const size_t room = length / BASE64_GROUP * 3 + BASE64_READ_MARGIN;
+  unsigned char *out = tensor_bytes_room(t->bytes, room, e);
+  if (!out) return false;
+  *read = base64_read(text, length, out);
+  t->bytes->size += *read / BASE64_GROUP * 3;
+  return t->bytes->size <= t->end || too_many(t, offset + *read - BASE64_GROUP, e);
+}
+
+/* `offset` is its last character's. */
+static bool end_group(struct base64_text *t, size_t offset, struct error *e) {
+  unsigned char bytes[3 + BASE64_READ_MARGIN];
+  size_t size = 3;
+  t->group_length = 0;
+  t->padded = t->group[BASE64_GROUP - 1] == '=';
+  if (t->padded)
+    size = base64_read_last(t->group, bytes);
+  else
+    base64_read(t->group, BASE64_GROUP, bytes);
+  if (size == 0) return refuse(t, offset, "the bits behind the last byte must be zero", e);
+  if (size > t->end - t->bytes->size) return too_many(t, t->group_offset, e);
+  return tensor_bytes_feed(t->bytes, bytes, size, e) == size;
+}
+
+static bool is_alphabet(int c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
+         c == '/';
+}
+
+static bool take(struct base64_text *t, int c, size_t offset, struct error *e) {
+  if (t->padded) return refuse(t, offset, "there is something behind the padding", e);
+  const bool pads = c == '=', behind = t->group_length == 3 && t->group[2] == '=';
+  if (!pads && !is_alphabet(c))
+    return refuse(t, offset, "a character that is not of the alphabet of base64", e);
+  if (pads ? t->group_length < 2 : behind)
+    return refuse(t, offset, "padding ends the text, as \"=\" or \"==\"", e);
+  if (t->group_length == 0) t->group_offset = offset;
+  t->group[t->group_length++] = (char)c;
+  return t->group_length < BASE64_GROUP || end_group(t, offset, e);
+}
+
+/* One character: of a group that a chunk cuts, an escape, the padding, the end. */
+static bool read_character(struct base64_text *t, char byte, size_t offset, bool *complete,
+                           struct error *e) {
+  const int c = json_string_byte(&t->string, byte);
+  switch (c) {
+  case JSON_STRING_BAD:
+    json_bad_string(e, offset, byte);
+    return false;
+  case JSON_STRING_WITHIN:
+    return true;
+  case JSON_STRING_END:
+    *complete = true;
+    return t->group_length == 0 ||
+           refuse(t, offset, "base64 comes in groups of four characters: this is part of one", e);
+  default:
+    return take(t, c, offset, e);
+  }
+}
+
+const char *base64_text_feed(struct base64_text *t, const char *text, size_t length, size_t offset,
+                             bool *complete, struct error *e) {
+  size_t at = 0;
+  while (at < length && !*complete) {
+    size_t read = 0;
+    const bool whole = t->group_length == 0 && !t->padded && !json_string_is_within(&t->string);
+    if (whole && !read_groups(t, text + at, length - at, offset + at, &read, e)) return NULL;
+    at += read;
+    if (at == length) break;
+    if (!read_character(t, text[at], offset + at, complete, e)) return NULL;
+    at++;
+  }
+  return text + at;
+}

@@ -1,0 +1,37 @@
+/* base64_text: a JSON string of base64, chunk by chunk, into an array of bytes. Private to
+ * tensor_base64. */
+#ifndef SERVER_BASE64_TEXT_H
+#define SERVER_BASE64_TEXT_H
+
+#include "server/body/tensor_bytes.h"
+#include "server/text/base64.h"
+#include "server/text/json_string.h"
+
+enum {
+  BASE64_GROUP = 4,                         /* characters for three bytes */
+  BASE64_TEXT_ROOM = 2 + BASE64_READ_MARGIN /* what is expected beyond the bytes themselves, where
+                                               `most` of the array says so: a group may have two
+                                               bytes too many */
+};
+
+struct base64_text {
+  struct tensor_bytes *bytes;
+  size_t end;          /* what bytes->size will be at most; SIZE_MAX: not known */
+  const char *pointer; /* of the string */
+  struct json_string string;
+  char group[BASE64_GROUP]; /* being read one by one */
+  size_t group_length, group_offset;
+  bool padded; /* the last group has been read */
+};
+
+/* Behind the opening quote. */
+void base64_text_init(struct base64_text *t, struct tensor_bytes *bytes, size_t end,
+                      const char *pointer);
+
+/* Takes what belongs to the string of text[0 .. length), which stands at `offset` of the body;
+ * returns the byte to go on from, or NULL with an error. *complete tells that the string has
+ * ended. */
+const char *base64_text_feed(struct base64_text *t, const char *text, size_t length, size_t offset,
+                             bool *complete, struct error *e);
+
+#endif

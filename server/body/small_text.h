@@ -1,0 +1,24 @@
+/* small_text: a name or a small value of a body, judged and collected chunk by chunk until it ends.
+ * Private to decode. */
+#ifndef SERVER_SMALL_TEXT_H
+#define SERVER_SMALL_TEXT_H
+
+#include "server/body/json_skim.h"
+#include "server/body/json_small.h"
+
+struct small_text {
+  struct json_skim skim;
+  size_t offset; /* of its first byte in the body */
+  size_t length;
+  bool lost; /* it is longer than the text that is kept of it */
+  char text[JSON_SMALL_MAX];
+};
+
+void small_text_begin(struct small_text *t, size_t offset);
+
+/* As json_skim_feed. Stops where the text is lost, so that whoever minds can refuse it there,
+ * however the body is cut. */
+size_t small_text_feed(struct small_text *t, const char *text, size_t length, size_t offset,
+                       bool *complete, struct error *e);
+
+#endif

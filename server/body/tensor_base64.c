@@ -1,0 +1,408 @@
+/* tensor_base64: the objects of arrays in base64, chunk by chunk. */
+#include "server/body/tensor_base64.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/run/size.h"
+#include "server/body/base64_text.h"
+#include "server/body/json_skim.h"
+#include "server/body/shape_text.h"
+#include "server/body/tensor_bytes.h"
+#include "server/text/blank.h"
+#include "server/text/json_string.h"
+
+/* Characters of a key or type that are kept; the longest known one has 6. */
+enum { WORD_MAX = 24 };
+
+enum key { KEY_DTYPE, KEY_SHAPE, KEY_BASE64, KEYS };
+static const char *const key_names[KEYS] = {"dtype", "shape", "base64"};
+
+enum place {
+  OBJECT,       /* an object begins */
+  FIRST_KEY,    /* behind '{' */
+  KEY,          /* behind ',' in an object */
+  IN_KEY,       /* within a key */
+  COLON,        /* behind a key */
+  VALUE,        /* behind ':' */
+  IN_DTYPE,     /* within the type's name */
+  IN_TEXT,      /* within the base64 */
+  IN_SHAPE,     /* within the shape */
+  BEHIND_VALUE, /* ',' or '}' */
+  NEXT_OBJECT,  /* behind an object of a list: ',' or ']' */
+  COMPLETE
+};
+
+struct tensor_base64 {
+  struct tensor_rule rule;        /* of the field */
+  struct tensor_rule object_rule; /* of one object's array, whose `field` is shape_field */
+  char shape_field[64];           /* "keys/3/shape" */
+  struct arena *arena;
+  bool list;
+  enum place place;
+  struct tensor tensor;
+  struct tensor_bytes bytes; /* of all objects; floats up to `from` */
+  size_t shapes;             /* room in tensor.ragged */
+
+  /* Of the object that is being read. */
+  size_t from;     /* where its bytes begin, */
+  size_t end;      /* and where they end, once that is known */
+  unsigned seen;   /* a bit per key */
+  enum key key;    /* whose value it is */
+  bool judged;     /* its type and shape are known, and keep the rule: */
+  size_t expected; /* bytes that they ask for */
+  struct tensor_form form;
+  struct json_string string; /* the key or type being read */
+  char word[WORD_MAX];
+  size_t word_length; /* counts beyond WORD_MAX as well */
+  struct shape_text shape;
+  struct base64_text text;
+  char value_pointer[64]; /* "/keys/3/base64" */
+};
+
+/* A piece of text and its place in the body. */
+struct span {
+  const char *text, *end;
+  size_t offset;
+};
+
+static size_t place_of(const struct span *s, const char *p) {
+  return s->offset + (size_t)(p - s->text);
+}
+
+static void begin_object(struct tensor_base64 *r) {
+  r->place = OBJECT;
+  r->from = r->bytes.size;
+  r->seen = 0;
+  r->judged = false;
+  r->form = (struct tensor_form){.dtype = DTYPE_NONE};
+}
+
+struct tensor_base64 *tensor_base64_new(const struct tensor_rule *rule, bool list, struct arena *a,
+                                        struct error *e) {
+  must(rule->type == TENSOR_FLOAT && rule->depth_min > 0);
+  struct tensor_base64 *r = arena_alloc(a, 1, sizeof *r, e);
+  if (!r) return NULL;
+  *r = (struct tensor_base64){
+      .rule = *rule, .object_rule = *rule, .arena = a, .list = list, .tensor = {.shaped = true}};
+  r->object_rule.field = r->shape_field;
+  if (list) {
+    /* One element of an array that may be ragged: its first dimension counts rows. */
+    r->object_rule.depth_min = rule->ragged_depth - 1;
+    r->object_rule.depth_max = rule->depth_max - 1;
+    r->object_rule.max_elements = 0;
+  }
+  tensor_bytes_init(&r->bytes, SIZE_MAX, a);
+  begin_object(r);
+  return r;
+}
+
+const struct tensor *tensor_base64_view(const struct tensor_base64 *r) {
+  must(r->place == COMPLETE);
+  return &r->tensor;
+}
+
+/* --- failures: they return NULL, where success returns the byte to go on from --- */
+
+/* An invalid-request at the object, or below it. */
+__attribute__((format(printf, 4, 5))) static const char *
+refuse(const struct tensor_base64 *r, const char *below, struct error *e, const char *format, ...) {
+  char pointer[ERROR_POINTER_SIZE];
+  size_t n = (size_t)snprintf(pointer, sizeof pointer, "/%s", r->rule.field);
+  if (r->list) n += (size_t)snprintf(pointer + n, sizeof pointer - n, "/%zu", r->tensor.elements);
+  if (below[0]) snprintf(pointer + n, sizeof pointer - n, "/%s", below);
+  va_list args;
+  va_start(args, format);
+  error_at_v(e, pointer, format, args);
+  va_end(args);
+  return NULL;
+}
+
+static const char *bad_byte(const struct span *s, const char *p, const char *wanted,
+                            struct error *e) {
+  json_unexpected(e, place_of(s, p), *p, wanted);
+  return NULL;
+}
+
+/* Something else than what belongs here: another value, or no JSON. */
+static const char *bad_value(const struct tensor_base64 *r, const char *below, const char *wanted,
+                             const struct span *s, const char *p, struct error *e) {
+  if (!json_starts_value(*p)) return bad_byte(s, p, wanted, e);
+  return refuse(r, below, e, "%s belongs here", wanted);
+}
+
+/* --- the object's array --- */
+
+/* As soon as type and shape are known. */
+static bool judge(struct tensor_base64 *r, struct error *e) {
+  const unsigned both = 1u << KEY_DTYPE | 1u << KEY_SHAPE;
+  if ((r->seen & both) != both) return true;
+  if (r->list)
+    snprintf(r->shape_field, sizeof r->shape_field, "%s/%zu/shape", r->rule.field,
+             r->tensor.elements);
+  else
+    snprintf(r->shape_field, sizeof r->shape_field, "%s/shape", r->rule.field);
+  if (tensor_form_check(&r->form, &r->object_rule, &r->expected, e)) return false;
+  if (!size_add(r->from, r->expected, &r->end))
+    return refuse(r, "shape", e, "with the objects before it, more than the machine can address");
+  if (r->list && r->tensor.elements > 0 && r->form.rank + 1 != r->tensor.depth)
+    return refuse(r, "shape", e, "%u dimensions, where the first object has %u", r->form.rank,
+                  r->tensor.depth - 1);
+  r->judged = true;
+  size_t most;
+  if (!r->list && r->bytes.size == 0 && size_add(r->expected, BASE64_TEXT_ROOM, &most))
+    tensor_bytes_init(&r->bytes, most, r->arena);
+  return true;
+}
+
+/* The shape of element `i` of a list. As in tensor_nest a list of shapes starts when one differs.
+ */
+static bool add_shape(struct tensor_base64 *r, size_t i, struct error *e) {
+  struct tensor *t = &r->tensor;
+  struct tensor_shape shape = {{0}};
+  memcpy(shape.dim, r->form.dim, r->form.rank * sizeof *shape.dim);
+  if (i == 0) t->common = shape;
+  if (!t->ragged && memcmp(&shape, &t->common, sizeof shape) == 0) return true;
+  if (!t->ragged || i >= r->shapes) {
+    const bool first = !t->ragged;
+    size_t capacity = size_max(16, i + i / 2 + 1);
+    struct tensor_shape *ragged = arena_grow(r->arena, t->ragged, &capacity, sizeof *ragged, e);
+    if (!ragged) return false;
+    for (size_t k = 0; first && k < i; k++) ragged[k] = t->common;
+    t->ragged = ragged;
+    r->shapes = capacity;
+  }
+  t->ragged[i] = shape;
+  return true;
+}
+
+static bool add_array(struct tensor_base64 *r, struct error *e) {
+  struct tensor *t = &r->tensor;
+  const size_t size = r->bytes.size - r->from;
+  if (size != r->expected)
+    return refuse(r, "base64", e, "%zu bytes, where dtype and shape ask for %zu", size,
+                  r->expected);
+  size_t good, count = size / tensor_dtype_size(r->form.dtype);
+  if (tensor_bytes_convert(&r->bytes, r->from, r->form.dtype, count, &good, e)) return false;
+  t->count += count;
+  t->data = r->bytes.data;
+  t->unjudged |= count > 0 && (r->form.dtype == DTYPE_F32 || good < count);
+  if (!r->list) {
+    t->depth = r->form.rank;
+    t->elements = r->form.dim[0];
+    memcpy(t->common.dim, r->form.dim + 1, (r->form.rank - 1) * sizeof *r->form.dim);
+    return true;
+  }
+  if (!add_shape(r, t->elements, e)) return false;
+  t->depth = r->form.rank + 1;
+  t->elements++;
+  return true;
+}
+
+static const char *end_object(struct tensor_base64 *r, const char *p, struct error *e) {
+  for (enum key key = 0; key < KEYS; key++)
+    if (!(r->seen & 1u << key))
+      return refuse(r, "", e, "an array in base64 has a dtype, a shape and base64: %s is missing",
+                    key_names[key]);
+  if (!add_array(r, e)) return NULL;
+  if (r->list)
+    r->place = NEXT_OBJECT;
+  else
+    r->place = COMPLETE;
+  return p + 1;
+}
+
+static const char *next_object(struct tensor_base64 *r, const char *p, const struct span *s,
+                               struct error *e) {
+  if (*p == ']') {
+    r->place = COMPLETE;
+    return p + 1;
+  }
+  if (*p != ',') return bad_byte(s, p, "',' or ']'", e);
+  if (r->rule.max_elements && r->tensor.elements >= r->rule.max_elements) {
+    error_limit(e, "max_items", "%s has more than %zu items", r->rule.field, r->rule.max_elements);
+    return NULL;
+  }
+  begin_object(r);
+  return p + 1;
+}
+
+/* --- keys and types --- */
+
+static void begin_string(struct tensor_base64 *r, enum place place) {
+  r->string = (struct json_string){0};
+  r->word_length = 0;
+  r->place = place;
+}
+
+/* Is the word harmless in a pointer and a sentence? */
+static bool is_plain(const char *word, size_t length) {
+  for (size_t i = 0; i < length; i++)
+    if (word[i] <= ' ' || (unsigned char)word[i] >= 0x7f || word[i] == '~' || word[i] == '/')
+      return false;
+  return length > 0;
+}
+
+static bool take_key(struct tensor_base64 *r, struct error *e) {
+  const size_t length = size_min(r->word_length, WORD_MAX);
+  for (r->key = 0; r->key < KEYS; r->key++)
+    if (strlen(key_names[r->key]) == r->word_length &&
+        memcmp(key_names[r->key], r->word, length) == 0)
+      break;
+  if (r->key == KEYS) {
+    char shown[WORD_MAX + 1] = "";
+    if (is_plain(r->word, length)) snprintf(shown, sizeof shown, "%.*s", (int)length, r->word);
+    return refuse(r, shown, e, "unknown key; an array in base64 has a dtype, a shape and base64");
+  }
+  if (r->seen & 1u << r->key)
+    return refuse(r, key_names[r->key], e, "the key \"%s\" stands twice", key_names[r->key]);
+  r->seen |= 1u << r->key;
+  r->place = COLON;
+  return true;
+}
+
+static bool take_dtype(struct tensor_base64 *r, struct error *e) {
+  if (r->word_length <= WORD_MAX) r->form.dtype = tensor_dtype_of(r->word, r->word_length);
+  r->place = BEHIND_VALUE;
+  switch (r->form.dtype) {
+  case DTYPE_F32:
+  case DTYPE_F16:
+  case DTYPE_BF16:
+  case DTYPE_F64:
+    return judge(r, e);
+  default:
+    return refuse(r, "dtype", e, "the type must be \"F32\", \"F16\", \"BF16\" or \"F64\"");
+  }
+}
+
+/* Of a key or a type's name. */
+static const char *read_word(struct tensor_base64 *r, const char *p, const struct span *s,
+                             struct error *e) {
+  const int c = json_string_byte(&r->string, *p);
+  if (c == JSON_STRING_BAD) {
+    json_bad_string(e, place_of(s, p), *p);
+    return NULL;
+  }
+  if (c == JSON_STRING_END) {
+    const bool fine = r->place == IN_KEY ? take_key(r, e) : take_dtype(r, e);
+    return fine ? p + 1 : NULL;
+  }
+  if (c == JSON_STRING_WITHIN) return p + 1;
+  if (r->word_length < WORD_MAX) r->word[r->word_length] = (char)c;
+  r->word_length++;
+  return p + 1;
+}
+
+/* --- shapes and base64 --- */
+
+static void begin_pointer(struct tensor_base64 *r) {
+  char item[24] = "";
+  if (r->list) snprintf(item, sizeof item, "/%zu", r->tensor.elements);
+  snprintf(r->value_pointer, sizeof r->value_pointer, "/%s%s/%s", r->rule.field, item,
+           key_names[r->key]);
+}
+
+static void begin_shape(struct tensor_base64 *r) {
+  r->place = IN_SHAPE;
+  begin_pointer(r);
+  shape_text_init(&r->shape, &r->form, r->value_pointer);
+}
+
+static const char *read_shape(struct tensor_base64 *r, const char *p, const struct span *s,
+                              struct error *e) {
+  bool complete = false;
+  p = shape_text_feed(&r->shape, p, (size_t)(s->end - p), place_of(s, p), &complete, e);
+  if (!complete) return p;
+  r->place = BEHIND_VALUE;
+  return judge(r, e) ? p : NULL;
+}
+
+static void begin_text(struct tensor_base64 *r) {
+  const size_t end = r->judged ? r->end : SIZE_MAX;
+  r->place = IN_TEXT;
+  begin_pointer(r);
+  base64_text_init(&r->text, &r->bytes, end, r->value_pointer);
+}
+
+static const char *read_text(struct tensor_base64 *r, const char *p, const struct span *s,
+                             struct error *e) {
+  bool complete = false;
+  p = base64_text_feed(&r->text, p, (size_t)(s->end - p), place_of(s, p), &complete, e);
+  if (complete) r->place = BEHIND_VALUE;
+  return p;
+}
+
+/* --- the whole --- */
+
+static const char *begin_value(struct tensor_base64 *r, const char *p, const struct span *s,
+                               struct error *e) {
+  const bool shape = r->key == KEY_SHAPE;
+  if (*p != (shape ? '[' : '"'))
+    return bad_value(r, key_names[r->key], shape ? "an array of integers" : "a string", s, p, e);
+  if (shape)
+    begin_shape(r);
+  else if (r->key == KEY_DTYPE)
+    begin_string(r, IN_DTYPE);
+  else
+    begin_text(r);
+  return p + 1;
+}
+
+/* Takes `c`; then comes `next`. */
+static const char *take(struct tensor_base64 *r, const char *p, const struct span *s, char c,
+                        const char *wanted, enum place next, struct error *e) {
+  if (*p != c) return bad_byte(s, p, wanted, e);
+  r->place = next;
+  return p + 1;
+}
+
+/* A byte that is no blank and stands between words and numbers. */
+static const char *step(struct tensor_base64 *r, const char *p, const struct span *s,
+                        struct error *e) {
+  switch (r->place) {
+  case OBJECT:
+    if (*p != '{') return bad_value(r, "", "an object", s, p, e);
+    r->place = FIRST_KEY;
+    return p + 1;
+  case FIRST_KEY:
+    if (*p == '}') return end_object(r, p, e);
+    /* fall through */
+  case KEY:
+    begin_string(r, IN_KEY);
+    return *p == '"' ? p + 1 : bad_byte(s, p, "a key", e);
+  case COLON:
+    return take(r, p, s, ':', "':'", VALUE, e);
+  case VALUE:
+    return begin_value(r, p, s, e);
+  case BEHIND_VALUE:
+    return *p == '}' ? end_object(r, p, e) : take(r, p, s, ',', "',' or '}'", KEY, e);
+  default:
+    return next_object(r, p, s, e);
+  }
+}
+
+static const char *advance(struct tensor_base64 *r, const char *p, const struct span *s,
+                           struct error *e) {
+  switch (r->place) {
+  case IN_TEXT:
+    return read_text(r, p, s, e);
+  case IN_KEY:
+  case IN_DTYPE:
+    return read_word(r, p, s, e);
+  case IN_SHAPE:
+    return read_shape(r, p, s, e);
+  default:
+    return is_blank(*p) ? p + 1 : step(r, p, s, e);
+  }
+}
+
+enum status tensor_base64_feed(struct tensor_base64 *r, const char *text, size_t length,
+                               size_t offset, size_t *used, bool *complete, struct error *e) {
+  const struct span s = {text, text + length, offset};
+  const char *p = text;
+  while (p && p < s.end && r->place != COMPLETE) p = advance(r, p, &s, e);
+  if (!p) return e->status;
+  *used = (size_t)(p - text);
+  *complete = r->place == COMPLETE;
+  return STATUS_OK;
+}

@@ -1,0 +1,467 @@
+/* tensor_json: the text of a tensor, chunk by chunk; what its brackets mean is tensor_nest's.
+ *
+ * A chunk is read in place as far as its numbers surely end in it and the fast reader may look
+ * ahead. The few bytes left are copied in front of some zeros and read in the same way; a number
+ * or literal that the chunk's end cuts is read byte by byte, over as many chunks as it takes. */
+#include "server/body/tensor_json.h"
+
+#include <string.h>
+
+#include "core/run/size.h"
+#include "server/body/tensor_nest.h"
+#include "server/text/blank.h"
+#include "server/text/number.h"
+#include "server/text/number_fast.h"
+#include "server/text/number_scan.h"
+
+enum {
+  FIRST_CAPACITY = 4096, /* bytes: about what a toy needs */
+  RUN_SHORT = 4,         /* numbers: a run of fewer did not pay */
+  RUN_LONG = 16,         /* of so many, surely */
+  RUN_PAUSE = 64         /* most that are read alone before a run is tried again */
+};
+
+enum mode {
+  MODE_PLAIN,
+  MODE_NUMBER,   /* inside a number that is read byte by byte */
+  MODE_LITERAL,  /* inside true, false or null */
+  MODE_TOO_DEEP, /* behind a bracket deeper than the rule allows */
+  MODE_COMPLETE
+};
+
+enum expect { EXPECT_VALUE, EXPECT_VALUE_OR_END, EXPECT_COMMA_OR_END };
+
+struct tensor_reader {
+  struct tensor_nest nest;
+  enum mode mode;
+  enum expect expect;
+  struct number_scan scan;  /* MODE_NUMBER */
+  const char *literal;      /* MODE_LITERAL: what is being read, */
+  size_t literal_read;      /* and how much of it was there */
+  unsigned brackets_beyond; /* MODE_TOO_DEEP */
+  size_t capacity;          /* numbers that fit into tensor.data */
+  size_t alone;             /* numbers to be read alone before the next run, */
+  size_t distrust;          /* and how many there were the last time that a run was short */
+  struct tensor tensor;
+};
+
+/* A stretch of text and its place in the body. */
+struct span {
+  const char *text, *end;
+  size_t offset;
+  bool whole_numbers; /* each ends before `end`, and NUMBER_READ_MARGIN bytes may be read there */
+};
+
+static const size_t ITEM_SIZE[] = {
+    [TENSOR_FLOAT] = sizeof(float),
+    [TENSOR_FLAG] = sizeof(uint8_t),
+    [TENSOR_INTEGER] = sizeof(int32_t),
+};
+
+struct tensor_reader *tensor_reader_new(const struct tensor_rule *rule, struct arena *a,
+                                        struct error *e) {
+  must(rule->depth_min <= rule->depth_max && rule->depth_max <= TENSOR_DEPTH_MAX);
+  struct tensor_reader *r = arena_alloc(a, 1, sizeof *r, e);
+  if (!r) return NULL;
+  *r = (struct tensor_reader){.mode = MODE_PLAIN, .expect = EXPECT_VALUE};
+  tensor_nest_init(&r->nest, rule, a);
+  return r;
+}
+
+const struct tensor *tensor_reader_view(const struct tensor_reader *r) {
+  must(r->mode == MODE_COMPLETE);
+  return &r->tensor;
+}
+
+/* --- failures: they return NULL, where success returns the byte to go on from --- */
+
+static const char *bad_byte(const struct span *s, const char *p, struct error *e) {
+  size_t offset = s->offset + (size_t)(p - s->text);
+  unsigned char c = (unsigned char)*p;
+  if (c > ' ' && c < 0x7f)
+    error_json(e, offset, "'%c' cannot stand here", c);
+  else
+    error_json(e, offset, "byte 0x%02x cannot stand here", c);
+  return NULL;
+}
+
+static const char *belongs(const struct tensor_reader *r) {
+  switch (r->nest.rule.type) {
+  case TENSOR_FLOAT:
+    return "a number";
+  case TENSOR_FLAG:
+    return "true, false, 1 or 0";
+  case TENSOR_INTEGER:
+    return "an integer";
+  }
+  return "";
+}
+
+static const char *bad_value(const struct tensor_reader *r, const char *found, struct error *e) {
+  const char *wanted = r->nest.depth < r->nest.rule.depth_min ? "an array" : belongs(r);
+  tensor_nest_refuse(&r->nest, e, "%s belongs here, not %s", wanted, found);
+  return NULL;
+}
+
+static const char *too_large(const struct tensor_reader *r, struct error *e) {
+  bool integer = r->nest.rule.type == TENSOR_INTEGER;
+  tensor_nest_refuse(&r->nest, e, "the number is beyond %s", integer ? "32 bits" : "float32");
+  return NULL;
+}
+
+/* --- values --- */
+
+/* Makes room for at least one more number. */
+static bool reserve(struct tensor_reader *r, struct error *e) {
+  if (r->tensor.count < r->capacity) return true;
+  size_t size = ITEM_SIZE[r->nest.rule.type];
+  size_t capacity = size_max(FIRST_CAPACITY / size, r->capacity + r->capacity / 2);
+  void *data = arena_grow(r->nest.arena, r->tensor.data, &capacity, size, e);
+  if (!data) return false;
+  r->tensor.data = data;
+  r->capacity = capacity;
+  return true;
+}
+
+/* Counts `count` values that were stored behind the last. */
+static void accept(struct tensor_reader *r, size_t count) {
+  r->tensor.count += count;
+  r->nest.index[r->nest.depth] += count;
+  r->expect = EXPECT_COMMA_OR_END;
+  r->mode = MODE_PLAIN;
+}
+
+/* The end of a value outside of all brackets. */
+static bool finish(struct tensor_reader *r, struct error *e) {
+  if (tensor_nest_finish(&r->nest, e) != STATUS_OK) return false;
+  struct tensor *t = &r->tensor;
+  t->depth = r->nest.leaf;
+  t->elements = t->depth > 0 ? r->nest.index[1] : 0;
+  t->common = r->nest.common;
+  t->ragged = r->nest.ragged;
+  r->mode = MODE_COMPLETE;
+  return true;
+}
+
+static bool store_flag(struct tensor_reader *r, uint8_t flag, struct error *e) {
+  if (!reserve(r, e)) return false;
+  ((uint8_t *)r->tensor.data)[r->tensor.count] = flag;
+  accept(r, 1);
+  return r->nest.depth > 0 || finish(r, e);
+}
+
+/* Stores the number that was read byte by byte. */
+static bool store_scanned(struct tensor_reader *r, struct error *e) {
+  if (!reserve(r, e)) return false;
+  size_t at = r->tensor.count;
+  enum number_verdict verdict;
+  if (r->nest.rule.type == TENSOR_FLOAT) {
+    verdict = number_scan_float(&r->scan, (float *)r->tensor.data + at);
+  } else {
+    int32_t integer;
+    verdict = number_scan_integer(&r->scan, &integer);
+    bool flags = r->nest.rule.type == TENSOR_FLAG;
+    if (flags && (verdict != NUMBER_OK || r->scan.negative || integer > 1))
+      return bad_value(r, "another number", e);
+    if (verdict == NUMBER_MALFORMED)
+      return bad_value(r, "a number with a fraction or an exponent", e);
+    if (verdict == NUMBER_OK && flags)
+      ((uint8_t *)r->tensor.data)[at] = (uint8_t)integer;
+    else if (verdict == NUMBER_OK)
+      ((int32_t *)r->tensor.data)[at] = integer;
+  }
+  if (verdict == NUMBER_TOO_LARGE) return too_large(r, e);
+  accept(r, 1);
+  return r->nest.depth > 0 || finish(r, e);
+}
+
+static inline bool starts_number(char c) { return number_is_digit(c) || c == '-'; }
+
+/* Runs are for text of which many numbers at a time can be read: a short one costs more than its
+ * numbers read alone. Where one ended early the next number is what it did not like; where they
+ * keep ending early, more and more numbers are read alone before the next is tried. */
+static void judge_run(struct tensor_reader *r, size_t count, bool ended_early) {
+  r->alone = ended_early;
+  if (!ended_early || count >= RUN_LONG)
+    r->distrust = 0;
+  else if (count < RUN_SHORT)
+    r->alone = r->distrust = size_min(2 * r->distrust + RUN_SHORT, RUN_PAUSE);
+}
+
+/* Reads one number; NULL after a failure. */
+static const char *read_float(const char *p, const struct span *s, float *out,
+                              enum number_verdict *verdict, struct error *e) {
+  const char *next;
+  *verdict = number_read(p, &next, out);
+  if (*verdict == NUMBER_OK) return next;
+  if (*verdict == NUMBER_MALFORMED) bad_byte(s, next, e);
+  return NULL;
+}
+
+/* Reads floats separated by commas, the first at p; stops behind a number or in front of what is
+ * not one. This is where the time goes. */
+static const char *read_floats(struct tensor_reader *r, const char *p, const struct span *s,
+                               size_t room, struct error *e) {
+  if (!reserve(r, e)) return NULL;
+  size_t count = r->tensor.count, most = size_min(room, r->capacity - count);
+  float *first = (float *)r->tensor.data + count, *out = first, *stop = first + most;
+  enum expect expect = EXPECT_COMMA_OR_END;
+  for (;;) {
+    size_t read = 0;
+    const char *next = p;
+    if (r->alone == 0 && stop - out >= RUN_SHORT) {
+      read = number_read_stretch(p, s->end, out, (size_t)(stop - out), &next);
+      judge_run(r, read, out + read != stop && (read == 0 || *next != ']'));
+    } else if (r->alone > 0) {
+      r->alone--;
+    }
+    if (read == 0) {
+      enum number_verdict verdict = NUMBER_OK;
+      next = read_float(p, s, out, &verdict, e);
+      if (!next && verdict == NUMBER_TOO_LARGE) {
+        accept(r, (size_t)(out - first));
+        too_large(r, e);
+      }
+      if (!next) return NULL;
+      read = 1;
+    }
+    out += read;
+    p = next;
+    if (*p != ',' || out == stop) break;
+    do p++;
+    while (p < s->end && is_blank(*p));
+    if (p >= s->end || !starts_number(*p)) {
+      expect = EXPECT_VALUE;
+      break;
+    }
+  }
+  accept(r, (size_t)(out - first));
+  r->expect = expect;
+  return p;
+}
+
+/* How long the flag at p is if a comma or bracket follows at once; else 0. */
+static inline size_t plain_flag(const char *p) {
+  size_t length = 1;
+  if (*p == 't' && memcmp(p, "true", 4) == 0)
+    length = 4;
+  else if (*p == 'f' && memcmp(p, "false", 5) == 0)
+    length = 5;
+  else if (*p != '0' && *p != '1')
+    return 0;
+  return p[length] == ',' || p[length] == ']' ? length : 0;
+}
+
+/* Reads flags separated by commas as read_floats does, maybe none: a mask has many. */
+static const char *read_flags(struct tensor_reader *r, const char *p, const struct span *s,
+                              struct error *e) {
+  size_t room, length = plain_flag(p);
+  if (length == 0) return p;
+  if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK || !reserve(r, e)) return NULL;
+  size_t count = r->tensor.count, most = size_min(room, r->capacity - count), i = 0;
+  uint8_t *out = (uint8_t *)r->tensor.data + count;
+  enum expect expect = EXPECT_COMMA_OR_END;
+  for (;;) {
+    out[i++] = *p == 't' || *p == '1';
+    p += length;
+    if (*p != ',' || i == most) break;
+    p++;
+    if (p < s->end && *p == ' ') p++;
+    length = p < s->end ? plain_flag(p) : 0;
+    if (length == 0) {
+      expect = EXPECT_VALUE;
+      break;
+    }
+  }
+  accept(r, i);
+  r->expect = expect;
+  return p;
+}
+
+/* A number by its first byte. */
+static const char *begin_number(struct tensor_reader *r, const char *p, const struct span *s,
+                                struct error *e) {
+  size_t room;
+  if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK) return NULL;
+  if (r->nest.rule.type != TENSOR_FLOAT || !s->whole_numbers) {
+    number_scan_begin(&r->scan);
+    r->mode = MODE_NUMBER;
+    return p;
+  }
+  p = read_floats(r, p, s, room, e);
+  if (!p || r->nest.depth > 0) return p;
+  return finish(r, e) ? p : NULL;
+}
+
+static const char *go_on_number(struct tensor_reader *r, const char *p, const struct span *s,
+                                struct error *e) {
+  for (; p < s->end; p++) {
+    enum number_step step = number_scan_byte(&r->scan, *p);
+    if (step == NUMBER_STEP_MALFORMED) return bad_byte(s, p, e);
+    if (step == NUMBER_STEP_END) return store_scanned(r, e) ? p : NULL;
+  }
+  return p;
+}
+
+/* What a whole literal means here. */
+static bool end_literal(struct tensor_reader *r, struct error *e) {
+  const char *literal = r->literal;
+  if (*literal == 'n') {
+    if (r->nest.depth > 0 || !r->nest.rule.nullable) return bad_value(r, "null", e);
+    r->tensor.null = true;
+    r->mode = MODE_COMPLETE;
+    return true;
+  }
+  if (r->nest.rule.type != TENSOR_FLAG) return bad_value(r, literal, e);
+  size_t room;
+  if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK) return false;
+  return store_flag(r, *literal == 't', e);
+}
+
+static const char *go_on_literal(struct tensor_reader *r, const char *p, const struct span *s,
+                                 struct error *e) {
+  for (; p < s->end && r->literal[r->literal_read]; p++, r->literal_read++)
+    if (*p != r->literal[r->literal_read]) return bad_byte(s, p, e);
+  if (r->literal[r->literal_read]) return p;
+  return end_literal(r, e) ? p : NULL;
+}
+
+/* A bracket deeper than the rule allows is the request's fault, but text deeper than anything we
+ * know is taken as no JSON of ours: brackets are counted until it is clear which it is. */
+static const char *go_on_too_deep(struct tensor_reader *r, const char *p, const struct span *s,
+                                  struct error *e) {
+  switch (*p) {
+  case ' ':
+  case '\t':
+  case '\n':
+  case '\r':
+    return p + 1;
+  case '[':
+    r->brackets_beyond++;
+    if (r->nest.depth + r->brackets_beyond <= TENSOR_DEPTH_MAX) return p + 1;
+    error_json(e, s->offset + (size_t)(p - s->text), "nested too deeply");
+    return NULL;
+  default:
+    return bad_value(r, "an array", e);
+  }
+}
+
+static const char *begin_literal(struct tensor_reader *r, const char *p, const char *literal) {
+  r->literal = literal;
+  r->literal_read = 0;
+  r->mode = MODE_LITERAL;
+  return p;
+}
+
+/* --- text --- */
+
+static const char *begin_value(struct tensor_reader *r, const char *p, const struct span *s,
+                               struct error *e) {
+  if (r->expect == EXPECT_COMMA_OR_END) return bad_byte(s, p, e);
+  if (r->nest.rule.type == TENSOR_FLAG && s->whole_numbers && r->nest.depth > 0) {
+    const char *next = read_flags(r, p, s, e);
+    if (next != p) return next;
+  }
+  switch (*p) {
+  case '[':
+    if (tensor_nest_full_depth(&r->nest)) {
+      r->mode = MODE_TOO_DEEP;
+      return p;
+    }
+    if (tensor_nest_open(&r->nest, e) != STATUS_OK) return NULL;
+    r->expect = EXPECT_VALUE_OR_END;
+    return p + 1;
+  case 't':
+    return begin_literal(r, p, "true");
+  case 'f':
+    return begin_literal(r, p, "false");
+  case 'n':
+    return begin_literal(r, p, "null");
+  case '"':
+    return bad_value(r, "a string", e);
+  case '{':
+    return bad_value(r, "an object", e);
+  default:
+    return starts_number(*p) ? begin_number(r, p, s, e) : bad_byte(s, p, e);
+  }
+}
+
+/* Reads what starts at p, up to a number or literal that is cut. */
+static const char *read_plain(struct tensor_reader *r, const char *p, const struct span *s,
+                              struct error *e) {
+  switch (*p) {
+  case ' ':
+  case '\t':
+  case '\n':
+  case '\r':
+    return p + 1;
+  case ',':
+    if (r->expect != EXPECT_COMMA_OR_END) return bad_byte(s, p, e);
+    r->expect = EXPECT_VALUE;
+    return p + 1;
+  case ']':
+    if (r->expect == EXPECT_VALUE) return bad_byte(s, p, e);
+    if (tensor_nest_close(&r->nest, e) != STATUS_OK) return NULL;
+    r->expect = EXPECT_COMMA_OR_END;
+    if (r->nest.depth == 0 && !finish(r, e)) return NULL;
+    return p + 1;
+  default:
+    return begin_value(r, p, s, e);
+  }
+}
+
+/* Reads the span; returns where it stopped: its end, or somewhat behind it in front of a value, or
+ * the end of the tensor. NULL after a failure. */
+static const char *read_span(struct tensor_reader *r, const struct span *s, struct error *e) {
+  const char *p = s->text;
+  while (p && p < s->end && r->mode != MODE_COMPLETE) {
+    switch (r->mode) {
+    case MODE_NUMBER:
+      p = go_on_number(r, p, s, e);
+      break;
+    case MODE_LITERAL:
+      p = go_on_literal(r, p, s, e);
+      break;
+    case MODE_TOO_DEEP:
+      p = go_on_too_deep(r, p, s, e);
+      break;
+    default:
+      p = read_plain(r, p, s, e);
+    }
+  }
+  return p;
+}
+
+static bool is_number_byte(char c) {
+  return number_is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+}
+
+enum status tensor_reader_feed(struct tensor_reader *r, const char *text, size_t length,
+                               size_t offset, size_t *used, bool *complete, struct error *e) {
+  const char *end = text + length, *whole = end;
+  while (whole > text && is_number_byte(whole[-1])) whole--;
+  const char *p = text;
+
+  /* In place: numbers that start 64 bytes before the end, and end in front of `whole`. */
+  if (length > NUMBER_READ_MARGIN) {
+    const char *safe = end - NUMBER_READ_MARGIN;
+    struct span s = {p, whole < safe ? whole : safe, offset, true};
+    p = read_span(r, &s, e);
+  }
+  if (p && p < whole && r->mode != MODE_COMPLETE) {
+    char tail[2 * NUMBER_READ_MARGIN] = {0};
+    size_t left = (size_t)(whole - p);
+    memcpy(tail, p, left);
+    struct span s = {tail, tail + left, offset + (size_t)(p - text), true};
+    const char *stopped = read_span(r, &s, e);
+    p = stopped ? p + (stopped - tail) : NULL;
+  }
+  if (p && p < end && r->mode != MODE_COMPLETE) {
+    struct span s = {p, end, offset + (size_t)(p - text), false};
+    p = read_span(r, &s, e);
+  }
+  if (!p) return e->status;
+  *used = (size_t)(p - text);
+  *complete = r->mode == MODE_COMPLETE;
+  return STATUS_OK;
+}

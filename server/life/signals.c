@@ -1,0 +1,78 @@
+/* signals: SIGTERM, SIGINT and SIGHUP as main takes them. */
+#include "server/life/signals.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { KINDS = 3 };
+
+static const int number[KINDS] = {SIGTERM, SIGINT, SIGHUP}; /* what stops comes first */
+
+/* A write to whoever is gone, or to a log as long as a file may be, fails and is counted. What
+ * other servers take for an order (to open their logs again, say) must not end this one. */
+static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2};
+
+/* A handler reaches nothing but what is the process's own, as the handlers are. */
+static atomic_uint came[KINDS];
+static int wake = -1; /* eventfd; written once, before the handlers are set */
+
+void signals_wake(void) { (void)!write(wake, &(uint64_t){1}, sizeof(uint64_t)); }
+
+static void note(int got) {
+  const int before = errno;
+  for (unsigned i = 0; i < KINDS; i++)
+    if (number[i] == got) atomic_fetch_add(&came[i], 1);
+  signals_wake();
+  errno = before;
+}
+
+enum status signals_open(struct error *e) {
+  struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
+  sigset_t set;
+  wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake < 0) return error_set(e, STATUS_SYSTEM, "eventfd: %s", strerror(errno));
+  for (unsigned i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
+  sigemptyset(&set);
+  for (unsigned i = 0; i < KINDS; i++) {
+    sigaddset(&set, number[i]);
+    sigaction(number[i], &action, NULL);
+  }
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+  return STATUS_OK;
+}
+
+static int take(void) {
+  for (unsigned i = 0; i < KINDS; i++) {
+    if (!atomic_load(&came[i])) continue;
+    if (number[i] == SIGHUP)
+      atomic_store(&came[i], 0);
+    else
+      atomic_fetch_sub(&came[i], 1);
+    return number[i];
+  }
+  return 0;
+}
+
+static bool any(void) {
+  unsigned sum = 0;
+  for (unsigned i = 0; i < KINDS; i++) sum |= atomic_load(&came[i]);
+  return sum != 0;
+}
+
+int signals_next(const struct timespec *within) {
+  static const struct timespec none = {0};
+  struct pollfd p = {.fd = wake, .events = POLLIN};
+  uint64_t count;
+  sigset_t open;
+  pthread_sigmask(SIG_BLOCK, NULL, &open);
+  for (unsigned i = 0; i < KINDS; i++) sigdelset(&open, number[i]);
+  /* Even if one has come: another that waits to be delivered may have to go first. */
+  ppoll(&p, 1, any() ? &none : within, &open);
+  (void)!read(wake, &count, sizeof count);
+  return take();
+}

@@ -1,0 +1,47 @@
+/* exchange: one request to a model from its bytes to the bytes of its answer, without a socket.
+ *
+ * What HTTP and `attend run` share: decode, prepare, pool, encode. The exchange belongs to its
+ * maker, except between exchange_submit and its `done`, when it belongs to the pool. */
+#ifndef SERVER_EXCHANGE_H
+#define SERVER_EXCHANGE_H
+
+#include "config/model/model.h"
+#include "server/answer/answer.h"
+#include "server/service/service.h"
+
+struct exchange {
+  struct service *service;
+  struct models_hold hold;
+  const struct model *model; /* of the set that is held */
+  struct decode_head head;
+  struct arena arena; /* everything of this request */
+  struct decoder *decoder;
+  struct decoded decoded;
+  struct answer answer;
+  struct job job;
+  struct error error; /* the first failure of any stage; then there is no answer */
+  uint64_t decode_ns; /* spent in exchange_feed and exchange_finish */
+  uint64_t body_bytes;
+  void (*done)(struct exchange *); /* from any thread: the exchange is its maker's again */
+  bool (*gone)(struct exchange *); /* has the reader left? or NULL */
+};
+
+/* Sets every member but done and gone, which are the maker's to set, before or after. Takes the
+ * hold over; `m` is one of its set. A failure stays in x->error. */
+void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
+                    const struct model *m, const struct decode_head *head);
+
+/* The next bytes of the body; also counts them, against max_body_bytes. Once x->error is set,
+ * nothing is looked at any more. */
+void exchange_feed(struct exchange *x, const char *text, size_t length);
+
+/* The body has ended. Returns false if there is nothing to compute because x->error is set. */
+bool exchange_finish(struct exchange *x);
+
+/* Gives the work to the pool. `deadline` on clock_now. x->done is called exactly once, maybe
+ * before this returns; then x->error or x->answer says how it went. */
+void exchange_submit(struct exchange *x, uint64_t deadline);
+
+void exchange_end(struct exchange *x); /* frees all; not between submit and done */
+
+#endif

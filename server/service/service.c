@@ -1,0 +1,118 @@
+/* service: what all requests of the process share: the models, the pool, the budget. */
+#include "server/service/service.h"
+
+#include <string.h>
+
+#include "config/model/registry.h"
+#include "core/kernel/gemm.h"
+#include "core/run/cpu.h"
+#include "core/run/size.h"
+
+/* A model that computes with a BLAS built for one thread, or NULL. */
+static const struct model *model_of_one_thread(const struct registry *r) {
+  if (gemm_blas().threadsafe) return NULL;
+  for (size_t i = 0; i < registry_count(r); i++) {
+    const struct model *m = registry_at(r, i);
+    if (strcmp(layer_engine(m->layer), "openblas") == 0) return m;
+  }
+  return NULL;
+}
+
+/* Two threads inside such a BLAS would corrupt each other's numbers. One worker is safe as long as
+ * it computes everything: there are no seats then, and tiny jobs are its own, too. */
+static enum status seat_submitters(struct service *s, const struct registry *r, struct error *e) {
+  const struct model *m = model_of_one_thread(r);
+  s->seats = m ? 0 : s->submitters;
+  if (!m || s->workers == 1) return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "model %s computes with OpenBLAS, whose flavour here (%s) is not made for %zu "
+                   "workers: install libopenblas0-pthread, or set gemm to packed or workers to 1",
+                   m->name, gemm_blas().config, s->workers);
+}
+
+/* The keys first: they take less time, and what is wrong with them is known at once. */
+static enum status load_set(const struct config *c, struct models_set *out, struct error *e) {
+  *out = (struct models_set){0};
+  if (api_keys_load(c, &out->api_keys, e) == STATUS_OK) out->registry = registry_load(c, e);
+  if (e->status != STATUS_OK) models_set_free(out);
+  return e->status;
+}
+
+/* A sanitizer is to see each use of what was freed. */
+#ifdef __SANITIZE_ADDRESS__
+static const size_t keep_most = 0;
+#else
+static const size_t keep_most = 64 << 20;
+#endif
+
+void service_init(struct service *s, const struct config *c, size_t submitters) {
+  memset(s, 0, sizeof *s);
+  s->config = c;
+  s->workers = c->workers ? c->workers : cpu_quota();
+  s->submitters = submitters ? submitters : s->workers;
+  budget_init(&s->budget, c->memory_budget_bytes ? c->memory_budget_bytes : cpu_memory() / 2);
+  s->budget.keep = keep_new(size_min(keep_most, s->budget.limit / 8));
+  s->limits = (struct decode_limits){.max_items = c->max_items,
+                                     .max_pairs = c->max_pairs,
+                                     .max_answer_bytes = c->max_answer_bytes};
+}
+
+enum status service_open(struct service *s, struct error *e) {
+  const struct config *c = s->config;
+  struct pool_options options = {.workers = s->workers,
+                                 .max_queue = c->max_queue,
+                                 .merge = c->merge};
+  gemm_blas_init();
+  struct models_set set = {0};
+  if (load_set(c, &set, e) == STATUS_OK) s->models = models_new(set, s->submitters, e);
+  if (s->models && seat_submitters(s, set.registry, e) == STATUS_OK) {
+    options.seats = s->seats;
+    options.scratch_bytes = registry_scratch_bytes(set.registry);
+    s->pool = pool_new(&options, e);
+  }
+  return e->status;
+}
+
+enum status service_start(struct service *s, const struct config *c, size_t submitters,
+                          struct error *e) {
+  service_init(s, c, submitters);
+  if (service_open(s, e)) service_stop(s);
+  return e->status;
+}
+
+void service_stop(struct service *s) {
+  pool_free(s->pool);
+  models_free(s->models);
+  keep_free(s->budget.keep);
+  s->pool = NULL;
+  s->models = NULL;
+  s->budget.keep = NULL;
+}
+
+/* --- other models --- */
+
+/* Where submitters compute, too, no model may need a BLAS for one thread. Where the start had such
+ * a model they do not, and one worker computes everything, whatever models come. */
+static enum status check_engine(const struct service *s, const struct registry *r,
+                                struct error *e) {
+  const struct model *m = s->seats ? model_of_one_thread(r) : NULL;
+  if (!m) return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "model %s computes with OpenBLAS, whose flavour here (%s) is made for one "
+                   "thread, and the server has started without such a model: restart, or install "
+                   "libopenblas0-pthread",
+                   m->name, gemm_blas().config);
+}
+
+enum status service_load(struct service *s, const struct config *c, struct models_set *out,
+                         struct error *e) {
+  struct config settings = *c; /* its strings and models are those of `c` */
+  settings.gemm = s->config->gemm;
+  /* Whether keys are asked for is settled at the start: no slip of the pen may open a door. */
+  settings.api_key_file = s->config->api_key_file;
+  if (load_set(&settings, out, e) != STATUS_OK) return e->status;
+  if (check_engine(s, out->registry, e) != STATUS_OK ||
+      pool_reserve(s->pool, registry_scratch_bytes(out->registry), e) != STATUS_OK)
+    models_set_free(out);
+  return e->status;
+}

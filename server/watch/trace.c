@@ -1,0 +1,25 @@
+/* trace: the header field traceparent (W3C Trace Context, level 1). */
+#include "server/watch/trace.h"
+
+#include <string.h>
+
+static const char digits[] = "0123456789abcdef";
+
+/* Exactly so many digits, as far as `at` goes: a NUL is none. */
+static bool is_hex(const char *at, size_t size) { return strspn(at, digits) >= size; }
+
+static bool is_zero(const char *at, size_t size) { return strspn(at, "0") >= size; }
+
+bool trace_is_valid(const char *value) {
+  enum { SIZE = 55 };
+  size_t size = strlen(value);
+  while (size && strchr(" \t", value[size - 1])) size--;
+  if (size < SIZE || value[2] != '-' || value[35] != '-' || value[52] != '-') return false;
+  if (!is_hex(value, 2) || !is_hex(value + 3, TRACE_ID_SIZE) ||
+      !is_hex(value + 36, TRACE_PARENT_SIZE) || !is_hex(value + 53, 2))
+    return false;
+  if (!memcmp(value, "ff", 2) || is_zero(value + 3, TRACE_ID_SIZE) ||
+      is_zero(value + 36, TRACE_PARENT_SIZE))
+    return false;
+  return size == SIZE || (memcmp(value, "00", 2) && value[SIZE] == '-');
+}
