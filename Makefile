@@ -53,7 +53,7 @@ LIB_SRC   := $(wildcard core/*/*.c config/*/*.c server/*/*.c)
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # The files that compile longest, by their names in any folder: they are begun first, and the others
 # compile beside them.
-SLOWEST   := kernel_avx512 kernel_avx2 kernel_portable number_run_avx2 number_run_avx512 number_rows_avx2 number_rows_avx512
+SLOWEST   := kernel_avx512 kernel_avx2 kernel_portable number_stretch_avx2 number_stretch_avx512 number_rows_avx2 number_rows_avx512
 SLOW_OBJ  := $(foreach name,$(SLOWEST),$(filter %/$(name).o,$(LIB_OBJ)))
 UNIT_SRC  := $(wildcard tests/unit/test_*.c)
 UNIT      := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
