@@ -16,7 +16,7 @@ def slow(folder):
         quiet.ask_once()
     attack = Slowly(server)
     attack.begin(folder)
-    ended = attack.ask(60)
+    ended = attack.ask()
     attack.end()
     server.stop()
     most, failed = len(ATTACKS) * EACH, len(attack.failures)

@@ -5,7 +5,7 @@ import resource
 import subprocess
 import time
 
-from support import SLOW, TOY
+from support import PATIENCE, TOY
 
 EACH = 500  # connections
 DEADLINE = 2.5  # seconds, for heads, bodies, answers and idle connections
@@ -64,9 +64,9 @@ class Slowly:
         return all(self.server.metric("attend_rejected_total", f'reason="{name}"') >= EACH
                    for name in ATTACKS) and established(self.server.port) <= 1
 
-    def ask(self, limit):
+    def ask(self):
         """Until all attackers have been closed; returns after how many seconds, or None."""
-        while time.monotonic() < self.began + limit * SLOW:
+        while time.monotonic() < self.began + PATIENCE:
             for _ in range(20):
                 self.ask_once()
             self.most = max(self.most, self.server.metric("attend_connections") - 1)
@@ -104,8 +104,8 @@ def crowd(port, body, clients, seconds):
     """What came of it: answers by kind, broken connections, microseconds."""
     raise_descriptors()
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "count.lua")
-    out = subprocess.run(["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "60s", "-s",
-                          script, f"http://127.0.0.1:{port}/v1/attention"], check=True,
-                         env=dict(os.environ, BODY=body), timeout=seconds + 120,
+    out = subprocess.run(["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", f"{PATIENCE}s",
+                          "-s", script, f"http://127.0.0.1:{port}/v1/attention"], check=True,
+                         env=dict(os.environ, BODY=body), timeout=seconds + PATIENCE,
                          stdout=subprocess.PIPE).stdout.decode()
     return json.loads(next(line for line in out.splitlines() if line.startswith("{")))

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 
-from support import JSON_TYPE, ROOT, SLOW, TOY, Server, attend
+from support import JSON_TYPE, PATIENCE, ROOT, TOY, Server, attend
 
 CONFIGURATION = os.path.join(ROOT, "docker", "haproxy.cfg")
 POST = os.path.join(ROOT, "tests", "bench", "post.lua")
@@ -87,7 +87,7 @@ class Proxy:
 
     def wait(self, name, status):
         """Until the replica is UP or DOWN in the eyes of HAProxy, by its own check."""
-        end = time.monotonic() + 15 * SLOW
+        end = time.monotonic() + PATIENCE
         while True:
             try:
                 row = self.replicas()[name]
@@ -101,7 +101,7 @@ class Proxy:
 
     def connect(self):
         context = ssl.create_default_context(cafile=self.certificate)
-        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30 * SLOW,
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE,
                                            context=context)
 
     def end(self):
@@ -198,14 +198,15 @@ class Wrk:
             file.write(body)
         words = [w for name, value in JSON_TYPE.items() for w in ("-H", f"{name}: {value}")]
         self.process = subprocess.Popen(
-            ["wrk", "-t1", f"-c{connections}", "-d600s", "--timeout", "20s", "-s", POST, *words,
+            ["wrk", "-t1", f"-c{connections}", "-d600s", "--timeout", f"{PATIENCE}s", "-s", POST,
+             *words,
              f"https://127.0.0.1:{proxy.port}{PATH}"], env=dict(os.environ, BODY=path),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
 
     def end(self):
         """Requests answered, requests lost: errors of the socket, or not 2xx."""
         self.process.send_signal(signal.SIGINT)
-        out, _ = self.process.communicate(timeout=60)
+        out, _ = self.process.communicate(timeout=PATIENCE)
         shutil.rmtree(self.folder, ignore_errors=True)
         told = json.loads(next(l for l in out.decode().splitlines() if l.startswith("{")))
         return told["requests"] - told["failed"], told["failed"]

@@ -8,7 +8,7 @@ import subprocess
 import yaml
 
 from fleet import certificate
-from support import ROOT, attend
+from support import PATIENCE, ROOT, attend
 
 DOCKER = os.path.join(ROOT, "docker")
 KUBERNETES = os.path.join(DOCKER, "kubernetes")
@@ -102,7 +102,7 @@ def kubernetes_verdicts(pairs):
     out = subprocess.run(["node", os.path.join(ROOT, "tests", "npm", "kubernetes.mjs"),
                           os.path.join(ROOT, "build", "npm", "node_modules")],
                          input=json.dumps(asked).encode(), stdout=subprocess.PIPE, check=True,
-                         timeout=120).stdout
+                         timeout=PATIENCE).stdout
     return json.loads(out)
 
 

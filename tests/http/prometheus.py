@@ -6,7 +6,7 @@ import math
 import re
 import subprocess
 
-from support import SLOW
+from support import PATIENCE
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"'
@@ -18,7 +18,7 @@ SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("",), "gauge
 def promtool(*words, data=None):
     """What promtool, Prometheus' own checker, says: (exit status, text)."""
     done = subprocess.run(["promtool", *words], input=data, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60 * SLOW, check=False)
+                          stderr=subprocess.STDOUT, timeout=PATIENCE, check=False)
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 

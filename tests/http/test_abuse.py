@@ -47,7 +47,7 @@ class Leaving(Case):
             for raw in held:
                 raw.socket.shutdown(socket.SHUT_WR)
             for raw in held:
-                self.assertTrue(raw.closed(10), len(data))
+                self.assertTrue(raw.closed(), len(data))
                 raw.socket.close()
         self.assertTrue(wait_until(lambda: server.metric("attend_connections") == 1))
 
@@ -84,7 +84,7 @@ class Intruders(Case):
                     raw.send(data)
                     answer = raw.answer()
                     self.assertIn(answer and answer.status, statuses)
-                    self.assertTrue(raw.closed(10))
+                    self.assertTrue(raw.closed())
                 if 408 in statuses:
                     break  # these take their time
         self.assertLess(len(server.stderr()) - before, 2000, "the log is flooded")
@@ -110,7 +110,7 @@ class Intruders(Case):
                 raw.socket.shutdown(socket.SHUT_WR)
                 answer = raw.answer()
                 self.assertIn(answer and answer.status, (None, 400, 408))
-                self.assertTrue(raw.closed(10))
+                self.assertTrue(raw.closed())
         self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
         self.assertTrue(wait_until(lambda: server.metric("attend_connections") == 1))
 
@@ -140,20 +140,25 @@ class Overload(Case):
 
         looking = threading.Thread(target=look)
         looking.start()
-        came = crowd(server.port, self.path, clients, 3)
-        over.set()
-        looking.join()
+        try:
+            for _ in range(20):  # as many seconds as it takes
+                came = crowd(server.port, self.path, clients, 3)
+                if came["good"]:
+                    break
+        finally:
+            over.set()
+            looking.join()
         self.assertEqual((came["other"], came["broken"]), (0, 0), came)
         self.assertGreater(came["good"], 0)
         self.assertGreater(most[0], 0)
         self.assertLessEqual(most[0], self.BUDGET)
         self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0
-                                   and server.metric("attend_connections") == 1, 1))
+                                   and server.metric("attend_connections") == 1))
         self.assertEqual([server.attend(self.body).status for _ in range(20)], [200] * 20)
 
     def held(self, server, body, *headers):
         """A connection whose request waits for a place in the queue, which is full for now."""
-        raw = Raw(server, timeout=60)
+        raw = Raw(server)
         raw.send(head_of(PATH, len(body), *headers) + body)
         return raw
 
@@ -164,7 +169,7 @@ class Overload(Case):
         """Fills the queue for a second or so: large requests, one worker, one place."""
         body = self.large(1500 if MODE == "release" else 600)
         large = []
-        for _ in range(10):  # on a busy machine they may be through before one looks
+        for _ in range(50):  # on a busy machine they may be through before one looks
             large += [self.held(server, body) for _ in range(4)]
             if wait_until(lambda: server.metric("attend_queue_depth") >= 1, 2, 0.001):
                 return large
@@ -197,37 +202,46 @@ class Overload(Case):
         self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
         self.assertEqual(server.attend(self.body).status, 200)
 
-    def asked(self, server, body, *headers):
-        """The status of the answer, which may come before the body is sent."""
-        with Raw(server, timeout=60) as raw:
-            raw.send(head_of(PATH, len(body), *headers))
-            if headers and raw.answer().status != 100:
-                return 429
-            with contextlib.suppress(OSError):  # it has been refused meanwhile
-                raw.send(body)
-            answer = raw.answer()
-            return answer and answer.status
-
     def occupy(self, server):
-        """The same, as far as it goes, and for less long."""
+        """One request that is computed and one that has the queue's only place, for a while."""
         body = self.large(1200 if MODE == "release" else 200)
         large = [self.held(server, body) for _ in range(3)]
         wait_until(lambda: server.metric("attend_queue_depth") >= 1, 1, 0.001)
         return large
 
+    def let_in(self, server, body, *headers):
+        """Comes while the queue is full, whose places are then left: was it full all the while, and
+        the status of the answer, which may come before the body is sent."""
+        busy = self.occupy(server)
+        with Raw(server) as raw:
+            raw.send(head_of(PATH, len(body), *headers))
+            # The one I/O thread has seen that head when it has answered twice.
+            full = min(server.metric("attend_queue_depth") for _ in range(2)) >= 1
+            for each in busy:
+                each.socket.close()
+            if headers:
+                answer = raw.answer()
+                if answer.status != 100:
+                    return full, answer.status
+            with contextlib.suppress(OSError):  # it has been refused meanwhile
+                raw.send(body)
+            answer = raw.answer()
+            return full, answer and answer.status
+
     def test_large_bodies_wait_too(self):
-        """And those that are not sent before they are asked for."""
+        """And those that are not sent before they are asked for. They wait for a time: whose place
+        comes too late is refused, and comes again."""
         server = self.start("--workers", "1", "--io-threads", "1", max_queue=1, merge=False)
         large = self.large(540)
-        for body, headers in ((large, ()), (large, ("Expect: 100-continue",))):
-            statuses = []
-            while 200 not in statuses and len(statuses) < 20:
-                busy = self.occupy(server) + [self.held(server, self.body) for _ in range(20)]
-                statuses.append(self.asked(server, body, *headers))
-                for raw in busy:
-                    raw.answer()
-                    raw.socket.close()
-            self.assertIn(200, statuses, headers)
+        for headers in ((), ("Expect: 100-continue",)):
+            seen = []
+
+            def waits(words=headers):
+                seen.append(self.let_in(server, large, *words))
+                return seen[-1] == (True, 200)
+
+            self.assertTrue(wait_until(waits), seen)
+            self.assertLessEqual({status for _, status in seen}, {200, 429}, headers)
         self.assertTrue(wait_until(lambda: server.metric("attend_connections") == 1))
 
     def test_waiting_longer_than_a_body_may_take(self):

@@ -13,8 +13,8 @@ import tempfile
 import unittest
 import zipfile
 
-from support import (BIN, MODE, Case, Layer, Server, attend, clean_environment, preloaded, randoms,
-                     safetensors_bytes, wait_until)
+from support import (BIN, MODE, PATIENCE, Case, Layer, Server, attend, clean_environment, preloaded,
+                     randoms, safetensors_bytes, wait_until)
 
 
 def npy(shape, numbers):
@@ -135,7 +135,7 @@ class Containers(Case):
             shared[0:24] = struct.pack("<qqq", n, 0, 0)
             server.signal(signal.SIGHUP)
             count += 1
-            self.assertTrue(wait_until(lambda: len(self.ends(server)) >= count, 10, 0.0005), n)
+            self.assertTrue(wait_until(lambda: len(self.ends(server)) >= count, step=0.0005), n)
             failed = struct.unpack("<q", shared[16:24])[0]
             shared[0:8] = bytes(8)
             last = self.ends(server)[-1]
@@ -159,7 +159,7 @@ class Containers(Case):
             self.assertLess(n, 3000, "never comes to an end")
             shared[0:24] = struct.pack("<qqq", n, sticky, 0)
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  check=False, env=env, timeout=60)
+                                  check=False, env=env, timeout=PATIENCE)
             quiet = 0 if struct.unpack("<q", shared[16:24])[0] else quiet + 1
             # libzip says so itself where it has no memory to look for the directory
             wrong = 2 if b"no directory at its end" in done.stderr else 1

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 from oracle import Oracle
-from support import ROOT, SLOW, Server, ServerCase, clean_environment, read_safetensors
+from support import PATIENCE, ROOT, Server, ServerCase, clean_environment, read_safetensors
 
 EXAMPLE = os.path.join(ROOT, "tests", "example")
 sys.path.insert(0, EXAMPLE)
@@ -103,7 +103,7 @@ class Example(ServerCase):
     def test_walk_is_a_program(self):
         done = subprocess.run([sys.executable, os.path.join(EXAMPLE, "walk.py"), self.url],
                               stdout=subprocess.PIPE, env=clean_environment(), check=True,
-                              timeout=20 * SLOW)
+                              timeout=PATIENCE)
         lines = done.stdout.decode().splitlines()
         self.assertEqual(len(lines), 12)
         self.assertRegex(lines[1], r"^  to point +\d+ at \[.*\] +with +[\d.]+ %: ")

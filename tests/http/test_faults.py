@@ -12,7 +12,7 @@ import threading
 import unittest
 
 from mixed import requests
-from support import (BIN, MODE, SLOW, TOY, Case, Layer, Raw, Server, attend, clean_environment,
+from support import (BIN, MODE, PATIENCE, TOY, Case, Layer, Raw, Server, attend, clean_environment,
                      head_of, preloaded, wait_until)
 
 # The kinds of calls that faults.c knows, in its order, and how many reasons each has to fail.
@@ -109,7 +109,7 @@ class Starting(Host):
         if b"listening on" in line:
             process.terminate()
         try:
-            _, err = process.communicate(timeout=20 * SLOW)
+            _, err = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             raise AssertionError(f"hangs: {kind} {n} {process.communicate()[1]}")
@@ -212,7 +212,7 @@ class Reloading(Host):
         def reload():
             before = len(reloads())
             server.signal(signal.SIGHUP)
-            self.assertTrue(wait_until(lambda: len(reloads()) > before, 10, 0.002),
+            self.assertTrue(wait_until(lambda: len(reloads()) > before, step=0.002),
                             server.stderr()[-2000:])
             return reloads()[-1]
 
@@ -247,7 +247,7 @@ class Serving(Host):
             request = rng.choice(self.requests)
             try:
                 if rng.random() < 0.2:  # and some go in the middle of it
-                    with Raw(server, timeout=1) as raw:
+                    with Raw(server) as raw:
                         message = request.message()
                         raw.send(message[:rng.randrange(len(message))])
                     continue
@@ -273,7 +273,7 @@ class Serving(Host):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60 * SLOW)
+            thread.join(PATIENCE)
         stop.set()
         self.assertFalse(any(thread.is_alive() for thread in threads), "a client hangs")
 
@@ -289,7 +289,7 @@ class Serving(Host):
 
     def as_before(self, server, what):
         self.assertEqual(self.wrong, [], what)
-        self.assertTrue(wait_until(lambda: self.connections(server) == 1, 10),
+        self.assertTrue(wait_until(lambda: self.connections(server) == 1),
                         (what, server.process.poll(), server.stderr()[-1500:]))
         for request in self.requests:
             answer = request.ask(server)

@@ -9,11 +9,10 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 import unittest
 
 from fleet import BODY, CONFIGURATION, PATH, Clients, Fleet, Wrk
-from support import JSON_TYPE, SLOW, TOOLS, TOY, Case, wait_until
+from support import JSON_TYPE, PATIENCE, TOOLS, TOY, Case, wait_until
 
 # What HAProxy cannot keep to ask again: more than tune.bufsize.
 LARGE = json.dumps({"queries": [TOY["queries"][0]] * 3000}).encode()
@@ -33,14 +32,22 @@ class Behind(Case):
         wrk, clients = Wrk(self.proxy, 8), [Clients(self.proxy, 4 - large)]
         try:
             clients += [Clients(self.proxy, large, LARGE)] if large else []
-            time.sleep(0.3)
+            before = self.all_answer(clients)
             what()
-            time.sleep(0.3)
+            self.assertTrue(wait_until(lambda: min(self.answers(clients, before)) > 10))
         finally:
             told = [c.end() for c in clients] + [wrk.end()]
         self.assertEqual([lost for _, lost in told], [[]] * len(clients) + [0],
                          self.proxy.log()[-3000:])
         self.assertGreater(min(answered for answered, _ in told), 20)
+
+    def answers(self, clients, before):
+        return [c.answered - count for c, count in zip(clients, before)]
+
+    def all_answer(self, clients):
+        """Waits until each of them has had answers; how many these are."""
+        self.assertTrue(wait_until(lambda: min(c.answered for c in clients) > 10))
+        return [c.answered for c in clients]
 
     def test_rolling_restart_loses_nothing(self):
         def restart_all():
@@ -68,17 +75,22 @@ class Behind(Case):
 
     def stuck(self, i, body):
         """Asks until replica `i`, which is stopped, holds a request; kills it. The statuses."""
-        self.fleet.servers[i].signal(signal.SIGSTOP)
+        name, server = f"replica{i}", self.fleet.servers[i]
+        server.signal(signal.SIGSTOP)
         answers, threads = [], []
-        while not wait_until(lambda: int(self.proxy.replicas()[f"replica{i}"]["scur"]) > 0, 0.2):
-            self.assertLess(len(threads), 12)
+        while not wait_until(lambda: int(self.proxy.replicas()[name]["scur"]) > 0, 0.2):
+            self.assertLess(len(threads), 200)
+            if self.proxy.replicas()[name]["status"] != "UP":  # HAProxy was quicker; once more
+                server.signal(signal.SIGCONT)
+                self.proxy.wait(name, "UP")
+                server.signal(signal.SIGSTOP)
             threads.append(threading.Thread(target=self.ask, args=(body, answers)))
             threads[-1].start()
         self.fleet.kill(i)
         for thread in threads:
             thread.join()
         self.assertEqual(len(answers), len(threads))
-        self.proxy.wait(f"replica{i}", "DOWN")
+        self.proxy.wait(name, "DOWN")
         self.fleet.start(i)
         return sorted(status for status, _ in answers)
 
@@ -120,7 +132,7 @@ class Behind(Case):
         sockets = []
         try:
             for _ in range(limit + 20):
-                sockets.append(socket.create_connection(("127.0.0.1", self.proxy.port), 30))
+                sockets.append(socket.create_connection(("127.0.0.1", self.proxy.port), PATIENCE))
                 sockets[-1].setblocking(False)
 
             def refused():
@@ -161,7 +173,7 @@ class Behind(Case):
                                   "\n%{http_version} %{http_code}", "-d", "@-", "-H",
                                   "Content-Type: application/json",
                                   f"https://127.0.0.1:{self.proxy.port}{PATH}"], input=BODY,
-                                 stdout=subprocess.PIPE, check=True, timeout=30).stdout
+                                 stdout=subprocess.PIPE, check=True, timeout=PATIENCE).stdout
             body, told = out.rsplit(b"\n", 1)
             self.assertEqual(told.decode(), f"{version} 200")
             self.assertEqual(body, self.fleet.servers[0].attend(TOY).body)
@@ -172,7 +184,7 @@ class Behind(Case):
             self.assertFalse(plain.recv(100).startswith(b"HTTP/1.1 200"))
         context = ssl.create_default_context(cafile=self.proxy.certificate)
         context.maximum_version = ssl.TLSVersion.TLSv1_1
-        old = http.client.HTTPSConnection("127.0.0.1", self.proxy.port, timeout=10 * SLOW,
+        old = http.client.HTTPSConnection("127.0.0.1", self.proxy.port, timeout=PATIENCE,
                                           context=context)
         self.assertRaises(OSError, old.connect)
 

@@ -6,7 +6,8 @@ import struct
 import time
 import unittest
 
-from support import SLOW, TOY, Case, Raw, Server, ServerCase, chunked, head_of, wait_until
+from support import (PATIENCE, SLOW, TOY, Case, Raw, Server, ServerCase, chunked, head_of,
+                     wait_until)
 
 BODY = json.dumps(TOY).encode()
 PATH = "/v1/attention"
@@ -28,7 +29,7 @@ class Framing(ServerCase):
             raw.send(head)
             problem = self.problem(raw.answer(), status, slug, **where)
             if closes:
-                self.assertTrue(raw.closed(5), "the connection stays open")
+                self.assertTrue(raw.closed(), "the connection stays open")
             return problem
 
     # --- contradictions ---
@@ -49,7 +50,7 @@ class Framing(ServerCase):
                 answer = raw.answer()
                 if answer is not None:
                     self.assertIn(answer.status, (400, 413), answer)
-                    self.assertTrue(raw.closed(5))
+                    self.assertTrue(raw.closed())
 
     def test_two_hosts(self):
         self.refused(head_of(PATH, 5, "Host: other"), 400, "bad-framing")
@@ -61,7 +62,7 @@ class Framing(ServerCase):
                 answer = raw.answer()
                 if answer is not None:
                     self.assertEqual(answer.status, 400, answer)
-                    self.assertTrue(raw.closed(5))
+                    self.assertTrue(raw.closed())
 
     def test_unknown_codings(self):
         for coding in ("gzip", "gzip, chunked", "identity", "chunked, chunked", "chunkedx", "xchunked"):
@@ -81,7 +82,7 @@ class Framing(ServerCase):
                 answer = raw.answer()
                 if answer is not None:
                     self.assertIn(answer.status, (400, 413), answer)
-                    self.assertTrue(raw.closed(5))
+                    self.assertTrue(raw.closed())
 
     # --- too large ---
 
@@ -94,15 +95,13 @@ class Framing(ServerCase):
                     self.problem(answer, 413, "too-large", limit="max_body_bytes")
                 else:
                     self.assertEqual(answer.status, 413)
-                self.assertTrue(raw.closed(5))
+                self.assertTrue(raw.closed())
 
     def test_length_over_the_limit_is_answered_at_once_with_expect(self):
         with Raw(self.server) as raw:
-            begun = time.monotonic()
             raw.send(head_of(PATH, LIMIT + 1, "Expect: 100-continue"))
             self.problem(raw.answer(), 413, "too-large", limit="max_body_bytes")
-            self.assertLess(time.monotonic() - begun, 0.5 * SLOW)
-            self.assertTrue(raw.closed(5))
+            self.assertTrue(raw.closed())
 
     def test_the_answer_can_be_read_by_who_sends_on(self):
         """A client that uploads without looking still gets to read the refusal."""
@@ -118,7 +117,7 @@ class Framing(ServerCase):
                 except (ConnectionResetError, BrokenPipeError):
                     self.fail(f"the connection was reset after {sent} bytes")
                 self.problem(raw.answer(), 413, "too-large")
-                self.assertTrue(raw.closed(6))
+                self.assertTrue(raw.closed())
                 self.assertFalse(getattr(raw, "reset", False), "ended by a reset")
 
     def test_other_early_refusals_can_be_read_too(self):
@@ -134,7 +133,7 @@ class Framing(ServerCase):
                 answer = raw.answer()
                 self.assertIsNotNone(answer)
                 self.assertEqual(answer.status, status)
-                raw.closed(5)
+                raw.closed()
                 self.assertFalse(getattr(raw, "reset", False), "ended by a reset")
 
     def test_chunked_body_over_the_limit(self):
@@ -156,7 +155,7 @@ class Framing(ServerCase):
         with Raw(self.server) as raw:
             raw.send(head_of(PATH, None, "Transfer-Encoding: chunked"))
             part, begun, cut = b"8000\r\n" + b" " * 32768 + b"\r\n", time.monotonic(), False
-            while not cut and time.monotonic() - begun < 10 * SLOW:
+            while not cut and time.monotonic() - begun < PATIENCE:
                 try:
                     raw.send(part)
                     time.sleep(0.002)
@@ -190,7 +189,7 @@ class Framing(ServerCase):
                 if answer.status != 100:
                     break
             self.problem(answer, 429, "overloaded")
-            self.assertTrue(raws[-1].closed(5))
+            self.assertTrue(raws[-1].closed())
         finally:
             for raw in raws:
                 raw.socket.close()
@@ -293,13 +292,13 @@ class Framing(ServerCase):
             answer = raw.answer()
             self.assertEqual(answer.status, 200)
             self.assertEqual(answer.headers.get("connection", "").lower(), "close")
-            self.assertTrue(raw.closed(5))
+            self.assertTrue(raw.closed())
 
     def test_http_1_0(self):
         with Raw(self.server) as raw:
             raw.send(head_of(PATH, len(BODY)).replace(b"HTTP/1.1", b"HTTP/1.0") + BODY)
             self.assertEqual(raw.answer().status, 200)
-            self.assertTrue(raw.closed(5))
+            self.assertTrue(raw.closed())
 
     def test_connection_survives_a_refusal(self):
         """What was read whole and refused does not cost the connection."""
@@ -360,7 +359,7 @@ class Framing(ServerCase):
         for garbage in (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
                         b"\0" * 100, b"\r\n" * 50, b"GET\r\n\r\n", b"hello\r\n\r\n",
                         b"GET / HTTP/9.9\r\n\r\n", bytes(range(256)) * 4):
-            with self.subTest(garbage[:20]), Raw(self.server, timeout=12) as raw:
+            with self.subTest(garbage[:20]), Raw(self.server) as raw:
                 raw.send(garbage)
                 raw.socket.shutdown(socket.SHUT_WR)
                 answer = raw.answer()
@@ -456,7 +455,7 @@ class Heads(ServerCase):
             self.assertEqual(answer.status, 400, answer)
             if ours:
                 self.problem(answer, 400, "bad-framing")
-            self.assertTrue(raw.closed(5), "the connection stays open")
+            self.assertTrue(raw.closed(), "the connection stays open")
             self.assertEqual(bytes(raw.data) if ours else raw.data.count(b" 200 "), b"" if ours else 0,
                              "a second answer")
 
@@ -507,7 +506,7 @@ class Heads(ServerCase):
                     raw.send(data)
                     raw.send(b"\r\n" + GET)
                     self.problem(raw.answer(), 400, "bad-framing")
-                    self.assertTrue(raw.closed(5))
+                    self.assertTrue(raw.closed())
 
     def test_lines_without_a_name(self):
         for line in (b": x", b":", b":x", b": ", b"\0X: y", b"\0", b"\0: y", b"\0\0", b":\0"):
@@ -541,7 +540,7 @@ class Heads(ServerCase):
             with self.subTest(bad=bad), Raw(self.server) as raw:
                 raw.send(GET + POST + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY + bad + GET)
                 self.assertEqual([raw.answer().status for _ in range(3)], [200, 200, 400])
-                self.assertTrue(raw.closed(5))
+                self.assertTrue(raw.closed())
                 self.assertEqual(bytes(raw.data), b"")
 
     def test_nothing_is_taken_for_a_request_behind_trailers(self):
@@ -551,7 +550,7 @@ class Heads(ServerCase):
             with self.subTest(trailer=trailer), Raw(self.server) as raw:
                 raw.send(head + trailer + GET)
                 self.assertIn(raw.answer().status, (200, 400))
-                self.assertTrue(raw.closed(5))
+                self.assertTrue(raw.closed())
                 self.assertEqual(bytes(raw.data), b"")
 
     def test_honest_heads(self):
@@ -598,48 +597,48 @@ class Heads(ServerCase):
                       before=GET)
 
     def test_many_arguments_are_no_burden(self):
-        """None is read, so none is kept: a line of them is answered at once."""
+        """None is read, so none is kept: a line of them is no work."""
         for query in (b"a&" * 1000, b"a=b&" * 5000, b"=" * 20000, b"&" * 20000):
             with self.subTest(query=query[:8]), Raw(self.server) as raw:
-                begun = time.monotonic()
+                before = self.server.computed()
                 raw.send(b"GET /healthz?" + query + b" HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
                 self.assertEqual([raw.answer().status for _ in range(2)], [200, 200])
-                self.assertLess(time.monotonic() - begun, 2 * SLOW)
+                self.assertLess(self.server.computed() - before, 1 * SLOW)
 
-    def test_more_fields_than_fit_are_refused_at_once(self):
+    def test_more_fields_than_fit_are_refused(self):
         for fields in (b"A: b\r\n" * 3000, b"Cookie: " + b"a;" * 3000 + b"\r\n"):
             with self.subTest(fields=fields[:8]), Raw(self.server) as raw:
-                begun = time.monotonic()
+                before = self.server.computed()
                 raw.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n")
                 answer = raw.answer()
                 self.assertTrue(answer is None or answer.status in (400, 413, 431), answer)
-                self.assertTrue(raw.closed(5))
-                self.assertLess(time.monotonic() - begun, 2 * SLOW)
+                self.assertTrue(raw.closed())
+                self.assertLess(self.server.computed() - before, 1 * SLOW)
 
 
 class Slow(Case):
     """Clients that take their time, on servers that do not."""
 
     def serve(self, *args):
-        server = Server(None, *args)
+        """All deadlines but those that are named are so far away that nothing ends by them."""
+        far = [word for name in ("header", "body", "answer", "idle")
+               for word in (f"--{name}-timeout-ms", str(4000 * PATIENCE))]
+        far = [word for pair in zip(far[::2], far[1::2]) if pair[0] not in args for word in pair]
+        server = Server(None, *args, *far)
         self.addCleanup(server.stop)
         return server
 
-    def ends(self, server, raw, statuses, limit):
-        """The connection ends in time, by one of those answers or by a mere close."""
-        begun = time.monotonic()
-        raw.socket.settimeout(limit * SLOW)
+    def ends(self, server, raw, statuses):
+        """The connection ends, by one of those answers or by a mere close."""
         answer = raw.answer()
         if answer is not None:
             self.assertIn(answer.status, statuses, answer)
-            self.assertTrue(raw.closed(limit))
-        self.assertLess(time.monotonic() - begun, limit * SLOW)
+            self.assertTrue(raw.closed())
         self.assertEqual(server.get("/healthz").status, 200)
         self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
 
-    def drip(self, server, raw, data, statuses, limit):
-        """Sends a byte every 50 ms, which no inactivity timeout would catch."""
-        begun = time.monotonic()
+    def drip(self, server, raw, data, statuses):
+        """Sends a byte every 50 ms, which no inactivity timeout would catch, until it is ended."""
         raw.socket.setblocking(False)
         for i in range(len(data)):
             try:
@@ -651,45 +650,45 @@ class Slow(Case):
                 pass
             except (ConnectionResetError, BrokenPipeError):
                 break
-            if time.monotonic() - begun > limit * SLOW:
-                self.fail(f"still open after {limit * SLOW} s")
             time.sleep(0.05)
+        else:
+            self.fail("still open when all is sent")
         raw.socket.setblocking(True)
         if raw.data:
-            self.ends(server, raw, statuses, limit)
+            self.ends(server, raw, statuses)
 
     def test_body_that_stops(self):
         server = self.serve("--body-timeout-ms", "400")
         with Raw(server) as raw:
             raw.send(head_of(PATH, len(BODY)) + BODY[:-5])
-            self.ends(server, raw, (408,), 4)
+            self.ends(server, raw, (408,))
         with Raw(server) as raw:
             raw.send(head_of(PATH, None, "Transfer-Encoding: chunked") + b"5\r\n" + BODY[:5])
-            self.ends(server, raw, (408,), 4)
+            self.ends(server, raw, (408,))
 
     def test_body_that_drips(self):
         server = self.serve("--body-timeout-ms", "500")
         with Raw(server) as raw:
             raw.send(head_of(PATH, len(BODY)))
-            self.drip(server, raw, BODY, (408,), 4)
+            self.drip(server, raw, BODY, (408,))
 
     def test_headers_that_drip(self):
         server = self.serve("--header-timeout-ms", "500")
         with Raw(server) as raw:
-            self.drip(server, raw, head_of(PATH, 5, "X-Long: " + "y" * 300), (408,), 4)
+            self.drip(server, raw, head_of(PATH, 5, "X-Long: " + "y" * 300), (408,))
 
     def test_headers_that_stop(self):
         server = self.serve("--header-timeout-ms", "400")
         with Raw(server) as raw:
             raw.send(b"POST /v1/attention HTTP/1.1\r\nHost: x\r\n")
-            self.ends(server, raw, (408,), 4)
+            self.ends(server, raw, (408,))
 
     def test_a_second_head_that_drips_on_a_used_connection(self):
         server = self.serve("--header-timeout-ms", "500")
         with Raw(server) as raw:
             raw.send(head_of(PATH, len(BODY)) + BODY)
             self.assertEqual(raw.answer().status, 200)
-            self.drip(server, raw, head_of(PATH, 5, "X-Long: " + "y" * 300), (408,), 4)
+            self.drip(server, raw, head_of(PATH, 5, "X-Long: " + "y" * 300), (408,))
 
     def test_an_empty_line_is_no_request(self):
         """What may follow a request's body neither begins the next one nor gets an answer."""
@@ -700,11 +699,12 @@ class Slow(Case):
             self.assertEqual(raw.answer().status, 200)
             time.sleep(0.7)
             raw.send(b"\r\n")
-            self.assertTrue(fresh.closed(5))
+            self.assertTrue(fresh.closed())
             self.assertEqual(fresh.data, b"")
-            self.assertFalse(raw.closed(1.5 / SLOW))
+            raw.socket.settimeout(1)
+            self.assertFalse(raw.closed())
             self.assertEqual(raw.data, b"")
-            raw.socket.settimeout(5 * SLOW)
+            raw.socket.settimeout(PATIENCE)
             raw.send(head_of(PATH, len(BODY)) + BODY)
             self.assertEqual(raw.answer().status, 200)
 
@@ -713,7 +713,7 @@ class Slow(Case):
         with Raw(server) as raw:
             raw.send(head_of(PATH, len(BODY)) + BODY)
             self.assertEqual(raw.answer().status, 200)
-            self.assertTrue(raw.closed(5))
+            self.assertTrue(raw.closed())
 
     def test_reader_that_does_not_read(self):
         server = self.serve("--answer-timeout-ms", "700")
@@ -723,8 +723,9 @@ class Slow(Case):
         raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         raw.send(head_of(PATH, len(body)) + body)
         raw.socket.recv(1, socket.MSG_PEEK)  # the answer has begun, and is far from its end
-        self.assertGreater(server.metric("attend_inflight_bytes"), 1 << 20)
-        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0, 8),
+        self.assertTrue(wait_until(lambda: server.metric("attend_rejected_total",
+                                                         'reason="slow_reader"') == 1))
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0),
                         "the answer nobody reads is kept")
         raw.socket.close()
         self.assertEqual(server.attend(TOY).status, 200)
@@ -734,13 +735,13 @@ class Slow(Case):
         idle = []
         try:
             for _ in range(40):
-                idle.append(Raw(server, timeout=3))
+                idle.append(Raw(server))
             refused = 0
             for raw in idle:
                 try:
                     raw.send(head_of("/healthz", method="GET"))
                     answer = raw.answer()
-                except (ConnectionResetError, BrokenPipeError, TimeoutError):
+                except (ConnectionResetError, BrokenPipeError):
                     continue
                 if answer is not None and answer.status == 503:
                     refused += 1

@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from support import BIN, TOOLS, ROOT, Case, clean_environment
+from support import BIN, PATIENCE, TOOLS, ROOT, Case, clean_environment
 
 DOCKER = os.path.join(ROOT, "docker")
 VERSION, COMMIT, SECONDS = "1.2.3", "0123456789ab", "1700000000"
@@ -205,7 +205,7 @@ class Image(Case):
                               stdout=subprocess.PIPE) as process:
             try:
                 port = int(re.search(rb":(\d+)$", process.stdout.readline()).group(1))
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
                 connection.request("POST", "/v1/attention", b'{"queries":[[1,0,0,1]]}',
                                    {"Content-Type": "application/json"})
                 answer = connection.getresponse()
@@ -214,7 +214,7 @@ class Image(Case):
                 connection.close()
             finally:
                 process.terminate()
-            self.assertEqual(process.wait(20), 0)
+            self.assertEqual(process.wait(PATIENCE), 0)
 
 
 if __name__ == "__main__":

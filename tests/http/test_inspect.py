@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import (BIN, MODE, SLOW, Case, Server, attend, clean_environment, preloaded,
+from support import (BIN, MODE, PATIENCE, Case, Server, attend, clean_environment, preloaded,
                      safetensors_bytes)
 
 
@@ -138,7 +138,7 @@ class Inspect(Case):
         with open("/dev/full", "wb") as full:
             done = subprocess.run([BIN, "inspect", "w.safetensors"], stdout=full, cwd=self.folder,
                                   stderr=subprocess.PIPE, env=clean_environment(None),
-                                  timeout=60 * SLOW, check=False)
+                                  timeout=PATIENCE, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"cannot write", done.stderr)
 

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import unittest
 
-from support import (MODE, TOY, Case, Raw, Server, attend, chunked, head_of, preloaded, wait_until)
+from support import MODE, TOY, Case, Raw, Server, attend, chunked, head_of, preloaded, wait_until
 
 A, B, C = ("alice-0123456789-abcdef", "bob.0123456789_~+/abc==", "carol-9876543210-fedcba")
 STRANGE = "stranger-0123456789-xyz"
@@ -67,7 +67,7 @@ class Keys(Case):
         count = lambda: server.metric("attend_reloads_total", f'result="{result}"')
         before = count()
         server.signal(signal.SIGHUP)
-        self.assertTrue(wait_until(lambda: count() > before, 10), server.stderr())
+        self.assertTrue(wait_until(lambda: count() > before), server.stderr())
 
 
 class Doors(Keys):
@@ -147,7 +147,7 @@ class Doors(Keys):
             answer = raw.answer()
             self.problem(answer, 401, "unauthorized")
             self.assertEqual(answer.headers["connection"], "close")
-            self.assertTrue(raw.closed(5))
+            self.assertTrue(raw.closed())
         with Raw(self.server) as raw:
             raw.send(head_of("/v1/attention", None, "Transfer-Encoding: chunked") +
                      chunked(body, [7]))
@@ -363,8 +363,8 @@ class Memory(Keys):
             before = len(re.findall(ended, server.stderr()))
             control[0:24] = struct.pack("<qqq", n, 0, 0)
             server.signal(signal.SIGHUP)
-            self.assertTrue(wait_until(lambda: len(re.findall(ended, server.stderr())) > before, 10,
-                                       0.001), f"n = {n}\n{server.stderr()[-2000:]}")
+            self.assertTrue(wait_until(lambda: len(re.findall(ended, server.stderr())) > before,
+                                       step=0.001), f"n = {n}\n{server.stderr()[-2000:]}")
             failed = struct.unpack("<q", control[16:24])[0]
             control[0:8] = bytes(8)
             quiet = 0 if failed else quiet + 1

@@ -12,7 +12,7 @@ import unittest
 
 from forms import base64_fields, safetensors, v2
 from mixed import requests
-from support import (BIN, JSON_TYPE, MODE, TOY, Case, Layer, Raw, Server, attend, chunked,
+from support import (BIN, JSON_TYPE, MODE, PATIENCE, TOY, Case, Layer, Raw, Server, attend, chunked,
                      clean_environment, head_of, preloaded, randoms, wait_until)
 
 
@@ -171,7 +171,7 @@ class FailingAllocations(Case):
             self.arm(n)
             done = subprocess.run([BIN, "run", "toy", "--config", path], input=body,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                                  env=clean_environment(self.env), timeout=60)
+                                  env=clean_environment(self.env), timeout=PATIENCE)
             quiet = 0 if self.disarm() else quiet + 1
             if MODE == "asan" and b"CHECK failed: sanitizer_" in done.stderr:
                 continue  # a thread of which the sanitizer's own part found no memory
@@ -193,7 +193,7 @@ class FailingAllocations(Case):
         failed = self.disarm()
         if ready:
             process.terminate()
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
         if MODE == "asan" and b"CHECK failed: sanitizer_" in err:
             return failed, False  # a thread of which the sanitizer's own part found no memory
         self.assertEqual(process.returncode, 0 if ready else 1, (n, err))
@@ -340,10 +340,10 @@ class GivingBack(Case):
                 server.attend(body)
                 self.assertGreater(server.metric("attend_kept_bytes"), 1e6)
                 self.assertLess(server.metric("attend_kept_bytes"), 65e6)
-            self.assertTrue(wait_until(lambda: server.metric("attend_kept_bytes") == 0, 8))
+            self.assertTrue(wait_until(lambda: server.metric("attend_kept_bytes") == 0))
             server.attend(body)
             before = server.resident()  # and without any connection, too
-            self.assertTrue(wait_until(lambda: server.resident() < before - 1e6, 8))
+            self.assertTrue(wait_until(lambda: server.resident() < before - 1e6))
         finally:
             server.stop()
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -12,7 +13,7 @@ import threading
 import unittest
 
 from prometheus import Broken, Scrape, promtool
-from support import MODE, TOOLS, SLOW, TOY, Case, Layer, Raw, Server, head_of, wait_until
+from support import MODE, PATIENCE, TOOLS, TOY, Case, Layer, Raw, Server, head_of, wait_until
 
 PATH = "/v1/attention"
 BODY = json.dumps(TOY).encode()
@@ -33,9 +34,9 @@ LONG = long_body(4000 if MODE == "release" else 800)
 class Metrics(Case):
     """A server of its own for each test, and a connection that scrapes it."""
 
-    def start(self, *args, config=None, folder=None):
+    def start(self, *args, config=None, folder=None, ends=0):
         server = Server(config, *args, folder=folder)
-        self.addCleanup(server.stop)
+        self.addCleanup(server.stop, ends)
         self.connection = server.connect()
         self.addCleanup(self.connection.close)
         self.server = server
@@ -50,7 +51,7 @@ class Metrics(Case):
 
     def reaches(self, count, name, **labels):
         """Waits until a count is there; it must not be passed."""
-        self.assertTrue(wait_until(lambda: self.scrape().value(name, **labels) >= count, 20),
+        self.assertTrue(wait_until(lambda: self.scrape().value(name, **labels) >= count),
                         self.scrape().samples)
         self.assertEqual(self.scrape().value(name, **labels), count)
 
@@ -105,7 +106,7 @@ class Form(Metrics):
             after = self.scrape()
             return after.value("attend_stage_duration_seconds_count", stage="write") == 7 and \
                 after.value("attend_http_requests_total") >= sum(codes.values()) + 1
-        self.assertTrue(wait_until(settled, 10))
+        self.assertTrue(wait_until(settled))
         after.follows(before)
         counted = {}
         for (name, labels), value in after.samples.items():
@@ -216,10 +217,10 @@ class Rejections(Metrics):
         """One request is computed, as many wait."""
         raws = []
         for n in range(1 + waiting):
-            raws.append(stack.enter_context(Raw(self.server, 60)))
+            raws.append(stack.enter_context(Raw(self.server)))
             raws[-1].send(head_of(BASE, len(LONG)) + LONG)
             name, count = ("attend_queue_depth", n) if n else ("attend_running", 1)
-            self.assertTrue(wait_until(lambda: self.scrape().value(name) == count, 20), name)
+            self.assertTrue(wait_until(lambda: self.scrape().value(name) == count), name)
         return raws
 
     def test_queue(self):
@@ -291,17 +292,17 @@ class Rejections(Metrics):
         for setting, sent, reason in (("--header-timeout-ms", head_of(PATH, 9)[:20], "slow_head"),
                                       ("--body-timeout-ms", head_of(PATH, 9), "slow_body")):
             with self.subTest(reason):
-                self.start(setting, str(200 * SLOW))
+                self.start(setting, "200")
                 with Raw(self.server) as raw:
                     self.problem(raw.send(sent).answer(), 408, "too-slow")
                 self.rejected(1, reason)
                 self.assertEqual(self.scrape().value("attend_client_aborts_total"), 0)
 
     def test_slow_reader(self):
-        self.start("--answer-timeout-ms", str(200 * SLOW))
+        self.start("--answer-timeout-ms", "200")
         with unread(self.server) as s:
             self.rejected(1, "slow_reader")
-            s.settimeout(20 * SLOW)
+            s.settimeout(PATIENCE)
             with self.assertRaises(ConnectionResetError):  # else the system keeps what is not sent
                 while s.recv(65536):
                     pass
@@ -312,12 +313,12 @@ class Rejections(Metrics):
 
     def test_not_ready_is_an_answer(self):
         """Who is told that the server stops asked for nothing else."""
-        self.start("--drain-delay-ms", str(700 * SLOW))
+        self.start("--drain-delay-ms", str(2000 * PATIENCE), ends=128 + signal.SIGTERM)
         self.server.signal()
         self.assertTrue(wait_until(
             lambda: self.server.get("/readyz", connection=self.connection).status == 503))
         self.rejected(0, "draining")
-        self.assertEqual(self.server.wait(), 0)
+        self.server.signal()  # the second one ends the delay, and the server
 
 
 @contextlib.contextmanager
@@ -343,7 +344,7 @@ class Aborts(Metrics):
         with Raw(self.server) as raw:
             raw.send(head_of(PATH, len(BODY)) + BODY[:30])
             self.assertTrue(wait_until(
-                lambda: self.scrape().value("attend_inflight_bytes") > 0, 10))
+                lambda: self.scrape().value("attend_inflight_bytes") > 0))
         self.aborted("body")
         self.assertEqual(self.scrape().value("attend_http_requests_total", code=499), 1)
 
@@ -370,9 +371,9 @@ class Aborts(Metrics):
         with Raw(self.server) as raw:
             raw.send(head_of(PATH, 9)[:20])
             self.assertTrue(wait_until(
-                lambda: self.scrape().value("attend_connections", listener="main") == 2, 10))
+                lambda: self.scrape().value("attend_connections", listener="main") == 2))
         self.assertTrue(wait_until(
-            lambda: self.scrape().value("attend_connections", listener="main") == 1, 10))
+            lambda: self.scrape().value("attend_connections", listener="main") == 1))
         now = self.scrape()
         self.assertEqual(now.value("attend_client_aborts_total"), 0)
         self.assertEqual(now.value("attend_rejected_total"), 0)
@@ -417,16 +418,16 @@ class UnderLoad(Metrics):
             script.flush()
             done = subprocess.run(["wrk", "-t1", "-c8", "-d2s", "-s", script.name,
                                    f"http://127.0.0.1:{server.port}{PATH}"],
-                                  stdout=subprocess.PIPE, timeout=60 * SLOW, check=True)
+                                  stdout=subprocess.PIPE, timeout=PATIENCE, check=True)
         over.set()
         for thread in threads:
-            thread.join(30 * SLOW)
+            thread.join(PATIENCE)
         self.assertEqual(failures, [])
         self.assertGreater(min(scrapes), 1)
         answers, failed = map(int, re.search(rb"answers (\d+) failed (\d+)", done.stdout).groups())
         self.assertEqual(failed, 0)
         self.assertTrue(wait_until(
-            lambda: self.scrape().value("attend_connections", listener="main") == 1, 10))
+            lambda: self.scrape().value("attend_connections", listener="main") == 1))
         now = self.scrape()
         counted = now.value("attend_http_requests_total", route=PATH, code=200)
         gone = now.value("attend_http_requests_total", route=PATH) - counted

@@ -17,7 +17,7 @@ import threading
 import time
 import unittest
 
-from support import (BIN, MODE, ROOT, SLOW, TOY, Case, Layer, Raw, Server, attend,
+from support import (BIN, MODE, PATIENCE, ROOT, SLOW, TOY, Case, Layer, Raw, Server, attend,
                      clean_environment, head_of, resident, safetensors_bytes, wait_until)
 
 SERVE = os.path.join(ROOT, "tests", "serve")
@@ -300,14 +300,14 @@ class SignalsAtStart(Folder):
         self.addCleanup(process.kill)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
-        self.assertTrue(wait_until(lambda: resident(process.pid) > 100 << 20, 20, 0.005))
+        self.assertTrue(wait_until(lambda: resident(process.pid) > 100 << 20, step=0.005))
         return process
 
     def test_stop(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             process = self.begin()
             process.send_signal(number)
-            out, err = process.communicate(timeout=60 * SLOW)
+            out, err = process.communicate(timeout=PATIENCE)
             self.assertEqual(process.returncode, 0, err)
             self.assertEqual(out, b"")  # it never listened
             self.assertIn(b"signal %d: stopping" % number, err)
@@ -317,7 +317,7 @@ class SignalsAtStart(Folder):
         process = self.begin()
         for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM):
             process.send_signal(number)
-        out, err = process.communicate(timeout=60 * SLOW)
+        out, err = process.communicate(timeout=PATIENCE)
         self.assertEqual((process.returncode, out), (0, b""), err)
 
     def test_reload_comes_after_it(self):
@@ -335,7 +335,7 @@ class SignalsAtStart(Folder):
             said += line
         self.assertRegex(said, rb"gone: slow0, slow1(, slow2)?;")
         process.send_signal(signal.SIGTERM)
-        _, rest = process.communicate(timeout=60 * SLOW)
+        _, rest = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 0, rest)
         self.assertNotIn(b"reloaded", rest)
 
@@ -480,6 +480,9 @@ class Checkpoints(Folder):
 
 
 class Stopping(Case):
+    FAR = [word for name in ("header-timeout", "body-timeout", "idle-timeout", "drain")
+           for word in (f"--{name}-ms", str(2000 * PATIENCE))]
+
     def start(self, *args, **options):
         server = Server(None, *args, **options)
         self.addCleanup(server.kill)
@@ -487,20 +490,20 @@ class Stopping(Case):
 
     def test_requests_in_every_phase(self):
         """SIGTERM loses nothing that was accepted; idle and new connections do not hold it up."""
-        server = self.start("--workers", "1", "--drain-ms", str(8000 * SLOW))
+        server = self.start("--workers", "1", "--drain-ms", str(500 * PATIENCE))
         with contextlib.ExitStack() as stack:
-            idle, used, uploading, heading = (stack.enter_context(Raw(server, timeout=30))
+            idle, used, uploading, heading = (stack.enter_context(Raw(server))
                                               for _ in range(4))
             used.send(head_of(PATH, len(BODY)) + BODY)
             self.assertEqual(used.answer().status, 200)
-            computing = [stack.enter_context(Raw(server, timeout=60)) for _ in range(4)]
+            computing = [stack.enter_context(Raw(server)) for _ in range(4)]
             for raw in computing:
                 raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
             uploading.send(head_of(PATH, len(BODY)) + BODY[:40])
             heading.send(head_of(PATH, len(BODY))[:40])
             time.sleep(0.1)
             server.signal()
-            self.assertTrue(wait_until(lambda: self.unready(server), 3))
+            self.assertTrue(wait_until(lambda: self.unready(server)))
             uploading.send(BODY[40:])
             heading.send(head_of(PATH, len(BODY))[40:] + BODY)
             for name, raw in [("computing", r) for r in computing] + [("uploading", uploading)]:
@@ -511,12 +514,12 @@ class Stopping(Case):
             answer = heading.answer()
             self.assertTrue(answer is None or answer.status in (200, 503), answer)
             self.assertEqual(server.wait(), 0, server.stderr())
-            self.assertTrue(idle.closed(1) and used.closed(1))
+            self.assertTrue(idle.closed() and used.closed())
 
     def unready(self, server):
         """New connections are refused, or told that the server is going."""
         try:
-            with Raw(server, timeout=2) as raw:
+            with Raw(server) as raw:
                 answer = raw.send(head_of("/readyz", method="GET")).answer()
                 return answer is None or answer.status == 503
         except OSError:
@@ -532,25 +535,24 @@ class Stopping(Case):
             raw.send(head_of("/v1/models/demo/attention", len(body)) + body)
             raw.socket.recv(1, socket.MSG_PEEK)
             server.signal()
-            time.sleep(0.3)
+            server.told("stopping")
             self.assertEqual(raw.answer().body, whole)
         self.assertEqual(server.wait(), 0, server.stderr())
 
     def test_idle_server_stops_at_once(self):
+        """It waits for none of its deadlines: they are further away than the patience here."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            server = self.start()
+            server = self.start(*self.FAR)
             server.get("/healthz")
             raws = [Raw(server) for _ in range(3)]
-            begun = time.monotonic()
             server.signal(number)
             self.assertEqual(server.wait(), 0, server.stderr())
-            self.assertLess(time.monotonic() - begun, 2 * SLOW)
             for raw in raws:
                 raw.socket.close()
 
     def test_half_a_head_does_not_hold_it_up(self):
         """Whoever has said next to nothing is let go, whoever is in the middle of a head is told."""
-        server = self.start("--header-timeout-ms", "60000")
+        server = self.start(*self.FAR)
         with contextlib.ExitStack() as stack:
             one, some, kept = (stack.enter_context(Raw(server)) for _ in range(3))
             kept.send(head_of(PATH, len(BODY)) + BODY)
@@ -561,14 +563,12 @@ class Stopping(Case):
             time.sleep(look)  # until the server has looked at the kept connection
             kept.send(head_of(PATH, 5)[:30])
             time.sleep(look)  # and sees that there is something new
-            begun = time.monotonic()
             server.signal()
             for raw in (some, kept):
                 self.problem(raw.answer(), 503, "draining")
-            self.assertTrue(one.closed(3))
+            self.assertTrue(one.closed())
             self.assertEqual(one.data, b"")
             self.assertEqual(server.wait(), 0, server.stderr())
-            self.assertLess(time.monotonic() - begun, 3 * SLOW)
 
     def test_backlog_is_served(self):
         """Many connections at the very moment of the signal: each is answered or refused whole."""
@@ -584,30 +584,30 @@ class Stopping(Case):
         self.assertEqual([a is not None and a.status for a in answers], [200] * 60)
 
     def test_second_signal_ends_at_once(self):
-        server = self.start("--drain-ms", "60000")
+        server = self.start(*self.FAR)
         with Raw(server) as raw:
-            raw.send(head_of(PATH, len(BODY)) + BODY[:40])
-            time.sleep(0.2)
+            raw.send(head_of(PATH, len(BODY), "Expect: 100-continue"))
+            self.assertEqual(raw.answer().status, 100)
+            raw.send(BODY[:40])
             server.signal()
-            time.sleep(0.3 * SLOW)
+            server.told("stopping")
+            time.sleep(0.3)
             self.assertIsNone(server.process.poll(), "did not wait for the upload")
-            begun = time.monotonic()
             server.signal()
             self.assertEqual(server.wait(), 128 + signal.SIGTERM)
-            self.assertLess(time.monotonic() - begun, 1 * SLOW)
 
     def test_drain_deadline(self):
         """What is not done in drain_ms gets 503 or a closed connection; the exit status says so."""
-        server = self.start("--workers", "1", "--drain-ms", "100")
+        server = self.start("--workers", "1", "--drain-ms", "100", "--body-timeout-ms",
+                            str(2000 * PATIENCE))
         with contextlib.ExitStack() as stack:
-            raws = [stack.enter_context(Raw(server, timeout=30)) for _ in range(8)]
+            raws = [stack.enter_context(Raw(server)) for _ in range(8)]
             for raw in raws:
                 raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
             stuck = stack.enter_context(Raw(server))
             stuck.send(head_of(PATH, len(BODY)) + BODY[:40])
             # One computes, others have arrived whole and wait: these get their 503.
-            self.assertTrue(wait_until(lambda: server.metric("attend_queue_depth") > 1, 5 * SLOW))
-            begun = time.monotonic()
+            self.assertTrue(wait_until(lambda: server.metric("attend_queue_depth") > 1))
             server.signal()
             statuses = []
             for raw in raws:
@@ -618,11 +618,10 @@ class Stopping(Case):
             self.assertIn(503, statuses)
             self.assertLessEqual(set(statuses), {200, 503, None})
             self.assertEqual(server.wait(), 3, server.stderr())
-            self.assertLess(time.monotonic() - begun, 6 * SLOW)
 
     def test_drain_delay(self):
         """While /readyz says 503 the server still serves, so that a balancer can look away first."""
-        server = self.start("--drain-delay-ms", str(max(1000, 400 * SLOW)))
+        server = self.start("--drain-delay-ms", str(2000 * PATIENCE))
         kept = server.connect()
         self.assertNotIn("connection", server.get("/healthz", connection=kept).headers)
         server.signal()
@@ -632,7 +631,8 @@ class Stopping(Case):
         answer = server.attend(TOY, connection=kept)  # and then not on this connection any more
         self.assertEqual((answer.status, answer.headers["connection"].lower()), (200, "close"))
         self.assertEqual(server.attend(TOY).status, 200)
-        self.assertEqual(server.wait(), 0, server.stderr())
+        server.signal()  # the second one ends the delay, and the server
+        self.assertEqual(server.wait(), 128 + signal.SIGTERM)
 
     def test_a_stop_loses_no_request(self):
         """Clients on kept connections are told to leave them before the listener closes; whoever
@@ -686,7 +686,7 @@ class Load(Case):
         server = self.start("--workers", "1", "--max-queue", "1", "--merge=false")
         body, clients = (big_body(300), 150) if MODE != "tsan" else (big_body(100), 60)
         with contextlib.ExitStack() as stack:
-            raws = [stack.enter_context(Raw(server, timeout=60)) for _ in range(clients)]
+            raws = [stack.enter_context(Raw(server)) for _ in range(clients)]
             for raw in raws:
                 raw.send(head_of(BIG_PATH, len(body)) + body)
             answers = [raw.answer() for raw in raws]
@@ -703,21 +703,20 @@ class Load(Case):
         """What is late is given up in the middle of its work, not computed to its end."""
         server = self.start("--workers", "1")
 
-        def timed(timeout):
-            begun = time.monotonic()
-            answer = server.post(BIG_PATH, BIG, headers={"X-Timeout-Ms": timeout})
-            return answer, time.monotonic() - begun
-
-        whole, seconds = timed("900000")
-        self.assertEqual(whole.status, 200)
-        stage = re.search(r"compute;dur=([\d.]+)", whole.headers["server-timing"])
-        computing = float(stage.group(1)) / 1000
-        for timeout in ("1", "20"):
-            cut = [timed(timeout) for _ in range(3)]
-            for answer, _ in cut:
+        def spent(body, timeout, status):
+            """Seconds of processor time."""
+            before = server.computed()
+            answer = server.post(BIG_PATH, body, headers={"X-Timeout-Ms": timeout})
+            self.assertEqual(answer.status, status, answer)
+            if status == 504:
                 self.problem(answer, 504, "deadline-exceeded")
+            return server.computed() - before
+
+        whole, read = spent(BIG, "900000", 200), spent(BIG[:-2], "900000", 400)
+        for timeout in ("1", "20"):
+            cut = min(spent(BIG, timeout, 504) for _ in range(3))
             if MODE == "release":  # where a sanitizer slows the rest down more than computing
-                self.assertLess(min(s for _, s in cut), seconds - computing / 2)
+                self.assertLess(cut, (read + whole) / 2)
         self.assertEqual(server.attend(TOY, headers={"X-Timeout-Ms": "5000"}).status, 200)
         self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
 
@@ -729,17 +728,17 @@ class Load(Case):
             "many": {"random": {"seed": 1}, "query_size": 1, "heads": 800, "hidden": 800}}},
             "--workers", "1")
         self.addCleanup(server.stop)
-        body = {"queries": [[[1]]], "keys": [[[1]] * 30000]}
-        answers = []
-        heavy = threading.Thread(target=lambda: answers.append(server.post(
-            "/v1/models/many/heads", body, headers={"X-Timeout-Ms": "1500"})))
-        heavy.start()
-        served = 0
-        while heavy.is_alive():
-            self.assertEqual(server.attend(TOY, "tiny").status, 200)
-            served += 1
-        self.problem(answers[0], 504, "deadline-exceeded")
-        self.assertGreater(served, 10)
+        path, body = "/v1/models/many/heads", json.dumps({"queries": [[[1]]],
+                                                          "keys": [[[1]] * 30000]}).encode()
+        with Raw(server) as heavy:
+            heavy.send(head_of(path, len(body)) + body)
+            self.assertTrue(wait_until(lambda: server.metric("attend_running") == 1))
+            for _ in range(10):
+                self.assertEqual(server.attend(TOY, "tiny").status, 200)
+            self.assertEqual(select.select([heavy.socket], [], [], 0)[0], [], "it is done already")
+        self.assertTrue(wait_until(lambda: server.metric("attend_running") == 0))
+        self.problem(server.post(path, body, headers={"X-Timeout-Ms": "500"}), 504,
+                     "deadline-exceeded")
 
     def test_deadline_setting(self):
         server = self.start("--workers", "1", "--deadline-ms", "5")
@@ -750,20 +749,19 @@ class Load(Case):
     def test_clients_gone_while_queued_are_not_computed(self):
         server = self.start("--workers", "1", "--merge=false")
         raws = [Raw(server) for _ in range(20)]
-        begun = time.monotonic()
-        one = server.post(BIG_PATH, BIG)
-        alone = time.monotonic() - begun
-        self.assertEqual(one.status, 200)
+        before = server.computed()
+        self.assertEqual(server.post(BIG_PATH, BIG).status, 200)
+        one = server.computed() - before
         for raw in raws:
             raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
         received = 15 * BIG_ROWS * 512 * 4  # bytes: most of the queries are there
-        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") >= received, 10))
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") >= received))
         for raw in raws:
             raw.socket.close()
-        begun = time.monotonic()
-        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0, 30))
+        before = server.computed()
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
         if MODE == "release":
-            self.assertLess(time.monotonic() - begun, 8 * alone + 1)
+            self.assertLess(server.computed() - before, 8 * one + 1)
 
     def test_clients_gone_behind_bytes_nobody_reads(self):
         """Bytes of a next request lie before the end of the stream."""
@@ -772,12 +770,11 @@ class Load(Case):
         body = f'{{"queries":[[{",".join(["[1,0,0,1]"] * rows)}]]}}'.encode()
         count = 20
         raws = [Raw(server).send(head_of("/v1/attention", len(body)) + body) for _ in range(count)]
-        self.assertTrue(wait_until(lambda: server.metric("attend_queue_depth") >= count - 8, 10))
-        time.sleep(0.01)
+        self.assertTrue(wait_until(lambda: server.metric("attend_queue_depth") >= count - 8))
         for raw in raws:
             raw.send(head_of("/healthz", method="GET"))
             raw.socket.close()
-        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0, 30))
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
         self.assertGreater(server.metric("attend_client_aborts_total", 'phase="queue"'), 4)
 
     def test_a_shared_mask_or_bias_holds_no_socket(self):
@@ -791,6 +788,7 @@ class Load(Case):
             with self.subTest(field):
                 asked = threading.Thread(target=lambda data=body: server.attend(
                     data, headers={"X-Timeout-Ms": "2000"}))
+                first = time.monotonic()
                 asked.start()
                 worst = 0
                 while asked.is_alive():
@@ -799,12 +797,18 @@ class Load(Case):
                     worst = max(worst, time.monotonic() - begun)
                     time.sleep(0.01)
                 asked.join()
-                self.assertLess(worst, 0.5 * SLOW)
+                self.assertLess(worst, (time.monotonic() - first) / 2)
 
     def test_small_requests_pass_large_ones(self):
-        """Small ones that come when all large ones are there are answered before these."""
+        """Small ones that come when all large ones are there are answered before these. On a busy
+        machine these may be done before one asks; then once more."""
         server = self.start("--workers", "1", "--io-threads", "2")
-        raws = [Raw(server, timeout=60) for _ in range(6)]
+        self.assertTrue(any(self.pass_large_ones(server) for _ in range(20)),
+                        "small requests waited for all the large ones")
+
+    def pass_large_ones(self, server):
+        """Were the small ones answered first?"""
+        raws = [Raw(server) for _ in range(6)]
         senders = [threading.Thread(target=raw.send, args=(head_of(BIG_PATH, len(BIG)) + BIG,))
                    for raw in raws]
         for sender in senders:
@@ -816,14 +820,15 @@ class Load(Case):
         def taken():
             return server.metric("attend_running") + server.metric("attend_queue_depth")
 
-        self.assertTrue(wait_until(lambda: taken() + answered() >= len(raws), 30, 0.005))
+        self.assertTrue(wait_until(lambda: taken() + answered() >= len(raws), step=0.005))
         for _ in range(3):
             self.assertEqual(server.attend(TOY).status, 200)
-        self.assertLess(answered(), len(raws), "small requests waited for all the large ones")
+        first = answered() < len(raws)
         for sender, raw in zip(senders, raws):
             sender.join()
             self.assertEqual(raw.answer().status, 200)
             raw.socket.close()
+        return first
 
     def test_as_many_clients_as_one_wait_may_report(self):
         """libmicrohttpd takes 128 events at once; with exactly so many none may be forgotten."""

@@ -16,7 +16,7 @@ import threading
 import time
 import unittest
 
-from support import (TOOLS, ROOT, SLOW, TOY, Case, Raw, Server, attend, clean_environment,
+from support import (PATIENCE, TOOLS, ROOT, TOY, Case, Raw, Server, attend, clean_environment,
                      head_of, safetensors_bytes, wait_until)
 
 CONF = os.path.join(ROOT, "docker", "nginx.conf")
@@ -51,7 +51,7 @@ class Nginx:
             self.process = subprocess.Popen(
                 ["nginx", "-e", "stderr", "-p", self.folder, "-c", self.path, "-g", "daemon off;"],
                 stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=clean_environment())
-            if wait_until(lambda: self.process.poll() is not None or self.listens(), 10):
+            if wait_until(lambda: self.process.poll() is not None or self.listens()):
                 if self.process.poll() is None:
                     return
         raise AssertionError(self.said())
@@ -99,7 +99,7 @@ class Nginx:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(10)
+                self.process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -114,7 +114,7 @@ class Nginx:
         out = os.path.join(self.folder, f"out-{threading.get_ident()}")
         words = ["curl", "-sS", http, "--cacert", os.path.join(self.folder, "tls.crt"), "--resolve",
                  f"{NAME}:{self.port}:127.0.0.1", "-D", out + ".head", "-o", out, "-w",
-                 "%{http_code} %{http_version}", "--max-time", str(30 * SLOW), *args]
+                 "%{http_code} %{http_version}", "--max-time", str(PATIENCE), *args]
         if data is not None:
             words += ["--data-binary", "@-"]
         done = subprocess.run(words + [f"https://{NAME}:{self.port}{path}"], input=data,
@@ -125,9 +125,9 @@ class Nginx:
         with open(out, "rb") as body, open(out + ".head") as head:
             return int(status), version, head.read().lower(), body.read()
 
-    def raw(self, name=NAME, timeout=15):
+    def raw(self, name=NAME):
         """A TLS connection, to be spoken to in HTTP/1.1."""
-        plain = Raw(self, timeout)
+        plain = Raw(self)
         plain.socket = self.context().wrap_socket(plain.socket, server_hostname=name)
         return plain
 
@@ -376,7 +376,7 @@ class Refused(Proxy):
         self.ends(server, proxy)
 
     def test_slow_bodies_end_at_attends_deadline(self):
-        server, proxy = self.pair("--body-timeout-ms", str(800 * SLOW))
+        server, proxy = self.pair("--body-timeout-ms", "800")
         with proxy.raw() as raw, proxy.raw() as silent:
             for each in (raw, silent):
                 each.send(post_head("/v1/attention", "Content-Length: 5000"))
@@ -388,7 +388,7 @@ class Refused(Proxy):
         self.ends(server, proxy)
 
     def test_slow_readers_end_at_attends_deadline(self):
-        server, proxy = self.pair("--answer-timeout-ms", str(600 * SLOW))
+        server, proxy = self.pair("--answer-timeout-ms", "600")
         rows = 400000
         tensors = safetensors_bytes({"queries": ([1, rows, 4], [0.123456789] * (4 * rows)),
                                      "keys": ([1, 1, 4], [1] * 4),
@@ -400,10 +400,10 @@ class Refused(Proxy):
             raw.data += raw.socket.recv(100)
             self.assertIn(b" 200 ", raw.data)
             self.assertTrue(wait_until(lambda: server.metric("attend_rejected_total",
-                                                             'reason="slow_reader"') == 1, 10))
+                                                             'reason="slow_reader"') == 1))
             length = int(re.search(rb"Content-Length: (\d+)", raw.data + raw.socket.recv(2000))
                          .group(1))
-            self.assertTrue(raw.closed(10))
+            self.assertTrue(raw.closed())
             self.assertLess(len(raw.data), length)
         self.assertEqual(server.get("/healthz").status, 200)
         self.ends(server, proxy)

@@ -12,7 +12,7 @@ import re
 import subprocess
 import unittest
 
-from support import BIN, TOOLS, ROOT, SLOW, Case, Server, clean_environment
+from support import BIN, PATIENCE, TOOLS, ROOT, Case, Server, clean_environment
 
 DOCUMENTS = ["README.md"]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -85,7 +85,7 @@ class Documentation(Case):
         command = re.sub(r"(\./)?build/release/attend\b", BIN, command)
         done = subprocess.run(["sh", "-eu", "-c", command], cwd=ROOT, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env=ENVIRONMENT, check=False,
-                              timeout=60 * SLOW)
+                              timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         if kind == "json":
             self.same(json.loads(done.stdout), json.loads(expected))

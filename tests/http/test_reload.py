@@ -13,8 +13,8 @@ import threading
 import time
 import unittest
 
-from support import (MODE, SLOW, TOY, Case, Layer, Raw, Server, attend, head_of, preloaded, randoms,
-                     wait_until)
+from support import (MODE, PATIENCE, TOY, Case, Layer, Raw, Server, attend, head_of, preloaded,
+                     randoms, wait_until)
 
 RELOADS = 100 if MODE == "release" else 30
 RANDOM = {"random": {"seed": 1}, "query_size": 4, "heads": 2}
@@ -57,7 +57,7 @@ class Reload(Case):
         before, of_kind = self.done(server), server.metric("attend_reloads_total",
                                                            f'result="{result}"')
         server.signal(signal.SIGHUP)
-        self.assertTrue(wait_until(lambda: self.done(server) > before, 10), server.stderr())
+        self.assertTrue(wait_until(lambda: self.done(server) > before), server.stderr())
         self.assertEqual(server.metric("attend_reloads_total", f'result="{result}"'), of_kind + 1,
                          server.stderr())
 
@@ -135,7 +135,7 @@ class Exchange(Reload):
                    for i in range(4)]
         for thread in clients:
             thread.start()
-        seen = []
+        seen, most = [], None
         try:
             for turn in range(1, RELOADS + 1):
                 self.put(turn % 2)
@@ -146,7 +146,8 @@ class Exchange(Reload):
                 if failures:
                     break
                 if turn in (RELOADS // 5, RELOADS):
-                    seen.append((server.resident(), self.descriptors(server)))
+                    seen.append(server.resident())
+                    most = self.settled(server, most)
         finally:
             stop.set()
             for thread in clients:
@@ -157,17 +158,18 @@ class Exchange(Reload):
         self.assertGreater(min(map(sum, zip(*counts))), 0, "one of the sets was never used")
         self.assertEqual(server.metric("attend_reloads_total", "ok"), RELOADS)
         self.assertEqual(server.metric("attend_reloads_total", "failed"), 0)
-        (early, some), (late, others) = seen
-        self.assertEqual(some, others)
+        early, late = seen
         if MODE == "release":  # a sanitizer keeps what was freed
             self.assertLess(late - early, 8 << 20)
         server.stop()
 
-    def descriptors(self, server):
-        """With the clients' four connections and no other."""
+    def settled(self, server, most):
+        """Descriptors, with the clients' four connections and no other: at most so many, once those
+        of connections that were answered are gone."""
         self.assertTrue(wait_until(lambda: server.metric("attend_connections") == 5))
-        few = [server.descriptors() for _ in range(20) if time.sleep(0.01) is None]
-        return min(few)  # an answered connection may linger
+        if most is not None:
+            self.assertTrue(wait_until(lambda: server.descriptors() <= most), server.descriptors())
+        return server.descriptors()
 
     def test_signals_that_come_in_a_crowd(self):
         self.two_sets()
@@ -179,7 +181,7 @@ class Exchange(Reload):
                 server.signal(signal.SIGHUP)
             self.put(turn % 2)
             server.signal(signal.SIGHUP)
-            self.assertTrue(wait_until(lambda: self.names(server)[1] == f"only{turn % 2}", 10))
+            self.assertTrue(wait_until(lambda: self.names(server)[1] == f"only{turn % 2}"))
             self.assertTrue(wait_until(lambda: server.attend(self.requests[1], "m").body
                                        == self.expected[turn % 2][1]))
         self.assertGreaterEqual(server.metric("attend_reloads_total", "ok"), 9)
@@ -419,7 +421,7 @@ class Changes(Reload):
     def test_metrics(self):
         server = self.start({"a": RANDOM})
         began = server.metric("attend_models_loaded_timestamp_seconds")
-        self.assertLess(abs(began - time.time()), 60 * SLOW)
+        self.assertLess(abs(began - time.time()), PATIENCE)
         self.assertEqual(server.metric("attend_reloads_total", 'result="ok"'), 0)
         self.assertEqual(server.metric("attend_reloads_total", 'result="failed"'), 0)
         self.configure({"a": RANDOM, "b": RANDOM})
@@ -449,7 +451,7 @@ class Signals(Reload):
         thread = threading.Thread(target=bother)
         thread.start()
         try:
-            self.assertTrue(wait_until(lambda: self.done(server) > 3, 20))
+            self.assertTrue(wait_until(lambda: self.done(server) > 3))
             self.assertEqual(server.attend(TOY | {"queries": [[[1] * 512]], "keys": [[[1] * 512]],
                                                   "values": [[[1] * 512]], "valid_lens": [1]})
                              .status, 200)
@@ -519,15 +521,22 @@ class Slow(Reload):
     main, where it may: the system may give any of them a signal."""
 
     def slow(self, *args):
-        """A server that is in the middle of loading other models."""
+        """A server that is in the middle of loading other models, and not done before one looks."""
+        for _ in range(20):
+            server = self.loading(*args)
+            if self.done(server) == 0:
+                return server
+            server.kill()
+        self.fail("it was not slow enough")
+
+    def loading(self, *args):
         server = self.start({"a": RANDOM}, *args, env={"OPENBLAS_NUM_THREADS": None})
         self.before = server.attend(TOY).body
         slow = dict(RANDOM, query_size=4096 if MODE == "release" else 2048)
         self.configure({f"slow{i}": slow for i in range(4)})
         size = server.resident()
         server.signal(signal.SIGHUP)
-        self.assertTrue(wait_until(lambda: server.resident() > size + (60 << 20), 20, 0.005))
-        self.assertEqual(self.done(server), 0, "it was not slow enough")
+        self.assertTrue(wait_until(lambda: server.resident() > size + (60 << 20), step=0.005))
         return server
 
     def test_signals_lead_to_one_more(self):
@@ -537,7 +546,7 @@ class Slow(Reload):
             server.signal(signal.SIGHUP)
             time.sleep(0.05)
         self.assertEqual(server.attend(TOY).body, self.before)
-        self.assertTrue(wait_until(lambda: self.done(server) == 2, 60))
+        self.assertTrue(wait_until(lambda: self.done(server) == 2))
         self.assertEqual(self.names(server), ["b"])
         server.stop()
         self.assertEqual(len(re.findall("reloaded in", server.stderr())), 2)
@@ -557,17 +566,17 @@ class Slow(Reload):
         modest = {task: nice for task, nice in niceness().items() if nice != own}
         self.assertEqual(list(modest.values()), [min(own + 10, 19)])
         self.assertNotIn(server.pid, modest)
-        self.assertTrue(wait_until(lambda: self.done(server) == 1, 60))
-        self.assertEqual(set(niceness().values()), {own})
+        self.assertTrue(wait_until(lambda: self.done(server) == 1))
+        self.assertTrue(wait_until(lambda: set(niceness().values()) == {own}), niceness())
         server.stop()
 
     def test_a_stop(self):
-        server = self.slow("--drain-delay-ms", str(500 * SLOW))
+        server = self.slow("--drain-delay-ms", str(2000 * PATIENCE))
         server.signal(signal.SIGTERM)
         self.assertTrue(wait_until(lambda: server.get("/readyz").status == 503))
         self.assertEqual(server.attend(TOY).body, self.before)
-        self.assertEqual(server.wait(), 0, server.stderr())
-        self.assertIn("stopped", server.stderr())
+        server.signal(signal.SIGTERM)
+        self.assertEqual(server.wait(), 128 + signal.SIGTERM, server.stderr())
         self.assertNotIn("reload", server.stderr())
 
     def test_a_stop_in_the_same_moment(self):
@@ -575,6 +584,7 @@ class Slow(Reload):
         server.signal(signal.SIGHUP)
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait(), 0, server.stderr())
+        self.assertIn("stopped", server.stderr())
         self.assertNotIn("reload", server.stderr())
 
     def test_a_second_stop(self):
@@ -617,8 +627,8 @@ class Faults(Reload):
             before = len(re.findall(ended, server.stderr()))
             control[0:24] = struct.pack("<qqq", n, 0, 0)
             server.signal(signal.SIGHUP)
-            self.assertTrue(wait_until(lambda: len(re.findall(ended, server.stderr())) > before, 10,
-                                       0.001), f"n = {n}\n{server.stderr()[-2000:]}")
+            self.assertTrue(wait_until(lambda: len(re.findall(ended, server.stderr())) > before,
+                                       step=0.001), f"n = {n}\n{server.stderr()[-2000:]}")
             failed = struct.unpack("<q", control[16:24])[0]
             control[0:8] = bytes(8)
             last = re.findall(ended, server.stderr())[-1]

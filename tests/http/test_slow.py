@@ -16,7 +16,7 @@ class Slow(Case):
         attack = Slowly(server)
         self.addCleanup(attack.end)
         attack.begin(folder)
-        ended = attack.ask(40)
+        ended = attack.ask()
         self.assertIsNotNone(ended, "connections are left: " + server.get("/metrics").body.decode())
         self.assertEqual(attack.failures, [])
         self.assertGreater(attack.most, EACH / 5, "the attack held too few connections to tell")

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import unittest
 
-from support import BIN, MODE, SLOW, Case, clean_environment, preloaded
+from support import BIN, MODE, PATIENCE, Case, clean_environment, preloaded
 
 WORDS = ("serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--workers", "2",
          "--io-threads", "2")
@@ -37,7 +37,7 @@ class Start(Case):
                 if line.startswith(b"listening"):
                     serves = True
                     process.send_signal(signal.SIGTERM)
-            _, err = process.communicate(timeout=60 * SLOW)
+            _, err = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
             process.wait()

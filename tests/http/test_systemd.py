@@ -9,7 +9,7 @@ import struct
 import subprocess
 import unittest
 
-from support import BIN, TOOLS, ROOT, SLOW, TOY, Raw, Server, head_of, randoms, wait_until
+from support import BIN, PATIENCE, TOOLS, ROOT, TOY, Raw, Server, head_of, randoms, wait_until
 from test_process import Folder
 from test_supervisor import Handed, Supervisor
 
@@ -36,7 +36,7 @@ def values(unit, name):
 def analyze(*words):
     """systemd-analyze: (exit status, all that it says)."""
     done = subprocess.run(["systemd-analyze", "--no-pager", *words], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, check=False, timeout=60 * SLOW,
+                          stderr=subprocess.STDOUT, check=False, timeout=PATIENCE,
                           env=dict(os.environ, SYSTEMD_LOG_COLOR="no"))
     return done.returncode, done.stdout.decode()
 
@@ -217,7 +217,7 @@ class Calls(Handed):
             return any("+++ exited" in line and line.startswith(f"{server.pid} ")
                        for line in lines)
 
-        self.assertTrue(wait_until(is_whole, 20))
+        self.assertTrue(wait_until(is_whole))
         self.judge(lines)
 
     def test_a_life_with_nothing_else(self):

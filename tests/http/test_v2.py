@@ -3,6 +3,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import struct
 import subprocess
 import unittest
@@ -11,7 +12,7 @@ import aiohttp
 
 from compare import OracleCase
 from forms import bits, pack, read_v2, shape_of, v2
-from support import (HERE, TOOLS, SLOW, Case, Layer, Raw, Server, ServerCase, chunked, randoms,
+from support import (HERE, PATIENCE, TOOLS, Case, Layer, Raw, Server, ServerCase, chunked, randoms,
                      wait_until)
 
 INFER = "/v2/models/demo/infer"
@@ -44,7 +45,7 @@ class Clients(V2Case, OracleCase):
     def send(self, method, path, body=None, headers=None, **options):
         """(status, headers with names in lower case, body) through aiohttp."""
         async def send():
-            timeout = aiohttp.ClientTimeout(total=30 * SLOW)
+            timeout = aiohttp.ClientTimeout(total=PATIENCE)
             async with aiohttp.ClientSession(timeout=timeout,
                                              skip_auto_headers=["Content-Type"]) as session:
                 url = f"http://127.0.0.1:{self.server.port}{path}"
@@ -214,7 +215,7 @@ class Node(V2Case, ServerCase):
 
     def test_fetch(self):
         done = subprocess.run(["node", os.path.join(HERE, "fetch.mjs"),
-                               f"http://127.0.0.1:{self.server.port}{INFER}"], timeout=60 * SLOW,
+                               f"http://127.0.0.1:{self.server.port}{INFER}"], timeout=PATIENCE,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         right = self.ok(self.server.attend({"queries": ONE}, "demo"))["outputs"]
@@ -620,7 +621,7 @@ class Slow(V2Case, unittest.TestCase):
             server.stop()
 
     def test_draining(self):
-        server = Server(None, "--drain-delay-ms", str(1500 * SLOW))
+        server = Server(None, "--drain-delay-ms", str(2000 * PATIENCE))
         connection = server.connect()
         self.assertEqual(server.get("/v2/health/ready", connection=connection).status, 200)
         server.signal()
@@ -631,7 +632,8 @@ class Slow(V2Case, unittest.TestCase):
         body = v2({"queries": ONE})[0]
         self.assertEqual(server.request("POST", INFER, body).status, 200)
         connection.close()
-        self.assertEqual(server.wait(), 0)
+        server.signal()  # the second one ends the delay, and the server
+        self.assertEqual(server.wait(), 128 + signal.SIGTERM)
 
     def test_metrics_have_the_paths_as_labels(self):
         server = Server()

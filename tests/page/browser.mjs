@@ -20,8 +20,8 @@
 // what may happen all the same: statuses (400: Chromium writes a line for each failed request; 0:
 // no answer at all) and expressions (/Trusted/) for lines of any kind.
 //
-// test(name, options, f)   node:test's, in order; 60 seconds, f gets node:test's context
-// serve(args, { env, config }) -> { origin, port, pid, get(path), post(path, body, headers), stop() }
+// test(name, options, f)   node:test's, in order; f gets node:test's context
+// serve(args, { env, config, ends }) -> { origin, port, pid, get(path), post(path, body, headers), stop() }
 // open({ server, viewport, scale, dark, expect, path }) -> playwright's page on GET /, settled. With
 //   `server` left out, the file's own. `scale`: device pixels to a CSS pixel, 1. Clipboard and
 //   downloads are allowed.
@@ -48,6 +48,9 @@ import { fileURLToPath } from "node:url";
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const BIN = process.env.ATTEND_BIN || path.join(ROOT, "build/release/attend");
 const require = createRequire(path.join(ROOT, "build/npm/package.json"));
+// Milliseconds for whatever is waited for: what ends a test that hangs, and nothing else, so many
+// times what a busy machine takes.
+const PATIENCE = 300000;
 
 // --- what must be there ---
 
@@ -91,7 +94,7 @@ after(async () => {
 });
 
 export const test = (name, ...rest) => {
-  const f = rest.pop(), options = { timeout: 60000, ...rest[0] };
+  const f = rest.pop(), options = { timeout: 3 * PATIENCE, ...rest[0] };
   nodeTest(name, options, async (t) => {
     const own = { endings: [], complaints: [] };
     scope = own;
@@ -135,10 +138,10 @@ const stop = async (child) => {
   if (child.stopped) return;
   child.stopped = true;
   child.kill("SIGTERM");
-  const late = setTimeout(() => child.kill("SIGKILL"), 20000);
+  const late = setTimeout(() => child.kill("SIGKILL"), PATIENCE);
   await ended(child);
   clearTimeout(late);
-  if (child.exitCode !== 0)
+  if (child.exitCode !== child.ends)
     throw new Error(`attend ended with ${child.exitCode ?? child.signalCode}: ${child.told}`);
 };
 
@@ -151,7 +154,7 @@ const answer = async (url, options) => {
 
 const children = new Set();
 process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
-export const serve = async (args = [], { env = {}, config } = {}) => {
+export const serve = async (args = [], { env = {}, config, ends = 0 } = {}) => {
   const words = ["serve", ...args];
   if (!args.some((word) => word.startsWith("--listen"))) words.push("--listen", "127.0.0.1:0");
   if (config) {
@@ -162,6 +165,7 @@ export const serve = async (args = [], { env = {}, config } = {}) => {
   }
   const child = spawn(BIN, words, { env: environment(env), stdio: ["ignore", "pipe", "pipe"] });
   child.told = "";
+  child.ends = ends;
   child.stderr.on("data", (part) => { child.told = (child.told + part).slice(-4000); });
   children.add(child);
   scope.endings.push(() => stop(child));
@@ -179,7 +183,7 @@ let common = null;
 let running = null;
 const launch = async () => {
   const { chromium } = needed("playwright-core");
-  const browser = await chromium.launch({ executablePath: browserProgram(), args: [
+  const browser = await chromium.launch({ executablePath: browserProgram(), timeout: PATIENCE, args: [
     "--no-sandbox", "--disable-gpu", "--disable-lcd-text", "--font-render-hinting=none",
     "--force-color-profile=srgb", "--disable-background-networking"] });
   ours.endings.push(() => browser.close());
@@ -244,7 +248,7 @@ export const open = async (options = {}) => {
     timezoneId: "UTC", colorScheme: dark ? "dark" : "light", reducedMotion: "reduce",
     serviceWorkers: "block", permissions: ["clipboard-read", "clipboard-write"] });
   own.endings.push(() => context.close());
-  context.setDefaultTimeout(30000);
+  context.setDefaultTimeout(PATIENCE);
   const list = [...expected];
   guard(context, server.origin, own, list);
   await context.addInitScript(tellViolations);
@@ -266,7 +270,7 @@ const frames = () => new Promise((resolve) =>
     typeof State !== "undefined" && State.get("asking")))));
 export const settle = async (page) => {
   const { under } = pages.get(page);
-  const until = Date.now() + 20000;
+  const until = Date.now() + PATIENCE;
   for (let quiet = 0; quiet < 2;) {
     if (Date.now() > until)
       throw new Error(`not settled: ${[...under].map((r) => r.url()).join(" ") || "asking"}`);

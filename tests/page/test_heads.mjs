@@ -252,12 +252,17 @@ test("only one curve is under way", async () => {
   let sent = 0;
   const listen = (request) => (sent += request.url().endsWith("/attention"));
   page.on("request", listen);
+  let go; // what is sent is held back until it is called: no answer comes before one looks
+  const held = new Promise((resolve) => { go = resolve; });
+  await page.route("**/attention", (route) => held.then(() => route.continue()));
   await page.getByRole("button", { name: "Prune along the ranking" })
     .evaluate((button) => [button.click(), button.click()] && null);
   assert.equal(await page.locator("#along").textContent(), "Measuring …");
+  go();
   await page.waitForFunction(() => document.querySelectorAll("#along li").length === 8);
   await settle(page);
   page.off("request", listen);
+  await page.unroute("**/attention");
   assert.equal(sent, 9, "of the first one request, of the second all");
 });
 

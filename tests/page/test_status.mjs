@@ -147,8 +147,9 @@ test("a page that is not seen asks for nothing", async () => {
   count = 0;
   for (let i = 0; i < 3; i++) await forward(page, 5000);
   assert.equal(count, 0);
+  const asked = page.waitForRequest("**/metrics");
   await turn("visible");
-  await page.waitForRequest("**/metrics");
+  await asked;
 });
 
 test("figures that a proxy hides are not asked for again and again", async () => {

@@ -7,7 +7,7 @@ import socket
 import struct
 import time
 
-from support import SLOW
+from support import PATIENCE
 
 REFUSED = (429, 503)  # what a server that has too much to do may say
 
@@ -68,7 +68,7 @@ class Asker(Client):
     def step(self):
         reference = self.rng.choice(self.references)
         self.connection = self.connection or http.client.HTTPConnection("127.0.0.1", self.port,
-                                                                        timeout=60 * SLOW)
+                                                                        timeout=PATIENCE)
         body, headers = self.body(reference)
         self.connection.request("POST", reference.path, body, dict(reference.headers, **headers),
                                 encode_chunked=bool(headers))

@@ -28,7 +28,7 @@ from clients import Asker, Leaver, Nuisance  # noqa: E402
 from compare import OracleCase  # noqa: E402
 from load import wrk  # noqa: E402
 from references import JSON, References, Wide  # noqa: E402
-from support import MODE, SLOW, Server, wait_until  # noqa: E402
+from support import MODE, PATIENCE, SLOW, Server, wait_until  # noqa: E402
 from test_combinations import make_layers  # noqa: E402
 
 SETTINGS = {"admin_listen": "127.0.0.1:0", "max_queue": 64, "max_connections": 400,
@@ -131,9 +131,9 @@ class Soak:
         server = self.server
         for what, wanted in (("attend_inflight_bytes", 0), ("attend_queue_depth", 0),
                              ("attend_running", 0)):
-            if not wait_until(lambda: self.metric(what) == wanted, 15):
+            if not wait_until(lambda: self.metric(what) == wanted):
                 self.failures.append(f"{what} is {self.metric(what)} on a quiet server")
-        if not wait_until(lambda: self.metric("attend_connections") == 0, 15):
+        if not wait_until(lambda: self.metric("attend_connections") == 0):
             self.failures.append(f"{self.metric('attend_connections')} connections are left")
         time.sleep(QUIET_S)
         return server.descriptors(), server.resident()
@@ -142,7 +142,7 @@ class Soak:
         self.end.set()
         self.go.set()
         for client in self.clients:
-            client.join(60 * SLOW)
+            client.join(PATIENCE)
         self.hear()
         self.server.stop()
 

@@ -95,7 +95,7 @@ static void test_pulse(void **state) {
   struct set *s = *state;
   for (int i = 0; i < 3; i++) {
     connections_ask(s->all);
-    for (int turns = 0; !connections_answered(s->all) && turns < 10000; turns++) settle();
+    for (int turns = 0; !connections_answered(s->all) && turns < 100000; turns++) settle();
     assert_true(connections_answered(s->all));
   }
   struct pulse p = {0};
@@ -130,7 +130,7 @@ static void test_a_head_in_a_drain(void **state) {
   struct set *s = *state;
   connection_enter(&s->c[0], CONNECTION_HEAD);
   connections_drain(s->all);
-  for (int turns = 0; !metrics_sum_reject(s->metrics, REJECT_DRAINING) && turns < 10000; turns++)
+  for (int turns = 0; !metrics_sum_reject(s->metrics, REJECT_DRAINING) && turns < 100000; turns++)
     settle();
   assert_int_equal(metrics_sum_reject(s->metrics, REJECT_DRAINING), 1);
   assert_int_equal(metrics_sum_reject(s->metrics, REJECT_SLOW_HEAD), 0);

@@ -19,6 +19,7 @@
 #include "core/run/clock.h"
 #include "server/command/command_run.h"
 #include "server/service/exchange.h"
+#include "tests/support/patience.h"
 
 struct fixture {
   struct config config;
@@ -34,7 +35,7 @@ static void start(struct fixture *f, const char *const *settings) {
 }
 
 static void stop(struct fixture *f) {
-  assert_true(pool_drain(f->service.pool, clock_now() + 5000ull * CLOCK_MS));
+  assert_true(pool_drain(f->service.pool, clock_now() + PATIENCE_NS));
   service_stop(&f->service);
   assert_int_equal(atomic_load(&f->service.budget.used), 0);
   config_free(&f->config);
@@ -206,7 +207,7 @@ static void times_and_bytes_are_counted(void **state) {
   assert_true(visit_begin(&v, &f->service, "demo", example, 7));
   assert_int_equal(v.exchange.body_bytes, strlen(example));
   assert_true(v.exchange.decode_ns > 0);
-  visit_wait(&v, clock_now() + 5000ull * CLOCK_MS);
+  visit_wait(&v, clock_now() + PATIENCE_NS);
   const struct job *job = &v.exchange.job;
   assert_true(job->submitted > 0 && job->started >= job->submitted);
   assert_true(job->computed >= job->started && job->finished >= job->computed);

@@ -12,6 +12,7 @@
 
 #include "core/run/clock.h"
 #include "core/run/pool.h"
+#include "tests/support/patience.h"
 #include "tests/support/random_call.h"
 
 enum { PIECES = 3 };
@@ -137,7 +138,7 @@ static void many_jobs_from_many_threads(size_t workers, size_t seats, bool merge
     assert_int_equal(pthread_create(&s[i].thread, NULL, submit_some, &s[i]), 0);
   }
   for (size_t i = 0; i < THREADS; i++) pthread_join(s[i].thread, NULL);
-  assert_true(pool_drain(p, clock_now() + 60000ull * CLOCK_MS));
+  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
   assert_int_equal(pool_waiting(p), 0);
   assert_int_equal(pool_running(p), 0);
   pool_free(p);
@@ -215,7 +216,7 @@ static void held_open(struct held *h) {
   h->gate.open = true;
   pthread_cond_broadcast(&h->gate.cond);
   pthread_mutex_unlock(&h->gate.lock);
-  assert_true(pool_drain(h->pool, clock_now() + 20000ull * CLOCK_MS));
+  assert_true(pool_drain(h->pool, clock_now() + PATIENCE_NS));
   assert_int_equal(atomic_load(&h->gate.work.done), 1);
 }
 
@@ -251,7 +252,7 @@ static void who_left_or_is_late_is_not_computed(void **unused) {
   for (int i = 0; i < 3; i++) work_random(&w[i], &h.layer, &h.state, 6);
   w[0].left = true;
   w[1].job.deadline = clock_now();
-  w[2].job.deadline = clock_now() + 60000ull * CLOCK_MS;
+  w[2].job.deadline = clock_now() + PATIENCE_NS;
   for (int i = 0; i < 3; i++) pool_submit(h.pool, &w[i].job);
   held_open(&h);
   assert_int_equal(w[0].job.error.status, STATUS_GONE);
@@ -324,11 +325,12 @@ static void is_stopped(bool abandon, enum status ends) {
   if (!abandon) g.work.job.deadline = clock_now() + 30ull * CLOCK_MS;
   pool_submit(g.pool, &g.work.job);
   if (abandon) {
+    while (!pool_running(g.pool)) usleep(1000);
     usleep(30000);
     assert_int_equal(pool_running(g.pool), 1);
     pool_abandon(g.pool);
   }
-  assert_true(pool_drain(g.pool, clock_now() + 100000ull * CLOCK_MS));
+  assert_true(pool_drain(g.pool, clock_now() + PATIENCE_NS));
   assert_int_equal(g.work.job.error.status, ends);
   assert_int_equal(atomic_load(&g.work.written[0]), 0);
   assert_true(large_computed(&g) < (size_t)LARGE_ROWS * LARGE_HEADS / 2);
@@ -410,7 +412,7 @@ static void a_job_without_pieces_or_items_is_done(void **unused) {
   w.job.pieces = 0;
   struct pool *p = make_pool(l.layer, 2, 10, true);
   pool_submit(p, &w.job);
-  assert_true(pool_drain(p, clock_now() + 20000ull * CLOCK_MS));
+  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
   assert_int_equal(w.job.error.status, STATUS_OK);
   pool_free(p);
   arena_free(&w.arena);
@@ -432,7 +434,7 @@ static void seated_init(struct seated *s, size_t seats) {
 }
 
 static void seated_done(struct seated *s) {
-  assert_true(pool_drain(s->pool, clock_now() + 20000ull * CLOCK_MS));
+  assert_true(pool_drain(s->pool, clock_now() + PATIENCE_NS));
   pool_free(s->pool);
   random_layer_done(&s->layer);
 }
@@ -462,7 +464,7 @@ static void a_tiny_job_is_done_where_it_is_submitted(void **unused) {
   large.job.pieces = 1;
   pool_submit(s.pool, &pieces.job);
   pool_submit(s.pool, &large.job);
-  assert_true(pool_drain(s.pool, clock_now() + 20000ull * CLOCK_MS));
+  assert_true(pool_drain(s.pool, clock_now() + PATIENCE_NS));
   assert_false(done_here(&pieces));
   assert_false(done_here(&large));
   work_check(&pieces, &s.layer);
@@ -545,7 +547,7 @@ static void without_a_free_seat_a_tiny_job_waits_like_any_other(void **unused) {
   pthread_mutex_unlock(&g.lock);
   assert_int_equal(pool_running(s.pool), 1);
   pool_submit(s.pool, &w.job);
-  assert_true(pool_drain(s.pool, clock_now() + 20000ull * CLOCK_MS));
+  assert_true(pool_drain(s.pool, clock_now() + PATIENCE_NS));
   work_check(&w, &s.layer);
   assert_false(done_here(&w));
   pthread_mutex_lock(&g.lock);
@@ -585,7 +587,7 @@ static void scratch_grows_while_jobs_run(size_t seats) {
     assert_int_equal(pthread_create(&s[i].thread, NULL, submit_some, &s[i]), 0);
   }
   for (size_t i = 0; i < LEVELS; i++) pthread_join(s[i].thread, NULL);
-  assert_true(pool_drain(p, clock_now() + 60000ull * CLOCK_MS));
+  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
   /* Nothing is given up for what needs less. */
   assert_int_equal(pool_reserve(p, 0, &e), STATUS_OK);
   pool_free(p);
@@ -615,7 +617,7 @@ static void scratch_that_cannot_grow_stays(void **unused) {
   assert_non_null(strstr(e.detail, "scratch"));
   pool_submit(s.pool, &tiny.job);
   pool_submit(s.pool, &queued.job);
-  assert_true(pool_drain(s.pool, clock_now() + 20000ull * CLOCK_MS));
+  assert_true(pool_drain(s.pool, clock_now() + PATIENCE_NS));
   work_check(&tiny, &s.layer);
   work_check(&queued, &s.layer);
   seated_done(&s);

@@ -1,0 +1,10 @@
+/* patience: how long a test waits for what must come: what ends one that hangs, and nothing else,
+ * so it is many times what a busy machine takes. */
+#ifndef TESTS_SUPPORT_PATIENCE_H
+#define TESTS_SUPPORT_PATIENCE_H
+
+#include "core/run/clock.h"
+
+#define PATIENCE_NS (300000ull * CLOCK_MS)
+
+#endif
