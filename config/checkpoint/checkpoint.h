@@ -43,18 +43,18 @@ const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const
 
 /* Refuses, by its name, a tensor that checkpoint_floats does not read: for its type, or because it
  * is no matrix and lies by columns. */
-enum status checkpoint_judge(const struct checkpoint_entry *t, struct error *e);
+enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct error *e);
 
 /* Reads numbers first .. first + count - 1 of the tensor, in the order in which they lie, as
  * float32 (F32, F16, BF16 or F64, rounded to nearest, ties to even). STATUS_CONFIG naming the
  * tensor for any other type, for a number that is not a finite float32, or when the file cannot
  * be read. In an archive what lies before `first` is read, too, unless the last call for the tensor
  * stopped there: read a tensor from its front to its end. */
-enum status checkpoint_floats(struct checkpoint *c, const struct checkpoint_entry *t,
-                              uint64_t first, size_t count, float *out, struct error *e);
+enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint_entry *t,
+                                   uint64_t first, size_t count, float *out, struct error *e);
 
 /* Refuses a checkpoint of which a file was written to since it was opened: what was read of it may
  * be of two versions. STATUS_CONFIG with the reason. */
-enum status checkpoint_check(const struct checkpoint *c, struct error *e);
+enum status checkpoint_check_unchanged(const struct checkpoint *c, struct error *e);
 
 #endif

@@ -17,8 +17,8 @@ struct checkpoint_file {
   struct npz *archive;
 };
 
-static enum status read_header(struct checkpoint_file *f, const unsigned char *front, size_t known,
-                               uint64_t size, struct error *e) {
+static enum status read_safetensors_header(struct checkpoint_file *f, const unsigned char *front,
+                                           size_t known, uint64_t size, struct error *e) {
   size_t length;
   if (safetensors_measure(front, SAFETENSORS_UNKNOWN, SAFETENSORS_HEADER_MAX, &length, e))
     return checkpoint_other_file(front, known, e);
@@ -33,14 +33,14 @@ static enum status read_header(struct checkpoint_file *f, const unsigned char *f
 }
 
 /* As the length of a header an archive's first bytes would be 67 or 101 million: nobody's. */
-static enum status read_front(struct checkpoint_file *f, uint64_t size, struct error *e) {
+static enum status read_first_bytes(struct checkpoint_file *f, uint64_t size, struct error *e) {
   unsigned char front[CHECKPOINT_OTHER_BYTES];
   const size_t known = size < sizeof front ? (size_t)size : sizeof front;
   if (size < SAFETENSORS_PREFIX)
     return error_set(e, STATUS_CONFIG, "too short for a safetensors file: %ju bytes",
                      (uintmax_t)size);
   if (file_read_at(f->fd, 0, front, known, e)) return e->status;
-  if (!npz_begins(front, known)) return read_header(f, front, known, size, e);
+  if (!npz_begins(front, known)) return read_safetensors_header(f, front, known, size, e);
   f->archive = npz_open(f->fd, size, e);
   return e->status;
 }
@@ -55,7 +55,7 @@ struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e) 
   f->fd = file_open(path, &size, e);
   if (f->fd < 0) checkpoint_other_folder(path, e);
   if (f->fd >= 0) f->stamp = file_stamp(f->fd);
-  if (f->fd >= 0 && read_front(f, size, e) == STATUS_OK) return f;
+  if (f->fd >= 0 && read_first_bytes(f, size, e) == STATUS_OK) return f;
   checkpoint_file_free(f);
   return NULL;
 }
@@ -106,7 +106,7 @@ enum status checkpoint_file_read(struct checkpoint_file *f, const struct checkpo
   return npz_read(f->archive, (size_t)t->begin, from, out, size, e);
 }
 
-enum status checkpoint_file_check(const struct checkpoint_file *f, struct error *e) {
+enum status checkpoint_file_check_unchanged(const struct checkpoint_file *f, struct error *e) {
   const struct file_stamp now = file_stamp(f->fd), then = f->stamp;
   if (now.seconds == then.seconds && now.nanoseconds == then.nanoseconds && now.size == then.size)
     return STATUS_OK;

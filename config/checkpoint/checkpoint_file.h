@@ -22,6 +22,6 @@ enum status checkpoint_file_read(struct checkpoint_file *f, const struct checkpo
                                  uint64_t from, void *out, size_t size, struct error *e);
 
 /* Refuses a file that was written to since it was opened. */
-enum status checkpoint_file_check(const struct checkpoint_file *f, struct error *e);
+enum status checkpoint_file_check_unchanged(const struct checkpoint_file *f, struct error *e);
 
 #endif

@@ -22,14 +22,14 @@ enum {
 };
 
 /* A member that is open, and how far it has been read. */
-struct stream {
+struct npz_stream {
   zip_file_t *file; /* NULL: free */
   size_t index;
   uint64_t at;   /* of the array's numbers */
   uint64_t used; /* when */
 };
 
-struct member {
+struct npz_member {
   struct npz_array array;
   char *name;
   zip_uint64_t place; /* in the archive */
@@ -44,10 +44,10 @@ struct npz {
   struct error fault; /* why the file could not be read */
   zip_error_t zip_fault;
 
-  struct stream open[OPEN_MOST];
+  struct npz_stream open[OPEN_MOST];
   uint64_t clock;
   size_t count;
-  struct member *member; /* [count], by name */
+  struct npz_member *member; /* [count], by name */
 };
 
 bool npz_begins(const unsigned char *bytes, size_t size) {
@@ -109,7 +109,7 @@ static zip_int64_t source_serve(void *context, void *data, zip_uint64_t size,
 }
 
 /* What went wrong, in words: our own where it was the file, libzip's else. */
-static enum status refuse(struct npz *z, zip_error_t *fault, struct error *e) {
+static enum status explain_zip_error(struct npz *z, zip_error_t *fault, struct error *e) {
   const int code = zip_error_code_zip(fault);
   const struct error own = z->fault;
   z->fault = (struct error){0};
@@ -131,7 +131,7 @@ static int64_t read_some(struct npz *z, zip_file_t *file, void *out, size_t size
   size_t got = 0;
   while (got < size) {
     const zip_int64_t n = zip_fread(file, (char *)out + got, size - got);
-    if (n < 0) refuse(z, zip_file_get_error(file), e);
+    if (n < 0) explain_zip_error(z, zip_file_get_error(file), e);
     if (n < 0) return -1;
     if (n == 0) break;
     got += (size_t)n;
@@ -141,12 +141,13 @@ static int64_t read_some(struct npz *z, zip_file_t *file, void *out, size_t size
 
 static zip_file_t *open_member(struct npz *z, zip_uint64_t place, struct error *e) {
   zip_file_t *file = zip_fopen_index(z->archive, place, 0);
-  if (!file) refuse(z, zip_get_error(z->archive), e);
+  if (!file) explain_zip_error(z, zip_get_error(z->archive), e);
   return file;
 }
 
 /* The front of an open member: leaves it at its first number. */
-static enum status read_front(struct npz *z, struct member *m, zip_file_t *file, struct error *e) {
+static enum status read_npy_header(struct npz *z, struct npz_member *m, zip_file_t *file,
+                                   struct error *e) {
   unsigned char prefix[NPY_PREFIX_MOST];
   char literal[NPY_LITERAL_MOST];
   size_t length, first;
@@ -165,7 +166,7 @@ static enum status read_front(struct npz *z, struct member *m, zip_file_t *file,
 
 /* What can be told without reading it: that it can be read, and that no few bytes are said to
  * come to many. */
-static enum status judge(const struct npz *z, const zip_stat_t *about, struct error *e) {
+static enum status check_member(const struct npz *z, const zip_stat_t *about, struct error *e) {
   static const zip_uint64_t all = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                                   ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
   if ((about->valid & all) != all)
@@ -183,7 +184,7 @@ static enum status judge(const struct npz *z, const zip_stat_t *about, struct er
 }
 
 /* A type of unknown size is nobody's to judge: such numbers are not used. */
-static enum status check_size(struct member *m, uint64_t size, struct error *e) {
+static enum status check_number_bytes(struct npz_member *m, uint64_t size, struct error *e) {
   const struct npy *about = &m->array.about;
   uint64_t needed;
   m->array.bytes = size - m->front; /* which have been read */
@@ -194,32 +195,32 @@ static enum status check_size(struct member *m, uint64_t size, struct error *e) 
   return STATUS_OK;
 }
 
-static enum status read_member(struct npz *z, struct member *m, const zip_stat_t *about,
+static enum status read_member(struct npz *z, struct npz_member *m, const zip_stat_t *about,
                                struct error *e) {
-  if (judge(z, about, e)) return e->status;
+  if (check_member(z, about, e)) return e->status;
   zip_file_t *file = open_member(z, m->place, e);
   if (!file) return e->status;
-  if (read_front(z, m, file, e) == STATUS_OK) check_size(m, about->size, e);
+  if (read_npy_header(z, m, file, e) == STATUS_OK) check_number_bytes(m, about->size, e);
   zip_fclose(file);
   return e->status;
 }
 
 /* The array's name, if it is one. */
-static bool name_of(const char *name, size_t *length) {
+static bool is_array_name(const char *name, size_t *length) {
   static const char end[] = ".npy";
   const size_t all = name ? strlen(name) : 0, tail = sizeof end - 1;
   *length = all - tail;
   return all >= tail && memcmp(name + all - tail, end, tail) == 0;
 }
 
-static enum status add(struct npz *z, zip_uint64_t place, struct error *e) {
+static enum status add_member(struct npz *z, zip_uint64_t place, struct error *e) {
   zip_stat_t about;
   size_t length;
   if (zip_stat_index(z->archive, place, 0, &about) < 0)
-    return refuse(z, zip_get_error(z->archive), e);
-  if (!(about.valid & ZIP_STAT_NAME) || !name_of(about.name, &length)) return STATUS_OK;
-  struct member *m = &z->member[z->count];
-  *m = (struct member){.place = place, .name = strndup(about.name, length)};
+    return explain_zip_error(z, zip_get_error(z->archive), e);
+  if (!(about.valid & ZIP_STAT_NAME) || !is_array_name(about.name, &length)) return STATUS_OK;
+  struct npz_member *m = &z->member[z->count];
+  *m = (struct npz_member){.place = place, .name = strndup(about.name, length)};
   if (!m->name) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
   z->count++;
   m->array.name = m->name;
@@ -229,58 +230,58 @@ static enum status add(struct npz *z, zip_uint64_t place, struct error *e) {
   return error_set(e, why.status, "array \"%.100s\": %.500s", m->name, why.detail);
 }
 
-static int by_name(const void *left, const void *right) {
-  const struct member *a = left, *b = right;
+static int compare_members(const void *left, const void *right) {
+  const struct npz_member *a = left, *b = right;
   return strcmp(a->name, b->name);
 }
 
-static enum status list(struct npz *z, struct error *e) {
+static enum status list_members(struct npz *z, struct error *e) {
   const zip_int64_t members = zip_get_num_entries(z->archive, 0);
   const size_t count = members > 0 ? (size_t)members : 0;
   z->member = calloc(count + 1, sizeof *z->member);
   if (!z->member) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of arrays");
   for (size_t i = 0; i < count; i++)
-    if (add(z, i, e)) return e->status;
+    if (add_member(z, i, e)) return e->status;
   if (z->count == 0)
     return error_set(e, STATUS_CONFIG,
                      "a zip archive without a member whose name ends with .npy; PyTorch's own "
                      "files must be saved as safetensors");
-  qsort(z->member, z->count, sizeof *z->member, by_name);
+  qsort(z->member, z->count, sizeof *z->member, compare_members);
   for (size_t i = 1; i < z->count; i++)
-    if (by_name(&z->member[i - 1], &z->member[i]) == 0)
+    if (compare_members(&z->member[i - 1], &z->member[i]) == 0)
       return error_set(e, STATUS_CONFIG, "two arrays are called \"%.100s\"", z->member[i].name);
   return STATUS_OK;
 }
 
 /* --- numbers --- */
 
-static enum status read_exactly(struct npz *z, zip_file_t *file, void *out, size_t size,
-                                struct error *e) {
+static enum status read_member_bytes(struct npz *z, zip_file_t *file, void *out, size_t size,
+                                     struct error *e) {
   const int64_t n = read_some(z, file, out, size, e);
   if (n >= 0 && (size_t)n < size) error_set(e, STATUS_CONFIG, "ends before its last number");
   return e->status;
 }
 
-static enum status skip(struct npz *z, zip_file_t *file, uint64_t size, struct error *e) {
+static enum status skip_bytes(struct npz *z, zip_file_t *file, uint64_t size, struct error *e) {
   unsigned char passed[SKIP];
   for (size_t n; size > 0; size -= n) {
     n = size < SKIP ? (size_t)size : SKIP;
-    if (read_exactly(z, file, passed, n, e)) return e->status;
+    if (read_member_bytes(z, file, passed, n, e)) return e->status;
   }
   return STATUS_OK;
 }
 
-static void close_stream(struct stream *s) {
+static void close_stream(struct npz_stream *s) {
   if (s->file) zip_fclose(s->file);
-  *s = (struct stream){0};
+  *s = (struct npz_stream){0};
 }
 
 /* The stream of an array at a place: one that is open and not beyond it, else a new one in place
  * of the one that has not been used for longest. */
-static struct stream *stream_at(struct npz *z, size_t index, uint64_t from, struct error *e) {
-  struct stream *s = NULL, *oldest = &z->open[0];
+static struct npz_stream *stream_at(struct npz *z, size_t index, uint64_t from, struct error *e) {
+  struct npz_stream *s = NULL, *oldest = &z->open[0];
   for (size_t i = 0; i < OPEN_MOST; i++) {
-    struct stream *other = &z->open[i];
+    struct npz_stream *other = &z->open[i];
     if (other->file && other->index == index) s = other;
     if (other->used < oldest->used) oldest = other;
   }
@@ -290,10 +291,10 @@ static struct stream *stream_at(struct npz *z, size_t index, uint64_t from, stru
     s->file = open_member(z, z->member[index].place, e);
     if (!s->file) return NULL;
     s->index = index;
-    skip(z, s->file, z->member[index].front, e);
+    skip_bytes(z, s->file, z->member[index].front, e);
   }
   s->used = ++z->clock;
-  if (e->status == STATUS_OK) skip(z, s->file, from - s->at, e);
+  if (e->status == STATUS_OK) skip_bytes(z, s->file, from - s->at, e);
   s->at = from;
   if (e->status == STATUS_OK) return s;
   close_stream(s);
@@ -310,9 +311,9 @@ static enum status check_end(struct npz *z, zip_file_t *file, struct error *e) {
 
 enum status npz_read(struct npz *z, size_t index, uint64_t from, void *out, size_t size,
                      struct error *e) {
-  struct stream *s = stream_at(z, index, from, e);
+  struct npz_stream *s = stream_at(z, index, from, e);
   if (!s) return e->status;
-  if (read_exactly(z, s->file, out, size, e) == STATUS_OK) s->at += size;
+  if (read_member_bytes(z, s->file, out, size, e) == STATUS_OK) s->at += size;
   if (e->status == STATUS_OK && s->at == z->member[index].array.bytes) check_end(z, s->file, e);
   if (e->status != STATUS_OK) close_stream(s);
   return e->status;
@@ -326,7 +327,7 @@ static enum status open_archive(struct npz *z, struct error *e) {
   zip_source_t *source = zip_source_function_create(source_serve, z, &fault);
   if (source) z->archive = zip_open_from_source(source, ZIP_RDONLY, &fault);
   if (!z->archive) {
-    refuse(z, &fault, e);
+    explain_zip_error(z, &fault, e);
     if (source) zip_source_free(source);
   }
   zip_error_fini(&fault);
@@ -342,7 +343,7 @@ struct npz *npz_open(int fd, uint64_t size, struct error *e) {
   z->fd = fd;
   z->size = size;
   zip_error_init(&z->zip_fault);
-  if (open_archive(z, e) == STATUS_OK && list(z, e) == STATUS_OK) return z;
+  if (open_archive(z, e) == STATUS_OK && list_members(z, e) == STATUS_OK) return z;
   npz_free(z);
   return NULL;
 }

@@ -46,7 +46,7 @@ static void print_tensors(const struct checkpoint *file, const char *path, FILE 
 
 /* --- layers --- */
 
-static size_t served(const struct inspect_layers *all) {
+static size_t count_served(const struct inspect_layers *all) {
   size_t count = 0;
   for (size_t i = 0; i < all->count; i++) count += all->layer[i].definition != NULL;
   return count;
@@ -92,7 +92,7 @@ static bool any_guessed(const struct inspect_layers *all, bool told) {
   return false;
 }
 
-static void note(const struct inspect_layers *all, const struct error *why, FILE *notes) {
+static void print_notes(const struct inspect_layers *all, const struct error *why, FILE *notes) {
   bool rope = false;
   if (why->status) fprintf(notes, "note: %s: it is not looked at\n", why->detail);
   for (size_t i = 0; i < all->count; i++) {
@@ -124,16 +124,16 @@ static void note(const struct inspect_layers *all, const struct error *why, FILE
   for (size_t i = 0; i < all->notes.count; i++) fprintf(notes, "note: %s\n", all->notes.text[i]);
 }
 
-static enum status print(const struct checkpoint *file, const char *path,
-                         const struct inspect_layers *all, const struct error *why,
-                         bool models_only, FILE *out, FILE *notes, struct error *e) {
-  const size_t count = served(all);
+static enum status print_all(const struct checkpoint *file, const char *path,
+                             const struct inspect_layers *all, const struct error *why,
+                             bool models_only, FILE *out, FILE *notes, struct error *e) {
+  const size_t count = count_served(all);
   if (!models_only) {
     print_tensors(file, path, out);
     print_families(all, out);
     notes = out;
   }
-  note(all, why, notes);
+  print_notes(all, why, notes);
   if (count == 0 && models_only)
     return error_set(e, STATUS_CONFIG,
                      "%s: no layer of it can be served as it is; \"tensors\" can "
@@ -159,7 +159,7 @@ enum status inspect_file(const char *path, bool models_only, FILE *out, FILE *no
   struct checkpoint *file = checkpoint_open(path, e);
   if (file && hints_read(&hints, path, &why, e) == STATUS_OK &&
       inspect_layers_find(&all, file, path, &hints, e) == STATUS_OK)
-    print(file, path, &all, &why, models_only, out, notes, e);
+    print_all(file, path, &all, &why, models_only, out, notes, e);
   inspect_layers_free(&all);
   hints_free(&hints);
   checkpoint_free(file);

@@ -9,15 +9,15 @@
 enum { INSPECT_LAYERS_MOST = 512, INSPECT_NAME = 65 };
 
 struct inspect_layer {
-  const char *layout, *label; /* static text */
-  char address[PLACE_NAME];   /* what stands before its tensors' names */
-  struct hinted at;           /* the same for config.json */
-  char name[INSPECT_NAME];    /* of the model; no two are the same */
-  json_t *definition;         /* that model_load takes; NULL: `error` says why there is none */
-  bool guessed;               /* nothing tells how many heads it has */
-  bool unsaid;                /* nothing tells how large its values are */
-  bool unbased;               /* nothing tells the base of its rotary positions */
-  struct error error;         /* also where config.json says a number of heads that does not fit */
+  const char *layout, *label;        /* static text */
+  char address[LAYOUT_ADDRESS_SIZE]; /* what stands before its tensors' names */
+  struct hints_layer at;             /* the same for config.json */
+  char name[INSPECT_NAME];           /* of the model; no two are the same */
+  json_t *definition; /* that model_load takes; NULL: `error` says why there is none */
+  bool guessed;       /* nothing tells how many heads it has */
+  bool unsaid;        /* nothing tells how large its values are */
+  bool unbased;       /* nothing tells the base of its rotary positions */
+  struct error error; /* also where config.json says a number of heads that does not fit */
 };
 
 struct inspect_layers {

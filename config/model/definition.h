@@ -14,7 +14,7 @@
 
 /* Roles as `tensors` and the plain layout call them: "query", "key", "value", "output",
  * "score.query", "score.key", "score.vector", "score.weight", "relative_bias". */
-const char *definition_role(enum role role);
+const char *definition_role_name(enum role role);
 
 enum toggle { TOGGLE_UNSAID, TOGGLE_OFF, TOGGLE_ON };
 
@@ -48,7 +48,7 @@ struct definition {
 };
 
 /* What a family of checkpoints does, as far as a definition does not say otherwise. */
-struct customs {
+struct definition_customs {
   bool causal, unscaled, rope, relative, relative_both;
 };
 
@@ -60,7 +60,8 @@ enum status definition_read(struct definition *d, const json_t *json, struct err
 
 /* Fills in what was not said but for heads and kv_heads: no toggle but `bias` stays unsaid, a scale
  * or distance of 0 means none. STATUS_CONFIG where the whole contradicts itself. */
-enum status definition_settle(struct definition *d, const struct customs *customs, struct error *e);
+enum status definition_settle(struct definition *d, const struct definition_customs *customs,
+                              struct error *e);
 
 /* The same for heads and kv_heads; 0 for what the checkpoint does not tell. */
 enum status definition_settle_heads(struct definition *d, size_t heads, size_t kv_heads,

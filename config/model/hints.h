@@ -12,9 +12,9 @@ struct hints {
 };
 
 /* The layer that is asked about. */
-struct hinted {
-  const struct family *family; /* NULL: `tensors` names it */
-  const char *address;         /* what stands before its tensors' names */
+struct hints_layer {
+  const struct layout_family *family; /* NULL: `tensors` names it */
+  const char *address;                /* what stands before its tensors' names */
   bool numbered;
   size_t layer;
 };
@@ -26,19 +26,19 @@ void hints_free(struct hints *h);
 
 /* What a key says of the layer, or NULL. Models of several towers have an object for each, which
  * the first words of the address tell; where these tell none, nothing is said. */
-const json_t *hints_look(const struct hints *h, const struct hinted *at, const char *key);
+const json_t *hints_value(const struct hints *h, const struct hints_layer *at, const char *key);
 
 /* Has it objects for several towers, none of which is the layer's? */
-bool hints_lost(const struct hints *h, const struct hinted *at);
+bool hints_ambiguous(const struct hints *h, const struct hints_layer *at);
 
 /* 0 or NULL for what is not told. */
-size_t hints_heads(const struct hints *h, const struct hinted *at);
-size_t hints_kv_heads(const struct hints *h, const struct hinted *at);
-double hints_rope_base(const struct hints *h, const struct hinted *at);
-size_t hints_distance(const struct hints *h, const struct hinted *at);
-const char *hints_type(const struct hints *h, const struct hinted *at);
+size_t hints_heads(const struct hints *h, const struct hints_layer *at);
+size_t hints_kv_heads(const struct hints *h, const struct hints_layer *at);
+double hints_rope_base(const struct hints *h, const struct hints_layer *at);
+size_t hints_distance(const struct hints *h, const struct hints_layer *at);
+const char *hints_type(const struct hints *h, const struct hints_layer *at);
 
 /* Is the layer causal? Unsaid where it is as is usual in its family. */
-enum toggle hints_causal(const struct hints *h, const struct hinted *at);
+enum toggle hints_causal(const struct hints *h, const struct hints_layer *at);
 
 #endif

@@ -6,8 +6,8 @@
 #include "config/model/notes.h"
 
 /* The layer as it is served. */
-struct compared {
-  struct hinted at;
+struct hints_served {
+  struct hints_layer at;
   const struct definition *said; /* as it was said: what a key of it decides is not doubted */
   const struct layer_shape *shape;
   bool causal;
@@ -15,10 +15,10 @@ struct compared {
 
 /* What the definition could say and does not. The number of heads is always doubted: it has to be
  * said, and a wrong one is no decision. */
-void hints_compare(const struct hints *h, const struct compared *c, struct notes *n);
+void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, struct notes *n);
 
 /* What no definition can say: keys whose values are not those that change nothing, and models that
  * are not known to have this layer. */
-void hints_compare_rest(const struct hints *h, const struct compared *c, struct notes *n);
+void hints_compare_unserved(const struct hints *h, const struct hints_served *c, struct notes *n);
 
 #endif

@@ -13,8 +13,8 @@
 #include "config/model/layout_place.h"
 
 struct layout {
-  const char *name;   /* "plain", "bert", ..., "tensors" (the map), "none" if no role needs one */
-  struct place place; /* without a family where the name is "tensors" or "none" */
+  const char *name; /* "plain", "bert", ..., "tensors" (the map), "none" if no role needs one */
+  struct layout_place place; /* without a family where the name is "tensors" or "none" */
   struct layout_matrix matrix[ROLE_COUNT];
   const struct checkpoint_entry *frequencies; /* of rotary positions, or NULL */
 };

@@ -6,14 +6,14 @@
 
 /* --- tensors that are named outright --- */
 
-static void doubt_habits(const struct family *f, const char *name, const struct definition *said,
-                         struct notes *n) {
-  const struct customs *c = &f->customs;
+static void doubt_habits(const struct layout_family *f, const char *name,
+                         const struct definition *said, struct notes *n) {
+  const struct definition_customs *c = &f->customs;
   const struct {
     bool doubtful;
     const char *habit;
   } habits[] = {
-      {f->pack == PACK_CONV1D, "whose matrices are [in, out], but are taken as [out, in] here"},
+      {f->joint == LAYOUT_CONV1D, "whose matrices are [in, out], but are taken as [out, in] here"},
       {c->unscaled && said->scaled && !(said->scale > 0),
        "whose scores are not scaled: scale decides"},
       {c->causal && said->causal == TOGGLE_UNSAID, "which is causal: causal decides"},
@@ -29,9 +29,9 @@ static void doubt_habits(const struct family *f, const char *name, const struct 
 
 /* --- decoders --- */
 
-static bool stands_beside_cross(const struct layout *l, const struct checkpoint *file) {
+static bool is_beside_cross(const struct layout *l, const struct checkpoint *file) {
   static const char own[] = "attention.";
-  char name[2 * PLACE_NAME];
+  char name[2 * LAYOUT_ADDRESS_SIZE];
   const char *stem = l->place.family->stem[ROLE_QUERY];
   const size_t length = strlen(l->place.address), tail = sizeof own - 1;
   if (strcmp(l->name, "bert") != 0 || length < tail) return false;
@@ -42,9 +42,9 @@ static bool stands_beside_cross(const struct layout *l, const struct checkpoint 
 
 void layout_doubt(const struct layout *l, const struct checkpoint *file,
                   const struct definition *said, struct notes *n) {
-  struct place p;
+  struct layout_place p;
   if (l->place.family) {
-    if (said->causal == TOGGLE_UNSAID && stands_beside_cross(l, file))
+    if (said->causal == TOGGLE_UNSAID && is_beside_cross(l, file))
       notes_add(n,
                 "cross attention stands beside \"%.100s\", as in decoders, but this is not "
                 "causal: causal decides",
@@ -53,7 +53,7 @@ void layout_doubt(const struct layout *l, const struct checkpoint *file,
   }
   for (enum role role = 0; role < ROLE_PROJECTIONS; role++) {
     const struct layout_matrix *m = &l->matrix[role];
-    if (!m->found || !place_named(&p, m->weight.tensor->name)) continue;
+    if (!m->found || !layout_place_of_tensor(&p, m->weight.tensor->name)) continue;
     doubt_habits(p.family, m->weight.tensor->name, said, n);
     return;
   }

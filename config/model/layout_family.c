@@ -66,7 +66,7 @@ static const char *const whispers[] = {"whisper", "bart",    "mbart",          "
                                        "opt",     "plbart",  "speech_to_text", "trocr",
                                        NULL};
 
-static const struct family families[] = {
+static const struct layout_family families[] = {
     {.layout = "plain", .label = "layer", .path = "", .stem = PLAIN_STEMS, .unprojected = true},
 
     /* PyTorch's nn.MultiheadAttention: alone, and in nn.Transformer's layers. */
@@ -75,7 +75,7 @@ static const struct family families[] = {
      .path = "",
      .stem = {[ROLE_OUTPUT] = "out_proj"},
      .mark = {"in_proj_weight", "q_proj_weight"},
-     .pack = PACK_TORCH,
+     .joint = LAYOUT_TORCH,
      .nested = true,
      .unprojected = true,
      .obstacle = TORCH_OBSTACLES},
@@ -84,7 +84,7 @@ static const struct family families[] = {
      .path = "layers.{i}.self_attn.",
      .stem = {[ROLE_OUTPUT] = "out_proj"},
      .mark = {"in_proj_weight", "q_proj_weight"},
-     .pack = PACK_TORCH,
+     .joint = LAYOUT_TORCH,
      .nested = true,
      .obstacle = TORCH_OBSTACLES},
     {.layout = "torch",
@@ -92,7 +92,7 @@ static const struct family families[] = {
      .path = "layers.{i}.multihead_attn.",
      .stem = {[ROLE_OUTPUT] = "out_proj"},
      .mark = {"in_proj_weight", "q_proj_weight"},
-     .pack = PACK_TORCH,
+     .joint = LAYOUT_TORCH,
      .nested = true,
      .cross = true,
      .obstacle = TORCH_OBSTACLES},
@@ -163,7 +163,7 @@ static const struct family families[] = {
      .path = "h.{i}.attn.",
      .stem = {[ROLE_OUTPUT] = "c_proj"},
      .mark = {"c_attn.weight"},
-     .pack = PACK_CONV1D,
+     .joint = LAYOUT_CONV1D,
      .nested = true,
      .customs = {.causal = true},
      .harmless = {"bias", "masked_bias"}},
@@ -237,11 +237,11 @@ static const struct family families[] = {
      .cross = true},
 };
 
-size_t family_count(void) { return sizeof families / sizeof *families; }
+size_t layout_family_count(void) { return sizeof families / sizeof *families; }
 
-const struct family *family_at(size_t index) { return &families[index]; }
+const struct layout_family *layout_family_at(size_t index) { return &families[index]; }
 
-bool family_path(const char *path, size_t layer, char *out, size_t size) {
+bool layout_family_path(const char *path, size_t layer, char *out, size_t size) {
   const char *number = strstr(path, "{i}");
   const int length =
       !number ? snprintf(out, size, "%s", path)

@@ -20,11 +20,11 @@ struct layout_matrix {
   struct layout_part bias; /* one row, as long as the weight has outputs */
 };
 
-static inline size_t layout_out(const struct layout_matrix *m) {
+static inline size_t layout_matrix_out(const struct layout_matrix *m) {
   return m->transposed ? m->weight.columns : m->weight.rows;
 }
 
-static inline size_t layout_in(const struct layout_matrix *m) {
+static inline size_t layout_matrix_in(const struct layout_matrix *m) {
   return m->transposed ? m->weight.rows : m->weight.columns;
 }
 

@@ -5,10 +5,11 @@
 #include "config/checkpoint/checkpoint.h"
 #include "config/model/layout_family.h"
 
-struct place {
-  const struct family *family;
-  char address[PLACE_NAME]; /* what stands before the stems: the family's path and what is before */
-  size_t before;            /* so many bytes of the address are before the path */
+struct layout_place {
+  const struct layout_family *family;
+  char address[LAYOUT_ADDRESS_SIZE]; /* what stands before the stems: the family's path and what is
+                                        before */
+  size_t before;                     /* so many bytes of the address are before the path */
   bool numbered;
   size_t layer; /* where it is numbered */
 };
@@ -18,21 +19,21 @@ struct place {
  * where `cross` asks for them, or the prefix is all of the address. Where names fit two families
  * of which one says more, it is that one: vision_model.encoder.layers.0.self_attn. is no
  * encoder.layers.0.self_attn. behind a prefix. */
-size_t place_all(const struct checkpoint *file, const struct definition *d, bool cross,
-                 struct place *out, size_t most);
+size_t layout_place_list(const struct checkpoint *file, const struct definition *d, bool cross,
+                         struct layout_place *out, size_t most);
 
 /* The one place that the definition means. Cross attention is meant only by the whole address as
  * prefix; a layer is one of a single stack, which the prefix must tell where the file has several.
  * STATUS_CONFIG where none fits, or several do, naming them. */
-enum status place_find(struct place *p, const struct checkpoint *file, const struct definition *d,
-                       struct error *e);
+enum status layout_place_find(struct layout_place *p, const struct checkpoint *file,
+                              const struct definition *d, struct error *e);
 
 /* Is this the name of queries' projection, or of the output's, in a family whose layers are
  * numbered? */
-bool place_named(struct place *p, const char *name);
+bool layout_place_of_tensor(struct layout_place *p, const char *name);
 
 /* As much of the address as tells its stack from others: what is before "layers.{i}." and its like.
  * Its length. */
-size_t place_stack(const struct place *p);
+size_t layout_place_stack(const struct layout_place *p);
 
 #endif

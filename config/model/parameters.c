@@ -25,9 +25,10 @@ static float *numbers_new(size_t out, size_t in, struct error *e) {
 static enum status read_matrix(struct parameter_matrix *m, const struct layout_matrix *from,
                                struct checkpoint *file, struct error *e) {
   if (!(m->weight = numbers_new(m->out, m->in, e)) ||
-      layout_read(file, &from->weight, from->transposed, m->weight, e) || !from->has_bias)
+      layout_matrix_read(file, &from->weight, from->transposed, m->weight, e) || !from->has_bias)
     return e->status;
-  if ((m->bias = numbers_new(m->out, 1, e))) layout_read(file, &from->bias, false, m->bias, e);
+  if ((m->bias = numbers_new(m->out, 1, e)))
+    layout_matrix_read(file, &from->bias, false, m->bias, e);
   return e->status;
 }
 
@@ -40,9 +41,9 @@ static enum status make_matrix(struct parameter_matrix *m, const struct definiti
   return e->status;
 }
 
-static enum status fill(struct parameters *p, const struct definition *d,
-                        const struct layout_matrix found[ROLE_COUNT], struct checkpoint *file,
-                        struct error *e) {
+static enum status fill_matrices(struct parameters *p, const struct definition *d,
+                                 const struct layout_matrix found[ROLE_COUNT],
+                                 struct checkpoint *file, struct error *e) {
   for (enum role role = 0; role < ROLE_COUNT && e->status == STATUS_OK; role++) {
     if (!definition_has(d, role)) continue;
     if (found[role].found) {
@@ -60,9 +61,9 @@ static enum status fill(struct parameters *p, const struct definition *d,
 }
 
 /* Finds and measures; `settled` becomes the whole definition. */
-static enum status measure(struct parameters *p, const struct definition *said,
-                           struct definition *settled, struct layout *l,
-                           const struct checkpoint *file, struct error *e) {
+static enum status measure_layer(struct parameters *p, const struct definition *said,
+                                 struct definition *settled, struct layout *l,
+                                 const struct checkpoint *file, struct error *e) {
   *p = (struct parameters){0};
   *settled = *said;
   if (layout_find(l, file, settled, e) || sizes_find(p, settled, l->matrix, e)) return e->status;
@@ -78,14 +79,14 @@ static enum status measure(struct parameters *p, const struct definition *said,
 }
 
 /* `d` is as it was said: who says a base is told what the checkpoint has, and gets it. */
-static enum status judge_rope(struct parameters *p, const struct definition *d,
-                              struct checkpoint *file, struct error *e) {
+static enum status check_rope_base(struct parameters *p, const struct definition *d,
+                                   struct checkpoint *file, struct error *e) {
   const double base = p->shape.rope_base;
   bool fits;
   double other;
   char those[64] = "no base's";
   if (!p->frequencies || !(base > 0)) return STATUS_OK;
-  if (frequencies_judge(file, p->frequencies, p->shape.head_size, base, &fits, &other, e) || fits)
+  if (frequencies_compare(file, p->frequencies, p->shape.head_size, base, &fits, &other, e) || fits)
     return e->status;
   if (other > 0) snprintf(those, sizeof those, "those of base %.0f", other);
   if (d->rope_base > 0) {
@@ -102,7 +103,7 @@ enum status parameters_measure(struct parameters *p, const struct definition *d,
                                const struct checkpoint *file, struct error *e) {
   struct definition settled;
   struct layout l;
-  if (measure(p, d, &settled, &l, file, e) != STATUS_OK) parameters_free(p);
+  if (measure_layer(p, d, &settled, &l, file, e) != STATUS_OK) parameters_free(p);
   return e->status;
 }
 
@@ -110,8 +111,9 @@ enum status parameters_read(struct parameters *p, const struct definition *d,
                             struct checkpoint *file, struct error *e) {
   struct definition settled;
   struct layout l;
-  if (measure(p, d, &settled, &l, file, e) || judge_rope(p, d, file, e) ||
-      fill(p, &settled, l.matrix, file, e) || (file && checkpoint_check(file, e)))
+  if (measure_layer(p, d, &settled, &l, file, e) || check_rope_base(p, d, file, e) ||
+      fill_matrices(p, &settled, l.matrix, file, e) ||
+      (file && checkpoint_check_unchanged(file, e)))
     parameters_free(p);
   return e->status;
 }

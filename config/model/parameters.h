@@ -17,9 +17,9 @@ struct parameters {
   struct layer_shape shape;
   struct parameter_matrix matrix[ROLE_COUNT];
   bool causal;
-  const char *layout;          /* what layout_find said; static text, "none" without a checkpoint */
-  const struct family *family; /* whose place the layer is at, or NULL */
-  char address[PLACE_NAME];    /* of that place */
+  const char *layout; /* what layout_find said; static text, "none" without a checkpoint */
+  const struct layout_family *family; /* whose place the layer is at, or NULL */
+  char address[LAYOUT_ADDRESS_SIZE];  /* of that place */
   bool numbered;
   size_t layer;                               /* where it is numbered */
   const struct checkpoint_entry *frequencies; /* the checkpoint's, of rotary positions; or NULL */

@@ -6,7 +6,7 @@
 #include "core/run/size.h"
 
 /* What a size is, and what the definition says that it is. */
-static void agree(const char *key, size_t said, size_t is, struct error *e) {
+static void check_said_size(const char *key, size_t said, size_t is, struct error *e) {
   if (said && said != is)
     error_set(e, STATUS_CONFIG, "%s: %zu is said, but it is %zu", key, said, is);
 }
@@ -20,14 +20,14 @@ static size_t groups_of(const struct definition *d, enum role role) {
 }
 
 /* out and in of a matrix in the checkpoint; a vector is one row. */
-static struct parameter_matrix measure(const struct layout_matrix *from) {
-  return (struct parameter_matrix){.out = layout_out(from), .in = layout_in(from)};
+static struct parameter_matrix matrix_size(const struct layout_matrix *from) {
+  return (struct parameter_matrix){.out = layout_matrix_out(from), .in = layout_matrix_in(from)};
 }
 
 /* --- the matrices of each way to form the heads --- */
 
 /* The size of a role's input as the definition says it: what is not said equals query_size. */
-static size_t input_of(const struct definition *d, enum role role, struct error *e) {
+static size_t input_size(const struct definition *d, enum role role, struct error *e) {
   static const char *const keys[] = {"query_size", "key_size", "value_size"};
   const size_t said[] = {d->query_size, d->key_size, d->value_size};
   const size_t size = or_else(said[role], d->query_size), groups = groups_of(d, role);
@@ -38,15 +38,14 @@ static size_t input_of(const struct definition *d, enum role role, struct error 
 }
 
 /* Matrices of random numbers are as large as the definition says. */
-static enum status sizes_of_random(struct parameters *p, const struct definition *d,
-                                   struct error *e) {
+static enum status size_random(struct parameters *p, const struct definition *d, struct error *e) {
   if (!d->query_size)
     return error_set(e, STATUS_CONFIG, "query_size: required without a checkpoint");
   const size_t hidden = or_else(d->hidden, d->query_size), head = hidden / d->heads;
   p->matrix[ROLE_QUERY].out = hidden;
   p->matrix[ROLE_KEY].out = p->matrix[ROLE_VALUE].out = head * d->kv_heads;
   for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++)
-    p->matrix[role].in = input_of(d, role, e);
+    p->matrix[role].in = input_size(d, role, e);
   if (hidden % d->heads != 0)
     error_set(e, STATUS_CONFIG, "heads: %zu do not divide the hidden size %zu", d->heads, hidden);
   return e->status;
@@ -54,15 +53,15 @@ static enum status sizes_of_random(struct parameters *p, const struct definition
 
 /* Without projections the input's columns are the heads: H d of a query, G d_k of a key, G d_v of
  * a value. What is not said can be told from a score that compares heads of these sizes. */
-static enum status sizes_of_input(struct parameters *p, const struct definition *d,
-                                  const struct layout_matrix found[ROLE_COUNT], struct error *e) {
+static enum status size_unprojected(struct parameters *p, const struct definition *d,
+                                    const struct layout_matrix found[ROLE_COUNT], struct error *e) {
   size_t query = 0, key = 0;
   if (found[ROLE_SCORE_QUERY].found) {
-    query = measure(&found[ROLE_SCORE_QUERY]).in;
-    key = measure(&found[ROLE_SCORE_KEY]).in;
+    query = matrix_size(&found[ROLE_SCORE_QUERY]).in;
+    key = matrix_size(&found[ROLE_SCORE_KEY]).in;
   } else if (found[ROLE_SCORE_WEIGHT].found) {
-    query = measure(&found[ROLE_SCORE_WEIGHT]).in;
-    key = measure(&found[ROLE_SCORE_WEIGHT]).out;
+    query = matrix_size(&found[ROLE_SCORE_WEIGHT]).in;
+    key = matrix_size(&found[ROLE_SCORE_WEIGHT]).out;
   }
   query = or_else(d->query_size, query * d->heads);
   if (!query)
@@ -81,24 +80,25 @@ static enum status sizes_of_input(struct parameters *p, const struct definition 
 
 static enum status size_matrices(struct parameters *p, const struct definition *d,
                                  const struct layout_matrix found[ROLE_COUNT], struct error *e) {
-  if (!d->projected) return sizes_of_input(p, d, found, e);
-  if (!found[ROLE_QUERY].found) return sizes_of_random(p, d, e);
+  if (!d->projected) return size_unprojected(p, d, found, e);
+  if (!found[ROLE_QUERY].found) return size_random(p, d, e);
   for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++)
-    p->matrix[role] = measure(&found[role]);
+    p->matrix[role] = matrix_size(&found[role]);
   return STATUS_OK;
 }
 
 /* --- the shape --- */
 
-static void check_heads(const char *key, size_t columns, size_t heads, const char *what,
-                        struct error *e) {
+static void check_columns(const char *key, size_t columns, size_t heads, const char *what,
+                          struct error *e) {
   if (columns % heads != 0)
     error_set(e, STATUS_CONFIG, "%s: %zu do not divide the %zu columns of the %s", key, heads,
               columns, what);
 }
 
 /* A product takes heads of one size; other scores bring both to one of their own. */
-static void check_keys(const struct parameters *p, const struct definition *d, struct error *e) {
+static void check_key_heads(const struct parameters *p, const struct definition *d,
+                            struct error *e) {
   if (d->compare == SCORE_DOT && p->shape.key_head_size != p->shape.head_size)
     error_set(e, STATUS_CONFIG, "%s: keys of %zu columns are not %zu heads of %zu, as queries have",
               d->kv_heads == d->heads ? "heads" : "kv_heads", p->matrix[ROLE_KEY].out, d->kv_heads,
@@ -110,9 +110,9 @@ static enum status form_heads(struct parameters *p, const struct definition *d, 
   const struct parameter_matrix *query = &p->matrix[ROLE_QUERY], *key = &p->matrix[ROLE_KEY];
   const struct parameter_matrix *value = &p->matrix[ROLE_VALUE];
   const char *shared = d->kv_heads == d->heads ? "heads" : "kv_heads";
-  check_heads("heads", query->out, d->heads, "queries", e);
-  check_heads(shared, key->out, d->kv_heads, "keys", e);
-  check_heads(shared, value->out, d->kv_heads, "values", e);
+  check_columns("heads", query->out, d->heads, "queries", e);
+  check_columns(shared, key->out, d->kv_heads, "keys", e);
+  check_columns(shared, value->out, d->kv_heads, "values", e);
   if (e->status != STATUS_OK) return e->status;
   p->shape = (struct layer_shape){
       .heads = d->heads,
@@ -126,11 +126,11 @@ static enum status form_heads(struct parameters *p, const struct definition *d, 
       .sigmoid = d->sigmoid,
       .grouped = d->grouped,
   };
-  check_keys(p, d, e);
-  agree("hidden", d->hidden, query->out, e);
-  agree("query_size", d->query_size, p->shape.query_size, e);
-  agree("key_size", d->key_size, p->shape.key_size, e);
-  agree("value_size", d->value_size, p->shape.value_size, e);
+  check_key_heads(p, d, e);
+  check_said_size("hidden", d->hidden, query->out, e);
+  check_said_size("query_size", d->query_size, p->shape.query_size, e);
+  check_said_size("key_size", d->key_size, p->shape.key_size, e);
+  check_said_size("value_size", d->value_size, p->shape.value_size, e);
   return e->status;
 }
 
@@ -143,7 +143,7 @@ static enum status form_output(struct parameters *p, const struct definition *d,
   if (!d->output_projected) {
     output->in = output->out = context;
   } else if (found->found) {
-    *output = measure(found);
+    *output = matrix_size(found);
   } else {
     output->in = context;
     output->out = or_else(d->output_size, p->shape.query_size);
@@ -153,16 +153,16 @@ static enum status form_output(struct parameters *p, const struct definition *d,
                      "tensor \"%.100s\" has %zu columns, but the heads together %zu",
                      found->weight.tensor->name, output->in, context);
   p->shape.output_size = output->out;
-  agree("output_size", d->output_size, output->out, e);
+  check_said_size("output_size", d->output_size, output->out, e);
   return e->status;
 }
 
 /* --- the score --- */
 
 /* A parameter of the score, and a table of positions, have one shape only. */
-static void check_parameter(const struct layout_matrix *found, const struct parameter_matrix *right,
-                            struct error *e) {
-  const struct parameter_matrix is = measure(found);
+static void check_parameter_shape(const struct layout_matrix *found,
+                                  const struct parameter_matrix *right, struct error *e) {
+  const struct parameter_matrix is = matrix_size(found);
   const char *name = found->weight.tensor->name;
   if (is.out == right->out && is.in == right->in) return;
   if (found->weight.tensor->rank == 1) {
@@ -182,8 +182,8 @@ static enum status form_score(struct parameters *p, const struct definition *d,
   s->scale = !d->scaled ? 1 : (float)(d->scale > 0 ? d->scale : 1 / sqrt((double)query));
   if (d->compare == SCORE_ADDITIVE) {
     const struct layout_matrix *first = &found[ROLE_SCORE_QUERY];
-    s->score_size = first->found ? measure(first).out : or_else(d->score_size, query);
-    agree("score_size", d->score_size, s->score_size, e);
+    s->score_size = first->found ? matrix_size(first).out : or_else(d->score_size, query);
+    check_said_size("score_size", d->score_size, s->score_size, e);
     p->matrix[ROLE_SCORE_QUERY] = (struct parameter_matrix){.out = s->score_size, .in = query};
     p->matrix[ROLE_SCORE_KEY] = (struct parameter_matrix){.out = s->score_size, .in = key};
     p->matrix[ROLE_SCORE_VECTOR] = (struct parameter_matrix){.out = 1, .in = s->score_size};
@@ -209,7 +209,7 @@ static void form_relative(struct parameters *p, const struct definition *d,
                           const struct layout_matrix *found, struct error *e) {
   struct layer_shape *s = &p->shape;
   if (d->relative != TOGGLE_ON) return;
-  s->relative_buckets = found->found ? layout_out(found) : d->relative_buckets;
+  s->relative_buckets = found->found ? layout_matrix_out(found) : d->relative_buckets;
   s->relative_distance = d->relative_distance;
   s->relative_both = d->relative_both == TOGGLE_ON;
   p->matrix[ROLE_RELATIVE] = (struct parameter_matrix){.out = s->relative_buckets, .in = d->heads};
@@ -237,6 +237,6 @@ enum status sizes_find(struct parameters *p, const struct definition *d,
   form_rope(&p->shape, d, e);
   form_relative(p, d, &found[ROLE_RELATIVE], e);
   for (enum role role = ROLE_PROJECTIONS; role < ROLE_COUNT; role++)
-    if (found[role].found) check_parameter(&found[role], &p->matrix[role], e);
+    if (found[role].found) check_parameter_shape(&found[role], &p->matrix[role], e);
   return e->status;
 }

@@ -43,7 +43,7 @@ void config_help(FILE *out) {
           "the\nenvironment, the environment over the file.\n");
 }
 
-static json_t *value_of(const struct option *o, struct config *c) {
+static json_t *json_value(const struct option *o, struct config *c) {
   switch (o->kind) {
   case OPTION_IS_COUNT:
     return json_integer((json_int_t)*option_number(o, c));
@@ -59,7 +59,8 @@ bool config_print(const struct config *c, FILE *out) {
   json_t *all = json_object();
   bool done = all != NULL;
   for (size_t i = 0; i < option_count(); i++)
-    done = done && json_object_set_new(all, option_at(i)->name, value_of(option_at(i), &seen)) == 0;
+    done =
+        done && json_object_set_new(all, option_at(i)->name, json_value(option_at(i), &seen)) == 0;
   done = done && json_object_set(all, "models", c->models) == 0;
   done = done && json_dumpf(all, out, JSON_INDENT(2)) == 0 && fputc('\n', out) != EOF;
   json_decref(all);

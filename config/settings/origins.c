@@ -43,7 +43,7 @@ static const char *skip_host(const char *at) {
   return strcmp(text, again) == 0 ? at + size + 2 : NULL;
 }
 
-static const char *fault_of_port(const char *origin, const char *port) {
+static const char *port_fault(const char *origin, const char *port) {
   uint64_t number;
   if (strspn(port, digits) != strlen(port) || *port == '0' || !text_decimal(port, &number) ||
       number > UINT16_MAX)
@@ -55,7 +55,7 @@ static const char *fault_of_port(const char *origin, const char *port) {
 }
 
 /* What is wrong with one origin; NULL: nothing. */
-static const char *fault_of(const char *origin) {
+static const char *origin_fault(const char *origin) {
   static const char shape[] = "is no origin such as https://a.example or http://127.0.0.1:8080";
   if (!*origin) return "is empty: there is a comma too many";
   if (strcmp(origin, "*") == 0) return "means every origin and stands alone";
@@ -68,7 +68,7 @@ static const char *fault_of(const char *origin) {
   at = skip_host(at + 3);
   if (!at) return shape;
   if (*at == '/') return "ends with a path, which an origin has not, not even a '/'";
-  if (*at == ':') return fault_of_port(origin, at + 1);
+  if (*at == ':') return port_fault(origin, at + 1);
   return *at ? shape : NULL;
 }
 
@@ -85,7 +85,7 @@ enum status origins_check(const char *list, const char *where, struct error *e) 
                        origin, ORIGIN_MOST);
     memcpy(copy, origin, size);
     copy[size] = '\0';
-    const char *fault = fault_of(copy);
+    const char *fault = origin_fault(copy);
     if (fault) return error_set(e, STATUS_CONFIG, "%s: \"%s\" %s", where, copy, fault);
   }
   return STATUS_OK;

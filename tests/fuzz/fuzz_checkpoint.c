@@ -24,12 +24,12 @@ static void read_tensor(struct checkpoint *c, const struct checkpoint_entry *t) 
   struct error e = {0};
   for (uint64_t at = 0; at < t->count && at < NUMBERS_MOST && !e.status; at += AT_ONCE) {
     const size_t count = t->count - at < AT_ONCE ? (size_t)(t->count - at) : AT_ONCE;
-    if (checkpoint_floats(c, t, at, count, out, &e)) break;
+    if (checkpoint_read_floats(c, t, at, count, out, &e)) break;
     for (size_t i = 0; i < count; i++) must(isfinite(out[i]));
   }
   if (e.status) config_must_be_told(&e);
   struct error judged = {0};
-  if (checkpoint_judge(t, &judged)) must(e.status || t->count == 0);
+  if (checkpoint_check_tensor(t, &judged)) must(e.status || t->count == 0);
 }
 
 /* The numbers of a layer, if it is small. */

@@ -43,7 +43,7 @@ static void read_models(const struct config *c) {
     struct definition d;
     struct error e = {0};
     for (unsigned family = 0; family < 4; family++) {
-      const struct customs customs = {.causal = family & 1,
+      const struct definition_customs customs = {.causal = family & 1,
                                       .rope = family == 1,
                                       .relative = family >= 2,
                                       .unscaled = family == 2,

@@ -46,7 +46,7 @@ static void read_ill(struct checkpoint *c, const char *name, const char *detail)
   assert_non_null(t);
   float *out = malloc(t->count * sizeof *out);
   assert_non_null(out);
-  assert_int_equal(checkpoint_floats(c, t, 0, (size_t)t->count, out, &e), STATUS_CONFIG);
+  assert_int_equal(checkpoint_read_floats(c, t, 0, (size_t)t->count, out, &e), STATUS_CONFIG);
   assert_string_equal(e.detail, detail);
   free(out);
 }
@@ -56,7 +56,7 @@ static void assert_floats(struct checkpoint *c, const char *name, const float *e
   float out[16];
   const struct checkpoint_entry *t = checkpoint_find(c, name);
   assert_non_null(t);
-  checkpoint_floats(c, t, 0, (size_t)t->count, out, &e);
+  checkpoint_read_floats(c, t, 0, (size_t)t->count, out, &e);
   assert_string_equal(e.detail, "");
   assert_memory_equal(out, expected, t->count * sizeof *out);
 }
@@ -85,7 +85,7 @@ static void archives_of_numpy_are_read(void **state) {
     assert_floats(c, "h", h);
     assert_floats(c, "d", d);
     assert_floats(c, "b/\xc3\xa9", b);
-    assert_int_equal(checkpoint_judge(checkpoint_find(c, "i"), &e), STATUS_CONFIG);
+    assert_int_equal(checkpoint_check_tensor(checkpoint_find(c, "i"), &e), STATUS_CONFIG);
     assert_string_equal(e.detail, "tensor \"i\" is of type <i8; F32, F16, BF16 and F64 are read");
     assert_null(checkpoint_find(c, "w.npy"));
     assert_string_equal(checkpoint_container(c), "an .npz archive");
@@ -111,7 +111,7 @@ static void ranges_may_be_read_in_any_order(void **state) {
       const struct checkpoint_entry *t = checkpoint_at(c, step * 5 % ARRAYS);
       const size_t first = step < 20 ? step / 2 % 8 * PART : (59 - step) * 1000;
       const size_t count = first + PART <= t->count ? PART : (size_t)t->count - first;
-      assert_int_equal(checkpoint_floats(c, t, first, count, out, &e), STATUS_OK);
+      assert_int_equal(checkpoint_read_floats(c, t, first, count, out, &e), STATUS_OK);
       for (size_t i = 0; i < count; i++)
         if (out[i] != 1.0f + (float)(first + i) / 16.0f) fail_msg("step %zu, %zu", step, i);
     }
@@ -280,7 +280,7 @@ static void damaged_deflate_is_told(void **state) {
   struct checkpoint *c = open_well(p->file);
   struct error e = {0};
   float out[1600];
-  assert_int_equal(checkpoint_floats(c, checkpoint_find(c, "w"), 0, 1600, out, &e), STATUS_CONFIG);
+  assert_int_equal(checkpoint_read_floats(c, checkpoint_find(c, "w"), 0, 1600, out, &e), STATUS_CONFIG);
   assert_memory_equal(e.detail, "tensor \"w\": ", 12);
   assert_non_null(strstr(e.detail, "the zip archive is damaged: "));
   checkpoint_free(c);
