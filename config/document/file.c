@@ -1,4 +1,4 @@
-/* file: reads files at a place, and JSON documents strictly. */
+/* file: reads pieces of files, and whole JSON documents. */
 #include "config/document/file.h"
 
 #include <errno.h>
@@ -43,8 +43,8 @@ static bool grow_bytes(struct file_bytes *f, size_t *room, const char *path, str
   return true;
 }
 
-/* Reads to the end of the file, or to one byte more than `limit`. One byte more than expected is
- * asked for, so that the end is seen without growing. */
+/* Reads to the end of the file, or until there are more than `limit` bytes. The buffer has room for
+ * one byte more than expected, so that the end is seen without growing it. */
 static enum status read_to_end(int fd, size_t expected, size_t limit, const char *path,
                                struct file_bytes *f, struct error *e) {
   size_t room = size_max(expected, FIRST_GUESS) + 1;
@@ -85,6 +85,12 @@ struct file_stamp file_stamp(int fd) {
   return (struct file_stamp){about.st_mtim.tv_sec, about.st_mtim.tv_nsec, (uint64_t)about.st_size};
 }
 
+bool file_is_unchanged(int fd, const struct file_stamp *since) {
+  const struct file_stamp now = file_stamp(fd);
+  return now.seconds == since->seconds && now.nanoseconds == since->nanoseconds &&
+         now.size == since->size;
+}
+
 enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct error *e) {
   for (size_t got = 0; got < size;) {
     const ssize_t n =
@@ -102,8 +108,8 @@ static void file_free(struct file_bytes *f) {
   *f = (struct file_bytes){0};
 }
 
-/* Opens what is read from its front to its end. Not knowing how long it is, says that it has no
- * bytes. */
+/* Opens a file or a pipe that is read from its beginning to its end. *size is 0 where it is not
+ * known. */
 static int open_file_or_pipe(const char *path, uint64_t *size, struct error *e) {
   struct stat about;
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -117,7 +123,7 @@ static int open_file_or_pipe(const char *path, uint64_t *size, struct error *e) 
   return -1;
 }
 
-/* The bytes of a document. */
+/* Reads all bytes of a document. */
 static enum status read_bytes(const char *path, bool pipe, struct file_bytes *f, struct error *e) {
   *f = (struct file_bytes){0};
   const char *shown = text_tail(path);
@@ -131,7 +137,7 @@ static enum status read_bytes(const char *path, bool pipe, struct file_bytes *f,
   return e->status;
 }
 
-/* Where a byte is, for people. */
+/* The line, counted from 1, in which a byte lies. */
 static size_t line_at(const struct file_bytes *f, size_t offset) {
   size_t line = 1;
   for (size_t i = 0; i < offset; i++) line += ((const char *)f->bytes)[i] == '\n';

@@ -8,13 +8,14 @@
 #include "core/run/size.h"
 #include "core/run/status.h"
 
-/* What a document takes from the first allocation that fails on. Its text ends there: Jansson reads
- * the rest of a piece, at most 1024 bytes, which take up to 77 times as much ("{},{},..."). Beside
- * that, one thing that has become large may be doubled once more, at most 8 bytes for each of the
- * text (a list of one-digit numbers); and what a long string takes is less. */
+/* The size of the reserve: what a document still needs after the first allocation that fails. No
+ * more text is given to Jansson then, so it reads the rest of one piece, at most 1024 bytes, which
+ * need up to 77 times as much memory ("{},{},..."). One large buffer may also double once more,
+ * which needs at most 8 bytes for each byte of text (a list of one-digit numbers; a long string
+ * needs less). */
 enum { RESERVE_TIMES = 16, RESERVE_LEAST = 128 * 1024 };
 
-/* The reserve of what this thread is reading, if it is reading. */
+/* The reserve of this thread while it reads; else NULL. */
 static _Thread_local struct json_reserve *reserve;
 
 static void *allocate_or_reserve(size_t size) {
@@ -49,7 +50,8 @@ struct json_reserve_text {
   size_t left;
 };
 
-/* The next piece; nothing more where memory has run out: a text that breaks off is refused soon. */
+/* Gives Jansson the next piece of the text; nothing once memory has run out, so that it soon
+ * refuses a text that breaks off. */
 static size_t next_piece(void *out, size_t room, void *of) {
   struct json_reserve_text *t = of;
   const size_t n = reserve->used > 0 ? 0 : size_min(t->left, room);

@@ -6,8 +6,8 @@
 
 #include "core/run/size.h"
 
-/* The second byte's bounds depend on the first: that is what keeps out overlong forms, surrogates
- * and what lies beyond the last plane. */
+/* The second byte's bounds depend on the first: this keeps out overlong forms, surrogates and code
+ * points beyond U+10FFFF. */
 size_t text_character(const void *bytes, size_t left) {
   const unsigned char *at = bytes;
   if (left == 0) return 0;
@@ -63,7 +63,7 @@ const char *text_tail(const char *path) {
   return length > 120 ? path + length - 120 : path;
 }
 
-/* What a character of this many bytes stands for. */
+/* The code point of a well-formed character of `size` bytes. */
 static uint32_t code_point(const char *text, size_t size) {
   static const unsigned char mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
   uint32_t code = (unsigned char)text[0] & mask[size];

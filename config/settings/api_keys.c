@@ -16,13 +16,13 @@ enum {
 };
 
 struct api_keys_digest {
-  uint64_t digest[WORDS];
+  uint64_t word[WORDS];
 };
 
 struct api_keys {
   size_t count;
   bool exposed;
-  struct api_keys_digest key[API_KEYS_MOST];
+  struct api_keys_digest digest[API_KEYS_MOST];
 };
 
 void api_keys_free(struct api_keys *k) { free(k); }
@@ -30,10 +30,10 @@ void api_keys_free(struct api_keys *k) { free(k); }
 size_t api_keys_count(const struct api_keys *k) { return k->count; }
 bool api_keys_exposed(const struct api_keys *k) { return k->exposed; }
 
-static void digest_key(struct api_keys_digest *key, const char *text, size_t size) {
+static void digest_key(struct api_keys_digest *out, const char *key, size_t size) {
   unsigned char bytes[DIGEST_SIZE];
-  digest_bytes(text, size, bytes);
-  memcpy(key->digest, bytes, sizeof bytes);
+  digest_bytes(key, size, bytes);
+  memcpy(out->word, bytes, sizeof bytes);
 }
 
 /* --- comparing --- */
@@ -41,14 +41,14 @@ static void digest_key(struct api_keys_digest *key, const char *text, size_t siz
 /* 1 if the word is 0, else 0; without a branch. */
 static uint64_t is_zero(uint64_t word) { return ((word | (0 - word)) >> 63) ^ 1; }
 
-struct api_keys_look api_keys_look(const struct api_keys *k, const char *token, size_t size) {
+struct api_keys_look api_keys_look(const struct api_keys *k, const char *key, size_t size) {
   struct api_keys_look look = {0};
   struct api_keys_digest presented;
-  digest_key(&presented, token, size);
+  digest_key(&presented, key, size);
   for (size_t i = 0; i < k->count; i++) {
     uint64_t differ = 0;
     for (size_t w = 0; w < WORDS; w++) {
-      differ |= presented.digest[w] ^ k->key[i].digest[w];
+      differ |= presented.word[w] ^ k->digest[i].word[w];
       look.words++;
     }
     look.found += is_zero(differ);
@@ -61,7 +61,7 @@ struct api_keys_look api_keys_look(const struct api_keys *k, const char *token, 
 static const char key_letters[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/";
 
-/* Characters of b64token at the front of a line. */
+/* How many characters at the beginning of a line belong to a key (b64token in RFC 6750). */
 static size_t key_characters(const char *text, size_t size) {
   size_t n = 0;
   while (n < size && text[n] && strchr(key_letters, text[n])) n++;
@@ -77,19 +77,19 @@ static enum status read_key_line(struct api_keys *k, const char *text, size_t si
   while (size > 0 && is_blank(text[0])) text++, size--;
   while (size > 0 && is_blank(text[size - 1])) size--;
   if (size == 0 || text[0] == '#') return STATUS_OK;
-  const size_t token = key_characters(text, size);
-  if (token < size)
+  const size_t good = key_characters(text, size);
+  if (good < size)
     return error_set(e, STATUS_CONFIG,
                      "%s, line %zu: character %zu is none that a key may have: letters, digits, "
                      "- . _ ~ + / and = at the end; a comment has a line of its own",
-                     path, line, token + 1);
+                     path, line, good + 1);
   if (size < API_KEY_SHORTEST || size > API_KEY_LONGEST)
     return error_set(e, STATUS_CONFIG, "%s, line %zu: a key has %d to %d characters, not %zu", path,
                      line, API_KEY_SHORTEST, API_KEY_LONGEST, size);
   if (k->count == API_KEYS_MOST)
     return error_set(e, STATUS_CONFIG, "%s, line %zu: more than %d keys", path, line,
                      API_KEYS_MOST);
-  digest_key(&k->key[k->count++], text, size);
+  digest_key(&k->digest[k->count++], text, size);
   return STATUS_OK;
 }
 
@@ -106,7 +106,8 @@ static enum status read_key_lines(struct api_keys *k, const char *text, size_t s
   return e->status;
 }
 
-/* Who may write keys may come in; who may read them, too, but that may be meant. */
+/* A user who may write the file could add a key: that is refused. One who may read it has the keys,
+ * too, but that may be intended: it is only remembered. */
 static enum status check_file_mode(struct api_keys *k, int fd, const char *path, struct error *e) {
   struct stat about;
   if (fstat(fd, &about) != 0) return error_set(e, STATUS_CONFIG, "%s: cannot be examined", path);
@@ -118,12 +119,7 @@ static enum status check_file_mode(struct api_keys *k, int fd, const char *path,
   return STATUS_OK;
 }
 
-/* Of a file that is being written, the last key may be there by half. */
-static bool is_as_it_was(int fd, const struct file_stamp *before) {
-  const struct file_stamp now = file_stamp(fd);
-  return now.seconds == before->seconds && now.nanoseconds == before->nanoseconds &&
-         now.size == before->size;
-}
+/* A file that is being written may end with half a key. */
 
 static enum status read_key_file(struct api_keys *k, int fd, size_t size, const char *path,
                                  struct error *e) {
@@ -134,7 +130,7 @@ static enum status read_key_file(struct api_keys *k, int fd, size_t size, const 
   if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for the keys", path);
   if (file_read_at(fd, 0, text, size, e) != STATUS_OK)
     text_before(e, "%s: ", path);
-  else if (!is_as_it_was(fd, &before) || before.size != size)
+  else if (!file_is_unchanged(fd, &before) || before.size != size)
     error_set(e, STATUS_CONFIG, "%s: was written to while it was read", path);
   else
     read_key_lines(k, text, size, path, e);

@@ -24,18 +24,19 @@ struct config_string {
 struct config_store {
   struct config_string *strings; /* every string of the config */
   json_t *document;              /* the file, or NULL */
-  char default_from[WHERE_SIZE]; /* where default_model was set: judged when all is known */
+  char
+      default_from[WHERE_SIZE]; /* who set default_model, for its check when all models are known */
 };
 
-/* What serves when nothing is configured: one model small enough to read, one of the size of the
- * original Transformer, and the textbook's additive attention. */
+/* The models where none is configured: one small enough to read, one of the size of the original
+ * Transformer, and the textbook's additive attention. */
 static const char built_in_models[] =
     "{\"demo\": {\"random\": {\"seed\": 1}, \"query_size\": 4, \"heads\": 2},"
     " \"base\": {\"random\": {\"seed\": 1}, \"query_size\": 512, \"heads\": 8, \"bias\": true},"
     " \"additive\": {\"random\": {\"seed\": 1}, \"projection\": \"none\", \"score\": \"additive\","
     " \"query_size\": 20, \"key_size\": 2, \"value_size\": 4, \"score_size\": 8}}";
 
-/* A copy of `size` bytes that lives as long as the config; NULL with an error. */
+/* Copies `size` bytes, for as long as the config lives; NULL with an error. */
 static const char *keep_string(struct config *c, const char *bytes, size_t size, struct error *e) {
   struct config_string *t = malloc(sizeof *t + size + 1);
   if (!t) {
@@ -141,7 +142,8 @@ static bool ends_with(const char *text, size_t length, const char *end) {
 }
 
 /* Kubernetes gives each pod variables about the services around it. A service called attend, or
- * attend-something, makes ATTEND_PORT=tcp://..., ATTEND_SERVICE_HOST and the like: not ours. */
+ * attend-something, makes ATTEND_PORT=tcp://..., ATTEND_SERVICE_HOST and the like: none of them is
+ * a setting. */
 static bool is_service_link(const char *name, size_t length, const char *value) {
   char copy[128];
   if (length >= sizeof copy) return false;
@@ -166,7 +168,8 @@ static enum status refuse_unknown_variable(const char *name, size_t length, stru
                    o ? option_variable(o, known) : "ATTEND_CONFIG");
 }
 
-/* ATTEND_CPU is core/cpu's, which passes over what it does not know. */
+/* ATTEND_CPU is read by core/run/cpu.c, which ignores a word that it does not know: it is refused
+ * here. */
 static enum status check_cpu_level(const char *value, struct error *e) {
   for (int level = 0; level < CPU_LEVEL_COUNT; level++)
     if (strcmp(value, cpu_level_name((enum cpu_level)level)) == 0) return STATUS_OK;
@@ -174,7 +177,7 @@ static enum status check_cpu_level(const char *value, struct error *e) {
                    "environment: ATTEND_CPU: \"%.60s\" is none of portable, avx2, avx512", value);
 }
 
-/* `entry` is NAME=value with a name that begins with ATTEND_. */
+/* Sets what a variable says. `entry` is NAME=value, and the name begins with ATTEND_. */
 static enum status set_from_variable(struct config *c, const char *entry, struct error *e) {
   char known[64], where[WHERE_SIZE];
   size_t length = strcspn(entry, "=");
@@ -203,11 +206,11 @@ static const char *environment_path(char *const *environment) {
 
 /* --- the command line --- */
 
-/* One word, and its value where it has one. */
+/* One word of the command line. */
 struct config_word {
   const char *name;  /* without "--" */
   size_t length;     /* of the name */
-  const char *value; /* after '='; or NULL */
+  const char *value; /* behind '='; or NULL */
 };
 
 static bool is_named(const struct config_word *w, const char *name) {
@@ -226,14 +229,14 @@ static enum status refuse_unknown_switch(const struct config_word *w, struct err
                    word, o ? option_switch(o, known) : "config");
 }
 
-/* Is the value of this setting the following word? A flag has one only if it looks like one. */
+/* Is the following word this setting's value? For a flag only if it is on, off, true or false. */
 static bool value_follows(const struct option *o, const struct config_word *w, bool no,
                           const char *following) {
   if (w->value || no || !following) return false;
   return o->kind != OPTION_IS_FLAG || option_is_flag_word(following);
 }
 
-/* Sets what the words at `args` say and returns how many they are, one or two; 0 with an error. */
+/* Sets one setting and returns how many words say it, one or two; 0 with an error. */
 static size_t set_from_switch(struct config *c, const struct option *o, const struct config_word *w,
                               bool no, const char *following, struct error *e) {
   char name[64], where[WHERE_SIZE];
@@ -276,8 +279,8 @@ static const struct option *find_switch(const struct config_word *w, bool *no) {
   return NULL;
 }
 
-/* Goes over the words twice: first only for --config, for what it names comes before the
- * environment; then for everything else. */
+/* Reads the words of the command line. With `path` it only looks for --config, because the file
+ * comes before the environment; without, it sets everything else. */
 static enum status read_arguments(struct config *c, char *const *args, const char **path,
                                   struct error *e) {
   for (size_t used; *args; args += used) {

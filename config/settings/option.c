@@ -47,7 +47,7 @@ bool *option_flag(const struct option *o, struct config *c) { return setting_in(
 
 static bool is_choice(const char *choices, const char *text) {
   size_t length = strlen(text);
-  if (strchr(text, '|')) return false; /* two of them are none */
+  if (strchr(text, '|')) return false; /* two words at once are no choice */
   for (const char *at = choices; at; at = strchr(at, '|')) {
     if (*at == '|') at++;
     if (strncmp(at, text, length) == 0 && (at[length] == '|' || !at[length])) return length > 0;

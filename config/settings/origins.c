@@ -1,4 +1,4 @@
-/* origins: a list of web origins, judged as strictly as they will be compared. */
+/* origins: checks web origins as strictly as they will be compared. */
 #include "config/settings/origins.h"
 
 #include <arpa/inet.h>
@@ -25,8 +25,8 @@ const char *origins_next(const char *at, const char **origin, size_t *size) {
   return next;
 }
 
-/* Behind a host: a name, an IPv4 address, or an IPv6 address in brackets as browsers write it.
- * NULL: there is none. */
+/* Returns the end of a host: a name, an IPv4 address, or an IPv6 address in brackets as browsers
+ * write it. NULL where there is none. */
 static const char *skip_host(const char *at) {
   if (*at != '[') {
     const char *end = at + strspn(at, host_letters);
@@ -54,7 +54,7 @@ static const char *port_fault(const char *origin, const char *port) {
   return NULL;
 }
 
-/* What is wrong with one origin; NULL: nothing. */
+/* What is wrong with one origin; NULL where nothing is. */
 static const char *origin_fault(const char *origin) {
   static const char shape[] = "is no origin such as https://a.example or http://127.0.0.1:8080";
   if (!*origin) return "is empty: there is a comma too many";
