@@ -24,7 +24,7 @@ struct checkpoint {
 
 /* --- the files --- */
 
-/* All are opened at once: one that is missing is told at start, not when it is used. */
+/* All shards are opened at once: one that is missing is reported at start, not when it is used. */
 static enum status open_shards(struct checkpoint *c, const char *path, struct error *e) {
   for (size_t i = 0; i < c->files && e->status == STATUS_OK; i++) {
     const char *name = checkpoint_index_file(c->index, i);
@@ -37,7 +37,7 @@ static enum status open_shards(struct checkpoint *c, const char *path, struct er
   return e->status;
 }
 
-/* A message about the one file begins with its name; about the index, too. */
+/* Every message begins with the name of the file or of the index. */
 static enum status open_files(struct checkpoint *c, const char *path, struct error *e) {
   if (checkpoint_index_is(path) && !(c->index = checkpoint_index_read(path, e))) return e->status;
   const size_t files = c->index ? checkpoint_index_files(c->index) : 1;
@@ -55,7 +55,7 @@ static enum status open_files(struct checkpoint *c, const char *path, struct err
 
 /* --- the tensors --- */
 
-/* What an index does not place in a file is not there. */
+/* A tensor counts only in the file where the index places it. */
 static bool is_placed(const struct checkpoint *c, size_t file, const char *tensor) {
   const char *place = c->index ? checkpoint_index_find(c->index, tensor) : NULL;
   return !c->index || (place && strcmp(place, checkpoint_index_file(c->index, file)) == 0);
@@ -85,7 +85,7 @@ static enum status list_tensors(struct checkpoint *c, struct error *e) {
   return STATUS_OK;
 }
 
-/* Each tensor is in the file where the index has it. */
+/* Checks that each tensor of the index is in the file where the index places it. */
 static enum status check_index_complete(const struct checkpoint *c, const char *path,
                                         struct error *e) {
   const size_t count = c->index ? checkpoint_index_count(c->index) : c->count;
@@ -164,7 +164,7 @@ enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct err
   return STATUS_OK;
 }
 
-/* Where the bytes could not be read: whose they are. */
+/* Puts before the error whose bytes could not be read. */
 static enum status prepend_tensor_name(const struct checkpoint *c, const struct checkpoint_entry *t,
                                        struct error *e) {
   if (!c->index) return text_before(e, "tensor \"%.120s\": ", t->name);

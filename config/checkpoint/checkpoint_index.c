@@ -1,4 +1,4 @@
-/* checkpoint_index: the strict reader. */
+/* checkpoint_index: reads the index of a sharded checkpoint, strictly. */
 #include "config/checkpoint/checkpoint_index.h"
 
 #include <jansson.h>
@@ -12,7 +12,7 @@ struct checkpoint_index {
   json_t *document; /* owns all names */
   const json_t *map;
   size_t count, files;
-  const char **tensor; /* [count], as they are written */
+  const char **tensor; /* [count], in the order of the document */
   const char **file;   /* [files], each once */
 };
 

@@ -1,7 +1,7 @@
-/* floats: from half, bfloat16, single and double precision to single.
+/* floats: converts half, bfloat16, single and double precision to single.
  *
- * Loops without a branch, a block at a time, so that the compiler makes vectors of them; what is
- * converted is still in the nearest cache when it is looked through for what is not finite. */
+ * The loops have no branch, so that the compiler makes vector code of them. They run a block at a
+ * time: its numbers are still in the nearest cache when they are checked for being finite. */
 #include "config/checkpoint/floats.h"
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 enum { BLOCK = 1024 };
 
-static const uint32_t exponent_ones = 0x7f800000u; /* of infinities and NaN alone */
+static const uint32_t exponent_ones = 0x7f800000u; /* only infinities and NaN have them */
 
 static const struct {
   const char *name;
@@ -38,14 +38,16 @@ static uint32_t float_bits(float value) {
   return bits;
 }
 
-/* Every half is a float: nothing is rounded. A subnormal half is a normal float, its fraction
- * times 2^-24; the exponent of all others moves by 112, and that of all ones by as much again. */
+/* Every half is exactly a float. A subnormal half becomes a normal float, its fraction times 2^-24.
+ * The exponent of every other half grows by 112; an exponent of all ones grows by 112 again. */
 static void from_halves(const unsigned char *at, size_t count, float *out) {
   const uint32_t shift = 112u << 23;
   for (size_t i = 0; i < count; i++) {
     uint16_t half;
     memcpy(&half, at + 2 * i, sizeof half);
-    const int32_t rest = half & 0x7fff; /* signed: every machine compares and converts those */
+    const int32_t rest =
+        half &
+        0x7fff; /* signed: every machine has vector instructions that compare and convert such */
     const uint32_t small = float_bits((float)rest * 0x1p-24f);
     const uint32_t is_small = 0u - (rest < 0x0400), is_beyond = 0u - (rest > 0x7bff);
     const uint32_t normal = ((uint32_t)rest << 13) + shift + (shift & is_beyond);

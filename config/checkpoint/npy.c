@@ -1,4 +1,4 @@
-/* npy: the strict reader. Of Python's literals it knows what NumPy writes, and nothing else. */
+/* npy: reads the header of a .npy file strictly: of Python's literals only what NumPy writes. */
 #include "config/checkpoint/npy.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ enum status npy_measure(const unsigned char *bytes, size_t size, size_t *prefix,
   return STATUS_OK;
 }
 
-/* --- the pieces of a literal --- */
+/* --- parts of a literal --- */
 
 static enum status refuse_at(const struct npy_reader *r, const char *at, const char *what,
                              struct error *e) {
@@ -44,7 +44,7 @@ static void skip_blanks(struct npy_reader *r) {
   while (r->at < r->end && (*r->at == ' ' || *r->at == '\n')) r->at++;
 }
 
-/* Takes this character if it is the next one, and blanks on both sides of it. */
+/* Reads this character if it is the next one, and the blanks on both sides of it. */
 static bool accept_character(struct npy_reader *r, char c) {
   skip_blanks(r);
   if (r->at == r->end || *r->at != c) return false;
@@ -53,7 +53,7 @@ static bool accept_character(struct npy_reader *r, char c) {
   return true;
 }
 
-/* A string without escapes, in either kind of quotes. */
+/* Reads a string without escapes, in quotes of either kind. */
 static enum status read_quoted(struct npy_reader *r, const char **text, size_t *length,
                                struct error *e) {
   skip_blanks(r);
@@ -71,7 +71,7 @@ static bool is_word(const char *text, size_t length, const char *other) {
   return length == strlen(other) && memcmp(text, other, length) == 0;
 }
 
-/* The fields of a structured type: a list, which is passed over up to its closing bracket. */
+/* Skips a structured type: a list of fields, up to its closing bracket. */
 static enum status skip_structured_type(struct npy_reader *r, struct error *e) {
   const char *text;
   size_t length, depth = 0;
@@ -104,7 +104,7 @@ static enum status read_descr(struct npy_reader *r, struct npy *out, struct erro
     return skip_structured_type(r, e);
   }
   if (read_quoted(r, &text, &length, e)) return e->status;
-  /* The order of the bytes comes first: no such name is one of safetensors'. */
+  /* A name begins with the order of its bytes, so that it is never a name of safetensors. */
   if (length > 0 && !strchr("<>|=", text[0])) length = 0;
   for (size_t i = 0; i < length; i++)
     if (text[i] <= ' ' || text[i] > '~') length = 0;
@@ -137,7 +137,7 @@ static enum status read_dimension(struct npy_reader *r, uint64_t *out, struct er
   return r->at > begin ? STATUS_OK : refuse_here(r, "dimension", e);
 }
 
-/* A tuple: of one dimension it has a comma, too, or it would be a number in brackets. */
+/* Reads a tuple. One of a single dimension also ends with a comma: in Python, (3) is a number. */
 static enum status read_shape_tuple(struct npy_reader *r, struct npy *out, struct error *e) {
   if (!accept_character(r, '(')) return refuse_here(r, "tuple", e);
   out->count = 1;
@@ -186,6 +186,6 @@ enum status npy_parse(const char *literal, size_t size, struct npy *out, struct 
   if (!seen[0] || !seen[1] || !seen[2])
     return error_set(e, STATUS_CONFIG,
                      "its .npy header does not say all of descr, fortran_order and shape");
-  if (out->rank < 2) out->by_columns = false; /* rows and columns are the same */
+  if (out->rank < 2) out->by_columns = false; /* by rows and by columns are the same */
   return STATUS_OK;
 }

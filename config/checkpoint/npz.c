@@ -1,9 +1,9 @@
-/* npz: the one door to libzip.
+/* npz: reads archives, and is the only file that calls libzip.
  *
- * Why libzip: what a zip archive says of itself lies in three places that may contradict each
- * other, in fields of two sizes. A library that has met hostile archives for twenty years reads
- * that; zlib alone would leave it to us. The bytes come through a source of our own, so that we
- * say in our words why they could not be read. */
+ * Why libzip: a zip archive describes itself in three places that may contradict each other, in
+ * fields of two sizes. libzip has met hostile archives for twenty years; with zlib alone all of
+ * that would have to be written here. libzip gets the bytes through a source of this file, so that
+ * the reason why bytes could not be read is said in our words. */
 #include "config/checkpoint/npz.h"
 
 #include <stdlib.h>
@@ -15,18 +15,18 @@
 #include "core/run/size.h"
 
 enum {
-  OPEN_MOST = 4,          /* members kept open: a weight and its bias are read in turns */
-  SKIP = 16 * 1024,       /* bytes that are passed over at a time */
-  DEFLATE_AT_MOST = 1032, /* bytes that one deflated byte comes to */
-  ZLIB_NO_MEMORY = -4,    /* as zlib tells libzip, which passes it on */
+  OPEN_MOST = 4,          /* members open at once: a weight and its bias are read alternately */
+  SKIP = 16 * 1024,       /* bytes that are skipped at a time */
+  DEFLATE_AT_MOST = 1032, /* bytes that one deflated byte can become */
+  ZLIB_NO_MEMORY = -4,    /* Z_MEM_ERROR, which libzip passes on */
 };
 
-/* A member that is open, and how far it has been read. */
+/* An open member, and how far it has been read. */
 struct npz_stream {
   zip_file_t *file; /* NULL: free */
   size_t index;
-  uint64_t at;   /* of the array's numbers */
-  uint64_t used; /* when */
+  uint64_t at;   /* in the array's numbers */
+  uint64_t used; /* by the clock of the archive: larger is later */
 };
 
 struct npz_member {
@@ -38,7 +38,7 @@ struct npz_member {
 
 struct npz {
   zip_t *archive;
-  /* Of the source. */
+  /* The source that libzip reads from. */
   int fd;
   uint64_t size, at;
   struct error fault; /* why the file could not be read */
@@ -54,7 +54,7 @@ bool npz_begins(const unsigned char *bytes, size_t size) {
   return size >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || memcmp(bytes, "PK\5\6", 4) == 0);
 }
 
-/* --- the source: libzip asks, the file answers --- */
+/* --- the source: libzip's requests, served from the file --- */
 
 static zip_int64_t source_read(struct npz *z, void *out, uint64_t size) {
   const uint64_t n = z->at < z->size ? z->size - z->at : 0;
@@ -103,12 +103,12 @@ static zip_int64_t source_serve(void *context, void *data, zip_uint64_t size,
     return source_describe(z, data);
   case ZIP_SOURCE_ERROR:
     return zip_error_to_data(&z->zip_fault, data, size);
-  default: /* to close and to free: the file is the caller's */
+  default: /* close and free: nothing to do, the file is the caller's */
     return 0;
   }
 }
 
-/* What went wrong, in words: our own where it was the file, libzip's else. */
+/* Says what went wrong: in our words where the file could not be read, else in libzip's. */
 static enum status explain_zip_error(struct npz *z, zip_error_t *fault, struct error *e) {
   const int code = zip_error_code_zip(fault);
   const struct error own = z->fault;
@@ -126,7 +126,7 @@ static enum status explain_zip_error(struct npz *z, zip_error_t *fault, struct e
 
 /* --- members --- */
 
-/* Reads so much, or less at the end of the member. -1 with an error. */
+/* Reads `size` bytes, or fewer at the end of the member. Returns how many; -1 with an error. */
 static int64_t read_some(struct npz *z, zip_file_t *file, void *out, size_t size, struct error *e) {
   size_t got = 0;
   while (got < size) {
@@ -145,7 +145,7 @@ static zip_file_t *open_member(struct npz *z, zip_uint64_t place, struct error *
   return file;
 }
 
-/* The front of an open member: leaves it at its first number. */
+/* Reads the .npy header of an open member, up to its first number. */
 static enum status read_npy_header(struct npz *z, struct npz_member *m, zip_file_t *file,
                                    struct error *e) {
   unsigned char prefix[NPY_PREFIX_MOST];
@@ -164,8 +164,8 @@ static enum status read_npy_header(struct npz *z, struct npz_member *m, zip_file
   return npy_parse(literal, length, &m->array.about, e);
 }
 
-/* What can be told without reading it: that it can be read, and that no few bytes are said to
- * come to many. */
+/* Checks what the archive says of a member: that it is of a kind that is read, and that its bytes
+ * can become as many as it claims. */
 static enum status check_member(const struct npz *z, const zip_stat_t *about, struct error *e) {
   static const zip_uint64_t all = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                                   ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
@@ -183,11 +183,11 @@ static enum status check_member(const struct npz *z, const zip_stat_t *about, st
   return STATUS_OK;
 }
 
-/* A type of unknown size is nobody's to judge: such numbers are not used. */
+/* Numbers of a type whose size is not known are never used, so that their count is not checked. */
 static enum status check_number_bytes(struct npz_member *m, uint64_t size, struct error *e) {
   const struct npy *about = &m->array.about;
   uint64_t needed;
-  m->array.bytes = size - m->front; /* which have been read */
+  m->array.bytes = size - m->front; /* the header has been read, so that this is not negative */
   if (about->number == 0) return STATUS_OK;
   if (__builtin_mul_overflow(about->count, about->number, &needed) || needed != m->array.bytes)
     return error_set(e, STATUS_CONFIG, "%ju numbers of type %s do not fill its %ju bytes",
@@ -205,7 +205,7 @@ static enum status read_member(struct npz *z, struct npz_member *m, const zip_st
   return e->status;
 }
 
-/* The array's name, if it is one. */
+/* Is this the name of an array? Then *length is its length without .npy. */
 static bool is_array_name(const char *name, size_t *length) {
   static const char end[] = ".npy";
   const size_t all = name ? strlen(name) : 0, tail = sizeof end - 1;
@@ -276,8 +276,8 @@ static void close_stream(struct npz_stream *s) {
   *s = (struct npz_stream){0};
 }
 
-/* The stream of an array at a place: one that is open and not beyond it, else a new one in place
- * of the one that has not been used for longest. */
+/* A stream of the array that stands at `from`: the open one if it has not read beyond, else a new
+ * one, in place of the stream that has been unused for longest. */
 static struct npz_stream *stream_at(struct npz *z, size_t index, uint64_t from, struct error *e) {
   struct npz_stream *s = NULL, *oldest = &z->open[0];
   for (size_t i = 0; i < OPEN_MOST; i++) {
@@ -301,7 +301,7 @@ static struct npz_stream *stream_at(struct npz *z, size_t index, uint64_t from, 
   return NULL;
 }
 
-/* Behind the last number libzip compares the checksum. */
+/* Reads on behind the last number, which makes libzip compare the checksum. */
 static enum status check_end(struct npz *z, zip_file_t *file, struct error *e) {
   char more;
   if (read_some(z, file, &more, 1, e) > 0)

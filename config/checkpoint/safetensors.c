@@ -1,5 +1,5 @@
-/* safetensors: the strict reader. The steps of safetensors_parse are the rules of the format, in
- * the order in which they are checked: no data is looked at before all have been kept. */
+/* safetensors: parses the header, strictly. The steps of safetensors_parse are the rules of the
+ * format, in the order in which they are checked. */
 #include "config/checkpoint/safetensors.h"
 
 #include <endian.h>
@@ -10,7 +10,8 @@
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
 
-static const json_int_t integer_max = (json_int_t)1 << 53; /* what every JSON writer gets right */
+static const json_int_t integer_max =
+    (json_int_t)1 << 53; /* larger integers are not exact in every JSON library */
 
 struct safetensors_tensor {
   struct safetensors_entry entry;
@@ -30,8 +31,7 @@ struct safetensors {
   struct safetensors_tensor tensors[]; /* in the order of their data */
 };
 
-/* What a number takes; 0 for a type we do not know, whose tensors we cannot judge and do not use.
- */
+/* Bytes of a number; 0 for an unknown type, whose tensors can neither be checked nor used. */
 static uint64_t type_size(const char *name) {
   static const struct {
     const char *name;
@@ -57,7 +57,8 @@ static json_t *parse_header_json(const char *text, size_t size, struct error *e)
     error_set(e, STATUS_CONFIG, "the header is not UTF-8");
     return NULL;
   }
-  /* Jansson takes a NUL for the end, and other white space than the format for padding. */
+  /* Jansson takes a NUL for the end of the text, and allows white space behind it that the format
+   * does not. */
   if (memchr(text, '\0', size)) {
     error_set(e, STATUS_CONFIG, "the header holds a NUL byte");
     return NULL;
@@ -141,7 +142,7 @@ static enum status read_header_entries(struct safetensors *s, struct error *e) {
 
 /* --- where the data lie --- */
 
-/* Tensors without data come before the one that begins where they lie. */
+/* By offset; an empty tensor comes before the one that begins at the same place. */
 static int compare_offsets(const void *left, const void *right) {
   const struct safetensors_tensor *a = left, *b = right;
   if (a->entry.begin != b->entry.begin) return a->entry.begin < b->entry.begin ? -1 : 1;
