@@ -9,7 +9,7 @@
 
 /* --- tensors --- */
 
-/* Names come from the file: control characters would reach the terminal. */
+/* Prints a name from the file, with '?' for what must not reach a terminal. */
 static void print_name(const char *name, FILE *out) {
   while (*name) {
     const size_t visible = text_visible(name), size = text_character(name, strnlen(name, 4));
@@ -68,7 +68,7 @@ static enum status print_models(const struct inspect_layers *all, FILE *out, str
   return STATUS_OK;
 }
 
-/* Which families there are, and how many layers each has. */
+/* Prints which layouts there are, and how many layers of each can be served. */
 static void print_families(const struct inspect_layers *all, FILE *out) {
   for (size_t i = 0; i < all->count; i++) {
     const char *layout = all->layer[i].layout;
@@ -83,7 +83,8 @@ static void print_families(const struct inspect_layers *all, FILE *out) {
   }
 }
 
-/* `told`: config.json tells a number that does not fit. */
+/* Is a number of heads guessed, where config.json says one that does not fit (`told`) or says
+ * none? */
 static bool any_guessed(const struct inspect_layers *all, bool told) {
   for (size_t i = 0; i < all->count; i++) {
     const struct inspect_layer *l = &all->layer[i];

@@ -1,4 +1,4 @@
-/* inspect_layers: tries the layers of a checkpoint. */
+/* inspect_layers: finds the layers of a checkpoint, and tries a definition for each. */
 #include "config/inspect/inspect_layers.h"
 
 #include <stdio.h>
@@ -10,14 +10,13 @@
 #include "config/model/frequencies.h"
 #include "config/model/hints_compare.h"
 #include "config/model/layout.h"
-#include "config/model/layout_take.h"
 #include "config/model/parameters.h"
 #include "config/model/trial.h"
 #include "core/run/size.h"
 
 enum { HEAD_GUESS = 64, HEADS_MOST = 4096, NAME_TAIL = 56 };
 
-/* What is needed for all layers. */
+/* What is the same for all layers. */
 struct inspection {
   struct checkpoint *file;
   const char *path;
@@ -26,7 +25,7 @@ struct inspection {
 
 /* --- one definition --- */
 
-/* Adds a member; takes the value. */
+/* Sets a key of the definition, which then owns the value. */
 static enum status set_member(json_t *definition, const char *key, json_t *value, struct error *e) {
   if (json_object_set_new(definition, key, value) == 0) return STATUS_OK;
   return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
@@ -43,8 +42,8 @@ static bool means_place(const struct inspection *in, const json_t *definition,
          strcmp(found.address, p->address) == 0;
 }
 
-/* Says where the layer is, in as few words as will do: nothing or its number; its stack and its
- * number; all that stands before its names. */
+/* Says where the layer is with as few keys as possible: none, or its number; its stack and its
+ * number; its whole address. */
 static enum status set_place(const struct inspection *in, json_t *definition,
                              const struct layout_place *p, struct error *e) {
   if (p->numbered && set_member(definition, "layer", json_integer((json_int_t)p->layer), e))
@@ -59,7 +58,7 @@ static enum status set_place(const struct inspection *in, json_t *definition,
   return set_member(definition, "prefix", json_string(p->address), e);
 }
 
-/* Sizes alone. */
+/* Finds the sizes, without reading numbers. */
 static enum status measure_definition(const struct inspection *in, const json_t *definition,
                                       struct parameters *p, struct error *e) {
   struct definition d;
@@ -71,11 +70,11 @@ static enum status measure_definition(const struct inspection *in, const json_t 
 
 /* How many heads there are of queries, and of keys and values. */
 struct inspect_heads {
-  size_t query, key; /* 0: nothing fits */
+  size_t query, key; /* 0 if no number fits */
 };
 
-/* Columns of a head of queries: what the parameters of its score say; else 64, or as many below
- * that as divide queries, keys and values. */
+/* Guesses the number of heads. A head of queries has as many columns as the parameters of the score
+ * say; else 64, or the largest number below that fits queries, keys and values. */
 static struct inspect_heads guess_heads(const struct inspection *in, struct inspect_layer *layer) {
   struct definition d;
   struct layout l;
@@ -104,7 +103,8 @@ static enum status set_heads(json_t *definition, size_t heads, size_t kv_heads, 
   return e->status;
 }
 
-/* By the checkpoint's own table, by config.json, or by what is usual. */
+/* Settles the number of heads by the checkpoint's own table, by config.json, or by what is
+ * usual. */
 static enum status settle_heads(const struct inspection *in, struct inspect_layer *l,
                                 struct parameters *p, struct error *e) {
   const size_t heads = hints_heads(in->hints, &l->at);
@@ -126,7 +126,8 @@ static enum status settle_heads(const struct inspection *in, struct inspect_laye
 
 /* --- one layer --- */
 
-/* Of rope: as config.json says, as the checkpoint's frequencies tell, or as is usual. */
+/* The base of rope: from config.json, else from the checkpoint's frequencies, else what is
+ * usual. */
 static enum status find_rope_base(const struct inspection *in, struct inspect_layer *l,
                                   const struct parameters *p, double *base, struct error *e) {
   bool fits;
@@ -141,8 +142,8 @@ static enum status find_rope_base(const struct inspection *in, struct inspect_la
   return STATUS_OK;
 }
 
-/* What the layout does not bring along: the number of heads as it was found, and what config.json
- * knows better. */
+/* Sets what the layout does not imply: the number of heads, and what config.json says
+ * differently. */
 static enum status set_rest(const struct inspection *in, struct inspect_layer *l,
                             const struct parameters *p, struct error *e) {
   const struct layer_shape *s = &p->shape;
@@ -165,7 +166,7 @@ static enum status set_rest(const struct inspection *in, struct inspect_layer *l
   return e->status;
 }
 
-/* As model_load will do it. */
+/* Makes the layer as model_load will. */
 static enum status try_definition(const struct inspection *in, const struct inspect_layer *l,
                                   struct notes *notes, struct error *e) {
   struct definition d;
@@ -207,7 +208,7 @@ static bool is_name_used(const struct inspect_layers *all, const char *name) {
   return false;
 }
 
-/* "decoder3-cross"; where there is no number, the words before the tensors' names. */
+/* Names a layer: "decoder3-cross"; without a number after its address. */
 static void name_layer(struct inspect_layers *all, struct inspect_layer *l,
                        const struct layout_place *p) {
   char stem[NAME_TAIL + 1];
@@ -231,8 +232,8 @@ static void name_layer(struct inspect_layers *all, struct inspect_layer *l,
 
 /* --- all layers --- */
 
-/* A kind of layer that is looked for: what its definition says, and the parameter of a score that
- * must be there, if any. */
+/* A kind of layer that is searched for: the keys of its definition, and the parameter of its score
+ * that must exist, if any. */
 struct inspect_kind {
   const char *definition, *parameter;
 };
@@ -274,7 +275,7 @@ static int compare_places(const void *left, const void *right) {
   return strcmp(a->address, b->address);
 }
 
-/* Adds the layer at this place, or why it cannot be served. */
+/* Lists the layer at this place, or the reason why it cannot be served. */
 static enum status list_place(const struct inspection *in, const struct layout_place *p,
                               const json_t *kind, struct inspect_layers *all, struct error *e) {
   struct inspect_layer *l = &all->layer[all->count];
@@ -318,7 +319,7 @@ static enum status find_kind(const struct inspection *in, const struct inspect_k
                              struct layout_place *places, struct inspect_layers *all,
                              struct error *e) {
   struct definition d;
-  bool no_memory; /* nothing else can fail here */
+  bool no_memory; /* the only way in which this can fail */
   json_t *members = json_reserve_load(kind->definition, strlen(kind->definition), NULL, &no_memory);
   json_t *whole = json_deep_copy(members);
   if (!whole || json_object_set_new(whole, "checkpoint", json_string(in->path)) != 0)

@@ -1,4 +1,4 @@
-/* definition: the keys of a model definition and what they may say. */
+/* definition: the keys of a model definition, and the values that they allow. */
 #include "config/model/definition.h"
 
 #include <float.h>
@@ -10,7 +10,7 @@
 #include "config/settings/option.h"
 
 enum { HEADS_MAX = 4096, SIZE_LIMIT = 1 << 20, LAYER_MAX = 9999, BUCKETS_MAX = 4096 };
-enum { RELATIVE_DISTANCE = 128, RELATIVE_BUCKETS = 32 }; /* T5's own */
+enum { RELATIVE_DISTANCE = 128, RELATIVE_BUCKETS = 32 }; /* the defaults of T5 */
 
 static const double rope_base = 10000, rope_base_max = 1e12;
 
@@ -69,7 +69,7 @@ static enum status refuse_type(const char *key, const char *wanted, const json_t
   return error_set(e, STATUS_CONFIG, "%s: needs %s, not %s", key, wanted, option_json_kind(value));
 }
 
-/* --- one value each; what is absent leaves `out` as it is --- */
+/* --- one value each; where it is absent, `out` stays as it is --- */
 
 static void read_count(const json_t *json, const char *key, size_t low, size_t high, size_t *out,
                        struct error *e) {
@@ -147,7 +147,8 @@ static void read_random(const json_t *json, struct definition *d, struct error *
   d->seed = (uint64_t)number;
 }
 
-/* An object, or false, which switches off what the layout would switch on. */
+/* Reads an object, or false, which switches off what the layout would switch on. True if it is an
+ * object. */
 static bool read_object_or_false(const json_t *json, const char *key, const char *const *known,
                                  enum toggle *out, struct error *e) {
   json_t *value = json_object_get(json, key), *inner;
@@ -177,7 +178,7 @@ static void read_rope(const json_t *json, struct definition *d, struct error *e)
     error_set(e, STATUS_CONFIG, "rope: base needs a number above 1, at most %g", rope_base_max);
 }
 
-/* What stands inside is complained about as the key's own. */
+/* A message about a value inside begins with relative_bias. */
 static void read_relative(const json_t *json, struct definition *d, struct error *e) {
   static const char *const known[] = {"max_distance", "bidirectional", "buckets", NULL};
   struct error inside = {0};
@@ -230,7 +231,7 @@ static void check_score(const struct definition *d, struct error *e) {
     error_set(e, STATUS_CONFIG, "score_size: has no meaning with score %s", d->score);
 }
 
-/* Whoever names a tensor wants it used. */
+/* A tensor that is named but not used is a mistake. */
 static void check_tensors(const struct definition *d, struct error *e) {
   for (enum role role = 0; role < ROLE_COUNT; role++) {
     const char *name = definition_role_name(role);
@@ -274,7 +275,7 @@ static void check_source(const json_t *json, const struct definition *d, struct 
   check_tensors(d, e);
 }
 
-/* What the words come to; whoever names a table wants it used. */
+/* Sets what the words mean; a table that `tensors` names is used. */
 static void apply_words(struct definition *d, enum toggle output) {
   if (strcmp(d->score, "additive") == 0) d->compare = SCORE_ADDITIVE;
   if (strcmp(d->score, "bilinear") == 0) d->compare = SCORE_BILINEAR;
@@ -334,7 +335,7 @@ enum status definition_settle(struct definition *d, const struct definition_cust
   d->causal = toggle_or_custom(d->causal, customs->causal);
   d->rope = toggle_or_custom(d->rope, customs->rope);
   d->relative = toggle_or_custom(d->relative, customs->relative);
-  /* A table that is asked for where the family has none looks both ways, as an encoder's does. */
+  /* Where the family has no table, one that is asked for looks both ways, as in an encoder. */
   d->relative_both =
       toggle_or_custom(d->relative_both, !customs->relative || customs->relative_both);
   if (!(d->scale > 0) && d->scaled && customs->unscaled) d->scale = 1;
@@ -347,7 +348,8 @@ enum status definition_settle(struct definition *d, const struct definition_cust
   return e->status;
 }
 
-/* `heads` must be said where matrices are cut into heads and the checkpoint does not tell. */
+/* `heads` is required where matrices are cut into heads and the checkpoint does not tell how
+ * many. */
 enum status definition_settle_heads(struct definition *d, size_t heads, size_t kv_heads,
                                     struct error *e) {
   if (!d->heads) d->heads = heads;

@@ -1,11 +1,11 @@
-/* frequencies: compares angles with those that a base makes. */
+/* frequencies: compares a table of frequencies with that of a base. */
 #include "config/model/frequencies.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Frequencies may have been stored as bfloat16, or as float16, whose least number is 6e-8. */
+/* Tolerances: tables may be stored as bfloat16, or as float16, whose smallest number is 6e-8. */
 static const double coarse = 0.01, least = 6e-8;
 
 static bool holds_base(const float *numbers, size_t count, double base) {
@@ -16,7 +16,8 @@ static bool holds_base(const float *numbers, size_t count, double base) {
   return true;
 }
 
-/* The base to three digits, told by the last number, which is the farthest from 1. */
+/* The base, to three digits, by the last number, which is the farthest from 1; 0 if the others do
+ * not fit. */
 static double guess_base(const float *numbers, size_t count) {
   char text[32];
   if (count < 2 || !(numbers[count - 1] > 0 && numbers[count - 1] < 1)) return 0;

@@ -1,4 +1,4 @@
-/* hints: reads config.json. */
+/* hints: reads config.json, and finds the part of it that is about a layer. */
 #include "config/model/hints.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static bool is_one_of(const char *word, size_t length, const char *const *words)
   return false;
 }
 
-/* What a tower is called in config.json and in the names of tensors. */
+/* May one word in config.json and the other in tensors' names mean the same tower? */
 static bool mean_the_same(const char *a, size_t a_length, const char *b, size_t b_length) {
   static const char *const called[][5] = {{"vision", "visual", "image", NULL},
                                           {"text", "language", "llm", "lm", NULL},
@@ -48,14 +48,14 @@ static bool mean_the_same(const char *a, size_t a_length, const char *b, size_t 
   return false;
 }
 
-/* "vision" of "vision_config"; "text_encoder" is one word. */
+/* The length of the stem: "vision" of "vision_config", all of "text_encoder". */
 static size_t tower_stem(const char *key) {
   static const char end[] = "_config";
   const size_t length = strlen(key), tail = sizeof end - 1;
   return length > tail && strcmp(key + length - tail, end) == 0 ? length - tail : length;
 }
 
-/* Is a word of the address, "vision_tower" or "vision", this tower's name? */
+/* Does a word of the address, such as "vision_tower" or "vision", name the tower with this key? */
 static bool names_tower(const char *word, const char *key) {
   const size_t whole = strcspn(word, "."), first = strcspn(word, "._"), stem = tower_stem(key);
   return mean_the_same(word, whole, key, stem) || mean_the_same(word, first, key, stem);

@@ -1,4 +1,4 @@
-/* hints_compare: doubts. */
+/* hints_compare: notes on what config.json says and the layer does not do. */
 #include "config/model/hints_compare.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 static bool differ(double a, double b) { return fabs(a - b) > 1e-6 * fabs(b); }
 
-/* --- what a definition can say --- */
+/* --- keys that a definition can express --- */
 
 static void compare_rope(const struct hints *h, const struct hints_served *c, struct notes *n) {
   const double wanted = hints_rope_base(h, &c->at), base = c->shape->rope_base;
@@ -43,7 +43,7 @@ void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, s
   compare_rope(h, c, n);
 }
 
-/* --- what none can --- */
+/* --- keys that no definition can express --- */
 
 static bool is_absent_or_off(const json_t *value) {
   return !value || json_is_null(value) || json_is_false(value) ||
@@ -60,8 +60,8 @@ static bool is_word_or_absent(const json_t *value, const char *word) {
   return !value || json_is_null(value) || (text && strcmp(text, word) == 0);
 }
 
-/* Turned as usual: no other kind of positions, none of each kind of layer, all columns of a head.
- */
+/* Are these the usual rotary positions: of no other type, the same in all layers, over all columns
+ * of a head? */
 static bool is_plain_rope(const json_t *parameters) {
   const char *key;
   json_t *value;
@@ -73,7 +73,7 @@ static bool is_plain_rope(const json_t *parameters) {
          is_number_or_absent(json_object_get(parameters, "partial_rotary_factor"), 1);
 }
 
-/* The entry of this layer, or of none. */
+/* This layer's entry of a list, or NULL. */
 static const json_t *layer_entry(const struct hints *h, const struct hints_served *c,
                                  const char *key) {
   return c->at.numbered ? json_array_get(hints_value(h, &c->at, key), c->at.layer) : NULL;
@@ -108,7 +108,7 @@ static void compare_turns(const struct hints *h, const struct hints_served *c, s
     if (kind && !json_is_null(kind) && !is_plain_rope(kind)) note_unserved(kinds[i], n);
     if (!is_number_or_absent(hints_value(h, &c->at, parts[i]), 1)) note_unserved(parts[i], n);
   }
-  /* 1: this layer has rope. */
+  /* 1 means that this layer has rope. */
   if (json_array_size(layers) > 0 && !is_number_or_absent(layer_entry(h, c, "no_rope_layers"), 1))
     note_unserved("no_rope_layers", n);
 }

@@ -1,11 +1,100 @@
-/* layout_doubt: doubts by names. */
+/* layout_doubt: looks at what lies beside a layer's tensors, and at what their names tell. */
 #include "config/model/layout_doubt.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* --- tensors that are named outright --- */
+enum { NAME_SIZE = 2 * LAYOUT_ADDRESS_SIZE };
 
+/* --- refused: tensors beside the layer's --- */
+
+static const struct checkpoint_entry *find_beside(const struct checkpoint *file,
+                                                  const struct layout_place *p, size_t length,
+                                                  const char *stem) {
+  char name[NAME_SIZE];
+  snprintf(name, sizeof name, "%.*s%s", (int)length, p->address, stem);
+  return checkpoint_find(file, name);
+}
+
+bool layout_sees_all(const struct layout_place *p, const struct checkpoint *file) {
+  return p->family->sees_all && find_beside(file, p, p->before, p->family->sees_all);
+}
+
+static enum status refuse_tensor(const struct checkpoint_entry *t, const char *why,
+                                 struct error *e) {
+  if (t) error_set(e, STATUS_CONFIG, "tensor \"%.100s\": %s", t->name, why);
+  return e->status;
+}
+
+static enum status refuse_obstacles(const struct layout *l, const struct checkpoint *file,
+                                    struct error *e) {
+  const struct layout_place *p = &l->place;
+  const struct layout_family *f = p->family;
+  for (size_t i = 0; i < LAYOUT_OBSTACLES_MOST && f->obstacle[i].stem; i++)
+    refuse_tensor(find_beside(file, p, strlen(p->address), f->obstacle[i].stem), f->obstacle[i].why,
+                  e);
+  for (size_t i = 0; i < LAYOUT_OBSTACLES_MOST && f->beyond[i].stem; i++)
+    refuse_tensor(find_beside(file, p, p->before, f->beyond[i].stem), f->beyond[i].why, e);
+  return e->status;
+}
+
+static bool is_used(const struct layout *l, const struct checkpoint_entry *t) {
+  for (enum role role = 0; role < ROLE_COUNT; role++) {
+    const struct layout_matrix *m = &l->matrix[role];
+    if (m->found && (m->weight.tensor == t || (m->has_bias && m->bias.tensor == t))) return true;
+  }
+  return t == l->frequencies;
+}
+
+static bool begins_with(const char *name, const char *with) {
+  return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* A harmless name that ends with a dot means every name that begins with it. */
+static bool is_harmless(const struct layout_family *f, const char *rest) {
+  for (size_t i = 0; i < LAYOUT_HARMLESS_MOST && f->harmless[i]; i++) {
+    const char *known = f->harmless[i];
+    if (known[strlen(known) - 1] == '.' ? begins_with(rest, known) : strcmp(rest, known) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* Is it of an output projection that the definition leaves out? */
+static bool is_unwanted(const struct layout_family *f, const struct definition *d,
+                        const char *rest) {
+  const char *stem = f->stem[ROLE_OUTPUT];
+  return !d->output_projected && stem && begins_with(rest, stem) && rest[strlen(stem)] == '.';
+}
+
+static enum status refuse_unknown_tensors(const struct layout *l, const struct checkpoint *file,
+                                          const struct definition *d, struct error *e) {
+  const size_t length = strlen(l->place.address);
+  for (size_t i = 0; i < checkpoint_count(file) && e->status == STATUS_OK; i++) {
+    const struct checkpoint_entry *t = checkpoint_at(file, i);
+    if (strncmp(t->name, l->place.address, length) != 0) continue;
+    const char *rest = t->name + length;
+    if (!is_used(l, t) && !is_harmless(l->place.family, rest) &&
+        !is_unwanted(l->place.family, d, rest))
+      refuse_tensor(
+          t,
+          "lies beside the layer's and is none that is served; it may change what the layer "
+          "computes, and \"tensors\" can name the others without it",
+          e);
+  }
+  return e->status;
+}
+
+enum status layout_refuse_unserved(const struct layout *l, const struct checkpoint *file,
+                                   const struct definition *d, struct error *e) {
+  if (refuse_obstacles(l, file, e)) return e->status;
+  return l->place.numbered ? refuse_unknown_tensors(l, file, d, e) : STATUS_OK;
+}
+
+/* --- noted: what names tell --- */
+
+/* A tensor that `tensors` names outright, by its name of a family: notes where the family does
+ * otherwise. */
 static void doubt_habits(const struct layout_family *f, const char *name,
                          const struct definition *said, struct notes *n) {
   const struct definition_customs *c = &f->customs;
@@ -27,11 +116,10 @@ static void doubt_habits(const struct layout_family *f, const char *name,
                 habits[i].habit);
 }
 
-/* --- decoders --- */
-
+/* Is there cross attention beside this layer of BERT, as in decoders? */
 static bool is_beside_cross(const struct layout *l, const struct checkpoint *file) {
   static const char own[] = "attention.";
-  char name[2 * LAYOUT_ADDRESS_SIZE];
+  char name[NAME_SIZE];
   const char *stem = l->place.family->stem[ROLE_QUERY];
   const size_t length = strlen(l->place.address), tail = sizeof own - 1;
   if (strcmp(l->name, "bert") != 0 || length < tail) return false;

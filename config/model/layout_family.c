@@ -20,7 +20,7 @@
 #define T5_TABLE         "relative_attention_bias.weight"
 #define T5_DECODER_TABLE "decoder.block.0.layer.0.SelfAttention." T5_TABLE
 
-/* Models whose attention is as that of the layout, but for what keys of config.json say. */
+/* Models whose attention is that of the layout, except for what keys of config.json say. */
 static const char *const berts[] = {"bert",
                                     "roberta",
                                     "xlm-roberta",
@@ -69,7 +69,7 @@ static const char *const whispers[] = {"whisper", "bart",    "mbart",          "
 static const struct layout_family families[] = {
     {.layout = "plain", .label = "layer", .path = "", .stem = PLAIN_STEMS, .unprojected = true},
 
-    /* PyTorch's nn.MultiheadAttention: alone, and in nn.Transformer's layers. */
+    /* PyTorch's nn.MultiheadAttention: by itself, and in the layers of nn.Transformer. */
     {.layout = "torch",
      .label = "layer",
      .path = "",
@@ -97,8 +97,8 @@ static const struct layout_family families[] = {
      .cross = true,
      .obstacle = TORCH_OBSTACLES},
 
-    /* The textbook Dive into Deep Learning. In its additive attention, which projects nothing, W_q
-     * and W_k belong to the score. */
+    /* The textbook Dive into Deep Learning. Its additive attention projects nothing: W_q and W_k
+     * belong to the score. */
     {.layout = "d2l",
      .label = "layer",
      .path = "",
@@ -156,7 +156,7 @@ static const struct layout_family families[] = {
      .stem = PROJ_STEMS,
      .nested = true},
 
-    /* GPT-2. Its attn.bias and attn.masked_bias are masks, no biases. */
+    /* GPT-2. Its attn.bias and attn.masked_bias are masks and not biases. */
     {.layout = "gpt2",
      .models = gpts,
      .label = "layer",
@@ -168,7 +168,7 @@ static const struct layout_family families[] = {
      .customs = {.causal = true},
      .harmless = {"bias", "masked_bias"}},
 
-    /* T5. Its first block's table serves the others, too, unless they have their own. */
+    /* T5. The table of its first block serves all blocks that have none of their own. */
     {.layout = "t5",
      .models = t5s,
      .label = "encoder",
@@ -196,7 +196,7 @@ static const struct layout_family families[] = {
      .nested = true,
      .cross = true,
      .customs = {.unscaled = true},
-     .table = {T5_DECODER_TABLE}, /* tells the heads and nothing else */
+     .table = {T5_DECODER_TABLE}, /* only tells the number of heads */
      .harmless = {T5_TABLE}},
 
     /* Llama, Mistral, Qwen2. */

@@ -8,14 +8,14 @@
 
 enum { LAYER_DIGITS = 4 };
 
-/* The end of a name that tells a place. */
+/* The end of a tensor's name by which a place is recognised. */
 struct layout_mark {
-  const char *stem, *end; /* stem NULL: none */
+  const char *stem, *end; /* no mark if `stem` is NULL */
 };
 
 /* --- one name --- */
 
-/* What is left of the name before what has been looked at from its end on. */
+/* The beginning of a name, from whose end parts are cut off. */
 struct layout_rest {
   const char *name;
   size_t length;
@@ -48,7 +48,7 @@ static bool cut_path(struct layout_rest *r, const char *path, struct layout_plac
          cut_end(r, path, (size_t)(number - path));
 }
 
-/* May what stands before the path stand there? */
+/* May this precede the family's path? */
 static bool is_prefix(const struct layout_rest *before, const struct layout_family *family,
                       const struct definition *d) {
   if (d->prefix && strlen(d->prefix) == before->length &&
@@ -77,7 +77,7 @@ static bool match_mark(struct layout_place *p, const struct layout_family *famil
 
 /* --- what is asked for --- */
 
-/* A prefix holds all that is before the path, and maybe the path's first words. */
+/* A definition's prefix is all that precedes the path, and maybe the path's first words. */
 static bool is_allowed(const struct definition *d, const struct layout_place *p) {
   if (d->has_layer && (!p->numbered || p->layer != d->layer)) return false;
   if (!d->prefix) return true;
@@ -92,8 +92,8 @@ static bool is_layout(const struct definition *d, const struct layout_family *fa
   return is_auto(d) || strcmp(d->layout, family->layout) == 0;
 }
 
-/* What tells a family: where it projects queries; else its output projection; else what its score
- * needs. */
+/* The marks of a family: the projection of queries; without projections that of the output; without
+ * that a parameter of the score. */
 static void family_marks(const struct layout_family *family, const struct definition *d,
                          struct layout_mark marks[2]) {
   const enum role role = d->output_projected            ? ROLE_OUTPUT
@@ -112,13 +112,14 @@ static void family_marks(const struct layout_family *family, const struct defini
   }
 }
 
-/* Is the prefix all that stands before the names of this place? */
+/* Is the definition's prefix the whole address of this place? */
 static bool is_whole(const struct definition *d, const struct layout_place *p) {
   return d->prefix && strcmp(d->prefix, p->address) == 0;
 }
 
-/* The place whose mark is this tensor: where several families know it, the one that knows most. A
- * layout that is said chooses among places, and makes of none another family's. */
+/* Finds the place whose mark is this tensor: where several families have such a mark, that of the
+ * longest path. The definition's layout only selects among such places; it never gives a place to
+ * another family. */
 static bool find_place_of(struct layout_place *p, const char *name, const struct definition *d,
                           bool cross) {
   const struct layout_rest whole = {.name = name, .length = strlen(name)};
@@ -184,7 +185,8 @@ size_t layout_place_stack(const struct layout_place *p) {
 
 /* --- none or too many --- */
 
-/* Of all the places there are if this is not asked for, the first one is named. */
+/* Says how many places there are without this condition, and names the first one. False if there
+ * are none. */
 static bool suggest_places(const char *what, const struct checkpoint *file,
                            const struct definition *d, struct error *e) {
   struct layout_place first;
@@ -199,8 +201,8 @@ static bool suggest_places(const char *what, const struct checkpoint *file,
   return true;
 }
 
-/* Of a place in the file the address up to the words of the prefix, which stand somewhere in it,
- * maybe but for the dot at their end; or 0. */
+/* If the words of the prefix occur in the address of this place, maybe without the dot at their
+ * end: the length of the address up to their end; else 0. */
 static size_t matching_prefix(const char *prefix, const struct layout_place *p) {
   size_t length = strlen(prefix);
   if (length > 0 && prefix[length - 1] == '.') length--;
@@ -228,7 +230,8 @@ static bool suggest_prefix(const struct checkpoint *file, const struct definitio
   return false;
 }
 
-/* Cross attention that a number alone would choose. */
+/* Says how to choose cross attention, which a number alone does not choose. False if there is
+ * none. */
 static bool suggest_cross(const struct checkpoint *file, const struct definition *d,
                           struct error *e) {
   struct layout_place p;
@@ -238,7 +241,7 @@ static bool suggest_cross(const struct checkpoint *file, const struct definition
   return true;
 }
 
-/* No names fit: which these are, and what could be done. */
+/* No names fit: says what names there are, and what could be done. */
 static enum status refuse_names(const struct checkpoint *file, const struct definition *d,
                                 struct error *e) {
   struct definition any = *d;
@@ -266,7 +269,7 @@ static enum status refuse_names(const struct checkpoint *file, const struct defi
                    d->prefix ? " behind this prefix, which ends with its dot" : "", instead);
 }
 
-/* Nothing fits: says what would, or what the file holds. */
+/* No place fits: says what would fit, or what the file holds. */
 static enum status refuse_none(const struct checkpoint *file, const struct definition *d,
                                struct error *e) {
   struct definition any = *d;
@@ -281,7 +284,7 @@ static enum status refuse_none(const struct checkpoint *file, const struct defin
   return refuse_names(file, d, e);
 }
 
-/* Several fit: names what would decide. */
+/* Several places fit: says which key would decide. */
 static enum status refuse_many(const struct layout_place p[2], size_t count,
                                const struct definition *d, struct error *e) {
   int lengths[2];
@@ -301,7 +304,8 @@ static bool has_numbered_layers(const struct definition *d) {
   return false;
 }
 
-/* A number alone says too little where there are several stacks, even if but one goes so far. */
+/* Finds a place in another stack: a number alone is ambiguous then, even if only one stack has so
+ * many layers. */
 static bool find_other_stack(const struct layout_place *p, const struct checkpoint *file,
                              const struct definition *d, struct layout_place *other) {
   const size_t length = layout_place_stack(p);
@@ -314,7 +318,8 @@ static bool find_other_stack(const struct layout_place *p, const struct checkpoi
   return false;
 }
 
-/* A prefix that goes into a family's own names leaves some of them behind. */
+/* Refuses a prefix that ends within a family's own names: some of the layer's tensors are outside
+ * it. */
 static enum status check_prefix_depth(const struct layout_place *p, const struct checkpoint *file,
                                       const struct definition *d, struct error *e) {
   struct definition any = *d;

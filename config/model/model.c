@@ -1,4 +1,4 @@
-/* model: from a definition to a layer that can serve. */
+/* model: makes a layer that can serve from a definition. */
 #include "config/model/model.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static enum status open_checkpoint(struct model_loading *l, const char *director
   return e->status;
 }
 
-/* What the config.json beside the checkpoint tells otherwise. */
+/* Adds notes where the config.json beside the checkpoint says something else. */
 static enum status add_notes(struct model *m, const struct model_loading *l, struct error *e) {
   const struct parameters *p = &l->parameters;
   const struct hints_served is = {.at = {.family = p->family,
@@ -60,7 +60,7 @@ static char *source_name(const struct definition *d) {
   return strdup(slash ? slash + 1 : d->checkpoint);
 }
 
-/* Counts the numbers and takes their digest, in the order of the roles. */
+/* Counts the numbers and writes their digest, in the order of the roles. */
 static enum status digest_parameters(struct model *m, const struct parameters *p, struct error *e) {
   struct digest *digest = digest_new();
   if (!digest) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
@@ -77,7 +77,7 @@ static enum status digest_parameters(struct model *m, const struct parameters *p
   return STATUS_OK;
 }
 
-/* The address as it may be shown anywhere: in one line of UTF-8. */
+/* The address in a form that may be shown anywhere: one line of UTF-8. */
 static char *printable_address(const struct parameters *p) {
   struct error shown = {0};
   const bool good = text_is_utf8(p->address, strlen(p->address));

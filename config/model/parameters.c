@@ -1,4 +1,4 @@
-/* parameters: reads or makes the numbers of a layer. */
+/* parameters: reads the numbers of a layer, or makes them at random. */
 #include "config/model/parameters.h"
 
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include "config/model/frequencies.h"
 #include "config/model/layout.h"
 #include "config/model/layout_doubt.h"
-#include "config/model/layout_read.h"
 #include "config/model/random.h"
 #include "config/model/sizes.h"
 #include "core/run/size.h"
@@ -60,7 +59,7 @@ static enum status fill_matrices(struct parameters *p, const struct definition *
   return e->status;
 }
 
-/* Finds and measures; `settled` becomes the whole definition. */
+/* Finds the tensors and the sizes; *settled becomes the definition with all of it settled. */
 static enum status measure_layer(struct parameters *p, const struct definition *said,
                                  struct definition *settled, struct layout *l,
                                  const struct checkpoint *file, struct error *e) {
@@ -78,7 +77,8 @@ static enum status measure_layer(struct parameters *p, const struct definition *
   return STATUS_OK;
 }
 
-/* `d` is as it was said: who says a base is told what the checkpoint has, and gets it. */
+/* Compares the base of rope with the checkpoint's frequencies. `d` is the definition as written: a
+ * base that it says is used, with a note where the frequencies differ. */
 static enum status check_rope_base(struct parameters *p, const struct definition *d,
                                    struct checkpoint *file, struct error *e) {
   const double base = p->shape.rope_base;

@@ -1,4 +1,4 @@
-/* random: repeatable weights. */
+/* random: weights from a seed. */
 #include "config/model/random.h"
 
 #include <math.h>

@@ -35,7 +35,7 @@ struct registry *registry_load(const struct config *c, struct error *e) {
     if (strcmp(name, c->default_model) == 0) r->chosen = r->count;
     r->models[r->count++] = m;
   }
-  must(r->count > 0); /* config_read has seen to it, and that the default is one of them */
+  must(r->count > 0); /* config_read has checked this, and that the default is one of them */
   return r;
 }
 

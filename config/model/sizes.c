@@ -1,11 +1,11 @@
-/* sizes: works out the sizes of a layer, in each way to form the heads and to score. */
+/* sizes: works out the sizes of a layer, for each projection and each score. */
 #include "config/model/sizes.h"
 
 #include <math.h>
 
 #include "core/run/size.h"
 
-/* What a size is, and what the definition says that it is. */
+/* Checks a size that the definition says, if it does, against what it is. */
 static void check_said_size(const char *key, size_t said, size_t is, struct error *e) {
   if (said && said != is)
     error_set(e, STATUS_CONFIG, "%s: %zu is said, but it is %zu", key, said, is);
@@ -13,7 +13,7 @@ static void check_said_size(const char *key, size_t said, size_t is, struct erro
 
 static size_t or_else(size_t said, size_t otherwise) { return said ? said : otherwise; }
 
-/* Slices that the input's columns are cut into: each matrix row sees one of them. */
+/* How many groups the input's columns are cut into; each row of the matrix sees one group. */
 static size_t groups_of(const struct definition *d, enum role role) {
   if (!d->grouped) return 1;
   return role == ROLE_QUERY ? d->heads : d->kv_heads;
@@ -24,9 +24,9 @@ static struct parameter_matrix matrix_size(const struct layout_matrix *from) {
   return (struct parameter_matrix){.out = layout_matrix_out(from), .in = layout_matrix_in(from)};
 }
 
-/* --- the matrices of each way to form the heads --- */
+/* --- the matrices that make the heads --- */
 
-/* The size of a role's input as the definition says it: what is not said equals query_size. */
+/* The size of a role's input for one group, as the definition says it; by default query_size. */
 static size_t input_size(const struct definition *d, enum role role, struct error *e) {
   static const char *const keys[] = {"query_size", "key_size", "value_size"};
   const size_t said[] = {d->query_size, d->key_size, d->value_size};
@@ -37,7 +37,7 @@ static size_t input_size(const struct definition *d, enum role role, struct erro
   return size / groups;
 }
 
-/* Matrices of random numbers are as large as the definition says. */
+/* Sizes of random matrices, which the definition alone decides. */
 static enum status size_random(struct parameters *p, const struct definition *d, struct error *e) {
   if (!d->query_size)
     return error_set(e, STATUS_CONFIG, "query_size: required without a checkpoint");
@@ -51,8 +51,9 @@ static enum status size_random(struct parameters *p, const struct definition *d,
   return e->status;
 }
 
-/* Without projections the input's columns are the heads: H d of a query, G d_k of a key, G d_v of
- * a value. What is not said can be told from a score that compares heads of these sizes. */
+/* Sizes without projections: the input's columns are the heads, H d of a query, G d_k of a key, G
+ * d_v of a value. What the definition does not say follows from the score's parameters, which have
+ * the sizes of the heads. */
 static enum status size_unprojected(struct parameters *p, const struct definition *d,
                                     const struct layout_matrix found[ROLE_COUNT], struct error *e) {
   size_t query = 0, key = 0;
@@ -96,7 +97,8 @@ static void check_columns(const char *key, size_t columns, size_t heads, const c
               columns, what);
 }
 
-/* A product takes heads of one size; other scores bring both to one of their own. */
+/* A dot product needs heads of queries and keys of one size; other scores project both to a size of
+ * their own. */
 static void check_key_heads(const struct parameters *p, const struct definition *d,
                             struct error *e) {
   if (d->compare == SCORE_DOT && p->shape.key_head_size != p->shape.head_size)
@@ -105,7 +107,7 @@ static void check_key_heads(const struct parameters *p, const struct definition 
               p->shape.head_size);
 }
 
-/* The layer's shape, from matrices whose sizes are known. */
+/* Sets the layer's shape, from matrices whose sizes are known. */
 static enum status form_heads(struct parameters *p, const struct definition *d, struct error *e) {
   const struct parameter_matrix *query = &p->matrix[ROLE_QUERY], *key = &p->matrix[ROLE_KEY];
   const struct parameter_matrix *value = &p->matrix[ROLE_VALUE];
@@ -159,7 +161,7 @@ static enum status form_output(struct parameters *p, const struct definition *d,
 
 /* --- the score --- */
 
-/* A parameter of the score, and a table of positions, have one shape only. */
+/* Checks a parameter of the score or a table of positions: only one shape is possible. */
 static void check_parameter_shape(const struct layout_matrix *found,
                                   const struct parameter_matrix *right, struct error *e) {
   const struct parameter_matrix is = matrix_size(found);
@@ -203,8 +205,8 @@ static void form_rope(struct layer_shape *s, const struct definition *d, struct 
               s->head_size);
 }
 
-/* Each side has its buckets: half of them for the nearest distances, which are told apart, and half
- * for those from there to the largest, of which there must be some. */
+/* Each side has buckets of its own. Half of them are for the nearest distances, one each; the other
+ * half share the distances from there to the largest, so there must be such distances. */
 static void form_relative(struct parameters *p, const struct definition *d,
                           const struct layout_matrix *found, struct error *e) {
   struct layer_shape *s = &p->shape;

@@ -8,7 +8,7 @@
 
 enum { ROWS = 2 };
 
-/* Everything that the call needs, from the arena. */
+/* Computes the call with zeros; all that it needs is allocated in the arena. */
 static enum status compute_zeros(const struct layer *l, const struct layer_shape *s,
                                  struct arena *a, struct call *c, struct error *e) {
   const size_t widest = size_max(s->query_size, size_max(s->key_size, s->value_size));
@@ -41,8 +41,8 @@ static enum status try_zeros(const struct layer *l, const struct layer_shape *s,
                       : STATUS_OK;
 }
 
-/* A serial OpenBLAS belongs to the one thread that computes requests: here it would be entered by
- * another, maybe at the same time. */
+/* A serial OpenBLAS may be used only by the one thread that computes requests, which may be doing
+ * so while this thread loads a model. */
 static bool may_try(const struct layer *l) {
   return strcmp(layer_engine(l), "openblas") != 0 || gemm_blas().threadsafe;
 }
