@@ -26,15 +26,15 @@ struct checkpoint {
 
 /* All shards are opened at once: one that is missing is reported at start, not when it is used. */
 static enum status open_shards(struct checkpoint *c, const char *path, struct error *e) {
-  for (size_t i = 0; i < c->files && e->status == STATUS_OK; i++) {
+  for (size_t i = 0; i < c->files; i++) {
     const char *name = checkpoint_index_file(c->index, i);
     char *shard = file_beside(path, name);
     if (!shard) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
     c->file[i] = checkpoint_file_open(shard, e);
     free(shard);
-    if (!c->file[i]) text_before(e, "shard \"%.120s\": ", name);
+    if (!c->file[i]) return text_before(e, "shard \"%.120s\": ", name);
   }
-  return e->status;
+  return STATUS_OK;
 }
 
 /* Every message begins with the name of the file or of the index. */
@@ -49,7 +49,7 @@ static enum status open_files(struct checkpoint *c, const char *path, struct err
   } else {
     c->file[0] = checkpoint_file_open(path, e);
   }
-  if (e->status != STATUS_OK) text_before(e, "%s: ", text_tail(path));
+  if (e->status) text_before(e, "%s: ", text_tail(path));
   return e->status;
 }
 
@@ -190,7 +190,7 @@ enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint
 }
 
 enum status checkpoint_check_unchanged(const struct checkpoint *c, struct error *e) {
-  for (size_t i = 0; i < c->files && e->status == STATUS_OK; i++)
-    checkpoint_file_check_unchanged(c->file[i], e);
-  return e->status;
+  for (size_t i = 0; i < c->files; i++)
+    if (checkpoint_file_check_unchanged(c->file[i], e)) return e->status;
+  return STATUS_OK;
 }

@@ -116,7 +116,7 @@ static enum status explain_zip_error(struct npz *z, zip_error_t *fault, struct e
   const bool zlib_has_none = code == ZIP_ER_ZLIB && zip_error_code_system(fault) == ZLIB_NO_MEMORY;
   if (code == ZIP_ER_MEMORY || zlib_has_none)
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a zip archive");
-  if (own.status != STATUS_OK) return error_set(e, own.status, "%s", own.detail);
+  if (own.status) return error_set(e, own.status, "%s", own.detail);
   if (code == ZIP_ER_CRC)
     return error_set(e, STATUS_CONFIG, "its checksum in the zip archive is another");
   if (code == ZIP_ER_NOZIP)
@@ -315,7 +315,7 @@ enum status npz_read(struct npz *z, size_t index, uint64_t from, void *out, size
   if (!s) return e->status;
   if (read_member_bytes(z, s->file, out, size, e) == STATUS_OK) s->at += size;
   if (e->status == STATUS_OK && s->at == z->member[index].array.bytes) check_end(z, s->file, e);
-  if (e->status != STATUS_OK) close_stream(s);
+  if (e->status) close_stream(s);
   return e->status;
 }
 

@@ -135,7 +135,7 @@ static enum status read_header_entries(struct safetensors *s, struct error *e) {
     enum status status = strcmp(name, "__metadata__") == 0
                              ? read_metadata_texts(s, value, e)
                              : read_tensor_entry(name, value, &s->tensors[s->count++], e);
-    if (status != STATUS_OK) return status;
+    if (status) return status;
   }
   return STATUS_OK;
 }
@@ -189,11 +189,11 @@ static enum status check_tensor_bytes(struct safetensors_tensor *t, struct error
 }
 
 static enum status check_data(struct safetensors *s, struct error *e) {
-  if (check_offsets(s, e) != STATUS_OK) return e->status;
+  if (check_offsets(s, e)) return e->status;
   for (size_t i = 0; i < s->count; i++)
-    if (count_numbers(&s->tensors[i], e) != STATUS_OK) return e->status;
+    if (count_numbers(&s->tensors[i], e)) return e->status;
   for (size_t i = 0; i < s->count; i++)
-    if (check_tensor_bytes(&s->tensors[i], e) != STATUS_OK) return e->status;
+    if (check_tensor_bytes(&s->tensors[i], e)) return e->status;
   const uint64_t end = s->count > 0 ? s->tensors[s->count - 1].end : 0;
   if (s->data_size == SAFETENSORS_UNKNOWN) s->data_size = end;
   if (end > s->data_size)

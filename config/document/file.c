@@ -133,7 +133,7 @@ static enum status read_bytes(const char *path, bool pipe, struct file_bytes *f,
   read_to_end(fd, (size_t)(expected < DOCUMENT_MAX ? expected : DOCUMENT_MAX), DOCUMENT_MAX, shown,
               f, e);
   close(fd);
-  if (e->status != STATUS_OK) file_free(f);
+  if (e->status) file_free(f);
   return e->status;
 }
 
@@ -150,7 +150,7 @@ static json_t *read_document(const char *path, bool pipe, struct error *e) {
   json_error_t fault;
   bool no_memory;
   const char *shown = text_tail(path);
-  if (read_bytes(path, pipe, &f, e) != STATUS_OK) return NULL;
+  if (read_bytes(path, pipe, &f, e)) return NULL;
   /* Jansson would take a NUL inside a document for its end. */
   const char *nul = memchr(f.bytes, '\0', f.size);
   if (nul) {

@@ -98,9 +98,8 @@ static struct inspect_heads guess_heads(const struct inspection *in, struct insp
 static enum status set_heads(json_t *definition, size_t heads, size_t kv_heads, struct error *e) {
   json_object_del(definition, "kv_heads");
   if (set_member(definition, "heads", json_integer((json_int_t)heads), e)) return e->status;
-  if (kv_heads && kv_heads != heads)
-    set_member(definition, "kv_heads", json_integer((json_int_t)kv_heads), e);
-  return e->status;
+  if (!kv_heads || kv_heads == heads) return STATUS_OK;
+  return set_member(definition, "kv_heads", json_integer((json_int_t)kv_heads), e);
 }
 
 /* Settles the number of heads by the checkpoint's own table, by config.json, or by what is
@@ -151,19 +150,21 @@ static enum status set_rest(const struct inspection *in, struct inspect_layer *l
   const enum toggle causal = hints_causal(in->hints, &l->at);
   const size_t distance = hints_distance(in->hints, &l->at);
   if (set_heads(l->definition, s->heads, s->kv_heads, e)) return e->status;
-  if (s->rope_base > 0 && find_rope_base(in, l, p, &base, e)) return e->status;
-  if (s->rope_base > 0) set_member(l->definition, "rope", json_pack("{s:f}", "base", base), e);
-  if (s->relative_buckets && distance && distance != s->relative_distance)
-    set_member(l->definition, "relative_bias",
-               json_pack("{s:I, s:b}", "max_distance", (json_int_t)distance, "bidirectional",
-                         s->relative_both),
-               e);
-  if (causal != TOGGLE_UNSAID && p->causal != (causal == TOGGLE_ON))
-    set_member(l->definition, "causal", json_boolean(causal == TOGGLE_ON), e);
+  if (s->rope_base > 0 && (find_rope_base(in, l, p, &base, e) ||
+                           set_member(l->definition, "rope", json_pack("{s:f}", "base", base), e)))
+    return e->status;
+  if (s->relative_buckets && distance && distance != s->relative_distance &&
+      set_member(l->definition, "relative_bias",
+                 json_pack("{s:I, s:b}", "max_distance", (json_int_t)distance, "bidirectional",
+                           s->relative_both),
+                 e))
+    return e->status;
+  if (causal != TOGGLE_UNSAID && p->causal != (causal == TOGGLE_ON) &&
+      set_member(l->definition, "causal", json_boolean(causal == TOGGLE_ON), e))
+    return e->status;
   l->unsaid = json_object_get(l->definition, "projection") != NULL;
-  if (l->unsaid)
-    set_member(l->definition, "value_size", json_integer((json_int_t)s->value_size), e);
-  return e->status;
+  if (!l->unsaid) return STATUS_OK;
+  return set_member(l->definition, "value_size", json_integer((json_int_t)s->value_size), e);
 }
 
 /* Makes the layer as model_load will. */
@@ -343,7 +344,7 @@ enum status inspect_layers_find(struct inspect_layers *all, struct checkpoint *f
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && e->status == STATUS_OK; i++)
     find_kind(&in, &kinds[i], places, all, e);
   free(places);
-  if (e->status != STATUS_OK) inspect_layers_free(all);
+  if (e->status) inspect_layers_free(all);
   return e->status;
 }
 

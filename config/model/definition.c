@@ -64,9 +64,10 @@ bool definition_has(const struct definition *d, enum role role) {
   return d->compare == (role == ROLE_SCORE_WEIGHT ? SCORE_BILINEAR : SCORE_ADDITIVE);
 }
 
-static enum status refuse_type(const char *key, const char *wanted, const json_t *value,
-                               struct error *e) {
-  return error_set(e, STATUS_CONFIG, "%s: needs %s, not %s", key, wanted, option_json_kind(value));
+/* What follows up to definition_read records the first mistake in `e` and goes on: the values of a
+ * definition that is refused are not used. */
+static void refuse_type(const char *key, const char *wanted, const json_t *value, struct error *e) {
+  error_set(e, STATUS_CONFIG, "%s: needs %s, not %s", key, wanted, option_json_kind(value));
 }
 
 /* --- one value each; where it is absent, `out` stays as it is --- */

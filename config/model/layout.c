@@ -276,19 +276,17 @@ static enum status find_tensors(struct layout *l, const struct checkpoint *file,
                                             : d->prefix ? d->prefix
                                                         : ""};
   const bool joint = family && family->joint != LAYOUT_APART;
-  if (joint && d->projected)
-    family->joint == LAYOUT_TORCH ? find_torch(&s, l, e) : find_conv1d(&s, l, e);
-  if (family && family->table[0]) find_relative_table(l, file, d, heads, e);
-  for (enum role role = 0; role < ROLE_COUNT && e->status == STATUS_OK; role++) {
-    if (!definition_has(d, role) || (joint && role < ROLE_OUTPUT)) continue;
-    if (!family) {
-      find_mapped_role(&s, d, role, &l->matrix[role], e);
-    } else if (!l->matrix[role].found) {
-      find_family_role(&s, family, d, role, &l->matrix[role], e);
-    }
+  if (joint && d->projected &&
+      (family->joint == LAYOUT_TORCH ? find_torch(&s, l, e) : find_conv1d(&s, l, e)))
+    return e->status;
+  if (family && family->table[0] && find_relative_table(l, file, d, heads, e)) return e->status;
+  for (enum role role = 0; role < ROLE_COUNT; role++) {
+    struct layout_matrix *m = &l->matrix[role];
+    if (!definition_has(d, role) || m->found || (joint && role < ROLE_OUTPUT)) continue;
+    if (family ? find_family_role(&s, family, d, role, m, e) : find_mapped_role(&s, d, role, m, e))
+      return e->status;
   }
-  if (e->status == STATUS_OK && family && strstr(family->path, "{i}")) check_biases(l, e);
-  return e->status;
+  return family && strstr(family->path, "{i}") ? check_biases(l, e) : STATUS_OK;
 }
 
 /* --- the layer --- */

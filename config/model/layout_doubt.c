@@ -22,8 +22,7 @@ bool layout_sees_all(const struct layout_place *p, const struct checkpoint *file
 
 static enum status refuse_tensor(const struct checkpoint_entry *t, const char *why,
                                  struct error *e) {
-  if (t) error_set(e, STATUS_CONFIG, "tensor \"%.100s\": %s", t->name, why);
-  return e->status;
+  return t ? error_set(e, STATUS_CONFIG, "tensor \"%.100s\": %s", t->name, why) : STATUS_OK;
 }
 
 static enum status refuse_obstacles(const struct layout *l, const struct checkpoint *file,
@@ -31,11 +30,13 @@ static enum status refuse_obstacles(const struct layout *l, const struct checkpo
   const struct layout_place *p = &l->place;
   const struct layout_family *f = p->family;
   for (size_t i = 0; i < LAYOUT_OBSTACLES_MOST && f->obstacle[i].stem; i++)
-    refuse_tensor(find_beside(file, p, strlen(p->address), f->obstacle[i].stem), f->obstacle[i].why,
-                  e);
+    if (refuse_tensor(find_beside(file, p, strlen(p->address), f->obstacle[i].stem),
+                      f->obstacle[i].why, e))
+      return e->status;
   for (size_t i = 0; i < LAYOUT_OBSTACLES_MOST && f->beyond[i].stem; i++)
-    refuse_tensor(find_beside(file, p, p->before, f->beyond[i].stem), f->beyond[i].why, e);
-  return e->status;
+    if (refuse_tensor(find_beside(file, p, p->before, f->beyond[i].stem), f->beyond[i].why, e))
+      return e->status;
+  return STATUS_OK;
 }
 
 static bool is_used(const struct layout *l, const struct checkpoint_entry *t) {
@@ -70,19 +71,19 @@ static bool is_unwanted(const struct layout_family *f, const struct definition *
 static enum status refuse_unknown_tensors(const struct layout *l, const struct checkpoint *file,
                                           const struct definition *d, struct error *e) {
   const size_t length = strlen(l->place.address);
-  for (size_t i = 0; i < checkpoint_count(file) && e->status == STATUS_OK; i++) {
+  for (size_t i = 0; i < checkpoint_count(file); i++) {
     const struct checkpoint_entry *t = checkpoint_at(file, i);
     if (strncmp(t->name, l->place.address, length) != 0) continue;
     const char *rest = t->name + length;
     if (!is_used(l, t) && !is_harmless(l->place.family, rest) &&
         !is_unwanted(l->place.family, d, rest))
-      refuse_tensor(
+      return refuse_tensor(
           t,
           "lies beside the layer's and is none that is served; it may change what the layer "
           "computes, and \"tensors\" can name the others without it",
           e);
   }
-  return e->status;
+  return STATUS_OK;
 }
 
 enum status layout_refuse_unserved(const struct layout *l, const struct checkpoint *file,

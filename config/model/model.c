@@ -109,15 +109,13 @@ static enum status describe_model(struct model *m, const char *name, const struc
 static enum status load_layer(struct model *m, struct model_loading *l, const char *name,
                               const json_t *definition, const char *directory,
                               enum gemm_engine engine, struct error *e) {
-  if (definition_read(&l->definition, definition, e) != STATUS_OK ||
-      open_checkpoint(l, directory, e) != STATUS_OK)
+  if (definition_read(&l->definition, definition, e) || open_checkpoint(l, directory, e))
     return e->status;
-  if (parameters_read(&l->parameters, &l->definition, l->checkpoint, e) != STATUS_OK) {
+  if (parameters_read(&l->parameters, &l->definition, l->checkpoint, e)) {
     if (l->checkpoint) text_before(e, "%.100s: ", text_tail(l->definition.checkpoint));
     return e->status;
   }
-  if (describe_model(m, name, l, e) != STATUS_OK || add_notes(m, l, e) != STATUS_OK)
-    return e->status;
+  if (describe_model(m, name, l, e) || add_notes(m, l, e)) return e->status;
   m->layer = trial_make(&l->parameters, engine, e);
   return e->status;
 }

@@ -43,20 +43,17 @@ static enum status make_matrix(struct parameter_matrix *m, const struct definiti
 static enum status fill_matrices(struct parameters *p, const struct definition *d,
                                  const struct layout_matrix found[ROLE_COUNT],
                                  struct checkpoint *file, struct error *e) {
-  for (enum role role = 0; role < ROLE_COUNT && e->status == STATUS_OK; role++) {
+  for (enum role role = 0; role < ROLE_COUNT; role++) {
+    struct parameter_matrix *m = &p->matrix[role];
     if (!definition_has(d, role)) continue;
-    if (found[role].found) {
-      read_matrix(&p->matrix[role], &found[role], file, e);
-    } else {
-      make_matrix(&p->matrix[role], d, role, e);
-    }
+    if (found[role].found ? read_matrix(m, &found[role], file, e) : make_matrix(m, d, role, e))
+      return e->status;
   }
-  if (e->status != STATUS_OK) return e->status;
   if (d->bias == TOGGLE_ON && !parameters_have_bias(p))
-    error_set(e, STATUS_CONFIG, "bias: true is said, but there is none");
+    return error_set(e, STATUS_CONFIG, "bias: true is said, but there is none");
   if (d->bias == TOGGLE_OFF && parameters_have_bias(p))
-    error_set(e, STATUS_CONFIG, "bias: false is said, but the checkpoint has biases");
-  return e->status;
+    return error_set(e, STATUS_CONFIG, "bias: false is said, but the checkpoint has biases");
+  return STATUS_OK;
 }
 
 /* Finds the tensors and the sizes; *settled becomes the definition with all of it settled. */
@@ -103,7 +100,7 @@ enum status parameters_measure(struct parameters *p, const struct definition *d,
                                const struct checkpoint *file, struct error *e) {
   struct definition settled;
   struct layout l;
-  if (measure_layer(p, d, &settled, &l, file, e) != STATUS_OK) parameters_free(p);
+  if (measure_layer(p, d, &settled, &l, file, e)) parameters_free(p);
   return e->status;
 }
 

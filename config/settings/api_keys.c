@@ -128,7 +128,7 @@ static enum status read_key_file(struct api_keys *k, int fd, size_t size, const 
     return error_set(e, STATUS_CONFIG, "%s: larger than %d bytes", path, FILE_MOST);
   char *text = malloc(size + 1);
   if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for the keys", path);
-  if (file_read_at(fd, 0, text, size, e) != STATUS_OK)
+  if (file_read_at(fd, 0, text, size, e))
     text_before(e, "%s: ", path);
   else if (!file_is_unchanged(fd, &before) || before.size != size)
     error_set(e, STATUS_CONFIG, "%s: was written to while it was read", path);
@@ -165,6 +165,6 @@ enum status api_keys_load(const struct config *c, struct api_keys **out, struct 
   if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the path of the keys");
   *out = load_key_file(path, e);
   free(path);
-  if (e->status != STATUS_OK) text_before(e, "api_key_file: ");
+  if (e->status) text_before(e, "api_key_file: ");
   return text_plain(e);
 }

@@ -129,7 +129,7 @@ static enum status read_config_file(struct config *c, const char *path, struct e
     return error_set(e, STATUS_CONFIG, "%s: needs an object, not %s", text_tail(path),
                      option_json_kind(c->store->document));
   json_object_foreach(c->store->document, key, value) {
-    if (set_from_file(c, key, value, e) != STATUS_OK) return e->status;
+    if (set_from_file(c, key, value, e)) return e->status;
   }
   return STATUS_OK;
 }
@@ -248,8 +248,8 @@ static size_t set_from_switch(struct config *c, const struct option *o, const st
     if (!value) value = no ? "off" : "on";
   }
   if (!value) error_set(e, STATUS_CONFIG, "%s: needs a value", where);
-  if (e->status != STATUS_OK || !(value = keep_string(c, value, strlen(value), e))) return 0;
-  if (option_set(o, c, value, where, e) != STATUS_OK) return 0;
+  if (e->status || !(value = keep_string(c, value, strlen(value), e))) return 0;
+  if (option_set(o, c, value, where, e)) return 0;
   note_origin(c, o, where);
   return words;
 }
@@ -286,7 +286,7 @@ static enum status read_arguments(struct config *c, char *const *args, const cha
   for (size_t used; *args; args += used) {
     struct config_word w = {0};
     bool no = false;
-    if (split_word(*args, &w, e) != STATUS_OK) return e->status;
+    if (split_word(*args, &w, e)) return e->status;
     const struct option *o = find_switch(&w, &no);
     if (is_named(&w, "config")) {
       const char *value = w.value ? w.value : args[1];
@@ -334,14 +334,13 @@ static enum status check_addresses(const struct config *c, struct error *e) {
 static enum status read_sources(struct config *c, char *const *args, char *const *environment,
                                 struct error *e) {
   const char *path = environment_path(environment);
-  if (set_defaults(c, e) != STATUS_OK) return e->status;
-  if (read_arguments(c, args, &path, e) != STATUS_OK) return e->status;
-  if (*path && read_config_file(c, path, e) != STATUS_OK) return e->status;
+  if (set_defaults(c, e)) return e->status;
+  if (read_arguments(c, args, &path, e)) return e->status;
+  if (*path && read_config_file(c, path, e)) return e->status;
   for (; *environment; environment++)
-    if (strncmp(*environment, "ATTEND_", 7) == 0 &&
-        set_from_variable(c, *environment, e) != STATUS_OK)
+    if (strncmp(*environment, "ATTEND_", 7) == 0 && set_from_variable(c, *environment, e))
       return e->status;
-  if (read_arguments(c, args, NULL, e) != STATUS_OK) return e->status;
+  if (read_arguments(c, args, NULL, e)) return e->status;
   bool no_memory;
   if (!c->models &&
       !(c->models = json_reserve_load(built_in_models, strlen(built_in_models), NULL, &no_memory)))
@@ -353,7 +352,7 @@ static enum status read_sources(struct config *c, char *const *args, char *const
 enum status config_read(struct config *c, char *const *args, char *const *environment,
                         struct error *e) {
   *c = (struct config){0};
-  if (read_sources(c, args, environment, e) != STATUS_OK) config_free(c);
+  if (read_sources(c, args, environment, e)) config_free(c);
   return text_plain(e);
 }
 
