@@ -24,20 +24,20 @@ struct checkpoint {
 
 /* --- the files --- */
 
-/* All are opened at once: one that is missing is told at start, not when it is used. */
+/* All shards are opened at once: one that is missing is reported at start, not when it is used. */
 static enum status open_shards(struct checkpoint *c, const char *path, struct error *e) {
-  for (size_t i = 0; i < c->files && e->status == STATUS_OK; i++) {
+  for (size_t i = 0; i < c->files; i++) {
     const char *name = checkpoint_index_file(c->index, i);
     char *shard = file_beside(path, name);
     if (!shard) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
     c->file[i] = checkpoint_file_open(shard, e);
     free(shard);
-    if (!c->file[i]) text_before(e, "shard \"%.120s\": ", name);
+    if (!c->file[i]) return text_before(e, "shard \"%.120s\": ", name);
   }
-  return e->status;
+  return STATUS_OK;
 }
 
-/* A message about the one file begins with its name; about the index, too. */
+/* Every message begins with the name of the file or of the index. */
 static enum status open_files(struct checkpoint *c, const char *path, struct error *e) {
   if (checkpoint_index_is(path) && !(c->index = checkpoint_index_read(path, e))) return e->status;
   const size_t files = c->index ? checkpoint_index_files(c->index) : 1;
@@ -49,24 +49,24 @@ static enum status open_files(struct checkpoint *c, const char *path, struct err
   } else {
     c->file[0] = checkpoint_file_open(path, e);
   }
-  if (e->status != STATUS_OK) text_before(e, "%s: ", text_tail(path));
+  if (e->status) text_before(e, "%s: ", text_tail(path));
   return e->status;
 }
 
 /* --- the tensors --- */
 
-/* What an index does not place in a file is not there. */
+/* A tensor counts only in the file where the index places it. */
 static bool is_placed(const struct checkpoint *c, size_t file, const char *tensor) {
   const char *place = c->index ? checkpoint_index_find(c->index, tensor) : NULL;
   return !c->index || (place && strcmp(place, checkpoint_index_file(c->index, file)) == 0);
 }
 
-static int by_name(const void *left, const void *right) {
+static int compare_names(const void *left, const void *right) {
   const struct checkpoint_entry *const *a = left, *const *b = right;
   return strcmp((*a)->name, (*b)->name);
 }
 
-static enum status list(struct checkpoint *c, struct error *e) {
+static enum status list_tensors(struct checkpoint *c, struct error *e) {
   size_t most = 0;
   for (size_t i = 0; i < c->files; i++) most += checkpoint_file_count(c->file[i]);
   c->entry = calloc(most + 1, sizeof *c->entry);
@@ -81,12 +81,13 @@ static enum status list(struct checkpoint *c, struct error *e) {
     }
   }
   for (size_t i = 0; i < c->count; i++) c->by_name[i] = &c->entry[i];
-  qsort(c->by_name, c->count, sizeof(void *), by_name);
+  qsort(c->by_name, c->count, sizeof(void *), compare_names);
   return STATUS_OK;
 }
 
-/* Each tensor is in the file where the index has it. */
-static enum status check_index(const struct checkpoint *c, const char *path, struct error *e) {
+/* Checks that each tensor of the index is in the file where the index places it. */
+static enum status check_index_complete(const struct checkpoint *c, const char *path,
+                                        struct error *e) {
   const size_t count = c->index ? checkpoint_index_count(c->index) : c->count;
   if (c->count == count) return STATUS_OK;
   for (size_t i = 0; i < count; i++) {
@@ -106,8 +107,8 @@ struct checkpoint *checkpoint_open(const char *path, struct error *e) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a checkpoint");
     return NULL;
   }
-  if (open_files(c, path, e) == STATUS_OK && list(c, e) == STATUS_OK &&
-      check_index(c, path, e) == STATUS_OK)
+  if (open_files(c, path, e) == STATUS_OK && list_tensors(c, e) == STATUS_OK &&
+      check_index_complete(c, path, e) == STATUS_OK)
     return c;
   text_plain(e);
   checkpoint_free(c);
@@ -150,8 +151,8 @@ const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const
   return NULL;
 }
 
-enum status checkpoint_judge(const struct checkpoint_entry *t, struct error *e) {
-  if (float_type_of(t->dtype) == FLOAT_NONE)
+enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct error *e) {
+  if (floats_type_of(t->dtype) == FLOAT_NONE)
     return error_set(e, STATUS_CONFIG,
                      "tensor \"%.100s\" is of type %.20s; F32, F16, BF16 and F64 are read", t->name,
                      t->dtype);
@@ -163,24 +164,24 @@ enum status checkpoint_judge(const struct checkpoint_entry *t, struct error *e) 
   return STATUS_OK;
 }
 
-/* Where the bytes could not be read: whose they are. */
-static enum status name_tensor(const struct checkpoint *c, const struct checkpoint_entry *t,
-                               struct error *e) {
+/* Puts before the error whose bytes could not be read. */
+static enum status prepend_tensor_name(const struct checkpoint *c, const struct checkpoint_entry *t,
+                                       struct error *e) {
   if (!c->index) return text_before(e, "tensor \"%.120s\": ", t->name);
   return text_before(e, "tensor \"%.120s\" in shard \"%.120s\": ", t->name,
                      checkpoint_index_file(c->index, t->file));
 }
 
-enum status checkpoint_floats(struct checkpoint *c, const struct checkpoint_entry *t,
-                              uint64_t first, size_t count, float *out, struct error *e) {
-  if (checkpoint_judge(t, e)) return e->status;
-  const enum float_type type = float_type_of(t->dtype);
-  const size_t size = float_type_size(type);
+enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint_entry *t,
+                                   uint64_t first, size_t count, float *out, struct error *e) {
+  if (checkpoint_check_tensor(t, e)) return e->status;
+  const enum floats_type type = floats_type_of(t->dtype);
+  const size_t size = floats_type_size(type);
   unsigned char bytes[CHUNK];
   for (size_t n; count > 0; first += n, out += n, count -= n) {
     n = size_min(count, CHUNK / size);
     if (checkpoint_file_read(c->file[t->file], t, first * size, bytes, n * size, e))
-      return name_tensor(c, t, e);
+      return prepend_tensor_name(c, t, e);
     if (floats_convert(type, bytes, n, out) < n)
       return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" holds a number that is %s", t->name,
                        type == FLOAT_F64 ? "not finite or beyond float32" : "not finite");
@@ -188,8 +189,8 @@ enum status checkpoint_floats(struct checkpoint *c, const struct checkpoint_entr
   return STATUS_OK;
 }
 
-enum status checkpoint_check(const struct checkpoint *c, struct error *e) {
-  for (size_t i = 0; i < c->files && e->status == STATUS_OK; i++)
-    checkpoint_file_check(c->file[i], e);
-  return e->status;
+enum status checkpoint_check_unchanged(const struct checkpoint *c, struct error *e) {
+  for (size_t i = 0; i < c->files; i++)
+    if (checkpoint_file_check_unchanged(c->file[i], e)) return e->status;
+  return STATUS_OK;
 }

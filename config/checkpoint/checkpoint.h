@@ -1,9 +1,8 @@
-/* checkpoint: the tensors of a file or of several, whatever container holds them, read where they
- * are wanted.
+/* checkpoint: the tensors of one file or of several shards, read on demand.
  *
- * Opening reads what the container says of its tensors and checks that it keeps the rules of its
- * format; numbers are read one stretch at a time, so that what is not used costs nothing. Read,
- * never mapped: what serves must not change under us. A checkpoint is used by one thread. */
+ * Opening reads how the tensors are described and checks the rules of the format. Numbers are read
+ * a stretch at a time, so that a tensor which is not used costs nothing. Files are read, never
+ * mapped: weights in service must not change with the file. A checkpoint is used by one thread. */
 #ifndef CONFIG_CHECKPOINT_H
 #define CONFIG_CHECKPOINT_H
 
@@ -21,40 +20,40 @@ struct checkpoint_entry {
   uint64_t dim[SAFETENSORS_RANK_MAX];
   uint64_t count;  /* product of the dimensions; 1 for rank 0 */
   bool by_columns; /* the first dimension runs fastest, as Fortran has it */
-  /* Where the numbers are; for the checkpoint alone. */
+  /* Where the numbers are: private to the checkpoint. */
   size_t file;
   uint64_t begin, bytes;
 };
 
 struct checkpoint;
 
-/* Opens a safetensors file or an .npz archive, which is told by what is in it; or, if the path ends
+/* Opens a safetensors file or an .npz archive, whichever its first bytes show; or, if the path ends
  * with .index.json, all files that this index of shards names. STATUS_CONFIG naming the path and
  * the reason, or STATUS_OUT_OF_MEMORY. */
 struct checkpoint *checkpoint_open(const char *path, struct error *e);
 void checkpoint_free(struct checkpoint *c);
 
-/* What it is, for people: "a safetensors file". */
+/* What kind of container it is, in words: "a safetensors file". */
 const char *checkpoint_container(const struct checkpoint *c);
 
 size_t checkpoint_count(const struct checkpoint *c);
 const struct checkpoint_entry *checkpoint_at(const struct checkpoint *c, size_t index);
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name);
 
-/* Refuses, by its name, a tensor that checkpoint_floats does not read: for its type, or because it
- * is no matrix and lies by columns. */
-enum status checkpoint_judge(const struct checkpoint_entry *t, struct error *e);
+/* Refuses, by its name, a tensor that checkpoint_read_floats cannot read: because of its type, or
+ * because it lies by columns and is not a matrix. */
+enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct error *e);
 
 /* Reads numbers first .. first + count - 1 of the tensor, in the order in which they lie, as
  * float32 (F32, F16, BF16 or F64, rounded to nearest, ties to even). STATUS_CONFIG naming the
- * tensor for any other type, for a number that is not a finite float32, or when the file cannot
- * be read. In an archive what lies before `first` is read, too, unless the last call for the tensor
- * stopped there: read a tensor from its front to its end. */
-enum status checkpoint_floats(struct checkpoint *c, const struct checkpoint_entry *t,
-                              uint64_t first, size_t count, float *out, struct error *e);
+ * tensor for any other type, for a number that is not a finite float32, or when the file cannot be
+ * read. In an archive all numbers before `first` are read again, unless the last call for this
+ * tensor stopped there: read a tensor from its first number to its last. */
+enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint_entry *t,
+                                   uint64_t first, size_t count, float *out, struct error *e);
 
-/* Refuses a checkpoint of which a file was written to since it was opened: what was read of it may
- * be of two versions. STATUS_CONFIG with the reason. */
-enum status checkpoint_check(const struct checkpoint *c, struct error *e);
+/* Refuses a checkpoint if one of its files was written to since it was opened: the numbers may be
+ * of two versions. STATUS_CONFIG with the reason. */
+enum status checkpoint_check_unchanged(const struct checkpoint *c, struct error *e);
 
 #endif

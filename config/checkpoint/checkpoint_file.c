@@ -1,27 +1,109 @@
-/* checkpoint_file: a safetensors file, of which only what is asked for is read, or an archive. */
+/* checkpoint_file: opens a safetensors file or an .npz archive, and says of anything else what it
+ * is. */
 #include "config/checkpoint/checkpoint_file.h"
 
+#include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "config/checkpoint/checkpoint_other.h"
 #include "config/checkpoint/npz.h"
 #include "config/document/file.h"
+#include "config/document/text.h"
+
+enum {
+  FRONT_SIZE = 64,    /* the first bytes of a file, which show its kind */
+  NAMES_MOST = 10000, /* names of a folder that are read */
+  NAME_SIZE = 121     /* of a name that can be suggested, with its end */
+};
 
 struct checkpoint_file {
   int fd;
   struct file_stamp stamp;    /* when it was opened */
-  uint64_t data;              /* where the data begin in a safetensors file */
+  uint64_t data;              /* where the data of a safetensors file begin */
   struct safetensors *header; /* NULL: an archive */
   struct npz *archive;
 };
 
-static enum status read_header(struct checkpoint_file *f, const unsigned char *front, size_t known,
-                               uint64_t size, struct error *e) {
+/* --- what was named in place of a checkpoint --- */
+
+static bool is_json(const char *bytes, size_t size) {
+  const char *at = bytes;
+  while (at < bytes + size && memchr(" \t\r\n", *at, 4)) at++;
+  return at < bytes + size && (*at == '{' || *at == '[');
+}
+
+/* Protocols 2 to 5; older ones cannot be recognised. */
+static bool is_pickle(const unsigned char *bytes, size_t size) {
+  return size >= 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5;
+}
+
+/* A file whose first bytes are neither the length of a header nor an archive's: replaces the reason
+ * that `e` holds by what these bytes look like, if that is known. */
+static enum status explain_first_bytes(const void *bytes, size_t size, struct error *e) {
+  static const struct {
+    const char *begin, *is;
+  } known[] = {
+      {"\x93NUMPY", "is a .npy file, one array; numpy.savez makes an .npz archive of several"},
+      {"\x89HDF", "is an HDF5 file; safetensors files and .npz archives are read"},
+      {"GGUF", "is a GGUF file; safetensors files and .npz archives are read"},
+      {"version https://git-lfs", "is a pointer of git-lfs to a file; git lfs pull gets the file"},
+  };
+  const char *is = NULL;
+  if (is_json(bytes, size))
+    is = "is JSON, but no index of shards, whose name would end with .index.json";
+  if (is_pickle(bytes, size))
+    is = "is a Python pickle; safetensors.torch.save_file writes what is read here";
+  for (size_t i = 0; i < sizeof known / sizeof *known && !is; i++) {
+    const size_t length = strlen(known[i].begin);
+    if (size >= length && memcmp(bytes, known[i].begin, length) == 0) is = known[i].is;
+  }
+  if (!is || e->status != STATUS_CONFIG) return e->status;
+  *e = (struct error){0};
+  return error_set(e, STATUS_CONFIG, "%s", is);
+}
+
+/* How likely a file of this name is meant; an index most of all, because it names all of its
+ * files. */
+static int rank_name(const char *name) {
+  static const char *const ends[] = {".npz", ".safetensors", ".safetensors.index.json"};
+  const size_t length = strlen(name);
+  if (length >= NAME_SIZE || !text_is_utf8(name, length)) return 0;
+  for (int i = 2; i >= 0; i--) {
+    const size_t end = strlen(ends[i]);
+    if (length > end && strcmp(name + length - end, ends[i]) == 0) return i + 1;
+  }
+  return 0;
+}
+
+/* If the path is a folder, adds to the reason that `e` holds which file in it could be meant. */
+static enum status suggest_file_of_folder(const char *path, struct error *e) {
+  DIR *folder = opendir(path);
+  if (!folder) return e->status;
+  char best[NAME_SIZE] = "", reason[ERROR_DETAIL_SIZE];
+  int rank = 0;
+  const struct dirent *entry;
+  for (int i = 0; i < NAMES_MOST && (entry = readdir(folder)); i++) {
+    const int r = rank_name(entry->d_name);
+    if (r == 0 || r < rank || (r == rank && strcmp(entry->d_name, best) > 0)) continue;
+    rank = r;
+    snprintf(best, sizeof best, "%s", entry->d_name);
+  }
+  closedir(folder);
+  if (rank == 0) return e->status;
+  memcpy(reason, e->detail, sizeof reason);
+  snprintf(e->detail, sizeof e->detail, "%.400s; it holds %s", reason, best);
+  return e->status;
+}
+
+/* --- the file --- */
+
+static enum status read_safetensors_header(struct checkpoint_file *f, const unsigned char *front,
+                                           size_t known, uint64_t size, struct error *e) {
   size_t length;
   if (safetensors_measure(front, SAFETENSORS_UNKNOWN, SAFETENSORS_HEADER_MAX, &length, e))
-    return checkpoint_other_file(front, known, e);
+    return explain_first_bytes(front, known, e);
   if (safetensors_measure(front, size, SAFETENSORS_HEADER_MAX, &length, e)) return e->status;
   char *text = malloc(length + 1);
   if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a header");
@@ -32,15 +114,16 @@ static enum status read_header(struct checkpoint_file *f, const unsigned char *f
   return e->status;
 }
 
-/* As the length of a header an archive's first bytes would be 67 or 101 million: nobody's. */
-static enum status read_front(struct checkpoint_file *f, uint64_t size, struct error *e) {
-  unsigned char front[CHECKPOINT_OTHER_BYTES];
+/* Opens the container that the first bytes show. Read as the length of a header, those of an
+ * archive would mean 67 or 101 million bytes, which no checkpoint has. */
+static enum status read_first_bytes(struct checkpoint_file *f, uint64_t size, struct error *e) {
+  unsigned char front[FRONT_SIZE];
   const size_t known = size < sizeof front ? (size_t)size : sizeof front;
   if (size < SAFETENSORS_PREFIX)
     return error_set(e, STATUS_CONFIG, "too short for a safetensors file: %ju bytes",
                      (uintmax_t)size);
   if (file_read_at(f->fd, 0, front, known, e)) return e->status;
-  if (!npz_begins(front, known)) return read_header(f, front, known, size, e);
+  if (!npz_begins(front, known)) return read_safetensors_header(f, front, known, size, e);
   f->archive = npz_open(f->fd, size, e);
   return e->status;
 }
@@ -53,9 +136,9 @@ struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e) 
     return NULL;
   }
   f->fd = file_open(path, &size, e);
-  if (f->fd < 0) checkpoint_other_folder(path, e);
+  if (f->fd < 0) suggest_file_of_folder(path, e);
   if (f->fd >= 0) f->stamp = file_stamp(f->fd);
-  if (f->fd >= 0 && read_front(f, size, e) == STATUS_OK) return f;
+  if (f->fd >= 0 && read_first_bytes(f, size, e) == STATUS_OK) return f;
   checkpoint_file_free(f);
   return NULL;
 }
@@ -106,10 +189,8 @@ enum status checkpoint_file_read(struct checkpoint_file *f, const struct checkpo
   return npz_read(f->archive, (size_t)t->begin, from, out, size, e);
 }
 
-enum status checkpoint_file_check(const struct checkpoint_file *f, struct error *e) {
-  const struct file_stamp now = file_stamp(f->fd), then = f->stamp;
-  if (now.seconds == then.seconds && now.nanoseconds == then.nanoseconds && now.size == then.size)
-    return STATUS_OK;
+enum status checkpoint_file_check_unchanged(const struct checkpoint_file *f, struct error *e) {
+  if (file_is_unchanged(f->fd, &f->stamp)) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
                    "the file was written to while it was read: replace a checkpoint by renaming");
 }

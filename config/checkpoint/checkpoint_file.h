@@ -1,4 +1,4 @@
-/* checkpoint_file: one file of a checkpoint, whichever container it is; what is in it decides. */
+/* checkpoint_file: one file of a checkpoint, a safetensors file or an .npz archive. */
 #ifndef CONFIG_CHECKPOINT_FILE_H
 #define CONFIG_CHECKPOINT_FILE_H
 
@@ -6,22 +6,24 @@
 
 struct checkpoint_file;
 
-/* NULL with STATUS_CONFIG and the reason, to which the caller adds which file it is, or
- * STATUS_OUT_OF_MEMORY. */
+/* NULL with STATUS_OUT_OF_MEMORY, or with STATUS_CONFIG and the reason, before which the caller
+ * puts the file's name. If the file or folder is no checkpoint but something known, the reason says
+ * what it is and what to do. */
 struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e);
 void checkpoint_file_free(struct checkpoint_file *f);
 
 bool checkpoint_file_is_archive(const struct checkpoint_file *f);
 size_t checkpoint_file_count(const struct checkpoint_file *f);
 
-/* Its name and type remain the file's. */
+/* Describes a tensor; its name and type stay owned by the file. */
 struct checkpoint_entry checkpoint_file_entry(const struct checkpoint_file *f, size_t index);
 
-/* Reads bytes `from` .. `from + size - 1` of a tensor. The reason alone, as above. */
+/* Reads bytes `from` .. `from + size - 1` of a tensor. On failure the reason is without the file's
+ * name, as above. */
 enum status checkpoint_file_read(struct checkpoint_file *f, const struct checkpoint_entry *t,
                                  uint64_t from, void *out, size_t size, struct error *e);
 
 /* Refuses a file that was written to since it was opened. */
-enum status checkpoint_file_check(const struct checkpoint_file *f, struct error *e);
+enum status checkpoint_file_check_unchanged(const struct checkpoint_file *f, struct error *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* checkpoint_index: the strict reader. */
+/* checkpoint_index: reads the index of a sharded checkpoint, strictly. */
 #include "config/checkpoint/checkpoint_index.h"
 
 #include <jansson.h>
@@ -12,7 +12,7 @@ struct checkpoint_index {
   json_t *document; /* owns all names */
   const json_t *map;
   size_t count, files;
-  const char **tensor; /* [count], as they are written */
+  const char **tensor; /* [count], in the order of the document */
   const char **file;   /* [files], each once */
 };
 
@@ -23,11 +23,12 @@ bool checkpoint_index_is(const char *path) {
 }
 
 /* A name that leads elsewhere would let an index open any file of the machine. */
-static bool is_plain(const char *file) {
+static bool is_plain_file_name(const char *file) {
   return *file && strcmp(file, ".") != 0 && !strchr(file, '/') && !strstr(file, "..");
 }
 
-static enum status check_document(struct checkpoint_index *x, const char *shown, struct error *e) {
+static enum status check_index_members(struct checkpoint_index *x, const char *shown,
+                                       struct error *e) {
   const char *key;
   json_t *value;
   if (!json_is_object(x->document))
@@ -46,11 +47,11 @@ static enum status check_document(struct checkpoint_index *x, const char *shown,
   return STATUS_OK;
 }
 
-static int by_text(const void *left, const void *right) {
+static int compare_file_names(const void *left, const void *right) {
   return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static enum status read_map(struct checkpoint_index *x, const char *shown, struct error *e) {
+static enum status read_weight_map(struct checkpoint_index *x, const char *shown, struct error *e) {
   const size_t most = json_object_size(x->map);
   const char *tensor;
   json_t *value;
@@ -60,14 +61,15 @@ static enum status read_map(struct checkpoint_index *x, const char *shown, struc
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of tensors");
   json_object_foreach((json_t *)x->map, tensor, value) {
     const char *file = json_string_value(value);
-    if (!file || !is_plain(file))
-      return error_set(e, STATUS_CONFIG,
-                       "%s: the file of \"%.100s\" is not named plainly; it lies beside the index",
-                       shown, tensor);
+    if (!file || !is_plain_file_name(file))
+      return error_set(
+          e, STATUS_CONFIG,
+          "%s: the file of \"%.100s\" must be named without a folder: it lies beside the index",
+          shown, tensor);
     x->tensor[x->count] = tensor;
     x->file[x->count++] = file;
   }
-  qsort(x->file, x->count, sizeof *x->file, by_text);
+  qsort(x->file, x->count, sizeof *x->file, compare_file_names);
   for (size_t i = 0; i < x->count; i++)
     if (x->files == 0 || strcmp(x->file[x->files - 1], x->file[i]) != 0)
       x->file[x->files++] = x->file[i];
@@ -82,7 +84,8 @@ struct checkpoint_index *checkpoint_index_read(const char *path, struct error *e
   }
   const char *shown = text_tail(path);
   x->document = file_json(path, e);
-  if (x->document && check_document(x, shown, e) == STATUS_OK && read_map(x, shown, e) == STATUS_OK)
+  if (x->document && check_index_members(x, shown, e) == STATUS_OK &&
+      read_weight_map(x, shown, e) == STATUS_OK)
     return x;
   checkpoint_index_free(x);
   return NULL;

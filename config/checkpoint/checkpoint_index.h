@@ -1,7 +1,7 @@
 /* checkpoint_index: which file of a sharded checkpoint holds which tensor.
  *
- * {"metadata": {...}, "weight_map": {"TENSOR": "FILE", ...}}, read strictly: a file is named
- * plainly, and lies beside the index. */
+ * {"metadata": {...}, "weight_map": {"TENSOR": "FILE", ...}}, read strictly: the name of a file
+ * holds no folder, and the file lies beside the index. */
 #ifndef CONFIG_CHECKPOINT_INDEX_H
 #define CONFIG_CHECKPOINT_INDEX_H
 
@@ -12,18 +12,18 @@
 
 struct checkpoint_index;
 
-/* Is this the path of an index? Its end tells. */
+/* Is this the path of an index? It is if it ends with .index.json. */
 bool checkpoint_index_is(const char *path);
 
 /* NULL with STATUS_CONFIG naming the path and the reason, or STATUS_OUT_OF_MEMORY. */
 struct checkpoint_index *checkpoint_index_read(const char *path, struct error *e);
 void checkpoint_index_free(struct checkpoint_index *x);
 
-/* The files that hold a tensor, each once, by name. */
+/* The files that hold a tensor: each once, sorted by name. */
 size_t checkpoint_index_files(const struct checkpoint_index *x);
 const char *checkpoint_index_file(const struct checkpoint_index *x, size_t file);
 
-/* The tensors, and where each is. */
+/* The tensors, and the file that holds each. */
 size_t checkpoint_index_count(const struct checkpoint_index *x);
 const char *checkpoint_index_at(const struct checkpoint_index *x, size_t index, const char **file);
 

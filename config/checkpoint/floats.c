@@ -1,7 +1,7 @@
-/* floats: from half, bfloat16, single and double precision to single.
+/* floats: converts half, bfloat16, single and double precision to single.
  *
- * Loops without a branch, a block at a time, so that the compiler makes vectors of them; what is
- * converted is still in the nearest cache when it is looked through for what is not finite. */
+ * The loops have no branch, so that the compiler makes vector code of them. They run a block at a
+ * time: its numbers are still in the nearest cache when they are checked for being finite. */
 #include "config/checkpoint/floats.h"
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 enum { BLOCK = 1024 };
 
-static const uint32_t exponent_ones = 0x7f800000u; /* of infinities and NaN alone */
+static const uint32_t exponent_ones = 0x7f800000u; /* only infinities and NaN have them */
 
 static const struct {
   const char *name;
@@ -24,29 +24,31 @@ static const struct {
     [FLOAT_F64] = {"F64", 8},
 };
 
-enum float_type float_type_of(const char *name) {
-  for (enum float_type t = 0; t < FLOAT_NONE; t++)
+enum floats_type floats_type_of(const char *name) {
+  for (enum floats_type t = 0; t < FLOAT_NONE; t++)
     if (strcmp(types[t].name, name) == 0) return t;
   return FLOAT_NONE;
 }
 
-size_t float_type_size(enum float_type type) { return types[type].size; }
+size_t floats_type_size(enum floats_type type) { return types[type].size; }
 
-static uint32_t to_bits(float value) {
+static uint32_t float_bits(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   return bits;
 }
 
-/* Every half is a float: nothing is rounded. A subnormal half is a normal float, its fraction
- * times 2^-24; the exponent of all others moves by 112, and that of all ones by as much again. */
+/* Every half is exactly a float. A subnormal half becomes a normal float, its fraction times 2^-24.
+ * The exponent of every other half grows by 112; an exponent of all ones grows by 112 again. */
 static void from_halves(const unsigned char *at, size_t count, float *out) {
   const uint32_t shift = 112u << 23;
   for (size_t i = 0; i < count; i++) {
     uint16_t half;
     memcpy(&half, at + 2 * i, sizeof half);
-    const int32_t rest = half & 0x7fff; /* signed: every machine compares and converts those */
-    const uint32_t small = to_bits((float)rest * 0x1p-24f);
+    const int32_t rest =
+        half &
+        0x7fff; /* signed: every machine has vector instructions that compare and convert such */
+    const uint32_t small = float_bits((float)rest * 0x1p-24f);
     const uint32_t is_small = 0u - (rest < 0x0400), is_beyond = 0u - (rest > 0x7bff);
     const uint32_t normal = ((uint32_t)rest << 13) + shift + (shift & is_beyond);
     const uint32_t sign = (uint32_t)(half & 0x8000) << 16;
@@ -75,17 +77,17 @@ static void from_doubles(const unsigned char *at, size_t count, float *out) {
 static bool all_finite(const float *numbers, size_t count) {
   uint32_t infinite = 0;
   for (size_t i = 0; i < count; i++)
-    infinite |= (to_bits(numbers[i]) & exponent_ones) == exponent_ones ? 1 : 0;
+    infinite |= (float_bits(numbers[i]) & exponent_ones) == exponent_ones ? 1 : 0;
   return infinite == 0;
 }
 
-static size_t finite_of(const float *numbers, size_t count) {
+static size_t count_finite(const float *numbers, size_t count) {
   size_t finite = 0;
-  while (finite < count && (to_bits(numbers[finite]) & exponent_ones) != exponent_ones) finite++;
+  while (finite < count && (float_bits(numbers[finite]) & exponent_ones) != exponent_ones) finite++;
   return finite;
 }
 
-size_t floats_convert(enum float_type type, const void *bytes, size_t count, float *out) {
+size_t floats_convert(enum floats_type type, const void *bytes, size_t count, float *out) {
   const unsigned char *at = bytes;
   size_t finite = 0, size = types[type].size;
   bool all = true;
@@ -101,7 +103,7 @@ size_t floats_convert(enum float_type type, const void *bytes, size_t count, flo
       memcpy(out + i, at + i * size, n * size);
     }
     if (all && !all_finite(out + i, n)) {
-      finite = i + finite_of(out + i, n);
+      finite = i + count_finite(out + i, n);
       all = false;
     }
   }

@@ -1,11 +1,11 @@
-/* npy: the strict reader. Of Python's literals it knows what NumPy writes, and nothing else. */
+/* npy: reads the header of a .npy file strictly: of Python's literals only what NumPy writes. */
 #include "config/checkpoint/npy.h"
 
 #include <string.h>
 
 #include "core/run/size.h"
 
-struct reader {
+struct npy_reader {
   const char *start, *at, *end;
 };
 
@@ -28,24 +28,24 @@ enum status npy_measure(const unsigned char *bytes, size_t size, size_t *prefix,
   return STATUS_OK;
 }
 
-/* --- the pieces of a literal --- */
+/* --- parts of a literal --- */
 
-static enum status expected_at(const struct reader *r, const char *at, const char *what,
-                               struct error *e) {
+static enum status refuse_at(const struct npy_reader *r, const char *at, const char *what,
+                             struct error *e) {
   return error_set(e, STATUS_CONFIG, "its .npy header has no %s at byte %zu", what,
                    (size_t)(at - r->start));
 }
 
-static enum status expected(const struct reader *r, const char *what, struct error *e) {
-  return expected_at(r, r->at, what, e);
+static enum status refuse_here(const struct npy_reader *r, const char *what, struct error *e) {
+  return refuse_at(r, r->at, what, e);
 }
 
-static void skip_blanks(struct reader *r) {
+static void skip_blanks(struct npy_reader *r) {
   while (r->at < r->end && (*r->at == ' ' || *r->at == '\n')) r->at++;
 }
 
-/* Takes this character if it is the next one, and blanks on both sides of it. */
-static bool take(struct reader *r, char c) {
+/* Reads this character if it is the next one, and the blanks on both sides of it. */
+static bool accept_character(struct npy_reader *r, char c) {
   skip_blanks(r);
   if (r->at == r->end || *r->at != c) return false;
   r->at++;
@@ -53,33 +53,33 @@ static bool take(struct reader *r, char c) {
   return true;
 }
 
-/* A string without escapes, in either kind of quotes. */
-static enum status read_string(struct reader *r, const char **text, size_t *length,
+/* Reads a string without escapes, in quotes of either kind. */
+static enum status read_quoted(struct npy_reader *r, const char **text, size_t *length,
                                struct error *e) {
   skip_blanks(r);
-  if (r->at == r->end || (*r->at != '\'' && *r->at != '"')) return expected(r, "string", e);
+  if (r->at == r->end || (*r->at != '\'' && *r->at != '"')) return refuse_here(r, "string", e);
   const char *begin = r->at + 1, *end = begin;
   while (end < r->end && *end != *r->at && *end != '\\') end++;
-  if (end == r->end || *end == '\\') return expected(r, "string without escapes", e);
+  if (end == r->end || *end == '\\') return refuse_here(r, "string without escapes", e);
   *text = begin;
   *length = (size_t)(end - begin);
   r->at = end + 1;
   return STATUS_OK;
 }
 
-static bool is_text(const char *text, size_t length, const char *other) {
+static bool is_word(const char *text, size_t length, const char *other) {
   return length == strlen(other) && memcmp(text, other, length) == 0;
 }
 
-/* The fields of a structured type: a list, which is passed over up to its closing bracket. */
-static enum status skip_fields(struct reader *r, struct error *e) {
+/* Skips a structured type: a list of fields, up to its closing bracket. */
+static enum status skip_structured_type(struct npy_reader *r, struct error *e) {
   const char *text;
   size_t length, depth = 0;
   do {
     skip_blanks(r);
-    if (r->at == r->end) return expected(r, "closing bracket", e);
+    if (r->at == r->end) return refuse_here(r, "closing bracket", e);
     if (*r->at == '\'' || *r->at == '"') {
-      if (read_string(r, &text, &length, e)) return e->status;
+      if (read_quoted(r, &text, &length, e)) return e->status;
       continue;
     }
     if (*r->at == '[' || *r->at == '(') depth++;
@@ -91,7 +91,7 @@ static enum status skip_fields(struct reader *r, struct error *e) {
 
 /* --- the three values --- */
 
-static enum status read_type(struct reader *r, struct npy *out, struct error *e) {
+static enum status read_descr(struct npy_reader *r, struct npy *out, struct error *e) {
   static const struct {
     const char *numpy, *name;
     size_t size;
@@ -101,91 +101,92 @@ static enum status read_type(struct reader *r, struct npy *out, struct error *e)
   skip_blanks(r);
   if (r->at < r->end && *r->at == '[') {
     memcpy(out->dtype, "structured", sizeof "structured");
-    return skip_fields(r, e);
+    return skip_structured_type(r, e);
   }
-  if (read_string(r, &text, &length, e)) return e->status;
-  /* The order of the bytes comes first: no such name is one of safetensors'. */
+  if (read_quoted(r, &text, &length, e)) return e->status;
+  /* A name begins with the order of its bytes, so that it is never a name of safetensors. */
   if (length > 0 && !strchr("<>|=", text[0])) length = 0;
   for (size_t i = 0; i < length; i++)
     if (text[i] <= ' ' || text[i] > '~') length = 0;
-  if (length == 0 || length >= NPY_DTYPE_SIZE) return expected_at(r, text - 1, "plain type", e);
+  if (length == 0 || length >= NPY_DTYPE_SIZE) return refuse_at(r, text - 1, "plain type", e);
   memcpy(out->dtype, text, length);
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-    if (is_text(text, length, types[i].numpy)) {
+    if (is_word(text, length, types[i].numpy)) {
       memcpy(out->dtype, types[i].name, 4);
       out->number = types[i].size;
     }
   return STATUS_OK;
 }
 
-static enum status read_order(struct reader *r, struct npy *out, struct error *e) {
+static enum status read_fortran_order(struct npy_reader *r, struct npy *out, struct error *e) {
   const size_t left = (size_t)(r->end - r->at);
   out->by_columns = left >= 4 && memcmp(r->at, "True", 4) == 0;
   const bool by_rows = left >= 5 && memcmp(r->at, "False", 5) == 0;
-  if (!out->by_columns && !by_rows) return expected(r, "True or False", e);
+  if (!out->by_columns && !by_rows) return refuse_here(r, "True or False", e);
   r->at += by_rows ? 5 : 4;
   return STATUS_OK;
 }
 
-static enum status read_dimension(struct reader *r, uint64_t *out, struct error *e) {
+static enum status read_dimension(struct npy_reader *r, uint64_t *out, struct error *e) {
   const char *begin = r->at;
   *out = 0;
   for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
     if (__builtin_mul_overflow(*out, 10u, out) ||
         __builtin_add_overflow(*out, (uint64_t)(*r->at - '0'), out))
       return error_set(e, STATUS_CONFIG, "its .npy header has a dimension beyond 64 bits");
-  return r->at > begin ? STATUS_OK : expected(r, "dimension", e);
+  return r->at > begin ? STATUS_OK : refuse_here(r, "dimension", e);
 }
 
-/* A tuple: of one dimension it has a comma, too, or it would be a number in brackets. */
-static enum status read_shape(struct reader *r, struct npy *out, struct error *e) {
-  if (!take(r, '(')) return expected(r, "tuple", e);
+/* Reads a tuple. One of a single dimension also ends with a comma: in Python, (3) is a number. */
+static enum status read_shape_tuple(struct npy_reader *r, struct npy *out, struct error *e) {
+  if (!accept_character(r, '(')) return refuse_here(r, "tuple", e);
   out->count = 1;
-  while (!take(r, ')')) {
+  while (!accept_character(r, ')')) {
     if (out->rank == SAFETENSORS_RANK_MAX)
       return error_set(e, STATUS_CONFIG, "has more than %d dimensions", SAFETENSORS_RANK_MAX);
     if (read_dimension(r, &out->dim[out->rank], e)) return e->status;
     if (__builtin_mul_overflow(out->count, out->dim[out->rank], &out->count))
       return error_set(e, STATUS_CONFIG, "the product of its shape overflows");
     const bool first = out->rank++ == 0;
-    if (take(r, ',')) continue;
-    if (!first && take(r, ')')) break;
-    return expected(r, first ? "comma" : "comma or closing bracket", e);
+    if (accept_character(r, ',')) continue;
+    if (!first && accept_character(r, ')')) break;
+    return refuse_here(r, first ? "comma" : "comma or closing bracket", e);
   }
   return STATUS_OK;
 }
 
-static enum status read_pair(struct reader *r, struct npy *out, bool seen[3], struct error *e) {
-  static const char *const keys[] = {"descr", "fortran_order", "shape"};
-  static enum status (*const readers[])(struct reader *, struct npy *,
-                                        struct error *) = {read_type, read_order, read_shape};
+static enum status read_pair(struct npy_reader *r, struct npy *out, bool seen[3], struct error *e) {
+  static const char *const names[] = {"descr", "fortran_order", "shape"};
+  static enum status (*const readers[])(struct npy_reader *, struct npy *, struct error *) = {
+      read_descr, read_fortran_order, read_shape_tuple};
   const char *key;
   size_t length, which = 0;
-  if (read_string(r, &key, &length, e)) return e->status;
-  while (which < 3 && !is_text(key, length, keys[which])) which++;
-  if (which == 3) return expected_at(r, key - 1, "known key", e);
-  if (seen[which]) return error_set(e, STATUS_CONFIG, "its .npy header says %s twice", keys[which]);
+  if (read_quoted(r, &key, &length, e)) return e->status;
+  while (which < 3 && !is_word(key, length, names[which])) which++;
+  if (which == 3) return refuse_at(r, key - 1, "known key", e);
+  if (seen[which])
+    return error_set(e, STATUS_CONFIG, "its .npy header says %s twice", names[which]);
   seen[which] = true;
-  if (!take(r, ':')) return expected(r, "colon", e);
+  if (!accept_character(r, ':')) return refuse_here(r, "colon", e);
   return readers[which](r, out, e);
 }
 
 enum status npy_parse(const char *literal, size_t size, struct npy *out, struct error *e) {
-  struct reader r = {.start = literal, .at = literal, .end = literal + size};
+  struct npy_reader r = {.start = literal, .at = literal, .end = literal + size};
   bool seen[3] = {false};
   *out = (struct npy){0};
-  if (!take(&r, '{')) return expected(&r, "dictionary", e);
-  while (!take(&r, '}')) {
+  if (!accept_character(&r, '{')) return refuse_here(&r, "dictionary", e);
+  while (!accept_character(&r, '}')) {
     if (read_pair(&r, out, seen, e)) return e->status;
-    if (take(&r, ',')) continue;
-    if (take(&r, '}')) break;
-    return expected(&r, "comma or closing brace", e);
+    if (accept_character(&r, ',')) continue;
+    if (accept_character(&r, '}')) break;
+    return refuse_here(&r, "comma or closing brace", e);
   }
   if (r.at < r.end)
     return error_set(e, STATUS_CONFIG, "its .npy header goes on behind its dictionary");
   if (!seen[0] || !seen[1] || !seen[2])
     return error_set(e, STATUS_CONFIG,
                      "its .npy header does not say all of descr, fortran_order and shape");
-  if (out->rank < 2) out->by_columns = false; /* rows and columns are the same */
+  if (out->rank < 2) out->by_columns = false; /* by rows and by columns are the same */
   return STATUS_OK;
 }

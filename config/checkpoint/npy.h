@@ -1,8 +1,8 @@
-/* npy: what the front of NumPy's array format says of the numbers behind it, read strictly.
+/* npy: the header of NumPy's array format, read strictly.
  *
  * `\x93NUMPY | u8 major, u8 minor | length, u16 LE (1.0) or u32 LE (2.0, 3.0) | a Python literal`,
- * then the numbers. The literal is {'descr': ..., 'fortran_order': ..., 'shape': ...} in any
- * order, with spaces and a line feed behind it. */
+ * then the numbers. The literal is {'descr': ..., 'fortran_order': ..., 'shape': ...} in any order,
+ * followed by spaces and a line feed. */
 #ifndef CONFIG_NPY_H
 #define CONFIG_NPY_H
 
@@ -16,21 +16,21 @@
 enum {
   NPY_PREFIX_LEAST = 10,    /* bytes before the literal: version 1.0 */
   NPY_PREFIX_MOST = 12,     /* versions 2.0 and 3.0 */
-  NPY_LITERAL_MOST = 10000, /* bytes of a literal: what NumPy reads unless it is told otherwise */
+  NPY_LITERAL_MOST = 10000, /* bytes of a literal: NumPy's own limit */
   NPY_DTYPE_SIZE = 32
 };
 
 struct npy {
   char dtype[NPY_DTYPE_SIZE]; /* as safetensors names it, where it does; else as NumPy does */
-  size_t number;              /* bytes of one; 0: a type that nobody reads here */
-  bool by_columns;            /* Fortran's order, where that is another: of rank 2 or more */
+  size_t number;              /* bytes of one number; 0 for a type that is not read */
+  bool by_columns;            /* in Fortran's order, and of rank 2 or more, where that differs */
   size_t rank;
   uint64_t dim[SAFETENSORS_RANK_MAX];
   uint64_t count; /* product of the dimensions; 1 for rank 0 */
 };
 
-/* How long prefix and literal are, from the first NPY_PREFIX_MOST bytes of a file, which may be so
- * short that only `size` of them are there. STATUS_CONFIG with what is wrong. */
+/* Finds how long prefix and literal are. `bytes` are the first NPY_PREFIX_MOST bytes of the file,
+ * of which a short one has only `size`. STATUS_CONFIG with what is wrong. */
 enum status npy_measure(const unsigned char *bytes, size_t size, size_t *prefix, size_t *literal,
                         struct error *e);
 

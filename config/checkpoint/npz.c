@@ -1,9 +1,9 @@
-/* npz: the one door to libzip.
+/* npz: reads archives, and is the only file that calls libzip.
  *
- * Why libzip: what a zip archive says of itself lies in three places that may contradict each
- * other, in fields of two sizes. A library that has met hostile archives for twenty years reads
- * that; zlib alone would leave it to us. The bytes come through a source of our own, so that we
- * say in our words why they could not be read. */
+ * Why libzip: a zip archive describes itself in three places that may contradict each other, in
+ * fields of two sizes. libzip has met hostile archives for twenty years; with zlib alone all of
+ * that would have to be written here. libzip gets the bytes through a source of this file, so that
+ * the reason why bytes could not be read is said in our words. */
 #include "config/checkpoint/npz.h"
 
 #include <stdlib.h>
@@ -15,21 +15,21 @@
 #include "core/run/size.h"
 
 enum {
-  OPEN_MOST = 4,          /* members kept open: a weight and its bias are read in turns */
-  SKIP = 16 * 1024,       /* bytes that are passed over at a time */
-  DEFLATE_AT_MOST = 1032, /* bytes that one deflated byte comes to */
-  ZLIB_NO_MEMORY = -4,    /* as zlib tells libzip, which passes it on */
+  OPEN_MOST = 4,          /* members open at once: a weight and its bias are read alternately */
+  SKIP = 16 * 1024,       /* bytes that are skipped at a time */
+  DEFLATE_AT_MOST = 1032, /* bytes that one deflated byte can become */
+  ZLIB_NO_MEMORY = -4,    /* Z_MEM_ERROR, which libzip passes on */
 };
 
-/* A member that is open, and how far it has been read. */
-struct stream {
+/* An open member, and how far it has been read. */
+struct npz_stream {
   zip_file_t *file; /* NULL: free */
   size_t index;
-  uint64_t at;   /* of the array's numbers */
-  uint64_t used; /* when */
+  uint64_t at;   /* in the array's numbers */
+  uint64_t used; /* by the clock of the archive: larger is later */
 };
 
-struct member {
+struct npz_member {
   struct npz_array array;
   char *name;
   zip_uint64_t place; /* in the archive */
@@ -38,23 +38,23 @@ struct member {
 
 struct npz {
   zip_t *archive;
-  /* Of the source. */
+  /* The source that libzip reads from. */
   int fd;
   uint64_t size, at;
   struct error fault; /* why the file could not be read */
   zip_error_t zip_fault;
 
-  struct stream open[OPEN_MOST];
+  struct npz_stream open[OPEN_MOST];
   uint64_t clock;
   size_t count;
-  struct member *member; /* [count], by name */
+  struct npz_member *member; /* [count], by name */
 };
 
 bool npz_begins(const unsigned char *bytes, size_t size) {
   return size >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || memcmp(bytes, "PK\5\6", 4) == 0);
 }
 
-/* --- the source: libzip asks, the file answers --- */
+/* --- the source: libzip's requests, served from the file --- */
 
 static zip_int64_t source_read(struct npz *z, void *out, uint64_t size) {
   const uint64_t n = z->at < z->size ? z->size - z->at : 0;
@@ -103,22 +103,22 @@ static zip_int64_t source_serve(void *context, void *data, zip_uint64_t size,
     return source_describe(z, data);
   case ZIP_SOURCE_ERROR:
     return zip_error_to_data(&z->zip_fault, data, size);
-  default: /* to close and to free: the file is the caller's */
+  default: /* close and free: nothing to do, the file is the caller's */
     return 0;
   }
 }
 
-/* What went wrong, in words: our own where it was the file, libzip's else. */
-static enum status refuse(struct npz *z, zip_error_t *fault, struct error *e) {
+/* Says what went wrong: in our words where the file could not be read, else in libzip's. */
+static enum status explain_zip_error(struct npz *z, zip_error_t *fault, struct error *e) {
   const int code = zip_error_code_zip(fault);
   const struct error own = z->fault;
   z->fault = (struct error){0};
   const bool zlib_has_none = code == ZIP_ER_ZLIB && zip_error_code_system(fault) == ZLIB_NO_MEMORY;
   if (code == ZIP_ER_MEMORY || zlib_has_none)
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a zip archive");
-  if (own.status != STATUS_OK) return error_set(e, own.status, "%s", own.detail);
+  if (own.status) return error_set(e, own.status, "%s", own.detail);
   if (code == ZIP_ER_CRC)
-    return error_set(e, STATUS_CONFIG, "its checksum in the zip archive is another");
+    return error_set(e, STATUS_CONFIG, "does not match its checksum in the zip archive");
   if (code == ZIP_ER_NOZIP)
     return error_set(e, STATUS_CONFIG, "the zip archive has no directory at its end: cut short?");
   return error_set(e, STATUS_CONFIG, "the zip archive is damaged: %s", zip_error_strerror(fault));
@@ -126,12 +126,12 @@ static enum status refuse(struct npz *z, zip_error_t *fault, struct error *e) {
 
 /* --- members --- */
 
-/* Reads so much, or less at the end of the member. -1 with an error. */
+/* Reads `size` bytes, or fewer at the end of the member. Returns how many; -1 with an error. */
 static int64_t read_some(struct npz *z, zip_file_t *file, void *out, size_t size, struct error *e) {
   size_t got = 0;
   while (got < size) {
     const zip_int64_t n = zip_fread(file, (char *)out + got, size - got);
-    if (n < 0) refuse(z, zip_file_get_error(file), e);
+    if (n < 0) explain_zip_error(z, zip_file_get_error(file), e);
     if (n < 0) return -1;
     if (n == 0) break;
     got += (size_t)n;
@@ -141,12 +141,13 @@ static int64_t read_some(struct npz *z, zip_file_t *file, void *out, size_t size
 
 static zip_file_t *open_member(struct npz *z, zip_uint64_t place, struct error *e) {
   zip_file_t *file = zip_fopen_index(z->archive, place, 0);
-  if (!file) refuse(z, zip_get_error(z->archive), e);
+  if (!file) explain_zip_error(z, zip_get_error(z->archive), e);
   return file;
 }
 
-/* The front of an open member: leaves it at its first number. */
-static enum status read_front(struct npz *z, struct member *m, zip_file_t *file, struct error *e) {
+/* Reads the .npy header of an open member, up to its first number. */
+static enum status read_npy_header(struct npz *z, struct npz_member *m, zip_file_t *file,
+                                   struct error *e) {
   unsigned char prefix[NPY_PREFIX_MOST];
   char literal[NPY_LITERAL_MOST];
   size_t length, first;
@@ -163,13 +164,13 @@ static enum status read_front(struct npz *z, struct member *m, zip_file_t *file,
   return npy_parse(literal, length, &m->array.about, e);
 }
 
-/* What can be told without reading it: that it can be read, and that no few bytes are said to
- * come to many. */
-static enum status judge(const struct npz *z, const zip_stat_t *about, struct error *e) {
+/* Checks what the archive says of a member: that it is of a kind that is read, and that its bytes
+ * can become as many as it claims. */
+static enum status check_member(const struct npz *z, const zip_stat_t *about, struct error *e) {
   static const zip_uint64_t all = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                                   ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
   if ((about->valid & all) != all)
-    return error_set(e, STATUS_CONFIG, "is not described whole by the zip archive");
+    return error_set(e, STATUS_CONFIG, "is described incompletely by the zip archive");
   if (about->encryption_method != ZIP_EM_NONE) return error_set(e, STATUS_CONFIG, "is encrypted");
   if (about->comp_method != ZIP_CM_STORE && about->comp_method != ZIP_CM_DEFLATE)
     return error_set(e, STATUS_CONFIG,
@@ -177,16 +178,16 @@ static enum status judge(const struct npz *z, const zip_stat_t *about, struct er
                      about->comp_method);
   const uint64_t most = about->comp_method == ZIP_CM_STORE ? 1 : DEFLATE_AT_MOST;
   if (about->comp_size > z->size || about->size / most > about->comp_size)
-    return error_set(e, STATUS_CONFIG, "is said to hold %ju bytes, more than the archive can",
+    return error_set(e, STATUS_CONFIG, "claims %ju bytes, more than the archive can hold",
                      (uintmax_t)about->size);
   return STATUS_OK;
 }
 
-/* A type of unknown size is nobody's to judge: such numbers are not used. */
-static enum status check_size(struct member *m, uint64_t size, struct error *e) {
+/* Numbers of a type whose size is not known are never used, so that their count is not checked. */
+static enum status check_number_bytes(struct npz_member *m, uint64_t size, struct error *e) {
   const struct npy *about = &m->array.about;
   uint64_t needed;
-  m->array.bytes = size - m->front; /* which have been read */
+  m->array.bytes = size - m->front; /* the header has been read, so that this is not negative */
   if (about->number == 0) return STATUS_OK;
   if (__builtin_mul_overflow(about->count, about->number, &needed) || needed != m->array.bytes)
     return error_set(e, STATUS_CONFIG, "%ju numbers of type %s do not fill its %ju bytes",
@@ -194,32 +195,32 @@ static enum status check_size(struct member *m, uint64_t size, struct error *e) 
   return STATUS_OK;
 }
 
-static enum status read_member(struct npz *z, struct member *m, const zip_stat_t *about,
+static enum status read_member(struct npz *z, struct npz_member *m, const zip_stat_t *about,
                                struct error *e) {
-  if (judge(z, about, e)) return e->status;
+  if (check_member(z, about, e)) return e->status;
   zip_file_t *file = open_member(z, m->place, e);
   if (!file) return e->status;
-  if (read_front(z, m, file, e) == STATUS_OK) check_size(m, about->size, e);
+  if (read_npy_header(z, m, file, e) == STATUS_OK) check_number_bytes(m, about->size, e);
   zip_fclose(file);
   return e->status;
 }
 
-/* The array's name, if it is one. */
-static bool name_of(const char *name, size_t *length) {
+/* Is this the name of an array? Then *length is its length without .npy. */
+static bool is_array_name(const char *name, size_t *length) {
   static const char end[] = ".npy";
   const size_t all = name ? strlen(name) : 0, tail = sizeof end - 1;
   *length = all - tail;
   return all >= tail && memcmp(name + all - tail, end, tail) == 0;
 }
 
-static enum status add(struct npz *z, zip_uint64_t place, struct error *e) {
+static enum status add_member(struct npz *z, zip_uint64_t place, struct error *e) {
   zip_stat_t about;
   size_t length;
   if (zip_stat_index(z->archive, place, 0, &about) < 0)
-    return refuse(z, zip_get_error(z->archive), e);
-  if (!(about.valid & ZIP_STAT_NAME) || !name_of(about.name, &length)) return STATUS_OK;
-  struct member *m = &z->member[z->count];
-  *m = (struct member){.place = place, .name = strndup(about.name, length)};
+    return explain_zip_error(z, zip_get_error(z->archive), e);
+  if (!(about.valid & ZIP_STAT_NAME) || !is_array_name(about.name, &length)) return STATUS_OK;
+  struct npz_member *m = &z->member[z->count];
+  *m = (struct npz_member){.place = place, .name = strndup(about.name, length)};
   if (!m->name) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
   z->count++;
   m->array.name = m->name;
@@ -229,58 +230,58 @@ static enum status add(struct npz *z, zip_uint64_t place, struct error *e) {
   return error_set(e, why.status, "array \"%.100s\": %.500s", m->name, why.detail);
 }
 
-static int by_name(const void *left, const void *right) {
-  const struct member *a = left, *b = right;
+static int compare_members(const void *left, const void *right) {
+  const struct npz_member *a = left, *b = right;
   return strcmp(a->name, b->name);
 }
 
-static enum status list(struct npz *z, struct error *e) {
+static enum status list_members(struct npz *z, struct error *e) {
   const zip_int64_t members = zip_get_num_entries(z->archive, 0);
   const size_t count = members > 0 ? (size_t)members : 0;
   z->member = calloc(count + 1, sizeof *z->member);
   if (!z->member) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of arrays");
   for (size_t i = 0; i < count; i++)
-    if (add(z, i, e)) return e->status;
+    if (add_member(z, i, e)) return e->status;
   if (z->count == 0)
     return error_set(e, STATUS_CONFIG,
                      "a zip archive without a member whose name ends with .npy; PyTorch's own "
                      "files must be saved as safetensors");
-  qsort(z->member, z->count, sizeof *z->member, by_name);
+  qsort(z->member, z->count, sizeof *z->member, compare_members);
   for (size_t i = 1; i < z->count; i++)
-    if (by_name(&z->member[i - 1], &z->member[i]) == 0)
+    if (compare_members(&z->member[i - 1], &z->member[i]) == 0)
       return error_set(e, STATUS_CONFIG, "two arrays are called \"%.100s\"", z->member[i].name);
   return STATUS_OK;
 }
 
 /* --- numbers --- */
 
-static enum status read_exactly(struct npz *z, zip_file_t *file, void *out, size_t size,
-                                struct error *e) {
+static enum status read_member_bytes(struct npz *z, zip_file_t *file, void *out, size_t size,
+                                     struct error *e) {
   const int64_t n = read_some(z, file, out, size, e);
   if (n >= 0 && (size_t)n < size) error_set(e, STATUS_CONFIG, "ends before its last number");
   return e->status;
 }
 
-static enum status skip(struct npz *z, zip_file_t *file, uint64_t size, struct error *e) {
+static enum status skip_bytes(struct npz *z, zip_file_t *file, uint64_t size, struct error *e) {
   unsigned char passed[SKIP];
   for (size_t n; size > 0; size -= n) {
     n = size < SKIP ? (size_t)size : SKIP;
-    if (read_exactly(z, file, passed, n, e)) return e->status;
+    if (read_member_bytes(z, file, passed, n, e)) return e->status;
   }
   return STATUS_OK;
 }
 
-static void close_stream(struct stream *s) {
+static void close_stream(struct npz_stream *s) {
   if (s->file) zip_fclose(s->file);
-  *s = (struct stream){0};
+  *s = (struct npz_stream){0};
 }
 
-/* The stream of an array at a place: one that is open and not beyond it, else a new one in place
- * of the one that has not been used for longest. */
-static struct stream *stream_at(struct npz *z, size_t index, uint64_t from, struct error *e) {
-  struct stream *s = NULL, *oldest = &z->open[0];
+/* A stream of the array, moved to byte `from`: the open one if it has not read beyond, else a new
+ * one, in place of the stream that has been unused for longest. */
+static struct npz_stream *stream_at(struct npz *z, size_t index, uint64_t from, struct error *e) {
+  struct npz_stream *s = NULL, *oldest = &z->open[0];
   for (size_t i = 0; i < OPEN_MOST; i++) {
-    struct stream *other = &z->open[i];
+    struct npz_stream *other = &z->open[i];
     if (other->file && other->index == index) s = other;
     if (other->used < oldest->used) oldest = other;
   }
@@ -290,17 +291,17 @@ static struct stream *stream_at(struct npz *z, size_t index, uint64_t from, stru
     s->file = open_member(z, z->member[index].place, e);
     if (!s->file) return NULL;
     s->index = index;
-    skip(z, s->file, z->member[index].front, e);
+    skip_bytes(z, s->file, z->member[index].front, e);
   }
   s->used = ++z->clock;
-  if (e->status == STATUS_OK) skip(z, s->file, from - s->at, e);
+  if (e->status == STATUS_OK) skip_bytes(z, s->file, from - s->at, e);
   s->at = from;
   if (e->status == STATUS_OK) return s;
   close_stream(s);
   return NULL;
 }
 
-/* Behind the last number libzip compares the checksum. */
+/* Reads on behind the last number, which makes libzip compare the checksum. */
 static enum status check_end(struct npz *z, zip_file_t *file, struct error *e) {
   char more;
   if (read_some(z, file, &more, 1, e) > 0)
@@ -310,11 +311,11 @@ static enum status check_end(struct npz *z, zip_file_t *file, struct error *e) {
 
 enum status npz_read(struct npz *z, size_t index, uint64_t from, void *out, size_t size,
                      struct error *e) {
-  struct stream *s = stream_at(z, index, from, e);
+  struct npz_stream *s = stream_at(z, index, from, e);
   if (!s) return e->status;
-  if (read_exactly(z, s->file, out, size, e) == STATUS_OK) s->at += size;
+  if (read_member_bytes(z, s->file, out, size, e) == STATUS_OK) s->at += size;
   if (e->status == STATUS_OK && s->at == z->member[index].array.bytes) check_end(z, s->file, e);
-  if (e->status != STATUS_OK) close_stream(s);
+  if (e->status) close_stream(s);
   return e->status;
 }
 
@@ -326,7 +327,7 @@ static enum status open_archive(struct npz *z, struct error *e) {
   zip_source_t *source = zip_source_function_create(source_serve, z, &fault);
   if (source) z->archive = zip_open_from_source(source, ZIP_RDONLY, &fault);
   if (!z->archive) {
-    refuse(z, &fault, e);
+    explain_zip_error(z, &fault, e);
     if (source) zip_source_free(source);
   }
   zip_error_fini(&fault);
@@ -342,7 +343,7 @@ struct npz *npz_open(int fd, uint64_t size, struct error *e) {
   z->fd = fd;
   z->size = size;
   zip_error_init(&z->zip_fault);
-  if (open_archive(z, e) == STATUS_OK && list(z, e) == STATUS_OK) return z;
+  if (open_archive(z, e) == STATUS_OK && list_members(z, e) == STATUS_OK) return z;
   npz_free(z);
   return NULL;
 }

@@ -1,8 +1,9 @@
-/* npz: the arrays of a zip archive of .npy files, as numpy.savez and savez_compressed write it.
+/* npz: the arrays of an .npz archive, a zip file of .npy files, as numpy.savez and
+ * numpy.savez_compressed write it.
  *
- * Opening looks at the header of each array; numbers are inflated as they are read, and nothing is
- * allocated because an archive says so. The checksum of an array is seen to when its last number
- * has been read. An archive is used by one thread. */
+ * Opening reads the header of each array. Numbers are inflated as they are read, and no size that
+ * an archive claims is allocated. The checksum of an array is compared when its last number has
+ * been read. An archive is used by one thread. */
 #ifndef CONFIG_NPZ_H
 #define CONFIG_NPZ_H
 
@@ -21,20 +22,21 @@ struct npz_array {
 
 struct npz;
 
-/* Do these first bytes of a file belong to a zip archive? */
+/* Are these the first bytes of a zip archive? */
 bool npz_begins(const unsigned char *bytes, size_t size);
 
-/* Opens the archive of `size` bytes behind a descriptor, which remains the caller's and must stay
- * open. STATUS_CONFIG with the reason, or STATUS_OUT_OF_MEMORY. Members whose names do not end
- * with .npy are passed over. */
+/* Opens the archive of `size` bytes behind a descriptor, which stays the caller's and must stay
+ * open. STATUS_CONFIG with the reason, or STATUS_OUT_OF_MEMORY. Members whose names do not end with
+ * .npy are ignored. */
 struct npz *npz_open(int fd, uint64_t size, struct error *e);
 void npz_free(struct npz *z);
 
 size_t npz_count(const struct npz *z);
 const struct npz_array *npz_at(const struct npz *z, size_t index);
 
-/* Reads `size` bytes of an array's numbers, `from` behind the first one. Reading on where the last
- * call for the array stopped costs only what is read; else it begins from the front again. */
+/* Reads `size` bytes of an array's numbers, from byte `from` on. Reading on where the last call for
+ * the array stopped costs only what is read; going back reads the array from its beginning
+ * again. */
 enum status npz_read(struct npz *z, size_t index, uint64_t from, void *out, size_t size,
                      struct error *e);
 

@@ -1,5 +1,5 @@
-/* safetensors: the strict reader. The steps of safetensors_parse are the rules of the format, in
- * the order in which they are checked: no data is looked at before all have been kept. */
+/* safetensors: parses the header, strictly. The steps of safetensors_parse are the rules of the
+ * format, in the order in which they are checked. */
 #include "config/checkpoint/safetensors.h"
 
 #include <endian.h>
@@ -10,14 +10,15 @@
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
 
-static const json_int_t integer_max = (json_int_t)1 << 53; /* what every JSON writer gets right */
+static const json_int_t integer_max =
+    (json_int_t)1 << 53; /* larger integers are not exact in every JSON library */
 
-struct tensor {
+struct safetensors_tensor {
   struct safetensors_entry entry;
   uint64_t end; /* of its bytes in the data */
 };
 
-struct text {
+struct safetensors_text {
   const char *key, *value;
 };
 
@@ -25,13 +26,12 @@ struct safetensors {
   json_t *header; /* owns all names */
   uint64_t data_size;
   size_t texts;
-  struct text *text; /* of __metadata__ */
+  struct safetensors_text *text; /* of __metadata__ */
   size_t count;
-  struct tensor tensors[]; /* in the order of their data */
+  struct safetensors_tensor tensors[]; /* in the order of their data */
 };
 
-/* What a number takes; 0 for a type we do not know, whose tensors we cannot judge and do not use.
- */
+/* Bytes of a number; 0 for an unknown type, whose tensors can neither be checked nor used. */
 static uint64_t type_size(const char *name) {
   static const struct {
     const char *name;
@@ -46,7 +46,7 @@ static uint64_t type_size(const char *name) {
 
 /* --- the header's text --- */
 
-static json_t *load_header(const char *text, size_t size, struct error *e) {
+static json_t *parse_header_json(const char *text, size_t size, struct error *e) {
   json_error_t fault;
   bool no_memory;
   if (size == 0 || text[0] != '{') {
@@ -57,7 +57,8 @@ static json_t *load_header(const char *text, size_t size, struct error *e) {
     error_set(e, STATUS_CONFIG, "the header is not UTF-8");
     return NULL;
   }
-  /* Jansson takes a NUL for the end, and other white space than the format for padding. */
+  /* Jansson takes a NUL for the end of the text, and allows white space behind it that the format
+   * does not. */
   if (memchr(text, '\0', size)) {
     error_set(e, STATUS_CONFIG, "the header holds a NUL byte");
     return NULL;
@@ -85,7 +86,8 @@ static bool read_integer(const json_t *value, uint64_t *out) {
   return true;
 }
 
-static enum status read_entry(const char *name, json_t *value, struct tensor *t, struct error *e) {
+static enum status read_tensor_entry(const char *name, json_t *value, struct safetensors_tensor *t,
+                                     struct error *e) {
   const char *dtype = json_string_value(json_object_get(value, "dtype"));
   const json_t *shape = json_object_get(value, "shape");
   const json_t *offsets = json_object_get(value, "data_offsets");
@@ -111,7 +113,7 @@ static enum status read_entry(const char *name, json_t *value, struct tensor *t,
   return STATUS_OK;
 }
 
-static enum status read_metadata(struct safetensors *s, json_t *metadata, struct error *e) {
+static enum status read_metadata_texts(struct safetensors *s, json_t *metadata, struct error *e) {
   const char *key;
   json_t *value;
   if (!json_is_object(metadata))
@@ -121,38 +123,38 @@ static enum status read_metadata(struct safetensors *s, json_t *metadata, struct
   json_object_foreach(metadata, key, value) {
     if (!json_is_string(value))
       return error_set(e, STATUS_CONFIG, "__metadata__: \"%.100s\" is not a string", key);
-    s->text[s->texts++] = (struct text){.key = key, .value = json_string_value(value)};
+    s->text[s->texts++] = (struct safetensors_text){.key = key, .value = json_string_value(value)};
   }
   return STATUS_OK;
 }
 
-static enum status read_entries(struct safetensors *s, struct error *e) {
+static enum status read_header_entries(struct safetensors *s, struct error *e) {
   const char *name;
   json_t *value;
   json_object_foreach(s->header, name, value) {
     enum status status = strcmp(name, "__metadata__") == 0
-                             ? read_metadata(s, value, e)
-                             : read_entry(name, value, &s->tensors[s->count++], e);
-    if (status != STATUS_OK) return status;
+                             ? read_metadata_texts(s, value, e)
+                             : read_tensor_entry(name, value, &s->tensors[s->count++], e);
+    if (status) return status;
   }
   return STATUS_OK;
 }
 
 /* --- where the data lie --- */
 
-/* Tensors without data come before the one that begins where they lie. */
-static int by_place(const void *left, const void *right) {
-  const struct tensor *a = left, *b = right;
+/* By offset; an empty tensor comes before the one that begins at the same place. */
+static int compare_offsets(const void *left, const void *right) {
+  const struct safetensors_tensor *a = left, *b = right;
   if (a->entry.begin != b->entry.begin) return a->entry.begin < b->entry.begin ? -1 : 1;
   if (a->end != b->end) return a->end < b->end ? -1 : 1;
   return strcmp(a->entry.name, b->entry.name);
 }
 
-static enum status check_places(struct safetensors *s, struct error *e) {
+static enum status check_offsets(struct safetensors *s, struct error *e) {
   uint64_t end = 0;
-  qsort(s->tensors, s->count, sizeof *s->tensors, by_place);
+  qsort(s->tensors, s->count, sizeof *s->tensors, compare_offsets);
   for (size_t i = 0; i < s->count; i++) {
-    const struct tensor *t = &s->tensors[i];
+    const struct safetensors_tensor *t = &s->tensors[i];
     if (t->entry.begin < end)
       return error_set(e, STATUS_CONFIG, "tensor \"%.100s\" overlaps \"%.100s\"", t->entry.name,
                        s->tensors[i - 1].entry.name);
@@ -164,7 +166,7 @@ static enum status check_places(struct safetensors *s, struct error *e) {
   return STATUS_OK;
 }
 
-static enum status count_numbers(struct tensor *t, struct error *e) {
+static enum status count_numbers(struct safetensors_tensor *t, struct error *e) {
   struct safetensors_entry *entry = &t->entry;
   entry->count = 1;
   for (size_t i = 0; i < entry->rank; i++)
@@ -174,7 +176,7 @@ static enum status count_numbers(struct tensor *t, struct error *e) {
   return STATUS_OK;
 }
 
-static enum status check_bytes(struct tensor *t, struct error *e) {
+static enum status check_tensor_bytes(struct safetensors_tensor *t, struct error *e) {
   struct safetensors_entry *entry = &t->entry;
   uint64_t size = type_size(entry->dtype), needed;
   entry->bytes = t->end - t->entry.begin;
@@ -186,12 +188,12 @@ static enum status check_bytes(struct tensor *t, struct error *e) {
   return STATUS_OK;
 }
 
-static enum status check_tensors(struct safetensors *s, struct error *e) {
-  if (check_places(s, e) != STATUS_OK) return e->status;
+static enum status check_data(struct safetensors *s, struct error *e) {
+  if (check_offsets(s, e)) return e->status;
   for (size_t i = 0; i < s->count; i++)
-    if (count_numbers(&s->tensors[i], e) != STATUS_OK) return e->status;
+    if (count_numbers(&s->tensors[i], e)) return e->status;
   for (size_t i = 0; i < s->count; i++)
-    if (check_bytes(&s->tensors[i], e) != STATUS_OK) return e->status;
+    if (check_tensor_bytes(&s->tensors[i], e)) return e->status;
   const uint64_t end = s->count > 0 ? s->tensors[s->count - 1].end : 0;
   if (s->data_size == SAFETENSORS_UNKNOWN) s->data_size = end;
   if (end > s->data_size)
@@ -225,7 +227,7 @@ enum status safetensors_measure(const void *prefix, uint64_t size, size_t most, 
 
 struct safetensors *safetensors_parse(const char *text, size_t size, uint64_t data_size,
                                       struct error *e) {
-  json_t *header = load_header(text, size, e);
+  json_t *header = parse_header_json(text, size, e);
   if (!header) return NULL;
   struct safetensors *s = calloc(1, sizeof *s + json_object_size(header) * sizeof *s->tensors);
   if (!s) {
@@ -235,7 +237,7 @@ struct safetensors *safetensors_parse(const char *text, size_t size, uint64_t da
   }
   s->header = header;
   s->data_size = data_size;
-  if (read_entries(s, e) == STATUS_OK && check_tensors(s, e) == STATUS_OK) return s;
+  if (read_header_entries(s, e) == STATUS_OK && check_data(s, e) == STATUS_OK) return s;
   text_plain(e);
   safetensors_free(s);
   return NULL;

@@ -1,8 +1,8 @@
 /* safetensors: the header of the format, read strictly.
  *
- * `u64 LE n | n bytes of JSON | data to the end`. Every rule of the format that the header can
- * break is checked, each with its own message, before anything is handed out; where the data are,
- * and how they get there, is the caller's business. */
+ * `u64 LE n | n bytes of JSON | data to the end`. Every rule of the format that a header can break
+ * is checked, each with a message of its own. Where the data are and how they are read is the
+ * caller's business. */
 #ifndef CONFIG_SAFETENSORS_H
 #define CONFIG_SAFETENSORS_H
 
@@ -17,7 +17,7 @@ enum {
   SAFETENSORS_RANK_MAX = 8
 };
 
-/* Of a message whose end is not there yet. */
+/* The size of a message whose end has not arrived yet. */
 #define SAFETENSORS_UNKNOWN UINT64_MAX
 
 struct safetensors_entry {
@@ -32,14 +32,14 @@ struct safetensors_entry {
 
 struct safetensors;
 
-/* How long the header is that follows the first SAFETENSORS_PREFIX bytes of `size` in all
- * (or SAFETENSORS_UNKNOWN), at most `most`. */
+/* Finds the length of the header from the first SAFETENSORS_PREFIX bytes. The whole has `size`
+ * bytes (or SAFETENSORS_UNKNOWN); a header of more than `most` bytes is refused. */
 enum status safetensors_measure(const void *prefix, uint64_t size, size_t most, size_t *out,
                                 struct error *e);
 
-/* Parses a header of that length, which is not needed afterwards. `data_size` bytes follow it, or
- * SAFETENSORS_UNKNOWN: then it is for the caller to see that they are as many as
- * the tensors have. STATUS_CONFIG, STATUS_OUT_OF_MEMORY. */
+/* Parses a header of that length; its text is not needed afterwards. `data_size` bytes of data
+ * follow it; if that is SAFETENSORS_UNKNOWN, the caller checks that they are as many as the tensors
+ * have. STATUS_CONFIG, STATUS_OUT_OF_MEMORY. */
 struct safetensors *safetensors_parse(const char *header, size_t size, uint64_t data_size,
                                       struct error *e);
 void safetensors_free(struct safetensors *s);
@@ -48,7 +48,7 @@ void safetensors_free(struct safetensors *s);
 size_t safetensors_count(const struct safetensors *s);
 const struct safetensors_entry *safetensors_at(const struct safetensors *s, size_t index);
 
-/* What __metadata__ says: a key and its string, one after the other. */
+/* The entries of __metadata__, each a key and a string. */
 size_t safetensors_metadata_count(const struct safetensors *s);
 const char *safetensors_metadata_at(const struct safetensors *s, size_t index, const char **value);
 

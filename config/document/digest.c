@@ -1,5 +1,5 @@
-/* digest: SHA-256 by Nettle. That is no further library in the process: libmicrohttpd links
- * GnuTLS, which brings Nettle along. */
+/* digest: SHA-256 by Nettle. It adds no library to the process: libmicrohttpd links GnuTLS, and
+ * GnuTLS links Nettle. */
 #include "config/document/digest.h"
 
 #include <nettle/sha2.h>
@@ -19,7 +19,7 @@ struct digest *digest_new(void) {
 
 void digest_free(struct digest *d) { free(d); }
 
-/* They lie in memory as they are to be added: the byte order is little-endian throughout. */
+/* The bytes are added as they lie in memory: only little-endian machines are served. */
 void digest_floats(struct digest *d, const float *numbers, size_t count) {
   if (count > 0)
     sha256_update(&d->context, count * sizeof *numbers, (const uint8_t *)(const void *)numbers);
@@ -28,7 +28,7 @@ void digest_floats(struct digest *d, const float *numbers, size_t count) {
 void digest_text(struct digest *d, char out[DIGEST_TEXT_SIZE]) {
   static const char digits[] = "0123456789abcdef";
   uint8_t bytes[SHA256_DIGEST_SIZE];
-  sha256_digest(&d->context, sizeof bytes, bytes); /* which starts again */
+  sha256_digest(&d->context, sizeof bytes, bytes); /* which also resets the context */
   for (size_t i = 0; i < sizeof bytes; i++) {
     out[2 * i] = digits[bytes[i] >> 4];
     out[2 * i + 1] = digits[bytes[i] & 15];

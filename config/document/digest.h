@@ -17,10 +17,10 @@ void digest_free(struct digest *d);
 /* Adds the numbers as float32, little-endian. */
 void digest_floats(struct digest *d, const float *numbers, size_t count);
 
-/* Writes the digest of what was added, in lower case, and starts again. */
+/* Writes the digest of all numbers that were added, in lower-case hexadecimal, and resets it. */
 void digest_text(struct digest *d, char out[DIGEST_TEXT_SIZE]);
 
-/* The digest of bytes, of which nothing stays in memory here: they may be a secret. */
+/* Writes the digest of bytes that may be a secret: no copy of them stays in memory. */
 void digest_bytes(const void *bytes, size_t size, unsigned char out[DIGEST_SIZE]);
 
 #endif

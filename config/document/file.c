@@ -1,4 +1,4 @@
-/* file: reads files at a place, and JSON documents strictly. */
+/* file: reads pieces of files, and whole JSON documents. */
 #include "config/document/file.h"
 
 #include <errno.h>
@@ -16,14 +16,14 @@
 #include "core/run/size.h"
 
 /* A document in memory. */
-struct file {
+struct file_bytes {
   void *bytes; /* malloc */
   size_t size;
 };
 
 enum {
-  STEP = 64 * 1024,       /* first guess where the size is not known */
-  LONGEST_READ = 1 << 30, /* the kernel gives at most 2 GiB at once */
+  FIRST_GUESS = 64 * 1024, /* first guess where the size is not known */
+  LONGEST_READ = 1 << 30,  /* the kernel gives at most 2 GiB at once */
   DOCUMENT_MAX = 16 * 1024 * 1024,
 };
 
@@ -31,7 +31,7 @@ static enum status system_error(const char *path, struct error *e) {
   return error_set(e, STATUS_CONFIG, "%s: %s", path, strerror(errno));
 }
 
-static bool grow(struct file *f, size_t *room, const char *path, struct error *e) {
+static bool grow_bytes(struct file_bytes *f, size_t *room, const char *path, struct error *e) {
   size_t more;
   void *moved = size_mul(*room, 2, &more) ? realloc(f->bytes, more) : NULL;
   if (!moved) {
@@ -43,16 +43,16 @@ static bool grow(struct file *f, size_t *room, const char *path, struct error *e
   return true;
 }
 
-/* Reads to the end of the file, or to one byte more than `limit`. One byte more than expected is
- * asked for, so that the end is seen without growing. */
-static enum status read_all(int fd, size_t expected, size_t limit, const char *path, struct file *f,
-                            struct error *e) {
-  size_t room = size_max(expected, STEP) + 1;
+/* Reads to the end of the file, or until there are more than `limit` bytes. The buffer has room for
+ * one byte more than expected, so that the end is seen without growing it. */
+static enum status read_to_end(int fd, size_t expected, size_t limit, const char *path,
+                               struct file_bytes *f, struct error *e) {
+  size_t room = size_max(expected, FIRST_GUESS) + 1;
   f->bytes = malloc(room);
   if (!f->bytes)
     return error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for its %zu bytes", path, room - 1);
   while (f->size <= limit) {
-    if (f->size == room && !grow(f, &room, path, e)) return e->status;
+    if (f->size == room && !grow_bytes(f, &room, path, e)) return e->status;
     ssize_t n = read(fd, (char *)f->bytes + f->size, size_min(room - f->size, LONGEST_READ));
     if (n == 0) return STATUS_OK;
     if (n < 0 && errno != EINTR) return system_error(path, e);
@@ -85,6 +85,12 @@ struct file_stamp file_stamp(int fd) {
   return (struct file_stamp){about.st_mtim.tv_sec, about.st_mtim.tv_nsec, (uint64_t)about.st_size};
 }
 
+bool file_is_unchanged(int fd, const struct file_stamp *since) {
+  const struct file_stamp now = file_stamp(fd);
+  return now.seconds == since->seconds && now.nanoseconds == since->nanoseconds &&
+         now.size == since->size;
+}
+
 enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct error *e) {
   for (size_t got = 0; got < size;) {
     const ssize_t n =
@@ -97,14 +103,14 @@ enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct err
   return STATUS_OK;
 }
 
-static void file_free(struct file *f) {
+static void file_free(struct file_bytes *f) {
   free(f->bytes);
-  *f = (struct file){0};
+  *f = (struct file_bytes){0};
 }
 
-/* Opens what is read from its front to its end. Not knowing how long it is, says that it has no
- * bytes. */
-static int open_any(const char *path, uint64_t *size, struct error *e) {
+/* Opens a file or a pipe that is read from its beginning to its end. *size is 0 where it is not
+ * known. */
+static int open_file_or_pipe(const char *path, uint64_t *size, struct error *e) {
   struct stat about;
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   *size = 0;
@@ -117,39 +123,39 @@ static int open_any(const char *path, uint64_t *size, struct error *e) {
   return -1;
 }
 
-/* The bytes of a document. */
-static enum status read_document(const char *path, bool pipe, struct file *f, struct error *e) {
-  *f = (struct file){0};
+/* Reads all bytes of a document. */
+static enum status read_bytes(const char *path, bool pipe, struct file_bytes *f, struct error *e) {
+  *f = (struct file_bytes){0};
   const char *shown = text_tail(path);
   uint64_t expected;
-  const int fd = pipe ? open_any(path, &expected, e) : file_open(path, &expected, e);
+  const int fd = pipe ? open_file_or_pipe(path, &expected, e) : file_open(path, &expected, e);
   if (fd < 0) return text_before(e, "%s: ", shown);
-  read_all(fd, (size_t)(expected < DOCUMENT_MAX ? expected : DOCUMENT_MAX), DOCUMENT_MAX, shown, f,
-           e);
+  read_to_end(fd, (size_t)(expected < DOCUMENT_MAX ? expected : DOCUMENT_MAX), DOCUMENT_MAX, shown,
+              f, e);
   close(fd);
-  if (e->status != STATUS_OK) file_free(f);
+  if (e->status) file_free(f);
   return e->status;
 }
 
-/* Where a byte is, for people. */
-static size_t line_of(const struct file *f, size_t offset) {
+/* The line, counted from 1, in which a byte lies. */
+static size_t line_at(const struct file_bytes *f, size_t offset) {
   size_t line = 1;
   for (size_t i = 0; i < offset; i++) line += ((const char *)f->bytes)[i] == '\n';
   return line;
 }
 
-static json_t *read_json(const char *path, bool pipe, struct error *e) {
-  struct file f;
+static json_t *read_document(const char *path, bool pipe, struct error *e) {
+  struct file_bytes f;
   json_t *document = NULL;
   json_error_t fault;
   bool no_memory;
   const char *shown = text_tail(path);
-  if (read_document(path, pipe, &f, e) != STATUS_OK) return NULL;
+  if (read_bytes(path, pipe, &f, e)) return NULL;
   /* Jansson would take a NUL inside a document for its end. */
   const char *nul = memchr(f.bytes, '\0', f.size);
   if (nul) {
     error_set(e, STATUS_CONFIG, "%s, line %zu: a NUL byte", shown,
-              line_of(&f, (size_t)(nul - (const char *)f.bytes)));
+              line_at(&f, (size_t)(nul - (const char *)f.bytes)));
   } else if (f.size >= 3 && memcmp(f.bytes, "\xef\xbb\xbf", 3) == 0) {
     error_set(e, STATUS_CONFIG, "%s: begins with a byte order mark; write it without", shown);
   } else {
@@ -165,9 +171,11 @@ static json_t *read_json(const char *path, bool pipe, struct error *e) {
   return document;
 }
 
-json_t *file_json(const char *path, struct error *e) { return read_json(path, false, e); }
+json_t *file_json(const char *path, struct error *e) { return read_document(path, false, e); }
 
-json_t *file_json_or_pipe(const char *path, struct error *e) { return read_json(path, true, e); }
+json_t *file_json_or_pipe(const char *path, struct error *e) {
+  return read_document(path, true, e);
+}
 
 char *file_path(const char *directory, const char *path) {
   char *joined = NULL;

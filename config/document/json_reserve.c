@@ -8,16 +8,17 @@
 #include "core/run/size.h"
 #include "core/run/status.h"
 
-/* What a document takes from the first allocation that fails on. Its text ends there: Jansson reads
- * the rest of a piece, at most 1024 bytes, which take up to 77 times as much ("{},{},..."). Beside
- * that, one thing that has become large may be doubled once more, at most 8 bytes for each of the
- * text (a list of one-digit numbers); and what a long string takes is less. */
+/* The size of the reserve: what a document still needs after the first allocation that fails. No
+ * more text is given to Jansson then, so it reads the rest of one piece, at most 1024 bytes, which
+ * need up to 77 times as much memory ("{},{},..."). One large buffer may also double once more,
+ * which needs at most 8 bytes for each byte of text (a list of one-digit numbers; a long string
+ * needs less). */
 enum { RESERVE_TIMES = 16, RESERVE_LEAST = 128 * 1024 };
 
-/* The reserve of what this thread is reading, if it is reading. */
+/* The reserve of this thread while it reads; else NULL. */
 static _Thread_local struct json_reserve *reserve;
 
-static void *take(size_t size) {
+static void *allocate_or_reserve(size_t size) {
   void *p = malloc(size);
   if (p || !reserve) return p;
   size = size_round_up(size_max(size, 1), alignof(max_align_t));
@@ -27,13 +28,13 @@ static void *take(size_t size) {
   return p;
 }
 
-static void give(void *p) {
+static void free_unless_reserved(void *p) {
   const char *c = p;
   if (reserve && c >= reserve->room && c < reserve->room + reserve->size) return;
   free(p);
 }
 
-void json_reserve_init(void) { json_set_alloc_funcs(take, give); }
+void json_reserve_init(void) { json_set_alloc_funcs(allocate_or_reserve, free_unless_reserved); }
 
 void json_reserve_begin(struct json_reserve *r) {
   must(!reserve);
@@ -44,14 +45,15 @@ void json_reserve_end(void) { reserve = NULL; }
 
 /* --- a document --- */
 
-struct text {
+struct json_reserve_text {
   const char *at;
   size_t left;
 };
 
-/* The next piece; nothing more where memory has run out: a text that breaks off is refused soon. */
-static size_t feed(void *out, size_t room, void *of) {
-  struct text *t = of;
+/* Gives Jansson the next piece of the text; nothing once memory has run out, so that it soon
+ * refuses a text that breaks off. */
+static size_t next_piece(void *out, size_t room, void *of) {
+  struct json_reserve_text *t = of;
   const size_t n = reserve->used > 0 ? 0 : size_min(t->left, room);
   memcpy(out, t->at, n);
   t->at += n;
@@ -59,20 +61,20 @@ static size_t feed(void *out, size_t room, void *of) {
   return n;
 }
 
-static json_t *load(const char *text, size_t size, json_error_t *why) {
-  struct text t = {.at = text, .left = size};
-  return json_load_callback(feed, &t, JSON_REJECT_DUPLICATES, why);
+static json_t *load_strictly(const char *text, size_t size, json_error_t *why) {
+  struct json_reserve_text t = {.at = text, .left = size};
+  return json_load_callback(next_piece, &t, JSON_REJECT_DUPLICATES, why);
 }
 
 json_t *json_reserve_load(const char *text, size_t size, json_error_t *why, bool *no_memory) {
   struct json_reserve mine = {0};
   *no_memory = false;
-  if (reserve) return load(text, size, why);
+  if (reserve) return load_strictly(text, size, why);
   *no_memory = !size_mul(size, RESERVE_TIMES, &mine.size) ||
                !size_add(mine.size, RESERVE_LEAST, &mine.size) || !(mine.room = malloc(mine.size));
   if (*no_memory) return NULL;
   json_reserve_begin(&mine);
-  json_t *value = load(text, size, why);
+  json_t *value = load_strictly(text, size, why);
   *no_memory = mine.used > 0;
   if (*no_memory) {
     json_decref(value);

@@ -1,9 +1,9 @@
 /* json_reserve: Jansson on text from outside, so that no failing allocation goes unnoticed.
  *
- * Jansson 2.14 does not look whether the buffer for a token's text could grow: out of memory it
- * loses bytes, and then refuses a text that is right, takes another one for it, or aborts. So
- * while it reads, an allocation that fails is served from a reserve, and afterwards all that was
- * read is given up. */
+ * Jansson 2.14 does not check whether its buffer for a string or a number could grow: out of memory
+ * it loses bytes, and then refuses a correct text, reads it as another one, or aborts. So while
+ * Jansson reads, an allocation that fails is served from a reserve, and the value that was read is
+ * thrown away afterwards. */
 #ifndef CONFIG_JSON_RESERVE_H
 #define CONFIG_JSON_RESERVE_H
 
@@ -16,18 +16,19 @@ struct json_reserve {
   size_t size, used; /* bytes; `used` is 0 at first. If it is not afterwards, memory ran out */
 };
 
-/* Gives Jansson the allocator that knows the reserve. Once, before threads start; what Jansson has
- * allocated before stays valid. */
+/* Makes Jansson use the allocator that knows the reserve. Called once, before threads start; what
+ * Jansson has allocated before stays valid. */
 void json_reserve_init(void);
 
-/* Between the two, on this thread, allocations that fail are served from the reserve, which gets
- * nothing back. Where it was used, all that was made meanwhile is given up before the end. */
+/* Between these two calls, allocations of this thread that fail are served from the reserve;
+ * freeing them does not return memory to it. If the reserve was used, the caller drops all values
+ * made in between before json_reserve_end. */
 void json_reserve_begin(struct json_reserve *r);
 void json_reserve_end(void);
 
-/* An object or array, read strictly: no name twice, nothing behind it. NULL with *no_memory set, or
- * with `why` filled. Between json_reserve_begin and json_reserve_end the reserve that was begun
- * serves, and *no_memory is for the caller to learn from it. */
+/* Reads an object or array strictly: no name twice, nothing behind it. NULL with *no_memory set, or
+ * with `why` filled. Between json_reserve_begin and json_reserve_end it uses the reserve of these;
+ * *no_memory stays false then, and `used` tells the caller. */
 json_t *json_reserve_load(const char *text, size_t size, json_error_t *why, bool *no_memory);
 
 #endif

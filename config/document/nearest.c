@@ -7,7 +7,7 @@
 
 #include "core/run/size.h"
 
-enum { LONGEST = 64 }; /* what lies behind is not compared: it only has to help in a message */
+enum { LONGEST = 64 }; /* characters that are compared: enough for a hint in a message */
 
 void nearest_init(struct nearest *n, const char *word) {
   *n = (struct nearest){.word = word, .distance = SIZE_MAX};
@@ -15,8 +15,9 @@ void nearest_init(struct nearest *n, const char *word) {
 
 static char folded(char c) { return c == '-' ? '_' : (char)tolower((unsigned char)c); }
 
-/* Optimal string alignment: three rows of the usual table, the third for swapped neighbours. */
-static size_t distance(const char *a, const char *b) {
+/* Optimal string alignment. Three rows of the usual table are kept, the third for swapped
+ * neighbours. */
+static size_t edit_distance(const char *a, const char *b) {
   size_t rows = strnlen(a, LONGEST), columns = strnlen(b, LONGEST);
   size_t table[3][LONGEST + 1] = {0};
   size_t *above2 = table[0], *above = table[1], *row = table[2];
@@ -40,7 +41,7 @@ static size_t distance(const char *a, const char *b) {
 }
 
 void nearest_offer(struct nearest *n, const char *candidate) {
-  size_t d = distance(n->word, candidate);
+  size_t d = edit_distance(n->word, candidate);
   if (d >= n->distance) return;
   n->distance = d;
   n->name = candidate;

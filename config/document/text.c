@@ -6,8 +6,8 @@
 
 #include "core/run/size.h"
 
-/* The second byte's bounds depend on the first: that is what keeps out overlong forms, surrogates
- * and what lies beyond the last plane. */
+/* The second byte's bounds depend on the first: this keeps out overlong forms, surrogates and code
+ * points beyond U+10FFFF. */
 size_t text_character(const void *bytes, size_t left) {
   const unsigned char *at = bytes;
   if (left == 0) return 0;
@@ -34,9 +34,9 @@ size_t text_character(const void *bytes, size_t left) {
 
 bool text_is_utf8(const void *bytes, size_t size) {
   const unsigned char *at = bytes;
-  for (size_t step; size > 0; at += step, size -= step) {
-    step = text_character(at, size);
-    if (step == 0) return false;
+  for (size_t length; size > 0; at += length, size -= length) {
+    length = text_character(at, size);
+    if (length == 0) return false;
   }
   return true;
 }
@@ -63,8 +63,8 @@ const char *text_tail(const char *path) {
   return length > 120 ? path + length - 120 : path;
 }
 
-/* What a character of this many bytes stands for. */
-static uint32_t code_of(const char *text, size_t size) {
+/* The code point of a well-formed character of `size` bytes. */
+static uint32_t code_point(const char *text, size_t size) {
   static const unsigned char mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
   uint32_t code = (unsigned char)text[0] & mask[size];
   for (size_t i = 1; i < size; i++) code = code << 6 | ((unsigned char)text[i] & 0x3f);
@@ -77,7 +77,7 @@ size_t text_visible(const char *text) {
       {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff},
   };
   const size_t size = text_character(text, strnlen(text, 4));
-  const uint32_t code = size > 0 ? code_of(text, size) : 0;
+  const uint32_t code = size > 0 ? code_point(text, size) : 0;
   for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
     if (code >= hidden[i][0] && code <= hidden[i][1]) return 0;
   return size;

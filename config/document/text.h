@@ -18,18 +18,20 @@ bool text_decimal(const char *text, uint64_t *out);
 /* 1-64 of letters, digits, '.', '_', '-': what a model may be called. */
 bool text_is_model_name(const char *name);
 
-/* The last 120 bytes of a path: a long one must not push the reason out of a message. */
+/* The last 120 bytes of a path: a long path must not push the reason out of a message. */
 const char *text_tail(const char *path);
 
-/* Bytes of the first character if a terminal may show it as it is: no control character, of which
- * there are some behind 0x7f, and none that turns the direction of the text around it. 0: not. */
+/* Bytes of the first character if a terminal may show it as it is; 0 for a control character (some
+ * are above 0x7f), for one that changes the direction of the text around it, and for an ill-formed
+ * one. */
 size_t text_visible(const char *text);
 
-/* Puts a '?' for each character of the detail that is not visible: a message with a name from a
- * file in it must stay one line. Returns the status that the error holds. */
+/* Replaces each character of the detail that is not visible by '?': a message that quotes a name
+ * from a file must stay one line. Returns the status that the error holds. */
 enum status text_plain(struct error *e);
 
-/* Puts words before the detail; what is too long is cut at its end. Returns the status, too. */
+/* Puts words before the detail, whose end is cut off where the whole is too long. Returns the
+ * status that the error holds. */
 enum status text_before(struct error *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

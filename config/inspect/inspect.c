@@ -9,7 +9,7 @@
 
 /* --- tensors --- */
 
-/* Names come from the file: control characters would reach the terminal. */
+/* Prints a name from the file, with '?' for what must not reach a terminal. */
 static void print_name(const char *name, FILE *out) {
   while (*name) {
     const size_t visible = text_visible(name), size = text_character(name, strnlen(name, 4));
@@ -46,7 +46,7 @@ static void print_tensors(const struct checkpoint *file, const char *path, FILE 
 
 /* --- layers --- */
 
-static size_t served(const struct inspect_layers *all) {
+static size_t count_served(const struct inspect_layers *all) {
   size_t count = 0;
   for (size_t i = 0; i < all->count; i++) count += all->layer[i].definition != NULL;
   return count;
@@ -68,7 +68,7 @@ static enum status print_models(const struct inspect_layers *all, FILE *out, str
   return STATUS_OK;
 }
 
-/* Which families there are, and how many layers each has. */
+/* Prints which layouts there are, and how many layers of each can be served. */
 static void print_families(const struct inspect_layers *all, FILE *out) {
   for (size_t i = 0; i < all->count; i++) {
     const char *layout = all->layer[i].layout;
@@ -83,7 +83,8 @@ static void print_families(const struct inspect_layers *all, FILE *out) {
   }
 }
 
-/* `told`: config.json tells a number that does not fit. */
+/* Is a number of heads guessed, where config.json says one that does not fit (`told`) or says
+ * none? */
 static bool any_guessed(const struct inspect_layers *all, bool told) {
   for (size_t i = 0; i < all->count; i++) {
     const struct inspect_layer *l = &all->layer[i];
@@ -92,9 +93,9 @@ static bool any_guessed(const struct inspect_layers *all, bool told) {
   return false;
 }
 
-static void note(const struct inspect_layers *all, const struct error *why, FILE *notes) {
+static void print_notes(const struct inspect_layers *all, const struct error *why, FILE *notes) {
   bool rope = false;
-  if (why->status) fprintf(notes, "note: %s: it is not looked at\n", why->detail);
+  if (why->status) fprintf(notes, "note: %s: it is ignored\n", why->detail);
   for (size_t i = 0; i < all->count; i++) {
     const struct inspect_layer *l = &all->layer[i];
     struct error shown = l->error;
@@ -124,16 +125,16 @@ static void note(const struct inspect_layers *all, const struct error *why, FILE
   for (size_t i = 0; i < all->notes.count; i++) fprintf(notes, "note: %s\n", all->notes.text[i]);
 }
 
-static enum status print(const struct checkpoint *file, const char *path,
-                         const struct inspect_layers *all, const struct error *why,
-                         bool models_only, FILE *out, FILE *notes, struct error *e) {
-  const size_t count = served(all);
+static enum status print_all(const struct checkpoint *file, const char *path,
+                             const struct inspect_layers *all, const struct error *why,
+                             bool models_only, FILE *out, FILE *notes, struct error *e) {
+  const size_t count = count_served(all);
   if (!models_only) {
     print_tensors(file, path, out);
     print_families(all, out);
     notes = out;
   }
-  note(all, why, notes);
+  print_notes(all, why, notes);
   if (count == 0 && models_only)
     return error_set(e, STATUS_CONFIG,
                      "%s: no layer of it can be served as it is; \"tensors\" can "
@@ -159,7 +160,7 @@ enum status inspect_file(const char *path, bool models_only, FILE *out, FILE *no
   struct checkpoint *file = checkpoint_open(path, e);
   if (file && hints_read(&hints, path, &why, e) == STATUS_OK &&
       inspect_layers_find(&all, file, path, &hints, e) == STATUS_OK)
-    print(file, path, &all, &why, models_only, out, notes, e);
+    print_all(file, path, &all, &why, models_only, out, notes, e);
   inspect_layers_free(&all);
   hints_free(&hints);
   checkpoint_free(file);

@@ -1,4 +1,5 @@
-/* inspect: `attend inspect FILE`: what a checkpoint holds, and what of it can be served. */
+/* inspect: `attend inspect FILE`: what a checkpoint holds, and which of its layers can be
+ * served. */
 #ifndef CONFIG_INSPECT_H
 #define CONFIG_INSPECT_H
 
@@ -8,10 +9,10 @@
 #include "core/run/status.h"
 
 /* Prints on `out` the container, all tensors, and every layer that can be served as a model
- * definition: {"models": {...}} in the lines from a lone "{" on, which is a configuration file for
- * the folder that the path starts from. With `models_only` that document is all that `out` gets,
- * and what there is to say goes to `notes`: what was guessed, what cannot be served and why.
- * STATUS_CONFIG where the file is none, or where `models_only` would print no model;
+ * definition: {"models": {...}} from the line that is "{" on. This document is a configuration file
+ * for the folder where a relative path starts. With `models_only` it is all that is printed on
+ * `out`; the notes on what was guessed, and on what cannot be served and why, go to `notes`.
+ * STATUS_CONFIG where the file is no checkpoint, or where `models_only` would print no model;
  * STATUS_OUT_OF_MEMORY; STATUS_SYSTEM where it could not be written. */
 enum status inspect_file(const char *path, bool models_only, FILE *out, FILE *notes,
                          struct error *e);

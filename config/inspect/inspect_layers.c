@@ -1,4 +1,4 @@
-/* inspect_layers: tries the layers of a checkpoint. */
+/* inspect_layers: finds the layers of a checkpoint, and tries a definition for each. */
 #include "config/inspect/inspect_layers.h"
 
 #include <stdio.h>
@@ -10,14 +10,13 @@
 #include "config/model/frequencies.h"
 #include "config/model/hints_compare.h"
 #include "config/model/layout.h"
-#include "config/model/layout_take.h"
 #include "config/model/parameters.h"
 #include "config/model/trial.h"
 #include "core/run/size.h"
 
 enum { HEAD_GUESS = 64, HEADS_MOST = 4096, NAME_TAIL = 56 };
 
-/* What is needed for all layers. */
+/* What is the same for all layers. */
 struct inspection {
   struct checkpoint *file;
   const char *path;
@@ -26,40 +25,42 @@ struct inspection {
 
 /* --- one definition --- */
 
-/* Adds a member; takes the value. */
-static enum status add(json_t *definition, const char *key, json_t *value, struct error *e) {
+/* Sets a key of the definition, which then owns the value. */
+static enum status set_member(json_t *definition, const char *key, json_t *value, struct error *e) {
   if (json_object_set_new(definition, key, value) == 0) return STATUS_OK;
   return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
 }
 
 /* Does the definition mean this place? */
-static bool means(const struct inspection *in, const json_t *definition, const struct place *p) {
+static bool means_place(const struct inspection *in, const json_t *definition,
+                        const struct layout_place *p) {
   struct definition d;
   struct error e = {0};
-  struct place found;
+  struct layout_place found;
   return definition_read(&d, definition, &e) == STATUS_OK &&
-         place_find(&found, in->file, &d, &e) == STATUS_OK && found.family == p->family &&
+         layout_place_find(&found, in->file, &d, &e) == STATUS_OK && found.family == p->family &&
          strcmp(found.address, p->address) == 0;
 }
 
-/* Says where the layer is, in as few words as will do: nothing or its number; its stack and its
- * number; all that stands before its names. */
-static enum status say_place(const struct inspection *in, json_t *definition, const struct place *p,
-                             struct error *e) {
-  if (p->numbered && add(definition, "layer", json_integer((json_int_t)p->layer), e))
+/* Says where the layer is with as few keys as possible: none, or its number; its stack and its
+ * number; its whole address. */
+static enum status set_place(const struct inspection *in, json_t *definition,
+                             const struct layout_place *p, struct error *e) {
+  if (p->numbered && set_member(definition, "layer", json_integer((json_int_t)p->layer), e))
     return e->status;
-  if (means(in, definition, p)) return STATUS_OK;
+  if (means_place(in, definition, p)) return STATUS_OK;
   if (p->numbered) {
-    if (add(definition, "prefix", json_stringn(p->address, place_stack(p)), e)) return e->status;
-    if (means(in, definition, p)) return STATUS_OK;
+    if (set_member(definition, "prefix", json_stringn(p->address, layout_place_stack(p)), e))
+      return e->status;
+    if (means_place(in, definition, p)) return STATUS_OK;
     json_object_del(definition, "layer");
   }
-  return add(definition, "prefix", json_string(p->address), e);
+  return set_member(definition, "prefix", json_string(p->address), e);
 }
 
-/* Sizes alone. */
-static enum status measure(const struct inspection *in, const json_t *definition,
-                           struct parameters *p, struct error *e) {
+/* Finds the sizes, without reading numbers. */
+static enum status measure_definition(const struct inspection *in, const json_t *definition,
+                                      struct parameters *p, struct error *e) {
   struct definition d;
   if (definition_read(&d, definition, e) == STATUS_OK) parameters_measure(p, &d, in->file, e);
   return e->status;
@@ -68,143 +69,149 @@ static enum status measure(const struct inspection *in, const json_t *definition
 /* --- heads --- */
 
 /* How many heads there are of queries, and of keys and values. */
-struct heads {
-  size_t query, key; /* 0: nothing fits */
+struct inspect_heads {
+  size_t query, key; /* 0 if no number fits */
 };
 
-/* Columns of a head of queries: what the parameters of its score say; else 64, or as many below
- * that as divide queries, keys and values. */
-static struct heads guess_heads(const struct inspection *in, struct inspect_layer *layer) {
+/* Guesses the number of heads. A head of queries has as many columns as the parameters of the score
+ * say; else 64, or the largest number below that fits queries, keys and values. */
+static struct inspect_heads guess_heads(const struct inspection *in, struct inspect_layer *layer) {
   struct definition d;
   struct layout l;
   struct error e = {0};
   const struct layout_matrix *m = l.matrix;
-  if (definition_read(&d, layer->definition, &e)) return (struct heads){0};
+  if (definition_read(&d, layer->definition, &e)) return (struct inspect_heads){0};
   d.heads = 1;
-  if (layout_find(&l, in->file, &d, &e) || !m[ROLE_VALUE].found) return (struct heads){0};
-  const size_t query = layout_out(&m[ROLE_QUERY]), key = layout_out(&m[ROLE_KEY]);
-  const size_t value = layout_out(&m[ROLE_VALUE]);
+  if (layout_find(&l, in->file, &d, &e) || !m[ROLE_VALUE].found) return (struct inspect_heads){0};
+  const size_t query = layout_matrix_out(&m[ROLE_QUERY]), key = layout_matrix_out(&m[ROLE_KEY]);
+  const size_t value = layout_matrix_out(&m[ROLE_VALUE]);
   const enum role parameter = m[ROLE_SCORE_QUERY].found ? ROLE_SCORE_QUERY : ROLE_SCORE_WEIGHT;
-  const size_t told = m[parameter].found ? layout_in(&m[parameter]) : 0;
+  const size_t told = m[parameter].found ? layout_matrix_in(&m[parameter]) : 0;
   layer->guessed = told == 0;
   for (size_t size = told ? told : size_min(HEAD_GUESS, query); size > 0; size--)
     if (query % size == 0 && key % size == 0 && value % (key / size) == 0 &&
         query / size <= HEADS_MOST)
-      return (struct heads){.query = query / size, .key = key / size};
-  return (struct heads){0};
+      return (struct inspect_heads){.query = query / size, .key = key / size};
+  return (struct inspect_heads){0};
 }
 
 static enum status set_heads(json_t *definition, size_t heads, size_t kv_heads, struct error *e) {
   json_object_del(definition, "kv_heads");
-  if (add(definition, "heads", json_integer((json_int_t)heads), e)) return e->status;
-  if (kv_heads && kv_heads != heads)
-    add(definition, "kv_heads", json_integer((json_int_t)kv_heads), e);
-  return e->status;
+  if (set_member(definition, "heads", json_integer((json_int_t)heads), e)) return e->status;
+  if (!kv_heads || kv_heads == heads) return STATUS_OK;
+  return set_member(definition, "kv_heads", json_integer((json_int_t)kv_heads), e);
 }
 
-/* By the checkpoint's own table, by config.json, or by what is usual. */
-static enum status find_heads(const struct inspection *in, struct inspect_layer *l,
-                              struct parameters *p, struct error *e) {
+/* Settles the number of heads by the checkpoint's own table, by config.json, or by what is
+ * usual. */
+static enum status settle_heads(const struct inspection *in, struct inspect_layer *l,
+                                struct parameters *p, struct error *e) {
   const size_t heads = hints_heads(in->hints, &l->at);
   struct error first = {0}, hinted = {0}, guessed = {0};
-  if (measure(in, l->definition, p, &first) == STATUS_OK) return STATUS_OK;
+  if (measure_definition(in, l->definition, p, &first) == STATUS_OK) return STATUS_OK;
   if (heads) {
     if (set_heads(l->definition, heads, hints_kv_heads(in->hints, &l->at), e)) return e->status;
-    if (measure(in, l->definition, p, &hinted) == STATUS_OK) return STATUS_OK;
+    if (measure_definition(in, l->definition, p, &hinted) == STATUS_OK) return STATUS_OK;
     error_set(&l->error, STATUS_CONFIG, "config.json says %zu heads: %.300s", heads, hinted.detail);
   }
   json_object_del(l->definition, "kv_heads");
   json_object_del(l->definition, "heads");
-  const struct heads guess = guess_heads(in, l);
+  const struct inspect_heads guess = guess_heads(in, l);
   if (!guess.query) return error_set(e, STATUS_CONFIG, "%.500s", first.detail);
   if (set_heads(l->definition, guess.query, guess.key, e)) return e->status;
-  if (measure(in, l->definition, p, &guessed) == STATUS_OK) return STATUS_OK;
+  if (measure_definition(in, l->definition, p, &guessed) == STATUS_OK) return STATUS_OK;
   return error_set(e, STATUS_CONFIG, "%.500s", guessed.detail);
 }
 
 /* --- one layer --- */
 
-/* Of rope: as config.json says, as the checkpoint's frequencies tell, or as is usual. */
-static enum status find_base(const struct inspection *in, struct inspect_layer *l,
-                             const struct parameters *p, double *base, struct error *e) {
+/* The base of rope: from config.json, else from the checkpoint's frequencies, else what is
+ * usual. */
+static enum status find_rope_base(const struct inspection *in, struct inspect_layer *l,
+                                  const struct parameters *p, double *base, struct error *e) {
   bool fits;
   double other = 0;
   *base = hints_rope_base(in->hints, &l->at);
   if (*base > 0) return STATUS_OK;
-  if (p->frequencies && frequencies_judge(in->file, p->frequencies, p->shape.head_size,
-                                          p->shape.rope_base, &fits, &other, e))
+  if (p->frequencies && frequencies_compare(in->file, p->frequencies, p->shape.head_size,
+                                            p->shape.rope_base, &fits, &other, e))
     return e->status;
   l->unbased = !(other > 0);
   *base = other > 0 ? other : p->shape.rope_base;
   return STATUS_OK;
 }
 
-/* What the layout does not bring along: the number of heads as it was found, and what config.json
- * knows better. */
-static enum status say_rest(const struct inspection *in, struct inspect_layer *l,
+/* Sets what the layout does not imply: the number of heads, and what config.json says
+ * differently. */
+static enum status set_rest(const struct inspection *in, struct inspect_layer *l,
                             const struct parameters *p, struct error *e) {
   const struct layer_shape *s = &p->shape;
   double base = 0;
   const enum toggle causal = hints_causal(in->hints, &l->at);
   const size_t distance = hints_distance(in->hints, &l->at);
   if (set_heads(l->definition, s->heads, s->kv_heads, e)) return e->status;
-  if (s->rope_base > 0 && find_base(in, l, p, &base, e)) return e->status;
-  if (s->rope_base > 0) add(l->definition, "rope", json_pack("{s:f}", "base", base), e);
-  if (s->relative_buckets && distance && distance != s->relative_distance)
-    add(l->definition, "relative_bias",
-        json_pack("{s:I, s:b}", "max_distance", (json_int_t)distance, "bidirectional",
-                  s->relative_both),
-        e);
-  if (causal != TOGGLE_UNSAID && p->causal != (causal == TOGGLE_ON))
-    add(l->definition, "causal", json_boolean(causal == TOGGLE_ON), e);
+  if (s->rope_base > 0 && (find_rope_base(in, l, p, &base, e) ||
+                           set_member(l->definition, "rope", json_pack("{s:f}", "base", base), e)))
+    return e->status;
+  if (s->relative_buckets && distance && distance != s->relative_distance &&
+      set_member(l->definition, "relative_bias",
+                 json_pack("{s:I, s:b}", "max_distance", (json_int_t)distance, "bidirectional",
+                           s->relative_both),
+                 e))
+    return e->status;
+  if (causal != TOGGLE_UNSAID && p->causal != (causal == TOGGLE_ON) &&
+      set_member(l->definition, "causal", json_boolean(causal == TOGGLE_ON), e))
+    return e->status;
   l->unsaid = json_object_get(l->definition, "projection") != NULL;
-  if (l->unsaid) add(l->definition, "value_size", json_integer((json_int_t)s->value_size), e);
-  return e->status;
+  if (!l->unsaid) return STATUS_OK;
+  return set_member(l->definition, "value_size", json_integer((json_int_t)s->value_size), e);
 }
 
-/* As model_load will do it. */
-static enum status try_whole(const struct inspection *in, const struct inspect_layer *l,
-                             struct notes *notes, struct error *e) {
+/* Makes the layer as model_load will. */
+static enum status try_definition(const struct inspection *in, const struct inspect_layer *l,
+                                  struct notes *notes, struct error *e) {
   struct definition d;
   struct parameters p;
   if (definition_read(&d, l->definition, e) || parameters_read(&p, &d, in->file, e))
     return e->status;
-  const struct compared is = {.at = l->at, .said = &d, .shape = &p.shape, .causal = p.causal};
+  const struct hints_served is = {.at = l->at, .said = &d, .shape = &p.shape, .causal = p.causal};
   for (size_t i = 0; i < p.notes.count; i++) notes_add(notes, "%s", p.notes.text[i]);
-  if (hints_lost(in->hints, &l->at)) hints_compare(in->hints, &is, notes);
-  hints_compare_rest(in->hints, &is, notes);
+  if (hints_ambiguous(in->hints, &l->at)) hints_compare_unsaid(in->hints, &is, notes);
+  hints_compare_unserved(in->hints, &is, notes);
   layer_free(trial_make(&p, GEMM_PACKED, e));
   parameters_free(&p);
   return e->status;
 }
 
-static enum status make(const struct inspection *in, struct inspect_layer *l, const struct place *p,
-                        const json_t *kind, struct notes *notes, struct error *e) {
+static enum status define_layer(const struct inspection *in, struct inspect_layer *l,
+                                const struct layout_place *p, const json_t *kind,
+                                struct notes *notes, struct error *e) {
   struct parameters sizes;
   l->layout = p->family->layout;
   l->label = p->family->label;
   snprintf(l->address, sizeof l->address, "%s", p->address);
-  l->at = (struct hinted){
+  l->at = (struct hints_layer){
       .family = p->family, .address = l->address, .numbered = p->numbered, .layer = p->layer};
   l->definition = json_pack("{s:s, s:s}", "checkpoint", in->path, "layout", l->layout);
   if (!l->definition || json_object_update(l->definition, (json_t *)kind) != 0)
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
-  if (say_place(in, l->definition, p, e) || find_heads(in, l, &sizes, e) ||
-      say_rest(in, l, &sizes, e))
+  if (set_place(in, l->definition, p, e) || settle_heads(in, l, &sizes, e) ||
+      set_rest(in, l, &sizes, e))
     return e->status;
-  return try_whole(in, l, notes, e);
+  return try_definition(in, l, notes, e);
 }
 
 /* --- names --- */
 
-static bool is_taken(const struct inspect_layers *all, const char *name) {
+static bool is_name_used(const struct inspect_layers *all, const char *name) {
   for (size_t i = 0; i < all->count; i++)
     if (strcmp(all->layer[i].name, name) == 0) return true;
   return false;
 }
 
-/* "decoder3-cross"; where there is no number, the words before the tensors' names. */
-static void name_layer(struct inspect_layers *all, struct inspect_layer *l, const struct place *p) {
+/* Names a layer: "decoder3-cross"; without a number after its address. */
+static void name_layer(struct inspect_layers *all, struct inspect_layer *l,
+                       const struct layout_place *p) {
   char stem[NAME_TAIL + 1];
   size_t length = strlen(p->address);
   if (length > 0 && p->address[length - 1] == '.') length--;
@@ -220,19 +227,19 @@ static void name_layer(struct inspect_layers *all, struct inspect_layer *l, cons
     if (!text_is_model_name(letter)) *at = '_';
   }
   snprintf(l->name, sizeof l->name, "%s", stem);
-  for (size_t n = 2; is_taken(all, l->name); n++)
+  for (size_t n = 2; is_name_used(all, l->name); n++)
     snprintf(l->name, sizeof l->name, "%s-%zu", stem, n);
 }
 
 /* --- all layers --- */
 
-/* A kind of layer that is looked for: what its definition says, and the parameter of a score that
- * must be there, if any. */
-struct kind {
+/* A kind of layer that is searched for: the keys of its definition, and the parameter of its score
+ * that must exist, if any. */
+struct inspect_kind {
   const char *definition, *parameter;
 };
 
-static const struct kind kinds[] = {
+static const struct inspect_kind kinds[] = {
     {"{\"score\":\"additive\"}", "score.vector"},
     {"{\"score\":\"bilinear\"}", "score.weight"},
     {"{}", NULL},
@@ -240,15 +247,16 @@ static const struct kind kinds[] = {
     {"{\"projection\":\"none\",\"score\":\"bilinear\"}", NULL},
 };
 
-static bool has(const struct checkpoint *file, const struct place *p, const char *stem) {
-  char name[2 * PLACE_NAME];
+static bool has_tensor(const struct checkpoint *file, const struct layout_place *p,
+                       const char *stem) {
+  char name[2 * LAYOUT_ADDRESS_SIZE];
   snprintf(name, sizeof name, "%s%s", p->address, stem);
   if (checkpoint_find(file, name)) return true;
   snprintf(name, sizeof name, "%s%s.weight", p->address, stem);
   return checkpoint_find(file, name) != NULL;
 }
 
-static bool is_known(const struct inspect_layers *all, const struct place *p) {
+static bool is_listed(const struct inspect_layers *all, const struct layout_place *p) {
   for (size_t i = 0; i < all->count; i++)
     if (strcmp(all->layer[i].address, p->address) == 0 &&
         strcmp(all->layer[i].layout, p->family->layout) == 0)
@@ -256,19 +264,20 @@ static bool is_known(const struct inspect_layers *all, const struct place *p) {
   return false;
 }
 
-static int by_place(const void *left, const void *right) {
-  const struct place *a = left, *b = right;
-  const size_t shared = size_min(place_stack(a), place_stack(b));
+static int compare_places(const void *left, const void *right) {
+  const struct layout_place *a = left, *b = right;
+  const size_t shared = size_min(layout_place_stack(a), layout_place_stack(b));
   const int stack = strncmp(a->address, b->address, shared);
   if (stack != 0) return stack;
-  if (place_stack(a) != place_stack(b)) return place_stack(a) < place_stack(b) ? -1 : 1;
+  if (layout_place_stack(a) != layout_place_stack(b))
+    return layout_place_stack(a) < layout_place_stack(b) ? -1 : 1;
   if (a->layer != b->layer) return a->layer < b->layer ? -1 : 1;
   if (a->family != b->family) return a->family < b->family ? -1 : 1;
   return strcmp(a->address, b->address);
 }
 
-/* Adds the layer at this place, or why it cannot be served. */
-static enum status list_place(const struct inspection *in, const struct place *p,
+/* Lists the layer at this place, or the reason why it cannot be served. */
+static enum status list_place(const struct inspection *in, const struct layout_place *p,
                               const json_t *kind, struct inspect_layers *all, struct error *e) {
   struct inspect_layer *l = &all->layer[all->count];
   struct error why = {0};
@@ -277,7 +286,7 @@ static enum status list_place(const struct inspection *in, const struct place *p
     return STATUS_OK;
   }
   *l = (struct inspect_layer){0};
-  make(in, l, p, kind, &all->notes, &why);
+  define_layer(in, l, p, kind, &all->notes, &why);
   name_layer(all, l, p);
   all->count++;
   if (why.status == STATUS_OK) return STATUS_OK;
@@ -290,26 +299,28 @@ static enum status list_place(const struct inspection *in, const struct place *p
 
 /* Lists the layers that `d` finds and that are not listed yet. */
 static enum status list_kind(const struct inspection *in, const struct definition *d,
-                             const struct kind *kind, const json_t *members, struct place *places,
-                             struct inspect_layers *all, struct error *e) {
-  const size_t count = place_all(in->file, d, true, places, INSPECT_LAYERS_MOST);
+                             const struct inspect_kind *kind, const json_t *members,
+                             struct layout_place *places, struct inspect_layers *all,
+                             struct error *e) {
+  const size_t count = layout_place_list(in->file, d, true, places, INSPECT_LAYERS_MOST);
   const size_t listed = size_min(count, INSPECT_LAYERS_MOST);
   if (count > listed) all->more = true;
-  qsort(places, listed, sizeof *places, by_place);
+  qsort(places, listed, sizeof *places, compare_places);
   for (size_t i = 0; i < listed && e->status == STATUS_OK; i++) {
-    const struct place *p = &places[i];
+    const struct layout_place *p = &places[i];
     const bool other = kind->parameter
-                           ? !has(in->file, p, kind->parameter)
+                           ? !has_tensor(in->file, p, kind->parameter)
                            : d->projected && layout_is_pooling(in->file, p->family, p->address);
-    if (!other && !is_known(all, p)) list_place(in, p, members, all, e);
+    if (!other && !is_listed(all, p)) list_place(in, p, members, all, e);
   }
   return e->status;
 }
 
-static enum status find_kind(const struct inspection *in, const struct kind *kind,
-                             struct place *places, struct inspect_layers *all, struct error *e) {
+static enum status find_kind(const struct inspection *in, const struct inspect_kind *kind,
+                             struct layout_place *places, struct inspect_layers *all,
+                             struct error *e) {
   struct definition d;
-  bool no_memory; /* nothing else can fail here */
+  bool no_memory; /* the only way in which this can fail */
   json_t *members = json_reserve_load(kind->definition, strlen(kind->definition), NULL, &no_memory);
   json_t *whole = json_deep_copy(members);
   if (!whole || json_object_set_new(whole, "checkpoint", json_string(in->path)) != 0)
@@ -324,7 +335,7 @@ static enum status find_kind(const struct inspection *in, const struct kind *kin
 enum status inspect_layers_find(struct inspect_layers *all, struct checkpoint *file,
                                 const char *path, const struct hints *h, struct error *e) {
   const struct inspection in = {.file = file, .path = path, .hints = h};
-  struct place *places = malloc(INSPECT_LAYERS_MOST * sizeof *places);
+  struct layout_place *places = malloc(INSPECT_LAYERS_MOST * sizeof *places);
   *all = (struct inspect_layers){.layer = calloc(INSPECT_LAYERS_MOST, sizeof *all->layer)};
   if (!text_is_utf8(path, strlen(path)))
     error_set(e, STATUS_CONFIG, "%s: a path in a definition is UTF-8; this is not",
@@ -333,7 +344,7 @@ enum status inspect_layers_find(struct inspect_layers *all, struct checkpoint *f
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && e->status == STATUS_OK; i++)
     find_kind(&in, &kinds[i], places, all, e);
   free(places);
-  if (e->status != STATUS_OK) inspect_layers_free(all);
+  if (e->status) inspect_layers_free(all);
   return e->status;
 }
 

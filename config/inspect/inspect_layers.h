@@ -1,4 +1,4 @@
-/* inspect_layers: every layer of a checkpoint that can be served, as a model definition. */
+/* inspect_layers: the layers of a checkpoint as model definitions. */
 #ifndef CONFIG_INSPECT_LAYERS_H
 #define CONFIG_INSPECT_LAYERS_H
 
@@ -9,27 +9,27 @@
 enum { INSPECT_LAYERS_MOST = 512, INSPECT_NAME = 65 };
 
 struct inspect_layer {
-  const char *layout, *label; /* static text */
-  char address[PLACE_NAME];   /* what stands before its tensors' names */
-  struct hinted at;           /* the same for config.json */
-  char name[INSPECT_NAME];    /* of the model; no two are the same */
-  json_t *definition;         /* that model_load takes; NULL: `error` says why there is none */
-  bool guessed;               /* nothing tells how many heads it has */
-  bool unsaid;                /* nothing tells how large its values are */
-  bool unbased;               /* nothing tells the base of its rotary positions */
-  struct error error;         /* also where config.json says a number of heads that does not fit */
+  const char *layout, *label;        /* static text */
+  char address[LAYOUT_ADDRESS_SIZE]; /* what precedes its tensors' names */
+  struct hints_layer at;             /* the same, for hints */
+  char name[INSPECT_NAME];           /* of the model; no two are the same */
+  json_t *definition; /* for model_load; NULL if there is none, and `error` says why */
+  bool guessed;       /* the number of heads is a guess */
+  bool unsaid;        /* so is the size of its values */
+  bool unbased;       /* so is the base of its rotary positions */
+  struct error error; /* also set if config.json says a number of heads that does not fit */
 };
 
 struct inspect_layers {
   size_t count;
-  struct notes notes; /* on any of them, each once */
+  struct notes notes; /* on all of them, each once */
   bool more;          /* there are more layers than are listed */
   struct inspect_layer *layer;
 };
 
-/* Finds them all and reads all their numbers, one layer after the other. `path` is what the
- * definitions call the checkpoint. STATUS_OUT_OF_MEMORY, or STATUS_CONFIG where the path is no
- * UTF-8. */
+/* Finds all layers and reads all their numbers, one layer after the other. `path` is the
+ * checkpoint's path in the definitions. STATUS_OUT_OF_MEMORY, or STATUS_CONFIG where the path is
+ * not UTF-8. */
 enum status inspect_layers_find(struct inspect_layers *all, struct checkpoint *file,
                                 const char *path, const struct hints *h, struct error *e);
 void inspect_layers_free(struct inspect_layers *all);

@@ -1,4 +1,4 @@
-/* definition: the keys of a model definition and what they may say. */
+/* definition: the members of a model definition, and the values that they allow. */
 #include "config/model/definition.h"
 
 #include <float.h>
@@ -10,7 +10,7 @@
 #include "config/settings/option.h"
 
 enum { HEADS_MAX = 4096, SIZE_LIMIT = 1 << 20, LAYER_MAX = 9999, BUCKETS_MAX = 4096 };
-enum { RELATIVE_DISTANCE = 128, RELATIVE_BUCKETS = 32 }; /* T5's own */
+enum { RELATIVE_DISTANCE = 128, RELATIVE_BUCKETS = 32 }; /* the defaults of T5 */
 
 static const double rope_base = 10000, rope_base_max = 1e12;
 
@@ -20,31 +20,31 @@ static const char *const projections[] = {"linear", "none", "grouped", NULL};
 static const char *const layouts[] = {"auto", "plain", "torch", "d2l",     "bert", "clip",
                                       "gpt2", "t5",    "llama", "whisper", NULL};
 
-static const char *const keys[] = {"heads",
-                                   "kv_heads",
-                                   "score",
-                                   "scale",
-                                   "weighting",
-                                   "projection",
-                                   "output_projection",
-                                   "query_size",
-                                   "key_size",
-                                   "hidden",
-                                   "output_size",
-                                   "value_size",
-                                   "score_size",
-                                   "causal",
-                                   "bias",
-                                   "checkpoint",
-                                   "layout",
-                                   "prefix",
-                                   "layer",
-                                   "tensors",
-                                   "rope",
-                                   "relative_bias",
-                                   "random"};
+static const char *const members[] = {"heads",
+                                      "kv_heads",
+                                      "score",
+                                      "scale",
+                                      "weighting",
+                                      "projection",
+                                      "output_projection",
+                                      "query_size",
+                                      "key_size",
+                                      "hidden",
+                                      "output_size",
+                                      "value_size",
+                                      "score_size",
+                                      "causal",
+                                      "bias",
+                                      "checkpoint",
+                                      "layout",
+                                      "prefix",
+                                      "layer",
+                                      "tensors",
+                                      "rope",
+                                      "relative_bias",
+                                      "random"};
 
-const char *definition_role(enum role role) {
+const char *definition_role_name(enum role role) {
   static const char *const names[ROLE_COUNT] = {[ROLE_QUERY] = "query",
                                                 [ROLE_KEY] = "key",
                                                 [ROLE_VALUE] = "value",
@@ -64,12 +64,13 @@ bool definition_has(const struct definition *d, enum role role) {
   return d->compare == (role == ROLE_SCORE_WEIGHT ? SCORE_BILINEAR : SCORE_ADDITIVE);
 }
 
-static enum status wrong_type(const char *key, const char *wanted, const json_t *value,
-                              struct error *e) {
-  return error_set(e, STATUS_CONFIG, "%s: needs %s, not %s", key, wanted, option_json_kind(value));
+/* What follows up to definition_read records the first mistake in `e` and goes on: the values of a
+ * definition that is refused are not used. */
+static void refuse_type(const char *key, const char *wanted, const json_t *value, struct error *e) {
+  error_set(e, STATUS_CONFIG, "%s: needs %s, not %s", key, wanted, option_json_kind(value));
 }
 
-/* --- one value each; what is absent leaves `out` as it is --- */
+/* --- one value each; where it is absent, `out` stays as it is --- */
 
 static void read_count(const json_t *json, const char *key, size_t low, size_t high, size_t *out,
                        struct error *e) {
@@ -77,7 +78,7 @@ static void read_count(const json_t *json, const char *key, size_t low, size_t h
   if (!value) return;
   json_int_t number = json_integer_value(value);
   if (!json_is_integer(value)) {
-    wrong_type(key, "an integer", value, e);
+    refuse_type(key, "an integer", value, e);
   } else if (number < (json_int_t)low || number > (json_int_t)high) {
     error_set(e, STATUS_CONFIG, "%s: %" JSON_INTEGER_FORMAT " is outside %zu to %zu", key, number,
               low, high);
@@ -89,14 +90,14 @@ static void read_count(const json_t *json, const char *key, size_t low, size_t h
 static void read_toggle(const json_t *json, const char *key, enum toggle *out, struct error *e) {
   const json_t *value = json_object_get(json, key);
   if (!value) return;
-  if (!json_is_boolean(value)) wrong_type(key, "true or false", value, e);
+  if (!json_is_boolean(value)) refuse_type(key, "true or false", value, e);
   *out = json_is_true(value) ? TOGGLE_ON : TOGGLE_OFF;
 }
 
 static void read_string(const json_t *json, const char *key, const char **out, struct error *e) {
   const json_t *value = json_object_get(json, key);
   if (!value) return;
-  if (!json_is_string(value)) wrong_type(key, "a string", value, e);
+  if (!json_is_string(value)) refuse_type(key, "a string", value, e);
   *out = json_string_value(value);
 }
 
@@ -125,7 +126,7 @@ static void read_scale(const json_t *json, double *out, struct error *e) {
   if (!value) return;
   double scale = json_number_value(value);
   if (!json_is_number(value)) {
-    wrong_type("scale", "a number", value, e);
+    refuse_type("scale", "a number", value, e);
   } else if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX)) {
     error_set(e, STATUS_CONFIG, "scale: %g is no positive float32", scale);
   }
@@ -138,7 +139,7 @@ static void read_random(const json_t *json, struct definition *d, struct error *
   const json_t *seed = json_object_get(value, "seed");
   json_int_t number = json_integer_value(seed);
   if (!json_is_object(value)) {
-    wrong_type("random", "an object", value, e);
+    refuse_type("random", "an object", value, e);
   } else if (!json_is_integer(seed) || json_object_size(value) != 1 || number < 0 ||
              number >= (json_int_t)1 << 53) {
     error_set(e, STATUS_CONFIG, "random: needs {\"seed\": n} with an integer from 0 to 2^53 - 1");
@@ -147,15 +148,16 @@ static void read_random(const json_t *json, struct definition *d, struct error *
   d->seed = (uint64_t)number;
 }
 
-/* An object, or false, which switches off what the layout would switch on. */
-static bool read_part(const json_t *json, const char *key, const char *const *known,
-                      enum toggle *out, struct error *e) {
+/* Reads an object, or false, which switches off what the layout would switch on. True if it is an
+ * object. */
+static bool read_object_or_false(const json_t *json, const char *key, const char *const *known,
+                                 enum toggle *out, struct error *e) {
   json_t *value = json_object_get(json, key), *inner;
   const char *name;
   if (!value) return false;
   *out = json_is_false(value) ? TOGGLE_OFF : TOGGLE_ON;
   if (json_is_false(value)) return false;
-  if (!json_is_object(value)) wrong_type(key, "an object or false", value, e);
+  if (!json_is_object(value)) refuse_type(key, "an object or false", value, e);
   json_object_foreach(value, name, inner) {
     struct nearest near;
     nearest_init(&near, name);
@@ -169,7 +171,7 @@ static bool read_part(const json_t *json, const char *key, const char *const *kn
 
 static void read_rope(const json_t *json, struct definition *d, struct error *e) {
   static const char *const known[] = {"base", NULL};
-  if (!read_part(json, "rope", known, &d->rope, e)) return;
+  if (!read_object_or_false(json, "rope", known, &d->rope, e)) return;
   const json_t *value = json_object_get(json_object_get(json, "rope"), "base");
   if (!value) return;
   d->rope_base = json_number_value(value);
@@ -177,11 +179,11 @@ static void read_rope(const json_t *json, struct definition *d, struct error *e)
     error_set(e, STATUS_CONFIG, "rope: base needs a number above 1, at most %g", rope_base_max);
 }
 
-/* What stands inside is complained about as the key's own. */
+/* A message about a value inside begins with relative_bias. */
 static void read_relative(const json_t *json, struct definition *d, struct error *e) {
   static const char *const known[] = {"max_distance", "bidirectional", "buckets", NULL};
   struct error inside = {0};
-  if (!read_part(json, "relative_bias", known, &d->relative, e)) return;
+  if (!read_object_or_false(json, "relative_bias", known, &d->relative, e)) return;
   const json_t *value = json_object_get(json, "relative_bias");
   read_count(value, "max_distance", 1, SIZE_LIMIT, &d->relative_distance, &inside);
   read_count(value, "buckets", 2, BUCKETS_MAX, &d->relative_buckets, &inside);
@@ -194,11 +196,11 @@ static void read_tensors(const json_t *json, struct definition *d, struct error 
   const char *role;
   json_t *name;
   if (!value) return;
-  if (!json_is_object(value)) wrong_type("tensors", "an object", value, e);
+  if (!json_is_object(value)) refuse_type("tensors", "an object", value, e);
   json_object_foreach(value, role, name) {
     struct nearest near;
     nearest_init(&near, role);
-    for (enum role r = 0; r < ROLE_COUNT; r++) nearest_offer(&near, definition_role(r));
+    for (enum role r = 0; r < ROLE_COUNT; r++) nearest_offer(&near, definition_role_name(r));
     if (strcmp(near.name, role) != 0) {
       error_set(e, STATUS_CONFIG, "tensors: unknown role \"%.60s\"; the nearest is \"%s\"", role,
                 near.name);
@@ -211,13 +213,13 @@ static void read_tensors(const json_t *json, struct definition *d, struct error 
 
 /* --- the whole --- */
 
-static void check_keys(const json_t *json, struct error *e) {
+static void check_member_names(const json_t *json, struct error *e) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)json, key, value) {
     struct nearest near;
     nearest_init(&near, key);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) nearest_offer(&near, keys[i]);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) nearest_offer(&near, members[i]);
     if (strcmp(near.name, key) != 0)
       error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; the nearest is \"%s\"", key, near.name);
   }
@@ -230,10 +232,10 @@ static void check_score(const struct definition *d, struct error *e) {
     error_set(e, STATUS_CONFIG, "score_size: has no meaning with score %s", d->score);
 }
 
-/* Whoever names a tensor wants it used. */
+/* A tensor that is named but not used is a mistake. */
 static void check_tensors(const struct definition *d, struct error *e) {
   for (enum role role = 0; role < ROLE_COUNT; role++) {
-    const char *name = definition_role(role);
+    const char *name = definition_role_name(role);
     if (!json_object_get(d->tensors, name) || definition_has(d, role)) continue;
     if (role == ROLE_RELATIVE) {
       error_set(e, STATUS_CONFIG, "tensors: relative_bias has no meaning with relative_bias false");
@@ -268,14 +270,15 @@ static void check_source(const json_t *json, const struct definition *d, struct 
       error_set(e, STATUS_CONFIG, "%s: has no meaning without a checkpoint", of_checkpoints[i]);
   check_weights(d, e);
   if (d->checkpoint && d->relative_buckets)
-    error_set(e, STATUS_CONFIG, "relative_bias: buckets: the table of the checkpoint tells them");
+    error_set(e, STATUS_CONFIG,
+              "relative_bias: buckets: not together with a checkpoint, whose table tells them");
   if (d->tensors && (strcmp(d->layout, "auto") != 0 || d->has_layer))
     error_set(e, STATUS_CONFIG, "tensors: not together with a layout or a layer");
   check_tensors(d, e);
 }
 
-/* What the words come to; whoever names a table wants it used. */
-static void take_words(struct definition *d, enum toggle output) {
+/* Sets what the words mean; a table that `tensors` names is used. */
+static void apply_words(struct definition *d, enum toggle output) {
   if (strcmp(d->score, "additive") == 0) d->compare = SCORE_ADDITIVE;
   if (strcmp(d->score, "bilinear") == 0) d->compare = SCORE_BILINEAR;
   d->scaled = strcmp(d->score, "scaled_dot") == 0;
@@ -283,7 +286,8 @@ static void take_words(struct definition *d, enum toggle output) {
   d->grouped = strcmp(d->projection, "grouped") == 0;
   d->projected = strcmp(d->projection, "none") != 0;
   d->output_projected = output == TOGGLE_UNSAID ? d->projected : output == TOGGLE_ON;
-  if (d->relative == TOGGLE_UNSAID && json_object_get(d->tensors, definition_role(ROLE_RELATIVE)))
+  if (d->relative == TOGGLE_UNSAID &&
+      json_object_get(d->tensors, definition_role_name(ROLE_RELATIVE)))
     d->relative = TOGGLE_ON;
 }
 
@@ -292,7 +296,7 @@ enum status definition_read(struct definition *d, const json_t *json, struct err
   *d = (struct definition){.compare = SCORE_DOT};
   if (!json_is_object(json))
     return error_set(e, STATUS_CONFIG, "needs an object, not %s", option_json_kind(json));
-  check_keys(json, e);
+  check_member_names(json, e);
   read_count(json, "heads", 1, HEADS_MAX, &d->heads, e);
   read_count(json, "kv_heads", 1, HEADS_MAX, &d->kv_heads, e);
   read_choice(json, "score", scores, &d->score, e);
@@ -317,24 +321,25 @@ enum status definition_read(struct definition *d, const json_t *json, struct err
   read_count(json, "layer", 0, LAYER_MAX, &d->layer, e);
   read_tensors(json, d, e);
   read_random(json, d, e);
-  take_words(d, output);
+  apply_words(d, output);
   check_score(d, e);
   check_source(json, d, e);
   return e->status;
 }
 
-static enum toggle or_custom(enum toggle said, bool custom) {
+static enum toggle toggle_or_custom(enum toggle said, bool custom) {
   if (said != TOGGLE_UNSAID) return said;
   return custom ? TOGGLE_ON : TOGGLE_OFF;
 }
 
-enum status definition_settle(struct definition *d, const struct customs *customs,
+enum status definition_settle(struct definition *d, const struct definition_customs *customs,
                               struct error *e) {
-  d->causal = or_custom(d->causal, customs->causal);
-  d->rope = or_custom(d->rope, customs->rope);
-  d->relative = or_custom(d->relative, customs->relative);
-  /* A table that is asked for where the family has none looks both ways, as an encoder's does. */
-  d->relative_both = or_custom(d->relative_both, !customs->relative || customs->relative_both);
+  d->causal = toggle_or_custom(d->causal, customs->causal);
+  d->rope = toggle_or_custom(d->rope, customs->rope);
+  d->relative = toggle_or_custom(d->relative, customs->relative);
+  /* Where the family has no table, one that is asked for looks both ways, as in an encoder. */
+  d->relative_both =
+      toggle_or_custom(d->relative_both, !customs->relative || customs->relative_both);
   if (!(d->scale > 0) && d->scaled && customs->unscaled) d->scale = 1;
   if (!(d->rope_base > 0)) d->rope_base = rope_base;
   if (!d->relative_distance) d->relative_distance = RELATIVE_DISTANCE;
@@ -345,7 +350,8 @@ enum status definition_settle(struct definition *d, const struct customs *custom
   return e->status;
 }
 
-/* `heads` must be said where matrices are cut into heads and the checkpoint does not tell. */
+/* `heads` is required where matrices are cut into heads and the checkpoint does not tell how
+ * many. */
 enum status definition_settle_heads(struct definition *d, size_t heads, size_t kv_heads,
                                     struct error *e) {
   if (!d->heads) d->heads = heads;

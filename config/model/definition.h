@@ -1,8 +1,8 @@
 /* definition: what the configuration says about one model, read strictly from its JSON.
  *
- * definition_read judges what can be said without the checkpoint: names, types, bounds, and keys
- * that contradict each other. What it leaves unsaid is settled once the family of the checkpoint is
- * known. Strings and `tensors` belong to the JSON, which must outlive the struct. */
+ * definition_read checks what can be checked without the checkpoint: names, types, bounds, and
+ * members that contradict each other. What is not said is settled once the family of the checkpoint
+ * is known. Strings and `tensors` belong to the JSON, which must outlive the struct. */
 #ifndef CONFIG_DEFINITION_H
 #define CONFIG_DEFINITION_H
 
@@ -12,20 +12,20 @@
 
 #include "core/attention/layer.h"
 
-/* Roles as `tensors` and the plain layout call them: "query", "key", "value", "output",
+/* The name of a role in `tensors` and in the plain layout: "query", "key", "value", "output",
  * "score.query", "score.key", "score.vector", "score.weight", "relative_bias". */
-const char *definition_role(enum role role);
+const char *definition_role_name(enum role role);
 
 enum toggle { TOGGLE_UNSAID, TOGGLE_OFF, TOGGLE_ON };
 
 struct definition {
   const char *score, *weighting, *projection; /* static text */
-  enum score compare;                         /* what `score` comes to in the core */
+  enum score compare;                         /* what `score` means in the core */
   bool scaled;                                /* `score` is "scaled_dot" */
   bool sigmoid;                               /* `weighting` is "sigmoid" */
   bool projected;                             /* `projection` is not "none" */
-  bool grouped;                               /* it is "grouped" */
-  bool output_projected;                      /* as said, else by the projection */
+  bool grouped;                               /* `projection` is "grouped" */
+  bool output_projected;                      /* as said; else as `projected` */
   size_t heads, kv_heads;                     /* 0: not said */
   size_t query_size, key_size, value_size, hidden, output_size, score_size; /* 0: not said */
   double scale;                                                             /* 0: not said */
@@ -33,7 +33,7 @@ struct definition {
 
   enum toggle rope;
   double rope_base;                           /* 0: not said */
-  enum toggle relative, relative_both;        /* is there a table, and does it look both ways */
+  enum toggle relative, relative_both;        /* is there a table, and does it look both ways? */
   size_t relative_distance, relative_buckets; /* 0: not said */
 
   const char *checkpoint; /* path as written, or NULL */
@@ -47,22 +47,24 @@ struct definition {
   uint64_t seed;
 };
 
-/* What a family of checkpoints does, as far as a definition does not say otherwise. */
-struct customs {
+/* What a family of checkpoints does where a definition does not say otherwise. */
+struct definition_customs {
   bool causal, unscaled, rope, relative, relative_both;
 };
 
-/* Does the layer have a matrix in this role? Once `relative` is settled also of ROLE_RELATIVE. */
+/* Does the layer have a matrix in this role? For ROLE_RELATIVE only once the definition is
+ * settled. */
 bool definition_has(const struct definition *d, enum role role);
 
-/* STATUS_CONFIG with a detail that begins with the key; the model is not named in it. */
+/* STATUS_CONFIG with a detail that begins with the key and does not name the model. */
 enum status definition_read(struct definition *d, const json_t *json, struct error *e);
 
-/* Fills in what was not said but for heads and kv_heads: no toggle but `bias` stays unsaid, a scale
- * or distance of 0 means none. STATUS_CONFIG where the whole contradicts itself. */
-enum status definition_settle(struct definition *d, const struct customs *customs, struct error *e);
+/* Settles what was not said, except heads and kv_heads: of the toggles only `bias` may stay unsaid.
+ * STATUS_CONFIG where members contradict each other. */
+enum status definition_settle(struct definition *d, const struct definition_customs *customs,
+                              struct error *e);
 
-/* The same for heads and kv_heads; 0 for what the checkpoint does not tell. */
+/* Settles heads and kv_heads; the arguments are what the checkpoint tells, or 0. */
 enum status definition_settle_heads(struct definition *d, size_t heads, size_t kv_heads,
                                     struct error *e);
 

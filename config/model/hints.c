@@ -1,4 +1,4 @@
-/* hints: reads config.json. */
+/* hints: reads config.json, and finds the part of it that is about a layer. */
 #include "config/model/hints.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static bool is_one_of(const char *word, size_t length, const char *const *words)
   return false;
 }
 
-/* What a tower is called in config.json and in the names of tensors. */
+/* May one word in config.json and the other in tensors' names mean the same tower? */
 static bool mean_the_same(const char *a, size_t a_length, const char *b, size_t b_length) {
   static const char *const called[][5] = {{"vision", "visual", "image", NULL},
                                           {"text", "language", "llm", "lm", NULL},
@@ -48,26 +48,26 @@ static bool mean_the_same(const char *a, size_t a_length, const char *b, size_t 
   return false;
 }
 
-/* "vision" of "vision_config"; "text_encoder" is one word. */
-static size_t stem_of(const char *key) {
+/* The length of the stem: "vision" of "vision_config", all of "text_encoder". */
+static size_t tower_stem(const char *key) {
   static const char end[] = "_config";
   const size_t length = strlen(key), tail = sizeof end - 1;
   return length > tail && strcmp(key + length - tail, end) == 0 ? length - tail : length;
 }
 
-/* Is a word of the address, "vision_tower" or "vision", this tower's name? */
-static bool is_called(const char *word, const char *key) {
-  const size_t whole = strcspn(word, "."), first = strcspn(word, "._"), stem = stem_of(key);
+/* Does a word of the address, such as "vision_tower" or "vision", name the tower with this key? */
+static bool names_tower(const char *word, const char *key) {
+  const size_t whole = strcspn(word, "."), first = strcspn(word, "._"), stem = tower_stem(key);
   return mean_the_same(word, whole, key, stem) || mean_the_same(word, first, key, stem);
 }
 
-static const char *const head_keys[] = {
+static const char *const head_members[] = {
     "num_attention_heads",    "num_heads", "n_head", "n_heads", "encoder_attention_heads",
     "decoder_attention_heads"};
 
 static bool tells_heads(const json_t *object) {
-  for (size_t i = 0; i < sizeof head_keys / sizeof *head_keys; i++)
-    if (json_object_get(object, head_keys[i])) return true;
+  for (size_t i = 0; i < sizeof head_members / sizeof *head_members; i++)
+    if (json_object_get(object, head_members[i])) return true;
   return false;
 }
 
@@ -75,12 +75,12 @@ static bool is_tower(const json_t *value) {
   return json_is_object(value) && (tells_heads(value) || json_object_get(value, "model_type"));
 }
 
-static const json_t *tower_of(const struct hints *h, const char *address) {
+static const json_t *find_tower(const struct hints *h, const char *address) {
   const char *key;
   json_t *value;
   for (const char *word = address; *word; word += strcspn(word, "."), word += *word == '.')
     json_object_foreach(h->config, key,
-                        value) if (is_tower(value) && is_called(word, key)) return value;
+                        value) if (is_tower(value) && names_tower(word, key)) return value;
   size_t towers = 0;
   json_object_foreach(h->config, key, value) { towers += is_tower(value); }
   const json_t *text = json_object_get(h->config, "text_config");
@@ -88,64 +88,66 @@ static const json_t *tower_of(const struct hints *h, const char *address) {
   return towers == 0 || tells_heads(h->config) ? h->config : NULL;
 }
 
-/* --- keys --- */
+/* --- values --- */
 
-const json_t *hints_look(const struct hints *h, const struct hinted *at, const char *key) {
-  return json_object_get(tower_of(h, at->address), key);
+const json_t *hints_value(const struct hints *h, const struct hints_layer *at, const char *key) {
+  return json_object_get(find_tower(h, at->address), key);
 }
 
-bool hints_lost(const struct hints *h, const struct hinted *at) {
-  return h->config && !tower_of(h, at->address);
+bool hints_ambiguous(const struct hints *h, const struct hints_layer *at) {
+  return h->config && !find_tower(h, at->address);
 }
 
-static size_t count_of(const struct hints *h, const struct hinted *at, const char *key,
-                       json_int_t most) {
-  const json_int_t number = json_integer_value(hints_look(h, at, key));
+static size_t hinted_count(const struct hints *h, const struct hints_layer *at, const char *key,
+                           json_int_t most) {
+  const json_int_t number = json_integer_value(hints_value(h, at, key));
   return number > 0 && number <= most ? (size_t)number : 0;
 }
 
-static bool is_labelled(const struct hinted *at, const char *label) {
+static bool is_labelled(const struct hints_layer *at, const char *label) {
   return at->family && strcmp(at->family->label, label) == 0;
 }
 
-size_t hints_heads(const struct hints *h, const struct hinted *at) {
+size_t hints_heads(const struct hints *h, const struct hints_layer *at) {
   size_t heads = 0;
-  if (is_labelled(at, "encoder")) heads = count_of(h, at, "encoder_attention_heads", HEADS_MOST);
-  if (is_labelled(at, "decoder")) heads = count_of(h, at, "decoder_attention_heads", HEADS_MOST);
-  for (size_t i = 0; i < 4 && !heads; i++) heads = count_of(h, at, head_keys[i], HEADS_MOST);
+  if (is_labelled(at, "encoder"))
+    heads = hinted_count(h, at, "encoder_attention_heads", HEADS_MOST);
+  if (is_labelled(at, "decoder"))
+    heads = hinted_count(h, at, "decoder_attention_heads", HEADS_MOST);
+  for (size_t i = 0; i < 4 && !heads; i++) heads = hinted_count(h, at, head_members[i], HEADS_MOST);
   return heads;
 }
 
-size_t hints_kv_heads(const struct hints *h, const struct hinted *at) {
-  return count_of(h, at, "num_key_value_heads", HEADS_MOST);
+size_t hints_kv_heads(const struct hints *h, const struct hints_layer *at) {
+  return hinted_count(h, at, "num_key_value_heads", HEADS_MOST);
 }
 
-double hints_rope_base(const struct hints *h, const struct hinted *at) {
-  const json_t *base = hints_look(h, at, "rope_theta");
-  if (!base) base = json_object_get(hints_look(h, at, "rope_parameters"), "rope_theta");
+double hints_rope_base(const struct hints *h, const struct hints_layer *at) {
+  const json_t *base = hints_value(h, at, "rope_theta");
+  if (!base) base = json_object_get(hints_value(h, at, "rope_parameters"), "rope_theta");
   const double number = json_number_value(base);
   return number > 1 && number <= 1e12 ? number : 0;
 }
 
-size_t hints_distance(const struct hints *h, const struct hinted *at) {
-  return count_of(h, at, "relative_attention_max_distance", DISTANCE_MOST);
+size_t hints_distance(const struct hints *h, const struct hints_layer *at) {
+  return hinted_count(h, at, "relative_attention_max_distance", DISTANCE_MOST);
 }
 
-const char *hints_type(const struct hints *h, const struct hinted *at) {
-  const char *own = json_string_value(hints_look(h, at, "model_type"));
+const char *hints_type(const struct hints *h, const struct hints_layer *at) {
+  const char *own = json_string_value(hints_value(h, at, "model_type"));
   return own ? own : json_string_value(json_object_get(h->config, "model_type"));
 }
 
-enum toggle hints_causal(const struct hints *h, const struct hinted *at) {
+enum toggle hints_causal(const struct hints *h, const struct hints_layer *at) {
   const char *type = hints_type(h, at), *layout = at->family ? at->family->layout : "";
   if (at->family && at->family->cross) return TOGGLE_UNSAID;
   if (strcmp(layout, "clip") == 0 && is_labelled(at, "text") && type &&
       strncmp(type, "siglip", 6) == 0)
     return TOGGLE_OFF;
-  if (strcmp(layout, "bert") == 0 && json_is_true(hints_look(h, at, "is_decoder")))
+  if (strcmp(layout, "bert") == 0 && json_is_true(hints_value(h, at, "is_decoder")))
     return TOGGLE_ON;
-  if (json_is_false(hints_look(h, at, "is_causal")) ||
-      json_is_true(hints_look(h, at, "use_bidirectional_attention")))
+  if (json_is_false(hints_value(h, at, "is_causal")) ||
+      json_is_true(hints_value(h, at, "use_bidirectional_attention")))
     return TOGGLE_OFF;
   return TOGGLE_UNSAID;
 }

@@ -1,4 +1,4 @@
-/* hints_compare: where a layer is another one than config.json tells. */
+/* hints_compare: notes where a layer differs from what config.json says. */
 #ifndef CONFIG_HINTS_COMPARE_H
 #define CONFIG_HINTS_COMPARE_H
 
@@ -6,19 +6,19 @@
 #include "config/model/notes.h"
 
 /* The layer as it is served. */
-struct compared {
-  struct hinted at;
-  const struct definition *said; /* as it was said: what a key of it decides is not doubted */
+struct hints_served {
+  struct hints_layer at;
+  const struct definition *said; /* as it was written: what it says itself is not noted */
   const struct layer_shape *shape;
   bool causal;
 };
 
-/* What the definition could say and does not. The number of heads is always doubted: it has to be
- * said, and a wrong one is no decision. */
-void hints_compare(const struct hints *h, const struct compared *c, struct notes *n);
+/* Notes what the definition could say and does not. The number of heads is always compared: every
+ * definition has to say it, so that a wrong one is probably a mistake. */
+void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, struct notes *n);
 
-/* What no definition can say: keys whose values are not those that change nothing, and models that
- * are not known to have this layer. */
-void hints_compare_rest(const struct hints *h, const struct compared *c, struct notes *n);
+/* Notes what no definition can say: values that change what the layer computes, and types of models
+ * that are not known to have this layer. */
+void hints_compare_unserved(const struct hints *h, const struct hints_served *c, struct notes *n);
 
 #endif

@@ -1,13 +1,22 @@
-/* layout_doubt: what the names of a layer's tensors tell that its definition does not say. */
+/* layout_doubt: what in a checkpoint may make the layer another one than the one that is served. */
 #ifndef CONFIG_LAYOUT_DOUBT_H
 #define CONFIG_LAYOUT_DOUBT_H
 
 #include "config/model/layout.h"
 #include "config/model/notes.h"
 
-/* Notes where `tensors` names those of a family with habits of its own, and where a layer of BERT
- * stands beside cross attention, as in decoders. `said` is the definition as it was said: what a
- * key of it decides is not doubted. */
+/* Does a tensor show that layers at this place see to both sides, although the family is causal? */
+bool layout_sees_all(const struct layout_place *p, const struct checkpoint *file);
+
+/* Refuses by its name a tensor that the family's own code would use and that is not served: one of
+ * the family's obstacles and, at a numbered place, every tensor that is neither one of the layer's
+ * nor known to change nothing. */
+enum status layout_refuse_unserved(const struct layout *l, const struct checkpoint *file,
+                                   const struct definition *d, struct error *e);
+
+/* Notes where `tensors` names those of a family that does something by default which the definition
+ * does not say, and where a layer of BERT lies beside cross attention, as in decoders. `said` is
+ * the definition as it was written: what a key of it decides is not doubted. */
 void layout_doubt(const struct layout *l, const struct checkpoint *file,
                   const struct definition *said, struct notes *n);
 

@@ -20,7 +20,7 @@
 #define T5_TABLE         "relative_attention_bias.weight"
 #define T5_DECODER_TABLE "decoder.block.0.layer.0.SelfAttention." T5_TABLE
 
-/* Models whose attention is as that of the layout, but for what keys of config.json say. */
+/* Models whose attention is that of the layout, except for what config.json says. */
 static const char *const berts[] = {"bert",
                                     "roberta",
                                     "xlm-roberta",
@@ -66,16 +66,16 @@ static const char *const whispers[] = {"whisper", "bart",    "mbart",          "
                                        "opt",     "plbart",  "speech_to_text", "trocr",
                                        NULL};
 
-static const struct family families[] = {
+static const struct layout_family families[] = {
     {.layout = "plain", .label = "layer", .path = "", .stem = PLAIN_STEMS, .unprojected = true},
 
-    /* PyTorch's nn.MultiheadAttention: alone, and in nn.Transformer's layers. */
+    /* PyTorch's nn.MultiheadAttention: by itself, and in the layers of nn.Transformer. */
     {.layout = "torch",
      .label = "layer",
      .path = "",
      .stem = {[ROLE_OUTPUT] = "out_proj"},
      .mark = {"in_proj_weight", "q_proj_weight"},
-     .pack = PACK_TORCH,
+     .joint = LAYOUT_TORCH,
      .nested = true,
      .unprojected = true,
      .obstacle = TORCH_OBSTACLES},
@@ -84,7 +84,7 @@ static const struct family families[] = {
      .path = "layers.{i}.self_attn.",
      .stem = {[ROLE_OUTPUT] = "out_proj"},
      .mark = {"in_proj_weight", "q_proj_weight"},
-     .pack = PACK_TORCH,
+     .joint = LAYOUT_TORCH,
      .nested = true,
      .obstacle = TORCH_OBSTACLES},
     {.layout = "torch",
@@ -92,13 +92,13 @@ static const struct family families[] = {
      .path = "layers.{i}.multihead_attn.",
      .stem = {[ROLE_OUTPUT] = "out_proj"},
      .mark = {"in_proj_weight", "q_proj_weight"},
-     .pack = PACK_TORCH,
+     .joint = LAYOUT_TORCH,
      .nested = true,
      .cross = true,
      .obstacle = TORCH_OBSTACLES},
 
-    /* The textbook Dive into Deep Learning. In its additive attention, which projects nothing, W_q
-     * and W_k belong to the score. */
+    /* The textbook Dive into Deep Learning. Its additive attention projects nothing: W_q and W_k
+     * belong to the score. */
     {.layout = "d2l",
      .label = "layer",
      .path = "",
@@ -156,19 +156,19 @@ static const struct family families[] = {
      .stem = PROJ_STEMS,
      .nested = true},
 
-    /* GPT-2. Its attn.bias and attn.masked_bias are masks, no biases. */
+    /* GPT-2. Its attn.bias and attn.masked_bias are masks and not biases. */
     {.layout = "gpt2",
      .models = gpts,
      .label = "layer",
      .path = "h.{i}.attn.",
      .stem = {[ROLE_OUTPUT] = "c_proj"},
      .mark = {"c_attn.weight"},
-     .pack = PACK_CONV1D,
+     .joint = LAYOUT_CONV1D,
      .nested = true,
      .customs = {.causal = true},
      .harmless = {"bias", "masked_bias"}},
 
-    /* T5. Its first block's table serves the others, too, unless they have their own. */
+    /* T5. The table of its first block serves all blocks that have none of their own. */
     {.layout = "t5",
      .models = t5s,
      .label = "encoder",
@@ -196,7 +196,7 @@ static const struct family families[] = {
      .nested = true,
      .cross = true,
      .customs = {.unscaled = true},
-     .table = {T5_DECODER_TABLE}, /* tells the heads and nothing else */
+     .table = {T5_DECODER_TABLE}, /* only tells the number of heads */
      .harmless = {T5_TABLE}},
 
     /* Llama, Mistral, Qwen2. */
@@ -212,7 +212,7 @@ static const struct family families[] = {
      .harmless = {"rotary_emb.cos_cached", "rotary_emb.sin_cached"},
      .obstacle = {{"q_norm.weight", "queries and keys that are normalised are not served"},
                   {"k_norm.weight", "queries and keys that are normalised are not served"},
-                  {"sinks", "weights that a sink takes away are not served"}}},
+                  {"sinks", "attention sinks are not served"}}},
 
     /* Whisper, BART and others. */
     {.layout = "whisper",
@@ -237,11 +237,11 @@ static const struct family families[] = {
      .cross = true},
 };
 
-size_t family_count(void) { return sizeof families / sizeof *families; }
+size_t layout_family_count(void) { return sizeof families / sizeof *families; }
 
-const struct family *family_at(size_t index) { return &families[index]; }
+const struct layout_family *layout_family_at(size_t index) { return &families[index]; }
 
-bool family_path(const char *path, size_t layer, char *out, size_t size) {
+bool layout_family_path(const char *path, size_t layer, char *out, size_t size) {
   const char *number = strstr(path, "{i}");
   const int length =
       !number ? snprintf(out, size, "%s", path)

@@ -8,26 +8,26 @@
 
 enum { LAYER_DIGITS = 4 };
 
-/* The end of a name that tells a place. */
-struct mark {
-  const char *stem, *end; /* stem NULL: none */
+/* The end of a tensor's name by which a place is recognised. */
+struct layout_mark {
+  const char *stem, *end; /* no mark if `stem` is NULL */
 };
 
 /* --- one name --- */
 
-/* What is left of the name before what has been looked at from its end on. */
-struct rest {
+/* The beginning of a name, from whose end parts are cut off. */
+struct layout_rest {
   const char *name;
   size_t length;
 };
 
-static bool cut_end(struct rest *r, const char *end, size_t length) {
+static bool cut_end(struct layout_rest *r, const char *end, size_t length) {
   if (r->length < length || memcmp(r->name + r->length - length, end, length) != 0) return false;
   r->length -= length;
   return true;
 }
 
-static bool cut_number(struct rest *r, size_t *number) {
+static bool cut_number(struct layout_rest *r, size_t *number) {
   size_t digits = 0, unit = 1;
   *number = 0;
   for (; digits < r->length && r->name[r->length - 1 - digits] >= '0' &&
@@ -40,7 +40,7 @@ static bool cut_number(struct rest *r, size_t *number) {
   return digits == 1 || (digits > 1 && r->name[r->length] != '0');
 }
 
-static bool cut_path(struct rest *r, const char *path, struct place *p) {
+static bool cut_path(struct layout_rest *r, const char *path, struct layout_place *p) {
   const char *number = strstr(path, "{i}");
   p->numbered = number != NULL;
   if (!number) return cut_end(r, path, strlen(path));
@@ -48,8 +48,8 @@ static bool cut_path(struct rest *r, const char *path, struct place *p) {
          cut_end(r, path, (size_t)(number - path));
 }
 
-/* May what stands before the path stand there? */
-static bool is_prefix(const struct rest *before, const struct family *family,
+/* May this precede the family's path? */
+static bool is_prefix(const struct layout_rest *before, const struct layout_family *family,
                       const struct definition *d) {
   if (d->prefix && strlen(d->prefix) == before->length &&
       memcmp(d->prefix, before->name, before->length) == 0)
@@ -59,13 +59,14 @@ static bool is_prefix(const struct rest *before, const struct family *family,
 }
 
 /* Is the tensor `name` the mark of a place of this family? */
-static bool match(struct place *p, const struct family *family, const struct mark *mark,
-                  const struct rest *name, const struct definition *d) {
-  struct rest rest = *name;
+static bool match_mark(struct layout_place *p, const struct layout_family *family,
+                       const struct layout_mark *mark, const struct layout_rest *name,
+                       const struct definition *d) {
+  struct layout_rest rest = *name;
   if (!cut_end(&rest, mark->end, strlen(mark->end)) ||
-      !cut_end(&rest, mark->stem, strlen(mark->stem)) || rest.length >= PLACE_NAME)
+      !cut_end(&rest, mark->stem, strlen(mark->stem)) || rest.length >= LAYOUT_ADDRESS_SIZE)
     return false;
-  *p = (struct place){.family = family};
+  *p = (struct layout_place){.family = family};
   const size_t length = rest.length;
   if (!cut_path(&rest, family->path, p) || !is_prefix(&rest, family, d)) return false;
   memcpy(p->address, name->name, length);
@@ -76,8 +77,8 @@ static bool match(struct place *p, const struct family *family, const struct mar
 
 /* --- what is asked for --- */
 
-/* A prefix holds all that is before the path, and maybe the path's first words. */
-static bool allows(const struct definition *d, const struct place *p) {
+/* A definition's prefix is all that precedes the path, and maybe the path's first words. */
+static bool is_allowed(const struct definition *d, const struct layout_place *p) {
   if (d->has_layer && (!p->numbered || p->layer != d->layer)) return false;
   if (!d->prefix) return true;
   const size_t length = strlen(d->prefix);
@@ -87,48 +88,51 @@ static bool allows(const struct definition *d, const struct place *p) {
 
 static bool is_auto(const struct definition *d) { return strcmp(d->layout, "auto") == 0; }
 
-static bool is_layout(const struct definition *d, const struct family *family) {
+static bool is_layout(const struct definition *d, const struct layout_family *family) {
   return is_auto(d) || strcmp(d->layout, family->layout) == 0;
 }
 
-/* What tells a family: where it projects queries; else its output projection; else what its score
- * needs. */
-static void marks_of(const struct family *family, const struct definition *d,
-                     struct mark marks[2]) {
+/* The marks of a family: the projection of queries; without projections that of the output; without
+ * that a parameter of the score. */
+static void family_marks(const struct layout_family *family, const struct definition *d,
+                         struct layout_mark marks[2]) {
   const enum role role = d->output_projected            ? ROLE_OUTPUT
                          : d->compare == SCORE_ADDITIVE ? ROLE_SCORE_VECTOR
                          : d->compare == SCORE_BILINEAR ? ROLE_SCORE_WEIGHT
                                                         : ROLE_RELATIVE;
   const char *stem = family->stem[d->projected ? ROLE_QUERY : role];
-  marks[0] = marks[1] = (struct mark){0};
+  marks[0] = marks[1] = (struct layout_mark){0};
   if (d->projected && family->mark[0]) {
     for (size_t i = 0; i < 2 && family->mark[i]; i++)
-      if (*family->mark[i]) marks[i] = (struct mark){.stem = family->mark[i], .end = ""};
+      if (*family->mark[i]) marks[i] = (struct layout_mark){.stem = family->mark[i], .end = ""};
   } else if (stem && (d->projected || family->unprojected)) {
-    marks[0] = (struct mark){.stem = stem, .end = ".weight"};
-    if (!d->projected && role != ROLE_OUTPUT) marks[1] = (struct mark){.stem = stem, .end = ""};
+    marks[0] = (struct layout_mark){.stem = stem, .end = ".weight"};
+    if (!d->projected && role != ROLE_OUTPUT)
+      marks[1] = (struct layout_mark){.stem = stem, .end = ""};
   }
 }
 
-/* Is the prefix all that stands before the names of this place? */
-static bool is_whole(const struct definition *d, const struct place *p) {
+/* Is the definition's prefix the whole address of this place? */
+static bool is_whole(const struct definition *d, const struct layout_place *p) {
   return d->prefix && strcmp(d->prefix, p->address) == 0;
 }
 
-/* The place whose mark is this tensor: where several families know it, the one that knows most. A
- * layout that is said chooses among places, and makes of none another family's. */
-static bool place_of(struct place *p, const char *name, const struct definition *d, bool cross) {
-  const struct rest whole = {.name = name, .length = strlen(name)};
+/* Finds the place whose mark is this tensor: where several families have such a mark, that of the
+ * longest path. The definition's layout only selects among such places; it never gives a place to
+ * another family. */
+static bool find_place_of(struct layout_place *p, const char *name, const struct definition *d,
+                          bool cross) {
+  const struct layout_rest whole = {.name = name, .length = strlen(name)};
   size_t longest = 0;
   bool found = false;
-  for (size_t f = 0; f < family_count(); f++) {
-    const struct family *family = family_at(f);
-    struct mark marks[2];
-    marks_of(family, d, marks);
+  for (size_t f = 0; f < layout_family_count(); f++) {
+    const struct layout_family *family = layout_family_at(f);
+    struct layout_mark marks[2];
+    family_marks(family, d, marks);
     for (size_t i = 0; i < 2; i++) {
-      struct place one;
+      struct layout_place one;
       const size_t length = strlen(family->path);
-      if (!marks[i].stem || !match(&one, family, &marks[i], &whole, d) || !allows(d, &one))
+      if (!marks[i].stem || !match_mark(&one, family, &marks[i], &whole, d) || !is_allowed(d, &one))
         continue;
       if (found && length <= longest) continue;
       *p = one;
@@ -139,18 +143,19 @@ static bool place_of(struct place *p, const char *name, const struct definition 
   return found && is_layout(d, p->family) && (cross || !p->family->cross || is_whole(d, p));
 }
 
-static bool is_same(const struct place *a, const struct place *b) {
+static bool is_same_place(const struct layout_place *a, const struct layout_place *b) {
   return a->family == b->family && strcmp(a->address, b->address) == 0;
 }
 
-size_t place_all(const struct checkpoint *file, const struct definition *d, bool cross,
-                 struct place *out, size_t most) {
+size_t layout_place_list(const struct checkpoint *file, const struct definition *d, bool cross,
+                         struct layout_place *out, size_t most) {
   size_t count = 0;
   for (size_t i = 0; i < checkpoint_count(file); i++) {
-    struct place one;
+    struct layout_place one;
     bool known = false;
-    if (!place_of(&one, checkpoint_at(file, i)->name, d, cross)) continue;
-    for (size_t j = 0; j < size_min(count, most) && !known; j++) known = is_same(&out[j], &one);
+    if (!find_place_of(&one, checkpoint_at(file, i)->name, d, cross)) continue;
+    for (size_t j = 0; j < size_min(count, most) && !known; j++)
+      known = is_same_place(&out[j], &one);
     if (known) continue;
     if (count < most) out[count] = one;
     count++;
@@ -158,19 +163,19 @@ size_t place_all(const struct checkpoint *file, const struct definition *d, bool
   return count;
 }
 
-bool place_named(struct place *p, const char *name) {
+bool layout_place_of_tensor(struct layout_place *p, const char *name) {
   const struct definition any = {.layout = "auto", .projected = true, .output_projected = true};
-  const struct rest whole = {.name = name, .length = strlen(name)};
-  if (place_of(p, name, &any, true)) return p->numbered;
-  for (size_t f = 0; f < family_count(); f++) {
-    const struct family *family = family_at(f);
-    const struct mark mark = {.stem = family->stem[ROLE_OUTPUT], .end = ".weight"};
-    if (match(p, family, &mark, &whole, &any) && p->numbered) return true;
+  const struct layout_rest whole = {.name = name, .length = strlen(name)};
+  if (find_place_of(p, name, &any, true)) return p->numbered;
+  for (size_t f = 0; f < layout_family_count(); f++) {
+    const struct layout_family *family = layout_family_at(f);
+    const struct layout_mark mark = {.stem = family->stem[ROLE_OUTPUT], .end = ".weight"};
+    if (match_mark(p, family, &mark, &whole, &any) && p->numbered) return true;
   }
   return false;
 }
 
-size_t place_stack(const struct place *p) {
+size_t layout_place_stack(const struct layout_place *p) {
   const char *number = strstr(p->family->path, "{i}");
   size_t length = number ? (size_t)(number - p->family->path) : 0;
   if (length > 0) length--; /* the dot before the number */
@@ -180,11 +185,12 @@ size_t place_stack(const struct place *p) {
 
 /* --- none or too many --- */
 
-/* Of all the places there are if this is not asked for, the first one is named. */
-static bool name_others(const char *what, const struct checkpoint *file, const struct definition *d,
-                        struct error *e) {
-  struct place first;
-  const size_t count = place_all(file, d, true, &first, 1);
+/* Says how many places there are without this condition, and names the first one. False if there
+ * are none. */
+static bool suggest_places(const char *what, const struct checkpoint *file,
+                           const struct definition *d, struct error *e) {
+  struct layout_place first;
+  const size_t count = layout_place_list(file, d, true, &first, 1);
   if (count == 0) return false;
   if (count == 1) {
     error_set(e, STATUS_CONFIG, "%s; there is one at \"%.150s\"", what, first.address);
@@ -195,9 +201,9 @@ static bool name_others(const char *what, const struct checkpoint *file, const s
   return true;
 }
 
-/* Of a place in the file the address up to the words of the prefix, which stand somewhere in it,
- * maybe but for the dot at their end; or 0. */
-static size_t meant_prefix(const char *prefix, const struct place *p) {
+/* If the words of the prefix occur in the address of this place, maybe without the dot at their
+ * end: the length of the address up to their end; else 0. */
+static size_t matching_prefix(const char *prefix, const struct layout_place *p) {
   size_t length = strlen(prefix);
   if (length > 0 && prefix[length - 1] == '.') length--;
   for (const char *at = p->address; length > 0 && (at = strstr(at, prefix)); at++)
@@ -207,44 +213,47 @@ static size_t meant_prefix(const char *prefix, const struct place *p) {
   return 0;
 }
 
-static bool name_prefix(const struct checkpoint *file, const struct definition *d,
-                        struct error *e) {
+static bool suggest_prefix(const struct checkpoint *file, const struct definition *d,
+                           struct error *e) {
   struct definition any = *d;
   any.prefix = NULL;
   for (size_t i = 0; i < checkpoint_count(file); i++) {
-    struct place p;
-    const size_t length =
-        place_of(&p, checkpoint_at(file, i)->name, &any, true) ? meant_prefix(d->prefix, &p) : 0;
+    struct layout_place p;
+    const size_t length = find_place_of(&p, checkpoint_at(file, i)->name, &any, true)
+                              ? matching_prefix(d->prefix, &p)
+                              : 0;
     if (length == 0) continue;
-    error_set(e, STATUS_CONFIG, "prefix: no attention stands behind it; \"%.*s\" would do",
+    error_set(e, STATUS_CONFIG, "prefix: there is no attention behind it; \"%.*s\" would do",
               (int)length, p.address);
     return true;
   }
   return false;
 }
 
-/* Cross attention that a number alone would choose. */
-static bool name_cross(const struct checkpoint *file, const struct definition *d, struct error *e) {
-  struct place p;
-  if (place_all(file, d, true, &p, 1) == 0) return false;
-  error_set(e, STATUS_CONFIG, "prefix: cross attention is chosen by all of it: \"%.150s\"",
+/* Says how to choose cross attention, which a number alone does not choose. False if there is
+ * none. */
+static bool suggest_cross(const struct checkpoint *file, const struct definition *d,
+                          struct error *e) {
+  struct layout_place p;
+  if (layout_place_list(file, d, true, &p, 1) == 0) return false;
+  error_set(e, STATUS_CONFIG, "prefix: cross attention needs the whole of it: \"%.150s\"",
             p.address);
   return true;
 }
 
-/* No names fit: which these are, and what could be done. */
-static enum status fits_no_names(const struct checkpoint *file, const struct definition *d,
-                                 struct error *e) {
+/* No names fit: says what names there are, and what could be done. */
+static enum status refuse_names(const struct checkpoint *file, const struct definition *d,
+                                struct error *e) {
   struct definition any = *d;
-  struct place other;
+  struct layout_place other;
   char names[160] = "", layouts[120] = "", instead[240] = "\"tensors\" can name them outright";
   const char *last = NULL;
   size_t used = 0, listed = 0;
   for (size_t i = 0; i < checkpoint_count(file) && i < 2 && used < sizeof names; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.72s", i ? ", " : "",
                              checkpoint_at(file, i)->name);
-  for (size_t f = 0; f < family_count() && listed < sizeof layouts; f++) {
-    const struct family *one = family_at(f);
+  for (size_t f = 0; f < layout_family_count() && listed < sizeof layouts; f++) {
+    const struct layout_family *one = layout_family_at(f);
     if (!is_layout(d, one) || (last && strcmp(last, one->layout) == 0)) continue;
     if (is_auto(d) && !d->projected && !one->unprojected) continue;
     last = one->layout;
@@ -252,7 +261,7 @@ static enum status fits_no_names(const struct checkpoint *file, const struct def
                                listed ? ", " : "", last);
   }
   any.layout = "auto";
-  if (place_all(file, &any, true, &other, 1) > 0)
+  if (layout_place_list(file, &any, true, &other, 1) > 0)
     snprintf(instead, sizeof instead, "at \"%.150s\" they are those of %s", other.address,
              other.family->layout);
   return error_set(e, STATUS_CONFIG, "layout: the names of its tensors (%s%s) fit none of %s%s; %s",
@@ -260,27 +269,27 @@ static enum status fits_no_names(const struct checkpoint *file, const struct def
                    d->prefix ? " behind this prefix, which ends with its dot" : "", instead);
 }
 
-/* Nothing fits: says what would, or what the file holds. */
-static enum status fits_none(const struct checkpoint *file, const struct definition *d,
-                             struct error *e) {
+/* No place fits: says what would fit, or what the file holds. */
+static enum status refuse_none(const struct checkpoint *file, const struct definition *d,
+                               struct error *e) {
   struct definition any = *d;
-  if (d->has_layer && name_cross(file, d, e)) return e->status;
+  if (d->has_layer && suggest_cross(file, d, e)) return e->status;
   any.has_layer = false;
-  if (d->has_layer && name_others("layer: no attention here has this number", file, &any, e))
+  if (d->has_layer && suggest_places("layer: no attention here has this number", file, &any, e))
     return e->status;
-  if (d->prefix && name_prefix(file, d, e)) return e->status;
+  if (d->prefix && suggest_prefix(file, d, e)) return e->status;
   any.prefix = NULL;
-  if (d->prefix && name_others("prefix: no attention stands behind it", file, &any, e))
+  if (d->prefix && suggest_places("prefix: there is no attention behind it", file, &any, e))
     return e->status;
-  return fits_no_names(file, d, e);
+  return refuse_names(file, d, e);
 }
 
-/* Several fit: names what would decide. */
-static enum status fits_many(const struct place p[2], size_t count, const struct definition *d,
-                             struct error *e) {
+/* Several places fit: says which key would decide. */
+static enum status refuse_many(const struct layout_place p[2], size_t count,
+                               const struct definition *d, struct error *e) {
   int lengths[2];
   for (size_t i = 0; i < 2; i++)
-    lengths[i] = (int)(d->has_layer ? place_stack(&p[i]) : strlen(p[i].address));
+    lengths[i] = (int)(d->has_layer ? layout_place_stack(&p[i]) : strlen(p[i].address));
   if (strcmp(p[0].family->layout, p[1].family->layout) != 0)
     return error_set(e, STATUS_CONFIG, "layout: must say which, %s or %s; the names fit both",
                      p[0].family->layout, p[1].family->layout);
@@ -289,35 +298,37 @@ static enum status fits_many(const struct place p[2], size_t count, const struct
                    lengths[1], p[1].address, count > 2 ? " or another one" : "");
 }
 
-static bool has_layers(const struct definition *d) {
-  for (size_t f = 0; f < family_count(); f++)
-    if (is_layout(d, family_at(f)) && strstr(family_at(f)->path, "{i}")) return true;
+static bool has_numbered_layers(const struct definition *d) {
+  for (size_t f = 0; f < layout_family_count(); f++)
+    if (is_layout(d, layout_family_at(f)) && strstr(layout_family_at(f)->path, "{i}")) return true;
   return false;
 }
 
-/* A number alone says too little where there are several stacks, even if but one goes so far. */
-static bool other_stack(const struct place *p, const struct checkpoint *file,
-                        const struct definition *d, struct place *other) {
-  const size_t length = place_stack(p);
+/* Finds a place in another stack: a number alone is ambiguous then, even if only one stack has so
+ * many layers. */
+static bool find_other_stack(const struct layout_place *p, const struct checkpoint *file,
+                             const struct definition *d, struct layout_place *other) {
+  const size_t length = layout_place_stack(p);
   struct definition any = *d;
   any.has_layer = false;
   for (size_t i = 0; i < checkpoint_count(file); i++)
-    if (place_of(other, checkpoint_at(file, i)->name, &any, false) && other->numbered &&
-        (place_stack(other) != length || strncmp(other->address, p->address, length) != 0))
+    if (find_place_of(other, checkpoint_at(file, i)->name, &any, false) && other->numbered &&
+        (layout_place_stack(other) != length || strncmp(other->address, p->address, length) != 0))
       return true;
   return false;
 }
 
-/* A prefix that goes into a family's own names leaves some of them behind. */
-static enum status check_depth(const struct place *p, const struct checkpoint *file,
-                               const struct definition *d, struct error *e) {
+/* Refuses a prefix that ends within a family's own names: some of the layer's tensors are outside
+ * it. */
+static enum status check_prefix_depth(const struct layout_place *p, const struct checkpoint *file,
+                                      const struct definition *d, struct error *e) {
   struct definition any = *d;
   const size_t length = strlen(p->address);
   any.prefix = NULL;
   for (size_t i = 0; i < checkpoint_count(file) && is_auto(d) && !p->numbered; i++) {
     const char *name = checkpoint_at(file, i)->name;
-    struct place whole;
-    if (strncmp(name, p->address, length) == 0 && place_of(&whole, name, &any, true) &&
+    struct layout_place whole;
+    if (strncmp(name, p->address, length) == 0 && find_place_of(&whole, name, &any, true) &&
         strlen(whole.address) < length)
       return error_set(e, STATUS_CONFIG, "prefix: ends within the names of %s; \"%.150s\" would do",
                        whole.family->layout, whole.address);
@@ -325,18 +336,19 @@ static enum status check_depth(const struct place *p, const struct checkpoint *f
   return e->status;
 }
 
-enum status place_find(struct place *p, const struct checkpoint *file, const struct definition *d,
-                       struct error *e) {
-  struct place found[2];
-  if (d->prefix && strlen(d->prefix) >= PLACE_NAME)
-    return error_set(e, STATUS_CONFIG, "prefix: longer than %d bytes", PLACE_NAME - 1);
-  if (d->has_layer && !has_layers(d))
-    return error_set(e, STATUS_CONFIG, "layer: the layout %s has none", d->layout);
-  const size_t count = place_all(file, d, !d->has_layer, found, 2);
-  if (count == 0) return fits_none(file, d, e);
-  if (count > 1) return fits_many(found, count, d, e);
-  if (d->has_layer && other_stack(&found[0], file, d, &found[1])) return fits_many(found, 2, d, e);
-  if (found[0].family->cross && !is_whole(d, &found[0])) name_cross(file, d, e);
+enum status layout_place_find(struct layout_place *p, const struct checkpoint *file,
+                              const struct definition *d, struct error *e) {
+  struct layout_place found[2];
+  if (d->prefix && strlen(d->prefix) >= LAYOUT_ADDRESS_SIZE)
+    return error_set(e, STATUS_CONFIG, "prefix: longer than %d bytes", LAYOUT_ADDRESS_SIZE - 1);
+  if (d->has_layer && !has_numbered_layers(d))
+    return error_set(e, STATUS_CONFIG, "layer: the layout %s has no numbered layers", d->layout);
+  const size_t count = layout_place_list(file, d, !d->has_layer, found, 2);
+  if (count == 0) return refuse_none(file, d, e);
+  if (count > 1) return refuse_many(found, count, d, e);
+  if (d->has_layer && find_other_stack(&found[0], file, d, &found[1]))
+    return refuse_many(found, 2, d, e);
+  if (found[0].family->cross && !is_whole(d, &found[0])) suggest_cross(file, d, e);
   *p = found[0];
-  return check_depth(p, file, d, e);
+  return check_prefix_depth(p, file, d, e);
 }

@@ -1,38 +1,38 @@
-/* layout_place: where in a checkpoint layers lie, told by the names of its tensors. */
+/* layout_place: finds the places of layers in a checkpoint, by the names of its tensors. */
 #ifndef CONFIG_LAYOUT_PLACE_H
 #define CONFIG_LAYOUT_PLACE_H
 
 #include "config/checkpoint/checkpoint.h"
 #include "config/model/layout_family.h"
 
-struct place {
-  const struct family *family;
-  char address[PLACE_NAME]; /* what stands before the stems: the family's path and what is before */
-  size_t before;            /* so many bytes of the address are before the path */
+struct layout_place {
+  const struct layout_family *family;
+  char address[LAYOUT_ADDRESS_SIZE]; /* what precedes the stems: a prefix and the family's path */
+  size_t before;                     /* bytes of the prefix */
   bool numbered;
-  size_t layer; /* where it is numbered */
+  size_t layer; /* if it is numbered */
 };
 
-/* The places that the definition's layout, prefix, layer, projection and score allow, in the order
- * of the file: how many there are, of which the first `most` are told; those of cross attention
- * where `cross` asks for them, or the prefix is all of the address. Where names fit two families
- * of which one says more, it is that one: vision_model.encoder.layers.0.self_attn. is no
- * encoder.layers.0.self_attn. behind a prefix. */
-size_t place_all(const struct checkpoint *file, const struct definition *d, bool cross,
-                 struct place *out, size_t most);
+/* Lists the places that the definition's layout, prefix, layer, projection and score allow, in the
+ * order of the file. Returns how many there are; the first `most` are in `out`. Places of cross
+ * attention count only if `cross` is true, or if the prefix is the whole address. Where a name fits
+ * two families, the one with the longer path has it: vision_model.encoder.layers.0.self_attn. is
+ * not encoder.layers.0.self_attn. behind a prefix. */
+size_t layout_place_list(const struct checkpoint *file, const struct definition *d, bool cross,
+                         struct layout_place *out, size_t most);
 
-/* The one place that the definition means. Cross attention is meant only by the whole address as
- * prefix; a layer is one of a single stack, which the prefix must tell where the file has several.
- * STATUS_CONFIG where none fits, or several do, naming them. */
-enum status place_find(struct place *p, const struct checkpoint *file, const struct definition *d,
-                       struct error *e);
+/* Finds the one place that the definition means. Cross attention is meant only by a prefix that is
+ * the whole address. A layer's number is of one stack, which the prefix must name where the file
+ * has several. STATUS_CONFIG where no place fits or several do, naming them. */
+enum status layout_place_find(struct layout_place *p, const struct checkpoint *file,
+                              const struct definition *d, struct error *e);
 
-/* Is this the name of queries' projection, or of the output's, in a family whose layers are
- * numbered? */
-bool place_named(struct place *p, const char *name);
+/* Is this the name of a projection of queries or of the output, in a family whose layers are
+ * numbered? Then *p is its place. */
+bool layout_place_of_tensor(struct layout_place *p, const char *name);
 
-/* As much of the address as tells its stack from others: what is before "layers.{i}." and its like.
- * Its length. */
-size_t place_stack(const struct place *p);
+/* The length of the part of the address that names the stack: all before "layers.{i}." or its
+ * like. */
+size_t layout_place_stack(const struct layout_place *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* model: from a definition to a layer that can serve. */
+/* model: makes a layer that can serve from a definition. */
 #include "config/model/model.h"
 
 #include <stdlib.h>
@@ -14,14 +14,15 @@
 #include "config/model/trial.h"
 
 /* What is needed only while loading. */
-struct loading {
+struct model_loading {
   struct definition definition;
   char *path; /* of the checkpoint */
   struct checkpoint *checkpoint;
   struct parameters parameters;
 };
 
-static enum status read_checkpoint(struct loading *l, const char *directory, struct error *e) {
+static enum status open_checkpoint(struct model_loading *l, const char *directory,
+                                   struct error *e) {
   if (!l->definition.checkpoint) return STATUS_OK;
   l->path = file_path(directory, l->definition.checkpoint);
   if (!l->path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
@@ -29,42 +30,42 @@ static enum status read_checkpoint(struct loading *l, const char *directory, str
   return e->status;
 }
 
-/* What the config.json beside the checkpoint tells otherwise. */
-static enum status take_notes(struct model *m, const struct loading *l, struct error *e) {
+/* Adds notes where the config.json beside the checkpoint says something else. */
+static enum status add_notes(struct model *m, const struct model_loading *l, struct error *e) {
   const struct parameters *p = &l->parameters;
-  const struct compared is = {.at = {.family = p->family,
-                                     .address = p->family              ? p->address
-                                                : l->definition.prefix ? l->definition.prefix
-                                                                       : "",
-                                     .numbered = p->numbered,
-                                     .layer = p->layer},
-                              .said = &l->definition,
-                              .shape = &p->shape,
-                              .causal = p->causal};
+  const struct hints_served is = {.at = {.family = p->family,
+                                         .address = p->family              ? p->address
+                                                    : l->definition.prefix ? l->definition.prefix
+                                                                           : "",
+                                         .numbered = p->numbered,
+                                         .layer = p->layer},
+                                  .said = &l->definition,
+                                  .shape = &p->shape,
+                                  .causal = p->causal};
   struct hints hints = {0};
   struct error why = {0};
   m->notes = p->notes;
   if (!l->path || strcmp(p->layout, "none") == 0 || hints_read(&hints, l->path, &why, e))
     return e->status;
-  if (why.status) notes_add(&m->notes, "%s: it is not looked at", why.detail);
-  hints_compare(&hints, &is, &m->notes);
-  hints_compare_rest(&hints, &is, &m->notes);
+  if (why.status) notes_add(&m->notes, "%s: it is ignored", why.detail);
+  hints_compare_unsaid(&hints, &is, &m->notes);
+  hints_compare_unserved(&hints, &is, &m->notes);
   hints_free(&hints);
   return STATUS_OK;
 }
 
-static char *source_of(const struct definition *d) {
+static char *source_name(const struct definition *d) {
   if (!d->checkpoint) return strdup(d->random ? "random" : "none");
   const char *slash = strrchr(d->checkpoint, '/');
   return strdup(slash ? slash + 1 : d->checkpoint);
 }
 
-/* Counts the numbers and takes their digest, in the order of the roles. */
-static enum status take_identity(struct model *m, const struct parameters *p, struct error *e) {
+/* Counts the numbers and writes their digest, in the order of the roles. */
+static enum status digest_parameters(struct model *m, const struct parameters *p, struct error *e) {
   struct digest *digest = digest_new();
   if (!digest) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
   for (enum role role = 0; role < ROLE_COUNT; role++) {
-    const struct parameter_matrix *matrix = &p->matrix[role];
+    const struct parameters_matrix *matrix = &p->matrix[role];
     size_t weights = matrix->weight ? matrix->out * matrix->in : 0;
     size_t biases = matrix->bias ? matrix->out : 0;
     digest_floats(digest, matrix->weight, weights);
@@ -76,8 +77,8 @@ static enum status take_identity(struct model *m, const struct parameters *p, st
   return STATUS_OK;
 }
 
-/* The address as it may be shown anywhere: in one line of UTF-8. */
-static char *place_of(const struct parameters *p) {
+/* The address in a form that may be shown anywhere: one line of UTF-8. */
+static char *printable_address(const struct parameters *p) {
   struct error shown = {0};
   const bool good = text_is_utf8(p->address, strlen(p->address));
   snprintf(shown.detail, sizeof shown.detail, "%s", p->address);
@@ -87,12 +88,12 @@ static char *place_of(const struct parameters *p) {
   return strdup(shown.detail);
 }
 
-static enum status describe(struct model *m, const char *name, const struct loading *l,
-                            struct error *e) {
+static enum status describe_model(struct model *m, const char *name, const struct model_loading *l,
+                                  struct error *e) {
   const struct definition *d = &l->definition;
   m->name = strdup(name);
-  m->source = source_of(d);
-  if (l->parameters.family) m->place = place_of(&l->parameters);
+  m->source = source_name(d);
+  if (l->parameters.family) m->place = printable_address(&l->parameters);
   if (!m->name || !m->source || (l->parameters.family && !m->place))
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
   m->shape = l->parameters.shape;
@@ -102,32 +103,31 @@ static enum status describe(struct model *m, const char *name, const struct load
   m->projection = d->projection;
   m->bias = parameters_have_bias(&l->parameters);
   m->causal = l->parameters.causal;
-  return take_identity(m, &l->parameters, e);
+  return digest_parameters(m, &l->parameters, e);
 }
 
-static enum status load(struct model *m, struct loading *l, const char *name,
-                        const json_t *definition, const char *directory, enum gemm_engine engine,
-                        struct error *e) {
-  if (definition_read(&l->definition, definition, e) != STATUS_OK ||
-      read_checkpoint(l, directory, e) != STATUS_OK)
+static enum status load_layer(struct model *m, struct model_loading *l, const char *name,
+                              const json_t *definition, const char *directory,
+                              enum gemm_engine engine, struct error *e) {
+  if (definition_read(&l->definition, definition, e) || open_checkpoint(l, directory, e))
     return e->status;
-  if (parameters_read(&l->parameters, &l->definition, l->checkpoint, e) != STATUS_OK) {
+  if (parameters_read(&l->parameters, &l->definition, l->checkpoint, e)) {
     if (l->checkpoint) text_before(e, "%.100s: ", text_tail(l->definition.checkpoint));
     return e->status;
   }
-  if (describe(m, name, l, e) != STATUS_OK || take_notes(m, l, e) != STATUS_OK) return e->status;
+  if (describe_model(m, name, l, e) || add_notes(m, l, e)) return e->status;
   m->layer = trial_make(&l->parameters, engine, e);
   return e->status;
 }
 
 struct model *model_load(const char *name, const json_t *definition, const char *directory,
                          enum gemm_engine engine, struct error *e) {
-  struct loading l = {0};
+  struct model_loading l = {0};
   struct model *m = calloc(1, sizeof *m);
   if (!m) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
   } else {
-    load(m, &l, name, definition, directory, engine, e);
+    load_layer(m, &l, name, definition, directory, engine, e);
   }
   parameters_free(&l.parameters);
   checkpoint_free(l.checkpoint);

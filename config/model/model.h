@@ -17,9 +17,9 @@ struct model {
   struct layer_shape shape;
   const char *score, *weighting, *projection; /* as in the definition; static text */
   const char *layout;  /* "plain", "bert", ..., "tensors" (the map) or "none"; static text */
-  char *place;         /* what stands before its tensors' names; NULL: no layout has found it */
-  bool bias;           /* at least one role has one */
-  bool causal;         /* what a request gets that does not say */
+  char *place;         /* what precedes its tensors' names; NULL if no layout found it */
+  bool bias;           /* does any role have one? */
+  bool causal;         /* where a request does not say otherwise */
   uint64_t parameters; /* numbers in weights and biases */
   char *source;        /* file name of the checkpoint, "random" or "none" */
   char sha256[65];     /* over the tensors used, in hexadecimal */
@@ -27,14 +27,14 @@ struct model {
 };
 
 /* Makes the model `name` from its definition, and tries it: a model whose answer to zeros is not
- * finite (biases can do that) is refused. Relative paths start at `directory`. On failure
- * (STATUS_CONFIG, or STATUS_OUT_OF_MEMORY) the detail names the model, the key or tensor and why.
- */
+ * finite, because of its biases, is refused. Relative paths start at `directory`. On failure
+ * (STATUS_CONFIG, or STATUS_OUT_OF_MEMORY) the detail names the model, the key or tensor and
+ * why. */
 struct model *model_load(const char *name, const json_t *definition, const char *directory,
                          enum gemm_engine engine, struct error *e);
 void model_free(struct model *m);
 
-/* Has it a source whose numbers it needs none of? */
+/* Does the model name a source of weights but use none of its numbers? */
 bool model_uses_nothing(const struct model *m);
 
 #endif

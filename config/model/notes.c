@@ -1,4 +1,4 @@
-/* notes: keeps a few sentences. */
+/* notes: collects a few sentences. */
 #include "config/model/notes.h"
 
 #include <stdarg.h>

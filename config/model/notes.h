@@ -6,13 +6,13 @@
 
 enum { NOTES_MOST = 8, NOTE_SIZE = 240 };
 
-/* Zeros are none. */
+/* All zeros: no notes. */
 struct notes {
   size_t count;
   char text[NOTES_MOST][NOTE_SIZE]; /* each one line without a full stop */
 };
 
-/* Adds a sentence that is not there yet; what goes beyond the most is left out. */
+/* Adds a sentence, unless it is there already or NOTES_MOST are. */
 void notes_add(struct notes *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

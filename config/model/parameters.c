@@ -1,4 +1,4 @@
-/* parameters: reads or makes the numbers of a layer. */
+/* parameters: reads the numbers of a layer, or makes them at random. */
 #include "config/model/parameters.h"
 
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include "config/model/frequencies.h"
 #include "config/model/layout.h"
 #include "config/model/layout_doubt.h"
-#include "config/model/layout_read.h"
 #include "config/model/random.h"
 #include "config/model/sizes.h"
 #include "core/run/size.h"
@@ -22,16 +21,17 @@ static float *numbers_new(size_t out, size_t in, struct error *e) {
   return numbers;
 }
 
-static enum status read_matrix(struct parameter_matrix *m, const struct layout_matrix *from,
+static enum status read_matrix(struct parameters_matrix *m, const struct layout_matrix *from,
                                struct checkpoint *file, struct error *e) {
   if (!(m->weight = numbers_new(m->out, m->in, e)) ||
-      layout_read(file, &from->weight, from->transposed, m->weight, e) || !from->has_bias)
+      layout_matrix_read(file, &from->weight, from->transposed, m->weight, e) || !from->has_bias)
     return e->status;
-  if ((m->bias = numbers_new(m->out, 1, e))) layout_read(file, &from->bias, false, m->bias, e);
+  if ((m->bias = numbers_new(m->out, 1, e)))
+    layout_matrix_read(file, &from->bias, false, m->bias, e);
   return e->status;
 }
 
-static enum status make_matrix(struct parameter_matrix *m, const struct definition *d,
+static enum status make_matrix(struct parameters_matrix *m, const struct definition *d,
                                enum role role, struct error *e) {
   if (!(m->weight = numbers_new(m->out, m->in, e))) return e->status;
   random_weight(d->seed, role, m->out, m->in, m->weight);
@@ -40,29 +40,26 @@ static enum status make_matrix(struct parameter_matrix *m, const struct definiti
   return e->status;
 }
 
-static enum status fill(struct parameters *p, const struct definition *d,
-                        const struct layout_matrix found[ROLE_COUNT], struct checkpoint *file,
-                        struct error *e) {
-  for (enum role role = 0; role < ROLE_COUNT && e->status == STATUS_OK; role++) {
+static enum status fill_matrices(struct parameters *p, const struct definition *d,
+                                 const struct layout_matrix found[ROLE_COUNT],
+                                 struct checkpoint *file, struct error *e) {
+  for (enum role role = 0; role < ROLE_COUNT; role++) {
+    struct parameters_matrix *m = &p->matrix[role];
     if (!definition_has(d, role)) continue;
-    if (found[role].found) {
-      read_matrix(&p->matrix[role], &found[role], file, e);
-    } else {
-      make_matrix(&p->matrix[role], d, role, e);
-    }
+    if (found[role].found ? read_matrix(m, &found[role], file, e) : make_matrix(m, d, role, e))
+      return e->status;
   }
-  if (e->status != STATUS_OK) return e->status;
   if (d->bias == TOGGLE_ON && !parameters_have_bias(p))
-    error_set(e, STATUS_CONFIG, "bias: true is said, but there is none");
+    return error_set(e, STATUS_CONFIG, "bias: true is said, but there is none");
   if (d->bias == TOGGLE_OFF && parameters_have_bias(p))
-    error_set(e, STATUS_CONFIG, "bias: false is said, but the checkpoint has biases");
-  return e->status;
+    return error_set(e, STATUS_CONFIG, "bias: false is said, but the checkpoint has biases");
+  return STATUS_OK;
 }
 
-/* Finds and measures; `settled` becomes the whole definition. */
-static enum status measure(struct parameters *p, const struct definition *said,
-                           struct definition *settled, struct layout *l,
-                           const struct checkpoint *file, struct error *e) {
+/* Finds the tensors and the sizes; *settled becomes the definition with all of it settled. */
+static enum status measure_layer(struct parameters *p, const struct definition *said,
+                                 struct definition *settled, struct layout *l,
+                                 const struct checkpoint *file, struct error *e) {
   *p = (struct parameters){0};
   *settled = *said;
   if (layout_find(l, file, settled, e) || sizes_find(p, settled, l->matrix, e)) return e->status;
@@ -77,15 +74,16 @@ static enum status measure(struct parameters *p, const struct definition *said,
   return STATUS_OK;
 }
 
-/* `d` is as it was said: who says a base is told what the checkpoint has, and gets it. */
-static enum status judge_rope(struct parameters *p, const struct definition *d,
-                              struct checkpoint *file, struct error *e) {
+/* Compares the base of rope with the checkpoint's frequencies. `d` is the definition as written: a
+ * base that it says is used, with a note where the frequencies differ. */
+static enum status check_rope_base(struct parameters *p, const struct definition *d,
+                                   struct checkpoint *file, struct error *e) {
   const double base = p->shape.rope_base;
   bool fits;
   double other;
   char those[64] = "no base's";
   if (!p->frequencies || !(base > 0)) return STATUS_OK;
-  if (frequencies_judge(file, p->frequencies, p->shape.head_size, base, &fits, &other, e) || fits)
+  if (frequencies_compare(file, p->frequencies, p->shape.head_size, base, &fits, &other, e) || fits)
     return e->status;
   if (other > 0) snprintf(those, sizeof those, "those of base %.0f", other);
   if (d->rope_base > 0) {
@@ -102,7 +100,7 @@ enum status parameters_measure(struct parameters *p, const struct definition *d,
                                const struct checkpoint *file, struct error *e) {
   struct definition settled;
   struct layout l;
-  if (measure(p, d, &settled, &l, file, e) != STATUS_OK) parameters_free(p);
+  if (measure_layer(p, d, &settled, &l, file, e)) parameters_free(p);
   return e->status;
 }
 
@@ -110,8 +108,9 @@ enum status parameters_read(struct parameters *p, const struct definition *d,
                             struct checkpoint *file, struct error *e) {
   struct definition settled;
   struct layout l;
-  if (measure(p, d, &settled, &l, file, e) || judge_rope(p, d, file, e) ||
-      fill(p, &settled, l.matrix, file, e) || (file && checkpoint_check(file, e)))
+  if (measure_layer(p, d, &settled, &l, file, e) || check_rope_base(p, d, file, e) ||
+      fill_matrices(p, &settled, l.matrix, file, e) ||
+      (file && checkpoint_check_unchanged(file, e)))
     parameters_free(p);
   return e->status;
 }

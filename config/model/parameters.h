@@ -7,34 +7,35 @@
 #include "config/model/layout_family.h"
 #include "config/model/notes.h"
 
-struct parameter_matrix {
-  size_t out, in; /* also where it is not projected; `in` of one group where they are grouped */
+struct parameters_matrix {
+  size_t out, in; /* set also where nothing is projected; `in` of one group, if grouped */
   float *weight;  /* [out, in], owned; NULL: not projected */
   float *bias;    /* [out], owned; or NULL */
 };
 
 struct parameters {
   struct layer_shape shape;
-  struct parameter_matrix matrix[ROLE_COUNT];
+  struct parameters_matrix matrix[ROLE_COUNT];
   bool causal;
-  const char *layout;          /* what layout_find said; static text, "none" without a checkpoint */
-  const struct family *family; /* whose place the layer is at, or NULL */
-  char address[PLACE_NAME];    /* of that place */
+  const char
+      *layout; /* the name that layout_find found; static text; "none" without a checkpoint */
+  const struct layout_family *family; /* of the place where the layer lies, or NULL */
+  char address[LAYOUT_ADDRESS_SIZE];  /* of that place */
   bool numbered;
   size_t layer;                               /* where it is numbered */
   const struct checkpoint_entry *frequencies; /* the checkpoint's, of rotary positions; or NULL */
   struct notes notes;
 };
 
-/* Fills `p` from the definition and the checkpoint `file`, NULL if it has none. `bias: true` wants
- * at least one bias, `bias: false` that the checkpoint has none for what is used. Frequencies in
- * the checkpoint must be those of rope's base; where the definition says another one there is a
- * note. On failure (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail begins with the key or the
- * tensor; `p` is empty. */
+/* Fills `p` from the definition and the checkpoint `file`, NULL if it has none. `bias: true`
+ * requires at least one bias, `bias: false` that no tensor used has one. Frequencies in the
+ * checkpoint must be those of rope's base; if the definition itself says another base, that is
+ * noted only. On failure (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail begins with the key or
+ * the tensor; `p` is empty. */
 enum status parameters_read(struct parameters *p, const struct definition *d,
                             struct checkpoint *file, struct error *e);
 
-/* The same without the numbers: only what names, types and shapes tell is judged. */
+/* The same without the numbers: checks only names, types and shapes. */
 enum status parameters_measure(struct parameters *p, const struct definition *d,
                                const struct checkpoint *file, struct error *e);
 void parameters_free(struct parameters *p);

@@ -1,9 +1,10 @@
-/* random: weights out of nothing, the same on every machine.
+/* random: weights from a seed, the same on every machine.
  *
  * The numbers of a matrix are a stream of Philox words: key = the low and the high 32 bits of the
- * seed, counter = (low and high 32 bits of i / 4, role, 0 for the weight or 1 for the bias), word
- * i mod 4 for the number at index i, row-major. A word w stands for (2w + 1) / 2^32 - 1, which is
- * exact in double, lies between -1 and 1 and is never 0; times the bound, and rounded to float. */
+ * seed, counter = (low and high 32 bits of i / 4, role, 0 for the weight or 1 for the bias), word i
+ * mod 4 for the number at index i, row-major. A word w becomes (2w + 1) / 2^32 - 1, which is exact
+ * in double, lies between -1 and 1 and is never 0; this is multiplied by the bound and rounded to
+ * float. */
 #ifndef CONFIG_RANDOM_H
 #define CONFIG_RANDOM_H
 

@@ -11,7 +11,7 @@ struct registry {
   struct model *models[];
 };
 
-static enum gemm_engine engine_of(const struct config *c) {
+static enum gemm_engine configured_engine(const struct config *c) {
   if (strcmp(c->gemm, "packed") == 0) return GEMM_PACKED;
   if (strcmp(c->gemm, "openblas") == 0) return GEMM_OPENBLAS;
   must(strcmp(c->gemm, "auto") == 0);
@@ -27,7 +27,7 @@ struct registry *registry_load(const struct config *c, struct error *e) {
     return NULL;
   }
   json_object_foreach(c->models, name, definition) {
-    struct model *m = model_load(name, definition, c->directory, engine_of(c), e);
+    struct model *m = model_load(name, definition, c->directory, configured_engine(c), e);
     if (!m) {
       registry_free(r);
       return NULL;
@@ -35,7 +35,7 @@ struct registry *registry_load(const struct config *c, struct error *e) {
     if (strcmp(name, c->default_model) == 0) r->chosen = r->count;
     r->models[r->count++] = m;
   }
-  must(r->count > 0); /* config_read has seen to it, and that the default is one of them */
+  must(r->count > 0); /* config_read has checked this, and that the default is one of them */
   return r;
 }
 

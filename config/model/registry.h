@@ -1,4 +1,4 @@
-/* registry: name -> model. Built whole, then only looked at. */
+/* registry: the models by name. It does not change once it is loaded. */
 #ifndef CONFIG_REGISTRY_H
 #define CONFIG_REGISTRY_H
 
@@ -7,7 +7,8 @@
 
 struct registry;
 
-/* Loads every model of the configuration, in its order. They need nothing of it any more. */
+/* Loads every model of the configuration, in its order. The configuration is not needed
+ * afterwards. */
 struct registry *registry_load(const struct config *c, struct error *e);
 void registry_free(struct registry *r);
 

@@ -1,7 +1,7 @@
 /* sizes: how large a layer and its matrices are.
  *
- * Sizes come from the checkpoint's matrices, or from the definition where the numbers are made at
- * random; a size that is said and is not the checkpoint's is an error. */
+ * Sizes come from the checkpoint's matrices, or from the definition where the numbers are random. A
+ * definition that says another size than the checkpoint has is an error. */
 #ifndef CONFIG_SIZES_H
 #define CONFIG_SIZES_H
 
@@ -9,8 +9,8 @@
 #include "config/model/parameters.h"
 
 /* Fills the shape, and out and in of every matrix, from the settled definition and from what
- * layout_find found; all of `found` is empty without a checkpoint. STATUS_CONFIG with a detail that
- * begins with the key or names the tensor. */
+ * layout_find found; without a checkpoint nothing is found. STATUS_CONFIG with a detail that begins
+ * with the key or names the tensor. */
 enum status sizes_find(struct parameters *p, const struct definition *d,
                        const struct layout_matrix found[ROLE_COUNT], struct error *e);
 

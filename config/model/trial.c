@@ -8,9 +8,9 @@
 
 enum { ROWS = 2 };
 
-/* Everything that the call needs, from the arena. */
-static enum status compute(const struct layer *l, const struct layer_shape *s, struct arena *a,
-                           struct call *c, struct error *e) {
+/* Computes the call with zeros; all that it needs is allocated in the arena. */
+static enum status compute_zeros(const struct layer *l, const struct layer_shape *s,
+                                 struct arena *a, struct call *c, struct error *e) {
   const size_t widest = size_max(s->query_size, size_max(s->key_size, s->value_size));
   float *zeros = arena_alloc(a, ROWS * widest, sizeof *zeros, e);
   void *scratch = arena_alloc(a, layer_scratch_bytes(l), 1, e);
@@ -22,7 +22,7 @@ static enum status compute(const struct layer *l, const struct layer_shape *s, s
   return layer_fault(c, e);
 }
 
-static enum status run(const struct layer *l, const struct layer_shape *s, struct error *e) {
+static enum status try_zeros(const struct layer *l, const struct layer_shape *s, struct error *e) {
   struct item item = {.q = ROWS, .k = ROWS};
   struct call call = {.items = 1,
                       .item = &item,
@@ -33,7 +33,7 @@ static enum status run(const struct layer *l, const struct layer_shape *s, struc
   struct error fault = {0};
   struct arena arena;
   arena_init(&arena, NULL);
-  compute(l, s, &arena, &call, &fault);
+  compute_zeros(l, s, &arena, &call, &fault);
   arena_free(&arena);
   if (fault.status == STATUS_NOT_FINITE)
     return error_set(e, STATUS_CONFIG, "its answer to zeros is not finite: %.300s", fault.detail);
@@ -41,9 +41,9 @@ static enum status run(const struct layer *l, const struct layer_shape *s, struc
                       : STATUS_OK;
 }
 
-/* A serial OpenBLAS belongs to the one thread that computes requests: here it would be entered by
- * another, maybe at the same time. */
-static bool may_run(const struct layer *l) {
+/* A serial OpenBLAS may be used only by the one thread that computes requests, which may be doing
+ * so while this thread loads a model. */
+static bool may_try(const struct layer *l) {
   return strcmp(layer_engine(l), "openblas") != 0 || gemm_blas().threadsafe;
 }
 
@@ -53,7 +53,7 @@ struct layer *trial_make(const struct parameters *p, enum gemm_engine engine, st
     matrix[role] =
         (struct layer_matrix){.weight = p->matrix[role].weight, .bias = p->matrix[role].bias};
   struct layer *l = layer_new(&p->shape, matrix, engine, e);
-  if (l && (!may_run(l) || run(l, &p->shape, e) == STATUS_OK)) return l;
+  if (l && (!may_try(l) || try_zeros(l, &p->shape, e) == STATUS_OK)) return l;
   layer_free(l);
   return NULL;
 }

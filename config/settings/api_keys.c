@@ -15,14 +15,14 @@ enum {
   WORDS = DIGEST_SIZE / sizeof(uint64_t),
 };
 
-struct key {
-  uint64_t digest[WORDS];
+struct api_keys_digest {
+  uint64_t word[WORDS];
 };
 
 struct api_keys {
   size_t count;
   bool exposed;
-  struct key key[API_KEYS_MOST];
+  struct api_keys_digest digest[API_KEYS_MOST];
 };
 
 void api_keys_free(struct api_keys *k) { free(k); }
@@ -30,10 +30,10 @@ void api_keys_free(struct api_keys *k) { free(k); }
 size_t api_keys_count(const struct api_keys *k) { return k->count; }
 bool api_keys_exposed(const struct api_keys *k) { return k->exposed; }
 
-static void digest_into(struct key *key, const char *text, size_t size) {
+static void digest_key(struct api_keys_digest *out, const char *key, size_t size) {
   unsigned char bytes[DIGEST_SIZE];
-  digest_bytes(text, size, bytes);
-  memcpy(key->digest, bytes, sizeof bytes);
+  digest_bytes(key, size, bytes);
+  memcpy(out->word, bytes, sizeof bytes);
 }
 
 /* --- comparing --- */
@@ -41,14 +41,14 @@ static void digest_into(struct key *key, const char *text, size_t size) {
 /* 1 if the word is 0, else 0; without a branch. */
 static uint64_t is_zero(uint64_t word) { return ((word | (0 - word)) >> 63) ^ 1; }
 
-struct api_keys_look api_keys_look(const struct api_keys *k, const char *token, size_t size) {
+struct api_keys_look api_keys_look(const struct api_keys *k, const char *key, size_t size) {
   struct api_keys_look look = {0};
-  struct key presented;
-  digest_into(&presented, token, size);
+  struct api_keys_digest presented;
+  digest_key(&presented, key, size);
   for (size_t i = 0; i < k->count; i++) {
     uint64_t differ = 0;
     for (size_t w = 0; w < WORDS; w++) {
-      differ |= presented.digest[w] ^ k->key[i].digest[w];
+      differ |= presented.word[w] ^ k->digest[i].word[w];
       look.words++;
     }
     look.found += is_zero(differ);
@@ -58,13 +58,13 @@ struct api_keys_look api_keys_look(const struct api_keys *k, const char *token, 
 
 /* --- reading --- */
 
-static const char token_letters[] =
+static const char key_letters[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/";
 
-/* Characters of b64token at the front of a line. */
-static size_t token_size(const char *text, size_t size) {
+/* How many characters at the beginning of a line belong to a key (b64token in RFC 6750). */
+static size_t key_characters(const char *text, size_t size) {
   size_t n = 0;
-  while (n < size && text[n] && strchr(token_letters, text[n])) n++;
+  while (n < size && text[n] && strchr(key_letters, text[n])) n++;
   if (n == 0) return 0;
   while (n < size && text[n] == '=') n++;
   return n;
@@ -72,78 +72,74 @@ static size_t token_size(const char *text, size_t size) {
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-static enum status take_line(struct api_keys *k, const char *text, size_t size, size_t line,
-                             const char *path, struct error *e) {
+static enum status read_key_line(struct api_keys *k, const char *text, size_t size, size_t line,
+                                 const char *path, struct error *e) {
   while (size > 0 && is_blank(text[0])) text++, size--;
   while (size > 0 && is_blank(text[size - 1])) size--;
   if (size == 0 || text[0] == '#') return STATUS_OK;
-  const size_t token = token_size(text, size);
-  if (token < size)
+  const size_t good = key_characters(text, size);
+  if (good < size)
     return error_set(e, STATUS_CONFIG,
-                     "%s, line %zu: character %zu is none that a key may have: letters, digits, "
+                     "%s, line %zu: character %zu is not allowed in a key: letters, digits, "
                      "- . _ ~ + / and = at the end; a comment has a line of its own",
-                     path, line, token + 1);
+                     path, line, good + 1);
   if (size < API_KEY_SHORTEST || size > API_KEY_LONGEST)
     return error_set(e, STATUS_CONFIG, "%s, line %zu: a key has %d to %d characters, not %zu", path,
                      line, API_KEY_SHORTEST, API_KEY_LONGEST, size);
   if (k->count == API_KEYS_MOST)
     return error_set(e, STATUS_CONFIG, "%s, line %zu: more than %d keys", path, line,
                      API_KEYS_MOST);
-  digest_into(&k->key[k->count++], text, size);
+  digest_key(&k->digest[k->count++], text, size);
   return STATUS_OK;
 }
 
-static enum status take_lines(struct api_keys *k, const char *text, size_t size, const char *path,
-                              struct error *e) {
+static enum status read_key_lines(struct api_keys *k, const char *text, size_t size,
+                                  const char *path, struct error *e) {
   const char *const end = text + size;
   for (size_t line = 1; text < end && e->status == STATUS_OK; line++) {
     const char *stop = memchr(text, '\n', (size_t)(end - text));
     if (!stop) stop = end;
-    take_line(k, text, (size_t)(stop - text), line, path, e);
+    read_key_line(k, text, (size_t)(stop - text), line, path, e);
     text = stop + 1;
   }
   if (k->count == 0) error_set(e, STATUS_CONFIG, "%s: there is no key in it", path);
   return e->status;
 }
 
-/* Who may write keys may come in; who may read them, too, but that may be meant. */
-static enum status check_mode(struct api_keys *k, int fd, const char *path, struct error *e) {
+/* A user who may write the file could add a key: that is refused. One who may read it has the keys,
+ * too, but that may be intended: it is only remembered. */
+static enum status check_file_mode(struct api_keys *k, int fd, const char *path, struct error *e) {
   struct stat about;
   if (fstat(fd, &about) != 0) return error_set(e, STATUS_CONFIG, "%s: cannot be examined", path);
   if (about.st_mode & (S_IWGRP | S_IWOTH))
     return error_set(e, STATUS_CONFIG,
-                     "%s: others than its owner may write it (mode %03o): chmod go-w", path,
+                     "%s: users other than its owner may write it (mode %03o): chmod go-w", path,
                      (unsigned)about.st_mode & 0777);
   k->exposed = (about.st_mode & S_IROTH) && about.st_uid == geteuid();
   return STATUS_OK;
 }
 
-/* Of a file that is being written, the last key may be there by half. */
-static bool is_as_it_was(int fd, const struct file_stamp *before) {
-  const struct file_stamp now = file_stamp(fd);
-  return now.seconds == before->seconds && now.nanoseconds == before->nanoseconds &&
-         now.size == before->size;
-}
+/* A file that is being written may end with half a key. */
 
-static enum status read_file(struct api_keys *k, int fd, size_t size, const char *path,
-                             struct error *e) {
+static enum status read_key_file(struct api_keys *k, int fd, size_t size, const char *path,
+                                 struct error *e) {
   const struct file_stamp before = file_stamp(fd);
   if (size > FILE_MOST)
     return error_set(e, STATUS_CONFIG, "%s: larger than %d bytes", path, FILE_MOST);
   char *text = malloc(size + 1);
   if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "%s: no memory for the keys", path);
-  if (file_read_at(fd, 0, text, size, e) != STATUS_OK)
+  if (file_read_at(fd, 0, text, size, e))
     text_before(e, "%s: ", path);
-  else if (!is_as_it_was(fd, &before) || before.size != size)
+  else if (!file_is_unchanged(fd, &before) || before.size != size)
     error_set(e, STATUS_CONFIG, "%s: was written to while it was read", path);
   else
-    take_lines(k, text, size, path, e);
+    read_key_lines(k, text, size, path, e);
   explicit_bzero(text, size);
   free(text);
   return e->status;
 }
 
-static struct api_keys *load(const char *path, struct error *e) {
+static struct api_keys *load_key_file(const char *path, struct error *e) {
   const char *shown = text_tail(path);
   uint64_t size = 0;
   struct api_keys *k = calloc(1, sizeof *k);
@@ -154,8 +150,8 @@ static struct api_keys *load(const char *path, struct error *e) {
   const int fd = file_open(path, &size, e);
   if (fd < 0)
     text_before(e, "%s: ", shown);
-  else if (check_mode(k, fd, shown, e) == STATUS_OK)
-    read_file(k, fd, size <= FILE_MOST ? (size_t)size : FILE_MOST + 1, shown, e);
+  else if (check_file_mode(k, fd, shown, e) == STATUS_OK)
+    read_key_file(k, fd, size <= FILE_MOST ? (size_t)size : FILE_MOST + 1, shown, e);
   if (fd >= 0) close(fd);
   if (e->status == STATUS_OK) return k;
   api_keys_free(k);
@@ -167,8 +163,8 @@ enum status api_keys_load(const struct config *c, struct api_keys **out, struct 
   if (!*c->api_key_file) return STATUS_OK;
   char *path = file_path(c->directory, c->api_key_file);
   if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the path of the keys");
-  *out = load(path, e);
+  *out = load_key_file(path, e);
   free(path);
-  if (e->status != STATUS_OK) text_before(e, "api_key_file: ");
+  if (e->status) text_before(e, "api_key_file: ");
   return text_plain(e);
 }

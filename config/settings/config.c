@@ -16,36 +16,36 @@
 
 enum { WHERE_SIZE = 160 };
 
-struct text {
-  struct text *next;
+struct config_string {
+  struct config_string *next;
   char bytes[];
 };
 
 struct config_store {
-  struct text *texts;            /* every string of the config */
+  struct config_string *strings; /* every string of the config */
   json_t *document;              /* the file, or NULL */
-  char default_from[WHERE_SIZE]; /* where default_model was set: judged when all is known */
+  char default_from[WHERE_SIZE]; /* source of default_model, which is checked last */
 };
 
-/* What serves when nothing is configured: one model small enough to read, one of the size of the
- * original Transformer, and the textbook's additive attention. */
+/* The models where none is configured: one small enough to read, one of the size of the original
+ * Transformer, and the textbook's additive attention. */
 static const char built_in_models[] =
     "{\"demo\": {\"random\": {\"seed\": 1}, \"query_size\": 4, \"heads\": 2},"
     " \"base\": {\"random\": {\"seed\": 1}, \"query_size\": 512, \"heads\": 8, \"bias\": true},"
     " \"additive\": {\"random\": {\"seed\": 1}, \"projection\": \"none\", \"score\": \"additive\","
     " \"query_size\": 20, \"key_size\": 2, \"value_size\": 4, \"score_size\": 8}}";
 
-/* A copy of `size` bytes that lives as long as the config; NULL with an error. */
-static const char *keep(struct config *c, const char *bytes, size_t size, struct error *e) {
-  struct text *t = malloc(sizeof *t + size + 1);
+/* Copies `size` bytes, for as long as the config lives; NULL with an error. */
+static const char *keep_string(struct config *c, const char *bytes, size_t size, struct error *e) {
+  struct config_string *t = malloc(sizeof *t + size + 1);
   if (!t) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
     return NULL;
   }
   memcpy(t->bytes, bytes, size);
   t->bytes[size] = '\0';
-  t->next = c->store->texts;
-  c->store->texts = t;
+  t->next = c->store->strings;
+  c->store->strings = t;
   return t->bytes;
 }
 
@@ -73,19 +73,17 @@ static enum status set_defaults(struct config *c, struct error *e) {
 
 /* --- the file --- */
 
-static enum status unknown_key(const char *key, const json_t *value, const char *path,
-                               struct error *e) {
+static enum status refuse_unknown_setting(const char *key, const json_t *value, const char *path,
+                                          struct error *e) {
   struct nearest near;
   nearest_init(&near, key);
   for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
   nearest_offer(&near, "models");
   return error_set(e, STATUS_CONFIG, "%s: unknown setting \"%.60s\"; the nearest is \"%s\"%s", path,
-                   key, near.name,
-                   json_is_object(value) ? "; a model belongs into \"models\"" : "");
+                   key, near.name, json_is_object(value) ? "; a model belongs in \"models\"" : "");
 }
 
-static enum status take_models(struct config *c, json_t *models, const char *path,
-                               struct error *e) {
+static enum status set_models(struct config *c, json_t *models, const char *path, struct error *e) {
   const char *name;
   json_t *definition;
   if (!json_is_object(models))
@@ -108,27 +106,28 @@ static enum status take_models(struct config *c, json_t *models, const char *pat
   return STATUS_OK;
 }
 
-static enum status take_key(struct config *c, const char *key, json_t *value, struct error *e) {
+static enum status set_from_file(struct config *c, const char *key, json_t *value,
+                                 struct error *e) {
   char where[WHERE_SIZE];
-  if (strcmp(key, "models") == 0) return take_models(c, value, text_tail(c->file), e);
+  if (strcmp(key, "models") == 0) return set_models(c, value, text_tail(c->file), e);
   const struct option *o = option_find(key);
-  if (!o) return unknown_key(key, value, text_tail(c->file), e);
+  if (!o) return refuse_unknown_setting(key, value, text_tail(c->file), e);
   snprintf(where, sizeof where, "%s in %s", key, text_tail(c->file));
   if (option_set_json(o, c, value, where, e) == STATUS_OK) note_origin(c, o, where);
   return e->status;
 }
 
-static enum status read_document(struct config *c, const char *path, struct error *e) {
+static enum status read_config_file(struct config *c, const char *path, struct error *e) {
   const char *key, *slash = strrchr(path, '/');
   json_t *value;
-  if (!(c->file = keep(c, path, strlen(path), e))) return e->status;
-  if (slash) c->directory = slash == path ? "/" : keep(c, path, (size_t)(slash - path), e);
+  if (!(c->file = keep_string(c, path, strlen(path), e))) return e->status;
+  if (slash) c->directory = slash == path ? "/" : keep_string(c, path, (size_t)(slash - path), e);
   if (!c->directory || !(c->store->document = file_json_or_pipe(path, e))) return e->status;
   if (!json_is_object(c->store->document))
     return error_set(e, STATUS_CONFIG, "%s: needs an object, not %s", text_tail(path),
                      option_json_kind(c->store->document));
   json_object_foreach(c->store->document, key, value) {
-    if (take_key(c, key, value, e) != STATUS_OK) return e->status;
+    if (set_from_file(c, key, value, e)) return e->status;
   }
   return STATUS_OK;
 }
@@ -141,7 +140,8 @@ static bool ends_with(const char *text, size_t length, const char *end) {
 }
 
 /* Kubernetes gives each pod variables about the services around it. A service called attend, or
- * attend-something, makes ATTEND_PORT=tcp://..., ATTEND_SERVICE_HOST and the like: not ours. */
+ * attend-something, makes ATTEND_PORT=tcp://..., ATTEND_SERVICE_HOST and the like: none of them is
+ * a setting. */
 static bool is_service_link(const char *name, size_t length, const char *value) {
   char copy[128];
   if (length >= sizeof copy) return false;
@@ -154,7 +154,7 @@ static bool is_service_link(const char *name, size_t length, const char *value) 
          (strstr(port, "_TCP") || strstr(port, "_UDP") || strstr(port, "_SCTP"));
 }
 
-static enum status unknown_variable(const char *name, size_t length, struct error *e) {
+static enum status refuse_unknown_variable(const char *name, size_t length, struct error *e) {
   char word[80], known[64];
   struct nearest near;
   snprintf(word, sizeof word, "%.*s", (int)size_min(length, 70), name);
@@ -166,16 +166,17 @@ static enum status unknown_variable(const char *name, size_t length, struct erro
                    o ? option_variable(o, known) : "ATTEND_CONFIG");
 }
 
-/* ATTEND_CPU is core/cpu's, which passes over what it does not know. */
-static enum status check_level(const char *value, struct error *e) {
+/* ATTEND_CPU is read by core/run/cpu.c, which ignores a word that it does not know: it is refused
+ * here. */
+static enum status check_cpu_level(const char *value, struct error *e) {
   for (int level = 0; level < CPU_LEVEL_COUNT; level++)
     if (strcmp(value, cpu_level_name((enum cpu_level)level)) == 0) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
                    "environment: ATTEND_CPU: \"%.60s\" is none of portable, avx2, avx512", value);
 }
 
-/* `entry` is NAME=value with a name that begins with ATTEND_. */
-static enum status take_variable(struct config *c, const char *entry, struct error *e) {
+/* Sets what a variable says. `entry` is NAME=value, and the name begins with ATTEND_. */
+static enum status set_from_variable(struct config *c, const char *entry, struct error *e) {
   char known[64], where[WHERE_SIZE];
   size_t length = strcspn(entry, "=");
   if (entry[length] != '=') return STATUS_OK;
@@ -185,14 +186,14 @@ static enum status take_variable(struct config *c, const char *entry, struct err
     option_variable(o, known);
     if (strlen(known) != length || memcmp(known, entry, length) != 0) continue;
     snprintf(where, sizeof where, "environment: %s", known);
-    if (!(value = keep(c, value, strlen(value), e))) return e->status;
+    if (!(value = keep_string(c, value, strlen(value), e))) return e->status;
     if (option_set(o, c, value, where, e) == STATUS_OK) note_origin(c, o, where);
     return e->status;
   }
   if (strncmp(entry, "ATTEND_CONFIG=", 14) == 0) return STATUS_OK;
-  if (strncmp(entry, "ATTEND_CPU=", 11) == 0) return check_level(value, e);
+  if (strncmp(entry, "ATTEND_CPU=", 11) == 0) return check_cpu_level(value, e);
   if (is_service_link(entry, length, value)) return STATUS_OK;
-  return unknown_variable(entry, length, e);
+  return refuse_unknown_variable(entry, length, e);
 }
 
 static const char *environment_path(char *const *environment) {
@@ -203,18 +204,18 @@ static const char *environment_path(char *const *environment) {
 
 /* --- the command line --- */
 
-/* One word, and its value where it has one. */
-struct word {
+/* One word of the command line. */
+struct config_word {
   const char *name;  /* without "--" */
   size_t length;     /* of the name */
-  const char *value; /* after '='; or NULL */
+  const char *value; /* behind '='; or NULL */
 };
 
-static bool is_named(const struct word *w, const char *name) {
+static bool is_named(const struct config_word *w, const char *name) {
   return strlen(name) == w->length && memcmp(name, w->name, w->length) == 0;
 }
 
-static enum status unknown_switch(const struct word *w, struct error *e) {
+static enum status refuse_unknown_switch(const struct config_word *w, struct error *e) {
   char word[80], known[64];
   struct nearest near;
   snprintf(word, sizeof word, "%.*s", (int)size_min(w->length, 70), w->name);
@@ -226,16 +227,16 @@ static enum status unknown_switch(const struct word *w, struct error *e) {
                    word, o ? option_switch(o, known) : "config");
 }
 
-/* Is the value of this setting the following word? A flag has one only if it looks like one. */
-static bool value_follows(const struct option *o, const struct word *w, bool no,
+/* Is the following word this setting's value? For a flag only if it is on, off, true or false. */
+static bool value_follows(const struct option *o, const struct config_word *w, bool no,
                           const char *following) {
   if (w->value || no || !following) return false;
   return o->kind != OPTION_IS_FLAG || option_is_flag_word(following);
 }
 
-/* Sets what the words at `args` say and returns how many they are, one or two; 0 with an error. */
-static size_t take_switch(struct config *c, const struct option *o, const struct word *w, bool no,
-                          const char *following, struct error *e) {
+/* Sets one setting and returns how many words say it, one or two; 0 with an error. */
+static size_t set_from_switch(struct config *c, const struct option *o, const struct config_word *w,
+                              bool no, const char *following, struct error *e) {
   char name[64], where[WHERE_SIZE];
   const size_t words = value_follows(o, w, no, following) ? 2 : 1;
   const char *value = words == 2 ? following : w->value;
@@ -245,13 +246,13 @@ static size_t take_switch(struct config *c, const struct option *o, const struct
     if (!value) value = no ? "off" : "on";
   }
   if (!value) error_set(e, STATUS_CONFIG, "%s: needs a value", where);
-  if (e->status != STATUS_OK || !(value = keep(c, value, strlen(value), e))) return 0;
-  if (option_set(o, c, value, where, e) != STATUS_OK) return 0;
+  if (e->status || !(value = keep_string(c, value, strlen(value), e))) return 0;
+  if (option_set(o, c, value, where, e)) return 0;
   note_origin(c, o, where);
   return words;
 }
 
-static enum status split_word(const char *arg, struct word *w, struct error *e) {
+static enum status split_word(const char *arg, struct config_word *w, struct error *e) {
   if (strncmp(arg, "--", 2) != 0 || !arg[2])
     return error_set(e, STATUS_CONFIG,
                      "command line: \"%.80s\" is no setting; they look like --name value or "
@@ -263,7 +264,7 @@ static enum status split_word(const char *arg, struct word *w, struct error *e) 
   return STATUS_OK;
 }
 
-static const struct option *find_switch(const struct word *w, bool *no) {
+static const struct option *find_switch(const struct config_word *w, bool *no) {
   char name[64], negated[68];
   for (size_t i = 0; i < option_count(); i++) {
     const struct option *o = option_at(i);
@@ -276,28 +277,28 @@ static const struct option *find_switch(const struct word *w, bool *no) {
   return NULL;
 }
 
-/* Goes over the words twice: first only for --config, for what it names comes before the
- * environment; then for everything else. */
-static enum status take_args(struct config *c, char *const *args, const char **path,
-                             struct error *e) {
-  for (size_t step; *args; args += step) {
-    struct word w = {0};
+/* Reads the words of the command line. With `path` it only looks for --config, because the file
+ * comes before the environment; without, it sets everything else. */
+static enum status read_arguments(struct config *c, char *const *args, const char **path,
+                                  struct error *e) {
+  for (size_t used; *args; args += used) {
+    struct config_word w = {0};
     bool no = false;
-    if (split_word(*args, &w, e) != STATUS_OK) return e->status;
+    if (split_word(*args, &w, e)) return e->status;
     const struct option *o = find_switch(&w, &no);
     if (is_named(&w, "config")) {
       const char *value = w.value ? w.value : args[1];
       if (!value || !*value)
         return error_set(e, STATUS_CONFIG, "command line: --config: needs a path");
-      step = w.value ? 1 : 2;
+      used = w.value ? 1 : 2;
       if (path) *path = value;
     } else if (!o) {
-      return unknown_switch(&w, e);
+      return refuse_unknown_switch(&w, e);
     } else if (path) {
-      step = value_follows(o, &w, no, args[1]) ? 2 : 1;
+      used = value_follows(o, &w, no, args[1]) ? 2 : 1;
     } else {
-      step = take_switch(c, o, &w, no, args[1], e);
-      if (step == 0) return e->status;
+      used = set_from_switch(c, o, &w, no, args[1], e);
+      if (used == 0) return e->status;
     }
   }
   return STATUS_OK;
@@ -305,7 +306,7 @@ static enum status take_args(struct config *c, char *const *args, const char **p
 
 /* --- all together --- */
 
-static enum status check_default(const struct config *c, struct error *e) {
+static enum status check_default_model(const struct config *c, struct error *e) {
   struct nearest near;
   const char *name;
   json_t *definition;
@@ -328,35 +329,35 @@ static enum status check_addresses(const struct config *c, struct error *e) {
                    c->admin_listen);
 }
 
-static enum status read_all(struct config *c, char *const *args, char *const *environment,
-                            struct error *e) {
+static enum status read_sources(struct config *c, char *const *args, char *const *environment,
+                                struct error *e) {
   const char *path = environment_path(environment);
-  if (set_defaults(c, e) != STATUS_OK) return e->status;
-  if (take_args(c, args, &path, e) != STATUS_OK) return e->status;
-  if (*path && read_document(c, path, e) != STATUS_OK) return e->status;
+  if (set_defaults(c, e)) return e->status;
+  if (read_arguments(c, args, &path, e)) return e->status;
+  if (*path && read_config_file(c, path, e)) return e->status;
   for (; *environment; environment++)
-    if (strncmp(*environment, "ATTEND_", 7) == 0 && take_variable(c, *environment, e) != STATUS_OK)
+    if (strncmp(*environment, "ATTEND_", 7) == 0 && set_from_variable(c, *environment, e))
       return e->status;
-  if (take_args(c, args, NULL, e) != STATUS_OK) return e->status;
+  if (read_arguments(c, args, NULL, e)) return e->status;
   bool no_memory;
   if (!c->models &&
       !(c->models = json_reserve_load(built_in_models, strlen(built_in_models), NULL, &no_memory)))
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
   if (check_addresses(c, e)) return e->status;
-  return check_default(c, e);
+  return check_default_model(c, e);
 }
 
 enum status config_read(struct config *c, char *const *args, char *const *environment,
                         struct error *e) {
   *c = (struct config){0};
-  if (read_all(c, args, environment, e) != STATUS_OK) config_free(c);
+  if (read_sources(c, args, environment, e)) config_free(c);
   return text_plain(e);
 }
 
 void config_free(struct config *c) {
   if (c->store) {
-    for (struct text *t = c->store->texts; t;) {
-      struct text *next = t->next;
+    for (struct config_string *t = c->store->strings; t;) {
+      struct config_string *next = t->next;
       free(t);
       t = next;
     }

@@ -1,7 +1,8 @@
 /* config: every setting, from defaults, then the file, then the environment, then the command line.
  *
- * options.def is the one table: it makes this struct, the parser, --help and what `attend check`
- * prints. A config is read once and then only looked at; it owns its strings and its JSON. */
+ * options.def is the only table of settings: this struct, the parser, --help and what `attend
+ * check` prints are made from it. A config does not change once it is read; it owns its strings and
+ * its JSON. */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
 
@@ -29,26 +30,26 @@ struct config {
 /* Reads everything. `args` are the words after the command, NULL-terminated; `environment` is
  * environ. A setting that is given twice on the command line has its last value; a flag is
  * `--merge`, `--no-merge` or `--merge=on|off|true|false`. An empty ATTEND_CONFIG counts as none.
- * Variables that Kubernetes adds for a service called attend are passed over; any other unknown
- * ATTEND_ variable is an error. Model definitions are looked into by model_load, not here.
- * On failure (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail names the setting, where it came
- * from, and the nearest known name; the config is empty and may be freed. */
+ * Variables that Kubernetes adds for a service called attend are ignored; any other unknown ATTEND_
+ * variable is an error. Model definitions are checked by model_load, not here. On failure
+ * (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail names the setting, where it came from, and the
+ * nearest known name; the config is empty and may be freed. */
 enum status config_read(struct config *c, char *const *args, char *const *environment,
                         struct error *e);
 void config_free(struct config *c);
 
-/* Calls `tell` for each setting but default_model whose value in `next` is not that in `now`, with
- * its name and what `next` says. */
+/* Calls `tell` for each setting but default_model that has another value in `next` than in `now`,
+ * with its name and the value in `next`. */
 void config_differ(const struct config *now, const struct config *next,
                    void (*tell)(void *of, const char *name, const char *value), void *of);
 
 /* Do both have a model of this name, with the same definition? */
 bool config_same_model(const struct config *a, const struct config *b, const char *name);
 
-void config_help(FILE *out); /* the settings, a line or two each */
+void config_help(FILE *out); /* prints the settings, a line or two each */
 
-/* The effective configuration as a JSON document that config_read would take again. False if there
- * is no memory for it or it could not be written. */
+/* Prints the effective configuration as a JSON document that config_read accepts. False if there is
+ * no memory for it or it could not be written. */
 bool config_print(const struct config *c, FILE *out);
 
 #endif

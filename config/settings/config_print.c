@@ -1,11 +1,17 @@
-/* config_print: what --help says about the settings, and the effective configuration as JSON. */
+/* config_print: the settings as text: for --help, as a JSON document, and where two configurations
+ * differ. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "config/settings/config.h"
 #include "config/settings/option.h"
 
-/* Wide enough for the longest switch with its placeholder. */
-enum { COLUMN = 30 };
+enum {
+  COLUMN = 30,    /* wide enough for the longest switch with its placeholder */
+  VALUE_SIZE = 32 /* of a number as text */
+};
+
+/* --- for --help --- */
 
 static void print_default(const struct option *o, FILE *out) {
   if (o->kind == OPTION_IS_COUNT) {
@@ -43,7 +49,9 @@ void config_help(FILE *out) {
           "the\nenvironment, the environment over the file.\n");
 }
 
-static json_t *value_of(const struct option *o, struct config *c) {
+/* --- as a JSON document --- */
+
+static json_t *json_value(const struct option *o, struct config *c) {
   switch (o->kind) {
   case OPTION_IS_COUNT:
     return json_integer((json_int_t)*option_number(o, c));
@@ -59,9 +67,38 @@ bool config_print(const struct config *c, FILE *out) {
   json_t *all = json_object();
   bool done = all != NULL;
   for (size_t i = 0; i < option_count(); i++)
-    done = done && json_object_set_new(all, option_at(i)->name, value_of(option_at(i), &seen)) == 0;
+    done =
+        done && json_object_set_new(all, option_at(i)->name, json_value(option_at(i), &seen)) == 0;
   done = done && json_object_set(all, "models", c->models) == 0;
   done = done && json_dumpf(all, out, JSON_INDENT(2)) == 0 && fputc('\n', out) != EOF;
   json_decref(all);
   return done && fflush(out) == 0 && !ferror(out);
+}
+
+/* --- where two differ --- */
+
+/* The value as a user would write it; `out` has room for a number. */
+static const char *text_value(const struct option *o, struct config *c, char out[VALUE_SIZE]) {
+  if (o->kind == OPTION_IS_FLAG) return *option_flag(o, c) ? "on" : "off";
+  if (o->kind != OPTION_IS_COUNT) return *option_text(o, c);
+  snprintf(out, VALUE_SIZE, "%" PRIu64, *option_number(o, c));
+  return out;
+}
+
+void config_differ(const struct config *now, const struct config *next,
+                   void (*tell)(void *of, const char *name, const char *value), void *of) {
+  struct config a = *now, b = *next; /* the accessors of options give places to write to */
+  char before[VALUE_SIZE], after[VALUE_SIZE];
+  for (size_t i = 0; i < option_count(); i++) {
+    const struct option *o = option_at(i);
+    if (strcmp(o->name, "default_model") == 0) continue;
+    const char *value = text_value(o, &b, after);
+    if (strcmp(text_value(o, &a, before), value) != 0) tell(of, o->name, value);
+  }
+}
+
+bool config_same_model(const struct config *a, const struct config *b, const char *name) {
+  const json_t *first = json_object_get(a->models, name),
+               *second = json_object_get(b->models, name);
+  return first && second && json_equal(first, second);
 }

@@ -10,7 +10,7 @@
 #include "config/settings/address.h"
 #include "config/settings/origins.h"
 
-static const struct option table[] = {
+static const struct option options[] = {
 #define OPTION_TEXT(name, fallback, sentence) \
   {#name, OPTION_IS_TEXT, offsetof(struct config, name), fallback, 0, 0, 0, NULL, sentence},
 #define OPTION_ADDRESS(name, fallback, sentence) \
@@ -27,27 +27,27 @@ static const struct option table[] = {
 #include "config/settings/options.def"
 };
 
-size_t option_count(void) { return sizeof table / sizeof table[0]; }
+size_t option_count(void) { return sizeof options / sizeof options[0]; }
 
-const struct option *option_at(size_t index) { return &table[index]; }
+const struct option *option_at(size_t index) { return &options[index]; }
 
 const struct option *option_find(const char *name) {
   for (size_t i = 0; i < option_count(); i++)
-    if (strcmp(table[i].name, name) == 0) return &table[i];
+    if (strcmp(options[i].name, name) == 0) return &options[i];
   return NULL;
 }
 
-static void *member(const struct option *o, struct config *c) { return (char *)c + o->offset; }
+static void *setting_in(const struct option *o, struct config *c) { return (char *)c + o->offset; }
 
-const char **option_text(const struct option *o, struct config *c) { return member(o, c); }
-uint64_t *option_number(const struct option *o, struct config *c) { return member(o, c); }
-bool *option_flag(const struct option *o, struct config *c) { return member(o, c); }
+const char **option_text(const struct option *o, struct config *c) { return setting_in(o, c); }
+uint64_t *option_number(const struct option *o, struct config *c) { return setting_in(o, c); }
+bool *option_flag(const struct option *o, struct config *c) { return setting_in(o, c); }
 
 /* --- values --- */
 
 static bool is_choice(const char *choices, const char *text) {
   size_t length = strlen(text);
-  if (strchr(text, '|')) return false; /* two of them are none */
+  if (strchr(text, '|')) return false; /* two words at once are no choice */
   for (const char *at = choices; at; at = strchr(at, '|')) {
     if (*at == '|') at++;
     if (strncmp(at, text, length) == 0 && (at[length] == '|' || !at[length])) return length > 0;

@@ -30,16 +30,16 @@ size_t option_count(void);
 const struct option *option_at(size_t index);
 const struct option *option_find(const char *name); /* by its name in the file; or NULL */
 
-/* Where in `c` the setting lies: by kind a const char *, a uint64_t or a bool. */
+/* The member of `c` that holds the setting: by its kind a const char *, a uint64_t or a bool. */
 const char **option_text(const struct option *o, struct config *c);
 uint64_t *option_number(const struct option *o, struct config *c);
 bool *option_flag(const struct option *o, struct config *c);
 
-/* on, off, true, false: what a flag's value looks like. */
+/* Is the word on, off, true or false? */
 bool option_is_flag_word(const char *value);
 
-/* Sets one value. `where` names the setting as the user wrote it, for the message. Text is
- * borrowed. STATUS_CONFIG for what is not of the kind or out of bounds. */
+/* Sets one value, whose text is borrowed. `where` names the setting in messages, as the user wrote
+ * it. STATUS_CONFIG where the value is not of the setting's kind or is out of bounds. */
 enum status option_set(const struct option *o, struct config *c, const char *value,
                        const char *where, struct error *e);
 enum status option_set_json(const struct option *o, struct config *c, const json_t *value,
@@ -49,7 +49,7 @@ enum status option_set_json(const struct option *o, struct config *c, const json
 const char *option_switch(const struct option *o, char out[64]);
 const char *option_variable(const struct option *o, char out[64]);
 
-/* What a value of this JSON type is called in messages. */
+/* What messages call a value of this JSON type: "an object". */
 const char *option_json_kind(const json_t *value);
 
 #endif

@@ -1,4 +1,4 @@
-/* origins: a list of web origins, judged as strictly as they will be compared. */
+/* origins: checks web origins as strictly as they will be compared. */
 #include "config/settings/origins.h"
 
 #include <arpa/inet.h>
@@ -25,8 +25,8 @@ const char *origins_next(const char *at, const char **origin, size_t *size) {
   return next;
 }
 
-/* Behind a host: a name, an IPv4 address, or an IPv6 address in brackets as browsers write it.
- * NULL: there is none. */
+/* Returns the end of a host: a name, an IPv4 address, or an IPv6 address in brackets as browsers
+ * write it. NULL where there is none. */
 static const char *skip_host(const char *at) {
   if (*at != '[') {
     const char *end = at + strspn(at, host_letters);
@@ -43,32 +43,32 @@ static const char *skip_host(const char *at) {
   return strcmp(text, again) == 0 ? at + size + 2 : NULL;
 }
 
-static const char *fault_of_port(const char *origin, const char *port) {
+static const char *port_fault(const char *origin, const char *port) {
   uint64_t number;
   if (strspn(port, digits) != strlen(port) || *port == '0' || !text_decimal(port, &number) ||
       number > UINT16_MAX)
     return "has no port from 1 to 65535 behind its colon";
   if ((number == 80 && strncmp(origin, "http:", 5) == 0) ||
       (number == 443 && strncmp(origin, "https:", 6) == 0))
-    return "names the port that its scheme has anyway, which browsers leave out";
+    return "names the default port of its scheme, which browsers leave out";
   return NULL;
 }
 
-/* What is wrong with one origin; NULL: nothing. */
-static const char *fault_of(const char *origin) {
+/* What is wrong with one origin; NULL where nothing is. */
+static const char *origin_fault(const char *origin) {
   static const char shape[] = "is no origin such as https://a.example or http://127.0.0.1:8080";
   if (!*origin) return "is empty: there is a comma too many";
-  if (strcmp(origin, "*") == 0) return "means every origin and stands alone";
+  if (strcmp(origin, "*") == 0) return "means every origin and cannot be in a list";
   if (strcmp(origin, "null") == 0)
-    return "is what pages of no known origin send: anybody can make one";
+    return "is sent by pages without an origin, and anybody can make one";
   if (strpbrk(origin, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
     return "has capital letters, where browsers send small ones";
   const char *at = origin + strspn(origin, scheme_more);
   if (!strspn(origin, small) || strncmp(at, "://", 3) != 0) return shape;
   at = skip_host(at + 3);
   if (!at) return shape;
-  if (*at == '/') return "ends with a path, which an origin has not, not even a '/'";
-  if (*at == ':') return fault_of_port(origin, at + 1);
+  if (*at == '/') return "ends with a path; an origin has none, not even a '/'";
+  if (*at == ':') return port_fault(origin, at + 1);
   return *at ? shape : NULL;
 }
 
@@ -85,7 +85,7 @@ enum status origins_check(const char *list, const char *where, struct error *e) 
                        origin, ORIGIN_MOST);
     memcpy(copy, origin, size);
     copy[size] = '\0';
-    const char *fault = fault_of(copy);
+    const char *fault = origin_fault(copy);
     if (fault) return error_set(e, STATUS_CONFIG, "%s: \"%s\" %s", where, copy, fault);
   }
   return STATUS_OK;

@@ -9,11 +9,11 @@
 
 #include "core/run/status.h"
 
-/* Takes origins with commas between, blanks around them, or `*` alone, which is every origin; empty
- * is none. `where` names the setting in the error (STATUS_CONFIG). */
+/* Accepts origins separated by commas, with blanks around them; or `*` alone, which means every
+ * origin; or nothing. `where` names the setting in the error (STATUS_CONFIG). */
 enum status origins_check(const char *list, const char *where, struct error *e);
 
-/* The next element from `at` on; returns where to go on, or NULL behind the last one. */
+/* Finds the next element from `at` on. Returns where to go on, or NULL behind the last one. */
 const char *origins_next(const char *at, const char **origin, size_t *size);
 
 #endif

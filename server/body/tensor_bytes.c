@@ -17,7 +17,7 @@ static const struct {
   const char *name;
   size_t size;
   enum tensor_type type;
-  enum float_type format; /* of a float */
+  enum floats_type format; /* of a float */
 } dtypes[DTYPE_NONE] = {
     [DTYPE_F32] = {"F32", 4, TENSOR_FLOAT, FLOAT_F32},
     [DTYPE_F16] = {"F16", 2, TENSOR_FLOAT, FLOAT_F16},
@@ -137,8 +137,8 @@ static size_t to_int32(unsigned char *at, size_t count) {
 }
 
 /* Through a copy, from that end where what is written lies upon what has been read. */
-static size_t to_floats(enum float_type format, unsigned char *at, size_t count) {
-  const size_t size = float_type_size(format);
+static size_t to_floats(enum floats_type format, unsigned char *at, size_t count) {
+  const size_t size = floats_type_size(format);
   float number[STEP];
   size_t good = count;
   for (size_t done = 0, n; done < count; done += n) {

@@ -1,4 +1,5 @@
-/* test_api_keys: the file of bearer keys, how a token is looked for, and what a head must bring. */
+/* test_api_keys: the file of bearer keys, how a key is compared, and what a request's header must
+ * bring. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +64,7 @@ static void is_refused(const void *bytes, size_t size, const char *why) {
   assert_int_equal(e.status, STATUS_CONFIG);
   assert_int_equal(strncmp(e.detail, "api_key_file: ", 14), 0);
   if (!strstr(e.detail, why)) fail_msg("\"%s\" is not in: %s", why, e.detail);
-  /* No part of a key that would be worth something is said. */
+  /* No part of a key appears in a message. */
   assert_null(strstr(e.detail, "first-key"));
   assert_null(strstr(e.detail, "SECOND"));
   assert_null(strstr(e.detail, "abcdef"));
@@ -102,14 +103,14 @@ static void bad_lines_are_told_by_number_alone(void **state) {
   (void)state;
   refused("", "there is no key in it");
   refused("# nothing\n\n", "there is no key in it");
-  refused(KEY_A "\nSECOND KEY abcdefghij\n", "line 2: character 7 is none");
-  refused(KEY_A " # mine\n", "line 1: character 27 is none");
+  refused(KEY_A "\nSECOND KEY abcdefghij\n", "line 2: character 7 is not allowed");
+  refused(KEY_A " # mine\n", "line 1: character 27 is not allowed");
   refused("\n\nSECOND\n", "line 3: a key has 16 to 512 characters, not 6");
   refused("SECOND-45678901\n", "not 15");
-  refused("SECOND-4567=89012345\n", "line 1: character 13 is none");
-  refused("================\n", "line 1: character 1 is none");
+  refused("SECOND-4567=89012345\n", "line 1: character 13 is not allowed");
+  refused("================\n", "line 1: character 1 is not allowed");
   refused("SECOND-4567890123,\n", "character 18");
-  refused("\xef\xbb\xbf" KEY_A "\n", "line 1: character 1 is none");
+  refused("\xef\xbb\xbf" KEY_A "\n", "line 1: character 1 is not allowed");
   refused(KEY_A "\r" KEY_B "\n", "line 1: character 27");
   static const char nul[] = KEY_A "\0" KEY_B;
   is_refused(nul, sizeof nul - 1, "line 1: character 27");
@@ -160,8 +161,7 @@ static void a_file_too_large(void **state) {
   free(text);
 }
 
-/* Whatever is presented, and wherever in the list its like is, the same number of words is
- * compared: all of them. */
+/* All words are compared, whatever is presented and wherever in the list an equal key is. */
 static void each_look_compares_everything(void **state) {
   (void)state;
   char text[8 * 40] = "";

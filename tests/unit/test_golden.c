@@ -31,7 +31,7 @@ static float *floats(struct golden *g, const char *name) {
   const struct checkpoint_entry *t = entry(g, name);
   if (!t) return NULL;
   float *x = arena_alloc(&g->arena, t->count, sizeof *x, &e);
-  assert_int_equal(checkpoint_floats(g->file, t, 0, t->count, x, &e), STATUS_OK);
+  assert_int_equal(checkpoint_read_floats(g->file, t, 0, t->count, x, &e), STATUS_OK);
   return x;
 }
 

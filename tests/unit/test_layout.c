@@ -1,4 +1,4 @@
-/* test_layout: which tensors of a checkpoint are taken, converted and refused. */
+/* test_layout: which tensors of a checkpoint are used, converted and refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,9 +22,10 @@ static void d2l_is_found_behind_any_prefix(void **state) {
   layout_is(p, W ",\"layout\":\"d2l\"}", "d2l");
   layout_is(p, W ",\"prefix\":\"net.attention.\"}", "d2l");
   load_ill(W ",\"prefix\":\"net.\"}", p->folder,
-           "prefix: no attention stands behind it; there is one at \"net.attention.\"");
+           "prefix: there is no attention behind it; there is one at \"net.attention.\"");
   load_ill(W ",\"layout\":\"torch\"}", p->folder, "fit none of torch");
-  load_ill(W ",\"layout\":\"d2l\",\"layer\":0}", p->folder, "layer: the layout d2l has none");
+  load_ill(W ",\"layout\":\"d2l\",\"layer\":0}", p->folder,
+           "layer: the layout d2l has no numbered layers");
   load_ill(W ",\"layer\":0}", p->folder,
            "layer: no attention here has this number; there is one at \"net.attention.\"");
   load_ill(W ",\"layout\":\"torch\",\"prefix\":\"net.\"}", p->folder,
@@ -50,9 +51,9 @@ static void prefixes_have_an_end(void **state) {
   snprintf(definition, sizeof definition, W ",\"prefix\":\"%0256d\"}", 0);
   load_ill(definition, p->folder, "prefix: longer than 255 bytes");
   snprintf(definition, sizeof definition, W ",\"prefix\":\"%0255d\"}", 0);
-  load_ill(definition, p->folder, "prefix: no attention stands behind it; there is one at \"\"");
+  load_ill(definition, p->folder, "prefix: there is no attention behind it; there is one at \"\"");
   layout_is(p, W ",\"prefix\":\"\"}", "d2l");
-  add_roles(&m, "attention_", d2l, ".weight"); /* no dot: only for who says it */
+  add_roles(&m, "attention_", d2l, ".weight"); /* no dot: only where the definition says so */
   write_made(p, &m);
   load_ill(W "}", p->folder, "fit none of plain, torch, d2l, bert, clip, gpt2, t5, llama, whisper");
   layout_is(p, W ",\"prefix\":\"attention_\"}", "d2l");
@@ -93,7 +94,7 @@ static void torch_is_read_as_torch_writes_it(void **state) {
   made_add(&m, "in_proj_weight", 13, 4);
   made_add(&m, "out_proj.weight", 4, 4);
   write_made(p, &m);
-  load_ill(W "}", p->folder, "tensor \"in_proj_weight\": 13 rows are not three times");
+  load_ill(W "}", p->folder, "tensor \"in_proj_weight\": 13 rows cannot be divided");
   made_add(&m, "in_proj_weight", 12, 4);
   made_add(&m, "in_proj_bias", 9, 0);
   write_made(p, &m);
@@ -252,7 +253,7 @@ static void only_tensors_that_are_used_are_judged(void **state) {
   load_ill(W "}", p->folder, "tensor \"key.bias\" has 5 numbers for the 4 rows of \"key.weight\"");
 }
 
-/* Numbers of a checkpoint are finite; what is made of them need not be. */
+/* Numbers of a checkpoint are finite; what is computed from them may not be. */
 static void layers_that_could_answer_nothing_are_refused(void **state) {
   const struct place *p = *state;
   static const float huge[] = {3e38f, 3e38f, 3e38f, 3e38f};

@@ -1,7 +1,7 @@
 /* test_model: definitions, sizes, random weights and digests; what is refused, and how.
  *
- * Digests were worked out by other programs from the same files and formulas. Runs at the top of
- * the source tree: the golden files are checkpoints, too. */
+ * The expected digests were computed by other programs from the same files and formulas. The
+ * program runs at the top of the source tree, where the golden files serve as checkpoints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static struct model *load_golden(const char *name) {
 #define B24 \
   4, 4, 6, 6, { 24, 24, 24, 24 }
 
-/* The definition of a golden file and its tensors come to this. */
+/* Checks what a golden file's definition and tensors make. */
 static struct model *load_as(const struct golden *g) {
   struct model *m = load_golden(g->name);
   assert_shape(&m->shape, g->heads, g->kv_heads, g->head_size, g->value_head_size, g->sizes);
@@ -387,7 +387,7 @@ static void positions_are_read_strictly(void **state) {
   ill("{\"projection\":\"none\",\"query_size\":4,\"relative_bias\":{}}",
       "relative_bias: needs a checkpoint, or random, for its table");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"relative_bias\":{\"buckets\":8}}",
-      "relative_bias: buckets: the table of the checkpoint tells them");
+      "relative_bias: buckets: not together with a checkpoint, whose table tells them");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"relative_bias\":false,"
       "\"tensors\":{\"relative_bias\":\"t\"}}",
       "tensors: relative_bias has no meaning with relative_bias false");

@@ -1,4 +1,4 @@
-/* test_npz: archives as NumPy writes them, and archives that are wrong in every way we name. */
+/* test_npz: archives as NumPy writes them, and archives with each fault that has a message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static struct checkpoint *open_well(const char *path) {
   return c;
 }
 
-/* The message begins with the path, once, and goes on so. */
+/* The message begins with the path, has it only once, and continues so. */
 static void open_ill(const char *path, const char *detail) {
   struct error e = {0};
   struct checkpoint *c = checkpoint_open(path, &e);
@@ -46,7 +46,7 @@ static void read_ill(struct checkpoint *c, const char *name, const char *detail)
   assert_non_null(t);
   float *out = malloc(t->count * sizeof *out);
   assert_non_null(out);
-  assert_int_equal(checkpoint_floats(c, t, 0, (size_t)t->count, out, &e), STATUS_CONFIG);
+  assert_int_equal(checkpoint_read_floats(c, t, 0, (size_t)t->count, out, &e), STATUS_CONFIG);
   assert_string_equal(e.detail, detail);
   free(out);
 }
@@ -56,15 +56,15 @@ static void assert_floats(struct checkpoint *c, const char *name, const float *e
   float out[16];
   const struct checkpoint_entry *t = checkpoint_find(c, name);
   assert_non_null(t);
-  checkpoint_floats(c, t, 0, (size_t)t->count, out, &e);
+  checkpoint_read_floats(c, t, 0, (size_t)t->count, out, &e);
   assert_string_equal(e.detail, "");
   assert_memory_equal(out, expected, t->count * sizeof *out);
 }
 
 /* --- what is right --- */
 
-/* numpy.savez and savez_compressed, version 1.24: w, h in Fortran's order, d without dimensions,
- * i of integers, and a name that is not ASCII. */
+/* numpy.savez and savez_compressed, version 1.24: w, h in Fortran's order, d without dimensions, i
+ * of integers, and a name that is not ASCII. */
 static void archives_of_numpy_are_read(void **state) {
   (void)state;
   static const char *const paths[] = {"tests/golden/numpy.npz", "tests/golden/numpy-deflated.npz"};
@@ -85,7 +85,7 @@ static void archives_of_numpy_are_read(void **state) {
     assert_floats(c, "h", h);
     assert_floats(c, "d", d);
     assert_floats(c, "b/\xc3\xa9", b);
-    assert_int_equal(checkpoint_judge(checkpoint_find(c, "i"), &e), STATUS_CONFIG);
+    assert_int_equal(checkpoint_check_tensor(checkpoint_find(c, "i"), &e), STATUS_CONFIG);
     assert_string_equal(e.detail, "tensor \"i\" is of type <i8; F32, F16, BF16 and F64 are read");
     assert_null(checkpoint_find(c, "w.npy"));
     assert_string_equal(checkpoint_container(c), "an .npz archive");
@@ -93,7 +93,7 @@ static void archives_of_numpy_are_read(void **state) {
   }
 }
 
-/* Ranges in any order come to the same numbers: two arrays in turns, more arrays than are kept
+/* Ranges in any order give the same numbers: two arrays alternately, more arrays than are kept
  * open, backwards. */
 static void ranges_may_be_read_in_any_order(void **state) {
   const struct place *p = *state;
@@ -111,7 +111,7 @@ static void ranges_may_be_read_in_any_order(void **state) {
       const struct checkpoint_entry *t = checkpoint_at(c, step * 5 % ARRAYS);
       const size_t first = step < 20 ? step / 2 % 8 * PART : (59 - step) * 1000;
       const size_t count = first + PART <= t->count ? PART : (size_t)t->count - first;
-      assert_int_equal(checkpoint_floats(c, t, first, count, out, &e), STATUS_OK);
+      assert_int_equal(checkpoint_read_floats(c, t, first, count, out, &e), STATUS_OK);
       for (size_t i = 0; i < count; i++)
         if (out[i] != 1.0f + (float)(first + i) / 16.0f) fail_msg("step %zu, %zu", step, i);
     }
@@ -230,7 +230,7 @@ static void only_matrices_lie_by_columns(void **state) {
   checkpoint_free(c);
 }
 
-/* --- bytes changed behind the writer's back --- */
+/* --- bytes changed after writing --- */
 
 struct bytes {
   unsigned char at[4096];
@@ -267,7 +267,7 @@ static void damaged_numbers_are_told_by_their_checksum(void **state) {
   find(&b, "}\n", 2)[2 + 5] ^= 1;
   store(p->file, &b);
   struct checkpoint *c = open_well(p->file);
-  read_ill(c, "w", "tensor \"w\": its checksum in the zip archive is another");
+  read_ill(c, "w", "tensor \"w\": does not match its checksum in the zip archive");
   checkpoint_free(c);
 }
 
@@ -280,7 +280,8 @@ static void damaged_deflate_is_told(void **state) {
   struct checkpoint *c = open_well(p->file);
   struct error e = {0};
   float out[1600];
-  assert_int_equal(checkpoint_floats(c, checkpoint_find(c, "w"), 0, 1600, out, &e), STATUS_CONFIG);
+  assert_int_equal(checkpoint_read_floats(c, checkpoint_find(c, "w"), 0, 1600, out, &e),
+                   STATUS_CONFIG);
   assert_memory_equal(e.detail, "tensor \"w\": ", 12);
   assert_non_null(strstr(e.detail, "the zip archive is damaged: "));
   checkpoint_free(c);
@@ -305,7 +306,7 @@ static void put32(unsigned char *at, uint32_t value) {
   for (size_t i = 0; i < 4; i++) at[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* An array of 4 GB that some hundred deflated bytes are said to come to. */
+/* An archive that claims to inflate some hundred bytes to an array of 4 GB. */
 static void few_bytes_that_are_said_to_be_many_are_refused(void **state) {
   const struct place *p = *state;
   static const char literal[] = FLOATS_OF("(1073741800,)");
@@ -317,7 +318,7 @@ static void few_bytes_that_are_said_to_be_many_are_refused(void **state) {
     put32(find(&b, "PK\3\4", 4) + LOCAL_SIZE, size);
     put32(find(&b, "PK\1\2", 4) + CENTRAL_SIZE, size);
     store(p->file, &b);
-    open_ill(p->file, "array \"w\": is said to hold 4294967277 bytes, more than the archive can");
+    open_ill(p->file, "array \"w\": claims 4294967277 bytes, more than the archive can hold");
   }
   write_one(p, npy_make(1, literal, "", 0), NPZ_STORED);
   struct bytes b = load(p->file);
@@ -327,7 +328,7 @@ static void few_bytes_that_are_said_to_be_many_are_refused(void **state) {
   open_ill(p->file, "");
 }
 
-/* The size that the directory gives is not the one that the stream comes to. */
+/* The directory gives another size than the stream has. */
 static void an_array_ends_where_its_shape_does(void **state) {
   const struct place *p = *state;
   static const char *const shapes[] = {FLOATS_OF("(21,)"), FLOATS_OF("(19,)")};
@@ -364,7 +365,7 @@ static void archives_that_are_none_are_named(void **state) {
   b.size -= 30;
   store(p->file, &b);
   open_ill(p->file, "the zip archive has no directory at its end: cut short?");
-  /* A directory of so many members that a list of them would not fit the memory. */
+  /* A directory of so many members that there is no memory for a list of them. */
   write_one(p, npy_make_floats(2, 2), NPZ_STORED);
   b = load(p->file);
   memset(find(&b, "PK\5\6", 4) + 8, 0xfe, 4);

@@ -16,7 +16,7 @@
 #include "tests/support/place.h"
 #include "tests/support/safetensors_make.h"
 
-/* A whole file in memory, as a reader goes through it. */
+/* Reads a whole file in memory, step by step. */
 static struct safetensors *parse_file(const unsigned char *bytes, size_t size, struct error *e) {
   size_t length;
   if (size < SAFETENSORS_PREFIX) {
@@ -222,7 +222,8 @@ static void a_file_cut_anywhere_is_refused(void **state) {
   safetensors_free(parse_well(&m));
   for (size_t size = 0; size < m.size; size++) {
     struct error e = {0};
-    unsigned char *cut = malloc(size + !size); /* exactly as long: a read beyond it is seen */
+    unsigned char *cut =
+        malloc(size + !size); /* exactly as long, so that a read beyond it is detected */
     assert_non_null(cut);
     memcpy(cut, m.bytes, size);
     assert_null(parse_file(cut, size, &e));
@@ -232,8 +233,8 @@ static void a_file_cut_anywhere_is_refused(void **state) {
   made_free(&m);
 }
 
-/* A flipped bit may make another valid file (in a name, say). Then all that is handed out must
- * lie within the bytes. */
+/* A flipped bit may make another valid file (in a name, say). Then every tensor must lie within the
+ * bytes. */
 static void no_flipped_bit_leads_outside(void **state) {
   (void)state;
   struct made m;
@@ -258,7 +259,7 @@ static void no_flipped_bit_leads_outside(void **state) {
 
 /* --- numbers --- */
 
-static float one(enum float_type type, uint64_t bits, size_t finite) {
+static float one(enum floats_type type, uint64_t bits, size_t finite) {
   unsigned char bytes[9]; /* unaligned on purpose */
   float out;
   for (size_t i = 0; i < 8; i++) bytes[1 + i] = (unsigned char)(bits >> 8 * i);
@@ -315,23 +316,23 @@ static void other_types_round_to_nearest_even(void **state) {
   assert_bits(one(FLOAT_F64, 0x47efffffefffffff, 1), 0x7f7fffff); /* still the largest */
   assert_bits(one(FLOAT_F64, 0x47effffff0000000, 0), 0x7f800000); /* beyond */
   assert_bits(one(FLOAT_F64, 0x36a0000000000000, 1), 0x00000001); /* 2^-149 */
-  assert_int_equal(float_type_of("F32"), FLOAT_F32);
-  assert_int_equal(float_type_of("F16"), FLOAT_F16);
-  assert_int_equal(float_type_of("BF16"), FLOAT_BF16);
-  assert_int_equal(float_type_of("F64"), FLOAT_F64);
-  assert_int_equal(float_type_of("f32"), FLOAT_NONE);
-  assert_int_equal(float_type_of(""), FLOAT_NONE);
+  assert_int_equal(floats_type_of("F32"), FLOAT_F32);
+  assert_int_equal(floats_type_of("F16"), FLOAT_F16);
+  assert_int_equal(floats_type_of("BF16"), FLOAT_BF16);
+  assert_int_equal(floats_type_of("F64"), FLOAT_F64);
+  assert_int_equal(floats_type_of("f32"), FLOAT_NONE);
+  assert_int_equal(floats_type_of(""), FLOAT_NONE);
 }
 
-/* Many at once come to what one alone does: the loops take several numbers at a time. */
+/* Many numbers at once give the same as each alone: the loops convert several at a time. */
 static void many_numbers_are_converted_as_one_is(void **state) {
   (void)state;
   enum { COUNT = 0x10000 };
   unsigned char *bytes = malloc(8 * COUNT + 1), *at = bytes + 1; /* unaligned on purpose */
   float *out = malloc(COUNT * sizeof *out);
   assert_true(bytes && out);
-  for (enum float_type type = 0; type < FLOAT_NONE; type++) {
-    const size_t size = float_type_size(type);
+  for (enum floats_type type = 0; type < FLOAT_NONE; type++) {
+    const size_t size = floats_type_size(type);
     for (size_t i = 0; i < COUNT; i++) { /* all upper 16 bits, with others behind them */
       const uint64_t low = size > 2 ? i * 0x9e3779b97f4a7c15u >> (64 - 8 * (size - 2)) : 0;
       const uint64_t bits = (uint64_t)i << (8 * size - 16) | low;
@@ -365,7 +366,7 @@ static void the_first_number_that_is_not_finite_is_found(void **state) {
     numbers[i] = i % 2 ? INFINITY : -NAN;
     assert_int_equal(floats_convert(FLOAT_F32, numbers, COUNT, out), i);
     assert_memory_equal(out, numbers, sizeof out);
-    if (i % 3) numbers[i] = 0; /* the others stay: the first counts */
+    if (i % 3) numbers[i] = 0; /* the others stay: the first one is reported */
   }
 }
 
@@ -391,7 +392,7 @@ static void floats_are_refused_by_the_tensors_name(void **state) {
   for (size_t i = 0; i < 3; i++) {
     struct error e = {0};
     const struct checkpoint_entry *t = checkpoint_find(s, details[i][0]);
-    assert_int_equal(checkpoint_floats(s, t, 0, t->count, out, &e), STATUS_CONFIG);
+    assert_int_equal(checkpoint_read_floats(s, t, 0, t->count, out, &e), STATUS_CONFIG);
     assert_string_equal(e.detail, details[i][1]);
   }
   checkpoint_free(s);
