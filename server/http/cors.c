@@ -13,7 +13,7 @@ struct cors {
 };
 
 /* What a page could not read otherwise, of the fields that our answers have. */
-const struct field cors_every[] = {
+const struct reply_field cors_every[] = {
     {"Access-Control-Expose-Headers",
      "X-Request-Id, Server-Timing, Inference-Header-Content-Length, Retry-After, "
      "WWW-Authenticate"},
@@ -22,7 +22,7 @@ const struct field cors_every[] = {
 
 /* What a page may send, of the fields that mean something here. Two hours are as long as Chromium
  * remembers an answer. */
-const struct field cors_preflight[] = {
+const struct reply_field cors_preflight[] = {
     {"Access-Control-Allow-Headers",
      "Authorization, Content-Type, Accept, X-Request-Id, X-Timeout-Ms, traceparent, tracestate, "
      "Inference-Header-Content-Length"},

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "core/run/status.h"
-#include "server/http/field.h"
+#include "server/http/reply.h"
 
 struct cors;
 
@@ -22,6 +22,6 @@ void cors_free(struct cors *c); /* NULL is fine */
 const char *cors_allow(const struct cors *c, const char *origin);
 
 /* Fields of every answer to an allowed origin, and of those to a preflight besides. */
-extern const struct field cors_every[], cors_preflight[];
+extern const struct reply_field cors_every[], cors_preflight[];
 
 #endif

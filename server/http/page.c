@@ -63,7 +63,7 @@ static void form_init(struct page *p, enum page_coding coding, const char *begin
   hash_write(f->bytes, f->size, hash);
   snprintf(f->tag, sizeof f->tag, "\"%s\"", hash);
   p->tags[coding] = f->tag;
-  const struct field fields[] = {
+  const struct reply_field fields[] = {
       {"ETag", f->tag},
       {"Vary", "Accept-Encoding"},
       {"Cache-Control", "no-cache"},

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "server/http/field.h"
+#include "server/http/reply.h"
 
 #define PAGE_TYPE "text/html; charset=utf-8"
 
@@ -19,7 +19,7 @@ struct page {
     const char *bytes; /* static */
     size_t size;
     const char *coding; /* Content-Encoding, or NULL */
-    struct field fields[9];
+    struct reply_field fields[9];
     char tag[PAGE_TAG_SIZE]; /* ETag, with its quotes */
   } form[PAGE_FORMS];
   const char *tags[PAGE_FORMS + 1]; /* of all forms; the last one is NULL */

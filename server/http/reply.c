@@ -153,7 +153,7 @@ static const char *type_of(enum reply_errors form) {
 static void origin_lines(const char *origin, struct text *t) {
   add_word(t, "Vary: Origin\r\nAccess-Control-Allow-Origin: ");
   add_word(t, origin);
-  for (const struct field *f = cors_every; f->name; f++) {
+  for (const struct reply_field *f = cors_every; f->name; f++) {
     add_word(t, "\r\n");
     add_word(t, f->name);
     add_word(t, ": ");
@@ -197,10 +197,10 @@ size_t reply_raw(const struct error *e, enum reply_errors form, const char *requ
 
 void reply_add(struct reply *r, const char *name, const char *value) {
   must(r->fields < REPLY_FIELDS);
-  r->field[r->fields++] = (struct field){name, value};
+  r->field[r->fields++] = (struct reply_field){name, value};
 }
 
-void reply_add_all(struct reply *r, const struct field *list) {
+void reply_add_all(struct reply *r, const struct reply_field *list) {
   for (; list->name; list++) reply_add(r, list->name, list->value);
 }
 
@@ -208,7 +208,7 @@ void reply_add_all(struct reply *r, const struct field *list) {
 static bool queue(const struct reply *r, struct MHD_Response *response) {
   if (!response) return false;
   bool good = true;
-  for (const struct field *f = r->field; good && f < r->field + r->fields; f++)
+  for (const struct reply_field *f = r->field; good && f < r->field + r->fields; f++)
     good = MHD_add_response_header(response, f->name, f->value) == MHD_YES;
   good = good && MHD_queue_response(r->to, r->code, response) == MHD_YES;
   MHD_destroy_response(response);

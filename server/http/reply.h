@@ -10,7 +10,6 @@
 #include <sys/uio.h>
 
 #include "core/run/status.h"
-#include "server/http/field.h"
 
 struct MHD_Connection;
 
@@ -41,19 +40,24 @@ size_t reply_error_text(const struct error *e, enum reply_errors form,
 size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
                  const char *origin, char text[REPLY_RAW_SIZE]);
 
-/* An answer's head, field by field. */
+/* One header field of an answer. A list of them ends with an empty one. */
+struct reply_field {
+  const char *name, *value;
+};
+
+/* The header of an answer, field by field. */
 enum { REPLY_FIELDS = 24 };
 struct reply {
   struct MHD_Connection *to;
   unsigned code;
   enum reply_errors errors;
   size_t fields;
-  struct field field[REPLY_FIELDS];
+  struct reply_field field[REPLY_FIELDS];
 };
 
 /* Adds a field, or those of a list; both are borrowed until the answer is queued. */
 void reply_add(struct reply *r, const char *name, const char *value);
-void reply_add_all(struct reply *r, const struct field *list);
+void reply_add_all(struct reply *r, const struct reply_field *list);
 
 /* Queue an answer. False: it could not be queued, and the connection has to be closed. */
 bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t pieces);

@@ -32,7 +32,7 @@ static const char *hash_of(const char *bytes, size_t size) {
 }
 
 static const char *field_of(const struct page_form *f, const char *name) {
-  for (const struct field *at = f->fields; at->name; at++)
+  for (const struct reply_field *at = f->fields; at->name; at++)
     if (strcmp(at->name, name) == 0) return at->value;
   fail_msg("no field %s", name);
   return NULL;
