@@ -265,7 +265,7 @@ $(BUILD)/flags: FORCE
 $(BUILD)/commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/watch/version.o: $(BUILD)/commit
-$(BUILD)/server/http/openapi.o: server/http/openapi.json
+$(BUILD)/server/http/description.o: server/http/openapi.json
 
 # The page, one file of all that it is made of.
 PAGE := $(BUILD)/server/page/page.html

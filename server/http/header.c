@@ -6,9 +6,10 @@
 #include <strings.h>
 
 #include "config/document/text.h"
+#include "server/http/request_id.h"
 #include "server/watch/trace.h"
 
-enum { REQUEST_ID_MAX = 128, TIMEOUT_MS_MAX = 86400000 };
+enum { TIMEOUT_MS_MAX = 86400000 };
 
 void header_init(struct header *h) {
   memset(h, 0, offsetof(struct header, error));
@@ -25,15 +26,6 @@ static bool is_token(const char *text, size_t size) {
     if (!isalnum(c) && (c == 0 || !strchr("!#$%&'*+-.^_`|~", c))) return false;
   }
   return size > 0;
-}
-
-static bool is_request_id(const char *text) {
-  size_t n = strlen(text);
-  for (size_t i = 0; i < n && i <= REQUEST_ID_MAX; i++) {
-    unsigned char c = (unsigned char)text[i];
-    if (!(c < 128 && isalnum(c)) && c != '.' && c != '_' && c != '-') return false;
-  }
-  return n > 0 && n <= REQUEST_ID_MAX;
 }
 
 /* The next element of a list such as `text/html, application/json;q=0.5`: its media type without
@@ -205,7 +197,7 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
   else if (IS("X-Timeout-Ms"))
     add_timeout(h, value);
   else if (IS("X-Request-Id"))
-    h->request_id = is_request_id(value) ? value : NULL;
+    h->request_id = request_id_is_valid(value) ? value : NULL;
   else if (IS("Content-Type"))
     add_content(h, value);
   else if (IS("Inference-Header-Content-Length"))

@@ -1,6 +1,6 @@
 /* page: the page that people look at in a browser. PAGE_FILE is where the build has put it.
  *
- * As to the assembler, see openapi.c. */
+ * As to the assembler, see description.c. */
 #include "server/http/page.h"
 
 #include <stdio.h>

@@ -184,7 +184,7 @@ size_t reply_raw(const struct error *e, enum reply_errors form, const char *requ
   date_line(&t);
   if (is_retry(code)) add_word(&t, "Retry-After: 1\r\n");
   add_word(&t, "X-Request-Id: ");
-  add_word(&t, request_id ? request_id : request_id_new(fresh));
+  add_word(&t, request_id ? request_id : request_id_make_random(fresh));
   add_word(&t, "\r\n");
   if (origin) origin_lines(origin, &t);
   snprintf(line, sizeof line, "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n", type_of(form),

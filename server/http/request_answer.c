@@ -6,9 +6,7 @@
 #include "config/model/registry.h"
 #include "core/run/clock.h"
 #include "server/http/bearer.h"
-#include "server/http/endpoint_models.h"
-#include "server/http/endpoint_v2.h"
-#include "server/http/openapi.h"
+#include "server/http/description.h"
 #include "server/http/request_parts.h"
 #include "server/watch/metrics_text.h"
 
@@ -153,12 +151,6 @@ static bool answer_words(struct request *r, const char *words) {
   return answer_static(r, words, strlen(words));
 }
 
-static bool answer_openapi(struct request *r) {
-  size_t length;
-  const char *text = openapi_text(&length);
-  return answer_static(r, text, length);
-}
-
 /* Who has it in the form that is to be sent, and asks whether it is still that, is told so:
  * libmicrohttpd sends no body with a 304, and the length that it would have. */
 static bool answer_page(struct request *r) {
@@ -226,28 +218,10 @@ static bool answer_models(struct request *r, char *text_of(const struct registry
   return answer_text(r, "application/json", text, length);
 }
 
-static bool answer_v2_server(struct request *r) {
+static bool answer_server(struct request *r) {
   size_t length = 0;
-  char *text = endpoint_v2_server_text(&length);
+  char *text = description_v2_server(&length);
   return answer_text(r, "application/json", text, length);
-}
-
-static bool answer_v2(struct request *r) {
-  switch (r->route) {
-  case ROUTE_V2:
-    return answer_v2_server(r);
-  case ROUTE_V2_LIVE:
-    return answer_words(r, "{\"live\":true}\n");
-  case ROUTE_V2_READY:
-    return answer_words(r, "{\"live\":true,\"ready\":true}\n");
-  case ROUTE_V2_MODELS:
-    return answer_models(r, endpoint_v2_models_text);
-  case ROUTE_V2_MODEL:
-    return answer_model(r, endpoint_v2_model_text);
-  default:
-    must(r->route == ROUTE_V2_MODEL_READY);
-    return answer_model(r, endpoint_v2_model_ready_text);
-  }
 }
 
 bool request_answer_route(struct request *r) {
@@ -255,23 +229,36 @@ bool request_answer_route(struct request *r) {
     return answer_status(r, STATUS_DRAINING, "the server is stopping");
   if (asks_readiness(r->route) && !atomic_load(&r->server->loaded))
     return answer_status(r, STATUS_NOT_READY, "the models are being loaded");
+  size_t length = 0;
+  const char *text;
   switch (r->route) {
   case ROUTE_PAGE:
     return answer_page(r);
+  case ROUTE_OPENAPI:
+    text = description_openapi(&length);
+    return answer_static(r, text, length);
   case ROUTE_MODELS:
-    return answer_models(r, endpoint_models_text);
+    return answer_models(r, description_models);
   case ROUTE_MODEL:
-    return answer_model(r, endpoint_model_text);
+    return answer_model(r, description_model);
   case ROUTE_HEALTH:
     return answer_words(r, "{\"status\":\"ok\"}\n");
   case ROUTE_READY:
     return answer_words(r, "{\"status\":\"ready\"}\n");
   case ROUTE_METRICS:
     return answer_metrics(r);
-  case ROUTE_OPENAPI:
-    return answer_openapi(r);
+  case ROUTE_V2:
+    return answer_server(r);
+  case ROUTE_V2_LIVE:
+    return answer_words(r, "{\"live\":true}\n");
+  case ROUTE_V2_READY:
+    return answer_words(r, "{\"live\":true,\"ready\":true}\n");
+  case ROUTE_V2_MODELS:
+    return answer_models(r, description_v2_models);
+  case ROUTE_V2_MODEL:
+    return answer_model(r, description_v2_model);
   default:
-    must(route_is_v2(r->route)); /* or it is no route that answers without work */
-    return answer_v2(r);
+    must(r->route == ROUTE_V2_MODEL_READY); /* every other route is computed, or was refused */
+    return answer_model(r, description_v2_ready);
   }
 }
