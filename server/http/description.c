@@ -26,7 +26,7 @@ const char *description_openapi(size_t *length) {
 
 /* Writes the value as text and drops it; NULL is passed on as NULL. The text is measured first and
  * then written, because json_dumps leaves a key out where it has no memory for it. */
-static char *write_value(json_t *value, size_t *length) {
+static char *write_json(json_t *value, size_t *length) {
   *length = value ? json_dumpb(value, NULL, 0, JSON_COMPACT) : 0;
   char *text = *length ? calloc(*length + 1, 1) : NULL;
   if (text && json_dumpb(value, text, *length, JSON_COMPACT) != *length) {
@@ -38,13 +38,13 @@ static char *write_value(json_t *value, size_t *length) {
 }
 
 /* {"models":[...]}, with what `describe` makes of each model. */
-static char *write_models(const struct registry *r, json_t *describe(const struct model *),
-                          size_t *length) {
+static char *write_model_list(const struct registry *r, json_t *describe(const struct model *),
+                              size_t *length) {
   json_t *list = json_array();
   bool good = list != NULL;
   for (size_t i = 0; good && i < registry_count(r); i++)
     good = json_array_append_new(list, describe(registry_at(r, i))) == 0;
-  if (good) return write_value(json_pack("{s:o}", "models", list), length);
+  if (good) return write_json(json_pack("{s:o}", "models", list), length);
   json_decref(list);
   return NULL;
 }
@@ -92,25 +92,25 @@ static json_t *describe_model(const struct model *m) {
 }
 
 char *description_model(const struct model *m, size_t *length) {
-  return write_value(describe_model(m), length);
+  return write_json(describe_model(m), length);
 }
 
 char *description_models(const struct registry *r, size_t *length) {
-  return write_models(r, describe_model, length);
+  return write_model_list(r, describe_model, length);
 }
 
 /* --- /v2, the Open Inference Protocol --- */
 
 char *description_v2_server(size_t *length) {
-  return write_value(json_pack("{s:s, s:s, s:[s]}", "name", "attend", "version", version_number(),
-                               "extensions", "binary_tensor_data"),
-                     length);
+  return write_json(json_pack("{s:s, s:s, s:[s]}", "name", "attend", "version", version_number(),
+                              "extensions", "binary_tensor_data"),
+                    length);
 }
 
 static json_t *describe_name(const struct model *m) { return json_string(m->name); }
 
 char *description_v2_models(const struct registry *r, size_t *length) {
-  return write_models(r, describe_name, length);
+  return write_model_list(r, describe_name, length);
 }
 
 /* One tensor of a model. A length that each request chooses is -1. The protocol has no word for an
@@ -143,12 +143,12 @@ static json_t *describe_outputs(const struct layer_shape *s) {
 }
 
 char *description_v2_model(const struct model *m, size_t *length) {
-  return write_value(json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", m->name, "versions", "1",
-                               "platform", "attend", "inputs", describe_inputs(&m->shape),
-                               "outputs", describe_outputs(&m->shape)),
-                     length);
+  return write_json(json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", m->name, "versions", "1",
+                              "platform", "attend", "inputs", describe_inputs(&m->shape), "outputs",
+                              describe_outputs(&m->shape)),
+                    length);
 }
 
 char *description_v2_ready(const struct model *m, size_t *length) {
-  return write_value(json_pack("{s:s, s:b}", "name", m->name, "ready", 1), length);
+  return write_json(json_pack("{s:s, s:b}", "name", m->name, "ready", 1), length);
 }

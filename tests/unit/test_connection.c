@@ -128,13 +128,13 @@ static void test_what_is_discarded_has_an_end(void **state) {
 
 static void test_a_head_in_a_drain(void **state) {
   struct set *s = *state;
-  connection_enter(&s->c[0], CONNECTION_HEAD);
+  connection_enter(&s->c[0], CONNECTION_HEADER);
   connections_drain(s->all);
   for (int turns = 0; !metrics_sum_reject(s->metrics, REJECT_DRAINING) && turns < 10000; turns++)
     settle();
   assert_int_equal(metrics_sum_reject(s->metrics, REJECT_DRAINING), 1);
   assert_int_equal(metrics_sum_reject(s->metrics, REJECT_SLOW_HEAD), 0);
-  assert_int_equal(connection_phase(&s->c[0]), CONNECTION_SLOW_HEAD);
+  assert_int_equal(connection_phase(&s->c[0]), CONNECTION_SLOW_HEADER);
 }
 
 int main(void) {

@@ -27,7 +27,7 @@ static int teardown(void **state) {
 
 static void test_order_and_share(void **state) {
   struct lobby l = {.pool = *state, .threads = 4}; /* two of eight places */
-  struct waiter w[5];
+  struct lobby_waiter w[5];
   assert_false(lobby_is_needed(&l)); /* there are places, and nobody waits */
   assert_null(lobby_call(&l, MS));
   for (int i = 0; i < 5; i++) lobby_join(&l, &w[i], MS, 500);
@@ -50,7 +50,7 @@ static void test_order_and_share(void **state) {
 static void test_waited_long_enough(void **state) {
   /* Never a place: somebody is always on his way in, and all threads share as many as there are. */
   struct lobby l = {.pool = *state, .threads = 8, .entering = 1, .turn_ends = UINT64_MAX};
-  struct waiter w[2];
+  struct lobby_waiter w[2];
   lobby_join(&l, &w[0], 0, 500);
   lobby_join(&l, &w[1], 0, 600);
   assert_null(lobby_call(&l, 499 * MS));
@@ -65,7 +65,7 @@ static void test_waited_long_enough(void **state) {
 
 static void test_leaving(void **state) {
   struct lobby l = {.pool = *state, .threads = 1};
-  struct waiter w[4];
+  struct lobby_waiter w[4];
   for (int i = 0; i < 4; i++) lobby_join(&l, &w[i], MS, 500);
   lobby_leave(&l, &w[1]);
   lobby_leave(&l, &w[3]);
@@ -75,7 +75,7 @@ static void test_leaving(void **state) {
   assert_ptr_equal(lobby_close(&l), &w[2]);
   assert_null(lobby_close(&l));
   assert_false(w[2].waits);
-  struct waiter never = {0};
+  struct lobby_waiter never = {0};
   lobby_leave(&l, &never);
   assert_int_equal(l.entering, 0);
 }
