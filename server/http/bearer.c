@@ -45,7 +45,8 @@ enum status bearer_check(const struct header *h, const struct api_keys *k, struc
     return error_set(e, STATUS_UNAUTHORIZED, "a key is needed: send Authorization: Bearer KEY");
   /* The size of a header is limited, and so is the time to hash the token. */
   if (api_keys_look(k, token, size).found) return STATUS_OK;
-  return error_set(e, STATUS_UNAUTHORIZED, "the key in Authorization is none of those taken here");
+  return error_set(e, STATUS_UNAUTHORIZED,
+                   "the key in Authorization is not one that this server accepts");
 }
 
 /* RFC 6750: no error is named to a client that sent no token. */

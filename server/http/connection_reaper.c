@@ -39,7 +39,7 @@ static void end_slow_header(struct connections *all, struct connection *c, uint6
     return;
   }
   struct error e = {0};
-  error_set(&e, STATUS_TOO_SLOW, "the head of the request did not arrive within %llu ms",
+  error_set(&e, STATUS_TOO_SLOW, "the header of the request did not arrive within %llu ms",
             (unsigned long long)all->times.header_ms);
   connection_refuse(c, &e, NULL);
 }

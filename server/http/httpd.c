@@ -142,12 +142,11 @@ static void refuse_connection(struct httpd *h, int fd) {
   const unsigned long long most = h->door->max_connections;
   if (h->door->kind == DOOR_MAIN)
     error_set(&e, STATUS_NOT_READY,
-              "no room for another connection: max_connections is %llu, and as many are open; its "
+              "no room for another connection: max_connections is %llu, and as many are open; the "
               "operator can raise it, or lower idle_timeout_ms",
               most);
   else
-    error_set(&e, STATUS_NOT_READY, "the admin address has its %llu connections, all of them busy",
-              most);
+    error_set(&e, STATUS_NOT_READY, "all %llu connections of the admin address are busy", most);
   size_t size = reply_raw(&e, REPLY_PROBLEM, NULL, NULL, text);
   (void)!send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   shutdown(fd, SHUT_WR);
@@ -167,7 +166,7 @@ static bool has_room(struct httpd *h) {
   return now < most + OVERLAP;
 }
 
-/* There was no memory for a connection, which its caller closes. */
+/* There was no memory for a connection, which libmicrohttpd or the caller closes. */
 static void on_connection_lost(void *of) {
   struct httpd *h = of;
   atomic_fetch_sub(&h->connections, 1);

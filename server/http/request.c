@@ -89,15 +89,15 @@ static bool is_body_on_its_way(const struct request *r) {
          !MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
 }
 
-/* Takes the route away that this door or configuration does not have: paths that are not the admin
- * door's own, or the page where it is off. */
+/* Hides a route that does not exist here: on the admin door all but its own, elsewhere the page if
+ * it is off. */
 static void hide_route(struct request *r) {
   const bool admin = r->door->kind == DOOR_ADMIN, page = r->server->config->page;
   if (admin ? route_is_admin(r->route) : page || r->route != ROUTE_PAGE) return;
   r->route = route_is_v2(r->route) ? ROUTE_V2_NONE : ROUTE_NONE;
 }
 
-/* Is the error sent now, and the connection closed behind it, instead of after the body? */
+/* Is the error sent now, and the connection closed after it, instead of after the body? */
 static bool is_refused_at_once(const struct request *r) {
   enum status status = r->error.status;
   if (status == STATUS_OVERLOADED && is_body_on_its_way(r)) return false;
@@ -128,7 +128,7 @@ bool request_header(struct request *r, const char *url, const char *method, cons
   header_finish(&r->header);
   if (!framing_header_is_whole(r->mhd, method, url, version, r->target_end))
     error_set(&r->header.error, STATUS_BAD_FRAMING,
-              "the head has folded lines, or lines or characters that belong to no field");
+              "the header has folded lines, or lines or characters that belong to no field");
   set_id(r);
   r->connection.request_id = r->id;
   r->connection.v2 = route_is_v2(r->route);
@@ -136,7 +136,7 @@ bool request_header(struct request *r, const char *url, const char *method, cons
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_BODY))) return false;
   request_admit(r, version);
   if (!is_refused_at_once(r)) return true;
-  /* libmicrohttpd closes the connection behind an answer that is queued before the body. */
+  /* libmicrohttpd closes the connection after an answer that is queued before the body. */
   r->connection.discard = true;
   return request_answer_error(r, &r->error);
 }
@@ -222,8 +222,7 @@ static uint64_t allowed_us(const struct request *r) {
   return said_us ? size_min(ms * 1000, said_us) : ms * 1000;
 }
 
-/* Gives the complete request to the pool, and suspends the connection unless the answer is there.
- */
+/* Gives the complete request to the pool. Suspends the connection unless the answer is there. */
 static bool submit(struct request *r) {
   struct exchange *x = &r->exchange;
   if (!exchange_finish(x)) return request_answer_error(r, &x->error);

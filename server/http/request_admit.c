@@ -82,8 +82,7 @@ void request_admit_computed(struct request *r) {
       .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
       .json_bytes = DECODE_UNKNOWN,
   };
-  /* Of a draining door, only a connection's first request is served, and what waits in the lobby.
-   */
+  /* A draining door serves each connection's first request, and those that waited in the lobby. */
   const bool late = r->served && r->state != REQUEST_IN_LOBBY;
   if (late && atomic_load_explicit(&r->door->draining, memory_order_relaxed))
     error_set(e, STATUS_DRAINING, "the server is stopping");
