@@ -83,7 +83,7 @@ static const char *const types[MEDIA_OTHER] = {
 
 const char *header_media_type(enum header_media media) { return types[media]; }
 
-/* The place in an Accept for the quality of a range, or NULL. */
+/* Where the quality of this range belongs. NULL: the range has no meaning here. */
 static int *find_range(struct header_accept *a, const struct header_element *m) {
   for (enum header_media t = 0; t < MEDIA_OTHER; t++)
     if (element_is(m, types[t])) return &a->named[t];
@@ -255,7 +255,7 @@ enum header_wish header_wish(const struct header *h, bool binary) {
   return binary && !names_json ? WISH_BINARY : WISH_JSON;
 }
 
-/* At equal quality gzip wins, because it is smaller. `identity` that is not named has none. */
+/* At equal quality gzip wins, because it is smaller; an `identity` that is not named loses. */
 bool header_takes_gzip(const struct header *h) {
   const struct header_codings *c = &h->takes;
   const int gzip = c->gzip >= 0 ? c->gzip : c->any;
