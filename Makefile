@@ -280,7 +280,7 @@ $(BUILD)/flags: FORCE
 $(BUILD)/commit: FORCE | $(BUILD)/flags
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/watch/version.o: $(BUILD)/commit
-$(BUILD)/server/http/openapi.o: server/http/openapi.json
+$(BUILD)/server/http/description.o: server/http/openapi.json
 
 # The page, one file of all that it is made of.
 PAGE := $(BUILD)/server/page/page.html

@@ -1,4 +1,4 @@
-/* bearer: who may ask: the key in a request's Authorization. */
+/* bearer: the check of the API key in a request's Authorization field. */
 #include "server/http/bearer.h"
 
 #include <string.h>
@@ -19,9 +19,9 @@ bool bearer_is_needed(enum route route, const struct config *c) {
   }
 }
 
-/* What stands behind the scheme, with its length; NULL: it is another scheme, or none. Blanks
- * around it are none of the token's. */
-static const char *token_of(const struct header *h, size_t *size) {
+/* The token after the scheme, without blanks around it, and its length. NULL: another scheme, or no
+ * field. */
+static const char *find_token(const struct header *h, size_t *size) {
   static const char scheme[] = "Bearer";
   const char *at = h->authorization;
   if (!at) return NULL;
@@ -35,21 +35,22 @@ static const char *token_of(const struct header *h, size_t *size) {
   return at;
 }
 
-enum status bearer_judge(const struct header *h, const struct api_keys *k, struct error *e) {
+enum status bearer_check(const struct header *h, const struct api_keys *k, struct error *e) {
   size_t size = 0;
-  const char *token = token_of(h, &size);
-  must(k); /* without keys nobody is judged */
+  const char *token = find_token(h, &size);
+  must(k); /* a server without keys checks no header */
   if (h->authorizations > 1)
     return error_set(e, STATUS_UNAUTHORIZED, "there is more than one Authorization: send one");
   if (!token)
     return error_set(e, STATUS_UNAUTHORIZED, "a key is needed: send Authorization: Bearer KEY");
-  /* The head is bounded, so hashing what is presented is, too. */
+  /* The size of a header is limited, and so is the time to hash the token. */
   if (api_keys_look(k, token, size).found) return STATUS_OK;
-  return error_set(e, STATUS_UNAUTHORIZED, "the key in Authorization is none of those taken here");
+  return error_set(e, STATUS_UNAUTHORIZED,
+                   "the key in Authorization is not one that this server accepts");
 }
 
-/* Whoever brought no key, or brought something of another scheme, is told of no error. */
+/* RFC 6750: no error is named to a client that sent no token. */
 const char *bearer_challenge(const struct header *h) {
   size_t size;
-  return token_of(h, &size) ? "Bearer error=\"invalid_token\"" : "Bearer";
+  return find_token(h, &size) ? "Bearer error=\"invalid_token\"" : "Bearer";
 }

@@ -1,4 +1,4 @@
-/* connection: what is known of each open connection. */
+/* connection: a record of each open connection. */
 #include "server/http/connection_parts.h"
 
 #include <errno.h>
@@ -11,18 +11,18 @@
 #include "core/run/size.h"
 #include "server/http/reply.h"
 
-/* So many ends of a connection are shown: then libmicrohttpd does not want to see it. */
+/* An end of stream is shown to libmicrohttpd at most so many times: it may ignore it. */
 enum { SHOWN_MAX = 4096 };
 
-/* --- the I/O thread's side --- */
+/* --- one connection, on its I/O thread --- */
 
-static void wake(struct connections *all) {
+static void wake_reaper(struct connections *all) {
   (void)!write(all->wake, &(uint64_t){1}, sizeof(uint64_t));
 }
 
 void connection_open(struct connections *all, struct connection *c, int fd) {
   *c = (struct connection){.fd = fd};
-  atomic_init(&c->state, state_of(CONNECTION_FRESH));
+  atomic_init(&c->state, state_from_now(CONNECTION_FRESH));
   pthread_mutex_lock(&all->lock);
   c->serial = ++all->serial;
   c->next = all->first;
@@ -30,20 +30,20 @@ void connection_open(struct connections *all, struct connection *c, int fd) {
   all->first = c;
   bool sleeping = all->count++ == 0 && all->lingering == 0;
   pthread_mutex_unlock(&all->lock);
-  if (sleeping) wake(all);
+  if (sleeping) wake_reaper(all);
 }
 
-/* With the lock held. */
-static bool linger_add(struct connections *all, int fd) {
+/* With the lock held. False: too many linger already. */
+static bool add_lingering(struct connections *all, int fd) {
   if (all->lingering == LINGER_MAX) return false;
-  all->leaving[all->lingering++] =
-      (struct leaving){.fd = fd, .until = now_ms() + LINGER_MS, .bytes = LINGER_BYTES};
+  all->leaving[all->lingering++] = (struct connection_leaving){
+      .fd = fd, .until = connection_now_ms() + LINGER_MS, .bytes = LINGER_BYTES};
   return true;
 }
 
 void connection_close(struct connections *all, struct connection *c) {
-  /* The copy of the descriptor outlives libmicrohttpd's close, so that what the client still
-   * sends does not meet a reset before it has read its answer. */
+  /* A copy of the descriptor outlives libmicrohttpd's close. Without it, bytes that the client
+   * still sends would cause a reset, which may reach the client before it has read its answer. */
   int copy = c->discard ? fcntl(c->fd, F_DUPFD_CLOEXEC, 0) : -1;
   pthread_mutex_lock(&all->lock);
   if (c->next) c->next->previous = c->previous;
@@ -52,20 +52,20 @@ void connection_close(struct connections *all, struct connection *c) {
   else
     all->first = c->next;
   all->count--;
-  bool taken = copy >= 0 && linger_add(all, copy);
+  const bool lingers = copy >= 0 && add_lingering(all, copy);
   pthread_mutex_unlock(&all->lock);
-  if (taken)
-    wake(all);
+  if (lingers)
+    wake_reaper(all);
   else if (copy >= 0)
     close(copy);
 }
 
 void connections_linger(struct connections *all, int fd) {
   pthread_mutex_lock(&all->lock);
-  bool taken = linger_add(all, fd);
+  const bool lingers = add_lingering(all, fd);
   pthread_mutex_unlock(&all->lock);
-  if (taken)
-    wake(all);
+  if (lingers)
+    wake_reaper(all);
   else
     close(fd);
 }
@@ -74,32 +74,32 @@ bool connection_half_closed(struct connection *c) {
   c->half_closed = true;
   if (connection_phase(c) > CONNECTION_BODY || c->shown == SHOWN_MAX) return false;
   c->shown++;
-  show_end(c);
+  connection_show_end(c);
   return true;
 }
 
 enum connection_phase connection_enter(struct connection *c, enum connection_phase phase) {
   uint64_t was = atomic_load(&c->state);
   do {
-    if (connection_is_ended(phase_of(was))) break;
-  } while (!atomic_compare_exchange_weak(&c->state, &was, state_of(phase)));
-  return phase_of(was);
+    if (connection_is_ended(state_phase(was))) break;
+  } while (!atomic_compare_exchange_weak(&c->state, &was, state_from_now(phase)));
+  return state_phase(was);
 }
 
 enum connection_phase connection_phase(struct connection *c) {
-  return phase_of(atomic_load_explicit(&c->state, memory_order_acquire));
+  return state_phase(atomic_load_explicit(&c->state, memory_order_acquire));
 }
 
 void connection_refuse(struct connection *c, const struct error *e, const char *request_id) {
   char text[REPLY_RAW_SIZE];
   const enum reply_errors form = request_id && c->v2 ? REPLY_V2 : REPLY_PROBLEM;
   size_t size = reply_raw(e, form, request_id, request_id ? c->origin : NULL, text);
-  /* It fits in an empty socket buffer; a client whose buffer is full does not read anyway. */
+  /* The text fits in an empty socket buffer. If the buffer is full, the client does not read. */
   (void)!send(c->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   shutdown(c->fd, SHUT_WR);
 }
 
-/* --- all of them --- */
+/* --- the set --- */
 
 struct connections *connections_new(const struct connection_times *t, struct metrics *m,
                                     struct keep *keep, struct error *e) {
@@ -129,7 +129,7 @@ void connections_free(struct connections *all) {
   if (!all) return;
   if (all->running) {
     atomic_store(&all->stop, true);
-    wake(all);
+    wake_reaper(all);
     pthread_join(all->thread, NULL);
   }
   for (size_t i = 0; i < all->lingering; i++) close(all->leaving[i].fd);
@@ -139,23 +139,23 @@ void connections_free(struct connections *all) {
 }
 
 void connections_drain(struct connections *all) {
-  atomic_store(&all->draining, size_max(now_ms(), 1));
-  wake(all);
+  atomic_store(&all->draining, size_max(connection_now_ms(), 1));
+  wake_reaper(all);
 }
 
 void connections_ask(struct connections *all) {
   pulse_ask(&all->pulse);
-  wake(all);
+  wake_reaper(all);
 }
 
 bool connections_answered(struct connections *all) { return pulse_answered(&all->pulse); }
 
-static bool waits(enum connection_phase p) { return p <= CONNECTION_BODY; }
-
-/* Of two that may be ended to make room, is it the first? */
-static bool ends_before(uint64_t a, uint64_t b) {
-  if (waits(phase_of(a)) != waits(phase_of(b))) return waits(phase_of(a));
-  return since(a) <= since(b);
+/* Of two connections in these states, is `a` the one to end when room is needed? One that waits for
+ * (the rest of) a request goes before one that waits for an answer, then the older one. */
+static bool is_ended_before(uint64_t a, uint64_t b) {
+  const bool a_receives = state_phase(a) <= CONNECTION_BODY;
+  const bool b_receives = state_phase(b) <= CONNECTION_BODY;
+  return a_receives != b_receives ? a_receives : state_since_ms(a) <= state_since_ms(b);
 }
 
 void connections_make_room(struct connections *all) {
@@ -164,11 +164,11 @@ void connections_make_room(struct connections *all) {
   pthread_mutex_lock(&all->lock);
   for (struct connection *c = all->first; c; c = c->next) {
     const uint64_t state = atomic_load(&c->state);
-    if (phase_of(state) > CONNECTION_ANSWER || (first && ends_before(seen, state))) continue;
+    if (state_phase(state) > CONNECTION_ANSWER || (first && is_ended_before(seen, state))) continue;
     first = c;
     seen = state;
   }
-  if (first && move_to(first, seen, CONNECTION_SLOW_READER)) shutdown(first->fd, SHUT_RDWR);
+  if (first && connection_move(first, seen, CONNECTION_SLOW_READER)) shutdown(first->fd, SHUT_RDWR);
   pthread_mutex_unlock(&all->lock);
 }
 
@@ -176,7 +176,7 @@ size_t connections_busy(struct connections *all) {
   size_t n = 0;
   pthread_mutex_lock(&all->lock);
   for (struct connection *c = all->first; c; c = c->next) {
-    enum connection_phase p = phase_of(atomic_load(&c->state));
+    enum connection_phase p = state_phase(atomic_load(&c->state));
     n += p != CONNECTION_IDLE && p != CONNECTION_OVER_IDLE && !connection_is_ended(p);
   }
   pthread_mutex_unlock(&all->lock);
@@ -187,7 +187,7 @@ size_t connections_queued(struct connections *all) {
   size_t n = 0;
   pthread_mutex_lock(&all->lock);
   for (struct connection *c = all->first; c; c = c->next)
-    n += phase_of(atomic_load(&c->state)) == CONNECTION_QUEUED;
+    n += state_phase(atomic_load(&c->state)) == CONNECTION_QUEUED;
   pthread_mutex_unlock(&all->lock);
   return n;
 }

@@ -1,5 +1,5 @@
-/* connection_parts: what is known of the connections, for those who open them and for the reaper.
- * Private to connection. */
+/* connection_parts: the set of all connections, and a connection's state as one word. Private to
+ * connection.c and connection_reaper.c. */
 #ifndef SERVER_CONNECTION_PARTS_H
 #define SERVER_CONNECTION_PARTS_H
 
@@ -10,14 +10,14 @@
 #include "server/http/connection.h"
 
 enum {
-  CONNECTION_TICK_MS = 100, /* how often the reaper looks, at least */
+  CONNECTION_TICK_MS = 100, /* the longest time between two looks of the reaper */
   LINGER_MAX = 128,
   LINGER_MS = 1000,
   LINGER_BYTES = 16 << 20, /* a proxy sends some megabytes before it looks for an answer */
 };
 
-/* A descriptor whose answer is sent and whose client may still be sending. */
-struct leaving {
+/* A descriptor on which an answer was sent, while its client may still be sending. */
+struct connection_leaving {
   int fd;
   uint64_t until; /* ms */
   size_t bytes;   /* that may still be discarded */
@@ -30,7 +30,7 @@ struct connections {
   uint64_t tick_ms;
   int wake; /* eventfd */
   atomic_bool stop;
-  _Atomic uint64_t draining; /* since when; 0: not */
+  _Atomic uint64_t draining; /* since when, in ms; 0: not draining */
   bool running;
   pthread_t thread;
   struct pulse pulse;
@@ -39,33 +39,34 @@ struct connections {
   size_t count;
   uint64_t serial;
   size_t lingering;
-  struct leaving leaving[LINGER_MAX];
+  struct connection_leaving leaving[LINGER_MAX];
 };
 
 /* --- a connection's state: since when (ms), and its phase --- */
 
-enum { PHASE_BITS = 4 };
+enum { STATE_PHASE_BITS = 4 };
 
-static inline uint64_t now_ms(void) { return clock_now() / CLOCK_MS; }
+static inline uint64_t connection_now_ms(void) { return clock_now() / CLOCK_MS; }
 
-static inline uint64_t state_of(enum connection_phase phase) {
-  return now_ms() << PHASE_BITS | phase;
+static inline uint64_t state_from_now(enum connection_phase phase) {
+  return connection_now_ms() << STATE_PHASE_BITS | phase;
 }
-static inline enum connection_phase phase_of(uint64_t state) {
-  return (enum connection_phase)(state & ((1u << PHASE_BITS) - 1));
+static inline enum connection_phase state_phase(uint64_t state) {
+  return (enum connection_phase)(state & ((1u << STATE_PHASE_BITS) - 1));
 }
-static inline uint64_t since(uint64_t state) { return state >> PHASE_BITS; }
+static inline uint64_t state_since_ms(uint64_t state) { return state >> STATE_PHASE_BITS; }
 
-/* False: somebody else has moved it meanwhile. */
-static inline bool move_to(struct connection *c, uint64_t seen, enum connection_phase phase) {
-  return atomic_compare_exchange_strong(&c->state, &seen, state_of(phase));
+/* Moves a connection out of the state `seen`. False: another thread has moved it meanwhile. */
+static inline bool connection_move(struct connection *c, uint64_t seen,
+                                   enum connection_phase phase) {
+  return atomic_compare_exchange_strong(&c->state, &seen, state_from_now(phase));
 }
 
-/* libmicrohttpd waits for edges and misses the end of stream that came together with the last
- * bytes; shutting the receiving half makes another edge and loses nothing that has arrived. */
-static inline void show_end(const struct connection *c) { shutdown(c->fd, SHUT_RD); }
+/* libmicrohttpd waits for edges and misses an end of stream that comes together with the last
+ * bytes. Shutting the receiving half makes another edge, and loses no bytes that have arrived. */
+static inline void connection_show_end(const struct connection *c) { shutdown(c->fd, SHUT_RD); }
 
-/* The thread of a set of connections: `of` is the set. */
-void *connection_reaper(void *of);
+/* The reaper's thread; `set` is the struct connections. */
+void *connection_reaper(void *set);
 
 #endif

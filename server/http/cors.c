@@ -1,4 +1,4 @@
-/* cors: which pages of which origins a browser lets read our answers. */
+/* cors: the origins whose pages may read answers in a browser. */
 #include "server/http/cors.h"
 
 #include <stdlib.h>
@@ -6,23 +6,23 @@
 
 #include "config/settings/origins.h"
 
-/* The origins one behind the other, each with its NUL; an empty one is the end. */
+/* The origins one after the other, each with its NUL; an empty one ends them. */
 struct cors {
   bool any;
   char origins[];
 };
 
-/* What a page could not read otherwise, of the fields that our answers have. */
-const struct field cors_every[] = {
+/* Those fields of answers that a page could not read otherwise. */
+const struct reply_field cors_every[] = {
     {"Access-Control-Expose-Headers",
      "X-Request-Id, Server-Timing, Inference-Header-Content-Length, Retry-After, "
      "WWW-Authenticate"},
     {NULL, NULL},
 };
 
-/* What a page may send, of the fields that mean something here. Two hours are as long as Chromium
- * remembers an answer. */
-const struct field cors_preflight[] = {
+/* The fields that mean something here and that a page may send. Chromium remembers a preflight for
+ * two hours at most. */
+const struct reply_field cors_preflight[] = {
     {"Access-Control-Allow-Headers",
      "Authorization, Content-Type, Accept, X-Request-Id, X-Timeout-Ms, traceparent, tracestate, "
      "Inference-Header-Content-Length"},

@@ -1,14 +1,15 @@
-/* framing: nothing stands in a request's head, or behind its body, that libmicrohttpd did not tell.
+/* framing: finds bytes of a request's header or trailer that libmicrohttpd has not reported.
  *
- * Before its release 1.0, libmicrohttpd drops parts of a head without a word: what follows a NUL,
- * folded lines, lines without a name (which it even takes for the end of the head). Whoever stands
- * before us may have read them, and taken another length for the body. It cuts the head in place:
- * the names and values that it reports point into its buffer, in order, and the ends of lines have
- * become NULs. So the head can be walked again, and every byte has to be accounted for. From 1.0 on
- * libmicrohttpd judges all that itself, and everything here says yes.
+ * Before its release 1.0, libmicrohttpd drops parts of a header silently: bytes after a NUL, folded
+ * lines, lines without a name (which it even takes for the end of the header). A proxy in front of
+ * the server may have read them, and found another length of the body: that is request smuggling.
+ * libmicrohttpd cuts the header in place: the names and values that it reports point into its
+ * buffer, in order, and NULs have replaced the ends of lines. So the header can be walked again,
+ * and every byte must be accounted for. From 1.0 on libmicrohttpd refuses such headers itself, and
+ * all checks here pass.
  *
- * What leaves no trace there: `:` or NUL before a bare LF, which looks like CR and LF afterwards;
- * and behind a chunked body, a first trailer line that begins with NUL. */
+ * Two things leave no trace in the buffer: `:` or NUL before a bare LF, which looks like CR and LF
+ * afterwards; and, after a chunked body, a first trailer line that begins with NUL. */
 #ifndef SERVER_FRAMING_H
 #define SERVER_FRAMING_H
 
@@ -16,18 +17,19 @@
 
 struct MHD_Connection;
 
-/* The target of a request as it came, in libmicrohttpd's buffer, before it is parsed. Returns its
- * end and removes what follows the '?': nobody here reads arguments, and libmicrohttpd falls
- * silent over more of them than its memory for a connection holds. */
+/* To be called with the target of a request in libmicrohttpd's buffer, before it is parsed. Returns
+ * the target's end, and removes what follows the '?': arguments have no meaning here, and
+ * libmicrohttpd sends no answer if it has no room for all of them. */
 const char *framing_target(const char *target);
 
-/* In the first call of the access handler, with its arguments and what framing_target returned: is
- * the head as it came exactly the request line, the fields that are reported, and an empty line? */
-bool framing_head_is_whole(struct MHD_Connection *c, const char *method, const char *url,
-                           const char *version, const char *target_end);
+/* Is the header, as it came, exactly the request line, the fields that are reported, and an empty
+ * line? For the first call of the access handler, with its arguments and the result of
+ * framing_target. */
+bool framing_header_is_whole(struct MHD_Connection *c, const char *method, const char *url,
+                             const char *version, const char *target_end);
 
-/* After a chunked body: did fields follow it? Where such fields end cannot be checked, so nothing
- * that comes behind them may be taken for a request. */
+/* Did header fields follow the chunked body? Their end cannot be checked, so the bytes after them
+ * must not be read as a request. */
 bool framing_has_trailer(struct MHD_Connection *c);
 
 #endif

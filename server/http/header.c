@@ -1,4 +1,4 @@
-/* header: the request's header fields that mean something to us, judged one by one. */
+/* header: the header of a request: reads those of its fields that have a meaning here. */
 #include "server/http/header.h"
 
 #include <ctype.h>
@@ -6,9 +6,10 @@
 #include <strings.h>
 
 #include "config/document/text.h"
+#include "server/http/request_id.h"
 #include "server/watch/trace.h"
 
-enum { REQUEST_ID_MAX = 128, TIMEOUT_MS_MAX = 86400000 };
+enum { TIMEOUT_MS_MAX = 86400000 };
 
 void header_init(struct header *h) {
   memset(h, 0, offsetof(struct header, error));
@@ -27,23 +28,16 @@ static bool is_token(const char *text, size_t size) {
   return size > 0;
 }
 
-static bool is_request_id(const char *text) {
-  size_t n = strlen(text);
-  for (size_t i = 0; i < n && i <= REQUEST_ID_MAX; i++) {
-    unsigned char c = (unsigned char)text[i];
-    if (!(c < 128 && isalnum(c)) && c != '.' && c != '_' && c != '-') return false;
-  }
-  return n > 0 && n <= REQUEST_ID_MAX;
-}
-
-/* The next element of a list such as `text/html, application/json;q=0.5`: its media type without
- * white space around it, and its parameters. Commas inside quotes belong to the element. */
-struct media {
+/* One element of a list such as `text/html, application/json;q=0.5`: its type without blanks around
+ * it, and its parameters. */
+struct header_element {
   const char *type, *parameters;
   size_t type_size, parameters_size;
 };
 
-static const char *media_next(const char *at, struct media *m) {
+/* Reads the next element and returns its end; NULL: the list has ended. A comma inside quotes
+ * belongs to the element. */
+static const char *next_element(const char *at, struct header_element *m) {
   at += strspn(at, " \t,");
   if (!*at) return NULL;
   m->type = at;
@@ -59,12 +53,12 @@ static const char *media_next(const char *at, struct media *m) {
   return at;
 }
 
-static bool media_is(const struct media *m, const char *type) {
+static bool element_is(const struct header_element *m, const char *type) {
   return m->type_size == strlen(type) && !strncasecmp(m->type, type, m->type_size);
 }
 
-/* The weight `q` of a media range in thousandths: 1000 unless it says otherwise. */
-static int media_quality(const struct media *m) {
+/* The quality `q` of an element in thousandths; 1000 if it has none. */
+static int element_quality(const struct header_element *m) {
   const char *end = m->parameters + m->parameters_size;
   for (const char *at = m->parameters; at < end; at++) {
     if (*at != ';') continue;
@@ -89,37 +83,37 @@ static const char *const types[MEDIA_OTHER] = {
 
 const char *header_media_type(enum header_media media) { return types[media]; }
 
-/* The place in an Accept for the quality of a range, or NULL. */
-static int *range_of(struct header_accept *a, const struct media *m) {
+/* Where the quality of this range belongs. NULL: the range has no meaning here. */
+static int *find_range(struct header_accept *a, const struct header_element *m) {
   for (enum header_media t = 0; t < MEDIA_OTHER; t++)
-    if (media_is(m, types[t])) return &a->named[t];
-  if (media_is(m, "application/*")) return &a->application;
-  return media_is(m, "*/*") ? &a->any : NULL;
+    if (element_is(m, types[t])) return &a->named[t];
+  if (element_is(m, "application/*")) return &a->application;
+  return element_is(m, "*/*") ? &a->any : NULL;
 }
 
-static void add_accept(struct header_accept *a, const char *value) {
-  struct media m;
-  while ((value = media_next(value, &m))) {
+static void read_accept(struct header_accept *a, const char *value) {
+  struct header_element m;
+  while ((value = next_element(value, &m))) {
     a->given = true;
-    int *range = range_of(a, &m), quality = media_quality(&m);
+    int *range = find_range(a, &m), quality = element_quality(&m);
     if (range && quality > *range) *range = quality;
   }
 }
 
-static void add_codings(struct header_codings *c, const char *value) {
-  struct media m;
-  while ((value = media_next(value, &m))) {
-    const bool gzip = media_is(&m, "gzip") || media_is(&m, "x-gzip");
-    int *coding = gzip ? &c->gzip : media_is(&m, "identity") ? &c->identity : NULL;
-    if (media_is(&m, "*")) coding = &c->any;
-    const int quality = media_quality(&m);
+static void read_accept_encoding(struct header_codings *c, const char *value) {
+  struct header_element m;
+  while ((value = next_element(value, &m))) {
+    const bool gzip = element_is(&m, "gzip") || element_is(&m, "x-gzip");
+    int *coding = gzip ? &c->gzip : element_is(&m, "identity") ? &c->identity : NULL;
+    if (element_is(&m, "*")) coding = &c->any;
+    const int quality = element_quality(&m);
     if (coding && quality > *coding) *coding = quality;
   }
 }
 
-/* Which of our tags does a list of entity tags name? A weak one is as good. What is none ends the
- * list; a `*` is any tag, and stands alone. */
-static unsigned tags_named(const char *list, const char *const *tags) {
+/* One bit for each of `tags` that a list of entity tags names. A weak tag counts as a strong one.
+ * The list ends at the first text that is no tag; `*`, alone, names every tag. */
+static unsigned find_tags(const char *list, const char *const *tags) {
   unsigned named = 0;
   if (*list == '*') return list[1 + strspn(list + 1, " \t")] ? 0 : ~0u;
   for (const char *at = list + strspn(list, " \t,"); *at; at += strspn(at, " \t,")) {
@@ -134,22 +128,22 @@ static unsigned tags_named(const char *list, const char *const *tags) {
   return named;
 }
 
-static void add_content(struct header *h, const char *value) {
-  struct media m;
+static void read_content_type(struct header *h, const char *value) {
+  struct header_element m;
   enum header_media type = MEDIA_OTHER;
-  if (media_next(value, &m))
-    for (type = 0; type < MEDIA_OTHER && !media_is(&m, types[type]);) type++;
+  if (next_element(value, &m))
+    for (type = 0; type < MEDIA_OTHER && !element_is(&m, types[type]);) type++;
   h->content = h->content == MEDIA_NONE || h->content == type ? type : MEDIA_OTHER;
 }
 
-static void add_json_length(struct header *h, const char *value) {
+static void read_json_length(struct header *h, const char *value) {
   const uint64_t before = h->json_bytes;
   if (!text_decimal(value, &h->json_bytes) || h->json_bytes == UINT64_MAX ||
       (before != UINT64_MAX && before != h->json_bytes))
     h->bad_json_bytes = true;
 }
 
-static void add_length(struct header *h, const char *value) {
+static void read_content_length(struct header *h, const char *value) {
   if (h->length && strcmp(h->length, value))
     error_set(&h->error, STATUS_BAD_FRAMING, "two different Content-Lengths");
   h->length = value;
@@ -157,24 +151,24 @@ static void add_length(struct header *h, const char *value) {
     error_set(&h->error, STATUS_BAD_FRAMING, "Content-Length is not a number");
 }
 
-static void add_coding(struct header *h, const char *value) {
+static void read_transfer_coding(struct header *h, const char *value) {
   h->chunked = true;
   if (h->codings++ || strcasecmp(value, "chunked"))
     error_set(&h->error, STATUS_UNSUPPORTED_TRANSFER_ENCODING,
               "the only transfer coding understood is chunked");
 }
 
-static void add_timeout(struct header *h, const char *value) {
+static void read_timeout(struct header *h, const char *value) {
   if (!text_decimal(value, &h->timeout_ms) || h->timeout_ms < 1 || h->timeout_ms > TIMEOUT_MS_MAX)
     h->bad_timeout = true;
 }
 
-/* Two of them come from no browser. */
-static void add_origin(struct header *h, const char *value) {
+/* A browser sends one: two are as none. */
+static void read_origin(struct header *h, const char *value) {
   h->origin = h->origins++ ? NULL : value;
 }
 
-static void add_authorization(struct header *h, const char *value) {
+static void read_authorization(struct header *h, const char *value) {
   h->authorization = value;
   h->authorizations++;
 }
@@ -187,35 +181,35 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
   }
 #define IS(text) (name_size == sizeof text - 1 && !strncasecmp(name, text, sizeof text - 1))
   if (IS("Content-Length"))
-    add_length(h, value);
+    read_content_length(h, value);
   else if (IS("Transfer-Encoding"))
-    add_coding(h, value);
+    read_transfer_coding(h, value);
   else if (IS("Host"))
     h->hosts++;
   else if (IS("Accept"))
-    add_accept(&h->accept, value);
+    read_accept(&h->accept, value);
   else if (IS("Accept-Encoding"))
-    add_codings(&h->takes, value);
+    read_accept_encoding(&h->takes, value);
   else if (IS("If-None-Match"))
-    h->known |= h->tags ? tags_named(value, h->tags) : 0;
+    h->known |= h->tags ? find_tags(value, h->tags) : 0;
   else if (IS("User-Agent"))
     h->agent = value;
   else if (IS("traceparent"))
     h->trace = h->traces++ == 0 && trace_is_valid(value) ? value : NULL;
   else if (IS("X-Timeout-Ms"))
-    add_timeout(h, value);
+    read_timeout(h, value);
   else if (IS("X-Request-Id"))
-    h->request_id = is_request_id(value) ? value : NULL;
+    h->request_id = request_id_is_valid(value) ? value : NULL;
   else if (IS("Content-Type"))
-    add_content(h, value);
+    read_content_type(h, value);
   else if (IS("Inference-Header-Content-Length"))
-    add_json_length(h, value);
+    read_json_length(h, value);
   else if (IS("Content-Encoding"))
     h->coded = h->coded || (*value && strcasecmp(value, "identity"));
   else if (IS("Authorization"))
-    add_authorization(h, value);
+    read_authorization(h, value);
   else if (IS("Origin"))
-    add_origin(h, value);
+    read_origin(h, value);
   else if (IS("Access-Control-Request-Method"))
     h->asks_method = true;
 #undef IS
@@ -223,7 +217,7 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
 
 void header_finish(struct header *h) {
   if (h->codings && h->length)
-    /* Whoever stands between may have taken the other one: this outweighs all else. */
+    /* Replaces any other error: a proxy may have used the other field than this server would. */
     h->error = (struct error){.status = STATUS_BAD_FRAMING,
                               .detail = "both Content-Length and Transfer-Encoding"};
   if (h->hosts > 1) error_set(&h->error, STATUS_BAD_FRAMING, "two Host fields");
@@ -233,7 +227,7 @@ void header_finish(struct header *h) {
   if (h->chunked) h->body_bytes = 0;
 }
 
-static int quality(const struct header_accept *a, enum header_media media) {
+static int quality_of(const struct header_accept *a, enum header_media media) {
   if (!a->given) return 1000;
   if (a->named[media] >= 0) return a->named[media];
   if (a->application >= 0) return a->application;
@@ -242,7 +236,7 @@ static int quality(const struct header_accept *a, enum header_media media) {
 
 enum header_media header_binary_type(const struct header *h) {
   const struct header_accept *a = &h->accept;
-  const int plain = quality(a, MEDIA_SAFETENSORS), octets = quality(a, MEDIA_OCTETS);
+  const int plain = quality_of(a, MEDIA_SAFETENSORS), octets = quality_of(a, MEDIA_OCTETS);
   const bool named = a->named[MEDIA_OCTETS] > 0;
   const bool better = a->named[MEDIA_SAFETENSORS] < 0 || octets > plain;
   return (named && better) || (plain == 0 && octets > 0) ? MEDIA_OCTETS : MEDIA_SAFETENSORS;
@@ -251,7 +245,7 @@ enum header_media header_binary_type(const struct header *h) {
 enum header_wish header_wish(const struct header *h, bool binary) {
   const struct header_accept *a = &h->accept;
   const enum header_media type = header_binary_type(h);
-  const int json = quality(a, MEDIA_JSON), other = quality(a, type);
+  const int json = quality_of(a, MEDIA_JSON), other = quality_of(a, type);
   const bool names_json = a->named[MEDIA_JSON] > 0;
   const bool names_binary = a->named[MEDIA_SAFETENSORS] > 0 || a->named[MEDIA_OCTETS] > 0;
   if (json == 0 && other == 0) return WISH_NEITHER;
@@ -261,7 +255,7 @@ enum header_wish header_wish(const struct header *h, bool binary) {
   return binary && !names_json ? WISH_BINARY : WISH_JSON;
 }
 
-/* What is not named is taken if need be; what is liked as much is sent smaller. */
+/* At equal quality gzip wins, because it is smaller; an `identity` that is not named loses. */
 bool header_takes_gzip(const struct header *h) {
   const struct header_codings *c = &h->takes;
   const int gzip = c->gzip >= 0 ? c->gzip : c->any;

@@ -1,7 +1,7 @@
-/* header: the request's header fields that mean something to us, judged one by one.
+/* header: the header of a request: reads those of its fields that have a meaning here.
  *
- * Pure functions over text, no memory: what is kept borrows from the fields, which live as long as
- * the request. */
+ * Pure functions over text, which allocate nothing: pointers in struct header lead into the fields
+ * themselves, which live as long as the request. */
 #ifndef SERVER_HEADER_H
 #define SERVER_HEADER_H
 
@@ -15,25 +15,25 @@
 enum header_media {
   MEDIA_JSON,        /* application/json */
   MEDIA_SAFETENSORS, /* application/x-safetensors */
-  MEDIA_OCTETS,      /* application/octet-stream: taken as safetensors */
+  MEDIA_OCTETS,      /* application/octet-stream: read as safetensors */
   MEDIA_OTHER,
-  MEDIA_NONE /* not said */
+  MEDIA_NONE /* no Content-Type */
 };
 
-/* How well a list of media ranges likes each of the types: by the most specific range that says
- * anything about it. In thousandths; -1: the range is not there. */
+/* The qualities (q) of the media ranges in Accept, in thousandths; -1: the range is not there. The
+ * most specific range that contains a type decides. */
 struct header_accept {
   bool given;
-  int any, application; /* the ranges star/star and application/star */
+  int any, application; /* of the ranges star/star and application/star */
   int named[MEDIA_OTHER];
 };
 
-/* How well Accept-Encoding likes what we may send, likewise. */
+/* Likewise of the codings in Accept-Encoding. */
 struct header_codings {
   int any, gzip, identity;
 };
 
-/* What follows from it for an answer that may be JSON or binary. */
+/* The form that Accept asks for, where an answer may be JSON or binary. */
 enum header_wish { WISH_JSON, WISH_BINARY, WISH_BINARY_ALONE, WISH_NEITHER };
 
 struct header {
@@ -43,42 +43,42 @@ struct header {
   const char *trace;         /* traceparent if it is valid, else NULL */
   const char *authorization; /* the last one, or NULL */
   const char *origin;        /* Origin if there is one and no more, else NULL */
-  const char *const *tags;   /* what If-None-Match is held against, ended by NULL; or NULL */
+  const char *const *tags;   /* entity tags to look for in If-None-Match, ended by NULL; or NULL */
   struct header_accept accept;
   struct header_codings takes;
   uint64_t body_bytes;       /* announced; 0 if chunked */
   uint64_t timeout_ms;       /* X-Timeout-Ms; 0: none */
   uint64_t json_bytes;       /* Inference-Header-Content-Length; UINT64_MAX: none */
   enum header_media content; /* Content-Type; two that differ are MEDIA_OTHER */
-  unsigned known;            /* which of `tags` If-None-Match names: a bit of each */
+  unsigned known;            /* one bit for each of `tags` that If-None-Match names */
   bool chunked;
-  bool coded; /* a Content-Encoding that is not identity */
+  bool coded; /* there is a Content-Encoding other than identity */
   bool bad_timeout, bad_json_bytes;
-  bool asks_method; /* Access-Control-Request-Method is there: with OPTIONS, a preflight */
+  bool asks_method; /* Access-Control-Request-Method is there: a preflight, if it is OPTIONS */
   unsigned hosts, codings, traces, authorizations, origins;
-  struct error error; /* bad framing or a malformed field: the first one found */
+  struct error error; /* the first fault found: bad framing or a malformed field */
 };
 
 void header_init(struct header *h);
 
-/* One more field, in the order of the message. `value` may be NULL: empty. */
+/* Reads one more field, in the order of the message. NULL for `value`: it is empty. */
 void header_add(struct header *h, const char *name, size_t name_size, const char *value);
 
-/* All fields are there: judges what takes several of them. */
+/* Checks what depends on several fields, after the last one. */
 void header_finish(struct header *h);
 
-/* The form of the answer to a request whose body is binary, or is not. A binary type that is named
- * wins over JSON of the same quality; where none of all is named the answer is as the body was. */
+/* The form of the answer to a request with a binary or a JSON body. A binary type that is named
+ * wins over JSON of the same quality; if no type is named, the answer has the form of the body. */
 enum header_wish header_wish(const struct header *h, bool binary);
 
-/* Which of the two types a binary answer has: MEDIA_OCTETS only if it is asked for by name, or the
- * other one is refused. */
+/* The type of a binary answer: MEDIA_OCTETS only if Accept names it, or excludes the other one. */
 enum header_media header_binary_type(const struct header *h);
 
-/* Is the answer to have Content-Encoding: gzip, where there is one? Not unless it is asked for. */
+/* Should an answer that exists in both forms be sent as gzip? Only if Accept-Encoding asks for it.
+ */
 bool header_takes_gzip(const struct header *h);
 
-const char *header_media_type(enum header_media media); /* one of the first three, as text */
+const char *header_media_type(enum header_media media); /* the name of one of the first three */
 
 bool header_has_body(const struct header *h);
 

@@ -1,8 +1,9 @@
 /* httpd: the socket of a door.
  *
- * We accept connections ourselves and hand them to daemons without a listening socket, one for each
- * I/O thread: new ones are spread evenly over the threads, and at the limit a connection gets an
- * answer instead of waiting in silence. Timeouts of the daemons are off; the reaper knows ours. */
+ * A thread of its own accepts the connections, and gives them to daemons without a listening
+ * socket, one for each I/O thread. So connections are spread evenly over the threads, and a
+ * connection over the limit gets an answer instead of waiting in silence. The daemons have no
+ * timeouts: the reaper keeps all deadlines. */
 #include "server/http/httpd.h"
 
 #include <errno.h>
@@ -28,23 +29,24 @@
 #endif
 
 enum {
-  /* Zeroed for every request, so that much more would cost more. Half of it is for reading: a body
-   * of 40 kB that is there arrives in one call, and is answered before anything else is touched. */
+  /* libmicrohttpd zeroes it for every request, so that much more would cost time. Half of it is for
+   * reading: a body of 40 kB that has arrived comes in one call, and is answered before the thread
+   * turns to another connection. */
   CONNECTION_MEMORY = 80 * 1024,
-  ACCEPT_PAUSE_MS = 50, /* when nothing can be accepted */
-  OVERLAP = 64,         /* connections of the admin door that may be on their way out */
+  ACCEPT_PAUSE_MS = 50, /* between attempts while accepting fails */
+  OVERLAP = 64,         /* connections that the admin door has ended and that are not closed yet */
 };
 
 struct httpd {
   struct door *door;
   struct log *log;
-  struct io *io; /* [io_threads], a connection's is chosen by its descriptor */
+  struct io *io; /* [io_threads]; io_of chooses one for a connection */
   struct listener listener;
-  int wake; /* eventfd: the accept thread is asked, or has to end */
-  atomic_bool last;
+  int wake;         /* eventfd: the accepting thread is asked for its pulse, or has to end */
+  atomic_bool last; /* the accepting thread ends after one more turn */
   bool accepting;
   pthread_t thread;
-  struct pulse pulse;        /* of the accept thread */
+  struct pulse pulse;        /* of the accepting thread */
   atomic_size_t connections; /* accepted and not closed */
   char address[LISTENER_TEXT_SIZE];
 };
@@ -60,27 +62,27 @@ static enum MHD_Result on_access(void *of, struct MHD_Connection *c, const char 
                                  size_t *size, void **context) {
   (void)of;
   struct request *r = *context;
-  bool good;
+  bool good; /* or the connection has to be closed */
   if (!r) {
     r = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     if (!r) return MHD_NO;
     *context = r;
-    good = request_head(r, url, method, version);
+    good = request_header(r, url, method, version);
   } else if (*size) {
     good = request_body(r, bytes, *size);
     *size = 0;
   } else {
-    good = request_rest(r);
+    good = request_continue(r);
   }
   return good ? MHD_YES : MHD_NO;
 }
 
-/* No context is made here: the first call of on_access is told by having none. */
+/* Returns no context, because on_access knows its first call by the lack of one. */
 static void *on_target(void *of, const char *target, struct MHD_Connection *c) {
   (void)of;
   struct request *r =
       MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-  if (r) request_target(r, target);
+  if (r) request_note_target(r, target);
   return NULL;
 }
 
@@ -91,9 +93,9 @@ static void on_completed(void *of, struct MHD_Connection *c, void **context,
   *context = NULL;
 }
 
-/* There was no memory for what is known of it, so that no deadline would ever end it; and the end
- * of stream that comes together with the last bytes libmicrohttpd does not see. Only a socket that
- * is connected to nothing is let go for certain. */
+/* For a connection without a record: no deadline would ever end it, and libmicrohttpd overlooks an
+ * end of stream that comes together with the last bytes. Only a socket that is no longer connected
+ * is closed for certain. */
 static void disconnect(int fd) {
   const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
   (void)connect(fd, &nothing, sizeof nothing);
@@ -115,9 +117,9 @@ static void on_connection(void *of, struct MHD_Connection *c, void **context,
   atomic_fetch_sub(&h->connections, 1);
 }
 
-static void on_ended(void *watched) { request_client_ended(watched); }
+static void on_client_ended(void *watched) { request_client_ended(watched); }
 
-/* A path is decoded by the routes, segment by segment, not before it is cut. */
+/* Leaves paths percent-encoded: the routes cut a path into segments before they decode each. */
 static size_t leave_escaped(void *of, struct MHD_Connection *c, char *text) {
   (void)of, (void)c;
   return strlen(text);
@@ -133,19 +135,18 @@ static void on_message(void *of, const char *format, va_list args) {
 
 /* --- accepting --- */
 
-/* One more than allowed: says so and goes. */
-static void shed(struct httpd *h, int fd) {
+/* Answers a connection over the limit with an error, and closes it. */
+static void refuse_connection(struct httpd *h, int fd) {
   struct error e = {0};
   char text[REPLY_RAW_SIZE];
   const unsigned long long most = h->door->max_connections;
   if (h->door->kind == DOOR_MAIN)
     error_set(&e, STATUS_NOT_READY,
-              "no room for another connection: max_connections is %llu, and as many are open; its "
+              "no room for another connection: max_connections is %llu, and as many are open; the "
               "operator can raise it, or lower idle_timeout_ms",
               most);
   else
-    error_set(&e, STATUS_NOT_READY, "the admin address has its %llu connections, all of them busy",
-              most);
+    error_set(&e, STATUS_NOT_READY, "all %llu connections of the admin address are busy", most);
   size_t size = reply_raw(&e, REPLY_PROBLEM, NULL, NULL, text);
   (void)!send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   shutdown(fd, SHUT_WR);
@@ -154,8 +155,9 @@ static void shed(struct httpd *h, int fd) {
   connections_linger(h->door->connections, fd);
 }
 
-/* Is there room for one more? A prober that keeps what it opens must not lock others out: the admin
- * door makes room, and a connection that was ended for that may take a moment to be closed. */
+/* Is there room for one more connection? On the admin door a prober that keeps its connections open
+ * must not lock others out: that door ends a connection to make room, and counts on its being
+ * closed a moment later. */
 static bool has_room(struct httpd *h) {
   const size_t now = atomic_load(&h->connections), most = h->door->max_connections;
   if (now < most) return true;
@@ -164,45 +166,45 @@ static bool has_room(struct httpd *h) {
   return now < most + OVERLAP;
 }
 
-/* There was no memory for a connection: it is closed, or is going to be. */
-static void on_lost(void *of) {
+/* There was no memory for a connection, which libmicrohttpd or the caller closes. */
+static void on_connection_lost(void *of) {
   struct httpd *h = of;
   atomic_fetch_sub(&h->connections, 1);
   log_complain(h->log, COMPLAINT_LOST, "a connection could not be taken: %s", strerror(errno));
 }
 
-static void hand_on(struct httpd *h, int fd, const struct sockaddr *from, socklen_t size) {
+static void give_to_thread(struct httpd *h, int fd, const struct sockaddr *from, socklen_t size) {
   if (!has_room(h)) {
-    shed(h, fd);
+    refuse_connection(h, fd);
     return;
   }
   atomic_fetch_add(&h->connections, 1);
   if (io_add(io_of(h, fd), fd, from, size)) return;
-  on_lost(h);
+  on_connection_lost(h);
   close(fd);
 }
 
-/* Accepts until the backlog is empty (or was full once, so that a flood cannot keep us here).
- * False: descriptors or memory are used up, or whoever else has the socket has shut it down, and it
- * would call us for ever. */
+/* Accepts until the backlog is empty, but no more than one full backlog, so that a flood cannot
+ * keep the thread here. False: accepting would fail again at once, because descriptors or memory
+ * are used up, or another process has shut the shared socket down. */
 static bool accept_all(struct httpd *h) {
   for (int n = 0; n < SOMAXCONN; n++) {
     struct sockaddr_storage from;
     socklen_t size = sizeof from;
     int fd = accept4(h->listener.fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0)
-      hand_on(h, fd, (struct sockaddr *)&from, size);
+      give_to_thread(h, fd, (struct sockaddr *)&from, size);
     else if (errno == EAGAIN || errno == EWOULDBLOCK)
       return true;
     else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ||
              errno == EINVAL)
       return false;
-    /* Anything else is this one connection's own trouble. */
+    /* Any other error concerns this one connection alone. */
   }
   return true;
 }
 
-static void *accept_main(void *of) {
+static void *accept_thread_main(void *of) {
   struct httpd *h = of;
   struct pollfd p[2] = {{.fd = h->wake, .events = POLLIN},
                         {.fd = h->listener.fd, .events = POLLIN}};
@@ -250,13 +252,13 @@ struct httpd *httpd_new(struct door *d, const struct listener *l, struct error *
 
 const char *httpd_address(const struct httpd *h) { return h->address; }
 
-/* The limit on connections is ours: libmicrohttpd's is out of the way. */
+/* libmicrohttpd's limit on connections is set too high to matter: has_room keeps the limit. */
 static struct MHD_Daemon *start_daemon(struct httpd *h) {
   size_t limit = size_min(UINT_MAX / 4, h->door->max_connections + OVERLAP);
   unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
   if (log_wants(h->log, LOG_DEBUG)) flags |= MHD_USE_ERROR_LOG;
   struct MHD_OptionItem options[] = {
-      {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, h}, /* first: it reports on the others */
+      {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, h}, /* first, to report on the others */
       {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_target, NULL},
       {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, NULL},
       {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, h},
@@ -273,34 +275,36 @@ static struct MHD_Daemon *start_daemon(struct httpd *h) {
 enum status httpd_start(struct httpd *h, struct error *e) {
   const struct server *s = h->door->server;
   for (size_t i = 0; i < h->door->io_threads; i++) {
-    h->io[i].lost = on_lost;
-    h->io[i].of = h;
-    h->io[i].ended = on_ended;
-    h->io[i].called = request_called;
-    h->io[i].lobby.pool =
-        s->service.pool; /* there is none yet at the admin door, which asks none */
-    h->io[i].lobby.threads = h->door->io_threads;
-    if (io_start(&h->io[i], start_daemon(h), e)) return e->status;
+    struct io *io = &h->io[i];
+    io->owner = h;
+    io->connection_lost = on_connection_lost;
+    io->client_ended = on_client_ended;
+    io->wait_ended = request_end_wait;
+    io->lobby.pool = s->service.pool; /* NULL at the admin door, which computes nothing */
+    io->lobby.threads = h->door->io_threads;
+    if (io_start(io, start_daemon(h), e)) return e->status;
   }
-  int failed = pthread_create(&h->thread, NULL, accept_main, h);
+  int failed = pthread_create(&h->thread, NULL, accept_thread_main, h);
   if (failed) return error_set(e, STATUS_SYSTEM, "accept thread: %s", strerror(failed));
   h->accepting = true;
   return STATUS_OK;
 }
 
-static void wake(struct httpd *h) { (void)!write(h->wake, &(uint64_t){1}, sizeof(uint64_t)); }
+static void wake_accept_thread(struct httpd *h) {
+  (void)!write(h->wake, &(uint64_t){1}, sizeof(uint64_t));
+}
 
 void httpd_stop_accepting(struct httpd *h) {
   if (!h->accepting) return;
   atomic_store(&h->last, true);
-  wake(h);
+  wake_accept_thread(h);
   pthread_join(h->thread, NULL);
   h->accepting = false;
   close(h->listener.fd);
   h->listener.fd = -1;
 }
 
-/* In this order: one that arrives in between is among the first, and a thread has it. */
+/* In this order: a connection that reaches its thread in between is counted in both. */
 bool httpd_hands_on(struct httpd *h) {
   const size_t accepted = atomic_load(&h->connections);
   return accepted > connections_count(h->door->connections);
@@ -311,7 +315,7 @@ void httpd_ask(struct httpd *h) {
   for (size_t i = 0; i < h->door->io_threads; i++) io_ask(&h->io[i]);
   connections_ask(h->door->connections);
   pulse_ask(&h->pulse);
-  wake(h);
+  wake_accept_thread(h);
 }
 
 bool httpd_answered(struct httpd *h) {

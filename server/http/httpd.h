@@ -1,4 +1,4 @@
-/* httpd: the socket of a door. Accepts connections, hands them to the I/O threads (io.h), and
+/* httpd: the socket of a door. Accepts connections, gives them to the I/O threads (io.h), and
  * passes libmicrohttpd's calls on to the request. */
 #ifndef SERVER_HTTPD_H
 #define SERVER_HTTPD_H
@@ -8,25 +8,26 @@
 
 struct httpd;
 
-/* Descriptors that a door needs for all its connections. */
+/* The descriptors that a door needs for all its connections. */
 size_t httpd_descriptors(const struct door *d);
 
 /* Takes the listener, always. NULL with an error. */
 struct httpd *httpd_new(struct door *d, const struct listener *l, struct error *e);
-const char *httpd_address(const struct httpd *h); /* with the real port */
+const char *httpd_address(const struct httpd *h); /* with the port that the system chose for 0 */
 
 enum status httpd_start(struct httpd *h, struct error *e);
 
-/* Accepts what waits in the backlog, then closes the listening socket. One that is inherited keeps
- * what waits in it, for whoever is started next. */
+/* Accepts what waits in the backlog, then closes the listening socket. The backlog of an inherited
+ * socket is left to the process that the supervisor starts next. */
 void httpd_stop_accepting(struct httpd *h);
 
-/* Are connections that were accepted on their way to their I/O threads, known to nobody else? */
+/* Are there accepted connections that have not reached their I/O threads yet? Until then
+ * connections_count does not include them. */
 bool httpd_hands_on(struct httpd *h);
 
-/* Does every thread of the door still turn: those that read and write, the one that accepts, the
- * reaper? They answer some microseconds after they were asked, or when they have done what they do.
- * NULL: nothing is asked, and that is answered. */
+/* Does every thread of the door still pass through its loop: the I/O threads, the accepting one,
+ * the reaper? httpd_ask asks all; they answer within microseconds, or when they have finished what
+ * they are doing. A door that is NULL has answered. */
 void httpd_ask(struct httpd *h);
 bool httpd_answered(struct httpd *h);
 

@@ -16,68 +16,70 @@
 #include "core/run/thread.h"
 
 enum {
-  ARRIVALS_MAX = 64, /* taken at once: those that are here already are not forgotten */
-  ENDS_MAX = 64,     /* the same */
-  SOURCES = 4,       /* that the thread waits for */
-  LOBBY_LOOK_MS = 2, /* how often those in the lobby are looked after */
+  /* At most so many per turn of the loop, so that connections that are open already get theirs. */
+  ARRIVALS_MAX = 64,
+  ENDS_MAX = 64,
+  SOURCES = 4,       /* descriptors that the thread polls */
+  LOBBY_LOOK_MS = 2, /* how often the lobby is asked while requests wait in it */
 };
 
-/* What goes through the pipe; small enough to go through whole. */
-struct arrival {
+/* An accepted connection on its way through the pipe; small enough to be written whole. */
+struct io_arrival {
   int fd;
   socklen_t size;
   struct sockaddr_storage from;
 };
 
-static void take(struct io *io, const struct arrival *a) {
+static void add_connection(struct io *io, const struct io_arrival *a) {
   io->opened = false;
   if (MHD_add_connection(io->daemon, a->fd, (const struct sockaddr *)&a->from, a->size) == MHD_YES)
     return;
-  if (!io->opened) io->lost(io->of); /* or it was reported as open, and as closed */
+  /* A connection that was reported as open before the failure is reported as closed, too. */
+  if (!io->opened) io->connection_lost(io->owner);
 }
 
-/* False: there will be no more. */
-static bool take_arrivals(struct io *io) {
-  struct arrival a;
+/* False: the pipe has ended. */
+static bool add_arrivals(struct io *io) {
+  struct io_arrival a;
   for (int n = 0; n < ARRIVALS_MAX; n++) {
     ssize_t got = read(io->arrivals[0], &a, sizeof a);
     if (got == 0) return false;
-    if (got != sizeof a) return true; /* none for now */
-    take(io, &a);
+    if (got != sizeof a) return true; /* the pipe is empty */
+    add_connection(io, &a);
   }
   return true;
 }
 
-/* Nothing is closed between asking and telling. */
-static void tell_ends(struct io *io) {
+/* No connection is closed between the wait and the calls, so each pointer is still good. */
+static void report_ends(struct io *io) {
   struct epoll_event e[ENDS_MAX];
   const int n = epoll_wait(io->ends, e, ENDS_MAX, 0);
-  for (int i = 0; i < n; i++) io->ended(e[i].data.ptr);
+  for (int i = 0; i < n; i++) io->client_ended(e[i].data.ptr);
 }
 
-static void call_waiters(struct io *io) {
+static void release_waiters(struct io *io) {
   if (!io->lobby.first) return;
   const uint64_t now = clock_now();
-  for (struct waiter *w; (w = lobby_call(&io->lobby, now));) io->called(w);
+  for (struct lobby_waiter *w; (w = lobby_call(&io->lobby, now));) io->wait_ended(w);
 }
 
-/* libmicrohttpd is not stopped while connections are suspended. */
+/* Resumes every waiter: a daemon with suspended connections must not be stopped. */
 static void close_lobby(struct io *io) {
-  for (struct waiter *w; (w = lobby_close(&io->lobby));) io->called(w);
+  for (struct lobby_waiter *w; (w = lobby_close(&io->lobby));) io->wait_ended(w);
 }
 
-/* How long the thread may wait; -1: for an event. */
-static int patience(const struct io *io) {
+/* How long the thread may sleep; -1: until an event. */
+static int sleep_ms(const struct io *io) {
   MHD_UNSIGNED_LONG_LONG ms;
   if (MHD_get_timeout(io->daemon, &ms) != MHD_YES) ms = INT_MAX;
   if (io->lobby.first && ms > LOBBY_LOOK_MS) return LOBBY_LOOK_MS;
   return ms < INT_MAX ? (int)ms : -1;
 }
 
-/* Waits for whatever there is to do. Who resumes a connection after `asleep` is set wakes us, who
- * did so before is seen here. */
-static void await(struct io *io, struct pollfd p[SOURCES]) {
-  int wait = patience(io);
+/* Sleeps until there is something to do. A resume after `asleep` is set writes to `wake`; an
+ * earlier one is caught by the check of `resumed`. */
+static void wait_for_events(struct io *io, struct pollfd p[SOURCES]) {
+  int wait = sleep_ms(io);
   if (wait) {
     atomic_store(&io->asleep, true);
     if (atomic_load(&io->resumed)) wait = 0;
@@ -86,7 +88,7 @@ static void await(struct io *io, struct pollfd p[SOURCES]) {
   atomic_store(&io->asleep, false);
   uint64_t count;
   if (p[2].revents) (void)!read(io->wake, &count, sizeof count);
-  atomic_store(&io->resumed, false); /* before the daemon looks */
+  atomic_store(&io->resumed, false); /* before MHD_run, which handles what was resumed */
 }
 
 static void *io_main(void *of) {
@@ -97,12 +99,12 @@ static void *io_main(void *of) {
                               {.fd = io->ends, .events = POLLIN}};
   thread_name("attend-io");
   for (;;) {
-    await(io, p);
+    wait_for_events(io, p);
     pulse_pass(&io->pulse);
-    if (p[1].revents && !take_arrivals(io)) break;
+    if (p[1].revents && !add_arrivals(io)) break;
     MHD_run(io->daemon);
-    if (p[3].revents) tell_ends(io);
-    call_waiters(io);
+    if (p[3].revents) report_ends(io);
+    release_waiters(io);
   }
   close_lobby(io);
   return NULL;
@@ -118,7 +120,7 @@ enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e) 
   }
   io->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   io->ends = io->wake < 0 ? 0 : epoll_create1(EPOLL_CLOEXEC);
-  /* Only one end does not wait: the writer does where the pipe is full. */
+  /* Only the reading end does not block: a writer waits where the pipe is full. */
   const bool ready = io->wake >= 0 && io->ends >= 0 && !fcntl(io->arrivals[0], F_SETFL, O_NONBLOCK);
   int failed = ready ? pthread_create(&io->thread, NULL, io_main, io) : errno;
   if (failed) return error_set(e, STATUS_SYSTEM, "I/O thread: %s", strerror(failed));
@@ -127,7 +129,7 @@ enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e) 
 }
 
 bool io_add(struct io *io, int fd, const struct sockaddr *from, socklen_t size) {
-  struct arrival a = {.fd = fd, .size = size};
+  struct io_arrival a = {.fd = fd, .size = size};
   must(size <= sizeof a.from && sizeof a <= PIPE_BUF);
   memcpy(&a.from, from, size);
   while (write(io->arrivals[1], &a, sizeof a) < 0)
@@ -140,22 +142,24 @@ void io_ask(struct io *io) {
   (void)!write(io->wake, &(uint64_t){1}, sizeof(uint64_t));
 }
 
-/* In 0.9.75 libmicrohttpd wakes nobody whose thread is not its own; later ones wake it, too, and
- * twice does no harm. */
+/* libmicrohttpd 0.9.75 wakes no thread but its own. Later releases wake this one, too, and a second
+ * wake-up does no harm. */
 void io_resume(struct io *io, struct MHD_Connection *c) {
   MHD_resume_connection(c);
   atomic_store(&io->resumed, true);
   if (atomic_exchange(&io->asleep, false)) (void)!write(io->wake, &(uint64_t){1}, sizeof(uint64_t));
 }
 
-static void watch(struct io *io, int how, int fd, void *watched) {
+static void set_watch(struct io *io, int how, int fd, void *watched) {
   struct epoll_event e = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = watched};
   (void)epoll_ctl(io->ends, how, fd, &e);
 }
 
-void io_watch(struct io *io, int fd, void *watched) { watch(io, EPOLL_CTL_ADD, fd, watched); }
+void io_watch(struct io *io, int fd, void *watched) { set_watch(io, EPOLL_CTL_ADD, fd, watched); }
 
-void io_watch_again(struct io *io, int fd, void *watched) { watch(io, EPOLL_CTL_MOD, fd, watched); }
+void io_watch_again(struct io *io, int fd, void *watched) {
+  set_watch(io, EPOLL_CTL_MOD, fd, watched);
+}
 
 void io_unwatch(struct io *io, int fd) {
   (void)epoll_ctl(io->ends, EPOLL_CTL_DEL, fd, &(struct epoll_event){0});
@@ -166,6 +170,6 @@ void io_stop(struct io *io) {
   if (io->running) pthread_join(io->thread, NULL);
   if (io->arrivals[0]) close(io->arrivals[0]);
   if (io->wake > 0) close(io->wake);
-  if (io->daemon) MHD_stop_daemon(io->daemon); /* which closes connections that are watched */
+  if (io->daemon) MHD_stop_daemon(io->daemon); /* it closes connections, which end their watch */
   if (io->ends > 0) close(io->ends);
 }

@@ -17,7 +17,7 @@ static int listen_on(const struct addrinfo *at) {
   int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  /* Accepted sockets inherit it: small answers leave at once, for one system call in all. */
+  /* Accepted sockets inherit it, so that small answers leave at once without a call for each. */
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   if (at->ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
   if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
@@ -49,16 +49,16 @@ enum status listener_open(struct listener *l, const char *setting, const struct 
   return e->status;
 }
 
-static int option(int fd, int which) {
+static int socket_option(int fd, int which) {
   int value = -1;
   socklen_t size = sizeof value;
   return getsockopt(fd, SOL_SOCKET, which, &value, &size) ? -1 : value;
 }
 
 enum status listener_inherit(struct listener *l, int fd, struct error *e) {
-  const int domain = option(fd, SO_DOMAIN), one = 1;
-  if ((domain != AF_INET && domain != AF_INET6) || option(fd, SO_TYPE) != SOCK_STREAM ||
-      option(fd, SO_ACCEPTCONN) != 1)
+  const int domain = socket_option(fd, SO_DOMAIN), one = 1;
+  if ((domain != AF_INET && domain != AF_INET6) || socket_option(fd, SO_TYPE) != SOCK_STREAM ||
+      socket_option(fd, SO_ACCEPTCONN) != 1)
     return error_set(e, STATUS_CONFIG,
                      "LISTEN_FDS: descriptor %d is no TCP socket that listens: use ListenStream "
                      "with an address and a port, and Accept=no",

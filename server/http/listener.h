@@ -8,17 +8,16 @@
 enum { LISTENER_TEXT_SIZE = 64 };
 
 struct listener {
-  int fd;         /* ready to accept without blocking */
-  bool inherited; /* a supervisor has it, too: connections wait in it while the program does not run
-                   */
+  int fd;         /* accepts without blocking */
+  bool inherited; /* a supervisor has it open, too: connections wait in it between two runs */
 };
 
-/* Binds the address that `setting` names. STATUS_CONFIG if the host is unknown, STATUS_SYSTEM if
- * the address cannot be had. */
+/* Binds the address that `setting` names. STATUS_CONFIG: the host is unknown. STATUS_SYSTEM: the
+ * address cannot be bound. */
 enum status listener_open(struct listener *l, const char *setting, const struct address *a,
                           struct error *e);
 
-/* Takes a descriptor that the process was started with. STATUS_CONFIG if it is no listening TCP
+/* Takes over a descriptor that the process was started with. STATUS_CONFIG: it is no listening TCP
  * socket. */
 enum status listener_inherit(struct listener *l, int fd, struct error *e);
 

@@ -1,12 +1,12 @@
-/* page: the page that people look at in a browser: one HTML, which fetches nothing but answers.
+/* page: the page for a browser, as the server sends it: one HTML file, which fetches only answers.
  *
- * server/page/ is packed into it at the build. All is computed once, at the start. */
+ * The build packs server/page/ into that file. Its fields are computed once, at the start. */
 #ifndef SERVER_PAGE_H
 #define SERVER_PAGE_H
 
 #include <stddef.h>
 
-#include "server/http/field.h"
+#include "server/http/reply.h"
 
 #define PAGE_TYPE "text/html; charset=utf-8"
 
@@ -19,14 +19,14 @@ struct page {
     const char *bytes; /* static */
     size_t size;
     const char *coding; /* Content-Encoding, or NULL */
-    struct field fields[9];
+    struct reply_field fields[9];
     char tag[PAGE_TAG_SIZE]; /* ETag, with its quotes */
   } form[PAGE_FORMS];
   const char *tags[PAGE_FORMS + 1]; /* of all forms; the last one is NULL */
-  char policy[PAGE_POLICY_SIZE];    /* Content-Security-Policy: what runs is the page's own */
+  char policy[PAGE_POLICY_SIZE];    /* Content-Security-Policy: only the page's own script runs */
 };
 
-/* `p` stays where it is. */
+/* `p` points into itself, and must not be moved afterwards. */
 void page_init(struct page *p);
 
 #endif

@@ -45,24 +45,26 @@ static const struct {
 unsigned reply_code(enum status status) { return table[status].code; }
 const char *reply_slug(enum status status) { return table[status].slug; }
 
-static bool is_retry(unsigned code) { return code == 429 || code == 503; }
+static bool asks_to_retry(unsigned code) { return code == 429 || code == 503; }
 
-/* Text that grows in a fixed space, which is large enough for the longest problem. */
-struct text {
+/* Text that grows in a fixed space, which is large enough for the longest answer. */
+struct reply_text {
   char *at, *end;
 };
 
-static void add(struct text *t, const char *bytes, size_t n) {
+static void append_bytes(struct reply_text *t, const char *bytes, size_t n) {
   must((size_t)(t->end - t->at) >= n);
   memcpy(t->at, bytes, n);
   t->at += n;
 }
 
-static void add_word(struct text *t, const char *word) { add(t, word, strlen(word)); }
+static void append_text(struct reply_text *t, const char *word) {
+  append_bytes(t, word, strlen(word));
+}
 
-/* A JSON string, of what a client may have sent. */
-static void add_quoted(struct text *t, const char *value) {
-  add_word(t, "\"");
+/* Appends a JSON string. The value may contain bytes of a client, also such as are no UTF-8. */
+static void append_quoted(struct reply_text *t, const char *value) {
+  append_text(t, "\"");
   const char *end = value + strlen(value);
   for (const char *s = value; s < end;) {
     size_t n = text_character(s, (size_t)(end - s));
@@ -70,42 +72,43 @@ static void add_quoted(struct text *t, const char *value) {
     char escape[8];
     if (n == 0 || c < 0x20 || c == '"' || c == '\\' || c == 0x7f) {
       snprintf(escape, sizeof escape, "\\u%04x", n ? c : 0xfffdu);
-      add_word(t, escape);
+      append_text(t, escape);
       s++;
     } else {
-      add(t, s, n);
+      append_bytes(t, s, n);
       s += n;
     }
   }
-  add_word(t, "\"");
+  append_text(t, "\"");
 }
 
-/* `,"name":"value"` */
-static void add_string(struct text *t, const char *name, const char *value) {
-  add_word(t, ",\"");
-  add_word(t, name);
-  add_word(t, "\":");
-  add_quoted(t, value);
+/* Appends `,"name":"value"`. */
+static void append_string_member(struct reply_text *t, const char *name, const char *value) {
+  append_text(t, ",\"");
+  append_text(t, name);
+  append_text(t, "\":");
+  append_quoted(t, value);
 }
 
-static void add_number(struct text *t, const char *name, size_t value) {
+/* Appends `,"name":value`. */
+static void append_number_member(struct reply_text *t, const char *name, size_t value) {
   char number[64];
   snprintf(number, sizeof number, ",\"%s\":%zu", name, value);
-  add_word(t, number);
+  append_text(t, number);
 }
 
-static size_t problem_text(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
-  struct text t = {text, text + REPLY_PROBLEM_SIZE};
-  add_word(&t, "{\"type\":\"/problems/");
-  add_word(&t, table[e->status].slug);
-  add_word(&t, "\"");
-  add_string(&t, "title", table[e->status].title);
-  add_number(&t, "status", table[e->status].code);
-  if (e->pointer[0]) add_string(&t, "pointer", e->pointer);
-  if (e->detail[0]) add_string(&t, "detail", e->detail);
-  if (e->has_offset) add_number(&t, "offset", e->offset);
-  if (e->limit) add_string(&t, "limit", e->limit);
-  add_word(&t, "}\n");
+static size_t write_problem(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
+  struct reply_text t = {text, text + REPLY_PROBLEM_SIZE};
+  append_text(&t, "{\"type\":\"/problems/");
+  append_text(&t, table[e->status].slug);
+  append_text(&t, "\"");
+  append_string_member(&t, "title", table[e->status].title);
+  append_number_member(&t, "status", table[e->status].code);
+  if (e->pointer[0]) append_string_member(&t, "pointer", e->pointer);
+  if (e->detail[0]) append_string_member(&t, "detail", e->detail);
+  if (e->has_offset) append_number_member(&t, "offset", e->offset);
+  if (e->limit) append_string_member(&t, "limit", e->limit);
+  append_text(&t, "}\n");
   return (size_t)(t.at - text);
 }
 
@@ -130,85 +133,85 @@ size_t reply_sentence(const struct error *e, char sentence[REPLY_SENTENCE_SIZE])
   return (size_t)(at - sentence);
 }
 
-static size_t sentence_text(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
-  struct text t = {text, text + REPLY_PROBLEM_SIZE};
+static size_t write_sentence(const struct error *e, char text[REPLY_PROBLEM_SIZE]) {
+  struct reply_text t = {text, text + REPLY_PROBLEM_SIZE};
   char sentence[REPLY_SENTENCE_SIZE];
   reply_sentence(e, sentence);
-  add_word(&t, "{\"error\":");
-  add_quoted(&t, sentence);
-  add_word(&t, "}\n");
+  append_text(&t, "{\"error\":");
+  append_quoted(&t, sentence);
+  append_text(&t, "}\n");
   return (size_t)(t.at - text);
 }
 
 size_t reply_error_text(const struct error *e, enum reply_errors form,
                         char text[REPLY_PROBLEM_SIZE]) {
-  return form == REPLY_V2 ? sentence_text(e, text) : problem_text(e, text);
+  return form == REPLY_V2 ? write_sentence(e, text) : write_problem(e, text);
 }
 
-static const char *type_of(enum reply_errors form) {
+static const char *error_type(enum reply_errors form) {
   return form == REPLY_V2 ? "application/json" : "application/problem+json";
 }
 
-/* The fields for a page of an allowed origin, as lines. */
-static void origin_lines(const char *origin, struct text *t) {
-  add_word(t, "Vary: Origin\r\nAccess-Control-Allow-Origin: ");
-  add_word(t, origin);
-  for (const struct field *f = cors_every; f->name; f++) {
-    add_word(t, "\r\n");
-    add_word(t, f->name);
-    add_word(t, ": ");
-    add_word(t, f->value);
+/* Appends the header lines for a page of an allowed origin. */
+static void append_cors_lines(const char *origin, struct reply_text *t) {
+  append_text(t, "Vary: Origin\r\nAccess-Control-Allow-Origin: ");
+  append_text(t, origin);
+  for (const struct reply_field *f = cors_every; f->name; f++) {
+    append_text(t, "\r\n");
+    append_text(t, f->name);
+    append_text(t, ": ");
+    append_text(t, f->value);
   }
-  add_word(t, "\r\n");
+  append_text(t, "\r\n");
 }
 
-/* RFC 9110 wants it of whoever has a clock; libmicrohttpd adds it to its own answers. */
-static void date_line(struct text *t) {
+/* RFC 9110 requires a Date of a server with a clock; libmicrohttpd adds it to its own answers. */
+static void append_date_line(struct reply_text *t) {
   const time_t now = time(NULL);
   struct tm parts;
   char line[64];
   if (!gmtime_r(&now, &parts)) return;
   if (strftime(line, sizeof line, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts) > 0)
-    add_word(t, line);
+    append_text(t, line);
 }
 
 size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
                  const char *origin, char text[REPLY_RAW_SIZE]) {
   char body[REPLY_PROBLEM_SIZE], line[128], fresh[REQUEST_ID_SIZE];
-  struct text t = {text, text + REPLY_RAW_SIZE - 1};
+  struct reply_text t = {text, text + REPLY_RAW_SIZE - 1};
   const size_t size = reply_error_text(e, form, body);
   const unsigned code = table[e->status].code;
   snprintf(line, sizeof line, "HTTP/1.1 %u %s\r\nConnection: close\r\n", code,
            MHD_get_reason_phrase_for(code));
-  add_word(&t, line);
-  date_line(&t);
-  if (is_retry(code)) add_word(&t, "Retry-After: 1\r\n");
-  add_word(&t, "X-Request-Id: ");
-  add_word(&t, request_id ? request_id : request_id_new(fresh));
-  add_word(&t, "\r\n");
-  if (origin) origin_lines(origin, &t);
-  snprintf(line, sizeof line, "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n", type_of(form),
+  append_text(&t, line);
+  append_date_line(&t);
+  if (asks_to_retry(code)) append_text(&t, "Retry-After: 1\r\n");
+  append_text(&t, "X-Request-Id: ");
+  append_text(&t, request_id ? request_id : request_id_make_random(fresh));
+  append_text(&t, "\r\n");
+  if (origin) append_cors_lines(origin, &t);
+  snprintf(line, sizeof line, "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n", error_type(form),
            size);
-  add_word(&t, line);
-  add(&t, body, size);
+  append_text(&t, line);
+  append_bytes(&t, body, size);
   *t.at = '\0';
   return (size_t)(t.at - text);
 }
 
 void reply_add(struct reply *r, const char *name, const char *value) {
   must(r->fields < REPLY_FIELDS);
-  r->field[r->fields++] = (struct field){name, value};
+  r->field[r->fields++] = (struct reply_field){name, value};
 }
 
-void reply_add_all(struct reply *r, const struct field *list) {
+void reply_add_all(struct reply *r, const struct reply_field *list) {
   for (; list->name; list++) reply_add(r, list->name, list->value);
 }
 
-/* The response with its header fields, queued; the queue keeps it from here on. */
-static bool queue(const struct reply *r, struct MHD_Response *response) {
+/* Queues the response with its header fields. Takes the response; NULL was a failed allocation. */
+static bool queue_response(const struct reply *r, struct MHD_Response *response) {
   if (!response) return false;
   bool good = true;
-  for (const struct field *f = r->field; good && f < r->field + r->fields; f++)
+  for (const struct reply_field *f = r->field; good && f < r->field + r->fields; f++)
     good = MHD_add_response_header(response, f->name, f->value) == MHD_YES;
   good = good && MHD_queue_response(r->to, r->code, response) == MHD_YES;
   MHD_destroy_response(response);
@@ -216,41 +219,42 @@ static bool queue(const struct reply *r, struct MHD_Response *response) {
 }
 
 bool reply_bytes(const struct reply *r, const char *bytes, size_t length) {
-  return queue(r, MHD_create_response_from_buffer(length, (void *)bytes, MHD_RESPMEM_PERSISTENT));
+  return queue_response(r, MHD_create_response_from_buffer(length, (void *)bytes,
+                                                           MHD_RESPMEM_PERSISTENT));
 }
 
-bool reply_take(const struct reply *r, char *bytes, size_t length) {
+bool reply_and_free(const struct reply *r, char *bytes, size_t length) {
   struct MHD_Response *response =
       MHD_create_response_from_buffer(length, bytes, MHD_RESPMEM_MUST_FREE);
   if (!response) free(bytes);
-  return queue(r, response);
+  return queue_response(r, response);
 }
 
 /* --- pieces --- */
 
-/* libmicrohttpd (0.9.75) copies the list of the pieces into the connection's memory and aborts the
- * process if it does not fit. There lie the request's head, an entry for each of its fields, and
- * what the client has sent ahead: up to half of that memory. So only beside a head that is not
- * large and has few fields; and no trailer, whose text is counted nowhere. */
-static bool list_fits(const struct reply *r) {
-  enum { HEAD_MOST = 16 * 1024, FIELD = 96 };
+/* Does the list of pieces fit in the connection's memory? libmicrohttpd (0.9.75) copies it there
+ * and aborts the process if it does not. The same memory holds the request's header, an entry for
+ * each of its fields, and bytes that the client has sent ahead, up to half of it. So the list fits
+ * beside a small header with few fields, and without a trailer, whose text is counted nowhere. */
+static bool is_room_for_list(const struct reply *r) {
+  enum { HEADER_MOST = 16 * 1024, FIELD = 96 };
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(r->to, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
   const int fields =
       MHD_get_connection_values(r->to, MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND,
                                 NULL, NULL);
-  return info && info->header_size + FIELD * (size_t)fields <= HEAD_MOST &&
+  return info && info->header_size + FIELD * (size_t)fields <= HEADER_MOST &&
          MHD_get_connection_values(r->to, MHD_FOOTER_KIND, NULL, NULL) == 0;
 }
 
-/* Pieces that are copied out one after the other. */
-struct copying {
+/* Where copy_pieces is in an answer that libmicrohttpd asks for block by block. */
+struct reply_copy {
   const struct iovec *piece, *end;
-  uint64_t begin; /* of `piece` in the answer */
+  uint64_t begin; /* where `piece` begins in the answer */
 };
 
 static ssize_t copy_pieces(void *of, uint64_t at, char *out, size_t room) {
-  struct copying *c = of;
+  struct reply_copy *c = of;
   while (c->piece < c->end && at - c->begin >= c->piece->iov_len) c->begin += c->piece++->iov_len;
   if (c->piece == c->end) return MHD_CONTENT_READER_END_OF_STREAM;
   const size_t skipped = (size_t)(at - c->begin), left = c->piece->iov_len - skipped;
@@ -259,36 +263,36 @@ static ssize_t copy_pieces(void *of, uint64_t at, char *out, size_t room) {
   return (ssize_t)n;
 }
 
-static bool reply_copies(const struct reply *r, const struct iovec *piece, size_t pieces) {
+static bool reply_copied_pieces(const struct reply *r, const struct iovec *piece, size_t pieces) {
   enum { BLOCK = 64 * 1024 };
-  struct copying *c = malloc(sizeof *c);
+  struct reply_copy *c = malloc(sizeof *c);
   if (!c) return false;
-  *c = (struct copying){.piece = piece, .end = piece + pieces};
+  *c = (struct reply_copy){.piece = piece, .end = piece + pieces};
   uint64_t bytes = 0;
   for (size_t i = 0; i < pieces; i++) bytes += piece[i].iov_len;
   struct MHD_Response *response =
       MHD_create_response_from_callback(bytes, BLOCK, copy_pieces, c, free);
   if (!response) free(c);
-  return queue(r, response);
+  return queue_response(r, response);
 }
 
-/* One piece leaves in the same system call as the head; several leave as a gathered write. */
+/* One piece is sent in the same system call as the header, several in a gathered write. */
 bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t pieces) {
   _Static_assert(sizeof(struct iovec) == sizeof(struct MHD_IoVec) &&
                      offsetof(struct iovec, iov_len) == offsetof(struct MHD_IoVec, iov_len),
                  "libmicrohttpd's vector is the system's");
   if (pieces == 1) return reply_bytes(r, piece->iov_base, piece->iov_len);
   must(pieces <= UINT_MAX);
-  if (!list_fits(r)) return reply_copies(r, piece, pieces);
-  return queue(r, MHD_create_response_from_iovec((const struct MHD_IoVec *)piece, (unsigned)pieces,
-                                                 NULL, NULL));
+  if (!is_room_for_list(r)) return reply_copied_pieces(r, piece, pieces);
+  return queue_response(r, MHD_create_response_from_iovec((const struct MHD_IoVec *)piece,
+                                                          (unsigned)pieces, NULL, NULL));
 }
 
 bool reply_error(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
                  size_t *length) {
   r->code = table[e->status].code;
-  reply_add(r, "Content-Type", type_of(r->errors));
-  if (is_retry(r->code)) reply_add(r, "Retry-After", "1");
+  reply_add(r, "Content-Type", error_type(r->errors));
+  if (asks_to_retry(r->code)) reply_add(r, "Retry-After", "1");
   *length = reply_error_text(e, r->errors, text);
   return reply_bytes(r, text, *length);
 }

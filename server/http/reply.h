@@ -1,7 +1,7 @@
 /* reply: an answer, from its status or its bytes to libmicrohttpd's queue.
  *
- * Holds the one table status -> HTTP status, slug, title. What is queued borrows the caller's
- * bytes until the request has ended, unless it says otherwise. */
+ * Has the one table from a status to its HTTP status, slug and title. Bytes that are queued stay
+ * the caller's, and must live until the request has ended, except in reply_and_free. */
 #ifndef SERVER_REPLY_H
 #define SERVER_REPLY_H
 
@@ -10,58 +10,62 @@
 #include <sys/uio.h>
 
 #include "core/run/status.h"
-#include "server/http/field.h"
 
 struct MHD_Connection;
 
-/* Room for a problem whose every character needs an escape. */
+/* Room for a problem of which every character has to be escaped. */
 enum {
   REPLY_PROBLEM_SIZE = 6 * (ERROR_DETAIL_SIZE + ERROR_POINTER_SIZE) + 512,
   REPLY_RAW_SIZE = REPLY_PROBLEM_SIZE + 1024
 };
 
-/* How an error is written: as a problem (RFC 9457), or as the Open Inference Protocol has it, which
- * is one sentence. */
+/* How an error is written: as a problem (RFC 9457), or as one sentence, as in the Open Inference
+ * Protocol. */
 enum reply_errors { REPLY_PROBLEM, REPLY_V2 };
 
-unsigned reply_code(enum status status);    /* its HTTP status */
-const char *reply_slug(enum status status); /* the last word of its problem type */
+unsigned reply_code(enum status status);    /* the HTTP status */
+const char *reply_slug(enum status status); /* the last word of the problem type */
 
-/* The error as one sentence, with all that is known of where it is. Returns its length. */
+/* Writes the error as one sentence, with its pointer, offset and limit. Returns the length. */
 enum { REPLY_SENTENCE_SIZE = ERROR_DETAIL_SIZE + ERROR_POINTER_SIZE + 128 };
 size_t reply_sentence(const struct error *e, char sentence[REPLY_SENTENCE_SIZE]);
 
-/* The body of an error. Returns its length. */
+/* Writes the body of an error. Returns the length. */
 size_t reply_error_text(const struct error *e, enum reply_errors form,
                         char text[REPLY_PROBLEM_SIZE]);
 
-/* A whole HTTP message, for a connection that libmicrohttpd does not answer: says
- * Connection: close. Without a `request_id` it gets a new one; `origin`, of the page that may read
- * it, may be NULL. Returns its length. */
+/* Writes a whole HTTP message with Connection: close, for a connection that libmicrohttpd does not
+ * answer. `request_id` may be NULL: it gets a new one. So may `origin`: no page may read the
+ * answer. Returns the length. */
 size_t reply_raw(const struct error *e, enum reply_errors form, const char *request_id,
                  const char *origin, char text[REPLY_RAW_SIZE]);
 
-/* An answer's head, field by field. */
+/* One header field of an answer. A list of them ends with an empty one. */
+struct reply_field {
+  const char *name, *value;
+};
+
+/* The header of an answer, field by field. */
 enum { REPLY_FIELDS = 24 };
 struct reply {
   struct MHD_Connection *to;
   unsigned code;
   enum reply_errors errors;
   size_t fields;
-  struct field field[REPLY_FIELDS];
+  struct reply_field field[REPLY_FIELDS];
 };
 
-/* Adds a field, or those of a list; both are borrowed until the answer is queued. */
+/* Add a field, or those of a list. Their texts must live until the answer is queued. */
 void reply_add(struct reply *r, const char *name, const char *value);
-void reply_add_all(struct reply *r, const struct field *list);
+void reply_add_all(struct reply *r, const struct reply_field *list);
 
-/* Queue an answer. False: it could not be queued, and the connection has to be closed. */
+/* These queue an answer. False: that failed, and the connection has to be closed. */
 bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t pieces);
 bool reply_bytes(const struct reply *r, const char *bytes, size_t length);
-bool reply_take(const struct reply *r, char *bytes, size_t length); /* frees `bytes`, always */
+bool reply_and_free(const struct reply *r, char *bytes, size_t length); /* takes `bytes`, always */
 
-/* Fills `r` with what the error says and queues its body, which is written to `text`; `*length`
- * gets its length. */
+/* Likewise, with the code and the fields of an error. Its body is written to `text`, its length to
+ * `*length`. */
 bool reply_error(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
                  size_t *length);
 

@@ -1,9 +1,12 @@
-/* request: one HTTP request at a time on a connection, from its head to the end of its answer.
+/* request: one HTTP request at a time on a connection, from its header to the end of its answer.
  *
- * The record is made with the connection and used again for each of its requests, so that a
- * request costs no allocation of its own. It belongs to the connection's I/O thread, except between
- * exchange_submit and the call of its `done`, when it belongs to the pool. What a request holds is
- * given back in one place, request_end. */
+ * The record is made with the connection and used again for each of its requests, so that a request
+ * costs no allocation of its own. It belongs to the connection's I/O thread, except between
+ * exchange_submit and the call of the exchange's `done`, when it belongs to the pool. All that a
+ * request holds is given back in one place, request_end.
+ *
+ * request.c receives it, request_admit.c checks it before its body, request_answer.c queues its
+ * answer, request_end.c counts and logs it. */
 #ifndef SERVER_REQUEST_H
 #define SERVER_REQUEST_H
 
@@ -14,25 +17,27 @@
 
 struct request;
 
-/* With the connection; NULL if memory runs out. */
+/* Called when the connection is opened and closed. request_open returns NULL: no memory. */
 struct request *request_open(struct door *d, struct io *io, struct MHD_Connection *c, int fd);
 void request_close(struct request *r);
 
-/* Its turn has come: the request with this waiter goes on. */
-void request_called(struct waiter *w);
+/* Called by the lobby's thread: the waiter is out of the line, and its request goes on. */
+void request_end_wait(struct lobby_waiter *w);
 
-/* The client sends no more. */
+/* Called when the client sends no more. */
 void request_client_ended(struct request *r);
 
-/* The request line has arrived: its target, before libmicrohttpd cuts it. */
-void request_target(struct request *r, const char *target);
+/* Called when the request line has arrived, with its target before libmicrohttpd cuts it. */
+void request_note_target(struct request *r, const char *target);
 
-/* The three calls of libmicrohttpd's handler. False: the connection is to be closed. */
-bool request_head(struct request *r, const char *url, const char *method, const char *version);
+/* The three kinds of call of libmicrohttpd's handler: the header is complete; a part of the body
+ * has arrived; the body has ended, or the connection was resumed. False: the connection has to be
+ * closed. */
+bool request_header(struct request *r, const char *url, const char *method, const char *version);
 bool request_body(struct request *r, const char *bytes, size_t size);
-bool request_rest(struct request *r); /* the body has ended, or the connection was resumed */
+bool request_continue(struct request *r);
 
-/* The request is over: its answer was sent to the last byte, or it was cut off on the way. */
+/* The request is over: its answer was sent to the last byte (`sent`), or cut off. */
 void request_end(struct request *r, bool sent);
 
 #endif

@@ -1,4 +1,4 @@
-/* request_answer: what a request is answered with, queued. */
+/* request_answer: the answer to each kind of request, given to libmicrohttpd. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,49 +6,37 @@
 #include "config/model/registry.h"
 #include "core/run/clock.h"
 #include "server/http/bearer.h"
-#include "server/http/endpoint_models.h"
-#include "server/http/endpoint_v2.h"
-#include "server/http/openapi.h"
+#include "server/http/description.h"
 #include "server/http/request_parts.h"
 #include "server/watch/metrics_text.h"
 
-void request_count_reject(struct request *r, enum status status) {
-  static const int reasons[STATUS_COUNT] = {
-      [STATUS_QUEUE_FULL] = 1 + REJECT_QUEUE,          [STATUS_OVERLOADED] = 1 + REJECT_BUDGET,
-      [STATUS_DRAINING] = 1 + REJECT_DRAINING,         [STATUS_DEADLINE] = 1 + REJECT_DEADLINE,
-      [STATUS_OUT_OF_MEMORY] = 1 + REJECT_MEMORY,      [STATUS_TOO_LARGE] = 1 + REJECT_TOO_LARGE,
-      [STATUS_UNAUTHORIZED] = 1 + REJECT_UNAUTHORIZED,
-  };
-  struct metrics *m = r->server->metrics;
-  if (reasons[status]) metrics_reject(m, request_shard(r), (enum reject)(reasons[status] - 1));
-  if (status == STATUS_GONE) metrics_abort(m, request_shard(r), ABORT_QUEUE);
-}
-
-/* What tells a browser whether a page may read the answer. */
-static void add_origin(struct reply *reply, const struct request *r) {
+/* Adds what tells a browser whether a page may read the answer. */
+static void add_cors_fields(struct reply *reply, const struct request *r) {
   if (r->server->cors) reply_add(reply, "Vary", "Origin");
   if (!r->connection.origin) return;
   reply_add(reply, "Access-Control-Allow-Origin", r->connection.origin);
   reply_add_all(reply, cors_every);
 }
 
-/* An answer about to be queued; the clock for its reader starts. Without a body `type` is NULL. */
+/* The code and common header fields of an answer that is about to be queued. `type` is NULL if the
+ * answer has no body. */
 static struct reply begin_reply(struct request *r, unsigned code, const char *type) {
-  r->step = STEP_ANSWER;
+  r->state = REQUEST_ANSWERED;
   r->code = code;
   r->answered = clock_now();
   struct reply reply = {.to = r->mhd,
                         .code = code,
                         .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM};
   reply_add(&reply, "X-Request-Id", r->id);
-  add_origin(&reply, r);
+  add_cors_fields(&reply, r);
   if (type) reply_add(&reply, "Content-Type", type);
   if (r->connection.discard || atomic_load_explicit(&r->server->stopping, memory_order_relaxed))
     reply_add(&reply, "Connection", "close");
   return reply;
 }
 
-static bool start_answer(struct request *r) {
+/* False: the reaper has ended the connection. */
+static bool enter_answer_phase(struct request *r) {
   return !connection_is_ended(connection_enter(&r->connection, CONNECTION_ANSWER));
 }
 
@@ -57,15 +45,15 @@ static bool asks_readiness(enum route route) {
 }
 
 bool request_answer_error(struct request *r, const struct error *e) {
-  /* Who asks for readiness and is told that there is none is not rejected. */
+  /* "Not ready" is the answer to a question for readiness, not a rejection of it. */
   if (!asks_readiness(r->route)) request_count_reject(r, e->status);
-  r->step = STEP_ANSWER;
-  if (e->status == STATUS_GONE || !start_answer(r)) {
-    if (e->status != STATUS_GONE) return false;
+  r->state = REQUEST_ANSWERED;
+  if (e->status == STATUS_GONE) {
     r->verdict = STATUS_GONE;
     r->code = reply_code(STATUS_GONE);
     return false;
   }
+  if (!enter_answer_phase(r)) return false;
   r->verdict = e->status;
   struct reply reply = begin_reply(r, reply_code(e->status), NULL);
   if (e->status == STATUS_METHOD_NOT_ALLOWED) reply_add(&reply, "Allow", route_allow(r->route));
@@ -75,7 +63,7 @@ bool request_answer_error(struct request *r, const struct error *e) {
 }
 
 bool request_answer_preflight(struct request *r) {
-  if (!start_answer(r)) return false;
+  if (!enter_answer_phase(r)) return false;
   struct reply reply = begin_reply(r, 204, NULL);
   reply_add(&reply, "Allow", route_allow(r->route));
   reply_add(&reply, "Access-Control-Allow-Methods", route_allow(r->route));
@@ -89,24 +77,20 @@ static bool answer_status(struct request *r, enum status status, const char *det
   return request_answer_error(r, &e);
 }
 
-/* Takes a text made with malloc. */
+/* Takes a text made with malloc, always; NULL was a failed malloc. */
 static bool answer_text(struct request *r, const char *type, char *text, size_t length) {
   if (!text) return answer_status(r, STATUS_OUT_OF_MEMORY, "no memory for the answer");
-  if (!start_answer(r)) {
+  if (!enter_answer_phase(r)) {
     free(text);
     return false;
   }
   r->answer_bytes = length;
   struct reply reply = begin_reply(r, 200, type);
-  return reply_take(&reply, text, length);
+  return reply_and_free(&reply, text, length);
 }
 
-void request_note_stages(struct request *r) {
-  if (r->holds) timeline_exchange(&r->timeline, &r->exchange);
-}
-
-/* The durations of the stages so far: into the metrics, and as the text of Server-Timing. */
-static void time_stages(struct request *r) {
+/* Puts the durations of the stages so far into the metrics, and into the text of Server-Timing. */
+static void report_stages(struct request *r) {
   unsigned us[STAGE_WRITE];
   request_note_stages(r);
   for (unsigned i = 0; i < STAGE_WRITE; i++) {
@@ -119,6 +103,7 @@ static void time_stages(struct request *r) {
            us[3] / 1000, us[3] % 1000);
 }
 
+/* The Content-Type of a computed answer. */
 static const char *answer_type(const struct request *r) {
   const struct answer *a = &r->exchange.answer;
   if (a->form == ANSWER_SAFETENSORS) return header_media_type(header_binary_type(&r->header));
@@ -128,8 +113,8 @@ static const char *answer_type(const struct request *r) {
 bool request_answer_exchange(struct request *r) {
   struct exchange *x = &r->exchange;
   if (x->error.status) return request_answer_error(r, &x->error);
-  time_stages(r);
-  if (!start_answer(r)) return false;
+  report_stages(r);
+  if (!enter_answer_phase(r)) return false;
   r->answer_bytes = answer_bytes(&x->answer);
   struct reply reply = begin_reply(r, 200, answer_type(r));
   char json_bytes[32];
@@ -141,9 +126,9 @@ bool request_answer_exchange(struct request *r) {
   return reply_pieces(&reply, x->answer.piece, x->answer.pieces);
 }
 
-/* A text that is always the same. */
+/* Answers with a static text. */
 static bool answer_static(struct request *r, const char *text, size_t length) {
-  if (!start_answer(r)) return false;
+  if (!enter_answer_phase(r)) return false;
   r->answer_bytes = length;
   struct reply reply = begin_reply(r, 200, "application/json");
   return reply_bytes(&reply, text, length);
@@ -153,16 +138,10 @@ static bool answer_words(struct request *r, const char *words) {
   return answer_static(r, words, strlen(words));
 }
 
-static bool answer_openapi(struct request *r) {
-  size_t length;
-  const char *text = openapi_text(&length);
-  return answer_static(r, text, length);
-}
-
-/* Who has it in the form that is to be sent, and asks whether it is still that, is told so:
- * libmicrohttpd sends no body with a 304, and the length that it would have. */
+/* A browser that has the same form of the page already gets a 304, with which libmicrohttpd sends
+ * no body, but the length of that. */
 static bool answer_page(struct request *r) {
-  if (!start_answer(r)) return false;
+  if (!enter_answer_phase(r)) return false;
   const struct header *h = &r->header;
   const enum page_coding coding = header_takes_gzip(h) ? PAGE_GZIP : PAGE_PLAIN;
   const struct page_form *page = &r->server->page.form[coding];
@@ -196,17 +175,7 @@ static bool answer_metrics(struct request *r) {
   return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);
 }
 
-/* No model has the name of the path: says which there are, as many as fit. */
-void request_refuse_model(struct request *r, const struct registry *all) {
-  char names[200] = "";
-  size_t used = 0;
-  for (size_t i = 0; i < registry_count(all) && used < sizeof names; i++)
-    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                             registry_at(all, i)->name);
-  error_set(&r->error, STATUS_UNKNOWN_MODEL, "no model has this name; there are: %s", names);
-}
-
-/* Whatever is said of a model, or of all. */
+/* Answers with what `text_of` says of the model in the path. */
 static bool answer_model(struct request *r, char *text_of(const struct model *, size_t *)) {
   size_t length = 0;
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
@@ -218,6 +187,7 @@ static bool answer_model(struct request *r, char *text_of(const struct model *, 
                          : answer_text(r, "application/json", text, length);
 }
 
+/* Likewise of all models. */
 static bool answer_models(struct request *r, char *text_of(const struct registry *, size_t *)) {
   size_t length = 0;
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
@@ -228,26 +198,8 @@ static bool answer_models(struct request *r, char *text_of(const struct registry
 
 static bool answer_v2_server(struct request *r) {
   size_t length = 0;
-  char *text = endpoint_v2_server_text(&length);
+  char *text = description_v2_server(&length);
   return answer_text(r, "application/json", text, length);
-}
-
-static bool answer_v2(struct request *r) {
-  switch (r->route) {
-  case ROUTE_V2:
-    return answer_v2_server(r);
-  case ROUTE_V2_LIVE:
-    return answer_words(r, "{\"live\":true}\n");
-  case ROUTE_V2_READY:
-    return answer_words(r, "{\"live\":true,\"ready\":true}\n");
-  case ROUTE_V2_MODELS:
-    return answer_models(r, endpoint_v2_models_text);
-  case ROUTE_V2_MODEL:
-    return answer_model(r, endpoint_v2_model_text);
-  default:
-    must(r->route == ROUTE_V2_MODEL_READY);
-    return answer_model(r, endpoint_v2_model_ready_text);
-  }
 }
 
 bool request_answer_route(struct request *r) {
@@ -255,23 +207,36 @@ bool request_answer_route(struct request *r) {
     return answer_status(r, STATUS_DRAINING, "the server is stopping");
   if (asks_readiness(r->route) && !atomic_load(&r->server->loaded))
     return answer_status(r, STATUS_NOT_READY, "the models are being loaded");
+  size_t length = 0;
+  const char *text;
   switch (r->route) {
   case ROUTE_PAGE:
     return answer_page(r);
+  case ROUTE_OPENAPI:
+    text = description_openapi(&length);
+    return answer_static(r, text, length);
   case ROUTE_MODELS:
-    return answer_models(r, endpoint_models_text);
+    return answer_models(r, description_models);
   case ROUTE_MODEL:
-    return answer_model(r, endpoint_model_text);
+    return answer_model(r, description_model);
   case ROUTE_HEALTH:
     return answer_words(r, "{\"status\":\"ok\"}\n");
   case ROUTE_READY:
     return answer_words(r, "{\"status\":\"ready\"}\n");
   case ROUTE_METRICS:
     return answer_metrics(r);
-  case ROUTE_OPENAPI:
-    return answer_openapi(r);
+  case ROUTE_V2:
+    return answer_v2_server(r);
+  case ROUTE_V2_LIVE:
+    return answer_words(r, "{\"live\":true}\n");
+  case ROUTE_V2_READY:
+    return answer_words(r, "{\"live\":true,\"ready\":true}\n");
+  case ROUTE_V2_MODELS:
+    return answer_models(r, description_v2_models);
+  case ROUTE_V2_MODEL:
+    return answer_model(r, description_v2_model);
   default:
-    must(route_is_v2(r->route)); /* or it is no route that answers without work */
-    return answer_v2(r);
+    must(r->route == ROUTE_V2_MODEL_READY); /* every other route is computed, or was refused */
+    return answer_model(r, description_v2_ready);
   }
 }

@@ -1,4 +1,4 @@
-/* request_parts: the record of a request, which its parts share. Private to request. */
+/* request_parts: the record of a request. Private to the files request*.c. */
 #ifndef SERVER_REQUEST_PARTS_H
 #define SERVER_REQUEST_PARTS_H
 
@@ -6,15 +6,16 @@
 #include "server/http/request_id.h"
 #include "server/watch/timeline.h"
 
-enum request_step {
-  STEP_NONE,
-  STEP_LOBBY,  /* the head is judged, the body has to wait */
-  STEP_BODY,   /* the head is judged, the body arrives */
-  STEP_POOL,   /* given to the pool */
-  STEP_ANSWER, /* the answer is queued, or the connection is being closed */
+enum request_state {
+  REQUEST_NONE,     /* the connection is between requests */
+  REQUEST_IN_LOBBY, /* the header is checked, the body has to wait */
+  REQUEST_IN_BODY,  /* the header is checked, the body arrives */
+  REQUEST_IN_POOL,  /* the pool has it */
+  REQUEST_ANSWERED, /* the answer is queued, or the connection is being closed */
 };
 
-/* Who finds the work done: the I/O thread, or a worker that must wake the connection. */
+/* Between the I/O thread and the worker that finishes the work: the worker sets DONE, and resumes
+ * the connection if it finds SUSPENDED; else the I/O thread finds DONE. */
 enum request_handoff { HANDOFF_RUNNING, HANDOFF_SUSPENDED, HANDOFF_DONE };
 
 enum { REQUEST_TIMING_SIZE = 160, REQUEST_CLIENT_SIZE = 56 };
@@ -25,14 +26,14 @@ struct request {
   struct door *door; /* through which it came */
   struct io *io;     /* whose thread has the connection */
   struct MHD_Connection *mhd;
-  enum request_step step;
-  struct waiter waiter; /* in the lobby of `io` */
+  enum request_state state;
+  struct lobby_waiter waiter; /* in the lobby of `io` */
   enum route route;
   enum method method;
-  const char *url, *word; /* path and method as sent; libmicrohttpd's */
-  const char *target_end; /* of the whole target as it came */
+  const char *url, *method_word; /* path and method as sent, in libmicrohttpd's memory */
+  const char *target_end;        /* of the whole target as it came, likewise */
   struct header header;
-  struct error error; /* why there will be no answer but this */
+  struct error error; /* once set, this is the answer */
   uint64_t started, submitted;
   uint64_t answered; /* when the answer was queued; 0: not yet */
   struct timeline timeline;
@@ -40,56 +41,57 @@ struct request {
   size_t answer_bytes;
   unsigned served;     /* requests of this connection that have ended */
   unsigned code;       /* of the answer; 0: none yet */
-  enum status verdict; /* why it has no answer but this */
-  bool holds;          /* `exchange` has begun and not ended */
-  bool preflight;      /* a browser asks whether a page may ask */
+  enum status verdict; /* of the answer, if it is an error; why there is none, if it is cut off */
+  bool has_exchange;   /* `exchange` has begun and not ended */
+  bool preflight;      /* a browser asks whether a page may send a request */
   _Atomic int handoff;
   struct exchange exchange;
   char model[ROUTE_MODEL_SIZE];
   char id[REQUEST_ID_SIZE];
-  char client[REQUEST_CLIENT_SIZE]; /* address, once it was asked for */
+  char client[REQUEST_CLIENT_SIZE]; /* the client's address; empty until it is needed */
   char timing[REQUEST_TIMING_SIZE];
   char problem[REPLY_PROBLEM_SIZE];
 };
 
-/* The shard of the I/O thread, which is chosen by the descriptor. Shard 0 is for the threads that
- * are not I/O threads. */
+/* The shard of the request's I/O thread, in metrics and models. Shard 0 is for all threads that are
+ * not I/O threads. */
 static inline size_t request_shard(const struct request *r) {
   return r->door->first_shard + (size_t)r->connection.fd % r->door->io_threads;
 }
 
-/* Counts why a request has no answer of its own, where that is a reason that is counted: the
- * server's, or that its client left while it waited or was computed. */
-void request_count_reject(struct request *r, enum status status);
+/* --- request_admit --- */
 
-/* Does the path lead to the pool? */
-bool request_is_computed(const struct request *r);
+/* Checks what can be checked before the body arrives. Afterwards r->error is set, or a request to
+ * be computed has begun its exchange, or it waits in the lobby, suspended: REQUEST_IN_LOBBY. */
+void request_admit(struct request *r, const char *version);
 
-/* Whatever can be said of a request before its body, as r->error. If nothing is, what is computed
- * has begun its exchange, or waits in the lobby, its connection suspended: STEP_LOBBY. */
-void request_judge(struct request *r, const char *version);
+/* The last part of request_admit, again, for a request that leaves the lobby: begins its exchange
+ * or sets r->error. */
+void request_admit_computed(struct request *r);
 
-/* The last part of it, for a request that leaves the lobby: begins its exchange, or r->error. */
-void request_judge_computed(struct request *r);
+/* Is there a place for the request in the queue, as far as can be told before the body? Without one
+ * it is put into the lobby, once; the next time r->error says that the queue is full. */
+bool request_has_place(struct request *r);
 
-/* Is there a place in the queue, as far as can be told before the body? If not the request waits
- * for one, once; then false is the end, in r->error. */
-bool request_enters(struct request *r);
-
-/* No model has the name in the path: says which there are, in r->error. */
+/* Sets r->error: no model has the name in the path. Names the models of `all`. */
 void request_refuse_model(struct request *r, const struct registry *all);
 
-/* The durations of the exchange, if there is one. */
+/* --- request_answer: these queue an answer. False: the connection has to be closed. --- */
+
+bool request_answer_error(struct request *r, const struct error *e);
+bool request_answer_exchange(struct request *r);  /* what the pool has computed */
+bool request_answer_route(struct request *r);     /* of a route that is not computed */
+bool request_answer_preflight(struct request *r); /* what a page may send */
+
+/* --- request_end --- */
+
+/* Counts a status for which metrics have a reason of their own. */
+void request_count_reject(struct request *r, enum status status);
+
+/* Copies the durations of the exchange, if there is one, into the timeline. */
 void request_note_stages(struct request *r);
 
-/* The request is over: its line in the access log, if that wants it. */
-void request_log(struct request *r, bool sent, uint64_t nanoseconds);
-
-/* Queue an answer: the problem, what the exchange has made, or what the route says without any
- * work. False: the connection is to be closed. */
-bool request_answer_error(struct request *r, const struct error *e);
-bool request_answer_exchange(struct request *r);
-bool request_answer_route(struct request *r);
-bool request_answer_preflight(struct request *r);
+/* Ends the exchange, if there is one. */
+void request_end_exchange(struct request *r);
 
 #endif

@@ -4,7 +4,7 @@
 #define SERVER_ACTIVATION_H
 
 #include "core/run/status.h"
-#include "server/http/door.h"
+#include "server/http/server.h"
 
 enum { ACTIVATION_NONE = -1 };
 

@@ -1,18 +1,18 @@
 /* models: the models in service.
  *
- * A set lies in one of a few slots. Who holds one is counted per slot, in as many counters as there
- * are shards, so that no request waits for another.
+ * A set lies in one of a few slots. The holds of a slot are counted, in one counter for each shard,
+ * so that no request waits for another.
  *
- * Why nothing is freed that is held: a hold counts first (A) and then looks whether the generation
- * that it read is still current (B); a swap publishes the next generation (C), and only then does
- * anybody look at the old slot's counters (D). All four are sequentially consistent. If B still saw
- * the old generation, it came before C; so A came before D, and D sees the count until it is
- * released. If B saw another one, the count is taken back and the set was never touched. Such a
- * count may even fall on the slot's next set, which it merely keeps a moment longer. After C nobody
- * begins to hold the old set, so each of its counters needs to be seen at zero only once.
+ * Why no set is freed that is held: a hold is counted first (A), then checks whether the generation
+ * that it read is still current (B). A swap publishes the next generation (C), and only after that
+ * are the old slot's counters read (D). All four are sequentially consistent. If B still saw the
+ * old generation, B came before C, so A came before D, and D sees the count until it is released.
+ * If B saw another generation, the count is taken back, and the set was never touched. Such a count
+ * may even be added to the slot's next set, which then merely lives a moment longer. After C no
+ * hold of the old set begins, so each of its counters needs to be seen at zero only once.
  *
- * What lies in set[] needs no atomics: it is written before C by a thread that has seen all
- * counters of that slot at zero, and read only behind a B that succeeded. */
+ * The members of set[] need no atomics: a thread writes them before C, after it has seen all
+ * counters of that slot at zero, and they are read only after a B that succeeded. */
 #include "server/service/models.h"
 
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 
 enum { SLOTS = MODELS_OLDER + 1 };
 
-struct shard {
+struct models_shard {
   _Alignas(64) _Atomic uint64_t held[SLOTS];
 };
 
@@ -28,8 +28,8 @@ struct models {
   _Alignas(64)
       atomic_uint current; /* generation: a number that grows, times SLOTS, plus the slot */
   size_t shards;
-  struct models_set set[SLOTS]; /* without a registry: free */
-  struct shard shard[];
+  struct models_set set[SLOTS]; /* a set without a registry is a free slot */
+  struct models_shard shard[];
 };
 
 void models_set_free(struct models_set *set) {
@@ -40,7 +40,7 @@ void models_set_free(struct models_set *set) {
 
 struct models *models_new(struct models_set first, size_t shards, struct error *e) {
   struct models *m =
-      aligned_alloc(_Alignof(struct models), sizeof *m + shards * sizeof(struct shard));
+      aligned_alloc(_Alignof(struct models), sizeof *m + shards * sizeof(struct models_shard));
   if (!m) {
     models_set_free(&first);
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the models");
@@ -56,7 +56,7 @@ struct models *models_new(struct models_set first, size_t shards, struct error *
 }
 
 struct models_hold models_hold(struct models *m, size_t shard) {
-  struct shard *own = &m->shard[shard % m->shards];
+  struct models_shard *own = &m->shard[shard % m->shards];
   unsigned seen = atomic_load(&m->current);
   for (;;) {
     const unsigned generation = seen;
@@ -74,7 +74,7 @@ struct models_hold models_hold(struct models *m, size_t shard) {
 
 void models_release(struct models_hold *h) {
   if (!h->models) return;
-  struct shard *own = &h->models->shard[h->shard % h->models->shards];
+  struct models_shard *own = &h->models->shard[h->shard % h->models->shards];
   atomic_fetch_sub_explicit(&own->held[h->generation % SLOTS], 1, memory_order_release);
   *h = (struct models_hold){0};
 }

@@ -1,4 +1,4 @@
-/* routes: method and path -> what is asked for. */
+/* routes: from method and path to the endpoint that is asked for. */
 #include "server/service/routes.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ enum { SEGMENTS_MAX = 6, SEGMENT_SIZE = ROUTE_MODEL_SIZE };
 
 static const struct {
   const char *template;
-  bool post; /* else GET and HEAD */
+  bool computed; /* takes POST; every other route takes GET and HEAD */
 } table[ROUTE_COUNT] = {
     [ROUTE_ATTENTION] = {"/v1/attention", true},
     [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true},
@@ -45,9 +45,9 @@ static int hex_digit(char c) {
   return -1;
 }
 
-/* Decodes one segment. What cannot be a segment of ours (too long, NUL, a broken escape) becomes
- * the empty string. Returns the end of the segment in the path. */
-static const char *segment_read(const char *at, char out[SEGMENT_SIZE]) {
+/* Decodes one segment of a path and returns its end there. A segment that no path here has (too
+ * long, with a NUL, with a broken escape) becomes the empty string. */
+static const char *read_segment(const char *at, char out[SEGMENT_SIZE]) {
   size_t n = 0;
   bool good = true;
   for (; *at && *at != '/' && *at != '?' && *at != '#'; at++) {
@@ -64,14 +64,13 @@ static const char *segment_read(const char *at, char out[SEGMENT_SIZE]) {
   return at;
 }
 
-/* Behind "http://authority" of the absolute form, which proxies send. */
 const char *route_path(const char *path) {
   if (strncasecmp(path, "http://", 7) && strncasecmp(path, "https://", 8)) return path;
   const char *authority = strstr(path, "//") + 2;
   return authority + strcspn(authority, "/?#");
 }
 
-/* "/", or nothing behind an authority. */
+/* Is the path "/", or an authority with nothing after it? */
 static bool is_root(const char *path) {
   const char *at = route_path(path);
   if (*at != '/' && at == path) return false;
@@ -79,27 +78,27 @@ static bool is_root(const char *path) {
   return !*at || *at == '?' || *at == '#';
 }
 
-static enum route route_below_model(const char *segment) {
+static enum route find_below_v1_model(const char *segment) {
   if (!strcmp(segment, "attention")) return ROUTE_MODEL_ATTENTION;
   if (!strcmp(segment, "heads")) return ROUTE_MODEL_HEADS;
   return ROUTE_NONE;
 }
 
-static enum route route_v1(char segment[][SEGMENT_SIZE], size_t n) {
+static enum route find_v1(char segment[][SEGMENT_SIZE], size_t n) {
   if (n == 2 && !strcmp(segment[1], "attention")) return ROUTE_ATTENTION;
   if (n < 2 || n > 4 || strcmp(segment[1], "models")) return ROUTE_NONE;
   if (n == 2) return ROUTE_MODELS;
-  return n == 3 ? ROUTE_MODEL : route_below_model(segment[3]);
+  return n == 3 ? ROUTE_MODEL : find_below_v1_model(segment[3]);
 }
 
-/* What is asked of a model, `word`: NULL is the model itself. */
-static enum route route_v2_model(const char *word) {
-  if (!word) return ROUTE_V2_MODEL;
-  if (!strcmp(word, "ready")) return ROUTE_V2_MODEL_READY;
-  return !strcmp(word, "infer") ? ROUTE_V2_INFER : ROUTE_V2_NONE;
+/* The route of the segment after a model's name; NULL: the path ends with the name. */
+static enum route find_below_v2_model(const char *segment) {
+  if (!segment) return ROUTE_V2_MODEL;
+  if (!strcmp(segment, "ready")) return ROUTE_V2_MODEL_READY;
+  return !strcmp(segment, "infer") ? ROUTE_V2_INFER : ROUTE_V2_NONE;
 }
 
-static enum route route_v2(char segment[][SEGMENT_SIZE], size_t n) {
+static enum route find_v2(char segment[][SEGMENT_SIZE], size_t n) {
   if (n == 1) return ROUTE_V2;
   if (n == 3 && !strcmp(segment[1], "health")) {
     if (!strcmp(segment[2], "live")) return ROUTE_V2_LIVE;
@@ -108,8 +107,9 @@ static enum route route_v2(char segment[][SEGMENT_SIZE], size_t n) {
   if (strcmp(segment[1], "models")) return ROUTE_V2_NONE;
   if (n == 2) return ROUTE_V2_MODELS;
   if (n == 3) return ROUTE_V2_MODEL;
-  if (strcmp(segment[3], "versions")) return n == 4 ? route_v2_model(segment[3]) : ROUTE_V2_NONE;
-  const enum route route = n == 4 ? ROUTE_V2_NONE : route_v2_model(n == 6 ? segment[5] : NULL);
+  if (strcmp(segment[3], "versions"))
+    return n == 4 ? find_below_v2_model(segment[3]) : ROUTE_V2_NONE;
+  const enum route route = n == 4 ? ROUTE_V2_NONE : find_below_v2_model(n == 6 ? segment[5] : NULL);
   return route == ROUTE_V2_NONE || !strcmp(segment[4], "1") ? route : ROUTE_V2_VERSION;
 }
 
@@ -120,7 +120,7 @@ enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]) {
   model[0] = 0;
   if (is_root(path)) return ROUTE_PAGE;
   path = route_path(path);
-  while (*path == '/' && n < SEGMENTS_MAX) path = segment_read(path + 1, segment[n++]);
+  while (*path == '/' && n < SEGMENTS_MAX) path = read_segment(path + 1, segment[n++]);
   const bool v2 = n > 0 && !strcmp(segment[0], "v2");
   if (*path == '/') return v2 ? ROUTE_V2_NONE : ROUTE_NONE;
   if (n == 1) {
@@ -129,8 +129,8 @@ enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]) {
     if (!strcmp(segment[0], "metrics")) return ROUTE_METRICS;
     if (!strcmp(segment[0], "openapi.json")) return ROUTE_OPENAPI;
   }
-  if (v2) route = route_v2(segment, n);
-  if (n > 0 && !strcmp(segment[0], "v1")) route = route_v1(segment, n);
+  if (v2) route = find_v2(segment, n);
+  if (n > 0 && !strcmp(segment[0], "v1")) route = find_v1(segment, n);
   if (n > 2 && route_exists(route) && !strcmp(segment[1], "models"))
     memcpy(model, segment[2], SEGMENT_SIZE);
   return route;
@@ -153,10 +153,12 @@ enum method method_find(const char *word) {
 
 bool route_allows(enum route route, enum method method) {
   if (!route_exists(route)) return false;
-  if (table[route].post) return method == METHOD_POST;
+  if (table[route].computed) return method == METHOD_POST;
   return method == METHOD_GET || method == METHOD_HEAD;
 }
 
-const char *route_allow(enum route route) { return table[route].post ? "POST" : "GET, HEAD"; }
+bool route_is_computed(enum route route) { return table[route].computed; }
+
+const char *route_allow(enum route route) { return table[route].computed ? "POST" : "GET, HEAD"; }
 const char *route_template(enum route route) { return table[route].template; }
 const char *method_name(enum method method) { return methods[method]; }

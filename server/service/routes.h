@@ -1,7 +1,7 @@
-/* routes: method and path -> what is asked for. Pure functions over text, no memory.
+/* routes: from method and path to the endpoint that is asked for. Pure functions over text.
  *
- * A path is what stands in the request line, still percent-encoded. Query and authority (of the
- * absolute form) are ignored. */
+ * Paths come as in the request line, still percent-encoded. Their query is ignored, and so is the
+ * authority of the absolute form (http://authority/path), which proxies send. */
 #ifndef SERVER_ROUTES_H
 #define SERVER_ROUTES_H
 
@@ -18,8 +18,8 @@ enum route {
   ROUTE_METRICS,
   ROUTE_OPENAPI,
   ROUTE_PAGE,
-  /* The Open Inference Protocol. Paths with a version are those without, where it is the one that
-   * there is. */
+  /* The Open Inference Protocol. A path with version 1, the only one, has the route of the path
+   * without a version. */
   ROUTE_V2,
   ROUTE_V2_LIVE,
   ROUTE_V2_READY,
@@ -27,8 +27,8 @@ enum route {
   ROUTE_V2_MODEL,
   ROUTE_V2_MODEL_READY,
   ROUTE_V2_INFER,
-  ROUTE_V2_VERSION, /* a version that no model has */
-  ROUTE_V2_NONE,    /* no such path of that protocol */
+  ROUTE_V2_VERSION, /* another version */
+  ROUTE_V2_NONE,    /* no such path below /v2 */
   ROUTE_NONE,       /* no such path */
   ROUTE_COUNT
 };
@@ -47,11 +47,11 @@ enum method {
 
 enum { ROUTE_MODEL_SIZE = 65 }; /* a model's name is at most 64 characters */
 
-/* The route of a path. Where it names a model, `model` gets the decoded name; a name that no model
- * can have (too long, a NUL) becomes the empty string, which no model has either. */
+/* The route of a path. `model` gets the decoded name of the model in it, or the empty string: also
+ * for a name that no model can have (too long, with a NUL). */
 enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]);
 
-/* The path without the authority of the absolute form, in which a secret may stand. */
+/* The path without the authority of the absolute form, which may contain a password. */
 const char *route_path(const char *path);
 
 enum method method_find(const char *word);
@@ -59,13 +59,16 @@ enum method method_find(const char *word);
 /* Is the path one of the Open Inference Protocol, known or not? */
 bool route_is_v2(enum route route);
 
-/* Is the path one of those that the admin address has, too? None of them needs the models. */
+/* Does the admin door have this path, too? None of those needs the models. */
 bool route_is_admin(enum route route);
 
-/* May there be anything at this path? */
+/* False for the three routes of paths that do not exist. */
 bool route_exists(enum route route);
 
-bool route_allows(enum route route, enum method method); /* false where there is nothing */
+/* Is the answer computed by the pool? Such a route takes POST. */
+bool route_is_computed(enum route route);
+
+bool route_allows(enum route route, enum method method); /* false for a path that does not exist */
 const char *route_allow(enum route route);               /* for the header Allow */
 const char *route_template(enum route route);            /* a label: "/v1/models/{model}" */
 const char *method_name(enum method method);             /* a label: "GET", "other" */

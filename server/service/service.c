@@ -1,4 +1,4 @@
-/* service: what all requests of the process share: the models, the pool, the budget. */
+/* service: all that requests share, on whatever way they come: models, pool and budget. */
 #include "server/service/service.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "core/run/size.h"
 
 /* A model that computes with a BLAS built for one thread, or NULL. */
-static const struct model *model_of_one_thread(const struct registry *r) {
+static const struct model *find_single_threaded(const struct registry *r) {
   if (gemm_blas().threadsafe) return NULL;
   for (size_t i = 0; i < registry_count(r); i++) {
     const struct model *m = registry_at(r, i);
@@ -18,10 +18,11 @@ static const struct model *model_of_one_thread(const struct registry *r) {
   return NULL;
 }
 
-/* Two threads inside such a BLAS would corrupt each other's numbers. One worker is safe as long as
- * it computes everything: there are no seats then, and tiny jobs are its own, too. */
+/* Gives the submitting threads seats, unless a model's BLAS is built for one thread: two threads in
+ * it would corrupt each other's numbers. One worker is safe as long as it computes everything, tiny
+ * jobs, too. */
 static enum status seat_submitters(struct service *s, const struct registry *r, struct error *e) {
-  const struct model *m = model_of_one_thread(r);
+  const struct model *m = find_single_threaded(r);
   s->seats = m ? 0 : s->submitters;
   if (!m || s->workers == 1) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
@@ -30,15 +31,17 @@ static enum status seat_submitters(struct service *s, const struct registry *r, 
                    m->name, gemm_blas().config, s->workers);
 }
 
-/* The keys first: they take less time, and what is wrong with them is known at once. */
-static enum status load_set(const struct config *c, struct models_set *out, struct error *e) {
+/* The keys come first: loading them takes less time, so their faults are reported at once. */
+static enum status load_models_and_keys(const struct config *c, struct models_set *out,
+                                        struct error *e) {
   *out = (struct models_set){0};
   if (api_keys_load(c, &out->api_keys, e) == STATUS_OK) out->registry = registry_load(c, e);
   if (e->status != STATUS_OK) models_set_free(out);
   return e->status;
 }
 
-/* A sanitizer is to see each use of what was freed. */
+/* The most memory that is kept for later requests. None under a sanitizer, so that it sees every
+ * use of memory that a request has given back. */
 #ifdef __SANITIZE_ADDRESS__
 static const size_t keep_most = 0;
 #else
@@ -64,7 +67,7 @@ enum status service_open(struct service *s, struct error *e) {
                                  .merge = c->merge};
   gemm_blas_init();
   struct models_set set = {0};
-  if (load_set(c, &set, e) == STATUS_OK) s->models = models_new(set, s->submitters, e);
+  if (load_models_and_keys(c, &set, e) == STATUS_OK) s->models = models_new(set, s->submitters, e);
   if (s->models && seat_submitters(s, set.registry, e) == STATUS_OK) {
     options.seats = s->seats;
     options.scratch_bytes = registry_scratch_bytes(set.registry);
@@ -91,11 +94,11 @@ void service_stop(struct service *s) {
 
 /* --- other models --- */
 
-/* Where submitters compute, too, no model may need a BLAS for one thread. Where the start had such
- * a model they do not, and one worker computes everything, whatever models come. */
+/* If the submitters compute, too, no later model may need a BLAS built for one thread. They do not
+ * if the start had such a model: then one worker computes everything. */
 static enum status check_engine(const struct service *s, const struct registry *r,
                                 struct error *e) {
-  const struct model *m = s->seats ? model_of_one_thread(r) : NULL;
+  const struct model *m = s->seats ? find_single_threaded(r) : NULL;
   if (!m) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
                    "model %s computes with OpenBLAS, whose flavour here (%s) is made for one "
@@ -108,9 +111,9 @@ enum status service_load(struct service *s, const struct config *c, struct model
                          struct error *e) {
   struct config settings = *c; /* its strings and models are those of `c` */
   settings.gemm = s->config->gemm;
-  /* Whether keys are asked for is settled at the start: no slip of the pen may open a door. */
+  /* Whether keys are needed is decided at the start: a mistake in a reload must not open a door. */
   settings.api_key_file = s->config->api_key_file;
-  if (load_set(&settings, out, e) != STATUS_OK) return e->status;
+  if (load_models_and_keys(&settings, out, e) != STATUS_OK) return e->status;
   if (check_engine(s, out->registry, e) != STATUS_OK ||
       pool_reserve(s->pool, registry_scratch_bytes(out->registry), e) != STATUS_OK)
     models_set_free(out);

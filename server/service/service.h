@@ -1,4 +1,4 @@
-/* service: what all requests of the process share: the models, the pool, the budget. */
+/* service: all that requests share, on whatever way they come: models, pool and budget. */
 #ifndef SERVER_SERVICE_H
 #define SERVER_SERVICE_H
 
@@ -14,28 +14,28 @@ struct service {
   struct pool *pool;
   size_t workers;    /* of the pool */
   size_t submitters; /* threads that submit */
-  size_t seats;      /* of them may do tiny jobs, at the same time: all or none. By service_open */
+  size_t seats;      /* all of those may do tiny jobs at the same time, or none; by service_open */
   struct budget budget;
   struct decode_limits limits;
 };
 
-/* All that is known without the models. So many threads will submit; 0: as many as there are
- * workers. The configuration must outlive the service. service_stop has to follow. */
+/* Sets all that is known without the models. `submitters` threads will submit; 0: as many as there
+ * are workers. The configuration must outlive the service. service_stop has to follow. */
 void service_init(struct service *s, const struct config *c, size_t submitters);
 
-/* Opens the configuration's models and keys and starts the pool, maybe on another thread, which
- * writes nothing but `models`, `pool` and `seats`. */
+/* Loads the models and API keys of the configuration and starts the pool, maybe on another thread.
+ * Of the service it writes only `models`, `pool` and `seats`. */
 enum status service_open(struct service *s, struct error *e);
 
-/* Both: what run begins with. On failure there is nothing to stop. */
+/* Both of these. After a failure there is nothing to stop. */
 enum status service_start(struct service *s, const struct config *c, size_t submitters,
                           struct error *e);
-void service_stop(struct service *s); /* the pool is idle */
+void service_stop(struct service *s); /* the pool has nothing to do */
 
-/* Loads the models of another configuration while requests are served, with the engine of the
- * start, and makes the pool ready for them; and the keys, of the file of the start. They may be put
- * into service. `c` need not live longer than this call. On failure nothing has changed, and the
- * set is empty. */
+/* Loads the models of another configuration while requests are served, and makes the pool ready for
+ * them; also the API keys. Two settings remain as at the start: the engine and the file of the
+ * keys. The set may then be put into service. `c` need not outlive this call. On failure nothing
+ * has changed, and the set is empty. */
 enum status service_load(struct service *s, const struct config *c, struct models_set *out,
                          struct error *e);
 

@@ -223,7 +223,7 @@ static void judged(const struct api_keys *k, const char *value, enum status expe
   header_init(&h);
   if (value) header_add(&h, "authorization", 13, value);
   header_finish(&h);
-  assert_int_equal(bearer_judge(&h, k, &e), expected);
+  assert_int_equal(bearer_check(&h, k, &e), expected);
   assert_string_equal(bearer_challenge(&h), challenge);
 }
 
@@ -252,7 +252,7 @@ static void what_a_head_brings(void **state) {
   header_add(&h, "Authorization", 13, "Bearer " KEY_A);
   header_add(&h, "Authorization", 13, "Bearer " KEY_A);
   header_finish(&h);
-  assert_int_equal(bearer_judge(&h, k, &e), STATUS_UNAUTHORIZED);
+  assert_int_equal(bearer_check(&h, k, &e), STATUS_UNAUTHORIZED);
   api_keys_free(k);
 }
 

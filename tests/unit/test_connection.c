@@ -1,5 +1,5 @@
-/* test_connection: the set of open connections: which one is ended to make room, and the reaper's
- * pulse. */
+/* test_connection: the set of open connections: which one is ended to make room, what the reaper
+ * ends, and its pulse. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 enum { COUNT = 6 };
 
-struct set {
+struct connection_set {
   struct metrics *metrics;
   struct connections *all;
   struct connection c[COUNT];
@@ -26,9 +26,9 @@ static void settle(void) { nanosleep(&(struct timespec){.tv_nsec = 3000000}, NUL
 
 static int set_up(void **state) {
   static const struct connection_times patient = {3600000, 3600000, 3600000, 3600000};
-  static struct set s;
+  static struct connection_set s;
   struct error e = {0};
-  s = (struct set){.metrics = metrics_new(1, &e)};
+  s = (struct connection_set){.metrics = metrics_new(1, &e)};
   s.all = connections_new(&patient, s.metrics, NULL, &e);
   for (int i = 0; i < COUNT; i++) {
     int pair[2];
@@ -42,7 +42,7 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-  struct set *s = *state;
+  struct connection_set *s = *state;
   for (int i = 0; i < COUNT; i++) {
     connection_close(s->all, &s->c[i]);
     close(s->c[i].fd);
@@ -53,13 +53,13 @@ static int tear_down(void **state) {
   return 0;
 }
 
-static bool is_ended(struct set *s, int i) {
+static bool is_ended(struct connection_set *s, int i) {
   char byte;
   return recv(s->other[i], &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-/* Makes room, and says which one went; -1: none or several. */
-static int goes(struct set *s) {
+/* Makes room, and returns which connection was ended for it; -1: none or several. */
+static int make_room(struct connection_set *s) {
   bool before[COUNT];
   int which = -1;
   for (int i = 0; i < COUNT; i++) before[i] = is_ended(s, i);
@@ -69,30 +69,31 @@ static int goes(struct set *s) {
   return which;
 }
 
-static void test_the_longest_wait_goes(void **state) {
-  struct set *s = *state;
-  connection_enter(&s->c[0], CONNECTION_IDLE); /* now: it has waited the least */
+static void test_the_longest_wait_is_ended(void **state) {
+  struct connection_set *s = *state;
+  connection_enter(&s->c[0], CONNECTION_IDLE); /* just now: it has waited the least */
   settle();
-  for (int i = 1; i < COUNT; i++) assert_int_equal(goes(s), i);
-  assert_int_equal(goes(s), 0);
-  assert_int_equal(goes(s), -1); /* all are on their way out */
+  for (int i = 1; i < COUNT; i++) assert_int_equal(make_room(s), i);
+  assert_int_equal(make_room(s), 0);
+  assert_int_equal(make_room(s), -1); /* all are on their way out */
 }
 
-static void test_whoever_waits_goes_before_answers(void **state) {
-  struct set *s = *state;
+static void test_waiting_connections_are_ended_before_answers(void **state) {
+  struct connection_set *s = *state;
   connection_enter(&s->c[1], CONNECTION_ANSWER);
   settle();
   connection_enter(&s->c[0], CONNECTION_ANSWER);
   settle();
   connection_enter(&s->c[2], CONNECTION_BODY);
-  connection_enter(&s->c[3], CONNECTION_OVER_IDLE); /* goes by itself */
+  connection_enter(&s->c[3], CONNECTION_OVER_IDLE); /* is ended already */
   static const int order[] = {4, 5, 2, 1, 0};
-  for (size_t i = 0; i < sizeof order / sizeof *order; i++) assert_int_equal(goes(s), order[i]);
-  assert_int_equal(goes(s), -1);
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+    assert_int_equal(make_room(s), order[i]);
+  assert_int_equal(make_room(s), -1);
 }
 
 static void test_pulse(void **state) {
-  struct set *s = *state;
+  struct connection_set *s = *state;
   for (int i = 0; i < 3; i++) {
     connections_ask(s->all);
     for (int turns = 0; !connections_answered(s->all) && turns < 100000; turns++) settle();
@@ -111,11 +112,11 @@ static void test_pulse(void **state) {
   assert_true(pulse_answered(&p));
 }
 
-/* Whoever never stops sending is cut off long before the time for it is over. */
+/* A client that never stops sending is cut off long before the time to linger is over. */
 static void test_what_is_discarded_has_an_end(void **state) {
   enum { MOST = 20 << 20 }; /* what is read, and what lies in the socket's buffers */
   static const char bytes[65536];
-  const struct set *s = *state;
+  const struct connection_set *s = *state;
   int pair[2];
   size_t sent = 0;
   assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -126,24 +127,25 @@ static void test_what_is_discarded_has_an_end(void **state) {
   assert_in_range(sent, 1, MOST);
 }
 
-static void test_a_head_in_a_drain(void **state) {
-  struct set *s = *state;
-  connection_enter(&s->c[0], CONNECTION_HEAD);
+static void test_an_incomplete_header_in_a_drain(void **state) {
+  struct connection_set *s = *state;
+  connection_enter(&s->c[0], CONNECTION_HEADER);
   connections_drain(s->all);
   for (int turns = 0; !metrics_sum_reject(s->metrics, REJECT_DRAINING) && turns < 100000; turns++)
     settle();
   assert_int_equal(metrics_sum_reject(s->metrics, REJECT_DRAINING), 1);
   assert_int_equal(metrics_sum_reject(s->metrics, REJECT_SLOW_HEAD), 0);
-  assert_int_equal(connection_phase(&s->c[0]), CONNECTION_SLOW_HEAD);
+  assert_int_equal(connection_phase(&s->c[0]), CONNECTION_SLOW_HEADER);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(test_the_longest_wait_goes, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_whoever_waits_goes_before_answers, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_the_longest_wait_is_ended, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_waiting_connections_are_ended_before_answers, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(test_pulse, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_what_is_discarded_has_an_end, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_a_head_in_a_drain, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_an_incomplete_header_in_a_drain, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

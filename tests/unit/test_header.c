@@ -1,4 +1,4 @@
-/* test_header: what the fields of a request's head are taken for. */
+/* test_header: what is read from the header fields of a request. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "server/http/header.h"
 
-/* The head made of name and value pairs, ended by NULL. */
+/* The header made of pairs of name and value, ended by NULL. */
 static struct header read_fields(const char *name, ...) {
   struct header h;
   va_list args;
@@ -82,7 +82,7 @@ static void accept_follows_the_most_specific_range(void **state) {
     const char *accept;
     enum header_wish json, binary; /* for a body of that form */
   } list[] = {
-      /* nothing in particular: as the body was */
+      /* no preference: the form of the body */
       {"*/*", WISH_JSON, WISH_BINARY},
       {"Application/*", WISH_JSON, WISH_BINARY},
       {"text/html, */*;q=0.1", WISH_JSON, WISH_BINARY},
@@ -108,7 +108,7 @@ static void accept_follows_the_most_specific_range(void **state) {
       {OCTETS, WISH_BINARY_ALONE, WISH_BINARY_ALONE},
       {JSON ";q=0, */*", WISH_BINARY_ALONE, WISH_BINARY_ALONE},
       {JSON ";q=0.000, */*", WISH_BINARY_ALONE, WISH_BINARY_ALONE},
-      /* nothing that there is */
+      /* no form that an answer can have */
       {"text/html", WISH_NEITHER, WISH_NEITHER},
       {JSON ";q=0", WISH_NEITHER, WISH_NEITHER},
       {"application/*;q=0, */*", WISH_NEITHER, WISH_NEITHER},
@@ -175,7 +175,7 @@ static void gzip_where_it_is_asked_for(void **state) {
       {"gzip;q=0.000", ""},
       {"gzip;q=0, *", ""},
       {"*;q=0", ""},
-      {"identity;q=0, gzip;q=0", ""}, /* nothing is left: as it is */
+      {"identity;q=0, gzip;q=0", ""}, /* no coding is left: sent as it is */
       {"identity;q=0", ""},
       {"gzip;q=0.5, identity", ""},
       {"gzip;q=0.5", "identity;q=0.501"},
@@ -195,8 +195,8 @@ static void gzip_where_it_is_asked_for(void **state) {
   assert_false(header_takes_gzip(&none));
 }
 
-/* What two fields name, of two tags. */
-static unsigned is_known(const char *first, const char *second) {
+/* The bits of two tags that two fields name. */
+static unsigned find_known(const char *first, const char *second) {
   static const char *const tags[] = {"\"a\"", "\"b,c\"", NULL};
   struct header h;
   header_init(&h);
@@ -219,16 +219,16 @@ static void what_is_known_already(void **state) {
                                    "\"aa\"",    "\"b\",\"c\"", "x, \"a\"", "*, \"x\"",
                                    "\"\\\"a\"", "\"x,\"a\"",   "W/"};
   for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
-    if (!is_known(yes[i], NULL)) fail_msg("%s", yes[i]);
+    if (!find_known(yes[i], NULL)) fail_msg("%s", yes[i]);
   for (size_t i = 0; i < sizeof no / sizeof *no; i++)
-    if (is_known(no[i], NULL)) fail_msg("%s", no[i]);
-  assert_int_equal(is_known("\"x\"", "\"a\""), 1);
-  assert_int_equal(is_known("\"b,c\"", "\"x\""), 2);
-  assert_int_equal(is_known("\"b,c\", W/\"a\"", NULL), 3);
-  assert_int_equal(is_known("\"a\"", "\"b,c\""), 3);
-  assert_int_equal(is_known("*", NULL) & 3, 3);
-  assert_false(is_known("\"x\"", "\"y\""));
-  assert_false(read_fields("If-None-Match", "*", NULL).known); /* there is nothing to know */
+    if (find_known(no[i], NULL)) fail_msg("%s", no[i]);
+  assert_int_equal(find_known("\"x\"", "\"a\""), 1);
+  assert_int_equal(find_known("\"b,c\"", "\"x\""), 2);
+  assert_int_equal(find_known("\"b,c\", W/\"a\"", NULL), 3);
+  assert_int_equal(find_known("\"a\"", "\"b,c\""), 3);
+  assert_int_equal(find_known("*", NULL) & 3, 3);
+  assert_false(find_known("\"x\"", "\"y\""));
+  assert_false(read_fields("If-None-Match", "*", NULL).known); /* there are no tags to find */
 }
 
 static void the_length_of_the_json_before_binary_data(void **state) {

@@ -1,4 +1,4 @@
-/* test_lobby: the line before the queue: its order, its share of places, and who leaves it. */
+/* test_lobby: the line before the queue: its order, its share of places, and leaving it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,30 +27,30 @@ static int teardown(void **state) {
 
 static void test_order_and_share(void **state) {
   struct lobby l = {.pool = *state, .threads = 4}; /* two of eight places */
-  struct waiter w[5];
-  assert_false(lobby_is_needed(&l)); /* there are places, and nobody waits */
+  struct lobby_waiter w[5];
+  assert_false(lobby_is_needed(&l)); /* there are places, and the line is empty */
   assert_null(lobby_call(&l, MS));
   for (int i = 0; i < 5; i++) lobby_join(&l, &w[i], MS, 500);
-  assert_true(lobby_is_needed(&l)); /* behind those that wait */
+  assert_true(lobby_is_needed(&l)); /* others wait already */
   assert_ptr_equal(lobby_call(&l, 2 * MS), &w[0]);
   assert_ptr_equal(lobby_call(&l, 2 * MS), &w[1]);
-  assert_null(lobby_call(&l, 2 * MS)); /* both are on their way in */
+  assert_null(lobby_call(&l, 2 * MS)); /* both are entering */
   lobby_leave(&l, &w[0]);
   assert_ptr_equal(lobby_call(&l, 2 * MS), &w[2]);
   assert_null(lobby_call(&l, 2 * MS));
-  assert_ptr_equal(lobby_call(&l, 100 * MS), &w[3]); /* those two dawdle: a new turn */
+  assert_ptr_equal(lobby_call(&l, 100 * MS), &w[3]); /* a new turn, since those two are slow */
   lobby_leave(&l, &w[1]);
   lobby_leave(&l, &w[2]);
-  assert_int_equal(l.entering, 1); /* they have been forgotten already */
+  assert_int_equal(l.entering, 1); /* they belonged to the turn before */
   lobby_leave(&l, &w[3]);
   lobby_leave(&l, &w[3]);
   assert_int_equal(l.entering, 0);
 }
 
 static void test_waited_long_enough(void **state) {
-  /* Never a place: somebody is always on his way in, and all threads share as many as there are. */
+  /* There is never a place: one waiter is entering, and each of 8 threads has one of 8 places. */
   struct lobby l = {.pool = *state, .threads = 8, .entering = 1, .turn_ends = UINT64_MAX};
-  struct waiter w[2];
+  struct lobby_waiter w[2];
   lobby_join(&l, &w[0], 0, 500);
   lobby_join(&l, &w[1], 0, 600);
   assert_null(lobby_call(&l, 499 * MS));
@@ -65,7 +65,7 @@ static void test_waited_long_enough(void **state) {
 
 static void test_leaving(void **state) {
   struct lobby l = {.pool = *state, .threads = 1};
-  struct waiter w[4];
+  struct lobby_waiter w[4];
   for (int i = 0; i < 4; i++) lobby_join(&l, &w[i], MS, 500);
   lobby_leave(&l, &w[1]);
   lobby_leave(&l, &w[3]);
@@ -75,7 +75,7 @@ static void test_leaving(void **state) {
   assert_ptr_equal(lobby_close(&l), &w[2]);
   assert_null(lobby_close(&l));
   assert_false(w[2].waits);
-  struct waiter never = {0};
+  struct lobby_waiter never = {0};
   lobby_leave(&l, &never);
   assert_int_equal(l.entering, 0);
 }

@@ -23,7 +23,7 @@ static struct registry *make_set(const char *name) {
       json_pack("{s:{s:{s:i}, s:i, s:i}}", name, "random", "seed", 1, "query_size", 4, "heads", 2);
   assert_non_null(c.models);
   struct registry *r = registry_load(&c, &e);
-  json_decref(c.models); /* a set needs nothing of its configuration any more */
+  json_decref(c.models); /* the set no longer needs its configuration */
   if (!r) fail_msg("%s", e.detail);
   return r;
 }
@@ -102,21 +102,21 @@ static void one_more_than_may_be_held(void **unused) {
     snprintf(name, sizeof name, "%d", i);
     assert_string_equal(name_of(&hold[i]), name);
   }
-  /* Whichever goes makes room: not only the oldest. */
+  /* Releasing any of them makes room, not only the oldest. */
   models_release(&hold[1]);
   assert_true(models_swap(m, refused));
   now = models_hold(m, 0);
   assert_string_equal(name_of(&now), "refused");
   models_release(&now);
   assert_string_equal(name_of(&hold[0]), "0");
-  assert_int_equal(models_collect(m), MODELS_OLDER - 1); /* the third was held by nobody */
+  assert_int_equal(models_collect(m), MODELS_OLDER - 1); /* the third was not held */
   models_release(&hold[0]);
   models_release(&hold[2]);
   assert_int_equal(models_collect(m), 0);
   models_free(m);
 }
 
-static void one_held_for_long_blocks_nobody(void **unused) {
+static void one_held_for_long_blocks_no_swap(void **unused) {
   (void)unused;
   struct models *m = make_models("old", 1);
   struct models_hold old = models_hold(m, 0);
@@ -146,7 +146,7 @@ struct holder {
   atomic_size_t holds;
 };
 
-/* Holds a few at a time, and looks into what it holds: what was freed would show. */
+/* Holds a few sets at a time, and reads them: a freed one would be found. */
 static void *hold_some(void *argument) {
   struct holder *h = argument;
   struct models_hold kept[KEPT] = {0};
@@ -160,18 +160,18 @@ static void *hold_some(void *argument) {
     }
     *k = models_hold(h->models, h->shard);
     const int now = atoi(name_of(k));
-    assert_true(now >= last); /* nobody goes back to an older set */
+    assert_true(now >= last); /* a later hold never has an older set */
     last = now;
   }
   for (int i = 0; i < KEPT; i++) models_release(&kept[i]);
   return NULL;
 }
 
-/* What the main thread has tried so far, and the signal that makes a thread look on for a while,
- * wherever it is: just between counting and looking again, too. */
+/* How often the main thread has tried so far; and a signal that stops a thread for two such turns,
+ * wherever it is: also between counting a hold and checking the generation. */
 static atomic_size_t turns;
 
-static void look_on(int number) {
+static void stop_for_two_turns(int number) {
   (void)number;
   const size_t begun = atomic_load(&turns);
   for (int i = 0; i < 10000 && atomic_load(&turns) < begun + 2; i++) sched_yield();
@@ -187,7 +187,7 @@ static void swap_many(struct models *m, struct holder h[THREADS]) {
       atomic_fetch_add(&turns, 1);
       sched_yield();
     }
-    /* Freed here, a set is missed by whoever looks before the next one is made. */
+    /* Freed here, and not by the next swap: a hold of it would be found while its slot is free. */
     models_collect(m);
     atomic_fetch_add(&turns, 1);
   }
@@ -198,7 +198,7 @@ static void many_threads_hold_what_is_swapped(void **unused) {
   struct models *m = make_models("0", 2); /* threads share shards, too */
   struct holder h[THREADS];
   atomic_bool stop = false;
-  signal(SIGUSR1, look_on);
+  signal(SIGUSR1, stop_for_two_turns);
   for (size_t i = 0; i < THREADS; i++) {
     h[i] = (struct holder){.models = m, .shard = i, .stop = &stop};
     assert_int_equal(pthread_create(&h[i].thread, NULL, hold_some, &h[i]), 0);
@@ -215,7 +215,7 @@ static void many_threads_hold_what_is_swapped(void **unused) {
   models_free(m);
 }
 
-/* A hold goes from thread to thread, as a request does. */
+/* A hold may pass from thread to thread, as its request does. */
 static void *release_it(void *hold) {
   models_release(hold);
   return NULL;
@@ -241,7 +241,7 @@ int main(void) {
       cmocka_unit_test(what_is_held_stays),
       cmocka_unit_test(any_shard_will_do),
       cmocka_unit_test(one_more_than_may_be_held),
-      cmocka_unit_test(one_held_for_long_blocks_nobody),
+      cmocka_unit_test(one_held_for_long_blocks_no_swap),
       cmocka_unit_test(many_threads_hold_what_is_swapped),
       cmocka_unit_test(another_thread_releases),
   };

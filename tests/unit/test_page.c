@@ -1,4 +1,4 @@
-/* test_page: what goes with the page: its tags, and the hashes of what it may run. */
+/* test_page: the fields that are sent with the page: its tags, and the hashes in its policy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static const char *hash_of(const char *bytes, size_t size) {
 }
 
 static const char *field_of(const struct page_form *f, const char *name) {
-  for (const struct field *at = f->fields; at->name; at++)
+  for (const struct reply_field *at = f->fields; at->name; at++)
     if (strcmp(at->name, name) == 0) return at->value;
   fail_msg("no field %s", name);
   return NULL;
@@ -62,8 +62,8 @@ static void one_form_is_gzip(void **state) {
   assert_true(gzip->size < plain->size);
 }
 
-/* The policy names the text of the element, which ends once. */
-static void element_runs(const char *begin, const char *end, const char *directive) {
+/* The policy allows the text of this element, whose end tag occurs once. */
+static void is_allowed(const char *begin, const char *end, const char *directive) {
   const struct page_form *f = &page()->form[PAGE_PLAIN];
   char source[HASH + 64];
   const char *from = memmem(f->bytes, f->size, begin, strlen(begin));
@@ -79,8 +79,8 @@ static void element_runs(const char *begin, const char *end, const char *directi
 
 static void nothing_else_runs(void **state) {
   (void)state;
-  element_runs("<script>", "</script>", "; script-src");
-  element_runs("<style>", "</style>", "; style-src");
+  is_allowed("<script>", "</script>", "; script-src");
+  is_allowed("<style>", "</style>", "; style-src");
   assert_int_equal(strncmp(page()->policy, "default-src 'none'; ", 20), 0);
 }
 

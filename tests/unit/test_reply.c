@@ -1,4 +1,5 @@
-/* test_reply: problem bodies are JSON whatever a client sent, and every status has its row. */
+/* test_reply: every status has a row in the table, and every problem is JSON, whatever it quotes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +45,7 @@ static void every_status_has_its_row(void **state) {
   }
 }
 
-static void the_place_of_an_error_is_told(void **state) {
+static void pointer_offset_and_limit_are_members(void **state) {
   (void)state;
   struct error e = {0};
   error_at(&e, "/keys/1/3/17", "no number");
@@ -117,7 +118,7 @@ static void a_raw_answer_is_a_whole_message(void **state) {
   assert_int_equal(strlen(body), length);
 }
 
-/* The sentence of an error in the other form. */
+/* Checks the sentence of an error. */
 static void sentence_is(const struct error *e, const char *expected) {
   char text[REPLY_PROBLEM_SIZE];
   size_t size = reply_error_text(e, REPLY_V2, text);
@@ -170,7 +171,7 @@ static void a_sentence_tells_all(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_status_has_its_row),
-      cmocka_unit_test(the_place_of_an_error_is_told),
+      cmocka_unit_test(pointer_offset_and_limit_are_members),
       cmocka_unit_test(hostile_bytes_stay_json),
       cmocka_unit_test(good_utf8_is_kept_and_a_cut_sequence_replaced),
       cmocka_unit_test(a_raw_answer_is_a_whole_message),

@@ -1,4 +1,4 @@
-/* test_routes: a path and a method find their route, and nothing else does. */
+/* test_routes: which paths have which route, and which methods each route takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "server/service/routes.h"
 
-static enum route find(const char *path) {
+static enum route find_route(const char *path) {
   char model[ROUTE_MODEL_SIZE];
   return route_find(path, model);
 }
@@ -23,7 +23,7 @@ static const char *model_of(const char *path) {
 static void every_template_finds_its_route(void **state) {
   (void)state;
   for (unsigned r = 0; r < ROUTE_V2_NONE; r++)
-    assert_int_equal(find(route_template((enum route)r)), r);
+    assert_int_equal(find_route(route_template((enum route)r)), r);
 }
 
 static void other_paths_find_none(void **state) {
@@ -63,8 +63,8 @@ static void other_paths_find_none(void **state) {
       "/v1/attention;x",
   };
   for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-    enum route route = find(paths[i]);
-    /* An empty name is a name that no model has: the path is known. */
+    enum route route = find_route(paths[i]);
+    /* The path exists, though no model has an empty name. */
     if (!strcmp(paths[i], "/v1/models/"))
       assert_int_equal(route, ROUTE_MODEL);
     else if (route != ROUTE_NONE)
@@ -78,11 +78,11 @@ static void query_and_authority_do_not_matter(void **state) {
       "/",         "/?",         "/?a=/b",     "/#a",     "http://x",
       "HTTP://x/", "http://x?a", "https://x#", "http://", "http://x:80/?a"};
   for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
-    if (find(roots[i]) != ROUTE_PAGE) fail_msg("%s", roots[i]);
-  assert_int_equal(find("/healthz?"), ROUTE_HEALTH);
-  assert_int_equal(find("/v1/attention?a=/b"), ROUTE_ATTENTION);
-  assert_int_equal(find("http://example.com:80/healthz"), ROUTE_HEALTH);
-  assert_int_equal(find("HTTPS://example.com/v1/models?x"), ROUTE_MODELS);
+    if (find_route(roots[i]) != ROUTE_PAGE) fail_msg("%s", roots[i]);
+  assert_int_equal(find_route("/healthz?"), ROUTE_HEALTH);
+  assert_int_equal(find_route("/v1/attention?a=/b"), ROUTE_ATTENTION);
+  assert_int_equal(find_route("http://example.com:80/healthz"), ROUTE_HEALTH);
+  assert_int_equal(find_route("HTTPS://example.com/v1/models?x"), ROUTE_MODELS);
   assert_string_equal(model_of("/v1/models/a?b/attention"), "a");
 }
 
@@ -93,9 +93,9 @@ static void names_are_decoded_within_their_segment(void **state) {
   assert_string_equal(model_of("/v1/models/b%61se/heads?x"), "base");
   assert_string_equal(model_of("/v1/models/heads/heads"), "heads");
   assert_string_equal(model_of("/v1/models/a%2Fattention"), "a/attention");
-  assert_int_equal(find("/v1/models/a%2Fattention"), ROUTE_MODEL);
+  assert_int_equal(find_route("/v1/models/a%2Fattention"), ROUTE_MODEL);
   assert_string_equal(model_of("/v1/models/a+b"), "a+b");
-  assert_int_equal(find("/%68ealthz"), ROUTE_HEALTH);
+  assert_int_equal(find_route("/%68ealthz"), ROUTE_HEALTH);
 }
 
 static void impossible_names_are_empty(void **state) {
@@ -104,7 +104,7 @@ static void impossible_names_are_empty(void **state) {
   memset(path + 11, 'x', 64);
   assert_int_equal(strlen(model_of(path)), 64);
   memset(path + 11, 'x', 65);
-  assert_int_equal(find(path), ROUTE_MODEL);
+  assert_int_equal(find_route(path), ROUTE_MODEL);
   assert_string_equal(model_of(path), "");
   assert_string_equal(model_of("/v1/models/a%00b"), "");
   assert_string_equal(model_of("/v1/models/a%"), "");
@@ -134,6 +134,7 @@ static void each_route_takes_its_methods(void **state) {
     assert_int_equal(route_allows(route, METHOD_HEAD), !post);
     assert_false(route_allows(route, METHOD_OPTIONS));
     assert_false(route_allows(route, METHOD_OTHER));
+    assert_int_equal(route_is_computed(route), post);
     assert_string_equal(route_allow(route), post ? "POST" : "GET, HEAD");
   }
 }
@@ -177,7 +178,7 @@ static void paths_of_the_inference_protocol(void **state) {
       {"/v3/a/b/c/d/e/f/g", ROUTE_NONE, ""},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    if (find(list[i].path) != list[i].route) fail_msg("%s", list[i].path);
+    if (find_route(list[i].path) != list[i].route) fail_msg("%s", list[i].path);
     assert_string_equal(model_of(list[i].path), list[i].model);
     assert_int_equal(route_is_v2(list[i].route), list[i].route != ROUTE_NONE);
     const bool there = list[i].route < ROUTE_V2_VERSION;

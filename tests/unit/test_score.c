@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/kernel/gemm.h"
-#include "server/http/endpoint_models.h"
+#include "server/http/description.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 
@@ -119,7 +119,7 @@ static void groups_see_their_slice_of_the_columns(void **state) {
 static void describes(const char *definition, const char *key, json_int_t number) {
   struct model *m = load_well(definition, ".");
   size_t length;
-  char *text = endpoint_model_text(m, &length);
+  char *text = description_model(m, &length);
   assert_non_null(text);
   assert_int_equal(strlen(text), length);
   json_t *json = json_of(text);

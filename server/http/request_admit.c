@@ -1,5 +1,6 @@
-/* request_judge: what can be said of a request before its body. */
+/* request_admit: the checks of a request before its body, and its place in the queue. */
 #include <microhttpd.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "config/model/registry.h"
@@ -8,19 +9,14 @@
 #include "server/http/request_parts.h"
 
 enum {
-  /* A body that is smaller may be a tiny request, which takes no place in the queue; and to read it
-   * costs no more than to refuse it. */
+  /* A smaller body may be a tiny request, which takes no place in the queue; and reading it costs
+   * no more than refusing it. */
   QUEUE_BODY = 16 * 1024,
-  LOBBY_MS = 500, /* so long a request waits for a place in the queue, its body unread */
+  LOBBY_MS = 500, /* how long a request waits for a place in the queue, its body unread */
 };
 
-bool request_is_computed(const struct request *r) {
-  return r->route == ROUTE_ATTENTION || r->route == ROUTE_MODEL_ATTENTION ||
-         r->route == ROUTE_MODEL_HEADS || r->route == ROUTE_V2_INFER;
-}
-
-/* The forms of body and answer that a native request asks for. */
-static void judge_native(struct request *r, struct decode_head *head) {
+/* Reads from the header in which forms a native request has its body and wants its answer. */
+static void read_native_forms(struct request *r, struct decode_head *head) {
   struct error *e = &r->error;
   const bool heads = r->route == ROUTE_MODEL_HEADS;
   const enum header_media content = r->header.content;
@@ -42,8 +38,9 @@ static void judge_native(struct request *r, struct decode_head *head) {
   head->refuses_json = wish == WISH_BINARY_ALONE;
 }
 
-/* Clients of the protocol send no Content-Type or Accept, or any: the body says all. */
-static void judge_v2(struct request *r, struct decode_head *head) {
+/* Likewise for the Open Inference Protocol. Its clients send any Content-Type and Accept, or none:
+ * the body itself names the forms. */
+static void read_v2_forms(struct request *r, struct decode_head *head) {
   struct error *e = &r->error;
   if (r->header.bad_json_bytes)
     error_set(e, STATUS_INVALID_REQUEST,
@@ -52,38 +49,49 @@ static void judge_v2(struct request *r, struct decode_head *head) {
   head->json_bytes = r->header.json_bytes;
 }
 
-bool request_enters(struct request *r) {
+/* Names as many models as fit. */
+void request_refuse_model(struct request *r, const struct registry *all) {
+  char names[200] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < registry_count(all) && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                             registry_at(all, i)->name);
+  error_set(&r->error, STATUS_UNKNOWN_MODEL, "no model has this name; there are: %s", names);
+}
+
+bool request_has_place(struct request *r) {
   struct lobby *lobby = &r->io->lobby;
-  const bool waited = r->step == STEP_LOBBY;
+  const bool waited = r->state == REQUEST_IN_LOBBY;
   if (r->header.body_bytes <= QUEUE_BODY) return true;
   if (waited ? pool_room(lobby->pool) > 0 : !lobby_is_needed(lobby)) return true;
   if (waited) {
     error_set(&r->error, STATUS_QUEUE_FULL, "the queue is full");
     return false;
   }
-  r->step = STEP_LOBBY;
+  r->state = REQUEST_IN_LOBBY;
   const uint64_t asked = r->header.timeout_ms;
   lobby_join(lobby, &r->waiter, r->started, asked ? size_min(asked, LOBBY_MS) : LOBBY_MS);
   MHD_suspend_connection(r->mhd);
   return false;
 }
 
-void request_judge_computed(struct request *r) {
+void request_admit_computed(struct request *r) {
   struct server *s = r->server;
   struct error *e = &r->error;
   struct decode_head head = {
       .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
       .json_bytes = DECODE_UNKNOWN,
   };
-  const bool late = r->served && r->step != STEP_LOBBY; /* or it was let in before */
+  /* A draining door serves each connection's first request, and those that waited in the lobby. */
+  const bool late = r->served && r->state != REQUEST_IN_LOBBY;
   if (late && atomic_load_explicit(&r->door->draining, memory_order_relaxed))
     error_set(e, STATUS_DRAINING, "the server is stopping");
   else if (r->header.coded)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body may not have a Content-Encoding");
   else if (route_is_v2(r->route))
-    judge_v2(r, &head);
+    read_v2_forms(r, &head);
   else
-    judge_native(r, &head);
+    read_native_forms(r, &head);
   if (e->status) return;
   struct models_hold hold = models_hold(s->service.models, request_shard(r));
   const struct model *m = r->route == ROUTE_ATTENTION ? registry_default(hold.registry)
@@ -94,12 +102,12 @@ void request_judge_computed(struct request *r) {
     return;
   }
   memcpy(r->model, m->name, strlen(m->name) + 1);
-  if (!request_enters(r)) {
+  if (!request_has_place(r)) {
     models_release(&hold);
     return;
   }
   exchange_begin(&r->exchange, &s->service, &hold, m, &head);
-  r->holds = true;
+  r->has_exchange = true;
   *e = r->exchange.error;
 }
 
@@ -119,24 +127,24 @@ static enum status refuse_path(struct request *r) {
       "there is nothing at this path; try /, /v1/attention, /v1/models or /v1/models/NAME/heads");
 }
 
-/* Strangers are told nothing more. */
-static enum status judge_key(struct request *r) {
+/* The first check, so that clients without a key learn nothing else. */
+static enum status check_api_key(struct request *r) {
   const struct config *c = r->server->config;
   if (!*c->api_key_file || r->door->kind == DOOR_ADMIN) return STATUS_OK;
   if (!bearer_is_needed(r->route, c)) return STATUS_OK;
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
-  bearer_judge(&r->header, hold.api_keys, &r->error);
+  bearer_check(&r->header, hold.api_keys, &r->error);
   models_release(&hold);
   return r->error.status;
 }
 
-void request_judge(struct request *r, const char *version) {
+void request_admit(struct request *r, const char *version) {
   struct error *e = &r->error;
   const struct config *c = r->server->config;
   *e = r->header.error;
   if (r->header.chunked && strcmp(version, "HTTP/1.0") == 0)
     error_set(e, STATUS_BAD_FRAMING, "Transfer-Encoding in a message of HTTP/1.0");
-  if (e->status || r->preflight || judge_key(r)) return;
+  if (e->status || r->preflight || check_api_key(r)) return;
   if (!route_exists(r->route))
     refuse_path(r);
   else if (!route_allows(r->route, r->method))
@@ -144,6 +152,6 @@ void request_judge(struct request *r, const char *version) {
   else if (r->header.body_bytes > c->max_body_bytes)
     error_limit(e, "max_body_bytes", "the body is larger than %llu bytes",
                 (unsigned long long)c->max_body_bytes);
-  else if (request_is_computed(r))
-    request_judge_computed(r);
+  else if (route_is_computed(r->route))
+    request_admit_computed(r);
 }

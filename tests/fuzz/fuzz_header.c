@@ -1,4 +1,4 @@
-/* fuzz_head: the head of a request: its path, its method and its fields.
+/* fuzz_header: the header of a request: its method, its path and its fields.
  *
  * The first line is `METHOD PATH`, each of the others a field `NAME:VALUE`. */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "server/service/routes.h"
 #include "tests/fuzz/fuzz.h"
 
-static void find_route(const char *path, const char *word) {
+static void check_route(const char *path, const char *word) {
   char model[ROUTE_MODEL_SIZE], other[ROUTE_MODEL_SIZE];
   memset(model, 1, sizeof model);
   const enum route route = route_find(path, model);
@@ -19,7 +19,7 @@ static void find_route(const char *path, const char *word) {
   must(route_template(route) && method_name(method));
   must(!route_allows(route, method) || route_exists(route));
   must(!route_exists(route) || route_allow(route));
-  /* What follows the query's mark does not matter. */
+  /* A query does not change the route. */
   char *cut = strdup(path);
   must(cut);
   cut[strcspn(cut, "?")] = '\0';
@@ -27,7 +27,7 @@ static void find_route(const char *path, const char *word) {
   free(cut);
 }
 
-static void judge(const struct header *h) {
+static void check_header(const struct header *h) {
   const struct header_accept *a = &h->accept;
   for (size_t i = 0; i < MEDIA_OTHER; i++) must(a->named[i] >= -1 && a->named[i] <= 1000);
   must(a->any >= -1 && a->any <= 1000 && a->application >= -1 && a->application <= 1000);
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *path = strchr(text, ' ');
   if (path) {
     *path = '\0';
-    find_route(path + 1, text);
+    check_route(path + 1, text);
   }
   while (next) {
     char *line = next;
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (colon && address_parse(&address, colon + 1)) address_reach(&address);
   }
   header_finish(&h);
-  judge(&h);
+  check_header(&h);
   free(text);
   return 0;
 }

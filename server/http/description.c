@@ -1,0 +1,154 @@
+/* description: the JSON in which the server describes itself and its models. */
+#include "server/http/description.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "server/watch/version.h"
+
+/* The assembler puts openapi.json into the program, so that no array of its bytes has to be
+ * generated and compiled. Its path begins at the top of the repository, where the compiler runs.
+ * The symbols are global (though hidden), as C takes them to be: with -flto the assembler may see
+ * them in another file than the compiler. */
+__asm__(".pushsection .rodata\n"
+        ".globl openapi_begin, openapi_end\n"
+        ".hidden openapi_begin, openapi_end\n"
+        "openapi_begin: .incbin \"server/http/openapi.json\"\n"
+        "openapi_end:\n"
+        ".popsection\n");
+
+extern const char openapi_begin[], openapi_end[];
+
+const char *description_openapi(size_t *length) {
+  *length = (size_t)(openapi_end - openapi_begin);
+  return openapi_begin;
+}
+
+/* Writes the value as text and drops it; NULL is passed on as NULL. The text is measured first and
+ * then written, because json_dumps leaves a key out where it has no memory for it. */
+static char *write_json(json_t *value, size_t *length) {
+  *length = value ? json_dumpb(value, NULL, 0, JSON_COMPACT) : 0;
+  char *text = *length ? calloc(*length + 1, 1) : NULL;
+  if (text && json_dumpb(value, text, *length, JSON_COMPACT) != *length) {
+    free(text);
+    text = NULL;
+  }
+  json_decref(value);
+  return text;
+}
+
+/* {"models":[...]}, with what `describe` makes of each model. */
+static char *write_model_list(const struct registry *r, json_t *describe(const struct model *),
+                              size_t *length) {
+  json_t *list = json_array();
+  bool good = list != NULL;
+  for (size_t i = 0; good && i < registry_count(r); i++)
+    good = json_array_append_new(list, describe(registry_at(r, i))) == 0;
+  if (good) return write_json(json_pack("{s:o}", "models", list), length);
+  json_decref(list);
+  return NULL;
+}
+
+/* --- /v1/models --- */
+
+/* Adds a member and drops the value. False: no memory, now or when the value was made. */
+static bool add_member(json_t *object, const char *key, json_t *value) {
+  return json_object_set_new(object, key, value) == 0;
+}
+
+/* Adds the members that only some models have. */
+static bool add_optional_members(json_t *description, const struct model *m) {
+  const struct layer_shape *s = &m->shape;
+  if (m->place && !add_member(description, "place", json_string(m->place))) return false;
+  if (s->score == SCORE_DOT && !add_member(description, "scale", json_real((double)s->scale)))
+    return false;
+  if (s->score == SCORE_ADDITIVE &&
+      !add_member(description, "score_size", json_integer((json_int_t)s->score_size)))
+    return false;
+  if (s->rope_base > 0 &&
+      !add_member(description, "rope", json_pack("{s:f}", "base", s->rope_base)))
+    return false;
+  return s->relative_buckets == 0 ||
+         add_member(description, "relative_bias",
+                    json_pack("{s:I, s:I, s:b}", "buckets", (json_int_t)s->relative_buckets,
+                              "max_distance", (json_int_t)s->relative_distance, "bidirectional",
+                              s->relative_both));
+}
+
+static json_t *describe_model(const struct model *m) {
+  const struct layer_shape *s = &m->shape;
+  json_t *description = json_pack(
+      "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s, s:s, s:s, s:s}",
+      "name", m->name, "score", m->score, "weighting", m->weighting, "projection", m->projection,
+      "heads", (json_int_t)s->heads, "kv_heads", (json_int_t)s->kv_heads, "query_size",
+      (json_int_t)s->query_size, "key_size", (json_int_t)s->key_size, "value_size",
+      (json_int_t)s->value_size, "hidden", (json_int_t)(s->heads * s->head_size), "output_size",
+      (json_int_t)s->output_size, "bias", m->bias, "causal", m->causal, "parameters",
+      (json_int_t)m->parameters, "source", m->source, "layout", m->layout, "sha256", m->sha256,
+      "engine", layer_engine(m->layer));
+  if (description && add_optional_members(description, m)) return description;
+  json_decref(description);
+  return NULL;
+}
+
+char *description_model(const struct model *m, size_t *length) {
+  return write_json(describe_model(m), length);
+}
+
+char *description_models(const struct registry *r, size_t *length) {
+  return write_model_list(r, describe_model, length);
+}
+
+/* --- /v2, the Open Inference Protocol --- */
+
+char *description_v2_server(size_t *length) {
+  return write_json(json_pack("{s:s, s:s, s:[s]}", "name", "attend", "version", version_number(),
+                              "extensions", "binary_tensor_data"),
+                    length);
+}
+
+static json_t *describe_name(const struct model *m) { return json_string(m->name); }
+
+char *description_v2_models(const struct registry *r, size_t *length) {
+  return write_model_list(r, describe_name, length);
+}
+
+/* One tensor of a model. A length that each request chooses is -1. The protocol has no word for an
+ * input that may be left out: that is a parameter, which clients may ignore. */
+static json_t *describe_tensor(const char *name, const char *datatype, json_t *shape,
+                               bool optional) {
+  json_t *t = json_pack("{s:s, s:s, s:o}", "name", name, "datatype", datatype, "shape", shape);
+  if (!optional || json_object_set_new(t, "parameters", json_pack("{s:b}", "optional", 1)) == 0)
+    return t;
+  json_decref(t);
+  return NULL;
+}
+
+static json_t *describe_rows(const char *name, size_t width, bool optional) {
+  return describe_tensor(name, "FP32", json_pack("[i, i, I]", -1, -1, (json_int_t)width), optional);
+}
+
+static json_t *describe_inputs(const struct layer_shape *s) {
+  return json_pack("[o, o, o, o, o]", describe_rows("queries", s->query_size, false),
+                   describe_rows("keys", s->key_size, s->key_size == s->query_size),
+                   describe_rows("values", s->value_size, s->value_size == s->key_size),
+                   describe_tensor("valid_lens", "INT32", json_pack("[i]", -1), true),
+                   describe_tensor("mask", "BOOL", json_pack("[i, i, i]", -1, -1, -1), true));
+}
+
+static json_t *describe_outputs(const struct layer_shape *s) {
+  json_t *shape = json_pack("[i, I, i, i]", -1, (json_int_t)s->heads, -1, -1);
+  return json_pack("[o, o]", describe_rows("outputs", s->output_size, false),
+                   describe_tensor("attention_weights", "FP32", shape, true));
+}
+
+char *description_v2_model(const struct model *m, size_t *length) {
+  return write_json(json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", m->name, "versions", "1",
+                              "platform", "attend", "inputs", describe_inputs(&m->shape), "outputs",
+                              describe_outputs(&m->shape)),
+                    length);
+}
+
+char *description_v2_ready(const struct model *m, size_t *length) {
+  return write_json(json_pack("{s:s, s:b}", "name", m->name, "ready", 1), length);
+}

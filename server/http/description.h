@@ -1,0 +1,23 @@
+/* description: the JSON in which the server describes itself and its models. */
+#ifndef SERVER_DESCRIPTION_H
+#define SERVER_DESCRIPTION_H
+
+#include <stddef.h>
+
+#include "config/model/registry.h"
+
+/* The service in OpenAPI 3.1, as written in openapi.json. Static text. */
+const char *description_openapi(size_t *length);
+
+/* The others return a text to be freed with free(), and its length; NULL: no memory. */
+
+char *description_models(const struct registry *r, size_t *length); /* GET /v1/models */
+char *description_model(const struct model *m, size_t *length);     /* GET /v1/models/{model} */
+
+/* Likewise for the Open Inference Protocol: below /v2. */
+char *description_v2_server(size_t *length);
+char *description_v2_models(const struct registry *r, size_t *length);
+char *description_v2_model(const struct model *m, size_t *length);
+char *description_v2_ready(const struct model *m, size_t *length);
+
+#endif
