@@ -83,11 +83,11 @@ static size_t line_floats(const struct item *item) { return item->q + item->k + 
 static float *line_of(const struct call *c, size_t item, size_t slot) {
   const struct item *at = &c->item[item];
   const size_t before = at->q_row + at->k_row + item * KERNEL_LANES_MAX; /* in one head */
-  return c->space->relative + before * c->space->live[ROLE_QUERY].count + slot * line_floats(at);
+  return c->space->relative + before * c->space->needed[ROLE_QUERY].count + slot * line_floats(at);
 }
 
 const float *relative_row(const struct call *c, size_t item, size_t head, size_t row) {
-  const size_t slot = head_slot(&c->space->live[ROLE_QUERY], head);
+  const size_t slot = needed_slot(&c->space->needed[ROLE_QUERY], head);
   return line_of(c, item, slot) + (c->item[item].q - row + KERNEL_LANES_MAX - 1);
 }
 
@@ -97,7 +97,7 @@ enum status relative_prepare(const struct layer *l, struct call *c, struct arena
   if (!l->relative) return STATUS_OK;
   if (!size_mul(c->items, KERNEL_LANES_MAX, &padding) || !size_add(c->q_rows, c->k_rows, &count) ||
       !size_add(count, padding, &count) ||
-      !size_mul(count, c->space->live[ROLE_QUERY].count, &count))
+      !size_mul(count, c->space->needed[ROLE_QUERY].count, &count))
     return error_set(e, STATUS_TOO_LARGE, "the relative positions are too many to count");
   c->space->relative = arena_alloc(a, count, sizeof *c->space->relative, e);
   return e->status;
@@ -105,17 +105,17 @@ enum status relative_prepare(const struct layer *l, struct call *c, struct arena
 
 double relative_work(const struct layer *l, const struct call *c, const struct item *item) {
   if (!l->relative) return 0;
-  return 30.0 * (double)line_floats(item) * (double)c->space->live[ROLE_QUERY].count;
+  return 30.0 * (double)line_floats(item) * (double)c->space->needed[ROLE_QUERY].count;
 }
 
 /* So many distances, from one on, fall into one bucket. */
-struct stretch {
+struct relative_stretch {
   size_t bucket;
   uint64_t count;
 };
 
 /* `r` is how far the key lies after the query; before it, r is negative. */
-static struct stretch stretch_at(const struct relative *s, bool both, int64_t r) {
+static struct relative_stretch stretch_at(const struct relative *s, bool both, int64_t r) {
   const uint64_t distance = r > 0 ? (both ? (uint64_t)r : 0) : -(uint64_t)r;
   size_t b = 0, end = s->side;
   while (b + 1 < end) { /* the last that does not begin behind it */
@@ -125,25 +125,26 @@ static struct stretch stretch_at(const struct relative *s, bool both, int64_t r)
     else
       end = middle;
   }
-  if (r <= 0) return (struct stretch){b, distance - s->least[b] + 1};
-  if (!both) return (struct stretch){0, UINT64_MAX};
-  return (struct stretch){s->side + b, b + 1 < s->side ? s->least[b + 1] - distance : UINT64_MAX};
+  if (r <= 0) return (struct relative_stretch){b, distance - s->least[b] + 1};
+  if (!both) return (struct relative_stretch){0, UINT64_MAX};
+  return (struct relative_stretch){s->side + b,
+                                   b + 1 < s->side ? s->least[b + 1] - distance : UINT64_MAX};
 }
 
 void relative_fill(const struct layer *l, const struct call *c, size_t item) {
   const struct item *at = &c->item[item];
   const struct relative *s = l->relative;
-  const struct live *live = &c->space->live[ROLE_QUERY];
+  const struct needed *needed = &c->space->needed[ROLE_QUERY];
   const size_t count = line_floats(at);
   /* The number at x is of the key x - q - KERNEL_LANES_MAX + 1 rows after the query. */
   const int64_t first = -(int64_t)(at->q + KERNEL_LANES_MAX - 1) - at->offset;
   for (size_t x = 0, end; x < count; x = end) {
-    const struct stretch run = stretch_at(s, l->shape.relative_both, first + (int64_t)x);
-    end = run.count < count - x ? x + (size_t)run.count : count;
+    const struct relative_stretch found = stretch_at(s, l->shape.relative_both, first + (int64_t)x);
+    end = found.count < count - x ? x + (size_t)found.count : count;
     for (size_t h = 0; h < l->shape.heads; h++) {
-      if (!head_is_live(live, h)) continue;
-      float *line = line_of(c, item, head_slot(live, h));
-      for (size_t i = x; i < end; i++) line[i] = s->table[h * s->buckets + run.bucket];
+      if (!needed_has(needed, h)) continue;
+      float *line = line_of(c, item, needed_slot(needed, h));
+      for (size_t i = x; i < end; i++) line[i] = s->table[h * s->buckets + found.bucket];
     }
   }
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/attention/visible.h"
+#include "core/attention/sight.h"
 #include "core/reference/attention_ref_parts.h"
 #include "core/run/size.h"
 
@@ -99,7 +99,7 @@ static bool project_row(struct ref *r, enum role role, const float *input, size_
 /* In any head that counts. */
 static bool pair_is_seen(const struct ref *r, size_t i, size_t j) {
   for (size_t head = 0; head < r->s->heads; head++)
-    if ((head_counts(r, head) || !r->c->mask_per_head) && visible_pair(r->c, r->item, head, i, j))
+    if ((head_counts(r, head) || !r->c->mask_per_head) && sight_allows(r->c, r->item, head, i, j))
       return true;
   return false;
 }
@@ -120,7 +120,7 @@ static bool query_sees(const struct ref *r, size_t i) {
 static bool query_is_blind(const struct ref *r, size_t i) {
   for (size_t head = 0; head < r->s->heads; head++) {
     bool sees = !head_counts(r, head);
-    for (size_t j = 0; j < r->item->k; j++) sees |= visible_pair(r->c, r->item, head, i, j);
+    for (size_t j = 0; j < r->item->k; j++) sees |= sight_allows(r->c, r->item, head, i, j);
     if (!sees) return true;
   }
   return false;

@@ -1,7 +1,7 @@
 /* attention_ref: the layer's slow, readable twin: the oracle that the fast one is compared with.
  *
  * Float64 throughout, the formulas written down as they stand, one query of one head at a time. It
- * asks visible_pair about every pair and knows nothing of tiles, panels or blocks. */
+ * asks sight_allows about every pair and knows nothing of tiles, panels or blocks. */
 #ifndef CORE_ATTENTION_REF_H
 #define CORE_ATTENTION_REF_H
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/attention/visible.h"
+#include "core/attention/sight.h"
 #include "core/kernel/philox.h"
 #include "core/reference/attention_ref_parts.h"
 
@@ -50,7 +50,7 @@ static double relative(const struct ref *r, size_t head, size_t i, size_t j) {
 static bool compare(struct ref *r, size_t head, size_t i) {
   for (size_t j = 0; j < r->item->k; j++) {
     r->scores[j] = -INFINITY;
-    if (!visible_pair(r->c, r->item, head, i, j)) continue;
+    if (!sight_allows(r->c, r->item, head, i, j)) continue;
     r->scores[j] = ref_score(r, query_side(r, head, i), key_side(r, head, j)) +
                    bias(r, head, i, j) + relative(r, head, i, j);
     if (!ref_is_float(r->scores[j])) return false;

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "core/attention/visible.h"
+#include "core/attention/sight.h"
 
 /* One item of the call. */
 struct ref {
@@ -17,7 +17,7 @@ struct ref {
 
 static size_t keys_seen(const struct ref *r, size_t head, size_t i) {
   size_t seen = 0;
-  for (size_t j = 0; j < r->item->k; j++) seen += visible_pair(r->c, r->item, head, i, j);
+  for (size_t j = 0; j < r->item->k; j++) seen += sight_allows(r->c, r->item, head, i, j);
   return seen;
 }
 

@@ -305,6 +305,6 @@ struct call *call_again(const struct call *c, struct arena *a) {
   copy->pointers = NULL;
   copy->measures = NULL;
   copy->space = NULL;
-  copy->next = NULL;
+  copy->run.next = NULL;
   return copy;
 }

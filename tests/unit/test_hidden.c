@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/attention/measures.h"
-#include "core/attention/visible.h"
+#include "core/attention/sight.h"
 #include "tests/support/compare.h"
 
 struct bench {
@@ -43,7 +43,7 @@ static enum status run(struct bench *b, struct call *c) {
   struct error e = {0};
   assert_int_equal(layer_prepare(b->l.layer, c, &b->a, &e), STATUS_OK);
   compute(b->l.layer, c, 1e5);
-  return layer_fault(c, &e);
+  return run_fault(&c->run, &e);
 }
 
 static void agrees(struct bench *b, struct call *c) {
@@ -76,7 +76,7 @@ static bool head_counts(const struct call *c, size_t head) {
 
 static bool pair_is_seen(const struct bench *b, const struct item *item, size_t i, size_t j) {
   for (size_t h = 0; h < b->l.shape.heads; h++)
-    if ((head_counts(b->c, h) || !b->c->mask_per_head) && visible_pair(b->c, item, h, i, j))
+    if ((head_counts(b->c, h) || !b->c->mask_per_head) && sight_allows(b->c, item, h, i, j))
       return true;
   return false;
 }
@@ -127,7 +127,7 @@ static void spoil_rows(struct bench *b, struct call *to) {
 static bool bias_is_seen(const struct bench *b, const struct item *item, size_t at) {
   const size_t i = at / item->k % item->q, j = at % item->k;
   for (size_t h = 0; h < b->l.shape.heads; h++)
-    if ((!b->c->bias_per_head || h == at / item->k / item->q) && visible_pair(b->c, item, h, i, j))
+    if ((!b->c->bias_per_head || h == at / item->k / item->q) && sight_allows(b->c, item, h, i, j))
       return true;
   return false;
 }

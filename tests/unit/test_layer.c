@@ -107,7 +107,7 @@ static void no_neighbour_changes_a_bit(enum gemm_engine engine, uint64_t seed) {
       if (random_below(&state, 2)) merged[i]->want = WEIGHTS_NONE;
       if (random_below(&state, 2)) merged[i]->want_pointers = !merged[i]->want_pointers;
       assert_int_equal(layer_prepare(l.layer, merged[i], &a, &e), STATUS_OK);
-      if (i) merged[i - 1]->next = merged[i];
+      if (i) merged[i - 1]->run.next = &merged[i]->run;
       compute(l.layer, alone[i], 1e12);
     }
     compute(l.layer, merged[0], 3e4 * (double)(1 + random_below(&state, 50)));
@@ -167,8 +167,8 @@ static void self_attention_is_attention(enum gemm_engine engine) {
       assert_int_equal(layer_prepare(l.layer, copy[i], &a, &e), STATUS_OK);
       assert_int_equal(layer_prepare(l.layer, between[i], &a, &e), STATUS_OK);
       compute(l.layer, copy[i], 1e12);
-      self[i]->next = between[i];
-      if (i) between[i - 1]->next = self[i];
+      self[i]->run.next = &between[i]->run;
+      if (i) between[i - 1]->run.next = &self[i]->run;
     }
     compute(l.layer, self[0], 3e4 * (double)(1 + random_below(&state, 50)));
     for (int i = 0; i < CALLS; i++) {
@@ -281,7 +281,7 @@ static enum status bare_run(struct bare *b, const float *q, const float *k, cons
   b->c->queries = q, b->c->keys = k, b->c->values = v;
   assert_int_equal(layer_prepare(b->l.layer, b->c, &b->a, &e), STATUS_OK);
   compute(b->l.layer, b->c, 1e9);
-  return layer_fault(b->c, &e);
+  return run_fault(&b->c->run, &e);
 }
 
 static void bare_done(struct bare *b) {
@@ -419,7 +419,7 @@ static void what_is_beyond_float_is_never_answered(void **unused) {
     for (size_t i = 0; i < c->k_rows * l.shape.key_size; i++) keys[i] *= by;
     for (size_t i = 0; i < c->k_rows * l.shape.value_size; i++) values[i] *= by;
     compute(l.layer, c, 1e5);
-    if (layer_fault(c, &e) != STATUS_OK) {
+    if (run_fault(&c->run, &e) != STATUS_OK) {
       beyond++;
     } else {
       for (size_t i = 0; i < c->q_rows * l.shape.output_size; i++)
@@ -450,7 +450,7 @@ static void hidden_scores_beyond_float_are_fine(void **unused) {
   c->causal = true;
   assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
   compute(l.layer, c, 1e9);
-  assert_int_equal(layer_fault(c, &e), STATUS_OK);
+  assert_int_equal(run_fault(&c->run, &e), STATUS_OK);
   assert_true(c->outputs[0] == 5);
   arena_free(&a);
   random_layer_done(&l);
@@ -468,7 +468,7 @@ static void the_first_fault_is_told(void **unused) {
   float *keys = (float *)c->keys;
   for (size_t x = 0; x < 16; x++) keys[(400 + 7) * 16 + x] = keys[(200 + 150) * 16 + x] = 3e38f;
   compute(l.layer, c, 1e3);
-  assert_int_equal(layer_fault(c, &e), STATUS_NOT_FINITE);
+  assert_int_equal(run_fault(&c->run, &e), STATUS_NOT_FINITE);
   assert_string_equal(e.detail, "the projection of key row 150 of item 1 is beyond float32");
   arena_free(&a);
   random_layer_done(&l);

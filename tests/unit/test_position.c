@@ -42,7 +42,7 @@ static enum status run(struct bench *b) {
   struct error e = {0};
   assert_int_equal(layer_prepare(b->l.layer, b->c, &b->a, &e), STATUS_OK);
   compute(b->l.layer, b->c, 1e5);
-  return layer_fault(b->c, &e);
+  return run_fault(&b->c->run, &e);
 }
 
 static void agrees(struct bench *b) {
@@ -178,7 +178,7 @@ static void what_turns_beyond_float_is_told(void **unused) {
   const float queries[] = {3e38f, -3e38f, 3e38f, -3e38f}, keys[] = {1, 0};
   b.c->queries = queries, b.c->keys = keys;
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
-  layer_fault(b.c, &e);
+  run_fault(&b.c->run, &e);
   assert_string_equal(e.detail, "the projection of query row 1 of item 0 is beyond float32");
   b.c->item[0].offset = 1; /* the first one's turn */
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
