@@ -7,7 +7,7 @@
  * when all its spans have been computed. The bits of a run's results depend on the program and the
  * run alone: not on its neighbours in the batch, nor on how the batch was cut.
  *
- * A run is the first member of what it computes: a program knows the whole of its own runs. */
+ * A run is the first member of a larger struct, of which its program knows the rest. */
 #ifndef CORE_RUN_H
 #define CORE_RUN_H
 
@@ -22,8 +22,8 @@ struct run {
   const struct program *program;
   struct run *next;       /* the next run of the same batch */
   double work;            /* floating-point operations, about */
-  size_t rows;            /* query rows: in these the sizes of batches are told */
-  atomic_bool cancelled;  /* set by anyone: what is left of the run is skipped */
+  size_t rows;            /* query rows: the sizes of batches are counted in these */
+  atomic_bool cancelled;  /* set by any thread: what is left of the run is skipped */
   _Atomic uint64_t fault; /* what went wrong, in the program's own terms; 0: nothing */
 };
 
