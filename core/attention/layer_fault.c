@@ -29,7 +29,7 @@ static size_t item_of_row(const struct call *c, size_t row, bool of_keys) {
   return i;
 }
 
-enum status fault_tell(const struct run *run, struct error *e) {
+enum status fault_describe(const struct run *run, struct error *e) {
   static const char *const what[] = {[FAULT_QUERY] = "the projection of query",
                                      [FAULT_KEY] = "the projection of key",
                                      [FAULT_VALUE] = "the projection of value",

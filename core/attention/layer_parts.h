@@ -201,6 +201,6 @@ enum fault_stage {
 
 /* Notes a place that is not finite; the first one is kept, whatever the order of the notes. */
 void fault_note(struct call *c, enum fault_stage stage, size_t row);
-enum status fault_tell(const struct run *run, struct error *e);
+enum status fault_describe(const struct run *run, struct error *e);
 
 #endif

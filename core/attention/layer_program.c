@@ -225,4 +225,4 @@ const struct program layer_program = {.phases = PHASE_COUNT,
                                       .next = next_phase,
                                       .cut = cut_span,
                                       .compute = compute_span,
-                                      .fault = fault_tell};
+                                      .fault = fault_describe};

@@ -19,7 +19,7 @@ void compute(const struct layer *l, struct call *first, double work) {
   const size_t bytes = (layer_scratch_bytes(l) + 64) / 64 * 64;
   void *scratch = aligned_alloc(64, bytes);
   must(scratch != NULL);
-  memset(scratch, 0xff, bytes); /* whatever came before: NaN, should anyone read it */
+  memset(scratch, 0xff, bytes); /* NaN, where scratch is read before it is written */
   run_compute(&first->run, work, scratch);
   free(scratch);
 }

@@ -1,5 +1,5 @@
 /* test_hidden: what a query does not see changes nothing, not even in bits; what is no number where
- * it does see is told; and heads that see different things. Runs at the level that ATTEND_CPU
+ * it does see is an error; and heads that see different things. Runs at the level that ATTEND_CPU
  * allows. */
 #include <float.h>
 #include <math.h>
@@ -103,7 +103,7 @@ static float *copy_of(struct bench *b, const float *x, size_t count) {
   return memcpy(take(b, count, sizeof *x), x, count * sizeof *x);
 }
 
-/* Rows of keys and values that nobody sees, and of queries that see nothing. */
+/* Rows of keys and values that no query sees, and of queries that see nothing. */
 static void spoil_rows(struct bench *b, struct call *to) {
   const struct layer_shape *s = &b->l.shape;
   const struct call *c = b->c;
@@ -199,9 +199,9 @@ static void a_hidden_bias_does_not_show(void **unused) {
 }
 
 /* One number of the bias that is seen, whatever comes of the scores. */
-static void a_bias_that_is_no_number_is_told(void **unused) {
+static void a_bias_that_is_no_number_is_an_error(void **unused) {
   (void)unused;
-  size_t told = 0;
+  size_t faults = 0;
   for (uint64_t round = 0; round < 120; round++) {
     struct bench b;
     size_t seen;
@@ -215,18 +215,18 @@ static void a_bias_that_is_no_number_is_told(void **unused) {
           if (bias_is_seen(&b, &b.c->item[n], i) && skip-- == 0)
             bias[b.c->item[n].bias_at + i] = (const float[]){NAN, INFINITY, -INFINITY}[round % 3];
       assert_int_equal(run(&b, b.c), STATUS_NOT_FINITE);
-      told++;
+      faults++;
     }
     bench_done(&b);
   }
-  assert_true(told > 60);
+  assert_true(faults > 60);
 }
 
 /* --- a mask for each head --- */
 
 enum { HEADS = 2, QUERIES = 3, KEYS = 4 };
 
-/* Row 0: head 0 sees nothing, head 1 key 2. Row 1: nobody sees anything. Row 2: one key each. */
+/* Row 0: head 0 sees nothing, head 1 key 2. Row 1: no head sees anything. Row 2: one key each. */
 static const uint8_t masks[HEADS * QUERIES * KEYS] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0,
                                                       0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0};
 static const int32_t only[HEADS][QUERIES] = {{-1, -1, 1}, {2, -1, 0}};
@@ -345,7 +345,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(hidden_rows_do_not_show),
       cmocka_unit_test(a_hidden_bias_does_not_show),
-      cmocka_unit_test(a_bias_that_is_no_number_is_told),
+      cmocka_unit_test(a_bias_that_is_no_number_is_an_error),
       cmocka_unit_test(heads_see_what_their_masks_leave),
       cmocka_unit_test(blind_heads_have_plain_zeros),
       cmocka_unit_test(what_only_a_masked_head_sees_is_hidden),

@@ -358,7 +358,7 @@ static void few_queries_of_huge_values_are_right(void **unused) {
     }
 }
 
-/* A query is scaled before it meets the keys: what overflows there is told, not lost. */
+/* A query is scaled before it meets the keys: what overflows there is an error, and not lost. */
 static void a_scaled_query_beyond_float_is_an_error(void **unused) {
   (void)unused;
   struct bare b;
@@ -376,12 +376,12 @@ static void a_scaled_query_beyond_float_is_an_error(void **unused) {
   bare_done(&b);
 }
 
-/* The mean key of a segment is not beyond its keys, but for rounding: where these are the greatest
- * floats, that is told, and never lost. */
-static void a_mean_key_beyond_float_is_told(void **unused) {
+/* Only rounding takes the mean key of a segment beyond its keys: where these are the greatest
+ * floats, that is an error, and not lost. */
+static void a_mean_key_beyond_float_is_an_error(void **unused) {
   (void)unused;
   enum { KEYS = 60 };
-  size_t told = 0;
+  size_t faults = 0;
   for (size_t keys = 1; keys <= KEYS; keys++) {
     struct bare b;
     float k[KEYS], v[KEYS];
@@ -394,10 +394,10 @@ static void a_mean_key_beyond_float_is_told(void **unused) {
     if (status == STATUS_OK)
       assert_true(fabsf(b.c->outputs[0] - 1) < 1e-6f);
     else
-      told++;
+      faults++;
     bare_done(&b);
   }
-  assert_in_range(told, 1, KEYS / 2);
+  assert_in_range(faults, 1, KEYS / 2);
 }
 
 /* Inputs so large that scores and outputs leave float32 now and then: what the twin finds beyond
@@ -492,7 +492,7 @@ int main(void) {
       cmocka_unit_test(a_scaled_query_beyond_float_is_an_error),
       cmocka_unit_test(huge_finite_scores_and_values_are_right),
       cmocka_unit_test(few_queries_of_huge_values_are_right),
-      cmocka_unit_test(a_mean_key_beyond_float_is_told),
+      cmocka_unit_test(a_mean_key_beyond_float_is_an_error),
       cmocka_unit_test(what_is_beyond_float_is_never_answered),
       cmocka_unit_test(hidden_scores_beyond_float_are_fine),
       cmocka_unit_test(the_first_fault_is_told),

@@ -30,7 +30,7 @@ static struct call *plain(struct bench *b, size_t items, size_t q, size_t k) {
   return plain_call(&b->l, &b->state, items, q, k, WEIGHTS_PER_HEAD, &b->a);
 }
 
-/* Prepares the call as it now stands, and computes it. */
+/* Prepares the call as it is now, and computes it. */
 static enum status run(struct bench *b, struct call *c, double work) {
   struct error e = {0};
   assert_int_equal(layer_prepare(b->l.layer, c, &b->a, &e), STATUS_OK);

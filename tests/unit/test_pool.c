@@ -346,8 +346,8 @@ static void abandoning_stops_a_running_job(void **unused) {
   is_stopped(true, STATUS_DRAINING);
 }
 
-/* Submitted behind three large ones that wait, the small one is done before any of them; and the
- * one that is too late is told so while the others still compute. */
+/* A small job that is submitted behind three large waiting ones is done before any of them; a late
+ * one ends with its error while the others still compute. */
 static void small_jobs_pass_large_ones(void **unused) {
   (void)unused;
   struct held h;
