@@ -18,8 +18,8 @@ static enum status compute_zeros(const struct layer *l, const struct layer_shape
   memset(zeros, 0, ROWS * widest * sizeof *zeros);
   c->queries = c->keys = c->values = zeros;
   if (layer_prepare(l, c, a, e)) return e->status;
-  layer_compute(l, c, 1e7, scratch);
-  return layer_fault(c, e);
+  run_compute(&c->run, 1e7, scratch);
+  return run_fault(&c->run, e);
 }
 
 static enum status try_zeros(const struct layer *l, const struct layer_shape *s, struct error *e) {

@@ -14,8 +14,8 @@ enum {
 };
 
 /* A matrix of the layer, if it has one. */
-static struct gemm *pack(const struct layer_matrix *m, size_t out, size_t in, size_t groups,
-                         enum gemm_engine engine, struct error *e) {
+static struct gemm *pack_matrix(const struct layer_matrix *m, size_t out, size_t in, size_t groups,
+                                enum gemm_engine engine, struct error *e) {
   if (!m->weight || e->status) return NULL;
   return gemm_new(out, in, groups, m->weight, m->bias, engine, e);
 }
@@ -27,11 +27,11 @@ static void pack_projections(struct layer *l, const struct layer_matrix matrix[R
     const size_t fit = TILE_FLOATS / size_max(in, 1);
     l->tile_rows[role] = size_max(TILE_ROWS_MIN, size_min(TILE_ROWS_MAX, fit));
     l->matrix[role] =
-        pack(&matrix[role], out, in, l->shape.grouped ? role_heads(l, role) : 1, engine, e);
+        pack_matrix(&matrix[role], out, in, l->shape.grouped ? role_heads(l, role) : 1, engine, e);
   }
 }
 
-static void take_vector(struct layer *l, const float *vector, struct error *e) {
+static void copy_vector(struct layer *l, const float *vector, struct error *e) {
   l->vector = malloc(l->compare_size * sizeof *l->vector + 1);
   if (!l->vector) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a layer");
@@ -41,7 +41,7 @@ static void take_vector(struct layer *l, const float *vector, struct error *e) {
   for (size_t i = 0; i < l->compare_size; i++) l->score_bound += fabs((double)vector[i]);
 }
 
-/* What makes heads of queries and keys into what is compared. */
+/* The matrices between the heads of queries and keys and what is compared. */
 static void pack_score(struct layer *l, const struct layer_matrix matrix[ROLE_COUNT],
                        enum gemm_engine engine, struct error *e) {
   const struct layer_shape *s = &l->shape;
@@ -49,15 +49,15 @@ static void pack_score(struct layer *l, const struct layer_matrix matrix[ROLE_CO
   if (s->score == SCORE_ADDITIVE) {
     l->compare_size = s->score_size;
     l->compare[ROLE_QUERY] =
-        pack(&matrix[ROLE_SCORE_QUERY], s->score_size, s->head_size, 1, engine, e);
+        pack_matrix(&matrix[ROLE_SCORE_QUERY], s->score_size, s->head_size, 1, engine, e);
     l->compare[ROLE_KEY] =
-        pack(&matrix[ROLE_SCORE_KEY], s->score_size, s->key_head_size, 1, engine, e);
-    take_vector(l, matrix[ROLE_SCORE_VECTOR].weight, e);
+        pack_matrix(&matrix[ROLE_SCORE_KEY], s->score_size, s->key_head_size, 1, engine, e);
+    copy_vector(l, matrix[ROLE_SCORE_VECTOR].weight, e);
   }
   if (s->score == SCORE_BILINEAR) {
     l->compare_size = s->key_head_size;
     l->compare[ROLE_QUERY] =
-        pack(&matrix[ROLE_SCORE_WEIGHT], s->key_head_size, s->head_size, 1, engine, e);
+        pack_matrix(&matrix[ROLE_SCORE_WEIGHT], s->key_head_size, s->head_size, 1, engine, e);
   }
 }
 
@@ -69,6 +69,7 @@ struct layer *layer_new(const struct layer_shape *shape,
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a layer");
     return NULL;
   }
+  l->program = layer_program;
   l->shape = *shape;
   l->kernel = kernel_best();
   pack_projections(l, matrix, engine, e);

@@ -9,17 +9,17 @@
 
 /* --- looking --- */
 
-/* What a head that is not computed has for a context. */
+/* A head that is not computed has zeros for a context. */
 static void clear_contexts(const struct layer *l, const struct call *c, const struct item *item) {
   const size_t row = role_in(l, ROLE_OUTPUT);
   memset(c->space->context + item->q_row * row, 0, item->q * row * sizeof(float));
 }
 
-void run_look(const struct layer *l, const struct unit *u) {
+void compute_look(const struct layer *l, const struct unit *u) {
   const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
-  visible_look(&c->space->visible, c, u->item, l->shape.heads, &c->space->live[ROLE_QUERY]);
-  if (c->space->live[ROLE_OUTPUT].slot) clear_contexts(l, c, item);
+  sight_look(&c->space->sight, c, u->item, l->shape.heads, &c->space->needed[ROLE_QUERY]);
+  if (c->space->needed[ROLE_OUTPUT].slot) clear_contexts(l, c, item);
   if (l->relative) relative_fill(l, c, u->item);
   if (!c->bias) return;
   const size_t planes = c->bias_per_head ? l->shape.heads : 1;
@@ -37,7 +37,7 @@ static float magnitude(const struct item_tops *tops, unsigned role) {
 }
 
 /* Could a score leave float32, by the greatest magnitudes of the item's projections? The bias may
- * hold anything, a NaN too, where nobody sees it. */
+ * hold anything, even a NaN, where it is not seen. */
 static bool scores_may_overflow(const struct layer *l, const struct call *c, size_t item) {
   const struct item_tops *tops = &c->space->tops[item];
   const double added = tops->bias + relative_bound(l);
@@ -48,8 +48,7 @@ static bool scores_may_overflow(const struct layer *l, const struct call *c, siz
   return !(dot + added <= FLT_MAX / 4);
 }
 
-/* A power of two that keeps sums of what is weighted inside float32: values, and on two levels
- * keys. */
+/* A power of two that keeps weighted sums inside float32: of values, and on two levels of keys. */
 static float shrink_for(const struct call *c, size_t item) {
   const struct item_tops *tops = &c->space->tops[item];
   const double keys = c->segment_end ? magnitude(tops, ROLE_KEY) : 0;
@@ -58,8 +57,8 @@ static float shrink_for(const struct call *c, size_t item) {
   return sum < FLT_MAX / 4 ? 1.0f : (float)exp2(-ceil(log2(sum / (FLT_MAX / 4))));
 }
 
-/* Does a query of the tile see anything in its head? Where there is a mask, its run begins at a key
- * that some head sees. */
+/* Does a query of the tile see anything in its head? The first key of its stretch need not tell:
+ * with a mask it may be one that only another head sees. */
 static bool query_sees(const struct kernel_tile *t, size_t i) {
   int32_t j = t->from[i];
   while (t->mask && j < t->to[i] && !t->mask[i * t->mask_row + (size_t)j]) j++;
@@ -87,7 +86,7 @@ struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
   const struct item *item = &c->item[u->item];
   const size_t first = item->q_row + u->row;
   return (struct kernel_tile){.queries = u->rows,
-                              .keys = c->space->visible.item[u->item].key_end,
+                              .keys = c->space->sight.item[u->item].key_end,
                               .item_queries = item->q,
                               .head_size = l->compare_size,
                               .query_row = l->compare_size,
@@ -96,8 +95,8 @@ struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
                               .vector = l->vector,
                               .scale = l->shape.scale,
                               .sigmoid = l->shape.sigmoid,
-                              .from = c->space->visible.from + first,
-                              .to = c->space->visible.to + first,
+                              .from = c->space->sight.from + first,
+                              .to = c->space->sight.to + first,
                               .mask_row = item->k,
                               .bias_row = item->k,
                               .careful = scores_may_overflow(l, c, u->item),
@@ -141,17 +140,17 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct 
   t->segment_factor = c->space->measuring.segment_factor + at;
 }
 
-static void set_answer(struct kernel_tile *t, const struct layer *l, const struct unit *u,
-                       size_t head) {
+static void tile_set_answer(struct kernel_tile *t, const struct layer *l, const struct unit *u,
+                            size_t head) {
   const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
   const size_t row = head * item->q + u->row; /* among the item's rows of all heads */
   t->context =
       c->space->context + (item->q_row + u->row) * t->context_row + head * l->shape.value_head_size;
   t->context_factor = c->head_mask ? c->head_mask[head] : 1.0f;
-  /* A head that is masked may be here for its weights: it has no context. */
+  /* A masked head may be computed for its weights alone: it has no context. */
   t->value_head_size =
-      head_is_live(&c->space->live[ROLE_OUTPUT], head) ? l->shape.value_head_size : 0;
+      needed_has(&c->space->needed[ROLE_OUTPUT], head) ? l->shape.value_head_size : 0;
   if (c->want == WEIGHTS_PER_HEAD) t->weights = c->weights + item->weights_at + row * item->k;
   if (c->want == WEIGHTS_AVERAGE) {
     t->weights = c->weights + item->weights_at + u->row * item->k;
@@ -172,30 +171,30 @@ static void draw_chances(const struct call *c, const struct unit *u, size_t head
   }
 }
 
-/* Keys that nobody sees weigh nothing. */
+/* Keys behind the last one that is seen weigh nothing. */
 static void clear_weights_behind(const struct kernel_tile *t) {
   for (size_t i = 0; t->weights && !t->weights_add && i < t->queries; i++)
     memset(t->weights + i * t->weights_row + t->keys, 0,
            (t->weights_row - t->keys) * sizeof(float));
 }
 
-void run_attention(const struct layer *l, const struct unit *u, float *scratch) {
+void compute_attention(const struct layer *l, const struct unit *u, float *scratch) {
   const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
-  const bool uniform = c->uniform_rows && item->k > 0 && c->space->visible.item[u->item].some_blind;
+  const bool uniform = c->uniform_rows && item->k > 0 && c->space->sight.item[u->item].some_blind;
   struct kernel_tile t = tile_of(l, u);
   if (c->select == SELECT_SAMPLE) {
     t.chance = scratch;
     scratch += size_round_up(l->queries, 16);
   }
   for (size_t head = u->head; head < u->head + u->heads; head++) {
-    if (!head_is_live(&c->space->live[ROLE_QUERY], head)) continue;
+    if (!needed_has(&c->space->needed[ROLE_QUERY], head)) continue;
     tile_set_inputs(&t, l, u, head);
-    set_answer(&t, l, u, head);
+    tile_set_answer(&t, l, u, head);
     clear_weights_behind(&t);
     if (c->select == SELECT_SAMPLE) draw_chances(c, u, head, (float *)t.chance);
     if (!l->kernel->attend(&t, scratch))
-      fault_at(u->call, FAULT_SCORE, item->q_row);
+      fault_note(u->call, FAULT_SCORE, item->q_row);
     else if (uniform)
       fill_uniform(&t, item->k, scratch);
   }

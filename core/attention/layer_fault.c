@@ -3,37 +3,39 @@
 
 enum { FAULT_SHIFT = 56 };
 
-void fault_at(struct call *c, enum fault_stage stage, size_t row) {
+void fault_note(struct call *c, enum fault_stage stage, size_t row) {
   const uint64_t here = (uint64_t)stage << FAULT_SHIFT | row;
-  uint64_t known = atomic_load(&c->fault);
-  while ((known == 0 || here < known) && !atomic_compare_exchange_weak(&c->fault, &known, here)) {
+  _Atomic uint64_t *fault = &c->run.fault;
+  uint64_t known = atomic_load(fault);
+  while ((known == 0 || here < known) && !atomic_compare_exchange_weak(fault, &known, here)) {
   }
 }
 
-bool call_is_over(const struct call *c, enum phase phase) {
-  if (atomic_load_explicit(&c->cancelled, memory_order_relaxed)) return true;
-  const uint64_t fault = atomic_load_explicit(&c->fault, memory_order_relaxed);
+bool call_is_over(const struct call *c, enum layer_phase phase) {
+  if (atomic_load_explicit(&c->run.cancelled, memory_order_relaxed)) return true;
+  const uint64_t fault = atomic_load_explicit(&c->run.fault, memory_order_relaxed);
   /* A fault of this very phase stops nothing: which place is the first one must not depend on
    * the order in which the tiles are computed. */
-  static const enum fault_stage first_of[] = {
+  static const enum fault_stage first_of[PHASE_COUNT] = {
       [PHASE_LOOK] = FAULT_QUERY,    [PHASE_PROJECT] = FAULT_QUERY,   [PHASE_ATTEND] = FAULT_SCORE,
       [PHASE_OUTPUT] = FAULT_OUTPUT, [PHASE_MEASURE] = FAULT_MEASURE, [PHASE_SUM] = FAULT_MEASURE};
   return fault != 0 && fault >> FAULT_SHIFT < (uint64_t)first_of[phase];
 }
 
-/* Which item a row belongs to, counted over all items. */
+/* The item that a row belongs to; rows are counted over all items. */
 static size_t item_of_row(const struct call *c, size_t row, bool of_keys) {
   size_t i = 0;
   while (i + 1 < c->items && (of_keys ? c->item[i + 1].k_row : c->item[i + 1].q_row) <= row) i++;
   return i;
 }
 
-enum status layer_fault(const struct call *c, struct error *e) {
+enum status fault_describe(const struct run *run, struct error *e) {
   static const char *const what[] = {[FAULT_QUERY] = "the projection of query",
                                      [FAULT_KEY] = "the projection of key",
                                      [FAULT_VALUE] = "the projection of value",
                                      [FAULT_OUTPUT] = "the output of query"};
-  const uint64_t fault = atomic_load(&c->fault);
+  const struct call *c = call_of_const(run);
+  const uint64_t fault = atomic_load(&run->fault);
   if (fault == 0) return STATUS_OK;
   const enum fault_stage stage = (enum fault_stage)(fault >> FAULT_SHIFT);
   const size_t row = fault & (((uint64_t)1 << FAULT_SHIFT) - 1);

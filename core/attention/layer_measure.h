@@ -1,25 +1,36 @@
-/* layer_measure: what a measured call keeps, and where the sums of its groups lie. Private to the
+/* layer_measure: what is shared by cutting the measures of heads, and making them. Private to the
  * layer.
  *
- * The query rows of every item are cut into pieces, a panel of queries each; a piece is measured in
- * steps, a run of keys each, so that no unit of work holds a worker for long. Consecutive pieces
- * make a group, whichever items they are of: its steps are done one after the other, in rounds, and
- * are added up in the group's sums; the groups of a round are done side by side. How a call is cut
- * depends on the layer and the call alone, and so do the bits of its sums. */
+ * The query rows of every item are cut into pieces, a panel of queries each. A piece is measured in
+ * turns, a stretch of keys each, so that no unit of work holds a worker for long. Consecutive
+ * pieces make a group, whichever items they are of: its turns follow each other, one a round, and
+ * are added up in the group's sums; the groups of a round are measured side by side. How a call is
+ * cut depends on the layer and the call alone, and so do the bits of its sums. */
 #ifndef CORE_LAYER_MEASURE_H
 #define CORE_LAYER_MEASURE_H
 
 #include "core/attention/layer_parts.h"
 
-/* A group's run of doubles: first two that are of no head, then [H] each, then [H (H - 1) / 2]. */
-struct sums {
+/* The doubles of a group: first two that are of no head, then [H] each, then [H (H - 1) / 2]. */
+struct measure_sums {
   double *rows;    /* query rows that see something */
   double *outputs; /* their squares, summed */
   double *confidence, *entropy, *distance, *norm, *square;
   double *divergence; /* see struct kernel_measure; NULL with sigmoids */
 };
 
-size_t sums_count(const struct layer *l); /* of the doubles of a group */
-struct sums sums_at(const struct layer *l, const struct call *c, size_t group);
+size_t measure_sums_count(const struct layer *l); /* of the doubles of a group */
+struct measure_sums measure_sums_at(const struct layer *l, const struct call *c, size_t group);
+
+/* A turn, and where it is. */
+struct measure_turn {
+  struct unit piece; /* its rows */
+  size_t number;     /* of the piece, in the call */
+  size_t from, to;   /* keys */
+};
+
+size_t measure_piece_rows(const struct layer *l);                    /* at most */
+size_t measure_group_begin(const struct measuring *m, size_t group); /* its first turn */
+struct measure_turn measure_turn_at(const struct layer *l, struct call *c, size_t turn);
 
 #endif

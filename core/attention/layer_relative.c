@@ -1,9 +1,9 @@
 /* layer_relative: what T5's relative positions add to the scores.
  *
- * It depends on a head and on how far the key lies after the query, and on no more: so one line of
- * numbers per item and head has all of it. Row i of the queries reads a piece of the line that
- * begins one number before the piece of row i - 1. In front the line goes on for as many rows as a
- * vector has lanes: idle ones read there. */
+ * That depends only on the head and on how far the key lies after the query: so one line of numbers
+ * per item and head holds all of it. Query row i reads a piece of the line that begins one number
+ * before the piece of row i - 1. In front the line has as many numbers more as a vector has lanes:
+ * idle lanes read them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 
 struct relative {
   size_t buckets;  /* of the table */
-  size_t side;     /* those of one direction */
+  size_t side;     /* buckets of one direction */
   float bound;     /* the greatest magnitude */
   float *table;    /* [H, buckets] */
   uint64_t *least; /* [side] the least distance that falls into each */
@@ -20,9 +20,9 @@ struct relative {
 
 /* --- the layer --- */
 
-/* Where bucket b > e of n begins: e + floor(ln(r/e) / ln(max/e) (n - e)) reaches b at the first
- * whole r that is not below e (max/e)^((b - e)/(n - e)). That may be a whole number itself, which
- * rounding would miss now and then, by far less than 1e-15 of it. */
+/* The distance at which bucket b > e of n begins: e + floor(ln(r/e) / ln(max/e) (n - e)) reaches b
+ * at the first whole r that is not below e (max/e)^((b - e)/(n - e)). Where that is a whole number
+ * itself, rounding may miss it, by far less than 1e-15 of it. */
 static uint64_t least_of(size_t b, size_t n, size_t most) {
   const size_t e = n / 2;
   const long double power = (long double)(b - e) / (long double)(n - e);
@@ -31,7 +31,7 @@ static uint64_t least_of(size_t b, size_t n, size_t most) {
   return (uint64_t)fminl(fabsl(r - whole) <= 1e-15L * r ? whole : ceill(r), 0x1p62L);
 }
 
-static void find_least(struct relative *r, const struct layer_shape *s) {
+static void find_least_distances(struct relative *r, const struct layer_shape *s) {
   for (size_t b = 1; b < r->side; b++) {
     const uint64_t least = b <= r->side / 2 ? b : least_of(b, r->side, s->relative_distance);
     r->least[b] = least > r->least[b - 1] ? least : r->least[b - 1];
@@ -62,7 +62,7 @@ void relative_make(struct layer *l, const float *table, struct error *e) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a layer");
     return;
   }
-  find_least(r, s);
+  find_least_distances(r, s);
   copy_table(r, s->heads, table);
 }
 
@@ -77,17 +77,17 @@ double relative_bound(const struct layer *l) { return l->relative ? l->relative-
 
 /* --- the call --- */
 
-/* Of one item in one head. */
+/* The line of one item in one head. */
 static size_t line_floats(const struct item *item) { return item->q + item->k + KERNEL_LANES_MAX; }
 
 static float *line_of(const struct call *c, size_t item, size_t slot) {
   const struct item *at = &c->item[item];
   const size_t before = at->q_row + at->k_row + item * KERNEL_LANES_MAX; /* in one head */
-  return c->space->relative + before * c->space->live[ROLE_QUERY].count + slot * line_floats(at);
+  return c->space->relative + before * c->space->needed[ROLE_QUERY].count + slot * line_floats(at);
 }
 
 const float *relative_row(const struct call *c, size_t item, size_t head, size_t row) {
-  const size_t slot = head_slot(&c->space->live[ROLE_QUERY], head);
+  const size_t slot = needed_slot(&c->space->needed[ROLE_QUERY], head);
   return line_of(c, item, slot) + (c->item[item].q - row + KERNEL_LANES_MAX - 1);
 }
 
@@ -97,7 +97,7 @@ enum status relative_prepare(const struct layer *l, struct call *c, struct arena
   if (!l->relative) return STATUS_OK;
   if (!size_mul(c->items, KERNEL_LANES_MAX, &padding) || !size_add(c->q_rows, c->k_rows, &count) ||
       !size_add(count, padding, &count) ||
-      !size_mul(count, c->space->live[ROLE_QUERY].count, &count))
+      !size_mul(count, c->space->needed[ROLE_QUERY].count, &count))
     return error_set(e, STATUS_TOO_LARGE, "the relative positions are too many to count");
   c->space->relative = arena_alloc(a, count, sizeof *c->space->relative, e);
   return e->status;
@@ -105,45 +105,46 @@ enum status relative_prepare(const struct layer *l, struct call *c, struct arena
 
 double relative_work(const struct layer *l, const struct call *c, const struct item *item) {
   if (!l->relative) return 0;
-  return 30.0 * (double)line_floats(item) * (double)c->space->live[ROLE_QUERY].count;
+  return 30.0 * (double)line_floats(item) * (double)c->space->needed[ROLE_QUERY].count;
 }
 
-/* So many distances, from one on, fall into one bucket. */
-struct stretch {
+/* How many distances, from some distance on, fall into one bucket. */
+struct relative_stretch {
   size_t bucket;
   uint64_t count;
 };
 
 /* `r` is how far the key lies after the query; before it, r is negative. */
-static struct stretch stretch_at(const struct relative *s, bool both, int64_t r) {
+static struct relative_stretch stretch_at(const struct relative *s, bool both, int64_t r) {
   const uint64_t distance = r > 0 ? (both ? (uint64_t)r : 0) : -(uint64_t)r;
   size_t b = 0, end = s->side;
-  while (b + 1 < end) { /* the last that does not begin behind it */
+  while (b + 1 < end) { /* the last bucket that does not begin behind the distance */
     const size_t middle = (b + end) / 2;
     if (s->least[middle] <= distance)
       b = middle;
     else
       end = middle;
   }
-  if (r <= 0) return (struct stretch){b, distance - s->least[b] + 1};
-  if (!both) return (struct stretch){0, UINT64_MAX};
-  return (struct stretch){s->side + b, b + 1 < s->side ? s->least[b + 1] - distance : UINT64_MAX};
+  if (r <= 0) return (struct relative_stretch){b, distance - s->least[b] + 1};
+  if (!both) return (struct relative_stretch){0, UINT64_MAX};
+  return (struct relative_stretch){s->side + b,
+                                   b + 1 < s->side ? s->least[b + 1] - distance : UINT64_MAX};
 }
 
 void relative_fill(const struct layer *l, const struct call *c, size_t item) {
   const struct item *at = &c->item[item];
   const struct relative *s = l->relative;
-  const struct live *live = &c->space->live[ROLE_QUERY];
+  const struct needed *needed = &c->space->needed[ROLE_QUERY];
   const size_t count = line_floats(at);
-  /* The number at x is of the key x - q - KERNEL_LANES_MAX + 1 rows after the query. */
+  /* The number at x belongs to keys that lie x - q - KERNEL_LANES_MAX + 1 rows after the query. */
   const int64_t first = -(int64_t)(at->q + KERNEL_LANES_MAX - 1) - at->offset;
   for (size_t x = 0, end; x < count; x = end) {
-    const struct stretch run = stretch_at(s, l->shape.relative_both, first + (int64_t)x);
-    end = run.count < count - x ? x + (size_t)run.count : count;
+    const struct relative_stretch found = stretch_at(s, l->shape.relative_both, first + (int64_t)x);
+    end = found.count < count - x ? x + (size_t)found.count : count;
     for (size_t h = 0; h < l->shape.heads; h++) {
-      if (!head_is_live(live, h)) continue;
-      float *line = line_of(c, item, head_slot(live, h));
-      for (size_t i = x; i < end; i++) line[i] = s->table[h * s->buckets + run.bucket];
+      if (!needed_has(needed, h)) continue;
+      float *line = line_of(c, item, needed_slot(needed, h));
+      for (size_t i = x; i < end; i++) line[i] = s->table[h * s->buckets + found.bucket];
     }
   }
 }

@@ -1,8 +1,7 @@
 /* layer_rotary: by how much a position turns the heads of queries and keys.
  *
- * Angles are made in double: at positions up to 2^31 they are right to 4e-7, whatever the pair.
- * Nothing but the position enters into them, so a row's bits do not depend on what is computed
- * beside it. */
+ * Angles are made in double: at positions up to 2^31 they are right to 4e-7 in every pair. They
+ * depend on the position alone, so a row's bits do not depend on the rows computed beside it. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -22,8 +21,8 @@ void rotary_make(struct layer *l, struct error *e) {
     l->rotary[t] = pow(s->rope_base, -2.0 * (double)t / (double)s->head_size);
 }
 
-/* Beyond what the kernel turns by. */
-static void far_angles(double p, size_t half, const double *by, float *angle) {
+/* For positions so far away that the kernel does not make their angles. */
+static void find_far_angles(double p, size_t half, const double *by, float *angle) {
   for (size_t t = 0; t < half; t++) {
     angle[t] = (float)cos(p * by[t]);
     angle[half + t] = (float)sin(p * by[t]);
@@ -33,10 +32,10 @@ static void far_angles(double p, size_t half, const double *by, float *angle) {
 void rotary_angles(const struct layer *l, int64_t p, float *angle) {
   const size_t half = l->shape.head_size / 2;
   if (half == 0) return;
-  /* They rise or fall from pair to pair. */
+  /* Frequencies rise or fall from pair to pair: one of the ends is the greatest. */
   const double most = fmax(l->rotary[0], l->rotary[half - 1]) * fabs((double)p);
   if (most <= KERNEL_ANGLE_MAX)
     l->kernel->angles((double)p, half, l->rotary, angle);
   else
-    far_angles((double)p, half, l->rotary, angle);
+    find_far_angles((double)p, half, l->rotary, angle);
 }

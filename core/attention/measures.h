@@ -1,10 +1,10 @@
 /* measures: how much each head of a layer does on a batch, and how much the heads differ.
  *
- * Sums run over the query rows of all items that see at least one key, in whichever head; a head
- * that sees nothing in such a row weighs nothing there. A mean over nothing and a quotient by zero
- * are 0. A head's contribution c to an output row is its context, head_mask
- * included, times its own columns of the output projection, without the bias. All numbers are
- * finite as float32: what is not is a fault of the call. */
+ * Sums run over the query rows of all items that see at least one key in some head; a head that
+ * sees nothing in such a row weighs nothing there. A mean over nothing and a quotient by zero are
+ * 0. A head's contribution c to an output row is its context, head_mask included, times its own
+ * columns of the output projection, without the bias. All numbers are finite as float32: what is
+ * not is a fault of the call. */
 #ifndef CORE_MEASURES_H
 #define CORE_MEASURES_H
 

@@ -1,15 +1,15 @@
-/* attention_ref: the layer's slow, readable twin: the oracle that the fast one is compared with.
+/* attention_ref: the slow, readable twin of a layer: the oracle that the fast one is compared with.
  *
- * Float64 throughout, the formulas written down as they stand, one query of one head at a time. It
- * asks visible_pair about every pair and knows nothing of tiles, panels or blocks. */
+ * Float64 throughout, the formulas as they are defined, one query of one head at a time. It asks
+ * sight_allows about every pair and knows nothing of tiles, panels or blocks. */
 #ifndef CORE_ATTENTION_REF_H
 #define CORE_ATTENTION_REF_H
 
 #include "core/attention/layer.h"
 
-/* What the twin computes; NULL: not asked for. Per item one after the other. A head that the call's
- * head_mask makes zero is computed only if the call wants weights, pointers or measures, and never
- * its values; if not, its weights are zero, its pointers -1. */
+/* What the twin computes; NULL: not asked for. One item follows the other. A head that head_mask
+ * makes zero is computed only if the call wants weights, pointers or measures, and even then
+ * without its values; else its weights are zero and its pointers -1. */
 struct ref_answer {
   double *outputs;         /* [q_rows, output_size]; always asked for */
   double *weights;         /* [H, q, k], whatever the call wants */
@@ -17,9 +17,9 @@ struct ref_answer {
   int32_t *pointers;       /* [H, q] */
   double *contexts;        /* [q_rows, H d_v], head_mask included */
 
-  /* In: keys [H, q] for SELECT_HARD and SELECT_SAMPLE to take instead of the twin's own choice, or
-   * NULL. Where two keys are as good as each other but for rounding, the fast layer may take the
-   * other one. A key must be one that its query sees; where nothing is seen it is not looked at. */
+  /* In: [H, q] the keys that SELECT_HARD and SELECT_SAMPLE choose instead of the twin's own choice,
+   * or NULL. Where only rounding decides between two keys, the fast layer may choose the other one.
+   * A query must see its key; where it sees nothing, the key is ignored. */
   const int32_t *chosen;
 };
 

@@ -24,7 +24,7 @@ size_t ref_side_size(const struct layer_shape *s) {
 }
 
 /* scale q.k : q | v.tanh(W_q q + W_k k) : W_q q | k.(W q) : W q */
-bool ref_query_side(const struct ref *r, const double *q, double *side) {
+bool ref_query_side(const struct ref_item *r, const double *q, double *side) {
   const struct layer_shape *s = r->s;
   const size_t n = ref_side_size(s);
   if (s->score == SCORE_ADDITIVE)
@@ -36,7 +36,7 @@ bool ref_query_side(const struct ref *r, const double *q, double *side) {
 }
 
 /* scale q.k : k | v.tanh(W_q q + W_k k) : W_k k | k.(W q) : k */
-bool ref_key_side(const struct ref *r, const double *k, double *side) {
+bool ref_key_side(const struct ref_item *r, const double *k, double *side) {
   const struct layer_shape *s = r->s;
   const size_t n = ref_side_size(s);
   if (s->score == SCORE_ADDITIVE)
@@ -45,7 +45,7 @@ bool ref_key_side(const struct ref *r, const double *k, double *side) {
   return true;
 }
 
-double ref_score(const struct ref *r, const double *query_side, const double *key_side) {
+double ref_score(const struct ref_item *r, const double *query_side, const double *key_side) {
   const struct layer_shape *s = r->s;
   const float *vector = r->matrix[ROLE_SCORE_VECTOR].weight;
   double sum = 0;

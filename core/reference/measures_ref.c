@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#include "core/attention/visible.h"
+#include "core/attention/sight.h"
 
 /* One item of the call. */
-struct ref {
+struct measures_ref_item {
   const struct layer_shape *s;
   const struct layer_matrix *output;
   const struct call *c;
@@ -15,24 +15,24 @@ struct ref {
   const double *weights; /* the item's [H, q, k] */
 };
 
-static size_t keys_seen(const struct ref *r, size_t head, size_t i) {
+static size_t keys_seen(const struct measures_ref_item *r, size_t head, size_t i) {
   size_t seen = 0;
-  for (size_t j = 0; j < r->item->k; j++) seen += visible_pair(r->c, r->item, head, i, j);
+  for (size_t j = 0; j < r->item->k; j++) seen += sight_allows(r->c, r->item, head, i, j);
   return seen;
 }
 
 /* Does the row see anything in any head? */
-static bool row_sees(const struct ref *r, size_t i) {
+static bool row_sees(const struct measures_ref_item *r, size_t i) {
   for (size_t head = 0; head < r->s->heads; head++)
     if (keys_seen(r, head, i) > 0) return true;
   return false;
 }
 
-static const double *weights_of(const struct ref *r, size_t head, size_t i) {
+static const double *weights_of(const struct measures_ref_item *r, size_t head, size_t i) {
   return r->weights + (head * r->item->q + i) * r->item->k;
 }
 
-static void add_weights(const struct ref *r, size_t head, size_t i, size_t seen,
+static void add_weights(const struct measures_ref_item *r, size_t head, size_t i, size_t seen,
                         struct head_measures *sum) {
   const double *w = weights_of(r, head, i);
   double greatest = 0, entropy = 0;
@@ -46,7 +46,8 @@ static void add_weights(const struct ref *r, size_t head, size_t i, size_t seen,
 }
 
 /* One number of a head's contribution to an output row. */
-static double contribution(const struct ref *r, size_t head, size_t i, size_t column) {
+static double contribution(const struct measures_ref_item *r, size_t head, size_t i,
+                           size_t column) {
   const size_t d_v = r->s->value_head_size, wide = r->s->heads * d_v;
   const double *context = r->answer->contexts + (r->item->q_row + i) * wide;
   double sum = 0;
@@ -57,7 +58,7 @@ static double contribution(const struct ref *r, size_t head, size_t i, size_t co
 }
 
 /* Adds the row's norm and its square, as delta; returns <contribution, gradient>. */
-static double add_contribution(const struct ref *r, size_t head, size_t i,
+static double add_contribution(const struct measures_ref_item *r, size_t head, size_t i,
                                struct head_measures *sum) {
   const size_t out = r->s->output_size, row = r->item->q_row + i;
   double square = 0, product = 0;
@@ -71,7 +72,7 @@ static double add_contribution(const struct ref *r, size_t head, size_t i,
   return product;
 }
 
-static double divergence(const struct ref *r, size_t g, size_t h, size_t i) {
+static double divergence_of(const struct measures_ref_item *r, size_t g, size_t h, size_t i) {
   const bool g_sees = keys_seen(r, g, i) > 0, h_sees = keys_seen(r, h, i) > 0;
   double sum = 0;
   for (size_t j = 0; j < r->item->k; j++) {
@@ -83,7 +84,7 @@ static double divergence(const struct ref *r, size_t g, size_t h, size_t i) {
   return sum;
 }
 
-static void add_head(const struct ref *r, size_t head, struct measures *m) {
+static void add_head(const struct measures_ref_item *r, size_t head, struct measures *m) {
   const size_t heads = r->s->heads;
   double product = 0;
   for (size_t i = 0; i < r->item->q; i++) {
@@ -92,13 +93,13 @@ static void add_head(const struct ref *r, size_t head, struct measures *m) {
     if (seen > 0) add_weights(r, head, i, seen, &m->head[head]);
     product += add_contribution(r, head, i, &m->head[head]);
     for (size_t h = 0; m->divergence && h < heads; h++)
-      m->divergence[head * heads + h] += divergence(r, head, h, i);
+      m->divergence[head * heads + h] += divergence_of(r, head, h, i);
   }
   m->head[head].michel += fabs(product);
 }
 
 /* Counts the rows that see something; returns the sum of their outputs' squares. */
-static double add_rows(const struct ref *r, struct measures *m) {
+static double add_rows(const struct measures_ref_item *r, struct measures *m) {
   const size_t out = r->s->output_size;
   double square = 0;
   for (size_t i = 0; i < r->item->q; i++) {
@@ -110,28 +111,28 @@ static double add_rows(const struct ref *r, struct measures *m) {
   return square;
 }
 
-static double over(double x, double y) { return y == 0 ? 0 : x / y; }
+static double quotient(double x, double y) { return y == 0 ? 0 : x / y; }
 
 /* The sums become means and quotients. */
-static void divide(struct measures *m, size_t heads, double items, double square) {
+static void divide_sums(struct measures *m, size_t heads, double items, double square) {
   const double rows = (double)m->rows;
   double norms = 0;
   for (size_t h = 0; h < heads; h++) norms += m->head[h].norm;
   for (size_t i = 0; i < heads; i++) {
     struct head_measures *h = &m->head[i];
-    h->confidence = over(h->confidence, rows);
-    h->entropy = m->divergence ? over(h->entropy, rows) : 0;
-    h->distance = over(h->distance, rows);
-    h->share = over(h->norm, norms);
-    h->norm = over(h->norm, rows);
-    h->delta = over(sqrt(h->delta), sqrt(square));
-    h->michel = over(h->michel, items);
+    h->confidence = quotient(h->confidence, rows);
+    h->entropy = m->divergence ? quotient(h->entropy, rows) : 0;
+    h->distance = quotient(h->distance, rows);
+    h->share = quotient(h->norm, norms);
+    h->norm = quotient(h->norm, rows);
+    h->delta = quotient(sqrt(h->delta), sqrt(square));
+    h->michel = quotient(h->michel, items);
   }
   for (size_t i = 0; m->divergence && i < heads * heads; i++)
-    m->divergence[i] = over(m->divergence[i], rows);
+    m->divergence[i] = quotient(m->divergence[i], rows);
 }
 
-static void rank(const struct call *c, struct measures *m, size_t heads) {
+static void rank_by_importance(const struct call *c, struct measures *m, size_t heads) {
   for (size_t h = 0; h < heads; h++) {
     size_t place = 0;
     for (size_t g = 0; g < heads; g++) {
@@ -145,7 +146,7 @@ static void rank(const struct call *c, struct measures *m, size_t heads) {
 
 void measures_ref(const struct layer_shape *s, const struct layer_matrix matrix[ROLE_COUNT],
                   const struct call *c, const struct ref_answer *answer, struct measures *m) {
-  struct ref r = {
+  struct measures_ref_item r = {
       .s = s, .output = &matrix[ROLE_OUTPUT], .c = c, .answer = answer, .weights = answer->weights};
   double square = 0;
   m->rows = 0;
@@ -157,6 +158,6 @@ void measures_ref(const struct layer_shape *s, const struct layer_matrix matrix[
     for (size_t h = 0; h < s->heads; h++) add_head(&r, h, m);
     r.weights += s->heads * r.item->q * r.item->k;
   }
-  divide(m, s->heads, (double)c->items, square);
-  rank(c, m, s->heads);
+  divide_sums(m, s->heads, (double)c->items, square);
+  rank_by_importance(c, m, s->heads);
 }

@@ -10,12 +10,12 @@
 enum {
   ALIGNMENT = 64,
   SMALL_BLOCK = 16 * 1024, /* one of these serves a toy request */
-  SMALL = 4 * 1024,        /* what is larger gets a block of its own */
-  KEPT_GROWTH = 4,         /* a kept block for an array is at most so many times what it needs */
-  KEPT_WASTE = 4,          /* another one is at most a quarter larger than what is needed */
+  SMALL = 4 * 1024,        /* a larger thing gets a block of its own */
+  KEPT_GROWTH = 4, /* a kept block for a growing array has at most so many times its bytes */
+  KEPT_WASTE = 4,  /* any other kept block is at most a quarter too large */
 };
 
-/* Stands right before the block's data, which are aligned. */
+/* Lies right before the block's data, which are aligned. */
 struct arena_block {
   struct arena_block *older, *newer;
   void *memory; /* malloc's */
@@ -31,7 +31,7 @@ void budget_init(struct budget *b, size_t limit) {
   b->keep = NULL;
 }
 
-static bool budget_take(struct budget *b, size_t bytes) {
+static bool charge_budget(struct budget *b, size_t bytes) {
   size_t used = atomic_load_explicit(&b->used, memory_order_relaxed);
   do {
     if (bytes > b->limit - used) return false;
@@ -42,9 +42,9 @@ static bool budget_take(struct budget *b, size_t bytes) {
 
 void arena_init(struct arena *a, struct budget *budget) { *a = (struct arena){.budget = budget}; }
 
-static bool charge(struct arena *a, size_t bytes, struct error *e) {
+static bool charge_arena(struct arena *a, size_t bytes, struct error *e) {
   const struct budget *b = a->budget;
-  if (!b || budget_take(a->budget, bytes)) {
+  if (!b || charge_budget(a->budget, bytes)) {
     a->bytes += bytes;
     return true;
   }
@@ -56,7 +56,7 @@ static bool charge(struct arena *a, size_t bytes, struct error *e) {
   return false;
 }
 
-static void discharge(struct arena *a, size_t bytes) {
+static void discharge_arena(struct arena *a, size_t bytes) {
   if (a->budget) atomic_fetch_sub_explicit(&a->budget->used, bytes, memory_order_relaxed);
   a->bytes -= bytes;
 }
@@ -82,49 +82,49 @@ static void link_block(struct arena *a, struct arena_block *block) {
   a->block = block;
 }
 
-/* Makes its neighbours know a block that has moved or been replaced. */
+/* Tells its neighbours where a block is now that has moved or been replaced. */
 static void relink_block(struct arena *a, struct arena_block *block) {
   if (block->older) block->older->newer = block;
   *(block->newer ? &block->newer->older : &a->block) = block;
 }
 
-static void release(struct arena *a, void *memory, size_t bytes) {
+static void release_memory(struct arena *a, void *memory, size_t bytes) {
   if (a->budget && a->budget->keep)
     keep_put(a->budget->keep, memory, bytes);
   else
     free(memory);
 }
 
-static void no_memory(size_t bytes, struct error *e) {
+static void refuse_memory(size_t bytes, struct error *e) {
   error_set(e, STATUS_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
 }
 
-/* Memory that was kept, charged with all of it, so that what came before must not make it dear.
- * `grows`: more will be needed soon. */
-static void *take_kept(struct arena *a, size_t least, bool grows, size_t *bytes) {
+/* Memory that was kept. All of it is charged, so it must not be much too large, unless it `grows`:
+ * then more is needed soon. */
+static void *reuse_kept(struct arena *a, size_t least, bool grows, size_t *bytes) {
   struct keep *keep = a->budget ? a->budget->keep : NULL;
   if (!keep || least < KEEP_LEAST) return NULL;
   const size_t most = grows ? least * KEPT_GROWTH : least + least / KEPT_WASTE;
   void *memory = keep_take(keep, least, most, grows, bytes);
-  if (!memory || charge(a, *bytes, &(struct error){0})) return memory;
-  keep_put(keep, memory, *bytes); /* as much as is needed may still fit into the budget */
+  if (!memory || charge_arena(a, *bytes, &(struct error){0})) return memory;
+  keep_put(keep, memory, *bytes); /* a block of just the right size may still fit the budget */
   return NULL;
 }
 
 /* From malloc, charged. */
-static void *take_new(struct arena *a, size_t bytes, struct error *e) {
-  if (!charge(a, bytes, e)) return NULL;
+static void *allocate_new(struct arena *a, size_t bytes, struct error *e) {
+  if (!charge_arena(a, bytes, e)) return NULL;
   void *memory = malloc(bytes);
   if (memory) return memory;
-  discharge(a, bytes);
-  no_memory(bytes, e);
+  discharge_arena(a, bytes);
+  refuse_memory(bytes, e);
   return NULL;
 }
 
 static struct arena_block *block_new(struct arena *a, size_t bytes, bool grows, struct error *e) {
   size_t taken = bytes;
-  void *memory = take_kept(a, bytes, grows, &taken);
-  if (!memory) memory = take_new(a, taken = bytes, e);
+  void *memory = reuse_kept(a, bytes, grows, &taken);
+  if (!memory) memory = allocate_new(a, taken = bytes, e);
   if (!memory) return NULL;
   struct arena_block *block = block_in(memory);
   block->memory = memory;
@@ -163,32 +163,31 @@ void *arena_alloc(struct arena *a, size_t count, size_t size, struct error *e) {
 
 /* --- growing --- */
 
-/* Moves a block into memory that was kept. NULL: there is none. */
+/* Moves a block into memory that was kept; NULL if there is none. */
 static struct arena_block *move_to_kept(struct arena *a, struct arena_block *old, size_t least) {
   size_t bytes;
-  void *memory = take_kept(a, least, true, &bytes);
+  void *memory = reuse_kept(a, least, true, &bytes);
   if (!memory) return NULL;
   struct arena_block *block = block_in(memory);
   memcpy(block, old, sizeof *old + room_in(old->bytes));
   block->memory = memory;
   block->bytes = bytes;
   relink_block(a, block);
-  discharge(a, old->bytes);
-  release(a, old->memory, old->bytes);
+  discharge_arena(a, old->bytes);
+  release_memory(a, old->memory, old->bytes);
   return block;
 }
 
-/* The system moves pages; the data then lie where they did in the first one, as far as the system
- * keeps to that. */
-static struct arena_block *resize(struct arena *a, struct arena_block *old, size_t bytes,
-                                  struct error *e) {
+/* By realloc: the system moves pages, and the data mostly keep their place within the first one. */
+static struct arena_block *resize_block(struct arena *a, struct arena_block *old, size_t bytes,
+                                        struct error *e) {
   const size_t had = old->bytes, more = bytes - had,
                place = (size_t)((char *)old - (char *)old->memory);
-  if (!charge(a, more, e)) return NULL;
+  if (!charge_arena(a, more, e)) return NULL;
   char *memory = realloc(old->memory, bytes);
   if (!memory) {
-    discharge(a, more);
-    no_memory(bytes, e);
+    discharge_arena(a, more);
+    refuse_memory(bytes, e);
     return NULL;
   }
   struct arena_block *block = block_in(memory);
@@ -209,7 +208,7 @@ void *arena_grow(struct arena *a, void *old, size_t *count, size_t size, struct 
   } else {
     must(bytes > block_of(old)->bytes);
     block = move_to_kept(a, block_of(old), bytes);
-    if (!block) block = resize(a, block_of(old), bytes, e);
+    if (!block) block = resize_block(a, block_of(old), bytes, e);
   }
   if (!block) return NULL;
   *count = room_in(block->bytes) / size;
@@ -219,10 +218,10 @@ void *arena_grow(struct arena *a, void *old, size_t *count, size_t size, struct 
 void arena_free(struct arena *a) {
   for (struct arena_block *block = a->block; block;) {
     struct arena_block *older = block->older;
-    release(a, block->memory, block->bytes);
+    release_memory(a, block->memory, block->bytes);
     block = older;
   }
   size_t bytes = a->bytes;
-  discharge(a, bytes);
+  discharge_arena(a, bytes);
   arena_init(a, a->budget);
 }

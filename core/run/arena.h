@@ -15,8 +15,7 @@
 struct budget {
   atomic_size_t used; /* bytes */
   size_t limit;       /* bytes; fixed after budget_init */
-  struct keep *keep;  /* where large blocks go to and come from, uncharged meanwhile; NULL: to and
-                         from malloc */
+  struct keep *keep;  /* keeps large blocks between their uses, uncharged; NULL: only malloc */
 };
 
 void budget_init(struct budget *b, size_t limit);
@@ -24,23 +23,24 @@ void budget_init(struct budget *b, size_t limit);
 struct arena_block;
 
 struct arena {
-  struct budget *budget;     /* NULL: not charged to anyone, nothing kept */
+  struct budget *budget;     /* NULL: nothing is charged or kept */
   struct arena_block *block; /* newest first */
   char *next, *end;          /* what is left of the current small block */
   size_t bytes;              /* charged so far */
-  size_t beside;             /* what the same request has charged elsewhere */
+  size_t beside;             /* charged elsewhere for the same request */
 };
 
 void arena_init(struct arena *a, struct budget *budget);
 
 /* `count` things of `size` bytes. NULL with an error: STATUS_OVERLOADED if the budget is full,
  * STATUS_OUT_OF_MEMORY if malloc fails, STATUS_TOO_LARGE if the product overflows or the request
- * alone would go over the budget, whatever others hold: to try again would not help. */
+ * alone exceeds the budget, so that trying again would not help. */
 void *arena_alloc(struct arena *a, size_t count, size_t size, struct error *e);
 
-/* The same for an array that grows: `old` is NULL or what an earlier arena_grow returned, whose
- * things stay as they are. At least *count, more than `old` holds; *count becomes how many there is
- * room for. Costs no copy where the system can move pages. On failure `old` stays valid. */
+/* The same for an array that grows: `old` is NULL or an earlier result of arena_grow, whose things
+ * are kept. There is room for at least *count things, which must be more than `old` holds; *count
+ * becomes the number that there is room for. Nothing is copied where the system can move pages. On
+ * failure `old` stays valid. */
 void *arena_grow(struct arena *a, void *old, size_t *count, size_t size, struct error *e);
 
 /* Frees everything and gives the bytes back; the arena is empty and usable again. */

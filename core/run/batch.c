@@ -1,14 +1,14 @@
-/* batch: jobs of one layer that run together, and how their work is handed out. */
+/* batch: jobs of one program that are computed together, and how their work is handed out. */
 #include "core/run/batch.h"
 
 #include "core/run/clock.h"
 
 static const double span_least = 2e6; /* below this handing out costs more than it wins */
-static const double span_most = 2e7;  /* a span is this, or one unit of the layer if that is more */
+static const double span_most = 2e7;  /* or one unit of the program, if that is more */
 
 enum {
   SPANS_PER_WORKER = 16, /* of a batch, so that all workers end at about the same time */
-  CHECK_EVERY_MS = 5,    /* how often running jobs are asked whether anyone still waits */
+  CHECK_EVERY_MS = 5,    /* how often running jobs are asked whether they are still wanted */
 };
 
 /* --- jobs --- */
@@ -38,16 +38,17 @@ void job_give_up(struct job *job, enum status why) {
                       : why == STATUS_DRAINING ? "the server is stopping"
                                                : "the client has left";
   error_set(&job->error, why, "%s", words);
-  atomic_store(&job->call->cancelled, true);
+  atomic_store(&job->run->cancelled, true);
 }
 
 /* --- handing out --- */
 
 void batch_init(struct batch *b, struct job *jobs, double work, size_t workers) {
   const double share = work / (double)(workers * SPANS_PER_WORKER);
-  *b = (struct batch){.layer = jobs->layer,
+  const struct program *program = jobs->run->program;
+  *b = (struct batch){.program = program,
                       .first = jobs,
-                      .cursor = layer_begin(jobs->layer, jobs->call),
+                      .cursor = program->begin(program, jobs->run),
                       .span_work = share < span_least  ? span_least
                                    : share > span_most ? span_most
                                                        : share,
@@ -55,13 +56,15 @@ void batch_init(struct batch *b, struct job *jobs, double work, size_t workers) 
   b->wide = work > b->span_work;
 }
 
+bool batch_is_computed(const struct batch *b) { return b->cursor.phase == b->program->phases; }
+
 bool batch_has_task(const struct batch *b) {
-  return b->cursor.phase == PHASE_DONE ? b->writing != NULL : b->cursor.call != NULL;
+  return batch_is_computed(b) ? b->writing != NULL : b->cursor.run != NULL;
 }
 
-/* Time to ask the batch's jobs whether anyone still waits? One worker does, and only while a span
- * of its own keeps the batch in its phase, and so the chain of its jobs as it is. */
-static bool begin_check(struct batch *b) {
+/* Is it time to ask which jobs are still wanted? One worker asks at a time, after a span of its
+ * own: until that is finished the batch stays in its phase, and the chain of its jobs as it is. */
+static bool check_is_due(struct batch *b) {
   const uint64_t now = clock_now();
   if (b->checking || now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS) return false;
   b->checked = now;
@@ -70,11 +73,11 @@ static bool begin_check(struct batch *b) {
 
 void batch_cut(struct batch *b, struct task *t) {
   *t = (struct task){.batch = b};
-  b->spans++;
-  if (b->cursor.phase != PHASE_DONE) {
-    must(layer_cut(b->layer, &b->cursor, b->span_work, &t->span));
+  b->tasks++;
+  if (!batch_is_computed(b)) {
+    must(b->program->cut(b->program, &b->cursor, b->span_work, &t->span));
     b->served += b->span_work;
-    t->check = begin_check(b);
+    t->check = check_is_due(b);
     return;
   }
   t->job = b->writing;
@@ -90,35 +93,35 @@ void task_run(const struct task *t, void *scratch) {
     t->job->encode(t->job, t->piece);
     return;
   }
-  layer_run(t->batch->layer, &t->span, scratch);
+  t->batch->program->compute(t->batch->program, &t->span, scratch);
   const uint64_t now = clock_now();
   for (struct job *job = t->batch->first; t->check && job; job = job->next)
     job->verdict = job_ask(job, now);
 }
 
-static void end_check(struct batch *b) {
+static void give_up_unwanted(struct batch *b) {
   b->checking = false;
   for (struct job *job = b->first; job; job = job->next)
     if (job->verdict && !job->error.status) job_give_up(job, job->verdict);
 }
 
-static void forget_job(struct batch *b, struct job *job) {
+static void unlink_job(struct batch *b, struct job *job) {
   struct job **link = &b->first;
   while (*link != job) link = &(*link)->next;
   *link = job->next;
 }
 
 void task_finish(const struct task *t, struct ending *ending) {
-  t->batch->spans--;
-  if (t->check) end_check(t->batch);
+  t->batch->tasks--;
+  if (t->check) give_up_unwanted(t->batch);
   if (!t->job || ++t->job->pieces_written < t->job->pieces) return;
-  forget_job(t->batch, t->job);
+  unlink_job(t->batch, t->job);
   ending_add(ending, t->job);
 }
 
 /* --- from phase to phase --- */
 
-/* The answers are computed: keeps the jobs whose pieces are to be written, ends the others. */
+/* All is computed: jobs whose pieces are to be written stay in the batch, the others end. */
 static void begin_writing(struct batch *b, struct ending *ending) {
   const uint64_t now = clock_now();
   struct job **link = &b->first;
@@ -126,7 +129,7 @@ static void begin_writing(struct batch *b, struct ending *ending) {
   while (*link) {
     struct job *job = *link;
     job->computed = now;
-    if (!job->error.status) layer_fault(job->call, &job->error);
+    if (!job->error.status) run_fault(job->run, &job->error);
     if (job->error.status || job->pieces == 0) {
       *link = job->next;
       ending_add(ending, job);
@@ -141,14 +144,14 @@ static void begin_writing(struct batch *b, struct ending *ending) {
 
 bool batch_advance(struct batch *b, struct ending *ending) {
   bool moved = false;
-  while (b->spans == 0 && b->cursor.phase != PHASE_DONE && !b->cursor.call) {
-    b->cursor = layer_next(b->layer, &b->cursor);
-    if (b->cursor.phase == PHASE_DONE) begin_writing(b, ending);
+  while (b->tasks == 0 && !batch_is_computed(b) && !b->cursor.run) {
+    b->cursor = b->program->next(b->program, &b->cursor);
+    if (batch_is_computed(b)) begin_writing(b, ending);
     moved = true;
   }
   return moved && b->wide;
 }
 
 bool batch_is_over(const struct batch *b) {
-  return b->cursor.phase == PHASE_DONE && !b->first && b->spans == 0;
+  return batch_is_computed(b) && !b->first && b->tasks == 0;
 }

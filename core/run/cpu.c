@@ -1,4 +1,4 @@
-/* cpu: what this processor can do, and how much of it is ours. */
+/* cpu: which instructions this processor has, and how much of the machine this process may use. */
 #include "core/run/cpu.h"
 
 #include <math.h>
@@ -44,8 +44,8 @@ unsigned cpu_features(void) {
   return features;
 }
 
-/* `most`, or what ATTEND_CPU wants instead. */
-static enum cpu_level lowered(enum cpu_level most) {
+/* `most`, or the lower level that ATTEND_CPU names. */
+static enum cpu_level lower_level(enum cpu_level most) {
   const char *wanted = getenv("ATTEND_CPU");
   for (enum cpu_level i = CPU_PORTABLE; wanted && i < most; i++)
     if (strcmp(wanted, level_name[i]) == 0) return i;
@@ -55,19 +55,19 @@ static enum cpu_level lowered(enum cpu_level most) {
 enum cpu_level cpu_level(void) {
   static _Atomic int known = -1;
   int level = known;
-  if (level < 0) known = level = (int)lowered(cpu_level_with(cpu_features()));
+  if (level < 0) known = level = (int)lower_level(cpu_level_with(cpu_features()));
   return (enum cpu_level)level;
 }
 
 enum cpu_level cpu_text_level(void) {
   static _Atomic int known = -1;
   int level = known;
-  if (level < 0) known = level = (int)lowered(cpu_text_level_with(cpu_features()));
+  if (level < 0) known = level = (int)lower_level(cpu_text_level_with(cpu_features()));
   return (enum cpu_level)level;
 }
 
-/* The first line of a small file of the kernel's; false if there is none. */
-static bool first_line(const char *path, char *line, size_t size) {
+/* The first line of a small file of the kernel; false if there is none. */
+static bool read_first_line(const char *path, char *line, size_t size) {
   FILE *f = fopen(path, "re");
   if (!f) return false;
   bool ok = fgets(line, (int)size, f) != NULL;
@@ -91,14 +91,14 @@ static bool is_listed(const char *list, const char *name) {
 enum { PATH_SIZE = 4096 };
 
 /* A group of a hierarchy, as a path; cut at its end it becomes the group above. */
-struct group {
+struct cpu_group {
   char path[PATH_SIZE];
   size_t top; /* length of the part that stays */
 };
 
 /* The process's own group in a hierarchy that is mounted at `mount`: "0::/path" (v2, where
  * `controller` is "") or "4:cpu,cpuacct:/path" (v1). */
-static void group_find(struct group *g, const char *root, const char *mount,
+static void find_group(struct cpu_group *g, const char *root, const char *mount,
                        const char *controller) {
   char line[PATH_SIZE];
   g->top = (size_t)snprintf(g->path, sizeof g->path, "%s/proc/self/cgroup", root);
@@ -118,40 +118,40 @@ static void group_find(struct group *g, const char *root, const char *mount,
 }
 
 /* The group above; false at the top. */
-static bool group_up(struct group *g) {
+static bool go_up(struct cpu_group *g) {
   char *slash = strrchr(g->path + g->top, '/');
   if (slash) *slash = '\0';
   return slash != NULL;
 }
 
-static bool group_line(const struct group *g, const char *file, char line[128]) {
+static bool read_group_line(const struct cpu_group *g, const char *file, char line[128]) {
   char path[PATH_SIZE + 64];
   snprintf(path, sizeof path, "%s/%s", g->path, file);
-  return first_line(path, line, 128);
+  return read_first_line(path, line, 128);
 }
 
-static double group_cores(const struct group *g) {
+static double own_cores(const struct cpu_group *g) {
   char line[128];
   double quota = 0, period = 0;
-  if (group_line(g, "cpu.max", line)) {
+  if (read_group_line(g, "cpu.max", line)) {
     if (sscanf(line, "%lf %lf", &quota, &period) != 2) return INFINITY; /* "max" */
-  } else if (group_line(g, "cpu.cfs_quota_us", line)) {
+  } else if (read_group_line(g, "cpu.cfs_quota_us", line)) {
     quota = strtod(line, NULL); /* -1: none */
-    period = group_line(g, "cpu.cfs_period_us", line) ? strtod(line, NULL) : 0;
+    period = read_group_line(g, "cpu.cfs_period_us", line) ? strtod(line, NULL) : 0;
   }
   return quota > 0 && period > 0 ? quota / period : INFINITY;
 }
 
-/* A group may be given less than the groups below it were promised: the least one counts. */
+/* A group may have less than the groups below it were promised: the least one counts. */
 double cpu_group_cores(const char *root) {
   static const char *const place[][2] = {{"", ""}, {"/cpu", "cpu"}};
   double least = INFINITY;
   for (size_t i = 0; i < 2; i++) {
-    struct group g;
-    group_find(&g, root, place[i][0], place[i][1]);
+    struct cpu_group g;
+    find_group(&g, root, place[i][0], place[i][1]);
     do {
-      least = fmin(least, group_cores(&g));
-    } while (group_up(&g));
+      least = fmin(least, own_cores(&g));
+    } while (go_up(&g));
   }
   return least;
 }
@@ -161,19 +161,19 @@ size_t cpu_group_memory(const char *root) {
                                          {"/memory", "memory", "memory.limit_in_bytes"}};
   size_t least = SIZE_MAX;
   for (size_t i = 0; i < 2; i++) {
-    struct group g;
+    struct cpu_group g;
     char line[128];
-    group_find(&g, root, place[i][0], place[i][1]);
+    find_group(&g, root, place[i][0], place[i][1]);
     do {
-      if (!group_line(&g, place[i][2], line)) continue;
+      if (!read_group_line(&g, place[i][2], line)) continue;
       unsigned long long limit = strtoull(line, NULL, 10); /* 0 for "max" */
       if (limit > 0 && limit < least) least = (size_t)limit;
-    } while (group_up(&g));
+    } while (go_up(&g));
   }
   return least;
 }
 
-/* --- what is ours --- */
+/* --- what this process may use --- */
 
 size_t cpu_quota(void) {
   cpu_set_t set;

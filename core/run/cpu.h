@@ -1,4 +1,4 @@
-/* cpu: what this processor can do, and how much of it is ours. */
+/* cpu: which instructions this processor has, and how much of the machine this process may use. */
 #ifndef CORE_CPU_H
 #define CORE_CPU_H
 
@@ -7,7 +7,7 @@
 /* Levels of vector instructions for which there are kernels, each including those before it. */
 enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_LEVEL_COUNT };
 
-/* What of its instructions the levels ask for. */
+/* Sets of instructions that the levels need. */
 enum cpu_feature {
   CPU_HAS_AVX2 = 1 << 0,
   CPU_HAS_FMA = 1 << 1,
@@ -18,8 +18,8 @@ enum cpu_feature {
 };
 
 /* The highest level for a set of features: for arithmetic, and for code that works on bytes and
- * bits. That is never higher; it needs BMI1, BMI2 and POPCNT beside AVX2, VBMI, VBMI2 and CD beside
- * AVX-512. */
+ * bits. The second is never higher than the first: it needs BMI1, BMI2 and POPCNT beside AVX2, and
+ * VBMI, VBMI2 and CD beside AVX-512. */
 enum cpu_level cpu_level_with(unsigned features);
 enum cpu_level cpu_text_level_with(unsigned features);
 
@@ -39,7 +39,7 @@ size_t cpu_quota(void);
 /* Bytes of memory this process may use: what its cgroups allow, or the machine's memory. */
 size_t cpu_memory(void);
 
-/* The least that this process's cgroup and those above it allow: cores (cpu.max of v2, the cfs
+/* The least that the cgroup of this process and those above it allow: cores (cpu.max of v2, the cfs
  * quota of v1; INFINITY: no limit) and bytes (SIZE_MAX: no limit). `root` is "", or a folder with
  * a proc and a sys of its own. */
 double cpu_group_cores(const char *root);

@@ -1,9 +1,9 @@
 /* keep: large blocks that were freed, kept for a while for the next request.
  *
  * The system maps such a block anew each time and clears it page by page when it is first touched,
- * which costs more than reading a request's numbers does. What is kept is bounded, and goes back to
- * the system when it has lain for a while, so that no burst leaves its peak behind. Blocks come
- * from malloc. Any thread. */
+ * which costs more than reading a request's numbers. The bytes that are kept are bounded, and go
+ * back to the system after a while, so that no burst leaves its peak behind. Blocks come from
+ * malloc. Any thread may call these functions. */
 #ifndef CORE_KEEP_H
 #define CORE_KEEP_H
 
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 enum {
-  KEEP_LEAST = 256 * 1024, /* bytes of a block that is worth it: malloc maps what is larger */
-  KEEP_MS = 2000           /* how long a block lies here at most, if somebody looks */
+  KEEP_LEAST = 256 * 1024, /* bytes of a block worth keeping: malloc maps larger ones anew */
+  KEEP_MS = 2000           /* after so long keep_trim frees a block */
 };
 
 struct keep;
@@ -21,19 +21,19 @@ struct keep;
 struct keep *keep_new(size_t limit); /* bytes; NULL: no memory */
 void keep_free(struct keep *k);
 
-/* A kept block of least .. most bytes, the smallest there is or the largest; *bytes says how many.
- * NULL: there is none. */
+/* A kept block of least .. most bytes, of these the smallest or the largest; it has *bytes. NULL:
+ * there is none. */
 void *keep_take(struct keep *k, size_t least, size_t most, bool largest, size_t *bytes);
 
-/* Takes the block: keeps it or frees it; what has lain longest makes room. */
+/* Takes the block, and keeps or frees it; the blocks that were kept longest make room. */
 void keep_put(struct keep *k, void *block, size_t bytes);
 
-/* Frees what has lain for KEEP_MS at `now` of clock_now, and after such a time without large blocks
- * returns to the system what malloc holds free; UINT64_MAX: all of it. Returns the bytes still
- * kept. */
+/* Frees the blocks that at `now` (clock_now) have been kept for KEEP_MS; once no large block has
+ * come for so long, also returns the free memory of malloc to the system. UINT64_MAX: frees all.
+ * Returns the bytes still kept. */
 size_t keep_trim(struct keep *k, uint64_t now);
 
-/* Has keep_trim nothing to do, now or later, until the next block comes? */
+/* Does keep_trim have nothing to do, now or later, until the next block comes? */
 bool keep_rests(const struct keep *k);
 
 size_t keep_bytes(const struct keep *k);

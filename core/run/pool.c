@@ -1,7 +1,7 @@
 /* pool: the workers and their queue.
  *
- * One lock guards the queue and the batches; it is held to hand out a task, never while one is
- * done. Tiny jobs pass it by: for them there are seats, each with its scratch. */
+ * One lock guards the queue and the batches; it is held while tasks are handed out, never while one
+ * is done. Tiny jobs do without it: they take a seat, which has scratch of its own. */
 #include "core/run/pool.h"
 
 #include <pthread.h>
@@ -15,48 +15,46 @@
 #include "core/run/size.h"
 #include "core/run/thread.h"
 
-/* Operations that one batch may merge, about 5 ms of one worker; what has had more may be
- * overtaken. As many rows as that is, computing them outweighs reading the matrices even of wide
- * layers. */
+/* Operations that one batch may merge, about 5 ms of one worker; a batch that has had more may be
+ * overtaken. With so many rows, computing outweighs reading the matrices even of wide layers. */
 static const double merge_work = 6e8;
 
-/* Operations of a tiny job, some 20 us where there are vector instructions. Waking a worker, and
- * then the thread that waits for it, costs about as much, and nothing is won by merging what is so
- * small. */
+/* A tiny job has fewer operations, some 20 us where there are vector instructions. Waking a worker
+ * and then the waiting thread costs about as much, and merging so little work wins nothing. */
 static const double tiny_work = 2e6;
 
 enum {
   BATCHES_MIN = 64,    /* that may be under way at once */
   LOOKS_MAX = 4096,    /* jobs of the queue looked at for one batch */
-  OLDEST_EVERY = 4,    /* every so often the oldest goes first, which would starve else */
+  OLDEST_EVERY = 4,    /* every fourth time the oldest goes first, which would starve else */
   EXPIRE_EVERY_MS = 5, /* how often the queue is searched for jobs that are too late */
-  SEATS_MAX = 64,      /* bits of a word */
+  SEATS_MAX = 64,      /* bits of the word `taken` */
 };
 
 struct pool {
   struct pool_options options;
   pthread_mutex_t lock;
-  pthread_cond_t work; /* something to hand out, or the end */
-  pthread_cond_t idle; /* nothing waits and nothing runs */
-  struct job *head, **tail;
-  atomic_size_t waiting; /* read without the lock, too */
+  pthread_cond_t work;      /* signalled: there are tasks to hand out, or the workers are to end */
+  pthread_cond_t idle;      /* signalled: no job waits or runs */
+  struct job *first, **end; /* the queue */
+  atomic_size_t waiting;    /* read without the lock, too */
   size_t running;
   struct batch *active, *free, *batches;
-  unsigned turn, formed; /* tasks and batches so far: whose turn it is */
-  size_t large;          /* batches under way of one large job each */
+  unsigned handed_out, formed; /* tasks and batches so far: every OLDEST_EVERY-th is the oldest */
+  size_t large;                /* batches under way of one large job each */
   uint64_t next_expiry;
-  atomic_bool closed; /* by pool_abandon: no job is taken any more */
+  atomic_bool closed; /* by pool_abandon: all jobs are refused */
   bool stopping;      /* the workers are to end */
   size_t workers;     /* that have begun */
   pthread_t *thread;
   struct scratch scratch;              /* of the seats, then of the workers */
   struct tally *tally;                 /* in the same order */
-  _Alignas(64) _Atomic uint64_t taken; /* seats; not under the lock */
+  _Alignas(64) _Atomic uint64_t taken; /* a bit for each seat in use; not under the lock */
 };
 
 /* --- ending jobs --- */
 
-/* Gives up a whole chain, which is then empty. */
+/* Gives up all jobs of a chain, which is then empty. */
 static void abandon_chain(struct job **chain, struct ending *ending) {
   for (struct job *job = *chain, *next; job; job = next) {
     next = job->next;
@@ -83,60 +81,62 @@ static void end_unlocked(struct pool *p, struct ending *ending) {
 static struct job *unlink_waiting(struct pool *p, struct job **link) {
   struct job *job = *link;
   *link = job->next;
-  if (p->tail == &job->next) p->tail = link;
+  if (p->end == &job->next) p->end = link;
   job->next = NULL;
   p->waiting--;
   p->running++;
   return job;
 }
 
-static bool is_large(const struct job *job) { return job->call->work >= merge_work; }
+static bool is_large(const struct job *job) { return job->run->work >= merge_work; }
 
-/* The link to the job that is next: the least work first, so that small jobs pass large ones while
- * they wait, too; now and then the one that has waited longest. Large ones wait while there are as
- * many under way as workers: more would only slow each other down. NULL: none may go now. */
+/* The link to the job that goes next: that with the least work, so that small jobs pass large ones
+ * in the queue, too; every fourth time the one that has waited longest. Large jobs wait while as
+ * many are under way as there are workers: more would only slow each other down. NULL: none may go
+ * now. */
 static struct job **next_waiting(struct pool *p) {
   const bool oldest = ++p->formed % OLDEST_EVERY == 0, full = p->large >= p->options.workers;
   struct job **chosen = NULL;
   size_t looks = LOOKS_MAX;
-  for (struct job **link = &p->head; *link && looks > 0; link = &(*link)->next, looks--) {
+  for (struct job **link = &p->first; *link && looks > 0; link = &(*link)->next, looks--) {
     if (full && is_large(*link)) continue;
-    if (!chosen || (*link)->call->work < (*chosen)->call->work) chosen = link;
+    if (!chosen || (*link)->run->work < (*chosen)->run->work) chosen = link;
     if (oldest) break;
   }
   return chosen;
 }
 
-/* Takes the job at `link` and, merging, all others of its layer that fit the budget. */
-static struct job *take_waiting(struct pool *p, struct job **link) {
+/* Unlinks the job at `link` and, where jobs are merged, all others of its program that fit the
+ * budget. */
+static struct job *unlink_mergeable(struct pool *p, struct job **link) {
   struct job *first = unlink_waiting(p, link), *last = first;
-  double work = first->call->work;
+  double work = first->run->work;
   size_t looks = LOOKS_MAX;
-  link = &p->head;
+  link = &p->first;
   while (p->options.merge && *link && work < merge_work && looks-- > 0) {
     const struct job *job = *link;
-    if (job->layer != first->layer || work + job->call->work > merge_work) {
+    if (job->run->program != first->run->program || work + job->run->work > merge_work) {
       link = &(*link)->next;
       continue;
     }
-    work += job->call->work;
+    work += job->run->work;
     last = last->next = unlink_waiting(p, link);
   }
   return first;
 }
 
-/* What is left of the jobs that were taken. */
+/* The jobs of a batch to be, after those have left that are not wanted any more. */
 struct wanted {
   struct job *first;
   size_t count, rows;
   double work;
 };
 
-/* Drops whom nobody waits for any more; chains the others' calls. */
-static struct wanted still_wanted(struct job *jobs, struct ending *ending) {
+/* Gives up jobs that are not wanted any more; chains the runs of the others. */
+static struct wanted chain_wanted(struct job *jobs, struct ending *ending) {
   struct wanted wanted = {0};
   struct job **link = &wanted.first;
-  struct call **call = NULL;
+  struct run **run = NULL;
   const uint64_t now = clock_now();
   while (jobs) {
     struct job *job = jobs;
@@ -149,26 +149,26 @@ static struct wanted still_wanted(struct job *jobs, struct ending *ending) {
       continue;
     }
     job->started = now;
-    job->call->next = NULL;
+    job->run->next = NULL;
     *link = job;
     link = &job->next;
-    if (call) *call = job->call;
-    call = &job->call->next;
-    wanted.work += job->call->work;
-    wanted.rows += job->call->q_rows;
+    if (run) *run = job->run;
+    run = &job->run->next;
+    wanted.work += job->run->work;
+    wanted.rows += job->run->rows;
     wanted.count++;
   }
   return wanted;
 }
 
-static void activate(struct pool *p, struct batch *b) {
+static void link_batch(struct pool *p, struct batch *b) {
   struct batch **end = &p->active;
   while (*end) end = &(*end)->next;
   b->next = NULL;
   *end = b;
 }
 
-static void retire(struct pool *p, struct batch *b) {
+static void unlink_batch(struct pool *p, struct batch *b) {
   struct batch **link = &p->active;
   while (*link != b) link = &(*link)->next;
   *link = b->next;
@@ -176,10 +176,10 @@ static void retire(struct pool *p, struct batch *b) {
   p->free = b;
 }
 
-/* Is it time to take what waits? Not while a batch that must not be overtaken has work to give:
- * meanwhile more may come, and be merged. */
+/* Is it time to form a batch of waiting jobs? Not while a batch that must not be overtaken has work
+ * to hand out: meanwhile more jobs may come, and be merged. */
 static bool may_form(const struct pool *p) {
-  if (!p->head || !p->free) return false;
+  if (!p->first || !p->free) return false;
   for (const struct batch *b = p->active; b; b = b->next)
     if (b->served < merge_work && batch_has_task(b)) return false;
   return true;
@@ -188,9 +188,9 @@ static bool may_form(const struct pool *p) {
 /* Ends the jobs whose deadline has passed while they waited. */
 static void expire_waiting(struct pool *p, struct ending *ending) {
   const uint64_t now = clock_now();
-  if (!p->head || now < p->next_expiry) return;
+  if (!p->first || now < p->next_expiry) return;
   p->next_expiry = now + (uint64_t)EXPIRE_EVERY_MS * CLOCK_MS;
-  for (struct job **link = &p->head; *link;) {
+  for (struct job **link = &p->first; *link;) {
     if ((*link)->deadline == 0 || now < (*link)->deadline) {
       link = &(*link)->next;
       continue;
@@ -201,37 +201,37 @@ static void expire_waiting(struct pool *p, struct ending *ending) {
   }
 }
 
-/* Lets a batch move on after something has ended in it. */
-static void advance(struct pool *p, struct batch *b, struct ending *ending) {
+/* Lets a batch move on after one of its tasks has been finished. */
+static void advance_batch(struct pool *p, struct batch *b, struct ending *ending) {
   if (batch_advance(b, ending)) pthread_cond_broadcast(&p->work);
   if (!batch_is_over(b)) return;
   p->large -= b->large;
-  retire(p, b);
+  unlink_batch(p, b);
   if (p->waiting) pthread_cond_signal(&p->work);
 }
 
-/* Makes a batch of what waits, if anything may go now, and counts it. The lock is held at entry and
- * exit, not while clients are asked. */
+/* Makes a batch of waiting jobs, if any may go now, and counts it. The lock is held at entry and
+ * exit, but not while clients are asked. */
 static bool form_batch(struct pool *p, struct tally *tally) {
   struct job **next = may_form(p) ? next_waiting(p) : NULL;
   if (!next) return false;
   struct batch *b = p->free;
   struct ending ending = {0};
   p->free = b->next;
-  struct job *jobs = take_waiting(p, next);
+  struct job *jobs = unlink_mergeable(p, next);
   const bool large = is_large(jobs);
   p->large += large;
   pthread_mutex_unlock(&p->lock);
-  struct wanted wanted = still_wanted(jobs, &ending);
+  struct wanted wanted = chain_wanted(jobs, &ending);
   pthread_mutex_lock(&p->lock);
   if (p->closed) abandon_chain(&wanted.first, &ending);
   if (wanted.first) {
     tally_batch(tally, wanted.count, wanted.rows);
     batch_init(b, wanted.first, wanted.work, p->options.workers);
     b->large = large;
-    activate(p, b);
+    link_batch(p, b);
     if (b->wide) pthread_cond_broadcast(&p->work);
-    advance(p, b, &ending); /* an empty call has no phases */
+    advance_batch(p, b, &ending); /* an empty run has no phases */
   } else {
     b->next = p->free;
     p->free = b;
@@ -243,9 +243,9 @@ static bool form_batch(struct pool *p, struct tally *tally) {
 
 /* --- the workers --- */
 
-/* A task of the batch that has had the least so far; now and then of the oldest. */
-static bool next_task(struct pool *p, struct task *t) {
-  const bool oldest = ++p->turn % OLDEST_EVERY == 0;
+/* A task of the batch that has had the least work so far; every fourth time of the oldest. */
+static bool choose_task(struct pool *p, struct task *t) {
+  const bool oldest = ++p->handed_out % OLDEST_EVERY == 0;
   struct batch *chosen = NULL;
   for (struct batch *b = p->active; b; b = b->next)
     if (batch_has_task(b) && (!chosen || (!oldest && b->served < chosen->served))) chosen = b;
@@ -259,12 +259,12 @@ static void run_task(struct pool *p, const struct task *t, size_t piece) {
   task_run(t, scratch_use(&p->scratch, piece));
   pthread_mutex_lock(&p->lock);
   task_finish(t, &ending);
-  advance(p, t->batch, &ending);
+  advance_batch(p, t->batch, &ending);
   expire_waiting(p, &ending);
   end_unlocked(p, &ending);
 }
 
-static void *work(void *argument) {
+static void *serve_batches(void *argument) {
   struct pool *p = argument;
   struct task task;
   thread_name("attend-worker");
@@ -272,7 +272,7 @@ static void *work(void *argument) {
   const size_t piece = p->options.seats + p->workers++;
   while (!p->stopping) {
     if (form_batch(p, &p->tally[piece])) continue;
-    if (next_task(p, &task))
+    if (choose_task(p, &task))
       run_task(p, &task, piece);
     else
       pthread_cond_wait(&p->work, &p->lock);
@@ -286,7 +286,7 @@ struct pool *pool_new(const struct pool_options *options, struct error *e) {
   if (!p) goto no_memory;
   *p = (struct pool){.options = *options};
   p->options.seats = size_min(options->seats, SEATS_MAX);
-  p->tail = &p->head;
+  p->end = &p->first;
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->work, NULL);
   pthread_condattr_t monotonic;
@@ -307,7 +307,8 @@ struct pool *pool_new(const struct pool_options *options, struct error *e) {
     p->free = &p->batches[i];
   }
   size_t started = 0;
-  while (started < options->workers && pthread_create(&p->thread[started], NULL, work, p) == 0)
+  while (started < options->workers &&
+         pthread_create(&p->thread[started], NULL, serve_batches, p) == 0)
     started++;
   if (started == options->workers) return p;
   error_set(e, STATUS_SYSTEM, "cannot start %zu worker threads", options->workers);
@@ -342,12 +343,12 @@ void pool_free(struct pool *p) {
 /* --- tiny jobs --- */
 
 static bool is_tiny(const struct job *job) {
-  return job->call->work < tiny_work && job->pieces <= 1;
+  return job->run->work < tiny_work && job->pieces <= 1;
 }
 
-/* The number of a free seat, or the number of seats if all are taken. The first choice is that of
- * the processor, whose caches hold its scratch. */
-static size_t take_seat(struct pool *p) {
+/* The number of a seat that was free, or the number of seats if none was. The first choice is the
+ * seat of this processor, whose caches may still hold its scratch. */
+static size_t occupy_seat(struct pool *p) {
   const size_t seats = p->options.seats;
   if (seats == 0) return 0;
   const int cpu = sched_getcpu();
@@ -363,26 +364,26 @@ static void leave_seat(struct pool *p, size_t seat) {
   atomic_fetch_and_explicit(&p->taken, ~((uint64_t)1 << seat), memory_order_release);
 }
 
-static void do_tiny(struct job *job, void *scratch, struct tally *tally) {
+static void compute_tiny(struct job *job, void *scratch, struct tally *tally) {
   const enum status why = job_ask(job, job->submitted);
   if (why) {
     job_give_up(job, why);
     return;
   }
-  tally_batch(tally, 1, job->call->q_rows);
+  tally_batch(tally, 1, job->run->rows);
   job->started = job->submitted;
-  layer_compute(job->layer, job->call, tiny_work, scratch);
-  layer_fault(job->call, &job->error);
+  run_compute(job->run, tiny_work, scratch);
+  run_fault(job->run, &job->error);
   job->computed = clock_now();
   if (!job->error.status && job->pieces) job->encode(job, 0);
 }
 
-/* Does the job if it is tiny and there is a seat; false: it has to go through the queue. */
+/* Computes the job if it is tiny and there is a seat; false: it has to go through the queue. */
 static bool submit_tiny(struct pool *p, struct job *job) {
   if (!is_tiny(job) || atomic_load(&p->closed)) return false;
-  const size_t seat = take_seat(p);
+  const size_t seat = occupy_seat(p);
   if (seat == p->options.seats) return false;
-  do_tiny(job, scratch_use(&p->scratch, seat), &p->tally[seat]);
+  compute_tiny(job, scratch_use(&p->scratch, seat), &p->tally[seat]);
   leave_seat(p, seat);
   job->finished = clock_now();
   job->done(job);
@@ -407,8 +408,8 @@ void pool_submit(struct pool *p, struct job *job) {
   pthread_mutex_lock(&p->lock);
   const bool closed = p->closed, room = !closed && p->waiting < p->options.max_queue;
   if (room) {
-    *p->tail = job;
-    p->tail = &job->next;
+    *p->end = job;
+    p->end = &job->next;
     p->waiting++;
     pthread_cond_signal(&p->work);
   }
@@ -463,11 +464,11 @@ void pool_abandon(struct pool *p) {
   p->closed = true;
   p->running += p->waiting;
   p->waiting = 0;
-  abandon_chain(&p->head, &ending);
-  p->tail = &p->head;
+  abandon_chain(&p->first, &ending);
+  p->end = &p->first;
   for (struct batch *b = p->active; b; b = b->next)
     for (struct job *job = b->first; job; job = job->next)
-      if (b->cursor.phase != PHASE_DONE) job_give_up(job, STATUS_DRAINING);
+      if (!batch_is_computed(b)) job_give_up(job, STATUS_DRAINING);
   end_unlocked(p, &ending);
   pthread_mutex_unlock(&p->lock);
 }

@@ -1,16 +1,19 @@
-/* pool: the workers and their queue. Jobs of one layer that wait together run as one batch.
+/* pool: the workers and their queue. Jobs whose runs have one program, and that wait together, are
+ * computed as one batch.
  *
  * A job is the submitter's memory. Between pool_submit and the call of `done` it belongs to the
- * pool; `done` is the pool's last touch. The pool allocates nothing after pool_new but for
- * pool_reserve, takes no timer and never fails a submit: a job that cannot be taken is done at once
- * with its error, on the same path as success. A worker takes all that waits for one layer, up to a
- * work budget, as a batch; a batch is cut into spans, so that one large job uses every worker, and
- * after each span a worker looks for the batch that has had the least work so far, so that small
- * jobs pass between the spans of large ones. Of what waits, too, the least goes first, and of large
- * jobs no more are under way than there are workers.
+ * pool; that call is the last thing that the pool does with it. After pool_new only pool_reserve
+ * allocates. There are no timers. A submit never fails: a job that finds no place ends at once with
+ * its error, on the same path as success.
  *
- * A tiny job, one that is done in less time than handing it over and back takes, never sees the
- * queue: the thread that submits it does it at once. */
+ * A worker takes all jobs that wait for one program, up to a budget of work, as a batch. A batch is
+ * cut into spans, so that one large job uses every worker; after each span a worker goes on with
+ * the batch that has had the least work so far, so that small jobs pass between the spans of large
+ * ones. In the queue, too, the job with the least work goes first, and no more large jobs are under
+ * way than there are workers.
+ *
+ * A tiny job takes less time than handing it to a worker and back would. It passes the queue by:
+ * the thread that submits it computes it at once. */
 #ifndef CORE_POOL_H
 #define CORE_POOL_H
 
@@ -18,31 +21,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/attention/layer.h"
+#include "core/run/run.h"
 #include "core/run/status.h"
 #include "core/run/tally.h"
 
 struct pool_options {
   size_t workers;       /* threads, at least 1 */
-  size_t seats;         /* submitters that may do tiny jobs at the same time, at most 64 */
+  size_t seats;         /* submitters that may compute tiny jobs at a time, at most 64 */
   size_t max_queue;     /* jobs that may wait; one more gets STATUS_QUEUE_FULL */
-  size_t scratch_bytes; /* per worker and seat: the most that any layer needs, at first */
-  bool merge;           /* run waiting jobs of one layer as one batch */
+  size_t scratch_bytes; /* per worker and seat: the most that any program needs, at first */
+  bool merge;           /* compute waiting jobs of one program as one batch */
 };
 
 struct job {
   /* From the submitter. */
-  const struct layer *layer;
-  struct call *call; /* prepared */
-  size_t pieces;     /* of the answer, encoded after computing; may be 0 */
+  struct run *run; /* all that is to be computed; it may be computed but once */
+  size_t pieces;   /* of the answer, to be written after computing; may be 0 */
   void (*encode)(struct job *job, size_t piece); /* any worker, any order; cannot fail */
   bool (*gone)(struct job *job);                 /* has the client left? any worker; NULL: never */
-  void (*done)(struct job *job); /* any worker, or the submitter itself inside pool_submit */
+  void (*done)(struct job *job); /* any worker, or the submitting thread inside pool_submit */
   uint64_t deadline;             /* on clock_now; 0: none */
 
   /* From the pool, valid in `done`. */
   struct error error;                              /* STATUS_OK, or why there is no answer */
-  uint64_t submitted, started, computed, finished; /* clock_now; 0 if it never came to that */
+  uint64_t submitted, started, computed, finished; /* clock_now; 0: never */
 
   /* The pool's own. */
   struct job *next;
@@ -52,31 +54,32 @@ struct job {
 
 struct pool *pool_new(const struct pool_options *options, struct error *e);
 
-/* Makes every worker's and seat's scratch at least so large, for the jobs that are submitted after
- * it has returned; what runs meanwhile is not disturbed. One thread at a time.
+/* Makes the scratch of every worker and seat at least so large, for all jobs that are submitted
+ * after the return; jobs that are under way are not disturbed. One thread at a time.
  * STATUS_OUT_OF_MEMORY: nothing has changed. */
 enum status pool_reserve(struct pool *p, size_t scratch_bytes, struct error *e);
 
-/* Takes some microseconds, or some ten where the job is tiny; `done` has then been called. */
+/* Takes some microseconds. Of a tiny job it takes some ten, and `done` has been called before the
+ * return. */
 void pool_submit(struct pool *p, struct job *job);
 
-/* Of this moment: jobs that wait, and jobs taken but not done. */
-size_t pool_room(const struct pool *p); /* how many more may wait; without a lock */
-size_t pool_waiting(struct pool *p);
-size_t pool_running(struct pool *p);
+size_t pool_room(const struct pool *p); /* how many more jobs may wait now; takes no lock */
+size_t pool_waiting(struct pool *p);    /* jobs that wait now */
+size_t pool_running(struct pool *p);    /* jobs that have left the queue but have not ended */
 
-/* Since the start: the sizes of the batches that were begun. A tiny job that its submitter does is
- * a batch of its own. What nobody waited for any more is in none. */
+/* The sizes of all batches begun since the start. A tiny job that its submitter computes is a batch
+ * of its own. A job whose client had left, or that was too late, is in none. */
 void pool_batches(const struct pool *p, struct tally_sum *sum);
 
-/* Waits until nothing waits or runs, or until `deadline` (clock_now); true if idle. Does not see
- * the tiny jobs that other threads are submitting. */
+/* Returns true once no job waits or runs, or false at `deadline` (clock_now). Tiny jobs that other
+ * threads are submitting are not seen. */
 bool pool_drain(struct pool *p, uint64_t deadline);
 
-/* Closes the pool for good: what waits, what runs and what is submitted from now on ends with
- * STATUS_DRAINING. Spans that are running are finished first, and so are answers being written. */
+/* Closes the pool for good: jobs that wait, that run or that are submitted from now on end with
+ * STATUS_DRAINING. Spans under way are finished first, and so are answers that are being written.
+ */
 void pool_abandon(struct pool *p);
 
-void pool_free(struct pool *p); /* the pool must be idle, nobody submits; NULL is fine */
+void pool_free(struct pool *p); /* no job waits, runs or is submitted; NULL is fine */
 
 #endif

@@ -1,19 +1,21 @@
-/* scratch: working memory for those who compute, one piece for each, that can grow meanwhile. */
+/* scratch: working memory of the threads that compute, a piece for each, which can grow. */
 #include "core/run/scratch.h"
 
 #include <stdlib.h>
 
 #include "core/run/size.h"
 
-/* One that is larger by a line never has the end of one piece beside the begin of another. */
-static void *allocate(size_t bytes) { return aligned_alloc(64, size_round_up(bytes + 64, 64)); }
+/* With a line more, no two pieces share one. */
+static void *allocate_piece(size_t bytes) {
+  return aligned_alloc(64, size_round_up(bytes + 64, 64));
+}
 
 bool scratch_init(struct scratch *s, size_t count, size_t bytes) {
   *s = (struct scratch){.bytes = bytes, .piece = calloc(count, sizeof *s->piece)};
   if (!s->piece) return false;
   for (; s->count < count; s->count++) {
     atomic_init(&s->piece[s->count].larger, NULL);
-    if (!(s->piece[s->count].memory = allocate(bytes))) return false;
+    if (!(s->piece[s->count].memory = allocate_piece(bytes))) return false;
   }
   return true;
 }
@@ -31,7 +33,8 @@ void *scratch_use(struct scratch *s, size_t index) {
   struct scratch_piece *p = &s->piece[index];
   if (!atomic_load_explicit(&p->larger, memory_order_acquire)) return p->memory;
   free(p->memory);
-  p->memory = atomic_exchange(&p->larger, NULL); /* an even larger one may just have come */
+  p->memory =
+      atomic_exchange(&p->larger, NULL); /* it may just have been replaced by an even larger one */
   return p->memory;
 }
 
@@ -39,8 +42,8 @@ bool scratch_grow(struct scratch *s, size_t bytes) {
   if (bytes <= s->bytes) return true;
   void **larger = calloc(s->count + 1, sizeof *larger);
   bool good = larger != NULL;
-  for (size_t i = 0; good && i < s->count; i++) good = (larger[i] = allocate(bytes)) != NULL;
-  /* Where an earlier one has not been taken yet, nobody ever will. */
+  for (size_t i = 0; good && i < s->count; i++) good = (larger[i] = allocate_piece(bytes)) != NULL;
+  /* An earlier larger piece that has not been taken yet is not needed any more. */
   for (size_t i = 0; larger && i < s->count; i++)
     free(good ? atomic_exchange(&s->piece[i].larger, larger[i]) : larger[i]);
   free(larger);

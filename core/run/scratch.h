@@ -1,7 +1,7 @@
-/* scratch: working memory for those who compute, one piece for each, that can grow meanwhile.
+/* scratch: working memory of the threads that compute, a piece for each, which can grow meanwhile.
  *
- * A piece has one user at a time. A larger one is laid beside it and taken by the next use; nobody
- * moves or frees what somebody works with, and nobody waits. */
+ * A piece has one user at a time. Growing lays a larger piece beside it, which the next use takes:
+ * memory in use is never moved or freed, and no thread waits for another. */
 #ifndef CORE_SCRATCH_H
 #define CORE_SCRATCH_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct scratch_piece {
-  void *memory;           /* its user's */
+  void *memory;           /* in use */
   _Atomic(void *) larger; /* for the next use; NULL: none */
 };
 
@@ -19,15 +19,15 @@ struct scratch {
   struct scratch_piece *piece;
 };
 
-/* False: no memory; scratch_free is due all the same. */
+/* False: no memory; scratch_free must be called all the same. */
 bool scratch_init(struct scratch *s, size_t count, size_t bytes);
-void scratch_free(struct scratch *s); /* nobody uses any; zeroes are fine */
+void scratch_free(struct scratch *s); /* no piece is in use; zeros are fine */
 
 /* The memory of a piece, aligned to 64 bytes, until its next use. */
 void *scratch_use(struct scratch *s, size_t index);
 
-/* Makes all pieces at least so large, for each use that happens after it has returned. One thread
- * at a time, whoever uses pieces meanwhile. False, and nothing has changed: no memory. */
+/* Makes all pieces at least so large, for each use after its return. One thread at a time may call
+ * it; pieces may be in use meanwhile. False: no memory, and nothing has changed. */
 bool scratch_grow(struct scratch *s, size_t bytes);
 
 #endif

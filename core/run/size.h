@@ -1,5 +1,5 @@
-/* size: checked arithmetic on sizes. Every product of dimensions that came from outside goes
- * through here; false means that the result does not fit and `*out` is not to be used. */
+/* size: checked arithmetic on sizes. Every product of dimensions from outside goes through here;
+ * false means that the result does not fit, and that `*out` must not be used. */
 #ifndef CORE_SIZE_H
 #define CORE_SIZE_H
 

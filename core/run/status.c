@@ -1,4 +1,4 @@
-/* status: the error value. */
+/* status: the one error value of the whole program. */
 #include "core/run/status.h"
 
 #include <stdio.h>

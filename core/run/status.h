@@ -1,8 +1,15 @@
-/* status: the error value. What went wrong, where, and in words; the first one wins.
+/* status: the one error value of the whole program: what went wrong, where, and in words.
+ *
+ * Functions of all floors fill it, so it lies on the lowest and knows more than core/ does. Its
+ * kinds are all that a client or an operator can meet, those of HTTP and JSON among them, and its
+ * place is a byte or a JSON Pointer of a request's body, or the name of a setting. core/ sets nine
+ * of the kinds (too large, not finite, overloaded, queue full, draining, out of memory, deadline,
+ * gone, system) and names two of the settings. With an error value of its own on each floor, every
+ * call across floors would have to translate.
  *
  * A function that can fail for reasons outside the program returns `enum status` and fills the
- * `struct error` it was given. A fault of our own is `must(condition)`: it ends the process.
- * An error is plain data: copy it, keep it, no one frees it. */
+ * `struct error` it was given; the first failure is kept. A fault of our own is `must(condition)`:
+ * it ends the process. An error is plain data: it can be copied and kept, and need not be freed. */
 #ifndef CORE_STATUS_H
 #define CORE_STATUS_H
 
@@ -10,13 +17,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Each kind is one row of the table in server/http/reply.c, which gives it a number and a title. */
+/* server/http/reply.c gives each kind its HTTP status and its title. */
 enum status {
   STATUS_OK = 0,
   STATUS_INVALID_JSON,    /* not JSON: `offset` says where */
   STATUS_INVALID_REQUEST, /* JSON, but not the contract: `pointer` says where */
   STATUS_BAD_FRAMING,     /* the HTTP message contradicts itself */
-  STATUS_UNAUTHORIZED,    /* no key, or not one that is taken */
+  STATUS_UNAUTHORIZED,    /* no API key, or one that is not known */
   STATUS_NOT_FOUND,
   STATUS_UNKNOWN_MODEL,
   STATUS_METHOD_NOT_ALLOWED,
@@ -26,15 +33,15 @@ enum status {
   STATUS_UNSUPPORTED_MEDIA_TYPE,
   STATUS_NOT_FINITE, /* a projection, score or result is beyond float32 */
   STATUS_OVERLOADED, /* the memory budget is full */
-  STATUS_QUEUE_FULL, /* so is the queue: the same to a client */
+  STATUS_QUEUE_FULL, /* the queue is full: to a client the same */
   STATUS_UNSUPPORTED_TRANSFER_ENCODING,
   STATUS_DRAINING,
   STATUS_NOT_READY,
   STATUS_OUT_OF_MEMORY,
   STATUS_DEADLINE,
-  STATUS_GONE,   /* the client left: nobody reads the answer */
+  STATUS_GONE,   /* the client has left: its answer will not be read */
   STATUS_CONFIG, /* a setting, a model definition or a checkpoint is wrong */
-  STATUS_SYSTEM, /* the operating system said no */
+  STATUS_SYSTEM, /* the operating system refused */
   STATUS_COUNT
 };
 

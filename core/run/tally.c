@@ -1,4 +1,4 @@
-/* tally: how large the batches were that have been run. */
+/* tally: how large the batches were. */
 #include "core/run/tally.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@ struct tally *tally_new(size_t count) {
 
 void tally_free(struct tally *t) { free(t); }
 
-/* With one writer a load and a store count as well as an exchange that locks, and cost less. */
-static void add(_Atomic uint64_t *to, uint64_t n) {
+/* With one writer, a load and a store do as well as a locked addition, and cost less. */
+static void add_to_counter(_Atomic uint64_t *to, uint64_t n) {
   const uint64_t was = atomic_load_explicit(to, memory_order_relaxed);
   atomic_store_explicit(to, was + n, memory_order_relaxed);
 }
@@ -27,17 +27,17 @@ static size_t class_of(size_t size) {
   return size_min(bits, TALLY_CLASSES - 1);
 }
 
-static void count(struct tally_counts *c, size_t size) {
-  add(&c->number[class_of(size)], 1);
-  add(&c->sum, size);
+static void count_size(struct tally_counts *c, size_t size) {
+  add_to_counter(&c->number[class_of(size)], 1);
+  add_to_counter(&c->sum, size);
 }
 
 void tally_batch(struct tally *t, size_t requests, size_t rows) {
-  count(&t->requests, requests);
-  count(&t->rows, rows);
+  count_size(&t->requests, requests);
+  count_size(&t->rows, rows);
 }
 
-static void read_into(struct tally_sizes *sum, const struct tally_counts *c) {
+static void add_counts(struct tally_sizes *sum, const struct tally_counts *c) {
   for (size_t i = 0; i < TALLY_CLASSES; i++)
     sum->number[i] += atomic_load_explicit(&c->number[i], memory_order_relaxed);
   sum->sum += atomic_load_explicit(&c->sum, memory_order_relaxed);
@@ -46,7 +46,7 @@ static void read_into(struct tally_sizes *sum, const struct tally_counts *c) {
 void tally_read(const struct tally *t, size_t n, struct tally_sum *sum) {
   *sum = (struct tally_sum){0};
   for (size_t i = 0; i < n; i++) {
-    read_into(&sum->requests, &t[i].requests);
-    read_into(&sum->rows, &t[i].rows);
+    add_counts(&sum->requests, &t[i].requests);
+    add_counts(&sum->rows, &t[i].rows);
   }
 }

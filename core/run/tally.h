@@ -1,7 +1,7 @@
-/* tally: how large the batches were that have been run. Private to pool, but for what it tells.
+/* tally: how large the batches were. Private to the pool, except for its sums.
  *
- * Each thread that runs batches has a tally of its own, so that counting touches no line of another
- * thread's cache; a reader adds them up. */
+ * Each thread that forms batches has a tally of its own, so that counting touches no line of
+ * another thread's cache; a reader adds the tallies up. */
 #ifndef CORE_TALLY_H
 #define CORE_TALLY_H
 
@@ -19,7 +19,7 @@ struct tally_sizes {
   uint64_t sum;                   /* of their sizes */
 };
 
-/* Of all batches: how many requests, and how many query rows, ran together. */
+/* Of all batches: how many requests, and how many query rows, were computed together. */
 struct tally_sum {
   struct tally_sizes requests, rows;
 };
@@ -39,7 +39,7 @@ void tally_free(struct tally *t);
 /* One writer of a tally at a time. */
 void tally_batch(struct tally *t, size_t requests, size_t rows);
 
-/* The sum of `count` tallies, whoever writes meanwhile. */
+/* The sum of `count` tallies, which may be written meanwhile. */
 void tally_read(const struct tally *t, size_t count, struct tally_sum *sum);
 
 #endif

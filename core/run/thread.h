@@ -1,10 +1,10 @@
-/* thread: the names of our threads, as `top -H` and debuggers show them. */
+/* thread: the name of a thread, as `top -H` and debuggers show it. */
 #ifndef CORE_THREAD_H
 #define CORE_THREAD_H
 
 #include <sys/prctl.h>
 
-/* Of the thread that calls; at most 15 characters. */
+/* Names the calling thread; at most 15 characters. */
 static inline void thread_name(const char *name) { (void)prctl(PR_SET_NAME, name); }
 
 #endif

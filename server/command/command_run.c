@@ -16,13 +16,14 @@ enum { RUN_ANSWERED, RUN_FAILED, RUN_CONFIG }; /* exit statuses */
 
 enum { CHUNK = 64 * 1024 };
 
-struct run {
+struct command_run {
   struct exchange exchange;
   sem_t done;
 };
 
 static void run_done(struct exchange *x) {
-  struct run *run = (struct run *)((char *)x - offsetof(struct run, exchange));
+  struct command_run *run =
+      (struct command_run *)((char *)x - offsetof(struct command_run, exchange));
   sem_post(&run->done);
 }
 
@@ -70,7 +71,7 @@ static enum status write_answer(struct exchange *x, int out) {
 
 static int answer(struct service *s, struct models_hold *hold, const struct model *m,
                   const struct decode_head *head, int in, int out) {
-  struct run run = {.exchange.done = run_done};
+  struct command_run run = {.exchange.done = run_done};
   struct exchange *x = &run.exchange;
   exchange_begin(x, s, hold, m, head);
   feed(x, in);

@@ -85,8 +85,7 @@ bool exchange_finish(struct exchange *x) {
 
 void exchange_submit(struct exchange *x, uint64_t deadline) {
   must(!x->error.status);
-  x->job.layer = x->model->layer;
-  x->job.call = &x->decoded.call;
+  x->job.run = &x->decoded.call.run;
   x->job.pieces = x->answer.pieces;
   x->job.encode = encode;
   x->job.gone = x->gone ? gone : NULL;

@@ -85,7 +85,7 @@ static void bench_free(struct bench *b) {
 static void turn(struct bench *b) {
   for (uint64_t until = clock_now() + TURN_MS * CLOCK_MS; clock_now() < until;) {
     const uint64_t start = clock_now();
-    layer_compute(b->layer, b->call, 1e7, b->scratch);
+    run_compute(&b->call->run, 1e7, b->scratch);
     b->best = fmin(b->best, (double)(clock_now() - start) / 1e6);
   }
 }

@@ -93,7 +93,7 @@ struct bench {
 
 static void compute(void *context) {
   const struct bench *b = context;
-  layer_compute(b->layer, b->call, 1e7, b->scratch);
+  run_compute(&b->call->run, 1e7, b->scratch);
 }
 
 static struct layer *make_layer(const struct shape *s) {

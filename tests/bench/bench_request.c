@@ -53,13 +53,13 @@ static enum status serve(const struct model *m, struct budget *budget, const cha
       answer_plan(&answer, ANSWER_JSON, m, &decoded, &limits, &arena, e))
     goto out;
   at[LAYER] = cpu_ms();
-  layer_compute(m->layer, &decoded.call, 1e7, scratch);
+  run_compute(&decoded.call.run, 1e7, scratch);
   at[ENCODE] = cpu_ms();
   for (size_t i = 0; i < answer.pieces; i++) answer_write_piece(&answer, i);
   at[STAGES] = cpu_ms();
   for (int i = 0; i < STAGES; i++)
     if (at[i + 1] - at[i] < spent[i]) spent[i] = at[i + 1] - at[i];
-  layer_fault(&decoded.call, e);
+  run_fault(&decoded.call.run, e);
 out:
   arena_free(&arena);
   return e->status;

@@ -180,8 +180,8 @@ static void answer_request(const struct model *m, const struct decode_head *head
     form = ANSWER_SAFETENSORS;
   if (!r.error.status && !layer_prepare(m->layer, c, &r.arena, &r.error) &&
       !answer_plan(&a, form, m, &r.decoded, &fuzz_limits, &r.arena, &r.error)) {
-    layer_compute(m->layer, c, work, scratch_of(m));
-    if (!layer_fault(c, &r.error)) check_answer(m, &r.decoded, &a);
+    run_compute(&c->run, work, scratch_of(m));
+    if (!run_fault(&c->run, &r.error)) check_answer(m, &r.decoded, &a);
   }
   if (r.error.status) error_must_be_told(&r.error);
   decoding_end(&r);

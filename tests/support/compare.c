@@ -19,8 +19,8 @@ void compute(const struct layer *l, struct call *first, double work) {
   const size_t bytes = (layer_scratch_bytes(l) + 64) / 64 * 64;
   void *scratch = aligned_alloc(64, bytes);
   must(scratch != NULL);
-  memset(scratch, 0xff, bytes); /* whatever came before: NaN, should anyone read it */
-  layer_compute(l, first, work, scratch);
+  memset(scratch, 0xff, bytes); /* NaN, where scratch is read before it is written */
+  run_compute(&first->run, work, scratch);
   free(scratch);
 }
 
@@ -164,7 +164,7 @@ static bool segment_weights_agree(const struct random_layer *l, const struct cal
 bool agrees_with_twin(const struct random_layer *l, const struct call *c, struct error *e) {
   struct arena a;
   arena_init(&a, NULL);
-  bool agrees = layer_fault(c, e) == STATUS_OK;
+  bool agrees = run_fault(&c->run, e) == STATUS_OK;
   const int32_t *chosen = agrees ? pointers_of(l, c, &a, e) : NULL;
   agrees = e->status == STATUS_OK && (!chosen || all_choices_are_right(l, c, chosen, &a, e));
   if (agrees) {

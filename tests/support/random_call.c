@@ -19,26 +19,27 @@ float random_float(uint64_t *state) {
 
 static bool often(uint64_t *state, unsigned percent) { return random_below(state, 100) < percent; }
 
-static void *take(struct arena *a, size_t count, size_t size) {
+static void *allocate(struct arena *a, size_t count, size_t size) {
   struct error e = {0};
   void *p = arena_alloc(a, count, size, &e);
   must(p != NULL);
   return p;
 }
 
-static float *numbers(struct arena *a, uint64_t *state, size_t count, float size) {
-  float *x = take(a, count, sizeof *x);
+static float *draw_numbers(struct arena *a, uint64_t *state, size_t count, float size) {
+  float *x = allocate(a, count, sizeof *x);
   for (size_t i = 0; i < count; i++) x[i] = size * random_float(state);
   return x;
 }
 
 static void set_matrix(struct random_layer *l, unsigned role, size_t out, size_t in, bool bias,
                        uint64_t *state) {
-  l->matrix[role].weight = numbers(&l->arena, state, out * in, sqrtf(6.0f / (float)(in + out)));
-  l->matrix[role].bias = bias ? numbers(&l->arena, state, out, 0.1f) : NULL;
+  l->matrix[role].weight =
+      draw_numbers(&l->arena, state, out * in, sqrtf(6.0f / (float)(in + out)));
+  l->matrix[role].bias = bias ? draw_numbers(&l->arena, state, out, 0.1f) : NULL;
 }
 
-static void make(struct random_layer *l, enum gemm_engine engine) {
+static void make_layer(struct random_layer *l, enum gemm_engine engine) {
   struct error e = {0};
   l->layer = layer_new(&l->shape, l->matrix, engine, &e);
   must(l->layer != NULL);
@@ -74,7 +75,7 @@ static void draw_score(struct random_layer *l, uint64_t *state) {
     set_matrix(l, ROLE_SCORE_VECTOR, 1, s->score_size, false, state);
   } else {
     l->matrix[ROLE_SCORE_WEIGHT].weight =
-        numbers(&l->arena, state, d_k * d, 2.0f / sqrtf((float)(d_k * d)));
+        draw_numbers(&l->arena, state, d_k * d, 2.0f / sqrtf((float)(d_k * d)));
   }
 }
 
@@ -89,7 +90,8 @@ static void draw_positions(struct random_layer *l, uint64_t *state) {
   s->relative_both = often(state, 50);
   s->relative_buckets = (1 + random_below(state, 20)) * (s->relative_both ? 2 : 1);
   s->relative_distance = s->relative_buckets + 1 + random_below(state, 200);
-  l->matrix[ROLE_RELATIVE].weight = numbers(&l->arena, state, s->relative_buckets * s->heads, 2.0f);
+  l->matrix[ROLE_RELATIVE].weight =
+      draw_numbers(&l->arena, state, s->relative_buckets * s->heads, 2.0f);
 }
 
 /* `heads` heads of `size` columns, made of an input of some size, which it returns; or the input's
@@ -120,7 +122,7 @@ void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine
     s->output_size = 1 + random_below(state, 150);
     set_matrix(l, ROLE_OUTPUT, s->output_size, wide, d.bias, state);
   }
-  make(l, engine);
+  make_layer(l, engine);
 }
 
 struct layer_shape plain_shape(size_t heads, size_t size) {
@@ -143,7 +145,7 @@ void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, siz
   const size_t d = heads * size;
   l->shape = plain_shape(heads, size);
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) set_matrix(l, role, d, d, false, state);
-  make(l, engine);
+  make_layer(l, engine);
 }
 
 void random_layer_done(struct random_layer *l) {
@@ -168,13 +170,13 @@ static void place_items(struct call *c, size_t heads) {
 
 static void fill_inputs(struct call *c, const struct layer_shape *s, uint64_t *state,
                         struct arena *a) {
-  c->queries = numbers(a, state, c->q_rows * s->query_size, 1.7f);
-  c->keys = numbers(a, state, c->k_rows * s->key_size, 1.7f);
-  c->values = numbers(a, state, c->k_rows * s->value_size, 1.7f);
+  c->queries = draw_numbers(a, state, c->q_rows * s->query_size, 1.7f);
+  c->keys = draw_numbers(a, state, c->k_rows * s->key_size, 1.7f);
+  c->values = draw_numbers(a, state, c->k_rows * s->value_size, 1.7f);
 }
 
 static void fill_lens(struct call *c, uint64_t *state, struct arena *a) {
-  int32_t *lens = take(a, c->q_rows, sizeof *lens);
+  int32_t *lens = allocate(a, c->q_rows, sizeof *lens);
   const bool per_item = often(state, 50);
   for (size_t i = 0; i < c->items; i++) {
     const struct item *item = &c->item[i];
@@ -195,7 +197,7 @@ static size_t pairs_of(const struct call *c) {
 
 /* Some heads are masked out altogether, now and then all of them. */
 static void fill_head_mask(struct call *c, size_t heads, uint64_t *state, struct arena *a) {
-  float *factor = numbers(a, state, heads, 1.0f);
+  float *factor = draw_numbers(a, state, heads, 1.0f);
   const unsigned percent = often(state, 15) ? 100 : 30;
   for (size_t h = 0; h < heads; h++)
     if (often(state, percent)) factor[h] = 0;
@@ -207,7 +209,7 @@ static void fill_mask(struct call *c, size_t heads, uint64_t *state, struct aren
   const size_t flags = pairs_of(c) * (c->mask_per_head ? heads : 1);
   const unsigned percent = (unsigned)random_below(state, 101);
   const size_t run = 1 + random_below(state, 64);
-  uint8_t *mask = take(a, flags, 1);
+  uint8_t *mask = allocate(a, flags, 1);
   bool dark = false;
   for (size_t i = 0; i < flags; i++) {
     if (c->mask_per_head && i % run == 0) dark = often(state, 40);
@@ -220,7 +222,7 @@ static void fill_extras(struct call *c, size_t heads, uint64_t *state, struct ar
   if (often(state, 60)) fill_lens(c, state, a);
   if (often(state, 40)) fill_mask(c, heads, state, a);
   if (often(state, 30))
-    c->bias = numbers(a, state, pairs_of(c) * (c->bias_per_head ? heads : 1), 2.0f);
+    c->bias = draw_numbers(a, state, pairs_of(c) * (c->bias_per_head ? heads : 1), 2.0f);
   if (often(state, 25)) fill_head_mask(c, heads, state, a);
 }
 
@@ -232,7 +234,7 @@ static void fill_segments(struct call *c, uint64_t *state, struct arena *a) {
     c->item[i].segments_at = total;
     total += c->item[i].segments;
   }
-  int32_t *end = take(a, total, sizeof *end);
+  int32_t *end = allocate(a, total, sizeof *end);
   for (size_t i = 0; i < c->items; i++) {
     const size_t first = c->item[i].segments_at, k = c->item[i].k;
     size_t at = 0;
@@ -260,9 +262,9 @@ static void fill_selection(struct call *c, const struct layer_shape *s, uint64_t
 struct call *random_call(const struct random_layer *l, uint64_t *state, size_t most,
                          struct arena *a) {
   struct error e = {0};
-  struct call *c = take(a, 1, sizeof *c);
+  struct call *c = allocate(a, 1, sizeof *c);
   *c = (struct call){.items = random_below(state, 5), .window_left = -1, .window_right = -1};
-  c->item = take(a, c->items, sizeof *c->item);
+  c->item = allocate(a, c->items, sizeof *c->item);
   c->bias_per_head = often(state, 50);
   c->mask_per_head = often(state, 50);
   c->causal = often(state, 30);
@@ -286,9 +288,9 @@ struct call *random_call(const struct random_layer *l, uint64_t *state, size_t m
 struct call *plain_call(const struct random_layer *l, uint64_t *state, size_t items, size_t q,
                         size_t k, enum weights want, struct arena *a) {
   struct error e = {0};
-  struct call *c = take(a, 1, sizeof *c);
+  struct call *c = allocate(a, 1, sizeof *c);
   *c = (struct call){.items = items, .want = want, .window_left = -1, .window_right = -1};
-  c->item = take(a, items, sizeof *c->item);
+  c->item = allocate(a, items, sizeof *c->item);
   for (size_t i = 0; i < items; i++) c->item[i] = (struct item){.q = q, .k = k};
   place_items(c, l->shape.heads);
   fill_inputs(c, &l->shape, state, a);
@@ -297,14 +299,14 @@ struct call *plain_call(const struct random_layer *l, uint64_t *state, size_t it
 }
 
 struct call *call_again(const struct call *c, struct arena *a) {
-  struct call *copy = take(a, 1, sizeof *copy);
+  struct call *copy = allocate(a, 1, sizeof *copy);
   memcpy(copy, c, sizeof *copy);
-  copy->item = take(a, c->items, sizeof *copy->item);
+  copy->item = allocate(a, c->items, sizeof *copy->item);
   memcpy(copy->item, c->item, c->items * sizeof *copy->item);
   copy->outputs = copy->weights = copy->segment_weights = NULL;
   copy->pointers = NULL;
   copy->measures = NULL;
   copy->space = NULL;
-  copy->next = NULL;
+  copy->run.next = NULL;
   return copy;
 }

@@ -131,8 +131,8 @@ static void limits_are_kept(void **unused) {
   end(&k);
 }
 
-/* What would fit if nobody else held anything may be asked for again; nothing else may. */
-static void who_is_told_to_come_again(void **unused) {
+/* A request that would fit into an empty budget may come again; any other is too large. */
+static void only_what_could_fit_may_come_again(void **unused) {
   (void)unused;
   enum { HALF = LARGE / 2, MOST = LARGE - 2 * HEADER };
   struct kept_arena k;
@@ -147,7 +147,7 @@ static void who_is_told_to_come_again(void **unused) {
   assert_null(arena_alloc(&k.arena, LARGE, 1, &k.error));
   assert_int_equal(k.error.status, STATUS_TOO_LARGE);
   memset(&k.error, 0, sizeof k.error);
-  take(&k, HALF / 2); /* what a request holds itself is nobody else's */
+  take(&k, HALF / 2); /* the request itself holds this */
   assert_null(arena_alloc(&k.arena, MOST, 1, &k.error));
   assert_int_equal(k.error.status, STATUS_TOO_LARGE);
   memset(&k.error, 0, sizeof k.error);
@@ -280,7 +280,7 @@ int main(void) {
       cmocka_unit_test(everything_is_aligned_and_apart),
       cmocka_unit_test(arrays_keep_what_they_hold),
       cmocka_unit_test(limits_are_kept),
-      cmocka_unit_test(who_is_told_to_come_again),
+      cmocka_unit_test(only_what_could_fit_may_come_again),
       cmocka_unit_test(what_the_system_refuses_is_not_charged),
       cmocka_unit_test(freed_blocks_come_back),
       cmocka_unit_test(arrays_take_kept_blocks_whole),

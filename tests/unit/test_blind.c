@@ -69,11 +69,12 @@ static struct call *blind_call(const struct random_layer *l, uint64_t *state, st
 
 /* The phases before PHASE_ATTEND; returns the beginning of it. */
 static struct cursor run_until_attend(const struct layer *l, struct call *c, void *scratch) {
-  struct cursor phase = layer_begin(l, c), at;
+  const struct program *p = &l->program;
+  struct cursor phase = p->begin(p, &c->run), at;
   struct span span;
-  for (; phase.phase != PHASE_ATTEND; phase = layer_next(l, &phase)) {
-    assert_non_null(phase.call);
-    for (at = phase; layer_cut(l, &at, 1e12, &span);) layer_run(l, &span, scratch);
+  for (; phase.phase != PHASE_ATTEND; phase = p->next(p, &phase)) {
+    assert_non_null(phase.run);
+    for (at = phase; p->cut(p, &at, 1e12, &span);) p->compute(p, &span, scratch);
   }
   return phase;
 }
@@ -95,7 +96,8 @@ static void the_mean_is_made_once_for_each_tile(void **unused) {
   c->space->projected[ROLE_VALUE] = watch(c->space->projected[ROLE_VALUE], ROWS * HEADS * SIZE);
   const size_t pages = watched.bytes / watched.page;
   struct span span;
-  while (layer_cut(l.layer, &at, 1e12, &span)) layer_run(l.layer, &span, scratch);
+  const struct program *p = &l.layer->program;
+  while (p->cut(p, &at, 1e12, &span)) p->compute(p, &span, scratch);
   /* Each head's values lie in a part of the pages, and parts may share one. */
   assert_in_range(watched.turns, pages, tiles * (pages / HEADS + 1));
   unwatch();

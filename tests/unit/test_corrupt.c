@@ -126,8 +126,8 @@ static void compute(const struct model *m, struct tally *t) {
   struct call *c = plain_call(&l, &state, 1, 2, 3, WEIGHTS_PER_HEAD, &a);
   void *scratch = arena_alloc(&a, 1, layer_scratch_bytes(m->layer), &e);
   assert_non_null(scratch);
-  layer_compute(m->layer, c, 1e9, scratch);
-  if (layer_fault(c, &e) != STATUS_OK) {
+  run_compute(&c->run, 1e9, scratch);
+  if (run_fault(&c->run, &e) != STATUS_OK) {
     assert_int_equal(e.status, STATUS_NOT_FINITE);
     assert_true(*e.detail);
     t->faults++;

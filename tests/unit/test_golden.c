@@ -184,8 +184,8 @@ static void check_file(const char *path, enum gemm_engine engine) {
   if (!g.model) fail_msg("%s: %s", path, e.detail);
   make_call(&g);
   void *scratch = aligned_alloc(64, (layer_scratch_bytes(g.model->layer) + 64) / 64 * 64);
-  layer_compute(g.model->layer, g.call, 1e9, scratch);
-  assert_int_equal(layer_fault(g.call, &e), STATUS_OK);
+  run_compute(&g.call->run, 1e9, scratch);
+  assert_int_equal(run_fault(&g.call->run, &e), STATUS_OK);
   check_answer(&g, path);
   free(scratch);
   json_decref(definition);

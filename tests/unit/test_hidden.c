@@ -1,5 +1,5 @@
 /* test_hidden: what a query does not see changes nothing, not even in bits; what is no number where
- * it does see is told; and heads that see different things. Runs at the level that ATTEND_CPU
+ * it does see is an error; and heads that see different things. Runs at the level that ATTEND_CPU
  * allows. */
 #include <float.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/attention/measures.h"
-#include "core/attention/visible.h"
+#include "core/attention/sight.h"
 #include "tests/support/compare.h"
 
 struct bench {
@@ -43,7 +43,7 @@ static enum status run(struct bench *b, struct call *c) {
   struct error e = {0};
   assert_int_equal(layer_prepare(b->l.layer, c, &b->a, &e), STATUS_OK);
   compute(b->l.layer, c, 1e5);
-  return layer_fault(c, &e);
+  return run_fault(&c->run, &e);
 }
 
 static void agrees(struct bench *b, struct call *c) {
@@ -76,7 +76,7 @@ static bool head_counts(const struct call *c, size_t head) {
 
 static bool pair_is_seen(const struct bench *b, const struct item *item, size_t i, size_t j) {
   for (size_t h = 0; h < b->l.shape.heads; h++)
-    if ((head_counts(b->c, h) || !b->c->mask_per_head) && visible_pair(b->c, item, h, i, j))
+    if ((head_counts(b->c, h) || !b->c->mask_per_head) && sight_allows(b->c, item, h, i, j))
       return true;
   return false;
 }
@@ -103,7 +103,7 @@ static float *copy_of(struct bench *b, const float *x, size_t count) {
   return memcpy(take(b, count, sizeof *x), x, count * sizeof *x);
 }
 
-/* Rows of keys and values that nobody sees, and of queries that see nothing. */
+/* Rows of keys and values that no query sees, and of queries that see nothing. */
 static void spoil_rows(struct bench *b, struct call *to) {
   const struct layer_shape *s = &b->l.shape;
   const struct call *c = b->c;
@@ -127,7 +127,7 @@ static void spoil_rows(struct bench *b, struct call *to) {
 static bool bias_is_seen(const struct bench *b, const struct item *item, size_t at) {
   const size_t i = at / item->k % item->q, j = at % item->k;
   for (size_t h = 0; h < b->l.shape.heads; h++)
-    if ((!b->c->bias_per_head || h == at / item->k / item->q) && visible_pair(b->c, item, h, i, j))
+    if ((!b->c->bias_per_head || h == at / item->k / item->q) && sight_allows(b->c, item, h, i, j))
       return true;
   return false;
 }
@@ -199,9 +199,9 @@ static void a_hidden_bias_does_not_show(void **unused) {
 }
 
 /* One number of the bias that is seen, whatever comes of the scores. */
-static void a_bias_that_is_no_number_is_told(void **unused) {
+static void a_bias_that_is_no_number_is_an_error(void **unused) {
   (void)unused;
-  size_t told = 0;
+  size_t faults = 0;
   for (uint64_t round = 0; round < 120; round++) {
     struct bench b;
     size_t seen;
@@ -215,18 +215,18 @@ static void a_bias_that_is_no_number_is_told(void **unused) {
           if (bias_is_seen(&b, &b.c->item[n], i) && skip-- == 0)
             bias[b.c->item[n].bias_at + i] = (const float[]){NAN, INFINITY, -INFINITY}[round % 3];
       assert_int_equal(run(&b, b.c), STATUS_NOT_FINITE);
-      told++;
+      faults++;
     }
     bench_done(&b);
   }
-  assert_true(told > 60);
+  assert_true(faults > 60);
 }
 
 /* --- a mask for each head --- */
 
 enum { HEADS = 2, QUERIES = 3, KEYS = 4 };
 
-/* Row 0: head 0 sees nothing, head 1 key 2. Row 1: nobody sees anything. Row 2: one key each. */
+/* Row 0: head 0 sees nothing, head 1 key 2. Row 1: no head sees anything. Row 2: one key each. */
 static const uint8_t masks[HEADS * QUERIES * KEYS] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0,
                                                       0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0};
 static const int32_t only[HEADS][QUERIES] = {{-1, -1, 1}, {2, -1, 0}};
@@ -345,7 +345,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(hidden_rows_do_not_show),
       cmocka_unit_test(a_hidden_bias_does_not_show),
-      cmocka_unit_test(a_bias_that_is_no_number_is_told),
+      cmocka_unit_test(a_bias_that_is_no_number_is_an_error),
       cmocka_unit_test(heads_see_what_their_masks_leave),
       cmocka_unit_test(blind_heads_have_plain_zeros),
       cmocka_unit_test(what_only_a_masked_head_sees_is_hidden),

@@ -30,12 +30,12 @@ static struct call *plain(struct bench *b, size_t items, size_t q, size_t k) {
   return plain_call(&b->l, &b->state, items, q, k, WEIGHTS_PER_HEAD, &b->a);
 }
 
-/* Prepares the call as it now stands, and computes it. */
+/* Prepares the call as it is now, and computes it. */
 static enum status run(struct bench *b, struct call *c, double work) {
   struct error e = {0};
   assert_int_equal(layer_prepare(b->l.layer, c, &b->a, &e), STATUS_OK);
   compute(b->l.layer, c, work);
-  return layer_fault(c, &e);
+  return run_fault(&c->run, &e);
 }
 
 static void run_and_compare(struct bench *b, struct call *c) {
@@ -105,7 +105,7 @@ static void a_draw_does_not_depend_on_other_items(void **unused) {
   assert_int_equal(run(&b, c, 1e5), STATUS_OK);
   struct error e = {0};
   assert_int_equal(layer_prepare(b.l.layer, other, &b.a, &e), STATUS_OK);
-  before->next = other;
+  before->run.next = &other->run;
   compute(b.l.layer, before, 1e5);
   assert_memory_equal(c->pointers, other->pointers, 2 * 20 * sizeof *c->pointers);
   assert_memory_equal(c->outputs, other->outputs, 20 * 16 * sizeof *c->outputs);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/attention/visible.h"
+#include "core/attention/sight.h"
 #include "core/reference/measures_ref.h"
 #include "tests/support/compare.h"
 
@@ -76,7 +76,7 @@ static void compare(const struct random_layer *l, const struct call *c, struct a
   const struct measures *m = c->measures, *right = expected(l, c, a);
   const size_t heads = l->shape.heads;
   struct error e = {0};
-  assert_int_equal(layer_fault(c, &e), STATUS_OK);
+  assert_int_equal(run_fault(&c->run, &e), STATUS_OK);
   assert_int_equal(m->rows, right->rows);
   for (size_t i = 0; i < heads; i++) {
     const struct head_measures *x = &m->head[i], *y = &right->head[i];
@@ -304,7 +304,7 @@ static double outputs_square(const struct random_layer *l, const struct call *c,
     for (size_t r = 0; r < c->item[i].q; r++) {
       bool sees = false;
       for (size_t h = 0; h < l->shape.heads; h++)
-        for (size_t j = 0; j < c->item[i].k; j++) sees |= visible_pair(c, &c->item[i], h, r, j);
+        for (size_t j = 0; j < c->item[i].k; j++) sees |= sight_allows(c, &c->item[i], h, r, j);
       const size_t at = (c->item[i].q_row + r) * out;
       for (size_t n = 0; sees && n < out; n++) {
         const double difference = (double)x[at + n] - (y ? (double)y[at + n] : 0);
@@ -437,13 +437,13 @@ static void a_measure_beyond_float_is_an_error(void **unused) {
   c->values = (float[]){2e38f};
   prepare(&l, c, &a);
   compute(l.layer, c, 1e6);
-  assert_int_equal(layer_fault(c, &e), STATUS_OK);
+  assert_int_equal(run_fault(&c->run, &e), STATUS_OK);
   assert_true(fabs(c->measures->head[0].norm / 2e38 - sqrt(2)) < 1e-6);
   c->values = (float[]){3e38f};
   prepare(&l, c, &a);
   compute(l.layer, c, 1e6);
   assert_true(c->outputs[0] == 3e38f && c->outputs[1] == 3e38f);
-  assert_int_equal(layer_fault(c, &e), STATUS_NOT_FINITE);
+  assert_int_equal(run_fault(&c->run, &e), STATUS_NOT_FINITE);
   assert_string_equal(e.detail, "a measure of the heads is beyond float32");
   arena_free(&a);
   random_layer_done(&l);
@@ -476,7 +476,7 @@ static void no_neighbour_changes_a_bit(enum gemm_engine engine, uint64_t seed) {
       merged[i] = call_again(alone[i], &a);
       if (random_below(&state, 2)) merged[i]->want = WEIGHTS_NONE;
       prepare(&l, merged[i], &a);
-      if (i) merged[i - 1]->next = merged[i];
+      if (i) merged[i - 1]->run.next = &merged[i]->run;
       compute(l.layer, alone[i], 1e12);
     }
     compute(l.layer, merged[0], 3e4 * (double)(1 + random_below(&state, 50)));
@@ -507,10 +507,10 @@ static size_t bytes_for(const struct random_layer *l, size_t rows) {
   struct error e = {0};
   assert_int_equal(layer_prepare(l->layer, c, &a, &e), STATUS_OK);
   const size_t plain = a.bytes - before;
-  const double work = c->work;
+  const double work = c->run.work;
   prepare(l, c, &a);
   const size_t measured = a.bytes - before - plain, outputs = rows * l->shape.output_size * 4;
-  assert_true(measured >= plain + outputs && c->work > 1.5 * work);
+  assert_true(measured >= plain + outputs && c->run.work > 1.5 * work);
   arena_free(&a);
   return measured - plain - outputs;
 }

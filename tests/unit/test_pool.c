@@ -62,10 +62,9 @@ static struct pool *make_pool(const struct layer *l, size_t workers, size_t max_
   return make_seated_pool(l, workers, 0, max_queue, merge);
 }
 
-static void work_init(struct work *w, const struct random_layer *l, struct call *call) {
+static void work_init(struct work *w, struct call *call) {
   w->call = call;
-  w->job = (struct job){.layer = l->layer,
-                        .call = call,
+  w->job = (struct job){.run = &call->run,
                         .pieces = PIECES,
                         .encode = write_piece,
                         .gone = has_left,
@@ -76,10 +75,10 @@ static void work_init(struct work *w, const struct random_layer *l, struct call 
 static void work_of(struct work *w, const struct random_layer *l, struct call *alone) {
   struct error e = {0};
   w->alone = alone;
-  work_init(w, l, call_again(w->alone, &w->arena));
+  work_init(w, call_again(w->alone, &w->arena));
   assert_int_equal(layer_prepare(l->layer, w->call, &w->arena, &e), STATUS_OK);
   void *scratch = aligned_alloc(64, (layer_scratch_bytes(l->layer) + 64) / 64 * 64);
-  layer_compute(l->layer, w->alone, 1e12, scratch);
+  run_compute(&w->alone->run, 1e12, scratch);
   free(scratch);
 }
 
@@ -302,7 +301,7 @@ static void large_init(struct large *g) {
   memset(g, 0, sizeof *g);
   plain_layer_init(&g->layer, &state, LARGE_HEADS, 64, GEMM_AUTO);
   arena_init(&g->work.arena, NULL);
-  work_init(&g->work, &g->layer,
+  work_init(&g->work,
             plain_call(&g->layer, &state, 1, LARGE_ROWS, LARGE_ROWS, WEIGHTS_NONE, &g->work.arena));
   struct call *c = g->work.call;
   c->want_pointers = true;
@@ -349,8 +348,8 @@ static void abandoning_stops_a_running_job(void **unused) {
   is_stopped(true, STATUS_DRAINING);
 }
 
-/* Submitted behind three large ones that wait, the small one is done before any of them; and the
- * one that is too late is told so while the others still compute. */
+/* A small job that is submitted behind three large waiting ones is done before any of them; a late
+ * one ends with its error while the others still compute. */
 static void small_jobs_pass_large_ones(void **unused) {
   (void)unused;
   struct held h;
@@ -359,7 +358,7 @@ static void small_jobs_pass_large_ones(void **unused) {
   for (int i = 0; i < 3; i++) {
     memset(&large[i], 0, sizeof large[i]);
     arena_init(&large[i].arena, NULL);
-    work_init(&large[i], &h.layer,
+    work_init(&large[i],
               plain_call(&h.layer, &h.state, 1, 3000, 3000, WEIGHTS_NONE, &large[i].arena));
     pool_submit(h.pool, &large[i].job);
   }
@@ -367,8 +366,7 @@ static void small_jobs_pass_large_ones(void **unused) {
   pool_submit(h.pool, &small.job);
   memset(&late, 0, sizeof late);
   arena_init(&late.arena, NULL);
-  work_init(&late, &h.layer,
-            plain_call(&h.layer, &h.state, 1, 3000, 3000, WEIGHTS_NONE, &late.arena));
+  work_init(&late, plain_call(&h.layer, &h.state, 1, 3000, 3000, WEIGHTS_NONE, &late.arena));
   late.job.deadline = clock_now() + 10ull * CLOCK_MS;
   pool_submit(h.pool, &late.job);
   held_open(&h);
@@ -408,7 +406,7 @@ static void a_job_without_pieces_or_items_is_done(void **unused) {
   plain_layer_init(&l, &state, 1, 4, GEMM_AUTO);
   memset(&w, 0, sizeof w);
   arena_init(&w.arena, NULL);
-  work_init(&w, &l, plain_call(&l, &state, 0, 0, 0, WEIGHTS_NONE, &w.arena));
+  work_init(&w, plain_call(&l, &state, 0, 0, 0, WEIGHTS_NONE, &w.arena));
   w.job.pieces = 0;
   struct pool *p = make_pool(l.layer, 2, 10, true);
   pool_submit(p, &w.job);
@@ -509,7 +507,7 @@ static void a_tiny_job_may_have_no_answer(void **unused) {
   struct call *c = plain_call(&s.layer, &s.state, 1, 3, 3, WEIGHTS_NONE, &faulty.arena);
   float *queries = (float *)c->queries;
   for (size_t i = 0; i < c->q_rows * s.layer.shape.query_size; i++) queries[i] = FLT_MAX;
-  work_init(&faulty, &s.layer, c);
+  work_init(&faulty, c);
   faulty.job.pieces = 1;
   work_tiny(&bare, &s);
   bare.job.pieces = 0;

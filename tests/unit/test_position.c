@@ -42,7 +42,7 @@ static enum status run(struct bench *b) {
   struct error e = {0};
   assert_int_equal(layer_prepare(b->l.layer, b->c, &b->a, &e), STATUS_OK);
   compute(b->l.layer, b->c, 1e5);
-  return layer_fault(b->c, &e);
+  return run_fault(&b->c->run, &e);
 }
 
 static void agrees(struct bench *b) {
@@ -136,8 +136,8 @@ static void angles_may_be_huge(void **unused) {
   }
 }
 
-/* What a key gives and what a query sees depends on where they stand, not on what stands beside
- * them: an item of many rows, and items of one row each at the same positions. */
+/* What a key gives and what a query sees depends on their positions, not on the rows beside them:
+ * an item of many rows, and items of one row each at the same positions. */
 static void rows_are_turned_alike_wherever_they_are(void **unused) {
   (void)unused;
   enum { ROWS = 150, KEYS = 3, SIZE = 4 }; /* too small for few queries to go another way */
@@ -178,7 +178,7 @@ static void what_turns_beyond_float_is_told(void **unused) {
   const float queries[] = {3e38f, -3e38f, 3e38f, -3e38f}, keys[] = {1, 0};
   b.c->queries = queries, b.c->keys = keys;
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
-  layer_fault(b.c, &e);
+  run_fault(&b.c->run, &e);
   assert_string_equal(e.detail, "the projection of query row 1 of item 0 is beyond float32");
   b.c->item[0].offset = 1; /* the first one's turn */
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
@@ -281,7 +281,7 @@ static void relative_positions_are_summed_with_care(void **unused) {
   assert_int_equal(run(&b), STATUS_OK);
   b.c->bias = huge; /* of a pair in the first bucket */
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
-  b.c->lens = (const int32_t[]){0, 2}; /* which nobody sees any more */
+  b.c->lens = (const int32_t[]){0, 2}; /* no query sees that pair any more */
   assert_int_equal(run(&b), STATUS_OK);
   bench_done(&b);
 }

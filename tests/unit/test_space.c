@@ -113,8 +113,8 @@ static void use_what_is_left(struct call *c) {
 static void no_bit_differs(const struct random_layer *l, const struct call *x,
                            const struct call *y) {
   struct error e = {0};
-  assert_int_equal(atomic_load(&x->fault), atomic_load(&y->fault));
-  if (atomic_load(&x->fault)) return;
+  assert_int_equal(atomic_load(&x->run.fault), atomic_load(&y->run.fault));
+  if (atomic_load(&x->run.fault)) return;
   if (!same_bits(l, x, y, &e)) fail_msg("%s", e.detail);
   if (!x->measures) return;
   assert_memory_equal(x->measures->head, y->measures->head,
@@ -138,7 +138,7 @@ static void compare_chains(const struct random_layer *l, uint64_t *state, size_t
     spent[i] = spending(l, c, a);
     prepare(l, whole[i], a);
     prepare(l, spent[i], a);
-    if (i) whole[i - 1]->next = whole[i], spent[i - 1]->next = spent[i];
+    if (i) whole[i - 1]->run.next = &whole[i]->run, spent[i - 1]->run.next = &spent[i]->run;
   }
   compute(l->layer, whole[0], 1e12);
   compute(l->layer, spent[0], 3e4 * (double)(1 + random_below(state, 50)));

@@ -1,4 +1,5 @@
-/* test_work: what a call is said to cost. Whoever does a tiny one at once relies on it. */
+/* test_work: what a call is said to cost. The pool, which computes tiny ones at once, relies on it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -37,7 +38,7 @@ static int tear_down(void **state) {
   return 0;
 }
 
-static struct call *call_of(struct fixture *f, size_t items, size_t q, size_t k) {
+static struct call *make_call(struct fixture *f, size_t items, size_t q, size_t k) {
   return plain_call(&f->layer, &f->state, items, q, k, WEIGHTS_NONE, &f->arena);
 }
 
@@ -52,22 +53,22 @@ static void *zeros(struct fixture *f, size_t count, size_t size) {
 static double work_of(struct fixture *f, struct call *c) {
   struct error e = {0};
   assert_int_equal(layer_prepare(f->layer.layer, c, &f->arena, &e), STATUS_OK);
-  return c->work;
+  return c->run.work;
 }
 
 static void few_rows_are_tiny(void **state) {
-  assert_true(work_of(*state, call_of(*state, 2, 4, 6)) < tiny / 2);
+  assert_true(work_of(*state, make_call(*state, 2, 4, 6)) < tiny / 2);
 }
 
 static void pairs_are_counted_in_every_head(void **state) {
   struct fixture *f = *state;
-  assert_true(work_of(f, call_of(f, 1, 500, 500)) > 500.0 * 500 * HEADS * 4 * SIZE);
+  assert_true(work_of(f, make_call(f, 1, 500, 500)) > 500.0 * 500 * HEADS * 4 * SIZE);
 }
 
 static void empty_segments_are_counted_for_every_query(void **state) {
   struct fixture *f = *state;
   enum { SEGMENTS = 1000, QUERIES = 1000 };
-  struct call *c = call_of(f, 1, QUERIES, 1);
+  struct call *c = make_call(f, 1, QUERIES, 1);
   int32_t *end = zeros(f, SEGMENTS, sizeof *end);
   end[SEGMENTS - 1] = 1;
   c->segment_end = end;
@@ -77,14 +78,14 @@ static void empty_segments_are_counted_for_every_query(void **state) {
 
 static void a_mask_is_counted_where_no_head_is_computed(void **state) {
   struct fixture *f = *state;
-  struct call *c = call_of(f, 1, 100, 2000);
+  struct call *c = make_call(f, 1, 100, 2000);
   c->mask = zeros(f, 100 * 2000, 1);
   c->head_mask = zeros(f, HEADS, sizeof *c->head_mask);
   assert_true(work_of(f, c) > tiny);
 }
 
 static void items_are_counted_where_there_are_no_keys(void **state) {
-  assert_true(work_of(*state, call_of(*state, 2000, 1, 0)) > tiny);
+  assert_true(work_of(*state, make_call(*state, 2000, 1, 0)) > tiny);
 }
 
 int main(void) {
