@@ -124,16 +124,33 @@ static size_t feed_small(struct decode_v2 *d, const char *text, size_t length, s
   return used;
 }
 
-/* Within a value whose text is kept, or passed over. */
+/* The text that is kept of all inputs: each alone might be within the bound. */
+static size_t kept_length(const struct decode_v2 *d) {
+  size_t length = 0;
+  for (size_t i = 0; i < d->inputs; i++) length += d->input[i].kept.length;
+  return length;
+}
+
+static enum status too_much_kept(struct decode_v2 *d) {
+  return v2_refuse(d, v2_at_key(d),
+                   "more than %d bytes of \"data\" come before what they are: put \"name\", "
+                   "\"shape\" and \"datatype\" before \"data\"",
+                   V2_KEPT_MAX);
+}
+
+/* Within a value whose text is kept, or passed over. The first byte of a text that is over its
+ * bound ends the request: no later one is looked at. */
 static size_t feed_skim(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
   struct v2_text *kept = d->state == V2_IN_ID     ? &d->id
                          : d->state == V2_IN_KEPT ? &v2_input(d)->kept
                                                   : NULL;
-  if (kept == &d->id) length = size_min(length, V2_ID_MAX + 1 - kept->length);
+  if (d->state == V2_IN_ID) length = size_min(length, V2_ID_MAX + 1 - kept->length);
+  if (d->state == V2_IN_KEPT) length = size_min(length, V2_KEPT_MAX + 1 - kept_length(d));
   bool complete = false;
   const size_t used = json_skim_feed(&d->small.skim, text, length, offset, &complete, d->e);
   if (kept && !d->e->status) v2_text_keep(d, kept, text, used);
   if (d->id.length > V2_ID_MAX) too_long(d, V2_ID_MAX);
+  if (kept_length(d) > V2_KEPT_MAX) too_much_kept(d);
   if (complete && !d->e->status) skim_ended(d);
   return used;
 }

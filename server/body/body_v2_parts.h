@@ -49,6 +49,10 @@ enum { V2_INPUTS_MAX = FIELD_MASK + 1, V2_OUTPUTS_MAX = 2 };
 
 enum { V2_ID_MAX = 64 * 1024 }; /* bytes of its text */
 
+/* Bytes of text that a request keeps of all its inputs together. Kept numbers are read in one call
+ * when their input ends, and meanwhile the I/O thread serves nobody else. */
+enum { V2_KEPT_MAX = 1024 * 1024 };
+
 /* Text of any length, kept as it comes. */
 struct v2_text {
   char *text;
@@ -56,7 +60,8 @@ struct v2_text {
 };
 
 /* One object of the list of inputs, and its numbers, which stand in it or behind the JSON. Its
- * keys come in any order: numbers that come before it is known what they are, are kept as text. */
+ * keys come in any order: numbers that come before it is known what they are, are kept as text, up
+ * to V2_KEPT_MAX. */
 struct v2_input {
   size_t index; /* in the list */
   enum field field;

@@ -514,6 +514,56 @@ class Broken(V2Case, ServerCase):
         self.assertTrue({200, 400} <= codes, codes)
 
 
+class Early(V2Case, ServerCase):
+    """Data that come before it is known what they are."""
+    BOUND = 1 << 20  # bytes of text
+
+    def tearDown(self):
+        self.alive()
+        self.settled()
+
+    @staticmethod
+    def entry(name, size):
+        """An input whose data come first, in so many bytes."""
+        numbers = "1,0,0,1,0,1,1,0]"
+        return (f'{{"data":[{" " * (size - 1 - len(numbers))}{numbers},"name":"{name}",'
+                '"shape":[1,2,4],"datatype":"FP32"}')
+
+    def infer(self, *entries):
+        body = f'{{"inputs":[{",".join(entries)}]}}'.encode()
+        return self.server.request("POST", INFER, body)
+
+    def test_the_bound(self):
+        plain = self.server.request("POST", INFER, v2({"queries": ONE}, id=None)[0]).json
+        self.assertEqual(self.infer(self.entry("queries", self.BOUND)).json, plain)
+        half = self.BOUND // 2
+        self.assertEqual(self.infer(self.entry("queries", half), self.entry("keys", half),
+                                    json.dumps({"name": "values", "shape": [1, 2, 4],
+                                                "datatype": "FP32", "data": ONE})).json, plain)
+        words = ("1048576 bytes", '"name", "shape" and "datatype" before "data"')
+        self.error(self.infer(self.entry("queries", self.BOUND + 1)), 400, *words,
+                   "(at /inputs/0/data)")
+        self.error(self.infer(self.entry("queries", half), self.entry("keys", half + 1)), 400,
+                   *words, "(at /inputs/1/data)")
+
+    def test_what_was_kept_is_given_back_at_once(self):
+        """Nothing is kept while the rest comes; behind it the connection serves on."""
+        def charged():
+            return self.server.metric("attend_inflight_bytes")
+        body = b'{"inputs":[{"data":[' + b"0.5," * (self.BOUND // 4 - 1)
+        with Raw(self.server) as raw:
+            raw.send(f"POST {INFER} HTTP/1.1\r\nhost: x\r\n"
+                     f"content-length: {len(body) + 1000}\r\n\r\n")
+            raw.send(body)
+            self.assertTrue(wait_until(lambda: charged() > self.BOUND))
+            raw.send(b"0.5,")
+            self.assertTrue(wait_until(lambda: charged() == 0))
+            raw.send(b"," * 996)
+            self.error(raw.answer(), 400, "1048576 bytes")
+            raw.send(f"GET {INFER[:-6]} HTTP/1.1\r\nhost: x\r\n\r\n")
+            self.assertEqual(raw.answer().status, 200)
+
+
 class Slow(V2Case, unittest.TestCase):
     """Times, and the end."""
 

@@ -653,6 +653,81 @@ static void long_names_and_values(void **state) {
   arena_free(&r.arena);
 }
 
+/* Writes an input whose data, of `size` bytes of text, come first. Returns behind it. */
+static char *put_early(char *at, const char *name, size_t size) {
+  static const char numbers[] = "1,2]";
+  at += sprintf(at, "{\"data\":[");
+  memset(at, ' ', size - 1);
+  at += size - 1;
+  memcpy(at - strlen(numbers), numbers, strlen(numbers));
+  return at + sprintf(at, ",\"name\":\"%s\",\"datatype\":\"FP32\",\"shape\":[1,1,2]}", name);
+}
+
+enum { KEPT_MOST = 1024 * 1024 };
+
+/* What is kept is bounded for all inputs together, and what is read as it comes does not count. */
+static void data_before_what_they_are(void **state) {
+  (void)state;
+  static char json[2 * KEPT_MOST];
+  static const struct {
+    size_t first, second;
+    const char *pointer; /* of the refusal; NULL: there is none */
+  } list[] = {
+      {KEPT_MOST, 0, NULL},
+      {KEPT_MOST + 1, 0, "/inputs/0/data"},
+      {KEPT_MOST / 2, KEPT_MOST / 2, NULL},
+      {KEPT_MOST / 2, KEPT_MOST / 2 + 1, "/inputs/1/data"},
+      {KEPT_MOST, 10, "/inputs/1/data"},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    for (size_t step = 1000; step < 1 << 22; step <<= 11) {
+      char *at = put_early(json + sprintf(json, "{\"inputs\":["), "queries", list[i].first);
+      if (list[i].second)
+        at = put_early(at + sprintf(at, ","), "keys", list[i].second);
+      else
+        at += sprintf(at, ",{" FP32("keys") "\"shape\":[1,1,2],\"data\":[1,2]}");
+      sprintf(at, ",{" FP32("values") "\"shape\":[1,1,2],\"data\":[%500000s1,2]}]}", "");
+      const struct body b = text_of(json);
+      struct budget budget;
+      struct result r;
+      budget_init(&budget, 2 * KEPT_MOST);
+      decode_with(&r, &equal, &b, 0, step, &budget);
+      if (!list[i].pointer) {
+        if (r.error.status) fail_msg("%zu: %s", i, r.error.detail);
+        assert_int_equal(r.decoded.call.q_rows, 1);
+        assert_true(r.decoded.call.queries[0] == 1 && r.decoded.call.queries[1] == 2);
+      } else {
+        assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
+        assert_string_equal(r.error.pointer, list[i].pointer);
+        assert_string_equal(r.error.detail,
+                            "more than 1048576 bytes of \"data\" come before what they are: put "
+                            "\"name\", \"shape\" and \"datatype\" before \"data\"");
+      }
+      assert_int_equal(atomic_load(&budget.used), r.arena.bytes);
+      arena_free(&r.arena);
+      assert_int_equal(atomic_load(&budget.used), 0);
+    }
+}
+
+/* The byte behind the bound is the last that is looked at: the value has not ended then. */
+static void too_much_data_are_refused_at_once(void **state) {
+  (void)state;
+  static const char begin[] = "{\"inputs\":[{\"data\":";
+  static char json[sizeof begin + KEPT_MOST];
+  const size_t head = sizeof begin - 1;
+  struct result r;
+  memset(json, ' ', sizeof json);
+  memcpy(json, begin, head);
+  json[head] = '[';
+  for (size_t more = 0; more < 2; more++) {
+    const struct body b = {json, head + KEPT_MOST + more, DECODE_UNKNOWN};
+    decode(&r, &equal, &b);
+    assert_int_equal(r.error.status, more ? STATUS_INVALID_REQUEST : STATUS_INVALID_JSON);
+    assert_non_null(strstr(r.error.detail, more ? "come before" : "the JSON ends before"));
+    arena_free(&r.arena);
+  }
+}
+
 /* --- lengths --- */
 
 static void blocks_must_be_as_long_as_they_say(void **state) {
@@ -816,6 +891,8 @@ int main(void) {
       cmocka_unit_test(text_that_is_no_json),
       cmocka_unit_test(brackets_without_end),
       cmocka_unit_test(long_names_and_values),
+      cmocka_unit_test(data_before_what_they_are),
+      cmocka_unit_test(too_much_data_are_refused_at_once),
       cmocka_unit_test(blocks_must_be_as_long_as_they_say),
       cmocka_unit_test(a_body_without_length_ends_too_early),
       cmocka_unit_test(sizes_must_be_those_of_the_shape),
