@@ -1,7 +1,7 @@
 /* answer: an answer planned in pieces, which any threads then write.
  *
- * Its form decides which members are text, in what style (encode_style), and which are bytes
- * (encode_raw). Pieces of text are stretches of one walk (encode_text). */
+ * Its form decides which members are text, in what style (answer_style), and which are bytes
+ * (answer_raw). Pieces of text are stretches of one walk (answer_text). */
 #include "server/answer/answer.h"
 
 #include "core/run/size.h"
@@ -15,17 +15,17 @@ enum { LINE = 64 /* pieces of different workers do not share a cache line */ };
 static void make_whole(struct section *s, const struct answer_plan *p, enum style style) {
   s->style = style;
   s->row_room = 0;
-  s->whole = section_whole(s, p->decoded);
+  s->whole = section_whole(s, p->request);
 }
 
 static void plan_json(struct answer_plan *p, const struct model *m) {
   p->sections = sections_of(m, p->call, p->section);
-  if (!p->decoded->base64) return;
+  if (!p->request->base64) return;
   for (size_t i = 0; i < p->sections; i++) {
     struct section *s = &p->section[i];
     if (!s->batch || s->is_integer) continue;
-    if (p->decoded->rectangular &&
-        (s->width_of != WIDTH_SEGMENTS || decoded_segments_agree(p->decoded)))
+    if (p->request->rectangular &&
+        (s->width_of != WIDTH_SEGMENTS || attention_request_segments_agree(p->request)))
       make_whole(s, p, STYLE_BASE64_WHOLE);
     else
       s->style = STYLE_BASE64_ITEMS;
@@ -36,7 +36,7 @@ static void plan_json(struct answer_plan *p, const struct model *m) {
 static void plan_safetensors(struct answer_plan *p, const struct model *m) {
   struct section all[SECTIONS_MAX];
   const size_t count = sections_of(m, p->call, all);
-  must(decoded_has_binary(p->decoded));
+  must(attention_request_has_binary(p->request));
   for (size_t integers = 2; integers-- > 0;)
     for (size_t i = 0; i < count; i++) {
       if (all[i].is_integer != (integers == 1)) continue;
@@ -47,7 +47,7 @@ static void plan_safetensors(struct answer_plan *p, const struct model *m) {
 }
 
 static void plan_v2(struct answer_plan *p, const struct model *m) {
-  const struct decoded_v2 *v2 = &p->decoded->v2;
+  const struct body_v2_asked *v2 = &p->request->v2;
   struct section all[SECTIONS_MAX];
   const size_t count = sections_of(m, p->call, all);
   must(v2->outputs > 0);
@@ -93,12 +93,13 @@ static enum status place_pieces(struct answer *a, const struct call *c, struct a
 /* --- the plan --- */
 
 static struct answer_plan *plan_new(enum answer_form form, const struct model *m,
-                                    const struct decoded *d, const struct decode_limits *limits,
-                                    struct arena *arena, struct error *e) {
+                                    const struct attention_request *d,
+                                    const struct body_limits *limits, struct arena *arena,
+                                    struct error *e) {
   struct answer_plan *p = arena_alloc(arena, 1, sizeof *p, e);
   if (!p) return NULL;
   *p = (struct answer_plan){.form = form,
-                            .decoded = d,
+                            .request = d,
                             .call = &d->call,
                             .model = m->name,
                             .room = limits->max_answer_bytes};
@@ -116,13 +117,13 @@ static struct answer_plan *plan_new(enum answer_form form, const struct model *m
   return p;
 }
 
-static enum status over_limit(const struct decode_limits *limits, struct error *e) {
+static enum status over_limit(const struct body_limits *limits, struct error *e) {
   return error_limit(e, "max_answer_bytes", "the answer may need more than %zu bytes",
                      limits->max_answer_bytes);
 }
 
 static enum status plan(struct answer *a, enum answer_form form, const struct model *m,
-                        const struct decoded *d, const struct decode_limits *limits,
+                        const struct attention_request *d, const struct body_limits *limits,
                         struct arena *arena, struct error *e) {
   struct answer_plan *p = plan_new(form, m, d, limits, arena, e);
   if (!p) return e->status;
@@ -143,7 +144,7 @@ static enum status plan(struct answer *a, enum answer_form form, const struct mo
 }
 
 enum status answer_plan(struct answer *a, enum answer_form form, const struct model *m,
-                        const struct decoded *d, const struct decode_limits *limits,
+                        const struct attention_request *d, const struct body_limits *limits,
                         struct arena *arena, struct error *e) {
   *a = (struct answer){.form = form};
   if (plan(a, form, m, d, limits, arena, e) != STATUS_OK) *a = (struct answer){.form = form};

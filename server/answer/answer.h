@@ -32,11 +32,11 @@ struct answer {
 
 /* Cuts the answer into pieces and takes their memory from what the call leaves once it is computed,
  * and from the arena. STATUS_TOO_LARGE (limit max_answer_bytes) if its longest text is over the
- * limit. The call is prepared. ANSWER_SAFETENSORS is for what decoded_has_binary, ANSWER_V2 for
- * items that agree in their shape. Some pieces may be the results themselves, where they are
- * computed. */
+ * limit. The call is prepared. ANSWER_SAFETENSORS is for what attention_request_has_binary,
+ * ANSWER_V2 for items that agree in their shape. Some pieces may be the results themselves, where
+ * they are computed. */
 enum status answer_plan(struct answer *a, enum answer_form form, const struct model *m,
-                        const struct decoded *d, const struct decode_limits *limits,
+                        const struct attention_request *d, const struct body_limits *limits,
                         struct arena *arena, struct error *e);
 
 /* Writes piece `i` once the call is computed. Cannot fail; any thread. */

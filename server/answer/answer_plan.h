@@ -1,4 +1,4 @@
-/* answer_plan: an answer's plan: its members, and pieces of text or bytes. Private to encode. */
+/* answer_plan: an answer's plan: its members, and pieces of text or bytes. Private to answer. */
 #ifndef SERVER_ANSWER_PLAN_H
 #define SERVER_ANSWER_PLAN_H
 
@@ -31,7 +31,7 @@ struct piece {
 
 struct answer_plan {
   enum answer_form form;
-  const struct decoded *decoded;
+  const struct attention_request *request;
   const struct call *call;
   const char *model;
   size_t sections; /* of the text */

@@ -1,4 +1,4 @@
-/* answer_raw: arrays of an answer as bytes, where they were computed. Private to encode. */
+/* answer_raw: arrays of an answer as bytes, where they were computed. Private to answer. */
 #ifndef SERVER_ANSWER_RAW_H
 #define SERVER_ANSWER_RAW_H
 

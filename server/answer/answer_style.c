@@ -32,7 +32,7 @@ size_t style_member_room(const struct section *s) {
 /* Has the member the level of the items, outside of all? */
 static bool has_items(const struct answer_plan *p, const struct section *s) {
   if (s->style == STYLE_BASE64_ITEMS) return true;
-  return s->style == STYLE_LISTS && s->batch && !p->decoded->unbatched;
+  return s->style == STYLE_LISTS && s->batch && !p->request->unbatched;
 }
 
 static char *open_v2(const struct section *s, char *out) {

@@ -1,5 +1,5 @@
 /* answer_style: how a member's text is laid out: as lists, as base64, as v2 has it. Private to
- * encode.
+ * answer.
  *
  * Whatever the style, a member is opened, lists of rows follow, one for each item and head that the
  * style tells apart, and it is closed. */

@@ -38,7 +38,7 @@ static bool at_end(const struct answer_plan *p, const struct place *at) {
 static size_t head_room(const struct answer_plan *p) {
   if (p->form == ANSWER_V2)
     return sizeof V2_BEGIN + strlen(p->model) + sizeof V2_VERSION + sizeof V2_ID +
-           p->decoded->v2.id_length + sizeof V2_ID_END + sizeof V2_OUTPUTS;
+           p->request->v2.id_length + sizeof V2_ID_END + sizeof V2_OUTPUTS;
   return sizeof HEAD_BEGIN + strlen(p->model) + sizeof HEAD_END + sizeof ROWS_BEGIN + COUNT_ROOM +
          sizeof ROWS_END;
 }
@@ -134,7 +134,7 @@ bool text_cut(struct answer *a) {
 /* --- writing --- */
 
 static char *write_head_v2(const struct answer_plan *p, char *out) {
-  const struct decoded_v2 *v2 = &p->decoded->v2;
+  const struct body_v2_asked *v2 = &p->request->v2;
   out = write_text(out, V2_BEGIN);
   out = write_text(out, p->model);
   out = write_text(out, V2_VERSION);

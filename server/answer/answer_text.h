@@ -1,4 +1,4 @@
-/* answer_text: the text of an answer, cut into pieces and written. Private to encode. */
+/* answer_text: the text of an answer, cut into pieces and written. Private to answer. */
 #ifndef SERVER_ANSWER_TEXT_H
 #define SERVER_ANSWER_TEXT_H
 

@@ -56,7 +56,7 @@ static void spare_rows(struct check *k, const struct tensor *t) {
   if (t) spare_add(&k->c->spare, t->data, t->count * sizeof(float));
 }
 
-static enum status check_rows(struct check *k, struct decoded *out) {
+static enum status check_rows(struct check *k, struct attention_request *out) {
   const struct tensor *queries = check_tensor(k, FIELD_QUERIES);
   if (!queries) return error_at(k->e, "/queries", "the field \"queries\" is missing");
   k->unbatched = out->unbatched = queries->depth == 2 && (queries->count > 0 || queries->shaped);
@@ -89,7 +89,7 @@ static enum status check_rows(struct check *k, struct decoded *out) {
 }
 
 /* An empty batch has no items, but `[0, 5, 4]` says that they have 5 rows: so does the answer. */
-static enum status make_none(struct check *k, struct decoded *out) {
+static enum status make_none(struct check *k, struct attention_request *out) {
   static const struct tensor nothing;
   if (k->c->items > 0) return STATUS_OK;
   const struct tensor *queries = check_tensor(k, FIELD_QUERIES),
@@ -134,9 +134,9 @@ static enum status check_head_mask(struct check *k) {
   return STATUS_OK;
 }
 
-enum status decode_check(const struct fields *f, const struct model *m,
-                         const struct decode_head *head, const struct decode_limits *limits,
-                         struct arena *a, struct decoded *out, struct error *e) {
+enum status attention_check(const struct fields *f, const struct model *m,
+                            const struct body_terms *head, const struct body_limits *limits,
+                            struct arena *a, struct attention_request *out, struct error *e) {
   struct call *c = &out->call;
   c->causal = f->causal;
   c->window_left = f->window[0];

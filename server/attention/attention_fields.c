@@ -38,8 +38,8 @@ static const char *const pointers[FIELD_COUNT] = {
     [FIELD_ENCODING_FORMAT] = "/encoding_format",
 };
 
-const char *field_pointer(enum field field) { return pointers[field]; }
-const char *field_name(enum field field) { return pointers[field] + 1; }
+const char *field_pointer(enum attention_field field) { return pointers[field]; }
+const char *field_name(enum attention_field field) { return pointers[field] + 1; }
 
 void fields_init(struct fields *f, const struct model *m) {
   *f = (struct fields){.causal = m->causal, .window = {-1, -1}, .want = WEIGHTS_NONE};
@@ -47,8 +47,8 @@ void fields_init(struct fields *f, const struct model *m) {
 
 /* --- names --- */
 
-static enum field find(const char *name, size_t length) {
-  for (enum field f = 0; f < FIELD_COUNT; f++)
+static enum attention_field find(const char *name, size_t length) {
+  for (enum attention_field f = 0; f < FIELD_COUNT; f++)
     if (strlen(field_name(f)) == length && memcmp(field_name(f), name, length) == 0) return f;
   return FIELD_COUNT;
 }
@@ -80,17 +80,19 @@ static enum status refuse_unknown(const char *name, size_t length, struct error 
   show(name, length, shown, pointer);
   struct nearest known;
   nearest_init(&known, shown);
-  for (enum field f = 0; f < FIELD_COUNT; f++) nearest_offer(&known, field_name(f));
+  for (enum attention_field f = 0; f < FIELD_COUNT; f++) nearest_offer(&known, field_name(f));
   return error_at(e, pointer, "unknown field \"%s\"; the nearest known one is \"%s\"", shown,
                   known.name);
 }
 
-enum status field_of_word(const char *name, size_t length, enum field *out, struct error *e) {
+enum status field_of_word(const char *name, size_t length, enum attention_field *out,
+                          struct error *e) {
   *out = find(name, length);
   return *out < FIELD_COUNT ? STATUS_OK : refuse_unknown(name, length, e);
 }
 
-enum status field_note(uint32_t *seen, enum field field, enum ask ask, struct error *e) {
+enum status field_note(uint32_t *seen, enum attention_field field, enum body_ask ask,
+                       struct error *e) {
   if (*seen & 1u << field)
     return error_at(e, field_pointer(field), "the field \"%s\" stands twice", field_name(field));
   if (field == FIELD_GRADIENTS && ask != ASK_HEADS)
@@ -138,7 +140,7 @@ json_t *field_parse(const char *text, size_t length, size_t offset, const char *
   return value;
 }
 
-enum status field_of_name(const char *raw, size_t length, size_t offset, enum field *out,
+enum status field_of_name(const char *raw, size_t length, size_t offset, enum attention_field *out,
                           struct error *e) {
   *out = find(raw + 1, length - 2);
   if (*out < FIELD_COUNT) return STATUS_OK;
@@ -150,7 +152,8 @@ enum status field_of_name(const char *raw, size_t length, size_t offset, enum fi
   return e->status;
 }
 
-static enum status read_flag(const json_t *value, enum field field, bool *out, struct error *e) {
+static enum status read_flag(const json_t *value, enum attention_field field, bool *out,
+                             struct error *e) {
   if (!json_is_boolean(value))
     return error_at(e, field_pointer(field), "%s must be true or false", field_name(field));
   *out = json_is_true(value);
@@ -218,8 +221,8 @@ static enum status read_offset_word(const json_t *value, bool *end, struct error
                   "causal_offset must be an integer, one integer per item, or \"end\"");
 }
 
-enum status field_read(struct fields *out, enum field field, const char *text, size_t length,
-                       size_t offset, struct error *e) {
+enum status field_read(struct fields *out, enum attention_field field, const char *text,
+                       size_t length, size_t offset, struct error *e) {
   json_t *value = field_parse(text, length, offset, field_pointer(field), e);
   if (!value) return e->status;
   switch (field) {
@@ -259,8 +262,8 @@ enum status field_read(struct fields *out, enum field field, const char *text, s
 
 /* --- arrays --- */
 
-struct tensor_rule field_rule(enum field field, const struct model *m,
-                              const struct decode_limits *limits) {
+struct tensor_rule field_rule(enum attention_field field, const struct model *m,
+                              const struct body_limits *limits) {
   struct tensor_rule rule = {
       .field = field_name(field),
       .type = TENSOR_FLOAT,

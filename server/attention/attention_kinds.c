@@ -13,7 +13,7 @@ enum status check_combinations(struct check *k) {
   /* Which field to change, and why; the first row that is met is told. */
   const struct {
     bool met;
-    enum field field;
+    enum attention_field field;
     const char *why;
   } refused[] = {
       {segments && !soft, FIELD_SELECT, "segments are averaged: only \"soft\" goes with them"},

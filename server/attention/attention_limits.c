@@ -53,7 +53,7 @@ static struct number_bytes bytes_of_numbers(const struct check *k) {
     n.output = n.weight = 0; /* what is not asked for is not sent */
     for (size_t i = 0; i < k->v2->outputs; i++)
       *(k->v2->output[i].weights ? &n.weight : &n.output) = k->v2->output[i].binary ? FLOAT : TEXT;
-  } else if (k->head->wants_binary && decoded_has_binary(k->out)) {
+  } else if (k->head->wants_binary && attention_request_has_binary(k->out)) {
     n = (struct number_bytes){FLOAT, FLOAT, INDEX, TEXT};
   } else if (k->f->base64) {
     n.output = n.weight = BASE64;

@@ -1,4 +1,4 @@
-/* attention_parts: what the parts of the last step of decoding share. Private to decode. */
+/* attention_parts: what the parts of the check of a request share. Private to attention. */
 #ifndef SERVER_ATTENTION_PARTS_H
 #define SERVER_ATTENTION_PARTS_H
 
@@ -7,10 +7,10 @@
 struct check {
   const struct fields *f;
   const struct model *m;
-  const struct decode_head *head;
-  const struct decoded *out; /* being made */
-  const struct decoded_v2 *v2;
-  const struct decode_limits *limits;
+  const struct body_terms *head;
+  const struct attention_request *out; /* being made */
+  const struct body_v2_asked *v2;
+  const struct body_limits *limits;
   struct arena *a;
   struct call *c; /* being made; its items come first */
   bool unbatched;
@@ -20,7 +20,7 @@ struct check {
 /* The depth of the queries, of which every other field's follows. */
 static inline unsigned check_query_depth(const struct check *k) { return k->unbatched ? 2 : 3; }
 
-static inline const struct tensor *check_tensor(const struct check *k, enum field field) {
+static inline const struct tensor *check_tensor(const struct check *k, enum attention_field field) {
   return k->f->tensor[field];
 }
 
@@ -33,12 +33,12 @@ static inline size_t check_rows_of(const struct check *k, const struct tensor *t
 bool check_items_alike(const struct check *k);
 
 /* Fails at an item of a field: "/keys/3", or "/keys" where there is but one item. */
-enum status check_fail_at(struct check *k, enum field field, size_t item, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+enum status check_fail_at(struct check *k, enum attention_field field, size_t item,
+                          const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Is a field of one list per item of this depth, with a list for each item? A text without numbers
  * has any depth that its brackets leave open: `[]` is no rows of one item as well as no items. */
-enum status check_depth(struct check *k, enum field field, unsigned depth);
+enum status check_depth(struct check *k, enum attention_field field, unsigned depth);
 
 /* Do the fields that choose a kind of attention go together? */
 enum status check_combinations(struct check *k);

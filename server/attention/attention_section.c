@@ -33,7 +33,7 @@ struct array section_array(const struct section *s, const struct call *c, size_t
   return a;
 }
 
-struct array section_whole(const struct section *s, const struct decoded *d) {
+struct array section_whole(const struct section *s, const struct attention_request *d) {
   const struct call *c = &d->call;
   struct array a = array_of(s, c->items ? &c->item[0] : &d->none);
   a.data = s->data;

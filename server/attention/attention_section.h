@@ -1,5 +1,5 @@
 /* attention_section: the members of an answer: which there are, what shape they have, and how their
- * rows are written. Private to encode. */
+ * rows are written. Private to answer. */
 #ifndef SERVER_ATTENTION_SECTION_H
 #define SERVER_ATTENTION_SECTION_H
 
@@ -75,7 +75,7 @@ static inline size_t section_width(const struct section *s, const struct item *i
 
 /* The array of one item; of all items, which agree in their shape. */
 struct array section_array(const struct section *s, const struct call *c, size_t item);
-struct array section_whole(const struct section *s, const struct decoded *d);
+struct array section_whole(const struct section *s, const struct attention_request *d);
 
 char *array_write_shape(char *out, const struct array *a); /* [1,2,3] */
 

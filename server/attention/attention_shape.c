@@ -3,7 +3,8 @@
 
 #include "server/attention/attention_parts.h"
 
-enum status check_fail_at(struct check *k, enum field field, size_t item, const char *format, ...) {
+enum status check_fail_at(struct check *k, enum attention_field field, size_t item,
+                          const char *format, ...) {
   char pointer[ERROR_POINTER_SIZE];
   int n = snprintf(pointer, sizeof pointer, "%s", field_pointer(field));
   if (!k->unbatched) snprintf(pointer + n, sizeof pointer - (size_t)n, "/%zu", item);
@@ -14,7 +15,7 @@ enum status check_fail_at(struct check *k, enum field field, size_t item, const 
   return k->e->status;
 }
 
-enum status check_depth(struct check *k, enum field field, unsigned depth) {
+enum status check_depth(struct check *k, enum attention_field field, unsigned depth) {
   const struct tensor *t = check_tensor(k, field);
   bool open = !t->shaped && t->count == 0 && t->depth < depth;
   if (t->depth != depth && !open)

@@ -75,7 +75,7 @@ enum form { SHARED, PER_HEAD, PER_ITEM, PER_ITEM_AND_HEAD, NO_FORM };
 static const char *const form_names[] = {"[q][k]", "[h][q][k]", "[b][q][k]", "[b][h][q][k]"};
 
 /* The form that a depth means; a mask has none with heads. */
-static enum form form_of(const struct check *k, enum field field, unsigned depth) {
+static enum form form_of(const struct check *k, enum attention_field field, unsigned depth) {
   bool heads = field == FIELD_BIAS;
   if (depth == 2) return SHARED;
   if (depth == 3 && k->unbatched) return heads ? PER_HEAD : NO_FORM;
@@ -119,7 +119,7 @@ bool check_items_alike(const struct check *k) {
   return true;
 }
 
-static enum status refuse_form(struct check *k, const struct tensor *t, enum field field,
+static enum status refuse_form(struct check *k, const struct tensor *t, enum attention_field field,
                                enum form form, size_t at) {
   char pointer[ERROR_POINTER_SIZE];
   int n = snprintf(pointer, sizeof pointer, "%s", field_pointer(field));
@@ -137,7 +137,7 @@ static enum status refuse_form(struct check *k, const struct tensor *t, enum fie
 
 /* Without numbers the depth may be hidden: any form that the brackets fit will do, and there is
  * nothing to look at later. */
-static bool empty_fits(const struct check *k, const struct tensor *t, enum field field) {
+static bool empty_fits(const struct check *k, const struct tensor *t, enum attention_field field) {
   for (unsigned depth = 2; depth <= 4; depth++) {
     enum form form = form_of(k, field, depth);
     size_t at;
@@ -149,7 +149,7 @@ static bool empty_fits(const struct check *k, const struct tensor *t, enum field
 
 /* Finds the form of a mask or bias whose numbers are to be looked at. *form is NO_FORM if there
  * are none. */
-static enum status check_form(struct check *k, enum field field, enum form *form) {
+static enum status check_form(struct check *k, enum attention_field field, enum form *form) {
   const struct tensor *t = check_tensor(k, field);
   *form = NO_FORM;
   if (!t) return STATUS_OK;

@@ -2,7 +2,7 @@
  *
  * A machine of a few states walks over the object. A value's text goes to its array reader or,
  * where it is small, into a buffer of fixed size, whole, before it is parsed. A chunk may end
- * anywhere: all that is remembered is in the decoder. */
+ * anywhere: all that is remembered is in the reader. */
 #include "server/body/body_json.h"
 
 #include <string.h>
@@ -29,16 +29,16 @@ enum state {
   AFTER_BODY    /* behind a body that is no object: JSON, if nothing follows */
 };
 
-struct decode_json {
+struct body_json {
   const struct model *model;
-  struct decode_head head;
-  struct decode_limits limits;
+  struct body_terms head;
+  struct body_limits limits;
   struct arena *arena;
   enum state state;
-  enum field field;   /* whose value it is */
-  uint32_t seen;      /* a bit per field */
-  size_t offset;      /* bytes of the body before the chunk in hand */
-  size_t list_offset; /* of the '[' before IN_LIST */
+  enum attention_field field; /* whose value it is */
+  uint32_t seen;              /* a bit per field */
+  size_t offset;              /* bytes of the body before the chunk in hand */
+  size_t list_offset;         /* of the '[' before IN_LIST */
   struct tensor_reader *reader;
   struct tensor_base64 *base64;
   struct fields fields;
@@ -46,12 +46,12 @@ struct decode_json {
   struct small_text small;
 };
 
-struct decode_json *decode_json_new(const struct model *m, const struct decode_head *head,
-                                    const struct decode_limits *limits, struct arena *a,
-                                    struct error *e) {
-  struct decode_json *d = arena_alloc(a, 1, sizeof *d, e);
+struct body_json *body_json_new(const struct model *m, const struct body_terms *head,
+                                const struct body_limits *limits, struct arena *a,
+                                struct error *e) {
+  struct body_json *d = arena_alloc(a, 1, sizeof *d, e);
   if (!d) return NULL;
-  memset(d, 0, offsetof(struct decode_json, small));
+  memset(d, 0, offsetof(struct body_json, small));
   d->model = m;
   d->head = *head;
   d->limits = *limits;
@@ -64,18 +64,18 @@ struct decode_json *decode_json_new(const struct model *m, const struct decode_h
 
 /* --- small values --- */
 
-static void collect_from(struct decode_json *d, size_t offset, enum state state) {
+static void collect_from(struct body_json *d, size_t offset, enum state state) {
   small_text_begin(&d->small, offset);
   d->state = state;
 }
 
-static enum status too_long(struct decode_json *d) {
+static enum status too_long(struct body_json *d) {
   if (d->state == IN_NAME) return field_name_too_long(d->small.text, d->small.length, d->e);
   return error_at(d->e, field_pointer(d->field), "%s is longer than %d bytes", field_name(d->field),
                   JSON_SMALL_MAX);
 }
 
-static enum status name_ended(struct decode_json *d) {
+static enum status name_ended(struct body_json *d) {
   struct error *e = d->e;
   if (field_of_name(d->small.text, d->small.length, d->small.offset, &d->field, e))
     return e->status;
@@ -83,16 +83,16 @@ static enum status name_ended(struct decode_json *d) {
   return field_note(&d->seen, d->field, d->head.ask, e);
 }
 
-static enum status small_ended(struct decode_json *d) {
+static enum status small_ended(struct body_json *d) {
   d->state = COMMA_OR_END;
   return field_read(&d->fields, d->field, d->small.text, d->small.length, d->small.offset, d->e);
 }
 
-static enum status body_ended(struct decode_json *d) {
+static enum status body_ended(struct body_json *d) {
   return error_at(d->e, "", "the body must be a JSON object");
 }
 
-static size_t feed_small(struct decode_json *d, const char *text, size_t length, size_t offset) {
+static size_t feed_small(struct body_json *d, const char *text, size_t length, size_t offset) {
   bool complete = false;
   const size_t used = small_text_feed(&d->small, text, length, offset, &complete, d->e);
   if (d->e->status) return used;
@@ -109,7 +109,7 @@ static size_t feed_small(struct decode_json *d, const char *text, size_t length,
 
 /* --- arrays --- */
 
-static size_t feed_tensor(struct decode_json *d, const char *text, size_t length, size_t offset) {
+static size_t feed_tensor(struct body_json *d, const char *text, size_t length, size_t offset) {
   size_t used = 0;
   bool complete = false;
   if (tensor_reader_feed(d->reader, text, length, offset, &used, &complete, d->e)) return used;
@@ -121,7 +121,7 @@ static size_t feed_tensor(struct decode_json *d, const char *text, size_t length
   return used;
 }
 
-static size_t feed_base64(struct decode_json *d, const char *text, size_t length, size_t offset) {
+static size_t feed_base64(struct body_json *d, const char *text, size_t length, size_t offset) {
   size_t used = 0;
   bool complete = false;
   if (tensor_base64_feed(d->base64, text, length, offset, &used, &complete, d->e)) return used;
@@ -133,12 +133,12 @@ static size_t feed_base64(struct decode_json *d, const char *text, size_t length
   return used;
 }
 
-static void begin_tensor(struct decode_json *d, const struct tensor_rule *rule) {
+static void begin_tensor(struct body_json *d, const struct tensor_rule *rule) {
   d->reader = tensor_reader_new(rule, d->arena, d->e);
   d->state = IN_TENSOR;
 }
 
-static void begin_base64(struct decode_json *d, const struct tensor_rule *rule, bool list) {
+static void begin_base64(struct body_json *d, const struct tensor_rule *rule, bool list) {
   if (rule->type != TENSOR_FLOAT)
     error_at(d->e, field_pointer(d->field), "%s cannot be base64, which is for floats",
              field_name(d->field));
@@ -151,7 +151,7 @@ static void begin_base64(struct decode_json *d, const struct tensor_rule *rule, 
 }
 
 /* What stands behind '[' tells what the list holds. Numbers are given the bracket again. */
-static void begin_list(struct decode_json *d, char c) {
+static void begin_list(struct body_json *d, char c) {
   struct tensor_rule rule = field_rule(d->field, d->model, &d->limits);
   if (c == '{') {
     begin_base64(d, &rule, true);
@@ -165,7 +165,7 @@ static void begin_list(struct decode_json *d, char c) {
 
 /* The value of a field begins at `text`. Returns how many bytes were used: others are left to
  * whoever reads the value. */
-static size_t begin_value(struct decode_json *d, const char *text, size_t length, size_t offset) {
+static size_t begin_value(struct body_json *d, const char *text, size_t length, size_t offset) {
   const char c = *text;
   if (!json_starts_value(c)) {
     json_unexpected(d->e, offset, c, "a value");
@@ -193,7 +193,7 @@ static size_t begin_value(struct decode_json *d, const char *text, size_t length
 }
 
 /* The first byte of the body that is no blank. Returns how many bytes were used. */
-static size_t begin_body(struct decode_json *d, char c, size_t offset) {
+static size_t begin_body(struct body_json *d, char c, size_t offset) {
   unsigned char byte = (unsigned char)c;
   if (c == '{') {
     d->state = FIRST_OR_END;
@@ -208,7 +208,7 @@ static size_t begin_body(struct decode_json *d, char c, size_t offset) {
   return 0;
 }
 
-static size_t begin_name(struct decode_json *d, char c, size_t offset) {
+static size_t begin_name(struct body_json *d, char c, size_t offset) {
   if (c == '}' && d->state == FIRST_OR_END) {
     d->state = AFTER;
     return 1;
@@ -222,7 +222,7 @@ static size_t begin_name(struct decode_json *d, char c, size_t offset) {
 
 /* Takes one byte that is no blank and stands between names and values. Returns 1, or 0 if the byte
  * belongs to what begins with it. */
-static size_t step(struct decode_json *d, const char *text, size_t length, size_t offset) {
+static size_t step(struct body_json *d, const char *text, size_t length, size_t offset) {
   const char c = *text;
   switch (d->state) {
   case BEFORE:
@@ -249,7 +249,7 @@ static size_t step(struct decode_json *d, const char *text, size_t length, size_
   }
 }
 
-static size_t advance(struct decode_json *d, const char *text, size_t length, size_t offset) {
+static size_t advance(struct body_json *d, const char *text, size_t length, size_t offset) {
   switch (d->state) {
   case IN_TENSOR:
     return feed_tensor(d, text, length, offset);
@@ -264,13 +264,13 @@ static size_t advance(struct decode_json *d, const char *text, size_t length, si
   }
 }
 
-void decode_json_feed(struct decode_json *d, const char *text, size_t length) {
+void body_json_feed(struct body_json *d, const char *text, size_t length) {
   for (size_t at = 0; at < length && !d->e->status;)
     at += advance(d, text + at, length - at, d->offset + at);
   d->offset += length;
 }
 
-static enum status truncated(struct decode_json *d) {
+static enum status truncated(struct body_json *d) {
   if (d->state == BEFORE) return error_json(d->e, d->offset, "the body is empty");
   /* A bare number has no end of its own. */
   struct error none = {0};
@@ -284,7 +284,7 @@ static enum status truncated(struct decode_json *d) {
   return error_json(d->e, d->offset, "the body ends before its object does");
 }
 
-const struct fields *decode_json_finish(struct decode_json *d) {
+const struct fields *body_json_finish(struct body_json *d) {
   if (!d->e->status && d->state != AFTER) truncated(d);
   return &d->fields;
 }

@@ -1,19 +1,18 @@
-/* body_json: a body that is JSON, the native form. Private to decode. */
+/* body_json: a body that is JSON, the native form. */
 #ifndef SERVER_BODY_JSON_H
 #define SERVER_BODY_JSON_H
 
 #include "server/attention/attention_fields.h"
 
-struct decode_json;
+struct body_json;
 
-/* `e` holds no failure, and outlives the decoder: the first one goes there, and is looked for there
+/* `e` holds no failure, and outlives the reader: the first one goes there, and is looked for there
  * by the caller. After it nothing is looked at any more. */
-struct decode_json *decode_json_new(const struct model *m, const struct decode_head *head,
-                                    const struct decode_limits *limits, struct arena *a,
-                                    struct error *e);
-void decode_json_feed(struct decode_json *d, const char *text, size_t length);
+struct body_json *body_json_new(const struct model *m, const struct body_terms *head,
+                                const struct body_limits *limits, struct arena *a, struct error *e);
+void body_json_feed(struct body_json *d, const char *text, size_t length);
 
-/* The body has ended. The fields are the decoder's. */
-const struct fields *decode_json_finish(struct decode_json *d);
+/* The body has ended. The fields are the reader's. */
+const struct fields *body_json_finish(struct body_json *d);
 
 #endif

@@ -19,16 +19,16 @@ enum state { PREFIX, HEADER, DATA, AFTER };
 
 /* A tensor that the header announces. */
 struct announced {
-  enum field field;
+  enum attention_field field;
   struct tensor_rule rule;
   struct tensor_form form;
   size_t bytes;
 };
 
-struct decode_safetensors {
+struct body_safetensors {
   const struct model *model;
-  struct decode_head head;
-  struct decode_limits limits;
+  struct body_terms head;
+  struct body_limits limits;
   struct arena *arena;
   enum state state;
   uint64_t offset;           /* bytes of the body that have been taken */
@@ -41,13 +41,12 @@ struct decode_safetensors {
   struct error *e; /* the first failure; then nothing is looked at any more */
 };
 
-struct decode_safetensors *decode_safetensors_new(const struct model *m,
-                                                  const struct decode_head *head,
-                                                  const struct decode_limits *limits,
-                                                  struct arena *a, struct error *e) {
-  struct decode_safetensors *d = arena_alloc(a, 1, sizeof *d, e);
+struct body_safetensors *body_safetensors_new(const struct model *m, const struct body_terms *head,
+                                              const struct body_limits *limits, struct arena *a,
+                                              struct error *e) {
+  struct body_safetensors *d = arena_alloc(a, 1, sizeof *d, e);
   if (!d) return NULL;
-  *d = (struct decode_safetensors){
+  *d = (struct body_safetensors){
       .model = m, .head = *head, .limits = *limits, .arena = a, .e = e, .state = PREFIX};
   tensor_bytes_init(&d->bytes, SAFETENSORS_PREFIX, a);
   fields_init(&d->fields, m);
@@ -57,7 +56,7 @@ struct decode_safetensors *decode_safetensors_new(const struct model *m,
 /* --- __metadata__ --- */
 
 /* A value there is text within text: where it stands in the body nobody can say. */
-static enum status refuse_metadata(struct decode_safetensors *d, enum field field) {
+static enum status refuse_metadata(struct body_safetensors *d, enum attention_field field) {
   struct error *e = d->e;
   if (e->status != STATUS_INVALID_JSON) return e->status;
   *e = (struct error){0};
@@ -65,8 +64,8 @@ static enum status refuse_metadata(struct decode_safetensors *d, enum field fiel
                   field_name(field));
 }
 
-static enum status read_small(struct decode_safetensors *d, enum field field, const char *text,
-                              size_t length) {
+static enum status read_small(struct body_safetensors *d, enum attention_field field,
+                              const char *text, size_t length) {
   field_read(&d->fields, field, text, length, 0, d->e);
   return refuse_metadata(d, field);
 }
@@ -81,8 +80,8 @@ static bool is_bare_word(const char *text) {
   return strcmp(text, "true") && strcmp(text, "false") && strcmp(text, "null");
 }
 
-static enum status read_word(struct decode_safetensors *d, enum field field, const char *text,
-                             size_t length) {
+static enum status read_word(struct body_safetensors *d, enum attention_field field,
+                             const char *text, size_t length) {
   char quoted[JSON_SMALL_MAX];
   quoted[0] = quoted[length + 1] = '"';
   memcpy(quoted + 1, text, length);
@@ -90,8 +89,8 @@ static enum status read_word(struct decode_safetensors *d, enum field field, con
 }
 
 /* causal_offset as one integer, or one for each item. */
-static enum status read_offsets(struct decode_safetensors *d, const char *text, size_t length) {
-  const enum field field = FIELD_CAUSAL_OFFSET;
+static enum status read_offsets(struct body_safetensors *d, const char *text, size_t length) {
+  const enum attention_field field = FIELD_CAUSAL_OFFSET;
   struct error *e = d->e;
   const struct tensor_rule rule = field_rule(field, d->model, &d->limits);
   struct tensor_reader *r = tensor_reader_new(&rule, d->arena, e);
@@ -108,10 +107,10 @@ static enum status read_offsets(struct decode_safetensors *d, const char *text, 
   return STATUS_OK;
 }
 
-static enum status read_metadata(struct decode_safetensors *d, const char *key, const char *text) {
+static enum status read_metadata(struct body_safetensors *d, const char *key, const char *text) {
   struct error *e = d->e;
   const size_t length = strlen(text);
-  enum field field;
+  enum attention_field field;
   if (strcmp(key, "format") == 0) return STATUS_OK; /* {"format":"pt"}: libraries add it */
   if (field_of_word(key, strlen(key), &field, e) || field_note(&d->seen, field, d->head.ask, e))
     return e->status;
@@ -130,9 +129,9 @@ static enum status read_metadata(struct decode_safetensors *d, const char *key, 
 
 /* --- the header --- */
 
-static enum status announce(struct decode_safetensors *d, const struct safetensors_entry *entry) {
+static enum status announce(struct body_safetensors *d, const struct safetensors_entry *entry) {
   struct error *e = d->e;
-  enum field field;
+  enum attention_field field;
   if (field_of_word(entry->name, strlen(entry->name), &field, e) ||
       field_note(&d->seen, field, d->head.ask, e))
     return e->status;
@@ -151,7 +150,7 @@ static enum status announce(struct decode_safetensors *d, const struct safetenso
   return STATUS_OK;
 }
 
-static enum status take_header(struct decode_safetensors *d, const struct safetensors *s) {
+static enum status take_header(struct body_safetensors *d, const struct safetensors *s) {
   for (size_t i = 0; i < safetensors_metadata_count(s); i++) {
     const char *text, *key = safetensors_metadata_at(s, i, &text);
     if (read_metadata(d, key, text)) return d->e->status;
@@ -162,14 +161,14 @@ static enum status take_header(struct decode_safetensors *d, const struct safete
 }
 
 /* What reading the header takes is charged like all else, and given back when it is read. */
-static enum status parse_header(struct decode_safetensors *d, struct arena *a) {
+static enum status parse_header(struct body_safetensors *d, struct arena *a) {
   struct error *e = d->e;
   const size_t length = d->bytes.size;
   struct json_reserve reserve = {.size = JSON_RESERVE_TIMES * (length + 1)};
   reserve.room = arena_alloc(a, reserve.size, 1, e);
   if (!reserve.room) return e->status;
   uint64_t data = SAFETENSORS_UNKNOWN;
-  if (d->head.body_bytes != DECODE_UNKNOWN) data = d->head.body_bytes - SAFETENSORS_PREFIX - length;
+  if (d->head.body_bytes != BODY_UNKNOWN) data = d->head.body_bytes - SAFETENSORS_PREFIX - length;
   struct error fault = {0};
   json_reserve_begin(&reserve);
   struct safetensors *s = safetensors_parse((const char *)d->bytes.data, length, data, &fault);
@@ -183,7 +182,7 @@ static enum status parse_header(struct decode_safetensors *d, struct arena *a) {
   return e->status;
 }
 
-static enum status header_ended(struct decode_safetensors *d) {
+static enum status header_ended(struct body_safetensors *d) {
   struct arena a;
   arena_init(&a, d->arena->budget);
   a.beside = d->arena->bytes;
@@ -192,13 +191,13 @@ static enum status header_ended(struct decode_safetensors *d) {
   return d->e->status;
 }
 
-static enum status prefix_ended(struct decode_safetensors *d) {
+static enum status prefix_ended(struct body_safetensors *d) {
   static const char json[] = "the body looks like JSON, whose Content-Type is application/json";
   struct error *e = d->e, fault = {0};
   size_t length = 0;
   if (safetensors_measure(d->bytes.data, SAFETENSORS_UNKNOWN, HEADER_MAX, &length, &fault))
     return error_at(e, "", "safetensors: %s", d->bytes.data[0] == '{' ? json : fault.detail);
-  if (d->head.body_bytes != DECODE_UNKNOWN && d->head.body_bytes < SAFETENSORS_PREFIX + length)
+  if (d->head.body_bytes != BODY_UNKNOWN && d->head.body_bytes < SAFETENSORS_PREFIX + length)
     return error_at(e, "", "safetensors: a header of %zu bytes does not fit into this body",
                     length);
   tensor_bytes_init(&d->bytes, length, d->arena);
@@ -207,7 +206,7 @@ static enum status prefix_ended(struct decode_safetensors *d) {
 
 /* --- the data --- */
 
-static enum status tensor_ended(struct decode_safetensors *d) {
+static enum status tensor_ended(struct body_safetensors *d) {
   const struct announced *t = &d->announced[d->next];
   struct tensor *out = &d->tensor[t->field];
   if (tensor_bytes_settle(&d->bytes, &t->form, &t->rule, out, d->e)) return d->e->status;
@@ -217,7 +216,7 @@ static enum status tensor_ended(struct decode_safetensors *d) {
 }
 
 /* All bytes of a part are there: what comes next. */
-static enum status part_ended(struct decode_safetensors *d) {
+static enum status part_ended(struct body_safetensors *d) {
   switch (d->state) {
   case PREFIX:
     d->state = HEADER;
@@ -233,7 +232,7 @@ static enum status part_ended(struct decode_safetensors *d) {
   return STATUS_OK;
 }
 
-static enum status refuse_at_offset(struct decode_safetensors *d, const char *pointer,
+static enum status refuse_at_offset(struct body_safetensors *d, const char *pointer,
                                     const char *why) {
   struct error *e = d->e;
   error_at(e, pointer, "%s", why);
@@ -242,7 +241,7 @@ static enum status refuse_at_offset(struct decode_safetensors *d, const char *po
   return e->status;
 }
 
-void decode_safetensors_feed(struct decode_safetensors *d, const char *bytes, size_t size) {
+void body_safetensors_feed(struct body_safetensors *d, const char *bytes, size_t size) {
   struct error *const failure = d->e;
   for (size_t at = 0; at < size && !failure->status;) {
     if (d->state == AFTER) {
@@ -257,7 +256,7 @@ void decode_safetensors_feed(struct decode_safetensors *d, const char *bytes, si
   }
 }
 
-static void truncated(struct decode_safetensors *d) {
+static void truncated(struct body_safetensors *d) {
   if (d->offset == 0)
     refuse_at_offset(d, "", "the body is empty");
   else if (d->state == DATA)
@@ -267,7 +266,7 @@ static void truncated(struct decode_safetensors *d) {
     refuse_at_offset(d, "", "the body ends before the header of safetensors does");
 }
 
-const struct fields *decode_safetensors_finish(struct decode_safetensors *d) {
+const struct fields *body_safetensors_finish(struct body_safetensors *d) {
   if (!d->e->status && d->state != AFTER) truncated(d);
   return &d->fields;
 }

@@ -10,25 +10,24 @@
 #include "server/body/body_v2_parts.h"
 #include "server/text/blank.h"
 
-static enum status check_length(const struct decode_head *head, struct error *e) {
+static enum status check_length(const struct body_terms *head, struct error *e) {
   if (head->json_bytes == 0)
     return error_set(e, STATUS_INVALID_REQUEST,
                      "Inference-Header-Content-Length is 0: a body without JSON can be for one "
                      "input only, and there are three");
-  if (head->json_bytes != DECODE_UNKNOWN && head->json_bytes > head->body_bytes)
+  if (head->json_bytes != BODY_UNKNOWN && head->json_bytes > head->body_bytes)
     return error_set(e, STATUS_INVALID_REQUEST,
                      "Inference-Header-Content-Length is %llu, and the body has %llu bytes",
                      (unsigned long long)head->json_bytes, (unsigned long long)head->body_bytes);
   return STATUS_OK;
 }
 
-struct decode_v2 *decode_v2_new(const struct model *m, const struct decode_head *head,
-                                const struct decode_limits *limits, struct arena *a,
-                                struct error *e) {
+struct body_v2 *body_v2_new(const struct model *m, const struct body_terms *head,
+                            const struct body_limits *limits, struct arena *a, struct error *e) {
   if (check_length(head, e)) return NULL;
-  struct decode_v2 *d = arena_alloc(a, 1, sizeof *d, e);
+  struct body_v2 *d = arena_alloc(a, 1, sizeof *d, e);
   if (!d) return NULL;
-  memset(d, 0, offsetof(struct decode_v2, small));
+  memset(d, 0, offsetof(struct body_v2, small));
   d->model = m;
   d->head = *head;
   d->limits = *limits;
@@ -38,7 +37,7 @@ struct decode_v2 *decode_v2_new(const struct model *m, const struct decode_head 
   return d;
 }
 
-static enum v2_level level(const struct decode_v2 *d) { return d->open[d->depth - 1].level; }
+static enum v2_level level(const struct body_v2 *d) { return d->open[d->depth - 1].level; }
 
 static bool is_list(enum v2_level l) { return l == V2_INPUTS || l == V2_OUTPUTS; }
 
@@ -47,7 +46,7 @@ static const struct v2_place inputs = {.level = V2_INPUTS}, outputs = {.level = 
 /* --- objects and lists begin and end --- */
 
 /* A list's element begins. */
-static enum status begin_element(struct decode_v2 *d, enum v2_level l) {
+static enum status begin_element(struct body_v2 *d, enum v2_level l) {
   if (l == V2_INPUT) {
     if (d->inputs == V2_INPUTS_MAX)
       return v2_refuse(d, inputs, "more than the %d inputs that there are", V2_INPUTS_MAX);
@@ -62,7 +61,7 @@ static enum status begin_element(struct decode_v2 *d, enum v2_level l) {
   return STATUS_OK;
 }
 
-static enum status descend(struct decode_v2 *d, enum v2_level l) {
+static enum status descend(struct body_v2 *d, enum v2_level l) {
   must(d->depth < sizeof d->open / sizeof *d->open);
   d->open[d->depth].level = l;
   d->open[d->depth++].seen = 0;
@@ -70,7 +69,7 @@ static enum status descend(struct decode_v2 *d, enum v2_level l) {
   return begin_element(d, l);
 }
 
-static enum status ascend(struct decode_v2 *d) {
+static enum status ascend(struct body_v2 *d) {
   const enum v2_level l = level(d);
   d->depth--;
   d->state = d->depth ? V2_COMMA_OR_END : V2_AFTER;
@@ -83,12 +82,12 @@ static enum status ascend(struct decode_v2 *d) {
 
 /* --- names and values --- */
 
-static void skim_from(struct decode_v2 *d, size_t offset, enum v2_state state) {
+static void skim_from(struct body_v2 *d, size_t offset, enum v2_state state) {
   small_text_begin(&d->small, offset);
   d->state = state;
 }
 
-static enum status name_ended(struct decode_v2 *d) {
+static enum status name_ended(struct body_v2 *d) {
   if (v2_find_key(d, level(d), &d->key)) return d->e->status;
   d->state = V2_COLON;
   if (d->key == V2_KEY_UNKNOWN) return STATUS_OK;
@@ -99,11 +98,11 @@ static enum status name_ended(struct decode_v2 *d) {
   return STATUS_OK;
 }
 
-static enum status too_long(struct decode_v2 *d, size_t most) {
+static enum status too_long(struct body_v2 *d, size_t most) {
   return v2_refuse(d, v2_at_key(d), "\"%s\" is longer than %zu bytes", v2_key_name(d->key), most);
 }
 
-static enum status skim_ended(struct decode_v2 *d) {
+static enum status skim_ended(struct body_v2 *d) {
   const enum v2_state state = d->state;
   d->state = V2_COMMA_OR_END;
   if (state == V2_IN_NAME) return name_ended(d);
@@ -115,7 +114,7 @@ static enum status skim_ended(struct decode_v2 *d) {
 }
 
 /* Within a name or a small value. */
-static size_t feed_small(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
+static size_t feed_small(struct body_v2 *d, const char *text, size_t length, size_t offset) {
   bool complete = false;
   const size_t used = small_text_feed(&d->small, text, length, offset, &complete, d->e);
   /* No known name is so long. */
@@ -125,13 +124,13 @@ static size_t feed_small(struct decode_v2 *d, const char *text, size_t length, s
 }
 
 /* The text that is kept of all inputs: each alone might be within the bound. */
-static size_t kept_length(const struct decode_v2 *d) {
+static size_t kept_length(const struct body_v2 *d) {
   size_t length = 0;
   for (size_t i = 0; i < d->inputs; i++) length += d->input[i].kept.length;
   return length;
 }
 
-static enum status too_much_kept(struct decode_v2 *d) {
+static enum status too_much_kept(struct body_v2 *d) {
   return v2_refuse(d, v2_at_key(d),
                    "more than %d bytes of \"data\" come before what they are: put \"name\", "
                    "\"shape\" and \"datatype\" before \"data\"",
@@ -140,7 +139,7 @@ static enum status too_much_kept(struct decode_v2 *d) {
 
 /* Within a value whose text is kept, or passed over. The first byte of a text that is over its
  * bound ends the request: no later one is looked at. */
-static size_t feed_skim(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
+static size_t feed_skim(struct body_v2 *d, const char *text, size_t length, size_t offset) {
   struct v2_text *kept = d->state == V2_IN_ID     ? &d->id
                          : d->state == V2_IN_KEPT ? &v2_input(d)->kept
                                                   : NULL;
@@ -155,14 +154,14 @@ static size_t feed_skim(struct decode_v2 *d, const char *text, size_t length, si
   return used;
 }
 
-static size_t feed_data(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
+static size_t feed_data(struct body_v2 *d, const char *text, size_t length, size_t offset) {
   bool complete = false;
   const size_t used = v2_data_feed(d, text, length, offset, &complete);
   if (complete) d->state = V2_COMMA_OR_END;
   return used;
 }
 
-static size_t feed_offset(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
+static size_t feed_offset(struct body_v2 *d, const char *text, size_t length, size_t offset) {
   size_t used = 0;
   bool complete = false;
   if (tensor_reader_feed(d->reader, text, length, offset, &used, &complete, d->e)) return used;
@@ -173,12 +172,12 @@ static size_t feed_offset(struct decode_v2 *d, const char *text, size_t length, 
   return used;
 }
 
-static enum status refuse_kind(struct decode_v2 *d, const char *kind) {
+static enum status refuse_kind(struct body_v2 *d, const char *kind) {
   return v2_refuse(d, v2_at_key(d), "\"%s\" must be %s", v2_key_name(d->key), kind);
 }
 
 /* The value of a key that holds further objects, or numbers. Returns how many bytes were used. */
-static size_t begin_large(struct decode_v2 *d, char c, size_t offset) {
+static size_t begin_large(struct body_v2 *d, char c, size_t offset) {
   static const enum v2_level below[] = {
       [V2_KEY_PARAMETERS] = V2_PARAMETERS,
       [V2_KEY_INPUTS] = V2_INPUTS,
@@ -205,7 +204,7 @@ static size_t begin_large(struct decode_v2 *d, char c, size_t offset) {
   return 0;
 }
 
-static void begin_offset(struct decode_v2 *d, char c, size_t offset) {
+static void begin_offset(struct body_v2 *d, char c, size_t offset) {
   if (c == '"') {
     skim_from(d, offset, V2_IN_SMALL);
     return;
@@ -216,7 +215,7 @@ static void begin_offset(struct decode_v2 *d, char c, size_t offset) {
 }
 
 /* The value of a key begins. Returns how many bytes were used. */
-static size_t begin_member(struct decode_v2 *d, char c, size_t offset) {
+static size_t begin_member(struct body_v2 *d, char c, size_t offset) {
   if (d->key == V2_KEY_UNKNOWN || c == 'n') /* null: as if it were not there */
     skim_from(d, offset, V2_IN_UNKNOWN);
   else if (d->key <= V2_KEY_DATA)
@@ -231,7 +230,7 @@ static size_t begin_member(struct decode_v2 *d, char c, size_t offset) {
 }
 
 /* Returns how many bytes were used: 0 if `c` is left to whoever reads the value. */
-static size_t begin_value(struct decode_v2 *d, char c, size_t offset) {
+static size_t begin_value(struct body_v2 *d, char c, size_t offset) {
   const enum v2_level l = level(d);
   if (c == ']' && d->state == V2_VALUE_OR_END) {
     ascend(d);
@@ -254,7 +253,7 @@ static size_t begin_value(struct decode_v2 *d, char c, size_t offset) {
 
 /* --- the text --- */
 
-static size_t begin_name(struct decode_v2 *d, char c, size_t offset) {
+static size_t begin_name(struct body_v2 *d, char c, size_t offset) {
   if (c == '}' && d->state == V2_NAME_OR_END) {
     ascend(d);
     return 1;
@@ -266,7 +265,7 @@ static size_t begin_name(struct decode_v2 *d, char c, size_t offset) {
   return 0;
 }
 
-static void begin_body(struct decode_v2 *d, char c, size_t offset) {
+static void begin_body(struct body_v2 *d, char c, size_t offset) {
   if (c == '{')
     descend(d, V2_REQUEST);
   else if (json_starts_value(c))
@@ -275,7 +274,7 @@ static void begin_body(struct decode_v2 *d, char c, size_t offset) {
     json_unexpected(d->e, offset, c, "'{'");
 }
 
-static void end_value(struct decode_v2 *d, char c, size_t offset) {
+static void end_value(struct body_v2 *d, char c, size_t offset) {
   const bool list = is_list(level(d));
   if (c == ',')
     d->state = list ? V2_VALUE : V2_NAME;
@@ -287,7 +286,7 @@ static void end_value(struct decode_v2 *d, char c, size_t offset) {
 
 /* Takes one byte that is no blank and stands between names and values. Returns 1, or 0 if the byte
  * belongs to what begins with it. */
-static size_t step(struct decode_v2 *d, char c, size_t offset) {
+static size_t step(struct body_v2 *d, char c, size_t offset) {
   switch (d->state) {
   case V2_BEFORE:
     begin_body(d, c, offset);
@@ -311,7 +310,7 @@ static size_t step(struct decode_v2 *d, char c, size_t offset) {
   }
 }
 
-static size_t advance(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
+static size_t advance(struct body_v2 *d, const char *text, size_t length, size_t offset) {
   switch (d->state) {
   case V2_IN_NAME:
   case V2_IN_SMALL:
@@ -332,8 +331,8 @@ static size_t advance(struct decode_v2 *d, const char *text, size_t length, size
 /* --- the body --- */
 
 /* The JSON is said to end here. */
-static enum status end_json(struct decode_v2 *d) {
-  const bool said = d->head.json_bytes != DECODE_UNKNOWN;
+static enum status end_json(struct body_v2 *d) {
+  const bool said = d->head.json_bytes != BODY_UNKNOWN;
   if (d->e->status || d->json_ended) return d->e->status;
   d->json_ended = true;
   if (said && d->offset < d->head.json_bytes)
@@ -346,7 +345,7 @@ static enum status end_json(struct decode_v2 *d) {
                     said ? ", by its length in Inference-Header-Content-Length" : "");
 }
 
-void decode_v2_feed(struct decode_v2 *d, const char *bytes, size_t size) {
+void body_v2_feed(struct body_v2 *d, const char *bytes, size_t size) {
   const uint64_t left = d->head.json_bytes - d->offset; /* of the JSON, unless it has ended */
   const size_t text = d->json_ended ? 0 : (size_t)(left < size ? left : size);
   for (size_t at = 0; at < text && !d->e->status;)
@@ -355,8 +354,8 @@ void decode_v2_feed(struct decode_v2 *d, const char *bytes, size_t size) {
   if (text < size && !end_json(d)) v2_blocks_feed(d, bytes + text, size - text);
 }
 
-static void settle_outputs(struct decode_v2 *d) {
-  struct decoded_v2 *a = &d->asked;
+static void settle_outputs(struct body_v2 *d) {
+  struct body_v2_asked *a = &d->asked;
   a->outputs = d->outputs ? d->outputs : 1;
   for (size_t i = 0; i < a->outputs; i++) {
     const struct v2_output *o = &d->output[i]; /* all false if none is named: it is "outputs" */
@@ -366,7 +365,7 @@ static void settle_outputs(struct decode_v2 *d) {
   }
 }
 
-const struct fields *decode_v2_finish(struct decode_v2 *d, struct decoded_v2 *v2) {
+const struct fields *body_v2_finish(struct body_v2 *d, struct body_v2_asked *v2) {
   if (!end_json(d)) v2_blocks_ended(d);
   if (!d->e->status && !d->fields.tensor[FIELD_QUERIES])
     v2_refuse(d, inputs, "the input \"queries\" is missing");

@@ -20,7 +20,7 @@ static const struct {
 };
 
 /* The rule of the native form, but for what that leaves open: here, a batch is a batch. */
-static struct tensor_rule rule_of(const struct decode_v2 *d, enum field field) {
+static struct tensor_rule rule_of(const struct body_v2 *d, enum attention_field field) {
   struct tensor_rule rule = field_rule(field, d->model, &d->limits);
   rule.nullable = false;
   if (field <= FIELD_VALUES) rule.depth_min = 3;
@@ -29,7 +29,7 @@ static struct tensor_rule rule_of(const struct decode_v2 *d, enum field field) {
 }
 
 /* Its name, shape and type are known: do they go together? */
-static enum status prepare(struct decode_v2 *d, struct v2_input *in) {
+static enum status prepare(struct body_v2 *d, struct v2_input *in) {
   struct error *e = d->e;
   if (in->prepared) return STATUS_OK;
   if (in->dtype != datatypes[in->field].type && in->dtype != datatypes[in->field].other)
@@ -49,7 +49,7 @@ static size_t count_of(const struct v2_input *in) {
 }
 
 /* The first byte behind the opening bracket says whether the data are flat or nested. */
-static enum status open_data(struct decode_v2 *d, struct v2_input *in, char first, size_t offset) {
+static enum status open_data(struct body_v2 *d, struct v2_input *in, char first, size_t offset) {
   struct tensor_rule rule = in->rule;
   const unsigned rank = in->form.rank;
   in->nested = rank > 1 && first == '[';
@@ -69,7 +69,7 @@ static enum status open_data(struct decode_v2 *d, struct v2_input *in, char firs
 
 /* Nested data whose lengths are not the shape's. An array without elements hides what would be in
  * it, and may stand for any number of levels. */
-static enum status check_nested(struct decode_v2 *d, const struct v2_input *in,
+static enum status check_nested(struct body_v2 *d, const struct v2_input *in,
                                 const struct tensor *t) {
   bool hidden = false;
   for (unsigned level = 0; level < in->form.rank && !hidden; level++) {
@@ -86,7 +86,7 @@ static enum status check_nested(struct decode_v2 *d, const struct v2_input *in,
   return STATUS_OK;
 }
 
-static enum status close_data(struct decode_v2 *d, struct v2_input *in) {
+static enum status close_data(struct body_v2 *d, struct v2_input *in) {
   const struct tensor *t = tensor_reader_view(in->reader);
   if (in->nested && check_nested(d, in, t)) return d->e->status;
   must(t->count == count_of(in));
@@ -98,7 +98,7 @@ static enum status close_data(struct decode_v2 *d, struct v2_input *in) {
   return STATUS_OK;
 }
 
-static size_t feed_data(struct decode_v2 *d, struct v2_input *in, const char *text, size_t length,
+static size_t feed_data(struct body_v2 *d, struct v2_input *in, const char *text, size_t length,
                         size_t offset, bool *complete) {
   size_t at = 0, used = 0;
   if (!in->opened) {
@@ -116,12 +116,12 @@ static size_t feed_data(struct decode_v2 *d, struct v2_input *in, const char *te
   return at + used;
 }
 
-size_t v2_data_feed(struct decode_v2 *d, const char *text, size_t length, size_t offset,
+size_t v2_data_feed(struct body_v2 *d, const char *text, size_t length, size_t offset,
                     bool *complete) {
   return feed_data(d, v2_input(d), text, length, offset, complete);
 }
 
-enum status v2_text_keep(struct decode_v2 *d, struct v2_text *t, const char *text, size_t length) {
+enum status v2_text_keep(struct body_v2 *d, struct v2_text *t, const char *text, size_t length) {
   if (t->capacity - t->length < length) {
     size_t capacity = size_max(t->length + length, t->capacity / 2 * 3);
     char *grown = arena_grow(d->arena, t->text, &capacity, 1, d->e);
@@ -136,9 +136,9 @@ enum status v2_text_keep(struct decode_v2 *d, struct v2_text *t, const char *tex
 
 /* --- the whole object --- */
 
-static enum status check_size(struct decode_v2 *d, const struct v2_input *in) {
+static enum status check_size(struct body_v2 *d, const struct v2_input *in) {
   const struct v2_place at = {V2_INPUT_PARAMETERS, in->index, "binary_data_size"};
-  if (d->head.json_bytes == DECODE_UNKNOWN)
+  if (d->head.json_bytes == BODY_UNKNOWN)
     return v2_refuse(d, at,
                      "\"binary_data_size\" without the header Inference-Header-Content-Length");
   if (in->size != in->expected)
@@ -147,7 +147,7 @@ static enum status check_size(struct decode_v2 *d, const struct v2_input *in) {
   return STATUS_OK;
 }
 
-static enum status check_whole(struct decode_v2 *d, struct v2_input *in) {
+static enum status check_whole(struct body_v2 *d, struct v2_input *in) {
   const struct v2_place whole = v2_at_input(in, NULL);
   if (!in->named) return v2_refuse(d, whole, "the input's \"name\" is missing");
   for (size_t i = 0; i < in->index; i++)
@@ -164,7 +164,7 @@ static enum status check_whole(struct decode_v2 *d, struct v2_input *in) {
   return in->has_size ? check_size(d, in) : STATUS_OK;
 }
 
-enum status v2_input_ended(struct decode_v2 *d) {
+enum status v2_input_ended(struct body_v2 *d) {
   struct v2_input *in = v2_input(d);
   bool complete = false;
   if (check_whole(d, in)) return d->e->status;
@@ -180,7 +180,7 @@ enum status v2_input_ended(struct decode_v2 *d) {
 
 /* The input whose block is not whole yet, in the JSON's order. Blocks that have become whole are
  * made into their tensors. NULL: there is none, or a block was refused. */
-static struct v2_input *next_block(struct decode_v2 *d) {
+static struct v2_input *next_block(struct body_v2 *d) {
   for (; d->block < d->inputs; d->block++) {
     struct v2_input *in = &d->input[d->block];
     if (!in->has_size) continue;
@@ -190,7 +190,7 @@ static struct v2_input *next_block(struct decode_v2 *d) {
   return NULL;
 }
 
-enum status v2_blocks_feed(struct decode_v2 *d, const char *bytes, size_t size) {
+enum status v2_blocks_feed(struct body_v2 *d, const char *bytes, size_t size) {
   for (size_t at = 0; at < size && !d->e->status;) {
     struct v2_input *in = next_block(d);
     if (in)
@@ -201,7 +201,7 @@ enum status v2_blocks_feed(struct decode_v2 *d, const char *bytes, size_t size) 
   return d->e->status;
 }
 
-enum status v2_blocks_ended(struct decode_v2 *d) {
+enum status v2_blocks_ended(struct body_v2 *d) {
   struct v2_input *in = next_block(d);
   if (!in || d->e->status) return d->e->status;
   return v2_refuse(d, v2_at_input(in, NULL),

@@ -1,4 +1,4 @@
-/* body_v2_parts: what the parts of reading a v2 request share. Private to decode_v2. */
+/* body_v2_parts: what the parts of reading a v2 request share. Private to body_v2. */
 #ifndef SERVER_BODY_V2_PARTS_H
 #define SERVER_BODY_V2_PARTS_H
 
@@ -64,7 +64,7 @@ struct v2_text {
  * to V2_KEPT_MAX. */
 struct v2_input {
   size_t index; /* in the list */
-  enum field field;
+  enum attention_field field;
   enum tensor_dtype dtype; /* as the request says it */
   struct tensor_form form;
   struct tensor_rule rule;
@@ -102,13 +102,13 @@ enum v2_state {
   V2_AFTER
 };
 
-struct decode_v2 {
+struct body_v2 {
   const struct model *model;
-  struct decode_head head;
-  struct decode_limits limits;
+  struct body_terms head;
+  struct body_limits limits;
   struct arena *arena;
   struct fields fields;
-  struct decoded_v2 asked;
+  struct body_v2_asked asked;
   struct v2_text id;
   bool binary_output;
   size_t inputs, outputs; /* that have begun */
@@ -131,12 +131,10 @@ struct decode_v2 {
 };
 
 /* The input or output whose object is open. */
-static inline struct v2_input *v2_input(struct decode_v2 *d) { return &d->input[d->inputs - 1]; }
-static inline struct v2_output *v2_output(struct decode_v2 *d) {
-  return &d->output[d->outputs - 1];
-}
+static inline struct v2_input *v2_input(struct body_v2 *d) { return &d->input[d->inputs - 1]; }
+static inline struct v2_output *v2_output(struct body_v2 *d) { return &d->output[d->outputs - 1]; }
 
-/* --- decode_v2_where --- */
+/* --- body_v2_where --- */
 
 /* A value of the JSON: an object of this level, of a list the `index`th; or that of a key in it. */
 struct v2_place {
@@ -148,7 +146,7 @@ struct v2_place {
 void v2_point(const struct v2_place *at, char pointer[ERROR_POINTER_SIZE]);
 
 /* An invalid-request at that place: all failures that are of this form alone. */
-enum status v2_refuse(struct decode_v2 *d, struct v2_place at, const char *format, ...)
+enum status v2_refuse(struct body_v2 *d, struct v2_place at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 static inline struct v2_place v2_at_input(const struct v2_input *in, const char *key) {
@@ -156,18 +154,18 @@ static inline struct v2_place v2_at_input(const struct v2_input *in, const char 
 }
 
 /* The value of the key in hand. */
-struct v2_place v2_at_key(const struct decode_v2 *d);
+struct v2_place v2_at_key(const struct body_v2 *d);
 
-/* --- decode_v2_values --- */
+/* --- body_v2_values --- */
 
 /* The key of the name in d->small, a JSON string, in an object of this level. */
-enum status v2_find_key(struct decode_v2 *d, enum v2_level level, enum v2_key *out);
+enum status v2_find_key(struct body_v2 *d, enum v2_level level, enum v2_key *out);
 const char *v2_key_name(enum v2_key key);
 
 /* The text of a small value is whole, in d->small: parses it and keeps what it says. */
-enum status v2_small_ended(struct decode_v2 *d);
+enum status v2_small_ended(struct body_v2 *d);
 
-/* --- decode_v2_input --- */
+/* --- body_v2_input --- */
 
 /* Is it known what the input is, so that its data can be read as they come? */
 static inline bool v2_input_is_known(const struct v2_input *in) {
@@ -175,17 +173,17 @@ static inline bool v2_input_is_known(const struct v2_input *in) {
 }
 
 /* The data of an input, from their opening bracket on. Returns how many bytes were used. */
-size_t v2_data_feed(struct decode_v2 *d, const char *text, size_t length, size_t offset,
+size_t v2_data_feed(struct body_v2 *d, const char *text, size_t length, size_t offset,
                     bool *complete);
 /* Keeps text. */
-enum status v2_text_keep(struct decode_v2 *d, struct v2_text *t, const char *text, size_t length);
+enum status v2_text_keep(struct body_v2 *d, struct v2_text *t, const char *text, size_t length);
 
 /* The object of an input has ended. */
-enum status v2_input_ended(struct decode_v2 *d);
+enum status v2_input_ended(struct body_v2 *d);
 
 /* Bytes behind the JSON. */
-enum status v2_blocks_feed(struct decode_v2 *d, const char *bytes, size_t size);
+enum status v2_blocks_feed(struct body_v2 *d, const char *bytes, size_t size);
 /* All have come: are the blocks whole? */
-enum status v2_blocks_ended(struct decode_v2 *d);
+enum status v2_blocks_ended(struct body_v2 *d);
 
 #endif

@@ -40,7 +40,7 @@ static enum v2_key find(enum v2_level level, const char *name, size_t length) {
   return key;
 }
 
-enum status v2_find_key(struct decode_v2 *d, enum v2_level level, enum v2_key *out) {
+enum status v2_find_key(struct body_v2 *d, enum v2_level level, enum v2_key *out) {
   *out = V2_KEY_UNKNOWN;
   const struct small_text *t = &d->small;
   if (t->lost) return STATUS_OK;
@@ -55,13 +55,13 @@ enum status v2_find_key(struct decode_v2 *d, enum v2_level level, enum v2_key *o
 
 /* --- values --- */
 
-struct v2_place v2_at_key(const struct decode_v2 *d) {
+struct v2_place v2_at_key(const struct body_v2 *d) {
   const enum v2_level level = keys[d->key].level;
   return (struct v2_place){level, (level < V2_OUTPUTS ? d->inputs : d->outputs) - 1,
                            keys[d->key].name};
 }
 
-static enum status refuse(struct decode_v2 *d, const char *what) {
+static enum status refuse(struct body_v2 *d, const char *what) {
   return v2_refuse(d, v2_at_key(d), "\"%s\" must be %s", keys[d->key].name, what);
 }
 
@@ -72,9 +72,9 @@ static int shown(const json_t *value) {
   return length < MOST ? (int)length : MOST;
 }
 
-static enum status read_input_name(struct decode_v2 *d, const json_t *value) {
+static enum status read_input_name(struct body_v2 *d, const json_t *value) {
   struct v2_input *in = v2_input(d);
-  for (enum field f = 0; f <= FIELD_MASK; f++)
+  for (enum attention_field f = 0; f <= FIELD_MASK; f++)
     if (json_is_text(value, field_name(f))) {
       in->field = f;
       in->named = true;
@@ -85,7 +85,7 @@ static enum status read_input_name(struct decode_v2 *d, const json_t *value) {
                    shown(value), json_string_value(value));
 }
 
-static enum status read_output_name(struct decode_v2 *d, const json_t *value) {
+static enum status read_output_name(struct body_v2 *d, const json_t *value) {
   struct v2_output *out = v2_output(d);
   out->weights = json_is_text(value, "attention_weights");
   if (!out->weights && !json_is_text(value, "outputs"))
@@ -98,7 +98,7 @@ static enum status read_output_name(struct decode_v2 *d, const json_t *value) {
   return STATUS_OK;
 }
 
-static enum status read_datatype(struct decode_v2 *d, const json_t *value) {
+static enum status read_datatype(struct body_v2 *d, const json_t *value) {
   static const struct {
     const char *name;
     enum tensor_dtype dtype;
@@ -112,7 +112,7 @@ static enum status read_datatype(struct decode_v2 *d, const json_t *value) {
   return STATUS_OK;
 }
 
-static enum status read_shape(struct decode_v2 *d, const json_t *value) {
+static enum status read_shape(struct body_v2 *d, const json_t *value) {
   struct v2_input *in = v2_input(d);
   const size_t rank = json_array_size(value);
   if (!json_is_array(value) || rank == 0 || rank > TENSOR_DEPTH_MAX)
@@ -128,20 +128,20 @@ static enum status read_shape(struct decode_v2 *d, const json_t *value) {
   return STATUS_OK;
 }
 
-static enum status read_count(struct decode_v2 *d, const json_t *value, uint64_t *out) {
+static enum status read_count(struct body_v2 *d, const json_t *value, uint64_t *out) {
   if (!json_is_integer(value) || json_integer_value(value) < 0)
     return refuse(d, "an integer that is not negative");
   *out = (uint64_t)json_integer_value(value);
   return STATUS_OK;
 }
 
-static enum status read_flag(struct decode_v2 *d, const json_t *value, bool *out) {
+static enum status read_flag(struct body_v2 *d, const json_t *value, bool *out) {
   if (!json_is_boolean(value)) return refuse(d, "true or false");
   *out = json_is_true(value);
   return STATUS_OK;
 }
 
-static enum status read_value(struct decode_v2 *d, const json_t *value) {
+static enum status read_value(struct body_v2 *d, const json_t *value) {
   struct v2_input *in = d->inputs ? v2_input(d) : NULL;
   uint64_t size = 0;
   switch (d->key) {
@@ -170,7 +170,7 @@ static enum status read_value(struct decode_v2 *d, const json_t *value) {
 }
 
 /* The parameters that are fields of the native form. */
-static enum field field_of(enum v2_key key) {
+static enum attention_field field_of(enum v2_key key) {
   switch (key) {
   case V2_KEY_CAUSAL:
     return FIELD_CAUSAL;
@@ -191,8 +191,8 @@ static bool wants_text(enum v2_key key) {
   return key == V2_KEY_INPUT_NAME || key == V2_KEY_DATATYPE || key == V2_KEY_OUTPUT_NAME;
 }
 
-enum status v2_small_ended(struct decode_v2 *d) {
-  const enum field field = field_of(d->key);
+enum status v2_small_ended(struct body_v2 *d) {
+  const enum attention_field field = field_of(d->key);
   const struct small_text *t = &d->small;
   if (field < FIELD_COUNT)
     return field_read(&d->fields, field, t->text, t->length, t->offset, d->e);

@@ -24,7 +24,7 @@ void v2_point(const struct v2_place *at, char pointer[ERROR_POINTER_SIZE]) {
            at->key ? at->key : "");
 }
 
-enum status v2_refuse(struct decode_v2 *d, struct v2_place at, const char *format, ...) {
+enum status v2_refuse(struct body_v2 *d, struct v2_place at, const char *format, ...) {
   char pointer[ERROR_POINTER_SIZE];
   va_list args;
   v2_point(&at, pointer);
@@ -37,7 +37,7 @@ enum status v2_refuse(struct decode_v2 *d, struct v2_place at, const char *forma
 /* --- failures found by what all forms of a body share --- */
 
 /* The last one of that name: of two it is the second that is being read. */
-static const struct v2_input *find_input(const struct decode_v2 *d, enum field field) {
+static const struct v2_input *find_input(const struct body_v2 *d, enum attention_field field) {
   for (size_t i = d->inputs; i-- > 0;)
     if (d->input[i].named && d->input[i].field == field) return &d->input[i];
   return NULL;
@@ -60,12 +60,12 @@ static void point_into(const struct v2_input *in, const char *index, struct erro
   snprintf(to + used, size - used, same ? "%s" : ", at %s of the array", index);
 }
 
-void decode_v2_locate(const struct decode_v2 *d, struct error *e) {
+void body_v2_locate(const struct body_v2 *d, struct error *e) {
   char native[ERROR_POINTER_SIZE];
   memcpy(native, e->pointer, sizeof native);
   if (!native[0]) return;
   const size_t length = strcspn(native + 1, "/");
-  enum field field = 0;
+  enum attention_field field = 0;
   while (field < FIELD_COUNT && (strlen(field_name(field)) != length ||
                                  memcmp(field_name(field), native + 1, length) != 0))
     field++;

@@ -217,7 +217,7 @@ static void work_done(struct exchange *x) {
 
 /* How long the request may take: the least of what the server, the head and the body say. */
 static uint64_t allowed_us(const struct request *r) {
-  const uint64_t said_us = r->exchange.decoded.v2.timeout_us;
+  const uint64_t said_us = r->exchange.request.v2.timeout_us;
   uint64_t ms = r->server->config->deadline_ms;
   if (r->header.timeout_ms) ms = size_min(ms, r->header.timeout_ms);
   return said_us ? size_min(ms * 1000, said_us) : ms * 1000;

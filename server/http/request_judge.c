@@ -20,7 +20,7 @@ bool request_is_computed(const struct request *r) {
 }
 
 /* The forms of body and answer that a native request asks for. */
-static void judge_native(struct request *r, struct decode_head *head) {
+static void judge_native(struct request *r, struct body_terms *head) {
   struct error *e = &r->error;
   const bool heads = r->route == ROUTE_MODEL_HEADS;
   const enum header_media content = r->header.content;
@@ -43,7 +43,7 @@ static void judge_native(struct request *r, struct decode_head *head) {
 }
 
 /* Clients of the protocol send no Content-Type or Accept, or any: the body says all. */
-static void judge_v2(struct request *r, struct decode_head *head) {
+static void judge_v2(struct request *r, struct body_terms *head) {
   struct error *e = &r->error;
   if (r->header.bad_json_bytes)
     error_set(e, STATUS_INVALID_REQUEST,
@@ -71,9 +71,9 @@ bool request_enters(struct request *r) {
 void request_judge_computed(struct request *r) {
   struct server *s = r->server;
   struct error *e = &r->error;
-  struct decode_head head = {
-      .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
-      .json_bytes = DECODE_UNKNOWN,
+  struct body_terms head = {
+      .body_bytes = r->header.chunked ? BODY_UNKNOWN : r->header.body_bytes,
+      .json_bytes = BODY_UNKNOWN,
   };
   const bool late = r->served && r->step != STEP_LOBBY; /* or it was let in before */
   if (late && atomic_load_explicit(&r->door->draining, memory_order_relaxed))

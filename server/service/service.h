@@ -16,7 +16,7 @@ struct service {
   size_t submitters; /* threads that submit */
   size_t seats;      /* of them may do tiny jobs, at the same time: all or none. By service_open */
   struct budget budget;
-  struct decode_limits limits;
+  struct body_limits limits;
 };
 
 /* All that is known without the models. So many threads will submit; 0: as many as there are
