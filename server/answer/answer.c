@@ -52,7 +52,7 @@ static void plan_v2(struct answer_plan *p, const struct model *m) {
   const size_t count = sections_of(m, p->call, all);
   must(v2->outputs > 0);
   for (size_t i = 0; i < v2->outputs; i++) {
-    const size_t which = v2->output[i].weights ? 1 : 0;
+    const size_t which = v2->output[i].which;
     must(which < count);
     struct section *s = &p->section[p->sections++];
     *s = all[which];

@@ -2,18 +2,16 @@
 #ifndef SERVER_BODY_SAFETENSORS_H
 #define SERVER_BODY_SAFETENSORS_H
 
-#include "server/attention/attention_fields.h"
+#include "server/body/body_terms.h"
+#include "server/body/contract.h"
 
 struct body_safetensors;
 
-/* `e` holds no failure, and outlives the reader: the first one goes there, and is looked for there
- * by the caller. After it nothing is looked at any more. */
-struct body_safetensors *body_safetensors_new(const struct model *m, const struct body_terms *head,
-                                              const struct body_limits *limits, struct arena *a,
+/* As body_json_new. Of the terms it needs the bytes that are announced. */
+struct body_safetensors *body_safetensors_new(struct contract_reading *into,
+                                              const struct body_terms *terms, struct arena *a,
                                               struct error *e);
-void body_safetensors_feed(struct body_safetensors *d, const char *bytes, size_t size);
-
-/* The body has ended. The fields are the reader's. */
-const struct fields *body_safetensors_finish(struct body_safetensors *d);
+enum status body_safetensors_feed(struct body_safetensors *b, const char *bytes, size_t size);
+enum status body_safetensors_finish(struct body_safetensors *b); /* the body has ended */
 
 #endif

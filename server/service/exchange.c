@@ -34,7 +34,7 @@ void exchange_feed(struct exchange *x, const char *text, size_t length) {
     return;
   }
   uint64_t start = clock_now();
-  attention_body_feed(x->body, text, length, &x->error);
+  attention_body_feed(x->body, text, length);
   x->body_ns += clock_now() - start;
 }
 
@@ -75,7 +75,7 @@ bool exchange_finish(struct exchange *x) {
   uint64_t start = clock_now();
   struct call *call = &x->request.call;
   enum answer_form form;
-  bool ready = !attention_body_finish(x->body, &x->request, &x->error) && !choose_form(x, &form) &&
+  bool ready = !attention_body_finish(x->body, &x->request) && !choose_form(x, &form) &&
                !layer_prepare(x->model->layer, call, &x->arena, &x->error) &&
                !answer_plan(&x->answer, form, x->model, &x->request, &x->service->limits, &x->arena,
                             &x->error);

@@ -44,11 +44,11 @@ static enum status serve(const struct model *m, struct budget *budget, const cha
   double at[STAGES + 1];
   arena_init(&arena, budget);
   at[BODY] = cpu_ms();
-  const struct body_terms head = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN};
-  struct attention_body *d = attention_body_new(m, &head, &limits, &arena, e);
+  const struct body_terms terms = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN};
+  struct attention_body *d = attention_body_new(m, &terms, &limits, &arena, e);
   for (size_t from = 0; !e->status && from < length; from += CHUNK)
-    attention_body_feed(d, body + from, length - from < CHUNK ? length - from : CHUNK, e);
-  if (e->status || attention_body_finish(d, &request, e) ||
+    attention_body_feed(d, body + from, length - from < CHUNK ? length - from : CHUNK);
+  if (e->status || attention_body_finish(d, &request) ||
       layer_prepare(m->layer, &request.call, &arena, e) ||
       answer_plan(&answer, ANSWER_JSON, m, &request, &limits, &arena, e))
     goto out;

@@ -123,9 +123,8 @@ void fuzz_body_run(struct fuzz_body *d, const struct model *m, const struct body
   memset(d, 0, sizeof *d);
   budget_init(&d->budget, BUDGET);
   arena_init(&d->arena, &d->budget);
-  struct attention_body *body_reader =
-      attention_body_new(m, head, &fuzz_limits, &d->arena, &d->error);
-  if (!body_reader) {
+  struct attention_body *b = attention_body_new(m, head, &fuzz_limits, &d->arena, &d->error);
+  if (!b) {
     must(d->error.status);
     return;
   }
@@ -133,12 +132,14 @@ void fuzz_body_run(struct fuzz_body *d, const struct model *m, const struct body
   while (body.size > 0) {
     const size_t size = cutter_next(&cutter, body.size);
     char *chunk = input_copy((struct input){body.bytes, size});
-    must(attention_body_feed(body_reader, chunk, size, &d->error) == d->error.status);
+    const enum status status = attention_body_feed(b, chunk, size);
     free(chunk);
+    must(status == d->error.status);
     body.bytes += size;
     body.size -= size;
   }
-  must(attention_body_finish(body_reader, &d->request, &d->error) == d->error.status);
+  const enum status status = attention_body_finish(b, &d->request);
+  must(status == d->error.status);
 }
 
 void fuzz_body_end(struct fuzz_body *d) {

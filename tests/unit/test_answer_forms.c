@@ -441,7 +441,7 @@ static void base64_of_many_items(void **state) {
 static void ask_v2(struct answered *a, size_t outputs, bool first_is_weights, unsigned binary) {
   a->request.v2.outputs = outputs;
   for (size_t i = 0; i < outputs; i++) {
-    a->request.v2.output[i].weights = (i == 0) == first_is_weights;
+    a->request.v2.output[i].which = (i == 0) == first_is_weights;
     a->request.v2.output[i].binary = binary >> i & 1;
   }
 }
@@ -481,7 +481,7 @@ static void v2_to_the_letter(void **state) {
 
 static void assert_v2_output(const struct answered *a, const json_t *output, size_t i,
                              const char **behind) {
-  const int array = a->request.v2.output[i].weights ? WEIGHTS : OUTPUTS;
+  const int array = a->request.v2.output[i].which ? WEIGHTS : OUTPUTS;
   const struct expected x = expect(a, array);
   assert_int_equal(json_object_size(output), 4);
   assert_string_equal(json_string_value(json_object_get(output, "name")), NAME[array]);

@@ -11,9 +11,10 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "server/attention/attention_fields.h"
+#include "server/attention/attention_check.h"
+#include "tests/support/body_read.h"
 
-static const struct body_terms json_head[] = {
+static const struct body_terms json_terms[] = {
     {.ask = ASK_ATTENTION, .body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN},
     {.ask = ASK_HEADS, .body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN},
 };
@@ -46,49 +47,27 @@ static const struct model sigmoid = {.name = "sigmoid",
                                                .output_size = 3,
                                                .sigmoid = true}};
 
-static const struct body_limits wide = {.max_items = 1000,
-                                        .max_pairs = 1 << 20,
-                                        .max_answer_bytes = 1 << 20};
-
-struct result {
-  struct arena arena;
-  struct attention_request request;
-  struct error error;
-};
-
-/* Decodes a body in two chunks, cut at `cut`. */
-static void read_as(struct result *r, const struct model *m, enum body_ask ask,
+/* Reads a body in two chunks, cut at `cut`. */
+static void read_as(struct body_result *r, const struct model *m, enum body_ask ask,
                     const struct body_limits *limits, const char *body, size_t length, size_t cut) {
+  const struct body_terms terms = body_read_terms(ask, BODY_JSON);
   memset(r, 0, sizeof *r);
-  arena_init(&r->arena, NULL);
-  struct attention_body *d = attention_body_new(m, &json_head[ask], limits, &r->arena, &r->error);
-  assert_non_null(d);
-  /* Each chunk in memory of its own size, so that a sanitizer sees a read beyond it. */
-  size_t size[2] = {cut, length - cut};
-  for (size_t i = 0; i < 2; i++) {
-    char *chunk = malloc(size[i] ? size[i] : 1);
-    assert_non_null(chunk);
-    memcpy(chunk, body + (i ? cut : 0), size[i]);
-    enum status status = attention_body_feed(d, chunk, size[i], &r->error);
-    free(chunk);
-    assert_int_equal(status, r->error.status);
-  }
-  attention_body_finish(d, &r->request, &r->error);
+  body_read(r, m, &terms, limits, body, length, cut, SIZE_MAX);
 }
 
-static void read_cut(struct result *r, const struct model *m, const struct body_limits *limits,
+static void read_cut(struct body_result *r, const struct model *m, const struct body_limits *limits,
                      const char *body, size_t length, size_t cut) {
   read_as(r, m, ASK_ATTENTION, limits, body, length, cut);
 }
 
-static void accept_as(struct result *r, const struct model *m, enum body_ask ask,
+static void accept_as(struct body_result *r, const struct model *m, enum body_ask ask,
                       const char *body) {
-  read_as(r, m, ask, &wide, body, strlen(body), strlen(body));
+  read_as(r, m, ask, &body_read_wide, body, strlen(body), strlen(body));
   if (r->error.status)
     fail_msg("%s\nrefused: %s (%s, %zu)", body, r->error.detail, r->error.pointer, r->error.offset);
 }
 
-static void accept(struct result *r, const struct model *m, const char *body) {
+static void accept(struct body_result *r, const struct model *m, const char *body) {
   accept_as(r, m, ASK_ATTENTION, body);
 }
 
@@ -189,8 +168,8 @@ static void every_field_cut_at_every_byte(void **state) {
   (void)state;
   for (const struct whole *w = wholes; w < wholes + WHOLES; w++)
     for (size_t cut = 0; cut <= w->length; cut++) {
-      struct result r;
-      read_as(&r, &unequal, w->ask, &wide, w->text, w->length, cut);
+      struct body_result r;
+      read_as(&r, &unequal, w->ask, &body_read_wide, w->text, w->length, cut);
       if (r.error.status) fail_msg("cut at %zu: %s", cut, r.error.detail);
       w->check(&r.request);
       arena_free(&r.arena);
@@ -200,11 +179,11 @@ static void every_field_cut_at_every_byte(void **state) {
 static void every_byte_a_chunk(void **state) {
   (void)state;
   for (const struct whole *w = wholes; w < wholes + WHOLES; w++) {
-    struct result r = {0};
+    struct body_result r = {0};
     struct attention_body *d =
-        attention_body_new(&unequal, &json_head[w->ask], &wide, &r.arena, &r.error);
-    for (size_t i = 0; i < w->length; i++) attention_body_feed(d, w->text + i, 1, &r.error);
-    attention_body_finish(d, &r.request, &r.error);
+        attention_body_new(&unequal, &json_terms[w->ask], &body_read_wide, &r.arena, &r.error);
+    for (size_t i = 0; i < w->length; i++) attention_body_feed(d, w->text + i, 1);
+    attention_body_finish(d, &r.request);
     assert_int_equal(r.error.status, STATUS_OK);
     w->check(&r.request);
     arena_free(&r.arena);
@@ -215,8 +194,8 @@ static void every_truncation_is_no_json(void **state) {
   (void)state;
   for (const struct whole *w = wholes; w < wholes + WHOLES; w++)
     for (size_t length = 0; length < w->length - 2; length++) { /* behind '}' are two blanks */
-      struct result r;
-      read_as(&r, &unequal, w->ask, &wide, w->text, length, length / 2);
+      struct body_result r;
+      read_as(&r, &unequal, w->ask, &body_read_wide, w->text, length, length / 2);
       assert_int_equal(r.error.status, STATUS_INVALID_JSON);
       assert_true(r.error.has_offset);
       assert_int_equal(r.error.offset, length);
@@ -226,7 +205,7 @@ static void every_truncation_is_no_json(void **state) {
 
 static void defaults_and_self_attention(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, "{\"queries\":[[[1,2]],[[3,4],[5,6]]]}");
   const struct call *c = &r.request.call;
   assert_int_equal(c->items, 2);
@@ -262,7 +241,7 @@ static void defaults_and_self_attention(void **state) {
 
 static void unbatched_loses_the_first_dimension(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   accept(&r, &equal,
          "{\"keys\":[[1,2],[3,4],[5,6]],\"queries\":[[1,2],[3,4]],\"valid_lens\":[1,3],"
          "\"mask\":[[1,1,1],[1,0,1]],\"bias\":[[[1,2,3],[4,5,6]],[[7,8,9],[0,1,2]]],"
@@ -296,7 +275,7 @@ static void one_item_alone_may_have_more_rows_than_max_items(void **state) {
   const char *body = "{\"valid_lens\":[1,2,3],\"mask\":[[1,1,1],[1,1,1],[1,1,1]],"
                      "\"queries\":[[1,2],[3,4],[5,6]],\"bias\":[[[1,1,1],[1,1,1],[1,1,1]],"
                      "[[1,1,1],[1,1,1],[1,1,1]]]}";
-  struct result r;
+  struct body_result r;
   read_cut(&r, &equal, &one, body, strlen(body), 0);
   if (r.error.status) fail_msg("%s", r.error.detail);
   arena_free(&r.arena);
@@ -304,7 +283,7 @@ static void one_item_alone_may_have_more_rows_than_max_items(void **state) {
 
 static void one_mask_for_items_of_one_shape(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   accept(&r, &equal,
          "{\"queries\":[[[1,2],[3,4]],[[5,6],[7,8]]],\"mask\":[[1,0],[1,1]],"
          "\"bias\":[[1,2],[3,4]],\"valid_lens\":[0,2],\"causal_offset\":[3,4]}");
@@ -338,7 +317,7 @@ static void empty_shapes_are_legal(void **state) {
       {"{\"queries\":[[1,2],[3,4]],\"keys\":[],\"values\":[],\"mask\":[[],[]]}", 1, 2, 0},
   };
   for (size_t i = 0; i < sizeof legal / sizeof *legal; i++) {
-    struct result r;
+    struct body_result r;
     accept(&r, &equal, legal[i].body);
     assert_int_equal(r.request.call.items, legal[i].items);
     assert_int_equal(r.request.call.q_rows, legal[i].q_rows);
@@ -349,7 +328,7 @@ static void empty_shapes_are_legal(void **state) {
 
 static void keys_are_selected(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, "{\"queries\":[[1,2]],\"select\":\"hard\",\"return_pointers\":true}");
   assert_int_equal(r.request.call.select, SELECT_HARD);
   assert_true(r.request.call.want_pointers);
@@ -392,7 +371,7 @@ static void segments_end_where_the_next_begin(void **state) {
       {"{\"queries\":[[1,2]],\"keys\":[],\"segments\":[0,0]}", {2}, {0, 0}},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct result r;
+    struct body_result r;
     accept(&r, &equal, list[i].body);
     const struct call *c = &r.request.call;
     assert_non_null(c->segment_end);
@@ -421,7 +400,7 @@ static void gradients_are_one_for_each_query(void **state) {
   };
   const float gradients[] = {1, 2, 3, 4, 5, 6};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct result r;
+    struct body_result r;
     accept_as(&r, &sigmoid, ASK_HEADS, list[i].body);
     assert_true(r.request.call.want_measures);
     assert_non_null(r.request.call.gradients);
@@ -432,7 +411,7 @@ static void gradients_are_one_for_each_query(void **state) {
 
 static void huge_window_is_unbounded(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, "{\"queries\":[[1,2]],\"window\":[9223372036854775807,0]}");
   assert_true(r.request.call.window_left > (int64_t)1 << 50);
   assert_true(r.request.call.window_left < INT64_MAX / 2);
@@ -453,8 +432,8 @@ static void refuse_all(const struct model *m, enum body_ask ask, const struct re
   for (const struct refusal *want = all; want < all + count; want++) {
     size_t length = strlen(want->body);
     for (size_t cut = 0; cut <= length; cut++) {
-      struct result r;
-      read_as(&r, m, ask, &wide, want->body, length, cut);
+      struct body_result r;
+      read_as(&r, m, ask, &body_read_wide, want->body, length, cut);
       enum status status = want->pointer ? STATUS_INVALID_REQUEST : STATUS_INVALID_JSON;
       const char *pointer = want->pointer ? want->pointer : "";
       bool words = !want->words || strstr(r.error.detail, want->words);
@@ -532,8 +511,8 @@ static void nul_bytes(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t cut = 0; cut <= list[i].length; cut++) {
-      struct result r;
-      read_cut(&r, &equal, &wide, list[i].body, list[i].length, cut);
+      struct body_result r;
+      read_cut(&r, &equal, &body_read_wide, list[i].body, list[i].length, cut);
       assert_int_equal(r.error.status, STATUS_INVALID_JSON);
       assert_int_equal(r.error.offset, list[i].offset);
       arena_free(&r.arena);
@@ -722,13 +701,13 @@ static void combinations_without_meaning(void **state) {
 static void names_and_small_values_are_bounded(void **state) {
   (void)state;
   static char body[200000];
-  struct result r;
+  struct body_result r;
   memset(body, 'q', sizeof body);
   memcpy(body, "{\"qu\x7f", 5);
   for (size_t at = 513; at < 516; at++) { /* what is behind 512 bytes is not looked at */
     body[at] = '\n';
     for (size_t cut = 0; cut < 1000; cut += 100) {
-      read_cut(&r, &equal, &wide, body, sizeof body, cut);
+      read_cut(&r, &equal, &body_read_wide, body, sizeof body, cut);
       assert_int_equal(r.error.status, at > 513 ? STATUS_INVALID_REQUEST : STATUS_INVALID_JSON);
       if (at > 513) assert_int_equal(strlen(r.error.pointer), 47);
       if (at > 513) assert_string_equal(strrchr(r.error.pointer, '?') + 1, r.error.pointer + 4);
@@ -739,7 +718,7 @@ static void names_and_small_values_are_bounded(void **state) {
 
   /* A name that is too long to show is cut between characters. */
   int n = snprintf(body, sizeof body, "{\"%045d\xc3\xb6\":1}", 0);
-  read_cut(&r, &equal, &wide, body, (size_t)n, 0);
+  read_cut(&r, &equal, &body_read_wide, body, (size_t)n, 0);
   assert_int_equal(strlen(r.error.pointer), 46);
   arena_free(&r.arena);
 
@@ -747,18 +726,18 @@ static void names_and_small_values_are_bounded(void **state) {
   memset(body, '/', 200);
   memcpy(body, "{\"", 2);
   memcpy(body + 198, "\":", 2);
-  read_cut(&r, &equal, &wide, body, 200, 0);
+  read_cut(&r, &equal, &body_read_wide, body, 200, 0);
   assert_int_equal(strlen(r.error.pointer), 1 + 2 * 46);
   arena_free(&r.arena);
 
   n = snprintf(body, sizeof body, "{\"window\":[%*d,2]}", 100000, 1);
-  read_cut(&r, &equal, &wide, body, (size_t)n, 0);
+  read_cut(&r, &equal, &body_read_wide, body, (size_t)n, 0);
   assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
   assert_string_equal(r.error.pointer, "/window");
   arena_free(&r.arena);
 
   n = snprintf(body, sizeof body, "[%*d]", 100000, 1);
-  read_cut(&r, &equal, &wide, body, (size_t)n, 0);
+  read_cut(&r, &equal, &body_read_wide, body, (size_t)n, 0);
   assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
   assert_string_equal(r.error.pointer, "");
   assert_true(r.arena.bytes < 64 * 1024);
@@ -767,7 +746,7 @@ static void names_and_small_values_are_bounded(void **state) {
   /* Blanks between names and values are no part of them. */
   n = snprintf(body, sizeof body, "{%*s:%*s,\"window\":[1,1]%*s", 50000, "\"queries\"", 50000, "[]",
                50000, "}");
-  read_cut(&r, &equal, &wide, body, (size_t)n, 777);
+  read_cut(&r, &equal, &body_read_wide, body, (size_t)n, 777);
   assert_int_equal(r.error.status, STATUS_OK);
   arena_free(&r.arena);
 }
@@ -811,7 +790,7 @@ static void limits_are_named(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     const char *body = list[i].body;
-    struct result r;
+    struct body_result r;
     read_as(&r, &equal, list[i].ask, &list[i].limits, body, strlen(body), 5);
     if (r.error.status != STATUS_TOO_LARGE || !r.error.limit ||
         strcmp(r.error.limit, list[i].limit) != 0)
@@ -841,7 +820,7 @@ static void limits_say_what_they_count(void **state) {
       {ASK_HEADS, "{" Q12 "}", "counted for each of 3 pairs of heads, which are compared"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct result r;
+    struct body_result r;
     read_as(&r, &equal, list[i].ask, &none, list[i].body, strlen(list[i].body), 0);
     assert_int_equal(r.error.status, STATUS_TOO_LARGE);
     if (!strstr(r.error.detail, list[i].words)) fail_msg("%s", r.error.detail);
@@ -853,15 +832,14 @@ static void the_first_failure_stays(void **state) {
   (void)state;
   struct arena arena;
   arena_init(&arena, NULL);
-  struct error first = {0}, again = {0}, last = {0};
+  struct error e = {0};
   struct attention_request request;
   struct attention_body *d =
-      attention_body_new(&equal, &json_head[ASK_ATTENTION], &wide, &arena, &first);
-  assert_int_equal(attention_body_feed(d, "{\"x\":", 5, &first), STATUS_INVALID_REQUEST);
-  assert_int_equal(attention_body_feed(d, "\"queries\":[]}", 13, &again), STATUS_INVALID_REQUEST);
-  assert_int_equal(attention_body_finish(d, &request, &last), STATUS_INVALID_REQUEST);
-  assert_string_equal(again.pointer, "/x");
-  assert_string_equal(last.pointer, "/x");
+      attention_body_new(&equal, &json_terms[ASK_ATTENTION], &body_read_wide, &arena, &e);
+  assert_int_equal(attention_body_feed(d, "{\"x\":", 5), STATUS_INVALID_REQUEST);
+  assert_int_equal(attention_body_feed(d, "\"queries\":[]}", 13), STATUS_INVALID_REQUEST);
+  assert_int_equal(attention_body_finish(d, &request), STATUS_INVALID_REQUEST);
+  assert_string_equal(e.pointer, "/x");
   arena_free(&arena);
 }
 
@@ -876,9 +854,8 @@ static void what_never_fits_the_budget_is_too_large(void **state) {
       struct error e = {0};
       struct attention_request request;
       struct attention_body *d =
-          attention_body_new(&unequal, &json_head[w->ask], &wide, &arena, &e);
-      if (d && !attention_body_feed(d, w->text, w->length, &e))
-        attention_body_finish(d, &request, &e);
+          attention_body_new(&unequal, &json_terms[w->ask], &body_read_wide, &arena, &e);
+      if (d && !attention_body_feed(d, w->text, w->length)) attention_body_finish(d, &request);
       assert_true(limit > 1000 || e.status);
       if (e.status) assert_string_equal(e.limit, "memory_budget_bytes");
       arena_free(&arena);
@@ -903,9 +880,9 @@ static void what_has_no_room_for_the_ends_is_too_large(void **state) {
     struct error e = {0};
     struct attention_request request;
     struct attention_body *d =
-        attention_body_new(&equal, &json_head[ASK_ATTENTION], &wide, &arena, &e);
-    if (d && !attention_body_feed(d, body, strlen(body), &e)) {
-      attention_body_finish(d, &request, &e);
+        attention_body_new(&equal, &json_terms[ASK_ATTENTION], &body_read_wide, &arena, &e);
+    if (d && !attention_body_feed(d, body, strlen(body))) {
+      attention_body_finish(d, &request);
       finished += e.status == STATUS_OK;
       refused += e.status == STATUS_TOO_LARGE;
     }
@@ -967,9 +944,10 @@ static void mutants_are_judged_alike(void **state) {
     assert_true(w->length < sizeof full);
     memcpy(text, w->text, w->length + 1);
     size_t length = mutate(text, w->length, &seed);
-    struct result whole, cut;
-    read_as(&whole, &unequal, w->ask, &wide, text, length, length);
-    read_as(&cut, &unequal, w->ask, &wide, text, length, random_below(&seed, (uint32_t)length));
+    struct body_result whole, cut;
+    read_as(&whole, &unequal, w->ask, &body_read_wide, text, length, length);
+    read_as(&cut, &unequal, w->ask, &body_read_wide, text, length,
+            random_below(&seed, (uint32_t)length));
     bool json = is_json(text, length);
     enum status status = whole.error.status;
     bool called_no_json = status == STATUS_INVALID_JSON && !strstr(whole.error.detail, "deep");
@@ -995,17 +973,19 @@ static void rows_beyond_32_bits_are_refused(void **state) {
   static const size_t rows[][2] = {{0, (size_t)INT32_MAX + 1}, {(size_t)INT32_MAX + 1, 0}};
   for (size_t i = 0; i < 2; i++) {
     struct tensor tensor[2];
-    struct fields f;
-    struct result r = {0};
-    fields_init(&f, &equal);
+    struct contract_reading reading;
+    struct attention_values values;
+    struct body_result r = {0};
+    attention_fields_init(&reading, &values, ASK_ATTENTION, &equal, body_read_wide.max_items);
     for (size_t t = 0; t < 2; t++) {
       tensor[t] = (struct tensor){.depth = 3, .elements = 1, .count = 2 * rows[i][t]};
       tensor[t].common = (struct tensor_shape){{rows[i][t], 2}};
     }
-    f.tensor[FIELD_QUERIES] = &tensor[0];
-    f.tensor[FIELD_KEYS] = &tensor[1];
+    reading.tensor[FIELD_QUERIES] = &tensor[0];
+    reading.tensor[FIELD_KEYS] = &tensor[1];
     arena_init(&r.arena, NULL);
-    attention_check(&f, &equal, &json_head[ASK_ATTENTION], &wide, &r.arena, &r.request, &r.error);
+    attention_check(&reading, &equal, &json_terms[ASK_ATTENTION], &body_read_wide, &r.arena,
+                    &r.request, &r.error);
     assert_int_equal(r.error.status, STATUS_TOO_LARGE);
     assert_string_equal(r.error.limit, "max_pairs");
     arena_free(&r.arena);

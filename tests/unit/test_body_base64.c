@@ -11,6 +11,7 @@
 
 #include "server/attention/attention_body.h"
 #include "tests/support/body_make.h"
+#include "tests/support/body_read.h"
 
 static const struct model unequal = {
     .name = "unequal",
@@ -44,40 +45,21 @@ static const struct request {
 };
 enum { REQUESTS = sizeof requests / sizeof *requests };
 
-struct result {
-  struct arena arena;
-  struct attention_request request;
-  struct error error;
-};
-
-/* In pieces of `piece` bytes behind a first one of `cut`, each in memory of its own. */
-static void read_in(struct result *r, const struct request *q, const char *text, size_t size,
+static void read_in(struct body_result *r, const struct request *q, const char *text, size_t size,
                     size_t cut, size_t piece) {
-  const struct body_terms head = {.ask = q->ask,
-                                  .body_bytes = BODY_UNKNOWN,
-                                  .json_bytes = BODY_UNKNOWN};
-  struct attention_body *d = attention_body_new(q->model, &head, &wide, &r->arena, &r->error);
-  for (size_t at = 0, n; d && at < size; at += n) {
-    n = at == 0 && cut ? cut : piece;
-    if (n > size - at) n = size - at;
-    char *copy = malloc(n);
-    assert_non_null(copy);
-    memcpy(copy, text + at, n);
-    attention_body_feed(d, copy, n, &r->error);
-    free(copy);
-  }
-  if (d) attention_body_finish(d, &r->request, &r->error);
+  const struct body_terms terms = body_read_terms(q->ask, BODY_JSON);
+  body_read(r, q->model, &terms, &wide, text, size, cut, piece);
 }
 
-static void read_body(struct result *r, const struct request *q, const char *text, size_t size,
+static void read_body(struct body_result *r, const struct request *q, const char *text, size_t size,
                       size_t cut, size_t piece) {
   memset(r, 0, sizeof *r);
   read_in(r, q, text, size, cut, piece);
 }
 
 static void assert_same(const struct request *q, const char *text, size_t size, size_t cut,
-                        size_t piece, const struct result *want) {
-  struct result got;
+                        size_t piece, const struct body_result *want) {
+  struct body_result got;
   read_body(&got, q, text, size, cut, piece);
   if (got.error.status)
     fail_msg("%s\ncut at %zu: %s (%s, %zu)", text, cut, got.error.detail, got.error.pointer,
@@ -91,7 +73,7 @@ static void each_type_is_the_same_request(void **state) {
   static const char *const types[] = {"F32", "F16", "BF16", "F64"};
   for (const struct request *q = requests; q < requests + REQUESTS; q++)
     for (size_t t = 0; t < 8; t++) {
-      struct result want;
+      struct body_result want;
       struct body b = body_base64(q->text, types[t / 2], t % 2);
       read_body(&want, q, q->text, strlen(q->text), 0, 1000);
       assert_int_equal(want.error.status, STATUS_OK);
@@ -108,7 +90,7 @@ static void every_truncation_is_no_json(void **state) {
   for (const struct request *q = requests; q < requests + REQUESTS; q++) {
     struct body b = body_base64(q->text, "F32", true);
     for (size_t size = 0; size < b.size; size++) {
-      struct result r;
+      struct body_result r;
       read_body(&r, q, b.bytes, size, 0, size);
       assert_int_equal(r.error.status, STATUS_INVALID_JSON);
       assert_int_equal(r.error.offset, size);
@@ -130,7 +112,7 @@ static void keys_in_any_order_and_escapes(void **state) {
       "\"sh\\u0061pe\":[2,2],\"dtype\":\"\\u004632\"}}",
   };
   const struct request q = {&equal, ASK_ATTENTION, "{\"queries\":[[1,2],[3,4]]}"};
-  struct result want;
+  struct body_result want;
   read_body(&want, &q, q.text, strlen(q.text), 0, 100);
   for (size_t i = 0; i < sizeof same / sizeof *same; i++)
     for (size_t cut = 0; cut < strlen(same[i]); cut++)
@@ -139,7 +121,7 @@ static void keys_in_any_order_and_escapes(void **state) {
   static const char slashes[] = "{\"queries\":{\"base64\":\"\\/\\/\\u002F\\/f\\/\\/\\u002f\\u007A"
                                 "\\u002b8=\",\"shape\":[1,2],\"dtype\":\"F32\"}}";
   const unsigned char bytes[8] = {0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xcf, 0xef};
-  struct result r;
+  struct body_result r;
   read_body(&r, &q, slashes, sizeof slashes - 1, 0, 1);
   assert_int_equal(r.error.status, STATUS_OK);
   assert_memory_equal(r.request.call.queries, bytes, sizeof bytes);
@@ -148,7 +130,7 @@ static void keys_in_any_order_and_escapes(void **state) {
 
 static void shapes_without_numbers(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   const struct request q = {&equal, ASK_ATTENTION, NULL};
   static const char one[] = "{\"queries\":{\"dtype\":\"F32\",\"shape\":[0,2],\"base64\":\"\"},"
                             "\"keys\":[],\"return_attention\":true}";
@@ -289,7 +271,7 @@ static void what_is_no_base64(void **state) {
     strcat(strcat(text, f->value), "}");
     const size_t length = strlen(text);
     for (size_t cut = 0; cut <= length; cut++) {
-      struct result r;
+      struct body_result r;
       read_body(&r, &q, text, length, cut, length);
       bool right = r.error.status == f->status && strcmp(r.error.pointer, f->pointer) == 0 &&
                    strstr(r.error.detail, f->why) && r.error.has_offset == (f->at != NULL);
@@ -322,7 +304,7 @@ static void other_fields_and_other_shapes(void **state) {
   };
   const struct request q = {&equal, ASK_ATTENTION, NULL};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    struct result r;
+    struct body_result r;
     char text[500] = "{\"queries\":[[1,2]],";
     strcat(strcat(text, all[i].fields), "}");
     read_body(&r, &q, text, strlen(text), 0, 1000);
@@ -341,7 +323,7 @@ static void mutants_are_judged(void **state) {
     struct body b = body_base64(q->text, "F32", i & 4);
     seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
     b.bytes[seed % b.size] = "\x01\xff\\u{}[],:\"=1/ A"[seed >> 32 & 15];
-    struct result whole, cut;
+    struct body_result whole, cut;
     read_body(&whole, q, b.bytes, b.size, 0, b.size);
     read_body(&cut, q, b.bytes, b.size, 0, 1 + (seed >> 40 & 15));
     assert_int_equal(whole.error.status, cut.error.status);
@@ -362,7 +344,7 @@ static void a_full_budget_at_every_step(void **state) {
     size_t refused_times = 0;
     for (size_t limit = 0;; limit += 500, refused_times++) {
       struct budget budget;
-      struct result r = {0};
+      struct body_result r = {0};
       budget_init(&budget, limit);
       arena_init(&r.arena, &budget);
       read_in(&r, q, b.bytes, b.size, 0, 64);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "server/attention/attention_body.h"
+#include "tests/support/body_read.h"
 #include "tests/support/number_draw.h"
 
 static const struct model model = {
@@ -23,16 +24,6 @@ static const struct model equal = {
     .name = "equal",
     .shape = {.heads = 2, .query_size = 2, .key_size = 2, .value_size = 2, .output_size = 2}};
 
-static const struct body_limits wide = {.max_items = 1000,
-                                        .max_pairs = 1 << 20,
-                                        .max_answer_bytes = 1 << 20};
-
-struct result {
-  struct arena arena;
-  struct attention_request request;
-  struct error error;
-};
-
 /* A body: its JSON, and bytes behind it. `said` is what Inference-Header-Content-Length says. */
 struct body {
   const char *bytes;
@@ -44,41 +35,22 @@ static struct body text_of(const char *json) {
   return (struct body){json, strlen(json), BODY_UNKNOWN};
 }
 
-/* Chunks in memory of their own size, so that a sanitizer sees a read beyond them. */
-static void feed(struct attention_body *d, const char *bytes, size_t size, struct error *e) {
-  char *chunk = malloc(size ? size : 1);
-  assert_non_null(chunk);
-  memcpy(chunk, bytes, size);
-  enum status status = attention_body_feed(d, chunk, size, e);
-  free(chunk);
-  assert_int_equal(status, e->status);
-}
-
-/* Decodes a body: a first chunk of `cut` bytes, then chunks of `step`. */
-static void read_with(struct result *r, const struct model *m, const struct body *b, size_t cut,
-                      size_t step, struct budget *budget) {
-  const struct body_terms head = {.form = BODY_V2, .body_bytes = b->size, .json_bytes = b->said};
+/* Reads a body: a first chunk of `cut` bytes, then chunks of `step`. */
+static void read_with(struct body_result *r, const struct model *m, const struct body *b,
+                      size_t cut, size_t step, struct budget *budget) {
+  struct body_terms terms = body_read_terms(ASK_ATTENTION, BODY_V2);
+  terms.body_bytes = b->size;
+  terms.json_bytes = b->said;
   memset(r, 0, sizeof *r);
   arena_init(&r->arena, budget);
-  struct attention_body *d = attention_body_new(m, &head, &wide, &r->arena, &r->error);
-  if (!d) {
-    assert_true(r->error.status != STATUS_OK);
-    return;
-  }
-  for (size_t at = 0; at < b->size;) {
-    size_t size = at == 0 && cut ? cut : step;
-    if (size > b->size - at) size = b->size - at;
-    feed(d, b->bytes + at, size, &r->error);
-    at += size;
-  }
-  attention_body_finish(d, &r->request, &r->error);
+  body_read(r, m, &terms, &body_read_wide, b->bytes, b->size, cut, step);
 }
 
-static void read_body(struct result *r, const struct model *m, const struct body *b) {
+static void read_body(struct body_result *r, const struct model *m, const struct body *b) {
   read_with(r, m, b, 0, SIZE_MAX, NULL);
 }
 
-static void accept(struct result *r, const struct model *m, const struct body *b) {
+static void accept(struct body_result *r, const struct model *m, const struct body *b) {
   read_body(r, m, b);
   if (r->error.status)
     fail_msg("%.*s\nrefused: %s (%s, %zu)", (int)b->size, b->bytes, r->error.detail,
@@ -87,7 +59,7 @@ static void accept(struct result *r, const struct model *m, const struct body *b
 
 static void refuse(const struct model *m, const struct body *b, enum status status,
                    const char *detail) {
-  struct result r;
+  struct body_result r;
   read_body(&r, m, b);
   if (r.error.status != status || !strstr(r.error.detail, detail))
     fail_msg("%.*s\nshould say \"%s\" (%d), and says \"%s\" (%d)", (int)b->size, b->bytes, detail,
@@ -155,8 +127,8 @@ static void check_full(const struct attention_request *d) {
   assert_memory_equal(v2->id, "\"a\\u00e9\\\"b\"", 12);
   assert_int_equal(v2->timeout_us, 2500000);
   assert_int_equal(v2->outputs, 2);
-  assert_true(v2->output[0].weights && !v2->output[0].binary);
-  assert_true(!v2->output[1].weights && v2->output[1].binary);
+  assert_true(v2->output[0].which == 1 && !v2->output[0].binary);
+  assert_true(v2->output[1].which == 0 && v2->output[1].binary);
 }
 
 /* Every input but the keys is binary; the mask, of 12 bytes, leaves the next ones unaligned only
@@ -192,7 +164,7 @@ static void check_mixed(const struct attention_request *d) {
   assert_int_equal(d->call.want, WEIGHTS_NONE);
   assert_null(d->v2.id);
   assert_int_equal(d->v2.outputs, 1);
-  assert_false(d->v2.output[0].weights || d->v2.output[0].binary);
+  assert_false(d->v2.output[0].which || d->v2.output[0].binary);
   assert_int_equal(d->v2.timeout_us, 0);
 }
 
@@ -201,7 +173,7 @@ static void every_part_cut_at_every_byte(void **state) {
   const struct body bodies[] = {text_of(full), mixed()};
   for (size_t i = 0; i < 2; i++)
     for (size_t cut = 0; cut <= bodies[i].size; cut++) {
-      struct result r;
+      struct body_result r;
       read_with(&r, &model, &bodies[i], cut, cut == 0 ? 1 : SIZE_MAX, NULL);
       if (r.error.status) fail_msg("cut at %zu: %s", cut, r.error.detail);
       i ? check_mixed(&r.request) : check_full(&r.request);
@@ -221,7 +193,7 @@ static void keys_of_an_input_in_any_order(void **state) {
     for (unsigned i = 0; i < 5; i++, rest /= 5) used |= 1u << (order[i] = rest % 5);
     if (used != 31) continue;
     char json[256];
-    struct result r;
+    struct body_result r;
     snprintf(json, sizeof json, "{\"inputs\":[{%s,%s,%s,%s,%s}]}", part[order[0]], part[order[1]],
              part[order[2]], part[order[3]], part[order[4]]);
     const struct body b = text_of(json);
@@ -260,7 +232,7 @@ static void shapes_without_elements(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     const struct body b = text_of(list[i].json);
-    struct result r;
+    struct body_result r;
     accept(&r, &equal, &b);
     assert_false(r.request.unbatched);
     assert_int_equal(r.request.call.items, list[i].items);
@@ -275,7 +247,7 @@ static void blocks_of_no_bytes(void **state) {
       "{\"inputs\":[{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,0,2],"
       "\"parameters\":{\"binary_data_size\":0}}]}";
   const struct body b = {json, strlen(json), strlen(json)};
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, &b);
   assert_int_equal(r.request.call.items, 1);
   assert_int_equal(r.request.call.q_rows, 0);
@@ -288,7 +260,7 @@ static void null_is_nothing(void **state) {
   const struct body b =
       text_of("{\"id\":null,\"parameters\":null,\"outputs\":null,\"inputs\":[{\"parameters\":null,"
               "\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,2]}]}");
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, &b);
   assert_null(r.request.v2.id);
   assert_int_equal(r.request.v2.outputs, 1);
@@ -331,13 +303,13 @@ static void outputs_and_their_form(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     char json[512];
-    struct result r;
+    struct body_result r;
     snprintf(json, sizeof json, "{%s,\"inputs\":[%s]}", list[i].members,
              "{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,2]}");
     const struct body b = text_of(json);
     accept(&r, &equal, &b);
     assert_int_equal(r.request.v2.outputs, list[i].outputs);
-    assert_int_equal(r.request.v2.output[0].weights, list[i].weights);
+    assert_int_equal(r.request.v2.output[0].which, list[i].weights);
     assert_int_equal(r.request.v2.output[0].binary, list[i].binary);
     assert_int_equal(r.request.call.want, list[i].weights ? WEIGHTS_PER_HEAD : WEIGHTS_NONE);
     arena_free(&r.arena);
@@ -349,7 +321,7 @@ static void parameters_are_the_native_fields(void **state) {
   const struct body b =
       text_of("{\"parameters\":{\"causal\":true,\"causal_offset\":\"end\",\"select\":\"sample\","
               "\"seed\":9007199254740991},\"inputs\":[" QUERIES_JSON "]}");
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, &b);
   assert_true(r.request.call.causal);
   assert_int_equal(r.request.call.select, SELECT_SAMPLE);
@@ -465,7 +437,7 @@ static void wrong_requests(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     const struct body b = text_of(list[i].json);
-    struct result r;
+    struct body_result r;
     read_body(&r, &equal, &b);
     const bool limit = r.error.status == STATUS_TOO_LARGE;
     arena_free(&r.arena);
@@ -527,7 +499,7 @@ static void failures_say_where(void **state) {
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t step = 1; step < 1000; step += 998) {
       const struct body b = text_of(list[i].json);
-      struct result r;
+      struct body_result r;
       read_with(&r, &equal, &b, 0, step, NULL);
       if (r.error.status != STATUS_INVALID_REQUEST || !strstr(r.error.detail, list[i].detail) ||
           strcmp(r.error.pointer, list[i].pointer) != 0)
@@ -541,7 +513,7 @@ static void failures_say_where(void **state) {
       "\"parameters\":{\"binary_data_size\":2}},"
       "{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,2]}]}\1\2";
   struct body b = {json, sizeof json - 1, sizeof json - 3};
-  struct result r;
+  struct body_result r;
   read_body(&r, &equal, &b);
   assert_string_equal(r.error.pointer, "/inputs/0");
   assert_string_equal(r.error.detail, "the byte of a flag must be 0 or 1, at /0/0/1 of the array");
@@ -597,7 +569,7 @@ static void text_that_is_no_json(void **state) {
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t step = 1; step < 100; step += 33) {
       const struct body b = text_of(list[i].json);
-      struct result r;
+      struct body_result r;
       read_with(&r, &equal, &b, 0, step, NULL);
       if (r.error.status != STATUS_INVALID_JSON || r.error.offset != list[i].offset)
         fail_msg("%s: %d at %zu: %s", list[i].json, r.error.status, r.error.offset, r.error.detail);
@@ -624,7 +596,7 @@ static void long_names_and_values(void **state) {
   enum { LONG = 5000, ID_MOST = 64 * 1024 };
   static char json[ID_MOST + LONG], id[ID_MOST];
   memset(id, 'x', sizeof id);
-  struct result r;
+  struct body_result r;
   for (int length = ID_MOST - 2; length < ID_MOST; length++) {
     snprintf(json, sizeof json, "{\"id\":\"%.*s\",\"inputs\":[%s]}", length, id, QUERIES_JSON);
     struct body b = text_of(json);
@@ -689,7 +661,7 @@ static void data_before_what_they_are(void **state) {
       sprintf(at, ",{" FP32("values") "\"shape\":[1,1,2],\"data\":[%500000s1,2]}]}", "");
       const struct body b = text_of(json);
       struct budget budget;
-      struct result r;
+      struct body_result r;
       budget_init(&budget, 2 * KEPT_MOST);
       read_with(&r, &equal, &b, 0, step, &budget);
       if (!list[i].pointer) {
@@ -715,7 +687,7 @@ static void too_much_data_are_refused_at_once(void **state) {
   static const char begin[] = "{\"inputs\":[{\"data\":";
   static char json[sizeof begin + KEPT_MOST];
   const size_t head = sizeof begin - 1;
-  struct result r;
+  struct body_result r;
   memset(json, ' ', sizeof json);
   memcpy(json, begin, head);
   json[head] = '[';
@@ -733,7 +705,7 @@ static void too_much_data_are_refused_at_once(void **state) {
 static void blocks_must_be_as_long_as_they_say(void **state) {
   (void)state;
   struct body whole = mixed(), b = whole;
-  struct result r;
+  struct body_result r;
   for (size_t size = 0; size < whole.size; size++) {
     b.size = size;
     read_body(&r, &model, &b);
@@ -763,16 +735,13 @@ static void blocks_must_be_as_long_as_they_say(void **state) {
 
 static void a_body_without_length_ends_too_early(void **state) {
   (void)state;
-  const struct body_terms head = {.form = BODY_V2, .body_bytes = BODY_UNKNOWN, .json_bytes = 1000};
-  struct result r = {0};
-  struct error e = {0};
+  struct body_terms terms = body_read_terms(ASK_ATTENTION, BODY_V2);
+  struct body_result r = {0};
   const char *json = "{\"inputs\":[" QUERIES_JSON "]}";
-  arena_init(&r.arena, NULL);
-  struct attention_body *d = attention_body_new(&equal, &head, &wide, &r.arena, &e);
-  assert_non_null(d);
-  feed(d, json, strlen(json), &e);
-  assert_int_equal(attention_body_finish(d, &r.request, &e), STATUS_INVALID_REQUEST);
-  assert_non_null(strstr(e.detail, "is 1000, and the body has"));
+  terms.json_bytes = 1000;
+  body_read(&r, &equal, &terms, &body_read_wide, json, strlen(json), 0, SIZE_MAX);
+  assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
+  assert_non_null(strstr(r.error.detail, "is 1000, and the body has"));
   arena_free(&r.arena);
 }
 
@@ -835,7 +804,7 @@ static void mutations(void **state) {
         bytes[at] = byte;
       }
     }
-    struct result whole, cut;
+    struct body_result whole, cut;
     read_body(&whole, &model, &b);
     read_with(&cut, &model, &b, 0, 1 + draw(&seed) % 40, NULL);
     assert_int_equal(whole.error.status, cut.error.status);
@@ -861,7 +830,7 @@ static void memory_runs_out_anywhere(void **state) {
     unsigned refused = 0;
     for (size_t limit = 0; !done; limit += 512) {
       struct budget budget;
-      struct result r;
+      struct body_result r;
       budget_init(&budget, limit);
       read_with(&r, i < 2 ? &model : &equal, &bodies[i], 0, 50, &budget);
       done = r.error.status == STATUS_OK;

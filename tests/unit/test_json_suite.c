@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "server/attention/attention_body.h"
 #include "server/body/json_skim.h"
 #include "server/text/blank.h"
+#include "tests/support/body_read.h"
 
 struct json_case {
   const char *name, *text;
@@ -80,24 +80,13 @@ static void each_case_is_judged_however_it_is_cut(void **state) {
 static const struct model model = {
     .name = "m",
     .shape = {.heads = 1, .query_size = 2, .key_size = 2, .value_size = 2, .output_size = 2}};
-static const struct body_limits wide = {.max_items = 1000,
-                                        .max_pairs = 1 << 20,
-                                        .max_answer_bytes = 1 << 20};
 
 static enum status read_body(enum body_form form, const char *text, size_t size) {
-  const struct body_terms head = {.form = form,
-                                  .body_bytes = BODY_UNKNOWN,
-                                  .json_bytes = BODY_UNKNOWN};
-  struct arena arena;
-  struct attention_request request;
-  struct error e = {0};
-  arena_init(&arena, NULL);
-  struct attention_body *d = attention_body_new(&model, &head, &wide, &arena, &e);
-  assert_non_null(d);
-  attention_body_feed(d, text, size, &e);
-  attention_body_finish(d, &request, &e);
-  arena_free(&arena);
-  return e.status;
+  const struct body_terms terms = body_read_terms(ASK_ATTENTION, form);
+  struct body_result r = {0};
+  body_read(&r, &model, &terms, &body_read_wide, text, size, 0, SIZE_MAX);
+  arena_free(&r.arena);
+  return r.error.status;
 }
 
 static void within_a_request_they_are_judged_alike(void **state) {
