@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/run/clock.h"
+#include "server/attention/attention_answer.h"
 
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
                     const struct model *m, const struct body_terms *terms) {
@@ -77,8 +78,8 @@ bool exchange_finish(struct exchange *x) {
   enum answer_form form;
   bool ready = !attention_body_finish(x->body, &x->request) && !choose_form(x, &form) &&
                !layer_prepare(x->model->layer, call, &x->arena, &x->error) &&
-               !answer_plan(&x->answer, form, x->model, &x->request, &x->service->limits, &x->arena,
-                            &x->error);
+               !attention_answer_plan(&x->answer, form, x->model, &x->request, &x->service->limits,
+                                      &x->arena, &x->error);
   x->body_ns += clock_now() - start;
   return ready;
 }

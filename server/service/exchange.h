@@ -7,6 +7,7 @@
 
 #include "config/model/model.h"
 #include "server/answer/answer.h"
+#include "server/attention/attention_body.h"
 #include "server/service/service.h"
 
 struct exchange {

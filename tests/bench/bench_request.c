@@ -12,7 +12,7 @@
 #include "config/document/json_reserve.h"
 #include "config/model/model.h"
 #include "core/run/keep.h"
-#include "server/answer/answer.h"
+#include "server/attention/attention_answer.h"
 #include "server/attention/attention_body.h"
 #include "server/text/number.h"
 
@@ -50,7 +50,7 @@ static enum status serve(const struct model *m, struct budget *budget, const cha
     attention_body_feed(d, body + from, length - from < CHUNK ? length - from : CHUNK);
   if (e->status || attention_body_finish(d, &request) ||
       layer_prepare(m->layer, &request.call, &arena, e) ||
-      answer_plan(&answer, ANSWER_JSON, m, &request, &limits, &arena, e))
+      attention_answer_plan(&answer, ANSWER_JSON, m, &request, &limits, &arena, e))
     goto out;
   at[LAYER] = cpu_ms();
   layer_compute(m->layer, &request.call, 1e7, scratch);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "config/checkpoint/safetensors.h"
-#include "server/answer/answer.h"
+#include "server/attention/attention_answer.h"
 #include "server/text/base64.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"
@@ -182,7 +182,7 @@ static void answer_request(const struct model *m, const struct body_terms *head,
   if (!r.error.status && head->wants_binary && attention_request_has_binary(&r.request))
     form = ANSWER_SAFETENSORS;
   if (!r.error.status && !layer_prepare(m->layer, c, &r.arena, &r.error) &&
-      !answer_plan(&a, form, m, &r.request, &fuzz_limits, &r.arena, &r.error)) {
+      !attention_answer_plan(&a, form, m, &r.request, &fuzz_limits, &r.arena, &r.error)) {
     layer_compute(m->layer, c, work, scratch_of(m));
     if (!layer_fault(c, &r.error)) check_answer(m, &r.request, &a);
   }

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/attention/measures.h"
-#include "server/answer/answer.h"
+#include "server/attention/attention_answer.h"
 
 enum { HEADS = 2, OUTPUT = 3, ITEMS_MAX = 8 };
 
@@ -96,7 +96,7 @@ static inline void measure(struct answered *a, bool gradients, bool divergence) 
  * The caller frees them. */
 static inline char *answer_of(struct answered *a, enum answer_form form, const struct model *m,
                               struct answer *answer, size_t *bytes) {
-  answer_plan(answer, form, m, &a->request, &wide, &a->arena, &a->error);
+  attention_answer_plan(answer, form, m, &a->request, &wide, &a->arena, &a->error);
   assert_int_equal(a->error.status, STATUS_OK);
   if (a->request.call.measures) a->request.call.measures->rows = 512; /* known only now */
   for (size_t i = answer->pieces; i-- > 0;) answer_write_piece(answer, i);

@@ -278,12 +278,13 @@ static void measures_of_many_heads_read_back(void **state) {
 
   /* All of it is counted: its own length is less than its longest, which is not far away. */
   struct body_limits limits = {.max_answer_bytes = strlen(text)};
-  answer_plan(&answer, ANSWER_JSON, &many, &a.request, &limits, &a.arena, &a.error);
+  attention_answer_plan(&answer, ANSWER_JSON, &many, &a.request, &limits, &a.arena, &a.error);
   assert_int_equal(a.error.status, STATUS_TOO_LARGE);
   limits.max_answer_bytes += limits.max_answer_bytes / 10;
   a.error = (struct error){0};
-  assert_int_equal(
-      answer_plan(&answer, ANSWER_JSON, &many, &a.request, &limits, &a.arena, &a.error), STATUS_OK);
+  assert_int_equal(attention_answer_plan(&answer, ANSWER_JSON, &many, &a.request, &limits, &a.arena,
+                                         &a.error),
+                   STATUS_OK);
   free(text);
   arena_free(&a.arena);
 }
@@ -373,14 +374,14 @@ static void the_longest_numbers_fit(void **state) {
   free(text);
 
   /* The limit is on an upper bound, which is not far from the longest text. */
-  answer_plan(&answer, ANSWER_JSON, &model, &a.request, &limits, &a.arena, &a.error);
+  attention_answer_plan(&answer, ANSWER_JSON, &model, &a.request, &limits, &a.arena, &a.error);
   assert_int_equal(a.error.status, STATUS_TOO_LARGE);
   assert_string_equal(a.error.limit, "max_answer_bytes");
   assert_int_equal(answer.pieces, 0);
   limits.max_answer_bytes += limits.max_answer_bytes / 100;
   a.error = (struct error){0};
-  assert_int_equal(answer_plan(&answer, ANSWER_JSON, &model, &a.request, &limits, &a.arena,
-                               &a.error),
+  assert_int_equal(attention_answer_plan(&answer, ANSWER_JSON, &model, &a.request, &limits,
+                                         &a.arena, &a.error),
                    STATUS_OK);
   arena_free(&a.arena);
 }
@@ -402,7 +403,7 @@ static void a_piece_leaves_its_neighbours_alone(void **state) {
     for (size_t i = 0; i < c->q_rows * OUTPUT; i++) c->outputs[i] = -1.00000016e-35f;
     for (size_t i = 0; i < c->weight_count; i++) c->weights[i] = -1.00000016e-35f;
     struct answer answer;
-    answer_plan(&answer, ANSWER_JSON, &model, &a.request, &wide, &a.arena, &a.error);
+    attention_answer_plan(&answer, ANSWER_JSON, &model, &a.request, &wide, &a.arena, &a.error);
     assert_int_equal(a.error.status, STATUS_OK);
     assert_in_range(answer.pieces, 4, 40);
     const char *last = answer.piece[answer.pieces - 1].iov_base;
@@ -425,8 +426,8 @@ static void over_the_limit_nothing_is_allocated(void **state) {
   size_t before = a.arena.bytes;
   const struct body_limits limits = {.max_answer_bytes = 100000};
   struct answer answer;
-  assert_int_equal(answer_plan(&answer, ANSWER_JSON, &model, &a.request, &limits, &a.arena,
-                               &a.error),
+  assert_int_equal(attention_answer_plan(&answer, ANSWER_JSON, &model, &a.request, &limits,
+                                         &a.arena, &a.error),
                    STATUS_TOO_LARGE);
   assert_in_range(a.arena.bytes, before, before + 16384);
   arena_free(&a.arena);

@@ -590,13 +590,15 @@ static void limits_of_all_forms(void **state) {
       size_t size;
       free(answer_of(&a, form, &model, &answer, &size));
       struct body_limits limits = {.max_answer_bytes = size - 1};
-      assert_int_equal(answer_plan(&answer, form, &model, &a.request, &limits, &a.arena, &a.error),
+      assert_int_equal(attention_answer_plan(&answer, form, &model, &a.request, &limits, &a.arena,
+                                             &a.error),
                        STATUS_TOO_LARGE);
       assert_string_equal(a.error.limit, "max_answer_bytes");
       assert_int_equal(answer.pieces, 0);
       limits.max_answer_bytes += form == ANSWER_SAFETENSORS ? 1 : size / 50;
       a.error = (struct error){0};
-      assert_int_equal(answer_plan(&answer, form, &model, &a.request, &limits, &a.arena, &a.error),
+      assert_int_equal(attention_answer_plan(&answer, form, &model, &a.request, &limits, &a.arena,
+                                             &a.error),
                        STATUS_OK);
       arena_free(&a.arena);
     }
@@ -617,7 +619,7 @@ static void memory_that_ends_anywhere(void **state) {
       budget_init(&budget, limit);
       arena_init(&arena, &budget);
       a.error = (struct error){0};
-      fits = !answer_plan(&answer, form, &model, &a.request, &wide, &arena, &a.error);
+      fits = !attention_answer_plan(&answer, form, &model, &a.request, &wide, &arena, &a.error);
       if (!fits) {
         assert_string_equal(a.error.limit, "memory_budget_bytes");
         assert_int_equal(answer.pieces, 0);
