@@ -144,7 +144,7 @@ static void hold_standard_descriptors(void) {
 }
 
 /* The options of `attend run`, which come before settings. Returns what follows them. */
-static char **run_options(char **words, struct decode_head *head) {
+static char **run_options(char **words, struct body_terms *head) {
   for (; *words; words++) {
     if (!strcmp(*words, "--heads"))
       head->ask = ASK_HEADS;
@@ -165,7 +165,7 @@ int main(int argc, char **argv) {
   static char *none[] = {NULL};
   char **words = argc > 1 ? argv + 1 : none;
   const char *subject = NULL; /* the model of run, the URL of health */
-  struct decode_head head = {.body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN};
+  struct body_terms head = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN};
   struct config c = {0};
   struct error e = {0};
   int status;

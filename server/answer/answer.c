@@ -1,7 +1,7 @@
 /* answer: an answer planned in pieces, which any threads then write.
  *
- * Its form decides which members are text, in what style (encode_style), and which are bytes
- * (encode_raw). Pieces of text are stretches of one walk (encode_text). */
+ * Its form decides which members are text, in what style (answer_style), and which are bytes
+ * (answer_raw). Pieces of text are stretches of one walk (answer_text). */
 #include "server/answer/answer.h"
 
 #include "core/run/size.h"
@@ -12,52 +12,48 @@ enum { LINE = 64 /* pieces of different workers do not share a cache line */ };
 
 /* --- forms --- */
 
-static void make_whole(struct section *s, const struct answer_plan *p, enum style style) {
+static void make_whole(struct answer_section *s, const struct answer_plan *p,
+                       enum answer_style style) {
+  must(s->alike);
   s->style = style;
   s->row_room = 0;
-  s->whole = section_whole(s, p->decoded);
+  s->whole = answer_section_whole(s, p->content->unbatched);
 }
 
-static void plan_json(struct answer_plan *p, const struct model *m) {
-  p->sections = sections_of(m, p->call, p->section);
-  if (!p->decoded->base64) return;
-  for (size_t i = 0; i < p->sections; i++) {
-    struct section *s = &p->section[i];
+static void plan_json(struct answer_plan *p) {
+  struct answer_content *c = p->content;
+  p->sections = c->sections;
+  for (size_t i = 0; i < c->sections && c->base64; i++) {
+    struct answer_section *s = &c->section[i];
     if (!s->batch || s->is_integer) continue;
-    if (p->decoded->rectangular &&
-        (s->width_of != WIDTH_SEGMENTS || decoded_segments_agree(p->decoded)))
+    if (s->alike)
       make_whole(s, p, STYLE_BASE64_WHOLE);
     else
       s->style = STYLE_BASE64_ITEMS;
   }
 }
 
-/* The pointers first: they are the widest, and all are aligned then. */
-static void plan_safetensors(struct answer_plan *p, const struct model *m) {
-  struct section all[SECTIONS_MAX];
-  const size_t count = sections_of(m, p->call, all);
-  must(decoded_has_binary(p->decoded));
+/* The integers first: they are the widest, and all are aligned then. */
+static void plan_safetensors(struct answer_plan *p) {
+  struct answer_content *c = p->content;
   for (size_t integers = 2; integers-- > 0;)
-    for (size_t i = 0; i < count; i++) {
-      if (all[i].is_integer != (integers == 1)) continue;
-      struct section *s = &p->behind[p->behinds++];
-      *s = all[i];
+    for (size_t i = 0; i < c->sections; i++) {
+      struct answer_section *s = &c->section[i];
+      if (s->is_integer != (integers == 1)) continue;
+      must(s->batch);
       make_whole(s, p, STYLE_BEHIND);
+      p->behind[p->behinds++] = s;
     }
 }
 
-static void plan_v2(struct answer_plan *p, const struct model *m) {
-  const struct decoded_v2 *v2 = &p->decoded->v2;
-  struct section all[SECTIONS_MAX];
-  const size_t count = sections_of(m, p->call, all);
-  must(v2->outputs > 0);
-  for (size_t i = 0; i < v2->outputs; i++) {
-    const size_t which = v2->output[i].weights ? 1 : 0;
-    must(which < count);
-    struct section *s = &p->section[p->sections++];
-    *s = all[which];
-    make_whole(s, p, v2->output[i].binary ? STYLE_BEHIND : STYLE_FLAT);
-    if (v2->output[i].binary) p->behind[p->behinds++] = *s;
+static void plan_v2(struct answer_plan *p) {
+  struct answer_content *c = p->content;
+  must(c->sections > 0);
+  p->sections = c->sections;
+  for (size_t i = 0; i < c->sections; i++) {
+    struct answer_section *s = &c->section[i];
+    make_whole(s, p, s->binary ? STYLE_BEHIND : STYLE_FLAT);
+    if (s->binary) p->behind[p->behinds++] = s;
   }
 }
 
@@ -68,10 +64,9 @@ static size_t memory_needed(const struct iovec *piece) {
   return piece->iov_base ? 0 : size_round_up(piece->iov_len, LINE);
 }
 
-/* From what the call leaves, as far as pieces fit into it, then from the arena. */
-static enum status place_pieces(struct answer *a, const struct call *c, struct arena *arena,
-                                struct error *e) {
-  struct spare left = c->left;
+/* From what the content leaves, as far as pieces fit into it, then from the arena. */
+static enum status place_pieces(struct answer *a, struct arena *arena, struct error *e) {
+  struct spare left = a->plan->content->left;
   size_t memory = 0;
   for (size_t i = 0; i < a->pieces; i++) {
     const size_t bytes = memory_needed(&a->piece[i]);
@@ -92,62 +87,58 @@ static enum status place_pieces(struct answer *a, const struct call *c, struct a
 
 /* --- the plan --- */
 
-static struct answer_plan *plan_new(enum answer_form form, const struct model *m,
-                                    const struct decoded *d, const struct decode_limits *limits,
-                                    struct arena *arena, struct error *e) {
+static struct answer_plan *plan_new(enum answer_form form, struct answer_content *content,
+                                    size_t max_bytes, struct arena *arena, struct error *e) {
   struct answer_plan *p = arena_alloc(arena, 1, sizeof *p, e);
   if (!p) return NULL;
-  *p = (struct answer_plan){.form = form,
-                            .decoded = d,
-                            .call = &d->call,
-                            .model = m->name,
-                            .room = limits->max_answer_bytes};
+  *p = (struct answer_plan){.form = form, .content = content, .room = max_bytes};
   switch (form) {
   case ANSWER_JSON:
-    plan_json(p, m);
+    plan_json(p);
     break;
   case ANSWER_SAFETENSORS:
-    plan_safetensors(p, m);
+    plan_safetensors(p);
     break;
   case ANSWER_V2:
-    plan_v2(p, m);
+    plan_v2(p);
     break;
   }
   return p;
 }
 
-static enum status over_limit(const struct decode_limits *limits, struct error *e) {
-  return error_limit(e, "max_answer_bytes", "the answer may need more than %zu bytes",
-                     limits->max_answer_bytes);
+/* Appends all pieces, without their memory. False: over the limit, or with an error. */
+static bool cut_pieces(struct answer *a, struct arena *arena, struct error *e) {
+  struct answer_plan *p = a->plan;
+  if (a->form == ANSWER_SAFETENSORS) {
+    if (answer_raw_header(a, arena, e)) return false;
+    if (!answer_plan_spend(p, a->piece[0].iov_len)) return false;
+  }
+  if (!answer_text_cut(a)) return false;
+  /* Of the memory now; each piece corrects it by what it needs less. */
+  const size_t texts = a->form == ANSWER_V2 && p->behinds ? answer_bytes(a) : 0;
+  atomic_init(&a->json_bytes, texts);
+  return answer_raw_cut(a);
 }
 
-static enum status plan(struct answer *a, enum answer_form form, const struct model *m,
-                        const struct decoded *d, const struct decode_limits *limits,
-                        struct arena *arena, struct error *e) {
-  struct answer_plan *p = plan_new(form, m, d, limits, arena, e);
+static enum status make_plan(struct answer *a, struct answer_content *content, size_t max_bytes,
+                             struct arena *arena, struct error *e) {
+  struct answer_plan *p = plan_new(a->form, content, max_bytes, arena, e);
   if (!p) return e->status;
-  p->most = text_bound(p) + raw_bound(p);
+  p->most = answer_text_bound(p) + answer_raw_bound(p);
   a->plan = p;
   a->piece = arena_alloc(arena, p->most, sizeof *a->piece, e);
   p->piece = arena_alloc(arena, p->most, sizeof *p->piece, e);
   if (!a->piece || !p->piece) return e->status;
-  if (form == ANSWER_SAFETENSORS && raw_header(a, arena, e)) return e->status;
-  if (form == ANSWER_SAFETENSORS && !plan_take(p, a->piece[0].iov_len))
-    return over_limit(limits, e);
-  if (!text_cut(a)) return over_limit(limits, e);
-  /* Of the memory now; each piece corrects it by what it needs less. */
-  const size_t texts = form == ANSWER_V2 && p->behinds ? answer_bytes(a) : 0;
-  atomic_init(&a->json_bytes, texts);
-  if (!raw_cut(a)) return over_limit(limits, e);
-  return place_pieces(a, &d->call, arena, e);
+  if (cut_pieces(a, arena, e)) return place_pieces(a, arena, e);
+  return error_limit(e, "max_answer_bytes", "the answer may need more than %zu bytes", max_bytes);
 }
 
-enum status answer_plan(struct answer *a, enum answer_form form, const struct model *m,
-                        const struct decoded *d, const struct decode_limits *limits,
-                        struct arena *arena, struct error *e) {
+enum status answer_plan(struct answer *a, enum answer_form form, struct answer_content *content,
+                        size_t max_bytes, struct arena *arena, struct error *e) {
   *a = (struct answer){.form = form};
-  if (plan(a, form, m, d, limits, arena, e) != STATUS_OK) *a = (struct answer){.form = form};
-  return e->status;
+  const enum status status = make_plan(a, content, max_bytes, arena, e);
+  if (status) *a = (struct answer){.form = form};
+  return status;
 }
 
 void answer_write_piece(struct answer *a, size_t i) {
@@ -155,12 +146,12 @@ void answer_write_piece(struct answer *a, size_t i) {
   const size_t before = a->piece[i].iov_len;
   switch (p->piece[i].kind) {
   case PIECE_TEXT:
-    text_write(a, i);
+    answer_text_write(a, i);
     if (p->form == ANSWER_V2 && p->behinds)
       atomic_fetch_sub_explicit(&a->json_bytes, before - a->piece[i].iov_len, memory_order_relaxed);
     break;
-  case PIECE_POINTERS:
-    raw_write(a, i);
+  case PIECE_INTEGERS:
+    answer_raw_write(a, i);
     break;
   case PIECE_READY:
     break;

@@ -1,6 +1,7 @@
-/* answer: the result of a call as the bytes of an answer, in pieces.
+/* answer: results as the bytes of an answer, in pieces.
  *
- * The pieces are planned before the call is computed, with memory for their longest text, so that
+ * What an answer says is its content: a list of sections, from the contract that was asked. The
+ * pieces are planned before anything is computed, with memory for their longest text, so that
  * workers can write them in any order, in parallel, without allocating. */
 #ifndef SERVER_ANSWER_H
 #define SERVER_ANSWER_H
@@ -8,18 +9,31 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 
-#include "config/model/model.h"
-#include "core/attention/call.h"
-#include "server/attention/attention_body.h"
+#include "core/run/arena.h"
+#include "core/run/spare.h"
+#include "server/answer/answer_section.h"
 
 /* libmicrohttpd keeps the list of them in a connection's memory, which is small, and aborts where
  * it does not fit. */
 enum { ANSWER_PIECES_MAX = 256 };
 
-/* How an answer is written. JSON has arrays of floats as text, or as base64 where the request says
- * so; safetensors is for what is rectangular, and not for measures; an answer of v2 is JSON, and
- * the outputs that were asked for in binary lie behind it. */
+/* How an answer is written. JSON has arrays of floats as text, or as base64 where the content says
+ * so; safetensors is for what is rectangular, and a batch; an answer of v2 is JSON, and the
+ * sections that are binary lie behind it. */
 enum answer_form { ANSWER_JSON, ANSWER_SAFETENSORS, ANSWER_V2 };
+
+/* What an answer says. Lives as long as the answer. */
+struct answer_content {
+  const char *model;  /* its name, which needs no escaping */
+  const char *id;     /* ANSWER_V2: a JSON string with its quotes; NULL: none */
+  size_t id_length;   /* of the id */
+  const size_t *rows; /* a number to be said in front, once all is computed; NULL: none */
+  bool unbatched;     /* the first dimension of a batch is left out */
+  bool base64;        /* arrays of floats as base64 */
+  struct spare left;  /* memory that may be written to once all is computed */
+  size_t sections;
+  struct answer_section section[ANSWER_SECTIONS_MAX]; /* [sections] in the order to be sent */
+};
 
 struct answer {
   enum answer_form form;
@@ -30,16 +44,14 @@ struct answer {
   struct answer_plan *plan;
 };
 
-/* Cuts the answer into pieces and takes their memory from what the call leaves once it is computed,
- * and from the arena. STATUS_TOO_LARGE (limit max_answer_bytes) if its longest text is over the
- * limit. The call is prepared. ANSWER_SAFETENSORS is for what decoded_has_binary, ANSWER_V2 for
- * items that agree in their shape. Some pieces may be the results themselves, where they are
- * computed. */
-enum status answer_plan(struct answer *a, enum answer_form form, const struct model *m,
-                        const struct decoded *d, const struct decode_limits *limits,
-                        struct arena *arena, struct error *e);
+/* Cuts the answer into pieces and takes their memory from what the content leaves, and from the
+ * arena. STATUS_TOO_LARGE (limit max_answer_bytes) if its longest text is over the limit.
+ * ANSWER_SAFETENSORS is for sections of a batch that are alike, ANSWER_V2 for sections that are
+ * alike. Some pieces may be the results themselves, where they are computed. */
+enum status answer_plan(struct answer *a, enum answer_form form, struct answer_content *content,
+                        size_t max_bytes, struct arena *arena, struct error *e);
 
-/* Writes piece `i` once the call is computed. Cannot fail; any thread. */
+/* Writes piece `i` once all is computed. Cannot fail; any thread. */
 void answer_write_piece(struct answer *a, size_t i);
 
 size_t answer_bytes(const struct answer *a); /* the sum of the pieces' lengths */

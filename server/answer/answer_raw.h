@@ -1,20 +1,20 @@
-/* answer_raw: arrays of an answer as bytes, where they were computed. Private to encode. */
+/* answer_raw: arrays of an answer as bytes, where they were computed. Private to answer. */
 #ifndef SERVER_ANSWER_RAW_H
 #define SERVER_ANSWER_RAW_H
 
 #include "server/answer/answer_plan.h"
 
 /* How many pieces there may be. */
-size_t raw_bound(const struct answer_plan *p);
+size_t answer_raw_bound(const struct answer_plan *p);
 
 /* Appends the header of safetensors, in memory of the arena. Fails with an error: over the limit
  * (false from plan_take), or no memory. */
-enum status raw_header(struct answer *a, struct arena *arena, struct error *e);
+enum status answer_raw_header(struct answer *a, struct arena *arena, struct error *e);
 
 /* Appends the arrays behind. False: over the limit. */
-bool raw_cut(struct answer *a);
+bool answer_raw_cut(struct answer *a);
 
-/* Writes a piece of pointers. */
-void raw_write(struct answer *a, size_t piece);
+/* Writes a piece of integers. */
+void answer_raw_write(struct answer *a, size_t piece);
 
 #endif

@@ -18,7 +18,7 @@ _Static_assert((int)BASE64_WRITE_MARGIN <= (int)NUMBER_WRITE_MARGIN,
 
 /* --- room --- */
 
-size_t style_member_room(const struct section *s) {
+size_t answer_style_member_room(const struct answer_section *s) {
   size_t room = strlen(s->name) + BRACKETS_ROOM;
   if (s->instead) room += strlen(s->instead);
   if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND)
@@ -30,43 +30,43 @@ size_t style_member_room(const struct section *s) {
 /* --- opened and closed --- */
 
 /* Has the member the level of the items, outside of all? */
-static bool has_items(const struct answer_plan *p, const struct section *s) {
+static bool has_items(const struct answer_plan *p, const struct answer_section *s) {
   if (s->style == STYLE_BASE64_ITEMS) return true;
-  return s->style == STYLE_LISTS && s->batch && !p->decoded->unbatched;
+  return s->style == STYLE_LISTS && s->batch && !p->content->unbatched;
 }
 
-static char *open_v2(const struct section *s, char *out) {
-  out = write_text(out, V2_NAME);
-  out = write_text(out, s->name);
-  out = write_text(out, V2_SHAPE);
-  out = array_write_shape(out, &s->whole);
-  if (s->style == STYLE_FLAT) return write_text(out, V2_DATA);
-  out = write_text(out, V2_BEHIND);
+static char *open_v2(const struct answer_section *s, char *out) {
+  out = answer_write_text(out, V2_NAME);
+  out = answer_write_text(out, s->name);
+  out = answer_write_text(out, V2_SHAPE);
+  out = answer_write_shape(out, &s->whole);
+  if (s->style == STYLE_FLAT) return answer_write_text(out, V2_DATA);
+  out = answer_write_text(out, V2_BEHIND);
   out = number_write_integer(out, (int64_t)(s->whole.count * sizeof(float)));
-  return write_text(out, V2_END);
+  return answer_write_text(out, V2_END);
 }
 
-char *style_open(const struct answer_plan *p, const struct section *s, char *out) {
+char *answer_style_open(const struct answer_plan *p, const struct answer_section *s, char *out) {
   if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND) return open_v2(s, out);
   *out++ = '"';
-  out = write_text(out, s->name);
+  out = answer_write_text(out, s->name);
   *out++ = '"';
   *out++ = ':';
-  if (s->instead) return write_text(out, s->instead);
+  if (s->instead) return answer_write_text(out, s->instead);
   if (has_items(p, s)) *out++ = '[';
   return out;
 }
 
-char *style_close(const struct answer_plan *p, const struct section *s, char *out) {
-  if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND) return write_text(out, V2_END);
+char *answer_style_close(const struct answer_plan *p, const struct answer_section *s, char *out) {
+  if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND) return answer_write_text(out, V2_END);
   if (has_items(p, s)) *out++ = ']';
   return out;
 }
 
 /* --- rows --- */
 
-static char *write_lists(const struct rows *r, bool last, char *out) {
-  const struct section *s = r->section;
+static char *write_lists(const struct answer_rows *r, bool last, char *out) {
+  const struct answer_section *s = r->section;
   if (r->first == 0) {
     if (r->item > 0 || r->head > 0) *out++ = ',';
     if (s->per_head && r->head == 0) *out++ = '[';
@@ -82,24 +82,24 @@ static char *write_lists(const struct rows *r, bool last, char *out) {
   return out;
 }
 
-static char *write_groups(const struct rows *r, bool last, char *out) {
-  const struct section *s = r->section;
-  const struct array a =
-      s->style == STYLE_BASE64_WHOLE ? s->whole : section_array(s, r->call, r->item);
+static char *write_groups(const struct answer_rows *r, bool last, char *out) {
+  const struct answer_section *s = r->section;
+  const struct answer_array a =
+      s->style == STYLE_BASE64_WHOLE ? s->whole : answer_section_array(s, r->item);
   if (r->first == 0) {
     if (r->item > 0) *out++ = ',';
-    out = write_text(out, ITEM_DTYPE);
-    out = array_write_shape(out, &a);
-    out = write_text(out, ITEM_BYTES);
+    out = answer_write_text(out, ITEM_DTYPE);
+    out = answer_write_shape(out, &a);
+    out = answer_write_text(out, ITEM_BYTES);
   }
   if (r->count > 0) {
     const size_t from = r->first * GROUP, count = size_min(r->count * GROUP, a.count - from);
     out = base64_write(out, (const float *)a.data + from, count * sizeof(float));
   }
-  return last ? write_text(out, ITEM_END) : out;
+  return last ? answer_write_text(out, ITEM_END) : out;
 }
 
-static char *write_flat(const struct rows *r, bool last, char *out) {
+static char *write_flat(const struct answer_rows *r, bool last, char *out) {
   const float *data = r->count > 0 ? (const float *)r->section->whole.data + r->first : NULL;
   char *begin = out;
   /* As one row, which keeps its brackets only where the list has them. */
@@ -108,9 +108,9 @@ static char *write_flat(const struct rows *r, bool last, char *out) {
   return last ? out : out - 1;
 }
 
-char *style_write(const struct rows *r, char *out) {
-  const struct section *s = r->section;
-  const bool last = r->first + r->count == style_rows(s, r->call, r->item);
+char *answer_style_write(const struct answer_rows *r, char *out) {
+  const struct answer_section *s = r->section;
+  const bool last = r->first + r->count == answer_style_rows(s, r->item);
   if (s->style == STYLE_LISTS) return write_lists(r, last, out);
   return s->style == STYLE_FLAT ? write_flat(r, last, out) : write_groups(r, last, out);
 }

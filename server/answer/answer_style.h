@@ -1,5 +1,5 @@
 /* answer_style: how a member's text is laid out: as lists, as base64, as v2 has it. Private to
- * encode.
+ * answer.
  *
  * Whatever the style, a member is opened, lists of rows follow, one for each item and head that the
  * style tells apart, and it is closed. */
@@ -17,23 +17,23 @@ enum {
 
 /* --- how a member is walked: lists of so many rows and numbers in each --- */
 
-static inline size_t style_items(const struct section *s) {
+static inline size_t answer_style_items(const struct answer_section *s) {
   if (s->style == STYLE_BASE64_WHOLE || s->style == STYLE_FLAT) return 1;
   return s->style == STYLE_BEHIND ? 0 : s->items;
 }
 
-static inline size_t style_heads(const struct section *s) {
+static inline size_t answer_style_heads(const struct answer_section *s) {
   return s->style == STYLE_LISTS ? s->heads : 1;
 }
 
-static inline size_t style_rows(const struct section *s, const struct call *c, size_t item) {
+static inline size_t answer_style_rows(const struct answer_section *s, size_t item) {
   switch (s->style) {
   case STYLE_LISTS:
-    return s->batch ? c->item[item].q : s->rows;
+    return answer_size(s->rows, item);
   case STYLE_BASE64_ITEMS:
-    return size_groups(section_array(s, c, item).count);
+    return answer_groups(answer_section_array(s, item).count);
   case STYLE_BASE64_WHOLE:
-    return size_groups(s->whole.count);
+    return answer_groups(s->whole.count);
   case STYLE_FLAT:
     return s->whole.count;
   case STYLE_BEHIND:
@@ -42,36 +42,37 @@ static inline size_t style_rows(const struct section *s, const struct call *c, s
   return 0;
 }
 
-static inline size_t style_width(const struct section *s, const struct call *c, size_t item) {
-  if (s->style == STYLE_LISTS) return section_width(s, &c->item[item]);
+static inline size_t answer_style_width(const struct answer_section *s, size_t item) {
+  if (s->style == STYLE_LISTS) return answer_size(s->width, item);
   return s->style == STYLE_FLAT ? 1 : GROUP;
 }
 
-static inline bool style_is_base64(const struct section *s) {
+static inline bool answer_style_is_base64(const struct answer_section *s) {
   return s->style == STYLE_BASE64_ITEMS || s->style == STYLE_BASE64_WHOLE;
 }
 
 /* How many numbers are written in the time of one as text. */
-static inline size_t style_speed(const struct section *s) {
-  return style_is_base64(s) ? BASE64_SPEED : 1;
+static inline size_t answer_style_speed(const struct answer_section *s) {
+  return answer_style_is_base64(s) ? BASE64_SPEED : 1;
 }
 
 /* --- the bytes that may be needed --- */
 
-size_t style_member_room(const struct section *s); /* by an opening or a closing */
+size_t answer_style_member_room(const struct answer_section *s); /* by an opening or a closing */
 
 /* By rows of a list, and what is beside them. */
-static inline size_t style_rows_room(const struct section *s, size_t rows, size_t width) {
-  if (style_is_base64(s)) return rows * GROUP_ROOM + OBJECT_ROOM;
+static inline size_t answer_style_rows_room(const struct answer_section *s, size_t rows,
+                                            size_t width) {
+  if (answer_style_is_base64(s)) return rows * GROUP_ROOM + OBJECT_ROOM;
   return rows * width * NUMBER_ROOM + rows * s->row_room + BRACKETS_ROOM;
 }
 
 /* --- how it is written --- */
 
-char *style_open(const struct answer_plan *p, const struct section *s, char *out);
-char *style_close(const struct answer_plan *p, const struct section *s, char *out);
+char *answer_style_open(const struct answer_plan *p, const struct answer_section *s, char *out);
+char *answer_style_close(const struct answer_plan *p, const struct answer_section *s, char *out);
 
 /* Some rows of a list, which they may begin and end. */
-char *style_write(const struct rows *rows, char *out);
+char *answer_style_write(const struct answer_rows *rows, char *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* answer_text: the text of an answer, cut into pieces and written. Private to encode. */
+/* answer_text: the text of an answer, cut into pieces and written. Private to answer. */
 #ifndef SERVER_ANSWER_TEXT_H
 #define SERVER_ANSWER_TEXT_H
 
@@ -6,12 +6,12 @@
 
 /* Chooses the size of the pieces of text; returns how many there may be: with those beside them no
  * more than ANSWER_PIECES_MAX. */
-size_t text_bound(struct answer_plan *p);
+size_t answer_text_bound(struct answer_plan *p);
 
 /* Appends the pieces of text; their lengths are the memory that each needs. False: over the limit.
  */
-bool text_cut(struct answer *a);
+bool answer_text_cut(struct answer *a);
 
-void text_write(struct answer *a, size_t piece);
+void answer_text_write(struct answer *a, size_t piece);
 
 #endif

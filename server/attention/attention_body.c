@@ -3,65 +3,76 @@
 
 #include <string.h>
 
+#include "server/attention/attention_check.h"
 #include "server/body/body_json.h"
 #include "server/body/body_safetensors.h"
 #include "server/body/body_v2.h"
 
-struct decoder {
+struct attention_body {
   const struct model *model;
-  struct decode_head head;
-  struct decode_limits limits;
+  struct body_terms terms;
+  struct body_limits limits;
   struct arena *arena;
-  struct error failure;     /* the first one of the reader */
-  struct decode_json *json; /* the reader of the body's form: one of these */
-  struct decode_safetensors *safetensors;
-  struct decode_v2 *v2;
+  struct error *e;        /* the first failure */
+  struct body_json *json; /* the reader of the body's form: one of these */
+  struct body_safetensors *safetensors;
+  struct body_v2 *v2;
+  struct contract_reading reading;
+  struct attention_values values;
 };
 
-/* Copies the first failure, in terms of this body. */
-static enum status report(struct decoder *d, struct error *e) {
-  if (d->v2) decode_v2_locate(d->v2, &d->failure);
-  if (d->failure.status && !e->status) *e = d->failure;
-  return d->failure.status;
-}
-
-struct decoder *decoder_new(const struct model *m, const struct decode_head *head,
-                            const struct decode_limits *limits, struct arena *a, struct error *e) {
-  struct decoder *d = arena_alloc(a, 1, sizeof *d, e);
-  if (!d) return NULL;
-  *d = (struct decoder){.model = m, .head = *head, .limits = *limits, .arena = a};
-  if (head->form == BODY_SAFETENSORS)
-    d->safetensors = decode_safetensors_new(m, head, limits, a, &d->failure);
-  else if (head->form == BODY_V2)
-    d->v2 = decode_v2_new(m, head, limits, a, &d->failure);
-  else
-    d->json = decode_json_new(m, head, limits, a, &d->failure);
-  return report(d, e) ? NULL : d;
-}
-
-enum status decoder_feed(struct decoder *d, const char *bytes, size_t size, struct error *e) {
-  if (d->failure.status) return report(d, e);
-  if (d->safetensors)
-    decode_safetensors_feed(d->safetensors, bytes, size);
-  else if (d->v2)
-    decode_v2_feed(d->v2, bytes, size);
-  else
-    decode_json_feed(d->json, bytes, size);
-  return report(d, e);
-}
-
-static const struct fields *finish(struct decoder *d, struct decoded *out) {
-  if (d->safetensors) return decode_safetensors_finish(d->safetensors);
-  if (d->v2) return decode_v2_finish(d->v2, &out->v2);
-  return decode_json_finish(d->json);
-}
-
-enum status decoder_finish(struct decoder *d, struct decoded *out, struct error *e) {
-  memset(out, 0, sizeof *out);
-  if (!d->failure.status) {
-    const struct fields *fields = finish(d, out);
-    if (!d->failure.status)
-      decode_check(fields, d->model, &d->head, &d->limits, d->arena, out, &d->failure);
+struct attention_body *attention_body_new(const struct model *m, const struct body_terms *terms,
+                                          const struct body_limits *limits, struct arena *a,
+                                          struct error *e) {
+  struct attention_body *b = arena_alloc(a, 1, sizeof *b, e);
+  if (!b) return NULL;
+  b->model = m;
+  b->terms = *terms;
+  b->limits = *limits;
+  b->arena = a;
+  b->e = e;
+  b->json = NULL;
+  b->safetensors = NULL;
+  b->v2 = NULL;
+  attention_fields_init(&b->reading, &b->values, terms->ask, m, limits->max_items);
+  switch (terms->form) {
+  case BODY_JSON:
+    b->json = body_json_new(&b->reading, a, e);
+    break;
+  case BODY_SAFETENSORS:
+    b->safetensors = body_safetensors_new(&b->reading, terms, a, e);
+    break;
+  case BODY_V2:
+    b->v2 = body_v2_new(&b->reading, terms, a, e);
+    break;
   }
-  return report(d, e);
+  return e->status ? NULL : b;
+}
+
+enum status attention_body_feed(struct attention_body *b, const char *bytes, size_t size) {
+  if (b->e->status) return b->e->status;
+  if (b->json) return body_json_feed(b->json, bytes, size);
+  if (b->safetensors) return body_safetensors_feed(b->safetensors, bytes, size);
+  return body_v2_feed(b->v2, bytes, size);
+}
+
+static enum status finish_v2(struct attention_body *b, struct attention_request *out) {
+  if (body_v2_finish(b->v2, &out->v2)) return b->e->status;
+  for (size_t i = 0; i < out->v2.outputs; i++)
+    if (out->v2.output[i].which == OUTPUT_WEIGHTS) b->values.want = WEIGHTS_PER_HEAD;
+  return STATUS_OK;
+}
+
+static enum status finish_reading(struct attention_body *b, struct attention_request *out) {
+  if (b->json) return body_json_finish(b->json);
+  if (b->safetensors) return body_safetensors_finish(b->safetensors);
+  return finish_v2(b, out);
+}
+
+enum status attention_body_finish(struct attention_body *b, struct attention_request *out) {
+  memset(out, 0, sizeof *out);
+  if (b->e->status || finish_reading(b, out)) return b->e->status;
+  if (attention_check(&b->reading, b->model, &b->terms, &b->limits, b->arena, out, b->e) && b->v2)
+    body_v2_locate(b->v2, b->e);
+  return b->e->status;
 }

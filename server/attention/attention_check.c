@@ -1,7 +1,47 @@
 /* attention_check: the fields held against each other, and the core's call made of them.
  *
  * Letters as in core/attention/call.h. What passes here the core computes without looking again. */
-#include "server/attention/attention_parts.h"
+#include "server/attention/attention_check.h"
+
+#include <stdio.h>
+
+/* --- lists of one element per item --- */
+
+enum status attention_fail_at(struct attention_check *k, enum attention_field field, size_t item,
+                              const char *format, ...) {
+  char pointer[ERROR_POINTER_SIZE];
+  int n = snprintf(pointer, sizeof pointer, "%s", attention_field_pointer(field));
+  if (!k->unbatched) snprintf(pointer + n, sizeof pointer - (size_t)n, "/%zu", item);
+  va_list args;
+  va_start(args, format);
+  error_at_v(k->e, pointer, format, args);
+  va_end(args);
+  return k->e->status;
+}
+
+/* Is a field of one list per item of this depth, with a list for each item? A text without numbers
+ * has any depth that its brackets leave open: `[]` is no rows of one item as well as no items. */
+static enum status check_depth(struct attention_check *k, enum attention_field field,
+                               unsigned depth) {
+  const struct tensor *t = attention_tensor(k, field);
+  bool open = !t->shaped && t->count == 0 && t->depth < depth;
+  if (t->depth != depth && !open)
+    return error_at(k->e, attention_field_pointer(field),
+                    "%s of depth %u beside queries of depth %u", attention_field_name(field),
+                    t->depth, attention_query_depth(k));
+  if (k->unbatched && t->count == 0 && t->elements > 0)
+    return attention_fail_at(k, field, 0, "rows without numbers");
+  if (!k->unbatched && t->elements != k->c->items)
+    return error_at(k->e, attention_field_pointer(field), "%s of %zu items beside queries of %zu",
+                    attention_field_name(field), t->elements, k->c->items);
+  return STATUS_OK;
+}
+
+bool attention_items_alike(const struct call *c) {
+  for (size_t i = 1; i < c->items; i++)
+    if (c->item[i].q != c->item[0].q || c->item[i].k != c->item[0].k) return false;
+  return true;
+}
 
 /* --- rows --- */
 
@@ -11,13 +51,13 @@ enum { BARE_ITEMS_MAX = 512 };
 static bool is_bare(const struct tensor *t) { return !t || (t->shaped && t->count == 0); }
 
 /* Which fields stand in for absent keys and values, and whether they have the width for it. */
-static enum status check_absent(struct check *k) {
+static enum status check_absent(struct attention_check *k) {
   const struct layer_shape *s = &k->m->shape;
-  if (!check_tensor(k, FIELD_KEYS) && s->key_size != s->query_size)
+  if (!attention_tensor(k, FIELD_KEYS) && s->key_size != s->query_size)
     return error_at(k->e, "/keys",
                     "this model requires \"keys\": a key has %zu numbers, a query has %zu",
                     s->key_size, s->query_size);
-  if (!check_tensor(k, FIELD_VALUES) && s->value_size != s->key_size)
+  if (!attention_tensor(k, FIELD_VALUES) && s->value_size != s->key_size)
     return error_at(k->e, "/values",
                     "this model requires \"values\": a value has %zu numbers, a key has %zu",
                     s->value_size, s->key_size);
@@ -30,17 +70,18 @@ static bool are_countable(const struct item *item) {
 }
 
 /* The row counts of all items, and where the rows begin. */
-static enum status make_items(struct check *k, const struct tensor *queries,
+static enum status make_items(struct attention_check *k, const struct tensor *queries,
                               const struct tensor *keys, const struct tensor *values) {
   struct call *c = k->c;
   c->item = arena_alloc(k->a, c->items, sizeof *c->item, k->e);
   if (!c->item) return k->e->status;
   for (size_t i = 0; i < c->items; i++) {
     struct item *item = &c->item[i];
-    *item = (struct item){.q = check_rows_of(k, queries, i), .k = check_rows_of(k, keys, i)};
-    if (check_rows_of(k, values, i) != item->k)
-      return check_fail_at(k, FIELD_VALUES, i, "%zu values for %zu keys",
-                           check_rows_of(k, values, i), item->k);
+    *item =
+        (struct item){.q = attention_rows_of(k, queries, i), .k = attention_rows_of(k, keys, i)};
+    if (attention_rows_of(k, values, i) != item->k)
+      return attention_fail_at(k, FIELD_VALUES, i, "%zu values for %zu keys",
+                               attention_rows_of(k, values, i), item->k);
     if (!are_countable(item))
       return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
     item->q_row = c->q_rows;
@@ -52,26 +93,27 @@ static enum status make_items(struct check *k, const struct tensor *queries,
 }
 
 /* Nobody reads the inputs once the layer has projected them. */
-static void spare_rows(struct check *k, const struct tensor *t) {
+static void spare_rows(struct attention_check *k, const struct tensor *t) {
   if (t) spare_add(&k->c->spare, t->data, t->count * sizeof(float));
 }
 
-static enum status check_rows(struct check *k, struct decoded *out) {
-  const struct tensor *queries = check_tensor(k, FIELD_QUERIES);
+static enum status check_rows(struct attention_check *k) {
+  const struct tensor *queries = attention_tensor(k, FIELD_QUERIES);
   if (!queries) return error_at(k->e, "/queries", "the field \"queries\" is missing");
-  k->unbatched = out->unbatched = queries->depth == 2 && (queries->count > 0 || queries->shaped);
+  k->unbatched = queries->depth == 2 && (queries->count > 0 || queries->shaped);
   k->c->items = k->unbatched ? 1 : queries->elements;
   if (k->c->items > k->limits->max_items)
     return error_limit(k->e, "max_items", "%zu items; %zu are allowed", k->c->items,
                        k->limits->max_items);
 
-  const struct tensor *keys = check_tensor(k, FIELD_KEYS), *values = check_tensor(k, FIELD_VALUES);
+  const struct tensor *keys = attention_tensor(k, FIELD_KEYS),
+                      *values = attention_tensor(k, FIELD_VALUES);
   if (k->c->items > BARE_ITEMS_MAX && is_bare(queries) && is_bare(keys))
     return error_limit(k->e, "max_items",
                        "a shape of %zu items without rows; %d are allowed where the body does not "
                        "carry them",
                        k->c->items, BARE_ITEMS_MAX);
-  const unsigned depth = check_query_depth(k);
+  const unsigned depth = attention_query_depth(k);
   if (check_absent(k)) return k->e->status;
   if (keys && check_depth(k, FIELD_KEYS, depth)) return k->e->status;
   if (values && check_depth(k, FIELD_VALUES, depth)) return k->e->status;
@@ -84,31 +126,125 @@ static enum status check_rows(struct check *k, struct decoded *out) {
   k->c->keys = keys->data;
   k->c->values = values->data;
   if (make_items(k, queries, keys, values)) return k->e->status;
-  out->rectangular = check_items_alike(k);
+  k->out->unbatched = k->unbatched;
+  k->out->rectangular = attention_items_alike(k->c);
   return STATUS_OK;
 }
 
 /* An empty batch has no items, but `[0, 5, 4]` says that they have 5 rows: so does the answer. */
-static enum status make_none(struct check *k, struct decoded *out) {
+static enum status make_none(struct attention_check *k) {
   static const struct tensor nothing;
   if (k->c->items > 0) return STATUS_OK;
-  const struct tensor *queries = check_tensor(k, FIELD_QUERIES),
-                      *keys = check_tensor(k, FIELD_KEYS),
-                      *segments = check_tensor(k, FIELD_SEGMENTS);
+  const struct tensor *queries = attention_tensor(k, FIELD_QUERIES),
+                      *keys = attention_tensor(k, FIELD_KEYS),
+                      *segments = attention_tensor(k, FIELD_SEGMENTS);
   if (!keys) keys = queries;
   if (!segments) segments = &nothing;
-  out->none = (struct item){.q = queries->common.dim[0],
-                            .k = keys->common.dim[0],
-                            .segments = segments->common.dim[0]};
-  if (are_countable(&out->none) && out->none.segments <= INT32_MAX) return STATUS_OK;
+  k->out->none = (struct item){.q = queries->common.dim[0],
+                               .k = keys->common.dim[0],
+                               .segments = segments->common.dim[0]};
+  if (are_countable(&k->out->none) && k->out->none.segments <= INT32_MAX) return STATUS_OK;
   return error_limit(k->e, "max_pairs", "an item has more than %d rows", INT32_MAX);
+}
+
+/* --- what goes together --- */
+
+static enum status check_combinations(struct attention_check *k) {
+  const struct call *c = k->c;
+  const bool segments = attention_tensor(k, FIELD_SEGMENTS) != NULL;
+  const bool soft = c->select == SELECT_SOFT, sigmoid = k->m->shape.sigmoid;
+  /* Which field to change, and why; the first row that is met is told. */
+  const struct {
+    bool met;
+    enum attention_field field;
+    const char *why;
+  } refused[] = {
+      {segments && !soft, FIELD_SELECT, "segments are averaged: only \"soft\" goes with them"},
+      {c->uniform_rows && !soft, FIELD_EMPTY_ROWS,
+       "\"uniform\" goes with select \"soft\" only: where nothing is seen there is no key to "
+       "select"},
+      {c->uniform_rows && segments, FIELD_EMPTY_ROWS,
+       "\"uniform\" does not go with segments: where nothing is seen there is no segment to weigh"},
+      {sigmoid && c->select == SELECT_SAMPLE, FIELD_SELECT,
+       "this model weighs each key on its own (sigmoid): that is no distribution to draw from"},
+      {sigmoid && segments, FIELD_SEGMENTS,
+       "this model weighs each key on its own (sigmoid): segments need weights that sum to one"},
+  };
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+    if (refused[i].met)
+      return error_at(k->e, attention_field_pointer(refused[i].field), "%s", refused[i].why);
+  return STATUS_OK;
+}
+
+/* --- segments --- */
+
+static enum status refuse_segment(struct attention_check *k, size_t item, size_t segment,
+                                  int32_t length) {
+  char pointer[ERROR_POINTER_SIZE];
+  if (k->unbatched)
+    snprintf(pointer, sizeof pointer, "/segments/%zu", segment);
+  else
+    snprintf(pointer, sizeof pointer, "/segments/%zu/%zu", item, segment);
+  return error_at(k->e, pointer, "a segment of %d keys", (int)length);
+}
+
+/* The lengths of one item's segments become their ends. */
+static enum status sum_segments(struct attention_check *k, size_t index, const int32_t *length,
+                                int32_t *end) {
+  const struct item *item = &k->c->item[index];
+  int64_t sum = 0; /* of numbers that lie in memory: it does not overflow */
+  for (size_t s = 0; s < item->segments; s++) {
+    const size_t at = item->segments_at + s;
+    if (length[at] < 0) return refuse_segment(k, index, s, length[at]);
+    sum += length[at];
+    end[at] = (int32_t)sum; /* beyond 32 bits the sum is refused below */
+  }
+  if (sum != (int64_t)item->k)
+    return attention_fail_at(k, FIELD_SEGMENTS, index,
+                             "segments of %lld keys together; there are %zu", (long long)sum,
+                             item->k);
+  return STATUS_OK;
+}
+
+static enum status check_segments(struct attention_check *k) {
+  const struct tensor *t = attention_tensor(k, FIELD_SEGMENTS);
+  if (!t) return STATUS_OK;
+  if (check_depth(k, FIELD_SEGMENTS, attention_query_depth(k) - 1)) return k->e->status;
+  int32_t *end = arena_alloc(k->a, t->count, sizeof *end, k->e);
+  if (!end) return k->e->status;
+  size_t next = 0;
+  for (size_t i = 0; i < k->c->items; i++) {
+    struct item *item = &k->c->item[i];
+    item->segments = attention_rows_of(k, t, i);
+    item->segments_at = next;
+    next += item->segments;
+    if (sum_segments(k, i, t->data, end)) return k->e->status;
+  }
+  k->c->segment_end = end;
+  return STATUS_OK;
+}
+
+/* --- gradients --- */
+
+static enum status check_gradients(struct attention_check *k) {
+  const struct tensor *t = attention_tensor(k, FIELD_GRADIENTS);
+  if (!t) return STATUS_OK;
+  if (check_depth(k, FIELD_GRADIENTS, attention_query_depth(k))) return k->e->status;
+  for (size_t i = 0; i < k->c->items; i++)
+    if (attention_rows_of(k, t, i) != k->c->item[i].q)
+      return attention_fail_at(k, FIELD_GRADIENTS, i, "%zu gradients for %zu queries",
+                               attention_rows_of(k, t, i), k->c->item[i].q);
+  /* Without rows there is no array, but the measures that need gradients are asked for. */
+  k->c->gradients = t->data ? t->data : arena_alloc(k->a, 0, sizeof(float), k->e);
+  return k->e->status;
 }
 
 /* --- the rest, and the whole --- */
 
-static enum status check_offset(struct check *k) {
-  const struct tensor *t = check_tensor(k, FIELD_CAUSAL_OFFSET);
-  if (!t && !k->f->offset_end) return STATUS_OK;
+static enum status check_offset(struct attention_check *k) {
+  const struct tensor *t = attention_tensor(k, FIELD_CAUSAL_OFFSET);
+  const struct attention_values *v = k->reading->values;
+  if (!t && !v->offset_end) return STATUS_OK;
   unsigned deepest = k->unbatched ? 0 : 1;
   if (t && t->depth > deepest)
     return error_at(k->e, "/causal_offset", "one item alone takes one offset, not an array");
@@ -125,8 +261,8 @@ static enum status check_offset(struct check *k) {
   return STATUS_OK;
 }
 
-static enum status check_head_mask(struct check *k) {
-  const struct tensor *t = check_tensor(k, FIELD_HEAD_MASK);
+static enum status check_head_mask(struct attention_check *k) {
+  const struct tensor *t = attention_tensor(k, FIELD_HEAD_MASK);
   if (!t) return STATUS_OK;
   if (t->count != k->m->shape.heads)
     return error_at(k->e, "/head_mask", "%zu numbers for %zu heads", t->count, k->m->shape.heads);
@@ -134,32 +270,32 @@ static enum status check_head_mask(struct check *k) {
   return STATUS_OK;
 }
 
-enum status decode_check(const struct fields *f, const struct model *m,
-                         const struct decode_head *head, const struct decode_limits *limits,
-                         struct arena *a, struct decoded *out, struct error *e) {
+enum status attention_check(const struct contract_reading *reading, const struct model *m,
+                            const struct body_terms *terms, const struct body_limits *limits,
+                            struct arena *a, struct attention_request *out, struct error *e) {
+  const struct attention_values *v = reading->values;
   struct call *c = &out->call;
-  c->causal = f->causal;
-  c->window_left = f->window[0];
-  c->window_right = f->window[1];
-  c->uniform_rows = f->uniform_rows;
-  c->select = f->select;
-  c->seed = f->seed;
-  c->want = f->want;
-  c->want_pointers = f->want_pointers;
-  c->want_measures = head->ask == ASK_HEADS;
-  struct check k = {.f = f,
-                    .m = m,
-                    .head = head,
-                    .out = out,
-                    .v2 = &out->v2,
-                    .limits = limits,
-                    .a = a,
-                    .c = c,
-                    .e = e};
-  if (check_rows(&k, out) || check_combinations(&k) || check_segments(&k) || make_none(&k, out) ||
-      check_limits(&k) || check_lens(&k) || check_mask(&k) || check_bias(&k) || check_offset(&k) ||
+  c->causal = v->causal;
+  c->window_left = v->window[0];
+  c->window_right = v->window[1];
+  c->uniform_rows = v->uniform_rows;
+  c->select = v->select;
+  c->seed = v->seed;
+  c->want = v->want;
+  c->want_pointers = v->want_pointers;
+  c->want_measures = terms->ask == ASK_HEADS;
+  out->base64 = v->base64;
+  struct attention_check k = {.reading = reading,
+                              .m = m,
+                              .terms = terms,
+                              .limits = limits,
+                              .a = a,
+                              .out = out,
+                              .c = c,
+                              .e = e};
+  if (check_rows(&k) || check_combinations(&k) || check_segments(&k) || make_none(&k) ||
+      attention_check_limits(&k) || attention_check_sight(&k) || check_offset(&k) ||
       check_head_mask(&k) || check_gradients(&k))
     return e->status;
-  out->base64 = f->base64;
   return STATUS_OK;
 }

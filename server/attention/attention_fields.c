@@ -1,165 +1,24 @@
-/* attention_fields: names, forms and small values of a request's fields. */
+/* attention_fields: the table of an attention request's fields, and the readers of its small
+ * values. */
 #include "server/attention/attention_fields.h"
 
 #include <jansson.h>
-#include <string.h>
+#include <stddef.h>
 
-#include "config/document/nearest.h"
-#include "core/run/size.h"
 #include "server/body/json_small.h"
-
-/* Bytes of an unknown name that an error repeats: its pointer holds them even if all are escaped.
- */
-enum { NAME_SHOWN = 46 };
 
 static const int64_t SEED_MAX = (1ll << 53) - 1;
 
 /* Beyond any sum of a row number and an offset, and far from where adding would overflow. */
 static const int64_t WINDOW_MAX = 1ll << 60;
 
-static const char *const pointers[FIELD_COUNT] = {
-    [FIELD_QUERIES] = "/queries",
-    [FIELD_KEYS] = "/keys",
-    [FIELD_VALUES] = "/values",
-    [FIELD_VALID_LENS] = "/valid_lens",
-    [FIELD_MASK] = "/mask",
-    [FIELD_BIAS] = "/bias",
-    [FIELD_HEAD_MASK] = "/head_mask",
-    [FIELD_SEGMENTS] = "/segments",
-    [FIELD_GRADIENTS] = "/gradients",
-    [FIELD_CAUSAL_OFFSET] = "/causal_offset",
-    [FIELD_CAUSAL] = "/causal",
-    [FIELD_WINDOW] = "/window",
-    [FIELD_SELECT] = "/select",
-    [FIELD_SEED] = "/seed",
-    [FIELD_EMPTY_ROWS] = "/empty_rows",
-    [FIELD_RETURN_ATTENTION] = "/return_attention",
-    [FIELD_RETURN_POINTERS] = "/return_pointers",
-    [FIELD_ENCODING_FORMAT] = "/encoding_format",
-};
+/* --- small values --- */
 
-const char *field_pointer(enum field field) { return pointers[field]; }
-const char *field_name(enum field field) { return pointers[field] + 1; }
-
-void fields_init(struct fields *f, const struct model *m) {
-  *f = (struct fields){.causal = m->causal, .window = {-1, -1}, .want = WEIGHTS_NONE};
-}
-
-/* --- names --- */
-
-static enum field find(const char *name, size_t length) {
-  for (enum field f = 0; f < FIELD_COUNT; f++)
-    if (strlen(field_name(f)) == length && memcmp(field_name(f), name, length) == 0) return f;
-  return FIELD_COUNT;
-}
-
-/* Writes a name, which is UTF-8, as it may be shown and, escaped, as a JSON Pointer: no control
- * bytes, and cut between two characters. */
-static void show(const char *name, size_t length, char shown[NAME_SHOWN + 1],
-                 char pointer[ERROR_POINTER_SIZE]) {
-  if (length > NAME_SHOWN) {
-    length = NAME_SHOWN;
-    while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80) length--;
-  }
-  size_t p = 0;
-  pointer[p++] = '/';
-  for (size_t i = 0; i < length; i++) {
-    unsigned char c = (unsigned char)name[i];
-    bool harmless = c >= 0x20 && c != 0x7f;
-    shown[i] = harmless ? name[i] : '?';
-    bool escape = c == '~' || c == '/';
-    pointer[p++] = escape ? '~' : shown[i];
-    if (escape) pointer[p++] = c == '~' ? '0' : '1';
-  }
-  shown[length] = '\0';
-  pointer[p] = '\0';
-}
-
-static enum status refuse_unknown(const char *name, size_t length, struct error *e) {
-  char shown[NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
-  show(name, length, shown, pointer);
-  struct nearest known;
-  nearest_init(&known, shown);
-  for (enum field f = 0; f < FIELD_COUNT; f++) nearest_offer(&known, field_name(f));
-  return error_at(e, pointer, "unknown field \"%s\"; the nearest known one is \"%s\"", shown,
-                  known.name);
-}
-
-enum status field_of_word(const char *name, size_t length, enum field *out, struct error *e) {
-  *out = find(name, length);
-  return *out < FIELD_COUNT ? STATUS_OK : refuse_unknown(name, length, e);
-}
-
-enum status field_note(uint32_t *seen, enum field field, enum ask ask, struct error *e) {
-  if (*seen & 1u << field)
-    return error_at(e, field_pointer(field), "the field \"%s\" stands twice", field_name(field));
-  if (field == FIELD_GRADIENTS && ask != ASK_HEADS)
-    return error_at(e, field_pointer(field),
-                    "gradients belong to the path /v1/models/{model}/heads");
-  *seen |= 1u << field;
-  return STATUS_OK;
-}
-
-enum status field_name_too_long(const char *raw, size_t length, struct error *e) {
-  return refuse_unknown(raw + 1, length - 1, e);
-}
-
-/* --- small JSON values --- */
-
-/* What Jansson has against a value. As text it is JSON already, unless it comes from safetensors.
- */
-static void refuse_value(size_t offset, const char *pointer, const json_error_t *why,
-                         struct error *e) {
-  switch (json_error_code(why)) {
-  case json_error_duplicate_key:
-    error_at(e, pointer, "a key stands twice in one object");
-    break;
-  case json_error_null_byte_in_key:
-    error_at(e, pointer, "a key with a NUL character");
-    break;
-  case json_error_numeric_overflow:
-    error_at(e, pointer, "a number is out of range");
-    break;
-  default:
-    error_json(e, offset, "the value is not JSON");
-  }
-}
-
-json_t *field_parse(const char *text, size_t length, size_t offset, const char *pointer,
-                    struct error *e) {
-  json_error_t why = {0};
-  size_t flags = JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
-  bool no_memory;
-  json_t *value = json_small_load(text, length, flags, &why, &no_memory);
-  if (no_memory)
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a field");
-  else if (!value)
-    refuse_value(offset, pointer, &why, e);
-  return value;
-}
-
-enum status field_of_name(const char *raw, size_t length, size_t offset, enum field *out,
-                          struct error *e) {
-  *out = find(raw + 1, length - 2);
-  if (*out < FIELD_COUNT) return STATUS_OK;
-  /* Escaped or misspelt. */
-  json_t *name = field_parse(raw, length, offset, "", e);
-  if (!name) return e->status;
-  field_of_word(json_string_value(name), json_string_length(name), out, e);
-  json_decref(name);
-  return e->status;
-}
-
-static enum status read_flag(const json_t *value, enum field field, bool *out, struct error *e) {
-  if (!json_is_boolean(value))
-    return error_at(e, field_pointer(field), "%s must be true or false", field_name(field));
-  *out = json_is_true(value);
-  return STATUS_OK;
-}
-
-static enum status read_window(const json_t *value, int64_t window[2], struct error *e) {
+static enum status read_window(const json_t *value, const struct contract_field *field, void *to,
+                               struct error *e) {
+  int64_t *window = to;
   if (!json_is_array(value) || json_array_size(value) != 2)
-    return error_at(e, "/window", "window must be two integers, [left, right]");
+    return error_at(e, field->pointer, "window must be two integers, [left, right]");
   for (size_t side = 0; side < 2; side++) {
     const json_t *n = json_array_get(value, side);
     if (!json_is_integer(n) || json_integer_value(n) < -1)
@@ -170,153 +29,171 @@ static enum status read_window(const json_t *value, int64_t window[2], struct er
   return STATUS_OK;
 }
 
-static enum status read_select(const json_t *value, enum select *out, struct error *e) {
+static enum status read_select(const json_t *value, const struct contract_field *field, void *to,
+                               struct error *e) {
   static const char *const words[] = {
       [SELECT_SOFT] = "soft", [SELECT_HARD] = "hard", [SELECT_SAMPLE] = "sample"};
   for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
     if (!json_is_text(value, words[i])) continue;
-    *out = (enum select)i;
+    *(enum select *)to = (enum select)i;
     return STATUS_OK;
   }
-  return error_at(e, "/select", "select must be \"soft\", \"hard\" or \"sample\"");
+  return error_at(e, field->pointer, "select must be \"soft\", \"hard\" or \"sample\"");
 }
 
-static enum status read_seed(const json_t *value, uint64_t *seed, struct error *e) {
+static enum status read_seed(const json_t *value, const struct contract_field *field, void *to,
+                             struct error *e) {
   json_int_t n = json_is_integer(value) ? json_integer_value(value) : -1;
   if (n < 0 || n > SEED_MAX)
-    return error_at(e, "/seed", "seed must be an integer from 0 to %lld", (long long)SEED_MAX);
-  *seed = (uint64_t)n;
+    return error_at(e, field->pointer, "seed must be an integer from 0 to %lld",
+                    (long long)SEED_MAX);
+  *(uint64_t *)to = (uint64_t)n;
   return STATUS_OK;
 }
 
-static enum status read_empty_rows(const json_t *value, bool *uniform, struct error *e) {
-  *uniform = json_is_text(value, "uniform");
-  if (*uniform || json_is_text(value, "zero")) return STATUS_OK;
-  return error_at(e, "/empty_rows", "empty_rows must be \"zero\" or \"uniform\"");
+static enum status read_empty_rows(const json_t *value, const struct contract_field *field,
+                                   void *to, struct error *e) {
+  const bool uniform = json_is_text(value, "uniform");
+  if (!uniform && !json_is_text(value, "zero"))
+    return error_at(e, field->pointer, "empty_rows must be \"zero\" or \"uniform\"");
+  *(bool *)to = uniform;
+  return STATUS_OK;
 }
 
-static enum status read_return_attention(const json_t *value, enum weights *want, struct error *e) {
+static enum status read_return_attention(const json_t *value, const struct contract_field *field,
+                                         void *to, struct error *e) {
+  enum weights *want = to;
   if (json_is_boolean(value))
     *want = json_is_true(value) ? WEIGHTS_PER_HEAD : WEIGHTS_NONE;
   else if (json_is_text(value, "average"))
     *want = WEIGHTS_AVERAGE;
   else
-    return error_at(e, "/return_attention", "return_attention must be true, false or \"average\"");
+    return error_at(e, field->pointer, "return_attention must be true, false or \"average\"");
   return STATUS_OK;
 }
 
-static enum status read_encoding_format(const json_t *value, bool *base64, struct error *e) {
-  *base64 = json_is_text(value, "base64");
-  if (*base64 || json_is_text(value, "float")) return STATUS_OK;
-  return error_at(e, "/encoding_format", "encoding_format must be \"float\" or \"base64\"");
+static enum status read_encoding_format(const json_t *value, const struct contract_field *field,
+                                        void *to, struct error *e) {
+  const bool base64 = json_is_text(value, "base64");
+  if (!base64 && !json_is_text(value, "float"))
+    return error_at(e, field->pointer, "encoding_format must be \"float\" or \"base64\"");
+  *(bool *)to = base64;
+  return STATUS_OK;
 }
 
-static enum status read_offset_word(const json_t *value, bool *end, struct error *e) {
-  *end = json_is_text(value, "end");
-  if (*end) return STATUS_OK;
-  return error_at(e, "/causal_offset",
-                  "causal_offset must be an integer, one integer per item, or \"end\"");
+static enum status read_offset_word(const json_t *value, const struct contract_field *field,
+                                    void *to, struct error *e) {
+  if (!json_is_text(value, "end"))
+    return error_at(e, field->pointer,
+                    "causal_offset must be an integer, one integer per item, or \"end\"");
+  *(bool *)to = true;
+  return STATUS_OK;
 }
 
-enum status field_read(struct fields *out, enum field field, const char *text, size_t length,
-                       size_t offset, struct error *e) {
-  json_t *value = field_parse(text, length, offset, field_pointer(field), e);
-  if (!value) return e->status;
-  switch (field) {
-  case FIELD_CAUSAL_OFFSET:
-    read_offset_word(value, &out->offset_end, e);
-    break;
-  case FIELD_CAUSAL:
-    read_flag(value, field, &out->causal, e);
-    break;
-  case FIELD_WINDOW:
-    read_window(value, out->window, e);
-    break;
-  case FIELD_SELECT:
-    read_select(value, &out->select, e);
-    break;
-  case FIELD_SEED:
-    read_seed(value, &out->seed, e);
-    break;
-  case FIELD_EMPTY_ROWS:
-    read_empty_rows(value, &out->uniform_rows, e);
-    break;
-  case FIELD_RETURN_ATTENTION:
-    read_return_attention(value, &out->want, e);
-    break;
-  case FIELD_RETURN_POINTERS:
-    read_flag(value, field, &out->want_pointers, e);
-    break;
-  case FIELD_ENCODING_FORMAT:
-    read_encoding_format(value, &out->base64, e);
-    break;
-  default:
-    must(!"a field that is not small");
-  }
-  json_decref(value);
-  return e->status;
-}
+/* --- the table --- */
 
-/* --- arrays --- */
+/* The sizes of a model that its fields' arrays have. */
+enum { SIZE_ANY, SIZE_QUERY, SIZE_KEY, SIZE_VALUE, SIZE_OUTPUT, SIZE_HEADS };
 
-struct tensor_rule field_rule(enum field field, const struct model *m,
-                              const struct decode_limits *limits) {
-  struct tensor_rule rule = {
-      .field = field_name(field),
-      .type = TENSOR_FLOAT,
-      .depth_min = 2,
-      .depth_max = 3,
-      .ragged_depth = 3,
-      .max_elements = limits->max_items,
-  };
-  switch (field) {
-  case FIELD_QUERIES:
-    rule.width = m->shape.query_size;
-    rule.width_name = "query_size";
-    break;
-  case FIELD_KEYS:
-    rule.width = m->shape.key_size;
-    rule.width_name = "key_size";
-    break;
-  case FIELD_VALUES:
-    rule.width = m->shape.value_size;
-    rule.width_name = "value_size";
-    break;
-  case FIELD_MASK:
-    rule.type = TENSOR_FLAG;
-    break;
-  case FIELD_BIAS:
-    rule.depth_max = 4;
+#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
+#define VALUE_AT(value) .at = offsetof(struct attention_values, value)
+
+/* Rows of one item, or of each item of a batch. */
+#define ROWS(text) \
+  .rule = {        \
+      .type = TENSOR_FLOAT, .depth_min = 2, .depth_max = 3, .ragged_depth = 3, .width_name = text}
+
+const struct contract_field attention_fields[FIELD_COUNT] = {
+    [FIELD_QUERIES] = {NAMED("queries"), ROWS("query_size"), .width = SIZE_QUERY},
+    [FIELD_KEYS] = {NAMED("keys"), ROWS("key_size"), .width = SIZE_KEY},
+    [FIELD_VALUES] = {NAMED("values"), ROWS("value_size"), .width = SIZE_VALUE},
+    [FIELD_VALID_LENS] = {NAMED("valid_lens"), .rule = {.type = TENSOR_INTEGER,
+                                                        .nullable = true,
+                                                        .depth_max = 2,
+                                                        .ragged_depth = 2}},
+    [FIELD_MASK] = {NAMED("mask"), .rule = {.type = TENSOR_FLAG,
+                                            .depth_min = 2,
+                                            .depth_max = 3,
+                                            .ragged_depth = 3}},
     /* Of one item alone the outermost level may be the heads. */
-    rule.max_elements = size_max(limits->max_items, m->shape.heads);
-    break;
-  case FIELD_VALID_LENS:
-    rule.type = TENSOR_INTEGER;
-    rule.nullable = true;
-    rule.depth_min = 0;
-    rule.depth_max = rule.ragged_depth = 2;
-    break;
-  case FIELD_SEGMENTS:
-    rule.type = TENSOR_INTEGER;
-    rule.depth_min = 1;
-    rule.depth_max = rule.ragged_depth = 2;
-    break;
-  case FIELD_GRADIENTS:
-    rule.width = m->shape.output_size;
-    rule.width_name = "output_size";
-    break;
-  case FIELD_CAUSAL_OFFSET:
-    rule.type = TENSOR_INTEGER;
-    rule.depth_min = 0;
-    rule.depth_max = 1;
-    break;
-  case FIELD_HEAD_MASK:
-    rule.depth_min = rule.depth_max = 1;
-    rule.width = m->shape.heads;
-    rule.width_name = "heads";
-    break;
-  default:
-    must(!"a field that is no array");
-  }
-  return rule;
+    [FIELD_BIAS] =
+        {NAMED("bias"),
+         .rule = {.type = TENSOR_FLOAT, .depth_min = 2, .depth_max = 4, .ragged_depth = 3},
+         .outermost = SIZE_HEADS},
+    [FIELD_HEAD_MASK] = {NAMED("head_mask"),
+                         .rule = {.type = TENSOR_FLOAT,
+                                  .depth_min = 1,
+                                  .depth_max = 1,
+                                  .ragged_depth = 3,
+                                  .width_name = "heads"},
+                         .width = SIZE_HEADS},
+    [FIELD_SEGMENTS] = {NAMED("segments"), .rule = {.type = TENSOR_INTEGER,
+                                                    .depth_min = 1,
+                                                    .depth_max = 2,
+                                                    .ragged_depth = 2}},
+    [FIELD_GRADIENTS] = {NAMED("gradients"), ROWS("output_size"), .width = SIZE_OUTPUT,
+                         .elsewhere = "gradients belong to the path /v1/models/{model}/heads"},
+    [FIELD_CAUSAL_OFFSET] = {NAMED("causal_offset"),
+                             .rule = {.type = TENSOR_INTEGER, .depth_max = 1, .ragged_depth = 3},
+                             .read = read_offset_word, VALUE_AT(offset_end)},
+
+    [FIELD_CAUSAL] = {NAMED("causal"), .read = contract_read_flag, VALUE_AT(causal)},
+    [FIELD_WINDOW] = {NAMED("window"), .read = read_window, VALUE_AT(window)},
+    [FIELD_SELECT] = {NAMED("select"), .read = read_select, VALUE_AT(select)},
+    [FIELD_SEED] = {NAMED("seed"), .read = read_seed, VALUE_AT(seed)},
+    [FIELD_EMPTY_ROWS] = {NAMED("empty_rows"), .read = read_empty_rows, VALUE_AT(uniform_rows)},
+    [FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), .read = read_return_attention,
+                                VALUE_AT(want)},
+    [FIELD_RETURN_POINTERS] = {NAMED("return_pointers"), .read = contract_read_flag,
+                               VALUE_AT(want_pointers)},
+    [FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = read_encoding_format,
+                               VALUE_AT(base64)},
+};
+
+static const struct contract_input inputs[] = {
+    {"queries", FIELD_QUERIES, DTYPE_F32, DTYPE_F32, .depth_min = 3, .required = true},
+    {"keys", FIELD_KEYS, DTYPE_F32, DTYPE_F32, .depth_min = 3},
+    {"values", FIELD_VALUES, DTYPE_F32, DTYPE_F32, .depth_min = 3},
+    {"valid_lens", FIELD_VALID_LENS, DTYPE_I32, DTYPE_I64, .depth_min = 1},
+    {"mask", FIELD_MASK, DTYPE_BOOL, DTYPE_BOOL, .depth_min = 2},
+};
+
+static const char *const outputs[OUTPUT_COUNT] = {
+    [OUTPUT_OUTPUTS] = "outputs", [OUTPUT_WEIGHTS] = "attention_weights"};
+
+#define BIT(field) (UINT64_C(1) << (field))
+
+static const struct contract_v2 protocol = {
+    .input = inputs,
+    .inputs = sizeof inputs / sizeof *inputs,
+    .output = outputs,
+    .outputs = OUTPUT_COUNT,
+    .parameters = BIT(FIELD_CAUSAL) | BIT(FIELD_CAUSAL_OFFSET) | BIT(FIELD_SELECT) |
+                  BIT(FIELD_SEED) | BIT(FIELD_EMPTY_ROWS),
+};
+
+static const struct contract contracts[] = {
+    [ASK_ATTENTION] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, BIT(FIELD_GRADIENTS),
+                       &protocol},
+    [ASK_HEADS] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, 0, &protocol},
+};
+
+_Static_assert((int)FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
+_Static_assert((int)FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");
+_Static_assert(sizeof inputs / sizeof *inputs <= CONTRACT_INPUTS_MAX, "the inputs have room");
+_Static_assert((int)OUTPUT_COUNT <= (int)CONTRACT_OUTPUTS_MAX, "the outputs have room");
+
+void attention_fields_init(struct contract_reading *r, struct attention_values *values,
+                           enum body_ask ask, const struct model *m, size_t max_items) {
+  const struct layer_shape *s = &m->shape;
+  *values =
+      (struct attention_values){.causal = m->causal, .window = {-1, -1}, .want = WEIGHTS_NONE};
+  *r = (struct contract_reading){.contract = &contracts[ask],
+                                 .size = {[SIZE_QUERY] = s->query_size,
+                                          [SIZE_KEY] = s->key_size,
+                                          [SIZE_VALUE] = s->value_size,
+                                          [SIZE_OUTPUT] = s->output_size,
+                                          [SIZE_HEADS] = s->heads},
+                                 .max_items = max_items,
+                                 .values = values};
 }

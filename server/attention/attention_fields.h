@@ -1,12 +1,13 @@
-/* attention_fields: the fields of a request: their names, their forms, and their values as read,
- * before they are held against each other. Private to decode. */
+/* attention_fields: the contract of attention: its fields as a table, and its small values. */
 #ifndef SERVER_ATTENTION_FIELDS_H
 #define SERVER_ATTENTION_FIELDS_H
 
-#include "server/attention/attention_body.h"
-#include "server/body/tensor.h"
+#include "config/model/model.h"
+#include "core/attention/call.h"
+#include "server/body/body_terms.h"
+#include "server/body/contract.h"
 
-enum field {
+enum attention_field {
   /* Arrays, which are read from the text straight into memory. */
   FIELD_QUERIES,
   FIELD_KEYS,
@@ -18,10 +19,10 @@ enum field {
   FIELD_SEGMENTS,
   FIELD_GRADIENTS,
   FIELD_CAUSAL_OFFSET, /* or the word "end" */
-  FIELD_TENSORS,
+  FIELD_ARRAYS,
 
   /* Small values, which are collected and then parsed. */
-  FIELD_CAUSAL = FIELD_TENSORS,
+  FIELD_CAUSAL = FIELD_ARRAYS,
   FIELD_WINDOW,
   FIELD_SELECT,
   FIELD_SEED,
@@ -32,10 +33,12 @@ enum field {
   FIELD_COUNT
 };
 
-/* A request as its fields say it. */
-struct fields {
-  const struct tensor *tensor[FIELD_TENSORS]; /* NULL: absent */
-  bool offset_end;                            /* causal_offset is "end" */
+/* The outputs of the Open Inference Protocol, as body_v2_asked counts them. */
+enum attention_output { OUTPUT_OUTPUTS, OUTPUT_WEIGHTS, OUTPUT_COUNT };
+
+/* The small values as they were read. */
+struct attention_values {
+  bool offset_end; /* causal_offset is "end" */
   bool causal;
   int64_t window[2];
   enum select select;
@@ -46,42 +49,18 @@ struct fields {
   bool base64; /* encoding_format */
 };
 
-void fields_init(struct fields *f, const struct model *m);
+extern const struct contract_field attention_fields[FIELD_COUNT];
 
-const char *field_name(enum field field);
-const char *field_pointer(enum field field); /* "/keys" */
+static inline const char *attention_field_name(enum attention_field field) {
+  return contract_name(&attention_fields[field]);
+}
+static inline const char *attention_field_pointer(enum attention_field field) {
+  return attention_fields[field].pointer;
+}
 
-/* The field whose name is the JSON string `raw`, quotes included, which stands at `offset`. */
-enum status field_of_name(const char *raw, size_t length, size_t offset, enum field *out,
-                          struct error *e);
-
-/* The field of a name that is no JSON any more; it is UTF-8. */
-enum status field_of_word(const char *name, size_t length, enum field *out, struct error *e);
-
-/* Notes that a field is there, a bit each: it may stand once, and gradients only where heads are
- * measured. */
-enum status field_note(uint32_t *seen, enum field field, enum ask ask, struct error *e);
-
-/* A name that is longer than any known one, of which `raw` is the beginning. */
-enum status field_name_too_long(const char *raw, size_t length, struct error *e);
-
-/* What the array of a field may look like. */
-struct tensor_rule field_rule(enum field field, const struct model *m,
-                              const struct decode_limits *limits);
-
-/* Parses the text of a small field and keeps its value. */
-enum status field_read(struct fields *out, enum field field, const char *text, size_t length,
-                       size_t offset, struct error *e);
-
-/* Parses a small value, of at most JSON_SMALL_MAX bytes, that stands at `offset` of the body and
- * whose JSON Pointer is `pointer`. NULL with an error. */
-struct json_t *field_parse(const char *text, size_t length, size_t offset, const char *pointer,
-                           struct error *e);
-
-/* The last step: holds the fields against each other, the model and the limits, and makes the
- * call. Takes from the arena only what the limits allow. */
-enum status decode_check(const struct fields *f, const struct model *m,
-                         const struct decode_head *head, const struct decode_limits *limits,
-                         struct arena *a, struct decoded *out, struct error *e);
+/* What the body of a request to this model may hold, of which nothing has been read. `values` get
+ * their defaults. */
+void attention_fields_init(struct contract_reading *r, struct attention_values *values,
+                           enum body_ask ask, const struct model *m, size_t max_items);
 
 #endif

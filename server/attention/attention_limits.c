@@ -1,16 +1,16 @@
 /* attention_limits: what a request would cost, counted before anything is allocated for it. */
 #include "core/attention/measures.h"
 #include "core/run/size.h"
-#include "server/attention/attention_parts.h"
+#include "server/attention/attention_check.h"
 #include "server/text/number.h"
 
 /* Of a query and what it is compared with, over all items. */
-struct pairs {
+struct attention_pairs {
   size_t keys, segments;
   size_t most; /* of each item the larger of the two: a segment is work even without keys */
 };
 
-static bool count_pairs(const struct call *c, struct pairs *p) {
+static bool count_pairs(const struct call *c, struct attention_pairs *p) {
   for (size_t i = 0; i < c->items; i++) {
     const struct item *item = &c->item[i];
     size_t n;
@@ -26,7 +26,7 @@ static bool count_pairs(const struct call *c, struct pairs *p) {
 
 /* Every head meets every pair. To be measured, heads are compared with each other as well, two by
  * two, at every pair; a head beside itself stands for its own work. */
-static enum status check_work(struct check *k, struct pairs *p) {
+static enum status check_work(struct attention_check *k, struct attention_pairs *p) {
   const size_t heads = k->m->shape.heads;
   const bool compared = k->c->want_measures && !k->m->shape.sigmoid;
   const size_t times = compared ? heads * (heads + 1) / 2 : heads; /* of at most some thousand */
@@ -40,22 +40,23 @@ static enum status check_work(struct check *k, struct pairs *p) {
 }
 
 /* At most so many bytes for each number of the answer. */
-struct number_bytes {
+struct attention_number_bytes {
   size_t output, weight; /* floats */
   size_t pointer, measure;
 };
 
 /* What an answer as safetensors has no form for is sent as JSON, or not at all. */
-static struct number_bytes bytes_of_numbers(const struct check *k) {
+static struct attention_number_bytes bytes_of_numbers(const struct attention_check *k) {
   enum { TEXT = NUMBER_TEXT_MAX + 1, BASE64 = 6, FLOAT = 4, INDEX = 8 };
-  struct number_bytes n = {TEXT, TEXT, TEXT, TEXT};
-  if (k->head->form == BODY_V2) {
+  struct attention_number_bytes n = {TEXT, TEXT, TEXT, TEXT};
+  if (k->terms->form == BODY_V2) {
     n.output = n.weight = 0; /* what is not asked for is not sent */
-    for (size_t i = 0; i < k->v2->outputs; i++)
-      *(k->v2->output[i].weights ? &n.weight : &n.output) = k->v2->output[i].binary ? FLOAT : TEXT;
-  } else if (k->head->wants_binary && decoded_has_binary(k->out)) {
-    n = (struct number_bytes){FLOAT, FLOAT, INDEX, TEXT};
-  } else if (k->f->base64) {
+    for (size_t i = 0; i < k->out->v2.outputs; i++)
+      *(k->out->v2.output[i].which == OUTPUT_WEIGHTS ? &n.weight : &n.output) =
+          k->out->v2.output[i].binary ? FLOAT : TEXT;
+  } else if (k->terms->wants_binary && attention_request_has_binary(k->out)) {
+    n = (struct attention_number_bytes){FLOAT, FLOAT, INDEX, TEXT};
+  } else if (k->out->base64) {
     n.output = n.weight = BASE64;
   }
   return n;
@@ -68,10 +69,11 @@ static bool count_more(size_t a, size_t b, size_t each, size_t *sum) {
 }
 
 /* The bytes of the answer's numbers. */
-static bool count_bytes(const struct check *k, const struct pairs *p, size_t *bytes) {
+static bool count_bytes(const struct attention_check *k, const struct attention_pairs *p,
+                        size_t *bytes) {
   const struct call *c = k->c;
   const size_t heads = k->m->shape.heads;
-  const struct number_bytes n = bytes_of_numbers(k);
+  const struct attention_number_bytes n = bytes_of_numbers(k);
   /* Of each head its measures and its place in the ranking, and how far it is from each other. */
   const size_t measures =
       sizeof(struct head_measures) / sizeof(double) + 1 + (k->m->shape.sigmoid ? 0 : heads);
@@ -85,8 +87,8 @@ static bool count_bytes(const struct check *k, const struct pairs *p, size_t *by
   return fits;
 }
 
-enum status check_limits(struct check *k) {
-  struct pairs pairs = {0};
+enum status attention_check_limits(struct attention_check *k) {
+  struct attention_pairs pairs = {0};
   size_t bytes;
   if (check_work(k, &pairs)) return k->e->status;
   /* Without the brackets: all of the text is counted when it is planned. */

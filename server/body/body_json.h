@@ -1,19 +1,16 @@
-/* body_json: a body that is JSON, the native form. Private to decode. */
+/* body_json: a body that is JSON, the native form: one object, whose members are the contract's
+ * fields. */
 #ifndef SERVER_BODY_JSON_H
 #define SERVER_BODY_JSON_H
 
-#include "server/attention/attention_fields.h"
+#include "server/body/contract.h"
 
-struct decode_json;
+struct body_json;
 
-/* `e` holds no failure, and outlives the decoder: the first one goes there, and is looked for there
- * by the caller. After it nothing is looked at any more. */
-struct decode_json *decode_json_new(const struct model *m, const struct decode_head *head,
-                                    const struct decode_limits *limits, struct arena *a,
-                                    struct error *e);
-void decode_json_feed(struct decode_json *d, const char *text, size_t length);
-
-/* The body has ended. The fields are the decoder's. */
-const struct fields *decode_json_finish(struct decode_json *d);
+/* What is read goes to `into`, the first failure to `e`, which holds none; both outlive the reader,
+ * which the arena holds. After a failure nothing is looked at any more. */
+struct body_json *body_json_new(struct contract_reading *into, struct arena *a, struct error *e);
+enum status body_json_feed(struct body_json *b, const char *text, size_t length);
+enum status body_json_finish(struct body_json *b); /* the body has ended */
 
 #endif

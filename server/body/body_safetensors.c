@@ -15,60 +15,60 @@
 /* Bytes of a header. All fields take some two thousand; Jansson takes up to 77 times as many. */
 enum { HEADER_MAX = 16 * 1024 };
 
-enum state { PREFIX, HEADER, DATA, AFTER };
+enum body_safetensors_state { PREFIX, HEADER, DATA, AFTER };
 
 /* A tensor that the header announces. */
-struct announced {
-  enum field field;
+struct body_announced {
+  unsigned field;
   struct tensor_rule rule;
   struct tensor_form form;
   size_t bytes;
 };
 
-struct decode_safetensors {
-  const struct model *model;
-  struct decode_head head;
-  struct decode_limits limits;
+struct body_safetensors {
+  struct contract_reading *into;
+  uint64_t body_bytes; /* announced, or BODY_UNKNOWN */
   struct arena *arena;
-  enum state state;
-  uint64_t offset;           /* bytes of the body that have been taken */
+  enum body_safetensors_state state;
+  uint64_t offset;           /* bytes of the body that have been read */
   struct tensor_bytes bytes; /* being collected: the prefix, the header, or a tensor */
-  uint32_t seen;             /* a bit per field */
   size_t count, next;        /* tensors announced, and which of them comes now */
-  struct announced announced[FIELD_TENSORS]; /* in the order of their data */
-  struct tensor tensor[FIELD_TENSORS];
-  struct fields fields;
+  struct body_announced announced[CONTRACT_ARRAYS_MAX]; /* in the order of their data */
+  struct tensor tensor[CONTRACT_ARRAYS_MAX];
   struct error *e; /* the first failure; then nothing is looked at any more */
 };
 
-struct decode_safetensors *decode_safetensors_new(const struct model *m,
-                                                  const struct decode_head *head,
-                                                  const struct decode_limits *limits,
-                                                  struct arena *a, struct error *e) {
-  struct decode_safetensors *d = arena_alloc(a, 1, sizeof *d, e);
-  if (!d) return NULL;
-  *d = (struct decode_safetensors){
-      .model = m, .head = *head, .limits = *limits, .arena = a, .e = e, .state = PREFIX};
-  tensor_bytes_init(&d->bytes, SAFETENSORS_PREFIX, a);
-  fields_init(&d->fields, m);
-  return d;
+struct body_safetensors *body_safetensors_new(struct contract_reading *into,
+                                              const struct body_terms *terms, struct arena *a,
+                                              struct error *e) {
+  struct body_safetensors *b = arena_alloc(a, 1, sizeof *b, e);
+  if (!b) return NULL;
+  *b = (struct body_safetensors){
+      .into = into, .body_bytes = terms->body_bytes, .arena = a, .e = e, .state = PREFIX};
+  tensor_bytes_init(&b->bytes, SAFETENSORS_PREFIX, a);
+  return b;
+}
+
+static const struct contract_field *row_of(const struct body_safetensors *b, unsigned field) {
+  return &b->into->contract->field[field];
 }
 
 /* --- __metadata__ --- */
 
-/* A value there is text within text: where it stands in the body nobody can say. */
-static enum status refuse_metadata(struct decode_safetensors *d, enum field field) {
-  struct error *e = d->e;
+/* A value there is text within text: it has no place in the body that could be named. */
+static enum status refuse_metadata(struct body_safetensors *b, unsigned field) {
+  struct error *e = b->e;
   if (e->status != STATUS_INVALID_JSON) return e->status;
   *e = (struct error){0};
-  return error_at(e, field_pointer(field), "%s in __metadata__ must hold a JSON value, as text",
-                  field_name(field));
+  return error_at(e, row_of(b, field)->pointer,
+                  "%s in __metadata__ must hold a JSON value, as text",
+                  contract_name(row_of(b, field)));
 }
 
-static enum status read_small(struct decode_safetensors *d, enum field field, const char *text,
+static enum status read_small(struct body_safetensors *b, unsigned field, const char *text,
                               size_t length) {
-  field_read(&d->fields, field, text, length, 0, d->e);
-  return refuse_metadata(d, field);
+  if (!contract_read(b->into, field, text, length, 0, b->e)) return STATUS_OK;
+  return refuse_metadata(b, field);
 }
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -81,20 +81,20 @@ static bool is_bare_word(const char *text) {
   return strcmp(text, "true") && strcmp(text, "false") && strcmp(text, "null");
 }
 
-static enum status read_word(struct decode_safetensors *d, enum field field, const char *text,
+static enum status read_word(struct body_safetensors *b, unsigned field, const char *text,
                              size_t length) {
   char quoted[JSON_SMALL_MAX];
   quoted[0] = quoted[length + 1] = '"';
   memcpy(quoted + 1, text, length);
-  return read_small(d, field, quoted, length + 2);
+  return read_small(b, field, quoted, length + 2);
 }
 
-/* causal_offset as one integer, or one for each item. */
-static enum status read_offsets(struct decode_safetensors *d, const char *text, size_t length) {
-  const enum field field = FIELD_CAUSAL_OFFSET;
-  struct error *e = d->e;
-  const struct tensor_rule rule = field_rule(field, d->model, &d->limits);
-  struct tensor_reader *r = tensor_reader_new(&rule, d->arena, e);
+/* An array that has no tensor of its own, but the JSON of its numbers. */
+static enum status read_array(struct body_safetensors *b, unsigned field, const char *text,
+                              size_t length) {
+  struct error *e = b->e;
+  const struct tensor_rule rule = contract_rule(b->into, field);
+  struct tensor_reader *r = tensor_reader_new(&rule, b->arena, e);
   size_t used = 0, ended = 0;
   bool complete = false;
   if (!r) return e->status;
@@ -103,171 +103,160 @@ static enum status read_offsets(struct decode_safetensors *d, const char *text, 
   if (!e->status && !complete) tensor_reader_feed(r, " ", 1, length, &ended, &complete, e);
   while (!e->status && used < length && is_blank(text[used])) used++;
   if (!e->status && (!complete || used < length)) error_json(e, used, "more than a value");
-  if (e->status) return refuse_metadata(d, field);
-  d->fields.tensor[field] = tensor_reader_view(r);
+  if (e->status) return refuse_metadata(b, field);
+  b->into->tensor[field] = tensor_reader_view(r);
   return STATUS_OK;
 }
 
-static enum status read_metadata(struct decode_safetensors *d, const char *key, const char *text) {
-  struct error *e = d->e;
+static enum status read_metadata(struct body_safetensors *b, const char *key, const char *text) {
   const size_t length = strlen(text);
-  enum field field;
+  unsigned field;
   if (strcmp(key, "format") == 0) return STATUS_OK; /* {"format":"pt"}: libraries add it */
-  if (field_of_word(key, strlen(key), &field, e) || field_note(&d->seen, field, d->head.ask, e))
-    return e->status;
-  if (field < FIELD_CAUSAL_OFFSET)
-    return error_at(e, field_pointer(field), "%s belongs into a tensor, not into __metadata__",
-                    field_name(field));
+  if (contract_meet(b->into, key, strlen(key), &field, b->e)) return b->e->status;
+  const struct contract_field *f = row_of(b, field);
+  if (!contract_is_small(f))
+    return error_at(b->e, f->pointer, "%s belongs into a tensor, not into __metadata__",
+                    contract_name(f));
   if (length > JSON_SMALL_MAX - 2)
-    return error_at(e, field_pointer(field), "%s is longer than %d bytes", field_name(field),
+    return error_at(b->e, f->pointer, "%s is longer than %d bytes", contract_name(f),
                     JSON_SMALL_MAX - 2);
-  if (is_bare_word(text)) return read_word(d, field, text, length);
+  if (is_bare_word(text)) return read_word(b, field, text, length);
   size_t blanks = 0;
   while (is_blank(text[blanks])) blanks++;
-  if (field == FIELD_CAUSAL_OFFSET && text[blanks] != '"') return read_offsets(d, text, length);
-  return read_small(d, field, text, length);
+  if (contract_is_array(b->into->contract, field) && text[blanks] != '"')
+    return read_array(b, field, text, length);
+  return read_small(b, field, text, length);
 }
 
 /* --- the header --- */
 
-static enum status announce(struct decode_safetensors *d, const struct safetensors_entry *entry) {
-  struct error *e = d->e;
-  enum field field;
-  if (field_of_word(entry->name, strlen(entry->name), &field, e) ||
-      field_note(&d->seen, field, d->head.ask, e))
-    return e->status;
-  if (field >= FIELD_TENSORS)
-    return error_at(e, field_pointer(field), "%s belongs into __metadata__, not into a tensor",
-                    field_name(field));
-  struct announced *t = &d->announced[d->count];
+static enum status announce_tensor(struct body_safetensors *b,
+                                   const struct safetensors_entry *entry) {
+  unsigned field;
+  if (contract_meet(b->into, entry->name, strlen(entry->name), &field, b->e)) return b->e->status;
+  const struct contract_field *f = row_of(b, field);
+  if (!contract_is_array(b->into->contract, field))
+    return error_at(b->e, f->pointer, "%s belongs into __metadata__, not into a tensor",
+                    contract_name(f));
+  struct body_announced *t = &b->announced[b->count];
   t->field = field;
-  t->rule = field_rule(field, d->model, &d->limits);
+  t->rule = contract_rule(b->into, field);
   t->form.dtype = tensor_dtype_of(entry->dtype, strlen(entry->dtype));
   t->form.rank = (unsigned)entry->rank;
   for (size_t i = 0; i < entry->rank && i < TENSOR_DEPTH_MAX; i++) t->form.dim[i] = entry->dim[i];
-  if (tensor_form_check(&t->form, &t->rule, &t->bytes, e)) return e->status;
+  if (tensor_form_check(&t->form, &t->rule, &t->bytes, b->e)) return b->e->status;
   must(t->bytes == entry->bytes);
-  d->count++;
+  b->count++;
   return STATUS_OK;
 }
 
-static enum status take_header(struct decode_safetensors *d, const struct safetensors *s) {
+static enum status read_header(struct body_safetensors *b, const struct safetensors *s) {
   for (size_t i = 0; i < safetensors_metadata_count(s); i++) {
     const char *text, *key = safetensors_metadata_at(s, i, &text);
-    if (read_metadata(d, key, text)) return d->e->status;
+    if (read_metadata(b, key, text)) return b->e->status;
   }
   for (size_t i = 0; i < safetensors_count(s); i++)
-    if (announce(d, safetensors_at(s, i))) return d->e->status;
+    if (announce_tensor(b, safetensors_at(s, i))) return b->e->status;
   return STATUS_OK;
 }
 
 /* What reading the header takes is charged like all else, and given back when it is read. */
-static enum status parse_header(struct decode_safetensors *d, struct arena *a) {
-  struct error *e = d->e;
-  const size_t length = d->bytes.size;
+static enum status parse_header(struct body_safetensors *b, struct arena *a) {
+  struct error *e = b->e;
+  const size_t length = b->bytes.size;
   struct json_reserve reserve = {.size = JSON_RESERVE_TIMES * (length + 1)};
   reserve.room = arena_alloc(a, reserve.size, 1, e);
   if (!reserve.room) return e->status;
   uint64_t data = SAFETENSORS_UNKNOWN;
-  if (d->head.body_bytes != DECODE_UNKNOWN) data = d->head.body_bytes - SAFETENSORS_PREFIX - length;
+  if (b->body_bytes != BODY_UNKNOWN) data = b->body_bytes - SAFETENSORS_PREFIX - length;
   struct error fault = {0};
   json_reserve_begin(&reserve);
-  struct safetensors *s = safetensors_parse((const char *)d->bytes.data, length, data, &fault);
+  struct safetensors *s = safetensors_parse((const char *)b->bytes.data, length, data, &fault);
   const bool no_memory = reserve.used > 0 || fault.status == STATUS_OUT_OF_MEMORY;
   if (no_memory) safetensors_free(s);
   json_reserve_end();
   if (no_memory) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the body's header");
   if (!s) return error_at(e, "", "safetensors: %s", fault.detail);
-  take_header(d, s);
+  read_header(b, s);
   safetensors_free(s);
   return e->status;
 }
 
-static enum status header_ended(struct decode_safetensors *d) {
+static enum status end_header(struct body_safetensors *b) {
   struct arena a;
-  arena_init(&a, d->arena->budget);
-  a.beside = d->arena->bytes;
-  parse_header(d, &a);
+  arena_init(&a, b->arena->budget);
+  a.beside = b->arena->bytes;
+  parse_header(b, &a);
   arena_free(&a);
-  return d->e->status;
+  return b->e->status;
 }
 
-static enum status prefix_ended(struct decode_safetensors *d) {
+static enum status end_prefix(struct body_safetensors *b) {
   static const char json[] = "the body looks like JSON, whose Content-Type is application/json";
-  struct error *e = d->e, fault = {0};
+  struct error *e = b->e, fault = {0};
   size_t length = 0;
-  if (safetensors_measure(d->bytes.data, SAFETENSORS_UNKNOWN, HEADER_MAX, &length, &fault))
-    return error_at(e, "", "safetensors: %s", d->bytes.data[0] == '{' ? json : fault.detail);
-  if (d->head.body_bytes != DECODE_UNKNOWN && d->head.body_bytes < SAFETENSORS_PREFIX + length)
+  if (safetensors_measure(b->bytes.data, SAFETENSORS_UNKNOWN, HEADER_MAX, &length, &fault))
+    return error_at(e, "", "safetensors: %s", b->bytes.data[0] == '{' ? json : fault.detail);
+  if (b->body_bytes != BODY_UNKNOWN && b->body_bytes < SAFETENSORS_PREFIX + length)
     return error_at(e, "", "safetensors: a header of %zu bytes does not fit into this body",
                     length);
-  tensor_bytes_init(&d->bytes, length, d->arena);
+  tensor_bytes_init(&b->bytes, length, b->arena);
   return STATUS_OK;
 }
 
 /* --- the data --- */
 
-static enum status tensor_ended(struct decode_safetensors *d) {
-  const struct announced *t = &d->announced[d->next];
-  struct tensor *out = &d->tensor[t->field];
-  if (tensor_bytes_settle(&d->bytes, &t->form, &t->rule, out, d->e)) return d->e->status;
-  d->fields.tensor[t->field] = out;
-  d->next++;
+static enum status end_tensor(struct body_safetensors *b) {
+  const struct body_announced *t = &b->announced[b->next];
+  struct tensor *out = &b->tensor[t->field];
+  if (tensor_bytes_settle(&b->bytes, &t->form, &t->rule, out, b->e)) return b->e->status;
+  b->into->tensor[t->field] = out;
+  b->next++;
   return STATUS_OK;
 }
 
-/* All bytes of a part are there: what comes next. */
-static enum status part_ended(struct decode_safetensors *d) {
-  switch (d->state) {
+/* All bytes of the prefix, the header or a tensor are there: what comes next. */
+static enum status end_stretch(struct body_safetensors *b) {
+  switch (b->state) {
   case PREFIX:
-    d->state = HEADER;
-    return prefix_ended(d);
+    b->state = HEADER;
+    return end_prefix(b);
   case HEADER:
-    if (header_ended(d)) return d->e->status;
+    if (end_header(b)) return b->e->status;
     break;
   default:
-    if (tensor_ended(d)) return d->e->status;
+    if (end_tensor(b)) return b->e->status;
   }
-  d->state = d->next < d->count ? DATA : AFTER;
-  if (d->state == DATA) tensor_bytes_init(&d->bytes, d->announced[d->next].bytes, d->arena);
+  b->state = b->next < b->count ? DATA : AFTER;
+  if (b->state == DATA) tensor_bytes_init(&b->bytes, b->announced[b->next].bytes, b->arena);
   return STATUS_OK;
 }
 
-static enum status refuse_at_offset(struct decode_safetensors *d, const char *pointer,
-                                    const char *why) {
-  struct error *e = d->e;
-  error_at(e, pointer, "%s", why);
-  e->has_offset = true;
-  e->offset = d->offset;
+static enum status refuse_here(struct body_safetensors *b, const char *pointer, const char *why) {
+  error_at(b->e, pointer, "%s", why);
+  b->e->has_offset = true;
+  b->e->offset = b->offset;
+  return b->e->status;
+}
+
+enum status body_safetensors_feed(struct body_safetensors *b, const char *bytes, size_t size) {
+  struct error *const e = b->e;
+  for (size_t at = 0; at < size && !e->status;) {
+    if (b->state == AFTER) return refuse_here(b, "", "bytes behind the last tensor");
+    const size_t used = tensor_bytes_feed(&b->bytes, bytes + at, size - at, e);
+    at += used;
+    b->offset += used;
+    /* A tensor may have no bytes. */
+    while (!e->status && b->state != AFTER && b->bytes.size == b->bytes.most) end_stretch(b);
+  }
   return e->status;
 }
 
-void decode_safetensors_feed(struct decode_safetensors *d, const char *bytes, size_t size) {
-  struct error *const failure = d->e;
-  for (size_t at = 0; at < size && !failure->status;) {
-    if (d->state == AFTER) {
-      refuse_at_offset(d, "", "bytes behind the last tensor");
-      break;
-    }
-    const size_t taken = tensor_bytes_feed(&d->bytes, bytes + at, size - at, failure);
-    at += taken;
-    d->offset += taken;
-    /* A part may have no bytes. */
-    while (!failure->status && d->state != AFTER && d->bytes.size == d->bytes.most) part_ended(d);
-  }
-}
-
-static void truncated(struct decode_safetensors *d) {
-  if (d->offset == 0)
-    refuse_at_offset(d, "", "the body is empty");
-  else if (d->state == DATA)
-    refuse_at_offset(d, field_pointer(d->announced[d->next].field),
+enum status body_safetensors_finish(struct body_safetensors *b) {
+  if (b->e->status || b->state == AFTER) return b->e->status;
+  if (b->offset == 0) return refuse_here(b, "", "the body is empty");
+  if (b->state != DATA)
+    return refuse_here(b, "", "the body ends before the header of safetensors does");
+  return refuse_here(b, row_of(b, b->announced[b->next].field)->pointer,
                      "the body ends before its tensors do");
-  else
-    refuse_at_offset(d, "", "the body ends before the header of safetensors does");
-}
-
-const struct fields *decode_safetensors_finish(struct decode_safetensors *d) {
-  if (!d->e->status && d->state != AFTER) truncated(d);
-  return &d->fields;
 }

@@ -1,20 +1,17 @@
-/* body_safetensors: a body that is safetensors, the native form in binary. Private to decode. */
+/* body_safetensors: a body that is safetensors, the native form in binary. */
 #ifndef SERVER_BODY_SAFETENSORS_H
 #define SERVER_BODY_SAFETENSORS_H
 
-#include "server/attention/attention_fields.h"
+#include "server/body/body_terms.h"
+#include "server/body/contract.h"
 
-struct decode_safetensors;
+struct body_safetensors;
 
-/* `e` holds no failure, and outlives the decoder: the first one goes there, and is looked for there
- * by the caller. After it nothing is looked at any more. */
-struct decode_safetensors *decode_safetensors_new(const struct model *m,
-                                                  const struct decode_head *head,
-                                                  const struct decode_limits *limits,
-                                                  struct arena *a, struct error *e);
-void decode_safetensors_feed(struct decode_safetensors *d, const char *bytes, size_t size);
-
-/* The body has ended. The fields are the decoder's. */
-const struct fields *decode_safetensors_finish(struct decode_safetensors *d);
+/* As body_json_new. Of the terms it needs the bytes that are announced. */
+struct body_safetensors *body_safetensors_new(struct contract_reading *into,
+                                              const struct body_terms *terms, struct arena *a,
+                                              struct error *e);
+enum status body_safetensors_feed(struct body_safetensors *b, const char *bytes, size_t size);
+enum status body_safetensors_finish(struct body_safetensors *b); /* the body has ended */
 
 #endif

@@ -10,367 +10,371 @@
 #include "server/body/body_v2_parts.h"
 #include "server/text/blank.h"
 
-static enum status check_length(const struct decode_head *head, struct error *e) {
-  if (head->json_bytes == 0)
+static enum status check_length(const struct body_terms *terms, struct error *e) {
+  if (terms->json_bytes == 0)
     return error_set(e, STATUS_INVALID_REQUEST,
                      "Inference-Header-Content-Length is 0: a body without JSON can be for one "
                      "input only, and there are three");
-  if (head->json_bytes != DECODE_UNKNOWN && head->json_bytes > head->body_bytes)
+  if (terms->json_bytes != BODY_UNKNOWN && terms->json_bytes > terms->body_bytes)
     return error_set(e, STATUS_INVALID_REQUEST,
                      "Inference-Header-Content-Length is %llu, and the body has %llu bytes",
-                     (unsigned long long)head->json_bytes, (unsigned long long)head->body_bytes);
+                     (unsigned long long)terms->json_bytes, (unsigned long long)terms->body_bytes);
   return STATUS_OK;
 }
 
-struct decode_v2 *decode_v2_new(const struct model *m, const struct decode_head *head,
-                                const struct decode_limits *limits, struct arena *a,
-                                struct error *e) {
-  if (check_length(head, e)) return NULL;
-  struct decode_v2 *d = arena_alloc(a, 1, sizeof *d, e);
-  if (!d) return NULL;
-  memset(d, 0, offsetof(struct decode_v2, small));
-  d->model = m;
-  d->head = *head;
-  d->limits = *limits;
-  d->arena = a;
-  d->e = e;
-  fields_init(&d->fields, m);
-  return d;
+struct body_v2 *body_v2_new(struct contract_reading *into, const struct body_terms *terms,
+                            struct arena *a, struct error *e) {
+  must(into->contract->v2);
+  if (check_length(terms, e)) return NULL;
+  struct body_v2 *b = arena_alloc(a, 1, sizeof *b, e);
+  if (!b) return NULL;
+  memset(b, 0, offsetof(struct body_v2, small));
+  b->into = into;
+  b->json_bytes = terms->json_bytes;
+  b->arena = a;
+  b->e = e;
+  b->value = (struct body_field){.into = into, .arena = a, .small = &b->small};
+  return b;
 }
 
-static enum v2_level level(const struct decode_v2 *d) { return d->open[d->depth - 1].level; }
+static enum body_v2_level level(const struct body_v2 *b) { return b->open[b->depth - 1].level; }
 
-static bool is_list(enum v2_level l) { return l == V2_INPUTS || l == V2_OUTPUTS; }
+static bool is_list(enum body_v2_level l) { return l == V2_INPUTS || l == V2_OUTPUTS; }
 
-static const struct v2_place inputs = {.level = V2_INPUTS}, outputs = {.level = V2_OUTPUTS};
+static const struct body_v2_place inputs = {.level = V2_INPUTS}, outputs = {.level = V2_OUTPUTS};
 
 /* --- objects and lists begin and end --- */
 
 /* A list's element begins. */
-static enum status begin_element(struct decode_v2 *d, enum v2_level l) {
+static enum status begin_element(struct body_v2 *b, enum body_v2_level l) {
   if (l == V2_INPUT) {
-    if (d->inputs == V2_INPUTS_MAX)
-      return v2_refuse(d, inputs, "more than the %d inputs that there are", V2_INPUTS_MAX);
-    d->input[d->inputs].index = d->inputs;
-    d->inputs++;
+    const size_t most = b->into->contract->v2->inputs;
+    if (b->inputs == most)
+      return body_v2_refuse(b, inputs, "more than the %zu inputs that there are", most);
+    b->input[b->inputs].index = b->inputs;
+    b->inputs++;
   }
   if (l == V2_OUTPUT) {
-    if (d->outputs == V2_OUTPUTS_MAX)
-      return v2_refuse(d, outputs, "more than the %d outputs that there are", V2_OUTPUTS_MAX);
-    d->outputs++;
+    const size_t most = b->into->contract->v2->outputs;
+    if (b->outputs == most)
+      return body_v2_refuse(b, outputs, "more than the %zu outputs that there are", most);
+    b->outputs++;
   }
   return STATUS_OK;
 }
 
-static enum status descend(struct decode_v2 *d, enum v2_level l) {
-  must(d->depth < sizeof d->open / sizeof *d->open);
-  d->open[d->depth].level = l;
-  d->open[d->depth++].seen = 0;
-  d->state = is_list(l) ? V2_VALUE_OR_END : V2_NAME_OR_END;
-  return begin_element(d, l);
+static enum status descend(struct body_v2 *b, enum body_v2_level l) {
+  must(b->depth < sizeof b->open / sizeof *b->open);
+  b->open[b->depth].level = l;
+  b->open[b->depth++].seen = 0;
+  b->state = is_list(l) ? V2_VALUE_OR_END : V2_NAME_OR_END;
+  return begin_element(b, l);
 }
 
-static enum status ascend(struct decode_v2 *d) {
-  const enum v2_level l = level(d);
-  d->depth--;
-  d->state = d->depth ? V2_COMMA_OR_END : V2_AFTER;
-  if (l == V2_INPUT) return v2_input_ended(d);
-  if (l == V2_OUTPUT && !v2_output(d)->named)
-    return v2_refuse(d, (struct v2_place){V2_OUTPUT, d->outputs - 1, NULL},
-                     "the output's \"name\" is missing");
+static enum status ascend(struct body_v2 *b) {
+  const enum body_v2_level l = level(b);
+  b->depth--;
+  b->state = b->depth ? V2_COMMA_OR_END : V2_AFTER;
+  if (l == V2_INPUT) return body_v2_end_input(b);
+  if (l == V2_OUTPUT && !body_v2_output(b)->named)
+    return body_v2_refuse(b, (struct body_v2_place){V2_OUTPUT, b->outputs - 1, NULL},
+                          "the output's \"name\" is missing");
   return STATUS_OK;
 }
 
 /* --- names and values --- */
 
-static void skim_from(struct decode_v2 *d, size_t offset, enum v2_state state) {
-  small_text_begin(&d->small, offset);
-  d->state = state;
+static void skim_from(struct body_v2 *b, size_t offset, enum body_v2_state state) {
+  small_text_begin(&b->small, offset);
+  b->state = state;
 }
 
-static enum status name_ended(struct decode_v2 *d) {
-  if (v2_find_key(d, level(d), &d->key)) return d->e->status;
-  d->state = V2_COLON;
-  if (d->key == V2_KEY_UNKNOWN) return STATUS_OK;
-  uint32_t *seen = &d->open[d->depth - 1].seen, bit = UINT32_C(1) << d->key;
+static enum status end_name(struct body_v2 *b) {
+  if (body_v2_find_key(b, level(b))) return b->e->status;
+  b->state = V2_COLON;
+  if (b->key == V2_KEY_UNKNOWN) return STATUS_OK;
+  const bool field = b->key == V2_KEY_FIELD;
+  uint64_t *seen = field ? &b->parameters_seen : &b->open[b->depth - 1].seen;
+  const uint64_t bit = UINT64_C(1) << (field ? b->field : b->key);
   if (*seen & bit)
-    return v2_refuse(d, v2_at_key(d), "\"%s\" stands twice in one object", v2_key_name(d->key));
+    return body_v2_refuse(b, body_v2_at_key(b), "\"%s\" stands twice in one object",
+                          body_v2_key_name(b));
   *seen |= bit;
   return STATUS_OK;
 }
 
-static enum status too_long(struct decode_v2 *d, size_t most) {
-  return v2_refuse(d, v2_at_key(d), "\"%s\" is longer than %zu bytes", v2_key_name(d->key), most);
+static enum status too_long(struct body_v2 *b, size_t most) {
+  return body_v2_refuse(b, body_v2_at_key(b), "\"%s\" is longer than %zu bytes",
+                        body_v2_key_name(b), most);
 }
 
-static enum status skim_ended(struct decode_v2 *d) {
-  const enum v2_state state = d->state;
-  d->state = V2_COMMA_OR_END;
-  if (state == V2_IN_NAME) return name_ended(d);
+static enum status end_skim(struct body_v2 *b) {
+  const enum body_v2_state state = b->state;
+  b->state = V2_COMMA_OR_END;
+  if (state == V2_IN_NAME) return end_name(b);
   if (state == V2_IN_ID) {
-    d->asked.id = d->id.text;
-    d->asked.id_length = d->id.length;
+    b->asked.id = b->id.text;
+    b->asked.id_length = b->id.length;
   }
-  return state == V2_IN_SMALL ? v2_small_ended(d) : STATUS_OK;
+  return state == V2_IN_SMALL ? body_v2_end_small(b) : STATUS_OK;
 }
 
 /* Within a name or a small value. */
-static size_t feed_small(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
+static size_t feed_small(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   bool complete = false;
-  const size_t used = small_text_feed(&d->small, text, length, offset, &complete, d->e);
+  const size_t used = small_text_feed(&b->small, text, length, offset, &complete, b->e);
   /* No known name is so long. */
-  if (!d->e->status && d->small.lost && d->state == V2_IN_SMALL) too_long(d, JSON_SMALL_MAX);
-  if (complete && !d->e->status) skim_ended(d);
+  if (!b->e->status && b->small.lost && b->state == V2_IN_SMALL) too_long(b, JSON_SMALL_MAX);
+  if (complete && !b->e->status) end_skim(b);
   return used;
 }
 
 /* The text that is kept of all inputs: each alone might be within the bound. */
-static size_t kept_length(const struct decode_v2 *d) {
+static size_t kept_length(const struct body_v2 *b) {
   size_t length = 0;
-  for (size_t i = 0; i < d->inputs; i++) length += d->input[i].kept.length;
+  for (size_t i = 0; i < b->inputs; i++) length += b->input[i].kept.length;
   return length;
 }
 
-static enum status too_much_kept(struct decode_v2 *d) {
-  return v2_refuse(d, v2_at_key(d),
-                   "more than %d bytes of \"data\" come before what they are: put \"name\", "
-                   "\"shape\" and \"datatype\" before \"data\"",
-                   V2_KEPT_MAX);
+static enum status too_much_kept(struct body_v2 *b) {
+  return body_v2_refuse(b, body_v2_at_key(b),
+                        "more than %d bytes of \"data\" come before what they are: put \"name\", "
+                        "\"shape\" and \"datatype\" before \"data\"",
+                        V2_KEPT_MAX);
 }
 
 /* Within a value whose text is kept, or passed over. The first byte of a text that is over its
  * bound ends the request: no later one is looked at. */
-static size_t feed_skim(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
-  struct v2_text *kept = d->state == V2_IN_ID     ? &d->id
-                         : d->state == V2_IN_KEPT ? &v2_input(d)->kept
-                                                  : NULL;
-  if (d->state == V2_IN_ID) length = size_min(length, V2_ID_MAX + 1 - kept->length);
-  if (d->state == V2_IN_KEPT) length = size_min(length, V2_KEPT_MAX + 1 - kept_length(d));
+static size_t feed_skim(struct body_v2 *b, const char *text, size_t length, size_t offset) {
+  struct body_v2_text *kept = b->state == V2_IN_ID     ? &b->id
+                              : b->state == V2_IN_KEPT ? &body_v2_input(b)->kept
+                                                       : NULL;
+  if (b->state == V2_IN_ID) length = size_min(length, V2_ID_MAX + 1 - kept->length);
+  if (b->state == V2_IN_KEPT) length = size_min(length, V2_KEPT_MAX + 1 - kept_length(b));
   bool complete = false;
-  const size_t used = json_skim_feed(&d->small.skim, text, length, offset, &complete, d->e);
-  if (kept && !d->e->status) v2_text_keep(d, kept, text, used);
-  if (d->id.length > V2_ID_MAX) too_long(d, V2_ID_MAX);
-  if (kept_length(d) > V2_KEPT_MAX) too_much_kept(d);
-  if (complete && !d->e->status) skim_ended(d);
+  const size_t used = json_skim_feed(&b->small.skim, text, length, offset, &complete, b->e);
+  if (kept && !b->e->status) body_v2_text_keep(b, kept, text, used);
+  if (b->id.length > V2_ID_MAX) too_long(b, V2_ID_MAX);
+  if (kept_length(b) > V2_KEPT_MAX) too_much_kept(b);
+  if (complete && !b->e->status) end_skim(b);
   return used;
 }
 
-static size_t feed_data(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
+static size_t feed_data(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   bool complete = false;
-  const size_t used = v2_data_feed(d, text, length, offset, &complete);
-  if (complete) d->state = V2_COMMA_OR_END;
+  const size_t used = body_v2_data_feed(b, text, length, offset, &complete);
+  if (complete) b->state = V2_COMMA_OR_END;
   return used;
 }
 
-static size_t feed_offset(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
-  size_t used = 0;
+static size_t feed_field(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   bool complete = false;
-  if (tensor_reader_feed(d->reader, text, length, offset, &used, &complete, d->e)) return used;
-  if (complete) {
-    d->fields.tensor[FIELD_CAUSAL_OFFSET] = tensor_reader_view(d->reader);
-    d->state = V2_COMMA_OR_END;
-  }
+  const size_t used = body_field_feed(&b->value, text, length, offset, &complete, b->e);
+  if (b->small.lost) too_long(b, JSON_SMALL_MAX);
+  if (complete) b->state = V2_COMMA_OR_END;
   return used;
 }
 
-static enum status refuse_kind(struct decode_v2 *d, const char *kind) {
-  return v2_refuse(d, v2_at_key(d), "\"%s\" must be %s", v2_key_name(d->key), kind);
+static enum status refuse_kind(struct body_v2 *b, const char *kind) {
+  return body_v2_refuse(b, body_v2_at_key(b), "\"%s\" must be %s", body_v2_key_name(b), kind);
 }
 
 /* The value of a key that holds further objects, or numbers. Returns how many bytes were used. */
-static size_t begin_large(struct decode_v2 *d, char c, size_t offset) {
-  static const enum v2_level below[] = {
+static size_t begin_large(struct body_v2 *b, char c, size_t offset) {
+  static const enum body_v2_level below[] = {
       [V2_KEY_PARAMETERS] = V2_PARAMETERS,
       [V2_KEY_INPUTS] = V2_INPUTS,
       [V2_KEY_INPUT_PARAMETERS] = V2_INPUT_PARAMETERS,
       [V2_KEY_OUTPUTS] = V2_OUTPUTS,
       [V2_KEY_OUTPUT_PARAMETERS] = V2_OUTPUT_PARAMETERS,
   };
-  const bool list = d->key == V2_KEY_DATA || is_list(below[d->key]);
+  const bool list = b->key == V2_KEY_DATA || is_list(below[b->key]);
   if (c != (list ? '[' : '{')) {
-    refuse_kind(d, list ? "an array" : "an object");
+    refuse_kind(b, list ? "an array" : "an object");
     return 0;
   }
-  if (d->key != V2_KEY_DATA) {
-    descend(d, below[d->key]);
+  if (b->key != V2_KEY_DATA) {
+    descend(b, below[b->key]);
     return 1;
   }
-  struct v2_input *in = v2_input(d);
+  struct body_v2_input *in = body_v2_input(b);
   in->has_data = true;
   in->kept_offset = offset;
-  if (v2_input_is_known(in))
-    d->state = V2_IN_DATA;
+  if (body_v2_input_is_known(in))
+    b->state = V2_IN_DATA;
   else
-    skim_from(d, offset, V2_IN_KEPT);
+    skim_from(b, offset, V2_IN_KEPT);
   return 0;
-}
-
-static void begin_offset(struct decode_v2 *d, char c, size_t offset) {
-  if (c == '"') {
-    skim_from(d, offset, V2_IN_SMALL);
-    return;
-  }
-  const struct tensor_rule rule = field_rule(FIELD_CAUSAL_OFFSET, d->model, &d->limits);
-  d->reader = tensor_reader_new(&rule, d->arena, d->e);
-  d->state = V2_IN_OFFSET;
 }
 
 /* The value of a key begins. Returns how many bytes were used. */
-static size_t begin_member(struct decode_v2 *d, char c, size_t offset) {
-  if (d->key == V2_KEY_UNKNOWN || c == 'n') /* null: as if it were not there */
-    skim_from(d, offset, V2_IN_UNKNOWN);
-  else if (d->key <= V2_KEY_DATA)
-    return begin_large(d, c, offset);
-  else if (d->key == V2_KEY_ID && c != '"')
-    refuse_kind(d, "a string");
-  else if (d->key == V2_KEY_CAUSAL_OFFSET)
-    begin_offset(d, c, offset);
-  else
-    skim_from(d, offset, d->key == V2_KEY_ID ? V2_IN_ID : V2_IN_SMALL);
+static size_t begin_member(struct body_v2 *b, const char *text, size_t length, size_t offset) {
+  const char c = *text;
+  if (b->key == V2_KEY_UNKNOWN || c == 'n') { /* null: as if it were not there */
+    skim_from(b, offset, V2_IN_UNKNOWN);
+  } else if (b->key == V2_KEY_FIELD) {
+    b->state = V2_IN_FIELD;
+    return body_field_begin(&b->value, b->field, text, length, offset, b->e);
+  } else if (b->key <= V2_KEY_DATA) {
+    return begin_large(b, c, offset);
+  } else if (b->key == V2_KEY_ID && c != '"') {
+    refuse_kind(b, "a string");
+  } else {
+    skim_from(b, offset, b->key == V2_KEY_ID ? V2_IN_ID : V2_IN_SMALL);
+  }
   return 0;
 }
 
-/* Returns how many bytes were used: 0 if `c` is left to whoever reads the value. */
-static size_t begin_value(struct decode_v2 *d, char c, size_t offset) {
-  const enum v2_level l = level(d);
-  if (c == ']' && d->state == V2_VALUE_OR_END) {
-    ascend(d);
+/* Returns how many bytes were used: 0 if the byte is left to the reader of the value. */
+static size_t begin_value(struct body_v2 *b, const char *text, size_t length, size_t offset) {
+  const enum body_v2_level l = level(b);
+  const char c = *text;
+  if (c == ']' && b->state == V2_VALUE_OR_END) {
+    ascend(b);
     return 1;
   }
   if (!json_starts_value(c)) {
-    json_unexpected(d->e, offset, c, "a value");
+    json_unexpected(b->e, offset, c, "a value");
     return 0;
   }
   if (is_list(l)) {
     if (c == '{')
-      descend(d, l == V2_INPUTS ? V2_INPUT : V2_OUTPUT);
+      descend(b, l == V2_INPUTS ? V2_INPUT : V2_OUTPUT);
     else
-      v2_refuse(d, l == V2_INPUTS ? inputs : outputs, "each of \"%s\" must be an object",
-                l == V2_INPUTS ? "inputs" : "outputs");
+      body_v2_refuse(b, l == V2_INPUTS ? inputs : outputs, "each of \"%s\" must be an object",
+                     l == V2_INPUTS ? "inputs" : "outputs");
     return 1;
   }
-  return begin_member(d, c, offset);
+  return begin_member(b, text, length, offset);
 }
 
 /* --- the text --- */
 
-static size_t begin_name(struct decode_v2 *d, char c, size_t offset) {
-  if (c == '}' && d->state == V2_NAME_OR_END) {
-    ascend(d);
+static size_t begin_name(struct body_v2 *b, char c, size_t offset) {
+  if (c == '}' && b->state == V2_NAME_OR_END) {
+    ascend(b);
     return 1;
   }
   if (c == '"')
-    skim_from(d, offset, V2_IN_NAME);
+    skim_from(b, offset, V2_IN_NAME);
   else
-    json_unexpected(d->e, offset, c, "a name");
+    json_unexpected(b->e, offset, c, "a name");
   return 0;
 }
 
-static void begin_body(struct decode_v2 *d, char c, size_t offset) {
+static void begin_body(struct body_v2 *b, char c, size_t offset) {
   if (c == '{')
-    descend(d, V2_REQUEST);
+    descend(b, V2_REQUEST);
   else if (json_starts_value(c))
-    error_at(d->e, "", "the body must be a JSON object");
+    error_at(b->e, "", "the body must be a JSON object");
   else
-    json_unexpected(d->e, offset, c, "'{'");
+    json_unexpected(b->e, offset, c, "'{'");
 }
 
-static void end_value(struct decode_v2 *d, char c, size_t offset) {
-  const bool list = is_list(level(d));
+static void end_value(struct body_v2 *b, char c, size_t offset) {
+  const bool list = is_list(level(b));
   if (c == ',')
-    d->state = list ? V2_VALUE : V2_NAME;
+    b->state = list ? V2_VALUE : V2_NAME;
   else if (c == (list ? ']' : '}'))
-    ascend(d);
+    ascend(b);
   else
-    json_unexpected(d->e, offset, c, list ? "',' or ']'" : "',' or '}'");
+    json_unexpected(b->e, offset, c, list ? "',' or ']'" : "',' or '}'");
 }
 
-/* Takes one byte that is no blank and stands between names and values. Returns 1, or 0 if the byte
+/* Reads one byte that is no blank and stands between names and values. Returns 1, or 0 if the byte
  * belongs to what begins with it. */
-static size_t step(struct decode_v2 *d, char c, size_t offset) {
-  switch (d->state) {
+static size_t read_between(struct body_v2 *b, const char *text, size_t length, size_t offset) {
+  const char c = *text;
+  switch (b->state) {
   case V2_BEFORE:
-    begin_body(d, c, offset);
+    begin_body(b, c, offset);
     return 1;
   case V2_NAME_OR_END:
   case V2_NAME:
-    return begin_name(d, c, offset);
+    return begin_name(b, c, offset);
   case V2_COLON:
-    if (c != ':') json_unexpected(d->e, offset, c, "':'");
-    d->state = V2_VALUE;
+    if (c != ':') json_unexpected(b->e, offset, c, "':'");
+    b->state = V2_VALUE;
     return 1;
   case V2_VALUE:
   case V2_VALUE_OR_END:
-    return begin_value(d, c, offset);
+    return begin_value(b, text, length, offset);
   case V2_COMMA_OR_END:
-    end_value(d, c, offset);
+    end_value(b, c, offset);
     return 1;
   default:
-    json_unexpected(d->e, offset, c, "the end");
+    json_unexpected(b->e, offset, c, "the end");
     return 1;
   }
 }
 
-static size_t advance(struct decode_v2 *d, const char *text, size_t length, size_t offset) {
-  switch (d->state) {
+static size_t read_some(struct body_v2 *b, const char *text, size_t length, size_t offset) {
+  switch (b->state) {
   case V2_IN_NAME:
   case V2_IN_SMALL:
-    return feed_small(d, text, length, offset);
+    return feed_small(b, text, length, offset);
   case V2_IN_ID:
   case V2_IN_UNKNOWN:
   case V2_IN_KEPT:
-    return feed_skim(d, text, length, offset);
+    return feed_skim(b, text, length, offset);
   case V2_IN_DATA:
-    return feed_data(d, text, length, offset);
-  case V2_IN_OFFSET:
-    return feed_offset(d, text, length, offset);
+    return feed_data(b, text, length, offset);
+  case V2_IN_FIELD:
+    return feed_field(b, text, length, offset);
   default:
-    return is_blank(*text) ? 1 : step(d, *text, offset);
+    return is_blank(*text) ? 1 : read_between(b, text, length, offset);
   }
 }
 
 /* --- the body --- */
 
 /* The JSON is said to end here. */
-static enum status end_json(struct decode_v2 *d) {
-  const bool said = d->head.json_bytes != DECODE_UNKNOWN;
-  if (d->e->status || d->json_ended) return d->e->status;
-  d->json_ended = true;
-  if (said && d->offset < d->head.json_bytes)
-    return error_set(d->e, STATUS_INVALID_REQUEST,
+static enum status end_json(struct body_v2 *b) {
+  const bool said = b->json_bytes != BODY_UNKNOWN;
+  if (b->e->status || b->json_ended) return b->e->status;
+  b->json_ended = true;
+  if (said && b->offset < b->json_bytes)
+    return error_set(b->e, STATUS_INVALID_REQUEST,
                      "Inference-Header-Content-Length is %llu, and the body has %zu bytes",
-                     (unsigned long long)d->head.json_bytes, d->offset);
-  if (d->state == V2_AFTER) return STATUS_OK;
-  if (d->offset == 0) return error_json(d->e, 0, "the body is empty");
-  return error_json(d->e, d->offset, "the JSON ends before its object does%s",
+                     (unsigned long long)b->json_bytes, b->offset);
+  if (b->state == V2_AFTER) return STATUS_OK;
+  if (b->offset == 0) return error_json(b->e, 0, "the body is empty");
+  return error_json(b->e, b->offset, "the JSON ends before its object does%s",
                     said ? ", by its length in Inference-Header-Content-Length" : "");
 }
 
-void decode_v2_feed(struct decode_v2 *d, const char *bytes, size_t size) {
-  const uint64_t left = d->head.json_bytes - d->offset; /* of the JSON, unless it has ended */
-  const size_t text = d->json_ended ? 0 : (size_t)(left < size ? left : size);
-  for (size_t at = 0; at < text && !d->e->status;)
-    at += advance(d, bytes + at, text - at, d->offset + at);
-  d->offset += text;
-  if (text < size && !end_json(d)) v2_blocks_feed(d, bytes + text, size - text);
+/* The status, with a failure where it is in this body. */
+static enum status report(struct body_v2 *b) {
+  if (b->e->status) body_v2_locate(b, b->e);
+  return b->e->status;
 }
 
-static void settle_outputs(struct decode_v2 *d) {
-  struct decoded_v2 *a = &d->asked;
-  a->outputs = d->outputs ? d->outputs : 1;
-  for (size_t i = 0; i < a->outputs; i++) {
-    const struct v2_output *o = &d->output[i]; /* all false if none is named: it is "outputs" */
-    a->output[i].weights = o->weights;
-    a->output[i].binary = o->chosen ? o->binary : d->binary_output;
-    if (o->weights) d->fields.want = WEIGHTS_PER_HEAD;
+enum status body_v2_feed(struct body_v2 *b, const char *bytes, size_t size) {
+  const uint64_t left = b->json_bytes - b->offset; /* of the JSON, unless it has ended */
+  const size_t text = b->json_ended ? 0 : (size_t)(left < size ? left : size);
+  for (size_t at = 0; at < text && !b->e->status;)
+    at += read_some(b, bytes + at, text - at, b->offset + at);
+  b->offset += text;
+  if (text < size && !end_json(b)) body_v2_blocks_feed(b, bytes + text, size - text);
+  return report(b);
+}
+
+static enum status check_required(struct body_v2 *b) {
+  const struct contract_v2 *v2 = b->into->contract->v2;
+  for (size_t i = 0; i < v2->inputs; i++)
+    if (v2->input[i].required && !b->into->tensor[v2->input[i].field])
+      return body_v2_refuse(b, inputs, "the input \"%s\" is missing", v2->input[i].name);
+  return STATUS_OK;
+}
+
+enum status body_v2_finish(struct body_v2 *b, struct body_v2_asked *asked) {
+  if (end_json(b) || body_v2_end_blocks(b) || check_required(b)) return report(b);
+  *asked = b->asked;
+  asked->outputs = b->outputs ? b->outputs : 1;
+  for (size_t i = 0; i < asked->outputs; i++) {
+    const struct body_v2_output *o = &b->output[i]; /* the contract's first if none is named */
+    asked->output[i].which = o->which;
+    asked->output[i].binary = o->chosen ? o->binary : b->binary_output;
   }
-}
-
-const struct fields *decode_v2_finish(struct decode_v2 *d, struct decoded_v2 *v2) {
-  if (!end_json(d)) v2_blocks_ended(d);
-  if (!d->e->status && !d->fields.tensor[FIELD_QUERIES])
-    v2_refuse(d, inputs, "the input \"queries\" is missing");
-  settle_outputs(d);
-  *v2 = d->asked;
-  return &d->fields;
+  return STATUS_OK;
 }

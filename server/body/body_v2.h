@@ -1,24 +1,34 @@
 /* body_v2: a body that is a request of the Open Inference Protocol v2: JSON, and binary data
- * behind it. Private to decode. */
+ * behind it. */
 #ifndef SERVER_BODY_V2_H
 #define SERVER_BODY_V2_H
 
-#include "server/attention/attention_fields.h"
+#include "server/body/body_terms.h"
+#include "server/body/contract.h"
 
-struct decode_v2;
+struct body_v2;
 
-/* `e` holds no failure, and outlives the decoder: the first one goes there, and is looked for there
- * by the caller. After it nothing is looked at any more. */
-struct decode_v2 *decode_v2_new(const struct model *m, const struct decode_head *head,
-                                const struct decode_limits *limits, struct arena *a,
-                                struct error *e);
-void decode_v2_feed(struct decode_v2 *d, const char *bytes, size_t size);
+/* What such a request asks of its answer. */
+struct body_v2_asked {
+  const char *id; /* as it was sent, a JSON string with its quotes; NULL: none */
+  size_t id_length;
+  size_t outputs;
+  struct {
+    unsigned which; /* of the contract's outputs */
+    bool binary;
+  } output[CONTRACT_OUTPUTS_MAX]; /* [outputs] in the order asked for */
+  uint64_t timeout_us;            /* 0: not said */
+};
 
-/* The body has ended. The fields are the decoder's. */
-const struct fields *decode_v2_finish(struct decode_v2 *d, struct decoded_v2 *v2);
+/* As body_json_new. The contract has inputs. Failures that it reports are at places of this body.
+ */
+struct body_v2 *body_v2_new(struct contract_reading *into, const struct body_terms *terms,
+                            struct arena *a, struct error *e);
+enum status body_v2_feed(struct body_v2 *b, const char *bytes, size_t size);
+enum status body_v2_finish(struct body_v2 *b, struct body_v2_asked *asked); /* it has ended */
 
-/* A failure found in the fields, whose pointer is one of the native form: says where in this body
- * it is. */
-void decode_v2_locate(const struct decode_v2 *d, struct error *e);
+/* A failure found later in what was read, at a pointer of the native form: says where in this body
+ * that is. */
+void body_v2_locate(const struct body_v2 *b, struct error *e);
 
 #endif

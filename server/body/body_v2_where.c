@@ -4,7 +4,7 @@
 
 #include "server/body/body_v2_parts.h"
 
-void v2_point(const struct v2_place *at, char pointer[ERROR_POINTER_SIZE]) {
+void body_v2_point(const struct body_v2_place *at, char pointer[ERROR_POINTER_SIZE]) {
   static const struct {
     const char *list, *below;
   } places[] = {
@@ -24,56 +24,61 @@ void v2_point(const struct v2_place *at, char pointer[ERROR_POINTER_SIZE]) {
            at->key ? at->key : "");
 }
 
-enum status v2_refuse(struct decode_v2 *d, struct v2_place at, const char *format, ...) {
+enum status body_v2_refuse(struct body_v2 *b, struct body_v2_place at, const char *format, ...) {
   char pointer[ERROR_POINTER_SIZE];
   va_list args;
-  v2_point(&at, pointer);
+  body_v2_point(&at, pointer);
   va_start(args, format);
-  error_at_v(d->e, pointer, format, args);
+  error_at_v(b->e, pointer, format, args);
   va_end(args);
-  return d->e->status;
+  return b->e->status;
 }
 
 /* --- failures found by what all forms of a body share --- */
 
 /* The last one of that name: of two it is the second that is being read. */
-static const struct v2_input *find_input(const struct decode_v2 *d, enum field field) {
-  for (size_t i = d->inputs; i-- > 0;)
-    if (d->input[i].named && d->input[i].field == field) return &d->input[i];
+static const struct body_v2_input *find_input(const struct body_v2 *b, unsigned field) {
+  for (size_t i = b->inputs; i-- > 0;)
+    if (b->input[i].is && b->input[i].is->field == field) return &b->input[i];
   return NULL;
 }
 
+/* May the field be an input at all? */
+static bool is_input(const struct contract_v2 *v2, unsigned field) {
+  for (size_t i = 0; i < v2->inputs; i++)
+    if (v2->input[i].field == field) return true;
+  return false;
+}
+
 /* At `index` ("/0/1") of the input's array, or at all of it. */
-static void point_into(const struct v2_input *in, const char *index, struct error *e) {
+static void point_into(const struct body_v2_input *in, const char *index, struct error *e) {
   const bool reading = in->reader && in->tensor.depth == 0;
   /* Flat data have indices of their own, and those behind the JSON have none. */
   const bool same = reading || (in->reader && (in->nested || in->form.rank == 1));
-  struct v2_place at = v2_at_input(in, NULL);
+  struct body_v2_place at = body_v2_at_input(in, NULL);
   if (!in->prepared)
     at.key = "shape";
   else if (reading || (same && index[0]))
     at.key = "data";
-  v2_point(&at, e->pointer);
+  body_v2_point(&at, e->pointer);
   if (!index[0]) return;
   char *to = same ? e->pointer : e->detail;
   const size_t size = same ? sizeof e->pointer : sizeof e->detail, used = strlen(to);
   snprintf(to + used, size - used, same ? "%s" : ", at %s of the array", index);
 }
 
-void decode_v2_locate(const struct decode_v2 *d, struct error *e) {
+void body_v2_locate(const struct body_v2 *b, struct error *e) {
   char native[ERROR_POINTER_SIZE];
   memcpy(native, e->pointer, sizeof native);
   if (!native[0]) return;
   const size_t length = strcspn(native + 1, "/");
-  enum field field = 0;
-  while (field < FIELD_COUNT && (strlen(field_name(field)) != length ||
-                                 memcmp(field_name(field), native + 1, length) != 0))
-    field++;
-  if (field == FIELD_COUNT) return; /* the body's own already */
-  const struct v2_input *in = find_input(d, field);
+  const struct contract *c = b->into->contract;
+  const unsigned field = contract_find(c, native + 1, length);
+  if (field == c->fields) return; /* a place of this body already */
+  const struct body_v2_input *in = find_input(b, field);
   if (in)
     point_into(in, native + 1 + length, e);
-  else if (field <= FIELD_MASK)
+  else if (is_input(c->v2, field))
     snprintf(e->pointer, sizeof e->pointer, "/inputs");
   else
     snprintf(e->pointer, sizeof e->pointer, "/parameters%.80s", native);

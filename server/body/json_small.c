@@ -5,21 +5,51 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/run/status.h"
-
-json_t *json_small_load(const char *text, size_t length, size_t flags, json_error_t *why,
-                        bool *no_memory) {
+/* json_loadb with a reserve. NULL with *no_memory set, or with `why` filled. */
+static json_t *load_value(const char *text, size_t length, json_error_t *why, bool *no_memory) {
   must(length <= JSON_SMALL_MAX);
   alignas(max_align_t) char room[JSON_RESERVE_TIMES * JSON_SMALL_MAX];
   struct json_reserve mine = {.room = room, .size = sizeof room};
   json_reserve_begin(&mine);
-  json_t *value = json_loadb(text, length, flags, why);
+  json_t *value =
+      json_loadb(text, length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, why);
   *no_memory = mine.used > 0;
   if (*no_memory) {
     json_decref(value);
     value = NULL;
   }
   json_reserve_end();
+  return value;
+}
+
+/* What Jansson has against a value. As text it is JSON already, unless it comes from safetensors.
+ */
+static void refuse_value(size_t offset, const char *pointer, const json_error_t *why,
+                         struct error *e) {
+  switch (json_error_code(why)) {
+  case json_error_duplicate_key:
+    error_at(e, pointer, "a key stands twice in one object");
+    break;
+  case json_error_null_byte_in_key:
+    error_at(e, pointer, "a key with a NUL character");
+    break;
+  case json_error_numeric_overflow:
+    error_at(e, pointer, "a number is out of range");
+    break;
+  default:
+    error_json(e, offset, "the value is not JSON");
+  }
+}
+
+json_t *json_small_parse(const char *text, size_t length, size_t offset, const char *pointer,
+                         struct error *e) {
+  json_error_t why = {0};
+  bool no_memory;
+  json_t *value = load_value(text, length, &why, &no_memory);
+  if (no_memory)
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a field");
+  else if (!value)
+    refuse_value(offset, pointer, &why, e);
   return value;
 }
 

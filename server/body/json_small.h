@@ -6,12 +6,14 @@
 #define SERVER_JSON_SMALL_H
 
 #include "config/document/json_reserve.h"
+#include "core/run/status.h"
 
 enum { JSON_SMALL_MAX = 512 }; /* bytes of text */
 
-/* json_loadb for at most JSON_SMALL_MAX bytes. NULL with *no_memory set, or with `why` filled. */
-json_t *json_small_load(const char *text, size_t length, size_t flags, json_error_t *why,
-                        bool *no_memory);
+/* Parses a value of at most JSON_SMALL_MAX bytes that stands at `offset` of the body and whose JSON
+ * Pointer is `pointer`. NULL with an error. */
+json_t *json_small_parse(const char *text, size_t length, size_t offset, const char *pointer,
+                         struct error *e);
 
 /* Is the value this text? */
 bool json_is_text(const json_t *value, const char *text);

@@ -1,5 +1,5 @@
 /* small_text: a name or a small value of a body, judged and collected chunk by chunk until it ends.
- * Private to decode. */
+ */
 #ifndef SERVER_SMALL_TEXT_H
 #define SERVER_SMALL_TEXT_H
 

@@ -70,7 +70,7 @@ static enum status write_answer(struct exchange *x, int out) {
 }
 
 static int answer(struct service *s, struct models_hold *hold, const struct model *m,
-                  const struct decode_head *head, int in, int out) {
+                  const struct body_terms *head, int in, int out) {
   struct command_run run = {.exchange.done = run_done};
   struct exchange *x = &run.exchange;
   exchange_begin(x, s, hold, m, head);
@@ -89,7 +89,7 @@ static int answer(struct service *s, struct models_hold *hold, const struct mode
   return status;
 }
 
-int run_main(const struct config *c, const char *model, const struct decode_head *head, int in,
+int run_main(const struct config *c, const char *model, const struct body_terms *head, int in,
              int out) {
   struct service service;
   struct error e = {0};

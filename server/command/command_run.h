@@ -11,7 +11,7 @@
  * standard error. `head` says what is asked, and the forms of body and answer. Returns the exit
  * status: 0 if answered, 1 if not (then nothing was written, unless writing itself failed), 2 if
  * the configuration is wrong or has no such model. */
-int run_main(const struct config *c, const char *model, const struct decode_head *head, int in,
+int run_main(const struct config *c, const char *model, const struct body_terms *head, int in,
              int out);
 
 #endif

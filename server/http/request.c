@@ -216,7 +216,7 @@ static void hand_back(struct exchange *x) {
 
 /* How long the request may take: the least of the server's, the header's and the body's limits. */
 static uint64_t allowed_us(const struct request *r) {
-  const uint64_t said_us = r->exchange.decoded.v2.timeout_us;
+  const uint64_t said_us = r->exchange.request.v2.timeout_us;
   uint64_t ms = r->server->config->deadline_ms;
   if (r->header.timeout_ms) ms = size_min(ms, r->header.timeout_ms);
   return said_us ? size_min(ms * 1000, said_us) : ms * 1000;

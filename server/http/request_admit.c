@@ -16,7 +16,7 @@ enum {
 };
 
 /* Reads from the header in which forms a native request has its body and wants its answer. */
-static void read_native_forms(struct request *r, struct decode_head *head) {
+static void read_native_forms(struct request *r, struct body_terms *head) {
   struct error *e = &r->error;
   const bool heads = r->route == ROUTE_MODEL_HEADS;
   const enum header_media content = r->header.content;
@@ -40,7 +40,7 @@ static void read_native_forms(struct request *r, struct decode_head *head) {
 
 /* Likewise for the Open Inference Protocol. Its clients send any Content-Type and Accept, or none:
  * the body itself names the forms. */
-static void read_v2_forms(struct request *r, struct decode_head *head) {
+static void read_v2_forms(struct request *r, struct body_terms *head) {
   struct error *e = &r->error;
   if (r->header.bad_json_bytes)
     error_set(e, STATUS_INVALID_REQUEST,
@@ -78,9 +78,9 @@ bool request_has_place(struct request *r) {
 void request_admit_computed(struct request *r) {
   struct server *s = r->server;
   struct error *e = &r->error;
-  struct decode_head head = {
-      .body_bytes = r->header.chunked ? DECODE_UNKNOWN : r->header.body_bytes,
-      .json_bytes = DECODE_UNKNOWN,
+  struct body_terms head = {
+      .body_bytes = r->header.chunked ? BODY_UNKNOWN : r->header.body_bytes,
+      .json_bytes = BODY_UNKNOWN,
   };
   /* A draining door serves each connection's first request, and those that waited in the lobby. */
   const bool late = r->served && r->state != REQUEST_IN_LOBBY;

@@ -1,26 +1,27 @@
-/* exchange: decode, prepare, pool, encode: the way of one request. */
+/* exchange: read, prepare, pool, write: the way of one request. */
 #include "server/service/exchange.h"
 
 #include <stddef.h>
 #include <string.h>
 
 #include "core/run/clock.h"
+#include "server/attention/attention_answer.h"
 
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
-                    const struct model *m, const struct decode_head *head) {
+                    const struct model *m, const struct body_terms *terms) {
   x->service = s;
   x->hold = *hold;
   *hold = (struct models_hold){0};
   x->model = m;
-  x->head = *head;
-  x->decode_ns = 0;
+  x->terms = *terms;
+  x->body_ns = 0;
   x->body_bytes = 0;
   memset(&x->error, 0, sizeof x->error);
-  memset(&x->decoded, 0, sizeof x->decoded);
+  memset(&x->request, 0, sizeof x->request);
   memset(&x->answer, 0, sizeof x->answer);
   memset(&x->job, 0, sizeof x->job);
   arena_init(&x->arena, &s->budget);
-  x->decoder = decoder_new(m, head, &s->limits, &x->arena, &x->error);
+  x->body = attention_body_new(m, terms, &s->limits, &x->arena, &x->error);
 }
 
 void exchange_feed(struct exchange *x, const char *text, size_t length) {
@@ -34,15 +35,15 @@ void exchange_feed(struct exchange *x, const char *text, size_t length) {
     return;
   }
   uint64_t start = clock_now();
-  decoder_feed(x->decoder, text, length, &x->error);
-  x->decode_ns += clock_now() - start;
+  attention_body_feed(x->body, text, length);
+  x->body_ns += clock_now() - start;
 }
 
 static struct exchange *exchange_of(struct job *job) {
   return (struct exchange *)((char *)job - offsetof(struct exchange, job));
 }
 
-static void encode(struct job *job, size_t piece) {
+static void write_piece(struct job *job, size_t piece) {
   answer_write_piece(&exchange_of(job)->answer, piece);
 }
 
@@ -59,10 +60,10 @@ static void done(struct job *job) {
 
 /* Known only now: whether the answer has the form that is asked for. */
 static enum status choose_form(struct exchange *x, enum answer_form *form) {
-  *form = x->head.form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
-  if (x->head.wants_binary && decoded_has_binary(&x->decoded))
+  *form = x->terms.form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
+  if (x->terms.wants_binary && attention_request_has_binary(&x->request))
     *form = ANSWER_SAFETENSORS;
-  else if (x->head.refuses_json)
+  else if (x->terms.refuses_json)
     return error_set(&x->error, STATUS_NOT_ACCEPTABLE,
                      "the items of the batch differ in shape, and such an answer is JSON only: "
                      "accept application/json, or send items of one shape, with valid_lens, and "
@@ -73,21 +74,21 @@ static enum status choose_form(struct exchange *x, enum answer_form *form) {
 bool exchange_finish(struct exchange *x) {
   if (x->error.status) return false;
   uint64_t start = clock_now();
-  struct call *call = &x->decoded.call;
+  struct call *call = &x->request.call;
   enum answer_form form;
-  bool ready = !decoder_finish(x->decoder, &x->decoded, &x->error) && !choose_form(x, &form) &&
+  bool ready = !attention_body_finish(x->body, &x->request) && !choose_form(x, &form) &&
                !layer_prepare(x->model->layer, call, &x->arena, &x->error) &&
-               !answer_plan(&x->answer, form, x->model, &x->decoded, &x->service->limits, &x->arena,
-                            &x->error);
-  x->decode_ns += clock_now() - start;
+               !attention_answer_plan(&x->answer, form, x->model, &x->request, &x->service->limits,
+                                      &x->arena, &x->error);
+  x->body_ns += clock_now() - start;
   return ready;
 }
 
 void exchange_submit(struct exchange *x, uint64_t deadline) {
   must(!x->error.status);
-  x->job.run = &x->decoded.call.run;
+  x->job.run = &x->request.call.run;
   x->job.pieces = x->answer.pieces;
-  x->job.encode = encode;
+  x->job.encode = write_piece;
   x->job.gone = x->gone ? gone : NULL;
   x->job.done = done;
   x->job.deadline = deadline;
@@ -97,5 +98,5 @@ void exchange_submit(struct exchange *x, uint64_t deadline) {
 void exchange_end(struct exchange *x) {
   arena_free(&x->arena);
   models_release(&x->hold);
-  x->decoder = NULL;
+  x->body = NULL;
 }

@@ -1,26 +1,27 @@
 /* exchange: one request to a model from its bytes to the bytes of its answer, without a socket.
  *
- * What HTTP and `attend run` share: decode, prepare, pool, encode. The exchange belongs to its
+ * What HTTP and `attend run` share: read, prepare, pool, write. The exchange belongs to its
  * maker, except between exchange_submit and its `done`, when it belongs to the pool. */
 #ifndef SERVER_EXCHANGE_H
 #define SERVER_EXCHANGE_H
 
 #include "config/model/model.h"
 #include "server/answer/answer.h"
+#include "server/attention/attention_body.h"
 #include "server/service/service.h"
 
 struct exchange {
   struct service *service;
   struct models_hold hold;
   const struct model *model; /* of the set that is held */
-  struct decode_head head;
+  struct body_terms terms;
   struct arena arena; /* everything of this request */
-  struct decoder *decoder;
-  struct decoded decoded;
+  struct attention_body *body;
+  struct attention_request request;
   struct answer answer;
   struct job job;
   struct error error; /* the first failure of any stage; then there is no answer */
-  uint64_t decode_ns; /* spent in exchange_feed and exchange_finish */
+  uint64_t body_ns;   /* spent in exchange_feed and exchange_finish */
   uint64_t body_bytes;
   void (*done)(struct exchange *); /* from any thread: the exchange is its maker's again */
   bool (*gone)(struct exchange *); /* has the reader left? or NULL */
@@ -29,7 +30,7 @@ struct exchange {
 /* Sets every member but done and gone, which are the maker's to set, before or after. Takes the
  * hold over; `m` is one of its set. A failure stays in x->error. */
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
-                    const struct model *m, const struct decode_head *head);
+                    const struct model *m, const struct body_terms *terms);
 
 /* The next bytes of the body; also counts them, against max_body_bytes. Once x->error is set,
  * nothing is looked at any more. */

@@ -55,9 +55,9 @@ void service_init(struct service *s, const struct config *c, size_t submitters) 
   s->submitters = submitters ? submitters : s->workers;
   budget_init(&s->budget, c->memory_budget_bytes ? c->memory_budget_bytes : cpu_memory() / 2);
   s->budget.keep = keep_new(size_min(keep_most, s->budget.limit / 8));
-  s->limits = (struct decode_limits){.max_items = c->max_items,
-                                     .max_pairs = c->max_pairs,
-                                     .max_answer_bytes = c->max_answer_bytes};
+  s->limits = (struct body_limits){.max_items = c->max_items,
+                                   .max_pairs = c->max_pairs,
+                                   .max_answer_bytes = c->max_answer_bytes};
 }
 
 enum status service_open(struct service *s, struct error *e) {

@@ -16,7 +16,7 @@ struct service {
   size_t submitters; /* threads that submit */
   size_t seats;      /* all of those may do tiny jobs at the same time, or none; by service_open */
   struct budget budget;
-  struct decode_limits limits;
+  struct body_limits limits;
 };
 
 /* Sets all that is known without the models. `submitters` threads will submit; 0: as many as there

@@ -8,7 +8,7 @@ static void set(struct timeline *t, enum stage stage, uint64_t ns) {
 
 void timeline_exchange(struct timeline *t, const struct exchange *x) {
   const struct job *job = &x->job;
-  set(t, STAGE_DECODE, x->decode_ns);
+  set(t, STAGE_DECODE, x->body_ns);
   if (!job->submitted) return;
   set(t, STAGE_QUEUE, (job->started ? job->started : job->finished) - job->submitted);
   if (!job->started) return; /* refused, or dropped while it waited */

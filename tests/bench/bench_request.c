@@ -1,10 +1,10 @@
-/* bench_request: the least that a request costs: CPU time of decoding, computing and encoding it on
+/* bench_request: the least that a request costs: CPU time of reading, computing and answering it on
  * one thread, without a server around it.
  *
  *   bench_request REQUEST [TURNS]
  *
  * REQUEST is the body for a layer of width 512 with 8 heads. Prints the best of TURNS of each as
- * milliseconds: "decode layer encode". */
+ * milliseconds: "body layer answer". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,11 +12,11 @@
 #include "config/document/json_reserve.h"
 #include "config/model/model.h"
 #include "core/run/keep.h"
-#include "server/answer/answer.h"
+#include "server/attention/attention_answer.h"
 #include "server/attention/attention_body.h"
 #include "server/text/number.h"
 
-enum { KEPT = 64 << 20, CHUNK = 16 * 1024, DECODE = 0, LAYER, ENCODE, STAGES };
+enum { KEPT = 64 << 20, CHUNK = 16 * 1024, BODY = 0, LAYER, ANSWER, STAGES };
 
 static double cpu_ms(void) {
   struct timespec t;
@@ -37,29 +37,29 @@ static struct model *make_model(struct error *e) {
  * memory. */
 static enum status serve(const struct model *m, struct budget *budget, const char *body,
                          size_t length, void *scratch, double spent[STAGES], struct error *e) {
-  const struct decode_limits limits = {1 << 16, (size_t)1 << 36, (size_t)1 << 30};
+  const struct body_limits limits = {1 << 16, (size_t)1 << 36, (size_t)1 << 30};
   struct arena arena;
-  struct decoded decoded = {0};
+  struct attention_request request = {0};
   struct answer answer = {0};
   double at[STAGES + 1];
   arena_init(&arena, budget);
-  at[DECODE] = cpu_ms();
-  const struct decode_head head = {.body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN};
-  struct decoder *d = decoder_new(m, &head, &limits, &arena, e);
+  at[BODY] = cpu_ms();
+  const struct body_terms terms = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN};
+  struct attention_body *d = attention_body_new(m, &terms, &limits, &arena, e);
   for (size_t from = 0; !e->status && from < length; from += CHUNK)
-    decoder_feed(d, body + from, length - from < CHUNK ? length - from : CHUNK, e);
-  if (e->status || decoder_finish(d, &decoded, e) ||
-      layer_prepare(m->layer, &decoded.call, &arena, e) ||
-      answer_plan(&answer, ANSWER_JSON, m, &decoded, &limits, &arena, e))
+    attention_body_feed(d, body + from, length - from < CHUNK ? length - from : CHUNK);
+  if (e->status || attention_body_finish(d, &request) ||
+      layer_prepare(m->layer, &request.call, &arena, e) ||
+      attention_answer_plan(&answer, ANSWER_JSON, m, &request, &limits, &arena, e))
     goto out;
   at[LAYER] = cpu_ms();
-  run_compute(&decoded.call.run, 1e7, scratch);
-  at[ENCODE] = cpu_ms();
+  run_compute(&request.call.run, 1e7, scratch);
+  at[ANSWER] = cpu_ms();
   for (size_t i = 0; i < answer.pieces; i++) answer_write_piece(&answer, i);
   at[STAGES] = cpu_ms();
   for (int i = 0; i < STAGES; i++)
     if (at[i + 1] - at[i] < spent[i]) spent[i] = at[i + 1] - at[i];
-  run_fault(&decoded.call.run, e);
+  run_fault(&request.call.run, e);
 out:
   arena_free(&arena);
   return e->status;
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
   for (int i = 0; scratch && !e.status && i < turns; i++)
     serve(m, &budget, body, length, scratch, spent, &e);
   if (e.status) fprintf(stderr, "bench_request: %s\n", e.detail);
-  if (scratch && !e.status) printf("%.3f %.3f %.3f\n", spent[DECODE], spent[LAYER], spent[ENCODE]);
+  if (scratch && !e.status) printf("%.3f %.3f %.3f\n", spent[BODY], spent[LAYER], spent[ANSWER]);
   keep_free(budget.keep);
   free(scratch);
   model_free(m);

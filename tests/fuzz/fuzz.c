@@ -12,9 +12,9 @@
 #include "core/kernel/gemm.h"
 
 /* Small, so that an input cannot ask for much work; the budget is what bounds its memory. */
-const struct decode_limits fuzz_limits = {.max_items = 16,
-                                          .max_pairs = 4096,
-                                          .max_answer_bytes = 1 << 20};
+const struct body_limits fuzz_limits = {.max_items = 16,
+                                        .max_pairs = 4096,
+                                        .max_answer_bytes = 1 << 20};
 enum { BUDGET = 32 << 20 };
 
 static const struct model *models[FUZZ_MODELS];
@@ -118,13 +118,13 @@ size_t cutter_next(struct cutter *c, size_t left) {
 
 /* --- bodies --- */
 
-void decoding_run(struct decoding *d, const struct model *m, const struct decode_head *head,
-                  struct input body, unsigned cut) {
+void fuzz_body_run(struct fuzz_body *d, const struct model *m, const struct body_terms *head,
+                   struct input body, unsigned cut) {
   memset(d, 0, sizeof *d);
   budget_init(&d->budget, BUDGET);
   arena_init(&d->arena, &d->budget);
-  struct decoder *decoder = decoder_new(m, head, &fuzz_limits, &d->arena, &d->error);
-  if (!decoder) {
+  struct attention_body *b = attention_body_new(m, head, &fuzz_limits, &d->arena, &d->error);
+  if (!b) {
     must(d->error.status);
     return;
   }
@@ -132,15 +132,17 @@ void decoding_run(struct decoding *d, const struct model *m, const struct decode
   while (body.size > 0) {
     const size_t size = cutter_next(&cutter, body.size);
     char *chunk = input_copy((struct input){body.bytes, size});
-    must(decoder_feed(decoder, chunk, size, &d->error) == d->error.status);
+    const enum status status = attention_body_feed(b, chunk, size);
     free(chunk);
+    must(status == d->error.status);
     body.bytes += size;
     body.size -= size;
   }
-  must(decoder_finish(decoder, &d->decoded, &d->error) == d->error.status);
+  const enum status status = attention_body_finish(b, &d->request);
+  must(status == d->error.status);
 }
 
-void decoding_end(struct decoding *d) {
+void fuzz_body_end(struct fuzz_body *d) {
   arena_free(&d->arena);
   must(d->budget.used == 0);
 }
@@ -198,11 +200,11 @@ static void items_must_agree(const struct call *a, const struct call *b) {
   bytes_must_agree(a->segment_end, b->segment_end, a->segment_end ? segments : 0, 4);
 }
 
-void decoding_must_agree(const struct decoding *a, const struct decoding *b,
-                         const struct model *m) {
+void fuzz_body_must_agree(const struct fuzz_body *a, const struct fuzz_body *b,
+                          const struct model *m) {
   error_must_agree(&a->error, &b->error);
   if (a->error.status) return;
-  const struct call *c = &a->decoded.call, *d = &b->decoded.call;
+  const struct call *c = &a->request.call, *d = &b->request.call;
   const struct layer_shape *s = &m->shape;
   items_must_agree(c, d);
   bytes_must_agree(c->queries, d->queries, c->q_rows * s->query_size, 4);
@@ -218,7 +220,7 @@ void decoding_must_agree(const struct decoding *a, const struct decoding *b,
   must(c->window_left == d->window_left && c->window_right == d->window_right);
   must(c->seed == d->seed && c->want == d->want && c->want_pointers == d->want_pointers);
   must(c->want_measures == d->want_measures);
-  const struct decoded *x = &a->decoded, *y = &b->decoded;
+  const struct attention_request *x = &a->request, *y = &b->request;
   must(x->unbatched == y->unbatched && x->base64 == y->base64 && x->rectangular == y->rectangular);
   must(x->v2.outputs == y->v2.outputs && x->v2.timeout_us == y->v2.timeout_us);
   must(x->v2.id_length == y->v2.id_length);

@@ -54,25 +54,26 @@ struct cutter {
 struct cutter cutter_of(unsigned cut);
 size_t cutter_next(struct cutter *c, size_t left);
 
-/* Small models that differ in what the decoder, the layer and the encoder look at. */
+/* Small models that differ in what the reader, the layer and the answer look at. */
 enum { FUZZ_MODELS = 6 };
 const struct model *fuzz_model(unsigned index); /* modulo FUZZ_MODELS */
 
-extern const struct decode_limits fuzz_limits;
+extern const struct body_limits fuzz_limits;
 
-/* A body decoded in chunks. */
-struct decoding {
+/* A body request in chunks. */
+struct fuzz_body {
   struct budget budget;
   struct arena arena;
-  struct decoded decoded;
+  struct attention_request request;
   struct error error; /* else it was refused */
 };
-void decoding_run(struct decoding *d, const struct model *m, const struct decode_head *head,
-                  struct input body, unsigned cut);
-void decoding_end(struct decoding *d);
+void fuzz_body_run(struct fuzz_body *d, const struct model *m, const struct body_terms *head,
+                   struct input body, unsigned cut);
+void fuzz_body_end(struct fuzz_body *d);
 
 /* Is what came of them the same, to the bit and to the word? */
-void decoding_must_agree(const struct decoding *a, const struct decoding *b, const struct model *m);
+void fuzz_body_must_agree(const struct fuzz_body *a, const struct fuzz_body *b,
+                          const struct model *m);
 void error_must_agree(const struct error *a, const struct error *b);
 
 /* Is the error one that a client's bytes may lead to, told in one line? */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "config/checkpoint/safetensors.h"
-#include "server/answer/answer.h"
+#include "server/attention/attention_answer.h"
 #include "server/text/base64.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"
@@ -36,8 +36,8 @@ static void *scratch_of(const struct model *m) {
 /* --- what an answer holds --- */
 
 /* How many numbers the tensor of this name should have; false if there should be none. */
-static bool numbers_asked(const struct model *m, const struct decoded *d, const char *name,
-                          size_t *count) {
+static bool numbers_asked(const struct model *m, const struct attention_request *d,
+                          const char *name, size_t *count) {
   const struct call *c = &d->call;
   if (strcmp(name, "outputs") == 0) {
     *count = c->q_rows * m->shape.output_size;
@@ -96,7 +96,8 @@ static void check_measures(const struct model *m, const json_t *body) {
   must(json_array_size(json_object_get(body, "ranking")) == heads);
 }
 
-static void check_json(const struct model *m, const struct decoded *d, struct input answer) {
+static void check_json(const struct model *m, const struct attention_request *d,
+                       struct input answer) {
   json_t *body = json_of(answer), *value;
   const char *name;
   size_t arrays = 0, asked;
@@ -114,7 +115,7 @@ static void check_json(const struct model *m, const struct decoded *d, struct in
   json_decref(body);
 }
 
-static void check_v2(const struct model *m, const struct decoded *d, struct input answer,
+static void check_v2(const struct model *m, const struct attention_request *d, struct input answer,
                      size_t json_bytes) {
   const struct input text = {answer.bytes, json_bytes ? json_bytes : answer.size};
   size_t binary = answer.size - text.size, asked, i;
@@ -134,7 +135,8 @@ static void check_v2(const struct model *m, const struct decoded *d, struct inpu
   json_decref(body);
 }
 
-static void check_safetensors(const struct model *m, const struct decoded *d, struct input answer) {
+static void check_safetensors(const struct model *m, const struct attention_request *d,
+                              struct input answer) {
   struct error e = {0};
   size_t header, asked;
   must(!safetensors_measure(answer.bytes, answer.size, answer.size, &header, &e));
@@ -151,7 +153,8 @@ static void check_safetensors(const struct model *m, const struct decoded *d, st
 
 /* --- the way of a request --- */
 
-static void check_answer(const struct model *m, const struct decoded *d, struct answer *a) {
+static void check_answer(const struct model *m, const struct attention_request *d,
+                         struct answer *a) {
   for (size_t i = a->pieces; i-- > 0;) answer_write_piece(a, i);
   char *text = malloc(answer_bytes(a) + 1), *at = text;
   must(text);
@@ -169,31 +172,31 @@ static void check_answer(const struct model *m, const struct decoded *d, struct 
   free(text);
 }
 
-static void answer_request(const struct model *m, const struct decode_head *head,
+static void answer_request(const struct model *m, const struct body_terms *head,
                            struct input body) {
-  struct decoding r;
+  struct fuzz_body r;
   struct answer a = {0};
-  decoding_run(&r, m, head, body, 0);
-  struct call *c = &r.decoded.call;
+  fuzz_body_run(&r, m, head, body, 0);
+  struct call *c = &r.request.call;
   enum answer_form form = head->form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
-  if (!r.error.status && head->wants_binary && decoded_has_binary(&r.decoded))
+  if (!r.error.status && head->wants_binary && attention_request_has_binary(&r.request))
     form = ANSWER_SAFETENSORS;
   if (!r.error.status && !layer_prepare(m->layer, c, &r.arena, &r.error) &&
-      !answer_plan(&a, form, m, &r.decoded, &fuzz_limits, &r.arena, &r.error)) {
+      !attention_answer_plan(&a, form, m, &r.request, &fuzz_limits, &r.arena, &r.error)) {
     run_compute(&c->run, work, scratch_of(m));
-    if (!run_fault(&c->run, &r.error)) check_answer(m, &r.decoded, &a);
+    if (!run_fault(&c->run, &r.error)) check_answer(m, &r.request, &a);
   }
   if (r.error.status) error_must_be_told(&r.error);
-  decoding_end(&r);
+  fuzz_body_end(&r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input in = {(const char *)data, size};
   const unsigned char form = input_byte(&in), how = input_byte(&in);
   const struct model *m = fuzz_model(how >> 1);
-  struct decode_head head = {.ask = isupper(form) ? ASK_HEADS : ASK_ATTENTION,
-                             .body_bytes = DECODE_UNKNOWN,
-                             .json_bytes = DECODE_UNKNOWN};
+  struct body_terms head = {.ask = isupper(form) ? ASK_HEADS : ASK_ATTENTION,
+                            .body_bytes = BODY_UNKNOWN,
+                            .json_bytes = BODY_UNKNOWN};
   if (form == 'v') {
     head.form = BODY_V2;
     char *bytes = input_copy(in);

@@ -32,15 +32,15 @@ static bool begins_object(struct input text) {
   return at < text.size && text.bytes[at] == '{';
 }
 
-static void read_request(struct input text, enum ask ask, unsigned cut) {
+static void read_request(struct input text, enum body_ask ask, unsigned cut) {
   const struct model *m = fuzz_model(cut);
-  const struct decode_head head = {.ask = ask,
-                                   .body_bytes = DECODE_UNKNOWN,
-                                   .json_bytes = DECODE_UNKNOWN};
-  struct decoding whole, pieces;
-  decoding_run(&whole, m, &head, text, 0);
-  decoding_run(&pieces, m, &head, text, cut);
-  decoding_must_agree(&whole, &pieces, m);
+  const struct body_terms head = {.ask = ask,
+                                  .body_bytes = BODY_UNKNOWN,
+                                  .json_bytes = BODY_UNKNOWN};
+  struct fuzz_body whole, pieces;
+  fuzz_body_run(&whole, m, &head, text, 0);
+  fuzz_body_run(&pieces, m, &head, text, cut);
+  fuzz_body_must_agree(&whole, &pieces, m);
   if (whole.error.status) error_must_be_told(&whole.error);
   const struct rfc8259 judge = rfc8259_check(text.bytes, text.size);
   if (!whole.error.status) must(judge.json);
@@ -49,8 +49,8 @@ static void read_request(struct input text, enum ask ask, unsigned cut) {
     must(whole.error.status == STATUS_INVALID_JSON);
   if (whole.error.status == STATUS_INVALID_JSON)
     refusal_must_be_right(&whole.error, text, 1 + TENSOR_DEPTH_MAX);
-  decoding_end(&whole);
-  decoding_end(&pieces);
+  fuzz_body_end(&whole);
+  fuzz_body_end(&pieces);
 }
 
 /* --- a value of any kind --- */

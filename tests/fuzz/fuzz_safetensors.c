@@ -17,18 +17,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct input header = input_part(&in);
     body = input_framed(header, in);
   }
-  const struct decode_head head = {.ask = how & 2 ? ASK_HEADS : ASK_ATTENTION,
-                                   .form = BODY_SAFETENSORS,
-                                   .body_bytes = how & 4 ? DECODE_UNKNOWN : body.size,
-                                   .json_bytes = DECODE_UNKNOWN,
-                                   .wants_binary = true};
-  struct decoding whole, pieces;
-  decoding_run(&whole, m, &head, body, 0);
-  decoding_run(&pieces, m, &head, body, cut);
-  decoding_must_agree(&whole, &pieces, m);
+  const struct body_terms head = {.ask = how & 2 ? ASK_HEADS : ASK_ATTENTION,
+                                  .form = BODY_SAFETENSORS,
+                                  .body_bytes = how & 4 ? BODY_UNKNOWN : body.size,
+                                  .json_bytes = BODY_UNKNOWN,
+                                  .wants_binary = true};
+  struct fuzz_body whole, pieces;
+  fuzz_body_run(&whole, m, &head, body, 0);
+  fuzz_body_run(&pieces, m, &head, body, cut);
+  fuzz_body_must_agree(&whole, &pieces, m);
   if (whole.error.status) error_must_be_told(&whole.error);
-  decoding_end(&whole);
-  decoding_end(&pieces);
+  fuzz_body_end(&whole);
+  fuzz_body_end(&pieces);
   if (how & 1) free((char *)body.bytes);
   return 0;
 }

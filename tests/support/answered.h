@@ -12,18 +12,18 @@
 #include <cmocka.h>
 
 #include "core/attention/measures.h"
-#include "server/answer/answer.h"
+#include "server/attention/attention_answer.h"
 
 enum { HEADS = 2, OUTPUT = 3, ITEMS_MAX = 8 };
 
 static char name[] = "demo";
 static const struct model model = {.name = name, .shape = {.heads = HEADS, .output_size = OUTPUT}};
-static const struct decode_limits wide = {.max_answer_bytes = 1 << 30};
+static const struct body_limits wide = {.max_answer_bytes = 1 << 30};
 
 /* An answered request of items with these rows, whose numbers are all different. */
 struct answered {
   struct arena arena;
-  struct decoded decoded;
+  struct attention_request request;
   struct item item[ITEMS_MAX];
   struct error error;
 };
@@ -39,7 +39,7 @@ static inline void make(struct answered *a, size_t items, const size_t (*rows)[2
                         enum weights want) {
   memset(a, 0, sizeof *a);
   arena_init(&a->arena, NULL);
-  struct call *c = &a->decoded.call;
+  struct call *c = &a->request.call;
   c->items = items;
   c->item = a->item;
   c->want = want;
@@ -58,7 +58,7 @@ static inline void make(struct answered *a, size_t items, const size_t (*rows)[2
 /* Asks for the weights of segments as well: of each item as many as `segments` says. */
 static inline void add_segments(struct answered *a, const size_t *segments) {
   static const int32_t nothing;
-  struct call *c = &a->decoded.call;
+  struct call *c = &a->request.call;
   c->segment_end = &nothing; /* that there are any is all that the answer needs to know */
   for (size_t i = 0; i < c->items; i++) {
     a->item[i].segments = segments[i];
@@ -69,7 +69,7 @@ static inline void add_segments(struct answered *a, const size_t *segments) {
 }
 
 static inline void add_pointers(struct answered *a) {
-  struct call *c = &a->decoded.call;
+  struct call *c = &a->request.call;
   c->want_pointers = true;
   c->pointers = arena_alloc(&a->arena, HEADS * c->q_rows, sizeof *c->pointers, &a->error);
   assert_non_null(c->pointers);
@@ -86,7 +86,7 @@ static inline void measure(struct answered *a, bool gradients, bool divergence) 
   static const float gradient[1];
   measures =
       (struct measures){.head = head, .divergence = divergence ? apart : NULL, .ranking = ranking};
-  struct call *c = &a->decoded.call;
+  struct call *c = &a->request.call;
   c->want_measures = true;
   c->measures = &measures;
   c->gradients = gradients ? gradient : NULL;
@@ -96,9 +96,9 @@ static inline void measure(struct answered *a, bool gradients, bool divergence) 
  * The caller frees them. */
 static inline char *answer_of(struct answered *a, enum answer_form form, const struct model *m,
                               struct answer *answer, size_t *bytes) {
-  answer_plan(answer, form, m, &a->decoded, &wide, &a->arena, &a->error);
+  attention_answer_plan(answer, form, m, &a->request, &wide, &a->arena, &a->error);
   assert_int_equal(a->error.status, STATUS_OK);
-  if (a->decoded.call.measures) a->decoded.call.measures->rows = 512; /* known only now */
+  if (a->request.call.measures) a->request.call.measures->rows = 512; /* known only now */
   for (size_t i = answer->pieces; i-- > 0;) answer_write_piece(answer, i);
   *bytes = answer_bytes(answer);
   char *text = malloc(*bytes + 1);

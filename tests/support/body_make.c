@@ -207,7 +207,8 @@ static void same_items(const struct call *a, const struct call *b) {
   if (a->items) assert_memory_equal(a->item, b->item, a->items * sizeof *a->item);
 }
 
-void body_assert_same(const struct decoded *x, const struct decoded *y, const struct model *m) {
+void body_assert_same(const struct attention_request *x, const struct attention_request *y,
+                      const struct model *m) {
   const struct call *a = &x->call, *b = &y->call;
   const struct layer_shape *s = &m->shape;
   same_items(a, b);

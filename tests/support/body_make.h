@@ -1,5 +1,5 @@
 /* body_make: the same request in another form: from JSON text to safetensors, or to JSON with its
- * arrays in base64; and whether two requests are the same once they are decoded. */
+ * arrays in base64; and whether two requests are the same once they are request. */
 #ifndef TESTS_BODY_MAKE_H
 #define TESTS_BODY_MAKE_H
 
@@ -30,6 +30,7 @@ struct body body_base64(const char *text, const char *dtype, bool lists);
 void body_free(struct body *b);
 
 /* Fails the test where two calls are not the same, bit for bit. */
-void body_assert_same(const struct decoded *a, const struct decoded *b, const struct model *m);
+void body_assert_same(const struct attention_request *a, const struct attention_request *b,
+                      const struct model *m);
 
 #endif

@@ -32,12 +32,12 @@ static void small_answers_to_the_letter(void **state) {
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[-1000.5,-1000.375,-1000.25],"
                   "[-1000.125,-1000,-999.875]]]}");
   make(&a, 2, (const size_t[][2]){{1, 2}, {2, 1}}, WEIGHTS_PER_HEAD);
-  memset(a.decoded.call.outputs, 0, 9 * sizeof(float));
+  memset(a.request.call.outputs, 0, 9 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]],[[0,0,0],[0,0,0]]],"
                   "\"attention_weights\":[[[[0.125,0.25]],[[0.375,0.5]]],"
                   "[[[0.625],[0.75]],[[0.875],[1]]]]}");
   make(&a, 2, (const size_t[][2]){{1, 2}, {2, 1}}, WEIGHTS_AVERAGE);
-  memset(a.decoded.call.outputs, 0, 9 * sizeof(float));
+  memset(a.request.call.outputs, 0, 9 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]],[[0,0,0],[0,0,0]]],"
                   "\"attention_weights\":[[[0.125,0.25]],[[0.375],[0.5]]]}");
 }
@@ -46,11 +46,11 @@ static void unbatched_has_one_level_less(void **state) {
   (void)state;
   struct answered a;
   make(&a, 1, (const size_t[][2]){{1, 2}}, WEIGHTS_PER_HEAD);
-  a.decoded.unbatched = true;
+  a.request.unbatched = true;
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[-1000.5,-1000.375,-1000.25]],"
                   "\"attention_weights\":[[[0.125,0.25]],[[0.375,0.5]]]}");
   make(&a, 1, (const size_t[][2]){{1, 2}}, WEIGHTS_AVERAGE);
-  a.decoded.unbatched = true;
+  a.request.unbatched = true;
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[-1000.5,-1000.375,-1000.25]],"
                   "\"attention_weights\":[[0.125,0.25]]}");
 }
@@ -66,7 +66,7 @@ static void empty_batches_items_and_rows(void **state) {
   make(&a, 2, (const size_t[][2]){{0, 3}, {0, 0}}, WEIGHTS_AVERAGE);
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[],[]],\"attention_weights\":[[],[]]}");
   make(&a, 2, (const size_t[][2]){{0, 1}, {2, 0}}, WEIGHTS_PER_HEAD);
-  memset(a.decoded.call.outputs, 0, 6 * sizeof(float));
+  memset(a.request.call.outputs, 0, 6 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[],[[0,0,0],[0,0,0]]],"
                   "\"attention_weights\":[[[],[]],[[[],[]],[[],[]]]]}");
 }
@@ -77,7 +77,7 @@ static void segments_and_pointers_follow_the_weights(void **state) {
   make(&a, 2, (const size_t[][2]){{1, 1}, {2, 1}}, WEIGHTS_PER_HEAD);
   add_segments(&a, (const size_t[]){2, 1});
   add_pointers(&a);
-  memset(a.decoded.call.outputs, 0, 9 * sizeof(float));
+  memset(a.request.call.outputs, 0, 9 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]],[[0,0,0],[0,0,0]]],"
                   "\"attention_weights\":[[[[0.125]],[[0.25]]],[[[0.375],[0.5]],[[0.625],[0.75]]]],"
                   "\"segment_weights\":[[[[7,7.125]],[[7.25,7.375]]],"
@@ -86,14 +86,14 @@ static void segments_and_pointers_follow_the_weights(void **state) {
   make(&a, 1, (const size_t[][2]){{2, 0}}, WEIGHTS_NONE);
   add_segments(&a, (const size_t[]){2});
   add_pointers(&a);
-  a.decoded.unbatched = true;
-  a.decoded.call.pointers[3] = INT32_MAX;
-  memset(a.decoded.call.outputs, 0, 6 * sizeof(float));
+  a.request.unbatched = true;
+  a.request.call.pointers[3] = INT32_MAX;
+  memset(a.request.call.outputs, 0, 6 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[0,0,0],[0,0,0]],"
                   "\"pointers\":[[-1,0],[1,2147483647]]}");
   make(&a, 1, (const size_t[][2]){{1, 1}}, WEIGHTS_AVERAGE);
   add_segments(&a, (const size_t[]){2});
-  memset(a.decoded.call.outputs, 0, 3 * sizeof(float));
+  memset(a.request.call.outputs, 0, 3 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]]],\"attention_weights\":[[[0.125]]]}");
 }
 
@@ -108,7 +108,7 @@ static void no_rows_and_no_segments(void **state) {
   make(&a, 2, (const size_t[][2]){{0, 3}, {1, 0}}, WEIGHTS_PER_HEAD);
   add_segments(&a, (const size_t[]){2, 0});
   add_pointers(&a);
-  memset(a.decoded.call.outputs, 0, 3 * sizeof(float));
+  memset(a.request.call.outputs, 0, 3 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[],[[0,0,0]]],"
                   "\"attention_weights\":[[[],[]],[[[]],[[]]]],"
                   "\"segment_weights\":[[[],[]],[[[]],[[]]]],"
@@ -145,7 +145,7 @@ static void measures_keep_their_lists_where_the_batch_is_one_item(void **state) 
   make(&a, 1, (const size_t[][2]){{1, 2}}, WEIGHTS_AVERAGE);
   measure(&a, false, true);
   add_pointers(&a);
-  a.decoded.unbatched = true;
+  a.request.unbatched = true;
   assert_text(&a, "{\"model\":\"demo\",\"rows\":512,\"heads\":["
                   "{\"confidence\":0.5,\"entropy\":0.25,\"distance\":1e+10,\"norm\":3,"
                   "\"share\":0.75,\"delta\":0.33333334},"
@@ -172,7 +172,7 @@ static void assert_rows(const json_t *rows, const float *want, size_t count, siz
 }
 
 static void assert_reads_back(const struct answered *a, const char *text) {
-  const struct call *c = &a->decoded.call;
+  const struct call *c = &a->request.call;
   json_t *body = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
   assert_non_null(body);
   assert_string_equal(json_string_value(json_object_get(body, "model")), "demo");
@@ -208,7 +208,7 @@ static void long_segments_and_pointers_read_back(void **state) {
   make(&a, 3, (const size_t[][2]){{3000, 2}, {0, 5}, {2, 1}}, WEIGHTS_PER_HEAD);
   add_segments(&a, (const size_t[]){1, 2, 9000});
   add_pointers(&a);
-  const struct call *c = &a.decoded.call;
+  const struct call *c = &a.request.call;
   struct answer answer;
   char *text = text_of(&a, &answer);
   assert_true(answer.pieces > 8);
@@ -250,7 +250,7 @@ static void measures_of_many_heads_read_back(void **state) {
   }
   for (size_t i = 0; i < (size_t)MANY * MANY; i++) m.divergence[i] = longest;
   const float gradient = 0;
-  struct call *c = &a.decoded.call;
+  struct call *c = &a.request.call;
   c->want_measures = true;
   c->measures = &m;
   c->gradients = &gradient;
@@ -277,13 +277,14 @@ static void measures_of_many_heads_read_back(void **state) {
   json_decref(body);
 
   /* All of it is counted: its own length is less than its longest, which is not far away. */
-  struct decode_limits limits = {.max_answer_bytes = strlen(text)};
-  answer_plan(&answer, ANSWER_JSON, &many, &a.decoded, &limits, &a.arena, &a.error);
+  struct body_limits limits = {.max_answer_bytes = strlen(text)};
+  attention_answer_plan(&answer, ANSWER_JSON, &many, &a.request, &limits, &a.arena, &a.error);
   assert_int_equal(a.error.status, STATUS_TOO_LARGE);
   limits.max_answer_bytes += limits.max_answer_bytes / 10;
   a.error = (struct error){0};
-  assert_int_equal(
-      answer_plan(&answer, ANSWER_JSON, &many, &a.decoded, &limits, &a.arena, &a.error), STATUS_OK);
+  assert_int_equal(attention_answer_plan(&answer, ANSWER_JSON, &many, &a.request, &limits, &a.arena,
+                                         &a.error),
+                   STATUS_OK);
   free(text);
   arena_free(&a.arena);
 }
@@ -343,8 +344,8 @@ static void text_lies_in_what_the_call_leaves(void **state) {
   struct answer answer;
   char *text = text_of(&a, &answer), *again;
   const size_t before = a.arena.bytes;
-  spare_add(&a.decoded.call.left, left[0], LEFT);
-  spare_add(&a.decoded.call.left, left[1], LEFT);
+  spare_add(&a.request.call.left, left[0], LEFT);
+  spare_add(&a.request.call.left, left[1], LEFT);
   again = text_of(&a, &answer);
   assert_string_equal(again, text);
   size_t there = 0;
@@ -363,24 +364,24 @@ static void the_longest_numbers_fit(void **state) {
   (void)state;
   struct answered a;
   make(&a, 2, (const size_t[][2]){{3, 5000}, {40, 7}}, WEIGHTS_PER_HEAD);
-  struct call *c = &a.decoded.call;
+  struct call *c = &a.request.call;
   for (size_t i = 0; i < c->q_rows * OUTPUT; i++) c->outputs[i] = -1.00000016e-35f;
   for (size_t i = 0; i < c->weight_count; i++) c->weights[i] = -1.00000016e-35f;
   struct answer answer;
   char *text = text_of(&a, &answer);
   assert_reads_back(&a, text);
-  struct decode_limits limits = {.max_answer_bytes = strlen(text)};
+  struct body_limits limits = {.max_answer_bytes = strlen(text)};
   free(text);
 
   /* The limit is on an upper bound, which is not far from the longest text. */
-  answer_plan(&answer, ANSWER_JSON, &model, &a.decoded, &limits, &a.arena, &a.error);
+  attention_answer_plan(&answer, ANSWER_JSON, &model, &a.request, &limits, &a.arena, &a.error);
   assert_int_equal(a.error.status, STATUS_TOO_LARGE);
   assert_string_equal(a.error.limit, "max_answer_bytes");
   assert_int_equal(answer.pieces, 0);
   limits.max_answer_bytes += limits.max_answer_bytes / 100;
   a.error = (struct error){0};
-  assert_int_equal(answer_plan(&answer, ANSWER_JSON, &model, &a.decoded, &limits, &a.arena,
-                               &a.error),
+  assert_int_equal(attention_answer_plan(&answer, ANSWER_JSON, &model, &a.request, &limits,
+                                         &a.arena, &a.error),
                    STATUS_OK);
   arena_free(&a.arena);
 }
@@ -398,11 +399,11 @@ static void a_piece_leaves_its_neighbours_alone(void **state) {
   for (size_t width = 1; width <= 40; width++) {
     struct answered a;
     make(&a, 2, (const size_t[][2]){{9000 / width, width}, {3, 5000 + width}}, WEIGHTS_PER_HEAD);
-    struct call *c = &a.decoded.call;
+    struct call *c = &a.request.call;
     for (size_t i = 0; i < c->q_rows * OUTPUT; i++) c->outputs[i] = -1.00000016e-35f;
     for (size_t i = 0; i < c->weight_count; i++) c->weights[i] = -1.00000016e-35f;
     struct answer answer;
-    answer_plan(&answer, ANSWER_JSON, &model, &a.decoded, &wide, &a.arena, &a.error);
+    attention_answer_plan(&answer, ANSWER_JSON, &model, &a.request, &wide, &a.arena, &a.error);
     assert_int_equal(a.error.status, STATUS_OK);
     assert_in_range(answer.pieces, 4, 40);
     const char *last = answer.piece[answer.pieces - 1].iov_base;
@@ -423,10 +424,10 @@ static void over_the_limit_nothing_is_allocated(void **state) {
   struct answered a;
   make(&a, 1, (const size_t[][2]){{100, 100}}, WEIGHTS_PER_HEAD);
   size_t before = a.arena.bytes;
-  const struct decode_limits limits = {.max_answer_bytes = 100000};
+  const struct body_limits limits = {.max_answer_bytes = 100000};
   struct answer answer;
-  assert_int_equal(answer_plan(&answer, ANSWER_JSON, &model, &a.decoded, &limits, &a.arena,
-                               &a.error),
+  assert_int_equal(attention_answer_plan(&answer, ANSWER_JSON, &model, &a.request, &limits,
+                                         &a.arena, &a.error),
                    STATUS_TOO_LARGE);
   assert_in_range(a.arena.bytes, before, before + 16384);
   arena_free(&a.arena);

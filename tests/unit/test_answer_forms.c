@@ -7,12 +7,12 @@
 #include "server/text/base64.h"
 #include "tests/support/answered.h"
 
-/* Says whether the items agree, as the decoder does. */
+/* Says whether the items agree, as the check does. */
 static void settle(struct answered *a) {
-  a->decoded.rectangular = true;
-  for (size_t i = 1; i < a->decoded.call.items; i++)
+  a->request.rectangular = true;
+  for (size_t i = 1; i < a->request.call.items; i++)
     if (a->item[i].q != a->item[0].q || a->item[i].k != a->item[0].k)
-      a->decoded.rectangular = false;
+      a->request.rectangular = false;
 }
 
 /* Batches of every kind: items, rows, and as many segments in each. */
@@ -41,7 +41,7 @@ static void make_batch(struct answered *a, const struct batch *b, enum weights w
                        bool segments) {
   make(a, b->items, b->rows, want);
   if (segments) add_segments(a, b->segments);
-  a->decoded.unbatched = b->unbatched;
+  a->request.unbatched = b->unbatched;
   settle(a);
 }
 
@@ -68,7 +68,7 @@ static bool has(const struct call *c, int array) {
 
 /* Of one item. */
 static struct expected expect_item(const struct answered *a, int array, size_t i) {
-  const struct call *c = &a->decoded.call;
+  const struct call *c = &a->request.call;
   const struct item *item = &c->item[i];
   const bool per_head = array == WEIGHTS ? c->want == WEIGHTS_PER_HEAD : array != OUTPUTS;
   struct expected x = {.there = has(c, array)};
@@ -92,11 +92,11 @@ static struct expected expect_item(const struct answered *a, int array, size_t i
 static struct expected expect(const struct answered *a, int array) {
   static struct item none;
   struct answered empty = *a;
-  if (a->decoded.call.items == 0) empty.decoded.call.item = &none;
+  if (a->request.call.items == 0) empty.request.call.item = &none;
   struct expected x = expect_item(&empty, array, 0);
-  if (!x.there || a->decoded.unbatched) return x;
+  if (!x.there || a->request.unbatched) return x;
   memmove(x.dim + 1, x.dim, x.rank * sizeof *x.dim);
-  x.dim[0] = a->decoded.call.items;
+  x.dim[0] = a->request.call.items;
   x.rank++;
   x.count *= x.dim[0];
   return x;
@@ -174,7 +174,7 @@ static void safetensors_read_back(void **state) {
       struct answered a;
       make_batch(&a, &batches[i], (enum weights)(n % 3), n / 3 % 2);
       if (n / 6) add_pointers(&a);
-      assert_true(decoded_has_binary(&a.decoded));
+      assert_true(attention_request_has_binary(&a.request));
       struct answer answer;
       size_t size;
       char *bytes = answer_of(&a, ANSWER_SAFETENSORS, &model, &answer, &size);
@@ -202,7 +202,7 @@ static void safetensors_to_the_letter(void **state) {
   assert_int_equal(size, 8 + length + 12);
   assert_memory_equal(bytes, &length, 8);
   assert_memory_equal(bytes + 8, header, length);
-  assert_memory_equal(bytes + 8 + length, a.decoded.call.outputs, 12);
+  assert_memory_equal(bytes + 8 + length, a.request.call.outputs, 12);
   free(bytes);
   arena_free(&a.arena);
 }
@@ -216,8 +216,8 @@ static void floats_are_sent_from_where_they_are(void **state) {
   size_t size;
   free(answer_of(&a, ANSWER_SAFETENSORS, &model, &answer, &size));
   assert_int_equal(answer.pieces, 3);
-  assert_ptr_equal(answer.piece[1].iov_base, a.decoded.call.outputs);
-  assert_ptr_equal(answer.piece[2].iov_base, a.decoded.call.weights);
+  assert_ptr_equal(answer.piece[1].iov_base, a.request.call.outputs);
+  assert_ptr_equal(answer.piece[2].iov_base, a.request.call.weights);
   assert_true(a.arena.bytes - before <= 64 * 1024);
   arena_free(&a.arena);
 }
@@ -231,7 +231,7 @@ static void many_pointers_are_converted_in_pieces(void **state) {
     struct answered a;
     make_batch(&a, &(struct batch){1, {{rows, 0}}, {0}, true}, WEIGHTS_NONE, false);
     add_pointers(&a);
-    spare_add(&a.decoded.call.left, left, LEFT);
+    spare_add(&a.request.call.left, left, LEFT);
     struct answer answer;
     size_t size;
     char *bytes = answer_of(&a, ANSWER_SAFETENSORS, &model, &answer, &size);
@@ -253,12 +253,12 @@ static void what_has_no_form_as_safetensors(void **state) {
       make_batch(&a, &batches[i], want, true);
       /* Segments that differ are nothing to an answer without their weights. */
       const bool asked = i > RECTANGLES || want == WEIGHTS_PER_HEAD;
-      assert_int_equal(decoded_has_binary(&a.decoded), !asked);
+      assert_int_equal(attention_request_has_binary(&a.request), !asked);
       arena_free(&a.arena);
     }
   make_batch(&a, &batches[0], WEIGHTS_NONE, false);
   measure(&a, false, true);
-  assert_false(decoded_has_binary(&a.decoded));
+  assert_false(attention_request_has_binary(&a.request));
   arena_free(&a.arena);
 }
 
@@ -284,12 +284,12 @@ static void assert_object(const json_t *object, const struct expected *x) {
 
 static void assert_member(const struct answered *a, const json_t *body, int array) {
   const json_t *member = json_object_get(body, NAME[array]);
-  const struct call *c = &a->decoded.call;
+  const struct call *c = &a->request.call;
   if (!has(c, array)) {
     assert_null(member);
     return;
   }
-  bool whole = a->decoded.rectangular;
+  bool whole = a->request.rectangular;
   for (size_t i = 1; array == SEGMENT_WEIGHTS && i < c->items; i++)
     whole = whole && c->item[i].segments == c->item[0].segments;
   if (whole) {
@@ -312,7 +312,7 @@ static void base64_reads_back(void **state) {
       struct answered a;
       make_batch(&a, &batches[i], (enum weights)(n % 3), n / 3);
       add_pointers(&a);
-      a.decoded.base64 = true;
+      a.request.base64 = true;
       struct answer answer;
       size_t size;
       char *text = answer_of(&a, ANSWER_JSON, &model, &answer, &size);
@@ -343,13 +343,13 @@ static void base64_to_the_letter(void **state) {
   struct answered a;
   make_batch(&a, &(struct batch){1, {{1, 2}}, {0}, false}, WEIGHTS_AVERAGE, false);
   add_pointers(&a);
-  a.decoded.base64 = true;
+  a.request.base64 = true;
   assert_json(&a, ANSWER_JSON,
               "{\"model\":\"demo\",\"outputs\":{\"dtype\":\"F32\",\"shape\":[1,1,3],"
               "\"base64\":\"ACB6xAAYesQAEHrE\"},\"attention_weights\":{\"dtype\":\"F32\","
               "\"shape\":[1,1,2],\"base64\":\"AAAAPgAAgD4=\"},\"pointers\":[[[-1],[0]]]}");
   make_batch(&a, &(struct batch){2, {{1, 2}, {0, 1}}, {0}, false}, WEIGHTS_PER_HEAD, false);
-  a.decoded.base64 = true;
+  a.request.base64 = true;
   assert_json(&a, ANSWER_JSON,
               "{\"model\":\"demo\",\"outputs\":[{\"dtype\":\"F32\",\"shape\":[1,3],"
               "\"base64\":\"ACB6xAAYesQAEHrE\"},{\"dtype\":\"F32\",\"shape\":[0,3],"
@@ -357,7 +357,7 @@ static void base64_to_the_letter(void **state) {
               "\"shape\":[2,1,2],\"base64\":\"AAAAPgAAgD4AAMA+AAAAPw==\"},{\"dtype\":\"F32\","
               "\"shape\":[2,0,1],\"base64\":\"\"}]}");
   make_batch(&a, &batches[4], WEIGHTS_PER_HEAD, false);
-  a.decoded.base64 = true;
+  a.request.base64 = true;
   assert_json(&a, ANSWER_JSON,
               "{\"model\":\"demo\",\"outputs\":{\"dtype\":\"F32\",\"shape\":[0,0,3],"
               "\"base64\":\"\"},\"attention_weights\":{\"dtype\":\"F32\",\"shape\":[0,2,0,0],"
@@ -370,7 +370,7 @@ static void measures_beside_base64(void **state) {
   struct answered a;
   make_batch(&a, &(struct batch){1, {{1, 2}}, {0}, true}, WEIGHTS_AVERAGE, false);
   measure(&a, false, true);
-  a.decoded.base64 = true;
+  a.request.base64 = true;
   assert_json(&a, ANSWER_JSON,
               "{\"model\":\"demo\",\"rows\":512,\"heads\":["
               "{\"confidence\":0.5,\"entropy\":0.25,\"distance\":1e+10,\"norm\":3,"
@@ -394,7 +394,7 @@ static void pieces_of_base64(void **state) {
   for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
     struct answered a;
     make_batch(&a, &row[i].batch, WEIGHTS_PER_HEAD, false);
-    a.decoded.base64 = true;
+    a.request.base64 = true;
     struct answer answer;
     size_t size;
     char *text = answer_of(&a, ANSWER_JSON, &model, &answer, &size);
@@ -414,7 +414,7 @@ static void base64_of_many_items(void **state) {
   enum { MANY = 20000 };
   struct answered a;
   make(&a, 0, NULL, WEIGHTS_NONE);
-  struct call *c = &a.decoded.call;
+  struct call *c = &a.request.call;
   c->item = arena_alloc(&a.arena, MANY, sizeof *c->item, &a.error);
   assert_non_null(c->item);
   for (size_t i = 0; i < MANY; i++) {
@@ -423,7 +423,7 @@ static void base64_of_many_items(void **state) {
   }
   c->items = MANY;
   c->outputs = numbers(&a, c->q_rows * OUTPUT, 1);
-  a.decoded.base64 = true;
+  a.request.base64 = true;
   struct answer answer;
   size_t size;
   char *text = answer_of(&a, ANSWER_JSON, &model, &answer, &size);
@@ -439,10 +439,10 @@ static void base64_of_many_items(void **state) {
 /* --- v2 --- */
 
 static void ask_v2(struct answered *a, size_t outputs, bool first_is_weights, unsigned binary) {
-  a->decoded.v2.outputs = outputs;
+  a->request.v2.outputs = outputs;
   for (size_t i = 0; i < outputs; i++) {
-    a->decoded.v2.output[i].weights = (i == 0) == first_is_weights;
-    a->decoded.v2.output[i].binary = binary >> i & 1;
+    a->request.v2.output[i].which = (i == 0) == first_is_weights;
+    a->request.v2.output[i].binary = binary >> i & 1;
   }
 }
 
@@ -451,8 +451,8 @@ static void v2_to_the_letter(void **state) {
   struct answered a;
   make_batch(&a, &batches[0], WEIGHTS_NONE, false);
   ask_v2(&a, 1, false, 0);
-  a.decoded.v2.id = "\"a\\u0022b\" and more";
-  a.decoded.v2.id_length = 10;
+  a.request.v2.id = "\"a\\u0022b\" and more";
+  a.request.v2.id_length = 10;
   assert_json(&a, ANSWER_V2,
               "{\"model_name\":\"demo\",\"model_version\":\"1\",\"id\":\"a\\u0022b\","
               "\"outputs\":[{\"name\":\"outputs\",\"datatype\":\"FP32\",\"shape\":[1,2,3],"
@@ -472,7 +472,7 @@ static void v2_to_the_letter(void **state) {
               "{\"name\":\"outputs\",\"datatype\":\"FP32\",\"shape\":[0,0,3],\"data\":[]}]}");
   make_batch(&a, &(struct batch){1, {{1, 1}}, {0}, false}, WEIGHTS_NONE, false);
   ask_v2(&a, 1, false, 1);
-  memcpy(a.decoded.call.outputs, "twelve bytes", 12);
+  memcpy(a.request.call.outputs, "twelve bytes", 12);
   assert_json(&a, ANSWER_V2,
               "{\"model_name\":\"demo\",\"model_version\":\"1\",\"outputs\":["
               "{\"name\":\"outputs\",\"datatype\":\"FP32\",\"shape\":[1,1,3],"
@@ -481,13 +481,13 @@ static void v2_to_the_letter(void **state) {
 
 static void assert_v2_output(const struct answered *a, const json_t *output, size_t i,
                              const char **behind) {
-  const int array = a->decoded.v2.output[i].weights ? WEIGHTS : OUTPUTS;
+  const int array = a->request.v2.output[i].which ? WEIGHTS : OUTPUTS;
   const struct expected x = expect(a, array);
   assert_int_equal(json_object_size(output), 4);
   assert_string_equal(json_string_value(json_object_get(output, "name")), NAME[array]);
   assert_string_equal(json_string_value(json_object_get(output, "datatype")), "FP32");
   assert_shape(json_object_get(output, "shape"), &x);
-  if (a->decoded.v2.output[i].binary) {
+  if (a->request.v2.output[i].binary) {
     const json_t *parameters = json_object_get(output, "parameters");
     assert_int_equal(json_object_size(parameters), 1);
     assert_int_equal(json_integer_value(json_object_get(parameters, "binary_data_size")),
@@ -514,17 +514,17 @@ static void v2_reads_back(void **state) {
       struct answered a;
       make_batch(&a, &batches[i], n / 12 ? WEIGHTS_AVERAGE : WEIGHTS_PER_HEAD, false);
       ask_v2(&a, outputs, n / 2 % 2, n / 4 % 3 + (n / 4 % 3 == 2));
-      if (outputs == 1 && a.decoded.v2.output[0].binary && n % 3) a.decoded.v2.id = "\"\"";
-      a.decoded.v2.id_length = a.decoded.v2.id ? 2 : 0;
+      if (outputs == 1 && a.request.v2.output[0].binary && n % 3) a.request.v2.id = "\"\"";
+      a.request.v2.id_length = a.request.v2.id ? 2 : 0;
       struct answer answer;
       size_t size;
       char *bytes = answer_of(&a, ANSWER_V2, &model, &answer, &size);
-      const bool binary = a.decoded.v2.output[0].binary || a.decoded.v2.output[1].binary;
+      const bool binary = a.request.v2.output[0].binary || a.request.v2.output[1].binary;
       const size_t length = answer.json_bytes;
       if (!binary) assert_int_equal(length, 0);
       json_t *body = json_loadb(bytes, binary ? length : size, JSON_REJECT_DUPLICATES, NULL);
       assert_non_null(body);
-      assert_int_equal(json_object_size(body), a.decoded.v2.id ? 4 : 3);
+      assert_int_equal(json_object_size(body), a.request.v2.id ? 4 : 3);
       assert_string_equal(json_string_value(json_object_get(body, "model_name")), "demo");
       assert_string_equal(json_string_value(json_object_get(body, "model_version")), "1");
       const json_t *list = json_object_get(body, "outputs");
@@ -549,7 +549,7 @@ static enum answer_form make_form(struct answered *a, unsigned n, const struct b
   make_batch(a, b, WEIGHTS_PER_HEAD, n != ANSWER_V2);
   if (n != ANSWER_V2) add_pointers(a);
   if (n == ANSWER_V2) ask_v2(a, 2, false, 2);
-  a->decoded.base64 = n > ANSWER_V2;
+  a->request.base64 = n > ANSWER_V2;
   return n > ANSWER_V2 ? ANSWER_JSON : (enum answer_form)n;
 }
 
@@ -559,7 +559,7 @@ static void empty_batches_keep_their_shape(void **state) {
   for (unsigned n = 1; n < FORMS; n++) {
     struct answered a;
     const enum answer_form form = make_form(&a, n, &batches[4]);
-    a.decoded.none = (struct item){.q = 5, .k = 7, .segments = 2};
+    a.request.none = (struct item){.q = 5, .k = 7, .segments = 2};
     struct answer answer;
     size_t size;
     char *bytes = answer_of(&a, form, &model, &answer, &size);
@@ -580,7 +580,7 @@ static void limits_of_all_forms(void **state) {
     for (size_t i = 8; i < RECTANGLES; i++) {
       struct answered a;
       const enum answer_form form = make_form(&a, n, &batches[i]);
-      struct call *c = &a.decoded.call;
+      struct call *c = &a.request.call;
       for (size_t k = 0; k < c->q_rows * OUTPUT; k++) c->outputs[k] = -1.00000016e-35f;
       for (size_t k = 0; k < c->weight_count; k++) c->weights[k] = -1.00000016e-35f;
       for (size_t k = 0; k < c->segment_weight_count; k++) c->segment_weights[k] = -1.00000016e-35f;
@@ -589,14 +589,16 @@ static void limits_of_all_forms(void **state) {
       struct answer answer;
       size_t size;
       free(answer_of(&a, form, &model, &answer, &size));
-      struct decode_limits limits = {.max_answer_bytes = size - 1};
-      assert_int_equal(answer_plan(&answer, form, &model, &a.decoded, &limits, &a.arena, &a.error),
+      struct body_limits limits = {.max_answer_bytes = size - 1};
+      assert_int_equal(attention_answer_plan(&answer, form, &model, &a.request, &limits, &a.arena,
+                                             &a.error),
                        STATUS_TOO_LARGE);
       assert_string_equal(a.error.limit, "max_answer_bytes");
       assert_int_equal(answer.pieces, 0);
       limits.max_answer_bytes += form == ANSWER_SAFETENSORS ? 1 : size / 50;
       a.error = (struct error){0};
-      assert_int_equal(answer_plan(&answer, form, &model, &a.decoded, &limits, &a.arena, &a.error),
+      assert_int_equal(attention_answer_plan(&answer, form, &model, &a.request, &limits, &a.arena,
+                                             &a.error),
                        STATUS_OK);
       arena_free(&a.arena);
     }
@@ -617,7 +619,7 @@ static void memory_that_ends_anywhere(void **state) {
       budget_init(&budget, limit);
       arena_init(&arena, &budget);
       a.error = (struct error){0};
-      fits = !answer_plan(&answer, form, &model, &a.decoded, &wide, &arena, &a.error);
+      fits = !attention_answer_plan(&answer, form, &model, &a.request, &wide, &arena, &a.error);
       if (!fits) {
         assert_string_equal(a.error.limit, "memory_budget_bytes");
         assert_int_equal(answer.pieces, 0);

@@ -11,14 +11,15 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "server/attention/attention_fields.h"
+#include "server/attention/attention_check.h"
+#include "tests/support/body_read.h"
 
-static const struct decode_head json_head[] = {
-    {.ask = ASK_ATTENTION, .body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN},
-    {.ask = ASK_HEADS, .body_bytes = DECODE_UNKNOWN, .json_bytes = DECODE_UNKNOWN},
+static const struct body_terms json_terms[] = {
+    {.ask = ASK_ATTENTION, .body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN},
+    {.ask = ASK_HEADS, .body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN},
 };
 
-/* The decoder looks at a model's shape and its default for `causal` only. */
+/* The reader looks at a model's shape and its default for `causal` only. */
 static const struct model equal = {.name = "equal",
                                    .shape = {.heads = 2,
                                              .kv_heads = 2,
@@ -46,49 +47,27 @@ static const struct model sigmoid = {.name = "sigmoid",
                                                .output_size = 3,
                                                .sigmoid = true}};
 
-static const struct decode_limits wide = {.max_items = 1000,
-                                          .max_pairs = 1 << 20,
-                                          .max_answer_bytes = 1 << 20};
-
-struct result {
-  struct arena arena;
-  struct decoded decoded;
-  struct error error;
-};
-
-/* Decodes a body in two chunks, cut at `cut`. */
-static void decode_as(struct result *r, const struct model *m, enum ask ask,
-                      const struct decode_limits *limits, const char *body, size_t length,
-                      size_t cut) {
+/* Reads a body in two chunks, cut at `cut`. */
+static void read_as(struct body_result *r, const struct model *m, enum body_ask ask,
+                    const struct body_limits *limits, const char *body, size_t length, size_t cut) {
+  const struct body_terms terms = body_read_terms(ask, BODY_JSON);
   memset(r, 0, sizeof *r);
-  arena_init(&r->arena, NULL);
-  struct decoder *d = decoder_new(m, &json_head[ask], limits, &r->arena, &r->error);
-  assert_non_null(d);
-  /* Each chunk in memory of its own size, so that a sanitizer sees a read beyond it. */
-  size_t size[2] = {cut, length - cut};
-  for (size_t i = 0; i < 2; i++) {
-    char *chunk = malloc(size[i] ? size[i] : 1);
-    assert_non_null(chunk);
-    memcpy(chunk, body + (i ? cut : 0), size[i]);
-    enum status status = decoder_feed(d, chunk, size[i], &r->error);
-    free(chunk);
-    assert_int_equal(status, r->error.status);
-  }
-  decoder_finish(d, &r->decoded, &r->error);
+  body_read(r, m, &terms, limits, body, length, cut, SIZE_MAX);
 }
 
-static void decode_cut(struct result *r, const struct model *m, const struct decode_limits *limits,
-                       const char *body, size_t length, size_t cut) {
-  decode_as(r, m, ASK_ATTENTION, limits, body, length, cut);
+static void read_cut(struct body_result *r, const struct model *m, const struct body_limits *limits,
+                     const char *body, size_t length, size_t cut) {
+  read_as(r, m, ASK_ATTENTION, limits, body, length, cut);
 }
 
-static void accept_as(struct result *r, const struct model *m, enum ask ask, const char *body) {
-  decode_as(r, m, ask, &wide, body, strlen(body), strlen(body));
+static void accept_as(struct body_result *r, const struct model *m, enum body_ask ask,
+                      const char *body) {
+  read_as(r, m, ask, &body_read_wide, body, strlen(body), strlen(body));
   if (r->error.status)
     fail_msg("%s\nrefused: %s (%s, %zu)", body, r->error.detail, r->error.pointer, r->error.offset);
 }
 
-static void accept(struct result *r, const struct model *m, const char *body) {
+static void accept(struct body_result *r, const struct model *m, const char *body) {
   accept_as(r, m, ASK_ATTENTION, body);
 }
 
@@ -119,7 +98,7 @@ static const char two_levels[] =
     "[[1,2,3],[4,5,6]]],\"values\":[[[1],[2],[3]],[[4],[5]]],"
     "\"return_attention\":true,\"return_pointers\" :true ,\"seed\":0} \n";
 
-static void check_two_levels(const struct decoded *d) {
+static void check_two_levels(const struct attention_request *d) {
   const struct call *c = &d->call;
   const int32_t ends[] = {0, 2, 2, 3, 2};
   const float gradients[] = {0.5f, -1, 2, 3, 4, 0.5f};
@@ -136,7 +115,7 @@ static void check_two_levels(const struct decoded *d) {
   assert_true(c->want_measures);
 }
 
-static void check_full(const struct decoded *d) {
+static void check_full(const struct attention_request *d) {
   const struct call *c = &d->call;
   assert_false(d->unbatched);
   assert_int_equal(c->items, 2);
@@ -177,10 +156,10 @@ static void check_full(const struct decoded *d) {
 
 /* Requests that have, together, every field. */
 static const struct whole {
-  enum ask ask;
+  enum body_ask ask;
   const char *text;
   size_t length;
-  void (*check)(const struct decoded *d);
+  void (*check)(const struct attention_request *d);
 } wholes[] = {{ASK_ATTENTION, full, sizeof full - 1, check_full},
               {ASK_HEADS, two_levels, sizeof two_levels - 1, check_two_levels}};
 enum { WHOLES = sizeof wholes / sizeof *wholes };
@@ -189,10 +168,10 @@ static void every_field_cut_at_every_byte(void **state) {
   (void)state;
   for (const struct whole *w = wholes; w < wholes + WHOLES; w++)
     for (size_t cut = 0; cut <= w->length; cut++) {
-      struct result r;
-      decode_as(&r, &unequal, w->ask, &wide, w->text, w->length, cut);
+      struct body_result r;
+      read_as(&r, &unequal, w->ask, &body_read_wide, w->text, w->length, cut);
       if (r.error.status) fail_msg("cut at %zu: %s", cut, r.error.detail);
-      w->check(&r.decoded);
+      w->check(&r.request);
       arena_free(&r.arena);
     }
 }
@@ -200,12 +179,13 @@ static void every_field_cut_at_every_byte(void **state) {
 static void every_byte_a_chunk(void **state) {
   (void)state;
   for (const struct whole *w = wholes; w < wholes + WHOLES; w++) {
-    struct result r = {0};
-    struct decoder *d = decoder_new(&unequal, &json_head[w->ask], &wide, &r.arena, &r.error);
-    for (size_t i = 0; i < w->length; i++) decoder_feed(d, w->text + i, 1, &r.error);
-    decoder_finish(d, &r.decoded, &r.error);
+    struct body_result r = {0};
+    struct attention_body *d =
+        attention_body_new(&unequal, &json_terms[w->ask], &body_read_wide, &r.arena, &r.error);
+    for (size_t i = 0; i < w->length; i++) attention_body_feed(d, w->text + i, 1);
+    attention_body_finish(d, &r.request);
     assert_int_equal(r.error.status, STATUS_OK);
-    w->check(&r.decoded);
+    w->check(&r.request);
     arena_free(&r.arena);
   }
 }
@@ -214,8 +194,8 @@ static void every_truncation_is_no_json(void **state) {
   (void)state;
   for (const struct whole *w = wholes; w < wholes + WHOLES; w++)
     for (size_t length = 0; length < w->length - 2; length++) { /* behind '}' are two blanks */
-      struct result r;
-      decode_as(&r, &unequal, w->ask, &wide, w->text, length, length / 2);
+      struct body_result r;
+      read_as(&r, &unequal, w->ask, &body_read_wide, w->text, length, length / 2);
       assert_int_equal(r.error.status, STATUS_INVALID_JSON);
       assert_true(r.error.has_offset);
       assert_int_equal(r.error.offset, length);
@@ -225,9 +205,9 @@ static void every_truncation_is_no_json(void **state) {
 
 static void defaults_and_self_attention(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, "{\"queries\":[[[1,2]],[[3,4],[5,6]]]}");
-  const struct call *c = &r.decoded.call;
+  const struct call *c = &r.request.call;
   assert_int_equal(c->items, 2);
   assert_ptr_equal(c->keys, c->queries);
   assert_ptr_equal(c->values, c->queries);
@@ -249,25 +229,25 @@ static void defaults_and_self_attention(void **state) {
   arena_free(&r.arena);
 
   accept(&r, &equal, "{\"queries\":[[[1,2]]],\"keys\":[[[3,4],[5,6]]],\"valid_lens\":null}");
-  assert_ptr_equal(r.decoded.call.values, r.decoded.call.keys);
-  assert_null(r.decoded.call.lens);
+  assert_ptr_equal(r.request.call.values, r.request.call.keys);
+  assert_null(r.request.call.lens);
   arena_free(&r.arena);
 
   accept(&r, &unequal, "{\"queries\":[],\"keys\":[],\"values\":[],\"return_attention\":true}");
-  assert_true(r.decoded.call.causal);
-  assert_int_equal(r.decoded.call.want, WEIGHTS_PER_HEAD);
+  assert_true(r.request.call.causal);
+  assert_int_equal(r.request.call.want, WEIGHTS_PER_HEAD);
   arena_free(&r.arena);
 }
 
 static void unbatched_loses_the_first_dimension(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   accept(&r, &equal,
          "{\"keys\":[[1,2],[3,4],[5,6]],\"queries\":[[1,2],[3,4]],\"valid_lens\":[1,3],"
          "\"mask\":[[1,1,1],[1,0,1]],\"bias\":[[[1,2,3],[4,5,6]],[[7,8,9],[0,1,2]]],"
          "\"causal_offset\":\"end\"}");
-  const struct call *c = &r.decoded.call;
-  assert_true(r.decoded.unbatched);
+  const struct call *c = &r.request.call;
+  assert_true(r.request.unbatched);
   assert_int_equal(c->items, 1);
   assert_item(c, 0, 2, 3, 0, 0);
   assert_int_equal(c->lens[0], 1);
@@ -278,36 +258,36 @@ static void unbatched_loses_the_first_dimension(void **state) {
   arena_free(&r.arena);
 
   accept(&r, &equal, "{\"queries\":[[1,2],[3,4]],\"valid_lens\":2,\"bias\":[[1,2],[3,4]]}");
-  assert_int_equal(r.decoded.call.lens[1], 2);
-  assert_false(r.decoded.call.bias_per_head);
+  assert_int_equal(r.request.call.lens[1], 2);
+  assert_false(r.request.call.bias_per_head);
   arena_free(&r.arena);
 
   accept(&r, &equal, "{\"queries\":[[1,2]],\"keys\":[],\"causal_offset\":-2,\"valid_lens\":0}");
-  assert_true(r.decoded.unbatched);
-  assert_item(&r.decoded.call, 0, 1, 0, 0, 0);
-  assert_int_equal(r.decoded.call.item[0].offset, -2);
+  assert_true(r.request.unbatched);
+  assert_item(&r.request.call, 0, 1, 0, 0, 0);
+  assert_int_equal(r.request.call.item[0].offset, -2);
   arena_free(&r.arena);
 }
 
 static void one_item_alone_may_have_more_rows_than_max_items(void **state) {
   (void)state;
-  const struct decode_limits one = {.max_items = 1, .max_pairs = 100, .max_answer_bytes = 10000};
+  const struct body_limits one = {.max_items = 1, .max_pairs = 100, .max_answer_bytes = 10000};
   const char *body = "{\"valid_lens\":[1,2,3],\"mask\":[[1,1,1],[1,1,1],[1,1,1]],"
                      "\"queries\":[[1,2],[3,4],[5,6]],\"bias\":[[[1,1,1],[1,1,1],[1,1,1]],"
                      "[[1,1,1],[1,1,1],[1,1,1]]]}";
-  struct result r;
-  decode_cut(&r, &equal, &one, body, strlen(body), 0);
+  struct body_result r;
+  read_cut(&r, &equal, &one, body, strlen(body), 0);
   if (r.error.status) fail_msg("%s", r.error.detail);
   arena_free(&r.arena);
 }
 
 static void one_mask_for_items_of_one_shape(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   accept(&r, &equal,
          "{\"queries\":[[[1,2],[3,4]],[[5,6],[7,8]]],\"mask\":[[1,0],[1,1]],"
          "\"bias\":[[1,2],[3,4]],\"valid_lens\":[0,2],\"causal_offset\":[3,4]}");
-  const struct call *c = &r.decoded.call;
+  const struct call *c = &r.request.call;
   assert_int_equal(c->item[1].mask_at, 0);
   assert_int_equal(c->item[1].bias_at, 0);
   const int32_t lens[] = {0, 0, 2, 2};
@@ -337,26 +317,26 @@ static void empty_shapes_are_legal(void **state) {
       {"{\"queries\":[[1,2],[3,4]],\"keys\":[],\"values\":[],\"mask\":[[],[]]}", 1, 2, 0},
   };
   for (size_t i = 0; i < sizeof legal / sizeof *legal; i++) {
-    struct result r;
+    struct body_result r;
     accept(&r, &equal, legal[i].body);
-    assert_int_equal(r.decoded.call.items, legal[i].items);
-    assert_int_equal(r.decoded.call.q_rows, legal[i].q_rows);
-    assert_int_equal(r.decoded.call.k_rows, legal[i].k_rows);
+    assert_int_equal(r.request.call.items, legal[i].items);
+    assert_int_equal(r.request.call.q_rows, legal[i].q_rows);
+    assert_int_equal(r.request.call.k_rows, legal[i].k_rows);
     arena_free(&r.arena);
   }
 }
 
 static void keys_are_selected(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, "{\"queries\":[[1,2]],\"select\":\"hard\",\"return_pointers\":true}");
-  assert_int_equal(r.decoded.call.select, SELECT_HARD);
-  assert_true(r.decoded.call.want_pointers);
-  assert_false(r.decoded.call.want_measures);
+  assert_int_equal(r.request.call.select, SELECT_HARD);
+  assert_true(r.request.call.want_pointers);
+  assert_false(r.request.call.want_measures);
   arena_free(&r.arena);
   accept(&r, &equal, "{\"seed\":42,\"queries\":[[1,2]],\"select\":\"sample\"}");
-  assert_int_equal(r.decoded.call.select, SELECT_SAMPLE);
-  assert_int_equal(r.decoded.call.seed, 42);
+  assert_int_equal(r.request.call.select, SELECT_SAMPLE);
+  assert_int_equal(r.request.call.seed, 42);
   arena_free(&r.arena);
   accept(&r, &sigmoid, "{\"queries\":[[1,2]],\"select\":\"hard\"}");
   arena_free(&r.arena);
@@ -366,8 +346,8 @@ static void keys_are_selected(void **state) {
          "{\"queries\":[[1,2]],\"segments\":[1],\"select\":\"soft\",\"empty_rows\":\"zero\"}");
   arena_free(&r.arena);
   accept_as(&r, &equal, ASK_HEADS, "{\"queries\":[[1,2]],\"select\":\"hard\"}");
-  assert_true(r.decoded.call.want_measures);
-  assert_null(r.decoded.call.gradients);
+  assert_true(r.request.call.want_measures);
+  assert_null(r.request.call.gradients);
   arena_free(&r.arena);
 }
 
@@ -391,9 +371,9 @@ static void segments_end_where_the_next_begin(void **state) {
       {"{\"queries\":[[1,2]],\"keys\":[],\"segments\":[0,0]}", {2}, {0, 0}},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct result r;
+    struct body_result r;
     accept(&r, &equal, list[i].body);
-    const struct call *c = &r.decoded.call;
+    const struct call *c = &r.request.call;
     assert_non_null(c->segment_end);
     size_t all = 0;
     for (size_t n = 0; n < c->items; n++) {
@@ -420,21 +400,21 @@ static void gradients_are_one_for_each_query(void **state) {
   };
   const float gradients[] = {1, 2, 3, 4, 5, 6};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct result r;
+    struct body_result r;
     accept_as(&r, &sigmoid, ASK_HEADS, list[i].body);
-    assert_true(r.decoded.call.want_measures);
-    assert_non_null(r.decoded.call.gradients);
-    if (list[i].rows) assert_memory_equal(r.decoded.call.gradients, gradients, sizeof gradients);
+    assert_true(r.request.call.want_measures);
+    assert_non_null(r.request.call.gradients);
+    if (list[i].rows) assert_memory_equal(r.request.call.gradients, gradients, sizeof gradients);
     arena_free(&r.arena);
   }
 }
 
 static void huge_window_is_unbounded(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, "{\"queries\":[[1,2]],\"window\":[9223372036854775807,0]}");
-  assert_true(r.decoded.call.window_left > (int64_t)1 << 50);
-  assert_true(r.decoded.call.window_left < INT64_MAX / 2);
+  assert_true(r.request.call.window_left > (int64_t)1 << 50);
+  assert_true(r.request.call.window_left < INT64_MAX / 2);
   arena_free(&r.arena);
 }
 
@@ -447,13 +427,13 @@ struct refusal {
   const char *words;   /* in the detail, or NULL */
 };
 
-static void refuse_all(const struct model *m, enum ask ask, const struct refusal *all,
+static void refuse_all(const struct model *m, enum body_ask ask, const struct refusal *all,
                        size_t count) {
   for (const struct refusal *want = all; want < all + count; want++) {
     size_t length = strlen(want->body);
     for (size_t cut = 0; cut <= length; cut++) {
-      struct result r;
-      decode_as(&r, m, ask, &wide, want->body, length, cut);
+      struct body_result r;
+      read_as(&r, m, ask, &body_read_wide, want->body, length, cut);
       enum status status = want->pointer ? STATUS_INVALID_REQUEST : STATUS_INVALID_JSON;
       const char *pointer = want->pointer ? want->pointer : "";
       bool words = !want->words || strstr(r.error.detail, want->words);
@@ -531,8 +511,8 @@ static void nul_bytes(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t cut = 0; cut <= list[i].length; cut++) {
-      struct result r;
-      decode_cut(&r, &equal, &wide, list[i].body, list[i].length, cut);
+      struct body_result r;
+      read_cut(&r, &equal, &body_read_wide, list[i].body, list[i].length, cut);
       assert_int_equal(r.error.status, STATUS_INVALID_JSON);
       assert_int_equal(r.error.offset, list[i].offset);
       arena_free(&r.arena);
@@ -721,13 +701,13 @@ static void combinations_without_meaning(void **state) {
 static void names_and_small_values_are_bounded(void **state) {
   (void)state;
   static char body[200000];
-  struct result r;
+  struct body_result r;
   memset(body, 'q', sizeof body);
   memcpy(body, "{\"qu\x7f", 5);
   for (size_t at = 513; at < 516; at++) { /* what is behind 512 bytes is not looked at */
     body[at] = '\n';
     for (size_t cut = 0; cut < 1000; cut += 100) {
-      decode_cut(&r, &equal, &wide, body, sizeof body, cut);
+      read_cut(&r, &equal, &body_read_wide, body, sizeof body, cut);
       assert_int_equal(r.error.status, at > 513 ? STATUS_INVALID_REQUEST : STATUS_INVALID_JSON);
       if (at > 513) assert_int_equal(strlen(r.error.pointer), 47);
       if (at > 513) assert_string_equal(strrchr(r.error.pointer, '?') + 1, r.error.pointer + 4);
@@ -738,7 +718,7 @@ static void names_and_small_values_are_bounded(void **state) {
 
   /* A name that is too long to show is cut between characters. */
   int n = snprintf(body, sizeof body, "{\"%045d\xc3\xb6\":1}", 0);
-  decode_cut(&r, &equal, &wide, body, (size_t)n, 0);
+  read_cut(&r, &equal, &body_read_wide, body, (size_t)n, 0);
   assert_int_equal(strlen(r.error.pointer), 46);
   arena_free(&r.arena);
 
@@ -746,18 +726,18 @@ static void names_and_small_values_are_bounded(void **state) {
   memset(body, '/', 200);
   memcpy(body, "{\"", 2);
   memcpy(body + 198, "\":", 2);
-  decode_cut(&r, &equal, &wide, body, 200, 0);
+  read_cut(&r, &equal, &body_read_wide, body, 200, 0);
   assert_int_equal(strlen(r.error.pointer), 1 + 2 * 46);
   arena_free(&r.arena);
 
   n = snprintf(body, sizeof body, "{\"window\":[%*d,2]}", 100000, 1);
-  decode_cut(&r, &equal, &wide, body, (size_t)n, 0);
+  read_cut(&r, &equal, &body_read_wide, body, (size_t)n, 0);
   assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
   assert_string_equal(r.error.pointer, "/window");
   arena_free(&r.arena);
 
   n = snprintf(body, sizeof body, "[%*d]", 100000, 1);
-  decode_cut(&r, &equal, &wide, body, (size_t)n, 0);
+  read_cut(&r, &equal, &body_read_wide, body, (size_t)n, 0);
   assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
   assert_string_equal(r.error.pointer, "");
   assert_true(r.arena.bytes < 64 * 1024);
@@ -766,7 +746,7 @@ static void names_and_small_values_are_bounded(void **state) {
   /* Blanks between names and values are no part of them. */
   n = snprintf(body, sizeof body, "{%*s:%*s,\"window\":[1,1]%*s", 50000, "\"queries\"", 50000, "[]",
                50000, "}");
-  decode_cut(&r, &equal, &wide, body, (size_t)n, 777);
+  read_cut(&r, &equal, &body_read_wide, body, (size_t)n, 777);
   assert_int_equal(r.error.status, STATUS_OK);
   arena_free(&r.arena);
 }
@@ -777,8 +757,8 @@ static void names_and_small_values_are_bounded(void **state) {
 static void limits_are_named(void **state) {
   (void)state;
   static const struct {
-    enum ask ask;
-    struct decode_limits limits;
+    enum body_ask ask;
+    struct body_limits limits;
     const char *body, *limit;
   } list[] = {
       {ASK_ATTENTION, {2, 100, 10000}, "{\"queries\":[[[1,2]],[[1,2]],[[1,2]]]}", "max_items"},
@@ -810,18 +790,18 @@ static void limits_are_named(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     const char *body = list[i].body;
-    struct result r;
-    decode_as(&r, &equal, list[i].ask, &list[i].limits, body, strlen(body), 5);
+    struct body_result r;
+    read_as(&r, &equal, list[i].ask, &list[i].limits, body, strlen(body), 5);
     if (r.error.status != STATUS_TOO_LARGE || !r.error.limit ||
         strcmp(r.error.limit, list[i].limit) != 0)
       fail_msg("%s: status %d, %s", body, r.error.status, r.error.detail);
     arena_free(&r.arena);
     if (strcmp(list[i].limit, "max_items") == 0) continue;
     /* One more of each is enough. */
-    struct decode_limits more = list[i].limits;
+    struct body_limits more = list[i].limits;
     more.max_pairs += 1;
     more.max_answer_bytes += 1;
-    decode_as(&r, &equal, list[i].ask, &more, body, strlen(body), 5);
+    read_as(&r, &equal, list[i].ask, &more, body, strlen(body), 5);
     if (r.error.status) fail_msg("%s: %s", body, r.error.detail);
     arena_free(&r.arena);
   }
@@ -829,9 +809,9 @@ static void limits_are_named(void **state) {
 
 static void limits_say_what_they_count(void **state) {
   (void)state;
-  static const struct decode_limits none = {.max_items = 9};
+  static const struct body_limits none = {.max_items = 9};
   static const struct {
-    enum ask ask;
+    enum body_ask ask;
     const char *body, *words;
   } list[] = {
       {ASK_ATTENTION, "{" Q12 "}", "a query and a key, counted for each of 2 heads"},
@@ -840,8 +820,8 @@ static void limits_say_what_they_count(void **state) {
       {ASK_HEADS, "{" Q12 "}", "counted for each of 3 pairs of heads, which are compared"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    struct result r;
-    decode_as(&r, &equal, list[i].ask, &none, list[i].body, strlen(list[i].body), 0);
+    struct body_result r;
+    read_as(&r, &equal, list[i].ask, &none, list[i].body, strlen(list[i].body), 0);
     assert_int_equal(r.error.status, STATUS_TOO_LARGE);
     if (!strstr(r.error.detail, list[i].words)) fail_msg("%s", r.error.detail);
     arena_free(&r.arena);
@@ -852,14 +832,14 @@ static void the_first_failure_stays(void **state) {
   (void)state;
   struct arena arena;
   arena_init(&arena, NULL);
-  struct error first = {0}, again = {0}, last = {0};
-  struct decoded decoded;
-  struct decoder *d = decoder_new(&equal, &json_head[ASK_ATTENTION], &wide, &arena, &first);
-  assert_int_equal(decoder_feed(d, "{\"x\":", 5, &first), STATUS_INVALID_REQUEST);
-  assert_int_equal(decoder_feed(d, "\"queries\":[]}", 13, &again), STATUS_INVALID_REQUEST);
-  assert_int_equal(decoder_finish(d, &decoded, &last), STATUS_INVALID_REQUEST);
-  assert_string_equal(again.pointer, "/x");
-  assert_string_equal(last.pointer, "/x");
+  struct error e = {0};
+  struct attention_request request;
+  struct attention_body *d =
+      attention_body_new(&equal, &json_terms[ASK_ATTENTION], &body_read_wide, &arena, &e);
+  assert_int_equal(attention_body_feed(d, "{\"x\":", 5), STATUS_INVALID_REQUEST);
+  assert_int_equal(attention_body_feed(d, "\"queries\":[]}", 13), STATUS_INVALID_REQUEST);
+  assert_int_equal(attention_body_finish(d, &request), STATUS_INVALID_REQUEST);
+  assert_string_equal(e.pointer, "/x");
   arena_free(&arena);
 }
 
@@ -872,9 +852,10 @@ static void what_never_fits_the_budget_is_too_large(void **state) {
       struct arena arena;
       arena_init(&arena, &budget);
       struct error e = {0};
-      struct decoded decoded;
-      struct decoder *d = decoder_new(&unequal, &json_head[w->ask], &wide, &arena, &e);
-      if (d && !decoder_feed(d, w->text, w->length, &e)) decoder_finish(d, &decoded, &e);
+      struct attention_request request;
+      struct attention_body *d =
+          attention_body_new(&unequal, &json_terms[w->ask], &body_read_wide, &arena, &e);
+      if (d && !attention_body_feed(d, w->text, w->length)) attention_body_finish(d, &request);
       assert_true(limit > 1000 || e.status);
       if (e.status) assert_string_equal(e.limit, "memory_budget_bytes");
       arena_free(&arena);
@@ -897,10 +878,11 @@ static void what_has_no_room_for_the_ends_is_too_large(void **state) {
     struct arena arena;
     arena_init(&arena, &budget);
     struct error e = {0};
-    struct decoded decoded;
-    struct decoder *d = decoder_new(&equal, &json_head[ASK_ATTENTION], &wide, &arena, &e);
-    if (d && !decoder_feed(d, body, strlen(body), &e)) {
-      decoder_finish(d, &decoded, &e);
+    struct attention_request request;
+    struct attention_body *d =
+        attention_body_new(&equal, &json_terms[ASK_ATTENTION], &body_read_wide, &arena, &e);
+    if (d && !attention_body_feed(d, body, strlen(body))) {
+      attention_body_finish(d, &request);
       finished += e.status == STATUS_OK;
       refused += e.status == STATUS_TOO_LARGE;
     }
@@ -962,9 +944,10 @@ static void mutants_are_judged_alike(void **state) {
     assert_true(w->length < sizeof full);
     memcpy(text, w->text, w->length + 1);
     size_t length = mutate(text, w->length, &seed);
-    struct result whole, cut;
-    decode_as(&whole, &unequal, w->ask, &wide, text, length, length);
-    decode_as(&cut, &unequal, w->ask, &wide, text, length, random_below(&seed, (uint32_t)length));
+    struct body_result whole, cut;
+    read_as(&whole, &unequal, w->ask, &body_read_wide, text, length, length);
+    read_as(&cut, &unequal, w->ask, &body_read_wide, text, length,
+            random_below(&seed, (uint32_t)length));
     bool json = is_json(text, length);
     enum status status = whole.error.status;
     bool called_no_json = status == STATUS_INVALID_JSON && !strstr(whole.error.detail, "deep");
@@ -990,17 +973,19 @@ static void rows_beyond_32_bits_are_refused(void **state) {
   static const size_t rows[][2] = {{0, (size_t)INT32_MAX + 1}, {(size_t)INT32_MAX + 1, 0}};
   for (size_t i = 0; i < 2; i++) {
     struct tensor tensor[2];
-    struct fields f;
-    struct result r = {0};
-    fields_init(&f, &equal);
+    struct contract_reading reading;
+    struct attention_values values;
+    struct body_result r = {0};
+    attention_fields_init(&reading, &values, ASK_ATTENTION, &equal, body_read_wide.max_items);
     for (size_t t = 0; t < 2; t++) {
       tensor[t] = (struct tensor){.depth = 3, .elements = 1, .count = 2 * rows[i][t]};
       tensor[t].common = (struct tensor_shape){{rows[i][t], 2}};
     }
-    f.tensor[FIELD_QUERIES] = &tensor[0];
-    f.tensor[FIELD_KEYS] = &tensor[1];
+    reading.tensor[FIELD_QUERIES] = &tensor[0];
+    reading.tensor[FIELD_KEYS] = &tensor[1];
     arena_init(&r.arena, NULL);
-    decode_check(&f, &equal, &json_head[ASK_ATTENTION], &wide, &r.arena, &r.decoded, &r.error);
+    attention_check(&reading, &equal, &json_terms[ASK_ATTENTION], &body_read_wide, &r.arena,
+                    &r.request, &r.error);
     assert_int_equal(r.error.status, STATUS_TOO_LARGE);
     assert_string_equal(r.error.limit, "max_pairs");
     arena_free(&r.arena);

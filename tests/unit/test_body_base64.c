@@ -11,6 +11,7 @@
 
 #include "server/attention/attention_body.h"
 #include "tests/support/body_make.h"
+#include "tests/support/body_read.h"
 
 static const struct model unequal = {
     .name = "unequal",
@@ -19,13 +20,13 @@ static const struct model equal = {
     .name = "equal",
     .shape = {.heads = 2, .query_size = 2, .key_size = 2, .value_size = 2, .output_size = 2}};
 
-static const struct decode_limits wide = {.max_items = 4,
-                                          .max_pairs = 1 << 20,
-                                          .max_answer_bytes = 1 << 20};
+static const struct body_limits wide = {.max_items = 4,
+                                        .max_pairs = 1 << 20,
+                                        .max_answer_bytes = 1 << 20};
 
 static const struct request {
   const struct model *model;
-  enum ask ask;
+  enum body_ask ask;
   const char *text;
 } requests[] = {
     {&unequal, ASK_ATTENTION,
@@ -44,45 +45,26 @@ static const struct request {
 };
 enum { REQUESTS = sizeof requests / sizeof *requests };
 
-struct result {
-  struct arena arena;
-  struct decoded decoded;
-  struct error error;
-};
-
-/* In pieces of `piece` bytes behind a first one of `cut`, each in memory of its own. */
-static void decode_in(struct result *r, const struct request *q, const char *text, size_t size,
-                      size_t cut, size_t piece) {
-  const struct decode_head head = {.ask = q->ask,
-                                   .body_bytes = DECODE_UNKNOWN,
-                                   .json_bytes = DECODE_UNKNOWN};
-  struct decoder *d = decoder_new(q->model, &head, &wide, &r->arena, &r->error);
-  for (size_t at = 0, n; d && at < size; at += n) {
-    n = at == 0 && cut ? cut : piece;
-    if (n > size - at) n = size - at;
-    char *copy = malloc(n);
-    assert_non_null(copy);
-    memcpy(copy, text + at, n);
-    decoder_feed(d, copy, n, &r->error);
-    free(copy);
-  }
-  if (d) decoder_finish(d, &r->decoded, &r->error);
+static void read_in(struct body_result *r, const struct request *q, const char *text, size_t size,
+                    size_t cut, size_t piece) {
+  const struct body_terms terms = body_read_terms(q->ask, BODY_JSON);
+  body_read(r, q->model, &terms, &wide, text, size, cut, piece);
 }
 
-static void decode(struct result *r, const struct request *q, const char *text, size_t size,
-                   size_t cut, size_t piece) {
+static void read_body(struct body_result *r, const struct request *q, const char *text, size_t size,
+                      size_t cut, size_t piece) {
   memset(r, 0, sizeof *r);
-  decode_in(r, q, text, size, cut, piece);
+  read_in(r, q, text, size, cut, piece);
 }
 
 static void assert_same(const struct request *q, const char *text, size_t size, size_t cut,
-                        size_t piece, const struct result *want) {
-  struct result got;
-  decode(&got, q, text, size, cut, piece);
+                        size_t piece, const struct body_result *want) {
+  struct body_result got;
+  read_body(&got, q, text, size, cut, piece);
   if (got.error.status)
     fail_msg("%s\ncut at %zu: %s (%s, %zu)", text, cut, got.error.detail, got.error.pointer,
              got.error.offset);
-  body_assert_same(&want->decoded, &got.decoded, q->model);
+  body_assert_same(&want->request, &got.request, q->model);
   arena_free(&got.arena);
 }
 
@@ -91,9 +73,9 @@ static void each_type_is_the_same_request(void **state) {
   static const char *const types[] = {"F32", "F16", "BF16", "F64"};
   for (const struct request *q = requests; q < requests + REQUESTS; q++)
     for (size_t t = 0; t < 8; t++) {
-      struct result want;
+      struct body_result want;
       struct body b = body_base64(q->text, types[t / 2], t % 2);
-      decode(&want, q, q->text, strlen(q->text), 0, 1000);
+      read_body(&want, q, q->text, strlen(q->text), 0, 1000);
       assert_int_equal(want.error.status, STATUS_OK);
       for (size_t cut = 0; cut <= b.size; cut++)
         assert_same(q, b.bytes, b.size, cut, b.size, &want);
@@ -108,8 +90,8 @@ static void every_truncation_is_no_json(void **state) {
   for (const struct request *q = requests; q < requests + REQUESTS; q++) {
     struct body b = body_base64(q->text, "F32", true);
     for (size_t size = 0; size < b.size; size++) {
-      struct result r;
-      decode(&r, q, b.bytes, size, 0, size);
+      struct body_result r;
+      read_body(&r, q, b.bytes, size, 0, size);
       assert_int_equal(r.error.status, STATUS_INVALID_JSON);
       assert_int_equal(r.error.offset, size);
       arena_free(&r.arena);
@@ -130,8 +112,8 @@ static void keys_in_any_order_and_escapes(void **state) {
       "\"sh\\u0061pe\":[2,2],\"dtype\":\"\\u004632\"}}",
   };
   const struct request q = {&equal, ASK_ATTENTION, "{\"queries\":[[1,2],[3,4]]}"};
-  struct result want;
-  decode(&want, &q, q.text, strlen(q.text), 0, 100);
+  struct body_result want;
+  read_body(&want, &q, q.text, strlen(q.text), 0, 100);
   for (size_t i = 0; i < sizeof same / sizeof *same; i++)
     for (size_t cut = 0; cut < strlen(same[i]); cut++)
       assert_same(&q, same[i], strlen(same[i]), cut, 1000, &want);
@@ -139,34 +121,34 @@ static void keys_in_any_order_and_escapes(void **state) {
   static const char slashes[] = "{\"queries\":{\"base64\":\"\\/\\/\\u002F\\/f\\/\\/\\u002f\\u007A"
                                 "\\u002b8=\",\"shape\":[1,2],\"dtype\":\"F32\"}}";
   const unsigned char bytes[8] = {0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xcf, 0xef};
-  struct result r;
-  decode(&r, &q, slashes, sizeof slashes - 1, 0, 1);
+  struct body_result r;
+  read_body(&r, &q, slashes, sizeof slashes - 1, 0, 1);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_memory_equal(r.decoded.call.queries, bytes, sizeof bytes);
+  assert_memory_equal(r.request.call.queries, bytes, sizeof bytes);
   arena_free(&r.arena);
 }
 
 static void shapes_without_numbers(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   const struct request q = {&equal, ASK_ATTENTION, NULL};
   static const char one[] = "{\"queries\":{\"dtype\":\"F32\",\"shape\":[0,2],\"base64\":\"\"},"
                             "\"keys\":[],\"return_attention\":true}";
-  decode(&r, &q, one, sizeof one - 1, 0, 100);
+  read_body(&r, &q, one, sizeof one - 1, 0, 100);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_true(r.decoded.unbatched);
-  assert_int_equal(r.decoded.call.items, 1);
-  assert_int_equal(r.decoded.call.q_rows, 0);
+  assert_true(r.request.unbatched);
+  assert_int_equal(r.request.call.items, 1);
+  assert_int_equal(r.request.call.q_rows, 0);
   arena_free(&r.arena);
   static const char three[] = "{\"queries\":[{\"dtype\":\"F32\",\"shape\":[0,2],\"base64\":\"\"},"
                               "{\"dtype\":\"BF16\",\"base64\":\"AAAAAA==\",\"shape\":[1,2]},"
                               "{\"base64\":\"\",\"dtype\":\"F64\",\"shape\":[0,2]}]}";
-  decode(&r, &q, three, sizeof three - 1, 0, 1);
+  read_body(&r, &q, three, sizeof three - 1, 0, 1);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_false(r.decoded.unbatched);
-  assert_int_equal(r.decoded.call.items, 3);
-  assert_int_equal(r.decoded.call.item[1].q, 1);
-  assert_int_equal(r.decoded.call.item[2].q, 0);
+  assert_false(r.request.unbatched);
+  assert_int_equal(r.request.call.items, 3);
+  assert_int_equal(r.request.call.item[1].q, 1);
+  assert_int_equal(r.request.call.item[2].q, 0);
   arena_free(&r.arena);
 }
 
@@ -289,8 +271,8 @@ static void what_is_no_base64(void **state) {
     strcat(strcat(text, f->value), "}");
     const size_t length = strlen(text);
     for (size_t cut = 0; cut <= length; cut++) {
-      struct result r;
-      decode(&r, &q, text, length, cut, length);
+      struct body_result r;
+      read_body(&r, &q, text, length, cut, length);
       bool right = r.error.status == f->status && strcmp(r.error.pointer, f->pointer) == 0 &&
                    strstr(r.error.detail, f->why) && r.error.has_offset == (f->at != NULL);
       if (right && f->at) right = memcmp(text + r.error.offset, f->at, strlen(f->at)) == 0;
@@ -322,10 +304,10 @@ static void other_fields_and_other_shapes(void **state) {
   };
   const struct request q = {&equal, ASK_ATTENTION, NULL};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    struct result r;
+    struct body_result r;
     char text[500] = "{\"queries\":[[1,2]],";
     strcat(strcat(text, all[i].fields), "}");
-    decode(&r, &q, text, strlen(text), 0, 1000);
+    read_body(&r, &q, text, strlen(text), 0, 1000);
     if (r.error.status != STATUS_INVALID_REQUEST || strcmp(r.error.pointer, all[i].pointer) != 0 ||
         !strstr(r.error.detail, all[i].why))
       fail_msg("%s: %s, %s", text, r.error.pointer, r.error.detail);
@@ -341,9 +323,9 @@ static void mutants_are_judged(void **state) {
     struct body b = body_base64(q->text, "F32", i & 4);
     seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
     b.bytes[seed % b.size] = "\x01\xff\\u{}[],:\"=1/ A"[seed >> 32 & 15];
-    struct result whole, cut;
-    decode(&whole, q, b.bytes, b.size, 0, b.size);
-    decode(&cut, q, b.bytes, b.size, 0, 1 + (seed >> 40 & 15));
+    struct body_result whole, cut;
+    read_body(&whole, q, b.bytes, b.size, 0, b.size);
+    read_body(&cut, q, b.bytes, b.size, 0, 1 + (seed >> 40 & 15));
     assert_int_equal(whole.error.status, cut.error.status);
     assert_string_equal(whole.error.detail, cut.error.detail);
     assert_string_equal(whole.error.pointer, cut.error.pointer);
@@ -362,10 +344,10 @@ static void a_full_budget_at_every_step(void **state) {
     size_t refused_times = 0;
     for (size_t limit = 0;; limit += 500, refused_times++) {
       struct budget budget;
-      struct result r = {0};
+      struct body_result r = {0};
       budget_init(&budget, limit);
       arena_init(&r.arena, &budget);
-      decode_in(&r, q, b.bytes, b.size, 0, 64);
+      read_in(&r, q, b.bytes, b.size, 0, 64);
       arena_free(&r.arena);
       assert_int_equal(atomic_load(&budget.used), 0);
       if (!r.error.status) break;
@@ -387,5 +369,5 @@ int main(void) {
       cmocka_unit_test(mutants_are_judged),
       cmocka_unit_test(a_full_budget_at_every_step),
   };
-  return cmocka_run_group_tests_name("decode_base64", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("body_base64", tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "server/attention/attention_body.h"
 #include "tests/support/body_make.h"
+#include "tests/support/body_read.h"
 
 static const struct model unequal = {
     .name = "unequal",
@@ -22,15 +23,11 @@ static const struct model equal = {
     .name = "equal",
     .shape = {.heads = 2, .query_size = 2, .key_size = 2, .value_size = 2, .output_size = 2}};
 
-static const struct decode_limits wide = {.max_items = 1000,
-                                          .max_pairs = 1 << 20,
-                                          .max_answer_bytes = 1 << 20};
-
 static const struct body_types plain = {"F32", "I32", "BOOL"};
 
 /* Together they have every field, in every form. */
 static const struct request {
-  enum ask ask;
+  enum body_ask ask;
   const char *text;
 } requests[] = {
     {ASK_ATTENTION,
@@ -56,46 +53,18 @@ static const struct request {
 };
 enum { REQUESTS = sizeof requests / sizeof *requests };
 
-struct result {
-  struct arena arena;
-  struct decoded decoded;
-  struct error error;
-};
-
-/* In pieces of `piece` bytes behind a first one of `cut`, each in memory of its own. */
-static void decode(struct result *r, const struct model *m, const struct decode_head *head,
-                   const struct body *b, size_t size, size_t cut, size_t piece) {
-  struct decoder *d = decoder_new(m, head, &wide, &r->arena, &r->error);
-  for (size_t at = 0, n; d && at < size; at += n) {
-    n = at == 0 && cut ? cut : piece;
-    if (n > size - at) n = size - at;
-    char *copy = malloc(n);
-    assert_non_null(copy);
-    memcpy(copy, b->bytes + at, n);
-    decoder_feed(d, copy, n, &r->error);
-    free(copy);
-  }
-  if (d) decoder_finish(d, &r->decoded, &r->error);
-}
-
-static struct decode_head head_of(enum ask ask, enum body_form form, uint64_t bytes) {
-  return (struct decode_head){
-      .ask = ask, .form = form, .body_bytes = bytes, .json_bytes = DECODE_UNKNOWN};
-}
-
-static void decode_binary(struct result *r, const struct model *m, enum ask ask,
-                          const struct body *b, size_t size, size_t cut, size_t piece) {
+static void read_binary(struct body_result *r, const struct model *m, enum body_ask ask,
+                        const struct body *b, size_t size, size_t cut, size_t piece) {
+  const struct body_terms terms = body_read_terms(ask, BODY_SAFETENSORS);
   memset(r, 0, sizeof *r);
-  const struct decode_head head = head_of(ask, BODY_SAFETENSORS, DECODE_UNKNOWN);
-  decode(r, m, &head, b, size, cut, piece);
+  body_read(r, m, &terms, &body_read_wide, b->bytes, size, cut, piece);
 }
 
-static void decode_text(struct result *r, const struct model *m, enum ask ask, const char *text) {
+static void read_text(struct body_result *r, const struct model *m, enum body_ask ask,
+                      const char *text) {
+  const struct body_terms terms = body_read_terms(ask, BODY_JSON);
   memset(r, 0, sizeof *r);
-  struct body b = {.bytes = strdup(text), .size = strlen(text)};
-  const struct decode_head head = head_of(ask, BODY_JSON, DECODE_UNKNOWN);
-  decode(r, m, &head, &b, b.size, 0, b.size);
-  body_free(&b);
+  body_read(r, m, &terms, &body_read_wide, text, strlen(text), 0, SIZE_MAX);
   if (r->error.status) fail_msg("%s: %s (%s)", text, r->error.detail, r->error.pointer);
 }
 
@@ -107,20 +76,20 @@ static void each_type_is_the_same_request(void **state) {
       {"F32", "I32", "BOOL"}, {"F16", "I64", "U8"}, {"BF16", "I32", "U8"}, {"F64", "I64", "BOOL"}};
   for (size_t i = 0; i < REQUESTS; i++)
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-      const enum ask ask = requests[i].ask;
-      struct result want, got;
+      const enum body_ask ask = requests[i].ask;
+      struct body_result want, got;
       struct body b = body_safetensors(requests[i].text, &types[t]);
-      decode_text(&want, &unequal, ask, requests[i].text);
+      read_text(&want, &unequal, ask, requests[i].text);
       for (size_t cut = 0; cut <= b.size; cut++) {
-        decode_binary(&got, &unequal, ask, &b, b.size, cut, b.size);
+        read_binary(&got, &unequal, ask, &b, b.size, cut, b.size);
         if (got.error.status)
           fail_msg("%zu, cut at %zu: %s (%s)", i, cut, got.error.detail, got.error.pointer);
-        body_assert_same(&want.decoded, &got.decoded, &unequal);
+        body_assert_same(&want.request, &got.request, &unequal);
         arena_free(&got.arena);
       }
-      decode_binary(&got, &unequal, ask, &b, b.size, 0, 1);
+      read_binary(&got, &unequal, ask, &b, b.size, 0, 1);
       assert_int_equal(got.error.status, STATUS_OK);
-      body_assert_same(&want.decoded, &got.decoded, &unequal);
+      body_assert_same(&want.request, &got.request, &unequal);
       arena_free(&got.arena);
       arena_free(&want.arena);
       body_free(&b);
@@ -149,20 +118,20 @@ static void shapes_without_numbers_are_what_they_say(void **state) {
        false, 2, 0, 0},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    struct result got, want;
+    struct body_result got, want;
     struct body b = body_raw(all[i].header, 0);
-    decode_binary(&got, &equal, ASK_ATTENTION, &b, b.size, 0, 7);
+    read_binary(&got, &equal, ASK_ATTENTION, &b, b.size, 0, 7);
     if (got.error.status)
       fail_msg("%s: %s (%s)", all[i].header, got.error.detail, got.error.pointer);
-    assert_int_equal(got.decoded.unbatched, all[i].unbatched);
-    assert_int_equal(got.decoded.call.items, all[i].items);
+    assert_int_equal(got.request.unbatched, all[i].unbatched);
+    assert_int_equal(got.request.call.items, all[i].items);
     for (size_t j = 0; j < all[i].items; j++) {
-      assert_int_equal(got.decoded.call.item[j].q, all[i].q);
-      assert_int_equal(got.decoded.call.item[j].k, all[i].k);
+      assert_int_equal(got.request.call.item[j].q, all[i].q);
+      assert_int_equal(got.request.call.item[j].k, all[i].k);
     }
     if (all[i].text) {
-      decode_text(&want, &equal, ASK_ATTENTION, all[i].text);
-      body_assert_same(&want.decoded, &got.decoded, &equal);
+      read_text(&want, &equal, ASK_ATTENTION, all[i].text);
+      body_assert_same(&want.request, &got.request, &equal);
       arena_free(&want.arena);
     }
     arena_free(&got.arena);
@@ -193,12 +162,12 @@ static void metadata_holds_json_or_a_word(void **state) {
       {"{" QUERIES "}      ", "{\"queries\":[[0,0]]}"},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    struct result got, want;
+    struct body_result got, want;
     struct body b = body_raw(all[i].header, 8);
-    decode_binary(&got, &equal, ASK_ATTENTION, &b, b.size, 0, 3);
+    read_binary(&got, &equal, ASK_ATTENTION, &b, b.size, 0, 3);
     if (got.error.status) fail_msg("%s: %s", all[i].header, got.error.detail);
-    decode_text(&want, &equal, ASK_ATTENTION, all[i].text);
-    body_assert_same(&want.decoded, &got.decoded, &equal);
+    read_text(&want, &equal, ASK_ATTENTION, all[i].text);
+    body_assert_same(&want.request, &got.request, &equal);
     arena_free(&want.arena);
     arena_free(&got.arena);
     body_free(&b);
@@ -269,9 +238,9 @@ static void headers_that_are_no_request(void **state) {
        0, "/keys", "of depth 3 beside queries of depth 2"},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    struct result r;
+    struct body_result r;
     struct body b = body_raw(all[i].header, all[i].data);
-    decode_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, 5);
+    read_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, 5);
     if (!r.error.status || strcmp(r.error.pointer, all[i].pointer) != 0 ||
         !strstr(r.error.detail, all[i].why))
       fail_msg("%s: status %d, %s: %s", all[i].header, (int)r.error.status, r.error.pointer,
@@ -284,16 +253,16 @@ static void headers_that_are_no_request(void **state) {
 
 static void flags_and_lengths_out_of_range(void **state) {
   (void)state;
-  struct result r;
+  struct body_result r;
   struct body b = body_raw(TENSOR("mask", "U8", "[2,3]", 6), 6);
   b.bytes[b.size - 2] = 7;
-  decode_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, b.size);
+  read_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, b.size);
   assert_string_equal(r.error.pointer, "/mask/1/1");
   arena_free(&r.arena);
   body_free(&b);
   b = body_raw(TENSOR("valid_lens", "I64", "[2,4]", 64), 64);
   b.bytes[b.size - 1] = 1;
-  decode_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, b.size);
+  read_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, b.size);
   assert_string_equal(r.error.pointer, "/valid_lens/1/3");
   arena_free(&r.arena);
   body_free(&b);
@@ -304,12 +273,12 @@ static void headers_that_are_too_long(void **state) {
   enum { LONG = 16 * 1024 };
   char *header = malloc(LONG + 2);
   assert_non_null(header);
-  struct result r;
+  struct body_result r;
   for (size_t size = LONG; size <= LONG + 1; size++) {
     memset(header, ' ', size);
     header[0] = '{', header[1] = '}', header[size] = '\0';
     struct body b = body_raw(header, 0);
-    decode_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, 1000);
+    read_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, 1000);
     assert_non_null(strstr(r.error.detail, size > LONG ? "is over 16384 bytes" : "is missing"));
     arena_free(&r.arena);
     body_free(&b);
@@ -319,7 +288,7 @@ static void headers_that_are_too_long(void **state) {
   memset(text + strlen(text), 'x', 511);
   strcat(text, "\"}}");
   struct body b = body_raw(text, 0);
-  decode_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, 1000);
+  read_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, 1000);
   assert_string_equal(r.error.detail, "select is longer than 510 bytes");
   arena_free(&r.arena);
   body_free(&b);
@@ -330,16 +299,17 @@ static void every_truncation_is_refused(void **state) {
   for (size_t i = 0; i < REQUESTS; i++) {
     struct body b = body_safetensors(requests[i].text, &plain);
     for (size_t size = 0; size < b.size; size++) {
-      struct result r;
-      decode_binary(&r, &unequal, requests[i].ask, &b, size, size / 2, size);
+      struct body_result r;
+      read_binary(&r, &unequal, requests[i].ask, &b, size, size / 2, size);
       assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
       assert_true(r.error.has_offset);
       assert_int_equal(r.error.offset, size);
       arena_free(&r.arena);
       /* Told beforehand it is seen at the latest when the header is there. */
       memset(&r, 0, sizeof r);
-      const struct decode_head head = head_of(requests[i].ask, BODY_SAFETENSORS, size);
-      decode(&r, &unequal, &head, &b, b.size, 0, b.size);
+      struct body_terms terms = body_read_terms(requests[i].ask, BODY_SAFETENSORS);
+      terms.body_bytes = size;
+      body_read(&r, &unequal, &terms, &body_read_wide, b.bytes, b.size, 0, b.size);
       assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
       assert_false(r.error.has_offset);
       arena_free(&r.arena);
@@ -356,14 +326,15 @@ static void bytes_behind_the_end_are_refused(void **state) {
   assert_non_null(b.bytes);
   memset(b.bytes + size, ' ', 3);
   for (size_t more = 1; more <= 3; more++) {
-    struct result r;
-    decode_binary(&r, &unequal, ASK_ATTENTION, &b, size + more, size, size);
+    struct body_result r;
+    read_binary(&r, &unequal, ASK_ATTENTION, &b, size + more, size, size);
     assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
     assert_int_equal(r.error.offset, size);
     arena_free(&r.arena);
     memset(&r, 0, sizeof r);
-    const struct decode_head head = head_of(ASK_ATTENTION, BODY_SAFETENSORS, size + more);
-    decode(&r, &unequal, &head, &b, size + more, size, size);
+    struct body_terms terms = body_read_terms(ASK_ATTENTION, BODY_SAFETENSORS);
+    terms.body_bytes = size + more;
+    body_read(&r, &unequal, &terms, &body_read_wide, b.bytes, size + more, size, size);
     assert_non_null(strstr(r.error.detail, "trail behind"));
     arena_free(&r.arena);
   }
@@ -380,8 +351,8 @@ static void mutants_are_judged(void **state) {
       size_t at = seed % (b.size < 900 ? b.size : 900);
       b.bytes[at] = "\0\xff\x7f{}[],:\"0192 abF"[seed >> 32 & 15];
     }
-    struct result r;
-    decode_binary(&r, &unequal, requests[i % REQUESTS].ask, &b, b.size, seed >> 40 & 1023, b.size);
+    struct body_result r;
+    read_binary(&r, &unequal, requests[i % REQUESTS].ask, &b, b.size, seed >> 40 & 1023, b.size);
     assert_true(r.error.status == STATUS_OK || r.error.status == STATUS_INVALID_REQUEST ||
                 r.error.status == STATUS_TOO_LARGE);
     arena_free(&r.arena);
@@ -395,11 +366,12 @@ static void a_full_budget_at_every_step(void **state) {
   size_t refused = 0;
   for (size_t limit = 0;; limit += 500, refused++) {
     struct budget budget;
-    struct result r = {0};
+    struct body_result r = {0};
     budget_init(&budget, limit);
     arena_init(&r.arena, &budget);
-    const struct decode_head head = head_of(ASK_ATTENTION, BODY_SAFETENSORS, DECODE_UNKNOWN);
-    decode(&r, &unequal, &head, &b, b.size, 0, 100);
+    struct body_terms terms = body_read_terms(ASK_ATTENTION, BODY_SAFETENSORS);
+    terms.body_bytes = BODY_UNKNOWN;
+    body_read(&r, &unequal, &terms, &body_read_wide, b.bytes, b.size, 0, 100);
     arena_free(&r.arena);
     assert_int_equal(atomic_load(&budget.used), 0);
     if (!r.error.status) break;
@@ -422,5 +394,5 @@ int main(void) {
       cmocka_unit_test(mutants_are_judged),
       cmocka_unit_test(a_full_budget_at_every_step),
   };
-  return cmocka_run_group_tests_name("decode_safetensors", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("body_safetensors", tests, NULL, NULL);
 }

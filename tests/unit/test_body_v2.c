@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "server/attention/attention_body.h"
+#include "tests/support/body_read.h"
 #include "tests/support/number_draw.h"
 
 static const struct model model = {
@@ -23,16 +24,6 @@ static const struct model equal = {
     .name = "equal",
     .shape = {.heads = 2, .query_size = 2, .key_size = 2, .value_size = 2, .output_size = 2}};
 
-static const struct decode_limits wide = {.max_items = 1000,
-                                          .max_pairs = 1 << 20,
-                                          .max_answer_bytes = 1 << 20};
-
-struct result {
-  struct arena arena;
-  struct decoded decoded;
-  struct error error;
-};
-
 /* A body: its JSON, and bytes behind it. `said` is what Inference-Header-Content-Length says. */
 struct body {
   const char *bytes;
@@ -41,45 +32,26 @@ struct body {
 };
 
 static struct body text_of(const char *json) {
-  return (struct body){json, strlen(json), DECODE_UNKNOWN};
+  return (struct body){json, strlen(json), BODY_UNKNOWN};
 }
 
-/* Chunks in memory of their own size, so that a sanitizer sees a read beyond them. */
-static void feed(struct decoder *d, const char *bytes, size_t size, struct error *e) {
-  char *chunk = malloc(size ? size : 1);
-  assert_non_null(chunk);
-  memcpy(chunk, bytes, size);
-  enum status status = decoder_feed(d, chunk, size, e);
-  free(chunk);
-  assert_int_equal(status, e->status);
-}
-
-/* Decodes a body: a first chunk of `cut` bytes, then chunks of `step`. */
-static void decode_with(struct result *r, const struct model *m, const struct body *b, size_t cut,
-                        size_t step, struct budget *budget) {
-  const struct decode_head head = {.form = BODY_V2, .body_bytes = b->size, .json_bytes = b->said};
+/* Reads a body: a first chunk of `cut` bytes, then chunks of `step`. */
+static void read_with(struct body_result *r, const struct model *m, const struct body *b,
+                      size_t cut, size_t step, struct budget *budget) {
+  struct body_terms terms = body_read_terms(ASK_ATTENTION, BODY_V2);
+  terms.body_bytes = b->size;
+  terms.json_bytes = b->said;
   memset(r, 0, sizeof *r);
   arena_init(&r->arena, budget);
-  struct decoder *d = decoder_new(m, &head, &wide, &r->arena, &r->error);
-  if (!d) {
-    assert_true(r->error.status != STATUS_OK);
-    return;
-  }
-  for (size_t at = 0; at < b->size;) {
-    size_t size = at == 0 && cut ? cut : step;
-    if (size > b->size - at) size = b->size - at;
-    feed(d, b->bytes + at, size, &r->error);
-    at += size;
-  }
-  decoder_finish(d, &r->decoded, &r->error);
+  body_read(r, m, &terms, &body_read_wide, b->bytes, b->size, cut, step);
 }
 
-static void decode(struct result *r, const struct model *m, const struct body *b) {
-  decode_with(r, m, b, 0, SIZE_MAX, NULL);
+static void read_body(struct body_result *r, const struct model *m, const struct body *b) {
+  read_with(r, m, b, 0, SIZE_MAX, NULL);
 }
 
-static void accept(struct result *r, const struct model *m, const struct body *b) {
-  decode(r, m, b);
+static void accept(struct body_result *r, const struct model *m, const struct body *b) {
+  read_body(r, m, b);
   if (r->error.status)
     fail_msg("%.*s\nrefused: %s (%s, %zu)", (int)b->size, b->bytes, r->error.detail,
              r->error.pointer, r->error.offset);
@@ -87,8 +59,8 @@ static void accept(struct result *r, const struct model *m, const struct body *b
 
 static void refuse(const struct model *m, const struct body *b, enum status status,
                    const char *detail) {
-  struct result r;
-  decode(&r, m, b);
+  struct body_result r;
+  read_body(&r, m, b);
   if (r.error.status != status || !strstr(r.error.detail, detail))
     fail_msg("%.*s\nshould say \"%s\" (%d), and says \"%s\" (%d)", (int)b->size, b->bytes, detail,
              status, r.error.detail, r.error.status);
@@ -138,9 +110,9 @@ static void check_inputs(const struct call *c) {
   assert_int_equal(c->item[1].mask_at, 6);
 }
 
-static void check_full(const struct decoded *d) {
+static void check_full(const struct attention_request *d) {
   const struct call *c = &d->call;
-  const struct decoded_v2 *v2 = &d->v2;
+  const struct body_v2_asked *v2 = &d->v2;
   check_inputs(c);
   assert_false(d->unbatched);
   assert_true(d->rectangular);
@@ -155,8 +127,8 @@ static void check_full(const struct decoded *d) {
   assert_memory_equal(v2->id, "\"a\\u00e9\\\"b\"", 12);
   assert_int_equal(v2->timeout_us, 2500000);
   assert_int_equal(v2->outputs, 2);
-  assert_true(v2->output[0].weights && !v2->output[0].binary);
-  assert_true(!v2->output[1].weights && v2->output[1].binary);
+  assert_true(v2->output[0].which == 1 && !v2->output[0].binary);
+  assert_true(v2->output[1].which == 0 && v2->output[1].binary);
 }
 
 /* Every input but the keys is binary; the mask, of 12 bytes, leaves the next ones unaligned only
@@ -186,13 +158,13 @@ static struct body mixed(void) {
   return (struct body){mixed_bytes, sizeof mixed_json - 1 + MIXED_BLOCKS, sizeof mixed_json - 1};
 }
 
-static void check_mixed(const struct decoded *d) {
+static void check_mixed(const struct attention_request *d) {
   check_inputs(&d->call);
   assert_true(d->call.causal);
   assert_int_equal(d->call.want, WEIGHTS_NONE);
   assert_null(d->v2.id);
   assert_int_equal(d->v2.outputs, 1);
-  assert_false(d->v2.output[0].weights || d->v2.output[0].binary);
+  assert_false(d->v2.output[0].which || d->v2.output[0].binary);
   assert_int_equal(d->v2.timeout_us, 0);
 }
 
@@ -201,10 +173,10 @@ static void every_part_cut_at_every_byte(void **state) {
   const struct body bodies[] = {text_of(full), mixed()};
   for (size_t i = 0; i < 2; i++)
     for (size_t cut = 0; cut <= bodies[i].size; cut++) {
-      struct result r;
-      decode_with(&r, &model, &bodies[i], cut, cut == 0 ? 1 : SIZE_MAX, NULL);
+      struct body_result r;
+      read_with(&r, &model, &bodies[i], cut, cut == 0 ? 1 : SIZE_MAX, NULL);
       if (r.error.status) fail_msg("cut at %zu: %s", cut, r.error.detail);
-      i ? check_mixed(&r.decoded) : check_full(&r.decoded);
+      i ? check_mixed(&r.request) : check_full(&r.request);
       arena_free(&r.arena);
     }
 }
@@ -221,15 +193,15 @@ static void keys_of_an_input_in_any_order(void **state) {
     for (unsigned i = 0; i < 5; i++, rest /= 5) used |= 1u << (order[i] = rest % 5);
     if (used != 31) continue;
     char json[256];
-    struct result r;
+    struct body_result r;
     snprintf(json, sizeof json, "{\"inputs\":[{%s,%s,%s,%s,%s}]}", part[order[0]], part[order[1]],
              part[order[2]], part[order[3]], part[order[4]]);
     const struct body b = text_of(json);
     for (size_t step = 1; step < 4; step++) {
-      decode_with(&r, &equal, &b, 0, step, NULL);
+      read_with(&r, &equal, &b, 0, step, NULL);
       if (r.error.status) fail_msg("%s\n%s", json, r.error.detail);
-      assert_int_equal(r.decoded.call.q_rows, 2);
-      assert_memory_equal(r.decoded.call.queries, expected, sizeof expected);
+      assert_int_equal(r.request.call.q_rows, 2);
+      assert_memory_equal(r.request.call.queries, expected, sizeof expected);
       arena_free(&r.arena);
     }
     orders++;
@@ -260,11 +232,11 @@ static void shapes_without_elements(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     const struct body b = text_of(list[i].json);
-    struct result r;
+    struct body_result r;
     accept(&r, &equal, &b);
-    assert_false(r.decoded.unbatched);
-    assert_int_equal(r.decoded.call.items, list[i].items);
-    assert_int_equal(r.decoded.call.q_rows, list[i].rows);
+    assert_false(r.request.unbatched);
+    assert_int_equal(r.request.call.items, list[i].items);
+    assert_int_equal(r.request.call.q_rows, list[i].rows);
     arena_free(&r.arena);
   }
 }
@@ -275,10 +247,10 @@ static void blocks_of_no_bytes(void **state) {
       "{\"inputs\":[{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,0,2],"
       "\"parameters\":{\"binary_data_size\":0}}]}";
   const struct body b = {json, strlen(json), strlen(json)};
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, &b);
-  assert_int_equal(r.decoded.call.items, 1);
-  assert_int_equal(r.decoded.call.q_rows, 0);
+  assert_int_equal(r.request.call.items, 1);
+  assert_int_equal(r.request.call.q_rows, 0);
   arena_free(&r.arena);
 }
 
@@ -288,10 +260,10 @@ static void null_is_nothing(void **state) {
   const struct body b =
       text_of("{\"id\":null,\"parameters\":null,\"outputs\":null,\"inputs\":[{\"parameters\":null,"
               "\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,2]}]}");
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, &b);
-  assert_null(r.decoded.v2.id);
-  assert_int_equal(r.decoded.v2.outputs, 1);
+  assert_null(r.request.v2.id);
+  assert_int_equal(r.request.v2.outputs, 1);
   arena_free(&r.arena);
   static const char *const parameters[] = {"causal", "causal_offset",     "select",
                                            "seed",   "empty_rows",        "timeout",
@@ -302,10 +274,10 @@ static void null_is_nothing(void **state) {
       snprintf(json, sizeof json, "{\"parameters\":{\"%s\":null},\"inputs\":[%s]}", parameters[i],
                QUERIES_JSON);
       const struct body one = text_of(json);
-      decode_with(&r, &equal, &one, 0, step, NULL);
+      read_with(&r, &equal, &one, 0, step, NULL);
       if (r.error.status) fail_msg("%s: %s", json, r.error.detail);
-      assert_false(r.decoded.call.causal || r.decoded.call.uniform_rows);
-      assert_int_equal(r.decoded.call.item[0].offset, 0);
+      assert_false(r.request.call.causal || r.request.call.uniform_rows);
+      assert_int_equal(r.request.call.item[0].offset, 0);
       arena_free(&r.arena);
     }
 }
@@ -331,15 +303,15 @@ static void outputs_and_their_form(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     char json[512];
-    struct result r;
+    struct body_result r;
     snprintf(json, sizeof json, "{%s,\"inputs\":[%s]}", list[i].members,
              "{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,2]}");
     const struct body b = text_of(json);
     accept(&r, &equal, &b);
-    assert_int_equal(r.decoded.v2.outputs, list[i].outputs);
-    assert_int_equal(r.decoded.v2.output[0].weights, list[i].weights);
-    assert_int_equal(r.decoded.v2.output[0].binary, list[i].binary);
-    assert_int_equal(r.decoded.call.want, list[i].weights ? WEIGHTS_PER_HEAD : WEIGHTS_NONE);
+    assert_int_equal(r.request.v2.outputs, list[i].outputs);
+    assert_int_equal(r.request.v2.output[0].which, list[i].weights);
+    assert_int_equal(r.request.v2.output[0].binary, list[i].binary);
+    assert_int_equal(r.request.call.want, list[i].weights ? WEIGHTS_PER_HEAD : WEIGHTS_NONE);
     arena_free(&r.arena);
   }
 }
@@ -349,12 +321,12 @@ static void parameters_are_the_native_fields(void **state) {
   const struct body b =
       text_of("{\"parameters\":{\"causal\":true,\"causal_offset\":\"end\",\"select\":\"sample\","
               "\"seed\":9007199254740991},\"inputs\":[" QUERIES_JSON "]}");
-  struct result r;
+  struct body_result r;
   accept(&r, &equal, &b);
-  assert_true(r.decoded.call.causal);
-  assert_int_equal(r.decoded.call.select, SELECT_SAMPLE);
-  assert_int_equal(r.decoded.call.seed, 9007199254740991);
-  assert_int_equal(r.decoded.call.item[0].offset, 0);
+  assert_true(r.request.call.causal);
+  assert_int_equal(r.request.call.select, SELECT_SAMPLE);
+  assert_int_equal(r.request.call.seed, 9007199254740991);
+  assert_int_equal(r.request.call.item[0].offset, 0);
   arena_free(&r.arena);
 }
 
@@ -465,8 +437,8 @@ static void wrong_requests(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     const struct body b = text_of(list[i].json);
-    struct result r;
-    decode(&r, &equal, &b);
+    struct body_result r;
+    read_body(&r, &equal, &b);
     const bool limit = r.error.status == STATUS_TOO_LARGE;
     arena_free(&r.arena);
     refuse(&equal, &b, limit ? STATUS_TOO_LARGE : STATUS_INVALID_REQUEST, list[i].detail);
@@ -527,8 +499,8 @@ static void failures_say_where(void **state) {
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t step = 1; step < 1000; step += 998) {
       const struct body b = text_of(list[i].json);
-      struct result r;
-      decode_with(&r, &equal, &b, 0, step, NULL);
+      struct body_result r;
+      read_with(&r, &equal, &b, 0, step, NULL);
       if (r.error.status != STATUS_INVALID_REQUEST || !strstr(r.error.detail, list[i].detail) ||
           strcmp(r.error.pointer, list[i].pointer) != 0)
         fail_msg("%s\nis \"%s\" at \"%s\", not at \"%s\"", b.bytes, r.error.detail, r.error.pointer,
@@ -541,13 +513,13 @@ static void failures_say_where(void **state) {
       "\"parameters\":{\"binary_data_size\":2}},"
       "{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,2]}]}\1\2";
   struct body b = {json, sizeof json - 1, sizeof json - 3};
-  struct result r;
-  decode(&r, &equal, &b);
+  struct body_result r;
+  read_body(&r, &equal, &b);
   assert_string_equal(r.error.pointer, "/inputs/0");
   assert_string_equal(r.error.detail, "the byte of a flag must be 0 or 1, at /0/0/1 of the array");
   arena_free(&r.arena);
   b = text_of("{\"inputs\":[" QUERIES_JSON "]}");
-  decode(&r, &model, &b);
+  read_body(&r, &model, &b);
   assert_string_equal(r.error.pointer, "/inputs");
   assert_non_null(strstr(r.error.detail, "\"keys\""));
   arena_free(&r.arena);
@@ -597,8 +569,8 @@ static void text_that_is_no_json(void **state) {
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t step = 1; step < 100; step += 33) {
       const struct body b = text_of(list[i].json);
-      struct result r;
-      decode_with(&r, &equal, &b, 0, step, NULL);
+      struct body_result r;
+      read_with(&r, &equal, &b, 0, step, NULL);
       if (r.error.status != STATUS_INVALID_JSON || r.error.offset != list[i].offset)
         fail_msg("%s: %d at %zu: %s", list[i].json, r.error.status, r.error.offset, r.error.detail);
       arena_free(&r.arena);
@@ -614,7 +586,7 @@ static void brackets_without_end(void **state) {
   for (size_t i = 0; i < 3; i++) {
     memset(json, '[', sizeof json);
     memcpy(json, begins[i], strlen(begins[i]));
-    const struct body b = {json, sizeof json, DECODE_UNKNOWN};
+    const struct body b = {json, sizeof json, BODY_UNKNOWN};
     refuse(&equal, &b, STATUS_INVALID_JSON, "nested too deep");
   }
 }
@@ -624,7 +596,7 @@ static void long_names_and_values(void **state) {
   enum { LONG = 5000, ID_MOST = 64 * 1024 };
   static char json[ID_MOST + LONG], id[ID_MOST];
   memset(id, 'x', sizeof id);
-  struct result r;
+  struct body_result r;
   for (int length = ID_MOST - 2; length < ID_MOST; length++) {
     snprintf(json, sizeof json, "{\"id\":\"%.*s\",\"inputs\":[%s]}", length, id, QUERIES_JSON);
     struct body b = text_of(json);
@@ -632,10 +604,10 @@ static void long_names_and_values(void **state) {
       refuse(&equal, &b, STATUS_INVALID_REQUEST, "\"id\" is longer than 65536 bytes");
       continue;
     }
-    decode_with(&r, &equal, &b, 0, 1000, NULL);
+    read_with(&r, &equal, &b, 0, 1000, NULL);
     assert_int_equal(r.error.status, STATUS_OK);
-    assert_int_equal(r.decoded.v2.id_length, ID_MOST);
-    assert_memory_equal(r.decoded.v2.id + 1, id, ID_MOST - 2);
+    assert_int_equal(r.request.v2.id_length, ID_MOST);
+    assert_memory_equal(r.request.v2.id + 1, id, ID_MOST - 2);
     arena_free(&r.arena);
   }
   snprintf(json, sizeof json, "{\"parameters\":{\"select\":\"%.510s\"}}", id);
@@ -689,13 +661,13 @@ static void data_before_what_they_are(void **state) {
       sprintf(at, ",{" FP32("values") "\"shape\":[1,1,2],\"data\":[%500000s1,2]}]}", "");
       const struct body b = text_of(json);
       struct budget budget;
-      struct result r;
+      struct body_result r;
       budget_init(&budget, 2 * KEPT_MOST);
-      decode_with(&r, &equal, &b, 0, step, &budget);
+      read_with(&r, &equal, &b, 0, step, &budget);
       if (!list[i].pointer) {
         if (r.error.status) fail_msg("%zu: %s", i, r.error.detail);
-        assert_int_equal(r.decoded.call.q_rows, 1);
-        assert_true(r.decoded.call.queries[0] == 1 && r.decoded.call.queries[1] == 2);
+        assert_int_equal(r.request.call.q_rows, 1);
+        assert_true(r.request.call.queries[0] == 1 && r.request.call.queries[1] == 2);
       } else {
         assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
         assert_string_equal(r.error.pointer, list[i].pointer);
@@ -715,13 +687,13 @@ static void too_much_data_are_refused_at_once(void **state) {
   static const char begin[] = "{\"inputs\":[{\"data\":";
   static char json[sizeof begin + KEPT_MOST];
   const size_t head = sizeof begin - 1;
-  struct result r;
+  struct body_result r;
   memset(json, ' ', sizeof json);
   memcpy(json, begin, head);
   json[head] = '[';
   for (size_t more = 0; more < 2; more++) {
-    const struct body b = {json, head + KEPT_MOST + more, DECODE_UNKNOWN};
-    decode(&r, &equal, &b);
+    const struct body b = {json, head + KEPT_MOST + more, BODY_UNKNOWN};
+    read_body(&r, &equal, &b);
     assert_int_equal(r.error.status, more ? STATUS_INVALID_REQUEST : STATUS_INVALID_JSON);
     assert_non_null(strstr(r.error.detail, more ? "come before" : "the JSON ends before"));
     arena_free(&r.arena);
@@ -733,10 +705,10 @@ static void too_much_data_are_refused_at_once(void **state) {
 static void blocks_must_be_as_long_as_they_say(void **state) {
   (void)state;
   struct body whole = mixed(), b = whole;
-  struct result r;
+  struct body_result r;
   for (size_t size = 0; size < whole.size; size++) {
     b.size = size;
-    decode(&r, &model, &b);
+    read_body(&r, &model, &b);
     assert_true(r.error.status == STATUS_INVALID_REQUEST || r.error.status == STATUS_INVALID_JSON);
     arena_free(&r.arena);
   }
@@ -763,18 +735,13 @@ static void blocks_must_be_as_long_as_they_say(void **state) {
 
 static void a_body_without_length_ends_too_early(void **state) {
   (void)state;
-  const struct decode_head head = {.form = BODY_V2,
-                                   .body_bytes = DECODE_UNKNOWN,
-                                   .json_bytes = 1000};
-  struct result r = {0};
-  struct error e = {0};
+  struct body_terms terms = body_read_terms(ASK_ATTENTION, BODY_V2);
+  struct body_result r = {0};
   const char *json = "{\"inputs\":[" QUERIES_JSON "]}";
-  arena_init(&r.arena, NULL);
-  struct decoder *d = decoder_new(&equal, &head, &wide, &r.arena, &e);
-  assert_non_null(d);
-  feed(d, json, strlen(json), &e);
-  assert_int_equal(decoder_finish(d, &r.decoded, &e), STATUS_INVALID_REQUEST);
-  assert_non_null(strstr(e.detail, "is 1000, and the body has"));
+  terms.json_bytes = 1000;
+  body_read(&r, &equal, &terms, &body_read_wide, json, strlen(json), 0, SIZE_MAX);
+  assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
+  assert_non_null(strstr(r.error.detail, "is 1000, and the body has"));
   arena_free(&r.arena);
 }
 
@@ -825,21 +792,21 @@ static void mutations(void **state) {
       case 0: /* a byte less */
         memmove(bytes + at, bytes + at + 1, b.size - at - 1);
         b.size--;
-        if (at < b.said && b.said != DECODE_UNKNOWN && draw(&seed) % 4) b.said--;
+        if (at < b.said && b.said != BODY_UNKNOWN && draw(&seed) % 4) b.said--;
         break;
       case 1: /* one more */
         memmove(bytes + at + 1, bytes + at, b.size - at);
         bytes[at] = byte;
         b.size++;
-        if (at < b.said && b.said != DECODE_UNKNOWN && draw(&seed) % 4) b.said++;
+        if (at < b.said && b.said != BODY_UNKNOWN && draw(&seed) % 4) b.said++;
         break;
       default:
         bytes[at] = byte;
       }
     }
-    struct result whole, cut;
-    decode(&whole, &model, &b);
-    decode_with(&cut, &model, &b, 0, 1 + draw(&seed) % 40, NULL);
+    struct body_result whole, cut;
+    read_body(&whole, &model, &b);
+    read_with(&cut, &model, &b, 0, 1 + draw(&seed) % 40, NULL);
     assert_int_equal(whole.error.status, cut.error.status);
     assert_string_equal(whole.error.detail, cut.error.detail);
     assert_string_equal(whole.error.pointer, cut.error.pointer);
@@ -863,9 +830,9 @@ static void memory_runs_out_anywhere(void **state) {
     unsigned refused = 0;
     for (size_t limit = 0; !done; limit += 512) {
       struct budget budget;
-      struct result r;
+      struct body_result r;
       budget_init(&budget, limit);
-      decode_with(&r, i < 2 ? &model : &equal, &bodies[i], 0, 50, &budget);
+      read_with(&r, i < 2 ? &model : &equal, &bodies[i], 0, 50, &budget);
       done = r.error.status == STATUS_OK;
       if (!done) assert_string_equal(r.error.limit, "memory_budget_bytes");
       refused += !done;

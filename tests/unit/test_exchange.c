@@ -1,4 +1,4 @@
-/* test_exchange: requests through decode, the pool and encode; and `attend run`. */
+/* test_exchange: requests through reading, the pool and writing; and `attend run`. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void visit_done(struct exchange *x) {
 
 /* Feeds a body in chunks of `chunk` bytes and submits it; false if it was refused before. */
 static bool visit_head(struct visit *v, struct service *s, const char *model,
-                       const struct decode_head *head, const char *body, size_t chunk) {
+                       const struct body_terms *head, const char *body, size_t chunk) {
   memset(v, 0, sizeof *v);
   assert_int_equal(sem_init(&v->done, 0, 0), 0);
   v->exchange.done = visit_done;
@@ -80,11 +80,11 @@ static bool visit_head(struct visit *v, struct service *s, const char *model,
   return exchange_finish(&v->exchange);
 }
 
-static bool visit_ask(struct visit *v, struct service *s, const char *model, enum ask ask,
+static bool visit_ask(struct visit *v, struct service *s, const char *model, enum body_ask ask,
                       const char *body, size_t chunk) {
-  const struct decode_head head = {.ask = ask,
-                                   .body_bytes = DECODE_UNKNOWN,
-                                   .json_bytes = DECODE_UNKNOWN};
+  const struct body_terms head = {.ask = ask,
+                                  .body_bytes = BODY_UNKNOWN,
+                                  .json_bytes = BODY_UNKNOWN};
   return visit_head(v, s, model, &head, body, chunk);
 }
 
@@ -206,7 +206,7 @@ static void times_and_bytes_are_counted(void **state) {
   struct visit v;
   assert_true(visit_begin(&v, &f->service, "demo", example, 7));
   assert_int_equal(v.exchange.body_bytes, strlen(example));
-  assert_true(v.exchange.decode_ns > 0);
+  assert_true(v.exchange.body_ns > 0);
   visit_wait(&v, clock_now() + PATIENCE_NS);
   const struct job *job = &v.exchange.job;
   assert_true(job->submitted > 0 && job->started >= job->submitted);
@@ -231,7 +231,7 @@ static void heads_take_gradients_and_attention_does_not(void **state) {
   struct fixture *f = *state;
   static const char body[] = "{\"queries\":[[1,2,3,4]],\"gradients\":[[1,2,3]]}";
   static const struct {
-    enum ask ask;
+    enum body_ask ask;
     const char *pointer;
   } list[] = {{ASK_ATTENTION, "/gradients"}, {ASK_HEADS, "/gradients/0"}};
   for (size_t i = 0; i < 2; i++) {
@@ -269,11 +269,11 @@ static void answers_have_the_form_that_is_asked_for(void **state) {
       {v2, BODY_V2, false, false, true, ANSWER_V2},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    const struct decode_head head = {.form = list[i].form,
-                                     .body_bytes = DECODE_UNKNOWN,
-                                     .json_bytes = DECODE_UNKNOWN,
-                                     .wants_binary = list[i].wants,
-                                     .refuses_json = list[i].refuses};
+    const struct body_terms head = {.form = list[i].form,
+                                    .body_bytes = BODY_UNKNOWN,
+                                    .json_bytes = BODY_UNKNOWN,
+                                    .wants_binary = list[i].wants,
+                                    .refuses_json = list[i].refuses};
     struct visit v;
     assert_int_equal(visit_head(&v, &f->service, "demo", &head, list[i].body, 9), list[i].answered);
     if (list[i].answered)
@@ -380,7 +380,7 @@ static int unnamed_file(void) {
 }
 
 /* Runs `attend run model` on a body, with standard error caught. */
-static struct outcome run_as(const char *const *settings, const char *model, enum ask ask,
+static struct outcome run_as(const char *const *settings, const char *model, enum body_ask ask,
                              const char *body) {
   struct config config;
   struct error e = {0};
@@ -391,9 +391,9 @@ static struct outcome run_as(const char *const *settings, const char *model, enu
   fflush(stderr);
   int saved = dup(STDERR_FILENO);
   dup2(err, STDERR_FILENO);
-  const struct decode_head head = {.ask = ask,
-                                   .body_bytes = DECODE_UNKNOWN,
-                                   .json_bytes = DECODE_UNKNOWN};
+  const struct body_terms head = {.ask = ask,
+                                  .body_bytes = BODY_UNKNOWN,
+                                  .json_bytes = BODY_UNKNOWN};
   struct outcome o = {.status = run_main(&config, model, &head, in, out)};
   fflush(stderr);
   dup2(saved, STDERR_FILENO);

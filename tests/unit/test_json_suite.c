@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "server/attention/attention_body.h"
 #include "server/body/json_skim.h"
 #include "server/text/blank.h"
+#include "tests/support/body_read.h"
 
 struct json_case {
   const char *name, *text;
@@ -80,24 +80,13 @@ static void each_case_is_judged_however_it_is_cut(void **state) {
 static const struct model model = {
     .name = "m",
     .shape = {.heads = 1, .query_size = 2, .key_size = 2, .value_size = 2, .output_size = 2}};
-static const struct decode_limits wide = {.max_items = 1000,
-                                          .max_pairs = 1 << 20,
-                                          .max_answer_bytes = 1 << 20};
 
-static enum status decode(enum body_form form, const char *text, size_t size) {
-  const struct decode_head head = {.form = form,
-                                   .body_bytes = DECODE_UNKNOWN,
-                                   .json_bytes = DECODE_UNKNOWN};
-  struct arena arena;
-  struct decoded decoded;
-  struct error e = {0};
-  arena_init(&arena, NULL);
-  struct decoder *d = decoder_new(&model, &head, &wide, &arena, &e);
-  assert_non_null(d);
-  decoder_feed(d, text, size, &e);
-  decoder_finish(d, &decoded, &e);
-  arena_free(&arena);
-  return e.status;
+static enum status read_body(enum body_form form, const char *text, size_t size) {
+  const struct body_terms terms = body_read_terms(ASK_ATTENTION, form);
+  struct body_result r = {0};
+  body_read(&r, &model, &terms, &body_read_wide, text, size, 0, SIZE_MAX);
+  arena_free(&r.arena);
+  return r.error.status;
 }
 
 static void within_a_request_they_are_judged_alike(void **state) {
@@ -110,7 +99,7 @@ static void within_a_request_they_are_judged_alike(void **state) {
     memcpy(text, before, front);
     memcpy(text + front, cases[i].text, cases[i].size);
     text[front + cases[i].size] = '}';
-    const enum status status = decode(BODY_V2, text, front + cases[i].size + 1);
+    const enum status status = read_body(BODY_V2, text, front + cases[i].size + 1);
     free(text);
     /* What is JSON lacks the inputs. */
     if (status != (is_json(&cases[i]) ? STATUS_INVALID_REQUEST : STATUS_INVALID_JSON))
@@ -124,7 +113,7 @@ static void no_case_is_a_request(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const struct json_case *c = &cases[i];
-    const enum status status = decode(BODY_JSON, c->text, c->size);
+    const enum status status = read_body(BODY_JSON, c->text, c->size);
     const bool request = status == STATUS_INVALID_REQUEST;
     if (is_json(c) ? !request : status != STATUS_INVALID_JSON && !(c->text[0] == '{' && request))
       fail_msg("%s has status %d", c->name, status);

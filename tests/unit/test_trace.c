@@ -102,7 +102,7 @@ static void two_of_them_are_none(void **state) {
 
 /* The stages that an exchange with this job has reached, as letters. */
 static void check_stages(const struct job *job, const char *stages) {
-  struct exchange x = {.job = *job, .decode_ns = 7};
+  struct exchange x = {.job = *job, .body_ns = 7};
   struct timeline t = {0};
   char reached[STAGE_COUNT + 1] = "";
   timeline_exchange(&t, &x);

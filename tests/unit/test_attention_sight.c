@@ -1,4 +1,4 @@
-/* test_attention_hidden: a bias of minus infinity is a mask; and what a number of the answer
+/* test_attention_sight: a bias of minus infinity is a mask; and what a number of the answer
  * counts, by the form that it will have. */
 #include <math.h>
 #include <setjmp.h>
@@ -13,35 +13,16 @@
 
 #include "server/attention/attention_body.h"
 #include "tests/support/body_make.h"
+#include "tests/support/body_read.h"
 
 static const struct model equal = {
     .name = "equal",
     .shape = {.heads = 2, .query_size = 1, .key_size = 1, .value_size = 1, .output_size = 3}};
 
-static const struct decode_limits wide = {.max_items = 1000,
-                                          .max_pairs = 1 << 20,
-                                          .max_answer_bytes = 1 << 20};
-
-struct result {
-  struct arena arena;
-  struct decoded decoded;
-  struct error error;
-};
-
-static void decode(struct result *r, const struct decode_head *head,
-                   const struct decode_limits *limits, const char *bytes, size_t size) {
-  memset(&r->decoded, 0, sizeof r->decoded);
-  r->error = (struct error){0};
-  struct decoder *d = decoder_new(&equal, head, limits, &r->arena, &r->error);
-  if (d) decoder_feed(d, bytes, size, &r->error);
-  if (d) decoder_finish(d, &r->decoded, &r->error);
+static void read_body(struct body_result *r, enum body_form form, const char *bytes, size_t size) {
+  const struct body_terms terms = body_read_terms(ASK_ATTENTION, form);
+  body_read(r, &equal, &terms, &body_read_wide, bytes, size, 0, SIZE_MAX);
 }
-
-static const struct decode_head binary_head = {.form = BODY_SAFETENSORS,
-                                               .body_bytes = DECODE_UNKNOWN,
-                                               .json_bytes = DECODE_UNKNOWN};
-static const struct decode_head json_head = {.body_bytes = DECODE_UNKNOWN,
-                                             .json_bytes = DECODE_UNKNOWN};
 
 /* In the texts -9999 stands for minus infinity, and 9999 for what is not finite either. */
 static struct body with_infinities(const char *text) {
@@ -55,9 +36,9 @@ static struct body with_infinities(const char *text) {
   return b;
 }
 
-static void accept(struct result *r, const char *text) {
+static void accept(struct body_result *r, const char *text) {
   struct body b = with_infinities(text);
-  decode(r, &binary_head, &wide, b.bytes, b.size);
+  read_body(r, BODY_SAFETENSORS, b.bytes, b.size);
   if (r->error.status) fail_msg("%s: %s (%s)", text, r->error.detail, r->error.pointer);
   body_free(&b);
 }
@@ -89,11 +70,11 @@ static void one_mask_for_all_heads(void **state) {
        "{" ALONE ",\"bias\":[[0,1],[2,3]],\"mask\":[[0,1],[0,1]]}"},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    struct result got = {0}, want = {0};
+    struct body_result got = {0}, want = {0};
     accept(&got, all[i].hidden);
-    decode(&want, &json_head, &wide, all[i].masked, strlen(all[i].masked));
+    read_body(&want, BODY_JSON, all[i].masked, strlen(all[i].masked));
     assert_int_equal(want.error.status, STATUS_OK);
-    body_assert_same(&want.decoded, &got.decoded, &equal);
+    body_assert_same(&want.request, &got.request, &equal);
     arena_free(&got.arena);
     arena_free(&want.arena);
   }
@@ -131,9 +112,9 @@ static void a_mask_for_each_head(void **state) {
        {1, 0, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 0}},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    struct result r = {0};
+    struct body_result r = {0};
     accept(&r, all[i].text);
-    const struct call *c = &r.decoded.call;
+    const struct call *c = &r.request.call;
     assert_true(c->mask_per_head);
     assert_true(c->bias_per_head);
     assert_memory_equal(c->mask, all[i].mask, 8 * all[i].items);
@@ -145,42 +126,42 @@ static void a_mask_for_each_head(void **state) {
 
 static void other_numbers_are_left_as_they_are(void **state) {
   (void)state;
-  struct result r = {0};
+  struct body_result r = {0};
   accept(&r, "{\"queries\":[[9999],[2]],\"keys\":[[-9999],[6]],\"bias\":[[1,9999],[2,3]]}");
-  assert_null(r.decoded.call.mask);
-  assert_false(r.decoded.call.mask_per_head);
-  assert_true(isnan(r.decoded.call.bias[1]));
-  assert_true(isnan(r.decoded.call.queries[0]));
-  assert_true(isinf(r.decoded.call.keys[0]));
+  assert_null(r.request.call.mask);
+  assert_false(r.request.call.mask_per_head);
+  assert_true(isnan(r.request.call.bias[1]));
+  assert_true(isnan(r.request.call.queries[0]));
+  assert_true(isinf(r.request.call.keys[0]));
   arena_free(&r.arena);
   /* With no items there is nothing that a shared bias could hide. */
   static const char empty[] = "{\"queries\":{\"dtype\":\"F32\",\"shape\":[0,1,1],\"base64\":\"\"},"
                               "\"bias\":{\"dtype\":\"F16\",\"shape\":[1,1],\"base64\":\"APw=\"}}";
-  decode(&r, &json_head, &wide, empty, sizeof empty - 1);
+  read_body(&r, BODY_JSON, empty, sizeof empty - 1);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_null(r.decoded.call.mask);
+  assert_null(r.request.call.mask);
   arena_free(&r.arena);
 }
 
 static void base64_says_it_too(void **state) {
   (void)state;
-  struct result r = {0};
+  struct body_result r = {0};
   static const char one[] = "{\"queries\":[[1]],"
                             "\"bias\":{\"dtype\":\"F16\",\"shape\":[1,1],\"base64\":\"APw=\"}}";
-  decode(&r, &json_head, &wide, one, sizeof one - 1);
+  read_body(&r, BODY_JSON, one, sizeof one - 1);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_int_equal(r.decoded.call.mask[0], 0);
-  assert_true(r.decoded.call.bias[0] == 0);
+  assert_int_equal(r.request.call.mask[0], 0);
+  assert_true(r.request.call.bias[0] == 0);
   arena_free(&r.arena);
   /* A ragged one: 1 and 2 queries, each of which may not see the item's first key. */
   static const char ragged[] =
       "{\"queries\":[[[1]],[[2],[3]]],\"bias\":[{\"dtype\":\"F32\",\"shape\":[1,1],\"base64\":"
       "\"AACA/w==\"},{\"dtype\":\"BF16\",\"shape\":[2,2],\"base64\":\"gP8AAID/AAA=\"}]}";
   const uint8_t mask[] = {0, 0, 1, 0, 1};
-  decode(&r, &json_head, &wide, ragged, sizeof ragged - 1);
+  read_body(&r, BODY_JSON, ragged, sizeof ragged - 1);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_memory_equal(r.decoded.call.mask, mask, sizeof mask);
-  assert_int_equal(r.decoded.call.item[1].mask_at, 1);
+  assert_memory_equal(r.request.call.mask, mask, sizeof mask);
+  assert_int_equal(r.request.call.item[1].mask_at, 1);
   arena_free(&r.arena);
 }
 
@@ -190,10 +171,10 @@ static void a_full_budget_at_every_step(void **state) {
   size_t refused = 0;
   for (size_t limit = 0;; limit += 100, refused++) {
     struct budget budget;
-    struct result r = {0};
+    struct body_result r = {0};
     budget_init(&budget, limit);
     arena_init(&r.arena, &budget);
-    decode(&r, &binary_head, &wide, b.bytes, b.size);
+    read_body(&r, BODY_SAFETENSORS, b.bytes, b.size);
     arena_free(&r.arena);
     assert_int_equal(atomic_load(&budget.used), 0);
     if (!r.error.status) break;
@@ -225,13 +206,13 @@ static void the_answer_counts_by_its_form(void **state) {
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     for (size_t less = 0; less < 2; less++) {
-      struct result r = {0};
-      struct decode_head head = json_head;
-      struct decode_limits limits = wide;
-      head.wants_binary = all[i].binary;
-      head.ask = all[i].measures ? ASK_HEADS : ASK_ATTENTION;
+      struct body_result r = {0};
+      struct body_terms terms =
+          body_read_terms(all[i].measures ? ASK_HEADS : ASK_ATTENTION, BODY_JSON);
+      struct body_limits limits = body_read_wide;
+      terms.wants_binary = all[i].binary;
       limits.max_answer_bytes = all[i].bytes - less;
-      decode(&r, &head, &limits, all[i].text, strlen(all[i].text));
+      body_read(&r, &equal, &terms, &limits, all[i].text, strlen(all[i].text), 0, SIZE_MAX);
       if ((r.error.status == STATUS_TOO_LARGE) != less)
         fail_msg("%s: %d less than %zu: %s", all[i].text, (int)less, all[i].bytes, r.error.detail);
       if (less) assert_string_equal(r.error.limit, "max_answer_bytes");
@@ -251,17 +232,16 @@ static void an_output_of_v2_counts_by_its_own_form(void **state) {
   static const size_t each[] = {0, 4, 16};
   for (int form = 1; form < 18; form++) {
     char text[400];
-    struct result r = {0};
-    struct decode_head head = json_head;
-    struct decode_limits limits = wide;
+    struct body_result r = {0};
+    const struct body_terms terms = body_read_terms(ASK_ATTENTION, BODY_V2);
+    struct body_limits limits = body_read_wide;
     const int first = form % 3, second = form / 3 % 3;
     const bool less = form >= 9;
     if (first + second == 0) continue;
-    head.form = BODY_V2;
     /* 6 outputs, 8 weights */
     limits.max_answer_bytes = each[first] * 6 + each[second] * 8 - less;
     snprintf(text, sizeof text, V2, outputs[first], first && second ? "," : "", weights[second]);
-    decode(&r, &head, &limits, text, strlen(text));
+    body_read(&r, &equal, &terms, &limits, text, strlen(text), 0, SIZE_MAX);
     if (less != (r.error.status == STATUS_TOO_LARGE) || (!less && r.error.status))
       fail_msg("%s: %s (%s)", text, r.error.detail, r.error.pointer);
     arena_free(&r.arena);
@@ -274,13 +254,13 @@ static void hidden_keys_are_found_anywhere(void **state) {
   enum { KEYS = 150 };
   for (size_t hidden = 0; hidden < KEYS; hidden++) {
     char text[4000] = "{\"queries\":[[1]],\"keys\":[[1]";
-    struct result r = {0};
+    struct body_result r = {0};
     for (size_t i = 1; i < KEYS; i++) strcat(text, ",[1]");
     strcat(text, "],\"bias\":[[");
     for (size_t i = 0; i < KEYS; i++)
       strcat(strcat(text, i ? "," : ""), i == hidden ? "-9999" : "0.5");
     accept(&r, strcat(text, "]]}"));
-    for (size_t i = 0; i < KEYS; i++) assert_int_equal(r.decoded.call.mask[i], i != hidden);
+    for (size_t i = 0; i < KEYS; i++) assert_int_equal(r.request.call.mask[i], i != hidden);
     arena_free(&r.arena);
   }
 }
@@ -295,19 +275,19 @@ static void rows_may_be_overwritten(void **state) {
       "{\"queries\":{\"dtype\":\"F16\",\"shape\":[1,32,1],\"base64\":\"" HALVES "\"},"
       "\"keys\":[{\"dtype\":\"BF16\",\"shape\":[32,1],\"base64\":\"" HALVES "\"}],"
       "\"values\":[[[1]]]}";
-  struct result r = {0};
-  decode(&r, &json_head, &wide, text, sizeof text - 1);
+  struct body_result r = {0};
+  read_body(&r, BODY_JSON, text, sizeof text - 1);
   assert_string_equal(r.error.pointer, "/values/0");
   arena_free(&r.arena);
   static const char two[] =
       "{\"queries\":{\"dtype\":\"F16\",\"shape\":[1,32,1],\"base64\":\"" HALVES "\"},"
       "\"keys\":[{\"dtype\":\"BF16\",\"shape\":[32,1],\"base64\":\"" HALVES "\"}]}";
-  decode(&r, &json_head, &wide, two, sizeof two - 1);
+  read_body(&r, BODY_JSON, two, sizeof two - 1);
   assert_int_equal(r.error.status, STATUS_OK);
-  const struct spare *spare = &r.decoded.call.spare;
+  const struct spare *spare = &r.request.call.spare;
   assert_int_equal(spare->count, 2);
-  assert_ptr_equal(spare->stretch[0].at, r.decoded.call.queries);
-  assert_ptr_equal(spare->stretch[1].at, r.decoded.call.keys);
+  assert_ptr_equal(spare->stretch[0].at, r.request.call.queries);
+  assert_ptr_equal(spare->stretch[1].at, r.request.call.keys);
   for (size_t i = 0; i < 2; i++)
     assert_int_equal(spare->stretch[i].end - spare->stretch[i].at, 32 * sizeof(float));
   arena_free(&r.arena);
@@ -325,5 +305,5 @@ int main(void) {
       cmocka_unit_test(hidden_keys_are_found_anywhere),
       cmocka_unit_test(rows_may_be_overwritten),
   };
-  return cmocka_run_group_tests_name("decode_hidden", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("attention_sight", tests, NULL, NULL);
 }

@@ -1,12 +1,14 @@
-/* attention_visible: valid_lens, mask and bias held against the shapes of the items. */
+/* attention_sight: what each query may see: valid_lens, mask and bias held against the shapes of
+ * the items. A bias of minus infinity, which only bytes can say, becomes a mask. */
+#include <math.h>
 #include <stdio.h>
 
-#include "server/attention/attention_parts.h"
+#include "server/attention/attention_check.h"
 
 /* --- valid_lens --- */
 
 /* `at` is the length's place in its array: the item's, or the item's and the query's. */
-static enum status refuse_len(struct check *k, int32_t len, size_t keys, const char *at) {
+static enum status refuse_len(struct attention_check *k, int32_t len, size_t keys, const char *at) {
   char pointer[ERROR_POINTER_SIZE];
   snprintf(pointer, sizeof pointer, "/valid_lens%s", at);
   return error_at(k->e, pointer, "a valid length of %d; there are %zu keys", (int)len, keys);
@@ -14,14 +16,14 @@ static enum status refuse_len(struct check *k, int32_t len, size_t keys, const c
 
 static bool len_fits(int32_t len, size_t keys) { return len >= 0 && (size_t)len <= keys; }
 
-static enum status lens_per_query(struct check *k, const struct tensor *t) {
+static enum status lens_per_query(struct attention_check *k, const struct tensor *t) {
   const int32_t *lens = t->data;
   for (size_t i = 0; i < k->c->items; i++) {
     const struct item *item = &k->c->item[i];
-    size_t given = check_rows_of(k, t, i);
+    size_t given = attention_rows_of(k, t, i);
     if (given != item->q)
-      return check_fail_at(k, FIELD_VALID_LENS, i, "%zu valid lengths for %zu queries", given,
-                           item->q);
+      return attention_fail_at(k, FIELD_VALID_LENS, i, "%zu valid lengths for %zu queries", given,
+                               item->q);
     for (size_t q = 0; q < item->q; q++) {
       if (len_fits(lens[item->q_row + q], item->k)) continue;
       char at[48];
@@ -36,7 +38,7 @@ static enum status lens_per_query(struct check *k, const struct tensor *t) {
   return STATUS_OK;
 }
 
-static enum status lens_per_item(struct check *k, const struct tensor *t) {
+static enum status lens_per_item(struct attention_check *k, const struct tensor *t) {
   const int32_t *lens = t->data;
   int32_t *spread = arena_alloc(k->a, k->c->q_rows, sizeof *spread, k->e);
   if (!spread) return k->e->status;
@@ -53,8 +55,8 @@ static enum status lens_per_item(struct check *k, const struct tensor *t) {
   return STATUS_OK;
 }
 
-enum status check_lens(struct check *k) {
-  const struct tensor *t = check_tensor(k, FIELD_VALID_LENS);
+static enum status check_lens(struct attention_check *k) {
+  const struct tensor *t = attention_tensor(k, FIELD_VALID_LENS);
   if (!t || t->null) return STATUS_OK;
   /* The depth at which there is one length per item. */
   unsigned shallow = k->unbatched ? 0 : 1;
@@ -70,12 +72,13 @@ enum status check_lens(struct check *k) {
 /* --- mask and bias --- */
 
 /* What the levels of a mask or bias stand for. */
-enum form { SHARED, PER_HEAD, PER_ITEM, PER_ITEM_AND_HEAD, NO_FORM };
+enum sight_form { SHARED, PER_HEAD, PER_ITEM, PER_ITEM_AND_HEAD, NO_FORM };
 
 static const char *const form_names[] = {"[q][k]", "[h][q][k]", "[b][q][k]", "[b][h][q][k]"};
 
 /* The form that a depth means; a mask has none with heads. */
-static enum form form_of(const struct check *k, enum field field, unsigned depth) {
+static enum sight_form form_of(const struct attention_check *k, enum attention_field field,
+                               unsigned depth) {
   bool heads = field == FIELD_BIAS;
   if (depth == 2) return SHARED;
   if (depth == 3 && k->unbatched) return heads ? PER_HEAD : NO_FORM;
@@ -95,7 +98,8 @@ static bool agrees(const struct tensor *t, size_t element, size_t levels, const 
 
 /* Do all elements have the shape that the form asks for? If not, *at is the first that has not, or
  * t->elements if it is their number that is wrong. */
-static bool form_fits(const struct check *k, const struct tensor *t, enum form form, size_t *at) {
+static bool form_fits(const struct attention_check *k, const struct tensor *t, enum sight_form form,
+                      size_t *at) {
   static const struct item nothing;
   const struct call *c = k->c;
   bool per_item = form == PER_ITEM || form == PER_ITEM_AND_HEAD;
@@ -112,17 +116,10 @@ static bool form_fits(const struct check *k, const struct tensor *t, enum form f
   return true;
 }
 
-bool check_items_alike(const struct check *k) {
-  const struct call *c = k->c;
-  for (size_t i = 1; i < c->items; i++)
-    if (c->item[i].q != c->item[0].q || c->item[i].k != c->item[0].k) return false;
-  return true;
-}
-
-static enum status refuse_form(struct check *k, const struct tensor *t, enum field field,
-                               enum form form, size_t at) {
+static enum status refuse_form(struct attention_check *k, const struct tensor *t,
+                               enum attention_field field, enum sight_form form, size_t at) {
   char pointer[ERROR_POINTER_SIZE];
-  int n = snprintf(pointer, sizeof pointer, "%s", field_pointer(field));
+  int n = snprintf(pointer, sizeof pointer, "%s", attention_field_pointer(field));
   if (at < t->elements) snprintf(pointer + n, sizeof pointer - (size_t)n, "/%zu", at);
   static const struct item nothing;
   const bool per_item = form == PER_ITEM || form == PER_ITEM_AND_HEAD;
@@ -131,17 +128,18 @@ static enum status refuse_form(struct check *k, const struct tensor *t, enum fie
   return error_at(
       k->e, pointer,
       "%s is not of the shape %s that the queries and keys%s ask for (q = %zu, k = %zu)",
-      field_name(field), form_names[form],
+      attention_field_name(field), form_names[form],
       form == PER_HEAD || form == PER_ITEM_AND_HEAD ? " and heads" : "", item->q, item->k);
 }
 
 /* Without numbers the depth may be hidden: any form that the brackets fit will do, and there is
  * nothing to look at later. */
-static bool empty_fits(const struct check *k, const struct tensor *t, enum field field) {
+static bool empty_fits(const struct attention_check *k, const struct tensor *t,
+                       enum attention_field field) {
   for (unsigned depth = 2; depth <= 4; depth++) {
-    enum form form = form_of(k, field, depth);
+    enum sight_form form = form_of(k, field, depth);
     size_t at;
-    if (form == NO_FORM || (form == SHARED && !check_items_alike(k))) continue;
+    if (form == NO_FORM || (form == SHARED && !attention_items_alike(k->c))) continue;
     if (form_fits(k, t, form, &at)) return true;
   }
   return false;
@@ -149,30 +147,33 @@ static bool empty_fits(const struct check *k, const struct tensor *t, enum field
 
 /* Finds the form of a mask or bias whose numbers are to be looked at. *form is NO_FORM if there
  * are none. */
-static enum status check_form(struct check *k, enum field field, enum form *form) {
-  const struct tensor *t = check_tensor(k, field);
+static enum status check_form(struct attention_check *k, enum attention_field field,
+                              enum sight_form *form) {
+  const struct tensor *t = attention_tensor(k, field);
   *form = NO_FORM;
   if (!t) return STATUS_OK;
   if (t->count == 0 && !t->shaped && empty_fits(k, t, field)) return STATUS_OK;
-  enum form meant = form_of(k, field, t->depth < 2 ? 2 : t->depth);
+  enum sight_form meant = form_of(k, field, t->depth < 2 ? 2 : t->depth);
   if (meant == NO_FORM)
-    return error_at(k->e, field_pointer(field), "%s of depth %u beside queries of depth %u",
-                    field_name(field), t->depth, k->unbatched ? 2u : 3u);
+    return error_at(k->e, attention_field_pointer(field),
+                    "%s of depth %u beside queries of depth %u", attention_field_name(field),
+                    t->depth, k->unbatched ? 2u : 3u);
   if (meant == SHARED && k->c->items == 0) return STATUS_OK; /* nothing to hold it against */
-  if (meant == SHARED && !check_items_alike(k))
-    return error_at(k->e, field_pointer(field),
-                    "%s without the batch dimension needs items of one shape", field_name(field));
+  if (meant == SHARED && !attention_items_alike(k->c))
+    return error_at(k->e, attention_field_pointer(field),
+                    "%s without the batch dimension needs items of one shape",
+                    attention_field_name(field));
   size_t at;
   if (!form_fits(k, t, meant, &at)) return refuse_form(k, t, field, meant, at);
   if (t->count > 0) *form = meant;
   return STATUS_OK;
 }
 
-enum status check_mask(struct check *k) {
-  enum form form;
+static enum status check_mask(struct attention_check *k) {
+  enum sight_form form;
   if (check_form(k, FIELD_MASK, &form)) return k->e->status;
   if (form == NO_FORM) return STATUS_OK;
-  k->c->mask = check_tensor(k, FIELD_MASK)->data;
+  k->c->mask = attention_tensor(k, FIELD_MASK)->data;
   size_t next = 0;
   for (size_t i = 0; i < k->c->items && form == PER_ITEM; i++) {
     struct item *item = &k->c->item[i];
@@ -182,11 +183,67 @@ enum status check_mask(struct check *k) {
   return STATUS_OK;
 }
 
-enum status check_bias(struct check *k) {
-  enum form form;
+/* --- what a bias hides --- */
+
+enum { LOOK = 64 }; /* numbers at a time: a loop of fixed length is made of vectors */
+
+static bool has_hidden(const float *bias, size_t count) {
+  size_t i = 0;
+  for (; i + LOOK <= count; i += LOOK) {
+    int any = 0;
+    for (size_t j = 0; j < LOOK; j++) any |= bias[i + j] == -INFINITY;
+    if (any) return true;
+  }
+  while (i < count && bias[i] != -INFINITY) i++;
+  return i < count;
+}
+
+/* `to` becomes what both masks let through; `from` may be `to`, or NULL: everything. */
+static void hide(uint8_t *to, const uint8_t *from, const float *bias, size_t count) {
+  for (size_t i = 0; i < count; i++) to[i] = (from ? from[i] : 1) & (bias[i] != -INFINITY);
+}
+
+/* Does the mask of the request have room for what the bias hides? It has none for heads, and one
+ * that all items share none for what differs between them. */
+static bool mask_serves(const struct call *c, bool mask_shared, bool bias_shared) {
+  return c->mask && !c->bias_per_head && (!mask_shared || bias_shared);
+}
+
+/* A bias of -inf hides the key: the mask says so from here on, and the bias is 0 there. `shared`:
+ * the bias has no level of items. */
+static enum status mask_hidden(struct attention_check *k, const struct tensor *bias, bool shared) {
+  struct call *c = k->c;
+  float *number = bias->data;
+  if (!bias->unjudged || !has_hidden(number, bias->count)) return STATUS_OK;
+  const struct tensor *given = attention_tensor(k, FIELD_MASK);
+  const bool mask_shared = !c->mask || given->depth == 2;
+  const size_t grids = c->bias_per_head ? k->m->shape.heads : 1;
+  const bool in_place = mask_serves(c, mask_shared, shared);
+  uint8_t *made = in_place ? given->data : arena_alloc(k->a, bias->count, sizeof *made, k->e);
+  if (!made) return k->e->status;
+  /* What all items share is done once, unless each has a mask of its own to change. */
+  const size_t items = shared && mask_shared ? 1 : c->items;
+  for (size_t i = 0; i < items; i++) {
+    struct item *item = &c->item[i];
+    const size_t grid = item->q * item->k;
+    const uint8_t *from = c->mask ? c->mask + item->mask_at : NULL;
+    const size_t to = in_place ? item->mask_at : item->bias_at;
+    for (size_t h = 0; h < grids; h++)
+      hide(made + to + h * grid, from, number + item->bias_at + h * grid, grid);
+    item->mask_at = to;
+  }
+  c->mask = made;
+  c->mask_per_head = c->bias_per_head;
+  for (size_t i = 0; i < bias->count; i++)
+    if (number[i] == -INFINITY) number[i] = 0;
+  return STATUS_OK;
+}
+
+static enum status check_bias(struct attention_check *k) {
+  enum sight_form form;
   if (check_form(k, FIELD_BIAS, &form)) return k->e->status;
   if (form == NO_FORM) return STATUS_OK;
-  k->c->bias = check_tensor(k, FIELD_BIAS)->data;
+  k->c->bias = attention_tensor(k, FIELD_BIAS)->data;
   k->c->bias_per_head = form == PER_HEAD || form == PER_ITEM_AND_HEAD;
   bool per_item = form == PER_ITEM || form == PER_ITEM_AND_HEAD;
   size_t grids = k->c->bias_per_head ? k->m->shape.heads : 1;
@@ -196,5 +253,11 @@ enum status check_bias(struct check *k) {
     item->bias_at = next;
     next += grids * item->q * item->k;
   }
-  return check_hidden(k, check_tensor(k, FIELD_BIAS), !per_item);
+  return mask_hidden(k, attention_tensor(k, FIELD_BIAS), !per_item);
+}
+
+/* The bias comes last: what it hides is added to the mask. */
+enum status attention_check_sight(struct attention_check *k) {
+  if (check_lens(k) || check_mask(k) || check_bias(k)) return k->e->status;
+  return STATUS_OK;
 }

@@ -1,0 +1,101 @@
+/* answer_section: one member of an answer: its lists of rows, where their numbers lie, and how rows
+ * are written. */
+#ifndef SERVER_ANSWER_SECTION_H
+#define SERVER_ANSWER_SECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "server/text/number.h"
+
+enum {
+  ANSWER_SECTIONS_MAX = 6,
+  ANSWER_RANK_MAX = 4,
+  COUNT_ROOM = 20,                             /* of a size_t as text */
+  SHAPE_ROOM = 2 + ANSWER_RANK_MAX * (1 + 20), /* of a shape as text */
+  ROW_ROOM = 3,                                /* a comma, opened, closed */
+  NUMBER_ROOM = NUMBER_TEXT_MAX + 1,           /* with what parts it from the next */
+  GROUP = 3                                    /* floats that are whole groups of base64 */
+};
+
+/* How a member is written. */
+enum answer_style {
+  STYLE_LISTS,        /* as lists of numbers in lists */
+  STYLE_BASE64_ITEMS, /* its items, each an object with its shape and bytes */
+  STYLE_BASE64_WHOLE, /* one such object for all items, which agree in their shape */
+  STYLE_FLAT,         /* of v2: an object with its shape and one list of all numbers */
+  STYLE_BEHIND        /* of v2: an object with its shape; the bytes follow the JSON */
+};
+
+struct answer_rows;
+
+/* A size of each item: the first one's address, and the bytes from one to the next; 0: all have the
+ * same. Without items the first one says what each would have. */
+struct answer_sizes {
+  const size_t *first;
+  size_t stride;
+};
+
+static inline size_t answer_size(struct answer_sizes s, size_t item) {
+  return *(const size_t *)((const char *)s.first + item * s.stride);
+}
+
+/* An array of the answer, or of one item. Of 4 bytes each: floats or integers. */
+struct answer_array {
+  const void *data;
+  size_t count, rank, dim[ANSWER_RANK_MAX];
+};
+
+/* One member: lists of rows. Of a batch there is a list for each item and head, [b][h][q] rows,
+ * heads being 1 where that level is missing. What is said of all items together is one list. */
+struct answer_section {
+  /* From its maker. */
+  const char *name;
+  const char *instead; /* of any lists; or NULL */
+  bool batch;
+  bool per_head;   /* has the level of the heads */
+  bool is_integer; /* each row is one integer, and no list */
+  bool alike;      /* all items agree in their shape */
+  bool binary;     /* of v2: the bytes follow the JSON */
+  size_t items;    /* 0: nothing follows the name but the brackets of a batch */
+  size_t heads;
+  struct answer_sizes rows;  /* of a list */
+  struct answer_sizes width; /* numbers in a row */
+  struct answer_sizes begin; /* of an item of a batch: its first number is data[times * begin] */
+  size_t times;
+  size_t row_room; /* bytes that a row may need beside its numbers */
+  const void *data;
+  char *(*write)(const struct answer_rows *rows, char *out);
+
+  /* From the answer's plan. */
+  enum answer_style style;
+  struct answer_array whole; /* of the batch, unless its style is of lists or of items */
+};
+
+/* Some rows of one list. Of base64 a row is a group of floats, the last one may have fewer. */
+struct answer_rows {
+  const struct answer_section *section;
+  size_t item, head, first, count;
+  size_t width; /* numbers in each */
+};
+
+static inline size_t answer_groups(size_t floats) { return floats / GROUP + (floats % GROUP != 0); }
+
+/* The array of one item; of all items, which agree in their shape. */
+struct answer_array answer_section_array(const struct answer_section *s, size_t item);
+struct answer_array answer_section_whole(const struct answer_section *s, bool unbatched);
+
+char *answer_write_shape(char *out, const struct answer_array *a); /* [1,2,3] */
+
+/* Writers of rows, for sections of a batch: of floats; of 32-bit integers. */
+char *answer_write_floats(const struct answer_rows *rows, char *out);
+char *answer_write_integers(const struct answer_rows *rows, char *out);
+
+static inline char *answer_write_text(char *out, const char *text) {
+  size_t length = strlen(text);
+  memcpy(out, text, length);
+  return out + length;
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* body_field: the value of one field in a JSON text, chunk by chunk. */
+#include "server/body/body_field.h"
+
+#include "server/body/tensor_base64.h"
+#include "server/body/tensor_json.h"
+#include "server/text/blank.h"
+
+/* --- how a value begins --- */
+
+static void begin_array(struct body_field *v, const struct tensor_rule *rule, struct error *e) {
+  v->array = tensor_reader_new(rule, v->arena, e);
+  v->form = BODY_FIELD_ARRAY;
+}
+
+static void begin_base64(struct body_field *v, const struct tensor_rule *rule, bool list,
+                         struct error *e) {
+  const struct contract_field *f = body_field_row(v);
+  if (rule->type != TENSOR_FLOAT)
+    error_at(e, f->pointer, "%s cannot be base64, which is for floats", contract_name(f));
+  else if (list && rule->depth_max < rule->ragged_depth)
+    error_at(e, f->pointer, "%s is one array: one object of base64, not a list", contract_name(f));
+  else
+    v->objects = tensor_base64_new(rule, list, v->arena, e);
+  v->form = BODY_FIELD_BASE64;
+}
+
+size_t body_field_begin(struct body_field *v, unsigned index, const char *text, size_t length,
+                        size_t offset, struct error *e) {
+  const char c = *text;
+  v->index = index;
+  const bool word = c == '"' && contract_is_small(body_field_row(v));
+  if (word || !contract_is_array(v->into->contract, index)) {
+    small_text_begin(v->small, offset);
+    v->form = BODY_FIELD_SMALL;
+    return 0;
+  }
+  const struct tensor_rule rule = contract_rule(v->into, index);
+  /* Mostly the next byte is there, and says what the list holds. */
+  if (v->base64 && c == '[' && rule.type == TENSOR_FLOAT &&
+      (length == 1 || text[1] == '{' || is_blank(text[1]))) {
+    v->list_offset = offset;
+    v->form = BODY_FIELD_LIST;
+    return 1;
+  }
+  if (v->base64 && c == '{')
+    begin_base64(v, &rule, false, e);
+  else
+    begin_array(v, &rule, e);
+  return 0;
+}
+
+/* --- how it goes on --- */
+
+static size_t feed_array(struct body_field *v, const char *text, size_t length, size_t offset,
+                         bool *complete, struct error *e) {
+  size_t used = 0;
+  if (tensor_reader_feed(v->array, text, length, offset, &used, complete, e)) return used;
+  must(*complete || used == length);
+  if (*complete) v->into->tensor[v->index] = tensor_reader_view(v->array);
+  return used;
+}
+
+static size_t feed_base64(struct body_field *v, const char *text, size_t length, size_t offset,
+                          bool *complete, struct error *e) {
+  size_t used = 0;
+  if (tensor_base64_feed(v->objects, text, length, offset, &used, complete, e)) return used;
+  must(*complete || used == length);
+  if (*complete) v->into->tensor[v->index] = tensor_base64_view(v->objects);
+  return used;
+}
+
+/* The first byte behind '[' that is no blank says what the list holds. A reader of numbers is given
+ * the bracket again. */
+static size_t feed_list(struct body_field *v, const char *text, size_t length, struct error *e) {
+  size_t at = 0;
+  bool complete;
+  while (at < length && is_blank(text[at])) at++;
+  if (at == length) return at;
+  const struct tensor_rule rule = contract_rule(v->into, v->index);
+  if (text[at] == '{') {
+    begin_base64(v, &rule, true, e);
+    return at;
+  }
+  begin_array(v, &rule, e);
+  if (!e->status) feed_array(v, "[", 1, v->list_offset, &complete, e);
+  return at;
+}
+
+static size_t feed_small(struct body_field *v, const char *text, size_t length, size_t offset,
+                         bool *complete, struct error *e) {
+  struct small_text *t = v->small;
+  const size_t used = small_text_feed(t, text, length, offset, complete, e);
+  if (*complete && !t->lost && !e->status)
+    contract_read(v->into, v->index, t->text, t->length, t->offset, e);
+  return used;
+}
+
+size_t body_field_feed(struct body_field *v, const char *text, size_t length, size_t offset,
+                       bool *complete, struct error *e) {
+  switch (v->form) {
+  case BODY_FIELD_LIST:
+    return feed_list(v, text, length, e);
+  case BODY_FIELD_ARRAY:
+    return feed_array(v, text, length, offset, complete, e);
+  case BODY_FIELD_BASE64:
+    return feed_base64(v, text, length, offset, complete, e);
+  default:
+    return feed_small(v, text, length, offset, complete, e);
+  }
+}

@@ -1,0 +1,42 @@
+/* body_field: the value of one field in a JSON text, chunk by chunk: an array of numbers, an array
+ * in base64, or a small value. */
+#ifndef SERVER_BODY_FIELD_H
+#define SERVER_BODY_FIELD_H
+
+#include "server/body/contract.h"
+#include "server/body/small_text.h"
+
+enum body_field_form {
+  BODY_FIELD_LIST, /* behind the '[' of floats: of numbers, or of objects with base64 */
+  BODY_FIELD_ARRAY,
+  BODY_FIELD_BASE64,
+  BODY_FIELD_SMALL
+};
+
+struct body_field {
+  struct contract_reading *into;
+  struct arena *arena;
+  struct small_text *small; /* the reader's, for small values */
+  bool base64;              /* may an array be base64? */
+  unsigned index;           /* the field in its contract */
+  enum body_field_form form;
+  size_t list_offset; /* of the '[' before BODY_FIELD_LIST */
+  struct tensor_reader *array;
+  struct tensor_base64 *objects;
+};
+
+static inline const struct contract_field *body_field_row(const struct body_field *v) {
+  return &v->into->contract->field[v->index];
+}
+
+/* The value of the field `index` begins at `text`, which may be a value's first byte. Returns how
+ * many bytes were used; what is left goes to body_field_feed. Fails with an error. */
+size_t body_field_begin(struct body_field *v, unsigned index, const char *text, size_t length,
+                        size_t offset, struct error *e);
+
+/* As json_skim_feed. A complete value has been kept in v->into, unless it is small and v->small has
+ * lost some of it: the caller refuses that. */
+size_t body_field_feed(struct body_field *v, const char *text, size_t length, size_t offset,
+                       bool *complete, struct error *e);
+
+#endif

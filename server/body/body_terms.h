@@ -1,0 +1,30 @@
+/* body_terms: what is known of a request before its body, and how much it may ask for. */
+#ifndef SERVER_BODY_TERMS_H
+#define SERVER_BODY_TERMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a request asks of a model: the answer of its attention, or measures of its heads. */
+enum body_ask { ASK_ATTENTION, ASK_HEADS };
+
+/* How a body is written. */
+enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };
+
+/* From the path and the header of the request. */
+struct body_terms {
+  enum body_ask ask;
+  enum body_form form;
+  uint64_t body_bytes; /* that are announced; BODY_UNKNOWN: not said */
+  uint64_t json_bytes; /* BODY_V2: so many are JSON, binary data follow; BODY_UNKNOWN: all are */
+  bool wants_binary;   /* the answer as safetensors, if it has that form */
+  bool refuses_json;   /* and in no other */
+};
+#define BODY_UNKNOWN UINT64_MAX
+
+struct body_limits {
+  size_t max_items, max_pairs, max_answer_bytes;
+};
+
+#endif

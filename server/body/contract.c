@@ -1,0 +1,124 @@
+/* contract: names and small values of the fields that a contract has. */
+#include "server/body/contract.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "config/document/nearest.h"
+#include "core/run/size.h"
+#include "server/body/json_small.h"
+
+/* Bytes of an unknown name that an error repeats: its pointer holds them even if all are escaped.
+ */
+enum { NAME_SHOWN = 46 };
+
+/* --- names --- */
+
+unsigned contract_find(const struct contract *c, const char *name, size_t length) {
+  unsigned f = 0;
+  while (f < c->fields && (c->field[f].name_length != length ||
+                           memcmp(contract_name(&c->field[f]), name, length) != 0))
+    f++;
+  return f;
+}
+
+/* Writes a name, which is UTF-8, as it may be shown and, escaped, as a JSON Pointer: no control
+ * bytes, and cut between two characters. */
+static void show_name(const char *name, size_t length, char shown[NAME_SHOWN + 1],
+                      char pointer[ERROR_POINTER_SIZE]) {
+  if (length > NAME_SHOWN) {
+    length = NAME_SHOWN;
+    while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80) length--;
+  }
+  size_t p = 0;
+  pointer[p++] = '/';
+  for (size_t i = 0; i < length; i++) {
+    unsigned char c = (unsigned char)name[i];
+    bool harmless = c >= 0x20 && c != 0x7f;
+    shown[i] = harmless ? name[i] : '?';
+    bool escape = c == '~' || c == '/';
+    pointer[p++] = escape ? '~' : shown[i];
+    if (escape) pointer[p++] = c == '~' ? '0' : '1';
+  }
+  shown[length] = '\0';
+  pointer[p] = '\0';
+}
+
+static enum status refuse_unknown(const struct contract *c, const char *name, size_t length,
+                                  struct error *e) {
+  char shown[NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
+  show_name(name, length, shown, pointer);
+  struct nearest known;
+  nearest_init(&known, shown);
+  for (unsigned f = 0; f < c->fields; f++) nearest_offer(&known, contract_name(&c->field[f]));
+  return error_at(e, pointer, "unknown field \"%s\"; the nearest known one is \"%s\"", shown,
+                  known.name);
+}
+
+enum status contract_refuse_long(const struct contract *c, const char *raw, size_t length,
+                                 struct error *e) {
+  return refuse_unknown(c, raw + 1, length - 1, e);
+}
+
+static enum status note_field(struct contract_reading *r, unsigned field, struct error *e) {
+  const struct contract_field *f = &r->contract->field[field];
+  const uint64_t bit = UINT64_C(1) << field;
+  if (r->seen & bit)
+    return error_at(e, f->pointer, "the field \"%s\" stands twice", contract_name(f));
+  if (r->contract->elsewhere & bit) return error_at(e, f->pointer, "%s", f->elsewhere);
+  r->seen |= bit;
+  return STATUS_OK;
+}
+
+enum status contract_meet(struct contract_reading *r, const char *name, size_t length,
+                          unsigned *field, struct error *e) {
+  *field = contract_find(r->contract, name, length);
+  if (*field == r->contract->fields) return refuse_unknown(r->contract, name, length, e);
+  return note_field(r, *field, e);
+}
+
+enum status contract_meet_raw(struct contract_reading *r, const char *raw, size_t length,
+                              size_t offset, unsigned *field, struct error *e) {
+  *field = contract_find(r->contract, raw + 1, length - 2);
+  if (*field < r->contract->fields) return note_field(r, *field, e);
+  /* The name is escaped or misspelt. */
+  json_t *name = json_small_parse(raw, length, offset, "", e);
+  if (!name) return e->status;
+  enum status status =
+      contract_meet(r, json_string_value(name), json_string_length(name), field, e);
+  json_decref(name);
+  return status;
+}
+
+/* --- small values --- */
+
+enum status contract_read(struct contract_reading *r, unsigned field, const char *text,
+                          size_t length, size_t offset, struct error *e) {
+  const struct contract_field *f = &r->contract->field[field];
+  must(contract_is_small(f));
+  json_t *value = json_small_parse(text, length, offset, f->pointer, e);
+  if (!value) return e->status;
+  enum status status = f->read(value, f, (char *)r->values + f->at, e);
+  json_decref(value);
+  return status;
+}
+
+enum status contract_read_flag(const json_t *value, const struct contract_field *field, void *to,
+                               struct error *e) {
+  if (!json_is_boolean(value))
+    return error_at(e, field->pointer, "%s must be true or false", contract_name(field));
+  *(bool *)to = json_is_true(value);
+  return STATUS_OK;
+}
+
+/* --- arrays --- */
+
+struct tensor_rule contract_rule(const struct contract_reading *r, unsigned field) {
+  const struct contract_field *f = &r->contract->field[field];
+  must(contract_is_array(r->contract, field));
+  struct tensor_rule rule = f->rule;
+  rule.field = contract_name(f);
+  rule.width = r->size[f->width];
+  rule.max_elements = size_max(r->max_items, r->size[f->outermost]);
+  return rule;
+}
