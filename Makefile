@@ -142,6 +142,11 @@ exhaustive: deps-test
 	@$(MAKE) --no-print-directory $(JOBS) $(EXHAUSTIVE)
 	tests/bench/exhaustive $(BUILD) $(ARGS)
 
+## bytes: does this build answer with the same bytes as another, or as a recording of tests/bytes/record? BEFORE=path/to/attend
+.PHONY: bytes
+bytes: deps-test build
+	tests/bytes/compare $(BEFORE) $(BUILD)/attend $(ARGS)
+
 ## fuzz: search for inputs that break what reads them (five minutes); ARGS="TARGET SECONDS" for one target, its own time, or both
 .PHONY: fuzz
 fuzz: deps-fuzz
