@@ -87,7 +87,7 @@ void exchange_submit(struct exchange *x, uint64_t deadline) {
   must(!x->error.status);
   x->job.run = &x->decoded.call.run;
   x->job.pieces = x->answer.pieces;
-  x->job.encode = encode;
+  x->job.write = encode;
   x->job.gone = x->gone ? gone : NULL;
   x->job.done = done;
   x->job.deadline = deadline;
