@@ -192,8 +192,8 @@ static void spare_projected(struct call *c, const size_t floats[3]) {
  * - Projected rows are written in PHASE_PROJECT, read in PHASE_ATTEND and PHASE_MEASURE. They have
  *   memory of their own.
  * - Contexts are written in PHASE_ATTEND, read in PHASE_OUTPUT and PHASE_MEASURE. They lie in the
- *   inputs if they fit; but where heads are left out they have memory of their own, since
- * PHASE_LOOK clears it before the inputs are read.
+ *   inputs if they fit. But where heads are left out they have memory of their own: PHASE_LOOK
+ *   clears it, before the inputs are read.
  * - Outputs are written in PHASE_OUTPUT, read in PHASE_MEASURE and ever after. They lie in what the
  *   contexts leave of the inputs if they fit, or, where nothing is measured, in the projected rows.
  *

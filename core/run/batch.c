@@ -90,7 +90,7 @@ void batch_cut(struct batch *b, struct task *t) {
 
 void task_run(const struct task *t, void *scratch) {
   if (t->job) {
-    t->job->encode(t->job, t->piece);
+    t->job->write(t->job, t->piece);
     return;
   }
   t->batch->program->compute(t->batch->program, &t->span, scratch);

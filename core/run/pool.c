@@ -375,7 +375,7 @@ static void compute_tiny(struct job *job, void *scratch, struct tally *tally) {
   run_compute(job->run, tiny_work, scratch);
   run_fault(job->run, &job->error);
   job->computed = clock_now();
-  if (!job->error.status && job->pieces) job->encode(job, 0);
+  if (!job->error.status && job->pieces) job->write(job, 0);
 }
 
 /* Computes the job if it is tiny and there is a seat; false: it has to go through the queue. */

@@ -35,10 +35,10 @@ struct pool_options {
 
 struct job {
   /* From the submitter. */
-  struct run *run; /* all that is to be computed; it may be computed but once */
+  struct run *run; /* all that is to be computed */
   size_t pieces;   /* of the answer, to be written after computing; may be 0 */
-  void (*encode)(struct job *job, size_t piece); /* any worker, any order; cannot fail */
-  bool (*gone)(struct job *job);                 /* has the client left? any worker; NULL: never */
+  void (*write)(struct job *job, size_t piece); /* any worker, any order; cannot fail */
+  bool (*gone)(struct job *job);                /* has the client left? any worker; NULL: never */
   void (*done)(struct job *job); /* any worker, or the submitting thread inside pool_submit */
   uint64_t deadline;             /* on clock_now; 0: none */
 

@@ -88,7 +88,7 @@ void exchange_submit(struct exchange *x, uint64_t deadline) {
   must(!x->error.status);
   x->job.run = &x->request.call.run;
   x->job.pieces = x->answer.pieces;
-  x->job.encode = write_piece;
+  x->job.write = write_piece;
   x->job.gone = x->gone ? gone : NULL;
   x->job.done = done;
   x->job.deadline = deadline;

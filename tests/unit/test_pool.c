@@ -66,7 +66,7 @@ static void work_init(struct work *w, struct call *call) {
   w->call = call;
   w->job = (struct job){.run = &call->run,
                         .pieces = PIECES,
-                        .encode = write_piece,
+                        .write = write_piece,
                         .gone = has_left,
                         .done = count_done};
 }
@@ -201,7 +201,7 @@ static void held_init(struct held *h, size_t max_queue) {
   pthread_mutex_init(&h->gate.lock, NULL);
   pthread_cond_init(&h->gate.cond, NULL);
   work_random(&h->gate.work, &h->layer, &h->state, 6);
-  h->gate.work.job.encode = wait_at_gate;
+  h->gate.work.job.write = wait_at_gate;
   h->gate.work.job.pieces = 1;
   h->pool = make_pool(h->layer.layer, 1, max_queue, true);
   pool_submit(h->pool, &h->gate.work.job);
@@ -537,7 +537,7 @@ static void without_a_free_seat_a_tiny_job_waits_like_any_other(void **unused) {
   seated_init(&s, 1);
   work_tiny(&g.work, &s);
   work_tiny(&w, &s);
-  g.work.job.encode = wait_at_gate;
+  g.work.job.write = wait_at_gate;
   g.pool = s.pool;
   assert_int_equal(pthread_create(&thread, NULL, submit_gate, &g), 0);
   pthread_mutex_lock(&g.lock);
