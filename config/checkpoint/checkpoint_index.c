@@ -62,9 +62,10 @@ static enum status read_weight_map(struct checkpoint_index *x, const char *shown
   json_object_foreach((json_t *)x->map, tensor, value) {
     const char *file = json_string_value(value);
     if (!file || !is_plain_file_name(file))
-      return error_set(e, STATUS_CONFIG,
-                       "%s: the file of \"%.100s\" is not named plainly; it lies beside the index",
-                       shown, tensor);
+      return error_set(
+          e, STATUS_CONFIG,
+          "%s: the file of \"%.100s\" must be named without a folder: it lies beside the index",
+          shown, tensor);
     x->tensor[x->count] = tensor;
     x->file[x->count++] = file;
   }

@@ -118,7 +118,7 @@ static enum status explain_zip_error(struct npz *z, zip_error_t *fault, struct e
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a zip archive");
   if (own.status) return error_set(e, own.status, "%s", own.detail);
   if (code == ZIP_ER_CRC)
-    return error_set(e, STATUS_CONFIG, "its checksum in the zip archive is another");
+    return error_set(e, STATUS_CONFIG, "does not match its checksum in the zip archive");
   if (code == ZIP_ER_NOZIP)
     return error_set(e, STATUS_CONFIG, "the zip archive has no directory at its end: cut short?");
   return error_set(e, STATUS_CONFIG, "the zip archive is damaged: %s", zip_error_strerror(fault));
@@ -170,7 +170,7 @@ static enum status check_member(const struct npz *z, const zip_stat_t *about, st
   static const zip_uint64_t all = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                                   ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
   if ((about->valid & all) != all)
-    return error_set(e, STATUS_CONFIG, "is not described whole by the zip archive");
+    return error_set(e, STATUS_CONFIG, "is described incompletely by the zip archive");
   if (about->encryption_method != ZIP_EM_NONE) return error_set(e, STATUS_CONFIG, "is encrypted");
   if (about->comp_method != ZIP_CM_STORE && about->comp_method != ZIP_CM_DEFLATE)
     return error_set(e, STATUS_CONFIG,
@@ -178,7 +178,7 @@ static enum status check_member(const struct npz *z, const zip_stat_t *about, st
                      about->comp_method);
   const uint64_t most = about->comp_method == ZIP_CM_STORE ? 1 : DEFLATE_AT_MOST;
   if (about->comp_size > z->size || about->size / most > about->comp_size)
-    return error_set(e, STATUS_CONFIG, "is said to hold %ju bytes, more than the archive can",
+    return error_set(e, STATUS_CONFIG, "claims %ju bytes, more than the archive can hold",
                      (uintmax_t)about->size);
   return STATUS_OK;
 }

@@ -95,7 +95,7 @@ static bool any_guessed(const struct inspect_layers *all, bool told) {
 
 static void print_notes(const struct inspect_layers *all, const struct error *why, FILE *notes) {
   bool rope = false;
-  if (why->status) fprintf(notes, "note: %s: it is not looked at\n", why->detail);
+  if (why->status) fprintf(notes, "note: %s: it is ignored\n", why->detail);
   for (size_t i = 0; i < all->count; i++) {
     const struct inspect_layer *l = &all->layer[i];
     struct error shown = l->error;

@@ -270,7 +270,8 @@ static void check_source(const json_t *json, const struct definition *d, struct 
       error_set(e, STATUS_CONFIG, "%s: has no meaning without a checkpoint", of_checkpoints[i]);
   check_weights(d, e);
   if (d->checkpoint && d->relative_buckets)
-    error_set(e, STATUS_CONFIG, "relative_bias: buckets: the table of the checkpoint tells them");
+    error_set(e, STATUS_CONFIG,
+              "relative_bias: buckets: not together with a checkpoint, whose table tells them");
   if (d->tensors && (strcmp(d->layout, "auto") != 0 || d->has_layer))
     error_set(e, STATUS_CONFIG, "tensors: not together with a layout or a layer");
   check_tensors(d, e);

@@ -33,7 +33,7 @@ enum status frequencies_compare(struct checkpoint *file, const struct checkpoint
   const size_t count = size / 2;
   if (t->rank != 1 || t->count != count)
     return error_set(e, STATUS_CONFIG,
-                     "tensor \"%.100s\": has not the %zu frequencies of heads of %zu columns",
+                     "tensor \"%.100s\": does not have the %zu frequencies of heads of %zu columns",
                      t->name, count, size);
   float *numbers = malloc((count ? count : 1) * sizeof *numbers);
   if (!numbers) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for frequencies");

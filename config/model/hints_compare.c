@@ -29,7 +29,8 @@ void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, s
   const enum toggle causal = hints_causal(h, &c->at);
   if (!h->config) return;
   if (hints_ambiguous(h, &c->at))
-    notes_add(n, "config.json is of several models, and which is this layer's is not told");
+    notes_add(n,
+              "config.json describes several models and does not tell which one is this layer's");
   compare_count("heads", "heads", hints_heads(h, &c->at), s->heads, n);
   if (!c->said->kv_heads)
     compare_count("heads of keys", "kv_heads", hints_kv_heads(h, &c->at), s->kv_heads, n);
@@ -38,7 +39,7 @@ void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, s
                   s->relative_distance, n);
   if (causal != TOGGLE_UNSAID && c->said->causal == TOGGLE_UNSAID &&
       (causal == TOGGLE_ON) != c->causal)
-    notes_add(n, "config.json tells that queries see %s, but here they do not: causal decides",
+    notes_add(n, "config.json says that queries see %s, but here they do not: causal decides",
               causal == TOGGLE_ON ? "no key behind them" : "the keys behind them");
   compare_rope(h, c, n);
 }
@@ -141,9 +142,9 @@ static void compare_type(const struct hints *h, const struct hints_served *c, st
   for (const char *const *known = c->at.family->models; *known; known++)
     if (strcmp(*known, type) == 0) return;
   notes_add(n,
-            "config.json's model_type %.40s is none that layout %s is known to fit: answers may "
-            "differ from the model's",
-            type, c->at.family->layout);
+            "layout %s is not known to fit config.json's model_type %.40s: answers may differ from "
+            "the model's",
+            c->at.family->layout, type);
 }
 
 void hints_compare_unserved(const struct hints *h, const struct hints_served *c, struct notes *n) {

@@ -138,7 +138,8 @@ static struct layout_part third_of(const struct checkpoint_entry *t, enum role r
 
 static enum status check_thirds(const struct checkpoint_entry *t, size_t rank, struct error *e) {
   if (check_used(t, rank, e) == STATUS_OK && t->dim[0] % 3 != 0)
-    error_set(e, STATUS_CONFIG, "tensor \"%.100s\": %ju rows are not three times as many of one",
+    error_set(e, STATUS_CONFIG,
+              "tensor \"%.100s\": %ju rows cannot be divided among queries, keys and values",
               t->name, (uintmax_t)t->dim[0]);
   return e->status;
 }
@@ -311,7 +312,7 @@ static enum status check_beside(struct layout *l, const struct checkpoint *file,
   if (l->frequencies && d->rope == TOGGLE_OFF && !rope_said)
     return error_set(
         e, STATUS_CONFIG,
-        "tensor \"%.100s\": queries and keys are turned there: rope must say so, or be false",
+        "tensor \"%.100s\": queries and keys are turned by it: rope must say so, or be false",
         l->frequencies->name);
   return STATUS_OK;
 }

@@ -79,8 +79,8 @@ static enum status refuse_unknown_tensors(const struct layout *l, const struct c
         !is_unwanted(l->place.family, d, rest))
       return refuse_tensor(
           t,
-          "lies beside the layer's and is none that is served; it may change what the layer "
-          "computes, and \"tensors\" can name the others without it",
+          "lies beside the layer's and is not served, but may change what the layer "
+          "computes; \"tensors\" can name the others without it",
           e);
   }
   return STATUS_OK;
@@ -103,7 +103,7 @@ static void doubt_habits(const struct layout_family *f, const char *name,
     bool doubtful;
     const char *habit;
   } habits[] = {
-      {f->joint == LAYOUT_CONV1D, "whose matrices are [in, out], but are taken as [out, in] here"},
+      {f->joint == LAYOUT_CONV1D, "whose matrices are [in, out], but are read as [out, in] here"},
       {c->unscaled && said->scaled && !(said->scale > 0),
        "whose scores are not scaled: scale decides"},
       {c->causal && said->causal == TOGGLE_UNSAID, "which is causal: causal decides"},
@@ -135,7 +135,7 @@ void layout_doubt(const struct layout *l, const struct checkpoint *file,
   if (l->place.family) {
     if (said->causal == TOGGLE_UNSAID && is_beside_cross(l, file))
       notes_add(n,
-                "cross attention stands beside \"%.100s\", as in decoders, but this is not "
+                "there is cross attention beside \"%.100s\", as in decoders, but this is not "
                 "causal: causal decides",
                 l->place.address);
     return;

@@ -212,7 +212,7 @@ static const struct layout_family families[] = {
      .harmless = {"rotary_emb.cos_cached", "rotary_emb.sin_cached"},
      .obstacle = {{"q_norm.weight", "queries and keys that are normalised are not served"},
                   {"k_norm.weight", "queries and keys that are normalised are not served"},
-                  {"sinks", "weights that a sink takes away are not served"}}},
+                  {"sinks", "attention sinks are not served"}}},
 
     /* Whisper, BART and others. */
     {.layout = "whisper",

@@ -223,7 +223,7 @@ static bool suggest_prefix(const struct checkpoint *file, const struct definitio
                               ? matching_prefix(d->prefix, &p)
                               : 0;
     if (length == 0) continue;
-    error_set(e, STATUS_CONFIG, "prefix: no attention stands behind it; \"%.*s\" would do",
+    error_set(e, STATUS_CONFIG, "prefix: there is no attention behind it; \"%.*s\" would do",
               (int)length, p.address);
     return true;
   }
@@ -236,7 +236,7 @@ static bool suggest_cross(const struct checkpoint *file, const struct definition
                           struct error *e) {
   struct layout_place p;
   if (layout_place_list(file, d, true, &p, 1) == 0) return false;
-  error_set(e, STATUS_CONFIG, "prefix: cross attention is chosen by all of it: \"%.150s\"",
+  error_set(e, STATUS_CONFIG, "prefix: cross attention needs the whole of it: \"%.150s\"",
             p.address);
   return true;
 }
@@ -279,7 +279,7 @@ static enum status refuse_none(const struct checkpoint *file, const struct defin
     return e->status;
   if (d->prefix && suggest_prefix(file, d, e)) return e->status;
   any.prefix = NULL;
-  if (d->prefix && suggest_places("prefix: no attention stands behind it", file, &any, e))
+  if (d->prefix && suggest_places("prefix: there is no attention behind it", file, &any, e))
     return e->status;
   return refuse_names(file, d, e);
 }
@@ -342,7 +342,7 @@ enum status layout_place_find(struct layout_place *p, const struct checkpoint *f
   if (d->prefix && strlen(d->prefix) >= LAYOUT_ADDRESS_SIZE)
     return error_set(e, STATUS_CONFIG, "prefix: longer than %d bytes", LAYOUT_ADDRESS_SIZE - 1);
   if (d->has_layer && !has_numbered_layers(d))
-    return error_set(e, STATUS_CONFIG, "layer: the layout %s has none", d->layout);
+    return error_set(e, STATUS_CONFIG, "layer: the layout %s has no numbered layers", d->layout);
   const size_t count = layout_place_list(file, d, !d->has_layer, found, 2);
   if (count == 0) return refuse_none(file, d, e);
   if (count > 1) return refuse_many(found, count, d, e);

@@ -47,7 +47,7 @@ static enum status add_notes(struct model *m, const struct model_loading *l, str
   m->notes = p->notes;
   if (!l->path || strcmp(p->layout, "none") == 0 || hints_read(&hints, l->path, &why, e))
     return e->status;
-  if (why.status) notes_add(&m->notes, "%s: it is not looked at", why.detail);
+  if (why.status) notes_add(&m->notes, "%s: it is ignored", why.detail);
   hints_compare_unsaid(&hints, &is, &m->notes);
   hints_compare_unserved(&hints, &is, &m->notes);
   hints_free(&hints);

@@ -80,7 +80,7 @@ static enum status read_key_line(struct api_keys *k, const char *text, size_t si
   const size_t good = key_characters(text, size);
   if (good < size)
     return error_set(e, STATUS_CONFIG,
-                     "%s, line %zu: character %zu is none that a key may have: letters, digits, "
+                     "%s, line %zu: character %zu is not allowed in a key: letters, digits, "
                      "- . _ ~ + / and = at the end; a comment has a line of its own",
                      path, line, good + 1);
   if (size < API_KEY_SHORTEST || size > API_KEY_LONGEST)
@@ -113,7 +113,7 @@ static enum status check_file_mode(struct api_keys *k, int fd, const char *path,
   if (fstat(fd, &about) != 0) return error_set(e, STATUS_CONFIG, "%s: cannot be examined", path);
   if (about.st_mode & (S_IWGRP | S_IWOTH))
     return error_set(e, STATUS_CONFIG,
-                     "%s: others than its owner may write it (mode %03o): chmod go-w", path,
+                     "%s: users other than its owner may write it (mode %03o): chmod go-w", path,
                      (unsigned)about.st_mode & 0777);
   k->exposed = (about.st_mode & S_IROTH) && about.st_uid == geteuid();
   return STATUS_OK;

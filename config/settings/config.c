@@ -81,8 +81,7 @@ static enum status refuse_unknown_setting(const char *key, const json_t *value, 
   for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
   nearest_offer(&near, "models");
   return error_set(e, STATUS_CONFIG, "%s: unknown setting \"%.60s\"; the nearest is \"%s\"%s", path,
-                   key, near.name,
-                   json_is_object(value) ? "; a model belongs into \"models\"" : "");
+                   key, near.name, json_is_object(value) ? "; a model belongs in \"models\"" : "");
 }
 
 static enum status set_models(struct config *c, json_t *models, const char *path, struct error *e) {

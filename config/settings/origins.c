@@ -50,7 +50,7 @@ static const char *port_fault(const char *origin, const char *port) {
     return "has no port from 1 to 65535 behind its colon";
   if ((number == 80 && strncmp(origin, "http:", 5) == 0) ||
       (number == 443 && strncmp(origin, "https:", 6) == 0))
-    return "names the port that its scheme has anyway, which browsers leave out";
+    return "names the default port of its scheme, which browsers leave out";
   return NULL;
 }
 
@@ -58,16 +58,16 @@ static const char *port_fault(const char *origin, const char *port) {
 static const char *origin_fault(const char *origin) {
   static const char shape[] = "is no origin such as https://a.example or http://127.0.0.1:8080";
   if (!*origin) return "is empty: there is a comma too many";
-  if (strcmp(origin, "*") == 0) return "means every origin and stands alone";
+  if (strcmp(origin, "*") == 0) return "means every origin and cannot be in a list";
   if (strcmp(origin, "null") == 0)
-    return "is what pages of no known origin send: anybody can make one";
+    return "is sent by pages without an origin, and anybody can make one";
   if (strpbrk(origin, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
     return "has capital letters, where browsers send small ones";
   const char *at = origin + strspn(origin, scheme_more);
   if (!strspn(origin, small) || strncmp(at, "://", 3) != 0) return shape;
   at = skip_host(at + 3);
   if (!at) return shape;
-  if (*at == '/') return "ends with a path, which an origin has not, not even a '/'";
+  if (*at == '/') return "ends with a path; an origin has none, not even a '/'";
   if (*at == ':') return port_fault(origin, at + 1);
   return *at ? shape : NULL;
 }

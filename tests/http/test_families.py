@@ -700,7 +700,7 @@ class Messages(FamilyCase):
             wrong = dict(right, weight_map=dict(right["weight_map"], **{name: place}))
             with open(path, "w") as out:
                 json.dump(wrong, out)
-            self.refused(definition, name, "named plainly", "model.safetensors.index.json")
+            self.refused(definition, name, "named without a folder", "model.safetensors.index.json")
         shard = right["weight_map"][name]
         others = [other for other in right["weight_map"].values() if other != shard]
         wrong = dict(right, weight_map=dict(right["weight_map"], **{name: others[0]}))

@@ -203,13 +203,13 @@ class Files(Keys):
     def test_what_is_wrong_with_a_file(self):
         self.fails("keys: No such file")
         self.keys(A, STRANGE + " and more")
-        self.fails("keys, line 3: character 24 is none")
+        self.fails("keys, line 3: character 24 is not allowed")
         self.keys(A, STRANGE[:10])
         self.fails("keys, line 3: a key has 16 to 512 characters, not 10")
         self.keys()
         self.fails("there is no key")
         self.keys(A, mode=0o622)
-        self.fails("others than its owner may write it (mode 622)")
+        self.fails("users other than its owner may write it (mode 622)")
         os.mkfifo(os.path.join(self.folder, "pipe"))
         self.fails("is no regular file", "--api-key-file", "pipe")
 

@@ -169,7 +169,7 @@ static void unknown_names_are_answered_with_the_nearest(void **state) {
   read_ill(nothing, WORDS("ATTEND_PORT=9000"), "unknown variable ATTEND_PORT");
   file_ill(p, "{\"max_que\": 3}", "unknown setting \"max_que\"; the nearest is \"max_queue\"");
   file_ill(p, "{\"model\": 1}", "unknown setting \"model\"; the nearest is \"models\"");
-  file_ill(p, "{\"additive\": {\"heads\": 1}}", "; a model belongs into \"models\"");
+  file_ill(p, "{\"additive\": {\"heads\": 1}}", "; a model belongs in \"models\"");
   file_ill(p, "{\"a\\nb\": 1}", "\"a?b\"");
   read_ill(WORDS("serve"), nothing, "\"serve\" is no setting");
   read_ill(WORDS("-w", "3"), nothing, "\"-w\" is no setting");

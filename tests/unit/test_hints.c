@@ -77,11 +77,11 @@ static void who_sees_what_is_told(void **state) {
   write_layer(p, "text_model.encoder.layers.0.self_attn.", proj);
   told(p, "", "{\"model_type\":\"clip_text_model\"}", NULL);
   told(p, "", "{\"model_type\":\"siglip\",\"text_config\":{\"num_attention_heads\":2}}",
-       "tells that queries see the keys behind them, but here they do not: causal decides");
+       "says that queries see the keys behind them, but here they do not: causal decides");
   told(p, ",\"causal\":false", "{\"model_type\":\"siglip_text_model\"}", NULL);
   write_layer(p, "bert.encoder.layer.0.attention.", bert);
   told(p, "", "{\"is_decoder\":false}", NULL);
-  told(p, "", "{\"is_decoder\":true}", "tells that queries see no key behind them");
+  told(p, "", "{\"is_decoder\":true}", "says that queries see no key behind them");
   told(p, ",\"causal\":true", "{\"is_decoder\":true}", NULL);
   write_layer(p, "model.layers.0.self_attn.", llama);
   told(p, "", "{\"use_bidirectional_attention\":true}", "see the keys behind them");
@@ -170,10 +170,11 @@ static void models_that_are_not_known_are_told(void **state) {
   write_layer(p, "model.layers.0.self_attn.", llama);
   told(p, "", "{\"model_type\":\"llama\"}", NULL);
   told(p, "", "{\"model_type\":\"cohere\"}",
-       "config.json's model_type cohere is none that layout llama is known to fit");
-  told(p, "", "{\"model_type\":\"a\\u001bb\"}", "model_type a?b is none");
+       "layout llama is not known to fit config.json's model_type cohere");
+  told(p, "", "{\"model_type\":\"a\\u001bb\"}", "model_type a?b");
   write_layer(p, "model.decoder.layers.0.self_attn.", proj);
-  told(p, "", "{\"model_type\":\"detr\"}", "model_type detr is none that layout whisper");
+  told(p, "", "{\"model_type\":\"detr\"}",
+       "layout whisper is not known to fit config.json's model_type detr");
   write_layer(p, "", plain);
   told(p, "", "{\"model_type\":\"cohere\"}", NULL);
 }
@@ -192,9 +193,9 @@ static void towers_are_told_by_the_address(void **state) {
   write_layer(p, "language_model.model.layers.0.self_attn.", llama);
   told(p, "", TOWERS "}", NULL);
   write_layer(p, "audio.layers.0.self_attn.", llama);
-  told(p, "", TOWERS "}", "is of several models, and which is this layer's is not told");
+  told(p, "", TOWERS "}", "describes several models and does not tell which one is this layer's");
   told(p, "", TOWERS ",\"num_attention_heads\":2}",
-       "model_type llava is none that layout llama is known");
+       "layout llama is not known to fit config.json's model_type llava");
   write_layer(p, "decoder.bert.encoder.layer.0.attention.", bert);
   told(p, "",
        "{\"encoder\":{\"model_type\":\"bert\"},\"decoder\":{\"model_type\":\"bert\","
@@ -207,7 +208,7 @@ static void a_config_that_is_none_is_told_and_no_more(void **state) {
   char path[128];
   write_layer(p, "model.layers.0.self_attn.", llama);
   told(p, "", "{\"rope_theta\":", "config.json, line 1");
-  told(p, "", "[1]", "config.json: is no object: it is not looked at");
+  told(p, "", "[1]", "config.json: is no object: it is ignored");
   told(p, "", "{\"models\":{},\"listen\":\"x\"}", NULL);
   snprintf(path, sizeof path, "%s/config.json", p->folder);
   assert_int_equal(symlink("/dev/zero", path), 0);

@@ -132,7 +132,7 @@ static void heads_are_told_or_guessed(void **state) {
   with_config(p, "{\"n_head\":\"8\",\"num_heads\":0,\"rope_theta\":5e5}", "layer3",
               PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":500000.0}}", "heads is a guess");
   with_config(p, "[1]", "layer3", PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}",
-              "config.json: is no object: it is not looked at");
+              "config.json: is no object: it is ignored");
   with_config(p, "{\"n_head\":", "layer3",
               PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}",
               "config.json, line 1, column");
@@ -228,12 +228,13 @@ static void config_tells_who_sees_what_and_which_model_it_is(void **state) {
   with_config(p, "{\"num_attention_heads\":2,\"is_decoder\":true,\"model_type\":\"bert\"}",
               "layer0", "{\"layout\":\"bert\",\"layer\":0,\"heads\":2,\"causal\":true}", "");
   with_config(p, "{\"num_attention_heads\":2,\"model_type\":\"big_bird\"}", "layer0",
-              "{\"layout\":\"bert\",\"layer\":0,\"heads\":2}", "model_type big_bird is none that");
+              "{\"layout\":\"bert\",\"layer\":0,\"heads\":2}",
+              "fit config.json's model_type big_bird");
   with_config(p,
               "{\"text_config\":{\"num_attention_heads\":2},"
               "\"vision_config\":{\"num_attention_heads\":4}}",
               "layer0", "{\"layout\":\"bert\",\"layer\":0,\"heads\":1}",
-              "config.json is of several models, and which is this layer's is not told");
+              "config.json describes several models and does not tell which one is this layer's");
 }
 
 static void tables_tell_heads_and_config_the_distance(void **state) {

@@ -22,9 +22,10 @@ static void d2l_is_found_behind_any_prefix(void **state) {
   layout_is(p, W ",\"layout\":\"d2l\"}", "d2l");
   layout_is(p, W ",\"prefix\":\"net.attention.\"}", "d2l");
   load_ill(W ",\"prefix\":\"net.\"}", p->folder,
-           "prefix: no attention stands behind it; there is one at \"net.attention.\"");
+           "prefix: there is no attention behind it; there is one at \"net.attention.\"");
   load_ill(W ",\"layout\":\"torch\"}", p->folder, "fit none of torch");
-  load_ill(W ",\"layout\":\"d2l\",\"layer\":0}", p->folder, "layer: the layout d2l has none");
+  load_ill(W ",\"layout\":\"d2l\",\"layer\":0}", p->folder,
+           "layer: the layout d2l has no numbered layers");
   load_ill(W ",\"layer\":0}", p->folder,
            "layer: no attention here has this number; there is one at \"net.attention.\"");
   load_ill(W ",\"layout\":\"torch\",\"prefix\":\"net.\"}", p->folder,
@@ -50,7 +51,7 @@ static void prefixes_have_an_end(void **state) {
   snprintf(definition, sizeof definition, W ",\"prefix\":\"%0256d\"}", 0);
   load_ill(definition, p->folder, "prefix: longer than 255 bytes");
   snprintf(definition, sizeof definition, W ",\"prefix\":\"%0255d\"}", 0);
-  load_ill(definition, p->folder, "prefix: no attention stands behind it; there is one at \"\"");
+  load_ill(definition, p->folder, "prefix: there is no attention behind it; there is one at \"\"");
   layout_is(p, W ",\"prefix\":\"\"}", "d2l");
   add_roles(&m, "attention_", d2l, ".weight"); /* no dot: only for who says it */
   write_made(p, &m);
@@ -93,7 +94,7 @@ static void torch_is_read_as_torch_writes_it(void **state) {
   made_add(&m, "in_proj_weight", 13, 4);
   made_add(&m, "out_proj.weight", 4, 4);
   write_made(p, &m);
-  load_ill(W "}", p->folder, "tensor \"in_proj_weight\": 13 rows are not three times");
+  load_ill(W "}", p->folder, "tensor \"in_proj_weight\": 13 rows cannot be divided");
   made_add(&m, "in_proj_weight", 12, 4);
   made_add(&m, "in_proj_bias", 9, 0);
   write_made(p, &m);

@@ -70,7 +70,8 @@ static void bert_is_served_from_every_model_around_it(void **state) {
   is(p, W ",\"prefix\":\"deep.inside.\",\"layer\":1}", "bert", false, BIASED);
   is(p, W ",\"prefix\":\"deep.inside.encoder.\",\"layer\":1}", "bert", false, BIASED);
   is(p, W ",\"prefix\":\"deep.inside.encoder.layer.1.attention.\"}", "bert", false, BIASED);
-  load_ill(W ",\"prefix\":\"deep.\",\"layer\":1}", p->folder, "prefix: no attention stands behind");
+  load_ill(W ",\"prefix\":\"deep.\",\"layer\":1}", p->folder,
+           "prefix: there is no attention behind");
   load_ill(W ",\"layer\":12}", p->folder,
            "layer: no attention here has this number; there are 2, from "
            "\"deep.inside.encoder.layer.0.attention.\" on");
@@ -101,7 +102,8 @@ static void clip_has_two_towers_of_which_one_is_causal(void **state) {
   load_ill(W "}", p->folder,
            "prefix or layer: must say which, \"text_model.encoder.layers.0.self_attn.\" or "
            "\"text_model.encoder.layers.1.self_attn.\" or another one");
-  load_ill(W ",\"layer\":1,\"prefix\":\"text\"}", p->folder, "prefix: no attention stands behind");
+  load_ill(W ",\"layer\":1,\"prefix\":\"text\"}", p->folder,
+           "prefix: there is no attention behind");
 }
 
 static void whisper_has_keys_without_bias_and_cross_attention(void **state) {
@@ -123,13 +125,14 @@ static void whisper_has_keys_without_bias_and_cross_attention(void **state) {
   add_layers(&m, "decoder.layers.{i}.encoder_attn.", proj, ROLE_KEY);
   write_made(p, &m);
   load_ill(W ",\"layer\":1}", p->folder,
-           "prefix: cross attention is chosen by all of it: \"decoder.layers.1.encoder_attn.\"");
+           "prefix: cross attention needs the whole of it: \"decoder.layers.1.encoder_attn.\"");
   add_layers(&m, "decoder.layers.{i}.encoder_attn.", proj, ROLE_KEY);
   write_made(p, &m);
-  load_ill(W ",\"prefix\":\"decoder.\",\"layer\":1}", p->folder, "chosen by all of it");
+  load_ill(W ",\"prefix\":\"decoder.\",\"layer\":1}", p->folder,
+           "cross attention needs the whole of it");
   add_named(&m, 4, 12, "layers.0.multihead_attn.in_proj_weight");
   write_made(p, &m);
-  load_ill(W "}", p->folder, "prefix: cross attention is chosen by all of it: \"layers.0.multi");
+  load_ill(W "}", p->folder, "prefix: cross attention needs the whole of it: \"layers.0.multi");
 }
 
 /* What has the number that is asked for may be another stack's. */
@@ -165,7 +168,7 @@ static void prefixes_that_are_nearly_right_are_mended(void **state) {
   add_layers(&m, "bert.encoder.layer.{i}.attention.", bert, 4);
   write_made(p, &m);
   load_ill(W ",\"layer\":0,\"prefix\":\"encoder.\"}", p->folder,
-           "prefix: no attention stands behind it; \"bert.encoder.\" would do");
+           "prefix: there is no attention behind it; \"bert.encoder.\" would do");
   load_ill(W ",\"layer\":0,\"prefix\":\"bert\"}", p->folder, "; \"bert.\" would do");
   load_ill(W ",\"prefix\":\"bert.encoder.layer.1.attention.self.\"}", p->folder,
            "prefix: ends within the names of bert; \"bert.encoder.layer.1.attention.\" would do");
@@ -268,7 +271,7 @@ static void what_would_change_a_llama_is_refused(void **state) {
     const char *stem, *why;
   } cases[] = {{"q_norm.weight", "queries and keys that are normalised are not served"},
                {"k_norm.weight", "queries and keys that are normalised are not served"},
-               {"sinks", "weights that a sink takes away are not served"}};
+               {"sinks", "attention sinks are not served"}};
   static const char *const llama[] = {"q_proj", "k_proj", "v_proj", "o_proj"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct made m = {0};
@@ -392,7 +395,7 @@ static void frequencies_are_those_of_the_base(void **state) {
   model_free(one);
   load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":1,\"layer\":1}", p->folder,
            "holds no base's, not those");
-  load_ill(W ",\"layer\":0}", p->folder, "has not the 1 frequencies of heads of 2 columns");
+  load_ill(W ",\"layer\":0}", p->folder, "does not have the 1 frequencies of heads of 2 columns");
   add_layers(&m, "model.layers.{i}.self_attn.", llama, 4);
   add_frequencies(&m, "model.rotary_emb.inv_freq", 0, 5e5);
   write_made(p, &m);
@@ -401,7 +404,7 @@ static void frequencies_are_those_of_the_base(void **state) {
   add_frequencies(&m, "esm.encoder.layer.%zu.attention.self.rotary_embeddings.inv_freq", 0, 1e4);
   write_made(p, &m);
   load_ill(EIGHT "}", p->folder,
-           "queries and keys are turned there: rope must say so, or be false");
+           "queries and keys are turned by it: rope must say so, or be false");
   one = load_well(EIGHT ",\"rope\":{}}", p->folder);
   assert_true(one->shape.rope_base == 10000 && !one->causal);
   model_free(one);
@@ -533,7 +536,7 @@ static void what_is_not_side_by_side_is_no_gpt2(void **state) {
   made_add(&m, "h.0.attn.c_attn.weight", 4, 12);
   made_add(&m, "h.0.attn.c_attn.bias", 11, 0);
   write_made(p, &m);
-  load_ill(W "}", p->folder, "\"h.0.attn.c_attn.bias\": 11 rows are not three times as many");
+  load_ill(W "}", p->folder, "\"h.0.attn.c_attn.bias\": 11 rows cannot be divided among");
   made_add(&m, "h.0.attn.c_attn.weight", 4, 12);
   made_add(&m, "h.0.attn.c_attn.bias", 9, 0);
   write_made(p, &m);
@@ -725,7 +728,7 @@ static void decoders_of_bert_are_told(void **state) {
   add_layers(&m, "x.encoder.layer.{i}.attention.", bert, 4);
   add_layers(&m, "x.encoder.layer.{i}.crossattention.", bert, 4);
   write_made(p, &m);
-  doubted(p, W ",\"layer\":1}", "cross attention stands beside \"x.encoder.layer.1.attention.\"");
+  doubted(p, W ",\"layer\":1}", "there is cross attention beside \"x.encoder.layer.1.attention.\"");
   doubted(p, W ",\"layer\":1,\"causal\":true}", NULL);
 }
 

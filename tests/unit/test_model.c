@@ -387,7 +387,7 @@ static void positions_are_read_strictly(void **state) {
   ill("{\"projection\":\"none\",\"query_size\":4,\"relative_bias\":{}}",
       "relative_bias: needs a checkpoint, or random, for its table");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"relative_bias\":{\"buckets\":8}}",
-      "relative_bias: buckets: the table of the checkpoint tells them");
+      "relative_bias: buckets: not together with a checkpoint, whose table tells them");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"relative_bias\":false,"
       "\"tensors\":{\"relative_bias\":\"t\"}}",
       "tensors: relative_bias has no meaning with relative_bias false");

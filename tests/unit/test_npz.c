@@ -267,7 +267,7 @@ static void damaged_numbers_are_told_by_their_checksum(void **state) {
   find(&b, "}\n", 2)[2 + 5] ^= 1;
   store(p->file, &b);
   struct checkpoint *c = open_well(p->file);
-  read_ill(c, "w", "tensor \"w\": its checksum in the zip archive is another");
+  read_ill(c, "w", "tensor \"w\": does not match its checksum in the zip archive");
   checkpoint_free(c);
 }
 
@@ -280,7 +280,8 @@ static void damaged_deflate_is_told(void **state) {
   struct checkpoint *c = open_well(p->file);
   struct error e = {0};
   float out[1600];
-  assert_int_equal(checkpoint_read_floats(c, checkpoint_find(c, "w"), 0, 1600, out, &e), STATUS_CONFIG);
+  assert_int_equal(checkpoint_read_floats(c, checkpoint_find(c, "w"), 0, 1600, out, &e),
+                   STATUS_CONFIG);
   assert_memory_equal(e.detail, "tensor \"w\": ", 12);
   assert_non_null(strstr(e.detail, "the zip archive is damaged: "));
   checkpoint_free(c);
@@ -317,7 +318,7 @@ static void few_bytes_that_are_said_to_be_many_are_refused(void **state) {
     put32(find(&b, "PK\3\4", 4) + LOCAL_SIZE, size);
     put32(find(&b, "PK\1\2", 4) + CENTRAL_SIZE, size);
     store(p->file, &b);
-    open_ill(p->file, "array \"w\": is said to hold 4294967277 bytes, more than the archive can");
+    open_ill(p->file, "array \"w\": claims 4294967277 bytes, more than the archive can hold");
   }
   write_one(p, npy_make(1, literal, "", 0), NPZ_STORED);
   struct bytes b = load(p->file);
