@@ -13,7 +13,7 @@
 #include "config/document/text.h"
 
 enum {
-  FRONT_SIZE = 64,    /* bytes of a file from which its kind is told */
+  FRONT_SIZE = 64,    /* the first bytes of a file, which show its kind */
   NAMES_MOST = 10000, /* names of a folder that are read */
   NAME_SIZE = 121     /* of a name that can be suggested, with its end */
 };
@@ -64,7 +64,7 @@ static enum status explain_first_bytes(const void *bytes, size_t size, struct er
   return error_set(e, STATUS_CONFIG, "%s", is);
 }
 
-/* How likely a file of this name is meant; an index most of all, because it stands for all of its
+/* How likely a file of this name is meant; an index most of all, because it names all of its
  * files. */
 static int rank_name(const char *name) {
   static const char *const ends[] = {".npz", ".safetensors", ".safetensors.index.json"};

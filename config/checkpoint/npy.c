@@ -156,15 +156,16 @@ static enum status read_shape_tuple(struct npy_reader *r, struct npy *out, struc
 }
 
 static enum status read_pair(struct npy_reader *r, struct npy *out, bool seen[3], struct error *e) {
-  static const char *const keys[] = {"descr", "fortran_order", "shape"};
+  static const char *const names[] = {"descr", "fortran_order", "shape"};
   static enum status (*const readers[])(struct npy_reader *, struct npy *, struct error *) = {
       read_descr, read_fortran_order, read_shape_tuple};
   const char *key;
   size_t length, which = 0;
   if (read_quoted(r, &key, &length, e)) return e->status;
-  while (which < 3 && !is_word(key, length, keys[which])) which++;
+  while (which < 3 && !is_word(key, length, names[which])) which++;
   if (which == 3) return refuse_at(r, key - 1, "known key", e);
-  if (seen[which]) return error_set(e, STATUS_CONFIG, "its .npy header says %s twice", keys[which]);
+  if (seen[which])
+    return error_set(e, STATUS_CONFIG, "its .npy header says %s twice", names[which]);
   seen[which] = true;
   if (!accept_character(r, ':')) return refuse_here(r, "colon", e);
   return readers[which](r, out, e);

@@ -276,7 +276,7 @@ static void close_stream(struct npz_stream *s) {
   *s = (struct npz_stream){0};
 }
 
-/* A stream of the array that stands at `from`: the open one if it has not read beyond, else a new
+/* A stream of the array, moved to byte `from`: the open one if it has not read beyond, else a new
  * one, in place of the stream that has been unused for longest. */
 static struct npz_stream *stream_at(struct npz *z, size_t index, uint64_t from, struct error *e) {
   struct npz_stream *s = NULL, *oldest = &z->open[0];

@@ -1,4 +1,4 @@
-/* definition: the keys of a model definition, and the values that they allow. */
+/* definition: the members of a model definition, and the values that they allow. */
 #include "config/model/definition.h"
 
 #include <float.h>

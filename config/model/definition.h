@@ -1,8 +1,8 @@
 /* definition: what the configuration says about one model, read strictly from its JSON.
  *
- * definition_read checks what can be checked without the checkpoint: names, types, bounds, and keys
- * that contradict each other. What is not said is settled once the family of the checkpoint is
- * known. Strings and `tensors` belong to the JSON, which must outlive the struct. */
+ * definition_read checks what can be checked without the checkpoint: names, types, bounds, and
+ * members that contradict each other. What is not said is settled once the family of the checkpoint
+ * is known. Strings and `tensors` belong to the JSON, which must outlive the struct. */
 #ifndef CONFIG_DEFINITION_H
 #define CONFIG_DEFINITION_H
 
@@ -60,7 +60,7 @@ bool definition_has(const struct definition *d, enum role role);
 enum status definition_read(struct definition *d, const json_t *json, struct error *e);
 
 /* Settles what was not said, except heads and kv_heads: of the toggles only `bias` may stay unsaid.
- * STATUS_CONFIG where keys contradict each other. */
+ * STATUS_CONFIG where members contradict each other. */
 enum status definition_settle(struct definition *d, const struct definition_customs *customs,
                               struct error *e);
 

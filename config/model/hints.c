@@ -88,7 +88,7 @@ static const json_t *find_tower(const struct hints *h, const char *address) {
   return towers == 0 || tells_heads(h->config) ? h->config : NULL;
 }
 
-/* --- keys --- */
+/* --- values --- */
 
 const json_t *hints_value(const struct hints *h, const struct hints_layer *at, const char *key) {
   return json_object_get(find_tower(h, at->address), key);

@@ -6,7 +6,7 @@
 
 static bool differ(double a, double b) { return fabs(a - b) > 1e-6 * fabs(b); }
 
-/* --- keys that a definition can express --- */
+/* --- what a definition can express --- */
 
 static void compare_rope(const struct hints *h, const struct hints_served *c, struct notes *n) {
   const double wanted = hints_rope_base(h, &c->at), base = c->shape->rope_base;
@@ -44,7 +44,7 @@ void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, s
   compare_rope(h, c, n);
 }
 
-/* --- keys that no definition can express --- */
+/* --- what no definition can express --- */
 
 static bool is_absent_or_off(const json_t *value) {
   return !value || json_is_null(value) || json_is_false(value) ||

@@ -8,7 +8,7 @@
 /* The layer as it is served. */
 struct hints_served {
   struct hints_layer at;
-  const struct definition *said; /* as it was written: what one of its keys decides is not noted */
+  const struct definition *said; /* as it was written: what it says itself is not noted */
   const struct layer_shape *shape;
   bool causal;
 };
@@ -17,7 +17,7 @@ struct hints_served {
  * definition has to say it, so that a wrong one is probably a mistake. */
 void hints_compare_unsaid(const struct hints *h, const struct hints_served *c, struct notes *n);
 
-/* Notes what no definition can say: keys that change what the layer computes, and types of models
+/* Notes what no definition can say: values that change what the layer computes, and types of models
  * that are not known to have this layer. */
 void hints_compare_unserved(const struct hints *h, const struct hints_served *c, struct notes *n);
 

@@ -20,7 +20,7 @@
 #define T5_TABLE         "relative_attention_bias.weight"
 #define T5_DECODER_TABLE "decoder.block.0.layer.0.SelfAttention." T5_TABLE
 
-/* Models whose attention is that of the layout, except for what keys of config.json say. */
+/* Models whose attention is that of the layout, except for what config.json says. */
 static const char *const berts[] = {"bert",
                                     "roberta",
                                     "xlm-roberta",

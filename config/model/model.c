@@ -65,7 +65,7 @@ static enum status digest_parameters(struct model *m, const struct parameters *p
   struct digest *digest = digest_new();
   if (!digest) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
   for (enum role role = 0; role < ROLE_COUNT; role++) {
-    const struct parameter_matrix *matrix = &p->matrix[role];
+    const struct parameters_matrix *matrix = &p->matrix[role];
     size_t weights = matrix->weight ? matrix->out * matrix->in : 0;
     size_t biases = matrix->bias ? matrix->out : 0;
     digest_floats(digest, matrix->weight, weights);

@@ -17,7 +17,7 @@ struct model {
   struct layer_shape shape;
   const char *score, *weighting, *projection; /* as in the definition; static text */
   const char *layout;  /* "plain", "bert", ..., "tensors" (the map) or "none"; static text */
-  char *place;         /* what stands before its tensors' names; NULL if no layout found it */
+  char *place;         /* what precedes its tensors' names; NULL if no layout found it */
   bool bias;           /* does any role have one? */
   bool causal;         /* where a request does not say otherwise */
   uint64_t parameters; /* numbers in weights and biases */

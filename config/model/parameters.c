@@ -21,7 +21,7 @@ static float *numbers_new(size_t out, size_t in, struct error *e) {
   return numbers;
 }
 
-static enum status read_matrix(struct parameter_matrix *m, const struct layout_matrix *from,
+static enum status read_matrix(struct parameters_matrix *m, const struct layout_matrix *from,
                                struct checkpoint *file, struct error *e) {
   if (!(m->weight = numbers_new(m->out, m->in, e)) ||
       layout_matrix_read(file, &from->weight, from->transposed, m->weight, e) || !from->has_bias)
@@ -31,7 +31,7 @@ static enum status read_matrix(struct parameter_matrix *m, const struct layout_m
   return e->status;
 }
 
-static enum status make_matrix(struct parameter_matrix *m, const struct definition *d,
+static enum status make_matrix(struct parameters_matrix *m, const struct definition *d,
                                enum role role, struct error *e) {
   if (!(m->weight = numbers_new(m->out, m->in, e))) return e->status;
   random_weight(d->seed, role, m->out, m->in, m->weight);
@@ -44,7 +44,7 @@ static enum status fill_matrices(struct parameters *p, const struct definition *
                                  const struct layout_matrix found[ROLE_COUNT],
                                  struct checkpoint *file, struct error *e) {
   for (enum role role = 0; role < ROLE_COUNT; role++) {
-    struct parameter_matrix *m = &p->matrix[role];
+    struct parameters_matrix *m = &p->matrix[role];
     if (!definition_has(d, role)) continue;
     if (found[role].found ? read_matrix(m, &found[role], file, e) : make_matrix(m, d, role, e))
       return e->status;

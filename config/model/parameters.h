@@ -7,7 +7,7 @@
 #include "config/model/layout_family.h"
 #include "config/model/notes.h"
 
-struct parameter_matrix {
+struct parameters_matrix {
   size_t out, in; /* set also where nothing is projected; `in` of one group, if grouped */
   float *weight;  /* [out, in], owned; NULL: not projected */
   float *bias;    /* [out], owned; or NULL */
@@ -15,7 +15,7 @@ struct parameter_matrix {
 
 struct parameters {
   struct layer_shape shape;
-  struct parameter_matrix matrix[ROLE_COUNT];
+  struct parameters_matrix matrix[ROLE_COUNT];
   bool causal;
   const char
       *layout; /* the name that layout_find found; static text; "none" without a checkpoint */

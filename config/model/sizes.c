@@ -20,8 +20,8 @@ static size_t groups_of(const struct definition *d, enum role role) {
 }
 
 /* out and in of a matrix in the checkpoint; a vector is one row. */
-static struct parameter_matrix matrix_size(const struct layout_matrix *from) {
-  return (struct parameter_matrix){.out = layout_matrix_out(from), .in = layout_matrix_in(from)};
+static struct parameters_matrix matrix_size(const struct layout_matrix *from) {
+  return (struct parameters_matrix){.out = layout_matrix_out(from), .in = layout_matrix_in(from)};
 }
 
 /* --- the matrices that make the heads --- */
@@ -79,7 +79,7 @@ static enum status size_unprojected(struct parameters *p, const struct definitio
   if (d->compare != SCORE_DOT) key = or_else(d->key_size, key);
   const size_t sizes[] = {query, key, or_else(d->value_size, shared)};
   for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++)
-    p->matrix[role] = (struct parameter_matrix){.out = sizes[role], .in = sizes[role]};
+    p->matrix[role] = (struct parameters_matrix){.out = sizes[role], .in = sizes[role]};
   return STATUS_OK;
 }
 
@@ -114,8 +114,8 @@ static enum status check_key_heads(const struct parameters *p, const struct defi
 
 /* Sets the layer's shape, from matrices whose sizes are known. */
 static enum status form_heads(struct parameters *p, const struct definition *d, struct error *e) {
-  const struct parameter_matrix *query = &p->matrix[ROLE_QUERY], *key = &p->matrix[ROLE_KEY];
-  const struct parameter_matrix *value = &p->matrix[ROLE_VALUE];
+  const struct parameters_matrix *query = &p->matrix[ROLE_QUERY], *key = &p->matrix[ROLE_KEY];
+  const struct parameters_matrix *value = &p->matrix[ROLE_VALUE];
   const char *shared = d->kv_heads == d->heads ? "heads" : "kv_heads";
   if (check_columns("heads", query->out, d->heads, "queries", e) ||
       check_columns(shared, key->out, d->kv_heads, "keys", e) ||
@@ -142,7 +142,7 @@ static enum status form_heads(struct parameters *p, const struct definition *d, 
 
 static enum status form_output(struct parameters *p, const struct definition *d,
                                const struct layout_matrix *found, struct error *e) {
-  struct parameter_matrix *output = &p->matrix[ROLE_OUTPUT];
+  struct parameters_matrix *output = &p->matrix[ROLE_OUTPUT];
   size_t context;
   if (!size_mul(p->shape.heads, p->shape.value_head_size, &context))
     return error_set(e, STATUS_CONFIG, "heads: too many for values of this size");
@@ -166,8 +166,8 @@ static enum status form_output(struct parameters *p, const struct definition *d,
 
 /* Checks a parameter of the score or a table of positions: only one shape is possible. */
 static enum status check_parameter_shape(const struct layout_matrix *found,
-                                         const struct parameter_matrix *right, struct error *e) {
-  const struct parameter_matrix is = matrix_size(found);
+                                         const struct parameters_matrix *right, struct error *e) {
+  const struct parameters_matrix is = matrix_size(found);
   const char *name = found->weight.tensor->name;
   if (is.out == right->out && is.in == right->in) return STATUS_OK;
   if (found->weight.tensor->rank == 1)
@@ -188,11 +188,11 @@ static enum status form_score(struct parameters *p, const struct definition *d,
     s->score_size = first->found ? matrix_size(first).out : or_else(d->score_size, query);
     if (check_said_size("score_size", d->score_size, s->score_size, e)) return e->status;
 
-    p->matrix[ROLE_SCORE_QUERY] = (struct parameter_matrix){.out = s->score_size, .in = query};
-    p->matrix[ROLE_SCORE_KEY] = (struct parameter_matrix){.out = s->score_size, .in = key};
-    p->matrix[ROLE_SCORE_VECTOR] = (struct parameter_matrix){.out = 1, .in = s->score_size};
+    p->matrix[ROLE_SCORE_QUERY] = (struct parameters_matrix){.out = s->score_size, .in = query};
+    p->matrix[ROLE_SCORE_KEY] = (struct parameters_matrix){.out = s->score_size, .in = key};
+    p->matrix[ROLE_SCORE_VECTOR] = (struct parameters_matrix){.out = 1, .in = s->score_size};
   } else if (d->compare == SCORE_BILINEAR) {
-    p->matrix[ROLE_SCORE_WEIGHT] = (struct parameter_matrix){.out = key, .in = query};
+    p->matrix[ROLE_SCORE_WEIGHT] = (struct parameters_matrix){.out = key, .in = query};
   }
   return STATUS_OK;
 }
@@ -216,7 +216,7 @@ static enum status form_relative(struct parameters *p, const struct definition *
   s->relative_buckets = found->found ? layout_matrix_out(found) : d->relative_buckets;
   s->relative_distance = d->relative_distance;
   s->relative_both = d->relative_both == TOGGLE_ON;
-  p->matrix[ROLE_RELATIVE] = (struct parameter_matrix){.out = s->relative_buckets, .in = d->heads};
+  p->matrix[ROLE_RELATIVE] = (struct parameters_matrix){.out = s->relative_buckets, .in = d->heads};
   const size_t side = s->relative_both ? s->relative_buckets / 2 : s->relative_buckets;
   if (s->relative_both && s->relative_buckets % 2 != 0)
     return error_set(e, STATUS_CONFIG,

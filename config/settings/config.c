@@ -24,8 +24,7 @@ struct config_string {
 struct config_store {
   struct config_string *strings; /* every string of the config */
   json_t *document;              /* the file, or NULL */
-  char
-      default_from[WHERE_SIZE]; /* who set default_model, for its check when all models are known */
+  char default_from[WHERE_SIZE]; /* source of default_model, which is checked last */
 };
 
 /* The models where none is configured: one small enough to read, one of the size of the original

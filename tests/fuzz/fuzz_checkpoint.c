@@ -1,8 +1,8 @@
-/* fuzz_checkpoint: files of weights: safetensors, archives of NumPy, and the front of its arrays.
+/* fuzz_checkpoint: files of weights: safetensors, archives of NumPy, and headers of its arrays.
  *
- * The first byte says what follows: `f` a file of any container, `s` a header of safetensors and,
- * behind FUZZ_PART, its data, framed here, `n` a file of NumPy's array format. A file is opened,
- * its tensors are read, and layers are looked for in it. */
+ * The first byte says what follows: `f` a file of any kind, `s` a header of safetensors and, behind
+ * FUZZ_PART, its data, which this program joins to a file, `n` a file of NumPy's array format. A
+ * file is opened, its tensors are read, and layers are searched for in it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static void config_must_be_told(const struct error *e) {
   must(e->status == STATUS_CONFIG && e->detail[0] && !strchr(e->detail, '\n'));
 }
 
-/* Reads a tensor in stretches, the last of which ends with it. */
+/* Reads a tensor in stretches; the last one ends at its end. */
 static void read_tensor(struct checkpoint *c, const struct checkpoint_entry *t) {
   float out[AT_ONCE];
   struct error e = {0};
@@ -32,7 +32,7 @@ static void read_tensor(struct checkpoint *c, const struct checkpoint_entry *t) 
   if (checkpoint_check_tensor(t, &judged)) must(e.status || t->count == 0);
 }
 
-/* The numbers of a layer, if it is small. */
+/* Reads the numbers of a layer, if it is small. */
 static void read_layer(struct checkpoint *c, const struct definition *d, struct error *e) {
   struct parameters p;
   if (parameters_measure(&p, d, c, e)) return;
@@ -47,7 +47,7 @@ static void read_layer(struct checkpoint *c, const struct definition *d, struct 
   parameters_free(&p);
 }
 
-/* What definitions find that say little, that name a place, or that name the tensors. */
+/* Tries definitions that say little, that name a place, or that name the tensors. */
 static void find_layers(struct checkpoint *c) {
   static const char named[] =
       "{\"checkpoint\":\"w\",\"heads\":1,\"tensors\":{\"query\":\"a.W_q\",\"key\":\"a.W_k\","

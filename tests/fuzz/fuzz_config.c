@@ -1,7 +1,7 @@
 /* fuzz_config: the configuration file, the environment, and definitions of models.
  *
- * Lines up to FUZZ_PART are variables without their ATTEND_; the rest is the file. What is taken is
- * printed, and what is printed is taken again and prints as the same. */
+ * Lines up to FUZZ_PART are variables without their ATTEND_; the rest is the file. A configuration
+ * that is accepted is printed; what was printed must be accepted again, and print the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void config_must_be_told(const struct error *e) {
   must(e->status == STATUS_CONFIG && e->detail[0] && !strchr(e->detail, '\n'));
 }
 
-/* Reads a file with these variables; true if it was taken. */
+/* Reads a file with these variables; true if it was accepted. */
 static bool read_config(struct config *c, struct input file, char *const *environment) {
   struct error e = {0};
   struct fuzz_file f = fuzz_file_make(file);
@@ -27,7 +27,7 @@ static bool read_config(struct config *c, struct input file, char *const *enviro
   return e.status == STATUS_OK;
 }
 
-/* The printed configuration; the caller frees it. */
+/* Prints the configuration to a string, which the caller frees. */
 static struct input printed(const struct config *c) {
   char *text = NULL;
   size_t size = 0;
@@ -44,10 +44,10 @@ static void read_models(const struct config *c) {
     struct error e = {0};
     for (unsigned family = 0; family < 4; family++) {
       const struct definition_customs customs = {.causal = family & 1,
-                                      .rope = family == 1,
-                                      .relative = family >= 2,
-                                      .unscaled = family == 2,
-                                      .relative_both = family == 2};
+                                                 .rope = family == 1,
+                                                 .relative = family >= 2,
+                                                 .unscaled = family == 2,
+                                                 .relative_both = family == 2};
       struct error last = {0};
       if (definition_read(&d, json, &last) || definition_settle(&d, &customs, &last) ||
           definition_settle_heads(&d, family, 1, &last))
@@ -57,7 +57,7 @@ static void read_models(const struct config *c) {
   }
 }
 
-/* The variables of some lines; none that names a file to be opened. */
+/* Makes variables of lines, but none that names a file to be opened. */
 static void make_environment(struct input in, char line[][LINE_MOST],
                              char *environment[LINES_MOST + 1]) {
   size_t count = 0;

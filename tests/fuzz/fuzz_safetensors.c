@@ -1,8 +1,9 @@
 /* fuzz_safetensors: requests in binary, in one piece and in many.
  *
- * The first byte: bit 0: the header and, behind FUZZ_PART, the data follow, and are framed here;
- * else the body follows as it is; bit 1: the measures of heads are asked for; bit 2: the length of
- * the body is not said. The second byte says how it is cut and which model it is for. */
+ * The first byte: bit 0: what follows is the header and, behind FUZZ_PART, the data, which this
+ * program joins to a body; else the body itself; bit 1: the measures of heads are wanted; bit 2:
+ * the length of the body is not announced. The second byte says how the body is cut and which model
+ * it is for. */
 #include <stdlib.h>
 
 #include "tests/fuzz/fuzz.h"

@@ -1,4 +1,5 @@
-/* test_api_keys: the file of bearer keys, how a token is looked for, and what a head must bring. */
+/* test_api_keys: the file of bearer keys, how a key is compared, and what a request's header must
+ * bring. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +64,7 @@ static void is_refused(const void *bytes, size_t size, const char *why) {
   assert_int_equal(e.status, STATUS_CONFIG);
   assert_int_equal(strncmp(e.detail, "api_key_file: ", 14), 0);
   if (!strstr(e.detail, why)) fail_msg("\"%s\" is not in: %s", why, e.detail);
-  /* No part of a key that would be worth something is said. */
+  /* No part of a key appears in a message. */
   assert_null(strstr(e.detail, "first-key"));
   assert_null(strstr(e.detail, "SECOND"));
   assert_null(strstr(e.detail, "abcdef"));
@@ -160,8 +161,7 @@ static void a_file_too_large(void **state) {
   free(text);
 }
 
-/* Whatever is presented, and wherever in the list its like is, the same number of words is
- * compared: all of them. */
+/* All words are compared, whatever is presented and wherever in the list an equal key is. */
 static void each_look_compares_everything(void **state) {
   (void)state;
   char text[8 * 40] = "";

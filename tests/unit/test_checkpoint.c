@@ -1,4 +1,5 @@
-/* test_checkpoint: indexes and their shards, files that are none, and names among many. */
+/* test_checkpoint: indexes and their shards, files that are no checkpoints, and finding names among
+ * many. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +70,7 @@ static void write_shards(const struct place *p) {
 
 #define INDEX(map) "{\"metadata\":{\"total_size\":1},\"weight_map\":{" map "}}"
 
-/* The message begins with the path, once. */
+/* The message begins with the path, and has it only once. */
 static void open_ill(const char *path, const char *detail) {
   struct error e = {0};
   struct checkpoint *c = checkpoint_open(path, &e);
@@ -110,7 +111,8 @@ static void an_index_says_where_tensors_are(void **state) {
   }
   assert_string_equal(checkpoint_container(c), "an index of shards");
   checkpoint_free(c);
-  /* What it does not name is not there; without metadata; a path without a folder. */
+  /* A tensor that the index does not name does not exist; an index needs no metadata, and its path
+   * no folder. */
   assert_int_equal(chdir(p->folder), 0);
   write_text("w.index.json", "{\"weight_map\":{\"b\":\"1.safetensors\"}}");
   c = open_well("w.index.json");
@@ -191,7 +193,7 @@ static void a_shard_at_fault_is_named(void **state) {
            "is this safetensors?");
 }
 
-/* --- files that are none --- */
+/* --- files that are no checkpoints --- */
 
 static void what_is_no_file_is_told(void **state) {
   const struct place *p = *state;
@@ -200,7 +202,7 @@ static void what_is_no_file_is_told(void **state) {
   open_ill("/dev/null", ": is no regular file");
   path_of(p, "1.safetensors", path);
   open_ill(path, ": No such file or directory");
-  assert_int_equal(mkfifo(path, 0600), 0); /* nobody writes: opening it must not wait */
+  assert_int_equal(mkfifo(path, 0600), 0); /* it has no writer: opening it must not wait */
   open_ill(path, ": is no regular file");
   unlink(path);
   assert_int_equal(mkfifo(p->file, 0600), 0); /* an index neither */
@@ -216,13 +218,13 @@ static void what_is_no_file_is_told(void **state) {
   open_ill(path, ": too short for a safetensors file: 0 bytes");
   write_text(path, "PK\3\4");
   open_ill(path, ": too short for a safetensors file: 4 bytes");
-  if (geteuid() != 0) { /* who may do all may read all */
+  if (geteuid() != 0) { /* root may read every file */
     assert_int_equal(chmod(path, 0), 0);
     open_ill(path, ": Permission denied");
   }
 }
 
-/* What else people have, and what to do. */
+/* Other kinds of files, and the advice for each. */
 static void other_files_are_told_by_their_first_bytes(void **state) {
   const struct place *p = *state;
   char path[160];
@@ -296,7 +298,7 @@ static void a_folder_is_told_with_the_file_in_it(void **state) {
   unlink(path);
 }
 
-/* A long path is shown by its end, and the reason is there. */
+/* Of a long path the end is shown, with the reason behind it. */
 static void a_long_path_leaves_room_for_the_reason(void **state) {
   (void)state;
   struct error e = {0};
@@ -335,7 +337,8 @@ static void a_safetensors_file_that_shrinks_is_told(void **state) {
   checkpoint_free(c);
 }
 
-/* Written to in place, a file may have been read in parts of two versions; renamed over, not. */
+/* A file that is written to in place may have been read in parts of two versions; one that is
+ * renamed over may not. */
 static void a_file_that_is_written_to_is_told(void **state) {
   const struct place *p = *state;
   const struct timespec later[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};

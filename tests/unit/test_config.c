@@ -1,4 +1,5 @@
-/* test_config: settings from every source, which one wins, and what is refused in which words. */
+/* test_config: settings from every source, which source wins, and what is refused with which
+ * message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +33,7 @@ static void write_text(const struct place *p, const char *text) {
 
 static char *const nothing[] = {NULL};
 
-/* Reads with at most these words and variables; a missing one ends the list. */
+/* A list of words or of variables, as main gets it. */
 #define WORDS(...) ((char *const[]){__VA_ARGS__, NULL})
 
 static void read_well(struct config *c, char *const *args, char *const *environment) {
@@ -421,7 +422,7 @@ static void help_names_every_setting(void **state) {
   free(help);
 }
 
-/* Each default must be a value that the setting takes, or it could not be written down. */
+/* Each default must be a value that the setting allows, so that it may be written in a file. */
 static void defaults_are_values(void **state) {
   (void)state;
   struct config c = {0};

@@ -1,6 +1,6 @@
 /* test_corrupt: checkpoints with bytes flipped or cut off, a thousand of each container, and of
- * families that turn, split and share what is in them. A model is loaded from them that computes,
- * or refused in one line; nothing else happens. */
+ * families that transpose, split and share tensors. Either a model that computes is loaded from
+ * them, or they are refused in one line; nothing else happens. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ enum { SEEDS = 1000, FILES_MOST = 3 };
 
 static const char *const roles[] = {"query", "key", "value", "output"};
 
-/* A checkpoint as it is right: its files, the first of which the definition names. */
+/* A correct checkpoint: its files, of which the definition names the first. */
 struct right {
   size_t files;
   const char *name[FILES_MOST];
@@ -40,7 +40,7 @@ static void path_of(const struct place *p, const char *name, char path[160]) {
   snprintf(path, 160, "%s/%s", p->folder, name);
 }
 
-/* Takes the bytes over. */
+/* Becomes the owner of the bytes. */
 static void add(struct right *r, const char *name, unsigned char *bytes, size_t size) {
   r->name[r->files] = name;
   r->bytes[r->files] = bytes;
@@ -82,8 +82,8 @@ static void write_file(const char *path, const unsigned char *bytes, size_t size
   fclose(out);
 }
 
-/* Flips or sets bytes, or cuts some off; returns how many are left. Half of the places are near one
- * end: there the containers say what is in them. */
+/* Flips or sets bytes, or cuts some off; returns how many are left. Half of the places are near the
+ * beginning or the end, where containers describe what they hold. */
 static size_t damage(unsigned char *bytes, size_t size, uint64_t *state) {
   const size_t kind = random_below(state, 8);
   if (kind == 0) return random_below(state, size);
@@ -115,7 +115,7 @@ static void write_damaged(const struct right *r, const struct place *p, uint64_t
   }
 }
 
-/* --- what must come of it --- */
+/* --- what must happen --- */
 
 static void compute(const struct model *m, struct tally *t) {
   uint64_t state = 1;
@@ -164,7 +164,7 @@ static void damage_all(struct right *r, const struct place *p, const char *layou
     write_damaged(r, p, seed);
     load(definition, p, seed, &t);
   }
-  for (size_t i = 0; i < r->files; i++) { /* and it was right before */
+  for (size_t i = 0; i < r->files; i++) { /* and the file was correct before */
     char path[160];
     path_of(p, r->name[i], path);
     write_file(path, r->bytes[i], r->size[i]);
@@ -255,7 +255,7 @@ static void damaged_gpt2(void **state) {
   damage_family(&m, *state, "gpt2");
 }
 
-/* The table of relative positions is the first block's. */
+/* The first block has the table of relative positions. */
 static void damaged_t5(void **state) {
   struct made m = {0};
   for (char name[] = "encoder.block.0.layer.0.SelfAttention.q.weight"; name[14] < '2'; name[14]++)

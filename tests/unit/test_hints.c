@@ -1,4 +1,4 @@
-/* test_hints: what a model is told that is served otherwise than the config.json beside it says. */
+/* test_hints: the notes of a model that differs from the config.json beside its checkpoint. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,8 +35,8 @@ static void write_layer(const struct place *p, const char *prefix, const char *c
   write_made(p, &m);
 }
 
-/* A layer of two heads of 2 columns, with that config.json beside it, is told `note`, or nothing.
- */
+/* A layer of two heads of 2 columns, with that config.json beside it, gets the note `note`, or
+ * none. */
 static void told(const struct place *p, const char *more, const char *config, const char *note) {
   char definition[256];
   write_config(p, config);

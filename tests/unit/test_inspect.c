@@ -1,4 +1,5 @@
-/* test_inspect: what is printed of a checkpoint, what is guessed, and that all of it loads. */
+/* test_inspect: what is printed about a checkpoint, what is guessed, and that every definition
+ * loads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 
 static int enter(void **state) { return place_make(state, "w.safetensors"); }
 
-/* What inspect has written. */
+/* What inspect printed. */
 struct printed {
   char *out, *notes;
   struct error error;
@@ -42,7 +43,7 @@ static void says(const char *text, const char *part) {
   if (!strstr(text, part)) fail_msg("\"%s\" does not say \"%s\"", text, part);
 }
 
-/* The definitions that are printed: every one loads. */
+/* Checks that every definition that is printed loads. */
 static json_t *models_of(const struct place *p, const char *notes) {
   struct printed printed = inspect(p->file, true);
   assert_string_equal(printed.error.detail, "");
@@ -63,7 +64,7 @@ static json_t *models_of(const struct place *p, const char *notes) {
   return models;
 }
 
-/* `wanted`: the definition but for its checkpoint. */
+/* `wanted` is the definition without its checkpoint. */
 static void is(const json_t *models, const char *name, const char *wanted) {
   json_t *definition = json_deep_copy(json_object_get(models, name)), *right = json_of(wanted);
   if (!definition) fail_msg("there is no model %s", name);
@@ -85,7 +86,7 @@ static void write_config(const struct place *p, const char *text) {
   assert_true(fputs(text, out) >= 0 && fclose(out) == 0);
 }
 
-/* With that config.json, the one model `name` is `wanted`. */
+/* With that config.json the only model is `name`, with the definition `wanted`. */
 static void with_config(const struct place *p, const char *config, const char *name,
                         const char *wanted, const char *notes) {
   write_config(p, config);
@@ -138,7 +139,7 @@ static void heads_are_told_or_guessed(void **state) {
               "config.json, line 1, column");
 }
 
-/* The frequencies in the file tell the base; one that config.json tells goes before them. */
+/* The base comes from the frequencies in the file, unless config.json says one. */
 static void frequencies_tell_the_base(void **state) {
   const struct place *p = *state;
   static const float numbers[] = {1, 0.04472136f}; /* of 500 */
@@ -347,8 +348,7 @@ static void a_file_without_layers_is_listed_but_no_configuration(void **state) {
   printed_free(&printed);
 }
 
-/* What a terminal would obey stands in a definition as JSON writes it; what it would show is shown.
- */
+/* A control character is escaped as JSON does; a visible character is printed as it is. */
 static void a_prefix_reaches_the_terminal_as_text(void **state) {
   const struct place *p = *state;
   static const char *const prefixes[][2] = {{"\\u202e.", "\"\\u202E.\""},

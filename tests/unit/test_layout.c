@@ -1,4 +1,4 @@
-/* test_layout: which tensors of a checkpoint are taken, converted and refused. */
+/* test_layout: which tensors of a checkpoint are used, converted and refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static void prefixes_have_an_end(void **state) {
   snprintf(definition, sizeof definition, W ",\"prefix\":\"%0255d\"}", 0);
   load_ill(definition, p->folder, "prefix: there is no attention behind it; there is one at \"\"");
   layout_is(p, W ",\"prefix\":\"\"}", "d2l");
-  add_roles(&m, "attention_", d2l, ".weight"); /* no dot: only for who says it */
+  add_roles(&m, "attention_", d2l, ".weight"); /* no dot: only where the definition says so */
   write_made(p, &m);
   load_ill(W "}", p->folder, "fit none of plain, torch, d2l, bert, clip, gpt2, t5, llama, whisper");
   layout_is(p, W ",\"prefix\":\"attention_\"}", "d2l");
@@ -253,7 +253,7 @@ static void only_tensors_that_are_used_are_judged(void **state) {
   load_ill(W "}", p->folder, "tensor \"key.bias\" has 5 numbers for the 4 rows of \"key.weight\"");
 }
 
-/* Numbers of a checkpoint are finite; what is made of them need not be. */
+/* Numbers of a checkpoint are finite; what is computed from them may not be. */
 static void layers_that_could_answer_nothing_are_refused(void **state) {
   const struct place *p = *state;
   static const float huge[] = {3e38f, 3e38f, 3e38f, 3e38f};

@@ -17,12 +17,12 @@
 
 static int enter(void **state) { return place_make(state, "w.safetensors"); }
 
-/* The `n`-th number of what made_add adds. */
+/* The `n`-th number that made_add adds. */
 static float nth(size_t n) { return 1.0f + (float)n / 16.0f; }
 
 static const char *const proj[] = {"q_proj", "k_proj", "v_proj", "out_proj"};
 
-/* Layers 0 and 1, with weights of 4 columns and, but for one role, biases; `unbiased` 4: all. */
+/* Layers 0 and 1, with weights of 4 columns and biases for all roles but `unbiased`; 4: for all. */
 static void add_layers(struct made *m, const char *format, const char *const stems[4],
                        size_t unbiased) {
   for (size_t i = 0; i < 2; i++) {
@@ -36,7 +36,7 @@ static void add_layers(struct made *m, const char *format, const char *const ste
   }
 }
 
-/* What a model of two heads has that is not in every one. */
+/* Checks a model of two heads: its layout, whether it is causal, its number of parameters. */
 static void is(const struct place *p, const char *definition, const char *layout, bool causal,
                uint64_t parameters) {
   struct model *m = load_well(definition, p->folder);
@@ -135,7 +135,7 @@ static void whisper_has_keys_without_bias_and_cross_attention(void **state) {
   load_ill(W "}", p->folder, "prefix: cross attention needs the whole of it: \"layers.0.multi");
 }
 
-/* What has the number that is asked for may be another stack's. */
+/* The layer with this number may be in another stack. */
 static void a_number_means_nothing_where_there_are_several_stacks(void **state) {
   const struct place *p = *state;
   struct made m = {0};
@@ -194,7 +194,7 @@ static void torch_decoders_have_cross_attention(void **state) {
 
 /* --- llama --- */
 
-/* Those of heads of 4 columns. */
+/* Adds the frequencies of a base for heads of 4 columns. */
 static void add_frequencies(struct made *m, const char *format, size_t layer, double base) {
   char name[128];
   const float numbers[] = {1, (float)(1 / sqrt(base))};
@@ -283,7 +283,7 @@ static void what_would_change_a_llama_is_refused(void **state) {
   }
 }
 
-/* What a family's own code keeps with its matrices would change the layer, unless it is known. */
+/* A tensor beside the matrices would change the layer, unless it is known to be harmless. */
 static void what_nobody_knows_beside_a_layer_is_refused(void **state) {
   const struct place *p = *state;
   static const char *const bert[] = {"self.query", "self.key", "self.value", "output.dense"};
@@ -333,7 +333,7 @@ static void what_is_harmless_beside_a_layer_is_left_alone(void **state) {
   is(p, W ",\"layer\":1,\"output_projection\":false}", "bert", false, 3 * 20);
 }
 
-/* Some keep what makes it another layer with the whole stack. */
+/* Some families keep such a tensor once, for the whole stack. */
 static void what_changes_a_whole_stack_is_refused(void **state) {
   const struct place *p = *state;
   static const char *const bert[] = {"self.query", "self.key", "self.value", "output.dense"};
@@ -426,7 +426,7 @@ static void gpt2_lies_the_other_way(void **state) {
   is(p, W ",\"layer\":0,\"prefix\":\"transformer.\"}", "gpt2", true, BIASED);
   struct parameters one = parameters_of(W ",\"layer\":0}", p->file);
   for (size_t role = ROLE_QUERY; role <= ROLE_OUTPUT; role++) {
-    const struct parameter_matrix *matrix = &one.matrix[role];
+    const struct parameters_matrix *matrix = &one.matrix[role];
     const size_t from = role < ROLE_OUTPUT ? 4 * role : 0, width = role < ROLE_OUTPUT ? 12 : 4;
     for (size_t out = 0; out < 4; out++) {
       assert_true(matrix->bias[out] == nth(from + out));
@@ -437,7 +437,7 @@ static void gpt2_lies_the_other_way(void **state) {
   parameters_free(&one);
 }
 
-/* Large enough to be read in several pieces, of which some end within a line. */
+/* Large enough to be read in several pieces, some of which end within a line. */
 static void large_matrices_are_turned_whole(void **state) {
   const struct place *p = *state;
   enum { E = 200 };
@@ -455,7 +455,7 @@ static void large_matrices_are_turned_whole(void **state) {
   parameters_free(&one);
 }
 
-/* The array that made_add makes, as Fortran has it. */
+/* The array that made_add makes, in Fortran's order. */
 static void add_by_columns(struct npz_made *z, const char *member, size_t rows, size_t columns) {
   char literal[128];
   float *numbers = malloc(rows * columns * sizeof *numbers);
@@ -469,8 +469,8 @@ static void add_by_columns(struct npz_made *z, const char *member, size_t rows, 
   free(numbers);
 }
 
-/* Layers of three families, of which one has its matrices whole, one in rows of a larger one, and
- * one in columns. */
+/* Layers of three families: one has its matrices apart, one as rows of a larger matrix, and one as
+ * columns. */
 static const struct {
   const char *name;
   size_t rows, columns;
@@ -500,7 +500,7 @@ static void write_lying(const struct place *p, bool by_columns) {
   if (!by_columns) write_made(p, &m);
 }
 
-/* The same numbers, whichever way they lie and whatever is cut from them. */
+/* The numbers are the same, whichever way they lie and whatever part is read. */
 static void assert_same_parameters(const struct place *p, const char *definition) {
   write_lying(p, false);
   struct parameters right = parameters_of(definition, p->file);
@@ -509,7 +509,7 @@ static void assert_same_parameters(const struct place *p, const char *definition
   struct parameters turned = parameters_of(definition, p->file);
   assert_int_equal(unlink(p->file), 0);
   for (enum role role = ROLE_QUERY; role <= ROLE_OUTPUT; role++) {
-    const struct parameter_matrix *a = &right.matrix[role], *b = &turned.matrix[role];
+    const struct parameters_matrix *a = &right.matrix[role], *b = &turned.matrix[role];
     assert_int_equal(a->out, b->out);
     assert_int_equal(a->in, b->in);
     assert_memory_equal(a->weight, b->weight, a->out * a->in * sizeof *a->weight);
@@ -622,7 +622,7 @@ static void t5_cross_attention_has_no_table(void **state) {
   make_t5(p);
 #define CROSS T5 ",\"prefix\":\"decoder.block.1.layer.1.EncDecAttention.\""
   struct model *m = load_well(CROSS "}", p->folder);
-  assert_int_equal(m->shape.heads, 4); /* as the decoder's table says */
+  assert_int_equal(m->shape.heads, 4); /* as many as the decoder's table has */
   assert_int_equal(m->shape.relative_buckets, 0);
   assert_true(m->shape.scale == 1 && !m->causal);
   assert_int_equal(m->parameters, 4 * 40);
@@ -679,7 +679,7 @@ static void any_layout_may_have_a_table(void **state) {
 
 /* --- names that tell more than the definition says --- */
 
-/* `note`: what the one note says; or NULL. */
+/* `note` is what the only note says; or NULL for none. */
 static void doubted(const struct place *p, const char *definition, const char *note) {
   struct model *m = load_well(definition, p->folder);
   assert_int_equal(m->notes.count, note ? 1 : 0);

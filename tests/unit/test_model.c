@@ -1,7 +1,7 @@
 /* test_model: definitions, sizes, random weights and digests; what is refused, and how.
  *
- * Digests were worked out by other programs from the same files and formulas. Runs at the top of
- * the source tree: the golden files are checkpoints, too. */
+ * The expected digests were computed by other programs from the same files and formulas. The
+ * program runs at the top of the source tree, where the golden files serve as checkpoints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static struct model *load_golden(const char *name) {
 #define B24 \
   4, 4, 6, 6, { 24, 24, 24, 24 }
 
-/* The definition of a golden file and its tensors come to this. */
+/* Checks what a golden file's definition and tensors make. */
 static struct model *load_as(const struct golden *g) {
   struct model *m = load_golden(g->name);
   assert_shape(&m->shape, g->heads, g->kv_heads, g->head_size, g->value_head_size, g->sizes);

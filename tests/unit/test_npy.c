@@ -1,4 +1,4 @@
-/* test_npy: every rule for the front of a .npy file with bytes that break it. */
+/* test_npy: every rule for the header of a .npy file, with bytes that break it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "config/checkpoint/npy.h"
 
-/* From a copy of exactly its size: a read beyond it is seen. */
+/* Reads from a copy of exactly this size, so that a read beyond it is detected. */
 static enum status parse(const char *literal, size_t size, struct npy *out, struct error *e) {
   char *copy = malloc(size + !size);
   assert_non_null(copy);
@@ -54,7 +54,7 @@ static void what_numpy_writes_is_read(void **state) {
   m = well("{\"shape\":(5,),\"fortran_order\":True,\"descr\":\"<f8\"}\n");
   assert_string_equal(m.dtype, "F64");
   assert_int_equal(m.number, 8);
-  assert_false(m.by_columns); /* of one dimension there is but one order */
+  assert_false(m.by_columns); /* an array of one dimension has only one order */
   assert_int_equal(m.count, 5);
   m = well("{ 'shape' : ( ) , 'descr' : '>f4' , 'fortran_order' : False }");
   assert_string_equal(m.dtype, ">f4");
@@ -156,7 +156,8 @@ static void versions_and_lengths(void **state) {
   measure("\x93NUMPY\2\0\0\0\0\xff", 12, "has a .npy header of 4278190080 bytes, more than 10000");
 }
 
-/* Cut anywhere it is refused, but where only blanks are lost; no flipped bit leads outside. */
+/* A header that is cut anywhere is refused, unless only blanks are lost; no flipped bit makes a
+ * read outside. */
 static void a_literal_cut_or_flipped(void **state) {
   (void)state;
   char text[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  \n";

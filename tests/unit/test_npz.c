@@ -1,4 +1,4 @@
-/* test_npz: archives as NumPy writes them, and archives that are wrong in every way we name. */
+/* test_npz: archives as NumPy writes them, and archives with each fault that has a message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static struct checkpoint *open_well(const char *path) {
   return c;
 }
 
-/* The message begins with the path, once, and goes on so. */
+/* The message begins with the path, has it only once, and continues so. */
 static void open_ill(const char *path, const char *detail) {
   struct error e = {0};
   struct checkpoint *c = checkpoint_open(path, &e);
@@ -63,8 +63,8 @@ static void assert_floats(struct checkpoint *c, const char *name, const float *e
 
 /* --- what is right --- */
 
-/* numpy.savez and savez_compressed, version 1.24: w, h in Fortran's order, d without dimensions,
- * i of integers, and a name that is not ASCII. */
+/* numpy.savez and savez_compressed, version 1.24: w, h in Fortran's order, d without dimensions, i
+ * of integers, and a name that is not ASCII. */
 static void archives_of_numpy_are_read(void **state) {
   (void)state;
   static const char *const paths[] = {"tests/golden/numpy.npz", "tests/golden/numpy-deflated.npz"};
@@ -93,7 +93,7 @@ static void archives_of_numpy_are_read(void **state) {
   }
 }
 
-/* Ranges in any order come to the same numbers: two arrays in turns, more arrays than are kept
+/* Ranges in any order give the same numbers: two arrays alternately, more arrays than are kept
  * open, backwards. */
 static void ranges_may_be_read_in_any_order(void **state) {
   const struct place *p = *state;
@@ -230,7 +230,7 @@ static void only_matrices_lie_by_columns(void **state) {
   checkpoint_free(c);
 }
 
-/* --- bytes changed behind the writer's back --- */
+/* --- bytes changed after writing --- */
 
 struct bytes {
   unsigned char at[4096];
@@ -306,7 +306,7 @@ static void put32(unsigned char *at, uint32_t value) {
   for (size_t i = 0; i < 4; i++) at[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* An array of 4 GB that some hundred deflated bytes are said to come to. */
+/* An archive that claims to inflate some hundred bytes to an array of 4 GB. */
 static void few_bytes_that_are_said_to_be_many_are_refused(void **state) {
   const struct place *p = *state;
   static const char literal[] = FLOATS_OF("(1073741800,)");
@@ -328,7 +328,7 @@ static void few_bytes_that_are_said_to_be_many_are_refused(void **state) {
   open_ill(p->file, "");
 }
 
-/* The size that the directory gives is not the one that the stream comes to. */
+/* The directory gives another size than the stream has. */
 static void an_array_ends_where_its_shape_does(void **state) {
   const struct place *p = *state;
   static const char *const shapes[] = {FLOATS_OF("(21,)"), FLOATS_OF("(19,)")};
@@ -365,7 +365,7 @@ static void archives_that_are_none_are_named(void **state) {
   b.size -= 30;
   store(p->file, &b);
   open_ill(p->file, "the zip archive has no directory at its end: cut short?");
-  /* A directory of so many members that a list of them would not fit the memory. */
+  /* A directory of so many members that there is no memory for a list of them. */
   write_one(p, npy_make_floats(2, 2), NPZ_STORED);
   b = load(p->file);
   memset(find(&b, "PK\5\6", 4) + 8, 0xfe, 4);

@@ -16,7 +16,7 @@
 #include "tests/support/place.h"
 #include "tests/support/safetensors_make.h"
 
-/* A whole file in memory, as a reader goes through it. */
+/* Reads a whole file in memory, step by step. */
 static struct safetensors *parse_file(const unsigned char *bytes, size_t size, struct error *e) {
   size_t length;
   if (size < SAFETENSORS_PREFIX) {
@@ -222,7 +222,8 @@ static void a_file_cut_anywhere_is_refused(void **state) {
   safetensors_free(parse_well(&m));
   for (size_t size = 0; size < m.size; size++) {
     struct error e = {0};
-    unsigned char *cut = malloc(size + !size); /* exactly as long: a read beyond it is seen */
+    unsigned char *cut =
+        malloc(size + !size); /* exactly as long, so that a read beyond it is detected */
     assert_non_null(cut);
     memcpy(cut, m.bytes, size);
     assert_null(parse_file(cut, size, &e));
@@ -232,8 +233,8 @@ static void a_file_cut_anywhere_is_refused(void **state) {
   made_free(&m);
 }
 
-/* A flipped bit may make another valid file (in a name, say). Then all that is handed out must
- * lie within the bytes. */
+/* A flipped bit may make another valid file (in a name, say). Then every tensor must lie within the
+ * bytes. */
 static void no_flipped_bit_leads_outside(void **state) {
   (void)state;
   struct made m;
@@ -323,7 +324,7 @@ static void other_types_round_to_nearest_even(void **state) {
   assert_int_equal(floats_type_of(""), FLOAT_NONE);
 }
 
-/* Many at once come to what one alone does: the loops take several numbers at a time. */
+/* Many numbers at once give the same as each alone: the loops convert several at a time. */
 static void many_numbers_are_converted_as_one_is(void **state) {
   (void)state;
   enum { COUNT = 0x10000 };
@@ -365,7 +366,7 @@ static void the_first_number_that_is_not_finite_is_found(void **state) {
     numbers[i] = i % 2 ? INFINITY : -NAN;
     assert_int_equal(floats_convert(FLOAT_F32, numbers, COUNT, out), i);
     assert_memory_equal(out, numbers, sizeof out);
-    if (i % 3) numbers[i] = 0; /* the others stay: the first counts */
+    if (i % 3) numbers[i] = 0; /* the others stay: the first one is reported */
   }
 }
 

@@ -92,7 +92,7 @@ static void projected_heads_may_have_any_score(void **state) {
   }
 }
 
-static void a_matrix_is(const struct parameter_matrix *m, size_t out, size_t in) {
+static void a_matrix_is(const struct parameters_matrix *m, size_t out, size_t in) {
   assert_non_null(m->weight);
   assert_int_equal(m->out, out);
   assert_int_equal(m->in, in);

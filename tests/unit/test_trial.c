@@ -1,5 +1,5 @@
-/* test_trial: layers are tried before they serve, but never with a serial OpenBLAS, which belongs
- * to another thread. This one is serial: the program says so in the library's place. */
+/* test_trial: layers are tried before they serve, but never with a serial OpenBLAS, which another
+ * thread uses. Here it is serial: this program replaces the library's function that tells. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 int openblas_get_parallel(void);
 int openblas_get_parallel(void) { return 0; }
 
-/* A layer whose scores of zeros are beyond float32, for its biases. */
+/* A layer whose biases make the scores of zeros go beyond float32. */
 static struct layer *make(enum gemm_engine engine, struct error *e) {
   static float weight[16], bias[] = {3e38f, 3e38f, 3e38f, 3e38f};
   struct parameters p = {.shape = {.heads = 1,
@@ -28,7 +28,7 @@ static struct layer *make(enum gemm_engine engine, struct error *e) {
                                    .output_size = 4,
                                    .scale = 1}};
   for (enum role role = ROLE_QUERY; role <= ROLE_OUTPUT; role++)
-    p.matrix[role] = (struct parameter_matrix){.out = 4, .in = 4, .weight = weight, .bias = bias};
+    p.matrix[role] = (struct parameters_matrix){.out = 4, .in = 4, .weight = weight, .bias = bias};
   return trial_make(&p, engine, e);
 }
 
