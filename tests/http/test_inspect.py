@@ -166,7 +166,7 @@ class Inspect(Case):
         self.write("config.json", {"rope_theta": 5e5, "model_type": "cohere"})
         model = {"checkpoint": "w.safetensors", "layer": 1, "heads": 4}
         base = "model llama: config.json says rope_theta 500000, but the base here is 10000"
-        kind = "model llama: config.json's model_type cohere is none"
+        kind = "model llama: layout llama is not known to fit config.json's model_type cohere"
         self.write("attend.json", {"models": {"llama": model}})
         status, _, err = attend("check", "--config", "attend.json", cwd=self.folder)
         self.assertEqual(status, 0, err)
