@@ -32,7 +32,7 @@ static bool has_begun(const struct connection *c, uint64_t seen) {
 static void end_slow_head(struct connections *all, struct connection *c, uint64_t seen) {
   bool begun = has_begun(c, seen);
   if (!move_to(c, seen, CONNECTION_SLOW_HEAD)) return;
-  metrics_reject(all->metrics, 0, REJECT_SLOW_HEAD);
+  metrics_reject(all->metrics, 0, REJECT_SLOW_HEADER);
   if (!begun) {
     shutdown(c->fd, SHUT_RDWR);
     return;
