@@ -12,15 +12,16 @@
 #include "config/settings/address.h"
 #include "core/run/clock.h"
 #include "core/run/status.h"
+#include "server/command/command.h"
 
 enum { TOTAL_MS = 3000, PATH_SIZE = 512 };
 
-struct target {
+struct command_health_target {
   struct address address;
   char path[PATH_SIZE];
 };
 
-static enum status target_parse(struct target *t, const char *url, struct error *e) {
+static enum status parse_url(struct command_health_target *t, const char *url, struct error *e) {
   char authority[ADDRESS_HOST_SIZE + 16];
   if (strncasecmp(url, "http://", 7))
     return error_set(e, STATUS_CONFIG, "'%.100s' does not begin with http://", url);
@@ -39,8 +40,8 @@ static enum status target_parse(struct target *t, const char *url, struct error 
   return error_set(e, STATUS_CONFIG, "'%.100s' is not an address and a port", authority);
 }
 
-/* Waits for the socket; false when the time is up. */
-static bool wait_for(int fd, short events, uint64_t until) {
+/* Waits until the socket is ready; false: the time is over. */
+static bool wait_for_socket(int fd, short events, uint64_t until) {
   uint64_t now = clock_now();
   struct pollfd p = {.fd = fd, .events = events};
   return now < until && poll(&p, 1, (int)((until - now) / CLOCK_MS) + 1) > 0;
@@ -60,7 +61,7 @@ static int connect_to(const struct address *a, uint64_t until, struct error *e) 
     fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) continue;
     why = connect(fd, at->ai_addr, at->ai_addrlen) ? errno : 0;
-    if (why == EINPROGRESS && wait_for(fd, POLLOUT, until))
+    if (why == EINPROGRESS && wait_for_socket(fd, POLLOUT, until))
       getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size);
     if (why == 0) break;
     close(fd);
@@ -73,7 +74,7 @@ static int connect_to(const struct address *a, uint64_t until, struct error *e) 
   return fd;
 }
 
-static bool send_request(int fd, const struct target *t, uint64_t until) {
+static bool send_request(int fd, const struct command_health_target *t, uint64_t until) {
   char text[PATH_SIZE + ADDRESS_HOST_SIZE + 128];
   bool six = strchr(t->address.host, ':') != NULL;
   size_t size =
@@ -84,46 +85,47 @@ static bool send_request(int fd, const struct target *t, uint64_t until) {
     ssize_t n = send(fd, text + done, size - done, MSG_NOSIGNAL);
     if (n > 0)
       done += (size_t)n;
-    else if (errno != EAGAIN || !wait_for(fd, POLLOUT, until))
+    else if (errno != EAGAIN || !wait_for_socket(fd, POLLOUT, until))
       return false;
   }
   return true;
 }
 
-/* The status line is enough: "HTTP/1.x NNN". Interim answers (1xx) do not come unasked. */
-static int read_code(int fd, uint64_t until) {
+/* Reads "HTTP/1.x NNN", the start of the status line; -1: it does not come. Interim answers (1xx)
+ * come only to a client that asks for them. */
+static int read_status_code(int fd, uint64_t until) {
   char line[16] = "";
   for (size_t have = 0; have < 12;) {
     ssize_t n = recv(fd, line + have, 12 - have, 0);
     if (n > 0)
       have += (size_t)n;
-    else if (n == 0 || errno != EAGAIN || !wait_for(fd, POLLIN, until))
+    else if (n == 0 || errno != EAGAIN || !wait_for_socket(fd, POLLIN, until))
       return -1;
   }
   int code = -1;
   return sscanf(line, "HTTP/1.%*1d %3d", &code) == 1 ? code : -1;
 }
 
-int health_main(const char *url, const char *listen) {
-  struct target t = {.path = "/healthz"};
+int command_health(const char *url, const char *listen) {
+  struct command_health_target t = {.path = "/healthz"};
   struct error e = {0};
   uint64_t until = clock_now() + TOTAL_MS * (uint64_t)CLOCK_MS;
   int fd = -1, code = -1;
-  if (!url) must(address_parse(&t.address, listen)); /* or it would be no configuration */
-  if (url && target_parse(&t, url, &e)) {
+  if (!url) must(address_parse(&t.address, listen)); /* config_read has checked it */
+  if (url && parse_url(&t, url, &e)) {
     fprintf(stderr, "attend: %s\n", e.detail);
-    return 2;
+    return COMMAND_MISUSED;
   }
   address_reach(&t.address);
   fd = connect_to(&t.address, until, &e);
-  if (fd >= 0 && send_request(fd, &t, until)) code = read_code(fd, until);
+  if (fd >= 0 && send_request(fd, &t, until)) code = read_status_code(fd, until);
   if (fd >= 0) close(fd);
-  if (code == 200) return 0;
+  if (code == 200) return COMMAND_DONE;
   if (e.status)
     fprintf(stderr, "attend: %s\n", e.detail);
   else if (code < 0)
     fprintf(stderr, "attend: no answer from %s:%s\n", t.address.host, t.address.port);
   else
     fprintf(stderr, "attend: %s says %d\n", t.path, code);
-  return 1;
+  return COMMAND_FAILED;
 }

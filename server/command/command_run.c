@@ -3,44 +3,42 @@
 
 #include <errno.h>
 #include <semaphore.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "config/model/registry.h"
+#include "server/command/command.h"
 #include "server/http/reply.h"
 #include "server/service/exchange.h"
 
-enum { RUN_ANSWERED, RUN_FAILED, RUN_CONFIG }; /* exit statuses */
-
 enum { CHUNK = 64 * 1024 };
 
-struct command_run {
+struct command_run_exchange {
   struct exchange exchange;
   sem_t done;
 };
 
-static void run_done(struct exchange *x) {
-  struct command_run *run =
-      (struct command_run *)((char *)x - offsetof(struct command_run, exchange));
+static void post_done(struct exchange *x) {
+  struct command_run_exchange *run = (struct command_run_exchange *)x; /* its first member */
   sem_post(&run->done);
 }
 
-static void say(const struct error *e) {
+/* One line on standard error. */
+static void write_problem(const struct error *e) {
   char sentence[REPLY_SENTENCE_SIZE];
   reply_sentence(e, sentence);
   fprintf(stderr, "attend: %s\n", sentence);
 }
 
-static void say_unknown(const struct registry *r, const char *model) {
+static void write_unknown_model(const struct registry *r, const char *model) {
   fprintf(stderr, "attend: no model \"%s\"; there are:", model);
   for (size_t i = 0; i < registry_count(r); i++)
     fprintf(stderr, "%s %s", i ? "," : "", registry_at(r, i)->name);
   fputc('\n', stderr);
 }
 
-static enum status feed(struct exchange *x, int in) {
+static enum status read_body(struct exchange *x, int in) {
   char chunk[CHUNK];
   for (;;) {
     ssize_t n = read(in, chunk, sizeof chunk);
@@ -69,43 +67,45 @@ static enum status write_answer(struct exchange *x, int out) {
   return STATUS_OK;
 }
 
-static int answer(struct service *s, struct models_hold *hold, const struct model *m,
-                  const struct body_terms *head, int in, int out) {
-  struct command_run run = {.exchange.done = run_done};
+/* Reads the request, computes, and writes the answer. Returns the exit status. */
+static int answer_request(struct service *s, struct models_hold *hold, const struct model *m,
+                          const struct body_terms *head, int in, int out) {
+  struct command_run_exchange run = {.exchange.done = post_done};
   struct exchange *x = &run.exchange;
   exchange_begin(x, s, hold, m, head);
-  feed(x, in);
+  read_body(x, in);
   if (exchange_finish(x)) {
     must(sem_init(&run.done, 0, 0) == 0);
     exchange_submit(x, 0);
     while (sem_wait(&run.done) != 0) must(errno == EINTR);
-    pool_drain(s->pool, UINT64_MAX); /* the worker has left sem_post behind */
+    pool_drain(s->pool, UINT64_MAX); /* then the worker has returned from sem_post */
     sem_destroy(&run.done);
     if (!x->error.status) write_answer(x, out);
   }
-  if (x->error.status) say(&x->error);
-  int status = x->error.status ? RUN_FAILED : RUN_ANSWERED;
+  if (x->error.status) write_problem(&x->error);
+  int status = x->error.status ? COMMAND_FAILED : COMMAND_DONE;
   exchange_end(x);
   return status;
 }
 
-int run_main(const struct config *c, const char *model, const struct body_terms *head, int in,
-             int out) {
+int command_run(const struct config *c, const char *model, const struct body_terms *head, int in,
+                int out) {
   struct service service;
   struct error e = {0};
-  struct config local = *c; /* of which no key is asked: who calls us reads the models anyway */
+  struct config local =
+      *c; /* without API keys: the user of this command can read the models anyway */
   local.api_key_file = "";
   if (service_start(&service, &local, 1, &e)) {
-    say(&e);
-    return e.status == STATUS_CONFIG ? RUN_CONFIG : RUN_FAILED;
+    write_problem(&e);
+    return e.status == STATUS_CONFIG ? COMMAND_MISUSED : COMMAND_FAILED;
   }
-  int status = RUN_CONFIG;
+  int status = COMMAND_MISUSED;
   struct models_hold hold = models_hold(service.models, 0);
   const struct model *m = registry_find(hold.registry, model);
   if (m)
-    status = answer(&service, &hold, m, head, in, out);
+    status = answer_request(&service, &hold, m, head, in, out);
   else
-    say_unknown(hold.registry, model);
+    write_unknown_model(hold.registry, model);
   models_release(&hold);
   service_stop(&service);
   return status;

@@ -1,6 +1,6 @@
 /* command_run: `attend run MODEL`: one request from a file to its answer, without a socket.
  *
- * The answer is byte for byte what POST /v1/models/MODEL/attention gives, or .../heads. */
+ * The answer is byte for byte that of POST /v1/models/MODEL/attention, or .../heads. */
 #ifndef SERVER_COMMAND_RUN_H
 #define SERVER_COMMAND_RUN_H
 
@@ -8,10 +8,10 @@
 #include "server/attention/attention_body.h"
 
 /* Reads a request body from the descriptor `in`, writes the answer's body to `out` and messages to
- * standard error. `head` says what is asked, and the forms of body and answer. Returns the exit
+ * standard error. `head` has what is asked, and the forms of body and answer. Returns the exit
  * status: 0 if answered, 1 if not (then nothing was written, unless writing itself failed), 2 if
  * the configuration is wrong or has no such model. */
-int run_main(const struct config *c, const char *model, const struct body_terms *head, int in,
-             int out);
+int command_run(const struct config *c, const char *model, const struct body_terms *head, int in,
+                int out);
 
 #endif

@@ -33,7 +33,7 @@ static bool has_begun_request(const struct connection *c, uint64_t seen) {
 static void end_slow_header(struct connections *all, struct connection *c, uint64_t seen) {
   const bool begun = has_begun_request(c, seen);
   if (!connection_move(c, seen, CONNECTION_SLOW_HEADER)) return;
-  metrics_reject(all->metrics, 0, REJECT_SLOW_HEAD);
+  metrics_reject(all->metrics, 0, REJECT_SLOW_HEADER);
   if (!begun) {
     shutdown(c->fd, SHUT_RDWR);
     return;

@@ -1,10 +1,10 @@
-/* announce: puts a model into words. */
+/* announce: the lines about models and API keys. */
 #include "server/life/announce.h"
 
 #include <stdio.h>
 
-/* Where its queries and keys stand: rotary positions, relative ones, or neither. */
-static void say_positions(const struct layer_shape *s, char *out, size_t size) {
+/* How the model sees positions: rotary, relative, or not at all. */
+static void describe_positions(const struct layer_shape *s, char *out, size_t size) {
   size_t used = 0;
   *out = '\0';
   if (s->rope_base > 0) used = (size_t)snprintf(out, size, " rope=%.15g", s->rope_base);
@@ -18,7 +18,7 @@ void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]) {
   const char *place = m->place && *m->place ? m->place : NULL;
   char scale[48] = "", positions[128];
   if (s->score == SCORE_DOT) snprintf(scale, sizeof scale, " scale=%.9g", (double)s->scale);
-  say_positions(s, positions, sizeof positions);
+  describe_positions(s, positions, sizeof positions);
   snprintf(out, ANNOUNCE_SIZE,
            "model %s: score=%s%s weighting=%s projection=%s heads=%zu kv_heads=%zu query_size=%zu "
            "key_size=%zu value_size=%zu output_size=%zu causal=%s%s parameters=%ju engine=%s "

@@ -1,4 +1,4 @@
-/* announce: what the log and `attend check` say of the models and the keys. */
+/* announce: the lines about models and API keys, in the log and from `attend check`. */
 #ifndef SERVER_ANNOUNCE_H
 #define SERVER_ANNOUNCE_H
 
@@ -8,14 +8,14 @@
 
 enum { ANNOUNCE_SIZE = 1024 };
 
-/* "model NAME: score=... sha256=...", one line of all that a definition or a layout decides. */
+/* One line, "model NAME: score=... sha256=...", with all that a definition or a layout decides. */
 void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]);
 
-/* That line, and a warning for every note. */
+/* Logs that line, and a warning for every note. */
 void announce_model(struct log *log, const struct model *m);
 
-/* How many keys there are, and a warning if anybody may read them. NULL: nothing to say. */
+/* Logs how many keys there are, and a warning if every user may read their file. NULL: nothing. */
 void announce_api_keys(struct log *log, const struct api_keys *k);
-extern const char announce_exposed[]; /* the words of that warning */
+extern const char announce_exposed[]; /* the text of that warning */
 
 #endif

@@ -1,60 +1,60 @@
-/* reload: reads the configuration, its checkpoints and the file of keys again while the server
+/* reload: reads the configuration, its checkpoints and the file of API keys again while the server
  * serves (SIGHUP).
  *
- * The new models are loaded and tried beside the old ones, then put into service whole, with the
- * keys; requests that are under way finish with what they began with. What fails leaves everything
- * as it is. Only `models`, `default_model` and what the file of keys says take effect; the log
- * tells what else has changed. Loading has a thread of its own; all else is done by main, which
- * waits for nothing. */
+ * The new models are loaded and tried beside the old ones, then put into service all at once, with
+ * the API keys; requests under way keep the models that they began with. A reload that fails leaves
+ * everything as it was. Only `models`, `default_model` and the content of the key file take effect;
+ * the log names other settings that have changed. Loading has a thread of its own; main does the
+ * rest and never waits. */
 #ifndef SERVER_RELOAD_H
 #define SERVER_RELOAD_H
 
 #include "server/http/server.h"
-#include "server/life/aside.h"
+#include "server/life/background.h"
 
-/* How the program was called: where settings come from. */
-struct invocation {
+/* How the program was called. */
+struct reload_invocation {
   char **argv;        /* all of it */
-  char **words;       /* the settings in it */
+  char **words;       /* the settings within argv */
   char **environment; /* environ */
 };
 
 struct reload {
   struct server *server;
-  const struct invocation *called;
-  struct config config; /* what the models in service were made of, from the first reload on */
-  bool due;             /* one is asked for */
-  bool waits;           /* and the log says that it has to wait */
-  bool loading;         /* one is on its way */
+  const struct reload_invocation *called;
+  struct config config; /* of the models in service, once a reload has succeeded */
+  bool due;             /* a reload was asked for and has not begun */
+  bool waits;           /* it has to wait, and the log says so */
+  bool loading;         /* a reload is under way */
   uint64_t begun;
-  struct aside aside;
+  struct background background;
 
-  /* The thread's that loads, while it does. */
+  /* These belong to the thread that loads, while it does. */
   struct config read;
-  struct models_set fresh; /* empty: there is an error */
+  struct models_set fresh; /* empty if there is an error */
   struct error error;
 };
 
-void reload_init(struct reload *r, struct server *s, const struct invocation *called);
+void reload_init(struct reload *r, struct server *s, const struct reload_invocation *called);
 
-/* What was loaded and is not in service goes, too. Nothing loads: see reload_rests. */
+/* Also frees models that are loaded and not in service. Nothing may be loading: see reload_idle. */
 void reload_free(struct reload *r);
 
-/* Asks for a reload; what asks while one is on its way has another one made. */
+/* Asks for a reload; while one is under way, for another one after it. */
 void reload_ask(struct reload *r);
 
-/* Ends a reload whose models are loaded; frees sets of models that nobody holds any more; then
- * begins to load if that was asked for, unless too many older sets are still held. True if there is
- * reason to come again soon, even if nothing has called signals_wake. */
-bool reload_step(struct reload *r);
+/* Finishes a reload whose models are loaded, and frees sets of models that no request holds any
+ * more. Then begins a reload that was asked for, unless too many older sets are still held. True:
+ * call again soon, even if nothing has called signals_wake. */
+bool reload_advance(struct reload *r);
 
-/* Is one asked for or on its way? */
+/* Is a reload asked for or under way? */
 bool reload_pending(const struct reload *r);
 
-/* Does nothing load? While something does, the service must stay. */
-bool reload_rests(const struct reload *r);
+/* Is nothing loading? The service must stay as long as something is. */
+bool reload_idle(const struct reload *r);
 
-/* What loads is left to the end of the process. */
-void reload_leave(struct reload *r);
+/* Leaves the thread that loads, if any, to itself until the process ends. */
+void reload_detach(struct reload *r);
 
 #endif

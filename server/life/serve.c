@@ -1,7 +1,7 @@
 /* serve: start, signals, stop.
  *
- * The order of a start: the admin door is opened, models are loaded, the main door is opened. Of a
- * stop: see stop.h; then libmicrohttpd, the reaper, the pool and the models go, in this order. */
+ * A start opens the admin door, loads the models and opens the main door. A stop is described in
+ * stop.h; after it libmicrohttpd, the reaper, the pool and the models are freed, in this order. */
 #include "server/life/serve.h"
 
 #include <errno.h>
@@ -20,40 +20,35 @@
 #include "core/run/size.h"
 #include "server/http/httpd.h"
 #include "server/http/request_id.h"
-#include "server/life/activation.h"
 #include "server/life/announce.h"
 #include "server/life/reload.h"
 #include "server/life/signals.h"
 #include "server/life/stop.h"
+#include "server/life/supervisor.h"
 #include "server/watch/version.h"
 
 enum {
-  RELOAD_MS = 100,         /* how often one that has reloaded looks for models that nobody uses */
+  RELOAD_MS = 100,         /* after a reload, between two looks for models that no request holds */
   READY_MS = 500,          /* for standard output to take the line with an address */
-  LOADING_MS = 200,        /* for models that nobody will use to be loaded */
-  SPARE_DESCRIPTORS = 384, /* leaving connections (128 of each door), logs, files */
+  LOADING_MS = 200,        /* at a stop, for a load under way to end */
+  SPARE_DESCRIPTORS = 384, /* connections being closed (128 of each door), logs, files */
   ADMIN_CONNECTIONS = 64,
-  ADMIN_MS = 5000, /* for a probe to be sent, and for its answer to be read */
+  ADMIN_MS = 5000, /* for a probe to send its request, and to read its answer */
 };
 
-/* All that threads may still look at when serve_main leaves at once. */
-struct serving {
+/* All that threads may still use when serve_main returns at once. */
+struct serve_state {
   struct server server;
   const struct config *config;
-  const struct invocation *called;
-  int inherited[DOOR_COUNT];      /* descriptors, see activation.h */
+  const struct reload_invocation *called;
+  int inherited[DOOR_COUNT];      /* descriptors, or SUPERVISOR_NO_SOCKET */
   struct httpd *http[DOOR_COUNT]; /* NULL: not open, or no such door */
-  struct notify notify;
-  struct watchdog watchdog;
+  struct supervisor supervisor;
   struct reload reload;
-  struct aside start; /* loads the first models */
+  struct background start; /* loads the first models */
   struct error start_error;
-  int signal; /* the one that ends it all, or 0 */
+  int signal; /* the one that stops the server, or 0 */
 };
-
-void serve_complain(const struct error *e) { fprintf(stderr, "attend: %s\n", e->detail); }
-
-static int exit_status(const struct error *e) { return e->status == STATUS_CONFIG ? 2 : 1; }
 
 /* --- before the first connection --- */
 
@@ -71,7 +66,7 @@ static enum status raise_descriptors(const struct server *s, struct error *e) {
                      (unsigned long long)c->max_connections, (unsigned long long)need,
                      (unsigned long long)now.rlim_max);
   now.rlim_cur = now.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &now); /* refused only where the soft limit is as good */
+  setrlimit(RLIMIT_NOFILE, &now); /* fails only where the soft limit is high enough */
   return STATUS_OK;
 }
 
@@ -81,9 +76,9 @@ static bool uses_openblas(const struct registry *r) {
   return false;
 }
 
-/* Starts the program again, once, when OpenBLAS took a new processor for an old one: it computes
- * several times slower then, and can only be told otherwise before main. */
-static void correct_openblas(const struct server *s, char **argv) {
+/* Executes the program again, once, if OpenBLAS has taken a new processor for an old one: it
+ * computes several times slower then, and reads OPENBLAS_CORETYPE only before main. */
+static void restart_for_openblas(const struct server *s, char **argv) {
   const struct gemm_blas blas = gemm_blas();
   const char *right = blas.better;
   struct models_hold hold = models_hold(s->service.models, 0);
@@ -104,13 +99,14 @@ static void correct_openblas(const struct server *s, char **argv) {
   log_line(s->log, LOG_WARNING, "cannot start again: %s", strerror(errno));
 }
 
-static void start_service(void *of) {
-  struct serving *s = of;
+/* Runs on the background thread. */
+static void open_service(void *of) {
+  struct serve_state *s = of;
   service_open(&s->server.service, &s->start_error);
 }
 
-/* Takes the next signal, within a time or when one comes. */
-static void look_at_signals(struct serving *s, const struct timespec *within) {
+/* Waits for the next signal, at most `within`, and notes what it asks for. */
+static void handle_signal(struct serve_state *s, const struct timespec *within) {
   const int got = signals_next(within);
   if (got == SIGHUP)
     reload_ask(&s->reload);
@@ -118,24 +114,29 @@ static void look_at_signals(struct serving *s, const struct timespec *within) {
     s->signal = got;
 }
 
-/* Loads the models and starts the pool, unless a signal ends that first. */
-static enum status load_first(struct serving *s, struct error *e) {
+/* Loads the first models and starts the pool, unless a signal to stop comes first. */
+static enum status load_first_models(struct serve_state *s, struct error *e) {
   static const struct timespec none = {0};
-  if (aside_start(&s->start, start_service, s, false, e)) return e->status;
+  supervisor_send(&s->supervisor, "STATUS=loading the models");
+  if (background_start(&s->start, open_service, s, false, e)) return e->status;
   for (bool done = false; !done && !s->signal;) {
-    done = aside_rests(&s->start);
-    look_at_signals(s, done ? &none : NULL);
+    done = background_idle(&s->start);
+    handle_signal(s, done ? &none : NULL);
   }
-  if (!aside_rests(&s->start)) return STATUS_OK;
-  aside_join(&s->start);
-  *e = s->start_error;
-  return e->status;
+  if (background_idle(&s->start)) {
+    background_join(&s->start);
+    *e = s->start_error;
+  }
+  if (e->status || s->signal) return e->status;
+  restart_for_openblas(&s->server, s->called->argv);
+  metrics_loaded(s->server.metrics);
+  return STATUS_OK;
 }
 
 /* --- the doors --- */
 
-/* The admin door has little patience: whoever asks for health or metrics asks for little. */
-static enum status door_init(struct serving *all, enum door_kind kind, struct error *e) {
+/* The admin door has short limits of time: requests for health or metrics are small. */
+static enum status door_init(struct serve_state *all, enum door_kind kind, struct error *e) {
   struct server *s = &all->server;
   const struct config *c = all->config;
   struct door *d = &s->door[kind];
@@ -150,7 +151,7 @@ static enum status door_init(struct serving *all, enum door_kind kind, struct er
                      .first_shard = 1,
                      .max_connections = c->max_connections};
   if (kind == DOOR_ADMIN) {
-    if (!*c->admin_listen && all->inherited[kind] == ACTIVATION_NONE) return STATUS_OK;
+    if (!*c->admin_listen && all->inherited[kind] == SUPERVISOR_NO_SOCKET) return STATUS_OK;
     d->io_threads = 1;
     d->first_shard = 1 + threads;
     d->max_connections = ADMIN_CONNECTIONS;
@@ -163,8 +164,9 @@ static enum status door_init(struct serving *all, enum door_kind kind, struct er
   return e->status;
 }
 
-/* Says that an address that was set is not the one that is served. */
-static void say_inherited(const struct serving *s, int fd, const char *setting, const char *text) {
+/* Logs which address is served, if a setting asks for another one. */
+static void log_inherited(const struct serve_state *s, int fd, const char *setting,
+                          const char *text) {
   char address[LISTENER_TEXT_SIZE];
   listener_text(fd, address);
   if (*text && strcmp(text, address) != 0)
@@ -172,30 +174,31 @@ static void say_inherited(const struct serving *s, int fd, const char *setting, 
              setting, text);
 }
 
-/* The listening socket: the one that came with the process, or one of our own. */
-static enum status door_listen(struct serving *s, enum door_kind kind, struct error *e) {
+/* Makes the door's listening socket, or takes the supervisor's. */
+static enum status door_listen(struct serve_state *s, enum door_kind kind, struct error *e) {
   static const char *const setting[DOOR_COUNT] = {"listen", "admin_listen"};
   const char *const text[DOOR_COUNT] = {s->config->listen, s->config->admin_listen};
   struct address address;
   struct listener listener;
-  if (s->inherited[kind] != ACTIVATION_NONE) {
+  if (s->inherited[kind] != SUPERVISOR_NO_SOCKET) {
     if (listener_inherit(&listener, s->inherited[kind], e)) return e->status;
-    say_inherited(s, listener.fd, setting[kind], text[kind]);
+    log_inherited(s, listener.fd, setting[kind], text[kind]);
   } else {
-    must(address_parse(&address, text[kind])); /* or it would be no configuration */
+    must(address_parse(&address, text[kind])); /* config_read has checked it */
     if (listener_open(&listener, setting[kind], &address, e)) return e->status;
   }
   s->http[kind] = httpd_new(&s->server.door[kind], &listener, e);
   return e->status;
 }
 
-static enum status door_open(struct serving *s, enum door_kind kind, struct error *e) {
+static enum status door_open(struct serve_state *s, enum door_kind kind, struct error *e) {
   if (!s->server.door[kind].connections || door_listen(s, kind, e)) return e->status;
   return httpd_start(s->http[kind], e);
 }
 
-/* A pipe that nobody reads would hold this thread for ever, and with it every signal. */
-static void say_address(const char *what, const struct httpd *h) {
+/* Waits no longer than READY_MS: a full pipe without a reader would block main, and with it every
+ * signal. */
+static void print_address(const char *what, const struct httpd *h) {
   struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
   if (poll(&out, 1, READY_MS) == 0) return;
   printf("%s on %s\n", what, httpd_address(h));
@@ -204,8 +207,8 @@ static void say_address(const char *what, const struct httpd *h) {
 
 /* --- the start --- */
 
-/* All that needs no models. */
-static enum status prepare(struct serving *all, struct error *e) {
+/* Makes all parts that need no models. */
+static enum status make_parts(struct serve_state *all, struct error *e) {
   struct server *s = &all->server;
   const struct config *c = all->config;
   s->config = c;
@@ -218,27 +221,17 @@ static enum status prepare(struct serving *all, struct error *e) {
                                   .journal = log_is_journal(STDERR_FILENO)};
   s->log = log_new(&log, e);
   if (!s->log) return e->status;
-  notify_open(&all->notify, s->log);
+  supervisor_open(&all->supervisor, s->log);
   service_init(&s->service, c, c->io_threads);
-  s->metrics = metrics_new(s->service.submitters + 2, e); /* one for the admin door, and shard 0 */
-  if (!s->metrics || activation_find(all->inherited, e)) return e->status;
+  s->metrics = metrics_new(s->service.submitters + 2, e); /* 2: shard 0, and the admin door */
+  if (!s->metrics || supervisor_sockets(all->inherited, e)) return e->status;
   if (cors_new(c->cors_origins, &s->cors, e)) return e->status;
   page_init(&s->page);
   if (door_init(all, DOOR_MAIN, e) || door_init(all, DOOR_ADMIN, e)) return e->status;
   return raise_descriptors(s, e);
 }
 
-/* The first models: afterwards there is a signal, or all that the main door needs. */
-static enum status load(struct serving *all, struct error *e) {
-  struct server *s = &all->server;
-  notify_say(&all->notify, "STATUS=loading the models");
-  if (load_first(all, e) || all->signal) return e->status;
-  correct_openblas(s, all->called->argv);
-  metrics_loaded(s->metrics);
-  return STATUS_OK;
-}
-
-static void announce(struct server *s) {
+static void log_start(struct server *s) {
   log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s, text %s",
            version_number(), version_commit(), s->service.workers, s->door[DOOR_MAIN].io_threads,
            cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
@@ -249,24 +242,26 @@ static void announce(struct server *s) {
   models_release(&hold);
 }
 
-/* To the supervisor, after the start and after each reload. */
-static void say_ready(const struct serving *s) {
-  notify_say(&s->notify, "READY=1\nSTATUS=serving on %s", httpd_address(s->http[DOOR_MAIN]));
+/* After the start and after each reload. */
+static void send_ready(const struct serve_state *s) {
+  supervisor_send(&s->supervisor, "READY=1\nSTATUS=serving on %s",
+                  httpd_address(s->http[DOOR_MAIN]));
 }
 
 /* --- signals --- */
 
-/* Tells the supervisor when a reload that was asked for begins, and when there is none any more:
- * while it waits for one it asks for nothing else. */
-static bool reload_told(struct serving *s, bool told) {
+/* Sends RELOADING=1 when a reload is asked for, and READY=1 when none is pending any more. `sent`:
+ * the last of the two was RELOADING=1; returns the new value. */
+static bool send_reload_state(struct serve_state *s, bool sent) {
   const bool pending = reload_pending(&s->reload);
-  if (pending && !told) notify_reloading(&s->notify);
-  if (!pending && told) say_ready(s);
+  if (pending && !sent) supervisor_send_reloading(&s->supervisor);
+  if (!pending && sent) send_ready(s);
   return pending;
 }
 
-/* How long to wait for signals, at most; false: for ever. */
-static bool patience(bool soon, uint64_t next, struct timespec *out) {
+/* The longest time to wait for a signal: until `next`, and no longer than RELOAD_MS if `soon`.
+ * False: no limit. */
+static bool longest_wait(bool soon, uint64_t next, struct timespec *out) {
   const uint64_t now = clock_now();
   uint64_t ns = soon ? RELOAD_MS * (uint64_t)CLOCK_MS : UINT64_MAX;
   if (next) ns = size_min(ns, next > now ? next - now : 0);
@@ -274,38 +269,38 @@ static bool patience(bool soon, uint64_t next, struct timespec *out) {
   return soon || next;
 }
 
-/* Serves, and reloads as asked, until a signal ends that. */
-static void wait_for_stop(struct serving *s) {
+/* Reloads when asked to, and feeds the watchdog, until a signal to stop comes. */
+static void wait_for_stop(struct serve_state *s) {
   struct timespec within;
-  for (bool told = false; !s->signal;) {
-    told = reload_told(s, told);
-    const bool again = reload_step(&s->reload);
-    told = reload_told(s, told);
-    const uint64_t next = watchdog_step(&s->watchdog);
-    look_at_signals(s, patience(again, next, &within) ? &within : NULL);
+  for (bool sent = false; !s->signal;) {
+    sent = send_reload_state(s, sent);
+    const bool soon = reload_advance(&s->reload);
+    sent = send_reload_state(s, sent);
+    const uint64_t next = supervisor_beat(&s->supervisor);
+    handle_signal(s, longest_wait(soon, next, &within) ? &within : NULL);
   }
 }
 
 /* --- the stop --- */
 
-static bool nothing_loads(const struct serving *s) {
-  return aside_rests(&s->start) && reload_rests(&s->reload);
+static bool nothing_loads(const struct serve_state *s) {
+  return background_idle(&s->start) && reload_idle(&s->reload);
 }
 
-/* Waits a moment for what loads; a large model is left where it is. */
-static void wait_until_loaded(struct stop *d, const struct serving *s) {
+/* Waits LOADING_MS for a load under way; that of a large model takes longer and is left alone. */
+static void wait_until_loaded(struct stop *d, const struct serve_state *s) {
   const uint64_t until = clock_now() + LOADING_MS * (uint64_t)CLOCK_MS;
-  while (!nothing_loads(s) && clock_now() < until && !d->second) stop_step(d);
+  while (!nothing_loads(s) && clock_now() < until && !d->second) stop_wait(d);
 }
 
-/* Stops, as far as it has started. */
-static int end(struct serving *s, bool *at_once) {
-  struct stop d = {.server = &s->server, .watchdog = &s->watchdog};
+/* Stops what has started. Returns the exit status. */
+static int stop_started(struct serve_state *s, bool *at_once) {
+  struct stop d = {.server = &s->server, .supervisor = &s->supervisor};
   const bool serves = atomic_load(&s->server.loaded);
   int status = 0;
   log_line(s->server.log, LOG_INFO, "signal %d: stopping", s->signal);
-  notify_say(&s->notify, "STOPPING=1\nSTATUS=stopping\nEXTEND_TIMEOUT_USEC=%ju",
-             (uintmax_t)stop_longest_ms(s->config) * 1000);
+  supervisor_send(&s->supervisor, "STOPPING=1\nSTATUS=stopping\nEXTEND_TIMEOUT_USEC=%ju",
+                  (uintmax_t)stop_longest_ms(s->config) * 1000);
   atomic_store(&s->server.stopping, true);
   if (serves) status = stop_serving(&d, s->http[DOOR_MAIN], at_once);
   if (!*at_once) wait_until_loaded(&d, s);
@@ -315,68 +310,66 @@ static int end(struct serving *s, bool *at_once) {
   return d.second ? 128 + d.second : status;
 }
 
-static void leave_loads(struct serving *s) {
-  aside_leave(&s->start);
-  reload_leave(&s->reload);
+static void detach_loads(struct serve_state *s) {
+  background_detach(&s->start);
+  reload_detach(&s->reload);
 }
 
-/* The pool is idle and no connection is open. False: what a load still uses had to stay. */
-static bool serving_free(struct serving *s) {
+/* The pool is idle and no connection is open. False: a load is under way, and what it uses stays.
+ */
+static bool free_state(struct serve_state *s) {
   const bool whole = nothing_loads(s);
-  /* Both doors are closed before either is forgotten: the admin door counts the main one's. */
+  /* Both doors close before connections are freed: the admin door counts those of the main one. */
   for (unsigned i = 0; i < DOOR_COUNT; i++) httpd_free(s->http[i]);
   for (unsigned i = 0; i < DOOR_COUNT; i++) connections_free(s->server.door[i].connections);
   if (whole) {
     reload_free(&s->reload);
-    aside_join(&s->start);
+    background_join(&s->start);
     service_stop(&s->server.service);
   } else {
-    leave_loads(s);
+    detach_loads(s);
   }
   metrics_free(s->server.metrics);
   cors_free(s->server.cors);
-  notify_close(&s->notify);
+  supervisor_close(&s->supervisor);
   log_free(s->server.log);
   if (whole) free(s);
   return whole;
 }
 
-static enum status serve(struct serving *s, struct error *e) {
+/* From the start to the signal that ends the serving. */
+static enum status serve_until_signal(struct serve_state *s, struct error *e) {
   reload_init(&s->reload, &s->server, s->called);
-  if (signals_open(e) || prepare(s, e) || door_open(s, DOOR_ADMIN, e)) return e->status;
-  if (s->http[DOOR_ADMIN]) say_address("admin listening", s->http[DOOR_ADMIN]);
-  if (load(s, e) || s->signal || door_listen(s, DOOR_MAIN, e)) return e->status;
+  if (signals_open(e) || make_parts(s, e) || door_open(s, DOOR_ADMIN, e)) return e->status;
+  if (s->http[DOOR_ADMIN]) print_address("admin listening", s->http[DOOR_ADMIN]);
+  if (load_first_models(s, e) || s->signal || door_listen(s, DOOR_MAIN, e)) return e->status;
   atomic_store(&s->server.loaded, true);
   if (httpd_start(s->http[DOOR_MAIN], e)) return e->status;
-  announce(&s->server);
-  say_address("listening", s->http[DOOR_MAIN]);
-  say_ready(s);
-  watchdog_start(&s->watchdog, &s->notify, s->http);
+  log_start(&s->server);
+  print_address("listening", s->http[DOOR_MAIN]);
+  send_ready(s);
+  supervisor_watch(&s->supervisor, s->http);
   wait_for_stop(s);
   return STATUS_OK;
 }
 
-int serve_main(const struct config *c, const struct invocation *called, bool *at_once) {
-  struct error e = {0};
+int serve_main(const struct config *c, const struct reload_invocation *called, bool *at_once,
+               struct error *e) {
   int status = 0;
-  struct serving *s = calloc(1, sizeof *s);
+  struct serve_state *s = calloc(1, sizeof *s);
   if (!s) {
-    error_set(&e, STATUS_OUT_OF_MEMORY, "no memory for the server");
-    serve_complain(&e);
-    return exit_status(&e);
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the server");
+    return status;
   }
   s->config = c;
   s->called = called;
-  if (serve(s, &e) == STATUS_OK)
-    status = end(s, at_once);
+  if (serve_until_signal(s, e) == STATUS_OK)
+    status = stop_started(s, at_once);
   else
-    notify_say(&s->notify, "STATUS=%s", e.detail);
-  if (*at_once) {
-    leave_loads(s);
-    return status;
-  }
-  *at_once = !serving_free(s);
-  if (!e.status) return status;
-  serve_complain(&e);
-  return exit_status(&e);
+    supervisor_send(&s->supervisor, "STATUS=%s", e->detail);
+  if (*at_once)
+    detach_loads(s);
+  else
+    *at_once = !free_state(s);
+  return status;
 }

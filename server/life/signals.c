@@ -1,4 +1,4 @@
-/* signals: SIGTERM, SIGINT and SIGHUP as main takes them. */
+/* signals: SIGTERM, SIGINT and SIGHUP, collected for main. */
 #include "server/life/signals.h"
 
 #include <errno.h>
@@ -11,19 +11,20 @@
 
 enum { KINDS = 3 };
 
-static const int number[KINDS] = {SIGTERM, SIGINT, SIGHUP}; /* what stops comes first */
+static const int number[KINDS] = {SIGTERM, SIGINT, SIGHUP}; /* the order of signals_next */
 
-/* A write to whoever is gone, or to a log as long as a file may be, fails and is counted. What
- * other servers take for an order (to open their logs again, say) must not end this one. */
+/* SIGPIPE, SIGXFSZ: a write to a closed socket, or to a log file at its limit, fails with an error
+ * instead. SIGUSR1, SIGUSR2: orders to other servers, such as to open their logs again, must not
+ * end this one. */
 static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2};
 
-/* A handler reaches nothing but what is the process's own, as the handlers are. */
+/* Static, since a handler has no argument of ours; so are the handlers themselves. */
 static atomic_uint came[KINDS];
 static int wake = -1; /* eventfd; written once, before the handlers are set */
 
 void signals_wake(void) { (void)!write(wake, &(uint64_t){1}, sizeof(uint64_t)); }
 
-static void note(int got) {
+static void count_signal(int got) {
   const int before = errno;
   for (unsigned i = 0; i < KINDS; i++)
     if (number[i] == got) atomic_fetch_add(&came[i], 1);
@@ -32,7 +33,7 @@ static void note(int got) {
 }
 
 enum status signals_open(struct error *e) {
-  struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
+  struct sigaction action = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
   sigset_t set;
   wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake < 0) return error_set(e, STATUS_SYSTEM, "eventfd: %s", strerror(errno));
@@ -46,7 +47,8 @@ enum status signals_open(struct error *e) {
   return STATUS_OK;
 }
 
-static int take(void) {
+/* Takes one off the counts, all of SIGHUP at once. 0: there is none. */
+static int next_counted(void) {
   for (unsigned i = 0; i < KINDS; i++) {
     if (!atomic_load(&came[i])) continue;
     if (number[i] == SIGHUP)
@@ -58,7 +60,7 @@ static int take(void) {
   return 0;
 }
 
-static bool any(void) {
+static bool any_counted(void) {
   unsigned sum = 0;
   for (unsigned i = 0; i < KINDS; i++) sum |= atomic_load(&came[i]);
   return sum != 0;
@@ -71,8 +73,8 @@ int signals_next(const struct timespec *within) {
   sigset_t open;
   pthread_sigmask(SIG_BLOCK, NULL, &open);
   for (unsigned i = 0; i < KINDS; i++) sigdelset(&open, number[i]);
-  /* Even if one has come: another that waits to be delivered may have to go first. */
-  ppoll(&p, 1, any() ? &none : within, &open);
+  /* Even if one is counted: a pending one, not delivered yet, may come first in order. */
+  ppoll(&p, 1, any_counted() ? &none : within, &open);
   (void)!read(wake, &count, sizeof count);
-  return take();
+  return next_counted();
 }

@@ -1,9 +1,8 @@
-/* signals: SIGTERM, SIGINT and SIGHUP as main takes them, whichever thread the system gives them
- * to.
+/* signals: SIGTERM, SIGINT and SIGHUP, collected for main, on whichever thread they arrive.
  *
- * Handlers count them: libraries start threads before main that block nothing, so that blocking and
- * waiting would let the default action end the process. Standard signals that come faster than they
- * are delivered become one, as always. */
+ * Handlers count them. Blocking them and calling sigwait would not do: libraries start threads
+ * before main, which block no signals, and there the default action would end the process. Signals
+ * of one kind that come faster than they are delivered become one, as always in Unix. */
 #ifndef SERVER_SIGNALS_H
 #define SERVER_SIGNALS_H
 
@@ -11,17 +10,18 @@
 
 #include "core/run/status.h"
 
-/* Sets the handlers, for good, and has the calling thread and those that it starts from now on
- * block the three: signals come while signals_next waits, and interrupt nothing. Only one thread
- * may call signals_next: this one. Ignores SIGPIPE and others that would end the process for
- * nothing. */
+/* Sets the handlers, for good, and blocks the three signals for the calling thread and those that
+ * it starts from now on: they arrive while signals_next waits, and interrupt no other call. Only
+ * this thread may call signals_next. Ignores SIGPIPE and other signals that would end the process
+ * without need. */
 enum status signals_open(struct error *e);
 
-/* The next signal, at most `within` later; NULL: for ever. 0: none, or signals_wake. One that stops
- * goes before SIGHUP, of which there may be no end, and of which many may come as one. */
+/* Waits for the next signal, at most `within`; NULL: without a limit. 0: there is none, or
+ * signals_wake was called. SIGTERM and SIGINT come before SIGHUP, which may be sent without end;
+ * several SIGHUP may come as one. */
 int signals_next(const struct timespec *within);
 
-/* Ends the wait of signals_next, or the next one: a thread has something to tell. */
+/* Ends the wait of signals_next, or its next one. Any thread. */
 void signals_wake(void);
 
 #endif

@@ -7,52 +7,52 @@
 #include "server/life/signals.h"
 
 enum {
-  EXIT_CUT = 3,        /* work was abandoned */
-  STEP_MS = 5,         /* how often a draining server looks */
-  ABANDONED_MS = 1000, /* for the answers of abandoned work to leave */
+  EXIT_CUT = 3,        /* the exit status if work was abandoned */
+  WAIT_MS = 5,         /* between two looks at what is still in work */
+  ABANDONED_MS = 1000, /* for the answers to abandoned work to be sent */
   STUCK_MS = 10000,    /* for abandoned work to stop */
   PROBE_MS = 200,      /* for the last probes to be answered */
 };
 
-void stop_step(struct stop *s) {
-  const struct timespec step = {.tv_nsec = STEP_MS * CLOCK_MS};
-  const int got = signals_next(&step);
+void stop_wait(struct stop *s) {
+  const struct timespec moment = {.tv_nsec = WAIT_MS * CLOCK_MS};
+  const int got = signals_next(&moment);
   if (got == SIGTERM || got == SIGINT) s->second = got;
-  watchdog_step(s->watchdog);
+  supervisor_beat(s->supervisor);
 }
 
-static uint64_t in_ms(uint64_t ms) { return clock_now() + ms * CLOCK_MS; }
+static uint64_t ms_from_now(uint64_t ms) { return clock_now() + ms * CLOCK_MS; }
 
 uint64_t stop_longest_ms(const struct config *c) {
   return c->drain_delay_ms + c->drain_ms + 2 * STUCK_MS + ABANDONED_MS + PROBE_MS;
 }
 
-/* Waits until nothing is in work, twice in a row: a connection may just be between two phases. */
+/* Waits until no connection is busy at two looks in a row: one may just be between two phases. */
 static bool wait_until_quiet(struct stop *s, struct httpd *h, struct door *door, uint64_t until) {
   for (int quiet = 0; clock_now() < until && !s->second;) {
     const bool busy = httpd_hands_on(h) || connections_busy(door->connections) != 0;
     quiet = busy ? 0 : quiet + 1;
     if (quiet == 2) return true;
-    stop_step(s);
+    stop_wait(s);
   }
   return false;
 }
 
-/* Waits until libmicrohttpd holds no suspended connection: with one it must not be stopped. */
+/* Waits until no connection is suspended: with one, libmicrohttpd must not be stopped. */
 static bool wait_until_resumed(struct stop *s, struct connections *all, uint64_t until) {
   while (connections_queued(all)) {
     if (clock_now() >= until || s->second) return false;
-    stop_step(s);
+    stop_wait(s);
   }
   return true;
 }
 
-/* Ends the work that is left and takes no more; true if libmicrohttpd may be stopped. A request
- * may have come in between two looks at the connections: once the pool is closed, none waits. */
+/* Abandons the work that is left, and closes the pool: a request that has come in between two looks
+ * at the connections waits for nothing then. True if libmicrohttpd may be stopped. */
 static bool close_pool(struct stop *s, struct httpd *h, struct door *door) {
   pool_abandon(s->server->service.pool);
-  if (!wait_until_resumed(s, door->connections, in_ms(STUCK_MS))) return false;
-  wait_until_quiet(s, h, door, in_ms(ABANDONED_MS));
+  if (!wait_until_resumed(s, door->connections, ms_from_now(STUCK_MS))) return false;
+  wait_until_quiet(s, h, door, ms_from_now(ABANDONED_MS));
   return !s->second;
 }
 
@@ -60,9 +60,9 @@ int stop_serving(struct stop *s, struct httpd *h, bool *at_once) {
   struct server *server = s->server;
   struct door *door = &server->door[DOOR_MAIN];
   int status = 0;
-  const uint64_t delay = in_ms(server->config->drain_delay_ms);
-  while (clock_now() < delay && !s->second) stop_step(s);
-  const uint64_t until = in_ms(server->config->drain_ms);
+  const uint64_t delay = ms_from_now(server->config->drain_delay_ms);
+  while (clock_now() < delay && !s->second) stop_wait(s);
+  const uint64_t until = ms_from_now(server->config->drain_ms);
   httpd_stop_accepting(h);
   atomic_store(&door->draining, true);
   connections_drain(door->connections);
@@ -72,9 +72,9 @@ int stop_serving(struct stop *s, struct httpd *h, bool *at_once) {
              s->second ? "a second signal" : "drain_ms has passed",
              connections_busy(door->connections));
   }
-  /* The last worker may still be on its way out of its last job. */
-  *at_once =
-      s->second || !close_pool(s, h, door) || !pool_drain(server->service.pool, in_ms(STUCK_MS));
+  /* pool_drain: the last worker may still be finishing its last job. */
+  *at_once = s->second || !close_pool(s, h, door) ||
+             !pool_drain(server->service.pool, ms_from_now(STUCK_MS));
   return *at_once ? EXIT_CUT : status;
 }
 
@@ -83,5 +83,5 @@ void stop_admin(struct stop *s, struct httpd *h) {
   httpd_stop_accepting(h);
   atomic_store(&door->draining, true);
   connections_drain(door->connections);
-  wait_until_quiet(s, h, door, in_ms(PROBE_MS));
+  wait_until_quiet(s, h, door, ms_from_now(PROBE_MS));
 }

@@ -1,4 +1,4 @@
-// answer: what came back, JSON or safetensors, ragged or not, as matrices to look at.
+// answer: turns an answer, JSON or safetensors, ragged or not, into matrices.
 //
 // Answer.read(reply, fields) -> {
 //   model, batched, average,
@@ -11,13 +11,13 @@
 //   buffer
 // }
 // Answer.faces(answer, item) -> [{ head, label, matrix }]: the heads of an item, and their mean if
-//   there are several. Answer.face(answer, view) is the one that is looked at, or null.
-// Answer.entropy(matrix, row): of the row, in nats. Answer.heaviest(matrix, row): key, -1: none.
+//   there are several. Answer.face(answer, view): the chosen one, or null.
+// Answer.entropy(matrix, row): the row's, in nats. Answer.heaviest(matrix, row): the key, or -1.
 const Answer = (() => {
-  // Float32Array.from would take each number by itself.
+  // The constructor copies all at once; Float32Array.from would go number by number.
   const floats = (data) => (data instanceof Float32Array ? data : new Float32Array(data));
-  // The item's matrices, one for each head, of a value whose item has three dimensions; an item
-  // without rows has lost its columns in JSON.
+  // One matrix for each head, of an item with three dimensions. In JSON a matrix without rows has
+  // lost its number of columns.
   const heads = (value) => {
     if (Array.isArray(value)) return value.map((head) => rowsOf(head));
     const tensor = Tensor.of(value);

@@ -1,15 +1,16 @@
-// ask: sends what stands in State.body to the chosen model and puts the answer into the state.
+// ask: sends the request in State.body to the chosen model and puts the answer into the state.
 //
-// Ask.send() -> a promise, done when state has answer or problem; what was under way is stopped.
-// Ask.sent(body): as it is sent, without gradients, which are for the measures of heads.
-// Ask.stop(). Ask.path(what, model): "v1/models/NAME/attention". Ask.accept(size): the Accept of a
-// request of that size. Ask.ready(): is there something to send?
+// Ask.send() -> a promise, done when the state has an answer or a problem. A request under way is
+//   stopped first.
+// Ask.sent(body): the body as it is sent: without gradients, which only the measures of heads use.
+// Ask.stop(). Ask.path(what, model): "v1/models/NAME/attention". Ask.accept(size): the Accept
+//   header for a request of that size. Ask.ready(): is there a request to send?
 //
-// An answer of more than Ask.limit bytes is not read: it has no items, tooLarge is true and raw is
-// null, whatever its type; it can be kept as a file.
+// An answer of more than Ask.limit bytes is not read, but can be saved as a file: it has no items,
+// tooLarge is true, and raw is null, whatever its type.
 const Ask = (() => {
-  // Small answers come as text, to be read as they are; large ones in binary form. A ragged answer
-  // has no binary form and comes as text in any case.
+  // Small answers are asked for as text, which people can read, large ones in binary form. A ragged
+  // answer has no binary form and always comes as text.
   const READABLE = 20000;
   const accept = (size) =>
     size > READABLE ? "application/x-safetensors, application/json;q=0.5" : "application/json";
@@ -57,7 +58,7 @@ const Ask = (() => {
       { ...Request.wire(bare), accept: accept(Request.size(body)), signal: mine.signal });
     if (under !== mine) return;
     under = null;
-    // A place in what was sent is none in what people see, where gradients were left out.
+    // An offset into the body as sent does not fit the body as shown, if gradients were left out.
     if (bare !== body && reply.problem) delete reply.problem.offset;
     State.set({ asking: false, ...take(reply, { body, model }) });
   };
@@ -66,7 +67,7 @@ const Ask = (() => {
   const hint = Dom.id("send-hint"), keys = hint.textContent;
   const isOld = () => ["body", "model"].some((name) =>
     State.get("asked") && State.get("asked")[name] !== State.get(name));
-  // While it asks the button does nothing, but keeps the focus.
+  // While a request is under way the button does nothing; it is not disabled, and keeps the focus.
   const show = () => {
     const asking = State.get("asking");
     halt.hidden = !asking;
@@ -74,7 +75,7 @@ const Ask = (() => {
     button.setAttribute("aria-disabled", asking);
     hint.textContent = isOld() ? "The answer is that of an earlier request." : keys;
   };
-  // Where the answer stands below the request, it is brought into sight.
+  // On a narrow page the answer is below the request: scrolls to it.
   const start = async () => {
     if (State.get("asking")) return;
     await send();
@@ -86,7 +87,7 @@ const Ask = (() => {
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
-    // What is being typed into a field counts.
+    // A field that is being typed into commits its text when it loses the focus.
     const at = document.activeElement;
     at.blur();
     at.focus();

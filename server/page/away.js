@@ -1,17 +1,17 @@
-// away: notices that the server stops or does not answer, tells people so in #notice, and waits
-// until it is back.
+// away: notices that the server stops or does not answer, says so in #notice, and waits until the
+// server is back.
 //
-// Away.heard(reply): does the reply say that the server is away? From the first such reply on
-//   /readyz is asked until the server is there again, or the models, where a proxy keeps that path
-//   to itself; then the models are read anew.
-// Away.now(): is it away? Away.back(signal) -> a promise: true once it is there again, false if the
-//   signal came first.
+// Away.heard(reply): does the reply mean that the server is away? After the first such reply
+//   /readyz is asked until the server is back, or the list of models if a proxy does not pass that
+//   path on; then the models are read anew.
+// Away.now(): is it away? Away.back(signal) -> a promise: true once the server is back, false if
+//   the signal came first.
 const Away = (() => {
   const FIRST = 1000, LONGEST = 5000;
   const notice = Dom.id("notice");
   let coming = null, waiting = 0, how = "";
 
-  // A proxy says 502, or 503 without a word of ours, where there is no server behind it.
+  // A proxy without a server behind it says 502, or 503 without a problem type of the server's.
   const kind = ({ status, problem }) => {
     const { type, title } = problem || {};
     if (status === 503 && /\/(draining|not-ready)$/.test(type)) return title;
@@ -26,7 +26,7 @@ const Away = (() => {
     notice.hidden = false;
   };
 
-  // Before a proxy there may be no /readyz.
+  // A proxy may not pass /readyz on.
   const sign = async () => {
     const ready = await Net.peek("readyz");
     return ready.status === 404 ? Net.peek("v1/models") : ready;

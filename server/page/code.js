@@ -1,12 +1,12 @@
-// code: the request as curl, Python and JavaScript, to copy. What is long, or cannot stand in a
-// program's text, is saved as a file that the program reads.
+// code: the request as curl, Python and JavaScript, to copy. A body that is long, or that cannot be
+// written in a program's text, is saved as a file that the program reads.
 const Code = (() => {
   const LONG = 8000;
   const part = Dom.id("code-part"), shown = Dom.id("code"), choice = Dom.id("code-language");
   const told = Dom.id("code-told");
   const body = () => Ask.sent(State.get("body"));
 
-  // What the snippets are made of: the body's text, or null and the file's name.
+  // The parts of a snippet. `text`: the body, or null if the program reads it from `file`.
   const parts = () => {
     const { text } = body(), isText = text !== undefined;
     const inline = isText && text.length <= LONG && !/[^\n\t -\uffff]/.test(text);
@@ -52,7 +52,7 @@ const Code = (() => {
     told.textContent = made && made.text === null ? `It reads ${made.file}: save it first.` : "";
   };
 
-  // Without a secure connection there is no clipboard: then the text is selected, to be copied.
+  // Without a secure connection there is no clipboard: the text is selected instead, to be copied.
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(shown.textContent);

@@ -1,4 +1,5 @@
-// divergence: how unlike two heads look, as a table of colours with the value under the pointer.
+// divergence: how much every two heads differ, as a table of colours, with the value of the cell
+// under the pointer.
 //
 // Divergence.show(matrix) -> nodes. Arrow keys go from cell to cell.
 const Divergence = (() => {

@@ -1,11 +1,11 @@
 // dom: elements of the page, made and found. Text enters the page as text, never as HTML.
 //
 // Dom.el("p", { class: "note", onclick: f, "aria-live": "polite" }, "text", node, ...): properties
-//   that begin with "on" are listeners, true and false set and leave out, null is skipped.
+//   that begin with "on" are listeners; true sets an attribute, false and null leave it out.
 // Dom.fill(node, ...children) replaces what is in a node. Dom.id(name) is getElementById.
-// Dom.button(text, f). Dom.table(caption, titles, rows): rows are lists of cells, of
-//   which the first is the row's head.
-// Dom.save(blob, name) offers a file to keep.
+// Dom.button(text, f). Dom.table(caption, titles, rows): rows are lists of cells, the first of
+//   which is the row's header.
+// Dom.save(blob, name) downloads a file.
 const Dom = (() => {
   const SVG = "http://www.w3.org/2000/svg";
 

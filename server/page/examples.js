@@ -1,7 +1,7 @@
 // examples: requests to start from, made to fit the chosen model.
 //
-// Examples.list: of { name, title, ... }. Choosing one sends it; as long as it stands unchanged it
-// follows the choice of the model. The page opens with the first.
+// Examples.list: of { name, title, ... }. Choosing an example sends it. As long as its text is
+// unchanged, it is made anew for each model that is chosen. The page opens with the first one.
 const Examples = (() => {
   const twice = (item) => [item, item];
   const list = [
@@ -28,7 +28,7 @@ const Examples = (() => {
   ];
   const find = (name) => list.find((example) => example.name === name);
 
-  // Few decimals, and far enough from zero that heads differ.
+  // Numbers with few decimals, and far enough from zero that heads differ.
   const rows = (next, count, width) => Array.from({ length: count }, () =>
     Array.from({ length: width }, () => Math.round(40 * next() - 20) / 10));
   const itemOf = (model, next, { q, k, own }) => {
@@ -38,7 +38,7 @@ const Examples = (() => {
       item.values = rows(next, k || q, model.value_size);
     return item;
   };
-  // The same each time.
+  // The same body each time.
   const bodyOf = (name, model) => {
     const { items, fields, spoil } = find(name), next = Random.draw(1);
     const all = items.map((item) => itemOf(model, next, item)), whole = {};
@@ -54,16 +54,16 @@ const Examples = (() => {
     return example.sums && model && model.weighting === "sigmoid" ? "not with sigmoid weights" : "";
   };
 
-  // For a wider model an example is megabytes of text: it is made only if somebody chooses it.
+  // For a wider model an example is megabytes of text, and is made only when it is chosen.
   const WIDEST = 20000;
-  // What the page itself has put into the request, and for which model.
+  // The example, the request that it has become, and the model that this was made for.
   let chosen = "toy", made = null, madeFor = null;
   const put = (model) => {
     [made, madeFor] = [bodyOf(chosen, model), model.name];
     State.set({ body: made });
     Ask.send();
   };
-  // A request that somebody has changed, or put in its place, stays as it is.
+  // Makes the example anew for the current model; a request of the user's own stays.
   const fit = () => {
     const model = Models.current();
     if (!model || model.query_size > WIDEST || State.get("body") !== made) return;

@@ -1,11 +1,11 @@
-// fields: every field of a request as a control with its meaning. Controls show what the request
-// says, and changing one rewrites the request.
+// fields: every field of a request as a control with its meaning. Controls show the request's
+// values, and changing one rewrites the request.
 //
 // A control has the id "field-NAME" and data-field="NAME".
 const Fields = (() => {
   const flag = (none) => [["", none], ["true", "yes"], ["false", "no"]];
   const words = (none, ...list) => [["", none], ...list.map((word) => [`"${word}"`, word])];
-  // Name, choices or an example of what to write, meaning.
+  // Name; choices, or an example of what to write; meaning.
   const LIST = [
     ["valid_lens", "[3, 2]", "how many leading keys each query may see"],
     ["mask", "[[1, 0], [1, 1]]", "true or 1: the query may see the key"],
@@ -32,14 +32,15 @@ const Fields = (() => {
 
   const part = Dom.id("fields-part"), controls = new Map();
   const node = (name, suffix) => Dom.id(`field-${name}${suffix}`);
-  // What is no complaint of ours stays: problem.js marks the field that the server refuses.
+  // Without a change of the text, aria-invalid stays: problem.js sets it on a field that the server
+  // refuses.
   const complain = (name, text) => {
     if (node(name, "-error").textContent === text) return;
     node(name, "-error").textContent = text;
     node(name, "").setAttribute("aria-invalid", text !== "");
   };
 
-  // An empty control takes the field away.
+  // An empty control removes the field.
   const commit = (name, text) => {
     let value;
     try {
@@ -69,7 +70,7 @@ const Fields = (() => {
       Dom.el("p", { class: "bad small", id: `field-${name}-error`, role: "status" }));
   };
 
-  // The value as text on one line. What is too long is not shown, but can be taken away.
+  // The value as text on one line. A value that is too long is not shown, but can be removed.
   const textOf = (value) => {
     if (value === undefined) return "";
     const tensor = value && value.bytes ? Tensor.of(value) : null;
@@ -81,7 +82,7 @@ const Fields = (() => {
       return HIDDEN;
     }
   };
-  // A choice that the request makes and the list does not know is shown as it is.
+  // A value of the request that is none of the choices is added to them.
   const showChoice = (select, kind, text) => {
     const list = kind.some(([value]) => value === text) ? kind : [...kind, [text, text]];
     Dom.fill(select, list.map(([value, label]) => Dom.el("option", { value }, label)));

@@ -1,9 +1,10 @@
 // format: numbers as people read them.
 //
-// Format.float(x): the shortest decimal that reads back as the same float32, as answers have it.
+// Format.float(x): the shortest decimal that reads back as the same float32, as in answers.
 // Format.short(x): three digits. Format.bytes(n), Format.ms(x), Format.count(n): with units.
 const Format = (() => {
-  // Below a power of two floats lie closer: there the second nearest may be what reads back.
+  // Below a power of two floats are closer together: there the second nearest decimal may be the
+  // one that reads back.
   const near = (x, digits) => {
     const first = Number(x.toPrecision(digits));
     const step = Math.sign(x) * 10 ** (Math.floor(Math.log10(Math.abs(x))) + 1 - digits);

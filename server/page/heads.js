@@ -1,8 +1,8 @@
-// heads: the tab that shows what each head does, and lets them be pruned. It asks when it is looked
-// at, once for each answer and choice of gradients.
+// heads: the tab that shows what each head does, with switches that prune heads. It asks the server
+// when it is opened, once for each answer and choice of gradients.
 (() => {
   const { el, fill } = Dom;
-  // Name, meaning, and what a full bar stands for, where that is not the greatest of the heads.
+  // Name; meaning; the value of a full bar, where that is not the greatest of the heads.
   const MEASURES = [
     ["confidence", "greatest weight of a query, mean", 1],
     ["entropy", "how evenly a query looks, 0 to 1", 1],

@@ -1,20 +1,21 @@
 // heatmap: draws a matrix of weights on a canvas, with its labels. It knows nothing of the page
 // but its colours.
 //
-// A sheet is what is drawn:
+// A sheet is the content of a drawing:
 //   { title, matrix, seen, high, rows, cols, cuts, pointers }
-//     seen: of Visible.of; high: of Scale.high; rows, cols: a word for each query and key;
-//     cuts: keys before which a line stands; pointers: a key for each query, or null
-// A place is where, all in device pixels:
+//     seen: from Visible.of; high: from Scale.high; rows, cols: a word for each query and key;
+//     cuts: keys before which a line is drawn; pointers: a key for each query, or null
+// A place is its position, all in device pixels:
 //   { left, top, turned, cell, ratio, width, height, x, y, row, col }
-//     left, top, turned: of Heatmap.box; cell: a whole number; ratio: of devicePixelRatio; width,
-//     height: of the canvas; x, y: how far it is scrolled; row, col: the cell at hand, or -1
+//     left, top, turned: from Heatmap.box; cell: the side of a cell, a whole number; ratio:
+//     devicePixelRatio; width, height: of the canvas; x, y: how far it is scrolled; row, col: the
+//     current cell, or -1
 //
 // Heatmap.box(sheet, cell, ratio) -> { left, top, turned }: where cell 0, 0 begins (cell i, j at
-//   left + j * cell - x, top + i * cell - y), and whether the words of keys stand upright.
-// Heatmap.draw(context, sheet, place): as much of it as the canvas holds.
-// Heatmap.small(canvas, sheet): without labels, a pixel for a cell, or for the greatest of a block;
-//   hidden ones stay clear. A generator, to be run in slices.
+//   left + j * cell - x, top + i * cell - y), and whether the words of keys are written upwards.
+// Heatmap.draw(context, sheet, place): draws the part that the canvas has room for.
+// Heatmap.small(canvas, sheet): draws without labels, with a pixel for each cell, or for the
+//   greatest of a block of cells; hidden cells stay transparent. A generator, to be run in slices.
 // Heatmap.picture(sheet) -> a canvas of its own with title, labels and legend, to be saved.
 const Heatmap = (() => {
   const SMALL = 256, LARGEST = 48, HATCH = 6, TEXT = 12, WORD = 16;
@@ -23,7 +24,7 @@ const Heatmap = (() => {
     (_, i) => pixel(Scale.bytes.subarray(3 * i, 3 * i + 3)));
   const pen = document.createElement("canvas").getContext("2d");
 
-  // The colours of the page, as #rrggbb whatever form the sheet gives them.
+  // The colours of the page, as #rrggbb in whatever form its style sheet gives them.
   const theme = () => {
     const style = getComputedStyle(document.documentElement), colours = {};
     for (const name of ["back", "text", "soft", "edge", "accent"]) {
@@ -35,7 +36,7 @@ const Heatmap = (() => {
   const solid = (word) => pixel([1, 3, 5].map((at) => parseInt(word.slice(at, at + 2), 16)));
   const font = (size, ratio) => `${Math.round(size * ratio)}px system-ui, sans-serif`;
 
-  // Words are cut as they come, so that nothing has to be measured but the longest.
+  // Words are cut by their number of letters, so that only the longest has to be measured.
   const brief = (word) => {
     const letters = [...word.slice(0, 2 * WORD)];
     return letters.length > WORD ? `${letters.slice(0, WORD - 1).join("")}…` : word;
@@ -51,14 +52,14 @@ const Heatmap = (() => {
       top: Math.ceil((turned ? wide : TEXT * ratio) + 10 * ratio) };
   };
 
-  // The first cell in sight and the one after the last, of n.
+  // The first visible cell of n, and the one after the last.
   const inSight = (from, room, cell, n) =>
     [Math.floor(from / cell), Math.min(n, Math.ceil((from + room) / cell))];
   const sights = ({ matrix }, { left, top, cell, width, height, x, y }) =>
     [...inSight(y, height - top, cell, matrix.rows),
       ...inSight(x, width - left, cell, matrix.cols)];
 
-  // The cells in sight stay the same while the cursor moves: the last picture of a sheet is kept.
+  // Visible cells stay the same while the cursor moves, so the last picture of a sheet is kept.
   const pictures = new WeakMap();
   const cells = (context, sheet, place, colours) => {
     const { left, top, cell, ratio, x, y } = place, { rows, cols } = sheet.matrix;
@@ -92,8 +93,8 @@ const Heatmap = (() => {
     return image;
   };
 
-  // The words of one side: every first, second, fifth, tenth, ..., as there is room, but always
-  // that of the cell at hand.
+  // The words of one side: every first, second, fifth, tenth, ..., as there is room, and always
+  // that of the current cell.
   const each = (needed, cell) => {
     for (let power = 1; ; power *= 10)
       for (const n of [1, 2, 5]) if (n * power * cell >= needed) return n * power;
@@ -125,7 +126,7 @@ const Heatmap = (() => {
         (at) => [left + at - x, top - (turned ? 5 : TEXT / 2 + 5) * ratio]));
   };
 
-  // What stands in the cells: numbers where they have room, rings where pointers lead.
+  // Inside the cells: numbers, if there is room, and rings where pointers lead.
   const marks = (context, sheet, place) => {
     const { matrix, seen, pointers } = sheet, { left, top, cell, ratio, x, y } = place;
     const printed = cell >= 44 * ratio;
@@ -154,7 +155,7 @@ const Heatmap = (() => {
     context.stroke();
   };
 
-  // Where segments end, and the row and column of the cell at hand.
+  // Lines where segments end, and around the row and column of the current cell.
   const lines = (context, { matrix: { rows, cols }, cuts }, place, colours) => {
     const { left, top, cell, ratio, x, y, row, col } = place, a = left - x, b = top - y;
     const shapes = cuts.filter((key) => key > 0 && key < cols)

@@ -1,9 +1,9 @@
-// json: where in a JSON text a pointer or an offset leads. The text may be broken and cut off
-// anywhere; nothing here throws, and each character is looked at once.
+// json: finds the place in a JSON text that a pointer or an offset leads to. The text may be
+// invalid or cut off anywhere; nothing here throws, and each character is looked at once.
 //
-// Json.find(text, pointer) -> [begin, end] of the value. Where there is no such value: the bracket
-//   of what it would be in.
-// Json.at(text, offset) -> [begin, end] of the character that the byte of the text as UTF-8 is in;
+// Json.find(text, pointer) -> [begin, end] of the value. If there is no such value: of the opening
+//   bracket of the list or object that it would be in.
+// Json.at(text, offset) -> [begin, end] of the character that has this byte, in the text as UTF-8;
 //   beyond the end both are the text's length.
 // Json.keys(pointer): its parts. Json.place(text, i) -> { line, column }, from 1.
 const Json = (() => {
@@ -38,8 +38,8 @@ const Json = (() => {
       return null;
     }
   };
-  // Where the value of the key begins, or -1. Of members of one name the server has complained of
-  // the last one, or has found something wrong within the first.
+  // Where the value of the key begins, or -1. If two members have one name, the server has refused
+  // the last one for it, or has found an error within the first.
   const child = (text, at, key, isLast) => {
     const isObject = text[at] === "{", index = /^(0|[1-9]\d*)$/.test(key) ? Number(key) : -1;
     let found = -1, i = 0;

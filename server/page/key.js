@@ -1,11 +1,11 @@
-// key: the bearer key, and the dialog that asks for it. The key lives in this closure and nowhere
-// else: in no storage, cookie, address or state, and in no element once the dialog has closed.
+// key: the bearer key, and the dialog that asks for it. The key is in this closure alone: in no
+// storage, cookie, address or state, and in no element once the dialog has closed.
 //
-// Key.headers(): what goes with a request. Key.has(). Key.forget(). Key.on(f): f hears of changes.
+// Key.headers(): the headers for a request. Key.has(). Key.forget(). Key.on(f): calls f at changes.
 // Key.count(): how many changes there have been.
-// Key.ask() -> a promise: has somebody given a key? There is one dialog, however many ask.
-// Key.refused(count) likewise, after a 401; `count` is of the time when the request went out: where
-//   there is another key by now, nobody is asked.
+// Key.ask() -> a promise: was a key given? There is one dialog, however many calls wait for it.
+// Key.refused(count) likewise, after a 401. `count` is Key.count() from when the request was sent:
+//   if the key has changed since, there is no dialog.
 const Key = (() => {
   let key = null, changes = 0, asked = null;
   const listeners = [];

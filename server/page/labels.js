@@ -1,7 +1,7 @@
-// labels: what a query and a key are called: the words that somebody gave, else their numbers.
+// labels: the names of queries and keys: the words that were typed for them, else their numbers.
 //
-// Labels.row(item, i), Labels.col(item, j) -> text. Without words for keys those of the queries
-// serve, where the request has no keys of its own. They are typed here and are sent nowhere.
+// Labels.row(item, i), Labels.col(item, j) -> text. Without words for keys, those of the queries
+// are used, if the request has no keys of its own. Words are never sent to a server.
 const Labels = (() => {
   const pick = (lists, item, i) => (lists[item] && lists[item][i]) || null;
   const row = (item, i) => pick(State.get("labels").rows, item, i) || String(i);

@@ -1,9 +1,9 @@
 // large: one sheet (heatmap.js) in a window that zooms and scrolls, a cursor, and its readout.
 //
-// Large.show(sheet, same): draws it; null: nothing. same: zoom and cursor stay. Large.point(): the
-// cell in State.view has changed. The canvas is as large as the window and stays in it; what is
-// scrolled is an empty sheet below it. It says where its cells are before scrolling: data-cell,
-// data-left and data-top, in CSS pixels.
+// Large.show(sheet, same): draws the sheet; null: nothing. same: zoom and cursor stay.
+// Large.point(): the cell in State.view has changed. The canvas is as large as the window and does
+// not move; an empty element below it is scrolled instead. The canvas has data-cell, data-left and
+// data-top: the place of its cells before scrolling, in CSS pixels.
 const Large = (() => {
   const { el, id } = Dom;
   const NOWHERE = { row: -1, col: -1 };
@@ -27,7 +27,8 @@ const Large = (() => {
     };
   };
 
-  // As wide as there is room for, but lower where not all queries would be seen and cells are big.
+  // Cells as wide as there is room for; smaller if not all rows would be visible, but not below 16
+  // pixels.
   const fitting = (room, ratio) => {
     const { rows, cols } = sheet.matrix, { left, top } = Heatmap.box(sheet, 1, ratio);
     const high = Math.min(innerHeight * 0.7, 760) - 4;
@@ -50,7 +51,7 @@ const Large = (() => {
     if (!sheet || !frame.clientWidth) return;
     const ratio = devicePixelRatio || 1;
     let now = spread(frame.offsetWidth, ratio);
-    // A scroll bar takes room of its own.
+    // The scroll bar has taken some of the room.
     if (frame.clientWidth < frame.offsetWidth) now = spread(frame.clientWidth, ratio);
     const { cell, box, all } = now, { left, top } = box;
     const [width, height] = [frame.clientWidth, frame.clientHeight].map((room, i) =>
@@ -73,7 +74,7 @@ const Large = (() => {
   };
   const soon = once(draw);
 
-  // Zooms about a point of the canvas, in CSS pixels; null fits.
+  // Zooms about a point of the canvas, in CSS pixels. null: fits the sheet to the window.
   const zoom = (factor, [x, y] = [canvas.clientWidth / 2, canvas.clientHeight / 2]) => {
     if (!place) return;
     const { left, top, cell, ratio } = place;
@@ -108,7 +109,7 @@ const Large = (() => {
     go(cell, cell.row >= 0 && !(pinned && at(cell)));
   };
 
-  // Where a key leads the cursor.
+  // The cell that a key of the keyboard moves the cursor to.
   const target = ({ key, ctrlKey }, { row, col }) => {
     const { rows, cols } = sheet.matrix;
     const page = Math.max(1, Math.floor(place.height / place.cell) - 1);

@@ -1,9 +1,9 @@
 // lines: queries left, keys right, and a line for each weight, as thick and as dense as it is
 // heavy.
 //
-// One query is looked at, or all of them (State.view.row, -1): by pointing at it, by arrow keys,
-// or by its name. The picture is a canvas; a text below says what it shows. Of more weights than
-// MOST only the heaviest get a line.
+// The lines of one query are drawn, or of all (State.view.row is -1). The query is chosen by
+// pointing at it, by arrow keys, or by its name. The picture is a canvas; a text below says what it
+// shows. Of more than MOST weights only the heaviest get a line.
 (() => {
   const MOST = 4000, STEP = 22, TALL = 3000;
   const panel = Dom.id("lines"), text = Dom.el("p", { "aria-live": "polite", id: "lines-text" });
@@ -17,7 +17,7 @@
     Dom.el("label", {}, "Query", query));
   let made = null, hover = -1, height = 0;
 
-  // The cells that get a line, light ones first, and how many weights go without.
+  // The cells that get a line, light ones first, and how many others there are.
   const picked = new WeakMap();
   const pick = (sheet, row) => {
     if (row < 0 && picked.has(sheet)) return picked.get(sheet);

@@ -1,7 +1,7 @@
 // look: the heads as small multiples and one of them large.
 //
-// Look.sheet() -> what is seen large, as heatmap.js draws it, or null; for saving it.
-// Look.seen(item, head) -> which keys may be seen (visible.js), kept for each answer.
+// Look.sheet() -> the large one, as a sheet of heatmap.js, or null; for saving it.
+// Look.seen(item, head) -> which keys each query may see (visible.js), kept for each answer.
 const Look = (() => {
   const { el, fill, id } = Dom;
   const SLICE = 8;
@@ -40,7 +40,7 @@ const Look = (() => {
       pointers: pointers && pointers[head], segments: segments && segments[head] };
   };
 
-  // Small multiples are drawn when they come into sight, a few milliseconds at a time.
+  // Small multiples are drawn when they become visible, a few milliseconds at a time.
   let tiles = [], waiting = [], busy = false;
   const work = () => {
     const end = performance.now() + SLICE;
@@ -81,7 +81,7 @@ const Look = (() => {
     for (const { button } of tiles) watcher.observe(button);
   };
 
-  // The tools: which item (for all ways to look but the heads), which colours, what they mean.
+  // The tools: the item (for all tabs but the heads), the range of colours, and their legend.
   const go = (by) => State.view({ item: State.get("view").item + by, row: -1, col: -1 });
   const step = (by, text, name) =>
     el("button", { type: "button", "aria-label": name, onclick: () => go(by) }, text);

@@ -1,13 +1,13 @@
-// mark: a marked piece of the text in #source: behind the text, which is see-through meanwhile,
-// stands the same text with a mark in it.
+// mark: marks a piece of the text in #source: behind the text, whose background is transparent
+// meanwhile, lies the same text with a mark in it.
 //
 // Mark.show(text, begin, end): marks the piece and scrolls to it, if #source shows this text.
 // Mark.clear(). Mark.fits(text): does #source show it? Mark.go(text, begin, end) selects the piece.
 const Mark = (() => {
-  // Beyond this, laying the text out twice is felt.
+  // Laying out a longer text twice takes noticeable time.
   const LARGEST = 300000;
   const area = Dom.id("source");
-  // As a textarea has its lines.
+  // A textarea ends its lines with \n.
   const lined = (text) => text.replace(/\r\n?/g, "\n");
   const fits = (text) => area.value === lined(text);
 
@@ -28,7 +28,7 @@ const Mark = (() => {
     area.scrollLeft = piece.offsetLeft - area.clientWidth / 2;
     follow();
   };
-  // A textarea scrolls to what is selected when it gets the focus.
+  // A textarea scrolls to its selection when it gets the focus.
   const go = (text, begin, end) => {
     const from = lined(text.slice(0, begin)).length;
     area.blur();

@@ -1,14 +1,14 @@
-// measures: what each head does, and what the answer is without some of them: asked of the server
-// for the request that the shown answer belongs to.
+// measures: asks the server what each head does, and for the answer without some heads, with the
+// request of the answer that is shown.
 //
 // Measures.ask(kind) -> a promise of { rows, heads, divergence, ranking }, or of { problem }.
-//   `kind` says which gradients go along: "none", "request" (its own), "square" (of half the
-//   squared output: they are the outputs) or "signs" (random, the same every time).
+//   `kind`: the gradients that are sent: "none", "request" (the request's own), "square" (of half
+//   the squared output: these are the outputs) or "signs" (random, the same every time).
 // Measures.mask(h) -> the request's own head_mask, or ones.
-// Measures.lose(head_mask) -> a promise of { lost, most }, or of { problem }: ‖Y' - Y‖ / ‖Y‖ over
-//   all items, Y being the shown outputs, and the greatest change of a number.
-// Measures.race(head_mask, goesOn) -> a promise of [times of all heads, times with the mask], ms of
-//   computing, pair by pair; of { problem }; or of null as soon as goesOn() is false.
+// Measures.lose(head_mask) -> a promise of { lost, most }, or of { problem }. lost: ‖Y' - Y‖ / ‖Y‖
+//   over all items, where Y are the outputs that are shown; most: the greatest change of a number.
+// Measures.race(head_mask, goesOn) -> a promise of [times of all heads, times with the mask], in ms
+//   of computing, in pairs; of { problem }; or of null as soon as goesOn() is false.
 const Measures = (() => {
   const PAIRS = 5, LIMIT = 1500;
 
@@ -22,7 +22,7 @@ const Measures = (() => {
   };
   const attend = (head_mask) => post("attention", head_mask && { head_mask });
 
-  // The highest bit of the simplest of generators is random enough.
+  // The highest bit of the simplest random generator is random enough.
   let seed;
   const sign = () => (seed = (Math.imul(seed, 1664525) + 1013904223) | 0) < 0 ? -1 : 1;
   const gradients = ({ items, batched }, kind) => {
@@ -34,7 +34,7 @@ const Measures = (() => {
   const ask = async (kind) => {
     const answer = State.get("answer"), changes = {};
     if (kind === "request") changes.gradients = fields().gradients;
-    // Without a single output a file could not tell their shape.
+    // Without any output, a safetensors file could not give the gradients their shape.
     else if (kind !== "none" && answer.items.some(({ outputs }) => outputs.rows))
       changes.gradients = gradients(answer, kind);
     const reply = await post("heads", changes);
@@ -76,8 +76,8 @@ const Measures = (() => {
     return { lost: all && Math.sqrt(change / all), most };
   };
 
-  // Both in turns, so that what else the machine does meets both; no pair begins that would not end
-  // within the limit.
+  // Both are measured in turns, so that other work on the machine slows both. A pair that would end
+  // after the limit is not begun.
   const race = async (head_mask, goesOn) => {
     const times = [[], []], begin = performance.now();
     for (let pair = 0; pair < PAIRS; pair++) {

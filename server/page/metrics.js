@@ -1,9 +1,10 @@
-// metrics: reads Prometheus' text.
+// metrics: reads Prometheus' text format.
 //
-// Metrics.parse(text) -> [{ name, labels, value }]; lines that are none, and NaN, are left out.
+// Metrics.parse(text) -> [{ name, labels, value }], without NaN and lines that are no samples.
 // Metrics.sum(list): of the values. Metrics.buckets(list) -> [[le, count], ...], ascending.
-// Metrics.since(now, before): what came into the buckets between two readings.
-// Metrics.quantile(buckets, q): in a straight line within its bucket; null where nothing is.
+// Metrics.since(now, before): the buckets' growth between two readings.
+// Metrics.quantile(buckets, q): interpolated in a straight line within its bucket; null if all are
+//   empty.
 const Metrics = (() => {
   const LINE = /^([a-zA-Z_:][\w:]*)\s*(?:\{(.*)\})?\s+([^\s}]+)(?:\s+-?\d+)?\s*$/;
   const LABEL = /(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"/g;

@@ -1,8 +1,8 @@
-// models: which model is asked, and what it is.
+// models: the list of models, and the chosen one.
 //
-// Models.load() -> a promise: reads the list, chooses a model. Models.current() -> its description,
-// or null. Models.find(name) likewise, of any. Where the chosen model is gone the first one is
-// chosen; where the server says that it is, the list is read anew.
+// Models.load() -> a promise: reads the list and chooses a model. Models.current() -> the chosen
+// one's description, or null. Models.find(name) -> that of any model. If the chosen model is not in
+// the list, the first one is chosen; if the server answers that it is gone, the list is read anew.
 const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
   const current = () => find(State.get("model"));
@@ -53,8 +53,8 @@ const Models = (() => {
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
   State.on(["models", "model", "problem"], show);
-  // Models come and go while the server runs; and what could not be read is read once the problem
-  // goes: a key came, or somebody tries again.
+  // A reload of the server changes the list. A list that could not be read is read once the problem
+  // is gone: a key was given, or a request succeeded.
   State.on(["problem"], () => {
     const problem = State.get("problem");
     if (problem ? /\/unknown-model$/.test(problem.type) : !State.get("models")) load();

@@ -2,25 +2,25 @@
 //
 // Net.ask(method, path, { type, data, accept, signal }) -> a promise of a reply:
 //   { status, ok, type, timing: [{ name, ms }], id, took, buffer, text(), problem, aborted }
-// `path` has no slash in front: the page may live below a path of a proxy. It never rejects: where
-// no answer came, status is 0 and `problem` says so. `problem` is null if ok, else { title,
-// detail, status, pointer?, offset?, limit?, wait? }, wait in seconds. `took` is milliseconds, from
-// asking to the last byte. Where `signal` (of an AbortController) stopped it, `aborted` is true, ok
-// is false and `problem` is null.
-// A reply may be long in coming: after a 401 people are asked for a key (key.js), and while the
-// server is away (away.js) the request waits for it; then it is sent again, for that reason once.
+// `path` has no slash in front, since a proxy may serve the page below a path of its own. The
+// promise never rejects: without an answer, status is 0 and `problem` says why. `problem` is null
+// if ok, else { title, detail, status, pointer?, offset?, limit?, wait? }, wait in seconds. `took`
+// is in ms, from asking to the last byte. If `signal` (of an AbortController) has stopped the
+// request, `aborted` is true, ok is false and `problem` is null.
+// The reply may take long: after a 401 a dialog asks for a key (key.js), and while the server is
+// away (away.js) the request waits for it. For each of these reasons it is sent again once.
 //
-// Net.peek(path) is a GET that does neither. Net.hasKey(): does a key go with each request?
-// Net.pause(ms) -> a promise: that much later, and not while the page is hidden.
+// Net.peek(path) is a GET that does neither. Net.hasKey(): is a key sent with each request?
+// Net.pause(ms) -> a promise, done after that time, and not while the page is hidden.
 const Net = (() => {
-  // What nobody waits for is taken for lost after this.
+  // A request that no user waits for is given up after this time, in ms.
   const PATIENCE = 10000;
   const timingOf = (text) =>
     (text || "").split(",").map((part) => /^\s*(\w+);dur=([\d.]+)/.exec(part)).filter(Boolean)
       .map(([, name, ms]) => ({ name, ms: Number(ms) }));
   const typeOf = (text) => (text || "").split(";")[0].trim().toLowerCase();
 
-  // What a problem may say; what has another form is left out.
+  // The members of a problem; those of another type are left out.
   const FORMS = { type: "string", title: "string", detail: "string", pointer: "string",
     offset: "number", limit: "string" };
   const problemOf = (reply) => {

@@ -1,5 +1,5 @@
-// problem: the last error, where it is and what can be done. Its pointer or offset is shown in the
-// text that was sent; there it is marked as long as that stays as it is.
+// problem: the last error, its place and what can be done. The place is shown in the text that was
+// sent, and is marked in #source as long as that text is unchanged.
 (() => {
   const CONTEXT = 40, LONGEST = 160;
   const ADVICE = {
@@ -28,7 +28,7 @@
     blamed.setAttribute("aria-describedby", `problem-says ${others}`);
   };
 
-  // The piece with some text around it, on one line.
+  // The wrong piece with some text around it, on one line.
   const excerpt = (text, begin, end) => {
     const from = Math.max(0, begin - CONTEXT), to = end + CONTEXT;
     const around = (a, b) => text.slice(a, b).replace(/\s+/g, " ");

@@ -1,10 +1,10 @@
-// prune: switches for the heads, and the report of what is lost and won without some of them.
+// prune: switches for the heads, and a report of what is lost and gained without some of them.
 //
-// Prune.begin(found) takes new measures, with all heads on. Prune.toggle(head) is the switch of a
-// head; Prune.tools, report and along are nodes: buttons, what is lost, and what is lost by and by.
-// Prune.change() measures anew what is switched off.
-// Prune.number(x, part) -> nodes: a number, and a bar of that part of the line.
-// Prune.failed(problem, again) -> a node that says what went wrong.
+// Prune.begin(found) begins with new measures, and all heads on. Prune.toggle(head) is the switch
+// of a head. Prune.tools, report and along are nodes: the buttons; the loss; the loss as heads are
+// switched off one by one. Prune.change() measures the loss anew.
+// Prune.number(x, part) -> nodes: a number, and a bar of that part of the line's width.
+// Prune.failed(problem, again) -> a node that says what went wrong, with a button to try again.
 const Prune = (() => {
   const { el, fill, button } = Dom;
   const STEPS = 32;
@@ -20,7 +20,8 @@ const Prune = (() => {
     el("b", null, title), ` ${pointer || ""} ${detail} `, button("Try again", again));
 
   const middle = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
-  // A difference is told where nearly every pair shows it, and the clock can.
+  // The difference of two times is shown only if nearly every pair has it, and if the times are
+  // long enough for the clock.
   const won = ([full, pruned]) => {
     const a = middle(full), b = middle(pruned), n = full.length;
     if (!(a >= 0)) return "unknown";
@@ -30,11 +31,11 @@ const Prune = (() => {
     return `${Format.ms(a)} → ${Format.ms(b)} (${what}), medians of ${n} pairs`;
   };
 
-  // As high with heads off as without, or a switch would slip away from under the pointer.
+  // The same height with and without heads off: else a switch would move away under the pointer.
   const report = el("div", { id: "loss", "aria-live": "polite" });
   const along = el("div", { id: "along", "aria-live": "polite" });
   const tell = ({ lost, most }, time) => {
-    // What /heads foretold leaves out queries that see no key; of several it foretells nothing.
+    // The delta of /heads leaves out queries that see no key, and is for one head alone.
     const [head, another] = off, delta = found.heads[head]?.delta || 0;
     const top = Math.max(1, lost, delta);
     const line = (name, what) => el("div", null, el("dt", null, name), el("dd", null, what));

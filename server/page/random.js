@@ -1,4 +1,4 @@
-// random: input of a chosen shape, made of numbers that are drawn with a seed.
+// random: a request of chosen shapes, with numbers drawn from a seed.
 //
 // Random.draw(seed) -> a function of numbers from 0 to 1, the same for the same seed.
 const Random = (() => {
@@ -11,7 +11,7 @@ const Random = (() => {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   };
 
-  // The shapes of the arrays of such a request. Without k it is self-attention.
+  // The shapes of its arrays. Without k it is self-attention.
   const shapes = (m, { b, q, k }) => {
     const keys = k !== null || m.key_size !== m.query_size, rows = k ?? q;
     return { queries: [b, q, m.query_size], ...(keys && { keys: [b, rows, m.key_size] }),

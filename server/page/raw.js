@@ -1,5 +1,5 @@
-// raw: the answer as it came: its text, or the tensors of a binary one; and its outputs as exact
-// numbers, as many as are read with pleasure. The whole of it is offered as a file.
+// raw: the answer as it came: its text, or the tensors of a binary one, and the first of its
+// outputs as exact numbers. All of it can be downloaded.
 (() => {
   const CUT = 200000, SIDE = 8, { el } = Dom;
   const panel = Dom.id("raw");

@@ -1,17 +1,17 @@
-// request: what is going to be sent: JSON as text, as somebody has written it, or a safetensors
-// file with its fields.
+// request: the body that will be sent: JSON as text, as it was written, or a safetensors file with
+// its fields.
 //
 // A body is { text } or { name, tensors, fields } and is never changed: Request.change(body,
-// { causal: true, mask: undefined }) makes another one (undefined takes a field away). Of text that
-// is no JSON object Request.fields(body) is null and change gives null, as of one nested too deep.
-// A body that came from a file has its name, a large one may be text as well.
+// { causal: true, mask: undefined }) makes another one (undefined removes a field). If the text is
+// no JSON object, or is nested too deep, fields and change return null. A body from a file has the
+// file's name; a large one may be text as well.
 //
-// Request.asText(body): a file's as text; null where it has numbers that JSON cannot write.
-// Request.fields(body): all fields by name; arrays as lists, base64 objects or tensors with bytes:
-//   read them through tensor.js.
+// Request.asText(body): a file's body as text; null if it has numbers that JSON cannot write.
+// Request.fields(body): all fields by name. Arrays are lists, base64 objects or tensors with bytes,
+//   which tensor.js reads.
 // Request.wire(body): { type, data } for HTTP. Request.size(body): bytes, roughly.
-// Request.batched(fields): has it the batch dimension? Request.layout(fields): the text of fields
-//   as JSON, rows of numbers on lines of their own.
+// Request.batched(fields): does it have the batch dimension? Request.layout(fields): the fields as
+//   JSON text, each row of numbers on a line of its own.
 const Request = (() => {
   const parsed = new WeakMap();
 
@@ -32,8 +32,8 @@ const Request = (() => {
 
   const without = (object) =>
     Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
-  // Of a file, arrays are tensors of these types and everything else is a field; so is what does
-  // not fit the type, for the server to complain about.
+  // In a file, arrays become tensors of these types; all else becomes a field, also an array that
+  // does not fit its type, which the server will refuse.
   const TYPES = { queries: "F32", keys: "F32", values: "F32", bias: "F32", head_mask: "F32",
     gradients: "F32", valid_lens: "I32", segments: "I32", mask: "U8" };
   const ARRAYS = { F32: Float32Array, I32: Int32Array, U8: Uint8Array };
@@ -66,7 +66,7 @@ const Request = (() => {
     }
   };
 
-  // A list is broken into lines down to rows of numbers.
+  // Lists of lists are broken into lines, rows of numbers are not.
   const lay = (value, indent) => {
     if (!Array.isArray(value)) return JSON.stringify(value);
     if (!value.some((part) => Array.isArray(part)))

@@ -1,8 +1,8 @@
-// rows: what each row of the chosen face holds: its entropy, how many keys its query may see, and
-// the heaviest of them. Choosing a row sets State.view.row; choosing it again lets go of it.
+// rows: a table of the chosen face: for each row its entropy, how many keys its query may see, and
+// the heaviest of them. Choosing a row sets State.view.row; choosing it again clears it.
 //
-// The table is made when the face or its labels change, not when the cursor moves. The weights of
-// a sigmoid are no distribution and have no entropy.
+// The table is made when the face or its labels change, not when the cursor moves. The weights of a
+// sigmoid are no distribution and have no entropy.
 (() => {
   const FIRST = 50, { el } = Dom;
   const place = Dom.id("rows");

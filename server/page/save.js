@@ -1,9 +1,9 @@
 // save: the chosen face as a picture (PNG, SVG) or a table (CSV), and all weights as a long table.
 //
-// An SVG has a rectangle for each run of cells of one colour; of more than VECTOR cells it holds
-// the picture instead. Tables have every number as the answer has it, and labels in quotes; one
-// that a spreadsheet would take for a formula gets a ' in front. They are written in slices, and
-// not at all if they would have more than MOST cells.
+// An SVG has a rectangle for each stretch of cells of one colour; with more than VECTOR cells it
+// holds the PNG instead. Tables have the numbers of the answer, unrounded, and labels in quotes; a
+// label that a spreadsheet would take for a formula gets a ' in front. They are written in slices,
+// and not at all if they would have more than MOST cells.
 (() => {
   const VECTOR = 40000, MOST = 4e6, SLICE = 30, { svg } = Dom;
   const place = Dom.id("save"), note = Dom.el("span", { class: "soft small", role: "status" });
@@ -16,7 +16,7 @@
     return `item${view.item}-${head === "mean" ? "" : "head"}${head}`;
   };
 
-  // What XML cannot hold is replaced.
+  // Characters that XML cannot hold are replaced.
   const clean = (text) =>
     text.slice(0, 200).replace(/[^\t\n\r -\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD");
   const rectangles = ({ rows, cols }, size, fillOf) => {
@@ -33,12 +33,13 @@
       }
     return list;
   };
-  // Weights, and hatching over them: where rows that see nothing are uniform, hidden keys weigh.
+  // Weights, and hatching over hidden keys: these have weights, too, in a row that sees no key if
+  // empty_rows is uniform.
   const cells = ({ matrix, seen, high }, size) => [
     ...rectangles(matrix, size, (at) => (seen[at] || matrix.data[at] > 0
       ? Scale.css(matrix.data[at] / high).replaceAll(" ", ",") : null)),
     ...rectangles(matrix, size, (at) => (seen[at] ? null : "url(#hidden)"))];
-  // Where segments end, and where pointers lead.
+  // Lines where segments end, and rings where pointers lead.
   const marks = ({ matrix: { rows, cols, data }, high, cuts, pointers }, size) => [
     ...cuts.filter((key) => key > 0 && key < cols).map((key) =>
       svg("path", { d: `M${key * size} 0V${rows * size}`, stroke: "#000" })),

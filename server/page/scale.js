@@ -1,14 +1,14 @@
-// scale: from a weight to a colour.
+// scale: turns a weight into a colour.
 //
 // A straight line through OKLab from dark blue to light yellow: equal steps of weight are equal
-// steps to the eye, lightness always grows, and blue and yellow stay apart where red and green do
-// not.
+// steps to the eye, lightness always grows, and blue and yellow are told apart even by those who
+// see red and green as one.
 //
 // Scale.css(t) -> "rgb(...)" for t from 0 to 1; Scale.bytes is a Uint8Array of 256 colours, three
-// bytes each; Scale.index(t) says which of them. Scale.ink(t): the colour of text on it.
-// Scale.bar() -> a node with all of them from left to right. Scale.high(faces, bright): the weight
-// that 1 stands for, the greatest of all faces; 0 stands for none. Bright, it is one that only one of
-// a hundred weights exceeds: of long rows most are small.
+// bytes each; Scale.index(t) is the index of one. Scale.ink(t): the colour of text on it.
+// Scale.bar() -> a node with all colours from left to right. Scale.high(faces, bright): the weight
+// for t = 1, the greatest of all faces. `bright`: a lower one, which one weight of a hundred
+// exceeds, as most weights of long rows are small.
 const Scale = (() => {
   const FROM = [0.27, -0.018, -0.095], TO = [0.93, -0.028, 0.165];
 
@@ -38,7 +38,7 @@ const Scale = (() => {
     return node;
   };
 
-  // Of some thousands of its weights; an odd step meets every column.
+  // From some thousands of the weights; an odd distance between them meets every column.
   const common = ({ data }) => {
     const some = [];
     for (let i = 0, step = Math.floor(data.length / 4096) | 1; i < data.length; i += step)

@@ -1,8 +1,8 @@
-// source: the request as it is going to be sent: text to be written in, or what a file holds.
+// source: the request that will be sent: a text area, or a summary of a file.
 //
-// Source.take(file) -> a promise: puts a JSON or safetensors file into the request, or says why
-// not. A file may be dropped or pasted anywhere on the page. Long text and binary files are summed
-// up.
+// Source.take(file) -> a promise: makes a JSON or safetensors file the request, or says why it
+// cannot. A file may be dropped or pasted anywhere on the page. Long text and binary files are
+// shown as a summary.
 const Source = (() => {
   const LONG = 2e6, LONGEST = 500e6, READABLE = 20000;
   const area = Dom.id("source"), whole = Dom.id("source-whole"), note = Dom.id("source-note");
@@ -11,7 +11,7 @@ const Source = (() => {
   // --- files ---
 
   const OPENING = 0x7b;
-  // The length of a safetensors header has no eighth byte, and text has no NUL.
+  // A safetensors file begins with the length of its header, whose eighth byte is 0; text has no 0.
   const isBinary = (name, bytes) =>
     (bytes[7] === 0 && bytes[8] === OPENING) || /\.safetensors$/i.test(name);
   const bodyOf = (name, buffer) => {
@@ -20,13 +20,13 @@ const Source = (() => {
     try {
       text = new TextDecoder("utf-8", { fatal: true }).decode(buffer);
     } catch {
-      // said below
+      // `text` stays null
     }
     if (text === null || text.trimStart()[0] !== "{")
       throw new Error("it is neither a JSON object nor a safetensors file");
     return { name, text: text.replaceAll("\r\n", "\n") };
   };
-  // Of files the last one counts, whichever is read sooner.
+  // Of several files the last one is used, even if another one takes longer to read.
   let last = null;
   const take = async (file) => {
     last = file;
@@ -64,13 +64,13 @@ const Source = (() => {
     over(false);
     takeFrom(event, event.dataTransfer);
   });
-  // Who copies cells of a sheet pastes their text, and not the picture that comes with it.
+  // Cells copied from a spreadsheet come as text and as a picture: the text is pasted.
   document.addEventListener("paste", (event) =>
     has(event.clipboardData, "text/plain") || takeFrom(event, event.clipboardData));
 
-  // --- what a file holds ---
+  // --- the summary ---
 
-  // The focus goes where the request is to be read next.
+  // Moves the focus to the text area, which replaces the summary.
   const put = (body) => {
     State.set({ body });
     queueMicrotask(() => area.focus());

@@ -1,4 +1,4 @@
-// start: the page begins: its tabs, and the models.
+// start: starts the page: sets its tabs up and loads the models.
 (() => {
   const tabs = [...document.querySelectorAll("[role=tab]")];
   const choose = (tab) => {

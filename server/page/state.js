@@ -1,20 +1,20 @@
-// state: what the page knows, and who wants to hear of changes.
+// state: what the page knows, and listeners to its changes.
 //
 // State.get("answer"); State.set({ answer, problem: null }); State.on(["answer", "view"], f).
-// A listener hears once of all that was set before the browser draws again, in the order of
-// listening; one that fails does not keep it from the others. State.view({ head: 2 }) changes parts
-// of the view alone.
+// Before the browser draws again, each listener is called once for all that was set, in the order
+// of State.on; an exception in one does not keep others from being called. State.view({ head: 2 })
+// changes only parts of the view.
 //
 //   models   array of descriptions; null: not read yet
 //   model    name of the chosen one, or null
-//   body     what is going to be sent (request.js)
+//   body     the request that will be sent (request.js)
 //   labels   { rows, cols }: arrays of words for each item; they never leave the browser
 //   asking   true while a request is under way
 //   asked    { body, model } of the answer that is shown (labels and marks belong to it)
-//   answer   what answer.js made of the last answer, or null
-//   problem  the last error (net.js), or null; an answer stays on show beside it. One of a request
-//            has its body
-//   view     { item, head, row, col, range, bright }: what is looked at. head: an index, or "mean";
+//   answer   the last answer, as Answer.read returns it, or null
+//   problem  the last error (net.js), or null; an answer stays visible beside it. The error of a
+//            request has its body
+//   view     { item, head, row, col, range, bright }: what is shown. head: an index, or "mean";
 //            row, col: -1 is none; range: "shared" or "head"; bright: see Scale.high
 const State = (() => {
   const values = {

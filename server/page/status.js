@@ -1,6 +1,6 @@
-// status: what the server says of itself, in a corner, every two seconds while the page is seen.
-// Requests are those that compute. Times are of the last interval, or, where nothing was asked in
-// it, of all since the server began.
+// status: figures from /metrics, in a corner of the page, every two seconds while it is visible.
+// Only requests that compute are counted. Times are those of the last interval or, if it had no
+// requests, those since the server started.
 (() => {
   const PAUSE = 2000, LONG_PAUSE = 60000;
   const computes = ({ labels }) => /\/(attention|heads|infer)$/.test(labels.route);
@@ -18,7 +18,7 @@
       limit: only("attend_queue_limit", (limit) => `of ${limit}`),
       memory: only("process_resident_memory_bytes", Format.bytes) };
   };
-  // A server that has begun anew has counted less.
+  // Counts that have become smaller are those of a server that was restarted.
   const figures = (now) => {
     const before = last && last.total <= now.total ? last : null;
     const seconds = before && (now.at - before.at) / 1000;
@@ -44,7 +44,7 @@
     Dom.id("key-forget").hidden = !Key.has();
     Dom.id("key-give").hidden = Key.has() || !needsKey;
   };
-  // How long to wait for the next reading.
+  // Returns how long to wait before the next reading.
   const show = (reply) => {
     if (reply.status === 0 || reply.status >= 500) return PAUSE;
     needsKey = reply.status === 401;

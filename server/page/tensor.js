@@ -1,12 +1,12 @@
-// tensor: arrays of numbers in the forms that they travel in: nested lists, base64, safetensors.
+// tensor: arrays of numbers in the forms that are sent: nested lists, base64, safetensors.
 //
 // A tensor is { shape, data } with a typed array. Tensor.of(value) makes one of a nested list or a
-// base64 object; null if it is neither, or ragged. Tensor.list(tensor) is the way back: nested
-// lists, numbers as short as float32 allows. Tensor.part(value, i) is item i of any form: of
-// a tensor a view of it. Tensor.read(buffer) -> { tensors, fields } reads safetensors: tensors by
+// base64 object; null if it is neither, or ragged. Tensor.list(tensor) is the reverse: nested
+// lists, with numbers as short as float32 allows. Tensor.part(value, i) is item i of any form; of a
+// tensor it is a view. Tensor.read(buffer) -> { tensors, fields } reads safetensors: tensors by
 // name, { dtype, shape, bytes }, and the metadata, parsed; it throws an Error that says what is
-// wrong. Tensor.write(tensors, fields) is the way back, a Blob. What is given must not change after
-// it: a value is made into a tensor once.
+// wrong. Tensor.write(tensors, fields) is the reverse, a Blob. A value must not change after it was
+// given to these: the tensor that it has become is kept.
 const Tensor = (() => {
   const KINDS = { __proto__: null,
     F64: [8, (b) => new Float64Array(b)], F32: [4, (b) => new Float32Array(b)],
@@ -35,7 +35,7 @@ const Tensor = (() => {
     return tensor && tensor.data.length === size(value.shape) ? tensor : null;
   };
 
-  // No field has more dimensions than these; a list may be nested without end.
+  // No field has more dimensions than this; a list may be nested deeper.
   const RANK = 8;
   const shapeOf = (value) => {
     const shape = [];
@@ -53,7 +53,7 @@ const Tensor = (() => {
     return fits(value, shape, 0) ? { shape, data: new Float64Array(value.flat(RANK)) } : null;
   };
 
-  // A shape with a zero in it costs nothing, whatever else it claims.
+  // A zero in the shape counts as 1 here: the other numbers must be possible ones as well.
   const MOST = 2 ** 32;
   const make = (value) => {
     if (Array.isArray(value)) return fromList(value);
@@ -62,7 +62,7 @@ const Tensor = (() => {
     if (ArrayBuffer.isView(value.bytes)) return fromBytes(value);
     return typeof value.base64 === "string" ? fromCoded(value) : null;
   };
-  // A base64 may be none, or claim more than there is memory for.
+  // The base64 may be invalid, or its shape larger than the memory.
   const tried = (value) => {
     try {
       return make(value);
@@ -105,7 +105,7 @@ const Tensor = (() => {
       const header = JSON.parse(new TextDecoder().decode(bytes));
       if (header && typeof header === "object" && !Array.isArray(header)) return header;
     } catch {
-      // said below
+      // the error below says so
     }
     throw new Error("its header is no JSON object");
   };
@@ -120,7 +120,7 @@ const Tensor = (() => {
       throw new Error(`${name} has ${bytes.length} bytes, which is not its shape`);
     return { dtype, shape, bytes };
   };
-  // A field in metadata is JSON; a bare word is a string.
+  // A field in the metadata is JSON; a word that is no JSON is a string.
   const word = (text) => {
     try {
       return JSON.parse(text);

@@ -1,4 +1,4 @@
-// time: where the time of the shown answer went, as the server tells it.
+// time: the times of the stages of the shown answer, from Server-Timing.
 (() => {
   const { el, fill } = Dom;
   const show = () => {

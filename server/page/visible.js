@@ -1,12 +1,12 @@
-// visible: which keys a query may see, by what the request says. The answer has a zero where a key
-// is hidden and where a weight is tiny: only this tells them apart.
+// visible: which keys a query may see, by the fields of the request. In the answer the weight is
+// zero for a hidden key and for a tiny weight alike; this tells them apart.
 //
 // Visible.of(fields, model, item, q, k, head) -> Uint8Array of q * k, 1: may be seen. `head`
-// matters for nothing but a bias of each head's own. What cannot be read hides nothing.
+// matters only if each head has a bias of its own. A field that cannot be read hides nothing.
 const Visible = (() => {
-  // A mask and a bias of rank two are for all items; of these there is one for each.
+  // These fields are one for each item; a mask or a bias of rank two is for all items.
   const PER_ITEM = ["valid_lens", "causal_offset"];
-  // A field of one item, as { shape, data }; `rank` is the field's without the batch.
+  // The field of one item, as { shape, data }; `rank` is its rank without the batch.
   const ofItem = (fields, name, item, rank) => {
     const value = fields[name];
     if (value === undefined || value === null) return null;

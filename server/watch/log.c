@@ -1,4 +1,4 @@
-/* log: lines to standard error (what happens) and standard output (who asked for what). */
+/* log: what happens, on standard error, and the access log, on standard output. */
 #include "server/watch/log.h"
 
 #include <stdarg.h>
@@ -10,30 +10,29 @@
 #include <unistd.h>
 
 #include "core/run/clock.h"
-#include "server/watch/log_text.h"
 
-enum { LINES_ERR = 512, LINES_OUT = 2048 };
+enum { ERR_LINES = 512, OUT_LINES = 2048 }; /* of the rings */
 
-enum access { ACCESS_OFF, ACCESS_ERRORS, ACCESS_ALL };
+enum log_access { ACCESS_OFF, ACCESS_ERRORS, ACCESS_ALL };
 
-struct repeated {
-  _Atomic uint64_t next; /* from then on, one is said again; 0: none was yet */
-  _Atomic uint64_t more; /* since the last line about it */
+struct log_repeated {
+  _Atomic uint64_t next;    /* when a line may be written again; 0: there was none yet */
+  _Atomic uint64_t counted; /* since the last line */
 };
 
 struct log {
   enum log_level level;
-  enum access access;
+  enum log_access access;
   bool journal;
   uint64_t slow_ns, repeat_ns;
-  struct repeated repeated[COMPLAINT_COUNT];
+  struct log_repeated repeated[COMPLAINT_COUNT];
   _Atomic uint64_t suppressed;
-  struct log_ring *out, *err; /* out is NULL if nobody wants it */
+  struct log_ring *out, *err; /* out: NULL if access_log is off */
 };
 
 static const struct {
   enum log_level level;
-  const char *what;
+  const char *what; /* how its lines begin */
 } complaints[COMPLAINT_COUNT] = {
     [COMPLAINT_ACCEPT] = {LOG_WARNING, "cannot accept"},
     [COMPLAINT_LOST] = {LOG_WARNING, "a connection could not be taken"},
@@ -41,35 +40,12 @@ static const struct {
     [COMPLAINT_HTTP] = {LOG_DEBUG, "libmicrohttpd"},
 };
 
-static const char *const levels[] = {"error", "warning", "info", "debug"};
-
 /* --- lines of standard error --- */
 
-static size_t line_text(const struct log *l, enum log_level level, const char *said,
-                        char text[LOG_LINE_SIZE]) {
-  static const char *const priority[] = {"<3>", "<4>", "<6>", "<7>"}; /* sd-daemon(3) */
-  struct log_text t = {text, text + LOG_LINE_SIZE};
-  if (l->journal) {
-    log_text_word(&t, priority[level]);
-  } else {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    log_text_word(&t, "time=");
-    log_text_time(&t, &now);
-    log_text_bytes(&t, " ", 1);
-  }
-  log_text_word(&t, "level=");
-  log_text_word(&t, levels[level]);
-  log_text_word(&t, " msg=\"");
-  log_text_plain(&t, said, (size_t)(t.end - t.at) - 2);
-  log_text_bytes(&t, "\"\n", 2);
-  return (size_t)(t.at - text);
-}
-
-static void say(struct log *l, enum log_level level, const char *format, va_list args) {
-  char said[1024], text[LOG_LINE_SIZE];
-  vsnprintf(said, sizeof said, format, args);
-  log_ring_push(l->err, text, line_text(l, level, said, text));
+static void write_message(struct log *l, enum log_level level, const char *format, va_list args) {
+  char message[1024], line[LOG_LINE_SIZE];
+  vsnprintf(message, sizeof message, format, args);
+  log_ring_push(l->err, line, log_text_message(l->journal, level, message, line));
 }
 
 bool log_wants(const struct log *l, enum log_level level) { return level <= l->level; }
@@ -78,60 +54,63 @@ void log_line(struct log *l, enum log_level level, const char *format, ...) {
   if (!log_wants(l, level)) return;
   va_list args;
   va_start(args, format);
-  say(l, level, format, args);
+  write_message(l, level, format, args);
   va_end(args);
 }
 
-/* --- what is repeated --- */
+/* --- complaints that are repeated --- */
 
-/* Who moves `next` on says it. While there are some that were not told of, all are counted, and the
- * thread of the log moves on. */
-void log_complain(struct log *l, enum complaint kind, const char *format, ...) {
-  struct repeated *r = &l->repeated[kind];
+/* The thread that moves `next` on writes the line. Once one is counted, all are, until the ring's
+ * thread has written their number and moves `next` on itself. */
+void log_complain(struct log *l, enum log_complaint kind, const char *format, ...) {
+  struct log_repeated *r = &l->repeated[kind];
   if (!log_wants(l, complaints[kind].level)) return;
   const uint64_t now = clock_now();
   uint64_t next = atomic_load(&r->next);
-  if (now < next || atomic_load(&r->more) ||
+  if (now < next || atomic_load(&r->counted) ||
       !atomic_compare_exchange_strong(&r->next, &next, now + l->repeat_ns)) {
     atomic_fetch_add_explicit(&l->suppressed, 1, memory_order_relaxed);
-    if (atomic_fetch_add(&r->more, 1) == 0) log_ring_wake(l->err);
+    if (atomic_fetch_add(&r->counted, 1) == 0) log_ring_wake(l->err);
     return;
   }
   va_list args;
   va_start(args, format);
-  say(l, complaints[kind].level, format, args);
+  write_message(l, complaints[kind].level, format, args);
   va_end(args);
 }
 
-/* The ring's thread: is it time to tell of a kind? */
-static size_t due(void *of, bool end, bool *later, char text[LOG_LINE_SIZE]) {
+/* The number of one complaint, if it is time for it (struct log_ring_hooks). */
+static size_t write_counted_complaint(void *of, bool end, bool *later, char line[LOG_LINE_SIZE]) {
   struct log *l = of;
   const uint64_t now = clock_now();
   for (unsigned i = 0; i < COMPLAINT_COUNT; i++) {
-    struct repeated *r = &l->repeated[i];
-    if (!atomic_load(&r->more)) continue;
+    struct log_repeated *r = &l->repeated[i];
+    if (!atomic_load(&r->counted)) continue;
     if (!end && now < atomic_load(&r->next)) {
       *later = true;
       continue;
     }
-    char said[128];
+    char message[128];
     atomic_store(&r->next, now + l->repeat_ns);
-    snprintf(said, sizeof said, "%s: %llu more like this", complaints[i].what,
-             (unsigned long long)atomic_exchange(&r->more, 0));
-    return line_text(l, complaints[i].level, said, text);
+    snprintf(message, sizeof message, "%s: %llu more like this", complaints[i].what,
+             (unsigned long long)atomic_exchange(&r->counted, 0));
+    return log_text_message(l->journal, complaints[i].level, message, line);
   }
   return 0;
 }
 
-static size_t lost_lines(void *of, uint64_t lines, char text[LOG_LINE_SIZE]) {
-  char said[128];
-  snprintf(said, sizeof said, "%llu lines of this log were lost", (unsigned long long)lines);
-  return line_text(of, LOG_WARNING, said, text);
+/* --- lines that were lost --- */
+
+static size_t write_lost_messages(void *of, uint64_t lines, char line[LOG_LINE_SIZE]) {
+  const struct log *l = of;
+  char message[128];
+  snprintf(message, sizeof message, "%llu lines of this log were lost", (unsigned long long)lines);
+  return log_text_message(l->journal, LOG_WARNING, message, line);
 }
 
-static size_t lost_requests(void *of, uint64_t lines, char text[LOG_LINE_SIZE]) {
+static size_t write_lost_requests(void *of, uint64_t lines, char line[LOG_LINE_SIZE]) {
   (void)of;
-  return log_access_lost(lines, text);
+  return log_text_lost(lines, line);
 }
 
 /* --- requests --- */
@@ -144,17 +123,17 @@ bool log_wants_request(const struct log *l, bool probe, unsigned code, bool whol
 }
 
 void log_request(struct log *l, const struct log_request *r) {
-  char text[LOG_LINE_SIZE];
-  log_ring_push(l->out, text, log_access_text(r, text));
+  char line[LOG_LINE_SIZE];
+  log_ring_push(l->out, line, log_text_request(r, line));
 }
 
 /* --- the log --- */
 
 bool log_is_journal(int fd) {
-  const char *said = getenv("JOURNAL_STREAM");
+  const char *stream = getenv("JOURNAL_STREAM");
   unsigned long long device, inode;
   struct stat about;
-  return said && sscanf(said, "%llu:%llu", &device, &inode) == 2 && !fstat(fd, &about) &&
+  return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 && !fstat(fd, &about) &&
          about.st_dev == device && about.st_ino == inode;
 }
 
@@ -165,18 +144,20 @@ struct log *log_new(const struct log_options *options, struct error *e) {
     return NULL;
   }
   l->level = LOG_INFO;
-  for (unsigned i = 0; i < 4; i++)
-    if (!strcmp(options->level, levels[i])) l->level = (enum log_level)i;
+  for (enum log_level i = 0; i < LOG_LEVELS; i++)
+    if (!strcmp(options->level, log_text_level(i))) l->level = i;
   l->access = !strcmp(options->access, "all")      ? ACCESS_ALL
               : !strcmp(options->access, "errors") ? ACCESS_ERRORS
                                                    : ACCESS_OFF;
   l->journal = options->journal;
   l->slow_ns = options->slow_ms * CLOCK_MS;
   l->repeat_ns = options->repeat_ms * CLOCK_MS;
-  const struct log_voice err = {.of = l, .lost = lost_lines, .due = due};
-  const struct log_voice out = {.lost = lost_requests};
-  l->err = log_ring_new(STDERR_FILENO, LINES_ERR, &err, e);
-  if (l->err && l->access != ACCESS_OFF) l->out = log_ring_new(STDOUT_FILENO, LINES_OUT, &out, e);
+  const struct log_ring_hooks err = {.of = l,
+                                     .write_lost = write_lost_messages,
+                                     .write_due = write_counted_complaint};
+  const struct log_ring_hooks out = {.write_lost = write_lost_requests};
+  l->err = log_ring_new(STDERR_FILENO, ERR_LINES, &err, e);
+  if (l->err && l->access != ACCESS_OFF) l->out = log_ring_new(STDOUT_FILENO, OUT_LINES, &out, e);
   if (l->err && (l->out || l->access == ACCESS_OFF)) return l;
   log_free(l);
   return NULL;

@@ -1,23 +1,20 @@
-/* log: lines to standard error (what happens) and standard output (who asked for what).
+/* log: what happens, as lines on standard error, and the access log, as lines on standard output.
  *
- * Nobody waits for whoever reads them (log_ring.h). Any thread. */
+ * No call waits for a reader of either: a line that finds its ring full is dropped and counted
+ * (log_ring.h). Any thread. */
 #ifndef SERVER_LOG_H
 #define SERVER_LOG_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "core/run/status.h"
-#include "server/watch/log_access.h"
+#include "server/watch/log_text.h"
 
-enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
-
-/* What may happen again and again: said once, then counted, and told once in a while how often. */
-enum complaint {
+/* Complaints that may come thousands of times: the first is logged, later ones are counted, and a
+ * line once in a while gives their number. */
+enum log_complaint {
   COMPLAINT_ACCEPT, /* no descriptor or memory for a connection */
-  COMPLAINT_LOST,   /* a connection could not be taken */
-  COMPLAINT_FULL,   /* as many connections as there may be */
-  COMPLAINT_HTTP,   /* what libmicrohttpd says of its clients */
+  COMPLAINT_LOST,   /* an accepted connection could not be handed to its thread */
+  COMPLAINT_FULL,   /* the limit of connections is reached */
+  COMPLAINT_HTTP,   /* libmicrohttpd complains of a client */
   COMPLAINT_COUNT
 };
 
@@ -28,37 +25,37 @@ struct log;
 struct log_options {
   const char *level, *access; /* the words of the settings */
   uint64_t slow_ms;           /* a request that took longer is slow */
-  uint64_t repeat_ms;         /* how often a repeated complaint is told at most */
+  uint64_t repeat_ms;         /* the least time between two lines about one complaint */
   bool journal;               /* standard error goes to the journal */
 };
 
-/* Does what is written to the descriptor go to the systemd journal? It keeps the time itself. */
+/* Is the descriptor one that the systemd journal reads? The journal keeps the time itself. */
 bool log_is_journal(int fd);
 
 struct log *log_new(const struct log_options *options, struct error *e);
 
-/* Writes what is in the rings, for a bounded time, and frees. NULL is fine. */
+/* Writes what the rings hold, for a bounded time, and frees. NULL is fine. */
 void log_free(struct log *l);
 
 bool log_wants(const struct log *l, enum log_level level);
 
-/* One line `time=... level=info msg="..."`; to the journal `<6>level=info msg="..."`. Control
- * characters become \xHH; too long is cut. */
+/* One line on standard error (log_text_message), if the level is wanted. */
 void log_line(struct log *l, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same, unless the last one of this kind was less than repeat_ms ago: then it is counted, and
- * one line will tell how many there were. Debug for COMPLAINT_HTTP, else a warning. */
-void log_complain(struct log *l, enum complaint kind, const char *format, ...)
+/* Likewise, unless there was a line about the same complaint less than repeat_ms ago: then this one
+ * is counted, and a later line gives the number. The level is debug for COMPLAINT_HTTP, else
+ * warning. */
+void log_complain(struct log *l, enum log_complaint kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Is a request with this status, as a `whole` or cut off, one for the access log? Of a `probe` it
- * never tells more than of errors: there are several a second. */
+/* Does the access log want a request with this status, answered as a `whole` or cut off? Of a
+ * `probe`, of which several may come each second, it wants no more than errors and slow ones. */
 bool log_wants_request(const struct log *l, bool probe, unsigned code, bool whole,
                        uint64_t nanoseconds);
-void log_request(struct log *l, const struct log_request *r); /* one line of JSON */
+void log_request(struct log *l, const struct log_request *r);
 
-uint64_t log_dropped(const struct log *l);    /* lines lost, of both */
-uint64_t log_suppressed(const struct log *l); /* complaints counted instead of said */
+uint64_t log_dropped(const struct log *l);    /* lines lost, of both logs */
+uint64_t log_suppressed(const struct log *l); /* complaints that were counted instead of logged */
 
 #endif

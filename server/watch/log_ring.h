@@ -1,11 +1,12 @@
 /* log_ring: lines on their way to a descriptor, and the thread that writes them.
  *
- * Bounded: a full ring drops the line and counts it, and so does a descriptor that takes none, so
- * that nobody waits for whoever reads the log. When lines are taken again, one of them says how
- * many were lost. A line leaves whole or not at all: writes hold whole lines and are at most
- * PIPE_BUF long, and where a disk took half a line, the rest of it comes first once there is room.
+ * Memory and time are bounded: a full ring drops the line and counts it, and so does a descriptor
+ * that takes no bytes, so that a log without a reader holds up no thread of the server. When the
+ * descriptor takes bytes again, a line says how many lines were lost. A line is written whole or
+ * not at all: writes hold whole lines and at most PIPE_BUF bytes, which a pipe takes in one piece.
+ * Where a full disk took half a line, its rest is written first once there is room.
  *
- * log_ring_push and the looks at it: any thread. */
+ * All but new and free: any thread. */
 #ifndef SERVER_LOG_RING_H
 #define SERVER_LOG_RING_H
 
@@ -19,26 +20,27 @@ enum { LOG_LINE_SIZE = 2048 };
 
 struct log_ring;
 
-/* What the thread says by itself; called there alone. Each writes a line to `text` and returns its
- * length. */
-struct log_voice {
+/* Lines that the ring's thread adds by itself; only this thread calls them. Each writes one line
+ * and returns its length. */
+struct log_ring_hooks {
   void *of;
-  size_t (*lost)(void *of, uint64_t lines, char text[LOG_LINE_SIZE]);
-  /* A line that is due by now, or at the `end` in any case; 0: none. `*later` is set if one will be
-   * due without any push. NULL: never any. */
-  size_t (*due)(void *of, bool end, bool *later, char text[LOG_LINE_SIZE]);
+  size_t (*write_lost)(void *of, uint64_t lines, char line[LOG_LINE_SIZE]);
+  /* A line that is due now, or in any case at the `end`; 0: none. Sets `*later` if one becomes due
+   * by time alone, without a push. NULL: there are no such lines. */
+  size_t (*write_due)(void *of, bool end, bool *later, char line[LOG_LINE_SIZE]);
 };
 
 /* `lines` is a power of two. NULL with an error. */
-struct log_ring *log_ring_new(int fd, size_t lines, const struct log_voice *voice, struct error *e);
+struct log_ring *log_ring_new(int fd, size_t lines, const struct log_ring_hooks *hooks,
+                              struct error *e);
 
-/* Writes what is there, for a bounded time, and frees. False: the thread hangs in a write and keeps
- * what it uses, to which `of` belongs. NULL is fine. */
+/* Writes the lines in the ring, for a bounded time, and frees. False: the thread hangs in a write
+ * and keeps the ring and what `of` points to. NULL is fine. */
 bool log_ring_free(struct log_ring *r);
 
-void log_ring_push(struct log_ring *r, const char *text, size_t size); /* at most LOG_LINE_SIZE */
+void log_ring_push(struct log_ring *r, const char *line, size_t size); /* at most LOG_LINE_SIZE */
 
-void log_ring_wake(struct log_ring *r); /* there is something new for `due` */
+void log_ring_wake(struct log_ring *r); /* write_due has something new */
 
 uint64_t log_ring_dropped(const struct log_ring *r); /* lines lost so far */
 

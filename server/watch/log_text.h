@@ -1,26 +1,50 @@
-/* log_text: a line of a log as it grows, in a fixed space that its parts are made to fit. */
+/* log_text: the lines of both logs as text: whole, ASCII, at most LOG_LINE_SIZE bytes with their
+ * newline. Nothing here allocates or takes a lock. Any thread. */
 #ifndef SERVER_LOG_TEXT_H
 #define SERVER_LOG_TEXT_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <stdbool.h>
 #include <time.h>
 
-struct log_text {
-  char *at, *end;
+#include "server/watch/log_ring.h"
+#include "server/watch/timeline.h"
+
+enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG, LOG_LEVELS };
+
+/* The word for a level: "error". */
+const char *log_text_level(enum log_level level);
+
+/* `time=... level=info msg="..."`; for the journal, which keeps the time itself, `<6>level=info
+ * msg="..."`. An odd byte becomes \xHH; a message that is too long is cut. Returns the length, as
+ * all that follow. */
+size_t log_text_message(bool journal, enum log_level level, const char *message,
+                        char line[LOG_LINE_SIZE]);
+
+/* A request that has ended. */
+struct log_request {
+  const char *id, *listener, *client, *method;
+  const char *route; /* its template */
+  const char *path;  /* logged up to its '?' or '#': a secret may follow */
+  const char *model; /* "" or NULL: the request names none */
+  const char *agent; /* or NULL */
+  const char *trace; /* a valid traceparent (trace.h), or NULL */
+  const char *error; /* why the answer is an error or is cut off, or NULL */
+  unsigned code;
+  uint64_t bytes_in, bytes_out; /* of the bodies */
+  uint64_t nanoseconds;
+  const struct timeline *timeline;
 };
 
-void log_text_bytes(struct log_text *t, const char *bytes, size_t size);
-void log_text_word(struct log_text *t, const char *word);
-void log_text_number(struct log_text *t, uint64_t n);
-void log_text_ms(struct log_text *t, uint64_t ns);                       /* "1.234", in ms */
-void log_text_time(struct log_text *t, const struct timespec *realtime); /* RFC 3339, UTC, µs */
+/* The line of the access log for a request: one JSON object. Text that is not UTF-8 becomes U+FFFD;
+ * text that is too long is cut at a character and ends with an ellipsis. */
+size_t log_text_request(const struct log_request *r, char line[LOG_LINE_SIZE]);
 
-/* The inside of a JSON string of at most `most` + 6 bytes, all ASCII. What is no UTF-8 becomes
- * U+FFFD; what is too long is cut at a character and ends with an ellipsis. */
-void log_text_json(struct log_text *t, const char *from, size_t most);
+/* The line of the access log that counts missing ones: {"time":...,"log_lost":n}. */
+size_t log_text_lost(uint64_t lines, char line[LOG_LINE_SIZE]);
 
-/* The inside of a quoted string of at most `most` bytes, all ASCII: an odd byte becomes \xHH. */
-void log_text_plain(struct log_text *t, const char *from, size_t most);
+enum { LOG_TIME_SIZE = 28 }; /* with a NUL */
+
+/* RFC 3339, UTC, microseconds: 2026-11-22T02:37:22.494666Z. Years up to 9999. */
+void log_text_time(const struct timespec *realtime, char text[LOG_TIME_SIZE]);
 
 #endif

@@ -1,4 +1,4 @@
-/* metrics: what is counted of requests, in histograms and counters. */
+/* metrics: counts requests and their times, and adds the counts of all threads up. */
 #include "server/watch/metrics.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ const unsigned short metrics_code[METRICS_CODES] = {200, 204, 304, 400, 401, 403
 
 struct metrics *metrics_new(size_t shards, struct error *e) {
   struct metrics *m = aligned_alloc(_Alignof(struct metrics), sizeof *m);
-  if (m) *m = (struct metrics){.shards = shards, .started = process_started("/proc/self")};
+  if (m) *m = (struct metrics){.shards = shards, .started = metrics_process_start("/proc/self")};
   if (m) m->shard = calloc(shards + 1, sizeof *m->shard); /* one more, to align by hand */
   if (m && m->shard) return m;
   error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the metrics");
@@ -31,23 +31,24 @@ void metrics_free(struct metrics *m) {
   free(m);
 }
 
-static struct shard *shard_at(const struct metrics *m, size_t shard) {
+static struct metrics_shard *shard_at(const struct metrics *m, size_t shard) {
   uintptr_t base = ((uintptr_t)m->shard + 63) & ~(uintptr_t)63;
-  return (struct shard *)base + shard % m->shards;
+  return (struct metrics_shard *)base + shard % m->shards;
 }
 
 /* --- counting --- */
 
-static void add(_Atomic uint64_t *to, uint64_t n) {
+static void add_count(_Atomic uint64_t *to, uint64_t n) {
   atomic_fetch_add_explicit(to, n, memory_order_relaxed);
 }
 
-static void observe(struct histogram *h, uint64_t nanoseconds) {
-  const uint64_t us = nanoseconds / 1000 + (nanoseconds % 1000 != 0); /* a bound is in its bucket */
+static void add_duration(struct metrics_histogram *h, uint64_t nanoseconds) {
+  const uint64_t us =
+      nanoseconds / 1000 + (nanoseconds % 1000 != 0); /* a bound belongs to its bucket */
   unsigned i = 0;
   while (i < METRICS_BOUNDS && us > metrics_bound_us[i]) i++;
-  add(&h->bucket[i], 1);
-  add(&h->sum_ns, nanoseconds);
+  add_count(&h->bucket[i], 1);
+  add_count(&h->sum_ns, nanoseconds);
 }
 
 void metrics_request(struct metrics *m, size_t shard, enum route route, enum method method,
@@ -57,19 +58,19 @@ void metrics_request(struct metrics *m, size_t shard, enum route route, enum met
   atomic_bool *used = &m->used[route][method][c];
   if (!atomic_load_explicit(used, memory_order_relaxed))
     atomic_store_explicit(used, true, memory_order_relaxed);
-  observe(&shard_at(m, shard)->request[route][method][c], nanoseconds);
+  add_duration(&shard_at(m, shard)->request[route][method][c], nanoseconds);
 }
 
 void metrics_stage(struct metrics *m, size_t shard, enum stage stage, uint64_t nanoseconds) {
-  observe(&shard_at(m, shard)->stage[stage], nanoseconds);
+  add_duration(&shard_at(m, shard)->stage[stage], nanoseconds);
 }
 
 void metrics_reject(struct metrics *m, size_t shard, enum reject reason) {
-  add(&shard_at(m, shard)->reject[reason], 1);
+  add_count(&shard_at(m, shard)->reject[reason], 1);
 }
 
 void metrics_abort(struct metrics *m, size_t shard, enum abort_phase phase) {
-  add(&shard_at(m, shard)->abort[phase], 1);
+  add_count(&shard_at(m, shard)->abort[phase], 1);
 }
 
 void metrics_loaded(struct metrics *m) {
@@ -81,46 +82,46 @@ void metrics_loaded(struct metrics *m) {
 
 void metrics_reload(struct metrics *m, bool succeeded) {
   if (succeeded) metrics_loaded(m);
-  add(&m->reloads[succeeded], 1);
+  add_count(&m->reloads[succeeded], 1);
 }
 
 /* --- adding up --- */
 
-static uint64_t value(const _Atomic uint64_t *of) {
+static uint64_t read_count(const _Atomic uint64_t *of) {
   return atomic_load_explicit(of, memory_order_relaxed);
 }
 
-static void sum_into(struct histogram_sum *s, const struct histogram *h) {
+static void add_histogram(struct metrics_sum *s, const struct metrics_histogram *h) {
   for (unsigned b = 0; b <= METRICS_BOUNDS; b++) {
-    const uint64_t n = value(&h->bucket[b]);
+    const uint64_t n = read_count(&h->bucket[b]);
     s->bucket[b] += n;
     s->count += n;
   }
-  s->ns += value(&h->sum_ns);
+  s->ns += read_count(&h->sum_ns);
 }
 
-struct histogram_sum metrics_sum_stage(const struct metrics *m, enum stage stage) {
-  struct histogram_sum s = {0};
-  for (size_t i = 0; i < m->shards; i++) sum_into(&s, &shard_at(m, i)->stage[stage]);
+struct metrics_sum metrics_sum_stage(const struct metrics *m, enum stage stage) {
+  struct metrics_sum s = {0};
+  for (size_t i = 0; i < m->shards; i++) add_histogram(&s, &shard_at(m, i)->stage[stage]);
   return s;
 }
 
-struct histogram_sum metrics_sum_request(const struct metrics *m, unsigned route, unsigned method,
-                                         unsigned code) {
-  struct histogram_sum s = {0};
+struct metrics_sum metrics_sum_request(const struct metrics *m, unsigned route, unsigned method,
+                                       unsigned code) {
+  struct metrics_sum s = {0};
   for (size_t i = 0; i < m->shards; i++)
-    sum_into(&s, &shard_at(m, i)->request[route][method][code]);
+    add_histogram(&s, &shard_at(m, i)->request[route][method][code]);
   return s;
 }
 
 uint64_t metrics_sum_reject(const struct metrics *m, enum reject reason) {
   uint64_t n = 0;
-  for (size_t i = 0; i < m->shards; i++) n += value(&shard_at(m, i)->reject[reason]);
+  for (size_t i = 0; i < m->shards; i++) n += read_count(&shard_at(m, i)->reject[reason]);
   return n;
 }
 
 uint64_t metrics_sum_abort(const struct metrics *m, enum abort_phase phase) {
   uint64_t n = 0;
-  for (size_t i = 0; i < m->shards; i++) n += value(&shard_at(m, i)->abort[phase]);
+  for (size_t i = 0; i < m->shards; i++) n += read_count(&shard_at(m, i)->abort[phase]);
   return n;
 }

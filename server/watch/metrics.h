@@ -1,9 +1,9 @@
-/* metrics: what is counted of requests, in histograms and counters. server/watch/metrics_text.h
- * tells it.
+/* metrics: counts requests and their times, in counters and histograms. metrics_text.h writes them
+ * out.
  *
- * Counting is spread over shards, one for each thread that counts, so that requests on different
- * threads touch no common cache line; a scrape adds the shards up. A shard may be used by any
- * thread: counts are never lost, only slower. */
+ * There is a shard of counts for each thread that counts, so that requests on different threads
+ * touch no common cache line; a scrape adds the shards up. Threads may share a shard: that is
+ * slower, but no count is lost. */
 #ifndef SERVER_METRICS_H
 #define SERVER_METRICS_H
 
@@ -15,26 +15,26 @@
 #include "server/service/routes.h"
 #include "server/watch/timeline.h"
 
-/* Why the server ended a request or a connection without what was asked for. */
+/* Why the server ended a request or a connection without the answer that was asked for. */
 enum reject {
-  REJECT_QUEUE,       /* max_queue requests wait already */
-  REJECT_BUDGET,      /* the memory budget is in use */
+  REJECT_QUEUE,       /* max_queue requests are waiting */
+  REJECT_BUDGET,      /* the memory budget is used up */
   REJECT_CONNECTIONS, /* more connections than allowed */
   REJECT_DRAINING,
   REJECT_DEADLINE,
-  REJECT_MEMORY,       /* the system gave none */
+  REJECT_MEMORY,       /* the system has none */
   REJECT_UNAUTHORIZED, /* no key, or a wrong one */
   REJECT_TOO_LARGE,    /* over a limit of one request */
-  REJECT_SLOW_HEAD,
+  REJECT_SLOW_HEADER,
   REJECT_SLOW_BODY,
   REJECT_SLOW_READER,
   REJECT_COUNT
 };
 
-/* What a client left in the middle of. */
+/* What was under way when a client left. */
 enum abort_phase {
   ABORT_BODY,
-  ABORT_QUEUE, /* waiting or computed */
+  ABORT_QUEUE, /* the request waited or was being computed */
   ABORT_ANSWER,
   ABORT_COUNT
 };
@@ -51,8 +51,10 @@ void metrics_stage(struct metrics *m, size_t shard, enum stage stage, uint64_t n
 void metrics_reject(struct metrics *m, size_t shard, enum reject reason);
 void metrics_abort(struct metrics *m, size_t shard, enum abort_phase phase);
 
-/* The models were loaded, at the start; or a reload has succeeded, which loaded them, or failed. */
+/* Models have been put into service: notes the time. */
 void metrics_loaded(struct metrics *m);
+
+/* A reload has ended; one that succeeded has put models into service. */
 void metrics_reload(struct metrics *m, bool succeeded);
 
 #endif

@@ -1,4 +1,4 @@
-/* metrics_process: what the system knows of this process. */
+/* metrics_process: the resources that this process uses, from the system. */
 #include "server/watch/metrics_process.h"
 
 #include <dirent.h>
@@ -12,13 +12,12 @@
 
 enum { PATH_SIZE = 256 };
 
-/* Of the fields of the file stat, in this order: threads, start in ticks since boot, bytes of
- * virtual memory, resident pages. */
-struct stat_fields {
+/* Fields of the file stat, in its order. `start_ticks` counts from the boot. */
+struct metrics_process_stat {
   unsigned long threads, start_ticks, virtual_bytes, resident_pages;
 };
 
-static bool read_stat(struct stat_fields *s, const char *folder) {
+static bool read_stat(struct metrics_process_stat *s, const char *folder) {
   char path[PATH_SIZE], text[1024];
   snprintf(path, sizeof path, "%s/stat", folder);
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -27,7 +26,7 @@ static bool read_stat(struct stat_fields *s, const char *folder) {
   close(fd);
   if (n <= 0) return false;
   text[n] = '\0';
-  const char *after = strrchr(text, ')'); /* the name before it may hold anything */
+  const char *after = strrchr(text, ')'); /* the program's name before it may hold any byte */
   return after && sscanf(after + 1,
                          " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
                          "%lu %*d %lu %lu %lu",
@@ -40,12 +39,12 @@ static bool count_entries(const char *path, uint64_t *count) {
   *count = 0;
   for (const struct dirent *entry; (entry = readdir(d));)
     if (entry->d_name[0] != '.') ++*count;
-  if (*count) --*count; /* the folder's own, while it is read */
+  if (*count) --*count; /* the descriptor that reads the folder */
   closedir(d);
   return true;
 }
 
-/* Since Linux 6.2 their number is the folder's size, which it was not before: it was 0. */
+/* Since Linux 6.2 the size of the folder is the number of its entries; before it was 0. */
 static bool count_fds(const char *folder, uint64_t *count) {
   char path[PATH_SIZE];
   struct stat s;
@@ -55,16 +54,16 @@ static bool count_fds(const char *folder, uint64_t *count) {
   return s.st_size > 0 || count_entries(path, count);
 }
 
-static double seconds(clockid_t clock) {
+static double clock_seconds(clockid_t clock) {
   struct timespec now = {0};
   clock_gettime(clock, &now);
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-void process_read(struct process *p, const char *folder) {
-  struct stat_fields s;
+void metrics_process_read(struct metrics_process *p, const char *folder) {
+  struct metrics_process_stat s;
   struct rlimit fds;
-  *p = (struct process){.cpu_seconds = seconds(CLOCK_PROCESS_CPUTIME_ID)};
+  *p = (struct metrics_process){.cpu_seconds = clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
   p->has_memory = read_stat(&s, folder);
   if (p->has_memory) {
     p->resident_bytes = s.resident_pages * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -76,9 +75,9 @@ void process_read(struct process *p, const char *folder) {
   if (p->has_max_fds) p->max_fds = fds.rlim_cur;
 }
 
-double process_started(const char *folder) {
-  struct stat_fields s;
+double metrics_process_start(const char *folder) {
+  struct metrics_process_stat s;
   if (!read_stat(&s, folder)) return 0;
-  return seconds(CLOCK_REALTIME) - seconds(CLOCK_BOOTTIME) +
+  return clock_seconds(CLOCK_REALTIME) - clock_seconds(CLOCK_BOOTTIME) +
          (double)s.start_ticks / (double)sysconf(_SC_CLK_TCK);
 }

@@ -1,8 +1,8 @@
-/* metrics_text: the metrics in Prometheus' text form.
+/* metrics_text: the metrics in Prometheus' text format.
  *
- * A family of series with a small, fixed set of labels is there from the start, so that the first
- * count is an increase; of requests, whose labels are thousands, only those that have happened, and
- * the outcomes that alerts look at. */
+ * Series with a small, fixed set of labels are written from the start, so that their first count is
+ * an increase. Those of requests, whose sets of labels are thousands, are written once there is
+ * such a request, but for the outcomes that alerts look at. */
 #include "server/watch/metrics_text.h"
 
 #include <inttypes.h>
@@ -27,38 +27,39 @@ static const char *const reject_names[REJECT_COUNT] = {[REJECT_QUEUE] = "queue",
                                                        [REJECT_MEMORY] = "memory",
                                                        [REJECT_UNAUTHORIZED] = "unauthorized",
                                                        [REJECT_TOO_LARGE] = "too_large",
-                                                       [REJECT_SLOW_HEAD] = "slow_head",
+                                                       [REJECT_SLOW_HEADER] = "slow_head",
                                                        [REJECT_SLOW_BODY] = "slow_body",
                                                        [REJECT_SLOW_READER] = "slow_reader"};
 static const char *const abort_names[ABORT_COUNT] = {"body", "queue", "answer"};
 
 /* --- lines --- */
 
-static void head(FILE *f, const char *name, const char *type, const char *help) {
+static void write_family(FILE *f, const char *name, const char *type, const char *help) {
   fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void gauge(FILE *f, const char *name, const char *help, uint64_t value) {
-  head(f, name, "gauge", help);
+static void write_gauge(FILE *f, const char *name, const char *help, uint64_t value) {
+  write_family(f, name, "gauge", help);
   fprintf(f, "%s %" PRIu64 "\n", name, value);
 }
 
-static void gauge_seconds(FILE *f, const char *name, const char *help, double value) {
-  head(f, name, "gauge", help);
+static void write_gauge_seconds(FILE *f, const char *name, const char *help, double value) {
+  write_family(f, name, "gauge", help);
   fprintf(f, "%s %.3f\n", name, value);
 }
 
-static void counter(FILE *f, const char *name, const char *help, uint64_t value) {
-  head(f, name, "counter", help);
+static void write_counter(FILE *f, const char *name, const char *help, uint64_t value) {
+  write_family(f, name, "counter", help);
   fprintf(f, "%s %" PRIu64 "\n", name, value);
 }
 
-static void labelled(FILE *f, const char *name, const char *label, const char *value, uint64_t n) {
+static void write_labelled(FILE *f, const char *name, const char *label, const char *value,
+                           uint64_t n) {
   fprintf(f, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, value, n);
 }
 
-/* ` label="value"`, of what may have come from a file's name: what is no UTF-8 would make a reader
- * refuse the whole text. */
+/* `label="value"` of text from outside, like the name of a file. Bytes that are no UTF-8 are
+ * replaced, since a reader would refuse the whole text for them. */
 static void write_label(FILE *f, const char *label, const char *value) {
   const char *end = value + strlen(value);
   fprintf(f, "%s=\"", label);
@@ -79,7 +80,7 @@ static void write_label(FILE *f, const char *label, const char *value) {
 /* --- histograms --- */
 
 static void write_seconds(FILE *f, const char *name, const char *labels,
-                          const struct histogram_sum *s) {
+                          const struct metrics_sum *s) {
   uint64_t below = 0;
   for (unsigned b = 0; b < METRICS_BOUNDS; b++) {
     below += s->bucket[b];
@@ -95,7 +96,7 @@ static void write_sizes(FILE *f, const char *name, const char *help, unsigned bo
                         const struct tally_sizes *s) {
   uint64_t below = 0, count = 0;
   for (unsigned i = 0; i < TALLY_CLASSES; i++) count += s->number[i];
-  head(f, name, "histogram", help);
+  write_family(f, name, "histogram", help);
   for (unsigned i = 0; i < bounds; i++) {
     below += s->number[i];
     fprintf(f, "%s_bucket{le=\"%" PRIu64 "\"} %" PRIu64 "\n", name, (uint64_t)1 << i, below);
@@ -106,12 +107,12 @@ static void write_sizes(FILE *f, const char *name, const char *help, unsigned bo
 
 /* --- requests --- */
 
-struct series {
-  unsigned route, method, code; /* the last a place in metrics_code */
-  struct histogram_sum sum;
+struct metrics_series {
+  unsigned route, method, code; /* the last an index into metrics_code */
+  struct metrics_sum sum;
 };
 
-/* Is it one of those that are there before they happen? */
+/* Is the series written even before the first such request? */
 static bool is_expected(unsigned route, unsigned method, unsigned code) {
   const unsigned c = metrics_code[code];
   return (route == ROUTE_ATTENTION || route == ROUTE_MODEL_ATTENTION || route == ROUTE_V2_INFER) &&
@@ -119,8 +120,9 @@ static bool is_expected(unsigned route, unsigned method, unsigned code) {
          (c == 200 || c == 400 || c == 429 || c == 500 || c == 503 || c == 504);
 }
 
-/* Marks the series that are to be written; returns how many. */
-static size_t mark(const struct metrics *m, bool marked[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES]) {
+/* Marks the series to write; returns how many they are. */
+static size_t mark_series(const struct metrics *m,
+                          bool marked[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES]) {
   size_t count = 0;
   for (unsigned r = 0; r < ROUTE_COUNT; r++)
     for (unsigned w = 0; w < METHOD_COUNT; w++)
@@ -132,20 +134,21 @@ static size_t mark(const struct metrics *m, bool marked[ROUTE_COUNT][METHOD_COUN
   return count;
 }
 
-/* Added up once, so that totals and histograms agree. NULL: no memory. */
-static struct series *gather(const struct metrics *m, size_t *count) {
+/* Adds each series up, once, so that totals and histograms agree. NULL: no memory. */
+static struct metrics_series *collect_series(const struct metrics *m, size_t *count) {
   bool marked[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES];
-  struct series *all = calloc(mark(m, marked), sizeof *all), *s = all;
+  struct metrics_series *all = calloc(mark_series(m, marked), sizeof *all), *s = all;
   if (!all) return NULL;
   for (unsigned r = 0; r < ROUTE_COUNT; r++)
     for (unsigned w = 0; w < METHOD_COUNT; w++)
       for (unsigned c = 0; c < METRICS_CODES; c++)
-        if (marked[r][w][c]) *s++ = (struct series){r, w, c, metrics_sum_request(m, r, w, c)};
+        if (marked[r][w][c])
+          *s++ = (struct metrics_series){r, w, c, metrics_sum_request(m, r, w, c)};
   *count = (size_t)(s - all);
   return all;
 }
 
-static void request_labels(const struct series *s, char labels[LABELS_SIZE]) {
+static void request_labels(const struct metrics_series *s, char labels[LABELS_SIZE]) {
   char code[8] = "other";
   if (metrics_code[s->code]) snprintf(code, sizeof code, "%u", metrics_code[s->code]);
   snprintf(labels, LABELS_SIZE, "route=\"%s\",method=\"%s\",code=\"%s\"",
@@ -156,16 +159,16 @@ static void request_labels(const struct series *s, char labels[LABELS_SIZE]) {
 static bool write_requests(FILE *f, const struct metrics *m) {
   char labels[LABELS_SIZE];
   size_t count;
-  struct series *all = gather(m, &count);
+  struct metrics_series *all = collect_series(m, &count);
   if (!all) return false;
-  head(f, "attend_http_requests_total", "counter",
-       "Requests that have ended, answered or not: 499 where the client left first.");
+  write_family(f, "attend_http_requests_total", "counter",
+               "Requests that have ended, answered or not; code 499: the client left first.");
   for (size_t i = 0; i < count; i++) {
     request_labels(&all[i], labels);
     fprintf(f, "attend_http_requests_total{%s} %" PRIu64 "\n", labels, all[i].sum.count);
   }
-  head(f, "attend_http_request_duration_seconds", "histogram",
-       "From the end of a request's head to the last byte of its answer.");
+  write_family(f, "attend_http_request_duration_seconds", "histogram",
+               "From the end of a request's header to the last byte of its answer.");
   for (size_t i = 0; i < count; i++) {
     if (!all[i].sum.count && metrics_code[all[i].code] != 200) continue;
     request_labels(&all[i], labels);
@@ -176,29 +179,30 @@ static bool write_requests(FILE *f, const struct metrics *m) {
 }
 
 static void write_counted(FILE *f, const struct metrics *m) {
-  head(f, "attend_stage_duration_seconds", "histogram",
-       "Time in one stage of an attention request that was answered.");
+  write_family(f, "attend_stage_duration_seconds", "histogram",
+               "Time in one stage of an attention request that was answered.");
   for (unsigned i = 0; i < STAGE_COUNT; i++) {
     char labels[LABELS_SIZE];
     snprintf(labels, sizeof labels, "stage=\"%s\"", timeline_name((enum stage)i));
-    const struct histogram_sum s = metrics_sum_stage(m, (enum stage)i);
+    const struct metrics_sum s = metrics_sum_stage(m, (enum stage)i);
     write_seconds(f, "attend_stage_duration_seconds", labels, &s);
   }
-  head(f, "attend_rejected_total", "counter",
-       "Requests and connections that the server ended without what was asked for, by why.");
+  write_family(
+      f, "attend_rejected_total", "counter",
+      "Requests and connections that the server ended without the answer asked for, by reason.");
   for (unsigned i = 0; i < REJECT_COUNT; i++)
-    labelled(f, "attend_rejected_total", "reason", reject_names[i],
-             metrics_sum_reject(m, (enum reject)i));
-  head(f, "attend_client_aborts_total", "counter",
-       "Requests whose client left before it had the answer, by what it left in the middle of.");
+    write_labelled(f, "attend_rejected_total", "reason", reject_names[i],
+                   metrics_sum_reject(m, (enum reject)i));
+  write_family(f, "attend_client_aborts_total", "counter",
+               "Requests whose client left before it had the answer, by what was under way.");
   for (unsigned i = 0; i < ABORT_COUNT; i++)
-    labelled(f, "attend_client_aborts_total", "phase", abort_names[i],
-             metrics_sum_abort(m, (enum abort_phase)i));
+    write_labelled(f, "attend_client_aborts_total", "phase", abort_names[i],
+                   metrics_sum_abort(m, (enum abort_phase)i));
 }
 
 /* --- the rest --- */
 
-/* What there is only once the models are. */
+/* Needs loaded models. */
 static void write_pool(FILE *f, const struct service *s) {
   struct tally_sum batches;
   pool_batches(s->pool, &batches);
@@ -206,44 +210,45 @@ static void write_pool(FILE *f, const struct service *s) {
               REQUEST_BOUNDS, &batches.requests);
   write_sizes(f, "attend_batch_rows", "Query rows of the requests of one batch.", ROW_BOUNDS,
               &batches.rows);
-  gauge(f, "attend_queue_depth", "Requests that wait for a worker.", pool_waiting(s->pool));
-  gauge(f, "attend_running", "Requests that workers have taken and not finished.",
-        pool_running(s->pool));
+  write_gauge(f, "attend_queue_depth", "Requests that wait for a worker.", pool_waiting(s->pool));
+  write_gauge(f, "attend_running", "Requests that workers have taken and not finished.",
+              pool_running(s->pool));
 }
 
-static void write_load(FILE *f, const struct service *s) {
-  gauge(f, "attend_queue_limit", "Requests that may wait for a worker (max_queue).",
-        s->config->max_queue);
-  gauge(f, "attend_inflight_bytes", "Memory that requests hold.",
-        atomic_load_explicit(&s->budget.used, memory_order_relaxed));
-  gauge(f, "attend_inflight_limit_bytes",
-        "Memory that requests may hold together (memory_budget_bytes).", s->budget.limit);
-  gauge(f, "attend_kept_bytes", "Memory of past requests, kept for the next ones.",
-        s->budget.keep ? keep_bytes(s->budget.keep) : 0);
-  gauge(f, "attend_workers", "Threads that compute all but tiny requests.", s->workers);
+static void write_limits(FILE *f, const struct service *s) {
+  write_gauge(f, "attend_queue_limit", "Requests that may wait for a worker (max_queue).",
+              s->config->max_queue);
+  write_gauge(f, "attend_inflight_bytes", "Memory that requests hold.",
+              atomic_load_explicit(&s->budget.used, memory_order_relaxed));
+  write_gauge(f, "attend_inflight_limit_bytes",
+              "Memory that requests may hold together (memory_budget_bytes).", s->budget.limit);
+  write_gauge(f, "attend_kept_bytes", "Memory of past requests, kept for the next ones.",
+              s->budget.keep ? keep_bytes(s->budget.keep) : 0);
+  write_gauge(f, "attend_workers", "Threads that compute all but tiny requests.", s->workers);
 }
 
 static void write_listeners(FILE *f, const struct metrics_now *now) {
-  head(f, "attend_connections", "gauge", "Open connections.");
+  write_family(f, "attend_connections", "gauge", "Open connections.");
   for (size_t i = 0; i < now->listeners; i++)
-    labelled(f, "attend_connections", "listener", now->listener[i].name, now->listener[i].open);
-  head(f, "attend_connections_limit", "gauge",
-       "Connections that may be open; one more is answered 503 and closed.");
+    write_labelled(f, "attend_connections", "listener", now->listener[i].name,
+                   now->listener[i].open);
+  write_family(f, "attend_connections_limit", "gauge",
+               "Connections that may be open; one more is answered 503 and closed.");
   for (size_t i = 0; i < now->listeners; i++)
-    labelled(f, "attend_connections_limit", "listener", now->listener[i].name,
-             now->listener[i].limit);
-  head(f, "attend_connections_total", "counter", "Connections that were taken.");
+    write_labelled(f, "attend_connections_limit", "listener", now->listener[i].name,
+                   now->listener[i].limit);
+  write_family(f, "attend_connections_total", "counter", "Connections that were accepted.");
   for (size_t i = 0; i < now->listeners; i++)
-    labelled(f, "attend_connections_total", "listener", now->listener[i].name,
-             now->listener[i].opened);
+    write_labelled(f, "attend_connections_total", "listener", now->listener[i].name,
+                   now->listener[i].opened);
 }
 
 static void write_models(FILE *f, struct models *models) {
   struct models_hold hold = models_hold(models, 0);
   const size_t count = registry_count(hold.registry);
-  gauge(f, "attend_models", "Models that are loaded.", count);
-  head(f, "attend_model_info", "gauge",
-       "Which models are loaded: the digest of their tensors, their file, and its layout.");
+  write_gauge(f, "attend_models", "Models that are loaded.", count);
+  write_family(f, "attend_model_info", "gauge",
+               "Which models are loaded: the digest of their tensors, their file, and its layout.");
   for (size_t i = 0; i < count; i++) {
     const struct model *model = registry_at(hold.registry, i);
     fputs("attend_model_info{", f);
@@ -256,44 +261,47 @@ static void write_models(FILE *f, struct models *models) {
   models_release(&hold);
 }
 
-static void write_loads(FILE *f, const struct metrics *m) {
-  gauge_seconds(f, "attend_models_loaded_timestamp_seconds",
-                "When the models in service were loaded.",
-                (double)atomic_load_explicit(&m->loaded_ms, memory_order_relaxed) / 1e3);
-  head(f, "attend_reloads_total", "counter", "Reloads of the models (SIGHUP) that have ended.");
+static void write_reloads(FILE *f, const struct metrics *m) {
+  write_gauge_seconds(f, "attend_models_loaded_timestamp_seconds",
+                      "When the models in service were loaded.",
+                      (double)atomic_load_explicit(&m->loaded_ms, memory_order_relaxed) / 1e3);
+  write_family(f, "attend_reloads_total", "counter",
+               "Reloads of the models (SIGHUP) that have ended.");
   for (unsigned ok = 0; ok < 2; ok++)
-    labelled(f, "attend_reloads_total", "result", ok ? "ok" : "failed",
-             atomic_load_explicit(&m->reloads[ok], memory_order_relaxed));
+    write_labelled(f, "attend_reloads_total", "result", ok ? "ok" : "failed",
+                   atomic_load_explicit(&m->reloads[ok], memory_order_relaxed));
 }
 
 static void write_build(FILE *f, const struct metrics_now *now) {
-  gauge(f, "attend_io_threads", "Threads that read and write sockets, and compute tiny requests.",
-        now->io_threads);
-  counter(f, "attend_log_dropped_total", "Log lines dropped because nobody read them in time.",
-          now->log_dropped);
-  counter(f, "attend_log_suppressed_total",
-          "Log lines left out because they say again what was just said.", now->log_suppressed);
-  head(f, "attend_build_info", "gauge", "Which attend this is, and the instructions it uses.");
+  write_gauge(f, "attend_io_threads",
+              "Threads that read and write sockets, and compute tiny requests.", now->io_threads);
+  write_counter(f, "attend_log_dropped_total",
+                "Log lines dropped because they were not read in time.", now->log_dropped);
+  write_counter(f, "attend_log_suppressed_total",
+                "Log lines left out because they repeat a recent one.", now->log_suppressed);
+  write_family(f, "attend_build_info", "gauge",
+               "The version of attend, and the instructions that it uses.");
   fprintf(f, "attend_build_info{version=\"%s\",commit=\"%s\",cpu=\"%s\"} 1\n", version_number(),
           version_commit(), cpu_level_name(cpu_level()));
 }
 
-/* What the system does not tell is left out. */
+/* Without what the system does not tell. */
 static void write_process(FILE *f, const struct metrics *m) {
-  struct process p;
-  process_read(&p, "/proc/self");
-  head(f, "process_cpu_seconds_total", "counter", "Time that all threads have computed.");
+  struct metrics_process p;
+  metrics_process_read(&p, "/proc/self");
+  write_family(f, "process_cpu_seconds_total", "counter", "Processor time of all threads.");
   fprintf(f, "process_cpu_seconds_total %.6f\n", p.cpu_seconds);
   if (p.has_memory) {
-    gauge(f, "process_resident_memory_bytes", "Resident memory.", p.resident_bytes);
-    gauge(f, "process_virtual_memory_bytes", "Address space that is in use.", p.virtual_bytes);
-    gauge(f, "process_threads", "Threads.", p.threads);
+    write_gauge(f, "process_resident_memory_bytes", "Resident memory.", p.resident_bytes);
+    write_gauge(f, "process_virtual_memory_bytes", "Address space in use.", p.virtual_bytes);
+    write_gauge(f, "process_threads", "Threads.", p.threads);
   }
-  if (p.has_fds) gauge(f, "process_open_fds", "Open file descriptors.", p.open_fds);
-  if (p.has_max_fds) gauge(f, "process_max_fds", "File descriptors that may be open.", p.max_fds);
+  if (p.has_fds) write_gauge(f, "process_open_fds", "Open file descriptors.", p.open_fds);
+  if (p.has_max_fds)
+    write_gauge(f, "process_max_fds", "File descriptors that may be open.", p.max_fds);
   if (m->started > 0)
-    gauge_seconds(f, "process_start_time_seconds", "When the process began, in Unix time.",
-                  m->started);
+    write_gauge_seconds(f, "process_start_time_seconds", "When the process began, in Unix time.",
+                        m->started);
 }
 
 char *metrics_text(const struct metrics *m, struct service *s, const struct metrics_now *now,
@@ -304,10 +312,10 @@ char *metrics_text(const struct metrics *m, struct service *s, const struct metr
   bool good = write_requests(f, m);
   write_counted(f, m);
   if (now->loaded) write_pool(f, s);
-  write_load(f, s);
+  write_limits(f, s);
   write_listeners(f, now);
   if (now->loaded) write_models(f, s->models);
-  write_loads(f, m);
+  write_reloads(f, m);
   write_build(f, now);
   write_process(f, m);
   good = good && !ferror(f);

@@ -1,5 +1,5 @@
-/* timeline: how long each stage of a request took; the one source of Server-Timing, the metrics and
- * the access log. */
+/* timeline: the time that each stage of a request took: the one source for Server-Timing, the
+ * metrics and the access log. */
 #ifndef SERVER_TIMELINE_H
 #define SERVER_TIMELINE_H
 
@@ -13,17 +13,17 @@ enum stage {
   STAGE_QUEUE,
   STAGE_COMPUTE,
   STAGE_ENCODE,
-  STAGE_WRITE, /* from the answer being queued to the end of the request */
+  STAGE_WRITE, /* from when the answer is queued to the end of the request */
   STAGE_COUNT
 };
 
 /* Zeroed: no stage was reached. */
 struct timeline {
   uint64_t ns[STAGE_COUNT];
-  bool reached[STAGE_COUNT]; /* a stage that was cut short counts, too */
+  bool reached[STAGE_COUNT]; /* a stage that was cut short counts as well */
 };
 
-/* The stages of an exchange that has begun and that the pool does not hold. */
+/* Sets all stages but the last, for an exchange that has begun and is not with the pool. */
 void timeline_exchange(struct timeline *t, const struct exchange *x);
 
 void timeline_write(struct timeline *t, uint64_t ns);

@@ -3,10 +3,8 @@
 
 #include <string.h>
 
-static const char digits[] = "0123456789abcdef";
-
-/* Exactly so many digits, as far as `at` goes: a NUL is none. */
-static bool is_hex(const char *at, size_t size) { return strspn(at, digits) >= size; }
+/* Are the first `size` bytes digits? A NUL is none. */
+static bool is_hex(const char *at, size_t size) { return strspn(at, "0123456789abcdef") >= size; }
 
 static bool is_zero(const char *at, size_t size) { return strspn(at, "0") >= size; }
 

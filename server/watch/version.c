@@ -1,5 +1,5 @@
-/* version: which attend this is; the Makefile gives both words to this file alone, so that a new
- * commit recompiles nothing else. */
+/* version: the version of the program. The Makefile defines both words for this file alone, so that
+ * a new commit recompiles nothing else. */
 #include "server/watch/version.h"
 
 const char *version_number(void) { return ATTEND_VERSION; }

@@ -1,4 +1,4 @@
-/* version: which attend this is. */
+/* version: the version of the program. */
 #ifndef SERVER_VERSION_H
 #define SERVER_VERSION_H
 

@@ -134,7 +134,7 @@ static void test_an_incomplete_header_in_a_drain(void **state) {
   for (int turns = 0; !metrics_sum_reject(s->metrics, REJECT_DRAINING) && turns < 100000; turns++)
     settle();
   assert_int_equal(metrics_sum_reject(s->metrics, REJECT_DRAINING), 1);
-  assert_int_equal(metrics_sum_reject(s->metrics, REJECT_SLOW_HEAD), 0);
+  assert_int_equal(metrics_sum_reject(s->metrics, REJECT_SLOW_HEADER), 0);
   assert_int_equal(connection_phase(&s->c[0]), CONNECTION_SLOW_HEADER);
 }
 

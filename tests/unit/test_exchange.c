@@ -394,7 +394,7 @@ static struct outcome run_as(const char *const *settings, const char *model, enu
   const struct body_terms head = {.ask = ask,
                                   .body_bytes = BODY_UNKNOWN,
                                   .json_bytes = BODY_UNKNOWN};
-  struct outcome o = {.status = run_main(&config, model, &head, in, out)};
+  struct outcome o = {.status = command_run(&config, model, &head, in, out)};
   fflush(stderr);
   dup2(saved, STDERR_FILENO);
   close(saved);

@@ -1,5 +1,5 @@
-/* test_log: lines arrive whole and escaped; a reader that does not read costs lines, not time; what
- * is repeated is counted. */
+/* test_log: lines arrive whole and escaped; a slow reader costs lines, not time; repeated
+ * complaints are counted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,7 +20,6 @@
 
 #include "core/run/clock.h"
 #include "server/watch/log.h"
-#include "server/watch/log_text.h"
 #include "tests/support/patience.h"
 
 /* A standard stream replaced by a pipe. */
@@ -28,7 +27,7 @@ struct piped {
   int stream, saved, read;
 };
 
-static struct piped replace(int stream) {
+static struct piped replace_stream(int stream) {
   int ends[2];
   fflush(stdout);
   assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -38,8 +37,8 @@ static struct piped replace(int stream) {
   return p;
 }
 
-/* Whatever was written, to be freed; gives the stream back, which ends the pipe. */
-static char *restore(struct piped *p) {
+/* Gives the stream back, which ends the pipe. Returns the text that was written, to be freed. */
+static char *restore_stream(struct piped *p) {
   size_t size = 0, room = 1 << 16;
   char *text = malloc(room + 1);
   dup2(p->saved, p->stream);
@@ -93,7 +92,7 @@ static const char *text_of(const json_t *line, const char *name) {
 
 static json_t *line_of(const struct log_request *r) {
   char text[LOG_LINE_SIZE];
-  const size_t size = log_access_text(r, text);
+  const size_t size = log_text_request(r, text);
   assert_in_range(size, 1, PIPE_BUF < LOG_LINE_SIZE ? PIPE_BUF : LOG_LINE_SIZE);
   assert_int_equal(text[size - 1], '\n');
   for (size_t i = 0; i < size - 1; i++) assert_in_range(text[i], 0x20, 0x7e);
@@ -210,20 +209,18 @@ static void times_are_those_of_the_calendar(void **state) {
   (void)state;
   for (uint64_t i = 0; i < 40000; i++) {
     const struct timespec when = {.tv_sec = (time_t)(i * 233017 % 8000000000), .tv_nsec = 1999};
-    char text[64], right[64];
-    struct log_text t = {text, text + sizeof text};
+    char text[LOG_TIME_SIZE], right[64];
     struct tm day;
-    log_text_time(&t, &when);
-    *t.at = 0;
+    log_text_time(&when, text);
     gmtime_r(&when.tv_sec, &day);
     strftime(right, sizeof right, "%Y-%m-%dT%H:%M:%S.000001Z", &day);
     assert_string_equal(text, right);
   }
 }
 
-/* --- who does not read --- */
+/* --- readers that do not read --- */
 
-/* Of `text`, line by line: how many were written, and how many are told to be lost. */
+/* Counts the lines of a text, and those that it says were lost. */
 static void count_lines(char *text, uint64_t *lines, uint64_t *lost) {
   *lines = *lost = 0;
   for (char *at = text, *end; *at; at = end + 1) {
@@ -239,21 +236,21 @@ static void count_lines(char *text, uint64_t *lines, uint64_t *lost) {
 
 static void a_reader_that_sleeps_costs_lines_not_time(void **state) {
   (void)state;
-  struct piped p = replace(STDOUT_FILENO);
+  struct piped p = replace_stream(STDOUT_FILENO);
   struct log *l = open_log("all", 1000);
   struct log_request r = request("/healthz", NULL);
   uint64_t lines, lost;
-  for (int i = 0; i < 10000; i++) log_request(l, &r); /* nobody reads: to wait were for ever */
+  for (int i = 0; i < 10000; i++) log_request(l, &r); /* waiting for the pipe would last for ever */
   const uint64_t dropped = log_dropped(l);
   log_free(l);
-  char *text = restore(&p);
+  char *text = restore_stream(&p);
   assert_in_range(dropped, 1000, 10000); /* the ring and the pipe hold some thousands */
   count_lines(text, &lines, &lost);
   assert_in_range(lines, 100, 10000 - dropped);
   free(text);
 }
 
-/* Reads until `mark` is there. */
+/* Reads until `mark` has come. */
 static char *read_until(const struct piped *p, const char *mark) {
   size_t size = 0, room = 8 << 20;
   char *text = malloc(room);
@@ -267,8 +264,8 @@ static char *read_until(const struct piped *p, const char *mark) {
   return text;
 }
 
-/* Reads until all of so many lines have come or are told to be lost, though nothing more is said;
- * fails where a line is not whole. Returns how many were lost. */
+/* Reads until `expected` lines have come or are reported as lost, with no new line pushed. Returns
+ * how many were lost. */
 static uint64_t read_all(const struct piped *p, uint64_t expected,
                          void count(char *text, uint64_t *lines, uint64_t *lost)) {
   size_t size = 0, room = 8 << 20;
@@ -287,15 +284,15 @@ static uint64_t read_all(const struct piped *p, uint64_t expected,
   return lost;
 }
 
-static void who_reads_again_is_told_how_many_are_missing(void **state) {
+static void a_late_reader_learns_how_many_lines_are_missing(void **state) {
   (void)state;
-  struct piped p = replace(STDOUT_FILENO);
+  struct piped p = replace_stream(STDOUT_FILENO);
   struct log *l = open_log("all", 1000);
   struct log_request r = request("/healthz", NULL);
   for (int i = 0; i < 10000; i++) log_request(l, &r);
   assert_in_range(read_all(&p, 10000, count_lines), 1000, 10000);
   log_free(l);
-  free(restore(&p));
+  free(restore_stream(&p));
 }
 
 static const char hostile_line[] = "level=warning msg=\"\\x1b[31m\\x0a\\\"\"\n";
@@ -314,21 +311,22 @@ static void count_hostile(char *text, uint64_t *lines, uint64_t *lost) {
   }
 }
 
-static void standard_error_is_no_other(void **state) {
+static void standard_error_is_no_different(void **state) {
   (void)state;
-  struct piped p = replace(STDERR_FILENO);
+  struct piped p = replace_stream(STDERR_FILENO);
   struct log *l = open_log("off", 1000);
-  for (int i = 0; i < 5000; i++) log_line(l, LOG_WARNING, "\x1b[31m\n\""); /* nobody reads */
+  for (int i = 0; i < 5000; i++)
+    log_line(l, LOG_WARNING, "\x1b[31m\n\""); /* nothing reads the pipe */
   const uint64_t lost = read_all(&p, 5000, count_hostile);
   assert_int_equal(log_dropped(l), lost);
   log_free(l);
-  free(restore(&p));
+  free(restore_stream(&p));
   assert_in_range(lost, 1000, 5000);
 }
 
 static void a_full_disk_costs_lines_until_there_is_room(void **state) {
   (void)state;
-  struct piped p = replace(STDOUT_FILENO);
+  struct piped p = replace_stream(STDOUT_FILENO);
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC), pipe = dup(STDOUT_FILENO);
   assert_true(full >= 0 && pipe >= 0);
   dup2(full, STDOUT_FILENO);
@@ -343,7 +341,7 @@ static void a_full_disk_costs_lines_until_there_is_room(void **state) {
   char *first = read_until(&p, "log_lost");
   log_request(l, &r);
   log_free(l);
-  char *rest = restore(&p);
+  char *rest = restore_stream(&p);
   count_lines(first, &lines, &lost);
   assert_int_equal(lines, 0);
   assert_int_equal(lost, 100);
@@ -368,7 +366,7 @@ static void half_a_line_is_made_whole(void **state) {
   getrlimit(RLIMIT_FSIZE, &before);
   struct log_request r = request("/healthz", NULL);
   char one[LOG_LINE_SIZE], *text = calloc(1, 1 << 20);
-  const size_t size = log_access_text(&r, one);
+  const size_t size = log_text_request(&r, one);
   small = (struct rlimit){.rlim_cur = 3 * size + size / 2, .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
   struct log *l = open_log("all", 1000);
@@ -380,10 +378,10 @@ static void half_a_line_is_made_whole(void **state) {
     usleep(1000);
     fstat(file, &about);
   }
-  usleep(10000); /* it tries, and cannot */
+  usleep(10000); /* a try that fails */
   fstat(file, &about);
   setrlimit(RLIMIT_FSIZE, &before);
-  struct stat later = about; /* by itself, with nothing behind it */
+  struct stat later = about; /* the rest comes without a new line */
   while (later.st_size <= about.st_size && clock_now() < until) {
     usleep(1000);
     fstat(file, &later);
@@ -408,7 +406,7 @@ static void half_a_line_is_made_whole(void **state) {
 static void no_reader_at_all_is_no_harm(void **state) {
   (void)state;
   signal(SIGPIPE, SIG_IGN);
-  struct piped p = replace(STDOUT_FILENO);
+  struct piped p = replace_stream(STDOUT_FILENO);
   close(p.read);
   p.read = open("/dev/null", O_RDONLY | O_CLOEXEC);
   struct log *l = open_log("all", 1000);
@@ -418,10 +416,10 @@ static void no_reader_at_all_is_no_harm(void **state) {
   while (log_dropped(l) < 100 && clock_now() < until) usleep(1000);
   assert_int_equal(log_dropped(l), 100);
   log_free(l);
-  free(restore(&p));
+  free(restore_stream(&p));
 }
 
-/* --- what is repeated --- */
+/* --- repeated complaints --- */
 
 static unsigned occurrences(const char *text, const char *word) {
   unsigned n = 0;
@@ -429,20 +427,20 @@ static unsigned occurrences(const char *text, const char *word) {
   return n;
 }
 
-static void a_complaint_is_told_once_and_then_counted(void **state) {
+static void a_complaint_is_logged_once_and_then_counted(void **state) {
   (void)state;
-  struct piped p = replace(STDERR_FILENO);
+  struct piped p = replace_stream(STDERR_FILENO);
   struct log *l = open_log("off", 100);
   for (int i = 0; i < 1000; i++) log_complain(l, COMPLAINT_ACCEPT, "cannot accept: because %d", i);
   log_complain(l, COMPLAINT_LOST, "a connection could not be taken: never mind");
   log_complain(l, COMPLAINT_HTTP, "not at this level");
-  char *text = read_until(&p, "more like this\"\n"); /* though nothing more comes */
+  char *text = read_until(&p, "more like this\"\n"); /* without a new complaint */
   const uint64_t suppressed = log_suppressed(l);
   log_complain(l, COMPLAINT_ACCEPT, "cannot accept: still");
   log_complain(l, COMPLAINT_ACCEPT, "cannot accept: still");
   log_free(l);
-  char *rest = restore(&p);
-  /* A machine that is slow enough may tell of some in between. */
+  char *rest = restore_stream(&p);
+  /* On a slow machine a first number may have been written already. */
   assert_non_null(strstr(text, "level=warning msg=\"cannot accept: because 0\"\n"));
   assert_int_equal(occurrences(text, "a connection could not be taken: never mind"), 1);
   assert_in_range(suppressed, 900, 999);
@@ -457,14 +455,14 @@ static void a_complaint_is_told_once_and_then_counted(void **state) {
   free(rest);
 }
 
-static void what_was_counted_is_told_at_the_end(void **state) {
+static void counted_complaints_are_logged_at_the_end(void **state) {
   (void)state;
-  struct piped p = replace(STDERR_FILENO);
+  struct piped p = replace_stream(STDERR_FILENO);
   struct log *l = open_log("off", 3600000);
   for (int i = 0; i < 8; i++) log_complain(l, COMPLAINT_FULL, "a connection was refused: full");
   for (int i = 0; i < 3; i++) log_complain(l, COMPLAINT_LOST, "a connection could not be taken");
   log_free(l);
-  char *text = restore(&p);
+  char *text = restore_stream(&p);
   assert_int_equal(occurrences(text, "a connection was refused: full\"\n"), 1);
   assert_int_equal(occurrences(text, "a connection was refused: 7 more like this\"\n"), 1);
   assert_int_equal(occurrences(text, "a connection could not be taken: 2 more like this\"\n"), 1);
@@ -472,7 +470,7 @@ static void what_was_counted_is_told_at_the_end(void **state) {
   free(text);
 }
 
-/* --- what is wanted --- */
+/* --- levels and settings --- */
 
 static void levels_and_access_are_as_set(void **state) {
   (void)state;
@@ -502,7 +500,7 @@ static void the_journal_keeps_the_time(void **state) {
   struct error e = {0};
   struct log_options o = {.level = "debug", .access = "off", .repeat_ms = 1000};
   for (unsigned journal = 0; journal < 2; journal++) {
-    struct piped p = replace(STDERR_FILENO);
+    struct piped p = replace_stream(STDERR_FILENO);
     struct stat about;
     char name[64];
     fstat(STDERR_FILENO, &about);
@@ -515,7 +513,7 @@ static void the_journal_keeps_the_time(void **state) {
     if (l) log_line(l, LOG_ERROR, "one");
     if (l) log_line(l, LOG_DEBUG, "two");
     log_free(l);
-    char *text = restore(&p);
+    char *text = restore_stream(&p);
     assert_non_null(l);
     assert_int_equal(o.journal, journal);
     if (journal)
@@ -536,13 +534,13 @@ int main(void) {
       cmocka_unit_test(text_is_kept_where_it_is_unicode),
       cmocka_unit_test(times_are_those_of_the_calendar),
       cmocka_unit_test(a_reader_that_sleeps_costs_lines_not_time),
-      cmocka_unit_test(who_reads_again_is_told_how_many_are_missing),
-      cmocka_unit_test(standard_error_is_no_other),
+      cmocka_unit_test(a_late_reader_learns_how_many_lines_are_missing),
+      cmocka_unit_test(standard_error_is_no_different),
       cmocka_unit_test(a_full_disk_costs_lines_until_there_is_room),
       cmocka_unit_test(half_a_line_is_made_whole),
       cmocka_unit_test(no_reader_at_all_is_no_harm),
-      cmocka_unit_test(a_complaint_is_told_once_and_then_counted),
-      cmocka_unit_test(what_was_counted_is_told_at_the_end),
+      cmocka_unit_test(a_complaint_is_logged_once_and_then_counted),
+      cmocka_unit_test(counted_complaints_are_logged_at_the_end),
       cmocka_unit_test(levels_and_access_are_as_set),
       cmocka_unit_test(the_journal_keeps_the_time),
   };

@@ -1,5 +1,5 @@
-/* test_metrics: counting from many threads while others read, what a text says and leaves out, and
- * what the system tells of the process. */
+/* test_metrics: counting on many threads while others read, what the text has and leaves out, and
+ * the resources of the process. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #include "server/watch/metrics_process.h"
 #include "server/watch/metrics_text.h"
 
-static struct metrics *make(size_t shards) {
+static struct metrics *new_metrics(size_t shards) {
   struct error e = {0};
   struct metrics *m = metrics_new(shards, &e);
   assert_non_null(m);
@@ -43,9 +43,9 @@ static void a_duration_is_in_the_first_bucket_that_holds_it(void **unused) {
                {60000000001u, METRICS_BOUNDS},
                {UINT64_MAX, METRICS_BOUNDS}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct metrics *m = make(1);
+    struct metrics *m = new_metrics(1);
     metrics_stage(m, 7, STAGE_WRITE, cases[i].ns);
-    const struct histogram_sum s = metrics_sum_stage(m, STAGE_WRITE);
+    const struct metrics_sum s = metrics_sum_stage(m, STAGE_WRITE);
     assert_int_equal(s.bucket[cases[i].bucket], 1);
     assert_int_equal(s.count, 1);
     assert_true(s.ns == cases[i].ns);
@@ -64,7 +64,7 @@ struct counting {
 
 static const unsigned given[] = {200, 429, 999};
 
-static void *count(void *of) {
+static void *count_on_thread(void *of) {
   const struct counting *c = of;
   for (unsigned i = 0; i < ROUNDS; i++) {
     metrics_request(c->m, c->shard, ROUTE_ATTENTION, METHOD_POST, given[i % 3], i * 1000);
@@ -75,8 +75,8 @@ static void *count(void *of) {
   return NULL;
 }
 
-/* The place of a code; that of all others for one that has none. */
-static unsigned place_of(unsigned code) {
+/* The index of a code in metrics_code; for an unknown code, that of all others. */
+static unsigned code_index(unsigned code) {
   unsigned c = 0;
   while (metrics_code[c] && metrics_code[c] != code) c++;
   return c;
@@ -84,17 +84,17 @@ static unsigned place_of(unsigned code) {
 
 static void nothing_is_lost_and_nothing_shrinks(void **unused) {
   (void)unused;
-  struct metrics *m = make(SHARDS);
+  struct metrics *m = new_metrics(SHARDS);
   struct counting c[THREADS];
   pthread_t thread[THREADS];
   for (size_t i = 0; i < THREADS; i++) {
     c[i] = (struct counting){m, i};
-    assert_int_equal(pthread_create(&thread[i], NULL, count, &c[i]), 0);
+    assert_int_equal(pthread_create(&thread[i], NULL, count_on_thread, &c[i]), 0);
   }
-  struct histogram_sum last = {0};
+  struct metrics_sum last = {0};
   uint64_t rejected = 0;
   while (last.count < THREADS * ROUNDS || rejected < THREADS * ROUNDS) {
-    const struct histogram_sum now = metrics_sum_stage(m, STAGE_DECODE);
+    const struct metrics_sum now = metrics_sum_stage(m, STAGE_DECODE);
     uint64_t sum = 0;
     for (unsigned b = 0; b <= METRICS_BOUNDS; b++) {
       assert_true(now.bucket[b] >= last.bucket[b]);
@@ -111,7 +111,7 @@ static void nothing_is_lost_and_nothing_shrinks(void **unused) {
   assert_true(metrics_sum_abort(m, ABORT_BODY) == 0);
   assert_true(metrics_sum_reject(m, REJECT_QUEUE) == 0);
   for (unsigned i = 0; i < 3; i++)
-    assert_true(metrics_sum_request(m, ROUTE_ATTENTION, METHOD_POST, place_of(given[i])).count ==
+    assert_true(metrics_sum_request(m, ROUTE_ATTENTION, METHOD_POST, code_index(given[i])).count ==
                 each / 3);
   metrics_free(m);
 }
@@ -131,7 +131,7 @@ static void served_init(struct served *s) {
   config_read(&s->config, settings, nothing, &e);
   if (!e.status) service_start(&s->service, &s->config, 1, &e);
   if (e.status) fail_msg("%s", e.detail);
-  s->m = make(2);
+  s->m = new_metrics(2);
 }
 
 static void served_done(struct served *s) {
@@ -156,7 +156,7 @@ static bool has_line(const char *text, const char *line) {
   return false;
 }
 
-static void a_text_tells_what_was_counted_and_what_is(void **unused) {
+static void the_text_has_counts_and_values_of_the_moment(void **unused) {
   (void)unused;
   static const struct metrics_listener listeners[] = {{"main", 3, 1024, 9}, {"admin", 1, 64, 2}};
   const struct metrics_now now = {listeners, 2, true, 5, 11, 12};
@@ -219,10 +219,10 @@ static void labels_are_escaped(void **unused) {
 
 /* --- the process --- */
 
-static void the_system_tells_of_the_process(void **unused) {
+static void resources_of_this_process_are_read(void **unused) {
   (void)unused;
-  struct process p;
-  process_read(&p, "/proc/self");
+  struct metrics_process p;
+  metrics_process_read(&p, "/proc/self");
   assert_true(p.has_memory && p.has_fds);
   assert_true(p.resident_bytes > 1 << 16 && p.virtual_bytes >= p.resident_bytes);
   assert_true(p.threads >= 1);
@@ -230,20 +230,20 @@ static void the_system_tells_of_the_process(void **unused) {
   assert_true(p.cpu_seconds > 0);
   const uint64_t before = p.open_fds;
   const int fd = dup(1);
-  process_read(&p, "/proc/self");
+  metrics_process_read(&p, "/proc/self");
   assert_int_equal(p.open_fds, before + 1);
   close(fd);
-  const double now = (double)time(NULL), started = process_started("/proc/self");
+  const double now = (double)time(NULL), started = metrics_process_start("/proc/self");
   assert_true(started <= now + 2 && started > now - 86400);
 }
 
-static void what_the_system_does_not_tell_is_left_out(void **unused) {
+static void without_proc_they_are_unknown(void **unused) {
   (void)unused;
-  struct process p;
-  process_read(&p, "/nowhere");
+  struct metrics_process p;
+  metrics_process_read(&p, "/nowhere");
   assert_false(p.has_memory || p.has_fds);
   assert_true(p.cpu_seconds > 0);
-  assert_true(process_started("/nowhere") == 0);
+  assert_true(metrics_process_start("/nowhere") == 0);
 }
 
 static void write_file(const char *folder, const char *name, const char *text) {
@@ -255,31 +255,31 @@ static void write_file(const char *folder, const char *name, const char *text) {
   assert_int_equal(fclose(f), 0);
 }
 
-/* Files as other systems have them: a name with parentheses, a line that is cut, and an fd folder
- * that does not tell its size, as before Linux 6.2. */
-static void other_systems_are_understood(void **unused) {
+/* Files as on other systems: a name with parentheses, a line that is cut, and a folder fd of size
+ * 0, as before Linux 6.2. */
+static void files_of_other_systems_are_understood(void **unused) {
   (void)unused;
   char folder[] = "/tmp/attend-proc-XXXXXX", path[128];
-  struct process p;
+  struct metrics_process p;
   assert_non_null(mkdtemp(folder));
   write_file(folder, "stat",
              "7 (a) 1 2 (b) S 1 7 7 0 -1 4194560 100 0 0 0 5 6 0 0 20 0 33 0 4400 8192000 9 1 2\n");
   snprintf(path, sizeof path, "%s/fd", folder);
-  assert_int_equal(symlink("/proc/self/task", path), 0); /* its size is 0, too */
-  process_read(&p, folder);
+  assert_int_equal(symlink("/proc/self/task", path), 0); /* its size is 0 as well */
+  metrics_process_read(&p, folder);
   assert_true(p.has_memory);
   assert_int_equal(p.threads, 33);
   assert_int_equal(p.virtual_bytes, 8192000);
   assert_int_equal(p.resident_bytes, 9 * sysconf(_SC_PAGESIZE));
   assert_true(p.has_fds);
-  process_read(&p, "/proc/self");
+  metrics_process_read(&p, "/proc/self");
   const uint64_t threads = p.threads;
-  process_read(&p, folder);
-  assert_int_equal(p.open_fds, threads - 1); /* but for one, which is taken for the reader's own */
+  metrics_process_read(&p, folder);
+  assert_int_equal(p.open_fds, threads - 1); /* one is taken for the reader's own */
   const char *const broken[] = {"", "7 (a", "7 (a) S 1 2 3", ")"};
   for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
     write_file(folder, "stat", broken[i]);
-    process_read(&p, folder);
+    metrics_process_read(&p, folder);
     assert_false(p.has_memory);
   }
   unlink(path);
@@ -292,11 +292,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_duration_is_in_the_first_bucket_that_holds_it),
       cmocka_unit_test(nothing_is_lost_and_nothing_shrinks),
-      cmocka_unit_test(a_text_tells_what_was_counted_and_what_is),
+      cmocka_unit_test(the_text_has_counts_and_values_of_the_moment),
       cmocka_unit_test(labels_are_escaped),
-      cmocka_unit_test(the_system_tells_of_the_process),
-      cmocka_unit_test(what_the_system_does_not_tell_is_left_out),
-      cmocka_unit_test(other_systems_are_understood),
+      cmocka_unit_test(resources_of_this_process_are_read),
+      cmocka_unit_test(without_proc_they_are_unknown),
+      cmocka_unit_test(files_of_other_systems_are_understood),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

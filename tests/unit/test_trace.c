@@ -1,4 +1,4 @@
-/* test_trace: which values of traceparent are taken for one, and how long stages took. */
+/* test_trace: which values of traceparent are valid, and how long stages took. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #define PARENT "b7ad6b7169203331"
 #define VALID  "00-" TRACE "-" PARENT "-01"
 
-static void what_the_standard_allows_is_taken(void **state) {
+static void values_of_the_standard_are_valid(void **state) {
   (void)state;
   static const char *const good[] = {
       VALID,
@@ -33,7 +33,7 @@ static void what_the_standard_allows_is_taken(void **state) {
   assert_memory_equal(trace_parent(VALID), PARENT, TRACE_PARENT_SIZE);
 }
 
-static void all_else_is_not(void **state) {
+static void all_others_are_invalid(void **state) {
   (void)state;
   static const char *const bad[] = {
       "",
@@ -65,10 +65,10 @@ static void all_else_is_not(void **state) {
       "                                                       ",
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-    if (trace_is_valid(bad[i])) fail_msg("taken: %s", bad[i]);
+    if (trace_is_valid(bad[i])) fail_msg("valid: %s", bad[i]);
 }
 
-/* Every byte replaced by every other one: only hexadecimal digits in their places pass. */
+/* Each byte is replaced by every other one: only hexadecimal digits in their places are valid. */
 static void every_single_byte_counts(void **state) {
   (void)state;
   for (size_t i = 0; i < strlen(VALID); i++)
@@ -81,7 +81,7 @@ static void every_single_byte_counts(void **state) {
     }
 }
 
-static void two_of_them_are_none(void **state) {
+static void two_fields_count_as_none(void **state) {
   (void)state;
   for (unsigned n = 0; n < 4; n++) {
     struct header h;
@@ -100,7 +100,7 @@ static void two_of_them_are_none(void **state) {
   assert_int_equal(h.error.status, STATUS_OK);
 }
 
-/* The stages that an exchange with this job has reached, as letters. */
+/* `stages`: those that an exchange with this job has reached, as letters. */
 static void check_stages(const struct job *job, const char *stages) {
   struct exchange x = {.job = *job, .body_ns = 7};
   struct timeline t = {0};
@@ -133,8 +133,10 @@ static void stages_end_where_the_request_ended(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_the_standard_allows_is_taken),  cmocka_unit_test(all_else_is_not),
-      cmocka_unit_test(every_single_byte_counts),           cmocka_unit_test(two_of_them_are_none),
+      cmocka_unit_test(values_of_the_standard_are_valid),
+      cmocka_unit_test(all_others_are_invalid),
+      cmocka_unit_test(every_single_byte_counts),
+      cmocka_unit_test(two_fields_count_as_none),
       cmocka_unit_test(stages_end_where_the_request_ended),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,58 @@
+/* command: what the commands of `attend` share. */
+#include "server/command/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/settings/config.h"
+#include "server/watch/version.h"
+
+int command_fail(const struct error *e) {
+  fprintf(stderr, "attend: %s\n", e->detail);
+  return e->status == STATUS_CONFIG ? COMMAND_MISUSED : COMMAND_FAILED;
+}
+
+int command_misuse(const char *format, const char *word) {
+  fputs("attend: ", stderr);
+  fprintf(stderr, format, word);
+  fputs("; see attend --help\n", stderr);
+  return COMMAND_MISUSED;
+}
+
+int command_written(bool well) {
+  if (well && !fflush(stdout)) return COMMAND_DONE;
+  fprintf(stderr, "attend: cannot write to standard output: %s\n", strerror(errno));
+  return COMMAND_FAILED;
+}
+
+int command_help(void) {
+  fputs(
+      "attend: multi-head attention over HTTP\n"
+      "\n"
+      "  attend [serve] [settings]     serve until SIGTERM or SIGINT; SIGHUP reads models and keys "
+      "again\n"
+      "  attend run MODEL [settings]   answer one request, from standard input to standard output\n"
+      "  attend run MODEL --heads      measure the model's heads instead; settings may follow\n"
+      "  attend run MODEL --binary     request and answer are safetensors, not JSON; measures are "
+      "JSON\n"
+      "  attend check [settings]       check settings and models, and print them\n"
+      "  attend inspect FILE           list the tensors of a checkpoint, and the models in it\n"
+      "  attend inspect FILE --models  print these models alone, as a configuration file\n"
+      "  attend health [URL]           exit 0 if URL answers 200; without URL, /healthz at\n"
+      "                                admin_listen or, if that is not set, at listen\n"
+      "  attend help | --help          this text\n"
+      "  attend --version              the version\n"
+      "\n"
+      "Settings come from defaults, then the file (--config FILE or ATTEND_CONFIG), then\n"
+      "ATTEND_NAME in the environment, then --name VALUE or --name=VALUE:\n"
+      "\n",
+      stdout);
+  config_help(stdout);
+  return command_written(true);
+}
+
+int command_version(void) {
+  printf("attend %s (%s)\n", version_number(), version_commit());
+  return command_written(true);
+}
