@@ -9,15 +9,16 @@ void base64_text_init(struct base64_text *t, struct tensor_bytes *bytes, size_t 
   *t = (struct base64_text){.bytes = bytes, .end = end, .pointer = pointer};
 }
 
-static bool refuse(const struct base64_text *t, size_t offset, const char *why, struct error *e) {
+static bool refuse_text(const struct base64_text *t, size_t offset, const char *why,
+                        struct error *e) {
   error_at(e, t->pointer, "%s", why);
   e->has_offset = true;
   e->offset = offset;
   return false;
 }
 
-static bool too_many(const struct base64_text *t, size_t offset, struct error *e) {
-  return refuse(t, offset, "more bytes than dtype and shape ask for", e);
+static bool refuse_more(const struct base64_text *t, size_t offset, struct error *e) {
+  return refuse_text(t, offset, "more bytes than dtype and shape ask for", e);
 }
 
 /* Whole groups, straight into the array; stops in front of anything else. This is where the time
@@ -33,7 +34,7 @@ static bool read_groups(struct base64_text *t, const char *text, size_t length, 
   if (!out) return false;
   *read = base64_read(text, length, out);
   t->bytes->size += *read / BASE64_GROUP * 3;
-  return t->bytes->size <= t->end || too_many(t, offset + *read - BASE64_GROUP, e);
+  return t->bytes->size <= t->end || refuse_more(t, offset + *read - BASE64_GROUP, e);
 }
 
 /* `offset` is its last character's. */
@@ -46,8 +47,8 @@ static bool end_group(struct base64_text *t, size_t offset, struct error *e) {
     size = base64_read_last(t->group, bytes);
   else
     base64_read(t->group, BASE64_GROUP, bytes);
-  if (size == 0) return refuse(t, offset, "the bits behind the last byte must be zero", e);
-  if (size > t->end - t->bytes->size) return too_many(t, t->group_offset, e);
+  if (size == 0) return refuse_text(t, offset, "the bits behind the last byte must be zero", e);
+  if (size > t->end - t->bytes->size) return refuse_more(t, t->group_offset, e);
   return tensor_bytes_feed(t->bytes, bytes, size, e) == size;
 }
 
@@ -56,13 +57,13 @@ static bool is_alphabet(int c) {
          c == '/';
 }
 
-static bool take(struct base64_text *t, int c, size_t offset, struct error *e) {
-  if (t->padded) return refuse(t, offset, "there is something behind the padding", e);
+static bool add_character(struct base64_text *t, int c, size_t offset, struct error *e) {
+  if (t->padded) return refuse_text(t, offset, "there is something behind the padding", e);
   const bool pads = c == '=', behind = t->group_length == 3 && t->group[2] == '=';
   if (!pads && !is_alphabet(c))
-    return refuse(t, offset, "a character that is not of the alphabet of base64", e);
+    return refuse_text(t, offset, "a character that is not of the alphabet of base64", e);
   if (pads ? t->group_length < 2 : behind)
-    return refuse(t, offset, "padding ends the text, as \"=\" or \"==\"", e);
+    return refuse_text(t, offset, "padding ends the text, as \"=\" or \"==\"", e);
   if (t->group_length == 0) t->group_offset = offset;
   t->group[t->group_length++] = (char)c;
   return t->group_length < BASE64_GROUP || end_group(t, offset, e);
@@ -81,9 +82,10 @@ static bool read_character(struct base64_text *t, char byte, size_t offset, bool
   case JSON_STRING_END:
     *complete = true;
     return t->group_length == 0 ||
-           refuse(t, offset, "base64 comes in groups of four characters: this is part of one", e);
+           refuse_text(t, offset, "base64 comes in groups of four characters: this is part of one",
+                       e);
   default:
-    return take(t, c, offset, e);
+    return add_character(t, c, offset, e);
   }
 }
 

@@ -8,7 +8,7 @@
 /* --- how a value begins --- */
 
 static void begin_array(struct body_field *v, const struct tensor_rule *rule, struct error *e) {
-  v->array = tensor_reader_new(rule, v->arena, e);
+  v->array = tensor_json_new(rule, v->arena, e);
   v->form = BODY_FIELD_ARRAY;
 }
 
@@ -54,9 +54,9 @@ size_t body_field_begin(struct body_field *v, unsigned index, const char *text, 
 static size_t feed_array(struct body_field *v, const char *text, size_t length, size_t offset,
                          bool *complete, struct error *e) {
   size_t used = 0;
-  if (tensor_reader_feed(v->array, text, length, offset, &used, complete, e)) return used;
+  if (tensor_json_feed(v->array, text, length, offset, &used, complete, e)) return used;
   must(*complete || used == length);
-  if (*complete) v->into->tensor[v->index] = tensor_reader_view(v->array);
+  if (*complete) v->into->tensor[v->index] = tensor_json_view(v->array);
   return used;
 }
 

@@ -21,7 +21,7 @@ struct body_field {
   unsigned index;           /* the field in its contract */
   enum body_field_form form;
   size_t list_offset; /* of the '[' before BODY_FIELD_LIST */
-  struct tensor_reader *array;
+  struct tensor_json *array;
   struct tensor_base64 *objects;
 };
 

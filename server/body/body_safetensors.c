@@ -81,8 +81,8 @@ static bool is_bare_word(const char *text) {
   return strcmp(text, "true") && strcmp(text, "false") && strcmp(text, "null");
 }
 
-static enum status read_word(struct body_safetensors *b, unsigned field, const char *text,
-                             size_t length) {
+static enum status read_bare_word(struct body_safetensors *b, unsigned field, const char *text,
+                                  size_t length) {
   char quoted[JSON_SMALL_MAX];
   quoted[0] = quoted[length + 1] = '"';
   memcpy(quoted + 1, text, length);
@@ -94,21 +94,21 @@ static enum status read_array(struct body_safetensors *b, unsigned field, const 
                               size_t length) {
   struct error *e = b->e;
   const struct tensor_rule rule = contract_rule(b->into, field);
-  struct tensor_reader *r = tensor_reader_new(&rule, b->arena, e);
+  struct tensor_json *r = tensor_json_new(&rule, b->arena, e);
   size_t used = 0, ended = 0;
   bool complete = false;
   if (!r) return e->status;
-  tensor_reader_feed(r, text, length, 0, &used, &complete, e);
+  tensor_json_feed(r, text, length, 0, &used, &complete, e);
   /* A number alone ends at what follows it. */
-  if (!e->status && !complete) tensor_reader_feed(r, " ", 1, length, &ended, &complete, e);
+  if (!e->status && !complete) tensor_json_feed(r, " ", 1, length, &ended, &complete, e);
   while (!e->status && used < length && is_blank(text[used])) used++;
   if (!e->status && (!complete || used < length)) error_json(e, used, "more than a value");
   if (e->status) return refuse_metadata(b, field);
-  b->into->tensor[field] = tensor_reader_view(r);
+  b->into->tensor[field] = tensor_json_view(r);
   return STATUS_OK;
 }
 
-static enum status read_metadata(struct body_safetensors *b, const char *key, const char *text) {
+static enum status read_meta(struct body_safetensors *b, const char *key, const char *text) {
   const size_t length = strlen(text);
   unsigned field;
   if (strcmp(key, "format") == 0) return STATUS_OK; /* {"format":"pt"}: libraries add it */
@@ -120,7 +120,7 @@ static enum status read_metadata(struct body_safetensors *b, const char *key, co
   if (length > JSON_SMALL_MAX - 2)
     return error_at(b->e, f->pointer, "%s is longer than %d bytes", contract_name(f),
                     JSON_SMALL_MAX - 2);
-  if (is_bare_word(text)) return read_word(b, field, text, length);
+  if (is_bare_word(text)) return read_bare_word(b, field, text, length);
   size_t blanks = 0;
   while (is_blank(text[blanks])) blanks++;
   if (contract_is_array(b->into->contract, field) && text[blanks] != '"')
@@ -150,10 +150,10 @@ static enum status announce_tensor(struct body_safetensors *b,
   return STATUS_OK;
 }
 
-static enum status read_header(struct body_safetensors *b, const struct safetensors *s) {
+static enum status read_fields(struct body_safetensors *b, const struct safetensors *s) {
   for (size_t i = 0; i < safetensors_metadata_count(s); i++) {
     const char *text, *key = safetensors_metadata_at(s, i, &text);
-    if (read_metadata(b, key, text)) return b->e->status;
+    if (read_meta(b, key, text)) return b->e->status;
   }
   for (size_t i = 0; i < safetensors_count(s); i++)
     if (announce_tensor(b, safetensors_at(s, i))) return b->e->status;
@@ -177,7 +177,7 @@ static enum status parse_header(struct body_safetensors *b, struct arena *a) {
   json_reserve_end();
   if (no_memory) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the body's header");
   if (!s) return error_at(e, "", "safetensors: %s", fault.detail);
-  read_header(b, s);
+  read_fields(b, s);
   safetensors_free(s);
   return e->status;
 }

@@ -120,7 +120,7 @@ static enum status end_skim(struct body_v2 *b) {
 }
 
 /* Within a name or a small value. */
-static size_t feed_small(struct body_v2 *b, const char *text, size_t length, size_t offset) {
+static size_t feed_collected(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   bool complete = false;
   const size_t used = small_text_feed(&b->small, text, length, offset, &complete, b->e);
   /* No known name is so long. */
@@ -160,7 +160,7 @@ static size_t feed_skim(struct body_v2 *b, const char *text, size_t length, size
   return used;
 }
 
-static size_t feed_data(struct body_v2 *b, const char *text, size_t length, size_t offset) {
+static size_t feed_numbers(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   bool complete = false;
   const size_t used = body_v2_data_feed(b, text, length, offset, &complete);
   if (complete) b->state = V2_COMMA_OR_END;
@@ -312,13 +312,13 @@ static size_t read_some(struct body_v2 *b, const char *text, size_t length, size
   switch (b->state) {
   case V2_IN_NAME:
   case V2_IN_SMALL:
-    return feed_small(b, text, length, offset);
+    return feed_collected(b, text, length, offset);
   case V2_IN_ID:
   case V2_IN_UNKNOWN:
   case V2_IN_KEPT:
     return feed_skim(b, text, length, offset);
   case V2_IN_DATA:
-    return feed_data(b, text, length, offset);
+    return feed_numbers(b, text, length, offset);
   case V2_IN_FIELD:
     return feed_field(b, text, length, offset);
   default:

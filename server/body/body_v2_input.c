@@ -36,7 +36,7 @@ static enum status prepare_input(struct body_v2 *b, struct body_v2_input *in) {
 /* --- numbers in the JSON --- */
 
 /* Numbers of the shape, which do not overflow together. */
-static size_t count_of(const struct body_v2_input *in) {
+static size_t numbers_of(const struct body_v2_input *in) {
   return in->expected / tensor_dtype_size(in->dtype);
 }
 
@@ -46,17 +46,17 @@ static enum status open_data(struct body_v2 *b, struct body_v2_input *in, char f
   struct tensor_rule rule = in->rule;
   const unsigned rank = in->form.rank;
   in->nested = rank > 1 && first == '[';
-  if (!in->nested && count_of(in) == 0 && first != ']')
+  if (!in->nested && numbers_of(in) == 0 && first != ']')
     return body_v2_refuse(b, body_v2_at_input(in, "data"), "data, but the shape has no elements");
   rule.depth_min = rule.depth_max = in->nested ? rank : 1;
   rule.ragged_depth = rule.depth_max + 1;
-  rule.width = in->nested ? in->form.dim[rank - 1] : count_of(in);
+  rule.width = in->nested ? in->form.dim[rank - 1] : numbers_of(in);
   rule.width_name = NULL;
   if (!in->nested) rule.max_elements = 0;
-  in->reader = tensor_reader_new(&rule, b->arena, b->e);
+  in->reader = tensor_json_new(&rule, b->arena, b->e);
   size_t used;
   bool complete;
-  if (in->reader) tensor_reader_feed(in->reader, "[", 1, offset, &used, &complete, b->e);
+  if (in->reader) tensor_json_feed(in->reader, "[", 1, offset, &used, &complete, b->e);
   return b->e->status;
 }
 
@@ -80,9 +80,9 @@ static enum status check_nested(struct body_v2 *b, const struct body_v2_input *i
 }
 
 static enum status close_data(struct body_v2 *b, struct body_v2_input *in) {
-  const struct tensor *t = tensor_reader_view(in->reader);
+  const struct tensor *t = tensor_json_view(in->reader);
   if (in->nested && check_nested(b, in, t)) return b->e->status;
-  must(t->count == count_of(in));
+  must(t->count == numbers_of(in));
   in->tensor = *t;
   in->tensor.depth = in->form.rank;
   in->tensor.elements = in->form.dim[0];
@@ -91,7 +91,7 @@ static enum status close_data(struct body_v2 *b, struct body_v2_input *in) {
   return STATUS_OK;
 }
 
-static size_t feed_data(struct body_v2 *b, struct body_v2_input *in, const char *text,
+static size_t read_data(struct body_v2 *b, struct body_v2_input *in, const char *text,
                         size_t length, size_t offset, bool *complete) {
   size_t at = 0, used = 0;
   if (!in->opened) {
@@ -103,7 +103,7 @@ static size_t feed_data(struct body_v2 *b, struct body_v2_input *in, const char 
     while (at < length && is_blank(text[at])) at++;
     if (at == length || open_data(b, in, text[at], offset)) return at;
   }
-  if (tensor_reader_feed(in->reader, text + at, length - at, offset + at, &used, complete, b->e))
+  if (tensor_json_feed(in->reader, text + at, length - at, offset + at, &used, complete, b->e))
     return at;
   if (*complete) close_data(b, in);
   return at + used;
@@ -111,7 +111,7 @@ static size_t feed_data(struct body_v2 *b, struct body_v2_input *in, const char 
 
 size_t body_v2_data_feed(struct body_v2 *b, const char *text, size_t length, size_t offset,
                          bool *complete) {
-  return feed_data(b, body_v2_input(b), text, length, offset, complete);
+  return read_data(b, body_v2_input(b), text, length, offset, complete);
 }
 
 enum status body_v2_text_keep(struct body_v2 *b, struct body_v2_text *t, const char *text,
@@ -130,7 +130,7 @@ enum status body_v2_text_keep(struct body_v2 *b, struct body_v2_text *t, const c
 
 /* --- the whole object --- */
 
-static enum status check_size(struct body_v2 *b, const struct body_v2_input *in) {
+static enum status check_binary_size(struct body_v2 *b, const struct body_v2_input *in) {
   const struct body_v2_place at = {V2_INPUT_PARAMETERS, in->index, "binary_data_size"};
   if (b->json_bytes == BODY_UNKNOWN)
     return body_v2_refuse(
@@ -155,7 +155,7 @@ static enum status check_whole(struct body_v2 *b, struct body_v2_input *in) {
   if (!in->has_data && !in->has_size)
     return body_v2_refuse(b, whole, "neither \"data\" nor the parameter \"binary_data_size\"");
   if (prepare_input(b, in)) return b->e->status;
-  return in->has_size ? check_size(b, in) : STATUS_OK;
+  return in->has_size ? check_binary_size(b, in) : STATUS_OK;
 }
 
 enum status body_v2_end_input(struct body_v2 *b) {
@@ -163,7 +163,7 @@ enum status body_v2_end_input(struct body_v2 *b) {
   bool complete = false;
   if (check_whole(b, in)) return b->e->status;
   if (in->has_size) tensor_bytes_init(&in->bytes, in->expected, b->arena);
-  if (in->kept.text) feed_data(b, in, in->kept.text, in->kept.length, in->kept_offset, &complete);
+  if (in->kept.text) read_data(b, in, in->kept.text, in->kept.length, in->kept_offset, &complete);
   if (b->e->status) return b->e->status;
   must(!in->kept.text || complete);
   b->into->tensor[in->is->field] = &in->tensor; /* binary data come into it later */

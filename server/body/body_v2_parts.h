@@ -67,7 +67,7 @@ struct body_v2_input {
   bool prepared; /* it is known what it is, and that its shape is right */
   size_t size;   /* binary_data_size */
   size_t expected;
-  struct tensor_reader *reader; /* of numbers in the JSON */
+  struct tensor_json *reader; /* of numbers in the JSON */
   bool opened, nested;
   struct body_v2_text kept; /* their text */
   size_t kept_offset;

@@ -67,7 +67,7 @@ struct body_v2_place body_v2_at_key(const struct body_v2 *b) {
                                 body_v2_key_name(b)};
 }
 
-static enum status refuse_value(struct body_v2 *b, const char *what) {
+static enum status refuse_kind_of(struct body_v2 *b, const char *what) {
   return body_v2_refuse(b, body_v2_at_key(b), "\"%s\" must be %s", body_v2_key_name(b), what);
 }
 
@@ -148,11 +148,11 @@ static enum status read_shape(struct body_v2 *b, const json_t *value) {
   struct body_v2_input *in = body_v2_input(b);
   const size_t rank = json_array_size(value);
   if (!json_is_array(value) || rank == 0 || rank > TENSOR_DEPTH_MAX)
-    return refuse_value(b, "an array of 1 to 4 integers");
+    return refuse_kind_of(b, "an array of 1 to 4 integers");
   for (size_t i = 0; i < rank; i++) {
     const json_t *n = json_array_get(value, i);
     if (!json_is_integer(n) || json_integer_value(n) < 0)
-      return refuse_value(b, "an array of integers that are not negative");
+      return refuse_kind_of(b, "an array of integers that are not negative");
     in->form.dim[i] = (size_t)json_integer_value(n);
   }
   in->form.rank = (unsigned)rank;
@@ -160,15 +160,15 @@ static enum status read_shape(struct body_v2 *b, const json_t *value) {
   return STATUS_OK;
 }
 
-static enum status read_count(struct body_v2 *b, const json_t *value, uint64_t *out) {
+static enum status read_natural(struct body_v2 *b, const json_t *value, uint64_t *out) {
   if (!json_is_integer(value) || json_integer_value(value) < 0)
-    return refuse_value(b, "an integer that is not negative");
+    return refuse_kind_of(b, "an integer that is not negative");
   *out = (uint64_t)json_integer_value(value);
   return STATUS_OK;
 }
 
 static enum status read_flag(struct body_v2 *b, const json_t *value, bool *out) {
-  if (!json_is_boolean(value)) return refuse_value(b, "true or false");
+  if (!json_is_boolean(value)) return refuse_kind_of(b, "true or false");
   *out = json_is_true(value);
   return STATUS_OK;
 }
@@ -184,7 +184,7 @@ static enum status read_value(struct body_v2 *b, const json_t *value) {
   case V2_KEY_SHAPE:
     return read_shape(b, value);
   case V2_KEY_BINARY_SIZE:
-    if (read_count(b, value, &size)) break;
+    if (read_natural(b, value, &size)) break;
     in->has_size = true;
     in->size = (size_t)size;
     break;
@@ -196,7 +196,7 @@ static enum status read_value(struct body_v2 *b, const json_t *value) {
   case V2_KEY_BINARY_OUTPUT:
     return read_flag(b, value, &b->binary_output);
   default:
-    return read_count(b, value, &b->asked.timeout_us);
+    return read_natural(b, value, &b->asked.timeout_us);
   }
   return b->e->status;
 }
@@ -212,7 +212,7 @@ enum status body_v2_end_small(struct body_v2 *b) {
   body_v2_point(&at, pointer);
   json_t *value = json_small_parse(t->text, t->length, t->offset, pointer, b->e);
   if (!value) return b->e->status;
-  enum status status = wants_text(b->key) && !json_is_string(value) ? refuse_value(b, "a string")
+  enum status status = wants_text(b->key) && !json_is_string(value) ? refuse_kind_of(b, "a string")
                                                                     : read_value(b, value);
   json_decref(value);
   return status;

@@ -44,8 +44,8 @@ static void show_name(const char *name, size_t length, char shown[NAME_SHOWN + 1
   pointer[p] = '\0';
 }
 
-static enum status refuse_unknown(const struct contract *c, const char *name, size_t length,
-                                  struct error *e) {
+static enum status refuse_name(const struct contract *c, const char *name, size_t length,
+                               struct error *e) {
   char shown[NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
   show_name(name, length, shown, pointer);
   struct nearest known;
@@ -57,7 +57,7 @@ static enum status refuse_unknown(const struct contract *c, const char *name, si
 
 enum status contract_refuse_long(const struct contract *c, const char *raw, size_t length,
                                  struct error *e) {
-  return refuse_unknown(c, raw + 1, length - 1, e);
+  return refuse_name(c, raw + 1, length - 1, e);
 }
 
 static enum status note_field(struct contract_reading *r, unsigned field, struct error *e) {
@@ -73,7 +73,7 @@ static enum status note_field(struct contract_reading *r, unsigned field, struct
 enum status contract_meet(struct contract_reading *r, const char *name, size_t length,
                           unsigned *field, struct error *e) {
   *field = contract_find(r->contract, name, length);
-  if (*field == r->contract->fields) return refuse_unknown(r->contract, name, length, e);
+  if (*field == r->contract->fields) return refuse_name(r->contract, name, length, e);
   return note_field(r, *field, e);
 }
 

@@ -30,7 +30,7 @@ enum status json_bad_string(struct error *e, size_t offset, char c) {
   return error_json(e, offset, "byte 0x%02x cannot stand here in a string", byte);
 }
 
-static const char *wanted(const struct json_skim *s) {
+static const char *wanted_here(const struct json_skim *s) {
   switch (s->state) {
   case SKIM_KEY:
     return "a name";
@@ -88,7 +88,7 @@ static bool begin_word(struct json_skim *s, const char *rest) {
   return true;
 }
 
-static bool begin_value(struct json_skim *s, char c, size_t offset, struct error *e) {
+static bool open_value(struct json_skim *s, char c, size_t offset, struct error *e) {
   switch (c) {
   case '{':
   case '[':
@@ -109,13 +109,13 @@ static bool begin_value(struct json_skim *s, char c, size_t offset, struct error
 }
 
 /* A byte between values and names that is no blank. */
-static bool take_token(struct json_skim *s, char c, size_t offset, struct error *e) {
+static bool skim_token(struct json_skim *s, char c, size_t offset, struct error *e) {
   switch (s->state) {
   case SKIM_VALUE_OR_END:
     if (c == ']') return close_bracket(s, c);
-    return begin_value(s, c, offset, e);
+    return open_value(s, c, offset, e);
   case SKIM_VALUE:
-    return begin_value(s, c, offset, e);
+    return open_value(s, c, offset, e);
   case SKIM_KEY_OR_END:
     if (c == '}') return close_bracket(s, c);
     return c == '"' && begin_string(s, true);
@@ -131,13 +131,13 @@ static bool take_token(struct json_skim *s, char c, size_t offset, struct error 
   }
 }
 
-static bool take_word(struct json_skim *s, char c) {
+static bool skim_word(struct json_skim *s, char c) {
   bool good = c == *s->word++;
   if (good && !*s->word) value_ended(s);
   return good;
 }
 
-static bool is_plain(char c) {
+static bool is_plain_character(char c) {
   return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
 }
 
@@ -146,7 +146,7 @@ static size_t skim_string(struct json_skim *s, const char *text, size_t length, 
                           struct error *e) {
   size_t i = 0;
   if (!json_string_is_within(&s->string))
-    while (i < length && is_plain(text[i])) i++;
+    while (i < length && is_plain_character(text[i])) i++;
   if (i == length) return i;
   const int c = json_string_byte(&s->string, text[i]);
   if (c == JSON_STRING_BAD) json_bad_string(e, offset + i, text[i]);
@@ -159,14 +159,14 @@ static size_t skim_string(struct json_skim *s, const char *text, size_t length, 
 }
 
 /* One byte or more. Returns how many; 0 behind a number, whose end this was. */
-static size_t advance(struct json_skim *s, const char *text, size_t length, size_t offset,
-                      struct error *e) {
+static size_t skim_some(struct json_skim *s, const char *text, size_t length, size_t offset,
+                        struct error *e) {
   bool good = true;
   switch (s->state) {
   case SKIM_STRING:
     return skim_string(s, text, length, offset, e);
   case SKIM_WORD:
-    good = take_word(s, *text);
+    good = skim_word(s, *text);
     break;
   case SKIM_NUMBER: {
     enum number_step step = number_scan_byte(&s->number, *text);
@@ -176,9 +176,9 @@ static size_t advance(struct json_skim *s, const char *text, size_t length, size
     return 0;
   }
   default:
-    good = is_blank(*text) || take_token(s, *text, offset, e);
+    good = is_blank(*text) || skim_token(s, *text, offset, e);
   }
-  if (!good && !e->status) json_unexpected(e, offset, *text, wanted(s));
+  if (!good && !e->status) json_unexpected(e, offset, *text, wanted_here(s));
   return 1;
 }
 
@@ -186,7 +186,7 @@ size_t json_skim_feed(struct json_skim *s, const char *text, size_t length, size
                       bool *complete, struct error *e) {
   size_t at = 0;
   while (at < length && s->state != SKIM_COMPLETE && !e->status)
-    at += advance(s, text + at, length - at, offset + at, e);
+    at += skim_some(s, text + at, length - at, offset + at, e);
   *complete = s->state == SKIM_COMPLETE;
   return at;
 }

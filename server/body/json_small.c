@@ -24,8 +24,8 @@ static json_t *load_value(const char *text, size_t length, json_error_t *why, bo
 
 /* What Jansson has against a value. As text it is JSON already, unless it comes from safetensors.
  */
-static void refuse_value(size_t offset, const char *pointer, const json_error_t *why,
-                         struct error *e) {
+static void refuse_parsed(size_t offset, const char *pointer, const json_error_t *why,
+                          struct error *e) {
   switch (json_error_code(why)) {
   case json_error_duplicate_key:
     error_at(e, pointer, "a key stands twice in one object");
@@ -49,7 +49,7 @@ json_t *json_small_parse(const char *text, size_t length, size_t offset, const c
   if (no_memory)
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a field");
   else if (!value)
-    refuse_value(offset, pointer, &why, e);
+    refuse_parsed(offset, pointer, &why, e);
   return value;
 }
 

@@ -10,7 +10,7 @@ void shape_text_init(struct shape_text *t, struct tensor_form *form, const char 
   *t = (struct shape_text){.form = form, .pointer = pointer, .state = SHAPE_FIRST};
 }
 
-static bool refuse(const struct shape_text *t, const char *why, struct error *e) {
+static bool refuse_dim(const struct shape_text *t, const char *why, struct error *e) {
   char pointer[ERROR_POINTER_SIZE];
   snprintf(pointer, sizeof pointer, "%s/%u", t->pointer, t->form->rank);
   error_at(e, pointer, "%s", why);
@@ -22,9 +22,9 @@ static bool end_dim(struct shape_text *t, struct error *e) {
   int32_t dim;
   const enum number_verdict verdict = number_scan_integer(&t->dim, &dim);
   if (verdict == NUMBER_MALFORMED)
-    return refuse(t, "a dimension is an integer, without fraction or exponent", e);
-  if (verdict == NUMBER_OK && dim < 0) return refuse(t, "a dimension is not negative", e);
-  if (verdict != NUMBER_OK) return refuse(t, "the dimension is beyond 32 bits", e);
+    return refuse_dim(t, "a dimension is an integer, without fraction or exponent", e);
+  if (verdict == NUMBER_OK && dim < 0) return refuse_dim(t, "a dimension is not negative", e);
+  if (verdict != NUMBER_OK) return refuse_dim(t, "the dimension is beyond 32 bits", e);
   if (t->form->rank < TENSOR_DEPTH_MAX) t->form->dim[t->form->rank] = (size_t)dim;
   t->form->rank++;
   t->state = SHAPE_BEHIND;
@@ -32,7 +32,7 @@ static bool end_dim(struct shape_text *t, struct error *e) {
 }
 
 /* Takes a byte that is no blank. *taken: it belongs to no dimension that ends before it. */
-static bool take(struct shape_text *t, char c, size_t offset, bool *taken, struct error *e) {
+static bool read_byte(struct shape_text *t, char c, size_t offset, bool *taken, struct error *e) {
   *taken = true;
   if (t->state == SHAPE_BEHIND) {
     t->state = SHAPE_NEXT;
@@ -40,7 +40,7 @@ static bool take(struct shape_text *t, char c, size_t offset, bool *taken, struc
   }
   if (t->state != SHAPE_WITHIN) {
     if (!json_starts_value(c)) return json_unexpected(e, offset, c, "an integer") == STATUS_OK;
-    if (c != '-' && (c < '0' || c > '9')) return refuse(t, "an integer belongs here", e);
+    if (c != '-' && (c < '0' || c > '9')) return refuse_dim(t, "an integer belongs here", e);
     number_scan_begin(&t->dim);
     t->state = SHAPE_WITHIN;
   }
@@ -64,7 +64,7 @@ const char *shape_text_feed(struct shape_text *t, const char *text, size_t lengt
       *complete = true;
       return text + at + 1;
     }
-    if ((t->state == SHAPE_WITHIN || !is_blank(c)) && !take(t, c, offset + at, &taken, e))
+    if ((t->state == SHAPE_WITHIN || !is_blank(c)) && !read_byte(t, c, offset + at, &taken, e))
       return NULL;
     at += taken;
   }

@@ -15,10 +15,10 @@
 /* Characters of a key or type that are kept; the longest known one has 6. */
 enum { WORD_MAX = 24 };
 
-enum key { KEY_DTYPE, KEY_SHAPE, KEY_BASE64, KEYS };
+enum tensor_base64_key { KEY_DTYPE, KEY_SHAPE, KEY_BASE64, KEYS };
 static const char *const key_names[KEYS] = {"dtype", "shape", "base64"};
 
-enum place {
+enum tensor_base64_place {
   OBJECT,       /* an object begins */
   FIRST_KEY,    /* behind '{' */
   KEY,          /* behind ',' in an object */
@@ -39,18 +39,18 @@ struct tensor_base64 {
   char shape_field[64];           /* "keys/3/shape" */
   struct arena *arena;
   bool list;
-  enum place place;
+  enum tensor_base64_place place;
   struct tensor tensor;
   struct tensor_bytes bytes; /* of all objects; floats up to `from` */
   size_t shapes;             /* room in tensor.ragged */
 
   /* Of the object that is being read. */
-  size_t from;     /* where its bytes begin, */
-  size_t end;      /* and where they end, once that is known */
-  unsigned seen;   /* a bit per key */
-  enum key key;    /* whose value it is */
-  bool judged;     /* its type and shape are known, and keep the rule: */
-  size_t expected; /* bytes that they ask for */
+  size_t from;                /* where its bytes begin, */
+  size_t end;                 /* and where they end, once that is known */
+  unsigned seen;              /* a bit per key */
+  enum tensor_base64_key key; /* whose value it is */
+  bool judged;                /* its type and shape are known, and keep the rule: */
+  size_t expected;            /* bytes that they ask for */
   struct tensor_form form;
   struct json_string string; /* the key or type being read */
   char word[WORD_MAX];
@@ -61,12 +61,12 @@ struct tensor_base64 {
 };
 
 /* A piece of text and its place in the body. */
-struct span {
+struct tensor_base64_stretch {
   const char *text, *end;
   size_t offset;
 };
 
-static size_t place_of(const struct span *s, const char *p) {
+static size_t offset_of(const struct tensor_base64_stretch *s, const char *p) {
   return s->offset + (size_t)(p - s->text);
 }
 
@@ -106,7 +106,8 @@ const struct tensor *tensor_base64_view(const struct tensor_base64 *r) {
 
 /* An invalid-request at the object, or below it. */
 __attribute__((format(printf, 4, 5))) static const char *
-refuse(const struct tensor_base64 *r, const char *below, struct error *e, const char *format, ...) {
+refuse_object(const struct tensor_base64 *r, const char *below, struct error *e, const char *format,
+              ...) {
   char pointer[ERROR_POINTER_SIZE];
   size_t n = (size_t)snprintf(pointer, sizeof pointer, "/%s", r->rule.field);
   if (r->list) n += (size_t)snprintf(pointer + n, sizeof pointer - n, "/%zu", r->tensor.elements);
@@ -118,23 +119,24 @@ refuse(const struct tensor_base64 *r, const char *below, struct error *e, const 
   return NULL;
 }
 
-static const char *bad_byte(const struct span *s, const char *p, const char *wanted,
-                            struct error *e) {
-  json_unexpected(e, place_of(s, p), *p, wanted);
+static const char *refuse_byte(const struct tensor_base64_stretch *s, const char *p,
+                               const char *wanted, struct error *e) {
+  json_unexpected(e, offset_of(s, p), *p, wanted);
   return NULL;
 }
 
 /* Something else than what belongs here: another value, or no JSON. */
-static const char *bad_value(const struct tensor_base64 *r, const char *below, const char *wanted,
-                             const struct span *s, const char *p, struct error *e) {
-  if (!json_starts_value(*p)) return bad_byte(s, p, wanted, e);
-  return refuse(r, below, e, "%s belongs here", wanted);
+static const char *refuse_found(const struct tensor_base64 *r, const char *below,
+                                const char *wanted, const struct tensor_base64_stretch *s,
+                                const char *p, struct error *e) {
+  if (!json_starts_value(*p)) return refuse_byte(s, p, wanted, e);
+  return refuse_object(r, below, e, "%s belongs here", wanted);
 }
 
 /* --- the object's array --- */
 
 /* As soon as type and shape are known. */
-static bool judge(struct tensor_base64 *r, struct error *e) {
+static bool judge_form(struct tensor_base64 *r, struct error *e) {
   const unsigned both = 1u << KEY_DTYPE | 1u << KEY_SHAPE;
   if ((r->seen & both) != both) return true;
   if (r->list)
@@ -144,10 +146,11 @@ static bool judge(struct tensor_base64 *r, struct error *e) {
     snprintf(r->shape_field, sizeof r->shape_field, "%s/shape", r->rule.field);
   if (tensor_form_check(&r->form, &r->object_rule, &r->expected, e)) return false;
   if (!size_add(r->from, r->expected, &r->end))
-    return refuse(r, "shape", e, "with the objects before it, more than the machine can address");
+    return refuse_object(r, "shape", e,
+                         "with the objects before it, more than the machine can address");
   if (r->list && r->tensor.elements > 0 && r->form.rank + 1 != r->tensor.depth)
-    return refuse(r, "shape", e, "%u dimensions, where the first object has %u", r->form.rank,
-                  r->tensor.depth - 1);
+    return refuse_object(r, "shape", e, "%u dimensions, where the first object has %u",
+                         r->form.rank, r->tensor.depth - 1);
   r->judged = true;
   size_t most;
   if (!r->list && r->bytes.size == 0 && size_add(r->expected, BASE64_TEXT_ROOM, &most))
@@ -180,8 +183,8 @@ static bool add_array(struct tensor_base64 *r, struct error *e) {
   struct tensor *t = &r->tensor;
   const size_t size = r->bytes.size - r->from;
   if (size != r->expected)
-    return refuse(r, "base64", e, "%zu bytes, where dtype and shape ask for %zu", size,
-                  r->expected);
+    return refuse_object(r, "base64", e, "%zu bytes, where dtype and shape ask for %zu", size,
+                         r->expected);
   size_t good, count = size / tensor_dtype_size(r->form.dtype);
   if (tensor_bytes_convert(&r->bytes, r->from, r->form.dtype, count, &good, e)) return false;
   t->count += count;
@@ -200,10 +203,11 @@ static bool add_array(struct tensor_base64 *r, struct error *e) {
 }
 
 static const char *end_object(struct tensor_base64 *r, const char *p, struct error *e) {
-  for (enum key key = 0; key < KEYS; key++)
+  for (enum tensor_base64_key key = 0; key < KEYS; key++)
     if (!(r->seen & 1u << key))
-      return refuse(r, "", e, "an array in base64 has a dtype, a shape and base64: %s is missing",
-                    key_names[key]);
+      return refuse_object(r, "", e,
+                           "an array in base64 has a dtype, a shape and base64: %s is missing",
+                           key_names[key]);
   if (!add_array(r, e)) return NULL;
   if (r->list)
     r->place = NEXT_OBJECT;
@@ -212,13 +216,13 @@ static const char *end_object(struct tensor_base64 *r, const char *p, struct err
   return p + 1;
 }
 
-static const char *next_object(struct tensor_base64 *r, const char *p, const struct span *s,
-                               struct error *e) {
+static const char *next_object(struct tensor_base64 *r, const char *p,
+                               const struct tensor_base64_stretch *s, struct error *e) {
   if (*p == ']') {
     r->place = COMPLETE;
     return p + 1;
   }
-  if (*p != ',') return bad_byte(s, p, "',' or ']'", e);
+  if (*p != ',') return refuse_byte(s, p, "',' or ']'", e);
   if (r->rule.max_elements && r->tensor.elements >= r->rule.max_elements) {
     error_limit(e, "max_items", "%s has more than %zu items", r->rule.field, r->rule.max_elements);
     return NULL;
@@ -229,21 +233,21 @@ static const char *next_object(struct tensor_base64 *r, const char *p, const str
 
 /* --- keys and types --- */
 
-static void begin_string(struct tensor_base64 *r, enum place place) {
+static void begin_word(struct tensor_base64 *r, enum tensor_base64_place place) {
   r->string = (struct json_string){0};
   r->word_length = 0;
   r->place = place;
 }
 
 /* Is the word harmless in a pointer and a sentence? */
-static bool is_plain(const char *word, size_t length) {
+static bool is_harmless(const char *word, size_t length) {
   for (size_t i = 0; i < length; i++)
     if (word[i] <= ' ' || (unsigned char)word[i] >= 0x7f || word[i] == '~' || word[i] == '/')
       return false;
   return length > 0;
 }
 
-static bool take_key(struct tensor_base64 *r, struct error *e) {
+static bool end_key(struct tensor_base64 *r, struct error *e) {
   const size_t length = size_min(r->word_length, WORD_MAX);
   for (r->key = 0; r->key < KEYS; r->key++)
     if (strlen(key_names[r->key]) == r->word_length &&
@@ -251,17 +255,18 @@ static bool take_key(struct tensor_base64 *r, struct error *e) {
       break;
   if (r->key == KEYS) {
     char shown[WORD_MAX + 1] = "";
-    if (is_plain(r->word, length)) snprintf(shown, sizeof shown, "%.*s", (int)length, r->word);
-    return refuse(r, shown, e, "unknown key; an array in base64 has a dtype, a shape and base64");
+    if (is_harmless(r->word, length)) snprintf(shown, sizeof shown, "%.*s", (int)length, r->word);
+    return refuse_object(r, shown, e,
+                         "unknown key; an array in base64 has a dtype, a shape and base64");
   }
   if (r->seen & 1u << r->key)
-    return refuse(r, key_names[r->key], e, "the key \"%s\" stands twice", key_names[r->key]);
+    return refuse_object(r, key_names[r->key], e, "the key \"%s\" stands twice", key_names[r->key]);
   r->seen |= 1u << r->key;
   r->place = COLON;
   return true;
 }
 
-static bool take_dtype(struct tensor_base64 *r, struct error *e) {
+static bool end_dtype(struct tensor_base64 *r, struct error *e) {
   if (r->word_length <= WORD_MAX) r->form.dtype = tensor_dtype_of(r->word, r->word_length);
   r->place = BEHIND_VALUE;
   switch (r->form.dtype) {
@@ -269,22 +274,22 @@ static bool take_dtype(struct tensor_base64 *r, struct error *e) {
   case DTYPE_F16:
   case DTYPE_BF16:
   case DTYPE_F64:
-    return judge(r, e);
+    return judge_form(r, e);
   default:
-    return refuse(r, "dtype", e, "the type must be \"F32\", \"F16\", \"BF16\" or \"F64\"");
+    return refuse_object(r, "dtype", e, "the type must be \"F32\", \"F16\", \"BF16\" or \"F64\"");
   }
 }
 
 /* Of a key or a type's name. */
-static const char *read_word(struct tensor_base64 *r, const char *p, const struct span *s,
-                             struct error *e) {
+static const char *read_word(struct tensor_base64 *r, const char *p,
+                             const struct tensor_base64_stretch *s, struct error *e) {
   const int c = json_string_byte(&r->string, *p);
   if (c == JSON_STRING_BAD) {
-    json_bad_string(e, place_of(s, p), *p);
+    json_bad_string(e, offset_of(s, p), *p);
     return NULL;
   }
   if (c == JSON_STRING_END) {
-    const bool fine = r->place == IN_KEY ? take_key(r, e) : take_dtype(r, e);
+    const bool fine = r->place == IN_KEY ? end_key(r, e) : end_dtype(r, e);
     return fine ? p + 1 : NULL;
   }
   if (c == JSON_STRING_WITHIN) return p + 1;
@@ -302,19 +307,19 @@ static void begin_pointer(struct tensor_base64 *r) {
            key_names[r->key]);
 }
 
-static void begin_shape(struct tensor_base64 *r) {
+static void begin_dims(struct tensor_base64 *r) {
   r->place = IN_SHAPE;
   begin_pointer(r);
   shape_text_init(&r->shape, &r->form, r->value_pointer);
 }
 
-static const char *read_shape(struct tensor_base64 *r, const char *p, const struct span *s,
-                              struct error *e) {
+static const char *read_dims(struct tensor_base64 *r, const char *p,
+                             const struct tensor_base64_stretch *s, struct error *e) {
   bool complete = false;
-  p = shape_text_feed(&r->shape, p, (size_t)(s->end - p), place_of(s, p), &complete, e);
+  p = shape_text_feed(&r->shape, p, (size_t)(s->end - p), offset_of(s, p), &complete, e);
   if (!complete) return p;
   r->place = BEHIND_VALUE;
-  return judge(r, e) ? p : NULL;
+  return judge_form(r, e) ? p : NULL;
 }
 
 static void begin_text(struct tensor_base64 *r) {
@@ -324,65 +329,66 @@ static void begin_text(struct tensor_base64 *r) {
   base64_text_init(&r->text, &r->bytes, end, r->value_pointer);
 }
 
-static const char *read_text(struct tensor_base64 *r, const char *p, const struct span *s,
-                             struct error *e) {
+static const char *read_text(struct tensor_base64 *r, const char *p,
+                             const struct tensor_base64_stretch *s, struct error *e) {
   bool complete = false;
-  p = base64_text_feed(&r->text, p, (size_t)(s->end - p), place_of(s, p), &complete, e);
+  p = base64_text_feed(&r->text, p, (size_t)(s->end - p), offset_of(s, p), &complete, e);
   if (complete) r->place = BEHIND_VALUE;
   return p;
 }
 
 /* --- the whole --- */
 
-static const char *begin_value(struct tensor_base64 *r, const char *p, const struct span *s,
-                               struct error *e) {
+static const char *begin_member(struct tensor_base64 *r, const char *p,
+                                const struct tensor_base64_stretch *s, struct error *e) {
   const bool shape = r->key == KEY_SHAPE;
   if (*p != (shape ? '[' : '"'))
-    return bad_value(r, key_names[r->key], shape ? "an array of integers" : "a string", s, p, e);
+    return refuse_found(r, key_names[r->key], shape ? "an array of integers" : "a string", s, p, e);
   if (shape)
-    begin_shape(r);
+    begin_dims(r);
   else if (r->key == KEY_DTYPE)
-    begin_string(r, IN_DTYPE);
+    begin_word(r, IN_DTYPE);
   else
     begin_text(r);
   return p + 1;
 }
 
 /* Takes `c`; then comes `next`. */
-static const char *take(struct tensor_base64 *r, const char *p, const struct span *s, char c,
-                        const char *wanted, enum place next, struct error *e) {
-  if (*p != c) return bad_byte(s, p, wanted, e);
+static const char *expect_byte(struct tensor_base64 *r, const char *p,
+                               const struct tensor_base64_stretch *s, char c, const char *wanted,
+                               enum tensor_base64_place next, struct error *e) {
+  if (*p != c) return refuse_byte(s, p, wanted, e);
   r->place = next;
   return p + 1;
 }
 
 /* A byte that is no blank and stands between words and numbers. */
-static const char *step(struct tensor_base64 *r, const char *p, const struct span *s,
-                        struct error *e) {
+static const char *read_between(struct tensor_base64 *r, const char *p,
+                                const struct tensor_base64_stretch *s, struct error *e) {
   switch (r->place) {
   case OBJECT:
-    if (*p != '{') return bad_value(r, "", "an object", s, p, e);
+    if (*p != '{') return refuse_found(r, "", "an object", s, p, e);
     r->place = FIRST_KEY;
     return p + 1;
   case FIRST_KEY:
     if (*p == '}') return end_object(r, p, e);
     /* fall through */
   case KEY:
-    begin_string(r, IN_KEY);
-    return *p == '"' ? p + 1 : bad_byte(s, p, "a key", e);
+    begin_word(r, IN_KEY);
+    return *p == '"' ? p + 1 : refuse_byte(s, p, "a key", e);
   case COLON:
-    return take(r, p, s, ':', "':'", VALUE, e);
+    return expect_byte(r, p, s, ':', "':'", VALUE, e);
   case VALUE:
-    return begin_value(r, p, s, e);
+    return begin_member(r, p, s, e);
   case BEHIND_VALUE:
-    return *p == '}' ? end_object(r, p, e) : take(r, p, s, ',', "',' or '}'", KEY, e);
+    return *p == '}' ? end_object(r, p, e) : expect_byte(r, p, s, ',', "',' or '}'", KEY, e);
   default:
     return next_object(r, p, s, e);
   }
 }
 
-static const char *advance(struct tensor_base64 *r, const char *p, const struct span *s,
-                           struct error *e) {
+static const char *read_some(struct tensor_base64 *r, const char *p,
+                             const struct tensor_base64_stretch *s, struct error *e) {
   switch (r->place) {
   case IN_TEXT:
     return read_text(r, p, s, e);
@@ -390,17 +396,17 @@ static const char *advance(struct tensor_base64 *r, const char *p, const struct 
   case IN_DTYPE:
     return read_word(r, p, s, e);
   case IN_SHAPE:
-    return read_shape(r, p, s, e);
+    return read_dims(r, p, s, e);
   default:
-    return is_blank(*p) ? p + 1 : step(r, p, s, e);
+    return is_blank(*p) ? p + 1 : read_between(r, p, s, e);
   }
 }
 
 enum status tensor_base64_feed(struct tensor_base64 *r, const char *text, size_t length,
                                size_t offset, size_t *used, bool *complete, struct error *e) {
-  const struct span s = {text, text + length, offset};
+  const struct tensor_base64_stretch s = {text, text + length, offset};
   const char *p = text;
-  while (p && p < s.end && r->place != COMPLETE) p = advance(r, p, &s, e);
+  while (p && p < s.end && r->place != COMPLETE) p = read_some(r, p, &s, e);
   if (!p) return e->status;
   *used = (size_t)(p - text);
   *complete = r->place == COMPLETE;

@@ -16,7 +16,7 @@ struct tensor_base64;
 struct tensor_base64 *tensor_base64_new(const struct tensor_rule *rule, bool list, struct arena *a,
                                         struct error *e);
 
-/* As tensor_reader_feed: reads on in text[0 .. length), which stands at `offset` of the body. *used
+/* As tensor_json_feed: reads on in text[0 .. length), which stands at `offset` of the body. *used
  * says how many bytes belong to the value, *complete that it has ended.
  *
  *   invalid-json (offset)      a byte or an escape that no JSON text could have there

@@ -46,7 +46,7 @@ size_t tensor_dtype_size(enum tensor_dtype dtype) { return dtypes[dtype].size; }
 /* --- forms --- */
 
 __attribute__((format(printf, 3, 4))) static enum status
-refuse(const struct tensor_rule *rule, struct error *e, const char *format, ...) {
+refuse_form(const struct tensor_rule *rule, struct error *e, const char *format, ...) {
   char pointer[ERROR_POINTER_SIZE];
   snprintf(pointer, sizeof pointer, "/%s", rule->field);
   va_list args;
@@ -70,20 +70,20 @@ enum status tensor_form_check(const struct tensor_form *form, const struct tenso
                               size_t *bytes, struct error *e) {
   char text[32];
   if (form->dtype == DTYPE_NONE || dtypes[form->dtype].type != rule->type)
-    return refuse(rule, e, "the type must be %s", belongs[rule->type]);
+    return refuse_form(rule, e, "the type must be %s", belongs[rule->type]);
   if (form->rank < rule->depth_min || form->rank > rule->depth_max)
-    return refuse(rule, e, "a shape of %u dimensions; it must be %s", form->rank,
-                  ranks(rule, text));
+    return refuse_form(rule, e, "a shape of %u dimensions; it must be %s", form->rank,
+                       ranks(rule, text));
   size_t count = 1;
   for (unsigned i = 0; i < form->rank; i++)
     if (!size_mul(count, form->dim[i], &count))
-      return refuse(rule, e, "the product of the shape is more than the machine can address");
+      return refuse_form(rule, e, "the product of the shape is more than the machine can address");
   if (!size_mul(count, dtypes[form->dtype].size, bytes))
-    return refuse(rule, e, "the product of the shape is more than the machine can address");
+    return refuse_form(rule, e, "the product of the shape is more than the machine can address");
   if (rule->width && form->rank > 0 && form->dim[form->rank - 1] != rule->width)
-    return refuse(rule, e, "the last dimension is %zu, not %zu%s%s", form->dim[form->rank - 1],
-                  rule->width, rule->width_name ? ", the model's " : "",
-                  rule->width_name ? rule->width_name : "");
+    return refuse_form(rule, e, "the last dimension is %zu, not %zu%s%s", form->dim[form->rank - 1],
+                       rule->width, rule->width_name ? ", the model's " : "",
+                       rule->width_name ? rule->width_name : "");
   /* Below that rank the first dimension counts the rows of one item. */
   const bool batch = form->rank > 0 && form->rank >= rule->ragged_depth;
   if (batch && rule->max_elements && form->dim[0] > rule->max_elements)

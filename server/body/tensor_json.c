@@ -21,7 +21,7 @@ enum {
   RUN_PAUSE = 64         /* most that are read alone before a run is tried again */
 };
 
-enum mode {
+enum tensor_json_mode {
   MODE_PLAIN,
   MODE_NUMBER,   /* inside a number that is read byte by byte */
   MODE_LITERAL,  /* inside true, false or null */
@@ -29,12 +29,12 @@ enum mode {
   MODE_COMPLETE
 };
 
-enum expect { EXPECT_VALUE, EXPECT_VALUE_OR_END, EXPECT_COMMA_OR_END };
+enum tensor_json_expect { EXPECT_VALUE, EXPECT_VALUE_OR_END, EXPECT_COMMA_OR_END };
 
-struct tensor_reader {
+struct tensor_json {
   struct tensor_nest nest;
-  enum mode mode;
-  enum expect expect;
+  enum tensor_json_mode mode;
+  enum tensor_json_expect expect;
   struct number_scan scan;  /* MODE_NUMBER */
   const char *literal;      /* MODE_LITERAL: what is being read, */
   size_t literal_read;      /* and how much of it was there */
@@ -46,7 +46,7 @@ struct tensor_reader {
 };
 
 /* A stretch of text and its place in the body. */
-struct span {
+struct tensor_json_stretch {
   const char *text, *end;
   size_t offset;
   bool whole_numbers; /* each ends before `end`, and NUMBER_READ_MARGIN bytes may be read there */
@@ -58,24 +58,25 @@ static const size_t ITEM_SIZE[] = {
     [TENSOR_INTEGER] = sizeof(int32_t),
 };
 
-struct tensor_reader *tensor_reader_new(const struct tensor_rule *rule, struct arena *a,
-                                        struct error *e) {
+struct tensor_json *tensor_json_new(const struct tensor_rule *rule, struct arena *a,
+                                    struct error *e) {
   must(rule->depth_min <= rule->depth_max && rule->depth_max <= TENSOR_DEPTH_MAX);
-  struct tensor_reader *r = arena_alloc(a, 1, sizeof *r, e);
+  struct tensor_json *r = arena_alloc(a, 1, sizeof *r, e);
   if (!r) return NULL;
-  *r = (struct tensor_reader){.mode = MODE_PLAIN, .expect = EXPECT_VALUE};
+  *r = (struct tensor_json){.mode = MODE_PLAIN, .expect = EXPECT_VALUE};
   tensor_nest_init(&r->nest, rule, a);
   return r;
 }
 
-const struct tensor *tensor_reader_view(const struct tensor_reader *r) {
+const struct tensor *tensor_json_view(const struct tensor_json *r) {
   must(r->mode == MODE_COMPLETE);
   return &r->tensor;
 }
 
 /* --- failures: they return NULL, where success returns the byte to go on from --- */
 
-static const char *bad_byte(const struct span *s, const char *p, struct error *e) {
+static const char *refuse_byte(const struct tensor_json_stretch *s, const char *p,
+                               struct error *e) {
   size_t offset = s->offset + (size_t)(p - s->text);
   unsigned char c = (unsigned char)*p;
   if (c > ' ' && c < 0x7f)
@@ -85,7 +86,7 @@ static const char *bad_byte(const struct span *s, const char *p, struct error *e
   return NULL;
 }
 
-static const char *belongs(const struct tensor_reader *r) {
+static const char *what_belongs(const struct tensor_json *r) {
   switch (r->nest.rule.type) {
   case TENSOR_FLOAT:
     return "a number";
@@ -97,13 +98,13 @@ static const char *belongs(const struct tensor_reader *r) {
   return "";
 }
 
-static const char *bad_value(const struct tensor_reader *r, const char *found, struct error *e) {
-  const char *wanted = r->nest.depth < r->nest.rule.depth_min ? "an array" : belongs(r);
+static const char *refuse_found(const struct tensor_json *r, const char *found, struct error *e) {
+  const char *wanted = r->nest.depth < r->nest.rule.depth_min ? "an array" : what_belongs(r);
   tensor_nest_refuse(&r->nest, e, "%s belongs here, not %s", wanted, found);
   return NULL;
 }
 
-static const char *too_large(const struct tensor_reader *r, struct error *e) {
+static const char *refuse_large(const struct tensor_json *r, struct error *e) {
   bool integer = r->nest.rule.type == TENSOR_INTEGER;
   tensor_nest_refuse(&r->nest, e, "the number is beyond %s", integer ? "32 bits" : "float32");
   return NULL;
@@ -112,7 +113,7 @@ static const char *too_large(const struct tensor_reader *r, struct error *e) {
 /* --- values --- */
 
 /* Makes room for at least one more number. */
-static bool reserve(struct tensor_reader *r, struct error *e) {
+static bool reserve_number(struct tensor_json *r, struct error *e) {
   if (r->tensor.count < r->capacity) return true;
   size_t size = ITEM_SIZE[r->nest.rule.type];
   size_t capacity = size_max(FIRST_CAPACITY / size, r->capacity + r->capacity / 2);
@@ -124,7 +125,7 @@ static bool reserve(struct tensor_reader *r, struct error *e) {
 }
 
 /* Counts `count` values that were stored behind the last. */
-static void accept(struct tensor_reader *r, size_t count) {
+static void count_values(struct tensor_json *r, size_t count) {
   r->tensor.count += count;
   r->nest.index[r->nest.depth] += count;
   r->expect = EXPECT_COMMA_OR_END;
@@ -132,7 +133,7 @@ static void accept(struct tensor_reader *r, size_t count) {
 }
 
 /* The end of a value outside of all brackets. */
-static bool finish(struct tensor_reader *r, struct error *e) {
+static bool end_tensor(struct tensor_json *r, struct error *e) {
   if (tensor_nest_finish(&r->nest, e) != STATUS_OK) return false;
   struct tensor *t = &r->tensor;
   t->depth = r->nest.leaf;
@@ -143,16 +144,16 @@ static bool finish(struct tensor_reader *r, struct error *e) {
   return true;
 }
 
-static bool store_flag(struct tensor_reader *r, uint8_t flag, struct error *e) {
-  if (!reserve(r, e)) return false;
+static bool store_flag(struct tensor_json *r, uint8_t flag, struct error *e) {
+  if (!reserve_number(r, e)) return false;
   ((uint8_t *)r->tensor.data)[r->tensor.count] = flag;
-  accept(r, 1);
-  return r->nest.depth > 0 || finish(r, e);
+  count_values(r, 1);
+  return r->nest.depth > 0 || end_tensor(r, e);
 }
 
 /* Stores the number that was read byte by byte. */
-static bool store_scanned(struct tensor_reader *r, struct error *e) {
-  if (!reserve(r, e)) return false;
+static bool store_scanned(struct tensor_json *r, struct error *e) {
+  if (!reserve_number(r, e)) return false;
   size_t at = r->tensor.count;
   enum number_verdict verdict;
   if (r->nest.rule.type == TENSOR_FLOAT) {
@@ -162,17 +163,17 @@ static bool store_scanned(struct tensor_reader *r, struct error *e) {
     verdict = number_scan_integer(&r->scan, &integer);
     bool flags = r->nest.rule.type == TENSOR_FLAG;
     if (flags && (verdict != NUMBER_OK || r->scan.negative || integer > 1))
-      return bad_value(r, "another number", e);
+      return refuse_found(r, "another number", e);
     if (verdict == NUMBER_MALFORMED)
-      return bad_value(r, "a number with a fraction or an exponent", e);
+      return refuse_found(r, "a number with a fraction or an exponent", e);
     if (verdict == NUMBER_OK && flags)
       ((uint8_t *)r->tensor.data)[at] = (uint8_t)integer;
     else if (verdict == NUMBER_OK)
       ((int32_t *)r->tensor.data)[at] = integer;
   }
-  if (verdict == NUMBER_TOO_LARGE) return too_large(r, e);
-  accept(r, 1);
-  return r->nest.depth > 0 || finish(r, e);
+  if (verdict == NUMBER_TOO_LARGE) return refuse_large(r, e);
+  count_values(r, 1);
+  return r->nest.depth > 0 || end_tensor(r, e);
 }
 
 static inline bool starts_number(char c) { return number_is_digit(c) || c == '-'; }
@@ -180,7 +181,7 @@ static inline bool starts_number(char c) { return number_is_digit(c) || c == '-'
 /* Runs are for text of which many numbers at a time can be read: a short one costs more than its
  * numbers read alone. Where one ended early the next number is what it did not like; where they
  * keep ending early, more and more numbers are read alone before the next is tried. */
-static void judge_run(struct tensor_reader *r, size_t count, bool ended_early) {
+static void judge_run(struct tensor_json *r, size_t count, bool ended_early) {
   r->alone = ended_early;
   if (!ended_early || count >= RUN_LONG)
     r->distrust = 0;
@@ -189,23 +190,23 @@ static void judge_run(struct tensor_reader *r, size_t count, bool ended_early) {
 }
 
 /* Reads one number; NULL after a failure. */
-static const char *read_float(const char *p, const struct span *s, float *out,
+static const char *read_float(const char *p, const struct tensor_json_stretch *s, float *out,
                               enum number_verdict *verdict, struct error *e) {
   const char *next;
   *verdict = number_read(p, &next, out);
   if (*verdict == NUMBER_OK) return next;
-  if (*verdict == NUMBER_MALFORMED) bad_byte(s, next, e);
+  if (*verdict == NUMBER_MALFORMED) refuse_byte(s, next, e);
   return NULL;
 }
 
 /* Reads floats separated by commas, the first at p; stops behind a number or in front of what is
  * not one. This is where the time goes. */
-static const char *read_floats(struct tensor_reader *r, const char *p, const struct span *s,
-                               size_t room, struct error *e) {
-  if (!reserve(r, e)) return NULL;
+static const char *read_floats(struct tensor_json *r, const char *p,
+                               const struct tensor_json_stretch *s, size_t room, struct error *e) {
+  if (!reserve_number(r, e)) return NULL;
   size_t count = r->tensor.count, most = size_min(room, r->capacity - count);
   float *first = (float *)r->tensor.data + count, *out = first, *stop = first + most;
-  enum expect expect = EXPECT_COMMA_OR_END;
+  enum tensor_json_expect expect = EXPECT_COMMA_OR_END;
   for (;;) {
     size_t read = 0;
     const char *next = p;
@@ -219,8 +220,8 @@ static const char *read_floats(struct tensor_reader *r, const char *p, const str
       enum number_verdict verdict = NUMBER_OK;
       next = read_float(p, s, out, &verdict, e);
       if (!next && verdict == NUMBER_TOO_LARGE) {
-        accept(r, (size_t)(out - first));
-        too_large(r, e);
+        count_values(r, (size_t)(out - first));
+        refuse_large(r, e);
       }
       if (!next) return NULL;
       read = 1;
@@ -235,7 +236,7 @@ static const char *read_floats(struct tensor_reader *r, const char *p, const str
       break;
     }
   }
-  accept(r, (size_t)(out - first));
+  count_values(r, (size_t)(out - first));
   r->expect = expect;
   return p;
 }
@@ -253,14 +254,14 @@ static inline size_t plain_flag(const char *p) {
 }
 
 /* Reads flags separated by commas as read_floats does, maybe none: a mask has many. */
-static const char *read_flags(struct tensor_reader *r, const char *p, const struct span *s,
-                              struct error *e) {
+static const char *read_flags(struct tensor_json *r, const char *p,
+                              const struct tensor_json_stretch *s, struct error *e) {
   size_t room, length = plain_flag(p);
   if (length == 0) return p;
-  if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK || !reserve(r, e)) return NULL;
+  if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK || !reserve_number(r, e)) return NULL;
   size_t count = r->tensor.count, most = size_min(room, r->capacity - count), i = 0;
   uint8_t *out = (uint8_t *)r->tensor.data + count;
-  enum expect expect = EXPECT_COMMA_OR_END;
+  enum tensor_json_expect expect = EXPECT_COMMA_OR_END;
   for (;;) {
     out[i++] = *p == 't' || *p == '1';
     p += length;
@@ -273,14 +274,14 @@ static const char *read_flags(struct tensor_reader *r, const char *p, const stru
       break;
     }
   }
-  accept(r, i);
+  count_values(r, i);
   r->expect = expect;
   return p;
 }
 
 /* A number by its first byte. */
-static const char *begin_number(struct tensor_reader *r, const char *p, const struct span *s,
-                                struct error *e) {
+static const char *begin_number(struct tensor_json *r, const char *p,
+                                const struct tensor_json_stretch *s, struct error *e) {
   size_t room;
   if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK) return NULL;
   if (r->nest.rule.type != TENSOR_FLOAT || !s->whole_numbers) {
@@ -290,46 +291,46 @@ static const char *begin_number(struct tensor_reader *r, const char *p, const st
   }
   p = read_floats(r, p, s, room, e);
   if (!p || r->nest.depth > 0) return p;
-  return finish(r, e) ? p : NULL;
+  return end_tensor(r, e) ? p : NULL;
 }
 
-static const char *go_on_number(struct tensor_reader *r, const char *p, const struct span *s,
-                                struct error *e) {
+static const char *continue_number(struct tensor_json *r, const char *p,
+                                   const struct tensor_json_stretch *s, struct error *e) {
   for (; p < s->end; p++) {
     enum number_step step = number_scan_byte(&r->scan, *p);
-    if (step == NUMBER_STEP_MALFORMED) return bad_byte(s, p, e);
+    if (step == NUMBER_STEP_MALFORMED) return refuse_byte(s, p, e);
     if (step == NUMBER_STEP_END) return store_scanned(r, e) ? p : NULL;
   }
   return p;
 }
 
 /* What a whole literal means here. */
-static bool end_literal(struct tensor_reader *r, struct error *e) {
+static bool end_literal(struct tensor_json *r, struct error *e) {
   const char *literal = r->literal;
   if (*literal == 'n') {
-    if (r->nest.depth > 0 || !r->nest.rule.nullable) return bad_value(r, "null", e);
+    if (r->nest.depth > 0 || !r->nest.rule.nullable) return refuse_found(r, "null", e);
     r->tensor.null = true;
     r->mode = MODE_COMPLETE;
     return true;
   }
-  if (r->nest.rule.type != TENSOR_FLAG) return bad_value(r, literal, e);
+  if (r->nest.rule.type != TENSOR_FLAG) return refuse_found(r, literal, e);
   size_t room;
   if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK) return false;
   return store_flag(r, *literal == 't', e);
 }
 
-static const char *go_on_literal(struct tensor_reader *r, const char *p, const struct span *s,
-                                 struct error *e) {
+static const char *continue_literal(struct tensor_json *r, const char *p,
+                                    const struct tensor_json_stretch *s, struct error *e) {
   for (; p < s->end && r->literal[r->literal_read]; p++, r->literal_read++)
-    if (*p != r->literal[r->literal_read]) return bad_byte(s, p, e);
+    if (*p != r->literal[r->literal_read]) return refuse_byte(s, p, e);
   if (r->literal[r->literal_read]) return p;
   return end_literal(r, e) ? p : NULL;
 }
 
 /* A bracket deeper than the rule allows is the request's fault, but text deeper than anything we
  * know is taken as no JSON of ours: brackets are counted until it is clear which it is. */
-static const char *go_on_too_deep(struct tensor_reader *r, const char *p, const struct span *s,
-                                  struct error *e) {
+static const char *continue_too_deep(struct tensor_json *r, const char *p,
+                                     const struct tensor_json_stretch *s, struct error *e) {
   switch (*p) {
   case ' ':
   case '\t':
@@ -342,11 +343,11 @@ static const char *go_on_too_deep(struct tensor_reader *r, const char *p, const 
     error_json(e, s->offset + (size_t)(p - s->text), "nested too deeply");
     return NULL;
   default:
-    return bad_value(r, "an array", e);
+    return refuse_found(r, "an array", e);
   }
 }
 
-static const char *begin_literal(struct tensor_reader *r, const char *p, const char *literal) {
+static const char *begin_literal(struct tensor_json *r, const char *p, const char *literal) {
   r->literal = literal;
   r->literal_read = 0;
   r->mode = MODE_LITERAL;
@@ -355,9 +356,9 @@ static const char *begin_literal(struct tensor_reader *r, const char *p, const c
 
 /* --- text --- */
 
-static const char *begin_value(struct tensor_reader *r, const char *p, const struct span *s,
-                               struct error *e) {
-  if (r->expect == EXPECT_COMMA_OR_END) return bad_byte(s, p, e);
+static const char *begin_element(struct tensor_json *r, const char *p,
+                                 const struct tensor_json_stretch *s, struct error *e) {
+  if (r->expect == EXPECT_COMMA_OR_END) return refuse_byte(s, p, e);
   if (r->nest.rule.type == TENSOR_FLAG && s->whole_numbers && r->nest.depth > 0) {
     const char *next = read_flags(r, p, s, e);
     if (next != p) return next;
@@ -378,17 +379,17 @@ static const char *begin_value(struct tensor_reader *r, const char *p, const str
   case 'n':
     return begin_literal(r, p, "null");
   case '"':
-    return bad_value(r, "a string", e);
+    return refuse_found(r, "a string", e);
   case '{':
-    return bad_value(r, "an object", e);
+    return refuse_found(r, "an object", e);
   default:
-    return starts_number(*p) ? begin_number(r, p, s, e) : bad_byte(s, p, e);
+    return starts_number(*p) ? begin_number(r, p, s, e) : refuse_byte(s, p, e);
   }
 }
 
 /* Reads what starts at p, up to a number or literal that is cut. */
-static const char *read_plain(struct tensor_reader *r, const char *p, const struct span *s,
-                              struct error *e) {
+static const char *read_plain(struct tensor_json *r, const char *p,
+                              const struct tensor_json_stretch *s, struct error *e) {
   switch (*p) {
   case ' ':
   case '\t':
@@ -396,34 +397,35 @@ static const char *read_plain(struct tensor_reader *r, const char *p, const stru
   case '\r':
     return p + 1;
   case ',':
-    if (r->expect != EXPECT_COMMA_OR_END) return bad_byte(s, p, e);
+    if (r->expect != EXPECT_COMMA_OR_END) return refuse_byte(s, p, e);
     r->expect = EXPECT_VALUE;
     return p + 1;
   case ']':
-    if (r->expect == EXPECT_VALUE) return bad_byte(s, p, e);
+    if (r->expect == EXPECT_VALUE) return refuse_byte(s, p, e);
     if (tensor_nest_close(&r->nest, e) != STATUS_OK) return NULL;
     r->expect = EXPECT_COMMA_OR_END;
-    if (r->nest.depth == 0 && !finish(r, e)) return NULL;
+    if (r->nest.depth == 0 && !end_tensor(r, e)) return NULL;
     return p + 1;
   default:
-    return begin_value(r, p, s, e);
+    return begin_element(r, p, s, e);
   }
 }
 
 /* Reads the span; returns where it stopped: its end, or somewhat behind it in front of a value, or
  * the end of the tensor. NULL after a failure. */
-static const char *read_span(struct tensor_reader *r, const struct span *s, struct error *e) {
+static const char *read_stretch(struct tensor_json *r, const struct tensor_json_stretch *s,
+                                struct error *e) {
   const char *p = s->text;
   while (p && p < s->end && r->mode != MODE_COMPLETE) {
     switch (r->mode) {
     case MODE_NUMBER:
-      p = go_on_number(r, p, s, e);
+      p = continue_number(r, p, s, e);
       break;
     case MODE_LITERAL:
-      p = go_on_literal(r, p, s, e);
+      p = continue_literal(r, p, s, e);
       break;
     case MODE_TOO_DEEP:
-      p = go_on_too_deep(r, p, s, e);
+      p = continue_too_deep(r, p, s, e);
       break;
     default:
       p = read_plain(r, p, s, e);
@@ -436,8 +438,8 @@ static bool is_number_byte(char c) {
   return number_is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
-enum status tensor_reader_feed(struct tensor_reader *r, const char *text, size_t length,
-                               size_t offset, size_t *used, bool *complete, struct error *e) {
+enum status tensor_json_feed(struct tensor_json *r, const char *text, size_t length, size_t offset,
+                             size_t *used, bool *complete, struct error *e) {
   const char *end = text + length, *whole = end;
   while (whole > text && is_number_byte(whole[-1])) whole--;
   const char *p = text;
@@ -445,20 +447,20 @@ enum status tensor_reader_feed(struct tensor_reader *r, const char *text, size_t
   /* In place: numbers that start 64 bytes before the end, and end in front of `whole`. */
   if (length > NUMBER_READ_MARGIN) {
     const char *safe = end - NUMBER_READ_MARGIN;
-    struct span s = {p, whole < safe ? whole : safe, offset, true};
-    p = read_span(r, &s, e);
+    struct tensor_json_stretch s = {p, whole < safe ? whole : safe, offset, true};
+    p = read_stretch(r, &s, e);
   }
   if (p && p < whole && r->mode != MODE_COMPLETE) {
     char tail[2 * NUMBER_READ_MARGIN] = {0};
     size_t left = (size_t)(whole - p);
     memcpy(tail, p, left);
-    struct span s = {tail, tail + left, offset + (size_t)(p - text), true};
-    const char *stopped = read_span(r, &s, e);
+    struct tensor_json_stretch s = {tail, tail + left, offset + (size_t)(p - text), true};
+    const char *stopped = read_stretch(r, &s, e);
     p = stopped ? p + (stopped - tail) : NULL;
   }
   if (p && p < end && r->mode != MODE_COMPLETE) {
-    struct span s = {p, end, offset + (size_t)(p - text), false};
-    p = read_span(r, &s, e);
+    struct tensor_json_stretch s = {p, end, offset + (size_t)(p - text), false};
+    p = read_stretch(r, &s, e);
   }
   if (!p) return e->status;
   *used = (size_t)(p - text);

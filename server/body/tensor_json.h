@@ -13,10 +13,10 @@
 #include "server/body/tensor.h"
 
 /* One reader reads one value. */
-struct tensor_reader;
+struct tensor_json;
 
-struct tensor_reader *tensor_reader_new(const struct tensor_rule *rule, struct arena *a,
-                                        struct error *e);
+struct tensor_json *tensor_json_new(const struct tensor_rule *rule, struct arena *a,
+                                    struct error *e);
 
 /* Reads on in text[0 .. length). `offset` is the place of text[0] in the body, for messages. At
  * most `length` bytes are used: *used says how many. Bytes behind the value are left to the caller.
@@ -28,10 +28,10 @@ struct tensor_reader *tensor_reader_new(const struct tensor_rule *rule, struct a
  *                              depth, a row of the wrong width, ragged inside an element, beyond
  *                              float32, no integer
  *   too-large (limit max_items), overloaded, out-of-memory */
-enum status tensor_reader_feed(struct tensor_reader *r, const char *text, size_t length,
-                               size_t offset, size_t *used, bool *complete, struct error *e);
+enum status tensor_json_feed(struct tensor_json *r, const char *text, size_t length, size_t offset,
+                             size_t *used, bool *complete, struct error *e);
 
 /* After *complete: what was read; the arrays are the arena's. */
-const struct tensor *tensor_reader_view(const struct tensor_reader *r);
+const struct tensor *tensor_json_view(const struct tensor_json *r);
 
 #endif

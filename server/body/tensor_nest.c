@@ -13,8 +13,8 @@ void tensor_nest_init(struct tensor_nest *n, const struct tensor_rule *rule, str
 /* --- where --- */
 
 /* The pointer made of the field's name and index[1 .. levels]. */
-static enum status refuse(const struct tensor_nest *n, const size_t *index, unsigned levels,
-                          struct error *e, const char *format, va_list args) {
+static enum status refuse_with(const struct tensor_nest *n, const size_t *index, unsigned levels,
+                               struct error *e, const char *format, va_list args) {
   char pointer[ERROR_POINTER_SIZE];
   size_t used = (size_t)snprintf(pointer, sizeof pointer, "/%s", n->rule.field);
   for (unsigned d = 1; d <= levels && used < sizeof pointer; d++)
@@ -26,7 +26,7 @@ enum status tensor_nest_refuse(const struct tensor_nest *n, struct error *e, con
                                ...) {
   va_list args;
   va_start(args, format);
-  enum status status = refuse(n, n->index, n->depth, e, format, args);
+  enum status status = refuse_with(n, n->index, n->depth, e, format, args);
   va_end(args);
   return status;
 }
@@ -37,7 +37,7 @@ __attribute__((format(printf, 5, 6))) static enum status refuse_at(const struct 
                                                                    const char *format, ...) {
   va_list args;
   va_start(args, format);
-  enum status status = refuse(n, index, levels, e, format, args);
+  enum status status = refuse_with(n, index, levels, e, format, args);
   va_end(args);
   return status;
 }

@@ -56,17 +56,17 @@ static void read_tensor(const struct body *b, size_t field, bool verify) {
   struct arena a;
   struct error e = {0};
   arena_init(&a, NULL);
-  struct tensor_reader *r = tensor_reader_new(&rule, &a, &e);
+  struct tensor_json *r = tensor_json_new(&rule, &a, &e);
   bool complete = false;
   for (size_t at = b->tensor[field]; r && !complete && at < b->length;) {
     size_t length = b->length - at < CHUNK ? b->length - at : CHUNK, used;
-    check(tensor_reader_feed(r, b->text + at, length, at, &used, &complete, &e) == STATUS_OK,
+    check(tensor_json_feed(r, b->text + at, length, at, &used, &complete, &e) == STATUS_OK,
           e.detail);
     at += used;
   }
   check(complete, "the tensor does not end");
   if (verify) {
-    const struct tensor *t = tensor_reader_view(r);
+    const struct tensor *t = tensor_json_view(r);
     const size_t count = b->count / BODY_FIELDS;
     check(t->count == count, "wrong count");
     check(memcmp(t->data, b->value + field * count, count * sizeof *b->value) == 0,

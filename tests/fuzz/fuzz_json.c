@@ -121,7 +121,7 @@ static void read_pieces(struct reading *r, const struct tensor_rule *rule, struc
   *r = (struct reading){0};
   budget_init(&r->budget, SIZE_MAX / 2);
   arena_init(&r->arena, &r->budget);
-  struct tensor_reader *reader = tensor_reader_new(rule, &r->arena, &r->error);
+  struct tensor_json *reader = tensor_json_new(rule, &r->arena, &r->error);
   must(reader);
   struct cutter cutter = cutter_of(cut);
   bool complete = false;
@@ -129,12 +129,12 @@ static void read_pieces(struct reading *r, const struct tensor_rule *rule, struc
     const size_t size = cutter_next(&cutter, text.size - r->used);
     size_t used = 0;
     char *chunk = input_copy((struct input){text.bytes + r->used, size});
-    tensor_reader_feed(reader, chunk, size, r->used, &used, &complete, &r->error);
+    tensor_json_feed(reader, chunk, size, r->used, &used, &complete, &r->error);
     free(chunk);
     must(r->error.status || (complete ? used <= size : used == size));
     r->used += used;
   }
-  if (complete && !r->error.status) r->tensor = tensor_reader_view(reader);
+  if (complete && !r->error.status) r->tensor = tensor_json_view(reader);
 }
 
 static void readings_must_agree(const struct reading *a, const struct reading *b, size_t size) {

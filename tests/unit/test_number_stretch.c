@@ -454,7 +454,7 @@ static void feed(struct reading *got, const char *text, size_t length, size_t ch
       .field = "keys", .type = TENSOR_FLOAT, .depth_min = 2, .depth_max = 3, .ragged_depth = 3};
   *got = (struct reading){0};
   arena_init(&got->arena, NULL);
-  struct tensor_reader *r = tensor_reader_new(&rule, &got->arena, &got->error);
+  struct tensor_json *r = tensor_json_new(&rule, &got->arena, &got->error);
   assert_non_null(r);
   bool complete = false;
   while (got->used < length && !complete) {
@@ -462,11 +462,11 @@ static void feed(struct reading *got, const char *text, size_t length, size_t ch
     /* No byte behind the chunk may be read. */
     char *p = memory.end - piece;
     memcpy(p, text + got->used, piece);
-    got->status = tensor_reader_feed(r, p, piece, got->used, &used, &complete, &got->error);
+    got->status = tensor_json_feed(r, p, piece, got->used, &used, &complete, &got->error);
     if (got->status != STATUS_OK) return;
     got->used += used;
   }
-  if (complete) got->tensor = tensor_reader_view(r);
+  if (complete) got->tensor = tensor_json_view(r);
 }
 
 static void assert_same(const struct reading *a, const struct reading *b) {

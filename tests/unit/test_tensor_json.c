@@ -63,7 +63,7 @@ static void read_pieces(struct reading *got, const struct tensor_rule *rule, con
   *got = (struct reading){0};
   budget_init(&got->budget, budget);
   arena_init(&got->arena, &got->budget);
-  struct tensor_reader *r = tensor_reader_new(rule, &got->arena, &got->error);
+  struct tensor_json *r = tensor_json_new(rule, &got->arena, &got->error);
   if (!r) return;
   bool complete = false;
   while (got->used < length && !complete) {
@@ -72,14 +72,14 @@ static void read_pieces(struct reading *got, const struct tensor_rule *rule, con
     assert_non_null(copy);
     memcpy(copy, text + got->used, piece);
     enum status status =
-        tensor_reader_feed(r, copy, piece, OFFSET + got->used, &used, &complete, &got->error);
+        tensor_json_feed(r, copy, piece, OFFSET + got->used, &used, &complete, &got->error);
     free(copy);
     assert_int_equal(status, got->error.status);
     if (status != STATUS_OK) return;
     assert_true(complete ? used <= piece : used == piece);
     got->used += used;
   }
-  if (complete) got->tensor = tensor_reader_view(r);
+  if (complete) got->tensor = tensor_json_view(r);
 }
 
 static size_t cut_none(void *state, size_t left) {
