@@ -84,7 +84,7 @@ def seconds(text):
 
 def longest_stop_ms(settings):
     """As server/life/stop.c reckons it."""
-    source = text_of("server", "stop.c")
+    source = text_of("server", "life", "stop.c")
     terms = re.search(r"uint64_t stop_longest_ms\(.*?\n\}", source, re.S).group(0)
     terms = re.search(r"return (.*);", terms).group(1)
     named = {k: int(v) for k, v in re.findall(r"^  (\w+_MS) = (\d+),", source, re.M)}

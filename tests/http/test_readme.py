@@ -1,23 +1,29 @@
 """test_readme: the shell commands of the documentation do what they say.
 
-A fenced block ```sh whose first line is `# checked` is run by `sh -eu`, in the project's folder,
-with a server as described in the README: without a configuration, or with FILE where that line is
-`# checked with FILE`. A following block ```json or ```text is what it must print: JSON is compared
-as JSON, numbers within 1e-6; a text line `...` stands for any lines, and a number of `ms` for any
-number. `http://127.0.0.1:8080`, or 8081, means the server of the test, and `build/release/attend` the
-program under test. Links lead somewhere."""
+A fenced block ```sh whose first line is `# checked` is run by `sh -eu`, in a folder with the project's files where
+it may write others, with a server as described in README.md: without a configuration, or with FILE where that line is
+`# checked with FILE`. A following block ```json or ```text is what it must print: JSON is compared as JSON, numbers
+within 1e-6; a text line `...` stands for any lines, and a number of `ms` for any number. `http://127.0.0.1:8080`, or
+8081, means the server of the test, and `build/release/attend` the program under test. Where there is no PyTorch,
+tests/http/stand_in takes its place. Links lead to files that exist, and to headings in them; files that are named exist;
+the table of settings has those of `attend --help`, with their defaults."""
+import glob
 import json
 import os
 import re
 import subprocess
+import tempfile
 import unittest
 
 from support import BIN, PATIENCE, TOOLS, ROOT, Case, Server, clean_environment
 
-DOCUMENTS = ["README.md"]
+DOCUMENTS = sorted(os.path.relpath(path, ROOT) for pattern in ("*.md", "*/*.md", "tests/*/*.md")
+                   for path in glob.glob(os.path.join(ROOT, pattern)) if not path.startswith(f"{ROOT}/build/"))
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 # Debian's python3 before any other: it is the one that Debian's numpy is for.
 ENVIRONMENT = clean_environment({"PATH": f"/usr/bin:{os.environ['PATH']}"})
+if subprocess.run(["python3", "-c", "import torch"], env=ENVIRONMENT, stderr=subprocess.DEVNULL, check=False).returncode:
+    ENVIRONMENT["PYTHONPATH"] = os.path.join(ROOT, "tests", "http", "stand_in")
 CHECKED = re.compile(r"# checked(?: with (\S+))?\n")
 
 
@@ -44,46 +50,93 @@ def text_pattern(expected):
     return rf"\A{''.join(lines)}\Z"
 
 
+def read(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def anchors(text):
+    """The anchors of a page's headings."""
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-")
+            for title in re.findall(r"^#+ (.*)$", BLOCK.sub("", text), re.M)}
+
+
 class Documentation(Case):
     def test_links(self):
-        """To files that there are, and to headings."""
+        """To files that exist, and to headings in them."""
         for name in DOCUMENTS:
-            with open(os.path.join(ROOT, name), encoding="utf-8") as file:
-                text = BLOCK.sub("", file.read())
-            headings = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-")
-                        for title in re.findall(r"^#+ (.*)$", text, re.M)}
-            links = re.findall(r"\]\(([^()\s]+)\)", text)
-            self.assertTrue(links)
+            links = re.findall(r"\]\(([^()\s]+)\)", BLOCK.sub("", read(name)))
             for link in links:
+                if "://" in link:
+                    continue
+                path, _, anchor = link.partition("#")
+                leads = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
                 with self.subTest(document=name, link=link):
-                    if link.startswith("#"):
-                        self.assertIn(link[1:], headings)
-                    elif "://" not in link:
-                        self.assertTrue(os.path.exists(os.path.join(ROOT, link)))
+                    self.assertTrue(os.path.exists(os.path.join(ROOT, leads)), "no such file")
+                    if anchor:
+                        self.assertIn(anchor, anchors(read(leads)))
+
+    def test_files(self):
+        """That are named: from the page's own folder, or from the top."""
+        for name in DOCUMENTS:
+            for span in re.findall(r"`([^`\n]+)`", BLOCK.sub("", read(name))):
+                if re.fullmatch(r"[\w.*-]+(/[\w.*-]+)+\.(c|h|def|js|mjs|py|md|json|yaml|cfg|conf|service|socket)", span) \
+                        and not span.startswith("build/"):
+                    with self.subTest(document=name, file=span):
+                        self.assertTrue(any(glob.glob(os.path.join(ROOT, folder, span))
+                                            for folder in ("", os.path.dirname(name))))
+
+    def test_headings_differ(self):
+        """So that a link by a heading's words leads to the heading that was meant."""
+        for name in DOCUMENTS:
+            titles = re.findall(r"^#+ (.*)$", BLOCK.sub("", read(name)), re.M)
+            self.assertEqual(sorted(set(titles)), sorted(titles), name)
+
+    def test_every_page_is_found_from_the_first(self):
+        reached, todo = set(), ["README.md"]
+        while todo:
+            name = todo.pop()
+            if name in reached or name not in DOCUMENTS:
+                continue
+            reached.add(name)
+            for link in re.findall(r"\]\(([^()\s#]+)", BLOCK.sub("", read(name))):
+                path = os.path.normpath(os.path.join(os.path.dirname(name), link))
+                todo += [path, os.path.join(path, "README.md")]  # of a folder, its page is shown
+        self.assertEqual(sorted(reached), DOCUMENTS)
+
+    def test_settings(self):
+        """The table of config/README.md has the settings of `attend --help`, in order, with their defaults."""
+        text = subprocess.run([BIN, "--help"], stdout=subprocess.PIPE, check=True).stdout.decode()
+        known = []
+        for name, default in re.findall(r"^  --(?:\[no-\])?([a-z-]+).*?default ([^\s);]+)", text, re.M):
+            known.append((name.replace("-", "_"), "" if default == "none" else default))
+        table = re.findall(r"^\| `([a-z_]+)` \|(?: `([^`]*)`)? \|", read("config/README.md").partition(
+            "\n## Settings\n")[2].partition("\n## ")[0], re.M)
+        self.assertEqual(table, [pair for pair in known if pair[0] != "config"])
 
     def test_checked_commands(self):
-        texts = [(name, os.path.join(ROOT, name)) for name in DOCUMENTS]
-        blocks = [(name, block) for name, path in texts if os.path.exists(path)
-                  for block in checked_blocks(open(path, encoding="utf-8").read())]
-        if not os.path.exists(texts[0][1]):
-            self.skipTest("there is no README yet")
-        self.assertTrue(blocks, "no command of the README is checked")
-        for configuration in sorted({block[0] for _, block in blocks}):
-            server = Server(None, *(["--config", os.path.join(ROOT, configuration)]
-                                    if configuration else []))
-            try:
-                for name, (wanted, command, kind, expected) in blocks:
-                    if wanted == configuration and (TOOLS or "node " not in command):
-                        with self.subTest(document=name, command=command):
-                            self.check(server, command, kind, expected)
-            finally:
-                server.stop()
+        blocks = [(name, block) for name in DOCUMENTS for block in checked_blocks(read(name))]
+        self.assertTrue(blocks, "no command of the documentation is checked")
+        with tempfile.TemporaryDirectory() as folder:
+            for entry in os.listdir(ROOT):
+                if entry not in ("build", ".git"):
+                    os.symlink(os.path.join(ROOT, entry), os.path.join(folder, entry))
+            for configuration in sorted({block[0] for _, block in blocks}):
+                server = Server(None, *(["--config", os.path.join(ROOT, configuration)]
+                                        if configuration else []))
+                try:
+                    for name, (wanted, command, kind, expected) in blocks:
+                        if wanted == configuration and (TOOLS or "node " not in command):
+                            with self.subTest(document=name, command=command):
+                                self.check(server, folder, command, kind, expected)
+                finally:
+                    server.stop()
 
-    def check(self, server, command, kind, expected):
+    def check(self, server, folder, command, kind, expected):
         command = re.sub(r"(127\.0\.0\.1|localhost):808[01]\b", f"127.0.0.1:{server.port}",
                          command)
         command = re.sub(r"(\./)?build/release/attend\b", BIN, command)
-        done = subprocess.run(["sh", "-eu", "-c", command], cwd=ROOT, stdout=subprocess.PIPE,
+        done = subprocess.run(["sh", "-eu", "-c", command], cwd=folder, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env=ENVIRONMENT, check=False,
                               timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr.decode())

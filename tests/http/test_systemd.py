@@ -115,7 +115,7 @@ class Units(Folder):
     def test_times_add_up(self):
         """A stop that the settings allow is not cut short, nor a watchdog asked too fast."""
         limits = dict(re.findall(r"OPTION_COUNT\((\w+), (\d+),",
-                                 open(os.path.join(ROOT, "config", "options.def")).read()))
+                                 open(os.path.join(ROOT, "config", "settings", "options.def")).read()))
         stop = int(re.fullmatch(r"(\d+)s", values("attend.service", "TimeoutStopSec")[0]).group(1))
         self.assertGreater(stop, (int(limits["drain_ms"]) + int(limits["drain_delay_ms"])) / 1000)
         self.assertIn("3", values("attend.service", "RestartPreventExitStatus")[0].split())
@@ -127,11 +127,11 @@ class Units(Folder):
             name = value.split("=")[0]
             if name.startswith("ATTEND_"):
                 known = re.findall(r"OPTION_\w+\((\w+),",
-                                   open(os.path.join(ROOT, "config", "options.def")).read())
+                                   open(os.path.join(ROOT, "config", "settings", "options.def")).read())
                 self.assertIn(name[len("ATTEND_"):].lower(), known + ["config"])
 
     def test_addresses_are_the_programs_own(self):
-        text = open(os.path.join(ROOT, "config", "options.def")).read()
+        text = open(os.path.join(ROOT, "config", "settings", "options.def")).read()
         (listen,) = re.findall(r'OPTION_ADDRESS\(listen, "([^"]+)"', text)
         self.assertEqual(values("attend.socket", "ListenStream"), [listen])
         self.assertEqual(values("attend-admin.socket", "ListenStream"), ["127.0.0.1:8081"])
