@@ -315,8 +315,7 @@ static void detach_loads(struct serve_state *s) {
   reload_detach(&s->reload);
 }
 
-/* The pool is idle and no connection is open. False: a load is under way, and what it uses stays.
- */
+/* The pool is idle and no connection is open. False: a load is under way and keeps what it uses. */
 static bool free_state(struct serve_state *s) {
   const bool whole = nothing_loads(s);
   /* Both doors close before connections are freed: the admin door counts those of the main one. */

@@ -87,17 +87,17 @@ void metrics_reload(struct metrics *m, bool succeeded) {
 
 /* --- adding up --- */
 
-static uint64_t read_count(const _Atomic uint64_t *of) {
+static uint64_t load_count(const _Atomic uint64_t *of) {
   return atomic_load_explicit(of, memory_order_relaxed);
 }
 
 static void add_histogram(struct metrics_sum *s, const struct metrics_histogram *h) {
   for (unsigned b = 0; b <= METRICS_BOUNDS; b++) {
-    const uint64_t n = read_count(&h->bucket[b]);
+    const uint64_t n = load_count(&h->bucket[b]);
     s->bucket[b] += n;
     s->count += n;
   }
-  s->ns += read_count(&h->sum_ns);
+  s->ns += load_count(&h->sum_ns);
 }
 
 struct metrics_sum metrics_sum_stage(const struct metrics *m, enum stage stage) {
@@ -116,12 +116,12 @@ struct metrics_sum metrics_sum_request(const struct metrics *m, unsigned route, 
 
 uint64_t metrics_sum_reject(const struct metrics *m, enum reject reason) {
   uint64_t n = 0;
-  for (size_t i = 0; i < m->shards; i++) n += read_count(&shard_at(m, i)->reject[reason]);
+  for (size_t i = 0; i < m->shards; i++) n += load_count(&shard_at(m, i)->reject[reason]);
   return n;
 }
 
 uint64_t metrics_sum_abort(const struct metrics *m, enum abort_phase phase) {
   uint64_t n = 0;
-  for (size_t i = 0; i < m->shards; i++) n += read_count(&shard_at(m, i)->abort[phase]);
+  for (size_t i = 0; i < m->shards; i++) n += load_count(&shard_at(m, i)->abort[phase]);
   return n;
 }
