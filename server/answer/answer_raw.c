@@ -95,7 +95,7 @@ bool answer_raw_cut(struct answer *a) {
       cut_integers(a, s);
     } else if (bytes > 0) {
       answer_plan_append(a, PIECE_READY);
-      /* Nobody writes there: an iovec has no const. */
+      /* An iovec has no const; these bytes are only read. */
       a->piece[a->pieces - 1] =
           (struct iovec){.iov_base = (void *)(uintptr_t)s->whole.data, .iov_len = bytes};
     }

@@ -4,11 +4,11 @@
 
 #include "server/answer/answer_plan.h"
 
-/* How many pieces there may be. */
+/* How many pieces the arrays may have, with those beside the text. */
 size_t answer_raw_bound(const struct answer_plan *p);
 
 /* Appends the header of safetensors, in memory of the arena. Fails with an error: over the limit
- * (false from plan_take), or no memory. */
+ * (as answer_plan_spend says), or no memory. */
 enum status answer_raw_header(struct answer *a, struct arena *arena, struct error *e);
 
 /* Appends the arrays behind. False: over the limit. */

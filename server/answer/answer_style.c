@@ -29,7 +29,7 @@ size_t answer_style_member_room(const struct answer_section *s) {
 
 /* --- opened and closed --- */
 
-/* Has the member the level of the items, outside of all? */
+/* Does the member have a list of items around its lists? */
 static bool has_items(const struct answer_plan *p, const struct answer_section *s) {
   if (s->style == STYLE_BASE64_ITEMS) return true;
   return s->style == STYLE_LISTS && s->batch && !p->content->unbatched;
@@ -102,7 +102,7 @@ static char *write_groups(const struct answer_rows *r, bool last, char *out) {
 static char *write_flat(const struct answer_rows *r, bool last, char *out) {
   const float *data = r->count > 0 ? (const float *)r->section->whole.data + r->first : NULL;
   char *begin = out;
-  /* As one row, which keeps its brackets only where the list has them. */
+  /* The numbers are written as one row; its brackets stay only at the ends of the whole list. */
   out = number_write_rows(out, data, 1, r->count);
   if (r->first > 0) *begin = ',';
   return last ? out : out - 1;

@@ -51,7 +51,7 @@ static inline bool answer_style_is_base64(const struct answer_section *s) {
   return s->style == STYLE_BASE64_ITEMS || s->style == STYLE_BASE64_WHOLE;
 }
 
-/* How many numbers are written in the time of one as text. */
+/* How many numbers are written in the time that one takes as text. */
 static inline size_t answer_style_speed(const struct answer_section *s) {
   return answer_style_is_base64(s) ? BASE64_SPEED : 1;
 }

@@ -11,8 +11,8 @@
 #include "core/run/size.h"
 #include "server/answer/answer_style.h"
 
-/* About so many in a piece: some 45 KiB of text, 10 us of work; or, where that would be too many
- * pieces, more. */
+/* A piece has about so many numbers: some 45 KiB of text, 10 us of work. It has more where there
+ * would be too many pieces. */
 enum { PIECE_NUMBERS = 4096 };
 
 /* A model's name needs no escaping; an id is as it was sent. */
@@ -21,7 +21,7 @@ static const char ROWS_BEGIN[] = "\"rows\":", ROWS_END[] = ",";
 static const char V2_BEGIN[] = "{\"model_name\":\"", V2_VERSION[] = "\",\"model_version\":\"1\",",
                   V2_ID[] = "\"id\":", V2_ID_END[] = ",", V2_OUTPUTS[] = "\"outputs\":[";
 
-/* A step of the walk: an opening, a closing, or rows of one list. */
+/* A stretch of the walk: an opening, a closing, or rows of one list. */
 struct answer_stretch {
   struct answer_point at;
   size_t rows;  /* 0 with AT_ROWS: the list of rows is empty */
@@ -43,7 +43,7 @@ static size_t opening_room(const struct answer_plan *p) {
          COUNT_ROOM + sizeof ROWS_END;
 }
 
-/* The step that begins at `at`, with room left for about `numbers` more in its piece. */
+/* The stretch that begins at `at`, where its piece has room for about `numbers` more. */
 static struct answer_stretch stretch_from(const struct answer_plan *p,
                                           const struct answer_point *at, size_t numbers) {
   const struct answer_section *s = &p->content->section[at->section];
@@ -58,7 +58,7 @@ static struct answer_stretch stretch_from(const struct answer_plan *p,
   const size_t left = answer_style_rows(s, at->item) - at->row;
   stretch.rows = size_min(left, numbers * speed / size_max(stretch.width, 1) + 1);
   stretch.room = answer_style_rows_room(s, stretch.rows, stretch.width);
-  /* What has no numbers counts as well, or a piece of empty rows could grow without end. */
+  /* Rows without numbers count as well, or a piece of them could grow without end. */
   stretch.spent = size_max(size_max(stretch.rows * stretch.width, stretch.rows) / speed, 1);
   return stretch;
 }
@@ -97,7 +97,7 @@ static size_t cut_piece(const struct answer_plan *p, struct answer_point *at,
   return room;
 }
 
-/* What all steps spend, without walking them: from the items alone, whatever the heads. */
+/* What the whole walk spends, worked out from the items alone without walking. */
 static double all_spent(const struct answer_plan *p) {
   double spent = 2.0 * (double)p->sections;
   for (size_t i = 0; i < p->sections; i++) {
@@ -114,7 +114,7 @@ static double all_spent(const struct answer_plan *p) {
   return spent;
 }
 
-/* Each piece but the last spends what a piece has. */
+/* Each piece but the last spends all that a piece has. */
 size_t answer_text_bound(struct answer_plan *p) {
   const double spent = all_spent(p), least = spent / (ANSWER_PIECES_MAX - 2 - PIECES_BESIDE);
   p->piece_numbers = least < (double)PIECE_NUMBERS ? PIECE_NUMBERS : (size_t)least + 1;

@@ -45,12 +45,12 @@ bool attention_items_alike(const struct call *c) {
 
 /* --- rows --- */
 
-/* Items without any row of which a shape may tell: they take memory, and no bytes of the body. */
+/* Items without any row, which a shape may announce: they take memory, but no bytes of the body. */
 enum { BARE_ITEMS_MAX = 512 };
 
 static bool is_bare(const struct tensor *t) { return !t || (t->shaped && t->count == 0); }
 
-/* Which fields stand in for absent keys and values, and whether they have the width for it. */
+/* Absent keys are the queries, absent values the keys: do they have the width for it? */
 static enum status check_absent(struct attention_check *k) {
   const struct layer_shape *s = &k->m->shape;
   if (!attention_tensor(k, FIELD_KEYS) && s->key_size != s->query_size)
@@ -92,7 +92,7 @@ static enum status make_items(struct attention_check *k, const struct tensor *qu
   return STATUS_OK;
 }
 
-/* Nobody reads the inputs once the layer has projected them. */
+/* The inputs are not read again once the layer has projected them. */
 static void spare_rows(struct attention_check *k, const struct tensor *t) {
   if (t) spare_add(&k->c->spare, t->data, t->count * sizeof(float));
 }
@@ -153,7 +153,7 @@ static enum status check_combinations(struct attention_check *k) {
   const struct call *c = k->c;
   const bool segments = attention_tensor(k, FIELD_SEGMENTS) != NULL;
   const bool soft = c->select == SELECT_SOFT, sigmoid = k->m->shape.sigmoid;
-  /* Which field to change, and why; the first row that is met is told. */
+  /* Which field to change, and why; the first row that applies is reported. */
   const struct {
     bool met;
     enum attention_field field;
@@ -234,7 +234,7 @@ static enum status check_gradients(struct attention_check *k) {
     if (attention_rows_of(k, t, i) != k->c->item[i].q)
       return attention_fail_at(k, FIELD_GRADIENTS, i, "%zu gradients for %zu queries",
                                attention_rows_of(k, t, i), k->c->item[i].q);
-  /* Without rows there is no array, but the measures that need gradients are asked for. */
+  /* Without rows there is no array, but not NULL asks for the measures that need gradients. */
   k->c->gradients = t->data ? t->data : arena_alloc(k->a, 0, sizeof(float), k->e);
   return k->e->status;
 }

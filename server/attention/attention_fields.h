@@ -58,7 +58,7 @@ static inline const char *attention_field_pointer(enum attention_field field) {
   return attention_fields[field].pointer;
 }
 
-/* What the body of a request to this model may hold, of which nothing has been read. `values` get
+/* Makes the reading of a request to this model, of which nothing has been read yet. `values` get
  * their defaults. */
 void attention_fields_init(struct contract_reading *r, struct attention_values *values,
                            enum body_ask ask, const struct model *m, size_t max_items);

@@ -4,7 +4,7 @@
 #include "server/attention/attention_check.h"
 #include "server/text/number.h"
 
-/* Of a query and what it is compared with, over all items. */
+/* Pairs of a query and what it is compared with, over all items. */
 struct attention_pairs {
   size_t keys, segments;
   size_t most; /* of each item the larger of the two: a segment is work even without keys */
@@ -45,7 +45,7 @@ struct attention_number_bytes {
   size_t pointer, measure;
 };
 
-/* What an answer as safetensors has no form for is sent as JSON, or not at all. */
+/* An answer that has no form as safetensors is sent as JSON, or not at all. */
 static struct attention_number_bytes bytes_of_numbers(const struct attention_check *k) {
   enum { TEXT = NUMBER_TEXT_MAX + 1, BASE64 = 6, FLOAT = 4, INDEX = 8 };
   struct attention_number_bytes n = {TEXT, TEXT, TEXT, TEXT};
@@ -91,7 +91,7 @@ enum status attention_check_limits(struct attention_check *k) {
   struct attention_pairs pairs = {0};
   size_t bytes;
   if (check_work(k, &pairs)) return k->e->status;
-  /* Without the brackets: all of the text is counted when it is planned. */
+  /* Brackets are not counted here: the whole text is counted when it is planned. */
   if (count_bytes(k, &pairs, &bytes) && bytes <= k->limits->max_answer_bytes) return STATUS_OK;
   return error_limit(k->e, "max_answer_bytes", "the answer may need more than %zu bytes",
                      k->limits->max_answer_bytes);

@@ -15,8 +15,8 @@ struct attention_request {
   struct body_v2_asked v2;
 };
 
-/* Has the answer a form as safetensors? Not measures, nor what differs in shape from item to item:
- * the rows, or the segments where their weights are asked for. */
+/* Does the answer have a form as safetensors? Measures have none, nor do arrays whose shape differs
+ * from item to item. */
 bool attention_request_has_binary(const struct attention_request *r);
 
 /* Have all items as many segments? */

@@ -86,7 +86,7 @@ static enum sight_form form_of(const struct attention_check *k, enum attention_f
   return heads && !k->unbatched ? PER_ITEM_AND_HEAD : NO_FORM;
 }
 
-/* Is an element's shape the wanted one? In a text an empty level hides those below it. */
+/* Does an element have the wanted shape? In a text an empty level hides those below it. */
 static bool agrees(const struct tensor *t, size_t element, size_t levels, const size_t *want) {
   const struct tensor_shape s = tensor_shape_at(t, element);
   for (size_t i = 0; i < levels; i++) {
@@ -96,8 +96,8 @@ static bool agrees(const struct tensor *t, size_t element, size_t levels, const 
   return true;
 }
 
-/* Do all elements have the shape that the form asks for? If not, *at is the first that has not, or
- * t->elements if it is their number that is wrong. */
+/* Do all elements have the shape that the form asks for? If not, *at is the first one that differs,
+ * or t->elements if their number is wrong. */
 static bool form_fits(const struct attention_check *k, const struct tensor *t, enum sight_form form,
                       size_t *at) {
   static const struct item nothing;
@@ -132,8 +132,8 @@ static enum status refuse_form(struct attention_check *k, const struct tensor *t
       form == PER_HEAD || form == PER_ITEM_AND_HEAD ? " and heads" : "", item->q, item->k);
 }
 
-/* Without numbers the depth may be hidden: any form that the brackets fit will do, and there is
- * nothing to look at later. */
+/* An array without numbers may hide its depth: any form that fits the brackets will do, and there
+ * is nothing to look at later. */
 static bool empty_fits(const struct attention_check *k, const struct tensor *t,
                        enum attention_field field) {
   for (unsigned depth = 2; depth <= 4; depth++) {
@@ -158,7 +158,7 @@ static enum status check_form(struct attention_check *k, enum attention_field fi
     return error_at(k->e, attention_field_pointer(field),
                     "%s of depth %u beside queries of depth %u", attention_field_name(field),
                     t->depth, k->unbatched ? 2u : 3u);
-  if (meant == SHARED && k->c->items == 0) return STATUS_OK; /* nothing to hold it against */
+  if (meant == SHARED && k->c->items == 0) return STATUS_OK; /* no item to compare it with */
   if (meant == SHARED && !attention_items_alike(k->c))
     return error_at(k->e, attention_field_pointer(field),
                     "%s without the batch dimension needs items of one shape",
@@ -185,7 +185,7 @@ static enum status check_mask(struct attention_check *k) {
 
 /* --- what a bias hides --- */
 
-enum { LOOK = 64 }; /* numbers at a time: a loop of fixed length is made of vectors */
+enum { LOOK = 64 }; /* numbers at a time: the compiler makes vectors of a loop of fixed length */
 
 static bool has_hidden(const float *bias, size_t count) {
   size_t i = 0;
@@ -203,13 +203,13 @@ static void hide(uint8_t *to, const uint8_t *from, const float *bias, size_t cou
   for (size_t i = 0; i < count; i++) to[i] = (from ? from[i] : 1) & (bias[i] != -INFINITY);
 }
 
-/* Does the mask of the request have room for what the bias hides? It has none for heads, and one
- * that all items share none for what differs between them. */
+/* Can the mask of the request hold what the bias hides? It cannot tell heads apart, and one that
+ * all items share cannot tell items apart. */
 static bool mask_serves(const struct call *c, bool mask_shared, bool bias_shared) {
   return c->mask && !c->bias_per_head && (!mask_shared || bias_shared);
 }
 
-/* A bias of -inf hides the key: the mask says so from here on, and the bias is 0 there. `shared`:
+/* A bias of -inf hides the key: from here on the mask hides it, and the bias is 0 there. `shared`:
  * the bias has no level of items. */
 static enum status mask_hidden(struct attention_check *k, const struct tensor *bias, bool shared) {
   struct call *c = k->c;
@@ -221,7 +221,7 @@ static enum status mask_hidden(struct attention_check *k, const struct tensor *b
   const bool in_place = mask_serves(c, mask_shared, shared);
   uint8_t *made = in_place ? given->data : arena_alloc(k->a, bias->count, sizeof *made, k->e);
   if (!made) return k->e->status;
-  /* What all items share is done once, unless each has a mask of its own to change. */
+  /* A bias that all items share is looked at once, unless each item has a mask of its own. */
   const size_t items = shared && mask_shared ? 1 : c->items;
   for (size_t i = 0; i < items; i++) {
     struct item *item = &c->item[i];

@@ -21,8 +21,8 @@ static bool refuse_more(const struct base64_text *t, size_t offset, struct error
   return refuse_text(t, offset, "more bytes than dtype and shape ask for", e);
 }
 
-/* Whole groups, straight into the array; stops in front of anything else. This is where the time
- * goes. */
+/* Reads whole groups straight into the array and stops in front of anything else. This is where the
+ * time goes. */
 static bool read_groups(struct base64_text *t, const char *text, size_t length, size_t offset,
                         size_t *read, struct error *e) {
   const size_t left = t->end - t->bytes->size;
@@ -37,7 +37,7 @@ static bool read_groups(struct base64_text *t, const char *text, size_t length, 
   return t->bytes->size <= t->end || refuse_more(t, offset + *read - BASE64_GROUP, e);
 }
 
-/* `offset` is its last character's. */
+/* A group is whole; `offset` is that of its last character. */
 static bool end_group(struct base64_text *t, size_t offset, struct error *e) {
   unsigned char bytes[3 + BASE64_READ_MARGIN];
   size_t size = 3;
@@ -69,7 +69,7 @@ static bool add_character(struct base64_text *t, int c, size_t offset, struct er
   return t->group_length < BASE64_GROUP || end_group(t, offset, e);
 }
 
-/* One character: of a group that a chunk cuts, an escape, the padding, the end. */
+/* Reads one character: of a group that a chunk cuts, of an escape, of the padding, or the end. */
 static bool read_character(struct base64_text *t, char byte, size_t offset, bool *complete,
                            struct error *e) {
   const int c = json_string_byte(&t->string, byte);

@@ -160,7 +160,7 @@ static enum status read_fields(struct body_safetensors *b, const struct safetens
   return STATUS_OK;
 }
 
-/* What reading the header takes is charged like all else, and given back when it is read. */
+/* The memory for reading the header is charged to the request's budget, and given back at once. */
 static enum status parse_header(struct body_safetensors *b, struct arena *a) {
   struct error *e = b->e;
   const size_t length = b->bytes.size;

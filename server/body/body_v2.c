@@ -1,7 +1,8 @@
 /* body_v2: the JSON of a v2 request, chunk by chunk, and the binary data behind it.
  *
  * A machine of a few states walks over the objects that mean something; all other values are passed
- * over. Numbers go to their reader as they come, if it is known by then what they are. */
+ * over. Numbers whose shape and type are known go to their reader as they come. What goes wrong is
+ * noted in `e`, at which the one loop looks. */
 #include "server/body/body_v2.h"
 
 #include <string.h>
@@ -119,7 +120,7 @@ static enum status end_skim(struct body_v2 *b) {
   return state == V2_IN_SMALL ? body_v2_end_small(b) : STATUS_OK;
 }
 
-/* Within a name or a small value. */
+/* Reads a name or a small value. */
 static size_t feed_collected(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   bool complete = false;
   const size_t used = small_text_feed(&b->small, text, length, offset, &complete, b->e);
@@ -129,7 +130,7 @@ static size_t feed_collected(struct body_v2 *b, const char *text, size_t length,
   return used;
 }
 
-/* The text that is kept of all inputs: each alone might be within the bound. */
+/* The bound is on the text of all inputs together. */
 static size_t kept_length(const struct body_v2 *b) {
   size_t length = 0;
   for (size_t i = 0; i < b->inputs; i++) length += b->input[i].kept.length;
@@ -143,8 +144,8 @@ static enum status too_much_kept(struct body_v2 *b) {
                         V2_KEPT_MAX);
 }
 
-/* Within a value whose text is kept, or passed over. The first byte of a text that is over its
- * bound ends the request: no later one is looked at. */
+/* Reads a value whose text is kept or passed over. The first byte of a text beyond its bound ends
+ * the request: no later one is looked at. */
 static size_t feed_skim(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   struct body_v2_text *kept = b->state == V2_IN_ID     ? &b->id
                               : b->state == V2_IN_KEPT ? &body_v2_input(b)->kept
@@ -343,7 +344,7 @@ static enum status end_json(struct body_v2 *b) {
                     said ? ", by its length in Inference-Header-Content-Length" : "");
 }
 
-/* The status, with a failure where it is in this body. */
+/* Returns the status; a failure is moved to its place in this body. */
 static enum status report(struct body_v2 *b) {
   if (b->e->status) body_v2_locate(b, b->e);
   return b->e->status;

@@ -60,8 +60,8 @@ static enum status open_data(struct body_v2 *b, struct body_v2_input *in, char f
   return b->e->status;
 }
 
-/* Nested data whose lengths are not the shape's. An array without elements hides what would be in
- * it, and may stand for any number of levels. */
+/* Do nested data have the lengths of the shape? An array without elements hides the levels below
+ * it, however many. */
 static enum status check_nested(struct body_v2 *b, const struct body_v2_input *in,
                                 const struct tensor *t) {
   bool hidden = false;

@@ -20,7 +20,7 @@ enum body_v2_level {
   V2_OUTPUT_PARAMETERS
 };
 
-/* The keys that mean something, wherever they stand; all others are passed over. */
+/* The keys that mean something, each at its level; all others are passed over. */
 enum body_v2_key {
   V2_KEY_PARAMETERS,
   V2_KEY_INPUTS,
@@ -45,7 +45,7 @@ enum body_v2_key {
 enum { V2_ID_MAX = 64 * 1024 }; /* bytes of its text */
 
 /* Bytes of text that a request keeps of all its inputs together. Kept numbers are read in one call
- * when their input ends, and meanwhile the I/O thread serves nobody else. */
+ * when their input ends, and meanwhile the I/O thread serves no other request. */
 enum { V2_KEPT_MAX = 1024 * 1024 };
 
 /* Text of any length, kept as it comes. */
@@ -55,8 +55,8 @@ struct body_v2_text {
 };
 
 /* One object of the list of inputs, and its numbers, which stand in it or behind the JSON. Its
- * keys come in any order: numbers that come before it is known what they are, are kept as text, up
- * to V2_KEPT_MAX. */
+ * keys come in any order: numbers that come before their name, shape and datatype are kept as
+ * text, up to V2_KEPT_MAX. */
 struct body_v2_input {
   size_t index;                    /* in the list */
   const struct contract_input *is; /* which of the contract's; NULL: not known yet */

@@ -71,7 +71,7 @@ static enum status refuse_kind_of(struct body_v2 *b, const char *what) {
   return body_v2_refuse(b, body_v2_at_key(b), "\"%s\" must be %s", body_v2_key_name(b), what);
 }
 
-/* An unknown name, as it may be repeated: cut, and what would break the line is escaped later. */
+/* How much of an unknown name is repeated. What would break the line is escaped later. */
 static int shown(const json_t *value) {
   enum { MOST = 60 };
   const size_t length = json_string_length(value);

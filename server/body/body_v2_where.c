@@ -36,7 +36,7 @@ enum status body_v2_refuse(struct body_v2 *b, struct body_v2_place at, const cha
 
 /* --- failures found by what all forms of a body share --- */
 
-/* The last one of that name: of two it is the second that is being read. */
+/* The last input of that field: of two with one name the second is being read. */
 static const struct body_v2_input *find_input(const struct body_v2 *b, unsigned field) {
   for (size_t i = b->inputs; i-- > 0;)
     if (b->input[i].is && b->input[i].is->field == field) return &b->input[i];
@@ -50,7 +50,7 @@ static bool is_input(const struct contract_v2 *v2, unsigned field) {
   return false;
 }
 
-/* At `index` ("/0/1") of the input's array, or at all of it. */
+/* Points at `index` ("/0/1") of the input's array, or at the whole input. */
 static void point_into(const struct body_v2_input *in, const char *index, struct error *e) {
   const bool reading = in->reader && in->tensor.depth == 0;
   /* Flat data have indices of their own, and those behind the JSON have none. */

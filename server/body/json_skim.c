@@ -54,7 +54,7 @@ static void value_ended(struct json_skim *s) {
   s->state = s->depth ? SKIM_COMMA_OR_END : SKIM_COMPLETE;
 }
 
-/* --- what each state takes: false for a byte that it does not want --- */
+/* --- one byte in each state: false if it cannot stand there --- */
 
 static bool open_bracket(struct json_skim *s, bool object, size_t offset, struct error *e) {
   if (s->depth == JSON_SKIM_DEPTH) {
@@ -141,7 +141,7 @@ static bool is_plain_character(char c) {
   return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
 }
 
-/* Plain characters of a string, and a byte of what is not plain. */
+/* Skims plain characters of a string, and one byte that is not plain. */
 static size_t skim_string(struct json_skim *s, const char *text, size_t length, size_t offset,
                           struct error *e) {
   size_t i = 0;
@@ -158,7 +158,7 @@ static size_t skim_string(struct json_skim *s, const char *text, size_t length, 
   return i + 1;
 }
 
-/* One byte or more. Returns how many; 0 behind a number, whose end this was. */
+/* Skims one byte or more. Returns how many: 0 at the byte that ends a number. */
 static size_t skim_some(struct json_skim *s, const char *text, size_t length, size_t offset,
                         struct error *e) {
   bool good = true;

@@ -31,7 +31,8 @@ static bool end_dim(struct shape_text *t, struct error *e) {
   return true;
 }
 
-/* Takes a byte that is no blank. *taken: it belongs to no dimension that ends before it. */
+/* Reads a byte that is no blank. *taken is false if a dimension ends in front of it: it is to be
+ * read again. */
 static bool read_byte(struct shape_text *t, char c, size_t offset, bool *taken, struct error *e) {
   *taken = true;
   if (t->state == SHAPE_BEHIND) {

@@ -1,5 +1,4 @@
-/* small_text: a name or a small value of a body, judged and collected chunk by chunk until it ends.
- */
+/* small_text: a name or a small value of a body, collected chunk by chunk until it ends. */
 #ifndef SERVER_SMALL_TEXT_H
 #define SERVER_SMALL_TEXT_H
 
@@ -16,8 +15,8 @@ struct small_text {
 
 void small_text_begin(struct small_text *t, size_t offset);
 
-/* As json_skim_feed. Stops where the text is lost, so that whoever minds can refuse it there,
- * however the body is cut. */
+/* As json_skim_feed. Stops where the text is lost, so that a caller who refuses it does so at the
+ * same byte however the body is cut. */
 size_t small_text_feed(struct small_text *t, const char *text, size_t length, size_t offset,
                        bool *complete, struct error *e);
 

@@ -125,7 +125,7 @@ static const char *refuse_byte(const struct tensor_base64_stretch *s, const char
   return NULL;
 }
 
-/* Something else than what belongs here: another value, or no JSON. */
+/* Refuses what stands where something else belongs: another value, or no JSON. */
 static const char *refuse_found(const struct tensor_base64 *r, const char *below,
                                 const char *wanted, const struct tensor_base64_stretch *s,
                                 const char *p, struct error *e) {
@@ -135,7 +135,7 @@ static const char *refuse_found(const struct tensor_base64 *r, const char *below
 
 /* --- the object's array --- */
 
-/* As soon as type and shape are known. */
+/* Checks the form once both type and shape are known. */
 static bool judge_form(struct tensor_base64 *r, struct error *e) {
   const unsigned both = 1u << KEY_DTYPE | 1u << KEY_SHAPE;
   if ((r->seen & both) != both) return true;
@@ -280,7 +280,7 @@ static bool end_dtype(struct tensor_base64 *r, struct error *e) {
   }
 }
 
-/* Of a key or a type's name. */
+/* Reads a byte of a key or of a type's name. */
 static const char *read_word(struct tensor_base64 *r, const char *p,
                              const struct tensor_base64_stretch *s, struct error *e) {
   const int c = json_string_byte(&r->string, *p);
@@ -353,7 +353,7 @@ static const char *begin_member(struct tensor_base64 *r, const char *p,
   return p + 1;
 }
 
-/* Takes `c`; then comes `next`. */
+/* Reads `c`, behind which `next` comes. */
 static const char *expect_byte(struct tensor_base64 *r, const char *p,
                                const struct tensor_base64_stretch *s, char c, const char *wanted,
                                enum tensor_base64_place next, struct error *e) {
@@ -362,7 +362,7 @@ static const char *expect_byte(struct tensor_base64 *r, const char *p,
   return p + 1;
 }
 
-/* A byte that is no blank and stands between words and numbers. */
+/* Reads a byte that is no blank and stands between words and numbers. */
 static const char *read_between(struct tensor_base64 *r, const char *p,
                                 const struct tensor_base64_stretch *s, struct error *e) {
   switch (r->place) {

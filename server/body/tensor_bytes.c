@@ -136,7 +136,7 @@ static size_t to_int32(unsigned char *at, size_t count) {
   return count;
 }
 
-/* Through a copy, from that end where what is written lies upon what has been read. */
+/* Converts through a copy, from the end at which bytes written lie upon bytes already read. */
 static size_t to_floats(enum floats_type format, unsigned char *at, size_t count) {
   const size_t size = floats_type_size(format);
   float number[STEP];
@@ -219,7 +219,7 @@ enum status tensor_bytes_settle(struct tensor_bytes *t, const struct tensor_form
                          .data = t->data,
                          .shaped = true};
   for (unsigned i = 1; i < form->rank; i++) out->common.dim[i - 1] = form->dim[i];
-  /* Numbers that were converted have been looked at. */
+  /* Of numbers that were converted it is known whether they are finite. */
   out->unjudged = rule->type == TENSOR_FLOAT && (form->dtype == DTYPE_F32 || good < count);
   return STATUS_OK;
 }

@@ -50,11 +50,11 @@ struct tensor_bytes {
 
 void tensor_bytes_init(struct tensor_bytes *t, size_t most, struct arena *a);
 
-/* Room for `size` more bytes, to be written by the caller, who then counts them in t->size. Never
- * for more than are expected: the caller sees to that. NULL with an error. */
+/* Room for `size` more bytes, to be written by the caller, who then counts them in t->size. The
+ * caller asks for no more than are expected. NULL with an error. */
 unsigned char *tensor_bytes_room(struct tensor_bytes *t, size_t size, struct error *e);
 
-/* Takes what is missing of the bytes given; returns how many those are. Fails with an error. */
+/* Copies of the bytes given as many as are missing; returns how many. Fails with an error. */
 size_t tensor_bytes_feed(struct tensor_bytes *t, const void *bytes, size_t size, struct error *e);
 
 /* Makes the `count` numbers whose bytes are from `at`, a multiple of 4, to the end into floats or

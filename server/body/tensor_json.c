@@ -411,8 +411,8 @@ static const char *read_plain(struct tensor_json *r, const char *p,
   }
 }
 
-/* Reads the span; returns where it stopped: its end, or somewhat behind it in front of a value, or
- * the end of the tensor. NULL after a failure. */
+/* Reads the stretch. Returns where it stopped: at its end, somewhat behind it in front of a value,
+ * or at the end of the tensor. NULL after a failure. */
 static const char *read_stretch(struct tensor_json *r, const struct tensor_json_stretch *s,
                                 struct error *e) {
   const char *p = s->text;

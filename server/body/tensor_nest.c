@@ -44,7 +44,7 @@ __attribute__((format(printf, 5, 6))) static enum status refuse_at(const struct 
 
 /* --- lengths --- */
 
-/* Whether all elements need the shape of the first; not known before the first number. */
+/* Must all elements have the shape of the first? Not known before the first number. */
 static bool must_agree(const struct tensor_nest *n) {
   return n->leaf != TENSOR_DEPTH_UNKNOWN && n->leaf < n->rule.ragged_depth;
 }
@@ -102,7 +102,7 @@ static enum status refuse_length(const struct tensor_nest *n, const size_t *inde
                    wanted, named ? ", the model's " : "", named ? n->rule.width_name : "");
 }
 
-/* The first number tells the depth of all, and with it what the empty arrays before it were. */
+/* The first number says how deep all numbers are, and so what the empty arrays before it were. */
 static enum status settle_depth(struct tensor_nest *n, struct error *e) {
   unsigned depth = n->depth;
   if (depth == 0 && n->rule.depth_min > 0)

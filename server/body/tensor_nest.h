@@ -41,10 +41,10 @@ static inline bool tensor_nest_full_depth(const struct tensor_nest *n) {
  * the array, itself included. It is counted by the caller: n->index[n->depth]++. */
 enum status tensor_nest_number(struct tensor_nest *n, size_t *room, struct error *e);
 
-/* The value has ended: what can only be judged now. */
+/* The value has ended: checks what can only be checked now. */
 enum status tensor_nest_finish(struct tensor_nest *n, struct error *e);
 
-/* The place of the value that comes next: an invalid-request with its pointer. */
+/* An invalid-request at the value that comes next. */
 enum status tensor_nest_refuse(const struct tensor_nest *n, struct error *e, const char *format,
                                ...) __attribute__((format(printf, 3, 4)));
 

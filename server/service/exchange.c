@@ -47,18 +47,18 @@ static void write_piece(struct job *job, size_t piece) {
   answer_write_piece(&exchange_of(job)->answer, piece);
 }
 
-static bool gone(struct job *job) {
+static bool has_reader_left(struct job *job) {
   struct exchange *x = exchange_of(job);
   return x->gone(x);
 }
 
-static void done(struct job *job) {
+static void end_job(struct job *job) {
   struct exchange *x = exchange_of(job);
   x->error = job->error;
   x->done(x);
 }
 
-/* Known only now: whether the answer has the form that is asked for. */
+/* Only a request that was read says whether its answer has the form that is asked for. */
 static enum status choose_form(struct exchange *x, enum answer_form *form) {
   *form = x->terms.form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
   if (x->terms.wants_binary && attention_request_has_binary(&x->request))
@@ -89,8 +89,8 @@ void exchange_submit(struct exchange *x, uint64_t deadline) {
   x->job.run = &x->request.call.run;
   x->job.pieces = x->answer.pieces;
   x->job.write = write_piece;
-  x->job.gone = x->gone ? gone : NULL;
-  x->job.done = done;
+  x->job.gone = x->gone ? has_reader_left : NULL;
+  x->job.done = end_job;
   x->job.deadline = deadline;
   pool_submit(x->service->pool, &x->job);
 }
