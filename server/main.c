@@ -44,16 +44,16 @@ static void hold_standard_descriptors(void) {
 }
 
 /* The options of `attend run`, which come before settings. Returns what follows them. */
-static char **read_run_options(char **words, struct body_terms *head) {
+static char **read_run_options(char **words, struct body_terms *terms) {
   for (; *words; words++) {
     if (!strcmp(*words, "--heads"))
-      head->ask = ASK_HEADS;
+      terms->ask = ASK_HEADS;
     else if (!strcmp(*words, "--binary"))
-      head->form = BODY_SAFETENSORS;
+      terms->form = BODY_SAFETENSORS;
     else
       break;
   }
-  head->wants_binary = head->form == BODY_SAFETENSORS && head->ask == ASK_ATTENTION;
+  terms->wants_binary = terms->form == BODY_SAFETENSORS && terms->ask == ASK_ATTENTION;
   return words;
 }
 
@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
   static char *none[] = {NULL};
   char **words = argc > 1 ? argv + 1 : none;
   const char *subject = NULL; /* the model of run, the URL of health */
-  struct body_terms head = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN};
+  struct body_terms terms = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN};
   struct config c = {0};
   struct error e = {0};
   int status;
@@ -86,12 +86,12 @@ int main(int argc, char **argv) {
   if (command == INSPECT) return command_inspect(words);
   if ((command == RUN || command == HEALTH) && is_word(words[0])) subject = *words++;
   if (command == RUN && !subject) return command_misuse("%s needs the name of a model", names[RUN]);
-  if (command == RUN) words = read_run_options(words, &head);
+  if (command == RUN) words = read_run_options(words, &terms);
 
   if (config_read(&c, words, environ, &e))
     status = command_fail(&e);
   else if (command == RUN)
-    status = command_run(&c, subject, &head, STDIN_FILENO, STDOUT_FILENO);
+    status = command_run(&c, subject, &terms, STDIN_FILENO, STDOUT_FILENO);
   else if (command == CHECK)
     status = command_check(&c);
   else if (command == HEALTH)

@@ -69,10 +69,10 @@ static enum status write_answer(struct exchange *x, int out) {
 
 /* Reads the request, computes, and writes the answer. Returns the exit status. */
 static int answer_request(struct service *s, struct models_hold *hold, const struct model *m,
-                          const struct body_terms *head, int in, int out) {
+                          const struct body_terms *terms, int in, int out) {
   struct command_run_exchange run = {.exchange.done = post_done};
   struct exchange *x = &run.exchange;
-  exchange_begin(x, s, hold, m, head);
+  exchange_begin(x, s, hold, m, terms);
   read_body(x, in);
   if (exchange_finish(x)) {
     must(sem_init(&run.done, 0, 0) == 0);
@@ -88,7 +88,7 @@ static int answer_request(struct service *s, struct models_hold *hold, const str
   return status;
 }
 
-int command_run(const struct config *c, const char *model, const struct body_terms *head, int in,
+int command_run(const struct config *c, const char *model, const struct body_terms *terms, int in,
                 int out) {
   struct service service;
   struct error e = {0};
@@ -103,7 +103,7 @@ int command_run(const struct config *c, const char *model, const struct body_ter
   struct models_hold hold = models_hold(service.models, 0);
   const struct model *m = registry_find(hold.registry, model);
   if (m)
-    status = answer_request(&service, &hold, m, head, in, out);
+    status = answer_request(&service, &hold, m, terms, in, out);
   else
     write_unknown_model(hold.registry, model);
   models_release(&hold);

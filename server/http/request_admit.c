@@ -16,7 +16,7 @@ enum {
 };
 
 /* Reads from the header in which forms a native request has its body and wants its answer. */
-static void read_native_forms(struct request *r, struct body_terms *head) {
+static void read_native_forms(struct request *r, struct body_terms *terms) {
   struct error *e = &r->error;
   const bool heads = r->route == ROUTE_MODEL_HEADS;
   const enum header_media content = r->header.content;
@@ -32,21 +32,21 @@ static void read_native_forms(struct request *r, struct body_terms *head) {
   else if (wish == WISH_BINARY_ALONE && heads)
     error_set(e, STATUS_NOT_ACCEPTABLE,
               "Accept excludes application/json, the only form that measures of heads have");
-  head->ask = heads ? ASK_HEADS : ASK_ATTENTION;
-  head->form = binary ? BODY_SAFETENSORS : BODY_JSON;
-  head->wants_binary = !heads && wish != WISH_JSON;
-  head->refuses_json = wish == WISH_BINARY_ALONE;
+  terms->ask = heads ? ASK_HEADS : ASK_ATTENTION;
+  terms->form = binary ? BODY_SAFETENSORS : BODY_JSON;
+  terms->wants_binary = !heads && wish != WISH_JSON;
+  terms->refuses_json = wish == WISH_BINARY_ALONE;
 }
 
 /* Likewise for the Open Inference Protocol. Its clients send any Content-Type and Accept, or none:
  * the body itself names the forms. */
-static void read_v2_forms(struct request *r, struct body_terms *head) {
+static void read_v2_forms(struct request *r, struct body_terms *terms) {
   struct error *e = &r->error;
   if (r->header.bad_json_bytes)
     error_set(e, STATUS_INVALID_REQUEST,
               "Inference-Header-Content-Length is not a whole number of bytes");
-  head->form = BODY_V2;
-  head->json_bytes = r->header.json_bytes;
+  terms->form = BODY_V2;
+  terms->json_bytes = r->header.json_bytes;
 }
 
 /* Names as many models as fit. */
@@ -78,7 +78,7 @@ bool request_has_place(struct request *r) {
 void request_admit_computed(struct request *r) {
   struct server *s = r->server;
   struct error *e = &r->error;
-  struct body_terms head = {
+  struct body_terms terms = {
       .body_bytes = r->header.chunked ? BODY_UNKNOWN : r->header.body_bytes,
       .json_bytes = BODY_UNKNOWN,
   };
@@ -89,9 +89,9 @@ void request_admit_computed(struct request *r) {
   else if (r->header.coded)
     error_set(e, STATUS_UNSUPPORTED_MEDIA_TYPE, "the body may not have a Content-Encoding");
   else if (route_is_v2(r->route))
-    read_v2_forms(r, &head);
+    read_v2_forms(r, &terms);
   else
-    read_native_forms(r, &head);
+    read_native_forms(r, &terms);
   if (e->status) return;
   struct models_hold hold = models_hold(s->service.models, request_shard(r));
   const struct model *m = r->route == ROUTE_ATTENTION ? registry_default(hold.registry)
@@ -106,7 +106,7 @@ void request_admit_computed(struct request *r) {
     models_release(&hold);
     return;
   }
-  exchange_begin(&r->exchange, &s->service, &hold, m, &head);
+  exchange_begin(&r->exchange, &s->service, &hold, m, &terms);
   r->has_exchange = true;
   *e = r->exchange.error;
 }

@@ -118,12 +118,12 @@ size_t cutter_next(struct cutter *c, size_t left) {
 
 /* --- bodies --- */
 
-void fuzz_body_run(struct fuzz_body *d, const struct model *m, const struct body_terms *head,
+void fuzz_body_run(struct fuzz_body *d, const struct model *m, const struct body_terms *terms,
                    struct input body, unsigned cut) {
   memset(d, 0, sizeof *d);
   budget_init(&d->budget, BUDGET);
   arena_init(&d->arena, &d->budget);
-  struct attention_body *b = attention_body_new(m, head, &fuzz_limits, &d->arena, &d->error);
+  struct attention_body *b = attention_body_new(m, terms, &fuzz_limits, &d->arena, &d->error);
   if (!b) {
     must(d->error.status);
     return;

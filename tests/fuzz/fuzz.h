@@ -67,7 +67,7 @@ struct fuzz_body {
   struct attention_request request;
   struct error error; /* else it was refused */
 };
-void fuzz_body_run(struct fuzz_body *d, const struct model *m, const struct body_terms *head,
+void fuzz_body_run(struct fuzz_body *d, const struct model *m, const struct body_terms *terms,
                    struct input body, unsigned cut);
 void fuzz_body_end(struct fuzz_body *d);
 

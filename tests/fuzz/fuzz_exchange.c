@@ -172,14 +172,14 @@ static void check_answer(const struct model *m, const struct attention_request *
   free(text);
 }
 
-static void answer_request(const struct model *m, const struct body_terms *head,
+static void answer_request(const struct model *m, const struct body_terms *terms,
                            struct input body) {
   struct fuzz_body r;
   struct answer a = {0};
-  fuzz_body_run(&r, m, head, body, 0);
+  fuzz_body_run(&r, m, terms, body, 0);
   struct call *c = &r.request.call;
-  enum answer_form form = head->form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
-  if (!r.error.status && head->wants_binary && attention_request_has_binary(&r.request))
+  enum answer_form form = terms->form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
+  if (!r.error.status && terms->wants_binary && attention_request_has_binary(&r.request))
     form = ANSWER_SAFETENSORS;
   if (!r.error.status && !layer_prepare(m->layer, c, &r.arena, &r.error) &&
       !attention_answer_plan(&a, form, m, &r.request, &fuzz_limits, &r.arena, &r.error)) {
@@ -194,27 +194,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input in = {(const char *)data, size};
   const unsigned char form = input_byte(&in), how = input_byte(&in);
   const struct model *m = fuzz_model(how >> 1);
-  struct body_terms head = {.ask = isupper(form) ? ASK_HEADS : ASK_ATTENTION,
-                            .body_bytes = BODY_UNKNOWN,
-                            .json_bytes = BODY_UNKNOWN};
+  struct body_terms terms = {.ask = isupper(form) ? ASK_HEADS : ASK_ATTENTION,
+                             .body_bytes = BODY_UNKNOWN,
+                             .json_bytes = BODY_UNKNOWN};
   if (form == 'v') {
-    head.form = BODY_V2;
+    terms.form = BODY_V2;
     char *bytes = input_copy(in);
     const struct input json = input_part(&in);
     if (in.size) memcpy(bytes + json.size, in.bytes, in.size);
-    if (in.size) head.json_bytes = json.size;
-    head.body_bytes = json.size + in.size;
-    answer_request(m, &head, (struct input){bytes, head.body_bytes});
+    if (in.size) terms.json_bytes = json.size;
+    terms.body_bytes = json.size + in.size;
+    answer_request(m, &terms, (struct input){bytes, terms.body_bytes});
     free(bytes);
   } else if (tolower(form) == 's') {
-    head.form = BODY_SAFETENSORS;
-    head.wants_binary = how & 1;
+    terms.form = BODY_SAFETENSORS;
+    terms.wants_binary = how & 1;
     const struct input header = input_part(&in), body = input_framed(header, in);
-    answer_request(m, &head, body);
+    answer_request(m, &terms, body);
     free((char *)body.bytes);
   } else {
-    head.wants_binary = how & 1;
-    answer_request(m, &head, in);
+    terms.wants_binary = how & 1;
+    answer_request(m, &terms, in);
   }
   return 0;
 }

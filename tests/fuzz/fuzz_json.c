@@ -34,12 +34,12 @@ static bool begins_object(struct input text) {
 
 static void read_request(struct input text, enum body_ask ask, unsigned cut) {
   const struct model *m = fuzz_model(cut);
-  const struct body_terms head = {.ask = ask,
-                                  .body_bytes = BODY_UNKNOWN,
-                                  .json_bytes = BODY_UNKNOWN};
+  const struct body_terms terms = {.ask = ask,
+                                   .body_bytes = BODY_UNKNOWN,
+                                   .json_bytes = BODY_UNKNOWN};
   struct fuzz_body whole, pieces;
-  fuzz_body_run(&whole, m, &head, text, 0);
-  fuzz_body_run(&pieces, m, &head, text, cut);
+  fuzz_body_run(&whole, m, &terms, text, 0);
+  fuzz_body_run(&pieces, m, &terms, text, cut);
   fuzz_body_must_agree(&whole, &pieces, m);
   if (whole.error.status) error_must_be_told(&whole.error);
   const struct rfc8259 judge = rfc8259_check(text.bytes, text.size);

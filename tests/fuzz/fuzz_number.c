@@ -11,8 +11,8 @@
 #include "server/text/blank.h"
 #include "server/text/number.h"
 #include "server/text/number_rows.h"
-#include "server/text/number_stretch.h"
 #include "server/text/number_scan.h"
+#include "server/text/number_stretch.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"
 

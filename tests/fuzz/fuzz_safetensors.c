@@ -17,14 +17,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct input header = input_part(&in);
     body = input_framed(header, in);
   }
-  const struct body_terms head = {.ask = how & 2 ? ASK_HEADS : ASK_ATTENTION,
-                                  .form = BODY_SAFETENSORS,
-                                  .body_bytes = how & 4 ? BODY_UNKNOWN : body.size,
-                                  .json_bytes = BODY_UNKNOWN,
-                                  .wants_binary = true};
+  const struct body_terms terms = {.ask = how & 2 ? ASK_HEADS : ASK_ATTENTION,
+                                   .form = BODY_SAFETENSORS,
+                                   .body_bytes = how & 4 ? BODY_UNKNOWN : body.size,
+                                   .json_bytes = BODY_UNKNOWN,
+                                   .wants_binary = true};
   struct fuzz_body whole, pieces;
-  fuzz_body_run(&whole, m, &head, body, 0);
-  fuzz_body_run(&pieces, m, &head, body, cut);
+  fuzz_body_run(&whole, m, &terms, body, 0);
+  fuzz_body_run(&pieces, m, &terms, body, cut);
   fuzz_body_must_agree(&whole, &pieces, m);
   if (whole.error.status) error_must_be_told(&whole.error);
   fuzz_body_end(&whole);

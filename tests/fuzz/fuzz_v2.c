@@ -18,13 +18,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (json.size) memcpy(bytes, json.bytes, json.size);
   if (in.size) memcpy(bytes + json.size, in.bytes, in.size);
   const struct input body = {bytes, json.size + in.size};
-  const struct body_terms head = {.form = BODY_V2,
-                                  .body_bytes = body.size,
-                                  .json_bytes =
-                                      how & 1 ? json.size + (how >> 1 & 1) : BODY_UNKNOWN};
+  const struct body_terms terms = {.form = BODY_V2,
+                                   .body_bytes = body.size,
+                                   .json_bytes =
+                                       how & 1 ? json.size + (how >> 1 & 1) : BODY_UNKNOWN};
   struct fuzz_body whole, pieces;
-  fuzz_body_run(&whole, m, &head, body, 0);
-  fuzz_body_run(&pieces, m, &head, body, cut);
+  fuzz_body_run(&whole, m, &terms, body, 0);
+  fuzz_body_run(&pieces, m, &terms, body, cut);
   fuzz_body_must_agree(&whole, &pieces, m);
   if (whole.error.status) error_must_be_told(&whole.error);
   const struct rfc8259 judge = rfc8259_check(body.bytes, json.size);

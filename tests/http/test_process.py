@@ -150,7 +150,7 @@ class Settings(Folder):
         self.assertEqual(status, 0)
         for word in ("serve", "check", "--max-queue", "--listen", "--deadline-ms"):
             self.assertIn(word, out.decode())
-        self.assertIn("URL, else /healthz of admin_listen", out.decode())
+        self.assertIn("without URL, /healthz at", out.decode())
         self.assertEqual(attend("severe")[0], 2)
 
     def test_several_models(self):

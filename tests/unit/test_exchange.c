@@ -67,13 +67,13 @@ static void visit_done(struct exchange *x) {
 }
 
 /* Feeds a body in chunks of `chunk` bytes and submits it; false if it was refused before. */
-static bool visit_head(struct visit *v, struct service *s, const char *model,
-                       const struct body_terms *head, const char *body, size_t chunk) {
+static bool visit_terms(struct visit *v, struct service *s, const char *model,
+                        const struct body_terms *terms, const char *body, size_t chunk) {
   memset(v, 0, sizeof *v);
   assert_int_equal(sem_init(&v->done, 0, 0), 0);
   v->exchange.done = visit_done;
   struct models_hold hold = models_hold(s->models, 0);
-  exchange_begin(&v->exchange, s, &hold, registry_find(hold.registry, model), head);
+  exchange_begin(&v->exchange, s, &hold, registry_find(hold.registry, model), terms);
   size_t length = strlen(body);
   for (size_t at = 0; at < length; at += chunk)
     exchange_feed(&v->exchange, body + at, length - at < chunk ? length - at : chunk);
@@ -82,10 +82,10 @@ static bool visit_head(struct visit *v, struct service *s, const char *model,
 
 static bool visit_ask(struct visit *v, struct service *s, const char *model, enum body_ask ask,
                       const char *body, size_t chunk) {
-  const struct body_terms head = {.ask = ask,
-                                  .body_bytes = BODY_UNKNOWN,
-                                  .json_bytes = BODY_UNKNOWN};
-  return visit_head(v, s, model, &head, body, chunk);
+  const struct body_terms terms = {.ask = ask,
+                                   .body_bytes = BODY_UNKNOWN,
+                                   .json_bytes = BODY_UNKNOWN};
+  return visit_terms(v, s, model, &terms, body, chunk);
 }
 
 static bool visit_begin(struct visit *v, struct service *s, const char *model, const char *body,
@@ -269,13 +269,14 @@ static void answers_have_the_form_that_is_asked_for(void **state) {
       {v2, BODY_V2, false, false, true, ANSWER_V2},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    const struct body_terms head = {.form = list[i].form,
-                                    .body_bytes = BODY_UNKNOWN,
-                                    .json_bytes = BODY_UNKNOWN,
-                                    .wants_binary = list[i].wants,
-                                    .refuses_json = list[i].refuses};
+    const struct body_terms terms = {.form = list[i].form,
+                                     .body_bytes = BODY_UNKNOWN,
+                                     .json_bytes = BODY_UNKNOWN,
+                                     .wants_binary = list[i].wants,
+                                     .refuses_json = list[i].refuses};
     struct visit v;
-    assert_int_equal(visit_head(&v, &f->service, "demo", &head, list[i].body, 9), list[i].answered);
+    assert_int_equal(visit_terms(&v, &f->service, "demo", &terms, list[i].body, 9),
+                     list[i].answered);
     if (list[i].answered)
       assert_int_equal(v.exchange.answer.form, list[i].answer);
     else
@@ -391,10 +392,10 @@ static struct outcome run_as(const char *const *settings, const char *model, enu
   fflush(stderr);
   int saved = dup(STDERR_FILENO);
   dup2(err, STDERR_FILENO);
-  const struct body_terms head = {.ask = ask,
-                                  .body_bytes = BODY_UNKNOWN,
-                                  .json_bytes = BODY_UNKNOWN};
-  struct outcome o = {.status = command_run(&config, model, &head, in, out)};
+  const struct body_terms terms = {.ask = ask,
+                                   .body_bytes = BODY_UNKNOWN,
+                                   .json_bytes = BODY_UNKNOWN};
+  struct outcome o = {.status = command_run(&config, model, &terms, in, out)};
   fflush(stderr);
   dup2(saved, STDERR_FILENO);
   close(saved);
