@@ -25,7 +25,9 @@ enum layer_phase {
 enum { TILE_ROWS_MAX = 128 };
 
 struct layer {
-  struct program program; /* of the layer's calls: a copy of layer_program */
+  /* Of the layer's calls: a copy of layer_program, so that its address tells calls of this layer
+   * from those of others. The first member: the program finds its layer by it. */
+  struct program program;
   struct layer_shape shape;
   const struct kernel *kernel;
   struct gemm *matrix[ROLE_PROJECTIONS]; /* NULL: the role is not projected */
