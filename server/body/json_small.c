@@ -53,7 +53,7 @@ json_t *json_small_parse(const char *text, size_t length, size_t offset, const c
   return value;
 }
 
-bool json_is_text(const json_t *value, const char *text) {
+bool json_small_is_text(const json_t *value, const char *text) {
   return json_is_string(value) && json_string_length(value) == strlen(text) &&
          memcmp(json_string_value(value), text, strlen(text)) == 0;
 }

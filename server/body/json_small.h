@@ -16,7 +16,7 @@ json_t *json_small_parse(const char *text, size_t length, size_t offset, const c
                          struct error *e);
 
 /* Is the value this text? */
-bool json_is_text(const json_t *value, const char *text);
+bool json_small_is_text(const json_t *value, const char *text);
 
 /* How much of a reserve a text takes that is read to its end. Jansson takes up to 77 times the text
  * ("{},{},..."). */
