@@ -54,7 +54,7 @@ static void value_ended(struct json_skim *s) {
   s->state = s->depth ? SKIM_COMMA_OR_END : SKIM_COMPLETE;
 }
 
-/* --- one byte in each state: false if it cannot stand there --- */
+/* --- one byte in each state: false if no JSON has it there --- */
 
 static bool open_bracket(struct json_skim *s, bool object, size_t offset, struct error *e) {
   if (s->depth == JSON_SKIM_DEPTH) {
