@@ -1,6 +1,6 @@
 /* answer: an answer planned in pieces, which any threads then write.
  *
- * Its form decides which members are text, in what style (answer_style), and which are bytes
+ * Its form decides which sections are text, in what style (answer_style), and which are bytes
  * (answer_raw). Pieces of text are stretches of one walk (answer_text). */
 #include "server/answer/answer.h"
 

@@ -27,8 +27,8 @@ struct answer_content {
   const char *model;  /* its name, which needs no escaping */
   const char *id;     /* ANSWER_V2: a JSON string with its quotes; NULL: none */
   size_t id_length;   /* of the id */
-  const size_t *rows; /* a number to be said in front, once all is computed; NULL: none */
-  bool unbatched;     /* the first dimension of a batch is left out */
+  const size_t *rows; /* a number in front of the sections, read once all is computed; or NULL */
+  bool unbatched;     /* the first dimension of a batch is omitted */
   bool base64;        /* arrays of floats as base64 */
   struct spare left;  /* memory that may be written to once all is computed */
   size_t sections;

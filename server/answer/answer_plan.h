@@ -1,4 +1,4 @@
-/* answer_plan: an answer's plan: its members, and pieces of text or bytes. Private to answer. */
+/* answer_plan: an answer's plan: its sections, and pieces of text or bytes. Private to answer. */
 #ifndef SERVER_ANSWER_PLAN_H
 #define SERVER_ANSWER_PLAN_H
 
@@ -7,7 +7,7 @@
 /* Pieces beside those of text: bytes that lie where they were computed, and their header. */
 enum { PIECES_BESIDE = 8 };
 
-/* A point of the walk through the text: a member is opened, its rows follow, it is closed. */
+/* A point of the walk through the text: a section is opened, its rows follow, it is closed. */
 enum answer_phase { AT_OPENING, AT_ROWS, AT_CLOSING };
 
 struct answer_point {
@@ -33,7 +33,7 @@ struct answer_plan {
   enum answer_form form;
   struct answer_content *content;
   size_t sections; /* of the text: the first of the content, or none */
-  size_t behinds;  /* members whose bytes follow the text, or make the answer */
+  size_t behinds;  /* sections whose bytes follow the text, or make the answer */
   const struct answer_section *behind[ANSWER_SECTIONS_MAX];
   size_t piece_numbers; /* about so many in each */
   size_t room;          /* bytes that the answer may still have */

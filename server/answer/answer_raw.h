@@ -7,8 +7,8 @@
 /* How many pieces the arrays may have, with those beside the text. */
 size_t answer_raw_bound(const struct answer_plan *p);
 
-/* Appends the header of safetensors, in memory of the arena. Fails with an error: over the limit
- * (as answer_plan_spend says), or no memory. */
+/* Appends the header of safetensors, in memory of the arena. The caller counts its bytes. Fails
+ * without memory. */
 enum status answer_raw_header(struct answer *a, struct arena *arena, struct error *e);
 
 /* Appends the arrays behind. False: over the limit. */

@@ -1,4 +1,4 @@
-/* answer_section: what shape a member of an answer has, and how its rows are written. */
+/* answer_section: what shape a section of an answer has, and how its rows are written. */
 #include "server/answer/answer_section.h"
 
 #include <stdint.h>

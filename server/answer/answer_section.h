@@ -1,5 +1,5 @@
-/* answer_section: one member of an answer: its lists of rows, where their numbers lie, and how rows
- * are written. */
+/* answer_section: one section of an answer: its lists of rows, where their numbers lie, and how
+ * rows are written. */
 #ifndef SERVER_ANSWER_SECTION_H
 #define SERVER_ANSWER_SECTION_H
 
@@ -19,7 +19,7 @@ enum {
   GROUP = 3                                    /* floats that are whole groups of base64 */
 };
 
-/* How a member is written. */
+/* How a section is written. */
 enum answer_style {
   STYLE_LISTS,        /* as lists of numbers in lists */
   STYLE_BASE64_ITEMS, /* its items, each an object with its shape and bytes */
@@ -31,7 +31,7 @@ enum answer_style {
 struct answer_rows;
 
 /* A size of each item: the first one's address, and the bytes from one to the next; 0: all have the
- * same. Without items the first one says what each would have. */
+ * same. Without items the first one is what each would have. */
 struct answer_sizes {
   const size_t *first;
   size_t stride;
@@ -47,8 +47,8 @@ struct answer_array {
   size_t count, rank, dim[ANSWER_RANK_MAX];
 };
 
-/* One member: lists of rows. Of a batch there is a list for each item and head, [b][h][q] rows,
- * heads being 1 where that level is missing. What is said of all items together is one list. */
+/* One section: lists of rows. A batch has a list for each item and head, [b][h][q] rows; heads is 1
+ * where that level is missing. Numbers about all items together are one list. */
 struct answer_section {
   /* From its maker. */
   const char *name;
@@ -88,7 +88,7 @@ struct answer_array answer_section_whole(const struct answer_section *s, bool un
 
 char *answer_write_shape(char *out, const struct answer_array *a); /* [1,2,3] */
 
-/* Writers of rows, for sections of a batch: of floats; of 32-bit integers. */
+/* Writers of a batch's rows: of floats; of 32-bit integers. */
 char *answer_write_floats(const struct answer_rows *rows, char *out);
 char *answer_write_integers(const struct answer_rows *rows, char *out);
 

@@ -1,4 +1,4 @@
-/* answer_style: how a member's text is laid out: as lists, as base64, as v2 has it. */
+/* answer_style: how a section's text is laid out: as lists, as base64, as v2 has it. */
 #include "server/answer/answer_style.h"
 
 #include "core/run/size.h"
@@ -18,7 +18,7 @@ _Static_assert((int)BASE64_WRITE_MARGIN <= (int)NUMBER_WRITE_MARGIN,
 
 /* --- room --- */
 
-size_t answer_style_member_room(const struct answer_section *s) {
+size_t answer_style_section_room(const struct answer_section *s) {
   size_t room = strlen(s->name) + BRACKETS_ROOM;
   if (s->instead) room += strlen(s->instead);
   if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND)
@@ -29,7 +29,7 @@ size_t answer_style_member_room(const struct answer_section *s) {
 
 /* --- opened and closed --- */
 
-/* Does the member have a list of items around its lists? */
+/* Does the section have a list of items around its lists? */
 static bool has_items(const struct answer_plan *p, const struct answer_section *s) {
   if (s->style == STYLE_BASE64_ITEMS) return true;
   return s->style == STYLE_LISTS && s->batch && !p->content->unbatched;

@@ -1,8 +1,8 @@
-/* answer_style: how a member's text is laid out: as lists, as base64, as v2 has it. Private to
+/* answer_style: how a section's text is laid out: as lists, as base64, as v2 has it. Private to
  * answer.
  *
- * Whatever the style, a member is opened, lists of rows follow, one for each item and head that the
- * style tells apart, and it is closed. */
+ * Whatever the style, a section is opened, lists of rows follow, one for each item and head that
+ * the style tells apart, and it is closed. */
 #ifndef SERVER_ANSWER_STYLE_H
 #define SERVER_ANSWER_STYLE_H
 
@@ -15,7 +15,7 @@ enum {
   BASE64_SPEED = 16              /* it is written as fast as memory */
 };
 
-/* --- how a member is walked: lists of so many rows and numbers in each --- */
+/* --- how a section is walked: lists of so many rows and numbers in each --- */
 
 static inline size_t answer_style_items(const struct answer_section *s) {
   if (s->style == STYLE_BASE64_WHOLE || s->style == STYLE_FLAT) return 1;
@@ -58,7 +58,7 @@ static inline size_t answer_style_speed(const struct answer_section *s) {
 
 /* --- the bytes that may be needed --- */
 
-size_t answer_style_member_room(const struct answer_section *s); /* by an opening or a closing */
+size_t answer_style_section_room(const struct answer_section *s); /* by an opening or a closing */
 
 /* By rows of a list, and what is beside them. */
 static inline size_t answer_style_rows_room(const struct answer_section *s, size_t rows,

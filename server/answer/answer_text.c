@@ -1,6 +1,6 @@
 /* answer_text: the text of an answer, cut into pieces and written.
  *
- * The text is a walk: each member (outputs, attention weights, ...) is opened, its rows follow, it
+ * The text is a walk: each section (outputs, attention weights, ...) is opened, its rows follow, it
  * is closed. A piece is a stretch of that walk. The same walk is made to measure, to cut and to
  * write, so that they cannot disagree. */
 #include "server/answer/answer_text.h"
@@ -34,7 +34,7 @@ static bool is_at_end(const struct answer_plan *p, const struct answer_point *at
   return at->section == p->sections;
 }
 
-/* Bytes of what stands in front of the members. */
+/* Bytes of the text in front of the sections. */
 static size_t opening_room(const struct answer_plan *p) {
   if (p->form == ANSWER_V2)
     return sizeof V2_BEGIN + strlen(p->content->model) + sizeof V2_VERSION + sizeof V2_ID +
@@ -49,7 +49,7 @@ static struct answer_stretch stretch_from(const struct answer_plan *p,
   const struct answer_section *s = &p->content->section[at->section];
   struct answer_stretch stretch = {.at = *at, .spent = 1};
   if (at->phase != AT_ROWS) {
-    stretch.room = answer_style_member_room(s);
+    stretch.room = answer_style_section_room(s);
     if (at->phase == AT_OPENING && at->section == 0) stretch.room += opening_room(p);
     return stretch;
   }

@@ -1,5 +1,5 @@
-/* attention_answer: which members an answer has, where their numbers lie, and how measures of heads
- * are written. */
+/* attention_answer: which sections an answer has, where their numbers lie, and how measures of
+ * heads are written. */
 #include "server/attention/attention_answer.h"
 
 #include "core/attention/measures.h"
@@ -7,7 +7,7 @@
 
 /* --- of the whole layer --- */
 
-/* The measures of a head, and what stands before each. */
+/* The measures of a head, and the text before each. */
 static const struct {
   const char *open;
   size_t at; /* in struct head_measures */
@@ -75,7 +75,7 @@ static char *write_ranking(const struct answer_rows *r, char *out) {
   return out;
 }
 
-/* A list of one row for each head. The number of rows measured stands in front of all members. */
+/* A list of one row for each head. The number of rows measured comes before all sections. */
 static struct answer_section layer_section(const struct model *m, const char *name,
                                            const size_t *width, size_t row_room, const void *data,
                                            char *(*write)(const struct answer_rows *, char *)) {
@@ -104,7 +104,7 @@ static void add_measures(struct answer_content *to, const struct model *m, const
 
 /* --- of the batch --- */
 
-/* The sizes of a call's items. An empty batch whose shape was said has what each would have. */
+/* The sizes of a call's items. An empty batch whose shape was given has what each would have. */
 #define OF_ITEMS(r, member) \
   { (r)->call.items ? &(r)->call.item->member : &(r)->none.member, sizeof(struct item) }
 

@@ -1,4 +1,4 @@
-/* attention_answer: the members of an answer to an attention request: which there are, and where
+/* attention_answer: the sections of an answer to an attention request: which there are, and where
  * their numbers lie. */
 #ifndef SERVER_ATTENTION_ANSWER_H
 #define SERVER_ATTENTION_ANSWER_H

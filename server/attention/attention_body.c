@@ -26,14 +26,7 @@ struct attention_body *attention_body_new(const struct model *m, const struct bo
                                           struct error *e) {
   struct attention_body *b = arena_alloc(a, 1, sizeof *b, e);
   if (!b) return NULL;
-  b->model = m;
-  b->terms = *terms;
-  b->limits = *limits;
-  b->arena = a;
-  b->e = e;
-  b->json = NULL;
-  b->safetensors = NULL;
-  b->v2 = NULL;
+  *b = (struct attention_body){.model = m, .terms = *terms, .limits = *limits, .arena = a, .e = e};
   attention_fields_init(&b->reading, &b->values, terms->ask, m, limits->max_items);
   switch (terms->form) {
   case BODY_JSON:

@@ -131,7 +131,7 @@ static enum status check_rows(struct attention_check *k) {
   return STATUS_OK;
 }
 
-/* An empty batch has no items, but `[0, 5, 4]` says that they have 5 rows: so does the answer. */
+/* An empty batch has no items, but `[0, 5, 4]` gives them 5 rows: so does the answer. */
 static enum status make_none(struct attention_check *k) {
   static const struct tensor nothing;
   if (k->c->items > 0) return STATUS_OK;

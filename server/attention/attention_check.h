@@ -6,7 +6,7 @@
 #include "server/attention/attention_fields.h"
 #include "server/attention/attention_request.h"
 
-/* The last step of reading a request: makes the call. Takes from the arena only what the limits
+/* The end of reading a request: makes the call. Takes from the arena only what the limits
  * allow. */
 enum status attention_check(const struct contract_reading *reading, const struct model *m,
                             const struct body_terms *terms, const struct body_limits *limits,

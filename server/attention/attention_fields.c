@@ -34,7 +34,7 @@ static enum status read_select(const json_t *value, const struct contract_field 
   static const char *const words[] = {
       [SELECT_SOFT] = "soft", [SELECT_HARD] = "hard", [SELECT_SAMPLE] = "sample"};
   for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
-    if (!json_is_text(value, words[i])) continue;
+    if (!json_small_is_text(value, words[i])) continue;
     *(enum select *)to = (enum select)i;
     return STATUS_OK;
   }
@@ -53,8 +53,8 @@ static enum status read_seed(const json_t *value, const struct contract_field *f
 
 static enum status read_empty_rows(const json_t *value, const struct contract_field *field,
                                    void *to, struct error *e) {
-  const bool uniform = json_is_text(value, "uniform");
-  if (!uniform && !json_is_text(value, "zero"))
+  const bool uniform = json_small_is_text(value, "uniform");
+  if (!uniform && !json_small_is_text(value, "zero"))
     return error_at(e, field->pointer, "empty_rows must be \"zero\" or \"uniform\"");
   *(bool *)to = uniform;
   return STATUS_OK;
@@ -65,7 +65,7 @@ static enum status read_return_attention(const json_t *value, const struct contr
   enum weights *want = to;
   if (json_is_boolean(value))
     *want = json_is_true(value) ? WEIGHTS_PER_HEAD : WEIGHTS_NONE;
-  else if (json_is_text(value, "average"))
+  else if (json_small_is_text(value, "average"))
     *want = WEIGHTS_AVERAGE;
   else
     return error_at(e, field->pointer, "return_attention must be true, false or \"average\"");
@@ -74,8 +74,8 @@ static enum status read_return_attention(const json_t *value, const struct contr
 
 static enum status read_encoding_format(const json_t *value, const struct contract_field *field,
                                         void *to, struct error *e) {
-  const bool base64 = json_is_text(value, "base64");
-  if (!base64 && !json_is_text(value, "float"))
+  const bool base64 = json_small_is_text(value, "base64");
+  if (!base64 && !json_small_is_text(value, "float"))
     return error_at(e, field->pointer, "encoding_format must be \"float\" or \"base64\"");
   *(bool *)to = base64;
   return STATUS_OK;
@@ -83,7 +83,7 @@ static enum status read_encoding_format(const json_t *value, const struct contra
 
 static enum status read_offset_word(const json_t *value, const struct contract_field *field,
                                     void *to, struct error *e) {
-  if (!json_is_text(value, "end"))
+  if (!json_small_is_text(value, "end"))
     return error_at(e, field->pointer,
                     "causal_offset must be an integer, one integer per item, or \"end\"");
   *(bool *)to = true;

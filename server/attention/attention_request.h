@@ -10,7 +10,7 @@ struct attention_request {
   struct call call;
   bool unbatched;   /* queries of depth 2: the answer loses its first dimension */
   bool rectangular; /* all items have as many queries, and as many keys */
-  struct item none; /* of an empty batch whose shape was said: what each item would have */
+  struct item none; /* of an empty batch whose shape was given: what each item would have */
   bool base64;      /* arrays of floats as base64 */
   struct body_v2_asked v2;
 };

@@ -28,9 +28,9 @@ struct base64_text {
 void base64_text_init(struct base64_text *t, struct tensor_bytes *bytes, size_t end,
                       const char *pointer);
 
-/* Reads what belongs to the string of text[0 .. length), which stands at `offset` of the body;
- * returns the byte to go on from, or NULL with an error. *complete tells that the string has
- * ended. */
+/* Reads the bytes of text[0 .. length), which is at `offset` of the body, that belong to the
+ * string. Returns the byte to go on from, or NULL with an error. *complete is whether the string
+ * has ended. */
 const char *base64_text_feed(struct base64_text *t, const char *text, size_t length, size_t offset,
                              bool *complete, struct error *e);
 

@@ -35,7 +35,7 @@ size_t body_field_begin(struct body_field *v, unsigned index, const char *text, 
     return 0;
   }
   const struct tensor_rule rule = contract_rule(v->into, index);
-  /* Mostly the next byte is there, and says what the list holds. */
+  /* Mostly the next byte is there, and decides what the list holds. */
   if (v->base64 && c == '[' && rule.type == TENSOR_FLOAT &&
       (length == 1 || text[1] == '{' || is_blank(text[1]))) {
     v->list_offset = offset;
@@ -69,11 +69,11 @@ static size_t feed_base64(struct body_field *v, const char *text, size_t length,
   return used;
 }
 
-/* The first byte behind '[' that is no blank says what the list holds. A reader of numbers is given
- * the bracket again. */
+/* The first byte behind '[' that is no blank decides what the list holds. A reader of numbers is
+ * given the bracket again. */
 static size_t feed_list(struct body_field *v, const char *text, size_t length, struct error *e) {
   size_t at = 0;
-  bool complete;
+  bool complete = false;
   while (at < length && is_blank(text[at])) at++;
   if (at == length) return at;
   const struct tensor_rule rule = contract_rule(v->into, v->index);
@@ -97,6 +97,7 @@ static size_t feed_small(struct body_field *v, const char *text, size_t length, 
 
 size_t body_field_feed(struct body_field *v, const char *text, size_t length, size_t offset,
                        bool *complete, struct error *e) {
+  *complete = false;
   switch (v->form) {
   case BODY_FIELD_LIST:
     return feed_list(v, text, length, e);

@@ -34,7 +34,7 @@ static inline const struct contract_field *body_field_row(const struct body_fiel
 size_t body_field_begin(struct body_field *v, unsigned index, const char *text, size_t length,
                         size_t offset, struct error *e);
 
-/* As json_skim_feed. A complete value has been kept in v->into, unless it is small and v->small has
+/* As json_skim_feed. A complete value is stored in v->into, unless it is small and v->small has
  * lost some of it: the caller refuses that. */
 size_t body_field_feed(struct body_field *v, const char *text, size_t length, size_t offset,
                        bool *complete, struct error *e);

@@ -133,8 +133,8 @@ static size_t begin_name(struct body_json *b, char c, size_t offset) {
   return 0;
 }
 
-/* Reads one byte that is no blank and stands between names and values. Returns 1, or 0 if the byte
- * belongs to what begins with it. */
+/* Reads one byte between names and values that is no blank. Returns 1, or 0 if a name or a value
+ * begins with it. */
 static size_t read_between(struct body_json *b, const char *text, size_t length, size_t offset) {
   const char c = *text;
   switch (b->state) {

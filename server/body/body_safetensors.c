@@ -1,6 +1,6 @@
 /* body_safetensors: a body that is safetensors: a header, and then the bytes of its tensors.
  *
- * The header is collected, read, and forgotten: what it says of each field is kept. Each tensor's
+ * The header is collected, read, and dropped; the form of each tensor is kept. Each tensor's
  * bytes go into memory of their own, so that they lie aligned and are used where they are. */
 #include "server/body/body_safetensors.h"
 

@@ -12,14 +12,14 @@ enum body_ask { ASK_ATTENTION, ASK_HEADS };
 /* How a body is written. */
 enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };
 
-/* From the path and the header of the request. */
+/* What the path and the header of a request say of its body and its answer. */
 struct body_terms {
   enum body_ask ask;
   enum body_form form;
-  uint64_t body_bytes; /* that are announced; BODY_UNKNOWN: not said */
-  uint64_t json_bytes; /* BODY_V2: so many are JSON, binary data follow; BODY_UNKNOWN: all are */
-  bool wants_binary;   /* the answer as safetensors, if it has that form */
-  bool refuses_json;   /* and in no other */
+  uint64_t body_bytes; /* as announced; BODY_UNKNOWN: they are not */
+  uint64_t json_bytes; /* BODY_V2: of the JSON before the binary data; BODY_UNKNOWN: no such data */
+  bool wants_binary;   /* the answer is wanted as safetensors, if it has that form */
+  bool refuses_json;   /* and in no other form */
 };
 #define BODY_UNKNOWN UINT64_MAX
 

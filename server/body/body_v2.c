@@ -282,8 +282,8 @@ static void end_value(struct body_v2 *b, char c, size_t offset) {
     json_unexpected(b->e, offset, c, list ? "',' or ']'" : "',' or '}'");
 }
 
-/* Reads one byte that is no blank and stands between names and values. Returns 1, or 0 if the byte
- * belongs to what begins with it. */
+/* Reads one byte between names and values that is no blank. Returns 1, or 0 if a name or a value
+ * begins with it. */
 static size_t read_between(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   const char c = *text;
   switch (b->state) {
@@ -329,7 +329,7 @@ static size_t read_some(struct body_v2 *b, const char *text, size_t length, size
 
 /* --- the body --- */
 
-/* The JSON is said to end here. */
+/* The JSON ends here: by its announced length, or with the body. */
 static enum status end_json(struct body_v2 *b) {
   const bool said = b->json_bytes != BODY_UNKNOWN;
   if (b->e->status || b->json_ended) return b->e->status;
@@ -344,7 +344,7 @@ static enum status end_json(struct body_v2 *b) {
                     said ? ", by its length in Inference-Header-Content-Length" : "");
 }
 
-/* Returns the status; a failure is moved to its place in this body. */
+/* Returns the status. The pointer of a failure becomes one into this body. */
 static enum status report(struct body_v2 *b) {
   if (b->e->status) body_v2_locate(b, b->e);
   return b->e->status;

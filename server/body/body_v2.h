@@ -17,18 +17,17 @@ struct body_v2_asked {
     unsigned which; /* of the contract's outputs */
     bool binary;
   } output[CONTRACT_OUTPUTS_MAX]; /* [outputs] in the order asked for */
-  uint64_t timeout_us;            /* 0: not said */
+  uint64_t timeout_us;            /* 0: none */
 };
 
-/* As body_json_new. The contract has inputs. Failures that it reports are at places of this body.
- */
+/* As body_json_new. The contract has a v2. Pointers of failures are into this body. */
 struct body_v2 *body_v2_new(struct contract_reading *into, const struct body_terms *terms,
                             struct arena *a, struct error *e);
 enum status body_v2_feed(struct body_v2 *b, const char *bytes, size_t size);
 enum status body_v2_finish(struct body_v2 *b, struct body_v2_asked *asked); /* it has ended */
 
-/* A failure found later in what was read, at a pointer of the native form: says where in this body
- * that is. */
+/* For a failure that is found later in the fields, with a pointer of the native form: turns that
+ * into one into this body. */
 void body_v2_locate(const struct body_v2 *b, struct error *e);
 
 #endif

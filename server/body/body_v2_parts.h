@@ -54,7 +54,7 @@ struct body_v2_text {
   size_t length, capacity;
 };
 
-/* One object of the list of inputs, and its numbers, which stand in it or behind the JSON. Its
+/* One object of the list of inputs, and its numbers, which are in it or behind the JSON. Its
  * keys come in any order: numbers that come before their name, shape and datatype are kept as
  * text, up to V2_KEPT_MAX. */
 struct body_v2_input {
@@ -76,7 +76,7 @@ struct body_v2_input {
 };
 
 struct body_v2_output {
-  bool named, chosen, binary; /* chosen: binary_data was said */
+  bool named, chosen, binary; /* chosen: binary_data was given */
   unsigned which;             /* of the contract's outputs */
 };
 
@@ -145,7 +145,7 @@ struct body_v2_place {
 
 void body_v2_point(const struct body_v2_place *at, char pointer[ERROR_POINTER_SIZE]);
 
-/* An invalid-request at that place: all failures that are of this form alone. */
+/* An invalid-request at that place; for failures that only this form of a body has. */
 enum status body_v2_refuse(struct body_v2 *b, struct body_v2_place at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -95,7 +95,7 @@ static enum status read_input_name(struct body_v2 *b, const json_t *value) {
   const struct contract_v2 *v2 = b->into->contract->v2;
   struct body_v2_input *in = body_v2_input(b);
   for (size_t i = 0; i < v2->inputs && !in->is; i++)
-    if (json_is_text(value, v2->input[i].name)) in->is = &v2->input[i];
+    if (json_small_is_text(value, v2->input[i].name)) in->is = &v2->input[i];
   if (in->is) return STATUS_OK;
   char list[LIST_SIZE] = "";
   for (size_t i = 0; i < v2->inputs; i++) list_name(list, v2->input[i].name, i, v2->inputs);
@@ -112,7 +112,8 @@ static enum status refuse_output(struct body_v2 *b, const json_t *value) {
 static enum status read_output_name(struct body_v2 *b, const json_t *value) {
   const struct contract_v2 *v2 = b->into->contract->v2;
   struct body_v2_output *out = body_v2_output(b);
-  while (out->which < v2->outputs && !json_is_text(value, v2->output[out->which])) out->which++;
+  while (out->which < v2->outputs && !json_small_is_text(value, v2->output[out->which]))
+    out->which++;
   if (out->which == v2->outputs) return refuse_output(b, value);
   for (const struct body_v2_output *o = b->output; o < out; o++)
     if (o->which == out->which)
@@ -140,7 +141,7 @@ static enum status read_datatype(struct body_v2 *b, const json_t *value) {
   in->typed = true;
   in->dtype = DTYPE_NONE; /* refused once it is known for which input */
   for (size_t i = 0; i < DATATYPES; i++)
-    if (json_is_text(value, datatypes[i].name)) in->dtype = datatypes[i].dtype;
+    if (json_small_is_text(value, datatypes[i].name)) in->dtype = datatypes[i].dtype;
   return STATUS_OK;
 }
 

@@ -54,7 +54,7 @@ static void value_ended(struct json_skim *s) {
   s->state = s->depth ? SKIM_COMMA_OR_END : SKIM_COMPLETE;
 }
 
-/* --- one byte in each state: false if it cannot stand there --- */
+/* --- one byte in each state: false if no JSON has it there --- */
 
 static bool open_bracket(struct json_skim *s, bool object, size_t offset, struct error *e) {
   if (s->depth == JSON_SKIM_DEPTH) {
@@ -104,7 +104,7 @@ static bool open_value(struct json_skim *s, char c, size_t offset, struct error 
   default:
     number_scan_begin(&s->number);
     s->state = SKIM_NUMBER;
-    return number_scan_byte(&s->number, c) == NUMBER_STEP_TAKEN;
+    return number_scan_byte(&s->number, c) == NUMBER_SCAN_TAKEN;
   }
 }
 
@@ -169,9 +169,9 @@ static size_t skim_some(struct json_skim *s, const char *text, size_t length, si
     good = skim_word(s, *text);
     break;
   case SKIM_NUMBER: {
-    enum number_step step = number_scan_byte(&s->number, *text);
-    good = step != NUMBER_STEP_MALFORMED;
-    if (step != NUMBER_STEP_END) break;
+    enum number_scanned scanned = number_scan_byte(&s->number, *text);
+    good = scanned != NUMBER_SCAN_MALFORMED;
+    if (scanned != NUMBER_SCAN_END) break;
     value_ended(s);
     return 0;
   }

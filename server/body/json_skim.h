@@ -35,7 +35,7 @@ struct json_skim {
 void json_skim_begin(struct json_skim *s);
 
 /* Reads on in text[0 .. length). `offset` is the place of text[0] in the body, for messages.
- * Returns how many bytes belong to the value; *complete tells that it has ended. A number outside
+ * Returns how many bytes belong to the value; *complete is whether it has ended. A number outside
  * of all brackets ends at the first byte that is no part of it, which may be in the next chunk.
  * Fails with invalid-json; then the skim is dead. */
 size_t json_skim_feed(struct json_skim *s, const char *text, size_t length, size_t offset,
@@ -43,10 +43,10 @@ size_t json_skim_feed(struct json_skim *s, const char *text, size_t length, size
 
 bool json_starts_value(char c); /* may a value begin so? */
 
-/* "'x' where a value belongs": an invalid-json for the byte that stands at `offset`. */
+/* "'x' where a value belongs": an invalid-json for the byte at `offset`. */
 enum status json_unexpected(struct error *e, size_t offset, char c, const char *wanted);
 
-/* An invalid-json for a byte at which json_string_byte has said JSON_STRING_BAD. */
+/* An invalid-json for a byte for which json_string_byte has returned JSON_STRING_BAD. */
 enum status json_bad_string(struct error *e, size_t offset, char c);
 
 #endif

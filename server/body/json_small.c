@@ -22,8 +22,8 @@ static json_t *load_value(const char *text, size_t length, json_error_t *why, bo
   return value;
 }
 
-/* What Jansson has against a value. As text it is JSON already, unless it comes from safetensors.
- */
+/* Refuses a value that Jansson cannot parse. Unless it comes from safetensors, its text is known to
+ * be JSON. */
 static void refuse_parsed(size_t offset, const char *pointer, const json_error_t *why,
                           struct error *e) {
   switch (json_error_code(why)) {
@@ -53,7 +53,7 @@ json_t *json_small_parse(const char *text, size_t length, size_t offset, const c
   return value;
 }
 
-bool json_is_text(const json_t *value, const char *text) {
+bool json_small_is_text(const json_t *value, const char *text) {
   return json_is_string(value) && json_string_length(value) == strlen(text) &&
          memcmp(json_string_value(value), text, strlen(text)) == 0;
 }

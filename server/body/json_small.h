@@ -1,7 +1,7 @@
 /* json_small: Jansson on a small value, so that no failing allocation goes unnoticed.
  *
- * While it reads one, an allocation that fails is served from a reserve on the stack, and
- * afterwards the value is given up. */
+ * While Jansson reads, an allocation that fails is served from a reserve on the stack, and the
+ * value is given up afterwards. */
 #ifndef SERVER_JSON_SMALL_H
 #define SERVER_JSON_SMALL_H
 
@@ -10,15 +10,15 @@
 
 enum { JSON_SMALL_MAX = 512 }; /* bytes of text */
 
-/* Parses a value of at most JSON_SMALL_MAX bytes that stands at `offset` of the body and whose JSON
+/* Parses a value of at most JSON_SMALL_MAX bytes, which is at `offset` of the body and whose JSON
  * Pointer is `pointer`. NULL with an error. */
 json_t *json_small_parse(const char *text, size_t length, size_t offset, const char *pointer,
                          struct error *e);
 
 /* Is the value this text? */
-bool json_is_text(const json_t *value, const char *text);
+bool json_small_is_text(const json_t *value, const char *text);
 
-/* How much of a reserve a text takes that is read to its end. Jansson takes up to 77 times the text
+/* Bytes of reserve for each byte of text, so that it is read to its end. Jansson takes up to 77
  * ("{},{},..."). */
 enum { JSON_RESERVE_TIMES = 96 };
 

@@ -46,9 +46,9 @@ static bool read_byte(struct shape_text *t, char c, size_t offset, bool *taken, 
     t->state = SHAPE_WITHIN;
   }
   switch (number_scan_byte(&t->dim, c)) {
-  case NUMBER_STEP_TAKEN:
+  case NUMBER_SCAN_TAKEN:
     return true;
-  case NUMBER_STEP_MALFORMED:
+  case NUMBER_SCAN_MALFORMED:
     return json_unexpected(e, offset, c, "a digit") == STATUS_OK;
   default:
     *taken = false;

@@ -17,7 +17,7 @@ enum tensor_type {
   TENSOR_INTEGER /* integer without fraction or exponent, of int32's range -> int32_t */
 };
 
-/* What the field's contract says; the reader refuses anything else, saying where. */
+/* What an array field may hold. Its reader refuses anything else, with a pointer to it. */
 struct tensor_rule {
   const char *field; /* name, for pointers: "keys" */
   enum tensor_type type;
@@ -45,8 +45,8 @@ struct tensor {
   void *data;                 /* [count] of the rule's type */
   struct tensor_shape common; /* of all elements, unless ragged */
   struct tensor_shape *ragged; /* [elements], or NULL if all elements have the common shape */
-  bool shaped; /* its shape was said: no level is hidden by an empty array, and `[0, 4]` is one item
-                  without rows */
+  bool shaped;   /* its shape was given: no level is hidden by an empty array, and `[0, 4]` is one
+                    item without rows */
   bool unjudged; /* floats that came as bytes: some may be infinite or NaN */
 };
 

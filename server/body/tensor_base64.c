@@ -18,7 +18,7 @@ enum { WORD_MAX = 24 };
 enum tensor_base64_key { KEY_DTYPE, KEY_SHAPE, KEY_BASE64, KEYS };
 static const char *const key_names[KEYS] = {"dtype", "shape", "base64"};
 
-enum tensor_base64_place {
+enum tensor_base64_state {
   OBJECT,       /* an object begins */
   FIRST_KEY,    /* behind '{' */
   KEY,          /* behind ',' in an object */
@@ -39,7 +39,7 @@ struct tensor_base64 {
   char shape_field[64];           /* "keys/3/shape" */
   struct arena *arena;
   bool list;
-  enum tensor_base64_place place;
+  enum tensor_base64_state state;
   struct tensor tensor;
   struct tensor_bytes bytes; /* of all objects; floats up to `from` */
   size_t shapes;             /* room in tensor.ragged */
@@ -60,7 +60,7 @@ struct tensor_base64 {
   char value_pointer[64]; /* "/keys/3/base64" */
 };
 
-/* A piece of text and its place in the body. */
+/* A stretch of text and its place in the body. */
 struct tensor_base64_stretch {
   const char *text, *end;
   size_t offset;
@@ -71,7 +71,7 @@ static size_t offset_of(const struct tensor_base64_stretch *s, const char *p) {
 }
 
 static void begin_object(struct tensor_base64 *r) {
-  r->place = OBJECT;
+  r->state = OBJECT;
   r->from = r->bytes.size;
   r->seen = 0;
   r->judged = false;
@@ -98,7 +98,7 @@ struct tensor_base64 *tensor_base64_new(const struct tensor_rule *rule, bool lis
 }
 
 const struct tensor *tensor_base64_view(const struct tensor_base64 *r) {
-  must(r->place == COMPLETE);
+  must(r->state == COMPLETE);
   return &r->tensor;
 }
 
@@ -125,7 +125,7 @@ static const char *refuse_byte(const struct tensor_base64_stretch *s, const char
   return NULL;
 }
 
-/* Refuses what stands where something else belongs: another value, or no JSON. */
+/* Refuses a byte where `wanted` belongs: another value begins with it, or none. */
 static const char *refuse_found(const struct tensor_base64 *r, const char *below,
                                 const char *wanted, const struct tensor_base64_stretch *s,
                                 const char *p, struct error *e) {
@@ -210,16 +210,16 @@ static const char *end_object(struct tensor_base64 *r, const char *p, struct err
                            key_names[key]);
   if (!add_array(r, e)) return NULL;
   if (r->list)
-    r->place = NEXT_OBJECT;
+    r->state = NEXT_OBJECT;
   else
-    r->place = COMPLETE;
+    r->state = COMPLETE;
   return p + 1;
 }
 
 static const char *next_object(struct tensor_base64 *r, const char *p,
                                const struct tensor_base64_stretch *s, struct error *e) {
   if (*p == ']') {
-    r->place = COMPLETE;
+    r->state = COMPLETE;
     return p + 1;
   }
   if (*p != ',') return refuse_byte(s, p, "',' or ']'", e);
@@ -233,10 +233,10 @@ static const char *next_object(struct tensor_base64 *r, const char *p,
 
 /* --- keys and types --- */
 
-static void begin_word(struct tensor_base64 *r, enum tensor_base64_place place) {
+static void begin_word(struct tensor_base64 *r, enum tensor_base64_state state) {
   r->string = (struct json_string){0};
   r->word_length = 0;
-  r->place = place;
+  r->state = state;
 }
 
 /* Is the word harmless in a pointer and a sentence? */
@@ -262,13 +262,13 @@ static bool end_key(struct tensor_base64 *r, struct error *e) {
   if (r->seen & 1u << r->key)
     return refuse_object(r, key_names[r->key], e, "the key \"%s\" stands twice", key_names[r->key]);
   r->seen |= 1u << r->key;
-  r->place = COLON;
+  r->state = COLON;
   return true;
 }
 
 static bool end_dtype(struct tensor_base64 *r, struct error *e) {
   if (r->word_length <= WORD_MAX) r->form.dtype = tensor_dtype_of(r->word, r->word_length);
-  r->place = BEHIND_VALUE;
+  r->state = BEHIND_VALUE;
   switch (r->form.dtype) {
   case DTYPE_F32:
   case DTYPE_F16:
@@ -289,7 +289,7 @@ static const char *read_word(struct tensor_base64 *r, const char *p,
     return NULL;
   }
   if (c == JSON_STRING_END) {
-    const bool fine = r->place == IN_KEY ? end_key(r, e) : end_dtype(r, e);
+    const bool fine = r->state == IN_KEY ? end_key(r, e) : end_dtype(r, e);
     return fine ? p + 1 : NULL;
   }
   if (c == JSON_STRING_WITHIN) return p + 1;
@@ -308,7 +308,7 @@ static void begin_pointer(struct tensor_base64 *r) {
 }
 
 static void begin_dims(struct tensor_base64 *r) {
-  r->place = IN_SHAPE;
+  r->state = IN_SHAPE;
   begin_pointer(r);
   shape_text_init(&r->shape, &r->form, r->value_pointer);
 }
@@ -318,13 +318,13 @@ static const char *read_dims(struct tensor_base64 *r, const char *p,
   bool complete = false;
   p = shape_text_feed(&r->shape, p, (size_t)(s->end - p), offset_of(s, p), &complete, e);
   if (!complete) return p;
-  r->place = BEHIND_VALUE;
+  r->state = BEHIND_VALUE;
   return judge_form(r, e) ? p : NULL;
 }
 
 static void begin_text(struct tensor_base64 *r) {
   const size_t end = r->judged ? r->end : SIZE_MAX;
-  r->place = IN_TEXT;
+  r->state = IN_TEXT;
   begin_pointer(r);
   base64_text_init(&r->text, &r->bytes, end, r->value_pointer);
 }
@@ -333,7 +333,7 @@ static const char *read_text(struct tensor_base64 *r, const char *p,
                              const struct tensor_base64_stretch *s, struct error *e) {
   bool complete = false;
   p = base64_text_feed(&r->text, p, (size_t)(s->end - p), offset_of(s, p), &complete, e);
-  if (complete) r->place = BEHIND_VALUE;
+  if (complete) r->state = BEHIND_VALUE;
   return p;
 }
 
@@ -356,19 +356,19 @@ static const char *begin_member(struct tensor_base64 *r, const char *p,
 /* Reads `c`, behind which `next` comes. */
 static const char *expect_byte(struct tensor_base64 *r, const char *p,
                                const struct tensor_base64_stretch *s, char c, const char *wanted,
-                               enum tensor_base64_place next, struct error *e) {
+                               enum tensor_base64_state next, struct error *e) {
   if (*p != c) return refuse_byte(s, p, wanted, e);
-  r->place = next;
+  r->state = next;
   return p + 1;
 }
 
-/* Reads a byte that is no blank and stands between words and numbers. */
+/* Reads a byte between words and numbers that is no blank. */
 static const char *read_between(struct tensor_base64 *r, const char *p,
                                 const struct tensor_base64_stretch *s, struct error *e) {
-  switch (r->place) {
+  switch (r->state) {
   case OBJECT:
     if (*p != '{') return refuse_found(r, "", "an object", s, p, e);
-    r->place = FIRST_KEY;
+    r->state = FIRST_KEY;
     return p + 1;
   case FIRST_KEY:
     if (*p == '}') return end_object(r, p, e);
@@ -389,7 +389,7 @@ static const char *read_between(struct tensor_base64 *r, const char *p,
 
 static const char *read_some(struct tensor_base64 *r, const char *p,
                              const struct tensor_base64_stretch *s, struct error *e) {
-  switch (r->place) {
+  switch (r->state) {
   case IN_TEXT:
     return read_text(r, p, s, e);
   case IN_KEY:
@@ -406,9 +406,9 @@ enum status tensor_base64_feed(struct tensor_base64 *r, const char *text, size_t
                                size_t offset, size_t *used, bool *complete, struct error *e) {
   const struct tensor_base64_stretch s = {text, text + length, offset};
   const char *p = text;
-  while (p && p < s.end && r->place != COMPLETE) p = read_some(r, p, &s, e);
+  while (p && p < s.end && r->state != COMPLETE) p = read_some(r, p, &s, e);
   if (!p) return e->status;
   *used = (size_t)(p - text);
-  *complete = r->place == COMPLETE;
+  *complete = r->state == COMPLETE;
   return STATUS_OK;
 }

@@ -2,7 +2,7 @@
  * {"dtype":"F32","shape":[2,3],"base64":"..."}, or a list of such objects, one for each element of
  * the outermost array.
  *
- * The keys stand in any order, so the shape may come last. The bytes go straight from the text into
+ * The keys come in any order, so the shape may be last. The bytes go straight from the text into
  * a growing array of the request's arena, one for all objects of a list. */
 #ifndef SERVER_TENSOR_BASE64_H
 #define SERVER_TENSOR_BASE64_H
@@ -16,8 +16,8 @@ struct tensor_base64;
 struct tensor_base64 *tensor_base64_new(const struct tensor_rule *rule, bool list, struct arena *a,
                                         struct error *e);
 
-/* As tensor_json_feed: reads on in text[0 .. length), which stands at `offset` of the body. *used
- * says how many bytes belong to the value, *complete that it has ended.
+/* As tensor_json_feed: reads on in text[0 .. length), which is at `offset` of the body. *used is
+ * how many bytes belong to the value, *complete whether it has ended.
  *
  *   invalid-json (offset)      a byte or an escape that no JSON text could have there
  *   invalid-request (pointer)  an unknown, duplicate or missing key, a type or shape that does not

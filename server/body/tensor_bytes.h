@@ -29,15 +29,15 @@ enum tensor_dtype {
 enum tensor_dtype tensor_dtype_of(const char *name, size_t length);
 size_t tensor_dtype_size(enum tensor_dtype dtype); /* bytes of a number */
 
-/* What is said of an array beside its bytes. */
+/* The type and shape that come with the bytes of an array. */
 struct tensor_form {
   enum tensor_dtype dtype;
   unsigned rank;
   size_t dim[TENSOR_DEPTH_MAX];
 };
 
-/* Does an array of this form keep the rule, whatever its numbers? Says how many bytes it has; the
- * product does not wrap. invalid-request (pointer), too-large (limit max_items). */
+/* Checks that an array of this form keeps the rule, whatever its numbers. *bytes is its size, whose
+ * product did not wrap. invalid-request (pointer), too-large (limit max_items). */
 enum status tensor_form_check(const struct tensor_form *form, const struct tensor_rule *rule,
                               size_t *bytes, struct error *e);
 
@@ -54,13 +54,13 @@ void tensor_bytes_init(struct tensor_bytes *t, size_t most, struct arena *a);
  * caller asks for no more than are expected. NULL with an error. */
 unsigned char *tensor_bytes_room(struct tensor_bytes *t, size_t size, struct error *e);
 
-/* Copies of the bytes given as many as are missing; returns how many. Fails with an error. */
+/* Copies bytes, no more than are still missing; returns how many. Fails with an error. */
 size_t tensor_bytes_feed(struct tensor_bytes *t, const void *bytes, size_t size, struct error *e);
 
-/* Makes the `count` numbers whose bytes are from `at`, a multiple of 4, to the end into floats or
- * 32-bit integers, where they lie: their bytes then end the array. *good says how many from the
- * first are finite, or within 32 bits: from there on integers are not converted, floats are. May
- * need room. */
+/* Converts the `count` numbers from byte `at`, a multiple of 4, to the end of the array: to floats
+ * or 32-bit integers, which begin at `at` and then end the array. *good is how many from the first
+ * are finite, or within 32 bits; integers after these are not converted, floats are. May need
+ * room. */
 enum status tensor_bytes_convert(struct tensor_bytes *t, size_t at, enum tensor_dtype dtype,
                                  size_t count, size_t *good, struct error *e);
 

@@ -16,9 +16,9 @@
 
 enum {
   FIRST_CAPACITY = 4096, /* bytes: about what a toy needs */
-  RUN_SHORT = 4,         /* numbers: a run of fewer did not pay */
-  RUN_LONG = 16,         /* of so many, surely */
-  RUN_PAUSE = 64         /* most that are read alone before a run is tried again */
+  STRETCH_SHORT = 4,     /* numbers: a stretch of fewer did not pay */
+  STRETCH_LONG = 16,     /* of so many, surely */
+  STRETCH_PAUSE = 64     /* most that are read alone before a stretch is tried again */
 };
 
 enum tensor_json_mode {
@@ -40,8 +40,8 @@ struct tensor_json {
   size_t literal_read;      /* and how much of it was there */
   unsigned brackets_beyond; /* MODE_TOO_DEEP */
   size_t capacity;          /* numbers that fit into tensor.data */
-  size_t alone;             /* numbers to be read alone before the next run, */
-  size_t distrust;          /* and how many there were the last time that a run was short */
+  size_t alone;             /* numbers to be read alone before the next stretch, */
+  size_t distrust;          /* and how many there were the last time that a stretch was short */
   struct tensor tensor;
 };
 
@@ -178,15 +178,15 @@ static bool store_scanned(struct tensor_json *r, struct error *e) {
 
 static inline bool starts_number(char c) { return number_is_digit(c) || c == '-'; }
 
-/* Runs are for text of which many numbers at a time can be read: a short one costs more than its
- * numbers read alone. Where one ended early the next number is what it did not like; where they
+/* Stretches are for text of which many numbers at a time can be read: a short one costs more than
+ * its numbers read alone. Where one ended early the next number is what it did not like; where they
  * keep ending early, more and more numbers are read alone before the next is tried. */
-static void judge_run(struct tensor_json *r, size_t count, bool ended_early) {
+static void judge_stretch(struct tensor_json *r, size_t count, bool ended_early) {
   r->alone = ended_early;
-  if (!ended_early || count >= RUN_LONG)
+  if (!ended_early || count >= STRETCH_LONG)
     r->distrust = 0;
-  else if (count < RUN_SHORT)
-    r->alone = r->distrust = size_min(2 * r->distrust + RUN_SHORT, RUN_PAUSE);
+  else if (count < STRETCH_SHORT)
+    r->alone = r->distrust = size_min(2 * r->distrust + STRETCH_SHORT, STRETCH_PAUSE);
 }
 
 /* Reads one number; NULL after a failure. */
@@ -210,9 +210,9 @@ static const char *read_floats(struct tensor_json *r, const char *p,
   for (;;) {
     size_t read = 0;
     const char *next = p;
-    if (r->alone == 0 && stop - out >= RUN_SHORT) {
+    if (r->alone == 0 && stop - out >= STRETCH_SHORT) {
       read = number_read_stretch(p, s->end, out, (size_t)(stop - out), &next);
-      judge_run(r, read, out + read != stop && (read == 0 || *next != ']'));
+      judge_stretch(r, read, out + read != stop && (read == 0 || *next != ']'));
     } else if (r->alone > 0) {
       r->alone--;
     }
@@ -297,9 +297,9 @@ static const char *begin_number(struct tensor_json *r, const char *p,
 static const char *continue_number(struct tensor_json *r, const char *p,
                                    const struct tensor_json_stretch *s, struct error *e) {
   for (; p < s->end; p++) {
-    enum number_step step = number_scan_byte(&r->scan, *p);
-    if (step == NUMBER_STEP_MALFORMED) return refuse_byte(s, p, e);
-    if (step == NUMBER_STEP_END) return store_scanned(r, e) ? p : NULL;
+    enum number_scanned scanned = number_scan_byte(&r->scan, *p);
+    if (scanned == NUMBER_SCAN_MALFORMED) return refuse_byte(s, p, e);
+    if (scanned == NUMBER_SCAN_END) return store_scanned(r, e) ? p : NULL;
   }
   return p;
 }

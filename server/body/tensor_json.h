@@ -19,8 +19,8 @@ struct tensor_json *tensor_json_new(const struct tensor_rule *rule, struct arena
                                     struct error *e);
 
 /* Reads on in text[0 .. length). `offset` is the place of text[0] in the body, for messages. At
- * most `length` bytes are used: *used says how many. Bytes behind the value are left to the caller.
- * *complete tells that the value has ended. A number at depth 0 or `null` ends at the first byte
+ * most `length` bytes are used: *used is how many. Bytes behind the value are left to the caller.
+ * *complete is whether the value has ended. A number at depth 0 or `null` ends at the first byte
  * that is no part of it, which may be in the next chunk. After an error the reader is dead.
  *
  *   invalid-json (offset)      a byte that no JSON text could have there, a malformed number, ...

@@ -37,8 +37,8 @@ static inline bool tensor_nest_full_depth(const struct tensor_nest *n) {
   return n->depth == n->rule.depth_max;
 }
 
-/* A number where a value belongs: may it stand here? On success *room says how many may follow in
- * the array, itself included. It is counted by the caller: n->index[n->depth]++. */
+/* A number where a value belongs: may it be here? On success *room is how many may follow in the
+ * array, itself included. It is counted by the caller: n->index[n->depth]++. */
 enum status tensor_nest_number(struct tensor_nest *n, size_t *room, struct error *e);
 
 /* The value has ended: checks what can only be checked now. */

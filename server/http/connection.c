@@ -22,7 +22,7 @@ static void wake_reaper(struct connections *all) {
 
 void connection_open(struct connections *all, struct connection *c, int fd) {
   *c = (struct connection){.fd = fd};
-  atomic_init(&c->state, state_from_now(CONNECTION_FRESH));
+  atomic_init(&c->state, connection_state_now(CONNECTION_FRESH));
   pthread_mutex_lock(&all->lock);
   c->serial = ++all->serial;
   c->next = all->first;
@@ -81,13 +81,13 @@ bool connection_half_closed(struct connection *c) {
 enum connection_phase connection_enter(struct connection *c, enum connection_phase phase) {
   uint64_t was = atomic_load(&c->state);
   do {
-    if (connection_is_ended(state_phase(was))) break;
-  } while (!atomic_compare_exchange_weak(&c->state, &was, state_from_now(phase)));
-  return state_phase(was);
+    if (connection_is_ended(connection_state_phase(was))) break;
+  } while (!atomic_compare_exchange_weak(&c->state, &was, connection_state_now(phase)));
+  return connection_state_phase(was);
 }
 
 enum connection_phase connection_phase(struct connection *c) {
-  return state_phase(atomic_load_explicit(&c->state, memory_order_acquire));
+  return connection_state_phase(atomic_load_explicit(&c->state, memory_order_acquire));
 }
 
 void connection_refuse(struct connection *c, const struct error *e, const char *request_id) {
@@ -153,9 +153,10 @@ bool connections_answered(struct connections *all) { return pulse_answered(&all-
 /* Of two connections in these states, is `a` the one to end when room is needed? One that waits for
  * (the rest of) a request goes before one that waits for an answer, then the older one. */
 static bool is_ended_before(uint64_t a, uint64_t b) {
-  const bool a_receives = state_phase(a) <= CONNECTION_BODY;
-  const bool b_receives = state_phase(b) <= CONNECTION_BODY;
-  return a_receives != b_receives ? a_receives : state_since_ms(a) <= state_since_ms(b);
+  const bool a_receives = connection_state_phase(a) <= CONNECTION_BODY;
+  const bool b_receives = connection_state_phase(b) <= CONNECTION_BODY;
+  return a_receives != b_receives ? a_receives
+                                  : connection_state_since_ms(a) <= connection_state_since_ms(b);
 }
 
 void connections_make_room(struct connections *all) {
@@ -164,7 +165,9 @@ void connections_make_room(struct connections *all) {
   pthread_mutex_lock(&all->lock);
   for (struct connection *c = all->first; c; c = c->next) {
     const uint64_t state = atomic_load(&c->state);
-    if (state_phase(state) > CONNECTION_ANSWER || (first && is_ended_before(seen, state))) continue;
+    if (connection_state_phase(state) > CONNECTION_ANSWER ||
+        (first && is_ended_before(seen, state)))
+      continue;
     first = c;
     seen = state;
   }
@@ -176,7 +179,7 @@ size_t connections_busy(struct connections *all) {
   size_t n = 0;
   pthread_mutex_lock(&all->lock);
   for (struct connection *c = all->first; c; c = c->next) {
-    enum connection_phase p = state_phase(atomic_load(&c->state));
+    enum connection_phase p = connection_state_phase(atomic_load(&c->state));
     n += p != CONNECTION_IDLE && p != CONNECTION_OVER_IDLE && !connection_is_ended(p);
   }
   pthread_mutex_unlock(&all->lock);
@@ -187,7 +190,7 @@ size_t connections_queued(struct connections *all) {
   size_t n = 0;
   pthread_mutex_lock(&all->lock);
   for (struct connection *c = all->first; c; c = c->next)
-    n += state_phase(atomic_load(&c->state)) == CONNECTION_QUEUED;
+    n += connection_state_phase(atomic_load(&c->state)) == CONNECTION_QUEUED;
   pthread_mutex_unlock(&all->lock);
   return n;
 }

@@ -44,22 +44,24 @@ struct connections {
 
 /* --- a connection's state: since when (ms), and its phase --- */
 
-enum { STATE_PHASE_BITS = 4 };
+enum { CONNECTION_PHASE_BITS = 4 };
 
 static inline uint64_t connection_now_ms(void) { return clock_now() / CLOCK_MS; }
 
-static inline uint64_t state_from_now(enum connection_phase phase) {
-  return connection_now_ms() << STATE_PHASE_BITS | phase;
+static inline uint64_t connection_state_now(enum connection_phase phase) {
+  return connection_now_ms() << CONNECTION_PHASE_BITS | phase;
 }
-static inline enum connection_phase state_phase(uint64_t state) {
-  return (enum connection_phase)(state & ((1u << STATE_PHASE_BITS) - 1));
+static inline enum connection_phase connection_state_phase(uint64_t state) {
+  return (enum connection_phase)(state & ((1u << CONNECTION_PHASE_BITS) - 1));
 }
-static inline uint64_t state_since_ms(uint64_t state) { return state >> STATE_PHASE_BITS; }
+static inline uint64_t connection_state_since_ms(uint64_t state) {
+  return state >> CONNECTION_PHASE_BITS;
+}
 
 /* Moves a connection out of the state `seen`. False: another thread has moved it meanwhile. */
 static inline bool connection_move(struct connection *c, uint64_t seen,
                                    enum connection_phase phase) {
-  return atomic_compare_exchange_strong(&c->state, &seen, state_from_now(phase));
+  return atomic_compare_exchange_strong(&c->state, &seen, connection_state_now(phase));
 }
 
 /* libmicrohttpd waits for edges and misses an end of stream that comes together with the last

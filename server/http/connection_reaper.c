@@ -26,7 +26,7 @@ static struct tcp_info socket_info(int fd) {
 
 /* Has the client sent more of a request than the empty line that may precede one? */
 static bool has_begun_request(const struct connection *c, uint64_t seen) {
-  return state_phase(seen) == CONNECTION_HEADER ||
+  return connection_state_phase(seen) == CONNECTION_HEADER ||
          socket_info(c->fd).tcpi_bytes_received > EMPTY_LINE;
 }
 
@@ -105,7 +105,7 @@ static void look_at_socket(struct connection *c, uint64_t seen) {
   enum { CLOSE_WAIT = 8 }; /* a state of TCP; the two headers that name it exclude each other */
   struct tcp_info info = socket_info(c->fd);
   if (info.tcpi_state == CLOSE_WAIT) connection_show_end(c);
-  if (state_phase(seen) != CONNECTION_IDLE) return;
+  if (connection_state_phase(seen) != CONNECTION_IDLE) return;
   if (c->idle_state != seen) {
     c->idle_state = seen;
     c->idle_bytes = info.tcpi_bytes_received;
@@ -117,10 +117,10 @@ static void look_at_socket(struct connection *c, uint64_t seen) {
 /* Ends the connection if its phase has taken too long. */
 static void end_if_overdue(struct connections *all, struct connection *c, uint64_t now, bool look) {
   uint64_t seen = atomic_load(&c->state);
-  uint64_t age = now > state_since_ms(seen) ? now - state_since_ms(seen) : 0;
+  uint64_t age = now > connection_state_since_ms(seen) ? now - connection_state_since_ms(seen) : 0;
   bool draining = atomic_load(&all->draining) != 0;
-  if (look && state_phase(seen) <= CONNECTION_BODY) look_at_socket(c, seen);
-  switch (state_phase(seen)) {
+  if (look && connection_state_phase(seen) <= CONNECTION_BODY) look_at_socket(c, seen);
+  switch (connection_state_phase(seen)) {
   case CONNECTION_FRESH:
   case CONNECTION_HEADER:
     if (age >= all->times.header_ms)

@@ -63,7 +63,7 @@ static void append_text(struct reply_text *t, const char *word) {
 }
 
 /* Appends a JSON string. The value may contain bytes of a client, also such as are no UTF-8. */
-static void append_quoted(struct reply_text *t, const char *value) {
+static void append_json_string(struct reply_text *t, const char *value) {
   append_text(t, "\"");
   const char *end = value + strlen(value);
   for (const char *s = value; s < end;) {
@@ -87,7 +87,7 @@ static void append_string_member(struct reply_text *t, const char *name, const c
   append_text(t, ",\"");
   append_text(t, name);
   append_text(t, "\":");
-  append_quoted(t, value);
+  append_json_string(t, value);
 }
 
 /* Appends `,"name":value`. */
@@ -138,7 +138,7 @@ static size_t write_sentence(const struct error *e, char text[REPLY_PROBLEM_SIZE
   char sentence[REPLY_SENTENCE_SIZE];
   reply_sentence(e, sentence);
   append_text(&t, "{\"error\":");
-  append_quoted(&t, sentence);
+  append_json_string(&t, sentence);
   append_text(&t, "}\n");
   return (size_t)(t.at - text);
 }

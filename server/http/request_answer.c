@@ -94,7 +94,7 @@ static void report_stages(struct request *r) {
   unsigned us[STAGE_WRITE];
   request_note_stages(r);
   for (unsigned i = 0; i < STAGE_WRITE; i++) {
-    metrics_stage(r->server->metrics, request_shard(r), (enum stage)i, r->timeline.ns[i]);
+    metrics_stage(r->server->metrics, request_shard(r), (enum timeline_stage)i, r->timeline.ns[i]);
     us[i] = (unsigned)(r->timeline.ns[i] / 1000);
   }
   snprintf(r->timing, sizeof r->timing,

@@ -28,7 +28,8 @@ void request_count_reject(struct request *r, enum status status) {
       [STATUS_UNAUTHORIZED] = 1 + REJECT_UNAUTHORIZED,
   };
   struct metrics *m = r->server->metrics;
-  if (reasons[status]) metrics_reject(m, request_shard(r), (enum reject)(reasons[status] - 1));
+  if (reasons[status])
+    metrics_reject(m, request_shard(r), (enum metrics_reject)(reasons[status] - 1));
   if (status == STATUS_GONE) metrics_abort(m, request_shard(r), ABORT_QUEUE);
 }
 

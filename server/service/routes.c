@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "server/text/hex.h"
+
 enum { SEGMENTS_MAX = 6, SEGMENT_SIZE = ROUTE_MODEL_SIZE };
 
 static const struct {
@@ -38,13 +40,6 @@ static const char *const methods[METHOD_COUNT] = {
     [METHOD_OPTIONS] = "OPTIONS", [METHOD_OTHER] = "other",
 };
 
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 /* Decodes one segment of a path and returns its end there. A segment that no path here has (too
  * long, with a NUL, with a broken escape) becomes the empty string. */
 static const char *read_segment(const char *at, char out[SEGMENT_SIZE]) {
@@ -53,7 +48,7 @@ static const char *read_segment(const char *at, char out[SEGMENT_SIZE]) {
   for (; *at && *at != '/' && *at != '?' && *at != '#'; at++) {
     int c = (unsigned char)*at;
     if (c == '%') {
-      int high = hex_digit(at[1]), low = high < 0 ? -1 : hex_digit(at[2]);
+      int high = hex_value(at[1]), low = high < 0 ? -1 : hex_value(at[2]);
       c = low < 0 ? 0 : high * 16 + low;
       if (low >= 0) at += 2;
     }

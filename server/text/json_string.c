@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "server/text/hex.h"
+
 /* --- escapes --- */
 
 /* The four digits are whole. */
@@ -15,12 +17,10 @@ static int end_unicode(struct json_string *s) {
   return s->unicode < 0x80 ? (int)s->unicode : JSON_STRING_OTHER;
 }
 
-static int hex_digit(struct json_string *s, char byte) {
-  static const char digits[] = "0123456789abcdefABCDEF";
-  const char *found = byte ? strchr(digits, byte) : NULL;
-  if (!found) return JSON_STRING_BAD;
-  const unsigned at = (unsigned)(found - digits);
-  s->unicode = s->unicode << 4 | (at < 16 ? at : at - 6);
+static int add_hex_digit(struct json_string *s, char byte) {
+  const int value = hex_value(byte);
+  if (value < 0) return JSON_STRING_BAD;
+  s->unicode = s->unicode << 4 | (unsigned)value;
   return --s->hex > 0 ? JSON_STRING_WITHIN : end_unicode(s);
 }
 
@@ -58,7 +58,7 @@ static int go_on_character(struct json_string *s, unsigned char byte) {
 int json_string_byte(struct json_string *s, char byte) {
   const unsigned char code = (unsigned char)byte;
   if (s->tail > 0) return go_on_character(s, code);
-  if (s->hex > 0) return hex_digit(s, byte);
+  if (s->hex > 0) return add_hex_digit(s, byte);
   if (s->escaped) return escaped(s, byte);
   s->escaped = byte == '\\';
   if (s->escaped) return JSON_STRING_WITHIN;

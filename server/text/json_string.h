@@ -21,7 +21,7 @@ enum {
   JSON_STRING_OTHER = 255  /* a character beyond ASCII, which no name or type has */
 };
 
-/* Takes the next byte: an ASCII character, or what is said above. */
+/* Reads the next byte. Returns the character, if it is whole and ASCII, or one of the above. */
 int json_string_byte(struct json_string *s, char byte);
 
 /* Has a character begun that is not whole yet? */

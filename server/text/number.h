@@ -1,5 +1,5 @@
 /* number: JSON number text <-> float32, one number or a stretch of them. Pure functions, no memory.
- * What reads stretches is chosen once by the processor's instructions (cpu_text_level).
+ * The reader of stretches is chosen once by the processor's instructions (cpu_text_level).
  *
  * Reading rounds as strtof does (to nearest, ties to even). Writing gives the shortest decimal that
  * reads back as the same float32, character for character what C++'s std::to_chars(float) gives. */
@@ -23,12 +23,12 @@ enum number_verdict { NUMBER_OK, NUMBER_MALFORMED, NUMBER_TOO_LARGE /* beyond fl
 enum number_verdict number_read(const char *text, const char **end, float *value);
 
 /* Reads a stretch: floats parted by one comma, with or without blanks behind it, the first of them
- * at `text`, no more than `room`. It takes what vector instructions are good at and leaves the rest
- * to number_read: it may stop anywhere, also before the first number, and never says why. What it
- * has taken is exactly what number_read would have read. Each number taken is followed, before
- * `end`, by a comma, a blank, ']' or '}'. Returns how many; *stop is behind the last one, or
- * `text`. Nothing before `text` is read, up to NUMBER_READ_MARGIN bytes behind `end` may be;
- * nothing behind out[room] is written. */
+ * at `text`, no more than `room`. Numbers for which vector instructions are too slow, and all that
+ * is malformed, are left to number_read: a stretch may end anywhere, also before its first number.
+ * Each number that is read has the value that number_read gives, and is followed, before `end`, by
+ * a comma, a blank, ']' or '}'. Returns how many were read; *stop is behind the last one, or
+ * `text`. No byte before `text` is read, up to NUMBER_READ_MARGIN bytes behind `end` may be; no
+ * number behind out[room - 1] is written. */
 size_t number_read_stretch(const char *text, const char *end, float *out, size_t room,
                            const char **stop);
 

@@ -1,10 +1,9 @@
 /* number_fast: the inlined part of number_read, for loops over many numbers; internal to the text
  * modules.
  *
- * It takes plain decimals without exponent and of up to 18 or 19 digits, which is what nearly every
- * body consists of, and declines everything else: number_read then reads it, and says what is
- * wrong. Eight characters at a time are handled in one 64-bit word, first character in the lowest
- * byte. */
+ * It reads plain decimals without exponent and of up to 18 or 19 digits, of which nearly every body
+ * consists, and declines everything else: number_read then reads it, and reports what is wrong.
+ * Eight characters at a time are handled in one 64-bit word, first character in the lowest byte. */
 #ifndef SERVER_TEXT_NUMBER_FAST_H
 #define SERVER_TEXT_NUMBER_FAST_H
 
@@ -91,9 +90,9 @@ struct number_plain {
   bool negative;
 };
 
-/* Takes all the digits of the number at `text`. False: they are too many, or not as they should be.
+/* Reads all digits of the number at `text`. False: they are too many, or not as they should be.
  * NUMBER_READ_MARGIN bytes must be readable. */
-static inline bool number_take_plain(const char *text, struct number_plain *n) {
+static inline bool number_read_plain(const char *text, struct number_plain *n) {
   n->negative = *text == '-';
   const char *start = text + n->negative, *p = start;
   uint64_t m = (unsigned char)(*p - '0');
@@ -128,7 +127,7 @@ static inline bool number_take_plain(const char *text, struct number_plain *n) {
  * NUMBER_READ_MARGIN bytes must be readable. */
 static inline bool number_read_fast(const char *text, const char **end, float *value) {
   struct number_plain n;
-  if (!number_take_plain(text, &n) || (*n.end | 32) == 'e' || n.m >> 63) return false;
+  if (!number_read_plain(text, &n) || (*n.end | 32) == 'e' || n.m >> 63) return false;
   if (!number_plain_float((int64_t)n.m, n.places, n.negative, value)) return false;
   *end = n.end;
   return true;

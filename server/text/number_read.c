@@ -21,7 +21,7 @@ static float float_of(uint32_t bits, bool negative) {
 }
 
 /* A number as it is read: the digits before and behind the dot are one integer. */
-struct read_decimal {
+struct number_read_decimal {
   const char *readable; /* up to here bytes may be read that are not of the number */
   uint64_t m;
   int64_t exponent;
@@ -34,7 +34,7 @@ static unsigned leading_zeros(uint64_t digits) {
 }
 
 /* Takes the next eight characters, if they are digits that all fit into m, or none of them. */
-static bool read_eight(struct read_decimal *d, const char *p, int place) {
+static bool read_eight(struct number_read_decimal *d, const char *p, int place) {
   bool fit = d->count + 8 <= DIGITS;
   if (d->readable - p < 8 || !(fit || d->count == DIGITS)) return false;
   uint64_t word = number_load8(p), digits = number_align8(word, 8);
@@ -51,7 +51,7 @@ static bool read_eight(struct read_decimal *d, const char *p, int place) {
 }
 
 /* Takes the digits at p, `place` times 10^-1 each; returns their end. */
-static const char *read_digits(struct read_decimal *d, const char *p, int place) {
+static const char *read_digits(struct number_read_decimal *d, const char *p, int place) {
   for (; number_is_digit(*p); p++) {
     while (read_eight(d, p, place)) p += 8;
     if (!number_is_digit(*p)) break;
@@ -70,7 +70,7 @@ static const char *read_digits(struct read_decimal *d, const char *p, int place)
 
 /* Takes `e`, a sign and digits; NULL, and the offending byte in *end, if that is not what is there.
  */
-static const char *read_exponent(struct read_decimal *d, const char *p, const char **end) {
+static const char *read_exponent(struct number_read_decimal *d, const char *p, const char **end) {
   p++;
   bool negative = *p == '-';
   p += *p == '-' || *p == '+';
@@ -87,13 +87,13 @@ static const char *read_exponent(struct read_decimal *d, const char *p, const ch
 static enum number_verdict read_exactly(const char *text, float *value) {
   struct number_scan s;
   number_scan_begin(&s);
-  while (number_scan_byte(&s, *text) == NUMBER_STEP_TAKEN) text++;
+  while (number_scan_byte(&s, *text) == NUMBER_SCAN_TAKEN) text++;
   return number_scan_float(&s, value);
 }
 
 /* The end of it: the digits are rounded, and all of them looked at if these cannot tell. */
 static enum number_verdict round_decimal(const char *text, const char *end,
-                                         const struct read_decimal *d, float *value) {
+                                         const struct number_read_decimal *d, float *value) {
   uint32_t bits;
   if (!number_round(d->m, d->exponent, d->more, &bits) && !number_tie(text, end, bits, &bits))
     return read_exactly(text, value);
@@ -106,7 +106,7 @@ static enum number_verdict round_decimal(const char *text, const char *end,
  * known: only its first NUMBER_READ_MARGIN bytes are taken eight at a time, those behind them one
  * by one. */
 static enum number_verdict read_any(const char *text, const char **end, float *value) {
-  struct read_decimal d = {.readable = text + NUMBER_READ_MARGIN};
+  struct number_read_decimal d = {.readable = text + NUMBER_READ_MARGIN};
   const char *p = text + (*text == '-');
   *end = p;
   if (!number_is_digit(*p)) return NUMBER_MALFORMED;
@@ -131,9 +131,9 @@ static enum number_verdict read_any(const char *text, const char **end, float *v
 
 enum number_verdict number_read(const char *text, const char **end, float *value) {
   struct number_plain n;
-  if (!number_take_plain(text, &n)) return read_any(text, end, value);
+  if (!number_read_plain(text, &n)) return read_any(text, end, value);
   const char *p = n.end;
-  struct read_decimal d = {.m = n.m, .exponent = -(int64_t)n.places};
+  struct number_read_decimal d = {.m = n.m, .exponent = -(int64_t)n.places};
   if ((*p | 32) == 'e') {
     p = read_exponent(&d, p, end);
     if (!p) return NUMBER_MALFORMED;

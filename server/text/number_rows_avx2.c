@@ -25,7 +25,7 @@ enum {
   EXPONENT = 4, /* bytes of "e-05" */
 };
 
-struct rows_batch_avx2 {
+struct number_rows_batch_avx2 {
   _Alignas(32) uint8_t text[NUMBER_BATCH][16]; /* a dot and 15 digits, right-aligned */
   uint32_t point[NUMBER_BATCH];                /* digits behind the dot, if all are written */
   uint32_t first[NUMBER_BATCH];                /* place of the first, counted from the last's, 0 */
@@ -37,7 +37,7 @@ struct rows_batch_avx2 {
 /* --- digits --- */
 
 /* Of four numbers, in lanes of 64 bits. */
-struct rows_digits_avx2 {
+struct number_rows_digits_avx2 {
   __m256i eight;            /* the last eight, the first of them in the lowest byte */
   __m256i nine;             /* a mask: has nine digits, the first is a one */
   __m256i fewer;            /* how many fewer than nine: 0 to 2 */
@@ -80,7 +80,7 @@ static inline __m256d round_to_integer(__m256d x) {
 }
 
 /* The shortest digits of |x|; `power` is 10^-k. */
-static inline struct rows_digits_avx2 shorten(__m256d x, __m256d power) {
+static inline struct number_rows_digits_avx2 shorten(__m256d x, __m256d power) {
   const __m256d ten = _mm256_set1_pd(10);
   const __m256d field = _mm256_castsi256_pd(_mm256_set1_epi64x(0x7ff0000000000000));
   const __m256d half_unit =
@@ -96,10 +96,10 @@ static inline struct rows_digits_avx2 shorten(__m256d x, __m256d power) {
   const __m256d s = _mm256_blendv_pd(ones, _mm256_mul_pd(tens, ten), use_tens);
   const __m256d nine = _mm256_cmp_pd(s, _mm256_set1_pd(1e8), _CMP_GE_OQ);
   const __m256d seven = _mm256_cmp_pd(s, _mm256_set1_pd(1e7), _CMP_LT_OQ);
-  struct rows_digits_avx2 d = {.nine = _mm256_castpd_si256(nine),
-                               .doubtful =
-                                   _mm256_cmp_pd(distance, _mm256_set1_pd(0x1p-20), _CMP_LT_OQ),
-                               .uneven = _mm256_cmp_pd(to_tens, _mm256_setzero_pd(), _CMP_NEQ_OQ)};
+  struct number_rows_digits_avx2 d = {
+      .nine = _mm256_castpd_si256(nine),
+      .doubtful = _mm256_cmp_pd(distance, _mm256_set1_pd(0x1p-20), _CMP_LT_OQ),
+      .uneven = _mm256_cmp_pd(to_tens, _mm256_setzero_pd(), _CMP_NEQ_OQ)};
   const __m256i not_nine = _mm256_add_epi64(d.nine, _mm256_set1_epi64x(1));
   d.fewer = _mm256_sub_epi64(not_nine, _mm256_castpd_si256(seven));
   d.eight = split_digits(_mm256_sub_pd(s, _mm256_and_pd(nine, _mm256_set1_pd(1e8))));
@@ -109,7 +109,7 @@ static inline struct rows_digits_avx2 shorten(__m256d x, __m256d power) {
 /* --- layout --- */
 
 /* Of four numbers. Masks are lanes of -1. */
-struct rows_group_avx2 {
+struct number_rows_group_avx2 {
   __m128i magnitude;
   __m128i point; /* digits behind the dot, if all are written */
   __m128i count; /* of digits: 7 to 9 */
@@ -148,7 +148,7 @@ static inline __m128i trailing_zeros(uint32_t nonzero) {
 }
 
 /* Numbers of any size: the shorter notation, the fixed one if they are equally long. */
-static inline void choose_notation(struct rows_group_avx2 *g) {
+static inline void choose_notation(struct number_rows_group_avx2 *g) {
   const __m128i one = _mm_set1_epi32(1), zeros = trailing_zeros(g->nonzero);
   const __m128i single = _mm_cmpeq_epi32(_mm_sub_epi32(g->count, zeros), one);
   /* Without a dot, the scientific notation is shorter by one. */
@@ -170,8 +170,8 @@ static inline void choose_notation(struct rows_group_avx2 *g) {
 
 /* --- the numbers of a batch --- */
 
-static inline void store_text(struct rows_batch_avx2 *b, size_t at,
-                              const struct rows_digits_avx2 *d) {
+static inline void store_text(struct number_rows_batch_avx2 *b, size_t at,
+                              const struct number_rows_digits_avx2 *d) {
   const __m256i zeros = _mm256_set1_epi64x(0x3030303030303030);
   const __m256i dot = _mm256_set1_epi64x(0x303030303030302e);
   const __m256i nine = _mm256_and_si256(d->nine, _mm256_set1_epi64x(INT64_C(1) << 56));
@@ -190,9 +190,10 @@ static inline __m256d powers_of(__m128i point) {
                         table[_mm_extract_epi32(point, 2)], table[_mm_extract_epi32(point, 3)]);
 }
 
-static inline __attribute__((always_inline)) void prepare_group(struct rows_batch_avx2 *b,
+static inline __attribute__((always_inline)) void prepare_group(struct number_rows_batch_avx2 *b,
                                                                 size_t at, __m128i bits) {
-  struct rows_group_avx2 g = {.magnitude = _mm_and_si128(bits, _mm_set1_epi32(NUMBER_MAGNITUDE))};
+  struct number_rows_group_avx2 g = {.magnitude =
+                                         _mm_and_si128(bits, _mm_set1_epi32(NUMBER_MAGNITUDE))};
   const __m128i zero = _mm_cmpeq_epi32(g.magnitude, _mm_setzero_si128());
   const __m128i unusual = _mm_andnot_si128(
       zero,
@@ -208,7 +209,7 @@ static inline __attribute__((always_inline)) void prepare_group(struct rows_batc
   const __m128i no_normal = _mm_cmpgt_epi32(_mm_set1_epi32(NUMBER_STORED + 1), g.magnitude);
   g.point =
       _mm_blendv_epi8(_mm_sub_epi32(_mm_setzero_si128(), log), _mm_set1_epi32(FOR_ZERO), no_normal);
-  const struct rows_digits_avx2 d =
+  const struct number_rows_digits_avx2 d =
       shorten(_mm256_cvtps_pd(_mm_castsi128_ps(g.magnitude)), powers_of(g.point));
 
   /* Below a power of two the floats lie twice as close, which does not matter if it has few
@@ -233,7 +234,7 @@ static inline __attribute__((always_inline)) void prepare_group(struct rows_batc
 }
 
 static inline void prepare_batch(void *batch, const float *value, size_t count) {
-  struct rows_batch_avx2 *b = batch;
+  struct number_rows_batch_avx2 *b = batch;
   for (size_t at = 0; at < count; at += GROUP) {
     float some[GROUP] = {0};
     const size_t rest = count - at;
@@ -244,7 +245,8 @@ static inline void prepare_batch(void *batch, const float *value, size_t count) 
 
 /* --- text --- */
 
-static inline char *put_one(char *out, const struct rows_batch_avx2 *b, size_t at, float value) {
+static inline char *put_one(char *out, const struct number_rows_batch_avx2 *b, size_t at,
+                            float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   *out = '-';
@@ -266,7 +268,7 @@ static inline char *put_one(char *out, const struct rows_batch_avx2 *b, size_t a
 
 static inline char *write_numbers(char *out, const void *batch, const float *value, size_t from,
                                   size_t count) {
-  const struct rows_batch_avx2 *b = batch;
+  const struct number_rows_batch_avx2 *b = batch;
   for (size_t at = from; at < from + count; at++) {
     if (__builtin_expect(b->declined[at / GROUP] >> at % GROUP & 1, 0)) {
       out = number_write(out, value[at]);
@@ -279,7 +281,7 @@ static inline char *write_numbers(char *out, const void *batch, const float *val
 }
 
 char *number_rows_avx2(char *out, const float *value, size_t rows, size_t width) {
-  struct rows_batch_avx2 batch;
+  struct number_rows_batch_avx2 batch;
   return number_rows_walk(out, value, rows, width, &batch, prepare_batch, write_numbers);
 }
 

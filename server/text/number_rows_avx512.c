@@ -25,7 +25,7 @@ enum {
   FOR_ZERO = 8, /* digits behind the dot that make a lone digit of nothing but zeros */
 };
 
-struct rows_batch_avx512 {
+struct number_rows_batch_avx512 {
   /* The digits, as 0 to 9, right-aligned; where the number has an exponent, before that. */
   _Alignas(64) uint8_t digit[NUMBER_BATCH + QUAD][PLACES];
   uint16_t dot[NUMBER_BATCH + QUAD], keep[NUMBER_BATCH + QUAD]; /* places, as bits */
@@ -36,7 +36,7 @@ struct rows_batch_avx512 {
 /* --- digits --- */
 
 /* Of eight numbers. */
-struct rows_digits_avx512 {
+struct number_rows_digits_avx512 {
   __m512i eight;             /* the last eight, the first of them in the lowest byte */
   __mmask8 nine, eighth;     /* has nine digits (the first is a one), has at least eight */
   __mmask8 doubtful, uneven; /* too close to a boundary; not a multiple of ten units */
@@ -74,7 +74,7 @@ static inline __m512i split_digits(__m512d s) {
 }
 
 /* The shortest digits of |x|; `power` is 10^-k. */
-static inline struct rows_digits_avx512 shorten(__m512d x, __m512d power) {
+static inline struct number_rows_digits_avx512 shorten(__m512d x, __m512d power) {
   const __m512d integer = _mm512_set1_pd(0x1p52), ten = _mm512_set1_pd(10);
   const __m512d field = _mm512_castsi512_pd(_mm512_set1_epi64(0x7ff0000000000000));
   const __m512d half_unit =
@@ -88,7 +88,7 @@ static inline struct rows_digits_avx512 shorten(__m512d x, __m512d power) {
                                          _mm512_sub_pd(_mm512_set1_pd(0.5), to_ones));
   const __mmask8 use_tens = _mm512_cmp_pd_mask(to_tens, half_unit, _CMP_LT_OQ);
   const __m512d s = _mm512_mask_mul_pd(ones, use_tens, tens, ten);
-  struct rows_digits_avx512 d = {
+  struct number_rows_digits_avx512 d = {
       .nine = _mm512_cmp_pd_mask(s, _mm512_set1_pd(1e8), _CMP_GE_OQ),
       .eighth = _mm512_cmp_pd_mask(s, _mm512_set1_pd(1e7), _CMP_GE_OQ),
       .doubtful = _mm512_cmp_pd_mask(distance, _mm512_set1_pd(0x1p-20), _CMP_LT_OQ),
@@ -117,7 +117,7 @@ static inline __m512d any_power(__m512i f) {
 /* --- layout --- */
 
 /* Of sixteen numbers. */
-struct rows_group_avx512 {
+struct number_rows_group_avx512 {
   __m512i magnitude;
   __m512i point;           /* digits behind the dot, if all are written */
   __m512i count;           /* of digits: 7 to 9 */
@@ -127,8 +127,8 @@ struct rows_group_avx512 {
 };
 
 /* Stores the places' masks. Places count from the end: place 0 is the last digit's. */
-static inline void store_masks(struct rows_batch_avx512 *b, size_t at,
-                               const struct rows_group_avx512 *g, __mmask16 negative) {
+static inline void store_masks(struct number_rows_batch_avx512 *b, size_t at,
+                               const struct number_rows_group_avx512 *g, __mmask16 negative) {
   const __m512i one = _mm512_set1_epi32(1), before = _mm512_add_epi32(g->point, one);
   const __m512i last =
       _mm512_mask_mov_epi32(g->zeros, _mm512_cmpge_epi32_mask(g->zeros, g->point), before);
@@ -143,8 +143,8 @@ static inline void store_masks(struct rows_batch_avx512 *b, size_t at,
   _mm256_storeu_si256((__m256i *)(b->dot + at), _mm512_cvtepi32_epi16(dot));
 }
 
-static inline void store_digits(struct rows_batch_avx512 *b, size_t at,
-                                const struct rows_group_avx512 *g) {
+static inline void store_digits(struct number_rows_batch_avx512 *b, size_t at,
+                                const struct number_rows_group_avx512 *g) {
   const __m512i front = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
   const __m512i back = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
   for (size_t i = 0; i < 2; i++) {
@@ -169,7 +169,7 @@ static inline __m512i exponent_text(__m512i power) {
 }
 
 /* Gives those that need it their exponent: their digits move before it. */
-static inline void add_exponents(struct rows_group_avx512 *g) {
+static inline void add_exponents(struct number_rows_group_avx512 *g) {
   const __m512i one = _mm512_set1_epi32(1);
   const __m512i power = _mm512_sub_epi32(_mm512_sub_epi32(g->count, one), g->point);
   const __m512i text = exponent_text(power);
@@ -189,7 +189,7 @@ static inline void add_exponents(struct rows_group_avx512 *g) {
 }
 
 /* Numbers of any size: the shorter notation, the fixed one if they are equally long. */
-static inline void choose_notation(struct rows_group_avx512 *g) {
+static inline void choose_notation(struct number_rows_group_avx512 *g) {
   const __m512i one = _mm512_set1_epi32(1);
   const __mmask16 single = _mm512_cmpeq_epi32_mask(_mm512_sub_epi32(g->count, g->zeros), one);
   /* Without a dot, the scientific notation is shorter by one. */
@@ -221,10 +221,10 @@ static inline __m512d widen_float(__m512i v, int half) {
 
 static inline __mmask16 both(__mmask8 low, __mmask8 high) { return _mm512_kunpackb(high, low); }
 
-static inline __attribute__((always_inline)) void prepare_group(struct rows_batch_avx512 *b,
+static inline __attribute__((always_inline)) void prepare_group(struct number_rows_batch_avx512 *b,
                                                                 size_t at, __m512i bits) {
-  struct rows_group_avx512 g = {.magnitude =
-                                    _mm512_and_si512(bits, _mm512_set1_epi32(NUMBER_MAGNITUDE))};
+  struct number_rows_group_avx512 g = {
+      .magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(NUMBER_MAGNITUDE))};
   const __mmask16 zero = _mm512_testn_epi32_mask(g.magnitude, g.magnitude);
   const __mmask16 unusual = _mm512_mask_cmpge_epu32_mask(
       (__mmask16)~zero, _mm512_sub_epi32(g.magnitude, _mm512_set1_epi32(NUMBER_A_THOUSANDTH)),
@@ -241,8 +241,8 @@ static inline __attribute__((always_inline)) void prepare_group(struct rows_batc
   __m512d power[2] = {near_power(f[0]), near_power(f[1])};
   if (__builtin_expect(unusual != 0, 0))
     for (int i = 0; i < 2; i++) power[i] = any_power(f[i]);
-  const struct rows_digits_avx512 d[2] = {shorten(widen_float(g.magnitude, 0), power[0]),
-                                          shorten(widen_float(g.magnitude, 1), power[1])};
+  const struct number_rows_digits_avx512 d[2] = {shorten(widen_float(g.magnitude, 0), power[0]),
+                                                 shorten(widen_float(g.magnitude, 1), power[1])};
 
   /* Below a power of two the floats lie twice as close, which does not matter if it has few
    * digits. */
@@ -269,7 +269,7 @@ static inline __attribute__((always_inline)) void prepare_group(struct rows_batc
 
 /* A function by itself, or there are not registers enough for its constants. */
 static __attribute__((noinline)) void prepare_batch(void *batch, const float *value, size_t count) {
-  struct rows_batch_avx512 *b = batch;
+  struct number_rows_batch_avx512 *b = batch;
   b->any_declined = 0;
   for (size_t at = 0; at < count; at += GROUP) {
     const __mmask16 some = (__mmask16)(at + GROUP <= count ? UINT16_MAX : (1 << (count - at)) - 1);
@@ -280,7 +280,7 @@ static __attribute__((noinline)) void prepare_batch(void *batch, const float *va
 /* --- text --- */
 
 /* Four numbers with everything at its place. */
-static inline __m512i lay_out(const struct rows_batch_avx512 *b, size_t at) {
+static inline __m512i lay_out(const struct number_rows_batch_avx512 *b, size_t at) {
   const __m512i place =
       _mm512_broadcast_i32x4(_mm_setr_epi8(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
   const __m512i zero =
@@ -297,7 +297,7 @@ static inline __m512i lay_out(const struct rows_batch_avx512 *b, size_t at) {
   return _mm512_mask_mov_epi8(_mm512_add_epi8(digits, zero), dot, _mm512_set1_epi8('.'));
 }
 
-static inline uint64_t kept_places(const struct rows_batch_avx512 *b, size_t at) {
+static inline uint64_t kept_places(const struct number_rows_batch_avx512 *b, size_t at) {
   uint64_t keep;
   memcpy(&keep, b->keep + at, sizeof keep);
   return keep;
@@ -311,14 +311,16 @@ static inline char *put_kept(char *out, __m512i text, uint64_t keep) {
 
 static inline uint64_t places_of(size_t count) { return UINT64_MAX >> (64 - PLACES * count); }
 
-static inline uint32_t declined_of(const struct rows_batch_avx512 *b, size_t from, size_t count) {
+static inline uint32_t declined_of(const struct number_rows_batch_avx512 *b, size_t from,
+                                   size_t count) {
   uint16_t bits; /* up to seven of the byte's are before these four */
   memcpy(&bits, (const uint8_t *)b->declined + from / 8, sizeof bits);
   return (uint32_t)bits >> from % 8 & ((1u << count) - 1);
 }
 
 /* One to four numbers, some of which number_write has to write. */
-static __attribute__((noinline)) char *put_declined(char *out, const struct rows_batch_avx512 *b,
+static __attribute__((noinline)) char *put_declined(char *out,
+                                                    const struct number_rows_batch_avx512 *b,
                                                     const float *value, size_t from, size_t count,
                                                     uint32_t declined) {
   _Alignas(64) char text[QUAD][PLACES];
@@ -339,7 +341,7 @@ static __attribute__((noinline)) char *put_declined(char *out, const struct rows
 
 static inline char *write_numbers(char *out, const void *batch, const float *value, size_t from,
                                   size_t count) {
-  const struct rows_batch_avx512 *b = batch;
+  const struct number_rows_batch_avx512 *b = batch;
   const size_t end = from + count;
   while (from < end) {
     const size_t some = end - from < QUAD ? end - from : QUAD;
@@ -354,7 +356,7 @@ static inline char *write_numbers(char *out, const void *batch, const float *val
 }
 
 char *number_rows_avx512(char *out, const float *value, size_t rows, size_t width) {
-  struct rows_batch_avx512 batch;
+  struct number_rows_batch_avx512 batch;
   return number_rows_walk(out, value, rows, width, &batch, prepare_batch, write_numbers);
 }
 

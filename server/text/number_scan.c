@@ -25,7 +25,7 @@ void number_scan_begin(struct number_scan *s) {
   s->point = s->exponent = 0;
 }
 
-/* Takes a digit of the integer part or of the fraction. */
+/* Adds a digit of the integer part or of the fraction. */
 static void add_digit(struct number_scan *s, char c) {
   bool before_dot = s->integer;
   if (s->count == 0 && c == '0') { /* leading zeros count only behind the dot */
@@ -39,73 +39,73 @@ static void add_digit(struct number_scan *s, char c) {
     s->more |= c != '0';
 }
 
-static enum number_step go(struct number_scan *s, enum number_part part) {
+static enum number_scanned enter_part(struct number_scan *s, enum number_part part) {
   s->part = part;
-  return NUMBER_STEP_TAKEN;
+  return NUMBER_SCAN_TAKEN;
 }
 
 /* What may follow a whole integer part: a fraction, an exponent, or nothing of the number. */
-static enum number_step after_integer(struct number_scan *s, char c) {
+static enum number_scanned after_integer(struct number_scan *s, char c) {
   if (c == '.') {
     s->integer = false;
-    return go(s, NUMBER_PART_DOT);
+    return enter_part(s, NUMBER_PART_DOT);
   }
   if (c == 'e' || c == 'E') {
     s->integer = false;
-    return go(s, NUMBER_PART_E);
+    return enter_part(s, NUMBER_PART_E);
   }
-  return NUMBER_STEP_END;
+  return NUMBER_SCAN_END;
 }
 
-static enum number_step add_exponent_digit(struct number_scan *s, char c) {
+static enum number_scanned add_exponent_digit(struct number_scan *s, char c) {
   /* Larger exponents than any body has digits: where it stops does not matter. */
   if (s->exponent < INT64_MAX / 100) s->exponent = s->exponent * 10 + (c - '0');
-  return go(s, NUMBER_PART_EXPONENT);
+  return enter_part(s, NUMBER_PART_EXPONENT);
 }
 
-static enum number_step add_integer_digit(struct number_scan *s, char c) {
+static enum number_scanned add_integer_digit(struct number_scan *s, char c) {
   bool leading_zero = c == '0' && s->part != NUMBER_PART_INTEGER;
   add_digit(s, c);
-  return go(s, leading_zero ? NUMBER_PART_ZERO : NUMBER_PART_INTEGER);
+  return enter_part(s, leading_zero ? NUMBER_PART_ZERO : NUMBER_PART_INTEGER);
 }
 
-enum number_step number_scan_byte(struct number_scan *s, char c) {
+enum number_scanned number_scan_byte(struct number_scan *s, char c) {
   bool digit = number_is_digit(c);
   switch (s->part) {
   case NUMBER_PART_START:
     if (c == '-') {
       s->negative = true;
-      return go(s, NUMBER_PART_SIGN);
+      return enter_part(s, NUMBER_PART_SIGN);
     }
-    return digit ? add_integer_digit(s, c) : NUMBER_STEP_MALFORMED;
+    return digit ? add_integer_digit(s, c) : NUMBER_SCAN_MALFORMED;
   case NUMBER_PART_SIGN:
-    return digit ? add_integer_digit(s, c) : NUMBER_STEP_MALFORMED;
+    return digit ? add_integer_digit(s, c) : NUMBER_SCAN_MALFORMED;
   case NUMBER_PART_ZERO:
-    return digit ? NUMBER_STEP_MALFORMED : after_integer(s, c);
+    return digit ? NUMBER_SCAN_MALFORMED : after_integer(s, c);
   case NUMBER_PART_INTEGER:
     return digit ? add_integer_digit(s, c) : after_integer(s, c);
   case NUMBER_PART_DOT:
-    if (!digit) return NUMBER_STEP_MALFORMED;
+    if (!digit) return NUMBER_SCAN_MALFORMED;
     add_digit(s, c);
-    return go(s, NUMBER_PART_FRACTION);
+    return enter_part(s, NUMBER_PART_FRACTION);
   case NUMBER_PART_FRACTION:
     if (digit) {
       add_digit(s, c);
-      return NUMBER_STEP_TAKEN;
+      return NUMBER_SCAN_TAKEN;
     }
-    return c == 'e' || c == 'E' ? go(s, NUMBER_PART_E) : NUMBER_STEP_END;
+    return c == 'e' || c == 'E' ? enter_part(s, NUMBER_PART_E) : NUMBER_SCAN_END;
   case NUMBER_PART_E:
     if (c == '-' || c == '+') {
       s->exponent_negative = c == '-';
-      return go(s, NUMBER_PART_E_SIGN);
+      return enter_part(s, NUMBER_PART_E_SIGN);
     }
-    return digit ? add_exponent_digit(s, c) : NUMBER_STEP_MALFORMED;
+    return digit ? add_exponent_digit(s, c) : NUMBER_SCAN_MALFORMED;
   case NUMBER_PART_E_SIGN:
-    return digit ? add_exponent_digit(s, c) : NUMBER_STEP_MALFORMED;
+    return digit ? add_exponent_digit(s, c) : NUMBER_SCAN_MALFORMED;
   case NUMBER_PART_EXPONENT:
-    return digit ? add_exponent_digit(s, c) : NUMBER_STEP_END;
+    return digit ? add_exponent_digit(s, c) : NUMBER_SCAN_END;
   }
-  return NUMBER_STEP_MALFORMED;
+  return NUMBER_SCAN_MALFORMED;
 }
 
 static int64_t point_of(const struct number_scan *s) {

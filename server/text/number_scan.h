@@ -36,12 +36,16 @@ struct number_scan {
   char digit[NUMBER_SCAN_DIGITS];
 };
 
-enum number_step { NUMBER_STEP_TAKEN, NUMBER_STEP_END /* not a part */, NUMBER_STEP_MALFORMED };
+enum number_scanned {
+  NUMBER_SCAN_TAKEN,    /* the byte is part of the number */
+  NUMBER_SCAN_END,      /* it is not: the number is whole without it */
+  NUMBER_SCAN_MALFORMED /* no number has this byte here */
+};
 
 void number_scan_begin(struct number_scan *s);
 
-/* Takes the next byte. On NUMBER_STEP_END the number is whole and the byte behind it not taken. */
-enum number_step number_scan_byte(struct number_scan *s, char c);
+/* Reads the next byte. */
+enum number_scanned number_scan_byte(struct number_scan *s, char c);
 
 /* The value of a whole number; never NUMBER_MALFORMED. */
 enum number_verdict number_scan_float(const struct number_scan *s, float *value);

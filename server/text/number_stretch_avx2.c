@@ -24,7 +24,7 @@ enum {
 };
 
 /* The numbers of a batch: places in it, modulo 2^16. */
-struct stretch_batch_avx2 {
+struct number_stretch_batch_avx2 {
   uint16_t end[LIST];   /* [0] is the place before the batch, [1 + i] that behind number i */
   uint16_t point[LIST]; /* of the point, or behind the number if there is none */
   uint16_t start[LIST]; /* of the first character; filled only if spaced: else it is end[i] + 1 */
@@ -36,7 +36,7 @@ struct stretch_batch_avx2 {
 
 /* --- first stage --- */
 
-struct stretch_text_avx2 {
+struct number_stretch_text_avx2 {
   __m256i low, high;
 };
 
@@ -44,8 +44,8 @@ static inline __m256i load(const void *p) { return _mm256_loadu_si256((const __m
 
 static inline void store(void *p, __m256i x) { _mm256_storeu_si256((__m256i *)p, x); }
 
-static inline struct stretch_text_avx2 load64(const char *p) {
-  return (struct stretch_text_avx2){load(p), load(p + 32)};
+static inline struct number_stretch_text_avx2 load64(const char *p) {
+  return (struct number_stretch_text_avx2){load(p), load(p + 32)};
 }
 
 static inline uint64_t bits(__m256i low, __m256i high) {
@@ -53,7 +53,7 @@ static inline uint64_t bits(__m256i low, __m256i high) {
   return (uint64_t)h << 32 | l;
 }
 
-static inline uint64_t bytes_equal(struct stretch_text_avx2 x, char c) {
+static inline uint64_t bytes_equal(struct number_stretch_text_avx2 x, char c) {
   __m256i wanted = _mm256_set1_epi8(c);
   return bits(_mm256_cmpeq_epi8(x.low, wanted), _mm256_cmpeq_epi8(x.high, wanted));
 }
@@ -70,7 +70,7 @@ static inline __m256i are_blanks(__m256i x) {
   return _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, x), x);
 }
 
-static inline uint64_t blanks_of(struct stretch_text_avx2 x) {
+static inline uint64_t blanks_of(struct number_stretch_text_avx2 x) {
   return bits(are_blanks(x.low), are_blanks(x.high));
 }
 
@@ -89,15 +89,15 @@ static inline uint16_t *store_places(uint16_t *list, uint64_t which, unsigned fr
 }
 
 static inline __attribute__((always_inline)) void
-find_numbers(struct stretch_batch_avx2 *b, const char *text, const char *end, bool spaced) {
-  struct stretch_carry carry = stretch_carry_first();
+find_numbers(struct number_stretch_batch_avx2 *b, const char *text, const char *end, bool spaced) {
+  struct number_stretch_carry carry = number_stretch_carry_first();
   uint16_t *start = b->start, *point = b->point, *ends = b->end + 1;
   b->spaced = spaced;
   b->cut = b->gap = false;
   b->end[0] = UINT16_MAX;
   for (const char *p = text;; p += BLOCK) {
-    struct stretch_text_avx2 x = load64(p);
-    struct stretch_block k = {
+    struct number_stretch_text_avx2 x = load64(p);
+    struct number_stretch_block k = {
         .digit = bits(are_digits(x.low), are_digits(x.high)),
         .zero = bytes_equal(x, '0'),
         .point = bytes_equal(x, '.'),
@@ -105,12 +105,12 @@ find_numbers(struct stretch_batch_avx2 *b, const char *text, const char *end, bo
         .comma = bytes_equal(x, ','),
         .blank = spaced ? blanks_of(x) : 0,
     };
-    struct stretch_found f = stretch_find(&k, &carry, spaced);
+    struct number_stretch_found f = number_stretch_find(&k, &carry, spaced);
     bool last = false;
     if (__builtin_expect(f.bad != 0 || end - p < BLOCK, 0)) {
       uint64_t left = (uint64_t)(end - p);
       if (left < BLOCK) f.bad |= UINT64_MAX << left;
-      struct stretch_last stop = stretch_stop(&k, &f, p, left);
+      struct number_stretch_last stop = number_stretch_stop(&k, &f, p, left);
       uint64_t before = (f.bad & -f.bad) << 1;
       k.comma = stop.end;
       f.integer_end &= before - 1;
@@ -132,26 +132,26 @@ find_numbers(struct stretch_batch_avx2 *b, const char *text, const char *end, bo
   for (size_t i = 0; spaced && i < PADDING; i++) b->start[b->count + i] = ends[-1];
 }
 
-static __attribute__((noinline)) void find_tight_numbers(struct stretch_batch_avx2 *b,
+static __attribute__((noinline)) void find_tight_numbers(struct number_stretch_batch_avx2 *b,
                                                          const char *p, const char *end) {
   find_numbers(b, p, end, false);
 }
 
-static __attribute__((noinline)) void find_spaced_numbers(struct stretch_batch_avx2 *b,
+static __attribute__((noinline)) void find_spaced_numbers(struct number_stretch_batch_avx2 *b,
                                                           const char *p, const char *end) {
   find_numbers(b, p, end, true);
 }
 
 /* Is there a blank behind one of the first commas, or at the start? */
 static inline bool is_spaced(const char *text) {
-  struct stretch_text_avx2 x = load64(text);
+  struct number_stretch_text_avx2 x = load64(text);
   return (blanks_of(x) & (bytes_equal(x, ',') << 1 | 1)) != 0;
 }
 
 /* --- second stage --- */
 
 /* Numbers of a batch, ready to be read. */
-struct stretch_part_avx2 {
+struct number_stretch_part_avx2 {
   uint16_t start[PART];
   uint16_t length[PART]; /* with the sign; DIGITS at most */
   uint16_t places[PART]; /* digits behind the point, of these characters, or INTEGER */
@@ -160,8 +160,8 @@ struct stretch_part_avx2 {
 };
 
 /* Makes the numbers from `i` on ready, `count` of them. */
-static inline void make_ready(struct stretch_part_avx2 *t, const struct stretch_batch_avx2 *b,
-                              size_t i, size_t count) {
+static inline void make_ready(struct number_stretch_part_avx2 *t,
+                              const struct number_stretch_batch_avx2 *b, size_t i, size_t count) {
   const __m256i one = _mm256_set1_epi16(1), most = _mm256_set1_epi16(DIGITS);
   const __m256i integer = _mm256_set1_epi16(INTEGER);
   const __m256i ramp = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -219,13 +219,13 @@ static inline __m256d power_of(const uint16_t places[4]) {
   return _mm256_setr_pd(power[places[0]], power[places[1]], power[places[2]], power[places[3]]);
 }
 
-struct stretch_four_avx2 {
+struct number_stretch_four_avx2 {
   __m256d m;    /* as an integer: rounded where it has 16 digits */
   __m128i sign; /* the sign bits */
 };
 
-static inline struct stretch_four_avx2 read_digits(const struct stretch_part_avx2 *t, size_t g,
-                                                   const char *text) {
+static inline struct number_stretch_four_avx2 read_digits(const struct number_stretch_part_avx2 *t,
+                                                          size_t g, const char *text) {
   __m128i x[4], how[4];
 #pragma GCC unroll 4
   for (size_t j = 0; j < 4; j++) {
@@ -243,15 +243,15 @@ static inline struct stretch_four_avx2 read_digits(const struct stretch_part_avx
   __m128i character =
       _mm_unpacklo_epi64(_mm256_castsi256_si128(first), _mm256_extracti128_si256(first, 1));
   __m128i negative = _mm_cmpeq_epi32(_mm_slli_epi32(character, 24), _mm_set1_epi32('-' << 24));
-  return (struct stretch_four_avx2){.m = _mm256_fmadd_pd(high, _mm256_set1_pd(1e8), low),
-                                    .sign = _mm_slli_epi32(negative, 31)};
+  return (struct number_stretch_four_avx2){.m = _mm256_fmadd_pd(high, _mm256_set1_pd(1e8), low),
+                                           .sign = _mm_slli_epi32(negative, 31)};
 }
 
 /* Four numbers; returns those that are about halfway between two floats: the double is within 3
  * units of its last place. Integers are exact, and their halves are rounded to even. */
-static inline unsigned read_narrow(const struct stretch_part_avx2 *t, size_t g, const char *text,
-                                   __m128 *value) {
-  struct stretch_four_avx2 f = read_digits(t, g, text);
+static inline unsigned read_narrow(const struct number_stretch_part_avx2 *t, size_t g,
+                                   const char *text, __m128 *value) {
+  struct number_stretch_four_avx2 f = read_digits(t, g, text);
   __m256d x = _mm256_mul_pd(f.m, power_of(t->places + g));
   *value = _mm_or_ps(_mm256_cvtpd_ps(x), _mm_castsi128_ps(f.sign));
   __m256i above = _mm256_sub_epi64(_mm256_castpd_si256(x), _mm256_set1_epi64x((1 << 28) - 4));
@@ -265,9 +265,9 @@ static inline unsigned read_narrow(const struct stretch_part_avx2 *t, size_t g, 
 
 /* Four numbers of any length by their first characters: they lie between m and m + 1. If both ends
  * round to one float, that is it; returns the others. */
-static inline unsigned read_wide(const struct stretch_part_avx2 *t, size_t g, const char *text,
-                                 __m128 *value) {
-  struct stretch_four_avx2 f = read_digits(t, g, text);
+static inline unsigned read_wide(const struct number_stretch_part_avx2 *t, size_t g,
+                                 const char *text, __m128 *value) {
+  struct number_stretch_four_avx2 f = read_digits(t, g, text);
   __m256d power = power_of(t->places + g);
   __m256d least = _mm256_mul_pd(_mm256_mul_pd(f.m, power), _mm256_set1_pd(1 - 0x1p-51));
   __m128i more = _mm_loadl_epi64((const __m128i *)(const void *)(t->more + g));
@@ -281,9 +281,9 @@ static inline unsigned read_wide(const struct stretch_part_avx2 *t, size_t g, co
 
 /* Reads the numbers `which` of `count` alone; returns how many of all of them are read then, one
  * after the other. */
-static __attribute__((noinline)) size_t read_alone(const struct stretch_part_avx2 *t, size_t g,
-                                                   const char *text, unsigned which, size_t count,
-                                                   float *out) {
+static __attribute__((noinline)) size_t read_alone(const struct number_stretch_part_avx2 *t,
+                                                   size_t g, const char *text, unsigned which,
+                                                   size_t count, float *out) {
   const char *end;
   for (; which; which &= which - 1) {
     size_t j = (size_t)__builtin_ctz(which);
@@ -293,9 +293,9 @@ static __attribute__((noinline)) size_t read_alone(const struct stretch_part_avx
 }
 
 /* Reads a part, `count` numbers; returns how many. */
-static inline __attribute__((always_inline)) size_t read_part(const struct stretch_part_avx2 *t,
-                                                              const char *text, size_t count,
-                                                              float *out, bool wide) {
+static inline __attribute__((always_inline)) size_t
+read_part(const struct number_stretch_part_avx2 *t, const char *text, size_t count, float *out,
+          bool wide) {
   for (size_t g = 0; g < count; g += 4) {
     __m128 value;
     unsigned alone = wide ? read_wide(t, g, text, &value) : read_narrow(t, g, text, &value);
@@ -310,20 +310,21 @@ static inline __attribute__((always_inline)) size_t read_part(const struct stret
   return count;
 }
 
-static __attribute__((noinline)) size_t
-read_narrow_part(const struct stretch_part_avx2 *t, const char *text, size_t count, float *out) {
+static __attribute__((noinline)) size_t read_narrow_part(const struct number_stretch_part_avx2 *t,
+                                                         const char *text, size_t count,
+                                                         float *out) {
   return read_part(t, text, count, out, false);
 }
 
-static __attribute__((noinline)) size_t read_wide_part(const struct stretch_part_avx2 *t,
+static __attribute__((noinline)) size_t read_wide_part(const struct number_stretch_part_avx2 *t,
                                                        const char *text, size_t count, float *out) {
   return read_part(t, text, count, out, true);
 }
 
 /* Reads the first `count` numbers of the batch at `text`; returns how many. */
-static size_t read_numbers(const struct stretch_batch_avx2 *b, const char *text, size_t count,
-                           float *out) {
-  struct stretch_part_avx2 t;
+static size_t read_numbers(const struct number_stretch_batch_avx2 *b, const char *text,
+                           size_t count, float *out) {
+  struct number_stretch_part_avx2 t;
   size_t done = 0;
   while (done < count) {
     size_t here = size_min(count - done, PART), read;
@@ -340,7 +341,7 @@ static size_t read_numbers(const struct stretch_batch_avx2 *b, const char *text,
 
 size_t number_stretch_avx2(const char *text, const char *end, float *out, size_t room,
                            const char **stop) {
-  struct stretch_batch_avx2 b;
+  struct number_stretch_batch_avx2 b;
   size_t count = 0;
   *stop = text;
   for (const char *p = text; count < room && p < end; p = *stop + 1) {

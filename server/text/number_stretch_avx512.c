@@ -26,7 +26,7 @@ enum {
 
 /* The numbers of a batch. Places are modulo 256: of two that follow each other only the difference
  * counts, which is always less. */
-struct stretch_batch_avx512 {
+struct number_stretch_batch_avx512 {
   uint8_t end[LIST];   /* [0] is the place before the batch, [1 + i] that behind number i */
   uint8_t point[LIST]; /* place of the point, or behind the number if there is none */
   uint8_t first[LIST]; /* the number's first character */
@@ -69,12 +69,13 @@ static inline void store_places(uint8_t *list, uint64_t which, __m512i from) {
 }
 
 static inline __attribute__((always_inline)) void
-find_numbers(struct stretch_batch_avx512 *b, const char *text, const char *end, bool spaced) {
+find_numbers(struct number_stretch_batch_avx512 *b, const char *text, const char *end,
+             bool spaced) {
   __m512i place = _mm512_set_epi8(63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48,
                                   47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32,
                                   31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
                                   15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-  struct stretch_carry carry = stretch_carry_first();
+  struct number_stretch_carry carry = number_stretch_carry_first();
   uint8_t *first = b->first, *start = b->start, *point = b->point, *ends = b->end + 1;
   bool sparse = false;
   b->spaced = spaced;
@@ -82,7 +83,7 @@ find_numbers(struct stretch_batch_avx512 *b, const char *text, const char *end, 
   b->end[0] = UINT8_MAX;
   for (const char *p = text;; p += BLOCK) {
     __m512i x = load(p);
-    struct stretch_block k = {
+    struct number_stretch_block k = {
         .digit = bits_of(_mm512_cmplt_epu8_mask(_mm512_sub_epi8(x, each8('0')), each8(10))),
         .zero = bytes_equal(x, '0'),
         .point = bytes_equal(x, '.'),
@@ -90,12 +91,12 @@ find_numbers(struct stretch_batch_avx512 *b, const char *text, const char *end, 
         .comma = bytes_equal(x, ','),
         .blank = spaced ? blanks_of(x) : 0,
     };
-    struct stretch_found f = stretch_find(&k, &carry, spaced);
+    struct number_stretch_found f = number_stretch_find(&k, &carry, spaced);
     bool last = false;
     if (__builtin_expect(f.bad != 0 || end - p < BLOCK, 0)) {
       uint64_t left = (uint64_t)(end - p);
       if (left < BLOCK) f.bad |= UINT64_MAX << left;
-      struct stretch_last stop = stretch_stop(&k, &f, p, left);
+      struct number_stretch_last stop = number_stretch_stop(&k, &f, p, left);
       k.comma = stop.end;
       b->cut = stop.cut;
       b->gap = stop.gap && !spaced;
@@ -125,12 +126,12 @@ find_numbers(struct stretch_batch_avx512 *b, const char *text, const char *end, 
   if (spaced) memset(b->start + b->count, ends[-1], 2 * sizeof(uint64_t));
 }
 
-static __attribute__((noinline)) void find_tight_numbers(struct stretch_batch_avx512 *b,
+static __attribute__((noinline)) void find_tight_numbers(struct number_stretch_batch_avx512 *b,
                                                          const char *p, const char *end) {
   find_numbers(b, p, end, false);
 }
 
-static __attribute__((noinline)) void find_spaced_numbers(struct stretch_batch_avx512 *b,
+static __attribute__((noinline)) void find_spaced_numbers(struct number_stretch_batch_avx512 *b,
                                                           const char *p, const char *end) {
   find_numbers(b, p, end, true);
 }
@@ -144,7 +145,7 @@ static inline bool is_spaced(const char *text) {
 /* --- second stage --- */
 
 /* Numbers of a batch, ready to be read. Digits are right-aligned in 16 bytes each: the lanes. */
-struct stretch_part_avx512 {
+struct number_stretch_part_avx512 {
   uint8_t end[PART];    /* from where the first of four starts; if wide, from its own first digit */
   uint8_t places[PART]; /* digits behind the point, or INTEGER */
   uint16_t digit[PART]; /* the bytes of its lane that hold a digit */
@@ -155,7 +156,7 @@ struct stretch_part_avx512 {
   bool wide;    /* each number is loaded for itself */
 };
 
-static inline void lanes(struct stretch_part_avx512 *t, __m512i digits, __m512i places) {
+static inline void lanes(struct number_stretch_part_avx512 *t, __m512i digits, __m512i places) {
   const __m512i all = _mm512_set1_epi16(-1), width = _mm512_set1_epi16(DIGITS);
   for (int half = 0; half < 2; half++) {
     __m512i d = _mm512_cvtepu8_epi16(half ? _mm512_extracti64x4_epi64(digits, 1)
@@ -168,9 +169,9 @@ static inline void lanes(struct stretch_part_avx512 *t, __m512i digits, __m512i 
 }
 
 /* Makes the numbers from `i` on ready, `count` of them. */
-static inline __attribute__((always_inline)) void make_ready(struct stretch_part_avx512 *t,
-                                                             const struct stretch_batch_avx512 *b,
-                                                             size_t i, size_t count) {
+static inline __attribute__((always_inline)) void
+make_ready(struct number_stretch_part_avx512 *t, const struct number_stretch_batch_avx512 *b,
+           size_t i, size_t count) {
   const __m512i one = each8(1), integer = each8((char)INTEGER);
   const uint64_t which = count < PART ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
   __m512i start = b->spaced ? load(b->start + i) : _mm512_add_epi8(load(b->end + i), one);
@@ -218,7 +219,7 @@ static inline __m512i over_lanes(__m512i eight, int first) {
 }
 
 /* Which byte of the text goes where, for four numbers. */
-static inline __m512i lane_index(const struct stretch_part_avx512 *t, size_t g, __m512i ends,
+static inline __m512i lane_index(const struct number_stretch_part_avx512 *t, size_t g, __m512i ends,
                                  int first) {
   const __m512i ramp = _mm512_broadcast_i32x4(
       _mm_setr_epi8(-16, -15, -14, -13, -12, -11, -10, -9, -8, -7, -6, -5, -4, -3, -2, -1));
@@ -228,7 +229,7 @@ static inline __m512i lane_index(const struct stretch_part_avx512 *t, size_t g, 
 }
 
 /* Characters to digits, and pairs of digits to pairs of pairs: 32 bits hold four digits. */
-static inline __m512i lane_fours(const struct stretch_part_avx512 *t, size_t g, __m512i text,
+static inline __m512i lane_fours(const struct number_stretch_part_avx512 *t, size_t g, __m512i text,
                                  int first) {
   __mmask64 digit = load8((const uint8_t *)(t->digit + g + (size_t)first));
   __m512i x = _mm512_maskz_sub_epi8(digit, text, each8('0'));
@@ -271,8 +272,8 @@ static inline __mmask8 exact(__m512i m, __m512i places) {
  * those, in that order, that are about halfway between two floats: the double is within 3 units of
  * its last place.
  */
-static inline unsigned read_narrow(const struct stretch_part_avx512 *t, size_t g, const char *low,
-                                   const char *high, __m256 *value) {
+static inline unsigned read_narrow(const struct number_stretch_part_avx512 *t, size_t g,
+                                   const char *low, const char *high, __m256 *value) {
   __m512i ends = spread(t->end + g);
   __m512i a = _mm512_permutexvar_epi8(lane_index(t, g, ends, 0), load(low));
   __m512i b = _mm512_permutexvar_epi8(lane_index(t, g, ends, 4), load(high));
@@ -297,7 +298,7 @@ static inline __m512i load_four(const char *const at[4]) {
 
 /* Eight numbers of any length by their first 16 characters, at[i]: they lie between m and m + 1. If
  * both ends round to one float, that is it; returns the others. */
-static inline unsigned read_wide(const struct stretch_part_avx512 *t, size_t g,
+static inline unsigned read_wide(const struct number_stretch_part_avx512 *t, size_t g,
                                  const char *const at[8], __m256 *value) {
   const __m512d below = _mm512_set1_pd(1 - 0x1p-51), above = _mm512_set1_pd(1 + 0x1p-51);
   __m512i ends = spread(t->end + g);
@@ -319,7 +320,7 @@ static inline unsigned read_wide(const struct stretch_part_avx512 *t, size_t g,
 }
 
 /* Where eight numbers are: at their signs. */
-static inline void find_eight(const struct stretch_batch_avx512 *b, size_t i, const char *p,
+static inline void find_eight(const struct number_stretch_batch_avx512 *b, size_t i, const char *p,
                               const char *at[8]) {
   const uint8_t *place = b->spaced ? b->start : b->end;
   at[0] = p;
@@ -329,9 +330,9 @@ static inline void find_eight(const struct stretch_batch_avx512 *b, size_t i, co
 
 /* Reads the numbers `which` of `count` alone; returns how many of all of them are read then, one
  * after the other. */
-static __attribute__((noinline)) size_t read_alone(const struct stretch_batch_avx512 *b, size_t i,
-                                                   const char *p, unsigned which, size_t count,
-                                                   float *out) {
+static __attribute__((noinline)) size_t read_alone(const struct number_stretch_batch_avx512 *b,
+                                                   size_t i, const char *p, unsigned which,
+                                                   size_t count, float *out) {
   const char *at[8], *end;
   find_eight(b, i, p, at);
   for (; which; which &= which - 1) {
@@ -341,7 +342,7 @@ static __attribute__((noinline)) size_t read_alone(const struct stretch_batch_av
   return count;
 }
 
-static inline void store_eight(const struct stretch_part_avx512 *t, size_t g, __m256 value,
+static inline void store_eight(const struct number_stretch_part_avx512 *t, size_t g, __m256 value,
                                size_t count, float *out) {
   const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
   __m256i bits = _mm256_permutevar8x32_epi32(_mm256_castps_si256(value), order);
@@ -355,10 +356,10 @@ static inline void store_eight(const struct stretch_part_avx512 *t, size_t g, __
 
 /* Reads a part, `count` numbers, the first of the batch's number i at p; returns how many. *next is
  * where the number behind them starts, or what find_numbers() noted for it. */
-static __attribute__((noinline)) size_t read_narrow_part(const struct stretch_part_avx512 *t,
-                                                         const struct stretch_batch_avx512 *b,
-                                                         size_t i, size_t count, const char *p,
-                                                         float *out, const char **next) {
+static __attribute__((noinline)) size_t
+read_narrow_part(const struct number_stretch_part_avx512 *t,
+                 const struct number_stretch_batch_avx512 *b, size_t i, size_t count, const char *p,
+                 float *out, const char **next) {
   const uint8_t *place = (b->spaced ? b->start : b->end) + i;
   for (size_t g = 0; g < count; g += 8) {
     const char *p4 = p + (uint8_t)(place[g + 4] - place[g]);
@@ -381,8 +382,8 @@ static __attribute__((noinline)) size_t read_narrow_part(const struct stretch_pa
   return count;
 }
 
-static __attribute__((noinline)) size_t read_wide_part(const struct stretch_part_avx512 *t,
-                                                       const struct stretch_batch_avx512 *b,
+static __attribute__((noinline)) size_t read_wide_part(const struct number_stretch_part_avx512 *t,
+                                                       const struct number_stretch_batch_avx512 *b,
                                                        size_t i, size_t count, const char *p,
                                                        float *out, const char **next) {
   const uint8_t *place = (b->spaced ? b->start : b->end) + i;
@@ -409,9 +410,9 @@ static __attribute__((noinline)) size_t read_wide_part(const struct stretch_part
 }
 
 /* Reads the first `count` numbers of the batch at `text`; returns how many, and where they end. */
-static size_t read_numbers(const struct stretch_batch_avx512 *b, const char *text, size_t count,
-                           float *out, const char **stop) {
-  struct stretch_part_avx512 t;
+static size_t read_numbers(const struct number_stretch_batch_avx512 *b, const char *text,
+                           size_t count, float *out, const char **stop) {
+  struct number_stretch_part_avx512 t;
   const char *p = text + (b->spaced ? b->start[0] : 0);
   size_t done = 0;
   while (done < count) {
@@ -432,7 +433,7 @@ static size_t read_numbers(const struct stretch_batch_avx512 *b, const char *tex
 
 size_t number_stretch_avx512(const char *text, const char *end, float *out, size_t room,
                              const char **stop) {
-  struct stretch_batch_avx512 b;
+  struct number_stretch_batch_avx512 b;
   size_t count = 0;
   *stop = text;
   for (const char *p = text; count < room && p < end; p = *stop + 1) {

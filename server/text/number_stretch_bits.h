@@ -13,13 +13,13 @@
 #include "server/text/blank.h"
 
 /* What the characters of a block are. */
-struct stretch_block {
+struct number_stretch_block {
   uint64_t digit, zero, point, minus, comma;
   uint64_t blank; /* only if blanks are looked for */
 };
 
 /* What a block leaves to the next: each is 0, or 1 for its first character. */
-struct stretch_carry {
+struct number_stretch_carry {
   uint64_t digit, point, minus; /* the character before it is one */
   uint64_t zero;                /* it is a zero that a number starts with */
   uint64_t gap;                 /* a comma is before it, or before it and blanks */
@@ -27,11 +27,11 @@ struct stretch_carry {
 };
 
 /* Before the first character a comma is supposed. */
-static inline struct stretch_carry stretch_carry_first(void) {
-  return (struct stretch_carry){.gap = 1};
+static inline struct number_stretch_carry number_stretch_carry_first(void) {
+  return (struct number_stretch_carry){.gap = 1};
 }
 
-struct stretch_found {
+struct number_stretch_found {
   uint64_t value;       /* the first characters of numbers, their signs included */
   uint64_t integer_end; /* the characters behind integer parts */
   uint64_t after_digit;
@@ -42,9 +42,10 @@ struct stretch_found {
 /* A character is bad that is none of a number nor (if `blanks`) a blank behind a comma, a comma not
  * behind a digit, a sign not at a number's start, a point that does not end an integer part, a
  * digit behind a leading zero. A digit behind a blank is the start of a number, or bad. */
-static inline struct stretch_found stretch_find(const struct stretch_block *b,
-                                                struct stretch_carry *c, bool blanks) {
-  struct stretch_found f;
+static inline struct number_stretch_found number_stretch_find(const struct number_stretch_block *b,
+                                                              struct number_stretch_carry *c,
+                                                              bool blanks) {
+  struct number_stretch_found f;
   uint64_t digit = b->digit, gap = b->comma << 1 | c->gap, stray = 0, blank = blanks ? b->blank : 0;
   c->gap = b->comma >> 63;
   if (blanks) {
@@ -76,18 +77,18 @@ static inline struct stretch_found stretch_find(const struct stretch_block *b,
 
 /* The block in which a stretch stops, of which `left` characters may be looked at: which numbers do
  * end before that, and why it stops. */
-struct stretch_last {
+struct number_stretch_last {
   uint64_t end; /* the characters behind those numbers */
   bool cut;     /* by `left` */
   bool gap;     /* by a blank behind a comma */
 };
 
-static inline struct stretch_last stretch_stop(const struct stretch_block *b,
-                                               const struct stretch_found *f, const char *text,
-                                               uint64_t left) {
+static inline struct number_stretch_last number_stretch_stop(const struct number_stretch_block *b,
+                                                             const struct number_stretch_found *f,
+                                                             const char *text, uint64_t left) {
   unsigned at = (unsigned)__builtin_ctzll(f->bad);
   uint64_t bit = UINT64_C(1) << at;
-  struct stretch_last last = {.end = b->comma & (bit - 1), .cut = at >= left};
+  struct number_stretch_last last = {.end = b->comma & (bit - 1), .cut = at >= left};
   if (last.cut) return last;
   char c = text[at];
   bool blank = is_blank(c);

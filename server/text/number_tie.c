@@ -12,19 +12,19 @@ enum {
   EXPONENT_MOST = 999 /* no float is near that, unless there are as many zeros */
 };
 
-struct tie_integer {
+struct number_tie_integer {
   uint64_t limb[LIMBS]; /* lowest first; only `count` of them are set */
   int count;            /* 0 for zero; else the highest limb is not 0 */
 };
 
 /* digits / 10^places */
-struct tie_digits {
-  struct tie_integer digits;
+struct number_tie_digits {
+  struct number_tie_integer digits;
   int places;
 };
 
 /* x * factor + term, where factor > 0; false if it has too many bits. */
-static bool multiply(struct tie_integer *x, uint64_t factor, uint64_t term) {
+static bool multiply(struct number_tie_integer *x, uint64_t factor, uint64_t term) {
   for (int i = 0; i < x->count; i++) {
     unsigned __int128 product = (unsigned __int128)x->limb[i] * factor + term;
     x->limb[i] = (uint64_t)product;
@@ -42,7 +42,7 @@ static uint64_t power_of_five(int count) {
   return power >> __builtin_ctzll(power);
 }
 
-static bool multiply_by_fives(struct tie_integer *x, int count) {
+static bool multiply_by_fives(struct number_tie_integer *x, int count) {
   for (; count > NUMBER_POWER_EXACT; count -= NUMBER_POWER_EXACT)
     if (!multiply(x, power_of_five(NUMBER_POWER_EXACT), 0)) return false;
   return count <= 0 || multiply(x, power_of_five(count), 0);
@@ -59,7 +59,7 @@ static const char *digits_end(const char *p, const char *end) {
 }
 
 /* Appends the digits from p to `end`; false if they are too many. */
-static bool append(struct tie_integer *x, const char *p, const char *end) {
+static bool append(struct number_tie_integer *x, const char *p, const char *end) {
   const uint64_t eight = number_power8(8);
   const char *begin = p;
   for (; end - p >= 16; p += 16) {
@@ -84,7 +84,7 @@ static bool append(struct tie_integer *x, const char *p, const char *end) {
   return multiply(x, power, sum);
 }
 
-static bool collect_digits(struct tie_digits *x, const char *p, const char *end) {
+static bool collect_digits(struct number_tie_digits *x, const char *p, const char *end) {
   p += *p == '-';
   const char *point = digits_end(p, end), *fraction = point, *behind = point;
   if (point < end && *point == '.') behind = digits_end(++fraction, end);
@@ -104,12 +104,12 @@ static bool collect_digits(struct tie_digits *x, const char *p, const char *end)
   return true;
 }
 
-static int bit_length(const struct tie_integer *x) {
+static int bit_length(const struct number_tie_integer *x) {
   return 64 * x->count - __builtin_clzll(x->limb[x->count - 1]);
 }
 
 /* Bits behind the highest limb are lost. */
-static void shift_up(struct tie_integer *x, int bits, int count) {
+static void shift_up(struct number_tie_integer *x, int bits, int count) {
   int limbs = bits / 64, rest = bits % 64;
   for (int i = count; i-- > 0;) {
     uint64_t high = i >= limbs && i - limbs < x->count ? x->limb[i - limbs] : 0;
@@ -120,7 +120,7 @@ static void shift_up(struct tie_integer *x, int bits, int count) {
 }
 
 /* The sign of a * 2^shift - b; neither is 0. They are changed. */
-static int compare_shifted(struct tie_integer *a, int shift, struct tie_integer *b) {
+static int compare_shifted(struct number_tie_integer *a, int shift, struct number_tie_integer *b) {
   int longer = bit_length(a) + shift - bit_length(b);
   if (longer != 0) return longer > 0 ? 1 : -1;
   /* The shorter becomes as long as the other, so that nothing is lost. */
@@ -134,14 +134,14 @@ static int compare_shifted(struct tie_integer *a, int shift, struct tie_integer 
 }
 
 bool number_tie(const char *text, const char *end, uint32_t below, uint32_t *bits) {
-  struct tie_digits x;
+  struct number_tie_digits x;
   x.digits.count = 0;
   if (!collect_digits(&x, text, end) || x.digits.count == 0) return false;
   /* The midpoint is half / 2^down. */
   uint32_t field = below >> 23, mantissa = below & 0x7fffff;
   if (field > 0) mantissa |= 0x800000;
   int down = 151 - (field > 0 ? (int)field : 1);
-  struct tie_integer half;
+  struct number_tie_integer half;
   half.limb[0] = 2 * mantissa + 1;
   half.count = 1;
   /* digits / (2 * 5)^places against that. */

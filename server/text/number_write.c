@@ -32,7 +32,7 @@ static const uint64_t ONE = UINT64_C(1) << FRACTION_BITS;
 static const uint64_t ERROR = UINT64_C(1) << (FRACTION_BITS - 34);
 
 /* digits * 10^exponent */
-struct write_decimal {
+struct number_write_decimal {
   uint32_t digits;
   int exponent;
 };
@@ -47,7 +47,7 @@ static uint32_t product_to_odd(uint64_t power, uint32_t factor) {
 }
 
 /* For every float but zero. */
-static struct write_decimal shorten_exactly(uint32_t magnitude) {
+static struct number_write_decimal shorten_exactly(uint32_t magnitude) {
   uint32_t field = magnitude >> 23, stored = magnitude & NUMBER_STORED;
   uint32_t c = field ? stored | NUMBER_HIDDEN : stored;
   int q = (field ? (int)field : 1) - 150;
@@ -68,13 +68,13 @@ static struct write_decimal shorten_exactly(uint32_t magnitude) {
   if (s >= 10) {
     uint32_t tens = s / 10;
     bool below = least <= 40 * tens, above = 40 * tens + 40 <= most;
-    if (below != above) return (struct write_decimal){tens + above, k + 1};
+    if (below != above) return (struct number_write_decimal){tens + above, k + 1};
   }
   bool below = least <= 4 * s, above = 4 * s + 4 <= most;
-  if (below != above) return (struct write_decimal){s + above, k};
+  if (below != above) return (struct number_write_decimal){s + above, k};
   uint32_t half = 4 * s + 2;
   bool up = middle > half || (middle == half && s % 2 == 1);
-  return (struct write_decimal){s + up, k};
+  return (struct number_write_decimal){s + up, k};
 }
 
 /* --- text --- */
@@ -127,17 +127,17 @@ static inline char *write_exponent(char *out, int first) {
 
 /* Seven to nine digits, which may end in zeros, in the shorter of the two notations: the fixed one
  * if they are equally long. */
-static inline char *write_decimal(char *out, struct write_decimal d, uint32_t magnitude) {
+static inline char *write_decimal(char *out, struct number_write_decimal d, uint32_t magnitude) {
   static const uint32_t to_nine_digits[3] = {100, 10, 1};
   unsigned longer = (d.digits >= 10 * 1000 * 1000) + (d.digits >= HUNDRED_MILLIONS);
   int first = d.exponent + 6 + (int)longer; /* the power of ten of the first digit */
   uint32_t nine = d.digits * to_nine_digits[longer];
-  uint32_t head = nine / HUNDRED_MILLIONS;
+  uint32_t lead = nine / HUNDRED_MILLIONS;
   uint64_t tail = split_digits(nine % HUNDRED_MILLIONS);
   int count = tail ? 9 - (__builtin_clzll(tail) >> 3) : 1;
   int single = count == 1; /* without a dot, the scientific notation is shorter by one */
   if (first < -4 + single || first + 1 - count > 5 - single) {
-    out[0] = (char)('0' + head);
+    out[0] = (char)('0' + lead);
     out[1] = '.';
     store_digits(out + 2, tail);
     return write_exponent(out + count + !single, first);
@@ -149,7 +149,7 @@ static inline char *write_decimal(char *out, struct write_decimal d, uint32_t ma
   bool zeros = first < 0;
   int start = zeros ? 1 - first : 0, moved = zeros ? 0 : first;
   store_digits(out, 0);
-  out[start] = (char)('0' + head);
+  out[start] = (char)('0' + lead);
   store_digits(out + start + 1, tail);
   store_digits(out + start + 1 + (zeros ? 0 : first + 1), tail >> (8 * moved));
   out[moved + 1] = '.';
@@ -162,7 +162,7 @@ static __attribute__((noinline)) char *write_exactly(char *out, uint32_t magnitu
     *out = '0';
     return out + 1;
   }
-  struct write_decimal d = shorten_exactly(magnitude);
+  struct number_write_decimal d = shorten_exactly(magnitude);
   for (; d.digits < 1000 * 1000; d.exponent--) d.digits *= 10;
   return write_decimal(out, d, magnitude);
 }
@@ -170,7 +170,7 @@ static __attribute__((noinline)) char *write_exactly(char *out, uint32_t magnitu
 /* --- the fast way --- */
 
 /* For normal floats that are no power of two. `digits` has 7 to 9 digits and may end in zeros. */
-static inline bool shorten(uint32_t magnitude, struct write_decimal *d) {
+static inline bool shorten(uint32_t magnitude, struct number_write_decimal *d) {
   uint64_t c = (magnitude & NUMBER_STORED) | NUMBER_HIDDEN;
   int q = (int)(magnitude >> 23) - 150;
   int k = number_log10_pow2(q);
@@ -195,7 +195,7 @@ static inline bool shorten(uint32_t magnitude, struct write_decimal *d) {
   uint32_t nearest = whole + (fraction > ONE / 2), ten = (tens + above) * 10;
   /* A mask instead of a branch: which of them it is, is as good as random. */
   uint32_t use_ten = -(uint32_t)(below | above);
-  *d = (struct write_decimal){(ten & use_ten) | (nearest & ~use_ten), k};
+  *d = (struct number_write_decimal){(ten & use_ten) | (nearest & ~use_ten), k};
   return true;
 }
 
@@ -205,7 +205,7 @@ static inline char *write_one(char *out, float value) {
   *out = '-';
   out += magnitude >> 31;
   magnitude &= NUMBER_MAGNITUDE;
-  struct write_decimal d;
+  struct number_write_decimal d;
   if ((magnitude & NUMBER_STORED) == 0 || magnitude < NUMBER_HIDDEN || !shorten(magnitude, &d))
     return write_exactly(out, magnitude);
   return write_decimal(out, d, magnitude);

@@ -77,13 +77,12 @@ static void append_now(struct log_text *t) {
 
 /* --- text from outside --- */
 
-static char hex_digit(uint32_t n) { return "0123456789abcdef"[n & 15]; }
+static char hex_char(uint32_t n) { return "0123456789abcdef"[n & 15]; }
 
 /* One UTF-16 unit as \uXXXX. Returns its length. */
 static size_t escape_unit(char out[6], uint32_t unit) {
   const char text[6] = {
-      '\\',           'u', hex_digit(unit >> 12), hex_digit(unit >> 8), hex_digit(unit >> 4),
-      hex_digit(unit)};
+      '\\', 'u', hex_char(unit >> 12), hex_char(unit >> 8), hex_char(unit >> 4), hex_char(unit)};
   memcpy(out, text, sizeof text);
   return sizeof text;
 }
@@ -139,7 +138,7 @@ static void append_quoted(struct log_text *t, const char *from, size_t most) {
   for (size_t used = 0; *from; from++) {
     const unsigned char c = (unsigned char)*from;
     const bool escaped = c == '"' || c == '\\', odd = c < 0x20 || c >= 0x7f;
-    const char text[4] = {'\\', odd ? 'x' : (char)c, hex_digit(c >> 4), hex_digit(c)};
+    const char text[4] = {'\\', odd ? 'x' : (char)c, hex_char(c >> 4), hex_char(c)};
     const size_t n = odd ? 4 : 1 + escaped;
     if (used + n > most) return;
     append_bytes(t, text + (!odd && !escaped), n);
@@ -217,7 +216,7 @@ static void append_trace(struct log_text *t, const char *trace) {
 }
 
 static void append_timeline(struct log_text *t, const struct timeline *timeline) {
-  for (enum stage s = 0; s < STAGE_COUNT; s++) {
+  for (enum timeline_stage s = 0; s < STAGE_COUNT; s++) {
     if (!timeline->reached[s]) continue;
     append_bytes(t, ",\"", 2);
     append_word(t, timeline_name(s));

@@ -61,15 +61,16 @@ void metrics_request(struct metrics *m, size_t shard, enum route route, enum met
   add_duration(&shard_at(m, shard)->request[route][method][c], nanoseconds);
 }
 
-void metrics_stage(struct metrics *m, size_t shard, enum stage stage, uint64_t nanoseconds) {
+void metrics_stage(struct metrics *m, size_t shard, enum timeline_stage stage,
+                   uint64_t nanoseconds) {
   add_duration(&shard_at(m, shard)->stage[stage], nanoseconds);
 }
 
-void metrics_reject(struct metrics *m, size_t shard, enum reject reason) {
+void metrics_reject(struct metrics *m, size_t shard, enum metrics_reject reason) {
   add_count(&shard_at(m, shard)->reject[reason], 1);
 }
 
-void metrics_abort(struct metrics *m, size_t shard, enum abort_phase phase) {
+void metrics_abort(struct metrics *m, size_t shard, enum metrics_abort phase) {
   add_count(&shard_at(m, shard)->abort[phase], 1);
 }
 
@@ -100,7 +101,7 @@ static void add_histogram(struct metrics_sum *s, const struct metrics_histogram 
   s->ns += load_count(&h->sum_ns);
 }
 
-struct metrics_sum metrics_sum_stage(const struct metrics *m, enum stage stage) {
+struct metrics_sum metrics_sum_stage(const struct metrics *m, enum timeline_stage stage) {
   struct metrics_sum s = {0};
   for (size_t i = 0; i < m->shards; i++) add_histogram(&s, &shard_at(m, i)->stage[stage]);
   return s;
@@ -114,13 +115,13 @@ struct metrics_sum metrics_sum_request(const struct metrics *m, unsigned route, 
   return s;
 }
 
-uint64_t metrics_sum_reject(const struct metrics *m, enum reject reason) {
+uint64_t metrics_sum_reject(const struct metrics *m, enum metrics_reject reason) {
   uint64_t n = 0;
   for (size_t i = 0; i < m->shards; i++) n += load_count(&shard_at(m, i)->reject[reason]);
   return n;
 }
 
-uint64_t metrics_sum_abort(const struct metrics *m, enum abort_phase phase) {
+uint64_t metrics_sum_abort(const struct metrics *m, enum metrics_abort phase) {
   uint64_t n = 0;
   for (size_t i = 0; i < m->shards; i++) n += load_count(&shard_at(m, i)->abort[phase]);
   return n;

@@ -16,7 +16,7 @@
 #include "server/watch/timeline.h"
 
 /* Why the server ended a request or a connection without the answer that was asked for. */
-enum reject {
+enum metrics_reject {
   REJECT_QUEUE,       /* max_queue requests are waiting */
   REJECT_BUDGET,      /* the memory budget is used up */
   REJECT_CONNECTIONS, /* more connections than allowed */
@@ -32,7 +32,7 @@ enum reject {
 };
 
 /* What was under way when a client left. */
-enum abort_phase {
+enum metrics_abort {
   ABORT_BODY,
   ABORT_QUEUE, /* the request waited or was being computed */
   ABORT_ANSWER,
@@ -47,9 +47,10 @@ void metrics_free(struct metrics *m);
 /* `shard` is taken modulo the number of shards. */
 void metrics_request(struct metrics *m, size_t shard, enum route route, enum method method,
                      unsigned code, uint64_t nanoseconds);
-void metrics_stage(struct metrics *m, size_t shard, enum stage stage, uint64_t nanoseconds);
-void metrics_reject(struct metrics *m, size_t shard, enum reject reason);
-void metrics_abort(struct metrics *m, size_t shard, enum abort_phase phase);
+void metrics_stage(struct metrics *m, size_t shard, enum timeline_stage stage,
+                   uint64_t nanoseconds);
+void metrics_reject(struct metrics *m, size_t shard, enum metrics_reject reason);
+void metrics_abort(struct metrics *m, size_t shard, enum metrics_abort phase);
 
 /* Models have been put into service: notes the time. */
 void metrics_loaded(struct metrics *m);

@@ -44,10 +44,10 @@ struct metrics_sum {
   uint64_t bucket[METRICS_BOUNDS + 1], count, ns;
 };
 
-struct metrics_sum metrics_sum_stage(const struct metrics *m, enum stage stage);
+struct metrics_sum metrics_sum_stage(const struct metrics *m, enum timeline_stage stage);
 struct metrics_sum metrics_sum_request(const struct metrics *m, unsigned route, unsigned method,
                                        unsigned code); /* `code`: an index into metrics_code */
-uint64_t metrics_sum_reject(const struct metrics *m, enum reject reason);
-uint64_t metrics_sum_abort(const struct metrics *m, enum abort_phase phase);
+uint64_t metrics_sum_reject(const struct metrics *m, enum metrics_reject reason);
+uint64_t metrics_sum_abort(const struct metrics *m, enum metrics_abort phase);
 
 #endif

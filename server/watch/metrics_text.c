@@ -183,8 +183,8 @@ static void write_counted(FILE *f, const struct metrics *m) {
                "Time in one stage of an attention request that was answered.");
   for (unsigned i = 0; i < STAGE_COUNT; i++) {
     char labels[LABELS_SIZE];
-    snprintf(labels, sizeof labels, "stage=\"%s\"", timeline_name((enum stage)i));
-    const struct metrics_sum s = metrics_sum_stage(m, (enum stage)i);
+    snprintf(labels, sizeof labels, "stage=\"%s\"", timeline_name((enum timeline_stage)i));
+    const struct metrics_sum s = metrics_sum_stage(m, (enum timeline_stage)i);
     write_seconds(f, "attend_stage_duration_seconds", labels, &s);
   }
   write_family(
@@ -192,12 +192,12 @@ static void write_counted(FILE *f, const struct metrics *m) {
       "Requests and connections that the server ended without the answer asked for, by reason.");
   for (unsigned i = 0; i < REJECT_COUNT; i++)
     write_labelled(f, "attend_rejected_total", "reason", reject_names[i],
-                   metrics_sum_reject(m, (enum reject)i));
+                   metrics_sum_reject(m, (enum metrics_reject)i));
   write_family(f, "attend_client_aborts_total", "counter",
                "Requests whose client left before it had the answer, by what was under way.");
   for (unsigned i = 0; i < ABORT_COUNT; i++)
     write_labelled(f, "attend_client_aborts_total", "phase", abort_names[i],
-                   metrics_sum_abort(m, (enum abort_phase)i));
+                   metrics_sum_abort(m, (enum metrics_abort)i));
 }
 
 /* --- the rest --- */

@@ -1,7 +1,7 @@
 /* timeline: the time that each stage of a request took. */
 #include "server/watch/timeline.h"
 
-static void set_stage(struct timeline *t, enum stage stage, uint64_t ns) {
+static void set_stage(struct timeline *t, enum timeline_stage stage, uint64_t ns) {
   t->ns[stage] = ns;
   t->reached[stage] = true;
 }
@@ -19,7 +19,7 @@ void timeline_exchange(struct timeline *t, const struct exchange *x) {
 
 void timeline_write(struct timeline *t, uint64_t ns) { set_stage(t, STAGE_WRITE, ns); }
 
-const char *timeline_name(enum stage stage) {
+const char *timeline_name(enum timeline_stage stage) {
   static const char *const names[STAGE_COUNT] = {"decode", "queue", "compute", "encode", "write"};
   return names[stage];
 }

@@ -8,7 +8,7 @@
 
 #include "server/service/exchange.h"
 
-enum stage {
+enum timeline_stage {
   STAGE_DECODE,
   STAGE_QUEUE,
   STAGE_COMPUTE,
@@ -28,6 +28,6 @@ void timeline_exchange(struct timeline *t, const struct exchange *x);
 
 void timeline_write(struct timeline *t, uint64_t ns);
 
-const char *timeline_name(enum stage stage); /* "decode" */
+const char *timeline_name(enum timeline_stage stage); /* "decode" */
 
 #endif

@@ -49,20 +49,20 @@ static void integer_must_agree(const struct number_scan *s, const char *text) {
 
 static void read_one(const char *text) {
   struct number_scan s;
-  enum number_step step = NUMBER_STEP_TAKEN;
+  enum number_scanned last = NUMBER_SCAN_TAKEN;
   size_t length = 0;
   number_scan_begin(&s);
-  while ((step = number_scan_byte(&s, text[length])) == NUMBER_STEP_TAKEN) length++;
+  while ((last = number_scan_byte(&s, text[length])) == NUMBER_SCAN_TAKEN) length++;
   const char *end;
   float value = 0, scanned = 0;
   const enum number_verdict verdict = number_read(text, &end, &value);
-  must((step == NUMBER_STEP_MALFORMED) == (verdict == NUMBER_MALFORMED));
+  must((last == NUMBER_SCAN_MALFORMED) == (verdict == NUMBER_MALFORMED));
   if (verdict != NUMBER_TOO_LARGE) must(end == text + length);
   /* Up to the byte that should not be there, or the number alone. */
-  const size_t judged = length + (step == NUMBER_STEP_MALFORMED);
+  const size_t judged = length + (last == NUMBER_SCAN_MALFORMED);
   char *whole = input_text((struct input){text, judged});
   const struct rfc8259 judge = rfc8259_check(whole, judged);
-  must(judge.json == (step == NUMBER_STEP_END));
+  must(judge.json == (last == NUMBER_SCAN_END));
   must(judge.json || judge.offset == length);
   if (judge.json) {
     const float expected = strtof(whole, NULL);

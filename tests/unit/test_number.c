@@ -31,11 +31,11 @@ enum { TEXT_ROOM = 8192 };
 
 static enum number_verdict scan(const char *text, size_t *length, float *value) {
   struct number_scan s;
-  enum number_step step;
+  enum number_scanned last;
   number_scan_begin(&s);
   *length = 0;
-  while ((step = number_scan_byte(&s, text[*length])) == NUMBER_STEP_TAKEN) ++*length;
-  return step == NUMBER_STEP_MALFORMED ? NUMBER_MALFORMED : number_scan_float(&s, value);
+  while ((last = number_scan_byte(&s, text[*length])) == NUMBER_SCAN_TAKEN) ++*length;
+  return last == NUMBER_SCAN_MALFORMED ? NUMBER_MALFORMED : number_scan_float(&s, value);
 }
 
 /* Both readers against strtof. `text` has room for the margin. */

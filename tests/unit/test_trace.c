@@ -107,7 +107,7 @@ static void check_stages(const struct job *job, const char *stages) {
   char reached[STAGE_COUNT + 1] = "";
   timeline_exchange(&t, &x);
   for (unsigned i = 0, n = 0; i < STAGE_COUNT; i++)
-    if (t.reached[i]) reached[n++] = timeline_name((enum stage)i)[0];
+    if (t.reached[i]) reached[n++] = timeline_name((enum timeline_stage)i)[0];
   assert_string_equal(reached, stages);
   assert_int_equal(t.ns[STAGE_DECODE], 7);
   uint64_t sum = 0;
