@@ -14,9 +14,9 @@ bool layout_sees_all(const struct layout_place *p, const struct checkpoint *file
 enum status layout_refuse_unserved(const struct layout *l, const struct checkpoint *file,
                                    const struct definition *d, struct error *e);
 
-/* Notes where `tensors` names those of a family that does something by default which the definition
- * does not say, and where a layer of BERT lies beside cross attention, as in decoders. `said` is
- * the definition as it was written: what a key of it decides is not doubted. */
+/* Notes where `tensors` names tensors of a family that does something by default of which the
+ * definition says nothing, and where a layer of BERT lies beside cross attention, as in decoders.
+ * `said` is the definition as it was written: a member of it that decides leaves no doubt. */
 void layout_doubt(const struct layout *l, const struct checkpoint *file,
                   const struct definition *said, struct notes *n);
 

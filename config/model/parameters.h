@@ -17,8 +17,7 @@ struct parameters {
   struct layer_shape shape;
   struct parameters_matrix matrix[ROLE_COUNT];
   bool causal;
-  const char
-      *layout; /* the name that layout_find found; static text; "none" without a checkpoint */
+  const char *layout; /* that layout_find found; static text; "none" without a checkpoint */
   const struct layout_family *family; /* of the place where the layer lies, or NULL */
   char address[LAYOUT_ADDRESS_SIZE];  /* of that place */
   bool numbered;

@@ -187,7 +187,6 @@ static enum status form_score(struct parameters *p, const struct definition *d,
     const struct layout_matrix *first = &found[ROLE_SCORE_QUERY];
     s->score_size = first->found ? matrix_size(first).out : or_else(d->score_size, query);
     if (check_said_size("score_size", d->score_size, s->score_size, e)) return e->status;
-
     p->matrix[ROLE_SCORE_QUERY] = (struct parameters_matrix){.out = s->score_size, .in = query};
     p->matrix[ROLE_SCORE_KEY] = (struct parameters_matrix){.out = s->score_size, .in = key};
     p->matrix[ROLE_SCORE_VECTOR] = (struct parameters_matrix){.out = 1, .in = s->score_size};

@@ -64,8 +64,8 @@ struct call {
   enum weights want;
   bool want_pointers;
   bool want_measures; /* measure the heads as well */
-  const float
-      *gradients; /* of a loss by the outputs, [q_rows, output_size], for measures; or NULL */
+  /* Of a loss by the outputs, [q_rows, output_size], for measures; or NULL. */
+  const float *gradients;
 
   /* Memory that the layer may overwrite once queries, keys and values are projected: that of these
    * themselves, unless the caller wants them afterwards. Each stretch is named once: keys may be

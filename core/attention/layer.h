@@ -1,7 +1,7 @@
 /* layer: one multi-head attention layer: projections, heads, output projection.
  *
  * A layer is immutable once made and shared by all threads. It holds the program of its calls: a
- * prepared call's run is computed by run_compute or by the pool, its fault is told by run_fault. */
+ * prepared call's run is computed by run_compute or by the pool; run_fault describes its fault. */
 #ifndef CORE_LAYER_H
 #define CORE_LAYER_H
 
@@ -80,8 +80,8 @@ struct layer *layer_new(const struct layer_shape *shape,
                         struct error *e);
 void layer_free(struct layer *l);
 
-const char *
-layer_engine(const struct layer *l); /* "packed", "openblas" or, without matrices, "none" */
+/* "packed", "openblas" or, without matrices, "none". */
+const char *layer_engine(const struct layer *l);
 
 /* Scratch bytes that one thread needs to compute spans of this layer. */
 size_t layer_scratch_bytes(const struct layer *l);

@@ -1,8 +1,9 @@
 /* layer_parts: what the files of the layer share. Private to them.
  *
  * layer.c makes layers, layer_prepare.c prepares calls, layer_program.c is the program: it knows
- * the order of the work, which layer_rows.c, layer_attend.c and layer_measure.c do. layer_fault.c
- * keeps what went wrong. layer_rotary.c and layer_relative.c know what positions do. */
+ * the order of the work, which layer_rows.c, layer_attend.c and layer_measure.c do.
+ * layer_measure_cut.c cuts the measuring. layer_fault.c keeps what went wrong. layer_rotary.c and
+ * layer_relative.c know what positions do. */
 #ifndef CORE_LAYER_PARTS_H
 #define CORE_LAYER_PARTS_H
 
@@ -24,7 +25,9 @@ enum layer_phase {
 enum { TILE_ROWS_MAX = 128 };
 
 struct layer {
-  struct program program; /* of the layer's calls: a copy of layer_program */
+  /* Of the layer's calls: a copy of layer_program, so that its address tells calls of this layer
+   * from those of others. The first member: the program finds its layer by it. */
+  struct program program;
   struct layer_shape shape;
   const struct kernel *kernel;
   struct gemm *matrix[ROLE_PROJECTIONS]; /* NULL: the role is not projected */
@@ -168,8 +171,8 @@ const float *relative_row(const struct call *c, size_t item, size_t head, size_t
 void compute_look(const struct layer *l, const struct unit *u);
 void compute_attention(const struct layer *l, const struct unit *u, float *scratch);
 
-/* The tile of a unit's query rows, for attention and measures: without the inputs of a head, and
- * these. */
+/* The tile of a unit's query rows, for attention and measures: first without the inputs of a head,
+ * which tile_set_inputs adds. */
 struct kernel_tile tile_of(const struct layer *l, const struct unit *u);
 void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,
                      size_t head);

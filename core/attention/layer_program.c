@@ -146,6 +146,7 @@ bool unit_next(const struct layer *l, struct cursor *at, struct unit *u) {
 
 /* --- the program --- */
 
+_Static_assert(offsetof(struct layer, program) == 0, "a program is the first member of its layer");
 static const struct layer *layer_of(const struct program *p) { return (const struct layer *)p; }
 
 /* A cursor with no unit ahead says so: its run becomes NULL. */

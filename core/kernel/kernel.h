@@ -1,10 +1,10 @@
-/* kernel: the inner loops, once per instruction set, behind one table chosen at run time.
+/* kernel: the inner loops, compiled for each set of instructions, behind one table that is chosen
+ * when the program starts.
  *
- * The loops are written once, over vectors of any width (kernel_product.h, kernel_attend.h,
- * kernel_measure.h, kernel_rotary.h and what these need), and compiled once per level by
- * kernel_portable.c, kernel_avx2.c and kernel_avx512.c. Within a level every sum has one order, but
- * that scores are summed otherwise in an item of few queries that is not measured: a row's bits do
- * not depend on the rows computed beside it, nor on how its item was cut. */
+ * The loops are written once, over vectors of any width (kernel_loops.h), and compiled once for
+ * each level by kernel_portable.c, kernel_avx2.c and kernel_avx512.c. Within a level a row's bits
+ * do not depend on the rows computed beside it, nor on how its item was cut: every sum has one
+ * order, or two where items of few queries have their own (kernel_few.h, kernel_score.h). */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -45,14 +45,13 @@ struct kernel_product {
  * nothing are zero. */
 struct kernel_tile {
   size_t queries, keys;
-  size_t item_queries; /* of all the item's tiles together: few of them go a way of their own,
-                          but where `top` is wanted: the same weights, but for
-                          their last bits */
+  size_t item_queries; /* of all the item's tiles together. With few, and without `top`, the loops
+                          of kernel_few.h do the work; weights then differ in their last bits */
   size_t head_size, value_head_size;
   const float *query, *key, *value;
   size_t query_row, key_row, value_row;
-  const float
-      *vector; /* [head_size] the score is vector.tanh(query + key); NULL: scale query.key */
+  /* [head_size] the score is vector.tanh(query + key); NULL: scale query.key. */
+  const float *vector;
   float scale;
   bool sigmoid;             /* the weight is 1 / (1 + e^-score): no softmax */
   const int32_t *from, *to; /* [queries] the keys that each may see */
@@ -60,15 +59,15 @@ struct kernel_tile {
   size_t mask_row;
   const float *bias; /* [queries, keys] by bias_row, or NULL */
   size_t bias_row;
-  /* Added to the scores as well, by how far a key lies after its query: row 0; row i begins i
-   * floats before it, and there are KERNEL_LANES_MAX - 1 rows more than queries, of any finite
-   * numbers. Or NULL. */
+  /* Added to the scores as well, by how far a key lies after its query, or NULL. It points to row
+   * 0; row i begins i floats before it. Behind the rows of the queries lie KERNEL_LANES_MAX - 1
+   * more, of any finite numbers. */
   const float *relative;
   bool careful; /* scores may leave float32: look at each one */
   enum select select;
   const float *chance;        /* [queries] 0 .. 1, for SELECT_SAMPLE */
-  size_t segments;            /* two levels: the keys are cut where these */
-  const int32_t *segment_end; /* [segments] say; NULL: one level. With a softmax and SELECT_SOFT */
+  size_t segments;            /* of attention on two levels */
+  const int32_t *segment_end; /* [segments] keys; NULL: one level. With a softmax and SELECT_SOFT */
 
   float *context; /* [queries, value_head_size] by context_row */
   size_t context_row;
@@ -81,13 +80,13 @@ struct kernel_tile {
   float *segment_weights; /* [queries, segments], or NULL */
   int32_t *pointers; /* [queries] the heaviest or drawn key, -1 where nothing is seen; or NULL */
 
-  /* [queries] what makes a score a weight, e^(score - top) factor: out of attend, in to measure;
-   * or NULL. The factor is 0 where nothing is seen. On two levels they make a segment's score its
-   * weight; with sigmoids and where a key is chosen they mean nothing. */
+  /* [queries] what makes a score a weight, e^(score - top) factor: attend writes them, measure
+   * reads them; or NULL. The factor is 0 where nothing is seen. On two levels they make a segment's
+   * score its weight; with sigmoids and where a key is chosen they mean nothing. */
   float *top, *factor;
   float *greatest; /* [queries] the greatest weight of each, for measures; or NULL */
-  /* [queries] the normalisers within the segment that a run of keys left off in, from one measure
-   * to the next; on two levels only. */
+  /* [queries] `top` and `factor` within the segment in which the last stretch of keys ended: one
+   * call of measure writes them, the next one reads them. On two levels only. */
   float *segment_top, *segment_factor;
 };
 
@@ -97,7 +96,7 @@ struct kernel_measure {
   size_t heads;
   const struct kernel_tile *head; /* [heads] of the same queries and keys, top and factor filled */
   size_t row;                     /* of the first query within its item */
-  size_t from, to;                /* of the keys, these; runs of keys follow each other */
+  size_t from, to;                /* the stretch of keys; one call's begins where the last ended */
   double *entropy;    /* [heads] of the weights, over the logarithm of how many keys are seen */
   double *distance;   /* [heads] means of |query row - key row| under the weights */
   double *divergence; /* [heads (heads - 1) / 2] of the pairs (0, 1), (0, 2), ... (1, 2), ...
@@ -115,14 +114,14 @@ struct kernel {
   size_t (*attend_scratch)(size_t head_size, size_t value_head_size);
   /* False if a score that a query may see is beyond float32. `scratch` is 64-byte aligned. */
   bool (*attend)(const struct kernel_tile *t, float *scratch);
-  /* Copies rows of `count` floats; returns the bits of the greatest magnitude among them: what is
-   * not finite is greater than anything that is. */
+  /* Copies rows of `count` floats; returns the bits of the greatest magnitude among them. That of a
+   * number that is not finite is greater than all others. */
   uint32_t (*carry)(size_t rows, size_t count, const float *from, size_t from_row, float *to,
                     size_t to_row);
   /* The same of one row without copying. */
   uint32_t (*peak)(size_t count, const float *x);
-  /* The cosines [half], then the sines [half], of p by[t]; |p by[t]| <= KERNEL_ANGLE_MAX. `by` goes
-   * on behind its numbers to a multiple of KERNEL_LANES_MAX of any finite ones. */
+  /* The cosines [half], then the sines [half], of p by[t]; |p by[t]| <= KERNEL_ANGLE_MAX. Behind
+   * its `half` numbers `by` has more, all finite, up to a multiple of KERNEL_LANES_MAX. */
   void (*angles)(double p, size_t half, const double *by, float *angle);
   /* Turns pairs (x[t], x[half + t]) of each row by the angles of that row; returns what carry does,
    * of the result. */
@@ -145,7 +144,7 @@ static inline size_t kernel_panel(const struct kernel *k) { return k->lanes * k-
 
 #define KERNEL_ANGLE_MAX 0x1p32
 
-/* Bits of a magnitude from which on a float is no finite number. */
+/* The least bits of a magnitude that is not finite. */
 #define KERNEL_NOT_FINITE 0x7f800000u
 
 /* The kernel of a level; NULL if this build has none for it. */

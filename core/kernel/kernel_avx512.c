@@ -35,9 +35,10 @@ static inline __attribute__((always_inline)) vec_int vec_max_int(vec_int a, vec_
   return (vec_int)_mm512_max_epi32((__m512i)a, (__m512i)b);
 }
 /* e^x as vec_exp of kernel_math.h: x = n ln 2 + r with n a multiple of 1/16, e^x = 2^n e^r. The
- * fraction of n takes a power of two from a table, and of e^r a short polynomial is left. What is
- * below -110 ends as zero by itself; so compared, as numbers without a sign, anything positive is
- * less. */
+ * fraction of n takes a power of two from a table, and of e^r a short polynomial is left. Below
+ * -110 the result is zero anyway, so x is raised to -110: by a minimum of unsigned integers, since
+ * among the bits of negative numbers the greater mean the lesser number, and those of positive ones
+ * are less than all of them. */
 static inline __attribute__((always_inline)) vec vec_exp(vec x) {
   const __m512 root =
       _mm512_setr_ps(0x1p+0f, 0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f, 0x1.306fep+0f,

@@ -4,11 +4,11 @@
  *
  * With queries in the lanes one query leaves all lanes but one idle. Here a key's numbers are
  * multiplied lane by lane, and the sums of LANES keys are then added up across the lanes together;
- * the softmax runs along the keys. Scores are summed in another order than elsewhere, so the way
- * an item goes is decided by the layer and the item alone, and by whether it is to be measured:
- * `measure` makes the scores again with queries in the lanes, and what makes a score a weight must
- * be of the very same scores. Of scores of 1e6 the rounding alone is a factor in e^(score - top).
- */
+ * the softmax runs along the keys. Scores are summed in another order than elsewhere, so
+ * whether an item is computed here depends on the layer and on what is asked of the item, never on
+ * other items. An item whose heads are measured is not: `measure` makes the scores again with
+ * queries in the lanes, and needs the `top` and `factor` of exactly these scores. Where scores are
+ * about 1e6, their rounding alone changes e^(score - top) by a factor. */
 
 enum { FEW_MAX = LANES };
 
@@ -100,8 +100,8 @@ INLINE ivec flags_some(const uint8_t *mask, size_t n) {
   return flags != ivec_all(0);
 }
 
-/* Biases, and -infinity for what query `i` may not see. False if a score that it may is beyond
- * float32. */
+/* Adds biases; the scores of keys that query `i` may not see become -infinity. False if the score
+ * of a key that it may see is beyond float32. */
 INLINE bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys) {
   const struct kernel_tile *t = f->t;
   for (size_t r = 0; r < keys; r += LANES) {

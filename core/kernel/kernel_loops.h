@@ -1,15 +1,16 @@
 /* kernel_loops: all inner loops of one level of instructions, and the table of them.
  *
- * A template: kernel_<level>.c defines its parameters and includes it once. The parts stand below
- * in the order in which each needs the ones before.
+ * A template: kernel_<level>.c defines its parameters and includes it once. Each part below uses
+ * those before it.
  *
  *   KERNEL         the table's name
  *   LEVEL          its enum cpu_level
  *   LANES          floats of a vector: 4, 8 or 16
  *   VECTORS        vectors of a panel of columns or queries: 2 or 4
  *
- * What a level has instructions for it defines before, and says so; the compiler's own vectors do
- * the rest, the same at every width. Vectors are its own there, of LANES floats or int32_t:
+ * A level that has an instruction for one of the following operations defines the operation, and a
+ * macro that says so. The others are made of the compiler's vector arithmetic, the same at every
+ * width. Operands are vectors of LANES floats or int32_t:
  *
  *   HAVE_FMA       vec_fma(a, b, c): a b + c, rounded once
  *   HAVE_MAX       vec_max, vec_min, and vec_max_int of integers
@@ -20,7 +21,7 @@
  *
  * All parameters are undefined at the end, and so is every macro of the parts. */
 #if !defined KERNEL || !defined LEVEL || !defined LANES || !defined VECTORS
-#error "kernel_loops.h wants its parameters defined first"
+#error "define the parameters of kernel_loops.h before including it"
 #endif
 
 #include "core/kernel/kernel_vector.h"

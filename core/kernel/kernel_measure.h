@@ -1,5 +1,5 @@
-/* kernel_measure: measures of all heads over one panel of queries and a run of keys, block by
- * block.
+/* kernel_measure: measures of all heads over one panel of queries and a stretch of keys, block
+ * by block.
  *
  * A part of kernel_loops.h.
  *
@@ -83,7 +83,8 @@ static void measure_place(struct measure *x, float *scratch) {
   x->p.to = x->p.from + width;
 }
 
-/* What attention has left of a head. Where one key was chosen it has left that. */
+/* What attention has left of a head: `top` and `factor`; where it has chosen one key, nothing but
+ * the key. */
 static void recall_normalisers(struct measure *x, const struct kernel_tile *t, size_t h) {
   float *top = t->segment_end ? x->upper_top : x->top;
   float *factor = t->segment_end ? x->upper_factor : x->factor;
@@ -116,8 +117,8 @@ static void measure_open(struct measure *x, const struct kernel_measure *m, floa
 
 /* --- one block --- */
 
-/* The panel turns to one head. */
-static void take_head(struct measure *x, size_t h) {
+/* Makes the panel one of this head. */
+static void set_head(struct measure *x, size_t h) {
   x->a.t = &x->m->head[h];
   x->p.query = x->query + h * x->a.t->head_size * x->width;
   x->p.top = x->top + h * x->width;
@@ -136,7 +137,7 @@ static void weigh_chosen(const struct measure *x, size_t key, size_t keys) {
 
 /* Makes the weights of a block for one head. */
 static void head_weights(struct measure *x, size_t h, size_t key, size_t keys) {
-  take_head(x, h);
+  set_head(x, h);
   x->a.scores = x->weights + h * x->keys * x->width;
   if (x->a.t->select != SELECT_SOFT)
     weigh_chosen(x, key, keys);
@@ -146,7 +147,7 @@ static void head_weights(struct measure *x, size_t h, size_t key, size_t keys) {
 
 /* Makes the factors of one head's weights for a segment: attention within it once more. */
 static void enter_segment(struct measure *x, size_t h, size_t segment, size_t from, size_t to) {
-  take_head(x, h);
+  set_head(x, h);
   const struct kernel_tile *t = x->a.t;
   x->a.scores = x->weights;
   x->segments.top = x->upper_top + h * x->width;
@@ -157,8 +158,8 @@ static void enter_segment(struct measure *x, size_t h, size_t segment, size_t fr
   if (x->p.started) weigh_segment(t, &x->p, &x->segments, segment);
 }
 
-/* Takes what one head by itself is measured by; leaves half the weights in place of the weights. */
-INLINE void look_at_head(struct measure *x, size_t h, size_t key, size_t keys, const bool order) {
+/* Adds up the measures of one head by itself; halves the weights, for the divergences. */
+INLINE void measure_head(struct measure *x, size_t h, size_t key, size_t keys, const bool order) {
   const ivec magnitude = ivec_all(0x7fffffff);
   vec reach = {0};
   for (size_t v = 0; v < x->p.vectors; v++) {
@@ -205,9 +206,9 @@ static void measure_block(struct measure *x, size_t key, size_t keys) {
   for (size_t h = 0; h < m->heads; h++) {
     head_weights(x, h, key, keys);
     if (m->divergence)
-      look_at_head(x, h, key, keys, true);
+      measure_head(x, h, key, keys, true);
     else
-      look_at_head(x, h, key, keys, false);
+      measure_head(x, h, key, keys, false);
   }
   double *divergence = m->divergence;
   for (size_t g = 0; divergence && g < m->heads; g++)
@@ -262,7 +263,8 @@ static size_t segment_of(const struct kernel_tile *t, size_t key) {
   return low;
 }
 
-/* A segment that goes on behind this run of keys is not entered again in the next. */
+/* Keeps the normalisers of a segment that goes on behind this stretch of keys, for resume_segment.
+ */
 static void leave_segment(const struct measure *x) {
   for (size_t h = 0; h < x->m->heads; h++) {
     const struct kernel_tile *t = &x->m->head[h];

@@ -58,8 +58,8 @@ static void angles(double p, size_t half, const double *by, float *angle) {
   }
 }
 
-/* What lies behind the last whole vector of a row's first half is its second half: only what is the
- * first's is stored. */
+/* Behind the first half of a row lies its second half: a vector that is not whole must not write
+ * there. */
 static uint32_t rotate(size_t rows, size_t half, const float *angle, float *x, size_t x_row) {
   ivec most = {0};
   for (size_t r = 0; r < rows; r++, angle += 2 * half, x += x_row)

@@ -26,7 +26,7 @@ static const double tiny_work = 2e6;
 enum {
   BATCHES_MIN = 64,    /* that may be under way at once */
   LOOKS_MAX = 4096,    /* jobs of the queue looked at for one batch */
-  OLDEST_EVERY = 4,    /* every fourth time the oldest goes first, which would starve else */
+  OLDEST_EVERY = 4,    /* every fourth time the oldest goes first, so that it does not starve */
   EXPIRE_EVERY_MS = 5, /* how often the queue is searched for jobs that are too late */
   SEATS_MAX = 64,      /* bits of the word `taken` */
 };

@@ -12,8 +12,8 @@
  * ones. In the queue, too, the job with the least work goes first, and no more large jobs are under
  * way than there are workers.
  *
- * A tiny job takes less time than handing it to a worker and back would. It passes the queue by:
- * the thread that submits it computes it at once. */
+ * A tiny job takes less time than handing it to a worker and back would. It does not enter the
+ * queue: the thread that submits it computes it at once. */
 #ifndef CORE_POOL_H
 #define CORE_POOL_H
 
@@ -59,7 +59,7 @@ struct pool *pool_new(const struct pool_options *options, struct error *e);
  * STATUS_OUT_OF_MEMORY: nothing has changed. */
 enum status pool_reserve(struct pool *p, size_t scratch_bytes, struct error *e);
 
-/* Takes some microseconds. Of a tiny job it takes some ten, and `done` has been called before the
+/* Takes some microseconds; or some ten if the job is tiny: then `done` is called before the
  * return. */
 void pool_submit(struct pool *p, struct job *job);
 

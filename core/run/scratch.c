@@ -33,8 +33,8 @@ void *scratch_use(struct scratch *s, size_t index) {
   struct scratch_piece *p = &s->piece[index];
   if (!atomic_load_explicit(&p->larger, memory_order_acquire)) return p->memory;
   free(p->memory);
-  p->memory =
-      atomic_exchange(&p->larger, NULL); /* it may just have been replaced by an even larger one */
+  /* An even larger piece may have come since the load. */
+  p->memory = atomic_exchange(&p->larger, NULL);
   return p->memory;
 }
 

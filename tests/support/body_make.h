@@ -1,5 +1,5 @@
 /* body_make: the same request in another form: from JSON text to safetensors, or to JSON with its
- * arrays in base64; and whether two requests are the same once they are request. */
+ * arrays in base64; and whether two requests that have been read are the same. */
 #ifndef TESTS_BODY_MAKE_H
 #define TESTS_BODY_MAKE_H
 

@@ -76,7 +76,7 @@ static bool choice_is_right(const struct call *c, const double *weight, size_t k
   return before <= u + bound && before + weight[chosen] >= u - bound;
 }
 
-/* The choices of all rows, by the twin's soft weights: `bound` off for one who rounds. */
+/* Checks the choices of all rows by the twin's soft weights: rounding may move these by `bound`. */
 static bool choices_are_right(const struct random_layer *l, const struct call *c,
                               const struct ref_answer *soft, const int32_t *chosen, double bound,
                               struct error *e) {

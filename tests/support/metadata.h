@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-/* The JSON that stands there as a string by this key. The caller drops the reference. */
+/* The JSON document that the string of this key holds. The caller drops the reference. */
 json_t *metadata_json(const char *path, const char *key);
 
 #endif

@@ -1,5 +1,5 @@
-/* patience: how long a test waits for what must come: what ends one that hangs, and nothing else,
- * so it is many times what a busy machine takes. */
+/* patience: how long a test waits for an event that must come. Only a test that hangs may exceed
+ * it, so it is many times what a busy machine takes. */
 #ifndef TESTS_SUPPORT_PATIENCE_H
 #define TESTS_SUPPORT_PATIENCE_H
 

@@ -204,15 +204,15 @@ static void fill_head_mask(struct call *c, size_t heads, uint64_t *state, struct
   c->head_mask = factor;
 }
 
-/* Those of heads have runs of zeros, so that one sees nothing where another does. */
+/* Masks of heads have stretches of zeros, so that one head sees nothing where another does. */
 static void fill_mask(struct call *c, size_t heads, uint64_t *state, struct arena *a) {
   const size_t flags = pairs_of(c) * (c->mask_per_head ? heads : 1);
   const unsigned percent = (unsigned)random_below(state, 101);
-  const size_t run = 1 + random_below(state, 64);
+  const size_t stretch = 1 + random_below(state, 64);
   uint8_t *mask = allocate(a, flags, 1);
   bool dark = false;
   for (size_t i = 0; i < flags; i++) {
-    if (c->mask_per_head && i % run == 0) dark = often(state, 40);
+    if (c->mask_per_head && i % stretch == 0) dark = often(state, 40);
     mask[i] = !dark && often(state, percent);
   }
   c->mask = mask;
@@ -226,7 +226,7 @@ static void fill_extras(struct call *c, size_t heads, uint64_t *state, struct ar
   if (often(state, 25)) fill_head_mask(c, heads, state, a);
 }
 
-/* Up to six runs of an item's keys, some of them empty. */
+/* Cuts an item's keys into up to six segments, some of them empty. */
 static void fill_segments(struct call *c, uint64_t *state, struct arena *a) {
   size_t total = 0;
   for (size_t i = 0; i < c->items; i++) {

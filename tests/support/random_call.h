@@ -31,7 +31,7 @@ void random_layer_done(struct random_layer *l);
  * `most` rows. The memory is the arena's. */
 struct call *random_call(const struct random_layer *l, uint64_t *state, size_t most,
                          struct arena *a);
-/* A plain call: `items` items with q and k rows, everything visible. Prepared. */
+/* A plain call: `items` items with q and k rows; every query sees every key. Prepared. */
 struct call *plain_call(const struct random_layer *l, uint64_t *state, size_t items, size_t q,
                         size_t k, enum weights want, struct arena *a);
 

@@ -79,7 +79,7 @@ static void check_whole(const struct product *p, size_t first, size_t columns, f
     }
 }
 
-/* The middle third is left out, as heads are that nobody needs. */
+/* The middle third of the depth is left out, as heads that are not needed are. */
 static void check_parts(const struct product *p, size_t first, size_t columns, float *y) {
   const size_t low = p->in / 3, high = p->in - p->in / 3;
   for (int bias = 0; bias < 2; bias++) {

@@ -330,7 +330,7 @@ static void huge_finite_scores_and_values_are_right(void **unused) {
   bare_done(&b);
 }
 
-/* Few queries of a size that makes them go their own way: the sum of the weighted values leaves
+/* Queries so few that kernel_few.h computes them: the sum of the weighted values leaves
  * float32 unless it is shrunk, with a softmax while its weights are not yet over their sum. */
 static void few_queries_of_huge_values_are_right(void **unused) {
   (void)unused;

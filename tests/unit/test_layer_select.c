@@ -301,7 +301,7 @@ static void a_masked_head_is_not_computed(void **unused) {
       spoil_head(&b, role, head);
       run_and_compare(&b, spoilt);
       no_bit_differs(&b, c, spoilt);
-      /* Who wants to see its weights has them computed. These need no values. */
+      /* A head whose weights or pointers are wanted is computed, but for its values. */
       const enum status seen = role == ROLE_VALUE ? STATUS_OK : STATUS_NOT_FINITE;
       spoilt->want = WEIGHTS_PER_HEAD;
       assert_int_equal(run(&b, spoilt, 1e5), seen);

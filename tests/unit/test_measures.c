@@ -199,7 +199,7 @@ static void cut_keys(struct call *c, uint64_t *state, size_t segments, struct ar
   c->segment_end = end;
 }
 
-/* Few heads over so many keys, and so many heads over few, that they are measured in steps. */
+/* Few heads over so many keys, and so many heads over few, that pieces have several turns. */
 static void steps_agree_with_the_twin(void **unused) {
   (void)unused;
   static const struct {
@@ -245,7 +245,7 @@ static void large_scores_of_one_query_agree_with_the_twin(void **unused) {
   }
 }
 
-/* An additive score that is large for whatever query: lanes without a query must not show. */
+/* An additive score that is large for any query: lanes without a query must not show. */
 static void idle_lanes_do_not_show(void **unused) {
   (void)unused;
   const float query = 1, key = 10, vector = 89;
