@@ -38,7 +38,7 @@ enum header_wish { WISH_JSON, WISH_BINARY, WISH_BINARY_ALONE, WISH_NEITHER };
 
 struct header {
   const char *length;        /* Content-Length, or NULL */
-  const char *request_id;    /* X-Request-Id if it is sane, else NULL */
+  const char *request_id;    /* X-Request-Id if it is valid, else NULL */
   const char *agent;         /* User-Agent, or NULL */
   const char *trace;         /* traceparent if it is valid, else NULL */
   const char *authorization; /* the last one, or NULL */

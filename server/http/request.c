@@ -200,7 +200,7 @@ static bool is_client_gone(struct exchange *x) {
   if (clock_now() - r->submitted < GONE_AFTER_US * (uint64_t)1000) return false;
   struct tcp_info info = {0};
   socklen_t size = sizeof info;
-  /* A read would not tell: bytes of the next request may precede the end of stream. The states from
+  /* A read would not do: bytes of the next request may precede the end of stream. The states from
    * TIME_WAIT on are those of a connection that the client has closed or reset. */
   getsockopt(r->connection.fd, IPPROTO_TCP, TCP_INFO, &info, &size);
   return info.tcpi_state >= TCP_TIME_WAIT;

@@ -10,7 +10,7 @@
 #include "server/http/request_parts.h"
 #include "server/watch/metrics_text.h"
 
-/* Adds what tells a browser whether a page may read the answer. */
+/* Adds the fields by which a browser decides whether a page may read the answer. */
 static void add_cors_fields(struct reply *reply, const struct request *r) {
   if (r->server->cors) reply_add(reply, "Vary", "Origin");
   if (!r->connection.origin) return;
@@ -175,7 +175,7 @@ static bool answer_metrics(struct request *r) {
   return answer_text(r, "text/plain; version=0.0.4; charset=utf-8", text, length);
 }
 
-/* Answers with what `text_of` says of the model in the path. */
+/* Answers with the text that `text_of` makes of the model in the path. */
 static bool answer_model(struct request *r, char *text_of(const struct model *, size_t *)) {
   size_t length = 0;
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));

@@ -27,8 +27,8 @@ struct exchange {
   bool (*gone)(struct exchange *); /* has the reader left? or NULL */
 };
 
-/* Sets every member but done and gone, which are the maker's to set, before or after. Takes the
- * hold over; `m` is one of its set. A failure stays in x->error. */
+/* Sets every member but done and gone, which the maker sets, before or after. Takes the hold over;
+ * `m` is a model of it. A failure is in x->error. */
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
                     const struct model *m, const struct body_terms *terms);
 
@@ -40,7 +40,7 @@ void exchange_feed(struct exchange *x, const char *text, size_t length);
 bool exchange_finish(struct exchange *x);
 
 /* Gives the work to the pool. `deadline` on clock_now. x->done is called exactly once, maybe
- * before this returns; then x->error or x->answer says how it went. */
+ * before this returns; then there is an error in x->error, or an answer in x->answer. */
 void exchange_submit(struct exchange *x, uint64_t deadline);
 
 void exchange_end(struct exchange *x); /* frees all; not between submit and done */

@@ -1,7 +1,7 @@
-/* base64: chooses who reads and writes base64, and judges its last group.
+/* base64: chooses the reader and writer of base64 for this processor, and reads the last group.
  *
- * This is our own because Debian 12 has no library for it: libbase64 came later, and the
- * decoders of nettle and libb64 pass over what they do not know and go byte by byte. */
+ * No library of Debian 12 would do: libbase64 came later, and the readers of nettle and libb64 skip
+ * characters that they do not know, and go byte by byte. */
 #include "server/text/base64.h"
 
 #include "core/run/cpu.h"
@@ -36,7 +36,7 @@ char *base64_write(char *out, const void *bytes, size_t size) {
 size_t base64_read_last(const char text[4], unsigned char out[2]) {
   if (text[3] != '=') return 0;
   const size_t bytes = text[2] == '=' ? 1 : 2;
-  /* Read as if there were no padding; what the padding stands for has to be zero. */
+  /* Read as if there were no padding; the bits in place of the padding have to be zero. */
   const char whole[4] = {text[0], text[1], bytes == 1 ? 'A' : text[2], 'A'};
   unsigned char three[3 + BASE64_READ_MARGIN];
   if (base64_read_portable(whole, sizeof whole, three) != sizeof whole || three[bytes] != 0)

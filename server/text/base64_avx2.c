@@ -1,8 +1,9 @@
 /* base64_avx2: base64 in vectors of 32 characters, which stand for 24 bytes.
  *
  * The method is Wojciech Mula's and Daniel Lemire's ("Faster base64 encoding and decoding using
- * AVX2 instructions"): characters are judged and moved to their numbers by tables of 16 bytes,
- * numbers are joined by multiplying. What is left, or strange, is for the portable one. */
+ * AVX2 instructions"): tables of 16 bytes check characters and move them to their numbers,
+ * and products join the numbers. Rests and characters beyond the alphabet are left to
+ * base64_portable. */
 #include "server/text/base64_level.h"
 
 #if defined(__x86_64__)
@@ -14,7 +15,7 @@ enum { BLOCK = 32, BYTES = BLOCK / 4 * 3, LOAD = BYTES + 4 /* bytes that a block
 
 static inline __m256i twice(__m128i half) { return _mm256_broadcastsi128_si256(half); }
 
-/* Characters into numbers. False: one of them is none of the alphabet. */
+/* Turns characters into numbers. False: one of them is not of the alphabet. */
 static inline bool to_numbers(__m256i text, __m256i *number) {
   /* Bits for classes of characters with the same high nibble, by the high nibble; and by the low
    * one, those of which it makes strange characters. Both have a bit where none is of the alphabet,
@@ -36,7 +37,7 @@ static inline bool to_numbers(__m256i text, __m256i *number) {
   return _mm256_testz_si256(wrong_low, _mm256_shuffle_epi8(classes, high));
 }
 
-/* 32 numbers as 24 bytes, and eight of zeros. */
+/* Joins 32 numbers to 24 bytes, and eight zeros. */
 static inline __m256i join(__m256i number) {
   const __m256i order =
       twice(_mm_setr_epi8(2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13, 12, -1, -1, -1, -1));
@@ -60,7 +61,7 @@ size_t base64_read_avx2(const char *text, size_t length, unsigned char *out) {
   return at + base64_read_portable(text + at, length - at, out);
 }
 
-/* 24 bytes as 32 numbers. Looks at LOAD of them. */
+/* Turns 24 bytes into 32 numbers. Reads LOAD bytes. */
 static inline __m256i part(const unsigned char *bytes) {
   const __m256i order = twice(_mm_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10));
   const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)bytes);

@@ -1,8 +1,8 @@
 /* base64_avx512: base64 in vectors of 64 characters, which stand for 48 bytes.
  *
  * The method is Wojciech Mula's and Daniel Lemire's ("Base64 encoding and decoding at almost the
- * speed of a memory copy"): one table has all characters. What is left, or strange, is for the
- * portable one. */
+ * speed of a memory copy"): one table has all characters. Rests and characters beyond the alphabet
+ * are left to base64_portable. */
 #include "server/text/base64_level.h"
 
 #if defined(__x86_64__)
@@ -16,7 +16,7 @@ enum { BLOCK = 64, BYTES = BLOCK / 4 * 3 };
 static const char alphabet[BLOCK + 1] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* By a character below 0x80: its number, or NONE. */
+/* The number of each character below 0x80, or NONE. */
 enum { NONE = 0x80 };
 static const uint8_t numbers[2 * BLOCK] = {
     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
@@ -44,7 +44,7 @@ static const uint8_t parted[BLOCK] = {
     34, 33, 35, 34, 37, 36, 38, 37, 40, 39, 41, 40, 43, 42, 44, 43, 46, 45, 47, 46,
 };
 
-/* 64 numbers as 48 bytes, and 16 that mean nothing. */
+/* Joins 64 numbers to 48 bytes, and 16 without a meaning. */
 static inline __m512i join(__m512i number, __m512i order) {
   const __m512i twelve = _mm512_maddubs_epi16(number, _mm512_set1_epi32(0x01400140));
   const __m512i bits = _mm512_madd_epi16(twelve, _mm512_set1_epi32(0x00011000));
@@ -62,7 +62,7 @@ size_t base64_read_avx512(const char *text, size_t length, unsigned char *out) {
   return at + base64_read_portable(text + at, length - at, out);
 }
 
-/* 48 bytes as 64 characters. */
+/* Turns 48 bytes into 64 characters. */
 static inline __m512i to_characters(__m512i bytes, __m512i order, __m512i characters) {
   /* The bits that eight numbers begin with: of four, 10, 4, 22, 16; of the others, 32 more. */
   const __m512i begin = _mm512_set1_epi64(0x3036242a1016040a);

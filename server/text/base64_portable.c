@@ -17,7 +17,7 @@ enum {
   LOAD = HALF + 8        /* bytes that a block looks at, and touches */
 };
 
-/* Blocks: what a comparison gives is 0 or -1. */
+/* Blocks. A comparison of blocks gives 0 or -1. */
 typedef uint8_t bytes_block __attribute__((vector_size(BLOCK)));
 typedef int8_t signed_block __attribute__((vector_size(BLOCK)));
 typedef uint64_t words_block __attribute__((vector_size(BLOCK)));
@@ -26,7 +26,7 @@ static inline bytes_block either(signed_block here, uint8_t value) {
   return (bytes_block)here & value;
 }
 
-/* From characters to their numbers; 0: it is none of the alphabet. */
+/* What is added to each character to make it its number; 0: it is not of the alphabet. */
 static inline bytes_block distance_to_numbers(bytes_block text) {
   const signed_block c = (signed_block)text;
   return either((c >= 'A') & (c <= 'Z'), (uint8_t) - 'A') |
@@ -43,7 +43,7 @@ static inline bytes_block to_characters(bytes_block number) {
          either(n > 62, (uint8_t)('/' - 63 - ('+' - 62)));
 }
 
-/* 16 characters, as 12 bytes and two more. False: one of them is none of the alphabet. */
+/* Reads 16 characters to 12 bytes and two more. False: one of them is not of the alphabet. */
 static inline bool read_block(const char *text, unsigned char *out) {
   bytes_block c;
   memcpy(&c, text, sizeof c);
@@ -61,7 +61,7 @@ static inline bool read_block(const char *text, unsigned char *out) {
   return true;
 }
 
-/* The same the other way. Looks at two bytes more than the twelve. */
+/* The same the other way. Reads two bytes more than the twelve. */
 static inline void write_block(char *out, const unsigned char *bytes) {
   uint64_t first, second;
   memcpy(&first, bytes, sizeof first);
@@ -78,7 +78,7 @@ size_t base64_read_portable(const char *text, size_t length, unsigned char *out)
   size_t at = 0;
   for (; length - at >= BLOCK; at += BLOCK, out += BYTES)
     if (!read_block(text + at, out)) break;
-  /* Groups one by one, each with others behind it that mean nothing. */
+  /* Groups one by one, each filled up to a block with 'A'. */
   for (; length - at >= 4; at += 4, out += 3) {
     char group[BLOCK];
     memset(group, 'A', sizeof group);

@@ -1,8 +1,8 @@
 /* number_read: JSON number text -> float32, any number.
  *
- * The first 19 digits are rounded by number_round. Where these cannot tell, the value is, or might
- * be, a tie: number_tie then compares all digits with the midpoint, or, if they are very many,
- * number_scan looks at every one. */
+ * number_round rounds the first 19 digits. Where these do not decide, the value is, or might be, a
+ * tie: then number_tie compares all digits with the midpoint, or, if they are very many,
+ * number_scan reads each of them. */
 #include "server/text/number.h"
 
 #include "server/text/number_bits.h"
@@ -22,7 +22,7 @@ static float float_of(uint32_t bits, bool negative) {
 
 /* A number as it is read: the digits before and behind the dot are one integer. */
 struct number_read_decimal {
-  const char *readable; /* up to here bytes may be read that are not of the number */
+  const char *readable; /* bytes up to here may be read, even behind the number */
   uint64_t m;
   int64_t exponent;
   unsigned count; /* digits in m, leading zeros not counted */
@@ -33,7 +33,8 @@ static unsigned leading_zeros(uint64_t digits) {
   return digits ? (unsigned)__builtin_ctzll(digits) / 8 : 8;
 }
 
-/* Takes the next eight characters, if they are digits that all fit into m, or none of them. */
+/* Reads the next eight characters. False, and none is read: one is no digit, or m has room for some
+ * of them only. */
 static bool read_eight(struct number_read_decimal *d, const char *p, int place) {
   bool fit = d->count + 8 <= DIGITS;
   if (d->readable - p < 8 || !(fit || d->count == DIGITS)) return false;
@@ -50,7 +51,7 @@ static bool read_eight(struct number_read_decimal *d, const char *p, int place) 
   return true;
 }
 
-/* Takes the digits at p, `place` times 10^-1 each; returns their end. */
+/* Reads the digits at p; `place` is 1 behind the dot, else 0. Returns their end. */
 static const char *read_digits(struct number_read_decimal *d, const char *p, int place) {
   for (; number_is_digit(*p); p++) {
     while (read_eight(d, p, place)) p += 8;
@@ -68,8 +69,7 @@ static const char *read_digits(struct number_read_decimal *d, const char *p, int
   return p;
 }
 
-/* Takes `e`, a sign and digits; NULL, and the offending byte in *end, if that is not what is there.
- */
+/* Reads `e`, a sign and digits. NULL: they are malformed, and *end is the offending byte. */
 static const char *read_exponent(struct number_read_decimal *d, const char *p, const char **end) {
   p++;
   bool negative = *p == '-';
@@ -83,7 +83,7 @@ static const char *read_exponent(struct number_read_decimal *d, const char *p, c
   return p;
 }
 
-/* The number in text[0 .. ] again, every digit of it. */
+/* Reads the number at `text` again, with each of its digits. */
 static enum number_verdict read_exactly(const char *text, float *value) {
   struct number_scan s;
   number_scan_begin(&s);
@@ -91,7 +91,7 @@ static enum number_verdict read_exactly(const char *text, float *value) {
   return number_scan_float(&s, value);
 }
 
-/* The end of it: the digits are rounded, and all of them looked at if these cannot tell. */
+/* Rounds the digits of `d`; where these do not decide, reads all digits of the text. */
 static enum number_verdict round_decimal(const char *text, const char *end,
                                          const struct number_read_decimal *d, float *value) {
   uint32_t bits;
@@ -102,9 +102,8 @@ static enum number_verdict round_decimal(const char *text, const char *end,
   return NUMBER_OK;
 }
 
-/* A number with more digits than the inlined part takes, or a malformed one. How far it goes is not
- * known: only its first NUMBER_READ_MARGIN bytes are taken eight at a time, those behind them one
- * by one. */
+/* Reads a number with more digits than number_fast reads, or a malformed one. Its end is not known:
+ * the bytes beyond its first NUMBER_READ_MARGIN are read one by one, not eight at a time. */
 static enum number_verdict read_any(const char *text, const char **end, float *value) {
   struct number_read_decimal d = {.readable = text + NUMBER_READ_MARGIN};
   const char *p = text + (*text == '-');

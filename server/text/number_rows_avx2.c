@@ -1,8 +1,8 @@
 /* number_rows_avx2: rows of numbers as text, in vectors of 32 bytes.
  *
  * The arithmetic is that of number_write, in doubles: c * 2^q / 10^k is known to 2^-24 of a unit.
- * What lies closer than 2^-20 to a boundary is declined and left to number_write, and so are
- * denormals (a thread may take them as zero) and what is written as a long integer.
+ * Numbers closer than 2^-20 to a boundary are declined and left to number_write, and so are
+ * denormals (to a thread they may be zero) and numbers that are written as long integers.
  *
  * Digits are made of four numbers at a time. Then each is written by itself: a shuffle puts the dot
  * between its digits (number_layouts), and its exponent follows if it has one. */
@@ -36,7 +36,7 @@ struct number_rows_batch_avx2 {
 
 /* --- digits --- */
 
-/* Of four numbers, in lanes of 64 bits. */
+/* The digits of four numbers, in lanes of 64 bits. */
 struct number_rows_digits_avx2 {
   __m256i eight;            /* the last eight, the first of them in the lowest byte */
   __m256i nine;             /* a mask: has nine digits, the first is a one */
@@ -44,14 +44,14 @@ struct number_rows_digits_avx2 {
   __m256d doubtful, uneven; /* masks: too close to a boundary; not a multiple of ten units */
 };
 
-/* Keeps the compiler from taking a product apart into sums, which takes longer. */
+/* Keeps the compiler from turning a product into sums, which are slower. */
 static inline __m256i factor(short value) {
   __m256i factor = _mm256_set1_epi16(value);
   __asm__("" : "+x"(factor));
   return factor;
 }
 
-/* Numbers below 10^8, as doubles, into digits. */
+/* Turns numbers below 10^8, which are doubles, into digits. */
 static inline __m256i split_digits(__m256d s) {
   const __m256d integer = _mm256_set1_pd(0x1p52);
   const __m256i whole = _mm256_xor_si256(_mm256_castpd_si256(_mm256_add_pd(s, integer)),
@@ -108,7 +108,7 @@ static inline struct number_rows_digits_avx2 shorten(__m256d x, __m256d power) {
 
 /* --- layout --- */
 
-/* Of four numbers. Masks are lanes of -1. */
+/* Four numbers on their way to text. Masks are lanes of -1. */
 struct number_rows_group_avx2 {
   __m128i magnitude;
   __m128i point; /* digits behind the dot, if all are written */
@@ -122,7 +122,7 @@ static inline uint32_t bits_of(__m128i mask) {
   return (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(mask));
 }
 
-/* The lower halves of lanes of 64 bits. */
+/* Returns the lower halves of lanes of 64 bits. */
 static inline __m128i narrow(__m256i v) {
   return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(_mm256_castsi256_si128(v)),
                                          _mm_castsi128_ps(_mm256_extracti128_si256(v, 1)), 0x88));
@@ -147,7 +147,7 @@ static inline __m128i trailing_zeros(uint32_t nonzero) {
   return _mm_sub_epi32(_mm_set1_epi32(127 + 7), _mm_max_epi32(field, _mm_set1_epi32(126)));
 }
 
-/* Numbers of any size: the shorter notation, the fixed one if they are equally long. */
+/* Chooses the shorter notation for numbers of any size; the fixed one if both are equally long. */
 static inline void choose_notation(struct number_rows_group_avx2 *g) {
   const __m128i one = _mm_set1_epi32(1), zeros = trailing_zeros(g->nonzero);
   const __m128i single = _mm_cmpeq_epi32(_mm_sub_epi32(g->count, zeros), one);
@@ -183,7 +183,7 @@ static inline void store_text(struct number_rows_batch_avx2 *b, size_t at,
   _mm_store_si128((__m128i *)b->text[at + 3], _mm256_extracti128_si256(odd, 1));
 }
 
-/* Loads one by one: on many processors a gather is slower. */
+/* Loads numbers one by one: on many processors a gather is slower. */
 static inline __m256d powers_of(__m128i point) {
   const double *table = number_power_doubles - NUMBER_DOUBLE_MIN;
   return _mm256_setr_pd(table[_mm_cvtsi128_si32(point)], table[_mm_extract_epi32(point, 1)],

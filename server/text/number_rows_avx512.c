@@ -1,11 +1,12 @@
 /* number_rows_avx512: rows of numbers as text, in vectors of 64 bytes.
  *
  * The arithmetic is that of number_write, in doubles: c * 2^q / 10^k is known to 2^-24 of a unit.
- * What lies closer than 2^-20 to a boundary is declined and left to number_write, and so are
- * denormals (a thread may take them as zero) and what is written as a long integer.
+ * Numbers closer than 2^-20 to a boundary are declined and left to number_write, and so are
+ * denormals (to a thread they may be zero) and numbers that are written as long integers.
  *
- * Each number has 16 places: its sign, 14 for the digits and the dot, and the comma. Two masks say
- * where the dot stands and which places are kept; one compression then writes four numbers. */
+ * Each number has 16 places: its sign, 14 for the digits and the dot, and the comma. Two masks
+ * have the place of the dot and the places that are kept; one compression then writes four numbers.
+ */
 #include "server/text/number_rows.h"
 
 #if defined(__x86_64__)
@@ -35,24 +36,24 @@ struct number_rows_batch_avx512 {
 
 /* --- digits --- */
 
-/* Of eight numbers. */
+/* The digits of eight numbers. */
 struct number_rows_digits_avx512 {
   __m512i eight;             /* the last eight, the first of them in the lowest byte */
   __mmask8 nine, eighth;     /* has nine digits (the first is a one), has at least eight */
   __mmask8 doubtful, uneven; /* too close to a boundary; not a multiple of ten units */
 };
 
-/* Keeps the compiler from taking a product apart into sums, which takes longer. */
+/* Keeps the compiler from turning a product into sums, which are slower. */
 static inline __m512i factor(short value) {
   __m512i factor = _mm512_set1_epi16(value);
   __asm__("" : "+v"(factor));
   return factor;
 }
 
-/* Numbers below 10^8, as doubles, into digits. */
+/* Turns numbers below 10^8, which are doubles, into digits. */
 static inline __m512i split_digits(__m512d s) {
   const __m512d integer = _mm512_set1_pd(0x1p52), high = _mm512_set1_pd(0x1p20);
-  /* Rounded down, which the constant's being a little too large does not spoil. */
+  /* Rounded down: that the constant is a little too large changes no result. */
   const __m512d first = _mm512_fmadd_round_pd(s, _mm512_set1_pd(1e-4), integer,
                                               _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
   const __m512d last = _mm512_fnmadd_pd(_mm512_sub_pd(first, integer), _mm512_set1_pd(1e4), s);
@@ -116,7 +117,7 @@ static inline __m512d any_power(__m512i f) {
 
 /* --- layout --- */
 
-/* Of sixteen numbers. */
+/* Sixteen numbers on their way to text. */
 struct number_rows_group_avx512 {
   __m512i magnitude;
   __m512i point;           /* digits behind the dot, if all are written */
@@ -168,7 +169,7 @@ static inline __m512i exponent_text(__m512i power) {
   return _mm512_or_si512(_mm512_slli_epi32(digits, 16), sign);
 }
 
-/* Gives those that need it their exponent: their digits move before it. */
+/* Adds an exponent to the numbers that need one: their digits move before it. */
 static inline void add_exponents(struct number_rows_group_avx512 *g) {
   const __m512i one = _mm512_set1_epi32(1);
   const __m512i power = _mm512_sub_epi32(_mm512_sub_epi32(g->count, one), g->point);
@@ -188,7 +189,7 @@ static inline void add_exponents(struct number_rows_group_avx512 *g) {
   g->zeros = _mm512_mask_add_epi32(g->zeros, g->scientific, g->zeros, _mm512_set1_epi32(EXPONENT));
 }
 
-/* Numbers of any size: the shorter notation, the fixed one if they are equally long. */
+/* Chooses the shorter notation for numbers of any size; the fixed one if both are equally long. */
 static inline void choose_notation(struct number_rows_group_avx512 *g) {
   const __m512i one = _mm512_set1_epi32(1);
   const __mmask16 single = _mm512_cmpeq_epi32_mask(_mm512_sub_epi32(g->count, g->zeros), one);
@@ -267,7 +268,7 @@ static inline __attribute__((always_inline)) void prepare_group(struct number_ro
   b->any_declined |= g.declined;
 }
 
-/* A function by itself, or there are not registers enough for its constants. */
+/* Not inlined: there would be too few registers for its constants. */
 static __attribute__((noinline)) void prepare_batch(void *batch, const float *value, size_t count) {
   struct number_rows_batch_avx512 *b = batch;
   b->any_declined = 0;
@@ -279,7 +280,7 @@ static __attribute__((noinline)) void prepare_batch(void *batch, const float *va
 
 /* --- text --- */
 
-/* Four numbers with everything at its place. */
+/* Lays four numbers out, each digit, dot and sign at its place. */
 static inline __m512i lay_out(const struct number_rows_batch_avx512 *b, size_t at) {
   const __m512i place =
       _mm512_broadcast_i32x4(_mm_setr_epi8(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
@@ -318,7 +319,7 @@ static inline uint32_t declined_of(const struct number_rows_batch_avx512 *b, siz
   return (uint32_t)bits >> from % 8 & ((1u << count) - 1);
 }
 
-/* One to four numbers, some of which number_write has to write. */
+/* Writes one to four numbers, of which some are declined and go through number_write. */
 static __attribute__((noinline)) char *put_declined(char *out,
                                                     const struct number_rows_batch_avx512 *b,
                                                     const float *value, size_t from, size_t count,

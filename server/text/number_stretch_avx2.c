@@ -1,7 +1,7 @@
 /* number_stretch_avx2: stretches of numbers with AVX2 and the bit instructions of its time.
  *
- * As with AVX-512 a batch of text goes through two stages: bitmaps of 64 characters become lists of
- * places, here bit by bit; then four numbers at once are read from those lists. */
+ * As with AVX-512 a batch of text goes through two stages. Bitmaps of 64 characters become lists of
+ * places, here bit by bit; then four numbers at a time are read from those lists. */
 #include "server/text/number_stretch.h"
 
 #if defined(__x86_64__)
@@ -74,7 +74,7 @@ static inline uint64_t blanks_of(struct number_stretch_text_avx2 x) {
   return bits(are_blanks(x.low), are_blanks(x.high));
 }
 
-/* Lists the places of the bits, eight at a time: what is too much is overwritten. */
+/* Lists the places of the bits, eight at a time; entries beyond the last are overwritten later. */
 static inline uint16_t *store_places(uint16_t *list, uint64_t which, unsigned from) {
   size_t count = (size_t)__builtin_popcountll(which);
   for (size_t done = 0;;) {
@@ -159,7 +159,7 @@ struct number_stretch_part_avx2 {
   bool wide;             /* some are longer */
 };
 
-/* Makes the numbers from `i` on ready, `count` of them. */
+/* Makes `count` numbers from number `i` on ready. */
 static inline void make_ready(struct number_stretch_part_avx2 *t,
                               const struct number_stretch_batch_avx2 *b, size_t i, size_t count) {
   const __m256i one = _mm256_set1_epi16(1), most = _mm256_set1_epi16(DIGITS);
@@ -185,8 +185,8 @@ static inline void make_ready(struct number_stretch_part_avx2 *t,
   t->wide = !_mm256_testz_si256(over, over);
 }
 
-/* Which of the characters goes where. Right-aligned: what comes from before the first is zero;
- * those before the point come from one place further left. */
+/* Where each character goes. They are right-aligned, with zeros before the first; those before the
+ * point come from one place further left. */
 static inline __m128i arrangement(size_t length, size_t places) {
   static const int8_t align[2 * DIGITS] = {-16, -15, -14, -13, -12, -11, -10, -9, -8, -7, -6,
                                            -5,  -4,  -3,  -2,  -1,  0,   1,   2,  3,  4,  5,
@@ -279,8 +279,8 @@ static inline unsigned read_wide(const struct number_stretch_part_avx2 *t, size_
   return (unsigned)_mm_movemask_ps(_mm_cmpneq_ps(low, high));
 }
 
-/* Reads the numbers `which` of `count` alone; returns how many of all of them are read then, one
- * after the other. */
+/* Reads the numbers `which`, of `count`, by number_read. Returns how many of the `count`, from the
+ * first on, are read then. */
 static __attribute__((noinline)) size_t read_alone(const struct number_stretch_part_avx2 *t,
                                                    size_t g, const char *text, unsigned which,
                                                    size_t count, float *out) {
@@ -292,7 +292,7 @@ static __attribute__((noinline)) size_t read_alone(const struct number_stretch_p
   return count;
 }
 
-/* Reads a part, `count` numbers; returns how many. */
+/* Reads the `count` numbers of a part; returns how many it has read. */
 static inline __attribute__((always_inline)) size_t
 read_part(const struct number_stretch_part_avx2 *t, const char *text, size_t count, float *out,
           bool wide) {

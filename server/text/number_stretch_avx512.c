@@ -168,7 +168,7 @@ static inline void lanes(struct number_stretch_part_avx512 *t, __m512i digits, _
   }
 }
 
-/* Makes the numbers from `i` on ready, `count` of them. */
+/* Makes `count` numbers from number `i` on ready. */
 static inline __attribute__((always_inline)) void
 make_ready(struct number_stretch_part_avx512 *t, const struct number_stretch_batch_avx512 *b,
            size_t i, size_t count) {
@@ -218,7 +218,7 @@ static inline __m512i over_lanes(__m512i eight, int first) {
   return _mm512_shuffle_epi8(eight, _mm512_add_epi8(lane, each8((char)first)));
 }
 
-/* Which byte of the text goes where, for four numbers. */
+/* Where each byte of the text goes, for four numbers. */
 static inline __m512i lane_index(const struct number_stretch_part_avx512 *t, size_t g, __m512i ends,
                                  int first) {
   const __m512i ramp = _mm512_broadcast_i32x4(
@@ -228,7 +228,7 @@ static inline __m512i lane_index(const struct number_stretch_part_avx512 *t, siz
   return _mm512_mask_sub_epi8(index, before, index, each8(1));
 }
 
-/* Characters to digits, and pairs of digits to pairs of pairs: 32 bits hold four digits. */
+/* Turns characters into digits, and joins these: 32 bits hold four digits. */
 static inline __m512i lane_fours(const struct number_stretch_part_avx512 *t, size_t g, __m512i text,
                                  int first) {
   __mmask64 digit = load8((const uint8_t *)(t->digit + g + (size_t)first));
@@ -319,7 +319,7 @@ static inline unsigned read_wide(const struct number_stretch_part_avx512 *t, siz
   return reorder_bits(open) | ((unsigned)(t->odd >> g) & 0xff);
 }
 
-/* Where eight numbers are: at their signs. */
+/* Finds where eight numbers begin, signs included. */
 static inline void find_eight(const struct number_stretch_batch_avx512 *b, size_t i, const char *p,
                               const char *at[8]) {
   const uint8_t *place = b->spaced ? b->start : b->end;
@@ -328,8 +328,8 @@ static inline void find_eight(const struct number_stretch_batch_avx512 *b, size_
   for (size_t j = 1; j < 8; j++) at[j] = at[j - 1] + (uint8_t)(place[i + j] - place[i + j - 1]);
 }
 
-/* Reads the numbers `which` of `count` alone; returns how many of all of them are read then, one
- * after the other. */
+/* Reads the numbers `which`, of `count`, by number_read. Returns how many of the `count`, from the
+ * first on, are read then. */
 static __attribute__((noinline)) size_t read_alone(const struct number_stretch_batch_avx512 *b,
                                                    size_t i, const char *p, unsigned which,
                                                    size_t count, float *out) {

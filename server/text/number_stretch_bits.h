@@ -1,9 +1,9 @@
 /* number_stretch_bits: the grammar of stretches on bitmaps of 64 characters; internal to
  * number_stretch_avx*.c.
  *
- * A bit stands for a character, the first in the lowest bit. What holds for the characters one
- * place on is a shift by one, with the last block's highest bit shifted in; where a stretch of
- * digits ends is an addition, whose carry runs through it. */
+ * A bit stands for a character, the first in the lowest bit. A shift by one, with the highest bit
+ * of the block before shifted in, moves what is known of each character to the next. An addition
+ * finds where stretches of digits end: its carry runs through them. */
 #ifndef SERVER_TEXT_NUMBER_STRETCH_BITS_H
 #define SERVER_TEXT_NUMBER_STRETCH_BITS_H
 
@@ -35,8 +35,9 @@ struct number_stretch_found {
   uint64_t value;       /* the first characters of numbers, their signs included */
   uint64_t integer_end; /* the characters behind integer parts */
   uint64_t after_digit;
-  uint64_t bad; /* what cannot stand there. The bits above the lowest, and all others above it, mean
-                   nothing; a number that is not as it should be has one at its end at the latest */
+  /* Characters that no stretch has there. Above the lowest such bit, the bits of all members mean
+   * nothing; a malformed number has one at its end at the latest. */
+  uint64_t bad;
 };
 
 /* A character is bad that is none of a number nor (if `blanks`) a blank behind a comma, a comma not

@@ -12,16 +12,16 @@ static inline uint64_t commas8(uint64_t word) {
   return (zero - 0x0101010101010101) & ~zero & 0x8080808080808080;
 }
 
-/* How far the first comma is; 16: further. So the next number is found without reading this one,
- * and the processor may work on several at a time. */
+/* How far the first comma is; 16: further. It makes the next number known before this one is read,
+ * so that the processor may work on several at a time. */
 static inline unsigned comma_distance(const char *text) {
   uint64_t low = commas8(number_load8(text)), high = commas8(number_load8(text + 8));
   unsigned far = high ? 8 + ((unsigned)__builtin_ctzll(high) >> 3) : 16;
   return low ? (unsigned)__builtin_ctzll(low) >> 3 : far;
 }
 
-/* The number of `length` characters (less than 16) at `text`, if it has one digit, a point and
- * further digits. False for all others, and where a double does not tell. */
+/* Reads the number of `length` characters (less than 16) at `text`, if it has one digit, a point
+ * and further digits. False for all others, and where a double does not decide the rounding. */
 static inline bool read_common(const char *text, unsigned length, float *value) {
   bool negative = *text == '-';
   const char *p = text + negative;

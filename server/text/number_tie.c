@@ -1,6 +1,6 @@
 /* number_tie: a number about halfway between two floats, decided by all its digits.
  *
- * Number and midpoint are brought to integers, which are compared. No midpoint has more than 150
+ * Number and midpoint are scaled to integers, which are compared. No midpoint has more than 150
  * decimal places or, as an integer, more than 25 + 349 bits: 6 limbs hold each of them. */
 #include "server/text/number_tie.h"
 
@@ -73,7 +73,7 @@ static bool append(struct number_tie_integer *x, const char *p, const char *end)
     power = eight;
     p += 8;
   }
-  if (end - p > 0 && end - begin >= 8) { /* the last eight, without those that are taken */
+  if (end - p > 0 && end - begin >= 8) { /* the last eight, without the digits read already */
     unsigned left = (unsigned)(end - p), shift = 8 * (8 - left);
     uint64_t digits = number_align8(number_load8(end - 8), 8) >> shift << shift;
     sum = sum * number_power8(left) + number_sum8(digits);
@@ -108,7 +108,7 @@ static int bit_length(const struct number_tie_integer *x) {
   return 64 * x->count - __builtin_clzll(x->limb[x->count - 1]);
 }
 
-/* Bits behind the highest limb are lost. */
+/* Shifts x up; bits beyond the highest limb are lost. */
 static void shift_up(struct number_tie_integer *x, int bits, int count) {
   int limbs = bits / 64, rest = bits % 64;
   for (int i = count; i-- > 0;) {

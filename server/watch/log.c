@@ -1,4 +1,4 @@
-/* log: what happens, on standard error, and the access log, on standard output. */
+/* log: the log of events, on standard error, and the access log, on standard output. */
 #include "server/watch/log.h"
 
 #include <stdarg.h>

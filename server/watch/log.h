@@ -1,4 +1,4 @@
-/* log: what happens, as lines on standard error, and the access log, as lines on standard output.
+/* log: the log of events, as lines on standard error, and the access log, on standard output.
  *
  * No call waits for a reader of either: a line that finds its ring full is dropped and counted
  * (log_ring.h). Any thread. */

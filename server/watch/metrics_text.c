@@ -285,7 +285,7 @@ static void write_build(FILE *f, const struct metrics_now *now) {
           version_commit(), cpu_level_name(cpu_level()));
 }
 
-/* Without what the system does not tell. */
+/* Leaves out what the system does not report. */
 static void write_process(FILE *f, const struct metrics *m) {
   struct metrics_process p;
   metrics_process_read(&p, "/proc/self");

@@ -1,4 +1,4 @@
-/* pulse: does a thread still turn in its loop? Main asks, the thread answers. */
+/* pulse: does a thread still pass through its loop? Main asks, the thread answers. */
 #ifndef SERVER_PULSE_H
 #define SERVER_PULSE_H
 
