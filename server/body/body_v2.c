@@ -139,8 +139,8 @@ static size_t kept_length(const struct body_v2 *b) {
 
 static enum status too_much_kept(struct body_v2 *b) {
   return body_v2_refuse(b, body_v2_at_key(b),
-                        "more than %d bytes of \"data\" come before what they are: put \"name\", "
-                        "\"shape\" and \"datatype\" before \"data\"",
+                        "more than %d bytes of \"data\" come before it is known what they are: put "
+                        "\"name\", \"shape\" and \"datatype\" before \"data\"",
                         V2_KEPT_MAX);
 }
 

@@ -7,6 +7,7 @@ within 1e-6; a text line `...` stands for any lines, and a number of `ms` for an
 8081, means the server of the test, and `build/release/attend` the program under test. Where there is no PyTorch,
 tests/http/stand_in takes its place. Links lead to files that exist, and to headings in them; files that are named exist;
 the table of settings has those of `attend --help`, with their defaults."""
+import fnmatch
 import glob
 import json
 import os
@@ -85,6 +86,15 @@ class Documentation(Case):
                     with self.subTest(document=name, file=span):
                         self.assertTrue(any(glob.glob(os.path.join(ROOT, folder, span))
                                             for folder in ("", os.path.dirname(name))))
+
+    def test_files_named_without_their_folder(self):
+        """`layer.c`: of the program, the page or the tests."""
+        known = {os.path.basename(path) for floor in ("core", "config", "server", "tests")
+                 for path in glob.glob(os.path.join(ROOT, floor, "**", "*"), recursive=True)}
+        for name in DOCUMENTS:
+            for span in re.findall(r"`([\w*-]+\.(?:c|h|def|js|mjs))`", BLOCK.sub("", read(name))):
+                with self.subTest(document=name, file=span):
+                    self.assertTrue(fnmatch.filter(known, span))
 
     def test_headings_differ(self):
         """So that a link by a heading's words leads to the heading that was meant."""

@@ -671,9 +671,10 @@ static void data_before_what_they_are(void **state) {
       } else {
         assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
         assert_string_equal(r.error.pointer, list[i].pointer);
-        assert_string_equal(r.error.detail,
-                            "more than 1048576 bytes of \"data\" come before what they are: put "
-                            "\"name\", \"shape\" and \"datatype\" before \"data\"");
+        assert_string_equal(
+            r.error.detail,
+            "more than 1048576 bytes of \"data\" come before it is known what they are: put "
+            "\"name\", \"shape\" and \"datatype\" before \"data\"");
       }
       assert_int_equal(atomic_load(&budget.used), r.arena.bytes);
       arena_free(&r.arena);
