@@ -115,7 +115,7 @@ static enum status read_meta(struct body_safetensors *b, const char *key, const 
   if (contract_meet(b->into, key, strlen(key), &field, b->e)) return b->e->status;
   const struct contract_field *f = row_of(b, field);
   if (!contract_is_small(f))
-    return error_at(b->e, f->pointer, "%s belongs into a tensor, not into __metadata__",
+    return error_at(b->e, f->pointer, "%s belongs in a tensor, not into __metadata__",
                     contract_name(f));
   if (length > JSON_SMALL_MAX - 2)
     return error_at(b->e, f->pointer, "%s is longer than %d bytes", contract_name(f),
@@ -136,7 +136,7 @@ static enum status announce_tensor(struct body_safetensors *b,
   if (contract_meet(b->into, entry->name, strlen(entry->name), &field, b->e)) return b->e->status;
   const struct contract_field *f = row_of(b, field);
   if (!contract_is_array(b->into->contract, field))
-    return error_at(b->e, f->pointer, "%s belongs into __metadata__, not into a tensor",
+    return error_at(b->e, f->pointer, "%s belongs in __metadata__, not into a tensor",
                     contract_name(f));
   struct body_announced *t = &b->announced[b->count];
   t->field = field;

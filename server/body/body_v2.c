@@ -14,8 +14,8 @@
 static enum status check_length(const struct body_terms *terms, struct error *e) {
   if (terms->json_bytes == 0)
     return error_set(e, STATUS_INVALID_REQUEST,
-                     "Inference-Header-Content-Length is 0: a body without JSON can be for one "
-                     "input only, and there are three");
+                     "Inference-Header-Content-Length is 0: the inputs must be described in JSON "
+                     "in front of the binary data");
   if (terms->json_bytes != BODY_UNKNOWN && terms->json_bytes > terms->body_bytes)
     return error_set(e, STATUS_INVALID_REQUEST,
                      "Inference-Header-Content-Length is %llu, and the body has %llu bytes",

@@ -731,7 +731,7 @@ static void blocks_must_be_as_long_as_they_say(void **state) {
   b.said = UINT64_MAX - 1;
   refuse(&model, &b, STATUS_INVALID_REQUEST, "and the body has");
   b.said = 0;
-  refuse(&model, &b, STATUS_INVALID_REQUEST, "there are three");
+  refuse(&model, &b, STATUS_INVALID_REQUEST, "must be described in JSON");
 }
 
 static void a_body_without_length_ends_too_early(void **state) {
