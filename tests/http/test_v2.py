@@ -288,7 +288,7 @@ class Broken(V2Case, ServerCase):
                 self.right_answer(raw.answer())
 
     def test_the_length_of_the_json(self):
-        for change, words in ((lambda n: 0, ("three",)), (lambda n: n + 33, ("and the body has",)),
+        for change, words in ((lambda n: 0, ("described in JSON",)), (lambda n: n + 33, ("and the body has",)),
                               (lambda n: 2 ** 63, ("and the body has",)),
                               (lambda n: 2 ** 64, ("not a whole number",)),
                               (lambda n: -1, ("not a whole number",)),
