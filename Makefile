@@ -144,7 +144,8 @@ exhaustive: deps-test
 
 ## bytes: does this build answer with the same bytes as another, or as a recording of tests/bytes/record? BEFORE=path/to/attend
 .PHONY: bytes
-bytes: deps-test build
+bytes: deps-test
+	@$(MAKE) --no-print-directory build
 	tests/bytes/compare $(BEFORE) $(BUILD)/attend $(ARGS)
 
 ## fuzz: search for inputs that break what reads them (five minutes); ARGS="TARGET SECONDS" for one target, its own time, or both
