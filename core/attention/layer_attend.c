@@ -1,4 +1,4 @@
-/* layer_attend: attention of query tiles, and, before it, what each query may see. */
+/* layer_attend: attention of query tiles. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -7,25 +7,10 @@
 #include "core/kernel/philox.h"
 #include "core/run/size.h"
 
-/* --- looking --- */
-
-/* A head that is not computed has zeros for a context. */
-static void clear_contexts(const struct layer *l, const struct call *c, const struct item *item) {
-  const size_t row = role_in(l, ROLE_OUTPUT);
-  memset(c->space->context + item->q_row * row, 0, item->q * row * sizeof(float));
-}
-
-void compute_look(const struct layer *l, const struct unit *u) {
-  const struct call *c = u->call;
-  const struct item *item = &c->item[u->item];
-  sight_look(&c->space->sight, c, u->item, l->shape.heads, &c->space->needed[ROLE_QUERY]);
-  if (c->space->needed[ROLE_OUTPUT].slot) clear_contexts(l, c, item);
-  if (l->relative) relative_fill(l, c, u->item);
-  if (!c->bias) return;
-  const size_t planes = c->bias_per_head ? l->shape.heads : 1;
-  const uint32_t bits = l->kernel->peak(planes * item->q * item->k, c->bias + item->bias_at);
-  memcpy(&c->space->tops[u->item].bias, &bits, sizeof bits);
-}
+enum {
+  UNIT_WORK = 100000000, /* operations: about a millisecond */
+  UNIT_LEAST = 100000    /* to begin a unit costs as much as some thousands */
+};
 
 /* --- the numbers of a tile --- */
 
@@ -82,7 +67,7 @@ static void fill_uniform(const struct kernel_tile *t, size_t keys, void *scratch
 }
 
 struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
-  const struct call *c = u->call;
+  const struct call *c = call_of(u->run);
   const struct item *item = &c->item[u->item];
   const size_t first = item->q_row + u->row;
   return (struct kernel_tile){.queries = u->rows,
@@ -112,7 +97,7 @@ struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
 
 void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,
                      size_t head) {
-  const struct call *c = u->call;
+  const struct call *c = call_of(u->run);
   const struct item *item = &c->item[u->item];
   const size_t groups = l->shape.kv_heads, shared = head / (l->shape.heads / groups);
   const size_t d = l->compare_size, d_v = l->shape.value_head_size;
@@ -142,7 +127,7 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct 
 
 static void tile_set_answer(struct kernel_tile *t, const struct layer *l, const struct unit *u,
                             size_t head) {
-  const struct call *c = u->call;
+  const struct call *c = call_of(u->run);
   const struct item *item = &c->item[u->item];
   const size_t row = head * item->q + u->row; /* among the item's rows of all heads */
   t->context =
@@ -178,8 +163,8 @@ static void clear_weights_behind(const struct kernel_tile *t) {
            (t->weights_row - t->keys) * sizeof(float));
 }
 
-void compute_attention(const struct layer *l, const struct unit *u, float *scratch) {
-  const struct call *c = u->call;
+static void attend(const struct layer *l, const struct unit *u, float *scratch) {
+  const struct call *c = call_of(u->run);
   const struct item *item = &c->item[u->item];
   const bool uniform = c->uniform_rows && item->k > 0 && c->space->sight.item[u->item].some_blind;
   struct kernel_tile t = tile_of(l, u);
@@ -194,8 +179,67 @@ void compute_attention(const struct layer *l, const struct unit *u, float *scrat
     clear_weights_behind(&t);
     if (c->select == SELECT_SAMPLE) draw_chances(c, u, head, (float *)t.chance);
     if (!l->kernel->attend(&t, scratch))
-      fault_note(u->call, FAULT_SCORE, item->q_row);
+      run_note_fault(u->run, u->step, item->q_row);
     else if (uniform)
       fill_uniform(&t, item->k, scratch);
   }
 }
+
+/* --- units --- */
+
+/* Query rows of a unit whose rows cost `row` operations each: as many as share their keys, but
+ * fewer where the unit would hold a worker for long. */
+static size_t attend_rows(const struct layer *l, double row) {
+  size_t rows = l->queries;
+  while (rows > l->kernel->lanes && row * (double)rows > UNIT_WORK) rows /= 2;
+  return rows;
+}
+
+/* Heads of a unit: all where they add up to an average, several where they are small. */
+static size_t attend_heads(const struct layer *l, const struct call *c, double work, size_t head) {
+  const size_t left = l->shape.heads - head;
+  if (c->want == WEIGHTS_AVERAGE) return left;
+  return work * (double)left <= UNIT_LEAST ? left : (size_t)fmax(1, UNIT_LEAST / work);
+}
+
+/* Queries of the cursor's item in one head or several. Heads that are not needed are passed over.
+ */
+static bool attend_item(const struct layer *l, struct cursor *at, struct unit *u) {
+  const struct call *c = call_of(at->run);
+  const struct item *item = &c->item[at->item];
+  const struct needed *needed = &c->space->needed[ROLE_QUERY];
+  while (at->head < l->shape.heads && !needed_has(needed, at->head)) at->head++;
+  if (item->q == 0 || at->head >= l->shape.heads) return false;
+  const size_t keys = role_rows(c, at->item, ROLE_VALUE); /* that are seen, or all if uniform */
+  const double query = query_work(l, c, item, keys);
+  u->item = at->item;
+  u->head = at->head;
+  u->heads = attend_heads(l, c, query * (double)item->q, at->head);
+  u->row = at->row;
+  const double row = (double)u->heads * query;
+  u->rows = size_min(attend_rows(l, row), item->q - at->row);
+  u->work = row * (double)u->rows;
+  at->row += u->rows;
+  if (at->row < item->q) return true;
+  at->row = 0;
+  at->head += u->heads;
+  return true;
+}
+
+static bool attend_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  for (; at->item < call_of(at->run)->items; at->item++, at->head = at->row = 0)
+    if (attend_item(layer_step_of(step)->layer, at, u)) return true;
+  return false;
+}
+
+static void compute_attention(const struct step *step, const struct span *span, void *scratch) {
+  const unsigned mode = kernel_enter();
+  struct span left = *span;
+  struct unit u;
+  while (run_next_unit(&left, &u)) attend(layer_step_of(step)->layer, &u, scratch);
+  kernel_leave(mode);
+}
+
+const struct step step_attend = {.unit = attend_unit,
+                                 .compute = compute_attention,
+                                 .fault = fault_of_score};

@@ -33,4 +33,10 @@ size_t measure_piece_rows(const struct layer *l);                    /* at most 
 size_t measure_group_begin(const struct measuring *m, size_t group); /* its first turn */
 struct measure_turn measure_turn_at(const struct layer *l, struct call *c, size_t turn);
 
+/* Of STEP_MEASURE, a unit is a group, whose number is the unit's row; of STEP_SUM it is the call.
+ */
+bool measure_unit(const struct step *step, struct cursor *at, struct unit *u);
+bool measure_sum_unit(const struct step *step, struct cursor *at, struct unit *u);
+size_t measure_rounds(const struct step *step, const struct run *r); /* of STEP_MEASURE */
+
 #endif

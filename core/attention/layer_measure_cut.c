@@ -86,8 +86,7 @@ struct measure_turn measure_turn_at(const struct layer *l, struct call *c, size_
   struct measure_turn t = {.number = find_last(m->turn_at, m->pieces, turn)};
   const size_t item = find_last(m->piece_at, c->items, t.number);
   const size_t row = (t.number - m->piece_at[item]) * measure_piece_rows(l);
-  t.piece = (struct unit){.call = c,
-                          .phase = PHASE_MEASURE,
+  t.piece = (struct unit){.run = &c->run,
                           .item = item,
                           .row = row,
                           .rows = size_min(measure_piece_rows(l), c->item[item].q - row)};
@@ -103,15 +102,15 @@ size_t measure_group_begin(const struct measuring *m, size_t group) {
 /* --- walking --- */
 
 /* A turn of each group that has one left in this round. */
-bool measure_unit(const struct layer *l, struct cursor *at, struct unit *u) {
+bool measure_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct layer *l = layer_step_of(step)->layer;
   struct call *c = call_of(at->run);
   const struct measuring *m = &c->space->measuring;
-  for (; c->want_measures && at->item == 0 && at->row < m->groups; at->row++) {
+  for (; at->row < m->groups; at->row++) {
     const size_t turn = measure_group_begin(m, at->row) + at->round;
     if (turn >= measure_group_begin(m, at->row + 1)) continue;
     const struct measure_turn t = measure_turn_at(l, c, turn);
     u->row = at->row++;
-    u->turn = turn;
     u->work = (double)t.piece.rows * key_work(l) * (double)(t.to - t.from + 1);
     if (t.from == 0) u->work += (double)t.piece.rows * row_work(l);
     return true;
@@ -119,15 +118,16 @@ bool measure_unit(const struct layer *l, struct cursor *at, struct unit *u) {
   return false;
 }
 
-size_t measure_rounds(const struct call *c) {
-  return c->want_measures ? c->space->measuring.rounds : 0;
+size_t measure_rounds(const struct step *step, const struct run *r) {
+  (void)step;
+  return call_of_const(r)->space->measuring.rounds;
 }
 
 /* One unit for the whole call. */
-bool measure_sum_unit(const struct layer *l, struct cursor *at, struct unit *u) {
-  const struct call *c = call_of(at->run);
-  if (!c->want_measures || at->item > 0 || at->row > 0) return false;
-  const struct measuring *m = &c->space->measuring;
+bool measure_sum_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct layer *l = layer_step_of(step)->layer;
+  const struct measuring *m = &call_of(at->run)->space->measuring;
+  if (at->row > 0) return false;
   u->work =
       (double)m->groups * (double)measure_sums_count(l) + (double)(m->pieces * l->shape.heads);
   at->row = 1;

@@ -1,9 +1,9 @@
 /* layer_parts: what the files of the layer share. Private to them.
  *
- * layer.c makes layers, layer_prepare.c prepares calls, layer_program.c is the program: it knows
- * the order of the work, which layer_rows.c, layer_attend.c and layer_measure.c do.
- * layer_measure_cut.c cuts the measuring. layer_fault.c keeps what went wrong. layer_rotary.c and
- * layer_relative.c know what positions do. */
+ * layer.c makes layers, layer_prepare.c prepares calls, layer_program.c makes the list of steps,
+ * which layer_look.c, layer_rows.c, layer_attend.c and layer_measure.c compute; layer_rows_cut.c and
+ * layer_measure_cut.c cut the work of two of them. layer_rotary.c and layer_relative.c know what
+ * positions do. */
 #ifndef CORE_LAYER_PARTS_H
 #define CORE_LAYER_PARTS_H
 
@@ -12,22 +12,28 @@
 #include "core/attention/sight.h"
 #include "core/kernel/kernel.h"
 
-enum layer_phase {
-  PHASE_LOOK,    /* which keys each query may see */
-  PHASE_PROJECT, /* queries, keys and values, in the heads that are needed */
-  PHASE_ATTEND,
-  PHASE_OUTPUT,
-  PHASE_MEASURE, /* the heads, tile by tile, where that is wanted */
-  PHASE_SUM,     /* the measures of all tiles */
-  PHASE_COUNT
+/* The steps of a layer's program. The last two are those of a call that measures. */
+enum layer_number {
+  STEP_LOOK,  /* which keys each query may see */
+  STEP_QUERY, /* rows through matrices, in the heads that are needed: all three side by side */
+  STEP_KEY,
+  STEP_VALUE,
+  STEP_ATTEND,
+  STEP_OUTPUT,
+  STEP_MEASURE, /* the heads, piece by piece */
+  STEP_SUM,     /* the measures of all pieces */
+  STEP_COUNT
+};
+
+struct layer_step {
+  struct step step; /* the first member */
+  const struct layer *layer;
+  unsigned role; /* of rows */
 };
 
 enum { TILE_ROWS_MAX = 128 };
 
 struct layer {
-  /* Of the layer's calls: a copy of layer_program, so that its address tells calls of this layer
-   * from those of others. The first member: the program finds its layer by it. */
-  struct program program;
   struct layer_shape shape;
   const struct kernel *kernel;
   struct gemm *matrix[ROLE_PROJECTIONS]; /* NULL: the role is not projected */
@@ -42,9 +48,14 @@ struct layer {
   size_t tile_rows[ROLE_PROJECTIONS];      /* rows of a unit of work */
   size_t queries;                          /* query rows of a unit of attention */
   bool rows_independent[ROLE_PROJECTIONS]; /* may a tile take rows of several units? */
+
+  struct layer_step step[STEP_COUNT];
+  const struct step *list[STEP_COUNT];
+  struct program plain, measured; /* of calls that do not measure, and of those that do */
 };
 
-extern const struct program layer_program; /* layer_program.c */
+/* Makes the steps and the programs of a layer that is ready otherwise. */
+void program_make(struct layer *l);
 
 /* What the projections were found to hold, per item: bits of the greatest magnitude. */
 struct item_tops {
@@ -78,24 +89,23 @@ struct call_space {
   struct measuring measuring;
 };
 
-/* One tile of work, as the walk hands it out. */
-struct unit {
-  struct call *call;
-  enum layer_phase phase;
-  unsigned role, last_role; /* of rows: usually one; all three of self-attention */
-  size_t item;
-  size_t head;  /* PHASE_ATTEND: first head */
-  size_t heads; /* PHASE_ATTEND: how many; all where the weights are averaged */
-  size_t row, rows;
-  size_t turn; /* PHASE_MEASURE: which, of the group `row` */
-  double work; /* floating-point operations, about */
-};
+/* --- steps --- */
 
-/* The unit at the cursor, which moves on; false at the end of the phase. */
-bool unit_next(const struct layer *l, struct cursor *at, struct unit *u);
+_Static_assert(offsetof(struct layer_step, step) == 0, "a step is the first member of its layer's");
+static inline const struct layer_step *layer_step_of(const struct step *s) {
+  return (const struct layer_step *)s;
+}
 
-/* Is there nothing left to do for this call in this phase? */
-bool call_is_over(const struct call *c, enum layer_phase phase);
+extern const struct step step_look, step_rows, step_attend, step_measure, step_sum;
+
+/* What a place that a step has noted says: a row, counted over all items, of the step's role; a
+ * query row in whose item a score is; nothing. */
+enum status fault_of_row(const struct step *step, const struct run *run, uint64_t row,
+                         struct error *e);
+enum status fault_of_score(const struct step *step, const struct run *run, uint64_t row,
+                           struct error *e);
+enum status fault_of_measures(const struct step *step, const struct run *run, uint64_t place,
+                              struct error *e);
 
 /* --- sizes --- */
 
@@ -154,7 +164,7 @@ void rotary_make(struct layer *l, struct error *e);
 void rotary_angles(const struct layer *l, int64_t p, float *angle);
 
 /* The table of relative positions, and what it adds to the scores of a call: memory of its own for
- * each item, in the heads that the call needs; filled in PHASE_LOOK. */
+ * each item, in the heads that the call needs; filled in STEP_LOOK. */
 void relative_make(struct layer *l, const float *table, struct error *e);
 void relative_free(struct relative *r);
 double relative_bound(const struct layer *l); /* the greatest magnitude of what is added */
@@ -168,9 +178,6 @@ const float *relative_row(const struct call *c, size_t item, size_t head, size_t
 
 /* --- attention --- */
 
-void compute_look(const struct layer *l, const struct unit *u);
-void compute_attention(const struct layer *l, const struct unit *u, float *scratch);
-
 /* The tile of a unit's query rows, for attention and measures: first without the inputs of a head,
  * which tile_set_inputs adds. */
 struct kernel_tile tile_of(const struct layer *l, const struct unit *u);
@@ -183,27 +190,5 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct 
 enum status measure_prepare(const struct layer *l, struct call *c, struct arena *a,
                             struct error *e);
 double measure_work(const struct layer *l, const struct call *c); /* as if all pairs were seen */
-size_t measure_rounds(const struct call *c);                      /* of PHASE_MEASURE */
 size_t measure_scratch_floats(const struct layer *l);
-bool measure_unit(const struct layer *l, struct cursor *at, struct unit *u);     /* PHASE_MEASURE */
-bool measure_sum_unit(const struct layer *l, struct cursor *at, struct unit *u); /* PHASE_SUM */
-void compute_measure(const struct layer *l, const struct unit *u, void *scratch);
-void compute_measure_sum(const struct layer *l, const struct unit *u);
-
-/* --- faults --- */
-
-/* The first place of a call that was not finite: by stage, then by row. */
-enum fault_stage {
-  FAULT_QUERY = 1,
-  FAULT_KEY,
-  FAULT_VALUE,
-  FAULT_SCORE,
-  FAULT_OUTPUT,
-  FAULT_MEASURE
-};
-
-/* Notes a place that is not finite; the first one is kept, whatever the order of the notes. */
-void fault_note(struct call *c, enum fault_stage stage, size_t row);
-enum status fault_describe(const struct run *run, struct error *e);
-
 #endif

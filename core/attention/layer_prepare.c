@@ -6,7 +6,7 @@
 
 /* --- the work --- */
 
-/* Of coming to an item in every phase: a fifth of a microsecond. */
+/* Of coming to an item in every step: a fifth of a microsecond. */
 static const double visit_work = 20000;
 
 /* Of one query and one key in one head: the score, the value and the softmax, which weighs as much
@@ -188,13 +188,13 @@ static void spare_projected(struct call *c, const size_t floats[3]) {
 
 /* Where the stages of a row lie, each in the memory of an earlier one where that is spare:
  *
- * - Inputs are read in PHASE_PROJECT.
- * - Projected rows are written in PHASE_PROJECT, read in PHASE_ATTEND and PHASE_MEASURE. They have
+ * - Inputs are read in STEP_QUERY to STEP_VALUE.
+ * - Projected rows are written there, read in STEP_ATTEND and STEP_MEASURE. They have
  *   memory of their own.
- * - Contexts are written in PHASE_ATTEND, read in PHASE_OUTPUT and PHASE_MEASURE. They lie in the
- *   inputs if they fit. But where heads are left out they have memory of their own: PHASE_LOOK
+ * - Contexts are written in STEP_ATTEND, read in STEP_OUTPUT and STEP_MEASURE. They lie in the
+ *   inputs if they fit. But where heads are left out they have memory of their own: STEP_LOOK
  *   clears it, before the inputs are read.
- * - Outputs are written in PHASE_OUTPUT, read in PHASE_MEASURE and ever after. They lie in what the
+ * - Outputs are written in STEP_OUTPUT, read in STEP_MEASURE and ever after. They lie in what the
  *   contexts leave of the inputs if they fit, or, where nothing is measured, in the projected rows.
  *
  * What the outputs leave is the caller's, once the call is computed. */
@@ -221,7 +221,7 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
   c->space = arena_alloc(a, 1, sizeof *c->space, e);
   if (!c->space) return e->status;
   *c->space = (struct call_space){0};
-  c->run = (struct run){.program = &l->program, .rows = c->q_rows};
+  c->run = (struct run){.program = c->want_measures ? &l->measured : &l->plain, .rows = c->q_rows};
   if (sight_reserve(&c->space->sight, c, a, e) || find_needed_heads(l, c, a, e) ||
       place_answer(l, c, a, e) || place_rows(l, c, a, e) || place_tops(c, a, e) ||
       relative_prepare(l, c, a, e) || measure_prepare(l, c, a, e))

@@ -34,7 +34,9 @@ static struct strip_layout layout_of(const struct layer *l, unsigned role) {
 
 size_t strip_floats(const struct layer *l, unsigned role) { return layout_of(l, role).all; }
 
-void strip_begin(struct strip *s, const struct layer *l, float *scratch) {
+void strip_begin(struct strip *s, const struct layer_step *step, float *scratch) {
+  const struct layer *l = step->layer;
+  s->step = step;
   s->l = l;
   s->scratch = scratch;
   s->rows = s->parts = 0;
@@ -242,11 +244,10 @@ static void clear_tops(struct strip *s) {
 }
 
 static void note_faults(const struct strip *s) {
-  static const enum fault_stage stage[ROLE_PROJECTIONS] = {FAULT_QUERY, FAULT_KEY, FAULT_VALUE,
-                                                           FAULT_OUTPUT};
+  const unsigned step = s->number + s->role - s->step->role;
   for (size_t i = 0; i < s->stretches; i++) {
     const struct strip_stretch *r = &s->stretch[i];
-    if (r->bad < r->rows) fault_note(r->call, stage[s->role], r->number + r->bad);
+    if (r->bad < r->rows) run_note_fault(&r->call->run, step, r->number + r->bad);
   }
 }
 
@@ -345,7 +346,7 @@ static void add_stretches(struct strip *s, const struct strip_part *t) {
 }
 
 void strip_flush(struct strip *s) {
-  for (s->role = s->first_role; s->parts > 0 && s->role <= s->last_role; s->role++) {
+  for (s->role = s->step->role; s->parts > 0 && s->role <= s->last_role; s->role++) {
     s->needed = &s->part[0].call->space->needed[s->role];
     s->count = s->stretches = 0;
     if (s->role != ROLE_OUTPUT && s->needed->count == 0) continue; /* for speed alone */
@@ -358,20 +359,22 @@ void strip_flush(struct strip *s) {
 
 /* May the rows of a unit share a tile with those in the strip? */
 static bool may_join(const struct strip *s, const struct unit *u) {
-  const struct needed *needed = u->call->space->needed, *ours = s->part[0].call->space->needed;
-  if (u->role != s->first_role || u->last_role != s->last_role) return false;
-  for (unsigned role = u->role; role <= u->last_role; role++)
+  const struct needed *needed = call_of(u->run)->space->needed;
+  const struct needed *ours = s->part[0].call->space->needed;
+  if (rows_last_role(s->step, u) != s->last_role) return false;
+  for (unsigned role = s->step->role; role <= s->last_role; role++)
     if (needed[role].slot != ours[role].slot || !s->l->rows_independent[role]) return false;
   return true;
 }
 
 void strip_add(struct strip *s, const struct unit *u) {
-  const size_t most = s->l->tile_rows[u->role];
+  const size_t most = s->l->tile_rows[s->step->role];
   if (s->parts && !may_join(s, u)) strip_flush(s);
-  s->first_role = u->role, s->last_role = u->last_role;
+  s->number = u->step;
+  s->last_role = rows_last_role(s->step, u);
   for (size_t row = u->row, end = u->row + u->rows, rows; row < end; row += rows) {
     rows = size_min(end - row, most - s->rows);
-    s->part[s->parts++] = (struct strip_part){u->call, u->item, row, rows};
+    s->part[s->parts++] = (struct strip_part){call_of(u->run), u->item, row, rows};
     s->rows += rows;
     if (s->rows == most) strip_flush(s);
   }

@@ -45,10 +45,8 @@ void job_give_up(struct job *job, enum status why) {
 
 void batch_init(struct batch *b, struct job *jobs, double work, size_t workers) {
   const double share = work / (double)(workers * SPANS_PER_WORKER);
-  const struct program *program = jobs->run->program;
-  *b = (struct batch){.program = program,
-                      .first = jobs,
-                      .cursor = program->begin(program, jobs->run),
+  *b = (struct batch){.first = jobs,
+                      .cursor = run_begin(jobs->run),
                       .span_work = share < span_least  ? span_least
                                    : share > span_most ? span_most
                                                        : share,
@@ -56,14 +54,14 @@ void batch_init(struct batch *b, struct job *jobs, double work, size_t workers) 
   b->wide = work > b->span_work;
 }
 
-bool batch_is_computed(const struct batch *b) { return b->cursor.phase == b->program->phases; }
+bool batch_is_computed(const struct batch *b) { return run_is_done(&b->cursor); }
 
 bool batch_has_task(const struct batch *b) {
   return batch_is_computed(b) ? b->writing != NULL : b->cursor.run != NULL;
 }
 
 /* Is it time to ask which jobs are still wanted? One worker asks at a time, after a span of its
- * own: until that is finished the batch stays in its phase, and the chain of its jobs as it is. */
+ * own: until that is finished the batch stays in its step, and the chain of its jobs as it is. */
 static bool check_is_due(struct batch *b) {
   const uint64_t now = clock_now();
   if (b->checking || now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS) return false;
@@ -75,7 +73,7 @@ void batch_cut(struct batch *b, struct task *t) {
   *t = (struct task){.batch = b};
   b->tasks++;
   if (!batch_is_computed(b)) {
-    must(b->program->cut(b->program, &b->cursor, b->span_work, &t->span));
+    must(run_cut(&b->cursor, b->span_work, &t->span));
     b->served += b->span_work;
     t->check = check_is_due(b);
     return;
@@ -93,7 +91,7 @@ void task_run(const struct task *t, void *scratch) {
     t->job->write(t->job, t->piece);
     return;
   }
-  t->batch->program->compute(t->batch->program, &t->span, scratch);
+  run_span(&t->span, scratch);
   const uint64_t now = clock_now();
   for (struct job *job = t->batch->first; t->check && job; job = job->next)
     job->verdict = job_ask(job, now);
@@ -119,7 +117,7 @@ void task_finish(const struct task *t, struct ending *ending) {
   ending_add(ending, t->job);
 }
 
-/* --- from phase to phase --- */
+/* --- from step to step --- */
 
 /* All is computed: jobs whose pieces are to be written stay in the batch, the others end. */
 static void begin_writing(struct batch *b, struct ending *ending) {
@@ -145,7 +143,7 @@ static void begin_writing(struct batch *b, struct ending *ending) {
 bool batch_advance(struct batch *b, struct ending *ending) {
   bool moved = false;
   while (b->tasks == 0 && !batch_is_computed(b) && !b->cursor.run) {
-    b->cursor = b->program->next(b->program, &b->cursor);
+    b->cursor = run_next(&b->cursor);
     if (batch_is_computed(b)) begin_writing(b, ending);
     moved = true;
   }

@@ -1,8 +1,8 @@
 /* batch: jobs of one program that are computed together, and how their work is handed out. Private
  * to the pool.
  *
- * A batch goes through the phases of its program and then through the pieces of its jobs' answers.
- * A phase begins when all spans of the one before have been computed. All functions are called
+ * A batch goes through the steps of its program and then through the pieces of its jobs' answers.
+ * A step begins when all spans of the one before have been computed. All functions are called
  * under the pool's lock, except where their comment says otherwise. */
 #ifndef CORE_BATCH_H
 #define CORE_BATCH_H
@@ -26,7 +26,6 @@ enum status job_ask(struct job *job, uint64_t now);
 void job_give_up(struct job *job, enum status why);
 
 struct batch {
-  const struct program *program;
   struct job *first; /* chain by job.next; the runs are chained by run.next in the same order */
   struct cursor cursor;
   struct job *writing; /* once all is computed: the job whose pieces are handed out */
@@ -52,7 +51,7 @@ struct task {
 /* From a chain of at least one job, with `work` operations in all. */
 void batch_init(struct batch *b, struct job *jobs, double work, size_t workers);
 
-/* Moves on if the phase has come to an end; jobs that have nothing left to do go to `ending`. True
+/* Moves on if the step has come to an end; jobs that have nothing left to do go to `ending`. True
  * if sleeping workers should look again. Call it after batch_init and after every task. */
 bool batch_advance(struct batch *b, struct ending *ending);
 

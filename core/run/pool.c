@@ -231,7 +231,7 @@ static bool form_batch(struct pool *p, struct tally *tally) {
     b->large = large;
     link_batch(p, b);
     if (b->wide) pthread_cond_broadcast(&p->work);
-    advance_batch(p, b, &ending); /* an empty run has no phases */
+    advance_batch(p, b, &ending); /* an empty run has nothing to do */
   } else {
     b->next = p->free;
     p->free = b;

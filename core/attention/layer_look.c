@@ -1,0 +1,42 @@
+/* layer_look: what each query of an item may see, and what else is worked out before any row. */
+#include <string.h>
+
+#include "core/attention/layer_parts.h"
+
+/* A head that is not computed has zeros for a context. */
+static void clear_contexts(const struct layer *l, const struct call *c, const struct item *item) {
+  const size_t row = role_in(l, ROLE_OUTPUT);
+  memset(c->space->context + item->q_row * row, 0, item->q * row * sizeof(float));
+}
+
+static void look_at_item(const struct layer *l, const struct call *c, size_t index) {
+  const struct item *item = &c->item[index];
+  sight_look(&c->space->sight, c, index, l->shape.heads, &c->space->needed[ROLE_QUERY]);
+  if (c->space->needed[ROLE_OUTPUT].slot) clear_contexts(l, c, item);
+  if (l->relative) relative_fill(l, c, index);
+  if (!c->bias) return;
+  const size_t planes = c->bias_per_head ? l->shape.heads : 1;
+  const uint32_t bits = l->kernel->peak(planes * item->q * item->k, c->bias + item->bias_at);
+  memcpy(&c->space->tops[index].bias, &bits, sizeof bits);
+}
+
+/* One item, whole: what is read once costs little beside what it is read for. */
+static bool look_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct call *c = call_of(at->run);
+  while (at->item < c->items && c->item[at->item].q == 0) at->item++;
+  if (at->item == c->items) return false;
+  u->item = at->item++;
+  u->work = look_work(layer_step_of(step)->layer, c, &c->item[u->item]);
+  return true;
+}
+
+static void compute_look(const struct step *step, const struct span *span, void *scratch) {
+  const unsigned mode = kernel_enter();
+  struct span left = *span;
+  struct unit u;
+  (void)scratch;
+  while (run_next_unit(&left, &u)) look_at_item(layer_step_of(step)->layer, call_of(u.run), u.item);
+  kernel_leave(mode);
+}
+
+const struct step step_look = {.unit = look_unit, .compute = compute_look};

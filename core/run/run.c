@@ -1,0 +1,110 @@
+/* run: how the work of a batch of runs is walked, step by step. */
+#include "core/run/run.h"
+
+enum { UNITS_MAX = 4096 }; /* of a span: cutting walks them while other threads wait */
+
+static const struct step *step_at(const struct cursor *at) { return at->program->step[at->step]; }
+
+bool run_unit(struct cursor *at, struct unit *u) {
+  const struct step *s = at->run ? step_at(at) : NULL;
+  for (; at->run; at->run = at->run->next) {
+    *u = (struct unit){.run = at->run, .step = at->step};
+    if (s->unit(s, at, u)) return true;
+    at->item = at->head = at->row = at->column = 0;
+  }
+  return false;
+}
+
+/* Where nothing is left of the cursor's step, it moves on to the steps that join it; at the end of
+ * these its run becomes NULL. */
+static void settle(struct cursor *at) {
+  const struct program *p = at->program;
+  for (;;) {
+    struct cursor ahead = *at;
+    struct unit u;
+    if (run_unit(&ahead, &u)) return;
+    at->run = NULL;
+    if (at->step + 1 >= p->steps || !p->step[at->step + 1]->joins) return;
+    *at = (struct cursor){p, .first = at->first, .run = at->first, .step = at->step + 1};
+  }
+}
+
+static struct cursor cursor_of(struct run *first, unsigned step, size_t round) {
+  struct cursor at = {first->program, .first = first, .run = first, .step = step, .round = round};
+  if (run_is_done(&at))
+    at.run = NULL;
+  else
+    settle(&at);
+  return at;
+}
+
+struct cursor run_begin(struct run *first) {
+  return cursor_of(first, 0, 0);
+}
+
+static size_t rounds_of(const struct cursor *at) {
+  const struct step *s = step_at(at);
+  size_t most = 1;
+  for (const struct run *r = at->first; s->rounds && r; r = r->next) {
+    const size_t rounds = run_is_over(r, at->step) ? 0 : s->rounds(s, r);
+    most = rounds > most ? rounds : most;
+  }
+  return most;
+}
+
+struct cursor run_next(const struct cursor *at) {
+  if (at->round + 1 < rounds_of(at)) return cursor_of(at->first, at->step, at->round + 1);
+  return cursor_of(at->first, at->step + 1, 0);
+}
+
+bool run_cut(struct cursor *at, double work, struct span *out) {
+  *out = (struct span){.from = *at};
+  if (!at->run) return false;
+  const struct step *s = step_at(at);
+  const double least = s->least ? s->least(s, at) : 0;
+  struct unit u;
+  for (double sum = 0; sum < (work > least ? work : least) && out->units < UNITS_MAX;
+       out->units++) {
+    if (!run_unit(at, &u)) break;
+    sum += run_is_over(u.run, at->step) ? 0 : u.work;
+  }
+  settle(at);
+  return out->units > 0;
+}
+
+void run_span(const struct span *span, void *scratch) {
+  const struct step *s = step_at(&span->from);
+  s->compute(s, span, scratch);
+}
+
+bool run_next_unit(struct span *left, struct unit *u) {
+  while (left->units > 0) {
+    left->units--;
+    must(run_unit(&left->from, u));
+    if (!run_is_over(u->run, u->step)) return true;
+  }
+  return false;
+}
+
+void run_compute(struct run *first, double work, void *scratch) {
+  struct span span;
+  for (struct cursor at = run_begin(first); !run_is_done(&at); at = run_next(&at))
+    while (run_cut(&at, work, &span)) run_span(&span, scratch);
+}
+
+/* --- faults --- */
+
+/* The step's number is kept with one added, so that no fault is 0. */
+void run_note_fault(struct run *r, unsigned step, uint64_t place) {
+  const uint64_t here = (uint64_t)(step + 1) << RUN_FAULT_SHIFT | place;
+  uint64_t known = atomic_load(&r->fault);
+  while ((known == 0 || here < known) && !atomic_compare_exchange_weak(&r->fault, &known, here)) {
+  }
+}
+
+enum status run_fault(const struct run *r, struct error *e) {
+  const uint64_t fault = atomic_load(&r->fault);
+  if (fault == 0) return STATUS_OK;
+  const struct step *s = r->program->step[(fault >> RUN_FAULT_SHIFT) - 1];
+  return s->fault(s, r, fault & (((uint64_t)1 << RUN_FAULT_SHIFT) - 1), e);
+}
