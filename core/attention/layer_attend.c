@@ -14,8 +14,10 @@ enum {
 
 /* --- the numbers of a tile --- */
 
-static float magnitude(const struct item_tops *tops, unsigned role) {
-  const uint32_t bits = atomic_load_explicit(&tops->role[role], memory_order_relaxed);
+static float magnitude(const struct call *c, size_t item, unsigned role) {
+  const _Atomic uint32_t *top = role != ROLE_QUERY && c->kept ? &role_kept(c, item, role)->top
+                                                              : &c->space->tops[item].role[role];
+  const uint32_t bits = atomic_load_explicit(top, memory_order_relaxed);
   float x;
   memcpy(&x, &bits, sizeof x);
   return x;
@@ -28,16 +30,15 @@ static bool scores_may_overflow(const struct layer *l, const struct call *c, siz
   const double added = tops->bias + relative_bound(l);
   if (l->vector) return !(l->score_bound + added <= FLT_MAX / 4);
   /* The query is scaled first: small keys do not make up for a scaled query that is too large. */
-  const double dot = (double)l->compare_size * magnitude(tops, ROLE_QUERY) *
-                     fabs((double)l->shape.scale) * fmax(1, magnitude(tops, ROLE_KEY));
+  const double dot = (double)l->compare_size * magnitude(c, item, ROLE_QUERY) *
+                     fabs((double)l->shape.scale) * fmax(1, magnitude(c, item, ROLE_KEY));
   return !(dot + added <= FLT_MAX / 4);
 }
 
 /* A power of two that keeps weighted sums inside float32: of values, and on two levels of keys. */
 static float shrink_for(const struct call *c, size_t item) {
-  const struct item_tops *tops = &c->space->tops[item];
-  const double keys = c->segment_end ? magnitude(tops, ROLE_KEY) : 0;
-  const double most = fmax(magnitude(tops, ROLE_VALUE), keys);
+  const double keys = c->segment_end ? magnitude(c, item, ROLE_KEY) : 0;
+  const double most = fmax(magnitude(c, item, ROLE_VALUE), keys);
   const double sum = most * 256.0 * (double)(c->item[item].k + 1);
   return sum < FLT_MAX / 4 ? 1.0f : (float)exp2(-ceil(log2(sum / (FLT_MAX / 4))));
 }
@@ -70,41 +71,41 @@ struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
   const struct call *c = call_of(u->run);
   const struct item *item = &c->item[u->item];
   const size_t first = item->q_row + u->row;
-  return (struct kernel_tile){.queries = u->rows,
-                              .keys = c->space->sight.item[u->item].key_end,
-                              .item_queries = item->q,
-                              .head_size = l->compare_size,
-                              .query_row = l->compare_size,
-                              .key_row = l->compare_size,
-                              .value_row = l->shape.value_head_size,
-                              .vector = l->vector,
-                              .scale = l->shape.scale,
-                              .sigmoid = l->shape.sigmoid,
-                              .from = c->space->sight.from + first,
-                              .to = c->space->sight.to + first,
-                              .mask_row = item->k,
-                              .bias_row = item->k,
-                              .careful = scores_may_overflow(l, c, u->item),
-                              .select = c->select,
-                              .segments = item->segments,
-                              .segment_end =
-                                  c->segment_end ? c->segment_end + item->segments_at : NULL,
-                              .context_row = l->shape.heads * l->shape.value_head_size,
-                              .shrink = shrink_for(c, u->item),
-                              .weights_row = item->k,
-                              .weights_factor = 1.0f};
+  return (struct kernel_tile){
+      .queries = u->rows,
+      .keys = c->space->sight.item[u->item].key_end,
+      .item_queries = item->q,
+      .head_size = l->compare_size,
+      .query_row = l->compare_size,
+      .vector = l->vector,
+      .scale = l->shape.scale,
+      .sigmoid = l->shape.sigmoid,
+      .from = c->space->sight.from + first,
+      .to = c->space->sight.to + first,
+      .mask_row = item->k,
+      .bias_row = item->k,
+      .careful = c->space->tops[u->item].in_place || scores_may_overflow(l, c, u->item),
+      .select = c->select,
+      .segments = item->segments,
+      .segment_end = c->segment_end ? c->segment_end + item->segments_at : NULL,
+      .context_row = l->shape.heads * l->shape.value_head_size,
+      .shrink = shrink_for(c, u->item),
+      .weights_row = item->k,
+      .weights_factor = 1.0f};
 }
 
 void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,
                      size_t head) {
   const struct call *c = call_of(u->run);
   const struct item *item = &c->item[u->item];
-  const size_t groups = l->shape.kv_heads, shared = head / (l->shape.heads / groups);
-  const size_t d = l->compare_size, d_v = l->shape.value_head_size;
-  t->query = c->space->projected[ROLE_QUERY] + item->q_row * l->shape.heads * d +
-             (head * item->q + u->row) * d;
-  t->key = c->space->projected[ROLE_KEY] + (item->k_row * groups + shared * item->k) * d;
-  t->value = c->space->projected[ROLE_VALUE] + (item->k_row * groups + shared * item->k) * d_v;
+  const size_t shared = head / (l->shape.heads / l->shape.kv_heads), d = l->compare_size;
+  const struct kept_rows keys = kept_rows_of(l, c, u->item, ROLE_KEY);
+  const struct kept_rows values = kept_rows_of(l, c, u->item, ROLE_VALUE);
+  t->query = c->space->queries + item->q_row * l->shape.heads * d + (head * item->q + u->row) * d;
+  t->key = keys.row + shared * keys.head_step;
+  t->key_row = keys.row_step;
+  t->value = values.row + shared * values.head_step;
+  t->value_row = values.row_step;
   if (c->mask) {
     const size_t plane = c->mask_per_head ? head * item->q : 0;
     t->mask = c->mask + item->mask_at + (plane + u->row) * item->k;
@@ -163,6 +164,21 @@ static void clear_weights_behind(const struct kernel_tile *t) {
            (t->weights_row - t->keys) * sizeof(float));
 }
 
+/* A score is beyond float32 by itself, or because of a key that nobody has looked at so far. */
+static void note_bad_score(const struct layer *l, const struct unit *u) {
+  const struct call *c = call_of(u->run);
+  if (c->space->tops[u->item].in_place && note_bad_inputs(l, u)) return;
+  run_note_fault(u->run, u->step, c->item[u->item].q_row);
+}
+
+static bool context_is_finite(const struct layer *l, const struct kernel_tile *t) {
+  bool finite = true;
+  for (size_t i = 0; i < t->queries; i++)
+    finite &=
+        l->kernel->peak(t->value_head_size, t->context + i * t->context_row) < KERNEL_NOT_FINITE;
+  return finite;
+}
+
 static void attend(const struct layer *l, const struct unit *u, float *scratch) {
   const struct call *c = call_of(u->run);
   const struct item *item = &c->item[u->item];
@@ -179,9 +195,11 @@ static void attend(const struct layer *l, const struct unit *u, float *scratch) 
     clear_weights_behind(&t);
     if (c->select == SELECT_SAMPLE) draw_chances(c, u, head, (float *)t.chance);
     if (!l->kernel->attend(&t, scratch))
-      run_note_fault(u->run, u->step, item->q_row);
+      note_bad_score(l, u);
     else if (uniform)
       fill_uniform(&t, item->k, scratch);
+    else if (c->space->tops[u->item].in_place && !context_is_finite(l, &t))
+      note_bad_inputs(l, u);
   }
 }
 

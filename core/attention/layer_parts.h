@@ -1,9 +1,9 @@
 /* layer_parts: what the files of the layer share. Private to them.
  *
  * layer.c makes layers, layer_prepare.c prepares calls, layer_program.c makes the list of steps,
- * which layer_look.c, layer_rows.c, layer_attend.c and layer_measure.c compute; layer_rows_cut.c and
- * layer_measure_cut.c cut the work of two of them. layer_rotary.c and layer_relative.c know what
- * positions do. */
+ * which layer_look.c, layer_rows.c, layer_attend.c and layer_measure.c compute; layer_rows_cut.c
+ * and layer_measure_cut.c cut the work of two of them. layer_kept.c knows where keys and values
+ * lie, layer_rotary.c and layer_relative.c what positions do. */
 #ifndef CORE_LAYER_PARTS_H
 #define CORE_LAYER_PARTS_H
 
@@ -54,13 +54,17 @@ struct layer {
   struct program plain, measured; /* of calls that do not measure, and of those that do */
 };
 
+/* Columns of a role's matrix, where threads may share them out; else 0. */
+size_t rows_columns(const struct layer *l, unsigned role);
+
 /* Makes the steps and the programs of a layer that is ready otherwise. */
 void program_make(struct layer *l);
 
-/* What the projections were found to hold, per item: bits of the greatest magnitude. */
+/* What an item was found to hold. */
 struct item_tops {
-  _Atomic uint32_t role[3];
-  float bias; /* of the bias itself */
+  _Atomic uint32_t role[3]; /* bits of the greatest magnitude of its projected rows */
+  float bias;               /* the greatest magnitude of its bias */
+  bool in_place;            /* its keys and values are read where they came in, and not known */
 };
 
 /* What is kept for measuring, where that is wanted; see layer_measure.h. */
@@ -82,8 +86,11 @@ struct call_space {
   struct item_tops *tops;                 /* [items] */
   struct needed needed[ROLE_PROJECTIONS]; /* of queries [H], of keys and values [G]; of the output:
                                              the heads whose context it takes [H] */
-  float *projected[3];                    /* [H, q, compare size], [G, k, compare size] and
-                                             [G, k, d_v] of each item */
+  float *queries;                         /* [H, q, compare size] of each item, projected */
+  float *keys, *values;                   /* [G, k, compare size] and [G, k, d_v] of each item,
+                                             where the caller does not keep them */
+  bool in_place;                          /* may items read their inputs in place? */
+  size_t key_rows;                        /* of all items, kept already or new */
   float *context;                         /* [q_rows, H d_v] */
   float *relative;                        /* see layer_relative.c; or NULL */
   struct measuring measuring;
@@ -133,13 +140,40 @@ static inline size_t role_kept_size(const struct layer *l, unsigned role) {
   return role <= ROLE_KEY ? l->compare_size : role_head_size(l, role);
 }
 
+/* An item's keys or values in a call whose caller keeps them. */
+static inline struct kept *role_kept(const struct call *c, size_t item, unsigned role) {
+  struct kept_pair *pair = &c->kept[item];
+  return role == ROLE_KEY ? &pair->key : &pair->value;
+}
+
 /* The leading rows of an item that take part in a role. */
 static inline size_t role_rows(const struct call *c, size_t item, unsigned role) {
   const struct sight_item *s = &c->space->sight.item[item];
   if (role == ROLE_QUERY || role == ROLE_OUTPUT) return c->item[item].q;
-  if (role == ROLE_VALUE && s->some_blind && c->uniform_rows) return c->item[item].k;
+  if (c->kept || (role == ROLE_VALUE && s->some_blind && c->uniform_rows)) return c->item[item].k;
   return s->key_end;
 }
+
+/* Of these, so many need not be made: the caller has kept them, or they are read in place. */
+static inline size_t role_rows_there(const struct call *c, size_t item, unsigned role) {
+  if (role != ROLE_KEY && role != ROLE_VALUE) return 0;
+  if (c->kept) return role_kept(c, item, role)->rows.count;
+  return c->space->tops[item].in_place ? c->item[item].k : 0;
+}
+
+/* --- keys and values --- */
+
+/* Where those of an item lie. */
+struct kept_rows kept_rows_of(const struct layer *l, const struct call *c, size_t item,
+                              unsigned role);
+
+/* May inputs be read in place: as far as the call tells, and of an item, once it has been looked
+ * at? Memory for copies is there in any case. */
+bool may_be_in_place(const struct layer *l, const struct call *c);
+bool is_in_place(const struct call *c, size_t item);
+
+/* Notes the first row of a unit's item that was read in place and is not finite; false: none. */
+bool note_bad_inputs(const struct layer *l, const struct unit *u);
 
 /* --- the work, in floating-point operations, about --- */
 

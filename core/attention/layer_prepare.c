@@ -169,21 +169,39 @@ static float *place_floats(struct call *c, size_t count, struct arena *a, struct
   return spare ? spare : arena_alloc(a, count, sizeof(float), e);
 }
 
+/* Numbers the keys: the caller has kept some of them, perhaps. */
+static enum status count_keys(struct call *c, struct error *e) {
+  size_t *rows = &c->space->key_rows;
+  for (size_t i = 0; i < c->items; i++) {
+    c->item[i].key_at = *rows;
+    if (!size_add(*rows, c->item[i].k, rows))
+      return error_set(e, STATUS_TOO_LARGE, "the keys are too many to count");
+  }
+  return STATUS_OK;
+}
+
+/* Where rows of queries, keys and values go when they are projected. */
+static float **projected_place(struct call *c, unsigned role) {
+  return role == ROLE_QUERY ? &c->space->queries
+         : role == ROLE_KEY ? &c->space->keys
+                            : &c->space->values;
+}
+
 static enum status place_projected(const struct layer *l, struct call *c, size_t floats[3],
                                    struct arena *a, struct error *e) {
   for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
-    const size_t rows = role == ROLE_QUERY ? c->q_rows : c->k_rows;
+    const size_t rows = role == ROLE_QUERY ? c->q_rows : c->kept ? 0 : c->k_rows;
     if (!size_mul(rows, role_heads(l, role) * role_kept_size(l, role), &floats[role]))
       return error_set(e, STATUS_TOO_LARGE, "the projections are too many to count");
-    c->space->projected[role] = arena_alloc(a, floats[role], sizeof(float), e);
-    if (!c->space->projected[role]) return e->status;
+    float *place = *projected_place(c, role) = arena_alloc(a, floats[role], sizeof(float), e);
+    if (!place) return e->status;
   }
   return STATUS_OK;
 }
 
 static void spare_projected(struct call *c, const size_t floats[3]) {
   for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++)
-    spare_add(&c->left, c->space->projected[role], floats[role] * sizeof(float));
+    spare_add(&c->left, *projected_place(c, role), floats[role] * sizeof(float));
 }
 
 /* Where the stages of a row lie, each in the memory of an earlier one where that is spare:
@@ -197,6 +215,9 @@ static void spare_projected(struct call *c, const size_t floats[3]) {
  * - Outputs are written in STEP_OUTPUT, read in STEP_MEASURE and ever after. They lie in what the
  *   contexts leave of the inputs if they fit, or, where nothing is measured, in the projected rows.
  *
+ * Inputs that may be read in place are read as long as projected rows: neither contexts nor outputs
+ * lie in them then.
+ *
  * What the outputs leave is the caller's, once the call is computed. */
 static enum status place_rows(const struct layer *l, struct call *c, struct arena *a,
                               struct error *e) {
@@ -206,7 +227,8 @@ static enum status place_rows(const struct layer *l, struct call *c, struct aren
     return error_set(e, STATUS_TOO_LARGE, "the context is too large to count");
   if (!size_mul(c->q_rows, l->shape.output_size, &outputs)) return refuse_count("outputs", e);
   if (place_projected(l, c, projected, a, e)) return e->status;
-  c->left = c->spare;
+  s->in_place = may_be_in_place(l, c);
+  c->left = s->in_place ? (struct spare){0} : c->spare;
   s->context = s->needed[ROLE_OUTPUT].slot ? arena_alloc(a, contexts, sizeof(float), e)
                                            : place_floats(c, contexts, a, e);
   if (!c->want_measures) spare_projected(c, projected);
@@ -214,6 +236,9 @@ static enum status place_rows(const struct layer *l, struct call *c, struct aren
   if (!s->context || !c->outputs) return e->status;
   if (c->want_measures) spare_projected(c, projected);
   spare_add(&c->left, s->context, contexts * sizeof(float));
+  for (size_t i = 0; s->in_place && i < c->spare.count; i++)
+    spare_add(&c->left, c->spare.stretch[i].at,
+              (size_t)(c->spare.stretch[i].end - c->spare.stretch[i].at));
   return STATUS_OK;
 }
 
@@ -222,9 +247,9 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
   if (!c->space) return e->status;
   *c->space = (struct call_space){0};
   c->run = (struct run){.program = c->want_measures ? &l->measured : &l->plain, .rows = c->q_rows};
-  if (sight_reserve(&c->space->sight, c, a, e) || find_needed_heads(l, c, a, e) ||
-      place_answer(l, c, a, e) || place_rows(l, c, a, e) || place_tops(c, a, e) ||
-      relative_prepare(l, c, a, e) || measure_prepare(l, c, a, e))
+  if (count_keys(c, e) || sight_reserve(&c->space->sight, c, c->space->key_rows, a, e) ||
+      find_needed_heads(l, c, a, e) || place_answer(l, c, a, e) || place_rows(l, c, a, e) ||
+      place_tops(c, a, e) || relative_prepare(l, c, a, e) || measure_prepare(l, c, a, e))
     return e->status;
   c->run.work = call_work(l, c);
   return STATUS_OK;

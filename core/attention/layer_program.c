@@ -5,6 +5,7 @@
 static struct layer_step rows_of(const struct layer *l, unsigned role) {
   struct layer_step s = {step_rows, l, role};
   s.step.joins = role == ROLE_KEY || role == ROLE_VALUE;
+  s.step.columns = rows_columns(l, role);
   return s;
 }
 

@@ -38,8 +38,9 @@ struct strip_stretch {
 struct strip {
   const struct layer_step *step;
   const struct layer *l;
-  unsigned number;    /* of the step in its program */
-  unsigned last_role; /* that the rows go through, from the step's own on */
+  unsigned number;        /* of the step in its program */
+  unsigned last_role;     /* that the rows go through, from the step's own on */
+  size_t column, columns; /* of the matrix, where they are shared out; 0, 0: all */
   float *scratch;
   size_t rows, parts;
   struct strip_part part[TILE_ROWS_MAX];

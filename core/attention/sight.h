@@ -21,13 +21,14 @@ struct sight_item {
 struct sight {
   struct sight_item *item; /* [items] */
   int32_t *from, *to;      /* [q_rows] */
-  uint8_t *seen;           /* [k_rows] 1: some query of the item sees this key */
-  int32_t *reach;          /* [k_rows] while looking: where the longest stretch ends that begins at
+  uint8_t *seen;           /* [keys] 1: some query of the item sees this key */
+  int32_t *reach;          /* [keys] while looking: where the longest stretch ends that begins at
                               this key */
 };
 
-/* Reserves the memory; nothing is seen yet. */
-enum status sight_reserve(struct sight *s, const struct call *c, struct arena *a, struct error *e);
+/* Reserves the memory for a call with so many keys in all; nothing is seen yet. */
+enum status sight_reserve(struct sight *s, const struct call *c, size_t keys, struct arena *a,
+                          struct error *e);
 
 /* Works out one item of a layer of `heads` heads: q + k steps, and q k for each mask. */
 void sight_look(struct sight *s, const struct call *c, size_t index, size_t heads,

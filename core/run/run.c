@@ -5,14 +5,35 @@ enum { UNITS_MAX = 4096 }; /* of a span: cutting walks them while other threads 
 
 static const struct step *step_at(const struct cursor *at) { return at->program->step[at->step]; }
 
+/* To the next run, or with the next columns to the first one. */
+static void leave_run(struct cursor *at) {
+  at->item = at->head = at->row = 0;
+  at->run = at->run->next;
+  if (at->run || at->columns == 0) return;
+  at->column += at->columns;
+  if (at->column < step_at(at)->columns) at->run = at->first;
+}
+
 bool run_unit(struct cursor *at, struct unit *u) {
   const struct step *s = at->run ? step_at(at) : NULL;
-  for (; at->run; at->run = at->run->next) {
-    *u = (struct unit){.run = at->run, .step = at->step};
+  for (; at->run; leave_run(at)) {
+    *u = (struct unit){
+        .run = at->run, .step = at->step, .column = at->column, .columns = at->columns};
     if (s->unit(s, at, u)) return true;
-    at->item = at->head = at->row = at->column = 0;
   }
   return false;
+}
+
+/* The beginning of a step, or of a round of it, whether or not it has anything to do. */
+static struct cursor step_begin(const struct program *p, struct run *first, unsigned step,
+                                size_t round) {
+  const struct step *s = p->step[step];
+  return (struct cursor){.program = p,
+                         .first = first,
+                         .run = first,
+                         .step = step,
+                         .round = round,
+                         .columns = s->share ? s->share(s, first) : 0};
 }
 
 /* Where nothing is left of the cursor's step, it moves on to the steps that join it; at the end of
@@ -25,16 +46,15 @@ static void settle(struct cursor *at) {
     if (run_unit(&ahead, &u)) return;
     at->run = NULL;
     if (at->step + 1 >= p->steps || !p->step[at->step + 1]->joins) return;
-    *at = (struct cursor){p, .first = at->first, .run = at->first, .step = at->step + 1};
+    *at = step_begin(p, at->first, at->step + 1, 0);
   }
 }
 
 static struct cursor cursor_of(struct run *first, unsigned step, size_t round) {
-  struct cursor at = {first->program, .first = first, .run = first, .step = step, .round = round};
-  if (run_is_done(&at))
-    at.run = NULL;
-  else
-    settle(&at);
+  const struct program *p = first->program;
+  if (step == p->steps) return (struct cursor){.program = p, .first = first, .step = step};
+  struct cursor at = step_begin(p, first, step, round);
+  settle(&at);
   return at;
 }
 

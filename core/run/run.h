@@ -31,11 +31,13 @@ struct run {
 /* A place in the work of a batch: a step goes through the runs in order, and through each of them
  * in an order of its own. */
 struct cursor {
-  const struct program *program;  /* of all the runs, and to be read when these have ended */
-  struct run *first, *run;        /* run NULL: all that could begin has been handed out */
-  unsigned step;                  /* the number of the program's steps: all are done */
-  size_t round;                   /* of a step that goes through its runs more than once */
-  size_t item, head, row, column; /* where in the run */
+  const struct program *program; /* of all the runs, and to be read when these have ended */
+  struct run *first, *run;       /* run NULL: all that could begin has been handed out */
+  unsigned step;                 /* the number of the program's steps: all are done */
+  size_t round;                  /* of a step that goes through its runs more than once */
+  size_t item, head, row;        /* where in the run */
+  size_t column, columns;        /* where columns are shared out: the first, and how many at a
+                                    time; all runs come to these before any comes to the next */
 };
 
 /* The least piece of work, in its step's own terms: rows of items, in some heads, some columns. */
@@ -45,8 +47,8 @@ struct unit {
   size_t item;
   size_t head, heads;
   size_t row, rows;
-  size_t column, columns;
-  double work; /* floating-point operations, about */
+  size_t column, columns; /* 0, 0: all */
+  double work;            /* floating-point operations, about */
 };
 
 /* Units that follow each other in one step, from a place on. */
@@ -57,7 +59,8 @@ struct span {
 
 /* None of these allocates, waits or fails, but for the faults that it notes. */
 struct step {
-  bool joins; /* begins while the step before it is under way */
+  bool joins;     /* begins while the step before it is under way */
+  size_t columns; /* of a matrix whose columns may be shared out; else 0 */
 
   /* The next unit of the cursor's run, behind which the cursor then is; false: the run has none
    * left. It depends on the program, the runs and the results of steps that are over. */
@@ -66,6 +69,9 @@ struct step {
   /* How many times the step goes through a run; NULL: once. A step with more rounds is joined by no
    * other. */
   size_t (*rounds)(const struct step *s, const struct run *r);
+
+  /* How many columns at a time a batch goes through; NULL or 0: they are not shared out. */
+  size_t (*share)(const struct step *s, const struct run *first);
 
   /* The work that a span from here on should have, even where less would occupy more threads; NULL:
    * none. */

@@ -148,6 +148,27 @@ void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, siz
   make_layer(l, engine);
 }
 
+void wide_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine) {
+  static const size_t sizes[] = {16, 24, 64, 80, 100};
+  memset(l, 0, sizeof *l);
+  arena_init(&l->arena, NULL);
+  struct layer_shape *s = &l->shape;
+  const size_t in = 200 + random_below(state, 200), shared = 1 + random_below(state, 3);
+  s->head_size = s->key_head_size = s->value_head_size = sizes[random_below(state, 5)];
+  s->kv_heads = 1 + 700 / (s->head_size * shared);
+  s->heads = s->kv_heads * shared;
+  draw_score(l, state);
+  if (s->score == SCORE_DOT && often(state, 50)) s->rope_base = 10000;
+  s->query_size = s->key_size = s->value_size = in;
+  s->output_size = 300 + random_below(state, 1200);
+  const bool bias = often(state, 50);
+  set_matrix(l, ROLE_QUERY, s->heads * s->head_size, in, bias, state);
+  set_matrix(l, ROLE_KEY, s->kv_heads * s->key_head_size, in, bias, state);
+  set_matrix(l, ROLE_VALUE, s->kv_heads * s->value_head_size, in, bias, state);
+  set_matrix(l, ROLE_OUTPUT, s->output_size, s->heads * s->value_head_size, bias, state);
+  make_layer(l, engine);
+}
+
 void random_layer_done(struct random_layer *l) {
   layer_free(l->layer);
   arena_free(&l->arena);

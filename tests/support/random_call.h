@@ -24,6 +24,9 @@ struct layer_shape plain_shape(size_t heads, size_t size);
 /* Such a layer with projections, without bias. */
 void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, size_t size,
                       enum gemm_engine engine);
+/* A layer whose matrices are so wide that threads share out their columns; with any score, and
+ * turned heads now and then. */
+void wide_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine);
 void random_layer_done(struct random_layer *l);
 
 /* A call for it, prepared: ragged, with any mixture of lengths, masks, bias, causal, window,

@@ -92,7 +92,7 @@ static void the_mean_is_made_once_for_each_tile(void **unused) {
   size_t tiles = 0;
   for (struct cursor walk = at; run_unit(&walk, &unit);) tiles += unit.heads;
   assert_in_range(tiles, HEADS, HEADS * ROWS / 16);
-  c->space->projected[ROLE_VALUE] = watch(c->space->projected[ROLE_VALUE], ROWS * HEADS * SIZE);
+  c->space->values = watch(c->space->values, ROWS * HEADS * SIZE);
   const size_t pages = watched.bytes / watched.page;
   struct span span;
   while (run_cut(&at, 1e12, &span)) run_span(&span, scratch);

@@ -1,0 +1,72 @@
+/* layer_kept: where an item's keys and values lie: with the caller, in memory of the call's own, or
+ * where they came in. */
+#include <string.h>
+
+#include "core/attention/layer_parts.h"
+
+/* With so few queries in each item, reading rows as they came in, a slice for each head, costs less
+ * than laying each head's rows side by side first. */
+enum { IN_PLACE_QUERIES = 8 };
+
+struct kept_rows kept_rows_of(const struct layer *l, const struct call *c, size_t index,
+                              unsigned role) {
+  const struct item *item = &c->item[index];
+  const size_t size = role_kept_size(l, role), in = role_in(l, role);
+  if (c->kept) return role_kept(c, index, role)->rows;
+  if (c->space->tops[index].in_place) {
+    const float *from = role == ROLE_KEY ? c->keys : c->values;
+    return (struct kept_rows){.row = (float *)from + item->k_row * in, /* it is only read */
+                              .row_step = in,
+                              .head_step = size,
+                              .count = item->k};
+  }
+  float *own = role == ROLE_KEY ? c->space->keys : c->space->values;
+  return (struct kept_rows){.row = own + item->key_at * l->shape.kv_heads * size,
+                            .row_step = size,
+                            .head_step = item->k * size};
+}
+
+/* Could an item's inputs be its keys and values as they are? */
+bool may_be_in_place(const struct layer *l, const struct call *c) {
+  if (c->kept || l->matrix[ROLE_KEY] || l->matrix[ROLE_VALUE] || l->compare[ROLE_KEY] || l->rotary)
+    return false;
+  for (size_t i = 0; i < c->items; i++)
+    if (c->item[i].q > IN_PLACE_QUERIES) return false;
+  return true;
+}
+
+/* A row that no query sees may hold anything: it is read only as a copy, of zeros. */
+bool is_in_place(const struct call *c, size_t index) {
+  const struct sight *sight = &c->space->sight;
+  const struct sight_item *item = &sight->item[index];
+  if (!c->space->in_place || (c->uniform_rows && item->some_blind)) return false;
+  return !memchr(sight->seen + c->item[index].key_at, 0, item->key_end);
+}
+
+/* --- what is not finite --- */
+
+static bool row_is_finite(const struct layer *l, const struct call *c, unsigned role,
+                          const float *row) {
+  const size_t size = role_kept_size(l, role);
+  const struct needed *needed = &c->space->needed[role];
+  for (size_t head = 0; head < l->shape.kv_heads; head++)
+    if (needed_has(needed, head) && l->kernel->peak(size, row + head * size) >= KERNEL_NOT_FINITE)
+      return false;
+  return true;
+}
+
+static bool note_bad_row(const struct layer *l, const struct unit *u, unsigned role) {
+  struct call *c = call_of(u->run);
+  const struct kept_rows rows = kept_rows_of(l, c, u->item, role);
+  for (size_t i = 0; i < c->space->sight.item[u->item].key_end; i++)
+    if (!row_is_finite(l, c, role, rows.row + i * rows.row_step)) {
+      run_note_fault(u->run, u->step - (STEP_ATTEND - STEP_QUERY) + role,
+                     c->item[u->item].k_row + i);
+      return true;
+    }
+  return false;
+}
+
+bool note_bad_inputs(const struct layer *l, const struct unit *u) {
+  return note_bad_row(l, u, ROLE_KEY) || note_bad_row(l, u, ROLE_VALUE);
+}
