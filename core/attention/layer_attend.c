@@ -244,17 +244,46 @@ static bool attend_item(const struct layer *l, struct cursor *at, struct unit *u
   return true;
 }
 
+/* Several small items, whole. */
+static bool attend_items(const struct layer *l, struct cursor *at, struct unit *u) {
+  const struct call *c = call_of(at->run);
+  if (at->item == c->items) return false;
+  u->item = at->item;
+  u->items = size_min(c->space->bunch, c->items - at->item);
+  u->heads = l->shape.heads;
+  u->work = c->space->attend_work * (double)u->items;
+  at->item += u->items;
+  return true;
+}
+
 static bool attend_unit(const struct step *step, struct cursor *at, struct unit *u) {
-  for (; at->item < call_of(at->run)->items; at->item++, at->head = at->row = 0)
-    if (attend_item(layer_step_of(step)->layer, at, u)) return true;
+  const struct layer *l = layer_step_of(step)->layer;
+  const struct call *c = call_of(at->run);
+  if (c->space->needed[ROLE_QUERY].count == 0 || c->q_rows == 0) return false;
+  if (c->space->bunch > 1) return attend_items(l, at, u);
+  for (; at->item < c->items; at->item++, at->head = at->row = 0)
+    if (attend_item(l, at, u)) return true;
   return false;
+}
+
+static void attend_to(const struct layer *l, const struct unit *u, float *scratch) {
+  struct unit part = *u;
+  if (u->rows > 0) {
+    attend(l, u, scratch);
+    return;
+  }
+  for (part.item = u->item; part.item < u->item + u->items; part.item++)
+    for (part.row = 0; part.row < call_of(u->run)->item[part.item].q; part.row += part.rows) {
+      part.rows = size_min(l->queries, call_of(u->run)->item[part.item].q - part.row);
+      attend(l, &part, scratch);
+    }
 }
 
 static void compute_attention(const struct step *step, const struct span *span, void *scratch) {
   const unsigned mode = kernel_enter();
   struct span left = *span;
   struct unit u;
-  while (run_next_unit(&left, &u)) attend(layer_step_of(step)->layer, &u, scratch);
+  while (run_next_unit(&left, &u)) attend_to(layer_step_of(step)->layer, &u, scratch);
   kernel_leave(mode);
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/attention/layer_parts.h"
+#include "core/run/size.h"
 
 /* A head that is not computed has zeros for a context. */
 static void clear_contexts(const struct layer *l, const struct call *c, const struct item *item) {
@@ -21,13 +22,15 @@ static void look_at_item(const struct layer *l, const struct call *c, size_t ind
   memcpy(&c->space->tops[index].bias, &bits, sizeof bits);
 }
 
-/* One item, whole: what is read once costs little beside what it is read for. */
+/* Whole items: what is read once costs little beside what it is read for. */
 static bool look_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct call *c = call_of(at->run);
-  while (at->item < c->items && c->item[at->item].q == 0) at->item++;
-  if (at->item == c->items) return false;
-  u->item = at->item++;
-  u->work = look_work(layer_step_of(step)->layer, c, &c->item[u->item]);
+  (void)step;
+  if (at->item == c->items || c->q_rows == 0) return false;
+  u->item = at->item;
+  u->items = size_min(c->space->bunch, c->items - at->item);
+  u->work = c->space->look_work * (double)u->items;
+  at->item += u->items;
   return true;
 }
 
@@ -36,7 +39,11 @@ static void compute_look(const struct step *step, const struct span *span, void 
   struct span left = *span;
   struct unit u;
   (void)scratch;
-  while (run_next_unit(&left, &u)) look_at_item(layer_step_of(step)->layer, call_of(u.run), u.item);
+  while (run_next_unit(&left, &u)) {
+    const struct call *c = call_of(u.run);
+    for (size_t i = u.item; i < u.item + u.items; i++)
+      if (c->item[i].q > 0) look_at_item(layer_step_of(step)->layer, c, i);
+  }
   kernel_leave(mode);
 }
 

@@ -90,9 +90,13 @@ struct call_space {
   float *keys, *values;                   /* [G, k, compare size] and [G, k, d_v] of each item,
                                              where the caller does not keep them */
   bool in_place;                          /* may items read their inputs in place? */
-  size_t key_rows;                        /* of all items, kept already or new */
-  float *context;                         /* [q_rows, H d_v] */
-  float *relative;                        /* see layer_relative.c; or NULL */
+  bool of_itself; /* queries are keys and values, too: rows go through all three matrices while
+                     they are at hand */
+  size_t bunch;   /* so many items make a unit, since all are small; 1: an item, or a part of it */
+  double look_work, attend_work; /* of an item, the mean of all */
+  size_t key_rows;               /* of all items, kept already or new */
+  float *context;                /* [q_rows, H d_v] */
+  float *relative;               /* see layer_relative.c; or NULL */
   struct measuring measuring;
 };
 

@@ -1,4 +1,5 @@
 /* layer_prepare: what a call needs of a layer: which heads, how much memory, how much work. */
+#include <math.h>
 #include <string.h>
 
 #include "core/attention/layer_parts.h"
@@ -8,6 +9,11 @@
 
 /* Of coming to an item in every step: a fifth of a microsecond. */
 static const double visit_work = 20000;
+
+enum {
+  BUNCH_WORK = 100000, /* operations of a unit of several items */
+  BUNCH_ITEMS = 64     /* of a unit, at most */
+};
 
 /* Of one query and one key in one head: the score, the value and the softmax, which weighs as much
  * as some forty operations whatever the head size, as a tanh does for each number. Scores count
@@ -55,19 +61,50 @@ double query_work(const struct layer *l, const struct call *c, const struct item
   return pair_work(l, c) * (double)(keys + 1) + 16.0 * (double)segments;
 }
 
-/* Of an item, beside its rows. */
-static double item_work(const struct layer *l, const struct call *c, const struct item *item) {
+/* Of all an item's queries in all heads, as if every query saw every key: what they see is known
+ * only later. */
+static double attend_work(const struct layer *l, const struct call *c, const struct item *item) {
   const double queries = (double)c->space->needed[ROLE_QUERY].count * (double)item->q;
-  return visit_work + look_work(l, c, item) + queries * query_work(l, c, item, item->k);
+  return queries * query_work(l, c, item, item->k);
 }
 
-/* As if every query saw every key: what they see is known only later. */
+/* With items so small, a unit takes several of them: to hand one out costs as much as some
+ * thousands of operations. */
+static size_t bunch_of(double most) {
+  const double fit = BUNCH_WORK / fmax(most, 1);
+  return fit < 2 ? 1 : (size_t)fmin(fit, BUNCH_ITEMS);
+}
+
+/* Estimates the work of the call, and how it is cut. */
 static double call_work(const struct layer *l, const struct call *c) {
-  double work = 0;
-  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
-    work += rows_work(l, c, role, role == ROLE_KEY || role == ROLE_VALUE ? c->k_rows : c->q_rows);
-  for (size_t i = 0; i < c->items; i++) work += item_work(l, c, &c->item[i]);
-  return work + measure_work(l, c);
+  struct call_space *s = c->space;
+  const double query = rows_work(l, c, ROLE_QUERY, 1) + rows_work(l, c, ROLE_OUTPUT, 1);
+  const double key = rows_work(l, c, ROLE_KEY, 1) + rows_work(l, c, ROLE_VALUE, 1);
+  double look = 0, attend = 0, most = 0;
+  for (size_t i = 0; i < c->items; i++) {
+    const struct item *item = &c->item[i];
+    const double looking = look_work(l, c, item), attending = attend_work(l, c, item);
+    look += looking, attend += attending;
+    most = fmax(most, looking + attending + (double)item->q * query + (double)item->k * key);
+  }
+  s->bunch = bunch_of(most);
+  s->look_work = look / fmax((double)c->items, 1);
+  s->attend_work = attend / fmax((double)c->items, 1);
+  return look + attend + visit_work * (double)c->items + (double)c->q_rows * query +
+         (double)c->k_rows * key + measure_work(l, c);
+}
+
+/* Are the queries the keys and values, too? Rows then go through all three matrices in one go. That
+ * needs as many rows in each role, and rows of one size: a strip then has room for as many of them.
+ * It does not need the same rows: they are merely at hand. */
+static bool is_of_itself(const struct layer *l, const struct call *c) {
+  const size_t in = role_in(l, ROLE_QUERY);
+  if (c->keys != c->queries || c->values != c->queries || c->kept || c->space->in_place)
+    return false;
+  if (role_in(l, ROLE_KEY) != in || role_in(l, ROLE_VALUE) != in) return false;
+  for (size_t i = 0; i < c->items; i++)
+    if (c->item[i].q != c->item[i].k) return false;
+  return true;
 }
 
 /* --- heads --- */
@@ -251,6 +288,7 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
       find_needed_heads(l, c, a, e) || place_answer(l, c, a, e) || place_rows(l, c, a, e) ||
       place_tops(c, a, e) || relative_prepare(l, c, a, e) || measure_prepare(l, c, a, e))
     return e->status;
+  c->space->of_itself = is_of_itself(l, c);
   c->run.work = call_work(l, c);
   return STATUS_OK;
 }

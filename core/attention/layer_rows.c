@@ -388,16 +388,16 @@ static bool may_join(const struct strip *s, const struct unit *u) {
   return true;
 }
 
-void strip_add(struct strip *s, const struct unit *u) {
+void strip_add(struct strip *s, const struct unit *u, size_t item, size_t row, size_t rows) {
   const size_t most = s->l->tile_rows[s->step->role];
   if (s->parts && !may_join(s, u)) strip_flush(s);
   s->number = u->step;
   s->last_role = rows_last_role(s->step, u);
   s->column = u->column;
   s->columns = s->step->step.columns ? u->columns : 0;
-  for (size_t row = u->row, end = u->row + u->rows, rows; row < end; row += rows) {
+  for (size_t end = row + rows; row < end; row += rows) {
     rows = size_min(end - row, most - s->rows);
-    s->part[s->parts++] = (struct strip_part){call_of(u->run), u->item, row, rows};
+    s->part[s->parts++] = (struct strip_part){call_of(u->run), item, row, rows};
     s->rows += rows;
     if (s->rows == most) strip_flush(s);
   }

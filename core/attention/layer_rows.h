@@ -68,7 +68,8 @@ unsigned rows_last_role(const struct layer_step *s, const struct unit *u);
 size_t strip_floats(const struct layer *l, unsigned role); /* of scratch for a strip */
 
 void strip_begin(struct strip *s, const struct layer_step *step, float *scratch);
-void strip_add(struct strip *s, const struct unit *u); /* computes first where there is no room */
-void strip_flush(struct strip *s);                     /* computes what the strip holds */
+/* Rows of one of the unit's items; computes first where there is no room. */
+void strip_add(struct strip *s, const struct unit *u, size_t item, size_t row, size_t rows);
+void strip_flush(struct strip *s); /* computes what the strip holds */
 
 #endif

@@ -12,55 +12,68 @@ enum {
   LEAST_WORK = 100000000 /* operations, about a millisecond: no more than that for sharing's sake */
 };
 
-/* Are the item's queries its keys and values, too? Then the rows go through all three matrices
- * while they are at hand. That needs as many rows in each role, and rows of one size: a strip then
- * has room for as many of them. It does not need the same rows. */
-static bool is_of_itself(const struct layer *l, const struct call *c, const struct item *item) {
-  return c->keys == c->queries && c->values == c->queries && item->q == item->k && !c->kept &&
-         role_in(l, ROLE_KEY) == role_in(l, ROLE_QUERY) &&
-         role_in(l, ROLE_VALUE) == role_in(l, ROLE_QUERY);
-}
-
 unsigned rows_last_role(const struct layer_step *s, const struct unit *u) {
-  const struct call *c = call_of(u->run);
-  return s->role == ROLE_QUERY && !u->columns && is_of_itself(s->layer, c, &c->item[u->item])
-             ? ROLE_VALUE
-             : s->role;
+  const bool all = s->role == ROLE_QUERY && !u->columns && call_of(u->run)->space->of_itself;
+  return all ? ROLE_VALUE : s->role;
 }
 
-/* Of `rows` rows in the step's role, or in all three; whether any head needs them. */
-static bool needed_work(const struct layer_step *s, const struct unit *u, size_t rows,
-                        double *work) {
-  const struct call *c = call_of(u->run);
-  bool needed = s->role == ROLE_OUTPUT;
+/* Have the rows of this step gone through its matrix with the queries? */
+static bool went_with_queries(const struct layer_step *s, const struct cursor *at) {
+  return (s->role == ROLE_KEY || s->role == ROLE_VALUE) && !at->columns &&
+         call_of(at->run)->space->of_itself;
+}
+
+static bool is_needed(const struct layer_step *s, const struct unit *u) {
+  const struct needed *needed = call_of(u->run)->space->needed;
+  bool any = s->role == ROLE_OUTPUT;
+  for (unsigned role = s->role; role <= rows_last_role(s, u); role++) any |= needed[role].count > 0;
+  return any;
+}
+
+/* Of `rows` rows in the step's role, or in all three, and in the unit's columns. */
+static double unit_work(const struct layer_step *s, const struct unit *u, size_t rows) {
   const bool shared = u->columns && s->step.columns;
-  const double part = shared ? (double)u->columns / (double)s->step.columns : 1;
-  *work = 0;
-  for (unsigned role = s->role, last = rows_last_role(s, u); role <= last; role++) {
-    *work += part * rows_work(s->layer, c, role, rows);
-    needed |= c->space->needed[role].count > 0;
-  }
-  return needed;
+  double work = 0;
+  for (unsigned role = s->role; role <= rows_last_role(s, u); role++)
+    work += rows_work(s->layer, call_of(u->run), role, rows);
+  return shared ? work * (double)u->columns / (double)s->step.columns : work;
 }
 
 /* Rows of the cursor's item, from its row on. */
 static bool rows_of_item(const struct layer_step *s, struct cursor *at, struct unit *u) {
   const struct call *c = call_of(at->run);
-  const bool of_keys = s->role == ROLE_KEY || s->role == ROLE_VALUE;
   const size_t all = role_rows(c, at->item, s->role);
   at->row = size_max(at->row, role_rows_there(c, at->item, s->role));
   if (at->row >= all) return false;
-  if (of_keys && !at->columns && is_of_itself(s->layer, c, &c->item[at->item])) return false;
   u->item = at->item;
   u->row = at->row;
   u->rows = size_min(s->layer->tile_rows[s->role], all - at->row);
+  u->work = unit_work(s, u, u->rows);
   at->row += u->rows;
-  return needed_work(s, u, u->rows, &u->work);
+  return true;
+}
+
+/* Several small items, whole. */
+static bool rows_of_items(const struct layer_step *s, struct cursor *at, struct unit *u) {
+  const struct call *c = call_of(at->run);
+  const bool of_keys = s->role == ROLE_KEY || s->role == ROLE_VALUE;
+  const struct item *last = &c->item[c->items - 1], *first = &c->item[at->item];
+  u->item = at->item;
+  u->items = size_min(c->space->bunch, c->items - at->item);
+  at->item += u->items;
+  const size_t end = of_keys ? c->k_rows : last->q_row + last->q;
+  const struct item *next = &c->item[size_min(at->item, c->items - 1)];
+  const size_t to = at->item == c->items ? end : of_keys ? next->k_row : next->q_row;
+  u->work = unit_work(s, u, to - (of_keys ? first->k_row : first->q_row));
+  return true;
 }
 
 static bool rows_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct layer_step *s = layer_step_of(step);
-  for (; at->item < call_of(at->run)->items; at->item++, at->row = 0)
+  const struct call *c = call_of(at->run);
+  if (went_with_queries(s, at) || !is_needed(s, u)) return false;
+  if (c->space->bunch > 1) return at->item < c->items && rows_of_items(s, at, u);
+  for (; at->item < c->items; at->item++, at->row = 0)
     if (rows_of_item(s, at, u)) return true;
   return false;
 }
@@ -118,20 +131,27 @@ static size_t rows_share(const struct step *step, const struct run *first) {
 
 /* A span takes as many rows as share the reading of a matrix, if that is not long. */
 static double rows_least(const struct step *step, const struct cursor *at) {
-  const struct unit u = {.run = at->run, .item = at->item};
-  double work = 0;
-  if (!at->columns && at->item < call_of(at->run)->items)
-    needed_work(layer_step_of(step), &u, LEAST_ROWS, &work);
-  return fmin(work, LEAST_WORK);
+  const struct unit u = {.run = at->run};
+  return at->columns ? 0 : fmin(unit_work(layer_step_of(step), &u, LEAST_ROWS), LEAST_WORK);
+}
+
+static void add_rows(struct strip *strip, const struct unit *u, unsigned role) {
+  const struct call *c = call_of(u->run);
+  for (size_t i = u->item; i < u->item + u->items; i++) {
+    const size_t first = size_max(u->row, role_rows_there(c, i, role)), all = role_rows(c, i, role);
+    const size_t end = u->rows == 0 ? all : size_min(u->row + u->rows, all);
+    if (first < end) strip_add(strip, u, i, first, end - first);
+  }
 }
 
 static void compute_rows(const struct step *step, const struct span *span, void *scratch) {
+  const struct layer_step *s = layer_step_of(step);
   const unsigned mode = kernel_enter();
   struct span left = *span;
   struct strip strip;
   struct unit u;
-  strip_begin(&strip, layer_step_of(step), scratch);
-  while (run_next_unit(&left, &u)) strip_add(&strip, &u);
+  strip_begin(&strip, s, scratch);
+  while (run_next_unit(&left, &u)) add_rows(&strip, &u, s->role);
   strip_flush(&strip);
   kernel_leave(mode);
 }

@@ -1,7 +1,7 @@
 /* run: how the work of a batch of runs is walked, step by step. */
 #include "core/run/run.h"
 
-enum { UNITS_MAX = 4096 }; /* of a span: cutting walks them while other threads wait */
+enum { UNITS_MAX = 512 }; /* of a span: cutting walks them while other threads wait */
 
 static const struct step *step_at(const struct cursor *at) { return at->program->step[at->step]; }
 
@@ -18,7 +18,7 @@ bool run_unit(struct cursor *at, struct unit *u) {
   const struct step *s = at->run ? step_at(at) : NULL;
   for (; at->run; leave_run(at)) {
     *u = (struct unit){
-        .run = at->run, .step = at->step, .column = at->column, .columns = at->columns};
+        .run = at->run, .step = at->step, .items = 1, .column = at->column, .columns = at->columns};
     if (s->unit(s, at, u)) return true;
   }
   return false;

@@ -44,9 +44,9 @@ struct cursor {
 struct unit {
   struct run *run;
   unsigned step;
-  size_t item;
+  size_t item, items;
   size_t head, heads;
-  size_t row, rows;
+  size_t row, rows;       /* rows 0: all of each item */
   size_t column, columns; /* 0, 0: all */
   double work;            /* floating-point operations, about */
 };
