@@ -168,7 +168,7 @@ static void clear_weights_behind(const struct kernel_tile *t) {
 static void note_bad_score(const struct layer *l, const struct unit *u) {
   const struct call *c = call_of(u->run);
   if (c->space->tops[u->item].in_place && note_bad_inputs(l, u)) return;
-  run_note_fault(u->run, u->step, c->item[u->item].q_row);
+  run_note_fault(u->run, u->step, attend_fault(ATTEND_SCORE, c->item[u->item].q_row));
 }
 
 static bool context_is_finite(const struct layer *l, const struct kernel_tile *t) {
@@ -289,4 +289,4 @@ static void compute_attention(const struct step *step, const struct span *span, 
 
 const struct step step_attend = {.unit = attend_unit,
                                  .compute = compute_attention,
-                                 .fault = fault_of_score};
+                                 .fault = fault_of_attend};

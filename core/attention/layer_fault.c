@@ -8,14 +8,11 @@ static size_t item_of_row(const struct call *c, size_t row, bool of_keys) {
   return i;
 }
 
-enum status fault_of_row(const struct step *step, const struct run *run, uint64_t row,
-                         struct error *e) {
+static enum status describe_row(const struct call *c, unsigned role, size_t row, struct error *e) {
   static const char *const what[ROLE_PROJECTIONS] = {"the projection of query",
                                                      "the projection of key",
                                                      "the projection of value",
                                                      "the output of query"};
-  const struct call *c = call_of_const(run);
-  const unsigned role = layer_step_of(step)->role;
   const bool of_keys = role == ROLE_KEY || role == ROLE_VALUE;
   const size_t item = item_of_row(c, row, of_keys);
   const size_t first = of_keys ? c->item[item].k_row : c->item[item].q_row;
@@ -23,11 +20,26 @@ enum status fault_of_row(const struct step *step, const struct run *run, uint64_
                    row - first, item);
 }
 
-enum status fault_of_score(const struct step *step, const struct run *run, uint64_t row,
-                           struct error *e) {
+enum status fault_of_row(const struct step *step, const struct run *run, uint64_t row,
+                         struct error *e) {
+  return describe_row(call_of_const(run), layer_step_of(step)->role, row, e);
+}
+
+/* --- of attention --- */
+
+enum { KIND_SHIFT = 40 };
+
+uint64_t attend_fault(unsigned role, size_t row) { return (uint64_t)role << KIND_SHIFT | row; }
+
+enum status fault_of_attend(const struct step *step, const struct run *run, uint64_t place,
+                            struct error *e) {
+  const struct call *c = call_of_const(run);
+  const unsigned role = (unsigned)(place >> KIND_SHIFT);
+  const size_t row = place & (((uint64_t)1 << KIND_SHIFT) - 1);
   (void)step;
+  if (role != ATTEND_SCORE) return describe_row(c, role, row, e);
   return error_set(e, STATUS_NOT_FINITE, "a score of item %zu is beyond float32",
-                   item_of_row(call_of_const(run), row, false));
+                   item_of_row(c, row, false));
 }
 
 enum status fault_of_measures(const struct step *step, const struct run *run, uint64_t place,

@@ -60,8 +60,7 @@ static bool note_bad_row(const struct layer *l, const struct unit *u, unsigned r
   const struct kept_rows rows = kept_rows_of(l, c, u->item, role);
   for (size_t i = 0; i < c->space->sight.item[u->item].key_end; i++)
     if (!row_is_finite(l, c, role, rows.row + i * rows.row_step)) {
-      run_note_fault(u->run, u->step - (STEP_ATTEND - STEP_QUERY) + role,
-                     c->item[u->item].k_row + i);
+      run_note_fault(u->run, u->step, attend_fault(role, c->item[u->item].k_row + i));
       return true;
     }
   return false;

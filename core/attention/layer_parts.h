@@ -109,14 +109,19 @@ static inline const struct layer_step *layer_step_of(const struct step *s) {
 
 extern const struct step step_look, step_rows, step_attend, step_measure, step_sum;
 
-/* What a place that a step has noted says: a row, counted over all items, of the step's role; a
- * query row in whose item a score is; nothing. */
+/* What a place that a step has noted says. Of rows it is a row, counted over all items; of measures
+ * nothing. */
 enum status fault_of_row(const struct step *step, const struct run *run, uint64_t row,
                          struct error *e);
-enum status fault_of_score(const struct step *step, const struct run *run, uint64_t row,
-                           struct error *e);
 enum status fault_of_measures(const struct step *step, const struct run *run, uint64_t place,
                               struct error *e);
+
+/* Of attention a place is a row of keys or values that were read in place, or a query row in whose
+ * item a score is. */
+enum { ATTEND_SCORE = ROLE_OUTPUT };
+uint64_t attend_fault(unsigned role, size_t row);
+enum status fault_of_attend(const struct step *step, const struct run *run, uint64_t place,
+                            struct error *e);
 
 /* --- sizes --- */
 
