@@ -35,12 +35,12 @@ static bool scores_may_overflow(const struct layer *l, const struct call *c, siz
   return !(dot + added <= FLT_MAX / 4);
 }
 
-/* A power of two that keeps weighted sums inside float32: of values, and on two levels of keys. */
-static float shrink_for(const struct call *c, size_t item) {
+/* Could a weighted sum leave float32, of values, or on two levels of keys? A weight is less than
+ * 256 before it is divided by the sum of all. */
+static bool sums_may_overflow(const struct call *c, size_t item) {
   const double keys = c->segment_end ? magnitude(c, item, ROLE_KEY) : 0;
   const double most = fmax(magnitude(c, item, ROLE_VALUE), keys);
-  const double sum = most * 256.0 * (double)(c->item[item].k + 1);
-  return sum < FLT_MAX / 4 ? 1.0f : (float)exp2(-ceil(log2(sum / (FLT_MAX / 4))));
+  return !(most * 256.0 * (double)(c->item[item].k + 1) <= FLT_MAX / 4);
 }
 
 /* Does a query of the tile see anything in its head? The first key of its stretch need not tell:
@@ -71,27 +71,27 @@ struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
   const struct call *c = call_of(u->run);
   const struct item *item = &c->item[u->item];
   const size_t first = item->q_row + u->row;
-  return (struct kernel_tile){
-      .queries = u->rows,
-      .keys = c->space->sight.item[u->item].key_end,
-      .item_queries = item->q,
-      .head_size = l->compare_size,
-      .query_row = l->compare_size,
-      .vector = l->vector,
-      .scale = l->shape.scale,
-      .sigmoid = l->shape.sigmoid,
-      .from = c->space->sight.from + first,
-      .to = c->space->sight.to + first,
-      .mask_row = item->k,
-      .bias_row = item->k,
-      .careful = c->space->tops[u->item].in_place || scores_may_overflow(l, c, u->item),
-      .select = c->select,
-      .segments = item->segments,
-      .segment_end = c->segment_end ? c->segment_end + item->segments_at : NULL,
-      .context_row = l->shape.heads * l->shape.value_head_size,
-      .shrink = shrink_for(c, u->item),
-      .weights_row = item->k,
-      .weights_factor = 1.0f};
+  const bool in_place = c->space->tops[u->item].in_place; /* what is in them is not known */
+  return (struct kernel_tile){.queries = u->rows,
+                              .keys = c->space->sight.item[u->item].key_end,
+                              .head_size = l->compare_size,
+                              .query_row = l->compare_size,
+                              .vector = l->vector,
+                              .scale = l->shape.scale,
+                              .sigmoid = l->shape.sigmoid,
+                              .from = c->space->sight.from + first,
+                              .to = c->space->sight.to + first,
+                              .mask_row = item->k,
+                              .bias_row = item->k,
+                              .careful = in_place || scores_may_overflow(l, c, u->item),
+                              .huge = in_place || sums_may_overflow(c, u->item),
+                              .select = c->select,
+                              .segments = item->segments,
+                              .segment_end =
+                                  c->segment_end ? c->segment_end + item->segments_at : NULL,
+                              .context_row = l->shape.heads * l->shape.value_head_size,
+                              .weights_row = item->k,
+                              .weights_factor = 1.0f};
 }
 
 void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,

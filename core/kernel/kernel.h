@@ -3,8 +3,8 @@
  *
  * The loops are written once, over vectors of any width (kernel_loops.h), and compiled once for
  * each level by kernel_portable.c, kernel_avx2.c and kernel_avx512.c. Within a level a row's bits
- * do not depend on the rows computed beside it, nor on how its item was cut: every sum has one
- * order, or two where items of few queries have their own (kernel_few.h, kernel_score.h). */
+ * do not depend on the rows computed beside it, be they many, few or none: every sum has one order,
+ * whatever lies in the lanes. */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -45,11 +45,13 @@ struct kernel_product {
  * nothing are zero. */
 struct kernel_tile {
   size_t queries, keys;
-  size_t item_queries; /* of all the item's tiles together. With few, and without `top`, the loops
-                          of kernel_few.h do the work; weights then differ in their last bits */
   size_t head_size, value_head_size;
   const float *query, *key, *value;
   size_t query_row, key_row, value_row;
+  /* Keys lie in blocks of KERNEL_KEYS, each turned, [head_size, KERNEL_KEYS]; a block begins
+   * KERNEL_KEYS key_row floats after the last. What lies behind the last key does not show. Not
+   * with segments. */
+  bool turned;
   /* [head_size] the score is vector.tanh(query + key); NULL: scale query.key. */
   const float *vector;
   float scale;
@@ -64,6 +66,8 @@ struct kernel_tile {
    * more, of any finite numbers. */
   const float *relative;
   bool careful; /* scores may leave float32: look at each one */
+  bool huge;    /* so may sums of values, and on two levels of keys, by their weights: where one
+                   does, its query is computed again by weights that are less */
   enum select select;
   const float *chance;        /* [queries] 0 .. 1, for SELECT_SAMPLE */
   size_t segments;            /* of attention on two levels */
@@ -72,8 +76,7 @@ struct kernel_tile {
   float *context; /* [queries, value_head_size] by context_row */
   size_t context_row;
   float context_factor; /* multiplies the context */
-  float shrink;   /* a power of two that keeps sums of huge values inside float32; usually 1 */
-  float *weights; /* [queries, keys] by weights_row, or NULL */
+  float *weights;       /* [queries, keys] by weights_row, or NULL */
   size_t weights_row;
   float weights_factor;
   bool weights_add;       /* add to what is there */

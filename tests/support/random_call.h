@@ -38,6 +38,10 @@ struct call *random_call(const struct random_layer *l, uint64_t *state, size_t m
 struct call *plain_call(const struct random_layer *l, uint64_t *state, size_t items, size_t q,
                         size_t k, enum weights want, struct arena *a);
 
+/* The same request for `count` queries of one item alone, from its query `first` on. Prepared. */
+struct call *call_of_rows(const struct random_layer *l, const struct call *c, size_t item,
+                          size_t first, size_t count, struct arena *a);
+
 /* The same request again, unprepared, with the answer part empty; shares the inputs. */
 struct call *call_again(const struct call *c, struct arena *a);
 

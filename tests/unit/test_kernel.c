@@ -256,6 +256,198 @@ static void carry_copies_and_finds_the_greatest(void **unused) {
   for_each_level(check_carry);
 }
 
+/* --- attention of any queries of a tile --- */
+
+enum { QUERIES = 140, KEYS = 200, SIZE = 80, BLOCKS = (KEYS + KERNEL_KEYS - 1) / KERNEL_KEYS };
+
+/* What a tile is made of; rows are a little longer than what is in them. */
+static struct {
+  float query[QUERIES * (SIZE + 3)], key[KEYS * (SIZE + 3)], value[KEYS * (SIZE + 3)];
+  float vector[SIZE], turned[BLOCKS * KERNEL_KEYS * SIZE], bias[QUERIES * KEYS];
+  float relative[KERNEL_LANES_MAX + QUERIES + KEYS];
+  int32_t from[QUERIES], to[QUERIES];
+  uint8_t mask[QUERIES * KEYS];
+} given;
+
+struct found {
+  float context[QUERIES * SIZE], weights[QUERIES * KEYS];
+  float top[QUERIES], factor[QUERIES], greatest[QUERIES];
+  int32_t pointers[QUERIES];
+};
+
+static void fill(float *x, size_t count, float size, uint64_t *state) {
+  for (size_t i = 0; i < count; i++) x[i] = size * random_float(state);
+}
+
+static bool one_of(size_t n, uint64_t *state) { return random_below(state, n) == 0; }
+
+/* Blocks of keys, with NaN behind the last key. */
+static void turn_keys(const struct kernel_tile *t) {
+  for (size_t i = 0; i < BLOCKS * KERNEL_KEYS * SIZE; i++) given.turned[i] = NAN;
+  for (size_t j = 0; j < t->keys; j++)
+    for (size_t x = 0; x < t->head_size; x++)
+      given.turned[j / KERNEL_KEYS * KERNEL_KEYS * t->head_size + x * KERNEL_KEYS +
+                   j % KERNEL_KEYS] = t->key[j * t->key_row + x];
+}
+
+static void draw_given(const struct kernel_tile *t, uint64_t *state) {
+  static const float spread[] = {0.3f, 1, 1, 4, 20};
+  const float size = spread[random_below(state, 5)];
+  fill(given.query, QUERIES * (SIZE + 3), size, state);
+  fill(given.key, KEYS * (SIZE + 3), 1, state);
+  fill(given.value, KEYS * (SIZE + 3), one_of(4, state) ? 1e-37f : 1, state);
+  for (size_t i = 0; t->huge && i < KEYS * (SIZE + 3); i++)
+    given.value[i] =
+        ldexpf(given.value[i], one_of(2, state) ? 127 : (int)random_below(state, 120) - 20);
+  const bool repeated = one_of(3, state); /* scores are the same again and again */
+  for (size_t j = 0; repeated && j < KEYS * (SIZE + 3); j++)
+    given.key[j] = given.key[j % (9 * (SIZE + 3))];
+  fill(given.vector, SIZE, size, state);
+  fill(given.bias, QUERIES * KEYS, size, state);
+  fill(given.relative, KERNEL_LANES_MAX + QUERIES + KEYS, size, state);
+  const bool all = one_of(2, state), causal = one_of(2, state);
+  for (size_t i = 0; i < QUERIES; i++) {
+    given.from[i] = all || causal ? 0 : (int32_t)random_below(state, t->keys + 1);
+    given.to[i] = (int32_t)(all ? t->keys : random_below(state, t->keys + 1));
+    if (causal) given.to[i] = (int32_t)(i + 1 < t->keys ? i + 1 : t->keys);
+  }
+  for (size_t i = 0; i < QUERIES * KEYS; i++) given.mask[i] = !one_of(3, state);
+}
+
+static struct kernel_tile draw_tile(uint64_t *state) {
+  struct kernel_tile t = {.queries = 1 + random_below(state, one_of(2, state) ? 12 : QUERIES),
+                          .keys = 1 + random_below(state, KEYS),
+                          .head_size = 1 + random_below(state, SIZE),
+                          .value_head_size = random_below(state, SIZE + 1),
+                          .query = given.query,
+                          .key = given.key,
+                          .value = given.value,
+                          .query_row = SIZE + 3,
+                          .key_row = SIZE + 3,
+                          .value_row = SIZE + 3,
+                          .scale = 1,
+                          .sigmoid = one_of(5, state),
+                          .careful = one_of(2, state),
+                          .huge = one_of(3, state),
+                          .context_row = SIZE,
+                          .context_factor = one_of(3, state) ? -0.7f : 1,
+                          .weights_row = KEYS,
+                          .weights_factor = one_of(2, state) ? 1 / 3.0f : 1,
+                          .mask_row = KEYS,
+                          .bias_row = KEYS};
+  if (one_of(3, state)) t.vector = given.vector;
+  if (!t.vector) t.scale = 0.3f;
+  if (one_of(3, state)) t.mask = given.mask;
+  if (one_of(3, state)) t.bias = given.bias;
+  if (one_of(3, state)) t.relative = given.relative + KERNEL_LANES_MAX + QUERIES;
+  if (one_of(5, state)) t.select = SELECT_HARD;
+  t.weights_add = t.weights_factor != 1;
+  return t;
+}
+
+static void attend_rows(const struct kernel *k, const struct kernel_tile *whole, size_t first,
+                        size_t count, struct found *f) {
+  struct kernel_tile t = *whole;
+  const size_t floats = (k->attend_scratch(t.head_size, t.value_head_size) + 15) / 16 * 16;
+  float *scratch = aligned_alloc(64, floats * sizeof *scratch);
+  for (size_t i = 0; i < floats; i++) scratch[i] = NAN;
+  t.queries = count;
+  t.query += first * t.query_row;
+  t.from = given.from + first, t.to = given.to + first;
+  if (t.mask) t.mask += first * t.mask_row;
+  if (t.bias) t.bias += first * t.bias_row;
+  if (t.relative) t.relative -= first;
+  t.context = f->context + first * t.context_row;
+  t.weights = f->weights + first * t.weights_row;
+  t.top = f->top + first, t.factor = f->factor + first;
+  t.greatest = f->greatest + first, t.pointers = f->pointers + first;
+  assert_true(k->attend(&t, scratch));
+  free(scratch);
+}
+
+/* In tiles of up to `most` queries each. */
+static void attend_in_tiles(const struct kernel *k, const struct kernel_tile *t, size_t most,
+                            uint64_t *state, struct found *f) {
+  const unsigned mode = kernel_enter();
+  memset(f, 0, sizeof *f);
+  for (size_t first = 0, count; first < t->queries; first += count) {
+    count = state ? 1 + random_below(state, most) : most;
+    if (count > t->queries - first) count = t->queries - first;
+    attend_rows(k, t, first, count, f);
+  }
+  kernel_leave(mode);
+}
+
+/* A `top` may be either zero: no score differs from it by more than itself. */
+static void same_found(const char *level, const struct kernel_tile *t, const struct found *x,
+                       const struct found *y) {
+  for (size_t i = 0; i < t->queries && t->select == SELECT_SOFT; i++)
+    assert_true(x->top[i] == y->top[i]);
+  if (memcmp(x->context, y->context, sizeof x->context))
+    fail_msg("%s: contexts of q %zu k %zu d %zu, %zu differ", level, t->queries, t->keys,
+             t->head_size, t->value_head_size);
+  assert_memory_equal(x->weights, y->weights, sizeof x->weights);
+  if (t->select == SELECT_SOFT) assert_memory_equal(x->factor, y->factor, sizeof x->factor);
+  assert_memory_equal(x->greatest, y->greatest, sizeof x->greatest);
+  assert_memory_equal(x->pointers, y->pointers, sizeof x->pointers);
+}
+
+static void check_company(const struct kernel *k) {
+  static struct found whole, cut;
+  const char *level = cpu_level_name(k->level);
+  for (uint64_t round = 0; round < 300; round++) {
+    uint64_t state = 600 + round;
+    struct kernel_tile t = draw_tile(&state);
+    draw_given(&t, &state);
+    const size_t most = k->attend_queries(t.head_size, t.value_head_size);
+    attend_in_tiles(k, &t, most, NULL, &whole);
+    for (size_t i = 0; i < t.queries * SIZE; i++)
+      assert_true(isfinite(whole.context[i]) || t.sigmoid); /* no mean, but a sum */
+    attend_in_tiles(k, &t, one_of(2, &state) ? 4 : 20, &state, &cut);
+    same_found(level, &t, &whole, &cut);
+    turn_keys(&t);
+    t.turned = true, t.key = given.turned, t.key_row = t.head_size;
+    attend_in_tiles(k, &t, most, NULL, &cut);
+    same_found(level, &t, &whole, &cut);
+    attend_in_tiles(k, &t, one_of(2, &state) ? 4 : 20, &state, &cut);
+    same_found(level, &t, &whole, &cut);
+  }
+}
+
+/* Where a context leaves float32 its weights are shrunk, by as much as its own keys ask for: a
+ * weight that is nearly lost, of a value that is all there is in its column, is not lost for a
+ * neighbour who sees more. */
+static void check_shrinking(const struct kernel *k) {
+  static struct found both, alone;
+  struct kernel_tile t = {.queries = 2, .keys = KEYS, .head_size = 1, .value_head_size = 2};
+  t.query = given.query, t.key = given.key, t.value = given.value;
+  t.query_row = t.key_row = 1, t.value_row = 2;
+  t.scale = 1, t.huge = true, t.context_row = SIZE, t.context_factor = 1;
+  t.weights_row = KEYS, t.weights_factor = 1;
+  given.query[0] = given.query[1] = 1;
+  given.from[0] = given.from[1] = 0, given.to[0] = 5, given.to[1] = KEYS;
+  for (size_t j = 0; j < KEYS; j++) {
+    given.key[j] = j == 4 ? -76.5f : 0;
+    given.value[2 * j] = 3e38f, given.value[2 * j + 1] = j == 4 ? 3e38f : 0;
+  }
+  attend_in_tiles(k, &t, 2, NULL, &both);
+  attend_in_tiles(k, &t, 1, NULL, &alone);
+  assert_memory_equal(&both, &alone, sizeof both);
+  assert_true(fabs(both.context[0] / 3e38 - 1) < 1e-6);
+  assert_true(fabs(both.context[1] / (exp(-76.5) * 3e38 / 4) - 1) < 1e-6);
+}
+
+static void a_neighbour_s_keys_shrink_no_weight(void **unused) {
+  (void)unused;
+  for_each_level(check_shrinking);
+}
+
+/* Alone, beside others, by keys that are turned and by others: the same bits. */
+static void company_changes_no_bit(void **unused) {
+  (void)unused;
+  for_each_level(check_company);
+}
+
 /* --- rotary positions --- */
 
 /* Right but for rounding to float; a row ends where it ends. */
@@ -340,6 +532,8 @@ int main(void) {
       cmocka_unit_test(products_are_right_and_rows_alone_in_their_bits),
       cmocka_unit_test(panels_are_products),
       cmocka_unit_test(carry_copies_and_finds_the_greatest),
+      cmocka_unit_test(company_changes_no_bit),
+      cmocka_unit_test(a_neighbour_s_keys_shrink_no_weight),
       cmocka_unit_test(angles_are_right),
       cmocka_unit_test(rotating_turns_pairs),
   };
