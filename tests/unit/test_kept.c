@@ -161,7 +161,6 @@ static void what_is_kept_is_not_paid_for_again(void **unused) {
   s.input = allocate(&s.a, 4001 * s.in, sizeof(float));
   memset(s.input, 0, 4001 * s.in * sizeof(float));
   struct call *c = next_rows(&s, all, one, true);
-  
   assert_ptr_equal(kept_rows_of(s.l.layer, c, 0, ROLE_KEY).row, s.kept[0].key.rows.row);
   assert_int_equal(c->k_rows, ITEMS);
   sequences_done(&s);
