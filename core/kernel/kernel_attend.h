@@ -76,28 +76,33 @@ static size_t attend_scratch(size_t head_size, size_t value_head_size) {
          KERNEL_KEYS * (PANEL + DEPTH) + segments_floats(head_size, value_head_size);
 }
 
+static bool attend_panels_of(struct attend *a, float *place) {
+  const struct kernel_tile *t = a->t;
+  for (size_t i = 0; i < a->panels; i++) turn_queries(t, &a->panel[i], a->panel[i].query);
+  if (t->segment_end) return attend_by_segments(a, place);
+  if (!attend_blocks(a)) return false;
+  for (size_t i = 0; i < a->panels; i++) {
+    if (t->huge && t->select == SELECT_SOFT) attend_shrunk(a, &a->panel[i]);
+    attend_close(a, &a->panel[i]);
+  }
+  if (t->weights && t->select == SELECT_SOFT) write_weights(a);
+  return true;
+}
+
 static bool attend(const struct kernel_tile *t, float *scratch) {
-  struct attend a = {
-      .t = t, .scores = scratch, .extra = scratch + KERNEL_KEYS * PANEL, .depth = DEPTH};
+  struct attend a;
+  a.t = t;
+  a.panels = a.next = 0, a.depth = DEPTH;
+  a.scores = scratch, a.extra = scratch + KERNEL_KEYS * PANEL;
   float *place = a.extra + KERNEL_KEYS * DEPTH;
   for (size_t first = 0; first < t->queries; first += PANEL) {
     struct panel *p = &a.panel[a.panels++];
     place = panel_open(p, t, first, place);
     if (t->select == SELECT_SOFT) gather_values(p, t);
   }
-  if (t->segment_end) return attend_by_segments(&a, place);
-  if (attend_as_few(t)) {
-    bool done = false;
-    if (!attend_few(&a, &a.panel[0], &done)) return false;
-    if (done) return true;
-  }
-  if (!attend_blocks(&a)) return false;
-  for (size_t i = 0; i < a.panels; i++) {
-    if (t->huge && t->select == SELECT_SOFT) attend_shrunk(&a, &a.panel[i]);
-    attend_close(&a, &a.panel[i]);
-  }
-  if (t->weights && t->select == SELECT_SOFT) write_weights(&a);
-  return true;
+  bool done = false;
+  if (attend_as_few(t) && !attend_few(&a, &a.panel[0], &done)) return false;
+  return done || attend_panels_of(&a, place);
 }
 
 /* --- functions over arrays --- */

@@ -3,7 +3,7 @@
 
 #include "core/kernel/kernel.h"
 
-#include <immintrin.h>
+#include "core/kernel/kernel_x86.h"
 
 #define KERNEL  kernel_avx2
 #define LEVEL   CPU_AVX2
@@ -13,7 +13,6 @@
 #define HAVE_MAX
 #define HAVE_ANY
 #define HAVE_SOME
-#define HAVE_QUADS
 typedef float vec __attribute__((vector_size(32)));
 typedef int vec_int __attribute__((vector_size(32)));
 static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c) {
@@ -43,9 +42,6 @@ static inline __attribute__((always_inline)) void vec_store_some(float *p, vec v
     _mm256_storeu_ps(p, v);
   else
     _mm256_maskstore_ps(p, first_lanes(n), v);
-}
-static inline __attribute__((always_inline)) vec vec_load_quads(const float *p, size_t row) {
-  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + row), 1);
 }
 
 #include "core/kernel/kernel_loops.h"

@@ -3,7 +3,7 @@
 
 #include "core/kernel/kernel.h"
 
-#include <immintrin.h>
+#include "core/kernel/kernel_x86.h"
 
 #define KERNEL  kernel_avx512
 #define LEVEL   CPU_AVX512
@@ -13,7 +13,6 @@
 #define HAVE_MAX
 #define HAVE_ANY
 #define HAVE_SOME
-#define HAVE_QUADS
 #define HAVE_INVERSE
 #define HAVE_EXP
 typedef float vec __attribute__((vector_size(64)));
@@ -69,12 +68,6 @@ static inline __attribute__((always_inline)) vec vec_load_some(const float *p, s
 }
 static inline __attribute__((always_inline)) void vec_store_some(float *p, vec v, size_t n) {
   _mm512_mask_storeu_ps(p, first_lanes(n), v);
-}
-static inline __attribute__((always_inline)) vec vec_load_quads(const float *p, size_t row) {
-  __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p));
-  v = _mm512_insertf32x4(v, _mm_loadu_ps(p + row), 1);
-  v = _mm512_insertf32x4(v, _mm_loadu_ps(p + 2 * row), 2);
-  return _mm512_insertf32x4(v, _mm_loadu_ps(p + 3 * row), 3);
 }
 
 #include "core/kernel/kernel_loops.h"

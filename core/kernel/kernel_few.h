@@ -7,15 +7,15 @@
  * made with its keys in the lanes, and the context with the numbers of a value: both remain the
  * chains they are in a panel, over the numbers of a head and over the keys, and the exponentials of
  * a block are added up one after the other as there. So a query has the same bits here and there;
- * a tile comes here where that takes less time. What is kept of each query is a panel's, but for
- * the context: [count, value_head_size]. */
+ * a tile comes here where that takes less time. What is kept of the queries is a panel's, but for
+ * two arrays: `query` is [count, head_size], `context` [count, value_head_size]. */
 
 /* Cheaper than queries in the lanes? Both counted in steps of a multiplication, times LANES. */
 static bool attend_as_few(const struct kernel_tile *t) {
   const size_t q = t->queries, d = t->head_size, d_v = t->value_head_size;
   const size_t keys = (t->keys + LANES - 1) / LANES * LANES; /* in whole vectors */
   const size_t padded = (d_v + LANES - 1) / LANES * LANES;
-  const size_t step = t->vector ? 28 : 1, turned = t->turned ? 0 : 4;
+  const size_t step = t->vector ? 28 : 1, turned = t->turned ? 0 : 2;
   if (t->segment_end || t->select != SELECT_SOFT || q >= LANES) return false;
   return keys * d * (q * step + turned) + q * t->keys * (padded + 3 * LANES) <
          LANES * t->keys * (d * step + d_v);
@@ -66,7 +66,12 @@ static bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys
 
 /* Of all queries; rows of those that see nothing of the block hold anything. */
 static bool few_scores(const struct few *f, size_t key, size_t keys) {
-  scores_by_key(f->a, f->p, key, keys, f->a->scores);
+  scores_by_key(f->a, key, keys,
+                (struct kernel_product){.rows = f->p->count,
+                                        .a = f->p->query,
+                                        .a_row = f->a->t->head_size,
+                                        .a_step = 1,
+                                        .c = f->a->scores});
   for (size_t i = 0; i < f->p->count; i++)
     if (few_sees(f, i, key, keys) && !finish_scores(f, i, key, keys)) return false;
   return true;
@@ -171,7 +176,7 @@ INLINE void gather_columns(const struct few_columns *g, const int count, const i
     for (int v = 0; v < vectors; v++) {
       const float *at = value + (size_t)v * LANES;
       const vec column = n < LANES ? vec_load_some(at, n) : vec_load(at);
-      if (v * LANES % LINE == 0) __builtin_prefetch(at + ahead);
+      if (v * LANES % LINE == 0) __builtin_prefetch(at + ahead, 0, 2);
 #pragma GCC unroll 4
       for (int i = 0; i < count; i++)
         sum[i * vectors + v] = vec_fma(by[i], column, sum[i * vectors + v]);
@@ -191,7 +196,12 @@ INLINE void gather_columns(const struct few_columns *g, const int count, const i
   }
 }
 
-enum { SIDE_BY_SIDE = 4 }; /* queries */
+/* Queries and vectors, a power of two, for which the registers have room. */
+#if LANES == 16
+enum { SIDE_BY_SIDE = 4 };
+#else
+enum { SIDE_BY_SIDE = 2 };
+#endif
 
 typedef void gather_fn(const struct few_columns *g);
 
@@ -200,23 +210,31 @@ typedef void gather_fn(const struct few_columns *g);
     gather_columns(g, count, vectors, LANES);                           \
   }
 GATHER(1, 1)
-GATHER(1, 2) GATHER(1, 4) GATHER(1, 8) GATHER(2, 1) GATHER(2, 2) GATHER(2, 4) GATHER(3, 1)
-    GATHER(3, 2) GATHER(4, 1) GATHER(4, 2)
-/* By queries, and by vectors as a power of two: as many sums as fit into the registers. */
+GATHER(1, 2)
+GATHER(1, 4)
+GATHER(1, 8)
+GATHER(2, 1)
+GATHER(2, 2)
+GATHER(2, 4)
 #if LANES == 16
-        GATHER(3, 4) GATHER(4, 4)
-#define GATHER_WIDE(count) gather_##count##x4
-#else
-#define GATHER_WIDE(count) NULL
+GATHER(3, 1)
+GATHER(3, 2)
+GATHER(3, 4)
+GATHER(4, 1)
+GATHER(4, 2)
+GATHER(4, 4)
 #endif
-            static gather_fn *const gather_of[SIDE_BY_SIDE][4] = {
-                {gather_1x1, gather_1x2, gather_1x4, gather_1x8},
-                {gather_2x1, gather_2x2, gather_2x4, NULL},
-                {gather_3x1, gather_3x2, GATHER_WIDE(3), NULL},
-                {gather_4x1, gather_4x2, GATHER_WIDE(4), NULL}};
+
+static gather_fn *const gather_of[SIDE_BY_SIDE][4] = {
+    {gather_1x1, gather_1x2, gather_1x4, gather_1x8},
+    {gather_2x1, gather_2x2, gather_2x4, NULL},
+#if LANES == 16
+    {gather_3x1, gather_3x2, gather_3x4, NULL},
+    {gather_4x1, gather_4x2, gather_4x4, NULL},
+#endif
+};
 
 #undef GATHER
-#undef GATHER_WIDE
 
 /* The last columns, which fill no vector; there need not be any. */
 static void gather_rest(const struct few_columns *g, size_t count, size_t n) {
@@ -227,11 +245,16 @@ static void gather_rest(const struct few_columns *g, size_t count, size_t n) {
   case 2:
     gather_columns(g, 2, 1, n);
     break;
+#if LANES == 16
   case 3:
     gather_columns(g, 3, 1, n);
     break;
-  default:
+  case 4:
     gather_columns(g, 4, 1, n);
+    break;
+#endif
+  default:
+    __builtin_unreachable();
   }
 }
 
@@ -327,13 +350,24 @@ static void few_close(const struct few *f) {
   if (t->weights) few_write_weights(f);
 }
 
+static void few_open(const struct few *f) {
+  const struct kernel_tile *t = f->a->t;
+  const size_t d = t->head_size;
+  for (size_t i = 0; i < f->p->count; i++)
+    for (size_t x = 0; x < d; x += LANES)
+      vec_store_some(f->p->query + i * d + x,
+                     vec_load_some(t->query + i * t->query_row + x, d - x) * vec_all(t->scale),
+                     d - x);
+  memset(f->p->context, 0, f->p->count * t->value_head_size * sizeof(float));
+}
+
 /* False if a score is beyond float32. `done` is left false where a context is: nothing is written
  * then, and the panel is as it was. */
 static bool attend_few(const struct attend *a, struct panel *p, bool *done) {
   const struct kernel_tile *t = a->t;
   float part[LANES] = {0};
   struct few f = {.a = a, .p = p, .part = part};
-  memset(p->context, 0, p->count * t->value_head_size * sizeof(float));
+  few_open(&f);
   for (size_t key = 0; key < t->keys; key += KERNEL_KEYS) {
     const size_t keys = block_keys(key, t->keys);
     if (panel_sees(p, key, keys) && !few_block(&f, key, keys)) return false;

@@ -88,23 +88,14 @@ INLINE void turn_block(const float *from, size_t from_row, size_t count, const s
   }
 }
 
-/* to[c][i] = from[i][c] for LANES rows and 4 columns. Rows that are 4 apart share a vector: so
- * numbers are left to be moved within four lanes only. */
-INLINE void turn_quads(const float *from, size_t from_row, float *to, size_t to_row) {
-  vec r[4];
-#pragma GCC unroll 4
-  for (size_t i = 0; i < 4; i++) r[i] = vec_load_quads(from + i * from_row, 4 * from_row);
-  vec_transpose_quads(r);
-#pragma GCC unroll 4
-  for (size_t i = 0; i < 4; i++) vec_store(to + i * to_row, r[i]);
-}
-
-/* The same for any number of columns, and for LANES rows, or the first `count` of them. */
+/* The same of any number of columns, and of LANES rows, or the first `count` of them. */
 static void turn(const float *from, size_t from_row, size_t count, size_t columns, float *to,
                  size_t to_row) {
   size_t c = 0;
   for (; count >= LANES && c + 4 <= columns; c += 4)
-    turn_quads(from + c, from_row, to + c * to_row, to_row);
+#pragma GCC unroll 2
+    for (size_t i = 0; i < LANES; i += HAVE_TURN)
+      turn_fours(from + i * from_row + c, from_row, to + c * to_row + i, to_row);
   for (; c < columns; c += LANES)
     if (count <= QUARTER)
       turn_block(from + c, from_row, count, QUARTER, columns - c, to + c * to_row, to_row);
@@ -192,9 +183,11 @@ static void turn_queries(const struct kernel_tile *t, const struct panel *p, flo
     vec_store(to + i, vec_load(to + i) * vec_all(t->scale));
 }
 
+/* Its query is yet to be filled. */
 static float *panel_open(struct panel *p, const struct kernel_tile *t, size_t first, float *place) {
   p->first = first;
   p->count = t->queries - first < PANEL ? t->queries - first : PANEL;
+  p->gathers = 0;
   p->vectors = (p->count + LANES - 1) / LANES;
   p->query = place;
   p->context = p->query + PANEL * t->head_size;
@@ -206,7 +199,6 @@ static float *panel_open(struct panel *p, const struct kernel_tile *t, size_t fi
   p->from = p->chosen + PANEL;
   p->to = p->from + PANEL;
   panel_ranges(p, t);
-  turn_queries(t, p, p->query);
   panel_clear(p);
   panel_choose_from(p, -INFINITY);
   return place + panel_floats(t->head_size, t->value_head_size);

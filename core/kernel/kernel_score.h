@@ -94,9 +94,11 @@ static size_t rows_ahead(size_t size) { return AHEAD / (size + 1) + 1; }
 
 /* A cache line of each of LANES keys. */
 INLINE void turn_lines(const float *from, size_t from_row, float *to) {
+#pragma GCC unroll 2
+  for (size_t i = 0; i < LANES; i += HAVE_TURN)
 #pragma GCC unroll 4
-  for (size_t c = 0; c < LINE; c += 4)
-    turn_quads(from + c, from_row, to + c * KERNEL_KEYS, KERNEL_KEYS);
+    for (size_t c = 0; c < LINE; c += 4)
+      turn_fours(from + i * from_row + c, from_row, to + c * KERNEL_KEYS + i, KERNEL_KEYS);
 }
 
 /* Turns the numbers x .. x + depth - 1 of a block's keys, and asks for the lines that will be
@@ -109,7 +111,7 @@ static void turn_keys(const struct kernel_tile *t, size_t key, size_t keys, size
     const float *from = key_at(t, key + r) + x;
     for (size_t c = 0; c < depth; c += LINE) {
       float *at = to + c * KERNEL_KEYS + r;
-      for (size_t i = 0; i < LANES; i++) __builtin_prefetch(from + ahead + i * row + c);
+      for (size_t i = 0; i < LANES; i++) __builtin_prefetch(from + ahead + i * row + c, 0, 2);
       if (keys - r >= LANES && depth - c >= LINE)
         turn_lines(from + c, row, at);
       else
@@ -137,28 +139,23 @@ static void compare_keys(const struct kernel_tile *t, size_t x, struct kernel_pr
   compare(t, x, p);
 }
 
-/* The same chains, for the few queries of one vector: scores [count, KERNEL_KEYS]. The block is one
- * of the tile's. */
-static void scores_by_key(const struct attend *a, const struct panel *p, size_t key, size_t keys,
-                          float *scores) {
+/* The same chains. `p` tells of some queries, and of the place for their scores with the keys of
+ * one of the tile's blocks, [queries, KERNEL_KEYS]. */
+static void scores_by_key(const struct attend *a, size_t key, size_t keys,
+                          struct kernel_product p) {
   const struct kernel_tile *t = a->t;
   const size_t most = t->turned ? AHEAD / KERNEL_KEYS : a->depth;
-  for (size_t x = 0; x < t->head_size; x += most) {
-    const size_t depth = t->head_size - x < most ? t->head_size - x : most;
-    if (!t->turned) turn_keys(t, key, keys, x, depth, a->extra);
-    compare_keys(t, x,
-                 (struct kernel_product){.rows = p->count,
-                                         .depth = depth,
-                                         .a = p->query + x * panel_width(p),
-                                         .a_row = 1,
-                                         .a_step = panel_width(p),
-                                         .b = t->turned ? turned_keys(t, key, x, depth) : a->extra,
-                                         .b_row = KERNEL_KEYS,
-                                         .start = x ? scores : no_sums,
-                                         .start_row = x ? KERNEL_KEYS : 0,
-                                         .c = scores,
-                                         .c_row = KERNEL_KEYS},
-                 keys);
+  p.b = a->extra, p.b_row = p.c_row = KERNEL_KEYS;
+  p.start = no_sums;
+  for (size_t x = 0; x < t->head_size; x += p.depth) {
+    p.depth = t->head_size - x < most ? t->head_size - x : most;
+    if (t->turned)
+      p.b = turned_keys(t, key, x, p.depth);
+    else
+      turn_keys(t, key, keys, x, p.depth, a->extra);
+    compare_keys(t, x, p, keys);
+    p.a += p.depth * p.a_step;
+    p.start = p.c, p.start_row = p.c_row;
   }
 }
 
@@ -174,7 +171,9 @@ static void panel_scores(const struct attend *a, const struct panel *p, size_t k
   const size_t width = panel_width(p);
   if (keys_fill_lanes(a->t, p, keys)) {
     float scores[LANES * KERNEL_KEYS];
-    scores_by_key(a, p, key, keys, scores);
+    scores_by_key(a, key, keys,
+                  (struct kernel_product){
+                      .rows = p->count, .a = p->query, .a_row = 1, .a_step = width, .c = scores});
     turn(scores, KERNEL_KEYS, p->count, keys, a->scores, width);
     return;
   }

@@ -60,8 +60,10 @@ static void ask_for_key(const struct kernel_tile *t, size_t key) {
 }
 
 /* scores := e^(scores - top); the exponentials are summed per lane: within the block, then to what
- * was there, keeping what that addition rounds away. */
-INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, const int vectors) {
+ * was there, keeping what that addition rounds away. While nothing else is read, `ask` asks for the
+ * next block. */
+INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, const int vectors,
+                         const bool ask) {
   const size_t width = (size_t)vectors * LANES;
   vec top[VECTORS], sum[VECTORS];
 #pragma GCC unroll 4
@@ -70,7 +72,7 @@ INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, c
     sum[v] = vec_all(0);
   }
   for (size_t r = 0; r < keys; r++) {
-    if (a->next) ask_for_key(a->t, a->next + r);
+    if (ask) ask_for_key(a->t, a->next + r);
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
       float *s = a->scores + r * width + v * LANES;
@@ -82,20 +84,29 @@ INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, c
   for (int v = 0; v < vectors; v++) add_up(p->sum + v * LANES, p->lost + v * LANES, sum[v]);
 }
 
+INLINE void soften_vectors(const struct attend *a, struct panel *p, size_t keys,
+                           const int vectors) {
+  raise_tops(a, p, keys, vectors);
+  if (a->next)
+    exponentials(a, p, keys, vectors, true);
+  else
+    exponentials(a, p, keys, vectors, false);
+}
+
 static void soften(const struct attend *a, struct panel *p, size_t keys) {
   switch (p->vectors) { /* the constant lets the compiler keep the lanes in registers */
   case 1:
-    raise_tops(a, p, keys, 1), exponentials(a, p, keys, 1);
+    soften_vectors(a, p, keys, 1);
     break;
   case 2:
-    raise_tops(a, p, keys, 2), exponentials(a, p, keys, 2);
+    soften_vectors(a, p, keys, 2);
     break;
 #if VECTORS == 4
   case 3:
-    raise_tops(a, p, keys, 3), exponentials(a, p, keys, 3);
+    soften_vectors(a, p, keys, 3);
     break;
   case 4:
-    raise_tops(a, p, keys, 4), exponentials(a, p, keys, 4);
+    soften_vectors(a, p, keys, 4);
     break;
 #endif
   default:

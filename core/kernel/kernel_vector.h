@@ -59,16 +59,6 @@ INLINE void vec_store_some(float *p, vec v, size_t n) {
 }
 #endif
 
-/* The first 4 floats of each of LANES / 4 rows, side by side. */
-#ifndef HAVE_QUADS
-INLINE vec vec_load_quads(const float *p, size_t row) {
-  vec v;
-  for (size_t i = 0; i < LANES / 4; i++)
-    memcpy((float *)&v + 4 * i, p + i * row, 4 * sizeof(float));
-  return v;
-}
-#endif
-
 /* --- across the lanes --- */
 
 /* One number per lane, as the constant that a shuffle wants: filled in a loop gcc would put it
@@ -89,9 +79,6 @@ INLINE vec vec_load_quads(const float *p, size_t row) {
 #define LANE_ACROSS(i, s) ((i) ^ (s))
 #define LANE_LOW(i, s)    ((i) & (s) ? LANES + ((i) ^ (s)) : (i))
 #define LANE_HIGH(i, s)   ((i) & (s) ? LANES + (i) : ((i) ^ (s)))
-/* Within each four lanes: one of a, one of b, and so on, beginning with the s-th; two of each. */
-#define LANE_ZIP(i, s)  ((i) % 2 * LANES + (i) - (i) % 4 + (i) % 4 / 2 + (s))
-#define LANE_PAIR(i, s) ((i) % 4 / 2 * LANES + (i) - (i) % 4 + (i) % 2 + (s))
 
 /* Blocks of `s` lanes, s < LANES a power of two: of one vector, each in its neighbour's place; of
  * two, the even ones of both side by side, the odd ones of both. */
@@ -147,18 +134,6 @@ INLINE vec vec_odds(vec a, vec b, const int s) {
   }
 }
 
-/* Transposes in place the 4 x 4 numbers of each four lanes. */
-INLINE void vec_transpose_quads(vec r[4]) {
-  const ivec low = LANES_OF(LANE_ZIP, 0), high = LANES_OF(LANE_ZIP, 2);
-  const ivec first = LANES_OF(LANE_PAIR, 0), last = LANES_OF(LANE_PAIR, 2);
-  const vec a = __builtin_shuffle(r[0], r[1], low), b = __builtin_shuffle(r[2], r[3], low);
-  const vec c = __builtin_shuffle(r[0], r[1], high), d = __builtin_shuffle(r[2], r[3], high);
-  r[0] = __builtin_shuffle(a, b, first);
-  r[1] = __builtin_shuffle(a, b, last);
-  r[2] = __builtin_shuffle(c, d, first);
-  r[3] = __builtin_shuffle(c, d, last);
-}
-
 INLINE vec vec_backwards(vec v) { return __builtin_shuffle(v, (ivec)LANES_OF(LANE_BACK, 0)); }
 
 INLINE ivec lane_numbers(void) { return (ivec)LANES_OF(LANE_NUMBER, 0); }
@@ -170,8 +145,6 @@ INLINE ivec lane_numbers(void) { return (ivec)LANES_OF(LANE_NUMBER, 0); }
 #undef LANE_ACROSS
 #undef LANE_LOW
 #undef LANE_HIGH
-#undef LANE_ZIP
-#undef LANE_PAIR
 #undef ACROSS
 #undef BOTH
 
@@ -235,3 +208,16 @@ INLINE void vec_transpose_to_quarter(vec r[LANES]) {
         if (s < QUARTER) r[i + s] = vec_odds(a, b, s);
       }
 }
+
+/* to[c][i] = from[i][c] for HAVE_TURN rows, which divides LANES, and 4 columns. */
+#ifndef HAVE_TURN
+#define HAVE_TURN LANES
+INLINE void turn_fours(const float *from, size_t from_row, float *to, size_t to_row) {
+  vec r[LANES];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < LANES; i++) r[i] = vec_load_some(from + i * from_row, 4);
+  vec_transpose(r);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; i++) vec_store(to + i * to_row, r[i]);
+}
+#endif
