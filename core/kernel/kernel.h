@@ -18,7 +18,8 @@
 enum {
   KERNEL_KEYS = 64,      /* keys of a block of scores */
   KERNEL_LANES_MAX = 16, /* floats of a vector at any level */
-  KERNEL_PANEL_MAX = 64  /* most columns of a panel at any level */
+  KERNEL_PANEL_MAX = 64, /* most columns of a panel at any level */
+  KERNEL_PASS_MAX = 6    /* most rows that go down a whole panel at once, at any level */
 };
 
 /* C = start + A B. A is [rows, depth] with any two strides; B and C have `vectors` vectors of
@@ -30,13 +31,28 @@ struct kernel_product {
   size_t a_row, a_step;
   const float *b;
   size_t b_row;
-  /* So many whole panels of columns side by side in C and `start`, each b_panel floats from the
-   * last in B; 0: one, of `vectors`. */
-  size_t panels, b_panel;
   const float *start;
   size_t start_row;
   float *c;
   size_t c_row;
+};
+
+/* How rows go through a matrix that comes from memory (kernel_weights.h). */
+struct kernel_plan {
+  size_t rows;  /* for products of up to so many rows ... */
+  size_t size;  /* ... and matrices of more bytes than these: others probably lie in cache */
+  size_t pass;  /* at most so many rows go down a panel at once: 1 .. KERNEL_PASS_MAX */
+  size_t ahead; /* bytes between what is multiplied and what is asked for, no less than a line of a
+                   panel. Rows of more than one pass go over so many bytes before any goes on */
+};
+
+/* The product with whole panels of columns, packed one after the other. */
+struct kernel_weights {
+  struct kernel_product first;    /* that with the first of them */
+  size_t panels;                  /* so many, side by side in C and `start` ... */
+  size_t panel_step;              /* ... and so many floats from the last one in B */
+  bool more;                      /* in B one more follows */
+  const struct kernel_plan *plan; /* NULL: whole panels, and nothing is asked for */
 };
 
 /* Attention of some queries of one head over the keys of one item. Rows are [n, size] with a
@@ -112,6 +128,8 @@ struct kernel {
   size_t lanes;   /* floats of a vector */
   size_t vectors; /* of a panel */
   void (*product)(const struct kernel_product *p);
+  void (*weights)(const struct kernel_weights *w);
+  const struct kernel_plan *plans; /* by ascending rows; the last is for any number of them */
   /* Queries that one call of attend takes at most, and the scratch floats it needs. */
   size_t (*attend_queries)(size_t head_size, size_t value_head_size);
   size_t (*attend_scratch)(size_t head_size, size_t value_head_size);
@@ -144,6 +162,14 @@ struct kernel {
 };
 
 static inline size_t kernel_panel(const struct kernel *k) { return k->lanes * k->vectors; }
+
+/* For so many rows and a matrix of so many bytes; NULL: it needs none. */
+static inline const struct kernel_plan *kernel_plan(const struct kernel *k, size_t rows,
+                                                    size_t bytes) {
+  const struct kernel_plan *plan = k->plans;
+  while (plan->rows < rows) plan++;
+  return bytes > plan->size ? plan : NULL;
+}
 
 #define KERNEL_ANGLE_MAX 0x1p32
 

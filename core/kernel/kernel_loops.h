@@ -31,6 +31,8 @@
 
 #include "core/kernel/kernel_product.h"
 
+#include "core/kernel/kernel_weights.h"
+
 #include "core/kernel/kernel_panel.h"
 
 #include "core/kernel/kernel_score.h"
@@ -54,6 +56,8 @@ const struct kernel KERNEL = {.level = LEVEL,
                               .lanes = LANES,
                               .vectors = VECTORS,
                               .product = product,
+                              .weights = weights,
+                              .plans = plans,
                               .attend_queries = attend_queries,
                               .attend_scratch = attend_scratch,
                               .attend = attend,

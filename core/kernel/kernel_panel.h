@@ -6,7 +6,7 @@
  * block of keys the scores are one row per key, so that the softmax runs down the columns and needs
  * no sums across lanes; what is gathered is gathered transposed and turned at the end. */
 
-enum { PANEL = VECTORS * LANES, GROUP_MAX = 4 };
+enum { GROUP_MAX = 4 };
 
 /* Rows that are summed up by the weights of their keys. */
 struct panel_gather {

@@ -182,41 +182,107 @@ static void check_product(const struct kernel *k) {
   }
 }
 
-/* Panels side by side give what each gives by itself. */
-static void check_panels(const struct kernel *k) {
-  enum { MOST = 5, FEW = 7 };
-  const size_t width = kernel_panel(k);
-  static float a[FEW * DEPTH], b[MOST * DEPTH * KERNEL_PANEL_MAX], start[MOST * KERNEL_PANEL_MAX];
-  static float c[FEW * MOST * KERNEL_PANEL_MAX], one[FEW * KERNEL_PANEL_MAX];
-  uint64_t state = 8;
-  for (size_t i = 0; i < FEW * DEPTH; i++) a[i] = random_float(&state);
-  for (size_t i = 0; i < MOST * DEPTH * width; i++) b[i] = random_float(&state);
-  for (size_t i = 0; i < MOST * width; i++) start[i] = random_float(&state);
-  struct kernel_product p = {.depth = DEPTH,
-                             .vectors = k->vectors,
-                             .a = a,
-                             .a_row = DEPTH,
-                             .a_step = 1,
-                             .b_row = width,
-                             .b_panel = DEPTH * width};
-  for (p.rows = 1; p.rows <= FEW; p.rows++)
-    for (size_t panels = 1; panels <= MOST; panels++) {
-      p.panels = panels, p.b = b, p.start = start, p.c = c, p.c_row = panels * width;
-      k->product(&p);
-      for (size_t i = 0; i < panels; i++) {
-        struct kernel_product alone = p;
-        alone.panels = 0, alone.b = b + i * p.b_panel, alone.start = start + i * width;
-        alone.c = one, alone.c_row = width;
-        k->product(&alone);
-        for (size_t r = 0; r < p.rows; r++)
-          assert_memory_equal(one + r * width, c + r * p.c_row + i * width, width * sizeof(float));
-      }
-    }
+/* --- weights --- */
+
+enum { WEIGHT_ROWS = 140, WEIGHT_DEPTH = 150, WEIGHT_PANELS = 5 };
+
+/* Chunks of a line of A, of some, and of more than there is. */
+static const struct kernel_plan some_plans[] = {
+    {.pass = 1, .ahead = 256},  {.pass = 4, .ahead = 4 << 10},   {.pass = 4, .ahead = 8 << 10},
+    {.pass = 6, .ahead = 5000}, {.pass = 5, .ahead = 192 << 10}, {.pass = 2, .ahead = 2 << 10}};
+
+struct weights_case {
+  const struct kernel *k;
+  float *a, *b, *start, *c, *right; /* right: [WEIGHT_ROWS, all columns] */
+};
+
+/* One chain of multiply-adds over the depth, from the start on. */
+static float chain(const struct weights_case *t, size_t depth, size_t row, size_t column) {
+  const size_t width = kernel_panel(t->k);
+  const float *b = t->b + column / width * WEIGHT_DEPTH * width + column % width;
+  float sum = t->start[column];
+  for (size_t i = 0; i < depth; i++) {
+    const float x = t->a[row * WEIGHT_DEPTH + i];
+    sum = t->k->level == CPU_PORTABLE ? x * b[i * width] + sum : fmaf(x, b[i * width], sum);
+  }
+  return sum;
 }
 
-static void panels_are_products(void **unused) {
+static void check_plan(const struct weights_case *t, const struct kernel_plan *plan, size_t depth,
+                       size_t panels) {
+  const size_t width = kernel_panel(t->k), all = WEIGHT_PANELS * width;
+  struct kernel_weights w = {.panels = panels,
+                             .panel_step = WEIGHT_DEPTH * width,
+                             .more = panels < WEIGHT_PANELS,
+                             .plan = plan,
+                             .first = {.depth = depth,
+                                       .vectors = t->k->vectors,
+                                       .a = t->a,
+                                       .a_row = WEIGHT_DEPTH,
+                                       .a_step = 1,
+                                       .b = t->b,
+                                       .b_row = width,
+                                       .start = t->start,
+                                       .c = t->c,
+                                       .c_row = all}};
+  for (size_t rows = 0; rows <= WEIGHT_ROWS; rows += rows < 14 ? 1 : 7) {
+    w.first.rows = rows;
+    for (size_t i = 0; i < WEIGHT_ROWS * all; i++) t->c[i] = 42;
+    t->k->weights(&w);
+    for (size_t i = 0; i < rows; i++)
+      if (memcmp(t->c + i * all, t->right + i * all, panels * width * sizeof(float)))
+        fail_msg("%s, %zu rows a pass, %zu bytes ahead: row %zu of %zu, depth %zu",
+                 cpu_level_name(t->k->level), plan ? plan->pass : 0, plan ? plan->ahead : 0, i,
+                 rows, depth);
+    size_t changed = 0; /* beside what was asked for */
+    for (size_t i = 0; i < WEIGHT_ROWS; i++)
+      for (size_t j = i < rows ? panels * width : 0; j < all; j++)
+        changed += t->c[i * all + j] != 42;
+    assert_int_equal(changed, 0);
+  }
+}
+
+static void check_weights(const struct kernel *k) {
+  static float a[WEIGHT_ROWS * WEIGHT_DEPTH];
+  static float b[WEIGHT_PANELS * WEIGHT_DEPTH * KERNEL_PANEL_MAX];
+  static float start[WEIGHT_PANELS * KERNEL_PANEL_MAX];
+  static float c[WEIGHT_ROWS * WEIGHT_PANELS * KERNEL_PANEL_MAX];
+  static float right[WEIGHT_ROWS * WEIGHT_PANELS * KERNEL_PANEL_MAX];
+  static const size_t depths[] = {0, 17, WEIGHT_DEPTH};
+  const struct weights_case t = {k, a, b, start, c, right};
+  const size_t all = WEIGHT_PANELS * kernel_panel(k);
+  uint64_t state = 8;
+  for (size_t i = 0; i < sizeof a / sizeof *a; i++) a[i] = random_float(&state);
+  for (size_t i = 0; i < sizeof b / sizeof *b; i++) b[i] = random_float(&state);
+  for (size_t i = 0; i < sizeof start / sizeof *start; i++) start[i] = random_float(&state);
+  for (size_t d = 0; d < sizeof depths / sizeof *depths; d++) {
+    for (size_t i = 0; i < WEIGHT_ROWS * all; i++)
+      right[i] = chain(&t, depths[d], i / all, i % all);
+    for (size_t panels = 1; panels <= WEIGHT_PANELS; panels += panels < 4 ? 3 : 1) {
+      check_plan(&t, NULL, depths[d], panels);
+      for (size_t i = 0; i < sizeof some_plans / sizeof *some_plans; i++)
+        check_plan(&t, &some_plans[i], depths[d], panels);
+    }
+  }
+}
+
+static void weights_are_one_chain_whatever_the_plan(void **unused) {
   (void)unused;
-  for_each_level(check_panels);
+  for_each_level(check_weights);
+}
+
+static void check_plans(const struct kernel *k) {
+  for (size_t rows = 1; rows <= 2000; rows++) {
+    const struct kernel_plan *plan = kernel_plan(k, rows, SIZE_MAX);
+    assert_null(kernel_plan(k, rows, 1));
+    assert_true(plan->rows >= rows && plan->pass >= 1 && plan->pass <= KERNEL_PASS_MAX);
+    assert_true(plan->ahead >= kernel_panel(k) * sizeof(float));
+  }
+}
+
+static void there_is_a_plan_for_any_number_of_rows(void **unused) {
+  (void)unused;
+  for_each_level(check_plans);
 }
 
 static void products_are_right_and_rows_alone_in_their_bits(void **unused) {
@@ -530,7 +596,8 @@ int main(void) {
       cmocka_unit_test(log_is_within_two_ulp),
       cmocka_unit_test(dots_are_summed_in_double),
       cmocka_unit_test(products_are_right_and_rows_alone_in_their_bits),
-      cmocka_unit_test(panels_are_products),
+      cmocka_unit_test(weights_are_one_chain_whatever_the_plan),
+      cmocka_unit_test(there_is_a_plan_for_any_number_of_rows),
       cmocka_unit_test(carry_copies_and_finds_the_greatest),
       cmocka_unit_test(company_changes_no_bit),
       cmocka_unit_test(a_neighbour_s_keys_shrink_no_weight),
