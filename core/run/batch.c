@@ -8,7 +8,7 @@ static const double span_most = 2e7;  /* or one unit of the program, if that is 
 
 enum {
   SPANS_PER_WORKER = 16, /* of a batch, so that all workers end at about the same time */
-  CHECK_EVERY_MS = 5,    /* how often running jobs are asked whether they are still wanted */
+  CHECK_EVERY_MS = 5,    /* how often it is asked whether jobs are still wanted */
 };
 
 /* --- jobs --- */
@@ -30,7 +30,9 @@ void ending_run(struct ending *ending) {
 
 enum status job_ask(struct job *job, uint64_t now) {
   if (job->deadline && now >= job->deadline) return STATUS_DEADLINE;
-  return job->gone && job->gone(job) ? STATUS_GONE : STATUS_OK;
+  if (!job->gone || now - job->asked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS) return STATUS_OK;
+  job->asked = now;
+  return job->gone(job) ? STATUS_GONE : STATUS_OK;
 }
 
 void job_give_up(struct job *job, enum status why) {
@@ -43,6 +45,10 @@ void job_give_up(struct job *job, enum status why) {
 
 /* --- handing out --- */
 
+void batch_reserve(struct batch *b, const struct program *program, bool large) {
+  *b = (struct batch){.program = program, .large = large, .tasks = 1};
+}
+
 void batch_init(struct batch *b, struct job *jobs, double work, size_t workers) {
   const double share = work / (double)(workers * SPANS_PER_WORKER);
   const struct program *program = jobs->run->program;
@@ -52,7 +58,9 @@ void batch_init(struct batch *b, struct job *jobs, double work, size_t workers) 
                       .span_work = share < span_least  ? span_least
                                    : share > span_most ? span_most
                                                        : share,
-                      .checked = jobs->started};
+                      .checked = clock_now(),
+                      .large = b->large,
+                      .next = b->next};
   b->wide = work > b->span_work;
 }
 
@@ -88,7 +96,7 @@ void batch_cut(struct batch *b, struct task *t) {
 
 /* --- doing it --- */
 
-void task_run(const struct task *t, void *scratch) {
+void task_run(struct task *t, void *scratch) {
   if (t->job) {
     t->job->write(t->job, t->piece);
     return;
@@ -96,49 +104,48 @@ void task_run(const struct task *t, void *scratch) {
   t->batch->program->compute(t->batch->program, &t->span, scratch);
   const uint64_t now = clock_now();
   for (struct job *job = t->batch->first; t->check && job; job = job->next)
-    job->verdict = job_ask(job, now);
+    if ((job->verdict = job_ask(job, now))) t->unwanted = true;
 }
 
 static void give_up_unwanted(struct batch *b) {
-  b->checking = false;
   for (struct job *job = b->first; job; job = job->next)
     if (job->verdict && !job->error.status) job_give_up(job, job->verdict);
 }
 
-static void unlink_job(struct batch *b, struct job *job) {
-  struct job **link = &b->first;
-  while (*link != job) link = &(*link)->next;
-  *link = job->next;
-}
-
 void task_finish(const struct task *t, struct ending *ending) {
   t->batch->tasks--;
-  if (t->check) give_up_unwanted(t->batch);
+  if (t->check) t->batch->checking = false;
+  if (t->unwanted) give_up_unwanted(t->batch);
   if (!t->job || ++t->job->pieces_written < t->job->pieces) return;
-  unlink_job(t->batch, t->job);
+  t->batch->unwritten--;
   ending_add(ending, t->job);
 }
 
 /* --- from phase to phase --- */
 
-/* All is computed: jobs whose pieces are to be written stay in the batch, the others end. */
-static void begin_writing(struct batch *b, struct ending *ending) {
+/* All is computed: the jobs go again, or have pieces to be written, or end. */
+static void part_jobs(struct batch *b, struct ending *ending) {
   const uint64_t now = clock_now();
-  struct job **link = &b->first;
+  struct job **again = &b->again, **writing = &b->writing;
   size_t pieces = 0;
-  while (*link) {
-    struct job *job = *link;
+  for (struct job *job = b->first, *next; job; job = next) {
+    next = job->next;
+    job->next = NULL;
     job->computed = now;
     if (!job->error.status) run_fault(job->run, &job->error);
-    if (job->error.status || job->pieces == 0) {
-      *link = job->next;
+    if (!job->error.status && run_again(job->run)) {
+      *again = job;
+      again = &job->next;
+    } else if (job->error.status || job->pieces == 0) {
       ending_add(ending, job);
     } else {
+      *writing = job;
+      writing = &job->next;
       pieces += job->pieces;
-      link = &job->next;
+      b->unwritten++;
     }
   }
-  b->writing = b->first;
+  b->first = NULL;
   b->wide = pieces > 1;
 }
 
@@ -146,12 +153,10 @@ bool batch_advance(struct batch *b, struct ending *ending) {
   bool moved = false;
   while (b->tasks == 0 && !batch_is_computed(b) && !b->cursor.run) {
     b->cursor = b->program->next(b->program, &b->cursor);
-    if (batch_is_computed(b)) begin_writing(b, ending);
+    if (batch_is_computed(b)) part_jobs(b, ending);
     moved = true;
   }
   return moved && b->wide;
 }
 
-bool batch_is_over(const struct batch *b) {
-  return batch_is_computed(b) && !b->first && b->tasks == 0;
-}
+bool batch_is_over(const struct batch *b) { return batch_is_computed(b) && b->unwritten == 0; }

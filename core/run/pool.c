@@ -11,41 +11,35 @@
 
 #include "core/run/batch.h"
 #include "core/run/clock.h"
+#include "core/run/queue.h"
 #include "core/run/scratch.h"
 #include "core/run/size.h"
 #include "core/run/thread.h"
-
-/* Operations that one batch may merge, about 5 ms of one worker; a batch that has had more may be
- * overtaken. With so many rows, computing outweighs reading the matrices even of wide layers. */
-static const double merge_work = 6e8;
 
 /* A tiny job has fewer operations, some 20 us where there are vector instructions. Waking a worker
  * and then the waiting thread costs about as much, and merging so little work wins nothing. */
 static const double tiny_work = 2e6;
 
 enum {
-  BATCHES_MIN = 64,    /* that may be under way at once */
-  LOOKS_MAX = 4096,    /* jobs of the queue looked at for one batch */
-  OLDEST_EVERY = 4,    /* every fourth time the oldest goes first, so that it does not starve */
-  EXPIRE_EVERY_MS = 5, /* how often the queue is searched for jobs that are too late */
-  SEATS_MAX = 64,      /* bits of the word `taken` */
+  BATCHES_MIN = 64, /* that may be under way at once */
+  OLDEST_EVERY = 4, /* every fourth time the oldest goes first, so that it does not starve */
+  SEATS_MAX = 64,   /* bits of the word `taken` */
 };
 
 struct pool {
   struct pool_options options;
   pthread_mutex_t lock;
-  pthread_cond_t work;      /* signalled: there are tasks to hand out, or the workers are to end */
-  pthread_cond_t idle;      /* signalled: no job waits or runs */
-  struct job *first, **end; /* the queue */
-  atomic_size_t waiting;    /* read without the lock, too */
+  pthread_cond_t work; /* signalled: there are tasks to hand out, or the workers are to end */
+  pthread_cond_t idle; /* signalled: no job waits or runs */
+  struct queue queue;
+  atomic_size_t waiting; /* newcomers in the queue; read without the lock, too */
   size_t running;
   struct batch *active, *free, *batches;
   unsigned handed_out, formed; /* tasks and batches so far: every OLDEST_EVERY-th is the oldest */
   size_t large;                /* batches under way of one large job each */
-  uint64_t next_expiry;
-  atomic_bool closed; /* by pool_abandon: all jobs are refused */
-  bool stopping;      /* the workers are to end */
-  size_t workers;     /* that have begun */
+  atomic_bool closed;          /* by pool_abandon: all jobs are refused */
+  bool stopping;               /* the workers are to end */
+  size_t workers;              /* that have begun */
   pthread_t *thread;
   struct scratch scratch;              /* of the seats, then of the workers */
   struct tally *tally;                 /* in the same order */
@@ -54,14 +48,12 @@ struct pool {
 
 /* --- ending jobs --- */
 
-/* Gives up all jobs of a chain, which is then empty. */
-static void abandon_chain(struct job **chain, struct ending *ending) {
-  for (struct job *job = *chain, *next; job; job = next) {
+static void give_up_chain(struct job *chain, enum status why, struct ending *ending) {
+  for (struct job *job = chain, *next; job; job = next) {
     next = job->next;
-    job_give_up(job, STATUS_DRAINING);
+    job_give_up(job, why);
     ending_add(ending, job);
   }
-  *chain = NULL;
 }
 
 /* Releases the lock, ends the jobs, takes the lock again. */
@@ -77,52 +69,45 @@ static void end_unlocked(struct pool *p, struct ending *ending) {
 
 /* --- forming a batch --- */
 
-/* Unlinks the job at `link` from the queue. */
-static struct job *unlink_waiting(struct pool *p, struct job **link) {
-  struct job *job = *link;
-  *link = job->next;
-  if (p->end == &job->next) p->end = link;
-  job->next = NULL;
-  p->waiting--;
-  p->running++;
-  return job;
+/* Of a program whose runs go again, is a batch under way that those that wait may join in its next
+ * round? Two batches side by side would never meet, and read every matrix twice. */
+static bool may_be_joined(const struct pool *p, const struct program *program) {
+  if (!p->options.merge || !program->again) return false;
+  for (const struct batch *b = p->active; b; b = b->next)
+    if (b->program == program && !b->large && !batch_is_computed(b)) return true;
+  return false;
 }
 
-static bool is_large(const struct job *job) { return job->run->work >= merge_work; }
+/* May the line that begins with this job have a batch now? Large jobs wait while as many are under
+ * way as there are workers: more would only slow each other down. */
+static bool may_go(const struct pool *p, const struct job *line) {
+  if (queue_is_large(line)) return p->large < p->options.workers;
+  return !may_be_joined(p, line->run->program);
+}
 
-/* The link to the job that goes next: that with the least work, so that small jobs pass large ones
- * in the queue, too; every fourth time the one that has waited longest. Large jobs wait while as
- * many are under way as there are workers: more would only slow each other down. NULL: none may go
- * now. */
-static struct job **next_waiting(struct pool *p) {
-  const bool oldest = ++p->formed % OLDEST_EVERY == 0, full = p->large >= p->options.workers;
-  struct job **chosen = NULL;
-  size_t looks = LOOKS_MAX;
-  for (struct job **link = &p->first; *link && looks > 0; link = &(*link)->next, looks--) {
-    if (full && is_large(*link)) continue;
-    if (!chosen || (*link)->run->work < (*chosen)->run->work) chosen = link;
-    if (oldest) break;
+/* What a job will have had after its next round: the less, the sooner it goes. */
+static double claim(const struct job *job) { return job->run->had + job->run->work; }
+
+/* The line that goes next: that of the job with the least work, what it has had included, so that
+ * small jobs pass large ones in the queue, too; every fourth time that of the job that has waited
+ * longest. Who goes again begins to wait anew: so each line has its turn, and a job that goes on
+ * and on keeps nobody waiting. NULL: none may go now. */
+static struct job *next_line(struct pool *p, bool oldest) {
+  struct job *chosen = NULL;
+  for (struct job *line = p->queue.lines; line; line = queue_after(line, p->options.merge)) {
+    if (!may_go(p, line)) continue;
+    if (!chosen || (oldest ? line->entry < chosen->entry : claim(line) < claim(chosen)))
+      chosen = line;
   }
   return chosen;
 }
 
-/* Unlinks the job at `link` and, where jobs are merged, all others of its program that fit the
- * budget. */
-static struct job *unlink_mergeable(struct pool *p, struct job **link) {
-  struct job *first = unlink_waiting(p, link), *last = first;
-  double work = first->run->work;
-  size_t looks = LOOKS_MAX;
-  link = &p->first;
-  while (p->options.merge && *link && work < merge_work && looks-- > 0) {
-    const struct job *job = *link;
-    if (job->run->program != first->run->program || work + job->run->work > merge_work) {
-      link = &(*link)->next;
-      continue;
-    }
-    work += job->run->work;
-    last = last->next = unlink_waiting(p, link);
-  }
-  return first;
+/* Those of the jobs that have not been in a batch do not wait any more. */
+static void count_newcomers(struct pool *p, const struct job *jobs) {
+  size_t newcomers = 0;
+  for (; jobs; jobs = jobs->next) newcomers += jobs->started == 0;
+  p->waiting -= newcomers;
+  p->running += newcomers;
 }
 
 /* The jobs of a batch to be, after those have left that are not wanted any more. */
@@ -148,7 +133,7 @@ static struct wanted chain_wanted(struct job *jobs, struct ending *ending) {
       ending_add(ending, job);
       continue;
     }
-    job->started = now;
+    if (!job->started) job->started = now;
     job->run->next = NULL;
     *link = job;
     link = &job->next;
@@ -161,17 +146,21 @@ static struct wanted chain_wanted(struct job *jobs, struct ending *ending) {
   return wanted;
 }
 
-static void link_batch(struct pool *p, struct batch *b) {
-  struct batch **end = &p->active;
+/* A batch for the jobs of this line, already among those that are under way. */
+static struct batch *reserve_batch(struct pool *p, const struct job *line) {
+  struct batch *b = p->free, **end = &p->active;
+  p->free = b->next;
+  batch_reserve(b, line->run->program, queue_is_large(line));
+  p->large += b->large;
   while (*end) end = &(*end)->next;
-  b->next = NULL;
-  *end = b;
+  return *end = b;
 }
 
-static void unlink_batch(struct pool *p, struct batch *b) {
+static void release_batch(struct pool *p, struct batch *b) {
   struct batch **link = &p->active;
   while (*link != b) link = &(*link)->next;
   *link = b->next;
+  p->large -= b->large;
   b->next = p->free;
   p->free = b;
 }
@@ -179,63 +168,57 @@ static void unlink_batch(struct pool *p, struct batch *b) {
 /* Is it time to form a batch of waiting jobs? Not while a batch that must not be overtaken has work
  * to hand out: meanwhile more jobs may come, and be merged. */
 static bool may_form(const struct pool *p) {
-  if (!p->first || !p->free) return false;
+  if (!p->queue.lines || !p->free) return false;
   for (const struct batch *b = p->active; b; b = b->next)
-    if (b->served < merge_work && batch_has_task(b)) return false;
+    if (b->served < MERGE_WORK && batch_has_task(b)) return false;
   return true;
 }
 
 /* Ends the jobs whose deadline has passed while they waited. */
 static void expire_waiting(struct pool *p, struct ending *ending) {
-  const uint64_t now = clock_now();
-  if (!p->first || now < p->next_expiry) return;
-  p->next_expiry = now + (uint64_t)EXPIRE_EVERY_MS * CLOCK_MS;
-  for (struct job **link = &p->first; *link;) {
-    if ((*link)->deadline == 0 || now < (*link)->deadline) {
-      link = &(*link)->next;
-      continue;
-    }
-    struct job *job = unlink_waiting(p, link);
-    job_give_up(job, STATUS_DEADLINE);
-    ending_add(ending, job);
-  }
+  struct job *late = p->queue.lines ? queue_take_late(&p->queue, clock_now()) : NULL;
+  count_newcomers(p, late);
+  give_up_chain(late, STATUS_DEADLINE, ending);
 }
 
 /* Lets a batch move on after one of its tasks has been finished. */
 static void advance_batch(struct pool *p, struct batch *b, struct ending *ending) {
   if (batch_advance(b, ending)) pthread_cond_broadcast(&p->work);
+  for (struct job *job = b->again, *next; job; job = next) {
+    next = job->next;
+    queue_add(&p->queue, job);
+  }
+  b->again = NULL;
   if (!batch_is_over(b)) return;
-  p->large -= b->large;
-  unlink_batch(p, b);
-  if (p->waiting) pthread_cond_signal(&p->work);
+  release_batch(p, b);
+  if (p->queue.lines) pthread_cond_signal(&p->work);
 }
 
 /* Makes a batch of waiting jobs, if any may go now, and counts it. The lock is held at entry and
  * exit, but not while clients are asked. */
 static bool form_batch(struct pool *p, struct tally *tally) {
-  struct job **next = may_form(p) ? next_waiting(p) : NULL;
-  if (!next) return false;
-  struct batch *b = p->free;
+  if (!may_form(p)) return false;
+  const bool oldest = ++p->formed % OLDEST_EVERY == 0;
+  struct job *line = next_line(p, oldest);
+  if (!line) return false;
   struct ending ending = {0};
-  p->free = b->next;
-  struct job *jobs = unlink_mergeable(p, next);
-  const bool large = is_large(jobs);
-  p->large += large;
+  struct batch *b = reserve_batch(p, line);
+  struct job *jobs = queue_take(&p->queue, line, p->options.merge, oldest);
+  count_newcomers(p, jobs);
   pthread_mutex_unlock(&p->lock);
   struct wanted wanted = chain_wanted(jobs, &ending);
   pthread_mutex_lock(&p->lock);
-  if (p->closed) abandon_chain(&wanted.first, &ending);
+  if (p->closed) {
+    give_up_chain(wanted.first, STATUS_DRAINING, &ending);
+    wanted.first = NULL;
+  }
   if (wanted.first) {
     tally_batch(tally, wanted.count, wanted.rows);
     batch_init(b, wanted.first, wanted.work, p->options.workers);
-    b->large = large;
-    link_batch(p, b);
     if (b->wide) pthread_cond_broadcast(&p->work);
     advance_batch(p, b, &ending); /* an empty run has no phases */
   } else {
-    b->next = p->free;
-    p->free = b;
-    p->large -= large;
+    release_batch(p, b);
   }
   end_unlocked(p, &ending);
   return true;
@@ -253,7 +236,7 @@ static bool choose_task(struct pool *p, struct task *t) {
   return chosen != NULL;
 }
 
-static void run_task(struct pool *p, const struct task *t, size_t piece) {
+static void run_task(struct pool *p, struct task *t, size_t piece) {
   struct ending ending = {0};
   pthread_mutex_unlock(&p->lock);
   task_run(t, scratch_use(&p->scratch, piece));
@@ -286,7 +269,6 @@ struct pool *pool_new(const struct pool_options *options, struct error *e) {
   if (!p) goto no_memory;
   *p = (struct pool){.options = *options};
   p->options.seats = size_min(options->seats, SEATS_MAX);
-  p->end = &p->first;
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->work, NULL);
   pthread_condattr_t monotonic;
@@ -343,7 +325,7 @@ void pool_free(struct pool *p) {
 /* --- tiny jobs --- */
 
 static bool is_tiny(const struct job *job) {
-  return job->run->work < tiny_work && job->pieces <= 1;
+  return job->run->work < tiny_work && job->run->whole < tiny_work && job->pieces <= 1;
 }
 
 /* The number of a seat that was free, or the number of seats if none was. The first choice is the
@@ -364,16 +346,26 @@ static void leave_seat(struct pool *p, size_t seat) {
   atomic_fetch_and_explicit(&p->taken, ~((uint64_t)1 << seat), memory_order_release);
 }
 
-static void compute_tiny(struct job *job, void *scratch, struct tally *tally) {
+/* Ends a round; true: there is another one. */
+static bool has_another_round(struct pool *p, struct job *job) {
+  if (run_fault(job->run, &job->error) || !run_again(job->run)) return false;
+  if (!atomic_load(&p->closed)) return true;
+  job_give_up(job, STATUS_DRAINING);
+  return false;
+}
+
+static void compute_tiny(struct pool *p, struct job *job, size_t seat) {
+  void *scratch = scratch_use(&p->scratch, seat);
   const enum status why = job_ask(job, job->submitted);
   if (why) {
     job_give_up(job, why);
     return;
   }
-  tally_batch(tally, 1, job->run->rows);
   job->started = job->submitted;
-  run_compute(job->run, tiny_work, scratch);
-  run_fault(job->run, &job->error);
+  do {
+    tally_batch(&p->tally[seat], 1, job->run->rows);
+    run_compute(job->run, tiny_work, scratch);
+  } while (has_another_round(p, job));
   job->computed = clock_now();
   if (!job->error.status && job->pieces) job->write(job, 0);
 }
@@ -383,7 +375,7 @@ static bool submit_tiny(struct pool *p, struct job *job) {
   if (!is_tiny(job) || atomic_load(&p->closed)) return false;
   const size_t seat = occupy_seat(p);
   if (seat == p->options.seats) return false;
-  compute_tiny(job, scratch_use(&p->scratch, seat), &p->tally[seat]);
+  compute_tiny(p, job, seat);
   leave_seat(p, seat);
   job->finished = clock_now();
   job->done(job);
@@ -403,13 +395,13 @@ void pool_submit(struct pool *p, struct job *job) {
   job->started = job->computed = job->finished = 0;
   job->pieces_given = job->pieces_written = 0;
   job->verdict = STATUS_OK;
-  job->next = NULL;
+  job->asked = 0;
+  job->run->had = 0;
   if (submit_tiny(p, job)) return;
   pthread_mutex_lock(&p->lock);
   const bool closed = p->closed, room = !closed && p->waiting < p->options.max_queue;
   if (room) {
-    *p->end = job;
-    p->end = &job->next;
+    queue_add(&p->queue, job);
     p->waiting++;
     pthread_cond_signal(&p->work);
   }
@@ -464,11 +456,9 @@ void pool_abandon(struct pool *p) {
   p->closed = true;
   p->running += p->waiting;
   p->waiting = 0;
-  abandon_chain(&p->first, &ending);
-  p->end = &p->first;
+  give_up_chain(queue_take_all(&p->queue), STATUS_DRAINING, &ending);
   for (struct batch *b = p->active; b; b = b->next)
-    for (struct job *job = b->first; job; job = job->next)
-      if (!batch_is_computed(b)) job_give_up(job, STATUS_DRAINING);
+    for (struct job *job = b->first; job; job = job->next) job_give_up(job, STATUS_DRAINING);
   end_unlocked(p, &ending);
   pthread_mutex_unlock(&p->lock);
 }

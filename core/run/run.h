@@ -7,6 +7,10 @@
  * when all its spans have been computed. The bits of a run's results depend on the program and the
  * run alone: not on its neighbours in the batch, nor on how the batch was cut.
  *
+ * A run may go again: when the program has been through all phases it may find that the run has
+ * more to do, and moves it on to its next round. Between two rounds the run only waits, and the
+ * batches of its rounds may be different ones.
+ *
  * A run is the first member of a larger struct, of which its program knows the rest. */
 #ifndef CORE_RUN_H
 #define CORE_RUN_H
@@ -21,8 +25,10 @@
 struct run {
   const struct program *program;
   struct run *next;       /* the next run of the same batch */
-  double work;            /* floating-point operations, about */
-  size_t rows;            /* query rows: the sizes of batches are counted in these */
+  double work;            /* floating-point operations of the round, about */
+  size_t rows;            /* of the round, of queries: the sizes of batches are counted in these */
+  double whole;           /* the work of all rounds, about; one that has one round may leave it 0 */
+  double had;             /* the work of the rounds that are over; the pool's own */
   atomic_bool cancelled;  /* set by any thread: what is left of the run is skipped */
   _Atomic uint64_t fault; /* what went wrong, in the program's own terms; 0: nothing */
 };
@@ -63,10 +69,23 @@ struct program {
 
   /* STATUS_OK, or what went wrong in a run: between phases or after the last. */
   enum status (*fault)(const struct run *run, struct error *e);
+
+  /* Has the run more to do? It is asked once a run has been through all phases without a fault and
+   * is not cancelled. True: the run has been moved on, its work and rows are those of the next
+   * round. It moves counters and no more, since the pool's lock is held. NULL: runs have one round.
+   */
+  bool (*again)(const struct program *p, struct run *run);
 };
 
 static inline enum status run_fault(const struct run *run, struct error *e) {
   return run->program->fault(run, e);
+}
+
+/* Counts a round that is over. True: the run goes again. */
+static inline bool run_again(struct run *run) {
+  const struct program *p = run->program;
+  run->had += run->work;
+  return p->again && !atomic_load(&run->cancelled) && p->again(p, run);
 }
 
 /* All phases of a chain of runs on the calling thread, in spans of `work`: for what is not worth
