@@ -19,6 +19,14 @@ void ending_add(struct ending *ending, struct job *job) {
   ending->count++;
 }
 
+void ending_give_up(struct ending *ending, struct job *chain, enum status why) {
+  for (struct job *job = chain, *next; job; job = next) {
+    next = job->next;
+    job_give_up(job, why);
+    ending_add(ending, job);
+  }
+}
+
 void ending_run(struct ending *ending) {
   for (struct job *job = ending->first; job;) {
     struct job *next = job->next; /* `done` frees the job */
@@ -45,6 +53,13 @@ void job_give_up(struct job *job, enum status why) {
 
 /* --- handing out --- */
 
+/* A phase begins. What is left to hand out counts as one task, so that their number comes to zero
+ * only once all spans have been handed out and finished. */
+static void note_phase(struct batch *b) {
+  atomic_store(&b->tasks, b->cursor.run != NULL);
+  b->given = 0;
+}
+
 void batch_reserve(struct batch *b, const struct program *program, bool large) {
   *b = (struct batch){.program = program, .large = large, .tasks = 1};
 }
@@ -61,7 +76,8 @@ void batch_init(struct batch *b, struct job *jobs, double work, size_t workers) 
                       .checked = clock_now(),
                       .large = b->large,
                       .next = b->next};
-  b->wide = work > b->span_work;
+  b->spans = (size_t)(work / program->phases / b->span_work);
+  note_phase(b);
 }
 
 bool batch_is_computed(const struct batch *b) { return b->cursor.phase == b->program->phases; }
@@ -70,22 +86,28 @@ bool batch_has_task(const struct batch *b) {
   return batch_is_computed(b) ? b->writing != NULL : b->cursor.run != NULL;
 }
 
+size_t batch_tasks(const struct batch *b) {
+  if (!batch_has_task(b)) return 0;
+  return b->spans > b->given ? b->spans - b->given : 1;
+}
+
 /* Is it time to ask which jobs are still wanted? One worker asks at a time, after a span of its
  * own: until that is finished the batch stays in its phase, and the chain of its jobs as it is. */
-static bool check_is_due(struct batch *b) {
-  const uint64_t now = clock_now();
-  if (b->checking || now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS) return false;
+static bool check_is_due(struct batch *b, uint64_t now) {
+  if (b->checking || now < b->checked || now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS)
+    return false;
   b->checked = now;
   return b->checking = true;
 }
 
-void batch_cut(struct batch *b, struct task *t) {
+void batch_cut(struct batch *b, uint64_t now, struct task *t) {
   *t = (struct task){.batch = b};
-  b->tasks++;
+  b->given++;
   if (!batch_is_computed(b)) {
     must(b->program->cut(b->program, &b->cursor, b->span_work, &t->span));
+    if (b->cursor.run) atomic_fetch_add(&b->tasks, 1);
     b->served += b->span_work;
-    t->check = check_is_due(b);
+    t->check = check_is_due(b, now);
     return;
   }
   t->job = b->writing;
@@ -112,11 +134,15 @@ static void give_up_unwanted(struct batch *b) {
     if (job->verdict && !job->error.status) job_give_up(job, job->verdict);
 }
 
-void task_finish(const struct task *t, struct ending *ending) {
-  t->batch->tasks--;
-  if (t->check) t->batch->checking = false;
+bool task_end_span(const struct task *t) { return atomic_fetch_sub(&t->batch->tasks, 1) == 1; }
+
+void task_end_check(const struct task *t) {
+  t->batch->checking = false;
   if (t->unwanted) give_up_unwanted(t->batch);
-  if (!t->job || ++t->job->pieces_written < t->job->pieces) return;
+}
+
+void task_end_piece(const struct task *t, struct ending *ending) {
+  if (++t->job->pieces_written < t->job->pieces) return;
   t->batch->unwritten--;
   ending_add(ending, t->job);
 }
@@ -146,17 +172,15 @@ static void part_jobs(struct batch *b, struct ending *ending) {
     }
   }
   b->first = NULL;
-  b->wide = pieces > 1;
+  b->spans = pieces;
 }
 
-bool batch_advance(struct batch *b, struct ending *ending) {
-  bool moved = false;
-  while (b->tasks == 0 && !batch_is_computed(b) && !b->cursor.run) {
+void batch_advance(struct batch *b, struct ending *ending) {
+  while (b->tasks == 0 && !batch_is_computed(b)) {
     b->cursor = b->program->next(b->program, &b->cursor);
+    note_phase(b);
     if (batch_is_computed(b)) part_jobs(b, ending);
-    moved = true;
   }
-  return moved && b->wide;
 }
 
 bool batch_is_over(const struct batch *b) { return batch_is_computed(b) && b->unwritten == 0; }

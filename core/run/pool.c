@@ -1,20 +1,13 @@
-/* pool: the workers and their queue.
- *
- * One lock guards the queue and the batches; it is held while tasks are handed out, never while one
- * is done. Tiny jobs do without it: they take a seat, which has scratch of its own. */
+/* pool: the workers and their queue, from outside; and tiny jobs, which need neither: they take a
+ * seat, which has scratch of its own. */
 #include "core/run/pool.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/batch.h"
-#include "core/run/clock.h"
-#include "core/run/queue.h"
-#include "core/run/scratch.h"
+#include "core/run/pool_parts.h"
 #include "core/run/size.h"
-#include "core/run/thread.h"
 
 /* A tiny job has fewer operations, some 20 us where there are vector instructions. Waking a worker
  * and then the waiting thread costs about as much, and merging so little work wins nothing. */
@@ -22,255 +15,19 @@ static const double tiny_work = 2e6;
 
 enum {
   BATCHES_MIN = 64, /* that may be under way at once */
-  OLDEST_EVERY = 4, /* every fourth time the oldest goes first, so that it does not starve */
   SEATS_MAX = 64,   /* bits of the word `taken` */
 };
-
-struct pool {
-  struct pool_options options;
-  pthread_mutex_t lock;
-  pthread_cond_t work; /* signalled: there are tasks to hand out, or the workers are to end */
-  pthread_cond_t idle; /* signalled: no job waits or runs */
-  struct queue queue;
-  atomic_size_t waiting; /* newcomers in the queue; read without the lock, too */
-  size_t running;
-  struct batch *active, *free, *batches;
-  unsigned handed_out, formed; /* tasks and batches so far: every OLDEST_EVERY-th is the oldest */
-  size_t large;                /* batches under way of one large job each */
-  atomic_bool closed;          /* by pool_abandon: all jobs are refused */
-  bool stopping;               /* the workers are to end */
-  size_t workers;              /* that have begun */
-  pthread_t *thread;
-  struct scratch scratch;              /* of the seats, then of the workers */
-  struct tally *tally;                 /* in the same order */
-  _Alignas(64) _Atomic uint64_t taken; /* a bit for each seat in use; not under the lock */
-};
-
-/* --- ending jobs --- */
-
-static void give_up_chain(struct job *chain, enum status why, struct ending *ending) {
-  for (struct job *job = chain, *next; job; job = next) {
-    next = job->next;
-    job_give_up(job, why);
-    ending_add(ending, job);
-  }
-}
-
-/* Releases the lock, ends the jobs, takes the lock again. */
-static void end_unlocked(struct pool *p, struct ending *ending) {
-  if (!ending->first) return;
-  pthread_mutex_unlock(&p->lock);
-  ending_run(ending);
-  pthread_mutex_lock(&p->lock);
-  p->running -= ending->count;
-  if (p->running == 0 && p->waiting == 0) pthread_cond_broadcast(&p->idle);
-  *ending = (struct ending){0};
-}
-
-/* --- forming a batch --- */
-
-/* Of a program whose runs go again, is a batch under way that those that wait may join in its next
- * round? Two batches side by side would never meet, and read every matrix twice. */
-static bool may_be_joined(const struct pool *p, const struct program *program) {
-  if (!p->options.merge || !program->again) return false;
-  for (const struct batch *b = p->active; b; b = b->next)
-    if (b->program == program && !b->large && !batch_is_computed(b)) return true;
-  return false;
-}
-
-/* May the line that begins with this job have a batch now? Large jobs wait while as many are under
- * way as there are workers: more would only slow each other down. */
-static bool may_go(const struct pool *p, const struct job *line) {
-  if (queue_is_large(line)) return p->large < p->options.workers;
-  return !may_be_joined(p, line->run->program);
-}
-
-/* What a job will have had after its next round: the less, the sooner it goes. */
-static double claim(const struct job *job) { return job->run->had + job->run->work; }
-
-/* The line that goes next: that of the job with the least work, what it has had included, so that
- * small jobs pass large ones in the queue, too; every fourth time that of the job that has waited
- * longest. Who goes again begins to wait anew: so each line has its turn, and a job that goes on
- * and on keeps nobody waiting. NULL: none may go now. */
-static struct job *next_line(struct pool *p, bool oldest) {
-  struct job *chosen = NULL;
-  for (struct job *line = p->queue.lines; line; line = queue_after(line, p->options.merge)) {
-    if (!may_go(p, line)) continue;
-    if (!chosen || (oldest ? line->entry < chosen->entry : claim(line) < claim(chosen)))
-      chosen = line;
-  }
-  return chosen;
-}
-
-/* Those of the jobs that have not been in a batch do not wait any more. */
-static void count_newcomers(struct pool *p, const struct job *jobs) {
-  size_t newcomers = 0;
-  for (; jobs; jobs = jobs->next) newcomers += jobs->started == 0;
-  p->waiting -= newcomers;
-  p->running += newcomers;
-}
-
-/* The jobs of a batch to be, after those have left that are not wanted any more. */
-struct wanted {
-  struct job *first;
-  size_t count, rows;
-  double work;
-};
-
-/* Gives up jobs that are not wanted any more; chains the runs of the others. */
-static struct wanted chain_wanted(struct job *jobs, struct ending *ending) {
-  struct wanted wanted = {0};
-  struct job **link = &wanted.first;
-  struct run **run = NULL;
-  const uint64_t now = clock_now();
-  while (jobs) {
-    struct job *job = jobs;
-    jobs = job->next;
-    job->next = NULL;
-    const enum status why = job_ask(job, now);
-    if (why) {
-      job_give_up(job, why);
-      ending_add(ending, job);
-      continue;
-    }
-    if (!job->started) job->started = now;
-    job->run->next = NULL;
-    *link = job;
-    link = &job->next;
-    if (run) *run = job->run;
-    run = &job->run->next;
-    wanted.work += job->run->work;
-    wanted.rows += job->run->rows;
-    wanted.count++;
-  }
-  return wanted;
-}
-
-/* A batch for the jobs of this line, already among those that are under way. */
-static struct batch *reserve_batch(struct pool *p, const struct job *line) {
-  struct batch *b = p->free, **end = &p->active;
-  p->free = b->next;
-  batch_reserve(b, line->run->program, queue_is_large(line));
-  p->large += b->large;
-  while (*end) end = &(*end)->next;
-  return *end = b;
-}
-
-static void release_batch(struct pool *p, struct batch *b) {
-  struct batch **link = &p->active;
-  while (*link != b) link = &(*link)->next;
-  *link = b->next;
-  p->large -= b->large;
-  b->next = p->free;
-  p->free = b;
-}
-
-/* Is it time to form a batch of waiting jobs? Not while a batch that must not be overtaken has work
- * to hand out: meanwhile more jobs may come, and be merged. */
-static bool may_form(const struct pool *p) {
-  if (!p->queue.lines || !p->free) return false;
-  for (const struct batch *b = p->active; b; b = b->next)
-    if (b->served < MERGE_WORK && batch_has_task(b)) return false;
-  return true;
-}
-
-/* Ends the jobs whose deadline has passed while they waited. */
-static void expire_waiting(struct pool *p, struct ending *ending) {
-  struct job *late = p->queue.lines ? queue_take_late(&p->queue, clock_now()) : NULL;
-  count_newcomers(p, late);
-  give_up_chain(late, STATUS_DEADLINE, ending);
-}
-
-/* Lets a batch move on after one of its tasks has been finished. */
-static void advance_batch(struct pool *p, struct batch *b, struct ending *ending) {
-  if (batch_advance(b, ending)) pthread_cond_broadcast(&p->work);
-  for (struct job *job = b->again, *next; job; job = next) {
-    next = job->next;
-    queue_add(&p->queue, job);
-  }
-  b->again = NULL;
-  if (!batch_is_over(b)) return;
-  release_batch(p, b);
-  if (p->queue.lines) pthread_cond_signal(&p->work);
-}
-
-/* Makes a batch of waiting jobs, if any may go now, and counts it. The lock is held at entry and
- * exit, but not while clients are asked. */
-static bool form_batch(struct pool *p, struct tally *tally) {
-  if (!may_form(p)) return false;
-  const bool oldest = ++p->formed % OLDEST_EVERY == 0;
-  struct job *line = next_line(p, oldest);
-  if (!line) return false;
-  struct ending ending = {0};
-  struct batch *b = reserve_batch(p, line);
-  struct job *jobs = queue_take(&p->queue, line, p->options.merge, oldest);
-  count_newcomers(p, jobs);
-  pthread_mutex_unlock(&p->lock);
-  struct wanted wanted = chain_wanted(jobs, &ending);
-  pthread_mutex_lock(&p->lock);
-  if (p->closed) {
-    give_up_chain(wanted.first, STATUS_DRAINING, &ending);
-    wanted.first = NULL;
-  }
-  if (wanted.first) {
-    tally_batch(tally, wanted.count, wanted.rows);
-    batch_init(b, wanted.first, wanted.work, p->options.workers);
-    if (b->wide) pthread_cond_broadcast(&p->work);
-    advance_batch(p, b, &ending); /* an empty run has no phases */
-  } else {
-    release_batch(p, b);
-  }
-  end_unlocked(p, &ending);
-  return true;
-}
-
-/* --- the workers --- */
-
-/* A task of the batch that has had the least work so far; every fourth time of the oldest. */
-static bool choose_task(struct pool *p, struct task *t) {
-  const bool oldest = ++p->handed_out % OLDEST_EVERY == 0;
-  struct batch *chosen = NULL;
-  for (struct batch *b = p->active; b; b = b->next)
-    if (batch_has_task(b) && (!chosen || (!oldest && b->served < chosen->served))) chosen = b;
-  if (chosen) batch_cut(chosen, t);
-  return chosen != NULL;
-}
-
-static void run_task(struct pool *p, struct task *t, size_t piece) {
-  struct ending ending = {0};
-  pthread_mutex_unlock(&p->lock);
-  task_run(t, scratch_use(&p->scratch, piece));
-  pthread_mutex_lock(&p->lock);
-  task_finish(t, &ending);
-  advance_batch(p, t->batch, &ending);
-  expire_waiting(p, &ending);
-  end_unlocked(p, &ending);
-}
-
-static void *serve_batches(void *argument) {
-  struct pool *p = argument;
-  struct task task;
-  thread_name("attend-worker");
-  pthread_mutex_lock(&p->lock);
-  const size_t piece = p->options.seats + p->workers++;
-  while (!p->stopping) {
-    if (form_batch(p, &p->tally[piece])) continue;
-    if (choose_task(p, &task))
-      run_task(p, &task, piece);
-    else
-      pthread_cond_wait(&p->work, &p->lock);
-  }
-  pthread_mutex_unlock(&p->lock);
-  return NULL;
-}
 
 struct pool *pool_new(const struct pool_options *options, struct error *e) {
   struct pool *p = aligned_alloc(_Alignof(struct pool), sizeof *p);
   if (!p) goto no_memory;
   *p = (struct pool){.options = *options};
   p->options.seats = size_min(options->seats, SEATS_MAX);
-  pthread_mutex_init(&p->lock, NULL);
-  pthread_cond_init(&p->work, NULL);
+  pthread_mutexattr_t brief; /* it is held for less time than it takes to fall asleep */
+  pthread_mutexattr_init(&brief);
+  pthread_mutexattr_settype(&brief, PTHREAD_MUTEX_ADAPTIVE_NP);
+  pthread_mutex_init(&p->lock, &brief);
+  pthread_mutexattr_destroy(&brief);
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -279,10 +36,11 @@ struct pool *pool_new(const struct pool_options *options, struct error *e) {
   const size_t batches = size_max(BATCHES_MIN, 4 * options->workers);
   p->batches = calloc(batches, sizeof *p->batches);
   p->thread = calloc(options->workers, sizeof *p->thread);
+  const bool crew = crew_init(&p->crew, options->workers);
   const size_t pieces = p->options.seats + options->workers;
   p->tally = tally_new(pieces);
   if (!scratch_init(&p->scratch, pieces, options->scratch_bytes) || !p->batches || !p->thread ||
-      !p->tally)
+      !p->tally || !crew)
     goto no_memory;
   for (size_t i = 0; i < batches; i++) {
     p->batches[i].next = p->free;
@@ -290,7 +48,7 @@ struct pool *pool_new(const struct pool_options *options, struct error *e) {
   }
   size_t started = 0;
   while (started < options->workers &&
-         pthread_create(&p->thread[started], NULL, serve_batches, p) == 0)
+         pthread_create(&p->thread[started], NULL, pool_serve, p) == 0)
     started++;
   if (started == options->workers) return p;
   error_set(e, STATUS_SYSTEM, "cannot start %zu worker threads", options->workers);
@@ -309,17 +67,30 @@ void pool_free(struct pool *p) {
   pthread_mutex_lock(&p->lock);
   must(p->waiting == 0 && p->running == 0 && atomic_load(&p->taken) == 0);
   p->stopping = true;
-  pthread_cond_broadcast(&p->work);
+  crew_call(&p->crew, SIZE_MAX);
   pthread_mutex_unlock(&p->lock);
   for (size_t i = 0; i < p->options.workers; i++) pthread_join(p->thread[i], NULL);
   pthread_cond_destroy(&p->idle);
-  pthread_cond_destroy(&p->work);
+  crew_done(&p->crew);
   pthread_mutex_destroy(&p->lock);
   scratch_free(&p->scratch);
   tally_free(p->tally);
   free(p->thread);
   free(p->batches);
   free(p);
+}
+
+/* --- ending jobs --- */
+
+void pool_end_jobs(struct pool *p, struct ending *ending) {
+  if (!ending->first) return;
+  pool_share_work(p);
+  pool_unlock(p);
+  ending_run(ending);
+  pool_lock(p);
+  p->running -= ending->count;
+  if (p->running == 0 && p->waiting == 0) pthread_cond_broadcast(&p->idle);
+  *ending = (struct ending){0};
 }
 
 /* --- tiny jobs --- */
@@ -398,12 +169,12 @@ void pool_submit(struct pool *p, struct job *job) {
   job->asked = 0;
   job->run->had = 0;
   if (submit_tiny(p, job)) return;
-  pthread_mutex_lock(&p->lock);
+  pool_lock(p);
   const bool closed = p->closed, room = !closed && p->waiting < p->options.max_queue;
   if (room) {
     queue_add(&p->queue, job);
     p->waiting++;
-    pthread_cond_signal(&p->work);
+    pool_share_work(p);
   }
   pthread_mutex_unlock(&p->lock);
   if (room) return;
@@ -456,9 +227,9 @@ void pool_abandon(struct pool *p) {
   p->closed = true;
   p->running += p->waiting;
   p->waiting = 0;
-  give_up_chain(queue_take_all(&p->queue), STATUS_DRAINING, &ending);
+  ending_give_up(&ending, queue_take_all(&p->queue), STATUS_DRAINING);
   for (struct batch *b = p->active; b; b = b->next)
     for (struct job *job = b->first; job; job = job->next) job_give_up(job, STATUS_DRAINING);
-  end_unlocked(p, &ending);
+  pool_end_jobs(p, &ending);
   pthread_mutex_unlock(&p->lock);
 }
