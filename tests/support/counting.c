@@ -7,27 +7,24 @@ static struct counting_run *counting_run_of(const struct run *run) {
   return (struct counting_run *)run;
 }
 
-static void count_unit(struct counting_run *r, size_t step, size_t unit) {
-  const uint64_t *before = r->cell[(step + COUNTING_STEPS - 1) % COUNTING_STEPS];
+static void count_unit(struct counting_run *r, size_t steps, size_t step, size_t unit) {
+  const uint64_t *before = r->cell[(step + steps - 1) % steps];
   r->cell[step][unit] =
       (r->cell[step][unit] + before[unit]) * 3 + before[(unit + 1) % r->units] + r->round + 1;
 }
 
 /* --- the program --- */
 
-static struct cursor begin_step(struct run *first, unsigned step) {
-  return (
-      struct cursor){.first = first, .run = step < COUNTING_STEPS ? first : NULL, .phase = step};
+static struct cursor begin_step(const struct program *p, struct run *first, unsigned step) {
+  return (struct cursor){.first = first, .run = step < p->phases ? first : NULL, .phase = step};
 }
 
 static struct cursor begin_first(const struct program *p, struct run *first) {
-  (void)p;
-  return begin_step(first, 0);
+  return begin_step(p, first, 0);
 }
 
 static struct cursor begin_next(const struct program *p, const struct cursor *at) {
-  (void)p;
-  return begin_step(at->first, at->phase + 1);
+  return begin_step(p, at->first, at->phase + 1);
 }
 
 static void move_on(struct cursor *at) {
@@ -37,18 +34,16 @@ static void move_on(struct cursor *at) {
 }
 
 static bool cut_units(const struct program *p, struct cursor *at, double work, struct span *out) {
-  (void)p;
   *out = (struct span){.from = *at};
   for (double sum = 0; at->run && sum < work; out->units++) {
     const struct counting_run *r = counting_run_of(at->run);
-    if (!atomic_load(&r->run.cancelled)) sum += r->run.work / (double)(r->units * COUNTING_STEPS);
+    if (!atomic_load(&r->run.cancelled)) sum += r->run.work / (double)(r->units * p->phases);
     move_on(at);
   }
   return out->units > 0;
 }
 
 static void count_units(const struct program *p, const struct span *span, void *scratch) {
-  (void)p;
   (void)scratch;
   struct cursor at = span->from;
   for (size_t i = 0; i < span->units; i++, move_on(&at)) {
@@ -56,7 +51,7 @@ static void count_units(const struct program *p, const struct span *span, void *
     if (atomic_load(&r->run.cancelled)) continue;
     if (r->at_unit) r->at_unit(r);
     if (r->round == r->fault_at) atomic_store(&r->run.fault, 1);
-    count_unit(r, at.phase, at.row);
+    count_unit(r, p->phases, at.phase, at.row);
   }
 }
 
@@ -82,9 +77,9 @@ static bool goes_again(const struct program *p, struct run *run) {
   return true;
 }
 
-void counting_init(struct counting *c, bool again) {
+void counting_init(struct counting *c, size_t steps, bool again) {
   memset(c, 0, sizeof *c);
-  c->program = (struct program){.phases = COUNTING_STEPS,
+  c->program = (struct program){.phases = (unsigned)steps,
                                 .begin = begin_first,
                                 .next = begin_next,
                                 .cut = cut_units,
@@ -95,7 +90,6 @@ void counting_init(struct counting *c, bool again) {
 
 void counting_run_init(struct counting_run *r, struct counting *c, size_t units, size_t rounds) {
   memset(r, 0, sizeof *r);
-  r->counting = c;
   r->units = units;
   r->rounds = rounds;
   r->fault_at = SIZE_MAX;
@@ -104,9 +98,10 @@ void counting_run_init(struct counting_run *r, struct counting *c, size_t units,
 }
 
 bool counting_is_right(const struct counting_run *r) {
+  const size_t steps = r->run.program->phases;
   struct counting_run alone = {.units = r->units};
   for (alone.round = 0; alone.round < r->rounds; alone.round++)
-    for (size_t step = 0; step < COUNTING_STEPS; step++)
-      for (size_t unit = 0; unit < r->units; unit++) count_unit(&alone, step, unit);
+    for (size_t step = 0; step < steps; step++)
+      for (size_t unit = 0; unit < r->units; unit++) count_unit(&alone, steps, step, unit);
   return memcmp(alone.cell, r->cell, sizeof alone.cell) == 0;
 }

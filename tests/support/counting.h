@@ -8,7 +8,7 @@
 
 #include "core/run/pool.h"
 
-enum { COUNTING_STEPS = 4, COUNTING_UNITS = 6 };
+enum { COUNTING_STEPS = 30, COUNTING_UNITS = 16 }; /* at most */
 
 struct counting {
   struct program program;
@@ -19,7 +19,6 @@ struct counting {
 struct counting_run {
   struct run run;
   struct job job;
-  struct counting *counting;
   size_t units;    /* of each step, 1 to COUNTING_UNITS */
   size_t rounds;   /* that it goes through */
   size_t fault_at; /* the round in which it is at fault; SIZE_MAX: none */
@@ -31,7 +30,7 @@ struct counting_run {
   void (*at_unit)(struct counting_run *r); /* called by every unit; NULL: nothing */
 };
 
-void counting_init(struct counting *c, bool again);
+void counting_init(struct counting *c, size_t steps, bool again);
 void counting_run_init(struct counting_run *r, struct counting *c, size_t units, size_t rounds);
 
 /* What the cells of a run must be in the end. */

@@ -96,7 +96,7 @@ static uint64_t batches_of(const struct pool *p, size_t least_class) {
 
 /* --- many jobs of all kinds --- */
 
-enum { PROGRAMS = 3, JOBS = 150, THREADS = 3 };
+enum { STEPS = 4, UNITS = 6, PROGRAMS = 3, JOBS = 150, THREADS = 3 };
 
 struct submitter {
   pthread_t thread;
@@ -119,7 +119,7 @@ static void work_random(struct work *w, struct counting *programs, uint64_t *sta
   const size_t program = draw_below(state, PROGRAMS), of = draw_below(state, 20);
   size_t rounds = 1 + draw_below(state, of == 0 ? 2000 : of < 10 ? 100 : 5);
   if (program + 1 == PROGRAMS) rounds = 1;
-  work_init(w, &programs[program], 1 + draw_below(state, COUNTING_UNITS), rounds);
+  work_init(w, &programs[program], 1 + draw_below(state, UNITS), rounds);
   w->run.job.pieces = draw_below(state, 4);
   w->run.seed = draw_below(state, 2) ? 0 : 1 + draw_below(state, 1000);
   w->run.run.rows = 1 + draw_below(state, 100);
@@ -158,7 +158,7 @@ static void work_check_end(const struct work *w) {
 static void many_jobs(size_t workers, size_t seats, bool merge) {
   uint64_t state = 40 + workers + seats;
   struct counting programs[PROGRAMS];
-  for (size_t i = 0; i < PROGRAMS; i++) counting_init(&programs[i], i + 1 < PROGRAMS);
+  for (size_t i = 0; i < PROGRAMS; i++) counting_init(&programs[i], STEPS, i + 1 < PROGRAMS);
   struct work *work = calloc(JOBS, sizeof *work);
   for (size_t i = 0; i < JOBS; i++) work_random(&work[i], programs, &state);
   struct pool *p = make_pool(workers, seats, JOBS, merge);
@@ -229,13 +229,13 @@ static void newcomers_join(size_t workers, double work) {
   enum { ROUNDS = 200, NEW = 7 };
   struct counting c;
   struct work w[1 + NEW];
-  counting_init(&c, true);
+  counting_init(&c, STEPS, true);
   struct pool *p = make_pool(workers, 0, 10, true);
   work_init(&w[0], &c, 3, ROUNDS);
   w[0].run.run.work = work;
   submit_held(p, &w[0]);
   for (size_t i = 1; i <= NEW; i++) {
-    work_init(&w[i], &c, i % COUNTING_UNITS + 1, ROUNDS - 1);
+    work_init(&w[i], &c, i % UNITS + 1, ROUNDS - 1);
     w[i].run.run.work = work;
     pool_submit(p, &w[i].run.job);
   }
@@ -264,8 +264,8 @@ static void newcomers_wait_for_room(void **unused) {
   enum { ROUNDS = 50, FULL = 4, ALL = 3 * FULL };
   struct counting c, others;
   struct work first, other, w[ALL];
-  counting_init(&c, true);
-  counting_init(&others, false);
+  counting_init(&c, STEPS, true);
+  counting_init(&others, STEPS, false);
   struct pool *p = make_pool(1, 0, 100, true);
   work_init(&first, &c, 1, 1);
   submit_held(p, &first);
@@ -294,7 +294,7 @@ static void newcomers_wait_for_room(void **unused) {
 static void a_newcomer_does_not_wait_for_ever(bool merge) {
   struct counting c;
   struct work w[2];
-  counting_init(&c, true);
+  counting_init(&c, STEPS, true);
   struct pool *p = make_pool(1, 0, 10, merge);
   for (size_t i = 0; i < 2; i++) {
     work_init(&w[i], &c, 2, i ? 1 : 300);
@@ -337,7 +337,7 @@ static void those_that_do_not_fit_take_turns(void **unused) {
   enum { ROUNDS = 40 };
   struct counting c;
   struct work first;
-  counting_init(&c, true);
+  counting_init(&c, STEPS, true);
   struct pool *p = make_pool(1, 0, 100, true);
   group.most_ahead = 0;
   work_init(&first, &c, 1, 1);
@@ -363,7 +363,7 @@ static void a_long_job_lets_others_pass(void **unused) {
   enum { LONG = 3, LARGE = 3 };
   struct counting c[2];
   struct work longs[LONG], large[LARGE];
-  for (int i = 0; i < 2; i++) counting_init(&c[i], i == 0);
+  for (int i = 0; i < 2; i++) counting_init(&c[i], STEPS, i == 0);
   struct pool *p = make_pool(1, 0, 100, true);
   work_init(&longs[0], &c[0], 1, 6000);
   submit_held(p, &longs[0]);
@@ -390,7 +390,7 @@ static void the_least_served_goes_first(void **unused) {
   enum { OTHERS = 30 };
   struct counting c[2];
   struct work w, other[OTHERS];
-  for (int i = 0; i < 2; i++) counting_init(&c[i], i == 0);
+  for (int i = 0; i < 2; i++) counting_init(&c[i], STEPS, i == 0);
   struct pool *p = make_pool(1, 0, 100, true);
   work_init(&w, &c[0], 1, 2 * OTHERS);
   w.run.run.work = 1e8;
@@ -426,7 +426,7 @@ static void a_long_job_is_not_kept_waiting(void **unused) {
   (void)unused;
   struct counting c[2];
   struct work w;
-  for (int i = 0; i < 2; i++) counting_init(&c[i], true);
+  for (int i = 0; i < 2; i++) counting_init(&c[i], STEPS, true);
   struct pool *p = make_pool(1, 0, 100, true);
   work_init(&w, &c[0], 1, 300);
   submit_held(p, &w);
@@ -454,7 +454,7 @@ static void wait_for_rounds(struct pool *p, uint64_t batches) {
 static void ends(size_t workers, size_t units, enum status how) {
   struct counting c;
   struct work w[3], other;
-  counting_init(&c, true);
+  counting_init(&c, STEPS, true);
   struct pool *p = make_pool(workers, 0, 100, true);
   for (size_t i = 0; i < 3; i++) {
     work_init(&w[i], &c, units, FOR_EVER);
@@ -517,13 +517,37 @@ static void a_cancelled_run_has_no_more_rounds(void **unused) {
   (void)unused;
   struct counting c;
   struct work w;
-  counting_init(&c, true);
+  counting_init(&c, STEPS, true);
   struct pool *p = make_pool(1, 0, 10, true);
   work_init(&w, &c, 2, FOR_EVER);
   w.run.at_unit = cancel_itself;
   pool_submit(p, &w.run.job);
   drain_and_free(p);
   assert_int_equal(w.run.asked, 5);
+}
+
+static struct pool *to_be_closed;
+
+static bool closes_the_pool(struct job *job) {
+  (void)job;
+  pool_abandon(to_be_closed);
+  return false;
+}
+
+/* Its client is asked for while its batch is being formed, without the lock. */
+static void the_pool_may_close_while_a_batch_is_formed(void **unused) {
+  (void)unused;
+  struct counting c;
+  struct work w;
+  counting_init(&c, STEPS, true);
+  struct pool *p = to_be_closed = make_pool(1, 0, 10, true);
+  work_init(&w, &c, 2, 1);
+  w.run.job.gone = closes_the_pool;
+  pool_submit(p, &w.run.job);
+  drain_and_free(p);
+  assert_int_equal(atomic_load(&w.done), 1);
+  assert_int_equal(w.run.job.error.status, STATUS_DRAINING);
+  assert_int_equal(w.run.asked, 0);
 }
 
 /* --- places and seats --- */
@@ -533,7 +557,7 @@ static void it_needs_no_place(void **unused) {
   (void)unused;
   struct counting c;
   struct work w[3];
-  counting_init(&c, true);
+  counting_init(&c, STEPS, true);
   struct pool *p = make_pool(2, 0, 1, true);
   for (size_t i = 0; i < 3; i++) work_init(&w[i], &c, 2, 100);
   submit_held(p, &w[0]);
@@ -554,7 +578,7 @@ static void a_tiny_one_has_all_its_rounds_at_once(void **unused) {
   (void)unused;
   struct counting c;
   struct work tiny, whole;
-  counting_init(&c, true);
+  counting_init(&c, STEPS, true);
   struct pool *p = make_pool(1, 1, 10, true);
   work_init(&tiny, &c, 3, 50);
   work_init(&whole, &c, 3, 50);
@@ -588,6 +612,7 @@ int main(void) {
       cmocka_unit_test(it_ends_when_its_client_leaves),
       cmocka_unit_test(it_ends_with_its_fault),
       cmocka_unit_test(it_ends_with_the_pool),
+      cmocka_unit_test(the_pool_may_close_while_a_batch_is_formed),
       cmocka_unit_test(a_cancelled_run_has_no_more_rounds),
       cmocka_unit_test(it_needs_no_place),
       cmocka_unit_test(a_tiny_one_has_all_its_rounds_at_once),
