@@ -139,13 +139,12 @@ static void measure_outputs(const struct layer *l, const struct unit *u,
   }
 }
 
-static void measure_group(const struct layer *l, const struct unit *u, size_t round,
-                          void *scratch) {
+static void measure_group(const struct layer *l, const struct unit *u, size_t pass, void *scratch) {
   struct call *c = call_of(u->run);
   const size_t first = measure_group_begin(&c->space->measuring, u->row);
-  const struct measure_turn t = measure_turn_at(l, c, first + round);
+  const struct measure_turn t = measure_turn_at(l, c, first + pass);
   const struct measure_sums sums = measure_sums_at(l, c, u->row);
-  if (round == 0) memset(sums.rows, 0, measure_sums_count(l) * sizeof *sums.rows);
+  if (pass == 0) memset(sums.rows, 0, measure_sums_count(l) * sizeof *sums.rows);
   measure_weights(l, &t, &sums, scratch);
   if (t.from > 0) return;
   measure_confidence(l, &t.piece, &sums);
@@ -158,12 +157,12 @@ static void compute_measures(const struct step *step, const struct span *span, v
   struct span left = *span;
   struct unit u;
   while (run_next_unit(&left, &u))
-    measure_group(layer_step_of(step)->layer, &u, span->from.round, scratch);
+    measure_group(layer_step_of(step)->layer, &u, span->from.pass, scratch);
   kernel_leave(mode);
 }
 
 const struct step step_measure = {.unit = measure_unit,
-                                  .rounds = measure_rounds,
+                                  .passes = measure_passes,
                                   .compute = compute_measures,
                                   .fault = fault_of_measures};
 

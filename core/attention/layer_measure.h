@@ -3,8 +3,8 @@
  *
  * The query rows of every item are cut into pieces, a panel of queries each. A piece is measured in
  * turns, a stretch of keys each, so that no unit of work holds a worker for long. Consecutive
- * pieces make a group, whichever items they are of: its turns follow each other, one a round, and
- * are added up in the group's sums; the groups of a round are measured side by side. How a call is
+ * pieces make a group, whichever items they are of: its turns follow each other, one a pass, and
+ * are added up in the group's sums; the groups of a pass are measured side by side. How a call is
  * cut depends on the layer and the call alone, and so do the bits of its sums. */
 #ifndef CORE_LAYER_MEASURE_H
 #define CORE_LAYER_MEASURE_H
@@ -37,6 +37,6 @@ struct measure_turn measure_turn_at(const struct layer *l, struct call *c, size_
  */
 bool measure_unit(const struct step *step, struct cursor *at, struct unit *u);
 bool measure_sum_unit(const struct step *step, struct cursor *at, struct unit *u);
-size_t measure_rounds(const struct step *step, const struct run *r); /* of STEP_MEASURE */
+size_t measure_passes(const struct step *step, const struct run *r); /* of STEP_MEASURE */
 
 #endif

@@ -101,13 +101,13 @@ size_t measure_group_begin(const struct measuring *m, size_t group) {
 
 /* --- walking --- */
 
-/* A turn of each group that has one left in this round. */
+/* A turn of each group that has one left in this pass. */
 bool measure_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct layer *l = layer_step_of(step)->layer;
   struct call *c = call_of(at->run);
   const struct measuring *m = &c->space->measuring;
   for (; at->row < m->groups; at->row++) {
-    const size_t turn = measure_group_begin(m, at->row) + at->round;
+    const size_t turn = measure_group_begin(m, at->row) + at->pass;
     if (turn >= measure_group_begin(m, at->row + 1)) continue;
     const struct measure_turn t = measure_turn_at(l, c, turn);
     u->row = at->row++;
@@ -118,9 +118,9 @@ bool measure_unit(const struct step *step, struct cursor *at, struct unit *u) {
   return false;
 }
 
-size_t measure_rounds(const struct step *step, const struct run *r) {
+size_t measure_passes(const struct step *step, const struct run *r) {
   (void)step;
-  return call_of_const(r)->space->measuring.rounds;
+  return call_of_const(r)->space->measuring.passes;
 }
 
 /* One unit for the whole call. */
@@ -169,9 +169,9 @@ static void form_groups(const struct layer *l, struct call *c) {
   const double all = (double)m->pieces * (double)measure_sums_count(l) * sizeof(double);
   m->group = (size_t)ceil(fmax(1, all / fmax(contexts, SUMS_BYTES)));
   m->groups = (m->pieces + m->group - 1) / m->group;
-  m->rounds = 0;
+  m->passes = 0;
   for (size_t i = 0; i < m->groups; i++)
-    m->rounds = size_max(m->rounds, measure_group_begin(m, i + 1) - measure_group_begin(m, i));
+    m->passes = size_max(m->passes, measure_group_begin(m, i + 1) - measure_group_begin(m, i));
 }
 
 static enum status place_sums(const struct layer *l, struct call *c, struct arena *a,

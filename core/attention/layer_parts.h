@@ -72,7 +72,7 @@ struct measuring {
   float *top, *factor, *greatest;      /* per item at H q_row: [H, q], see struct kernel_tile */
   float *segment_top, *segment_factor; /* the same; with segments */
   size_t pieces, group, groups;        /* pieces of the call; of a group; groups */
-  size_t rounds;                       /* the turns of the longest group */
+  size_t passes;                       /* the turns of the longest group */
   size_t *piece_at;                    /* [items + 1] how many pieces lie before an item's first */
   size_t *turn_at;                     /* [pieces + 1] how many turns lie before a piece's first */
   double *sums;                        /* [groups] of struct measure_sums */

@@ -110,3 +110,72 @@ static void product_panel(const struct kernel_product *p) {
 static void product(const struct kernel_product *p) {
   if (p->rows > 0) product_panel(p);
 }
+
+/* --- whole panels side by side --- */
+
+/* The same further to the right: panels of B lie `step` floats apart. */
+static void product_move(struct kernel_product *p, size_t panels, size_t step) {
+  p->b += panels * step;
+  p->start += panels * PANEL;
+  p->c += panels * PANEL;
+}
+
+/* One panel would leave the multipliers waiting for the sums of so few rows. Of several streams the
+ * processor reads ahead well enough. */
+#if VECTORS == 2
+INLINE void product_wide(const int rows, const int panels, const struct kernel_product *p,
+                         size_t step) {
+  const float *a = p->a, *b = p->b;
+  vec sum[4 * VECTORS * 2];
+  const int wide = panels * VECTORS;
+#pragma GCC unroll 4
+  for (int i = 0; i < rows; i++)
+#pragma GCC unroll 8
+    for (int j = 0; j < wide; j++)
+      sum[i * wide + j] = vec_load(p->start + (size_t)i * p->start_row + j * LANES);
+  for (size_t k = 0; k < p->depth; k++, a += p->a_step, b += p->b_row)
+#pragma GCC unroll 8
+    for (int j = 0; j < wide; j++) {
+      const vec column = vec_load(b + (size_t)(j / VECTORS) * step + j % VECTORS * LANES);
+#pragma GCC unroll 4
+      for (int i = 0; i < rows; i++)
+        sum[i * wide + j] = vec_fma(vec_all(a[(size_t)i * p->a_row]), column, sum[i * wide + j]);
+    }
+#pragma GCC unroll 4
+  for (int i = 0; i < rows; i++)
+#pragma GCC unroll 8
+    for (int j = 0; j < wide; j++)
+      vec_store(p->c + (size_t)i * p->c_row + j * LANES, sum[i * wide + j]);
+}
+
+typedef void wide_fn(const struct kernel_product *p, size_t step);
+static void wide_1(const struct kernel_product *p, size_t step) { product_wide(1, 4, p, step); }
+static void wide_2(const struct kernel_product *p, size_t step) { product_wide(2, 2, p, step); }
+static void wide_3(const struct kernel_product *p, size_t step) { product_wide(3, 2, p, step); }
+
+enum { WIDE_ROWS = 3 };
+static wide_fn *const wide_of[WIDE_ROWS] = {wide_1, wide_2, wide_3};
+static const size_t wide_panels[WIDE_ROWS] = {4, 2, 2};
+#else
+enum { WIDE_ROWS = 0 };
+static void (*const wide_of[1])(const struct kernel_product *p, size_t step) = {NULL};
+static const size_t wide_panels[1] = {SIZE_MAX};
+#endif
+
+/* Of so few rows, as many panels as go several at a time; returns how many are left, to which the
+ * product has been moved. */
+static size_t product_side_by_side(struct kernel_product *p, size_t panels, size_t step) {
+  while (p->rows <= WIDE_ROWS && panels >= wide_panels[p->rows - 1]) {
+    const size_t wide = wide_panels[p->rows - 1];
+    wide_of[p->rows - 1](p, step);
+    product_move(p, wide, step);
+    panels -= wide;
+  }
+  return panels;
+}
+
+/* With so many whole panels, one or more rows. */
+static void product_panels(struct kernel_product p, size_t panels, size_t step) {
+  panels = product_side_by_side(&p, panels, step);
+  for (; panels > 0; panels--, product_move(&p, 1, step)) product_panel(&p);
+}

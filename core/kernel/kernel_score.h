@@ -47,13 +47,21 @@ static void additive_panel(const struct kernel_product *p, const float *vector) 
 }
 
 /* Goes on with the scores of rows and columns from number `x` of a head on. */
-static void compare(const struct kernel_tile *t, size_t x, struct kernel_product p) {
+static void compare(const struct kernel_tile *t, size_t x, const struct kernel_product *p) {
+  if (t->vector)
+    additive_panel(p, t->vector + x);
+  else
+    product(p);
+}
+
+/* With so many whole panels of columns, which lie side by side. */
+static void compare_panels(const struct kernel_tile *t, size_t x, struct kernel_product p,
+                           size_t panels) {
   if (!t->vector) {
-    product(&p);
+    product_panels(p, panels, PANEL);
     return;
   }
-  for (; p.panels > 1; product_move(&p, 1)) additive_panel(&p, t->vector + x);
-  additive_panel(&p, t->vector + x);
+  for (; panels > 0; panels--, product_move(&p, 1, PANEL)) additive_panel(&p, t->vector + x);
 }
 
 static const float *key_at(const struct kernel_tile *t, size_t key) {
@@ -70,17 +78,17 @@ static void scores_by_query(const struct attend *a, const struct panel *p, size_
                             float *scores) {
   const struct kernel_tile *t = a->t;
   compare(t, 0,
-          (struct kernel_product){.rows = keys,
-                                  .depth = t->head_size,
-                                  .vectors = p->vectors,
-                                  .a = key_at(t, key),
-                                  .a_row = t->turned ? 1 : t->key_row,
-                                  .a_step = t->turned ? KERNEL_KEYS : 1,
-                                  .b = p->query,
-                                  .b_row = panel_width(p),
-                                  .start = no_sums,
-                                  .c = scores,
-                                  .c_row = panel_width(p)});
+          &(struct kernel_product){.rows = keys,
+                                   .depth = t->head_size,
+                                   .vectors = p->vectors,
+                                   .a = key_at(t, key),
+                                   .a_row = t->turned ? 1 : t->key_row,
+                                   .a_step = t->turned ? KERNEL_KEYS : 1,
+                                   .b = p->query,
+                                   .b_row = panel_width(p),
+                                   .start = no_sums,
+                                   .c = scores,
+                                   .c_row = panel_width(p)});
 }
 
 /* --- with keys in the lanes --- */
@@ -131,12 +139,12 @@ static const float *turned_keys(const struct kernel_tile *t, size_t key, size_t 
 static void compare_keys(const struct kernel_tile *t, size_t x, struct kernel_product p,
                          size_t keys) {
   const size_t vectors = (keys + LANES - 1) / LANES;
-  p.vectors = VECTORS, p.panels = vectors / VECTORS, p.b_panel = PANEL;
-  if (p.panels) compare(t, x, p);
+  p.vectors = VECTORS;
+  compare_panels(t, x, p, vectors / VECTORS);
   if (vectors % VECTORS == 0) return;
-  product_move(&p, p.panels);
+  product_move(&p, vectors / VECTORS, PANEL);
   p.vectors = vectors % VECTORS;
-  compare(t, x, p);
+  compare(t, x, &p);
 }
 
 /* The same chains. `p` tells of some queries, and of the place for their scores with the keys of

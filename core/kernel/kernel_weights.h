@@ -108,67 +108,12 @@ static void weights_panel(const struct kernel_product *p, const struct kernel_pl
 
 /* --- all panels --- */
 
-/* The same further to the right. */
-static void weights_move(struct kernel_weights *w, size_t panels) {
-  w->first.b += panels * w->panel_step;
-  w->first.start += panels * PANEL;
-  w->first.c += panels * PANEL;
-  w->panels -= panels;
-}
-
-/* One panel would leave the multipliers waiting for the sums of so few rows. Of several streams the
- * processor reads ahead well enough. */
-#if VECTORS == 2
-INLINE void weights_wide(const int rows, const int panels, const struct kernel_weights *w) {
-  const struct kernel_product *p = &w->first;
-  const float *a = p->a, *b = p->b;
-  vec sum[4 * VECTORS * 2];
-  const int wide = panels * VECTORS;
-#pragma GCC unroll 4
-  for (int i = 0; i < rows; i++)
-#pragma GCC unroll 8
-    for (int j = 0; j < wide; j++)
-      sum[i * wide + j] = vec_load(p->start + (size_t)i * p->start_row + j * LANES);
-  for (size_t k = 0; k < p->depth; k++, a += p->a_step, b += PANEL)
-#pragma GCC unroll 8
-    for (int j = 0; j < wide; j++) {
-      const vec column = vec_load(b + (size_t)(j / VECTORS) * w->panel_step + j % VECTORS * LANES);
-#pragma GCC unroll 4
-      for (int i = 0; i < rows; i++)
-        sum[i * wide + j] = vec_fma(vec_all(a[(size_t)i * p->a_row]), column, sum[i * wide + j]);
-    }
-#pragma GCC unroll 4
-  for (int i = 0; i < rows; i++)
-#pragma GCC unroll 8
-    for (int j = 0; j < wide; j++)
-      vec_store(p->c + (size_t)i * p->c_row + j * LANES, sum[i * wide + j]);
-}
-
-static void weights_1_wide(const struct kernel_weights *w) { weights_wide(1, 4, w); }
-static void weights_2_wide(const struct kernel_weights *w) { weights_wide(2, 2, w); }
-static void weights_3_wide(const struct kernel_weights *w) { weights_wide(3, 2, w); }
-
-enum { WIDE_ROWS = 3 };
-static void (*const wide_of[WIDE_ROWS])(const struct kernel_weights *w) = {weights_1_wide,
-                                                                           weights_2_wide,
-                                                                           weights_3_wide};
-static const size_t wide_panels[WIDE_ROWS] = {4, 2, 2};
-#else
-enum { WIDE_ROWS = 0 };
-static void (*const wide_of[1])(const struct kernel_weights *w) = {NULL};
-static const size_t wide_panels[1] = {SIZE_MAX};
-#endif
-
 static void weights(const struct kernel_weights *w) {
-  const size_t rows = w->first.rows;
-  struct kernel_weights left = *w;
-  if (rows == 0) return;
-  while (rows <= WIDE_ROWS && left.panels >= wide_panels[rows - 1]) {
-    wide_of[rows - 1](&left);
-    weights_move(&left, wide_panels[rows - 1]);
-  }
-  for (; left.panels > 0; weights_move(&left, 1)) {
-    const bool more = left.panels > 1 || left.more;
-    weights_panel(&left.first, left.plan, more ? left.first.b + left.panel_step : NULL);
+  struct kernel_product p = w->first;
+  if (p.rows == 0) return;
+  size_t left = product_side_by_side(&p, w->panels, w->panel_step);
+  for (; left > 0; left--, product_move(&p, 1, w->panel_step)) {
+    const bool more = left > 1 || w->more;
+    weights_panel(&p, w->plan, more ? p.b + w->panel_step : NULL);
   }
 }

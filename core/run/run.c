@@ -24,15 +24,15 @@ bool run_unit(struct cursor *at, struct unit *u) {
   return false;
 }
 
-/* The beginning of a step, or of a round of it, whether or not it has anything to do. */
+/* The beginning of a step, or of a pass of it, whether or not it has anything to do. */
 static struct cursor step_begin(const struct program *p, struct run *first, unsigned step,
-                                size_t round) {
+                                size_t pass) {
   const struct step *s = p->step[step];
   return (struct cursor){.program = p,
                          .first = first,
                          .run = first,
                          .step = step,
-                         .round = round,
+                         .pass = pass,
                          .columns = s->share ? s->share(s, first) : 0};
 }
 
@@ -50,10 +50,10 @@ static void settle(struct cursor *at) {
   }
 }
 
-static struct cursor cursor_of(struct run *first, unsigned step, size_t round) {
+static struct cursor cursor_of(struct run *first, unsigned step, size_t pass) {
   const struct program *p = first->program;
   if (step == p->steps) return (struct cursor){.program = p, .first = first, .step = step};
-  struct cursor at = step_begin(p, first, step, round);
+  struct cursor at = step_begin(p, first, step, pass);
   settle(&at);
   return at;
 }
@@ -62,18 +62,18 @@ struct cursor run_begin(struct run *first) {
   return cursor_of(first, 0, 0);
 }
 
-static size_t rounds_of(const struct cursor *at) {
+static size_t passes_of(const struct cursor *at) {
   const struct step *s = step_at(at);
   size_t most = 1;
-  for (const struct run *r = at->first; s->rounds && r; r = r->next) {
-    const size_t rounds = run_is_over(r, at->step) ? 0 : s->rounds(s, r);
-    most = rounds > most ? rounds : most;
+  for (const struct run *r = at->first; s->passes && r; r = r->next) {
+    const size_t passes = run_is_over(r, at->step) ? 0 : s->passes(s, r);
+    most = passes > most ? passes : most;
   }
   return most;
 }
 
 struct cursor run_next(const struct cursor *at) {
-  if (at->round + 1 < rounds_of(at)) return cursor_of(at->first, at->step, at->round + 1);
+  if (at->pass + 1 < passes_of(at)) return cursor_of(at->first, at->step, at->pass + 1);
   return cursor_of(at->first, at->step + 1, 0);
 }
 

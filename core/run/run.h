@@ -7,6 +7,10 @@
  * all its spans have been computed. The bits of a run's results depend on the program and the run
  * alone: not on its neighbours in the batch, nor on how the batch was cut.
  *
+ * A run may go again: when the program has been through all steps it may find that the run has more
+ * to do, and moves it on to its next round. Between two rounds the run only waits, and the batches
+ * of its rounds may be different ones.
+ *
  * A run is the first member of a larger struct, of which the steps of its program know the rest; a
  * step is the first member of a larger struct as well, of which its own functions know the rest. */
 #ifndef CORE_RUN_H
@@ -22,8 +26,10 @@
 struct run {
   const struct program *program;
   struct run *next;       /* the next run of the same batch */
-  double work;            /* floating-point operations, about */
-  size_t rows;            /* query rows: the sizes of batches are counted in these */
+  double work;            /* floating-point operations of the round, about */
+  size_t rows;            /* of the round, of queries: the sizes of batches are counted in these */
+  double whole;           /* the work of all rounds, about; one that has one round may leave it 0 */
+  double had;             /* the work of the rounds that are over; the pool's own */
   atomic_bool cancelled;  /* set by any thread: what is left of the run is skipped */
   _Atomic uint64_t fault; /* the first place that went wrong: see run_note_fault; 0: none */
 };
@@ -34,7 +40,7 @@ struct cursor {
   const struct program *program; /* of all the runs, and to be read when these have ended */
   struct run *first, *run;       /* run NULL: all that could begin has been handed out */
   unsigned step;                 /* the number of the program's steps: all are done */
-  size_t round;                  /* of a step that goes through its runs more than once */
+  size_t pass;                   /* of a step that goes through its runs more than once */
   size_t item, head, row;        /* where in the run */
   size_t column, columns;        /* where columns are shared out: the first, and how many at a
                                     time; all runs come to these before any comes to the next */
@@ -66,9 +72,9 @@ struct step {
    * left. It depends on the program, the runs and the results of steps that are over. */
   bool (*unit)(const struct step *s, struct cursor *at, struct unit *u);
 
-  /* How many times the step goes through a run; NULL: once. A step with more rounds is joined by no
+  /* How many times the step goes through a run; NULL: once. A step with more passes is joined by no
    * other. */
-  size_t (*rounds)(const struct step *s, const struct run *r);
+  size_t (*passes)(const struct step *s, const struct run *r);
 
   /* How many columns at a time a batch goes through; NULL or 0: they are not shared out. */
   size_t (*share)(const struct step *s, const struct run *first);
@@ -88,12 +94,18 @@ struct step {
 struct program {
   const struct step *const *step; /* [steps] */
   unsigned steps;
+
+  /* Has the run more to do? It is asked once a run has been through all steps without a fault and
+   * is not cancelled. True: the run has been moved on, its work and rows are those of the next
+   * round. It moves counters and no more, since the pool's lock is held. NULL: runs have one round.
+   */
+  bool (*again)(const struct program *p, struct run *run);
 };
 
 /* --- a batch of runs, from its first one on --- */
 
 /* The beginning, and what follows once all spans of what came before have been computed: another
- * round, or the next step that has something to do. */
+ * pass, or the next step that has something to do. */
 struct cursor run_begin(struct run *first);
 struct cursor run_next(const struct cursor *at);
 
@@ -112,8 +124,15 @@ void run_span(const struct span *span, void *scratch);
 /* The next unit of a span that is not over, for a step's `compute`; false: none is left. */
 bool run_next_unit(struct span *left, struct unit *u);
 
-/* All steps on the calling thread, in spans of `work`: for what is not worth sharing out. The
- * faults are left to run_fault. */
+/* Counts a round that is over. True: the run goes again. */
+static inline bool run_again(struct run *run) {
+  const struct program *p = run->program;
+  run->had += run->work;
+  return p->again && !atomic_load(&run->cancelled) && p->again(p, run);
+}
+
+/* All steps of one round on the calling thread, in spans of `work`: for what is not worth sharing
+ * out. The faults are left to run_fault. */
 void run_compute(struct run *first, double work, void *scratch);
 
 /* --- faults of one run --- */

@@ -14,7 +14,7 @@ enum { STEPS = 5, RUNS = 3, UNITS_MOST = 40, COLUMNS = 70, SEEN_MOST = 4096 };
 /* A run of so many units in each step; a step of columns goes through them once for each part. */
 struct counted_run {
   struct run run;
-  size_t units[STEPS], rounds[STEPS];
+  size_t units[STEPS], passes[STEPS];
 };
 
 struct counted_step {
@@ -26,7 +26,7 @@ struct counted_step {
 static struct seen {
   unsigned step;
   const struct run *run;
-  size_t round, row, column;
+  size_t pass, row, column;
 } seen[SEEN_MOST];
 static size_t seen_count;
 
@@ -43,8 +43,8 @@ static bool next_unit(const struct step *s, struct cursor *at, struct unit *u) {
   return true;
 }
 
-static size_t rounds_of(const struct step *s, const struct run *r) {
-  return ((const struct counted_run *)r)->rounds[counted(s)->number];
+static size_t passes_of(const struct step *s, const struct run *r) {
+  return ((const struct counted_run *)r)->passes[counted(s)->number];
 }
 
 static size_t share_of(const struct step *s, const struct run *first) {
@@ -59,7 +59,7 @@ static void see_units(const struct step *s, const struct span *span, void *scrat
   while (run_next_unit(&left, &u)) {
     assert_int_equal(u.step, counted(s)->number);
     assert_true(seen_count < SEEN_MOST);
-    seen[seen_count++] = (struct seen){u.step, u.run, span->from.round, u.row, u.column};
+    seen[seen_count++] = (struct seen){u.step, u.run, span->from.pass, u.row, u.column};
   }
 }
 
@@ -70,7 +70,7 @@ static enum status say_place(const struct step *s, const struct run *r, uint64_t
                    (unsigned long long)place);
 }
 
-/* Steps 1 and 2 join step 0; step 3 has rounds; step 4 shares out columns. */
+/* Steps 1 and 2 join step 0; step 3 has passes; step 4 shares out columns. */
 static struct fixture {
   struct counted_step step[STEPS];
   const struct step *list[STEPS];
@@ -86,7 +86,7 @@ static int set_up(void **state) {
   for (unsigned i = 0; i < STEPS; i++) {
     f.step[i] = (struct counted_step){.step = {.joins = i == 1 || i == 2,
                                                .unit = next_unit,
-                                               .rounds = i == 3 ? rounds_of : NULL,
+                                               .passes = i == 3 ? passes_of : NULL,
                                                .share = share_of,
                                                .columns = i == 4 ? COLUMNS : 0,
                                                .compute = see_units,
@@ -101,17 +101,17 @@ static int set_up(void **state) {
     memcpy(f.run[i].units, units[i], sizeof units[i]);
     if (i) f.run[i - 1].run.next = &f.run[i].run;
   }
-  f.run[0].rounds[3] = 2, f.run[2].rounds[3] = 1;
+  f.run[0].passes[3] = 2, f.run[2].passes[3] = 1;
   return 0;
 }
 
 /* What must be seen, in order. */
-static void expect(size_t *at, unsigned step, size_t run, size_t round, size_t row, size_t column) {
+static void expect(size_t *at, unsigned step, size_t run, size_t pass, size_t row, size_t column) {
   assert_true(*at < seen_count);
   const struct seen *s = &seen[(*at)++];
   assert_int_equal(s->step, step);
   assert_ptr_equal(s->run, &f.run[run].run);
-  assert_int_equal(s->round, round);
+  assert_int_equal(s->pass, pass);
   assert_int_equal(s->row, row);
   assert_int_equal(s->column, column);
 }
@@ -121,9 +121,9 @@ static void expect_all(void) {
   for (unsigned step = 0; step < 3; step++)
     for (size_t run = 0; run < RUNS; run++)
       for (size_t row = 0; row < f.run[run].units[step]; row++) expect(&at, step, run, 0, row, 0);
-  for (size_t round = 0; round < 2; round++)
+  for (size_t pass = 0; pass < 2; pass++)
     for (size_t run = 0; run < RUNS; run++)
-      for (size_t row = 0; row < f.run[run].units[3]; row++) expect(&at, 3, run, round, row, 0);
+      for (size_t row = 0; row < f.run[run].units[3]; row++) expect(&at, 3, run, pass, row, 0);
   for (size_t column = 0; column < COLUMNS; column += 30)
     for (size_t run = 0; run < RUNS; run++)
       for (size_t row = 0; row < f.run[run].units[4]; row++) expect(&at, 4, run, 0, row, column);
