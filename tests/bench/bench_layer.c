@@ -211,14 +211,14 @@ static void against_other(const struct shape *s, const struct shape *other, cons
 /* --- few queries, with nothing projected: against reading keys and values once, and against two
  * calls of sgemv for each head --- */
 
-struct step {
+struct lone_query {
   const struct bench *bench;
   const struct shape *shape;
   float *scores, *out, *scratch, *turned;
 };
 
 static void read_once(void *context) {
-  const struct step *s = context;
+  const struct lone_query *s = context;
   const struct call *c = s->bench->call;
   const size_t count = s->shape->k * s->shape->d;
   kernel_best()->peak(count, c->keys);
@@ -226,7 +226,7 @@ static void read_once(void *context) {
 }
 
 static void multiply_vectors(void *context) {
-  const struct step *s = context;
+  const struct lone_query *s = context;
   const struct call *c = s->bench->call;
   const blasint d = (blasint)s->shape->d, size = (blasint)(s->shape->d / s->shape->h);
   const blasint k = (blasint)s->shape->k;
@@ -240,7 +240,7 @@ static void multiply_vectors(void *context) {
 
 /* The kernel by itself, head by head: of keys where the inputs have them, or turned in blocks and
  * values head by head. */
-static void attend_heads(const struct step *s, bool turned) {
+static void attend_heads(const struct lone_query *s, bool turned) {
   const struct call *c = s->bench->call;
   const size_t q = s->shape->q, k = s->shape->k, d = s->shape->d, size = d / s->shape->h;
   int32_t from[16] = {0}, to[16];
@@ -262,7 +262,8 @@ static void attend_heads(const struct step *s, bool turned) {
 static void attend_in_place(void *context) { attend_heads(context, false); }
 static void attend_turned(void *context) { attend_heads(context, true); }
 
-static void against_reading(const struct step *s, const char *what, work_fn *work, void *context) {
+static void against_reading(const struct lone_query *s, const char *what, work_fn *work,
+                            void *context) {
   double best = INFINITY, yardstick = INFINITY;
   for (int turn = 0; turn < TURNS; turn++) {
     best = fmin(best, shortest(work, context, 100));
@@ -272,7 +273,7 @@ static void against_reading(const struct step *s, const char *what, work_fn *wor
          name_of(s->shape), what, best / 1e6, yardstick / 1e6, yardstick / best);
 }
 
-static void against_vectors(const struct step *s) {
+static void against_vectors(const struct lone_query *s) {
   double best = INFINITY, yardstick = INFINITY;
   for (int turn = 0; turn < TURNS; turn++) {
     best = fmin(best, shortest(compute, (void *)s->bench, 100));
@@ -286,12 +287,12 @@ static void step_alone(const struct shape *shape) {
   struct bench b;
   bench_init(&b, shape);
   const size_t size = shape->d / shape->h;
-  struct step s = {&b,
-                   shape,
-                   numbers(shape->k, 1),
-                   numbers(shape->q * shape->d, 1),
-                   numbers(kernel_best()->attend_scratch(size, size), 1),
-                   numbers(shape->k * shape->d, 1)};
+  struct lone_query s = {&b,
+                         shape,
+                         numbers(shape->k, 1),
+                         numbers(shape->q * shape->d, 1),
+                         numbers(kernel_best()->attend_scratch(size, size), 1),
+                         numbers(shape->k * shape->d, 1)};
   against_reading(&s, "", compute, &b);
   against_reading(&s, ", the kernel alone", attend_in_place, &s);
   against_reading(&s, ", the kernel alone, keys turned", attend_turned, &s);
