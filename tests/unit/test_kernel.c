@@ -480,27 +480,31 @@ static void check_company(const struct kernel *k) {
   }
 }
 
-/* Where a context leaves float32 its weights are shrunk, by as much as its own keys ask for: a
- * weight that is nearly lost, of a value that is all there is in its column, is not lost for a
- * neighbour who sees more. */
+/* Where a context leaves float32 its weights are shrunk, by as much as its own keys ask for:
+ * weights that are nearly lost, of values that are all there is in their column, are not lost where
+ * a neighbour sees more, nor where only a neighbour's context leaves float32. */
 static void check_shrinking(const struct kernel *k) {
-  static struct found both, alone;
-  struct kernel_tile t = {.queries = 2, .keys = KEYS, .head_size = 1, .value_head_size = 2};
+  static struct found together, alone;
+  struct kernel_tile t = {.queries = 3, .keys = KEYS, .head_size = 1, .value_head_size = 2};
   t.query = given.query, t.key = given.key, t.value = given.value;
   t.query_row = t.key_row = 1, t.value_row = 2;
   t.scale = 1, t.huge = true, t.context_row = SIZE, t.context_factor = 1;
   t.weights_row = KEYS, t.weights_factor = 1;
-  given.query[0] = given.query[1] = 1;
+  for (size_t i = 0; i < 3; i++) given.query[i] = 1;
   given.from[0] = given.from[1] = 0, given.to[0] = 5, given.to[1] = KEYS;
+  given.from[2] = 5, given.to[2] = 7;
   for (size_t j = 0; j < KEYS; j++) {
-    given.key[j] = j == 4 ? -76.5f : 0;
-    given.value[2 * j] = 3e38f, given.value[2 * j + 1] = j == 4 ? 3e38f : 0;
+    const bool light = j == 4 || j == 5;
+    given.key[j] = j == 4 ? -76.5f : j == 5 ? -86.5f : 0;
+    given.value[2 * j] = light ? 0 : 3e38f, given.value[2 * j + 1] = light ? 3e38f : 0;
   }
-  attend_in_tiles(k, &t, 2, NULL, &both);
+  attend_in_tiles(k, &t, 3, NULL, &together);
   attend_in_tiles(k, &t, 1, NULL, &alone);
-  assert_memory_equal(&both, &alone, sizeof both);
-  assert_true(fabs(both.context[0] / 3e38 - 1) < 1e-6);
-  assert_true(fabs(both.context[1] / (exp(-76.5) * 3e38 / 4) - 1) < 1e-6);
+  assert_memory_equal(&together, &alone, sizeof together);
+  const float *first = together.context, *last = together.context + 2 * SIZE;
+  assert_true(fabs(first[0] / 3e38 - 1) < 1e-6 && last[0] == 3e38f);
+  assert_true(fabs(first[1] / (exp(-76.5) * 3e38 / 4) - 1) < 1e-6);
+  assert_true(fabs(last[1] / (exp(-86.5) * 3e38) - 1) < 1e-6);
 }
 
 static void a_neighbour_s_keys_shrink_no_weight(void **unused) {
