@@ -134,9 +134,12 @@ static void any_cut_of_a_sequence_has_the_same_bits(void **unused) {
         left -= count[i];
       }
       struct call *step = next_rows(&s, from, count, true);
+      const bool blind = random_below(&s.state, 3) == 0; /* rows may be seen only later */
+      if (blind) step->lens = allocate(&s.a, step->q_rows, sizeof(int32_t));
+      if (blind) memset((int32_t *)step->lens, 0, step->q_rows * sizeof(int32_t));
       compute(s.l.layer, step, 1e4 * (double)(1 + random_below(&s.state, 50)));
       assert_int_equal(run_fault(&step->run, &e), STATUS_OK);
-      compare(&s, whole, step);
+      if (!blind) compare(&s, whole, step);
       for (size_t i = 0; i < ITEMS; i++) {
         from[i] += count[i];
         s.kept[i].key.rows.count = s.kept[i].value.rows.count = from[i];

@@ -542,6 +542,38 @@ static void the_first_fault_is_told(void **unused) {
   random_layer_done(&l);
 }
 
+/* Rows that are read where they came in are told as rows that were projected are. */
+static void the_first_fault_in_place_is_told(void **unused) {
+  (void)unused;
+  static const struct {
+    bool key;
+    size_t row, column;
+    const char *detail;
+  } faults[] = {{false, 57, 3, "the projection of value row 17 of item 1 is beyond float32"},
+                {false, 23, 15, "the projection of value row 23 of item 0 is beyond float32"},
+                {true, 90, 9, "the projection of key row 10 of item 2 is beyond float32"}};
+  uint64_t state = 12;
+  struct random_layer l = {.shape = plain_shape(2, 8)};
+  struct arena a;
+  struct error e = {0};
+  arena_init(&a, NULL);
+  l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
+  assert_non_null(l.layer);
+  struct call *first = plain_call(&l, &state, 3, 2, 40, WEIGHTS_NONE, &a);
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    struct error told = {0};
+    struct call *c = call_again(first, &a);
+    float *rows = (float *)(faults[i].key ? c->keys : c->values);
+    rows[faults[i].row * 16 + faults[i].column] = INFINITY;
+    assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
+    compute(l.layer, c, 1e3);
+    assert_int_equal(run_fault(&c->run, &told), STATUS_NOT_FINITE);
+    assert_string_equal(told.detail, faults[i].detail);
+  }
+  layer_free(l.layer);
+  arena_free(&a);
+}
+
 int main(void) {
   gemm_blas_init();
   const struct CMUnitTest tests[] = {
@@ -565,6 +597,7 @@ int main(void) {
       cmocka_unit_test(what_is_beyond_float_is_never_answered),
       cmocka_unit_test(hidden_scores_beyond_float_are_fine),
       cmocka_unit_test(the_first_fault_is_told),
+      cmocka_unit_test(the_first_fault_in_place_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
