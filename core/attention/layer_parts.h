@@ -28,7 +28,8 @@ enum layer_number {
 struct layer_step {
   struct step step; /* the first member */
   const struct layer *layer;
-  unsigned role; /* of rows */
+  unsigned role;       /* of rows */
+  double side_by_side; /* operations for a row, in all roles whose columns are shared out with it */
 };
 
 enum { TILE_ROWS_MAX = 128 };
@@ -56,6 +57,7 @@ struct layer {
 
 /* Columns of a role's matrix, where threads may share them out; else 0. */
 size_t rows_columns(const struct layer *l, unsigned role);
+double rows_side_by_side(const struct layer *l, unsigned role);
 
 /* Makes the steps and the programs of a layer that is ready otherwise. */
 void program_make(struct layer *l);

@@ -7,7 +7,8 @@
 enum {
   SHARED_ROWS = 128,     /* of a batch: with more, sharing out rows occupies all threads */
   SHARED_WORK = 4000000, /* operations of a unit of columns: some tens of microseconds */
-  SHARED_COLUMNS = 256,  /* of a unit at least: each lays its rows side by side */
+  SHARED_COLUMNS = 256,  /* of a unit at least; twice as many where rows are of several runs, since
+                            each unit lays them side by side */
   LEAST_ROWS = 16, /* that share the reading of a matrix, where they can: it may come from far */
   LEAST_WORK = 100000000 /* operations, about a millisecond: no more than that for sharing's sake */
 };
@@ -100,7 +101,7 @@ size_t rows_columns(const struct layer *l, unsigned role) {
 }
 
 /* Operations for a row in all roles that go side by side with this one. */
-static double side_by_side(const struct layer *l, unsigned role) {
+double rows_side_by_side(const struct layer *l, unsigned role) {
   if (role == ROLE_OUTPUT) return (double)rows_columns(l, role) * (double)role_in(l, role) * 2;
   double work = 0;
   for (unsigned r = ROLE_QUERY; r <= ROLE_VALUE; r++)
@@ -114,16 +115,17 @@ static double side_by_side(const struct layer *l, unsigned role) {
 static size_t rows_share(const struct step *step, const struct run *first) {
   const struct layer_step *s = layer_step_of(step);
   size_t q_rows = 0, k_rows = 0;
+  if (!first->next && first->work < 2.0 * SHARED_WORK) return 0;
   for (const struct run *r = first; r; r = r->next) {
     q_rows += call_of_const(r)->q_rows, k_rows += call_of_const(r)->k_rows;
     if (q_rows > SHARED_ROWS || (k_rows > SHARED_ROWS && s->role != ROLE_OUTPUT)) return 0;
   }
   const size_t rows = s->role == ROLE_KEY || s->role == ROLE_VALUE ? k_rows : q_rows;
   const size_t most = s->role == ROLE_OUTPUT ? q_rows : size_max(q_rows, k_rows);
-  if (side_by_side(s->layer, s->role) * (double)most < 2.0 * SHARED_WORK) return 0;
+  if (s->side_by_side * (double)most < 2.0 * SHARED_WORK) return 0;
   if (!step->columns || !rows) return size_max(step->columns, 1);
   const double fit = SHARED_WORK / (2.0 * (double)role_in(s->layer, s->role) * (double)rows);
-  const size_t columns = size_max(SHARED_COLUMNS, (size_t)fit);
+  const size_t columns = size_max(SHARED_COLUMNS * (first->next ? 2 : 1), (size_t)fit);
   return size_min(size_round_up(columns, column_step(s->layer, s->role)), step->columns);
 }
 
