@@ -94,18 +94,22 @@ struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
                               .weights_factor = 1.0f};
 }
 
+struct tile_kept tile_kept_of(const struct layer *l, const struct unit *u) {
+  const struct call *c = call_of(u->run);
+  return (struct tile_kept){kept_rows_of(l, c, u->item, ROLE_KEY),
+                            kept_rows_of(l, c, u->item, ROLE_VALUE)};
+}
+
 void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,
-                     size_t head) {
+                     const struct tile_kept *kept, size_t head) {
   const struct call *c = call_of(u->run);
   const struct item *item = &c->item[u->item];
   const size_t shared = head / (l->shape.heads / l->shape.kv_heads), d = l->compare_size;
-  const struct kept_rows keys = kept_rows_of(l, c, u->item, ROLE_KEY);
-  const struct kept_rows values = kept_rows_of(l, c, u->item, ROLE_VALUE);
   t->query = c->space->queries + item->q_row * l->shape.heads * d + (head * item->q + u->row) * d;
-  t->key = keys.row + shared * keys.head_step;
-  t->key_row = keys.row_step;
-  t->value = values.row + shared * values.head_step;
-  t->value_row = values.row_step;
+  t->key = kept->keys.row + shared * kept->keys.head_step;
+  t->key_row = kept->keys.row_step;
+  t->value = kept->values.row + shared * kept->values.head_step;
+  t->value_row = kept->values.row_step;
   if (c->mask) {
     const size_t plane = c->mask_per_head ? head * item->q : 0;
     t->mask = c->mask + item->mask_at + (plane + u->row) * item->k;
@@ -183,6 +187,7 @@ static void attend(const struct layer *l, const struct unit *u, float *scratch) 
   const struct call *c = call_of(u->run);
   const struct item *item = &c->item[u->item];
   const bool uniform = c->uniform_rows && item->k > 0 && c->space->sight.item[u->item].some_blind;
+  const struct tile_kept kept = tile_kept_of(l, u);
   struct kernel_tile t = tile_of(l, u);
   if (c->select == SELECT_SAMPLE) {
     t.chance = scratch;
@@ -190,7 +195,7 @@ static void attend(const struct layer *l, const struct unit *u, float *scratch) 
   }
   for (size_t head = u->head; head < u->head + u->heads; head++) {
     if (!needed_has(&c->space->needed[ROLE_QUERY], head)) continue;
-    tile_set_inputs(&t, l, u, head);
+    tile_set_inputs(&t, l, u, &kept, head);
     tile_set_answer(&t, l, u, head);
     clear_weights_behind(&t);
     if (c->select == SELECT_SAMPLE) draw_chances(c, u, head, (float *)t.chance);
@@ -220,6 +225,11 @@ static size_t attend_heads(const struct layer *l, const struct call *c, double w
   return work * (double)left <= UNIT_LEAST ? left : (size_t)fmax(1, UNIT_LEAST / work);
 }
 
+/* Over the keys that are seen, or all if a query that sees nothing weighs all alike. */
+static double item_query_work(const struct layer *l, const struct call *c, size_t item) {
+  return query_work(l, c, &c->item[item], role_rows(c, item, ROLE_VALUE));
+}
+
 /* Queries of the cursor's item in one head or several. Heads that are not needed are passed over.
  */
 static bool attend_item(const struct layer *l, struct cursor *at, struct unit *u) {
@@ -228,15 +238,12 @@ static bool attend_item(const struct layer *l, struct cursor *at, struct unit *u
   const struct needed *needed = &c->space->needed[ROLE_QUERY];
   while (at->head < l->shape.heads && !needed_has(needed, at->head)) at->head++;
   if (item->q == 0 || at->head >= l->shape.heads) return false;
-  const size_t keys = role_rows(c, at->item, ROLE_VALUE); /* that are seen, or all if uniform */
-  const double query = query_work(l, c, item, keys);
+  const double query = item_query_work(l, c, at->item);
   u->item = at->item;
   u->head = at->head;
   u->heads = attend_heads(l, c, query * (double)item->q, at->head);
   u->row = at->row;
-  const double row = (double)u->heads * query;
-  u->rows = size_min(attend_rows(l, row), item->q - at->row);
-  u->work = row * (double)u->rows;
+  u->rows = size_min(attend_rows(l, (double)u->heads * query), item->q - at->row);
   at->row += u->rows;
   if (at->row < item->q) return true;
   at->row = 0;
@@ -251,7 +258,6 @@ static bool attend_items(const struct layer *l, struct cursor *at, struct unit *
   u->item = at->item;
   u->items = size_min(c->space->bunch, c->items - at->item);
   u->heads = l->shape.heads;
-  u->work = c->space->attend_work * (double)u->items;
   at->item += u->items;
   return true;
 }
@@ -264,6 +270,12 @@ static bool attend_unit(const struct step *step, struct cursor *at, struct unit 
   for (; at->item < c->items; at->item++, at->head = at->row = 0)
     if (attend_item(l, at, u)) return true;
   return false;
+}
+
+static double attend_unit_work(const struct step *step, const struct unit *u) {
+  const struct call *c = call_of(u->run);
+  if (u->rows == 0) return c->space->attend_work * (double)u->items;
+  return (double)(u->heads * u->rows) * item_query_work(layer_step_of(step)->layer, c, u->item);
 }
 
 static void attend_to(const struct layer *l, const struct unit *u, float *scratch) {
@@ -288,5 +300,6 @@ static void compute_attention(const struct step *step, const struct span *span, 
 }
 
 const struct step step_attend = {.unit = attend_unit,
+                                 .work = attend_unit_work,
                                  .compute = compute_attention,
                                  .fault = fault_of_attend};

@@ -29,9 +29,13 @@ static bool look_unit(const struct step *step, struct cursor *at, struct unit *u
   if (at->item == c->items || c->q_rows == 0) return false;
   u->item = at->item;
   u->items = size_min(c->space->bunch, c->items - at->item);
-  u->work = c->space->look_work * (double)u->items;
   at->item += u->items;
   return true;
+}
+
+static double look_unit_work(const struct step *step, const struct unit *u) {
+  (void)step;
+  return call_of(u->run)->space->look_work * (double)u->items;
 }
 
 static void compute_look(const struct step *step, const struct span *span, void *scratch) {
@@ -47,4 +51,4 @@ static void compute_look(const struct step *step, const struct span *span, void 
   kernel_leave(mode);
 }
 
-const struct step step_look = {.unit = look_unit, .compute = compute_look};
+const struct step step_look = {.unit = look_unit, .work = look_unit_work, .compute = compute_look};

@@ -36,9 +36,10 @@ static void measure_weights(const struct layer *l, const struct measure_turn *t,
                             const struct measure_sums *sums, void *scratch) {
   struct kernel_tile *head = scratch;
   const struct kernel_tile tile = tile_of(l, &t->piece);
+  const struct tile_kept kept = tile_kept_of(l, &t->piece);
   for (size_t h = 0; h < l->shape.heads; h++) {
     head[h] = tile;
-    tile_set_inputs(&head[h], l, &t->piece, h);
+    tile_set_inputs(&head[h], l, &t->piece, &kept, h);
   }
   const struct kernel_measure m = {.heads = l->shape.heads,
                                    .head = head,
@@ -139,12 +140,12 @@ static void measure_outputs(const struct layer *l, const struct unit *u,
   }
 }
 
-static void measure_group(const struct layer *l, const struct unit *u, size_t pass, void *scratch) {
+static void measure_group(const struct layer *l, const struct unit *u, void *scratch) {
   struct call *c = call_of(u->run);
   const size_t first = measure_group_begin(&c->space->measuring, u->row);
-  const struct measure_turn t = measure_turn_at(l, c, first + pass);
+  const struct measure_turn t = measure_turn_at(l, c, first + u->pass);
   const struct measure_sums sums = measure_sums_at(l, c, u->row);
-  if (pass == 0) memset(sums.rows, 0, measure_sums_count(l) * sizeof *sums.rows);
+  if (u->pass == 0) memset(sums.rows, 0, measure_sums_count(l) * sizeof *sums.rows);
   measure_weights(l, &t, &sums, scratch);
   if (t.from > 0) return;
   measure_confidence(l, &t.piece, &sums);
@@ -156,12 +157,12 @@ static void compute_measures(const struct step *step, const struct span *span, v
   const unsigned mode = kernel_enter();
   struct span left = *span;
   struct unit u;
-  while (run_next_unit(&left, &u))
-    measure_group(layer_step_of(step)->layer, &u, span->from.pass, scratch);
+  while (run_next_unit(&left, &u)) measure_group(layer_step_of(step)->layer, &u, scratch);
   kernel_leave(mode);
 }
 
 const struct step step_measure = {.unit = measure_unit,
+                                  .work = measure_unit_work,
                                   .passes = measure_passes,
                                   .compute = compute_measures,
                                   .fault = fault_of_measures};
@@ -261,5 +262,6 @@ static void compute_sums(const struct step *step, const struct span *span, void 
 }
 
 const struct step step_sum = {.unit = measure_sum_unit,
+                              .work = measure_sum_work,
                               .compute = compute_sums,
                               .fault = fault_of_measures};

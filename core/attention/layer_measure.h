@@ -37,6 +37,8 @@ struct measure_turn measure_turn_at(const struct layer *l, struct call *c, size_
  */
 bool measure_unit(const struct step *step, struct cursor *at, struct unit *u);
 bool measure_sum_unit(const struct step *step, struct cursor *at, struct unit *u);
+double measure_unit_work(const struct step *step, const struct unit *u);
+double measure_sum_work(const struct step *step, const struct unit *u);
 size_t measure_passes(const struct step *step, const struct run *r); /* of STEP_MEASURE */
 
 #endif

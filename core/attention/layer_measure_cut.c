@@ -103,19 +103,23 @@ size_t measure_group_begin(const struct measuring *m, size_t group) {
 
 /* A turn of each group that has one left in this pass. */
 bool measure_unit(const struct step *step, struct cursor *at, struct unit *u) {
-  const struct layer *l = layer_step_of(step)->layer;
-  struct call *c = call_of(at->run);
-  const struct measuring *m = &c->space->measuring;
+  const struct measuring *m = &call_of(at->run)->space->measuring;
+  (void)step;
   for (; at->row < m->groups; at->row++) {
-    const size_t turn = measure_group_begin(m, at->row) + at->pass;
-    if (turn >= measure_group_begin(m, at->row + 1)) continue;
-    const struct measure_turn t = measure_turn_at(l, c, turn);
+    if (measure_group_begin(m, at->row) + at->pass >= measure_group_begin(m, at->row + 1)) continue;
     u->row = at->row++;
-    u->work = (double)t.piece.rows * key_work(l) * (double)(t.to - t.from + 1);
-    if (t.from == 0) u->work += (double)t.piece.rows * row_work(l);
     return true;
   }
   return false;
+}
+
+double measure_unit_work(const struct step *step, const struct unit *u) {
+  const struct layer *l = layer_step_of(step)->layer;
+  struct call *c = call_of(u->run);
+  const size_t turn = measure_group_begin(&c->space->measuring, u->row) + u->pass;
+  const struct measure_turn t = measure_turn_at(l, c, turn);
+  const double keys = (double)t.piece.rows * key_work(l) * (double)(t.to - t.from + 1);
+  return t.from == 0 ? keys + (double)t.piece.rows * row_work(l) : keys;
 }
 
 size_t measure_passes(const struct step *step, const struct run *r) {
@@ -125,13 +129,14 @@ size_t measure_passes(const struct step *step, const struct run *r) {
 
 /* One unit for the whole call. */
 bool measure_sum_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  (void)step, (void)u;
+  return at->row++ == 0;
+}
+
+double measure_sum_work(const struct step *step, const struct unit *u) {
   const struct layer *l = layer_step_of(step)->layer;
-  const struct measuring *m = &call_of(at->run)->space->measuring;
-  if (at->row > 0) return false;
-  u->work =
-      (double)m->groups * (double)measure_sums_count(l) + (double)(m->pieces * l->shape.heads);
-  at->row = 1;
-  return true;
+  const struct measuring *m = &call_of(u->run)->space->measuring;
+  return (double)(m->groups * measure_sums_count(l) + m->pieces * l->shape.heads);
 }
 
 double measure_work(const struct layer *l, const struct call *c) {

@@ -223,11 +223,17 @@ const float *relative_row(const struct call *c, size_t item, size_t head, size_t
 
 /* --- attention --- */
 
+/* Where the keys and values of a unit's item lie, in all heads. */
+struct tile_kept {
+  struct kept_rows keys, values;
+};
+struct tile_kept tile_kept_of(const struct layer *l, const struct unit *u);
+
 /* The tile of a unit's query rows, for attention and measures: first without the inputs of a head,
  * which tile_set_inputs adds. */
 struct kernel_tile tile_of(const struct layer *l, const struct unit *u);
 void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,
-                     size_t head);
+                     const struct tile_kept *kept, size_t head);
 
 /* --- measures --- */
 

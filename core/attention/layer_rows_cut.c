@@ -31,15 +31,6 @@ static bool is_needed(const struct layer_step *s, const struct unit *u) {
   return any;
 }
 
-/* Of `rows` rows in the step's role, or in all three, and in the unit's columns. */
-static double unit_work(const struct layer_step *s, const struct unit *u, size_t rows) {
-  const bool shared = u->columns && s->step.columns;
-  double work = 0;
-  for (unsigned role = s->role; role <= rows_last_role(s, u); role++)
-    work += rows_work(s->layer, call_of(u->run), role, rows);
-  return shared ? work * (double)u->columns / (double)s->step.columns : work;
-}
-
 /* Rows of the cursor's item, from its row on. */
 static bool rows_of_item(const struct layer_step *s, struct cursor *at, struct unit *u) {
   const struct call *c = call_of(at->run);
@@ -49,23 +40,16 @@ static bool rows_of_item(const struct layer_step *s, struct cursor *at, struct u
   u->item = at->item;
   u->row = at->row;
   u->rows = size_min(s->layer->tile_rows[s->role], all - at->row);
-  u->work = unit_work(s, u, u->rows);
   at->row += u->rows;
   return true;
 }
 
 /* Several small items, whole. */
-static bool rows_of_items(const struct layer_step *s, struct cursor *at, struct unit *u) {
+static bool rows_of_items(struct cursor *at, struct unit *u) {
   const struct call *c = call_of(at->run);
-  const bool of_keys = s->role == ROLE_KEY || s->role == ROLE_VALUE;
-  const struct item *last = &c->item[c->items - 1], *first = &c->item[at->item];
   u->item = at->item;
   u->items = size_min(c->space->bunch, c->items - at->item);
   at->item += u->items;
-  const size_t end = of_keys ? c->k_rows : last->q_row + last->q;
-  const struct item *next = &c->item[size_min(at->item, c->items - 1)];
-  const size_t to = at->item == c->items ? end : of_keys ? next->k_row : next->q_row;
-  u->work = unit_work(s, u, to - (of_keys ? first->k_row : first->q_row));
   return true;
 }
 
@@ -73,10 +57,30 @@ static bool rows_unit(const struct step *step, struct cursor *at, struct unit *u
   const struct layer_step *s = layer_step_of(step);
   const struct call *c = call_of(at->run);
   if (went_with_queries(s, at) || !is_needed(s, u)) return false;
-  if (c->space->bunch > 1) return at->item < c->items && rows_of_items(s, at, u);
+  if (c->space->bunch > 1) return at->item < c->items && rows_of_items(at, u);
   for (; at->item < c->items; at->item++, at->row = 0)
     if (rows_of_item(s, at, u)) return true;
   return false;
+}
+
+/* Of `rows` rows in the step's role, or in all three, and in the unit's columns. */
+static double some_rows_work(const struct layer_step *s, const struct unit *u, size_t rows) {
+  const bool shared = u->columns && s->step.columns;
+  double work = 0;
+  for (unsigned role = s->role; role <= rows_last_role(s, u); role++)
+    work += rows_work(s->layer, call_of(u->run), role, rows);
+  return shared ? work * (double)u->columns / (double)s->step.columns : work;
+}
+
+/* The rows of a bunch of items lie one after the other. */
+static double rows_unit_work(const struct step *step, const struct unit *u) {
+  const struct layer_step *s = layer_step_of(step);
+  if (u->rows > 0) return some_rows_work(s, u, u->rows);
+  const struct item *first = &call_of(u->run)->item[u->item], *last = first + u->items - 1;
+  const bool of_keys = s->role == ROLE_KEY || s->role == ROLE_VALUE;
+  const size_t rows =
+      of_keys ? last->key_at + last->k - first->key_at : last->q_row + last->q - first->q_row;
+  return some_rows_work(s, u, rows);
 }
 
 /* --- columns --- */
@@ -134,7 +138,7 @@ static size_t rows_share(const struct step *step, const struct run *first) {
 /* A span takes as many rows as share the reading of a matrix, if that is not long. */
 static double rows_least(const struct step *step, const struct cursor *at) {
   const struct unit u = {.run = at->run};
-  return at->columns ? 0 : fmin(unit_work(layer_step_of(step), &u, LEAST_ROWS), LEAST_WORK);
+  return at->columns ? 0 : fmin(some_rows_work(layer_step_of(step), &u, LEAST_ROWS), LEAST_WORK);
 }
 
 static void add_rows(struct strip *strip, const struct unit *u, unsigned role) {
@@ -159,6 +163,7 @@ static void compute_rows(const struct step *step, const struct span *span, void 
 }
 
 const struct step step_rows = {.unit = rows_unit,
+                               .work = rows_unit_work,
                                .share = rows_share,
                                .least = rows_least,
                                .compute = compute_rows,

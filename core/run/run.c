@@ -17,8 +17,12 @@ static void leave_run(struct cursor *at) {
 bool run_unit(struct cursor *at, struct unit *u) {
   const struct step *s = at->run ? step_at(at) : NULL;
   for (; at->run; leave_run(at)) {
-    *u = (struct unit){
-        .run = at->run, .step = at->step, .items = 1, .column = at->column, .columns = at->columns};
+    *u = (struct unit){.run = at->run,
+                       .step = at->step,
+                       .pass = at->pass,
+                       .items = 1,
+                       .column = at->column,
+                       .columns = at->columns};
     if (s->unit(s, at, u)) return true;
   }
   return false;
@@ -86,7 +90,7 @@ bool run_cut(struct cursor *at, double work, struct span *out) {
   for (double sum = 0; sum < (work > least ? work : least) && out->units < UNITS_MAX;
        out->units++) {
     if (!run_unit(at, &u)) break;
-    sum += run_is_over(u.run, at->step) ? 0 : u.work;
+    sum += run_is_over(u.run, at->step) ? 0 : s->work(s, &u);
   }
   settle(at);
   return out->units > 0;

@@ -50,11 +50,11 @@ struct cursor {
 struct unit {
   struct run *run;
   unsigned step;
+  size_t pass;
   size_t item, items;
   size_t head, heads;
   size_t row, rows;       /* rows 0: all of each item */
   size_t column, columns; /* 0, 0: all */
-  double work;            /* floating-point operations, about */
 };
 
 /* Units that follow each other in one step, from a place on. */
@@ -71,6 +71,7 @@ struct step {
   /* The next unit of the cursor's run, behind which the cursor then is; false: the run has none
    * left. It depends on the program, the runs and the results of steps that are over. */
   bool (*unit)(const struct step *s, struct cursor *at, struct unit *u);
+  double (*work)(const struct step *s, const struct unit *u); /* operations of a unit, about */
 
   /* How many times the step goes through a run; NULL: once. A step with more passes is joined by no
    * other. */

@@ -20,8 +20,13 @@ static bool next_unit(const struct step *s, struct cursor *at, struct unit *u) {
   (void)s;
   if (at->row == r->units) return false;
   u->row = at->row++;
-  u->work = r->run.work / (double)(r->units * r->run.program->steps);
   return true;
+}
+
+static double unit_work(const struct step *s, const struct unit *u) {
+  const struct counting_run *r = counting_run_of(u->run);
+  (void)s;
+  return r->run.work / (double)(r->units * r->run.program->steps);
 }
 
 static void count_units(const struct step *s, const struct span *span, void *scratch) {
@@ -42,9 +47,8 @@ static enum status describe_fault(const struct step *s, const struct run *run, u
   return error_set(e, STATUS_SYSTEM, "told to");
 }
 
-static const struct step counting_step = {.unit = next_unit,
-                                          .compute = count_units,
-                                          .fault = describe_fault};
+static const struct step counting_step = {
+    .unit = next_unit, .work = unit_work, .compute = count_units, .fault = describe_fault};
 
 static uint64_t drawn(uint64_t seed, size_t round) {
   const uint64_t x = (seed + round) * 0x9e3779b97f4a7c15u;

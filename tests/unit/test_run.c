@@ -39,8 +39,12 @@ static bool next_unit(const struct step *s, struct cursor *at, struct unit *u) {
   if (at->row >= r->units[counted(s)->number]) return false;
   u->row = at->row++;
   u->rows = 1;
-  u->work = 10;
   return true;
+}
+
+static double ten(const struct step *s, const struct unit *u) {
+  (void)s, (void)u;
+  return 10;
 }
 
 static size_t passes_of(const struct step *s, const struct run *r) {
@@ -86,6 +90,7 @@ static int set_up(void **state) {
   for (unsigned i = 0; i < STEPS; i++) {
     f.step[i] = (struct counted_step){.step = {.joins = i == 1 || i == 2,
                                                .unit = next_unit,
+                                               .work = ten,
                                                .passes = i == 3 ? passes_of : NULL,
                                                .share = share_of,
                                                .columns = i == 4 ? COLUMNS : 0,
