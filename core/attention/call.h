@@ -31,7 +31,6 @@ struct item {
   size_t segments_at;  /* index in `segment_end` of its [segments] */
 
   /* Set by layer_prepare. */
-  size_t key_at;             /* keys of the items before it */
   size_t weights_at;         /* index in `weights` of its [H, q, k] or [q, k] */
   size_t segment_weights_at; /* index in `segment_weights` of its [H, q, segments] */
 };

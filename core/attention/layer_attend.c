@@ -20,7 +20,7 @@ static float magnitude(const struct call *c, size_t item, unsigned role) {
   const uint32_t bits = atomic_load_explicit(top, memory_order_relaxed);
   float x;
   memcpy(&x, &bits, sizeof x);
-  return x;
+  return bits == TOP_IN_PLACE ? INFINITY : x;
 }
 
 /* Could a score leave float32, by the greatest magnitudes of the item's projections? The bias may
@@ -71,7 +71,6 @@ struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
   const struct call *c = call_of(u->run);
   const struct item *item = &c->item[u->item];
   const size_t first = item->q_row + u->row;
-  const bool in_place = c->space->tops[u->item].in_place; /* what is in them is not known */
   return (struct kernel_tile){.queries = u->rows,
                               .keys = c->space->sight.item[u->item].key_end,
                               .head_size = l->compare_size,
@@ -83,8 +82,8 @@ struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
                               .to = c->space->sight.to + first,
                               .mask_row = item->k,
                               .bias_row = item->k,
-                              .careful = in_place || scores_may_overflow(l, c, u->item),
-                              .huge = in_place || sums_may_overflow(c, u->item),
+                              .careful = scores_may_overflow(l, c, u->item),
+                              .huge = sums_may_overflow(c, u->item),
                               .select = c->select,
                               .segments = item->segments,
                               .segment_end =
@@ -171,7 +170,7 @@ static void clear_weights_behind(const struct kernel_tile *t) {
 /* A score is beyond float32 by itself, or because of a key that nobody has looked at so far. */
 static void note_bad_score(const struct layer *l, const struct unit *u) {
   const struct call *c = call_of(u->run);
-  if (c->space->tops[u->item].in_place && note_bad_inputs(l, u)) return;
+  if (item_is_in_place(c, u->item) && note_bad_inputs(l, u)) return;
   run_note_fault(u->run, u->step, attend_fault(ATTEND_SCORE, c->item[u->item].q_row));
 }
 
@@ -203,7 +202,7 @@ static void attend(const struct layer *l, const struct unit *u, float *scratch) 
       note_bad_score(l, u);
     else if (uniform)
       fill_uniform(&t, item->k, scratch);
-    else if (c->space->tops[u->item].in_place && !context_is_finite(l, &t))
+    else if (item_is_in_place(c, u->item) && !context_is_finite(l, &t))
       note_bad_inputs(l, u);
   }
 }

@@ -13,7 +13,7 @@ struct kept_rows kept_rows_of(const struct layer *l, const struct call *c, size_
   const struct item *item = &c->item[index];
   const size_t size = role_kept_size(l, role), in = role_in(l, role);
   if (c->kept) return role_kept(c, index, role)->rows;
-  if (c->space->tops[index].in_place) {
+  if (item_is_in_place(c, index)) {
     const float *from = role == ROLE_KEY ? c->keys : c->values;
     return (struct kept_rows){.row = (float *)from + item->k_row * in, /* it is only read */
                               .row_step = in,
@@ -21,7 +21,7 @@ struct kept_rows kept_rows_of(const struct layer *l, const struct call *c, size_
                               .count = item->k};
   }
   float *own = role == ROLE_KEY ? c->space->keys : c->space->values;
-  return (struct kept_rows){.row = own + item->key_at * l->shape.kv_heads * size,
+  return (struct kept_rows){.row = own + item->k_row * l->shape.kv_heads * size,
                             .row_step = size,
                             .head_step = item->k * size};
 }
@@ -36,11 +36,11 @@ bool may_be_in_place(const struct layer *l, const struct call *c) {
 }
 
 /* A row that no query sees may hold anything: it is read only as a copy, of zeros. */
-bool is_in_place(const struct call *c, size_t index) {
+bool could_be_in_place(const struct call *c, size_t index) {
   const struct sight *sight = &c->space->sight;
   const struct sight_item *item = &sight->item[index];
   if (!c->space->in_place || (c->uniform_rows && item->some_blind)) return false;
-  return !memchr(sight->seen + c->item[index].key_at, 0, item->key_end);
+  return !memchr(sight->seen + sight_key_at(sight, c, index), 0, item->key_end);
 }
 
 /* --- what is not finite --- */

@@ -15,7 +15,8 @@ static void look_at_item(const struct layer *l, const struct call *c, size_t ind
   sight_look(&c->space->sight, c, index, l->shape.heads, &c->space->needed[ROLE_QUERY]);
   if (c->space->needed[ROLE_OUTPUT].slot) clear_contexts(l, c, item);
   if (l->relative) relative_fill(l, c, index);
-  c->space->tops[index].in_place = is_in_place(c, index);
+  for (unsigned role = ROLE_KEY; role <= ROLE_VALUE && could_be_in_place(c, index); role++)
+    atomic_store_explicit(&c->space->tops[index].role[role], TOP_IN_PLACE, memory_order_relaxed);
   if (!c->bias) return;
   const size_t planes = c->bias_per_head ? l->shape.heads : 1;
   const uint32_t bits = l->kernel->peak(planes * item->q * item->k, c->bias + item->bias_at);

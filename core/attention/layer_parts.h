@@ -62,11 +62,15 @@ double rows_side_by_side(const struct layer *l, unsigned role);
 /* Makes the steps and the programs of a layer that is ready otherwise. */
 void program_make(struct layer *l);
 
+/* Of keys and values that are read where they came in, whose magnitudes are not known. No magnitude
+ * has these bits. */
+#define TOP_IN_PLACE UINT32_MAX
+
 /* What an item was found to hold. */
 struct item_tops {
-  _Atomic uint32_t role[3]; /* bits of the greatest magnitude of its projected rows */
-  float bias;               /* the greatest magnitude of its bias */
-  bool in_place;            /* its keys and values are read where they came in, and not known */
+  _Atomic uint32_t
+      role[3]; /* bits of the greatest magnitude of its projected rows, or TOP_IN_PLACE */
+  float bias;  /* the greatest magnitude of its bias */
 };
 
 /* What is kept for measuring, where that is wanted; see layer_measure.h. */
@@ -157,6 +161,11 @@ static inline struct kept *role_kept(const struct call *c, size_t item, unsigned
   return role == ROLE_KEY ? &pair->key : &pair->value;
 }
 
+static inline bool item_is_in_place(const struct call *c, size_t item) {
+  const _Atomic uint32_t *top = &c->space->tops[item].role[ROLE_KEY];
+  return atomic_load_explicit(top, memory_order_relaxed) == TOP_IN_PLACE;
+}
+
 /* The leading rows of an item that take part in a role. */
 static inline size_t role_rows(const struct call *c, size_t item, unsigned role) {
   const struct sight_item *s = &c->space->sight.item[item];
@@ -169,7 +178,7 @@ static inline size_t role_rows(const struct call *c, size_t item, unsigned role)
 static inline size_t role_rows_there(const struct call *c, size_t item, unsigned role) {
   if (role != ROLE_KEY && role != ROLE_VALUE) return 0;
   if (c->kept) return role_kept(c, item, role)->rows.count;
-  return c->space->tops[item].in_place ? c->item[item].k : 0;
+  return item_is_in_place(c, item) ? c->item[item].k : 0;
 }
 
 /* --- keys and values --- */
@@ -181,7 +190,7 @@ struct kept_rows kept_rows_of(const struct layer *l, const struct call *c, size_
 /* May inputs be read in place: as far as the call tells, and of an item, once it has been looked
  * at? Memory for copies is there in any case. */
 bool may_be_in_place(const struct layer *l, const struct call *c);
-bool is_in_place(const struct call *c, size_t item);
+bool could_be_in_place(const struct call *c, size_t item);
 
 /* Notes the first row of a unit's item that was read in place and is not finite; false: none. */
 bool note_bad_inputs(const struct layer *l, const struct unit *u);

@@ -206,11 +206,13 @@ static float *place_floats(struct call *c, size_t count, struct arena *a, struct
   return spare ? spare : arena_alloc(a, count, sizeof(float), e);
 }
 
-/* Numbers the keys: the caller has kept some of them, perhaps. */
-static enum status count_keys(struct call *c, struct error *e) {
-  size_t *rows = &c->space->key_rows;
+/* Counts the keys: the caller has kept some of them, perhaps. */
+static enum status count_keys(struct call *c, struct arena *a, struct error *e) {
+  size_t *rows = &c->space->key_rows, *key_at = NULL;
+  if (c->kept && !(key_at = arena_alloc(a, c->items, sizeof *key_at, e))) return e->status;
+  c->space->sight.key_at = key_at;
   for (size_t i = 0; i < c->items; i++) {
-    c->item[i].key_at = *rows;
+    if (key_at) key_at[i] = *rows;
     if (!size_add(*rows, c->item[i].k, rows))
       return error_set(e, STATUS_TOO_LARGE, "the keys are too many to count");
   }
@@ -284,7 +286,7 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
   if (!c->space) return e->status;
   *c->space = (struct call_space){0};
   c->run = (struct run){.program = c->want_measures ? &l->measured : &l->plain, .rows = c->q_rows};
-  if (count_keys(c, e) || sight_reserve(&c->space->sight, c, c->space->key_rows, a, e) ||
+  if (count_keys(c, a, e) || sight_reserve(&c->space->sight, c, c->space->key_rows, a, e) ||
       find_needed_heads(l, c, a, e) || place_answer(l, c, a, e) || place_rows(l, c, a, e) ||
       place_tops(c, a, e) || relative_prepare(l, c, a, e) || measure_prepare(l, c, a, e))
     return e->status;

@@ -82,7 +82,8 @@ static size_t line_floats(const struct item *item) { return item->q + item->k + 
 
 static float *line_of(const struct call *c, size_t item, size_t slot) {
   const struct item *at = &c->item[item];
-  const size_t before = at->q_row + at->key_at + item * KERNEL_LANES_MAX; /* in one head */
+  const size_t before = at->q_row + sight_key_at(&c->space->sight, c, item) +
+                        item * KERNEL_LANES_MAX; /* in one head */
   return c->space->relative + before * c->space->needed[ROLE_QUERY].count + slot * line_floats(at);
 }
 

@@ -295,13 +295,14 @@ static void compute_role(struct strip *s) {
 static bool row_counts(const struct strip_part *t, unsigned role, size_t row) {
   const struct sight *sight = &t->call->space->sight;
   const struct item *item = &t->call->item[t->item];
+  const size_t key_at = sight_key_at(sight, t->call, t->item);
   switch (role) {
   case ROLE_QUERY:
     return sight->from[item->q_row + row] < sight->to[item->q_row + row];
   case ROLE_KEY:
-    return t->call->kept || sight->seen[item->key_at + row];
+    return t->call->kept || sight->seen[key_at + row];
   case ROLE_VALUE:
-    return t->call->kept || sight->seen[item->key_at + row] ||
+    return t->call->kept || sight->seen[key_at + row] ||
            (t->call->uniform_rows && sight->item[t->item].some_blind);
   default:
     return true;

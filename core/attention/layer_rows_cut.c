@@ -76,11 +76,14 @@ static double some_rows_work(const struct layer_step *s, const struct unit *u, s
 static double rows_unit_work(const struct step *step, const struct unit *u) {
   const struct layer_step *s = layer_step_of(step);
   if (u->rows > 0) return some_rows_work(s, u, u->rows);
-  const struct item *first = &call_of(u->run)->item[u->item], *last = first + u->items - 1;
+  const struct call *c = call_of(u->run);
+  const struct item *first = &c->item[u->item], *last = first + u->items - 1;
   const bool of_keys = s->role == ROLE_KEY || s->role == ROLE_VALUE;
-  const size_t rows =
-      of_keys ? last->key_at + last->k - first->key_at : last->q_row + last->q - first->q_row;
-  return some_rows_work(s, u, rows);
+  const struct sight *sight = &c->space->sight;
+  const size_t q_rows = last->q_row + last->q - first->q_row;
+  const size_t keys =
+      sight_key_at(sight, c, u->item + u->items - 1) + last->k - sight_key_at(sight, c, u->item);
+  return some_rows_work(s, u, of_keys ? keys : q_rows);
 }
 
 /* --- columns --- */

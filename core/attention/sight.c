@@ -79,8 +79,8 @@ void sight_look(struct sight *s, const struct call *c, size_t index, size_t head
                 const struct needed *needed) {
   const struct item *item = &c->item[index];
   struct sight_item *out = &s->item[index];
-  uint8_t *seen = s->seen + item->key_at;
-  int32_t *reach = s->reach + item->key_at;
+  uint8_t *seen = s->seen + sight_key_at(s, c, index);
+  int32_t *reach = s->reach + sight_key_at(s, c, index);
   if (!c->mask) memset(reach, 0, item->k * sizeof *reach);
   for (size_t i = 0; i < item->q; i++) {
     int32_t from, to;
