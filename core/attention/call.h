@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/attention/kept.h"
 #include "core/kernel/kernel_select.h"
 #include "core/run/run.h"
 #include "core/run/spare.h"
@@ -22,8 +21,7 @@ enum weights { WEIGHTS_NONE, WEIGHTS_PER_HEAD, WEIGHTS_AVERAGE };
 
 struct item {
   size_t q, k;         /* rows; either may be 0 */
-  size_t q_row, k_row; /* its first row in queries and outputs, and in keys and values: the first
-                          one that is not kept already */
+  size_t q_row, k_row; /* its first row in queries and outputs, and in keys and values */
   int64_t offset;      /* causal_offset: query i has the position of key i + offset */
   size_t mask_at;      /* index in `mask` of its [q, k] or [H, q, k] */
   size_t bias_at;      /* index in `bias` of its [q, k] or [H, q, k] */
@@ -43,15 +41,13 @@ struct call {
 
   /* The request. */
   size_t items;
-  struct item *item;      /* [items] */
-  size_t q_rows, k_rows;  /* sums over the items: of q, and of k that are not kept already */
-  const float *queries;   /* [q_rows, query_size] */
-  const float *keys;      /* [k_rows, key_size]; may be `queries` */
-  const float *values;    /* [k_rows, value_size]; may be `keys` */
-  struct kept_pair *kept; /* [items] where the caller keeps keys and values as they are projected:
-                             new ones are added, of all heads, seen or not; or NULL */
-  const int32_t *lens;    /* [q_rows] leading keys that each query may see, or NULL: all of them */
-  const uint8_t *mask;    /* 1: the query may see the key; or NULL */
+  struct item *item;     /* [items] */
+  size_t q_rows, k_rows; /* sums of q and of k over the items */
+  const float *queries;  /* [q_rows, query_size] */
+  const float *keys;     /* [k_rows, key_size]; may be `queries` */
+  const float *values;   /* [k_rows, value_size]; may be `keys` */
+  const int32_t *lens;   /* [q_rows] leading keys that each query may see, or NULL: all of them */
+  const uint8_t *mask;   /* 1: the query may see the key; or NULL */
   bool mask_per_head; /* an item's mask is [H, q, k], not [q, k]. A key that is seen only in heads
                          that the call does not need is as hidden as one that is never seen */
   const float *bias;  /* added to the scaled scores; or NULL. May hold anything where the query

@@ -1,6 +1,6 @@
 /* layer: one multi-head attention layer: projections, heads, output projection.
  *
- * A layer is immutable once made and shared by all threads. It holds the programs of its calls: a
+ * A layer is immutable once made and shared by all threads. It holds the program of its calls: a
  * prepared call's run is computed by run_compute or by the pool; run_fault describes its fault. */
 #ifndef CORE_LAYER_H
 #define CORE_LAYER_H

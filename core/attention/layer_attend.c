@@ -1,4 +1,4 @@
-/* layer_attend: attention of query tiles. */
+/* layer_attend: attention of query tiles, and, before it, what each query may see. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -7,20 +7,33 @@
 #include "core/kernel/philox.h"
 #include "core/run/size.h"
 
-enum {
-  UNIT_WORK = 100000000, /* operations: about a millisecond */
-  UNIT_LEAST = 100000    /* to begin a unit costs as much as some thousands */
-};
+/* --- looking --- */
+
+/* A head that is not computed has zeros for a context. */
+static void clear_contexts(const struct layer *l, const struct call *c, const struct item *item) {
+  const size_t row = role_in(l, ROLE_OUTPUT);
+  memset(c->space->context + item->q_row * row, 0, item->q * row * sizeof(float));
+}
+
+void compute_look(const struct layer *l, const struct unit *u) {
+  const struct call *c = u->call;
+  const struct item *item = &c->item[u->item];
+  sight_look(&c->space->sight, c, u->item, l->shape.heads, &c->space->needed[ROLE_QUERY]);
+  if (c->space->needed[ROLE_OUTPUT].slot) clear_contexts(l, c, item);
+  if (l->relative) relative_fill(l, c, u->item);
+  if (!c->bias) return;
+  const size_t planes = c->bias_per_head ? l->shape.heads : 1;
+  const uint32_t bits = l->kernel->peak(planes * item->q * item->k, c->bias + item->bias_at);
+  memcpy(&c->space->tops[u->item].bias, &bits, sizeof bits);
+}
 
 /* --- the numbers of a tile --- */
 
-static float magnitude(const struct call *c, size_t item, unsigned role) {
-  const _Atomic uint32_t *top = role != ROLE_QUERY && c->kept ? &role_kept(c, item, role)->top
-                                                              : &c->space->tops[item].role[role];
-  const uint32_t bits = atomic_load_explicit(top, memory_order_relaxed);
+static float magnitude(const struct item_tops *tops, unsigned role) {
+  const uint32_t bits = atomic_load_explicit(&tops->role[role], memory_order_relaxed);
   float x;
   memcpy(&x, &bits, sizeof x);
-  return bits == TOP_IN_PLACE ? INFINITY : x;
+  return x;
 }
 
 /* Could a score leave float32, by the greatest magnitudes of the item's projections? The bias may
@@ -30,17 +43,18 @@ static bool scores_may_overflow(const struct layer *l, const struct call *c, siz
   const double added = tops->bias + relative_bound(l);
   if (l->vector) return !(l->score_bound + added <= FLT_MAX / 4);
   /* The query is scaled first: small keys do not make up for a scaled query that is too large. */
-  const double dot = (double)l->compare_size * magnitude(c, item, ROLE_QUERY) *
-                     fabs((double)l->shape.scale) * fmax(1, magnitude(c, item, ROLE_KEY));
+  const double dot = (double)l->compare_size * magnitude(tops, ROLE_QUERY) *
+                     fabs((double)l->shape.scale) * fmax(1, magnitude(tops, ROLE_KEY));
   return !(dot + added <= FLT_MAX / 4);
 }
 
-/* Could a weighted sum leave float32, of values, or on two levels of keys? A weight is less than
- * 256 before it is divided by the sum of all. */
-static bool sums_may_overflow(const struct call *c, size_t item) {
-  const double keys = c->segment_end ? magnitude(c, item, ROLE_KEY) : 0;
-  const double most = fmax(magnitude(c, item, ROLE_VALUE), keys);
-  return !(most * 256.0 * (double)(c->item[item].k + 1) <= FLT_MAX / 4);
+/* A power of two that keeps weighted sums inside float32: of values, and on two levels of keys. */
+static float shrink_for(const struct call *c, size_t item) {
+  const struct item_tops *tops = &c->space->tops[item];
+  const double keys = c->segment_end ? magnitude(tops, ROLE_KEY) : 0;
+  const double most = fmax(magnitude(tops, ROLE_VALUE), keys);
+  const double sum = most * 256.0 * (double)(c->item[item].k + 1);
+  return sum < FLT_MAX / 4 ? 1.0f : (float)exp2(-ceil(log2(sum / (FLT_MAX / 4))));
 }
 
 /* Does a query of the tile see anything in its head? The first key of its stretch need not tell:
@@ -68,13 +82,16 @@ static void fill_uniform(const struct kernel_tile *t, size_t keys, void *scratch
 }
 
 struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
-  const struct call *c = call_of(u->run);
+  const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
   const size_t first = item->q_row + u->row;
   return (struct kernel_tile){.queries = u->rows,
                               .keys = c->space->sight.item[u->item].key_end,
+                              .item_queries = item->q,
                               .head_size = l->compare_size,
                               .query_row = l->compare_size,
+                              .key_row = l->compare_size,
+                              .value_row = l->shape.value_head_size,
                               .vector = l->vector,
                               .scale = l->shape.scale,
                               .sigmoid = l->shape.sigmoid,
@@ -83,32 +100,26 @@ struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
                               .mask_row = item->k,
                               .bias_row = item->k,
                               .careful = scores_may_overflow(l, c, u->item),
-                              .huge = sums_may_overflow(c, u->item),
                               .select = c->select,
                               .segments = item->segments,
                               .segment_end =
                                   c->segment_end ? c->segment_end + item->segments_at : NULL,
                               .context_row = l->shape.heads * l->shape.value_head_size,
+                              .shrink = shrink_for(c, u->item),
                               .weights_row = item->k,
                               .weights_factor = 1.0f};
 }
 
-struct tile_kept tile_kept_of(const struct layer *l, const struct unit *u) {
-  const struct call *c = call_of(u->run);
-  return (struct tile_kept){kept_rows_of(l, c, u->item, ROLE_KEY),
-                            kept_rows_of(l, c, u->item, ROLE_VALUE)};
-}
-
 void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,
-                     const struct tile_kept *kept, size_t head) {
-  const struct call *c = call_of(u->run);
+                     size_t head) {
+  const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
-  const size_t shared = head / (l->shape.heads / l->shape.kv_heads), d = l->compare_size;
-  t->query = c->space->queries + item->q_row * l->shape.heads * d + (head * item->q + u->row) * d;
-  t->key = kept->keys.row + shared * kept->keys.head_step;
-  t->key_row = kept->keys.row_step;
-  t->value = kept->values.row + shared * kept->values.head_step;
-  t->value_row = kept->values.row_step;
+  const size_t groups = l->shape.kv_heads, shared = head / (l->shape.heads / groups);
+  const size_t d = l->compare_size, d_v = l->shape.value_head_size;
+  t->query = c->space->projected[ROLE_QUERY] + item->q_row * l->shape.heads * d +
+             (head * item->q + u->row) * d;
+  t->key = c->space->projected[ROLE_KEY] + (item->k_row * groups + shared * item->k) * d;
+  t->value = c->space->projected[ROLE_VALUE] + (item->k_row * groups + shared * item->k) * d_v;
   if (c->mask) {
     const size_t plane = c->mask_per_head ? head * item->q : 0;
     t->mask = c->mask + item->mask_at + (plane + u->row) * item->k;
@@ -131,7 +142,7 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct 
 
 static void tile_set_answer(struct kernel_tile *t, const struct layer *l, const struct unit *u,
                             size_t head) {
-  const struct call *c = call_of(u->run);
+  const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
   const size_t row = head * item->q + u->row; /* among the item's rows of all heads */
   t->context =
@@ -167,26 +178,10 @@ static void clear_weights_behind(const struct kernel_tile *t) {
            (t->weights_row - t->keys) * sizeof(float));
 }
 
-/* A score is beyond float32 by itself, or because of a key that nobody has looked at so far. */
-static void note_bad_score(const struct layer *l, const struct unit *u) {
-  const struct call *c = call_of(u->run);
-  if (item_is_in_place(c, u->item) && note_bad_inputs(l, u)) return;
-  run_note_fault(u->run, u->step, attend_fault(ATTEND_SCORE, c->item[u->item].q_row));
-}
-
-static bool context_is_finite(const struct layer *l, const struct kernel_tile *t) {
-  bool finite = true;
-  for (size_t i = 0; i < t->queries; i++)
-    finite &=
-        l->kernel->peak(t->value_head_size, t->context + i * t->context_row) < KERNEL_NOT_FINITE;
-  return finite;
-}
-
-static void attend(const struct layer *l, const struct unit *u, float *scratch) {
-  const struct call *c = call_of(u->run);
+void compute_attention(const struct layer *l, const struct unit *u, float *scratch) {
+  const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
   const bool uniform = c->uniform_rows && item->k > 0 && c->space->sight.item[u->item].some_blind;
-  const struct tile_kept kept = tile_kept_of(l, u);
   struct kernel_tile t = tile_of(l, u);
   if (c->select == SELECT_SAMPLE) {
     t.chance = scratch;
@@ -194,111 +189,13 @@ static void attend(const struct layer *l, const struct unit *u, float *scratch) 
   }
   for (size_t head = u->head; head < u->head + u->heads; head++) {
     if (!needed_has(&c->space->needed[ROLE_QUERY], head)) continue;
-    tile_set_inputs(&t, l, u, &kept, head);
+    tile_set_inputs(&t, l, u, head);
     tile_set_answer(&t, l, u, head);
     clear_weights_behind(&t);
     if (c->select == SELECT_SAMPLE) draw_chances(c, u, head, (float *)t.chance);
     if (!l->kernel->attend(&t, scratch))
-      note_bad_score(l, u);
+      fault_note(u->call, FAULT_SCORE, item->q_row);
     else if (uniform)
       fill_uniform(&t, item->k, scratch);
-    else if (item_is_in_place(c, u->item) && !context_is_finite(l, &t))
-      note_bad_inputs(l, u);
   }
 }
-
-/* --- units --- */
-
-/* Query rows of a unit whose rows cost `row` operations each: as many as share their keys, but
- * fewer where the unit would hold a worker for long. */
-static size_t attend_rows(const struct layer *l, double row) {
-  size_t rows = l->queries;
-  while (rows > l->kernel->lanes && row * (double)rows > UNIT_WORK) rows /= 2;
-  return rows;
-}
-
-/* Heads of a unit: all where they add up to an average, several where they are small. */
-static size_t attend_heads(const struct layer *l, const struct call *c, double work, size_t head) {
-  const size_t left = l->shape.heads - head;
-  if (c->want == WEIGHTS_AVERAGE) return left;
-  return work * (double)left <= UNIT_LEAST ? left : (size_t)fmax(1, UNIT_LEAST / work);
-}
-
-/* Over the keys that are seen, or all if a query that sees nothing weighs all alike. */
-static double item_query_work(const struct layer *l, const struct call *c, size_t item) {
-  return query_work(l, c, &c->item[item], role_rows(c, item, ROLE_VALUE));
-}
-
-/* Queries of the cursor's item in one head or several. Heads that are not needed are passed over.
- */
-static bool attend_item(const struct layer *l, struct cursor *at, struct unit *u) {
-  const struct call *c = call_of(at->run);
-  const struct item *item = &c->item[at->item];
-  const struct needed *needed = &c->space->needed[ROLE_QUERY];
-  while (at->head < l->shape.heads && !needed_has(needed, at->head)) at->head++;
-  if (item->q == 0 || at->head >= l->shape.heads) return false;
-  const double query = item_query_work(l, c, at->item);
-  u->item = at->item;
-  u->head = at->head;
-  u->heads = attend_heads(l, c, query * (double)item->q, at->head);
-  u->row = at->row;
-  u->rows = size_min(attend_rows(l, (double)u->heads * query), item->q - at->row);
-  at->row += u->rows;
-  if (at->row < item->q) return true;
-  at->row = 0;
-  at->head += u->heads;
-  return true;
-}
-
-/* Several small items, whole. */
-static bool attend_items(const struct layer *l, struct cursor *at, struct unit *u) {
-  const struct call *c = call_of(at->run);
-  if (at->item == c->items) return false;
-  u->item = at->item;
-  u->items = size_min(c->space->bunch, c->items - at->item);
-  u->heads = l->shape.heads;
-  at->item += u->items;
-  return true;
-}
-
-static bool attend_unit(const struct step *step, struct cursor *at, struct unit *u) {
-  const struct layer *l = layer_step_of(step)->layer;
-  const struct call *c = call_of(at->run);
-  if (c->space->needed[ROLE_QUERY].count == 0 || c->q_rows == 0) return false;
-  if (c->space->bunch > 1) return attend_items(l, at, u);
-  for (; at->item < c->items; at->item++, at->head = at->row = 0)
-    if (attend_item(l, at, u)) return true;
-  return false;
-}
-
-static double attend_unit_work(const struct step *step, const struct unit *u) {
-  const struct call *c = call_of(u->run);
-  if (u->rows == 0) return c->space->attend_work * (double)u->items;
-  return (double)(u->heads * u->rows) * item_query_work(layer_step_of(step)->layer, c, u->item);
-}
-
-static void attend_to(const struct layer *l, const struct unit *u, float *scratch) {
-  struct unit part = *u;
-  if (u->rows > 0) {
-    attend(l, u, scratch);
-    return;
-  }
-  for (part.item = u->item; part.item < u->item + u->items; part.item++)
-    for (part.row = 0; part.row < call_of(u->run)->item[part.item].q; part.row += part.rows) {
-      part.rows = size_min(l->queries, call_of(u->run)->item[part.item].q - part.row);
-      attend(l, &part, scratch);
-    }
-}
-
-static void compute_attention(const struct step *step, const struct span *span, void *scratch) {
-  const unsigned mode = kernel_enter();
-  struct span left = *span;
-  struct unit u;
-  while (run_next_unit(&left, &u)) attend_to(layer_step_of(step)->layer, &u, scratch);
-  kernel_leave(mode);
-}
-
-const struct step step_attend = {.unit = attend_unit,
-                                 .work = attend_unit_work,
-                                 .compute = compute_attention,
-                                 .fault = fault_of_attend};

@@ -26,9 +26,8 @@ size_t measure_scratch_floats(const struct layer *l) {
 
 /* Does a row of the piece see anything? */
 static bool row_sees(const struct unit *u, size_t row) {
-  const struct call *c = call_of(u->run);
-  const struct sight *sight = &c->space->sight;
-  const size_t at = c->item[u->item].q_row + u->row + row;
+  const struct sight *sight = &u->call->space->sight;
+  const size_t at = u->call->item[u->item].q_row + u->row + row;
   return sight->from[at] < sight->to[at];
 }
 
@@ -36,10 +35,9 @@ static void measure_weights(const struct layer *l, const struct measure_turn *t,
                             const struct measure_sums *sums, void *scratch) {
   struct kernel_tile *head = scratch;
   const struct kernel_tile tile = tile_of(l, &t->piece);
-  const struct tile_kept kept = tile_kept_of(l, &t->piece);
   for (size_t h = 0; h < l->shape.heads; h++) {
     head[h] = tile;
-    tile_set_inputs(&head[h], l, &t->piece, &kept, h);
+    tile_set_inputs(&head[h], l, &t->piece, h);
   }
   const struct kernel_measure m = {.heads = l->shape.heads,
                                    .head = head,
@@ -55,7 +53,7 @@ static void measure_weights(const struct layer *l, const struct measure_turn *t,
 /* The greatest weights have been left by attention. */
 static void measure_confidence(const struct layer *l, const struct unit *u,
                                const struct measure_sums *sums) {
-  const struct call *c = call_of(u->run);
+  const struct call *c = u->call;
   const struct item *item = &c->item[u->item];
   for (size_t h = 0; h < l->shape.heads; h++) {
     const float *greatest =
@@ -75,7 +73,7 @@ struct measure_columns {
 /* Adds each row's square; returns the sum of the products with the gradients. */
 static double add_columns(const struct layer *l, const struct unit *u,
                           const struct measure_columns *k, double *square) {
-  const struct call *c = call_of(u->run);
+  const struct call *c = u->call;
   const size_t row = c->item[u->item].q_row + u->row;
   double product = 0;
   for (size_t i = 0; i < u->rows; i++) {
@@ -93,7 +91,7 @@ static double add_columns(const struct layer *l, const struct unit *u,
  * context itself. */
 static double measure_contribution(const struct layer *l, const struct unit *u, size_t head,
                                    double *square, float *product) {
-  const struct call *c = call_of(u->run);
+  const struct call *c = u->call;
   const struct gemm *g = l->matrix[ROLE_OUTPUT];
   const size_t in = role_in(l, ROLE_OUTPUT), d_v = l->shape.value_head_size, from = head * d_v;
   const float *context = c->space->context + (c->item[u->item].q_row + u->row) * in;
@@ -116,7 +114,7 @@ static double measure_contribution(const struct layer *l, const struct unit *u, 
 
 static void measure_contributions(const struct layer *l, const struct measure_turn *t,
                                   const struct measure_sums *sums, float *scratch) {
-  const struct measuring *m = &call_of(t->piece.run)->space->measuring;
+  const struct measuring *m = &t->piece.call->space->measuring;
   for (size_t h = 0; h < l->shape.heads; h++) {
     double square[KERNEL_PANEL_MAX] = {0};
     const double products = measure_contribution(l, &t->piece, h, square, scratch);
@@ -131,8 +129,7 @@ static void measure_contributions(const struct layer *l, const struct measure_tu
 static void measure_outputs(const struct layer *l, const struct unit *u,
                             const struct measure_sums *sums) {
   const size_t out = l->shape.output_size;
-  const struct call *c = call_of(u->run);
-  const float *y = c->outputs + (c->item[u->item].q_row + u->row) * out;
+  const float *y = u->call->outputs + (u->call->item[u->item].q_row + u->row) * out;
   for (size_t i = 0; i < u->rows; i++) {
     if (!row_sees(u, i)) continue;
     *sums->rows += 1;
@@ -140,32 +137,18 @@ static void measure_outputs(const struct layer *l, const struct unit *u,
   }
 }
 
-static void measure_group(const struct layer *l, const struct unit *u, void *scratch) {
-  struct call *c = call_of(u->run);
-  const size_t first = measure_group_begin(&c->space->measuring, u->row);
-  const struct measure_turn t = measure_turn_at(l, c, first + u->pass);
+void compute_measure(const struct layer *l, const struct unit *u, void *scratch) {
+  struct call *c = u->call;
+  const struct measure_turn t = measure_turn_at(l, c, u->turn);
   const struct measure_sums sums = measure_sums_at(l, c, u->row);
-  if (u->pass == 0) memset(sums.rows, 0, measure_sums_count(l) * sizeof *sums.rows);
+  if (u->turn == measure_group_begin(&c->space->measuring, u->row))
+    memset(sums.rows, 0, measure_sums_count(l) * sizeof *sums.rows);
   measure_weights(l, &t, &sums, scratch);
   if (t.from > 0) return;
   measure_confidence(l, &t.piece, &sums);
   measure_contributions(l, &t, &sums, scratch);
   measure_outputs(l, &t.piece, &sums);
 }
-
-static void compute_measures(const struct step *step, const struct span *span, void *scratch) {
-  const unsigned mode = kernel_enter();
-  struct span left = *span;
-  struct unit u;
-  while (run_next_unit(&left, &u)) measure_group(layer_step_of(step)->layer, &u, scratch);
-  kernel_leave(mode);
-}
-
-const struct step step_measure = {.unit = measure_unit,
-                                  .work = measure_unit_work,
-                                  .passes = measure_passes,
-                                  .compute = compute_measures,
-                                  .fault = fault_of_measures};
 
 /* --- the sums of all groups --- */
 
@@ -236,8 +219,8 @@ static bool measures_fit(const struct measures *m, size_t heads) {
   return fit;
 }
 
-static void sum_measures(const struct layer *l, const struct unit *u) {
-  struct call *c = call_of(u->run);
+void compute_measure_sum(const struct layer *l, const struct unit *u) {
+  struct call *c = u->call;
   const struct measuring *m = &c->space->measuring;
   if (m->groups == 0) return;
   const struct measure_sums all = measure_sums_at(l, c, 0);
@@ -249,19 +232,5 @@ static void sum_measures(const struct layer *l, const struct unit *u) {
   set_head_measures(l, c, &all);
   set_divergence(l, c->measures, &all);
   rank_heads(c, l->shape.heads);
-  if (!measures_fit(c->measures, l->shape.heads)) run_note_fault(u->run, u->step, 0);
+  if (!measures_fit(c->measures, l->shape.heads)) fault_note(c, FAULT_MEASURE, 0);
 }
-
-static void compute_sums(const struct step *step, const struct span *span, void *scratch) {
-  const unsigned mode = kernel_enter();
-  struct span left = *span;
-  struct unit u;
-  (void)scratch;
-  while (run_next_unit(&left, &u)) sum_measures(layer_step_of(step)->layer, &u);
-  kernel_leave(mode);
-}
-
-const struct step step_sum = {.unit = measure_sum_unit,
-                              .work = measure_sum_work,
-                              .compute = compute_sums,
-                              .fault = fault_of_measures};

@@ -86,7 +86,8 @@ struct measure_turn measure_turn_at(const struct layer *l, struct call *c, size_
   struct measure_turn t = {.number = find_last(m->turn_at, m->pieces, turn)};
   const size_t item = find_last(m->piece_at, c->items, t.number);
   const size_t row = (t.number - m->piece_at[item]) * measure_piece_rows(l);
-  t.piece = (struct unit){.run = &c->run,
+  t.piece = (struct unit){.call = c,
+                          .phase = PHASE_MEASURE,
                           .item = item,
                           .row = row,
                           .rows = size_min(measure_piece_rows(l), c->item[item].q - row)};
@@ -101,42 +102,36 @@ size_t measure_group_begin(const struct measuring *m, size_t group) {
 
 /* --- walking --- */
 
-/* A turn of each group that has one left in this pass. */
-bool measure_unit(const struct step *step, struct cursor *at, struct unit *u) {
-  const struct measuring *m = &call_of(at->run)->space->measuring;
-  (void)step;
-  for (; at->row < m->groups; at->row++) {
-    if (measure_group_begin(m, at->row) + at->pass >= measure_group_begin(m, at->row + 1)) continue;
+/* A turn of each group that has one left in this round. */
+bool measure_unit(const struct layer *l, struct cursor *at, struct unit *u) {
+  struct call *c = call_of(at->run);
+  const struct measuring *m = &c->space->measuring;
+  for (; c->want_measures && at->item == 0 && at->row < m->groups; at->row++) {
+    const size_t turn = measure_group_begin(m, at->row) + at->round;
+    if (turn >= measure_group_begin(m, at->row + 1)) continue;
+    const struct measure_turn t = measure_turn_at(l, c, turn);
     u->row = at->row++;
+    u->turn = turn;
+    u->work = (double)t.piece.rows * key_work(l) * (double)(t.to - t.from + 1);
+    if (t.from == 0) u->work += (double)t.piece.rows * row_work(l);
     return true;
   }
   return false;
 }
 
-double measure_unit_work(const struct step *step, const struct unit *u) {
-  const struct layer *l = layer_step_of(step)->layer;
-  struct call *c = call_of(u->run);
-  const size_t turn = measure_group_begin(&c->space->measuring, u->row) + u->pass;
-  const struct measure_turn t = measure_turn_at(l, c, turn);
-  const double keys = (double)t.piece.rows * key_work(l) * (double)(t.to - t.from + 1);
-  return t.from == 0 ? keys + (double)t.piece.rows * row_work(l) : keys;
-}
-
-size_t measure_passes(const struct step *step, const struct run *r) {
-  (void)step;
-  return call_of_const(r)->space->measuring.passes;
+size_t measure_rounds(const struct call *c) {
+  return c->want_measures ? c->space->measuring.rounds : 0;
 }
 
 /* One unit for the whole call. */
-bool measure_sum_unit(const struct step *step, struct cursor *at, struct unit *u) {
-  (void)step, (void)u;
-  return at->row++ == 0;
-}
-
-double measure_sum_work(const struct step *step, const struct unit *u) {
-  const struct layer *l = layer_step_of(step)->layer;
-  const struct measuring *m = &call_of(u->run)->space->measuring;
-  return (double)(m->groups * measure_sums_count(l) + m->pieces * l->shape.heads);
+bool measure_sum_unit(const struct layer *l, struct cursor *at, struct unit *u) {
+  const struct call *c = call_of(at->run);
+  if (!c->want_measures || at->item > 0 || at->row > 0) return false;
+  const struct measuring *m = &c->space->measuring;
+  u->work =
+      (double)m->groups * (double)measure_sums_count(l) + (double)(m->pieces * l->shape.heads);
+  at->row = 1;
+  return true;
 }
 
 double measure_work(const struct layer *l, const struct call *c) {
@@ -174,9 +169,9 @@ static void form_groups(const struct layer *l, struct call *c) {
   const double all = (double)m->pieces * (double)measure_sums_count(l) * sizeof(double);
   m->group = (size_t)ceil(fmax(1, all / fmax(contexts, SUMS_BYTES)));
   m->groups = (m->pieces + m->group - 1) / m->group;
-  m->passes = 0;
+  m->rounds = 0;
   for (size_t i = 0; i < m->groups; i++)
-    m->passes = size_max(m->passes, measure_group_begin(m, i + 1) - measure_group_begin(m, i));
+    m->rounds = size_max(m->rounds, measure_group_begin(m, i + 1) - measure_group_begin(m, i));
 }
 
 static enum status place_sums(const struct layer *l, struct call *c, struct arena *a,

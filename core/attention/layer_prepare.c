@@ -1,5 +1,4 @@
 /* layer_prepare: what a call needs of a layer: which heads, how much memory, how much work. */
-#include <math.h>
 #include <string.h>
 
 #include "core/attention/layer_parts.h"
@@ -7,13 +6,8 @@
 
 /* --- the work --- */
 
-/* Of coming to an item in every step: a fifth of a microsecond. */
+/* Of coming to an item in every phase: a fifth of a microsecond. */
 static const double visit_work = 20000;
-
-enum {
-  BUNCH_WORK = 100000, /* operations of a unit of several items */
-  BUNCH_ITEMS = 64     /* of a unit, at most */
-};
 
 /* Of one query and one key in one head: the score, the value and the softmax, which weighs as much
  * as some forty operations whatever the head size, as a tanh does for each number. Scores count
@@ -61,50 +55,19 @@ double query_work(const struct layer *l, const struct call *c, const struct item
   return pair_work(l, c) * (double)(keys + 1) + 16.0 * (double)segments;
 }
 
-/* Of all an item's queries in all heads, as if every query saw every key: what they see is known
- * only later. */
-static double attend_work(const struct layer *l, const struct call *c, const struct item *item) {
+/* Of an item, beside its rows. */
+static double item_work(const struct layer *l, const struct call *c, const struct item *item) {
   const double queries = (double)c->space->needed[ROLE_QUERY].count * (double)item->q;
-  return queries * query_work(l, c, item, item->k);
+  return visit_work + look_work(l, c, item) + queries * query_work(l, c, item, item->k);
 }
 
-/* With items so small, a unit takes several of them: to hand one out costs as much as some
- * thousands of operations. */
-static size_t bunch_of(double most) {
-  const double fit = BUNCH_WORK / fmax(most, 1);
-  return fit < 2 ? 1 : (size_t)fmin(fit, BUNCH_ITEMS);
-}
-
-/* Estimates the work of the call, and how it is cut. */
+/* As if every query saw every key: what they see is known only later. */
 static double call_work(const struct layer *l, const struct call *c) {
-  struct call_space *s = c->space;
-  const double query = rows_work(l, c, ROLE_QUERY, 1) + rows_work(l, c, ROLE_OUTPUT, 1);
-  const double key = rows_work(l, c, ROLE_KEY, 1) + rows_work(l, c, ROLE_VALUE, 1);
-  double look = 0, attend = 0, most = 0;
-  for (size_t i = 0; i < c->items; i++) {
-    const struct item *item = &c->item[i];
-    const double looking = look_work(l, c, item), attending = attend_work(l, c, item);
-    look += looking, attend += attending;
-    most = fmax(most, looking + attending + (double)item->q * query + (double)item->k * key);
-  }
-  s->bunch = bunch_of(most);
-  s->look_work = look / fmax((double)c->items, 1);
-  s->attend_work = attend / fmax((double)c->items, 1);
-  return look + attend + visit_work * (double)c->items + (double)c->q_rows * query +
-         (double)c->k_rows * key + measure_work(l, c);
-}
-
-/* Are the queries the keys and values, too? Rows then go through all three matrices in one go. That
- * needs as many rows in each role, and rows of one size: a strip then has room for as many of them.
- * It does not need the same rows: they are merely at hand. */
-static bool is_of_itself(const struct layer *l, const struct call *c) {
-  const size_t in = role_in(l, ROLE_QUERY);
-  if (c->keys != c->queries || c->values != c->queries || c->kept || c->space->in_place)
-    return false;
-  if (role_in(l, ROLE_KEY) != in || role_in(l, ROLE_VALUE) != in) return false;
-  for (size_t i = 0; i < c->items; i++)
-    if (c->item[i].q != c->item[i].k) return false;
-  return true;
+  double work = 0;
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
+    work += rows_work(l, c, role, role == ROLE_KEY || role == ROLE_VALUE ? c->k_rows : c->q_rows);
+  for (size_t i = 0; i < c->items; i++) work += item_work(l, c, &c->item[i]);
+  return work + measure_work(l, c);
 }
 
 /* --- heads --- */
@@ -206,56 +169,33 @@ static float *place_floats(struct call *c, size_t count, struct arena *a, struct
   return spare ? spare : arena_alloc(a, count, sizeof(float), e);
 }
 
-/* Counts the keys: the caller has kept some of them, perhaps. */
-static enum status count_keys(struct call *c, struct arena *a, struct error *e) {
-  size_t *rows = &c->space->key_rows, *key_at = NULL;
-  if (c->kept && !(key_at = arena_alloc(a, c->items, sizeof *key_at, e))) return e->status;
-  c->space->sight.key_at = key_at;
-  for (size_t i = 0; i < c->items; i++) {
-    if (key_at) key_at[i] = *rows;
-    if (!size_add(*rows, c->item[i].k, rows))
-      return error_set(e, STATUS_TOO_LARGE, "the keys are too many to count");
-  }
-  return STATUS_OK;
-}
-
-/* Where rows of queries, keys and values go when they are projected. */
-static float **projected_place(struct call *c, unsigned role) {
-  return role == ROLE_QUERY ? &c->space->queries
-         : role == ROLE_KEY ? &c->space->keys
-                            : &c->space->values;
-}
-
 static enum status place_projected(const struct layer *l, struct call *c, size_t floats[3],
                                    struct arena *a, struct error *e) {
   for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
-    const size_t rows = role == ROLE_QUERY ? c->q_rows : c->kept ? 0 : c->k_rows;
+    const size_t rows = role == ROLE_QUERY ? c->q_rows : c->k_rows;
     if (!size_mul(rows, role_heads(l, role) * role_kept_size(l, role), &floats[role]))
       return error_set(e, STATUS_TOO_LARGE, "the projections are too many to count");
-    float *place = *projected_place(c, role) = arena_alloc(a, floats[role], sizeof(float), e);
-    if (!place) return e->status;
+    c->space->projected[role] = arena_alloc(a, floats[role], sizeof(float), e);
+    if (!c->space->projected[role]) return e->status;
   }
   return STATUS_OK;
 }
 
 static void spare_projected(struct call *c, const size_t floats[3]) {
   for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++)
-    spare_add(&c->left, *projected_place(c, role), floats[role] * sizeof(float));
+    spare_add(&c->left, c->space->projected[role], floats[role] * sizeof(float));
 }
 
 /* Where the stages of a row lie, each in the memory of an earlier one where that is spare:
  *
- * - Inputs are read in STEP_QUERY to STEP_VALUE.
- * - Projected rows are written there, read in STEP_ATTEND and STEP_MEASURE. They have
+ * - Inputs are read in PHASE_PROJECT.
+ * - Projected rows are written in PHASE_PROJECT, read in PHASE_ATTEND and PHASE_MEASURE. They have
  *   memory of their own.
- * - Contexts are written in STEP_ATTEND, read in STEP_OUTPUT and STEP_MEASURE. They lie in the
- *   inputs if they fit. But where heads are left out they have memory of their own: STEP_LOOK
+ * - Contexts are written in PHASE_ATTEND, read in PHASE_OUTPUT and PHASE_MEASURE. They lie in the
+ *   inputs if they fit. But where heads are left out they have memory of their own: PHASE_LOOK
  *   clears it, before the inputs are read.
- * - Outputs are written in STEP_OUTPUT, read in STEP_MEASURE and ever after. They lie in what the
+ * - Outputs are written in PHASE_OUTPUT, read in PHASE_MEASURE and ever after. They lie in what the
  *   contexts leave of the inputs if they fit, or, where nothing is measured, in the projected rows.
- *
- * Inputs that may be read in place are read as long as projected rows: neither contexts nor outputs
- * lie in them then.
  *
  * What the outputs leave is the caller's, once the call is computed. */
 static enum status place_rows(const struct layer *l, struct call *c, struct arena *a,
@@ -266,8 +206,7 @@ static enum status place_rows(const struct layer *l, struct call *c, struct aren
     return error_set(e, STATUS_TOO_LARGE, "the context is too large to count");
   if (!size_mul(c->q_rows, l->shape.output_size, &outputs)) return refuse_count("outputs", e);
   if (place_projected(l, c, projected, a, e)) return e->status;
-  s->in_place = may_be_in_place(l, c);
-  c->left = s->in_place ? (struct spare){0} : c->spare;
+  c->left = c->spare;
   s->context = s->needed[ROLE_OUTPUT].slot ? arena_alloc(a, contexts, sizeof(float), e)
                                            : place_floats(c, contexts, a, e);
   if (!c->want_measures) spare_projected(c, projected);
@@ -275,9 +214,6 @@ static enum status place_rows(const struct layer *l, struct call *c, struct aren
   if (!s->context || !c->outputs) return e->status;
   if (c->want_measures) spare_projected(c, projected);
   spare_add(&c->left, s->context, contexts * sizeof(float));
-  for (size_t i = 0; s->in_place && i < c->spare.count; i++)
-    spare_add(&c->left, c->spare.stretch[i].at,
-              (size_t)(c->spare.stretch[i].end - c->spare.stretch[i].at));
   return STATUS_OK;
 }
 
@@ -285,12 +221,11 @@ enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a
   c->space = arena_alloc(a, 1, sizeof *c->space, e);
   if (!c->space) return e->status;
   *c->space = (struct call_space){0};
-  c->run = (struct run){.program = c->want_measures ? &l->measured : &l->plain, .rows = c->q_rows};
-  if (count_keys(c, a, e) || sight_reserve(&c->space->sight, c, c->space->key_rows, a, e) ||
-      find_needed_heads(l, c, a, e) || place_answer(l, c, a, e) || place_rows(l, c, a, e) ||
-      place_tops(c, a, e) || relative_prepare(l, c, a, e) || measure_prepare(l, c, a, e))
+  c->run = (struct run){.program = &l->program, .rows = c->q_rows};
+  if (sight_reserve(&c->space->sight, c, a, e) || find_needed_heads(l, c, a, e) ||
+      place_answer(l, c, a, e) || place_rows(l, c, a, e) || place_tops(c, a, e) ||
+      relative_prepare(l, c, a, e) || measure_prepare(l, c, a, e))
     return e->status;
-  c->space->of_itself = is_of_itself(l, c);
   c->run.work = call_work(l, c);
   return STATUS_OK;
 }

@@ -82,8 +82,7 @@ static size_t line_floats(const struct item *item) { return item->q + item->k + 
 
 static float *line_of(const struct call *c, size_t item, size_t slot) {
   const struct item *at = &c->item[item];
-  const size_t before = at->q_row + sight_key_at(&c->space->sight, c, item) +
-                        item * KERNEL_LANES_MAX; /* in one head */
+  const size_t before = at->q_row + at->k_row + item * KERNEL_LANES_MAX; /* in one head */
   return c->space->relative + before * c->space->needed[ROLE_QUERY].count + slot * line_floats(at);
 }
 
@@ -96,8 +95,8 @@ enum status relative_prepare(const struct layer *l, struct call *c, struct arena
                              struct error *e) {
   size_t count, padding;
   if (!l->relative) return STATUS_OK;
-  if (!size_mul(c->items, KERNEL_LANES_MAX, &padding) ||
-      !size_add(c->q_rows, c->space->key_rows, &count) || !size_add(count, padding, &count) ||
+  if (!size_mul(c->items, KERNEL_LANES_MAX, &padding) || !size_add(c->q_rows, c->k_rows, &count) ||
+      !size_add(count, padding, &count) ||
       !size_mul(count, c->space->needed[ROLE_QUERY].count, &count))
     return error_set(e, STATUS_TOO_LARGE, "the relative positions are too many to count");
   c->space->relative = arena_alloc(a, count, sizeof *c->space->relative, e);

@@ -79,8 +79,8 @@ void sight_look(struct sight *s, const struct call *c, size_t index, size_t head
                 const struct needed *needed) {
   const struct item *item = &c->item[index];
   struct sight_item *out = &s->item[index];
-  uint8_t *seen = s->seen + sight_key_at(s, c, index);
-  int32_t *reach = s->reach + sight_key_at(s, c, index);
+  uint8_t *seen = s->seen + item->k_row;
+  int32_t *reach = s->reach + item->k_row;
   if (!c->mask) memset(reach, 0, item->k * sizeof *reach);
   for (size_t i = 0; i < item->q; i++) {
     int32_t from, to;
@@ -100,15 +100,14 @@ void sight_look(struct sight *s, const struct call *c, size_t index, size_t head
   if (!c->mask) mark_stretches(reach, seen, item->k);
 }
 
-enum status sight_reserve(struct sight *s, const struct call *c, size_t keys, struct arena *a,
-                          struct error *e) {
+enum status sight_reserve(struct sight *s, const struct call *c, struct arena *a, struct error *e) {
   s->item = arena_alloc(a, c->items, sizeof *s->item, e);
   s->from = arena_alloc(a, c->q_rows, sizeof *s->from, e);
   s->to = arena_alloc(a, c->q_rows, sizeof *s->to, e);
-  s->seen = arena_alloc(a, keys, sizeof *s->seen, e);
-  s->reach = arena_alloc(a, keys, sizeof *s->reach, e);
+  s->seen = arena_alloc(a, c->k_rows, sizeof *s->seen, e);
+  s->reach = arena_alloc(a, c->k_rows, sizeof *s->reach, e);
   if (e->status) return e->status;
   memset(s->item, 0, c->items * sizeof *s->item);
-  memset(s->seen, 0, keys);
+  memset(s->seen, 0, c->k_rows);
   return STATUS_OK;
 }

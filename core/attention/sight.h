@@ -21,21 +21,13 @@ struct sight_item {
 struct sight {
   struct sight_item *item; /* [items] */
   int32_t *from, *to;      /* [q_rows] */
-  size_t *key_at;          /* [items] where each item's keys begin in the two below; NULL: where its
-                              rows of keys do, since none of them is kept already */
-  uint8_t *seen;           /* [keys] 1: some query of the item sees this key */
-  int32_t *reach;          /* [keys] while looking: where the longest stretch ends that begins at
+  uint8_t *seen;           /* [k_rows] 1: some query of the item sees this key */
+  int32_t *reach;          /* [k_rows] while looking: where the longest stretch ends that begins at
                               this key */
 };
 
-/* Reserves the memory for a call with so many keys in all; nothing is seen yet. */
-enum status sight_reserve(struct sight *s, const struct call *c, size_t keys, struct arena *a,
-                          struct error *e);
-
-/* Where an item's keys begin, among those of all items. */
-static inline size_t sight_key_at(const struct sight *s, const struct call *c, size_t index) {
-  return s->key_at ? s->key_at[index] : c->item[index].k_row;
-}
+/* Reserves the memory; nothing is seen yet. */
+enum status sight_reserve(struct sight *s, const struct call *c, struct arena *a, struct error *e);
 
 /* Works out one item of a layer of `heads` heads: q + k steps, and q k for each mask. */
 void sight_look(struct sight *s, const struct call *c, size_t index, size_t heads,

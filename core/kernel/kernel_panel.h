@@ -6,14 +6,13 @@
  * block of keys the scores are one row per key, so that the softmax runs down the columns and needs
  * no sums across lanes; what is gathered is gathered transposed and turned at the end. */
 
-enum { GROUP_MAX = 4 };
+enum { PANEL = VECTORS * LANES, GROUP_MAX = 4 };
 
 /* Rows that are summed up by the weights of their keys. */
 struct panel_gather {
   const float *row; /* [keys, columns] by `step` */
   size_t step, columns;
-  float *sum;          /* [columns, width] */
-  const float *shrink; /* [width] multiplies the weights; NULL: by 1 */
+  float *sum; /* [columns, width] */
 };
 
 /* The state of one panel: `vectors` vectors of queries. */
@@ -33,7 +32,6 @@ struct panel {
   float *best;     /* [width] the greatest score or weight met, where a key is chosen */
   int32_t *chosen; /* [width] its key; -1: none yet */
   int32_t *from, *to;
-  float shrink[PANEL]; /* of the context, where that has left float32 without */
 };
 
 struct attend {
@@ -41,9 +39,7 @@ struct attend {
   struct panel panel[GROUP_MAX];
   size_t panels;
   float *scores; /* [KERNEL_KEYS, PANEL] */
-  float *extra;  /* bias or mask of a block, transposed; weights that are shrunk; keys, turned */
-  size_t depth;  /* numbers of KERNEL_KEYS keys that `extra` has room for, and for a panel's row */
-  size_t next;   /* the block of keys to ask memory for, as the number of its first; 0: none */
+  float *extra;  /* [KERNEL_KEYS, PANEL] bias or mask of a block, transposed */
 };
 
 static size_t panel_width(const struct panel *p) { return p->vectors * LANES; }
@@ -66,14 +62,14 @@ static size_t attend_queries(size_t head_size, size_t value_head_size) {
 
 /* --- turning rows into columns and back --- */
 
-/* to[c][i] = from[i][c] for LANES columns, or the first n of them, and for count <= rows rows i;
- * the lanes behind these become 0. */
+/* to[c][i] = factor from[i][c] for LANES columns, or the first n of them, and for count <= rows
+ * rows i; the lanes behind these become 0. */
 INLINE void turn_block(const float *from, size_t from_row, size_t count, const size_t rows,
-                       size_t n, float *to, size_t to_row) {
+                       size_t n, vec factor, float *to, size_t to_row) {
   vec r[LANES];
 #pragma GCC unroll 16
   for (size_t i = 0; i < rows; i++)
-    r[i] = i < count ? vec_load_some(from + i * from_row, n) : vec_all(0);
+    r[i] = i < count ? vec_load_some(from + i * from_row, n) * factor : vec_all(0);
   if (rows == QUARTER)
     vec_transpose_quarter(r);
   else
@@ -88,30 +84,24 @@ INLINE void turn_block(const float *from, size_t from_row, size_t count, const s
   }
 }
 
-/* The same of any number of columns, and of LANES rows, or the first `count` of them. */
-static void turn(const float *from, size_t from_row, size_t count, size_t columns, float *to,
-                 size_t to_row) {
-  size_t c = 0;
-  for (; count >= LANES && c + 4 <= columns; c += 4)
-#pragma GCC unroll 2
-    for (size_t i = 0; i < LANES; i += HAVE_TURN)
-      turn_fours(from + i * from_row + c, from_row, to + c * to_row + i, to_row);
-  for (; c < columns; c += LANES)
+/* The same for any number of columns. */
+static void turn(const float *from, size_t from_row, size_t count, size_t columns, float factor,
+                 float *to, size_t to_row) {
+  for (size_t c = 0; c < columns; c += LANES, from += LANES, to += LANES * to_row)
     if (count <= QUARTER)
-      turn_block(from + c, from_row, count, QUARTER, columns - c, to + c * to_row, to_row);
+      turn_block(from, from_row, count, QUARTER, columns - c, vec_all(factor), to, to_row);
     else
-      turn_block(from + c, from_row, count, LANES, columns - c, to + c * to_row, to_row);
+      turn_block(from, from_row, count, LANES, columns - c, vec_all(factor), to, to_row);
 }
 
 /* to[i][r] (+)= factor[i] from[r][i] for LANES rows r, or the first n of them, and for
- * count <= columns columns i. A zero has no sign: that of a sum over keys that weigh nothing would
- * depend on how many of these there were. */
+ * count <= columns columns i. */
 INLINE void turn_block_back(const float *from, size_t from_row, size_t n, vec factor, float *to,
                             size_t to_row, size_t count, const size_t columns, bool add) {
   vec r[LANES];
 #pragma GCC unroll 16
   for (size_t i = 0; i < LANES; i++)
-    r[i] = i < n ? vec_fma(vec_load(from + i * from_row), factor, vec_all(0)) : vec_all(0);
+    r[i] = i < n ? vec_load(from + i * from_row) * factor : vec_all(0);
   if (columns == QUARTER)
     vec_transpose_to_quarter(r);
   else
@@ -173,22 +163,11 @@ static void panel_choose_from(struct panel *p, float floor) {
   for (size_t i = 0; i < panel_width(p); i++) p->best[i] = floor, p->chosen[i] = -1;
 }
 
-/* The queries of a panel, turned and scaled. */
-static void turn_queries(const struct kernel_tile *t, const struct panel *p, float *to) {
-  const size_t width = panel_width(p);
-  for (size_t v = 0; v < p->vectors; v++)
-    turn(t->query + (p->first + v * LANES) * t->query_row, t->query_row, rows_of_vector(p, v),
-         t->head_size, to + v * LANES, width);
-  for (size_t i = 0; i < t->head_size * width; i += LANES)
-    vec_store(to + i, vec_load(to + i) * vec_all(t->scale));
-}
-
-/* Its query is yet to be filled. */
 static float *panel_open(struct panel *p, const struct kernel_tile *t, size_t first, float *place) {
   p->first = first;
   p->count = t->queries - first < PANEL ? t->queries - first : PANEL;
-  p->gathers = 0;
   p->vectors = (p->count + LANES - 1) / LANES;
+  const size_t width = panel_width(p);
   p->query = place;
   p->context = p->query + PANEL * t->head_size;
   p->top = p->context + PANEL * t->value_head_size;
@@ -199,6 +178,9 @@ static float *panel_open(struct panel *p, const struct kernel_tile *t, size_t fi
   p->from = p->chosen + PANEL;
   p->to = p->from + PANEL;
   panel_ranges(p, t);
+  for (size_t v = 0; v < p->vectors; v++)
+    turn(t->query + (first + v * LANES) * t->query_row, t->query_row, rows_of_vector(p, v),
+         t->head_size, t->scale, p->query + v * LANES, width);
   panel_clear(p);
   panel_choose_from(p, -INFINITY);
   return place + panel_floats(t->head_size, t->value_head_size);
@@ -211,29 +193,4 @@ static bool panel_sees(const struct panel *p, size_t key, size_t keys) {
 /* Keys of the block that begins at `key`, of those before `end`. */
 static size_t block_keys(size_t key, size_t end) {
   return end - key < KERNEL_KEYS ? end - key : KERNEL_KEYS;
-}
-
-/* --- sums that leave float32 --- */
-
-/* A power of two that keeps sums over so many keys inside float32, whatever is summed: a weight is
- * less than 256. It depends on the query alone. */
-static float shrink_for(int32_t keys) {
-  float shrink = 0x1p-10f;
-  for (; keys > 0; keys /= 2) shrink /= 2;
-  return shrink;
-}
-
-/* Finds for which queries a sum is not finite, though their weights were not shrunk: these get a
- * shrink other than 1. False if there are none. */
-static bool find_shrinks(const struct panel *p, const float *sum, size_t columns, float *shrink) {
-  const size_t width = panel_width(p);
-  bool some = false;
-  for (size_t i = 0; i < width; i++) {
-    bool finite = true;
-    for (size_t x = 0; i < p->count && x < columns; x++)
-      finite &= isfinite(sum[x * width + i]) != 0;
-    shrink[i] = finite ? 1.0f : shrink_for(p->to[i] - p->from[i]);
-    some |= !finite;
-  }
-  return some;
 }

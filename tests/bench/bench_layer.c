@@ -26,10 +26,6 @@ struct shape {
   double wanted; /* of sgemm's rate; 0: nothing */
 };
 
-static struct shape shape_of(size_t b, size_t q, size_t k, size_t d, size_t h) {
-  return (struct shape){.b = b, .q = q, .k = k, .d = d, .h = h};
-}
-
 static uint64_t state = 88172645463325252u;
 
 static float *numbers(size_t count, float size) {
@@ -208,25 +204,16 @@ static void against_other(const struct shape *s, const struct shape *other, cons
   bench_done(&o);
 }
 
-/* --- few queries, with nothing projected: against reading keys and values once, and against two
- * calls of sgemv for each head --- */
+/* --- one query, with nothing projected: against two calls of sgemv for each head --- */
 
-struct lone_query {
+struct step {
   const struct bench *bench;
   const struct shape *shape;
-  float *scores, *out, *scratch, *turned;
+  float *scores, *out;
 };
 
-static void read_once(void *context) {
-  const struct lone_query *s = context;
-  const struct call *c = s->bench->call;
-  const size_t count = s->shape->k * s->shape->d;
-  kernel_best()->peak(count, c->keys);
-  kernel_best()->peak(count, c->values);
-}
-
 static void multiply_vectors(void *context) {
-  const struct lone_query *s = context;
+  const struct step *s = context;
   const struct call *c = s->bench->call;
   const blasint d = (blasint)s->shape->d, size = (blasint)(s->shape->d / s->shape->h);
   const blasint k = (blasint)s->shape->k;
@@ -238,78 +225,19 @@ static void multiply_vectors(void *context) {
   }
 }
 
-/* The kernel by itself, head by head: of keys where the inputs have them, or turned in blocks and
- * values head by head. */
-static void attend_heads(const struct lone_query *s, bool turned) {
-  const struct call *c = s->bench->call;
-  const size_t q = s->shape->q, k = s->shape->k, d = s->shape->d, size = d / s->shape->h;
-  int32_t from[16] = {0}, to[16];
-  for (size_t i = 0; i < q; i++) to[i] = (int32_t)k;
-  struct kernel_tile t = {.queries = q, .keys = k, .head_size = size, .value_head_size = size};
-  t.query_row = t.context_row = d, t.scale = 0.1f, t.context_factor = 1;
-  t.from = from, t.to = to;
-  t.turned = turned, t.key_row = t.value_row = turned ? size : d;
-  const unsigned mode = kernel_enter();
-  for (size_t at = 0; at < d; at += size) {
-    t.query = c->queries + at, t.context = s->out + at;
-    t.key = turned ? s->turned + at * k : c->keys + at;
-    t.value = c->values + (turned ? at * k : at);
-    kernel_best()->attend(&t, s->scratch);
-  }
-  kernel_leave(mode);
-}
-
-static void attend_in_place(void *context) { attend_heads(context, false); }
-static void attend_turned(void *context) { attend_heads(context, true); }
-
-static void against_reading(const struct lone_query *s, const char *what, work_fn *work,
-                            void *context) {
-  double best = INFINITY, yardstick = INFINITY;
-  for (int turn = 0; turn < TURNS; turn++) {
-    best = fmin(best, shortest(work, context, 100));
-    yardstick = fmin(yardstick, shortest(read_once, (void *)s, 100));
-  }
-  printf("%s%s | %.4f ms | reading keys and values once: %.4f ms | %.2f of its rate | -\n",
-         name_of(s->shape), what, best / 1e6, yardstick / 1e6, yardstick / best);
-}
-
-static void against_vectors(const struct lone_query *s) {
-  double best = INFINITY, yardstick = INFINITY;
-  for (int turn = 0; turn < TURNS; turn++) {
-    best = fmin(best, shortest(compute, (void *)s->bench, 100));
-    yardstick = fmin(yardstick, shortest(multiply_vectors, (void *)s, 100));
-  }
-  printf("%s | %.4f ms | sgemv twice a head, no softmax: %.4f ms | %.2f times faster | -\n",
-         name_of(s->shape), best / 1e6, yardstick / 1e6, yardstick / best);
-}
-
 static void step_alone(const struct shape *shape) {
   struct bench b;
   bench_init(&b, shape);
-  const size_t size = shape->d / shape->h;
-  struct lone_query s = {&b,
-                         shape,
-                         numbers(shape->k, 1),
-                         numbers(shape->q * shape->d, 1),
-                         numbers(kernel_best()->attend_scratch(size, size), 1),
-                         numbers(shape->k * shape->d, 1)};
-  against_reading(&s, "", compute, &b);
-  against_reading(&s, ", the kernel alone", attend_in_place, &s);
-  against_reading(&s, ", the kernel alone, keys turned", attend_turned, &s);
-  if (shape->q == 1) against_vectors(&s);
-  free(s.scores), free(s.out), free(s.scratch), free(s.turned);
-  bench_done(&b);
-}
-
-/* Steps of a decoder, by how many keys there are. */
-static void steps(void) {
-  const size_t queries[] = {1, 4}, keys[] = {512, 4096};
-  for (int n = 0; n < 4; n++) {
-    struct shape shape = shape_of(1, queries[n / 2], keys[n % 2], 512, 8);
-    against_sgemm(&shape);
-    shape.plain = true;
-    step_alone(&shape);
+  struct step s = {&b, shape, numbers(shape->k, 1), numbers(shape->d, 1)};
+  double best = INFINITY, yardstick = INFINITY;
+  for (int turn = 0; turn < TURNS; turn++) {
+    best = fmin(best, shortest(compute, &b, 100));
+    yardstick = fmin(yardstick, shortest(multiply_vectors, &s, 100));
   }
+  printf("%s | %.4f ms | sgemv twice a head, no softmax: %.4f ms | %.2f times faster | -\n",
+         name_of(shape), best / 1e6, yardstick / 1e6, yardstick / best);
+  free(s.scores), free(s.out);
+  bench_done(&b);
 }
 
 /* --- the exponential --- */
@@ -384,6 +312,10 @@ static void correct_openblas(char **argv) {
   execv("/proc/self/exe", argv);
 }
 
+static struct shape shape_of(size_t b, size_t q, size_t k, size_t d, size_t h) {
+  return (struct shape){.b = b, .q = q, .k = k, .d = d, .h = h};
+}
+
 static void layers_against_sgemm(void) {
   const bool narrow = cpu_level() == CPU_AVX2;
   struct shape shapes[] = {shape_of(2, 4, 6, 100, 5),       shape_of(1, 16, 16, 512, 8),
@@ -408,6 +340,9 @@ static void layers_against_others(void) {
     other.self = true;
     against_other(&other, &inputs[i], "three inputs", "-");
   }
+  other = shape_of(1, 1, 4096, 512, 8);
+  other.plain = true;
+  step_alone(&other);
 }
 
 /* What positions cost. */
@@ -434,7 +369,6 @@ int main(int argc, char **argv) {
   layer_free(l);
   layers_against_sgemm();
   layers_against_others();
-  steps();
   layers_with_positions();
   for (int level = (int)cpu_level(); level >= 0; level--)
     if (kernel_at((enum cpu_level)level)) exponential(kernel_at((enum cpu_level)level));

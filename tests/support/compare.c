@@ -197,34 +197,3 @@ bool same_bits(const struct random_layer *l, const struct call *x, const struct 
          same("pointers", x->pointers, y->pointers,
               pointers ? x->q_rows * l->shape.heads * sizeof *x->pointers : 0, e);
 }
-
-/* Of [planes, q, size] those of some queries, against [planes, count, size]. */
-static bool same_rows(const char *what, const struct item *whole, size_t first,
-                      const struct item *part, size_t planes, const void *all, const void *some,
-                      size_t size, struct error *e) {
-  for (size_t p = 0; p < planes; p++)
-    if (!same(what, (const char *)all + (p * whole->q + first) * size,
-              (const char *)some + p * part->q * size, part->q * size, e))
-      return false;
-  return true;
-}
-
-bool same_bits_of_rows(const struct random_layer *l, const struct call *whole, size_t item,
-                       size_t first, const struct call *part, struct error *e) {
-  const struct item *all = &whole->item[item], *some = part->item;
-  const size_t heads = l->shape.heads, planes = whole->want == WEIGHTS_AVERAGE ? 1 : heads;
-  const bool weights = whole->want != WEIGHTS_NONE && whole->want == part->want;
-  return same_rows("outputs", all, first, some, 1,
-                   whole->outputs + all->q_row * l->shape.output_size, part->outputs,
-                   l->shape.output_size * sizeof *part->outputs, e) &&
-         (!weights ||
-          same_rows("weights", all, first, some, planes, whole->weights + all->weights_at,
-                    part->weights, all->k * sizeof *part->weights, e)) &&
-         (!weights || !part->segment_weights ||
-          same_rows("segment weights", all, first, some, heads,
-                    whole->segment_weights + all->segment_weights_at, part->segment_weights,
-                    all->segments * sizeof *part->segment_weights, e)) &&
-         (!whole->want_pointers || !part->want_pointers ||
-          same_rows("pointers", all, first, some, heads, whole->pointers + heads * all->q_row,
-                    part->pointers, sizeof *part->pointers, e));
-}

@@ -15,9 +15,4 @@ bool agrees_with_twin(const struct random_layer *l, const struct call *c, struct
 bool same_bits(const struct random_layer *l, const struct call *x, const struct call *y,
                struct error *e);
 
-/* Are those of `part` the same as those of some queries of `whole`, from query `first` of an item
- * on? */
-bool same_bits_of_rows(const struct random_layer *l, const struct call *whole, size_t item,
-                       size_t first, const struct call *part, struct error *e);
-
 #endif

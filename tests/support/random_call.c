@@ -148,27 +148,6 @@ void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, siz
   make_layer(l, engine);
 }
 
-void wide_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine) {
-  static const size_t sizes[] = {16, 24, 64, 80, 100};
-  memset(l, 0, sizeof *l);
-  arena_init(&l->arena, NULL);
-  struct layer_shape *s = &l->shape;
-  const size_t in = 200 + random_below(state, 200), shared = 1 + random_below(state, 3);
-  s->head_size = s->key_head_size = s->value_head_size = sizes[random_below(state, 5)];
-  s->kv_heads = 1 + 700 / (s->head_size * shared);
-  s->heads = s->kv_heads * shared;
-  draw_score(l, state);
-  if (s->score == SCORE_DOT && often(state, 50)) s->rope_base = 10000;
-  s->query_size = s->key_size = s->value_size = in;
-  s->output_size = 300 + random_below(state, 1200);
-  const bool bias = often(state, 50);
-  set_matrix(l, ROLE_QUERY, s->heads * s->head_size, in, bias, state);
-  set_matrix(l, ROLE_KEY, s->kv_heads * s->key_head_size, in, bias, state);
-  set_matrix(l, ROLE_VALUE, s->kv_heads * s->value_head_size, in, bias, state);
-  set_matrix(l, ROLE_OUTPUT, s->output_size, s->heads * s->value_head_size, bias, state);
-  make_layer(l, engine);
-}
-
 void random_layer_done(struct random_layer *l) {
   layer_free(l->layer);
   arena_free(&l->arena);
@@ -330,39 +309,4 @@ struct call *call_again(const struct call *c, struct arena *a) {
   copy->space = NULL;
   copy->run.next = NULL;
   return copy;
-}
-
-/* Of an item's [planes, q, size] numbers those of the queries first .. first + count - 1. */
-static void *rows_of(const void *all, size_t planes, size_t q, size_t size, size_t first,
-                     size_t count, struct arena *a) {
-  char *rows = allocate(a, planes * count, size);
-  for (size_t p = 0; p < planes; p++)
-    memcpy(rows + p * count * size, (const char *)all + (p * q + first) * size, count * size);
-  return rows;
-}
-
-struct call *call_of_rows(const struct random_layer *l, const struct call *c, size_t item,
-                          size_t first, size_t count, struct arena *a) {
-  struct error e = {0};
-  struct call *part = call_again(c, a);
-  const struct item *whole = &c->item[item];
-  const size_t heads = l->shape.heads;
-  part->items = 1, part->q_rows = count, part->k_rows = whole->k;
-  part->item[0] = (struct item){.q = count,
-                                .k = whole->k,
-                                .offset = whole->offset + (int64_t)first,
-                                .segments = whole->segments};
-  part->queries += (whole->q_row + first) * l->shape.query_size;
-  part->keys += whole->k_row * l->shape.key_size;
-  part->values += whole->k_row * l->shape.value_size;
-  if (c->lens) part->lens += whole->q_row + first;
-  if (c->segment_end) part->segment_end += whole->segments_at;
-  if (c->mask)
-    part->mask = rows_of(c->mask + whole->mask_at, c->mask_per_head ? heads : 1, whole->q, whole->k,
-                         first, count, a);
-  if (c->bias)
-    part->bias = rows_of(c->bias + whole->bias_at, c->bias_per_head ? heads : 1, whole->q,
-                         whole->k * sizeof *c->bias, first, count, a);
-  must(layer_prepare(l->layer, part, a, &e) == STATUS_OK);
-  return part;
 }

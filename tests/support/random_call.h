@@ -24,9 +24,6 @@ struct layer_shape plain_shape(size_t heads, size_t size);
 /* Such a layer with projections, without bias. */
 void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, size_t size,
                       enum gemm_engine engine);
-/* A layer whose matrices are so wide that threads share out their columns; with any score, and
- * turned heads now and then. */
-void wide_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine);
 void random_layer_done(struct random_layer *l);
 
 /* A call for it, prepared: ragged, with any mixture of lengths, masks, bias, causal, window,
@@ -37,10 +34,6 @@ struct call *random_call(const struct random_layer *l, uint64_t *state, size_t m
 /* A plain call: `items` items with q and k rows; every query sees every key. Prepared. */
 struct call *plain_call(const struct random_layer *l, uint64_t *state, size_t items, size_t q,
                         size_t k, enum weights want, struct arena *a);
-
-/* The same request for `count` queries of one item alone, from its query `first` on. Prepared. */
-struct call *call_of_rows(const struct random_layer *l, const struct call *c, size_t item,
-                          size_t first, size_t count, struct arena *a);
 
 /* The same request again, unprepared, with the answer part empty; shares the inputs. */
 struct call *call_again(const struct call *c, struct arena *a);

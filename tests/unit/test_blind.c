@@ -67,15 +67,16 @@ static struct call *blind_call(const struct random_layer *l, uint64_t *state, st
   return c;
 }
 
-/* The steps before STEP_ATTEND; returns the beginning of it. */
-static struct cursor run_until_attend(struct call *c, void *scratch) {
-  struct cursor step = run_begin(&c->run), at;
+/* The phases before PHASE_ATTEND; returns the beginning of it. */
+static struct cursor run_until_attend(const struct layer *l, struct call *c, void *scratch) {
+  const struct program *p = &l->program;
+  struct cursor phase = p->begin(p, &c->run), at;
   struct span span;
-  for (; step.step != STEP_ATTEND; step = run_next(&step)) {
-    assert_non_null(step.run);
-    for (at = step; run_cut(&at, 1e12, &span);) run_span(&span, scratch);
+  for (; phase.phase != PHASE_ATTEND; phase = p->next(p, &phase)) {
+    assert_non_null(phase.run);
+    for (at = phase; p->cut(p, &at, 1e12, &span);) p->compute(p, &span, scratch);
   }
-  return step;
+  return phase;
 }
 
 static void the_mean_is_made_once_for_each_tile(void **unused) {
@@ -87,15 +88,16 @@ static void the_mean_is_made_once_for_each_tile(void **unused) {
   plain_layer_init(&l, &state, HEADS, SIZE, GEMM_AUTO);
   void *scratch = aligned_alloc(64, size_round_up(layer_scratch_bytes(l.layer) + 64, 64));
   struct call *c = blind_call(&l, &state, &arena);
-  struct cursor at = run_until_attend(c, scratch);
+  struct cursor at = run_until_attend(l.layer, c, scratch);
   struct unit unit;
   size_t tiles = 0;
-  for (struct cursor walk = at; run_unit(&walk, &unit);) tiles += unit.heads;
+  for (struct cursor walk = at; unit_next(l.layer, &walk, &unit);) tiles += unit.heads;
   assert_in_range(tiles, HEADS, HEADS * ROWS / 16);
-  c->space->values = watch(c->space->values, ROWS * HEADS * SIZE);
+  c->space->projected[ROLE_VALUE] = watch(c->space->projected[ROLE_VALUE], ROWS * HEADS * SIZE);
   const size_t pages = watched.bytes / watched.page;
   struct span span;
-  while (run_cut(&at, 1e12, &span)) run_span(&span, scratch);
+  const struct program *p = &l.layer->program;
+  while (p->cut(p, &at, 1e12, &span)) p->compute(p, &span, scratch);
   /* Each head's values lie in a part of the pages, and parts may share one. */
   assert_in_range(watched.turns, pages, tiles * (pages / HEADS + 1));
   unwatch();

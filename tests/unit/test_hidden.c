@@ -231,7 +231,7 @@ static const uint8_t masks[HEADS * QUERIES * KEYS] = {0, 0, 0, 0, 0, 0, 0, 0, 0,
                                                       0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0};
 static const int32_t only[HEADS][QUERIES] = {{-1, -1, 1}, {2, -1, 0}};
 
-/* `size` decides whether keys lie in the lanes. */
+/* `size` decides which way few queries go. */
 static void bench_masks(struct bench *b, size_t size) {
   *b = (struct bench){.state = 3};
   arena_init(&b->a, NULL);

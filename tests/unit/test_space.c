@@ -127,14 +127,13 @@ enum { CALLS = 4 };
 static void compare_chains(const struct random_layer *l, uint64_t *state, size_t most, bool square,
                            struct arena *a) {
   struct call *whole[CALLS], *spent[CALLS];
-  const bool measured = random_below(state, 3) == 0; /* calls that are merged have one program */
   for (int i = 0; i < CALLS; i++) {
     const size_t rows = 1 + random_below(state, most);
     struct call *c = square ? plain_call(l, state, 1 + random_below(state, 3), rows, rows,
                                          (enum weights)random_below(state, 3), a)
                             : random_call(l, state, most, a);
     share_inputs(l, c, state);
-    if (measured) measure(l, c, state, a);
+    if (random_below(state, 3) == 0) measure(l, c, state, a);
     whole[i] = call_again(c, a);
     spent[i] = spending(l, c, a);
     prepare(l, whole[i], a);
