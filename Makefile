@@ -336,5 +336,6 @@ $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libhelpers.a $(BUILD)/libatt
 	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS) $(LIBS_$(@F))
 $(BUILD)/bench/bench_text: $(BUILD)/tests/bench/text_bodies.o $(BUILD)/tests/bench/text_rivals.o
 LIBS_bench_text = $(shell pkg-config --libs simdjson)
+LIBS_bench_pool = -Wl,--wrap=pthread_mutex_lock,--wrap=pthread_cond_signal,--wrap=pthread_cond_broadcast
 
 -include $(shell find build/$(MODE) -name '*.d' 2>/dev/null)

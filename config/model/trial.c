@@ -8,32 +8,32 @@
 
 enum { ROWS = 2 };
 
-/* Computes the call with zeros; all that it needs is allocated in the arena. */
+/* Computes the run with zeros; all that it needs is allocated in the arena. */
 static enum status compute_zeros(const struct layer *l, const struct layer_shape *s,
-                                 struct arena *a, struct call *c, struct error *e) {
+                                 struct arena *a, struct layer_run *r, struct error *e) {
   const size_t widest = size_max(s->query_size, size_max(s->key_size, s->value_size));
   float *zeros = arena_alloc(a, ROWS * widest, sizeof *zeros, e);
   void *scratch = arena_alloc(a, layer_scratch_bytes(l), 1, e);
   if (e->status) return e->status;
   memset(zeros, 0, ROWS * widest * sizeof *zeros);
-  c->queries = c->keys = c->values = zeros;
-  if (layer_prepare(l, c, a, e)) return e->status;
-  run_compute(&c->run, 1e7, scratch);
-  return run_fault(&c->run, e);
+  r->call.queries = r->call.keys = r->call.values = zeros;
+  if (layer_prepare(l, r, a, e)) return e->status;
+  run_compute(&r->run, 1e7, scratch);
+  return run_fault(&r->run, e);
 }
 
 static enum status try_zeros(const struct layer *l, const struct layer_shape *s, struct error *e) {
   struct item item = {.q = ROWS, .k = ROWS};
-  struct call call = {.items = 1,
-                      .item = &item,
-                      .q_rows = ROWS,
-                      .k_rows = ROWS,
-                      .window_left = -1,
-                      .window_right = -1};
+  struct layer_run run = {.geometry = {.items = 1,
+                                       .item = &item,
+                                       .q_rows = ROWS,
+                                       .k_rows = ROWS,
+                                       .window_left = -1,
+                                       .window_right = -1}};
   struct error fault = {0};
   struct arena arena;
   arena_init(&arena, NULL);
-  compute_zeros(l, s, &arena, &call, &fault);
+  compute_zeros(l, s, &arena, &run, &fault);
   arena_free(&arena);
   if (fault.status == STATUS_NOT_FINITE)
     return error_set(e, STATUS_CONFIG, "its answer to zeros is not finite: %.300s", fault.detail);

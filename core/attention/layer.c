@@ -69,7 +69,6 @@ struct layer *layer_new(const struct layer_shape *shape,
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a layer");
     return NULL;
   }
-  l->program = layer_program;
   l->shape = *shape;
   l->kernel = kernel_best();
   pack_projections(l, matrix, engine, e);
@@ -85,6 +84,7 @@ struct layer *layer_new(const struct layer_shape *shape,
     l->rows_independent[role] =
         (!l->matrix[role] || gemm_rows_independent(l->matrix[role])) &&
         (role > ROLE_KEY || !l->compare[role] || gemm_rows_independent(l->compare[role]));
+  program_make(l);
   return l;
 }
 

@@ -1,13 +1,15 @@
 /* layer: one multi-head attention layer: projections, heads, output projection.
  *
- * A layer is immutable once made and shared by all threads. It holds the program of its calls: a
- * prepared call's run is computed by run_compute or by the pool; run_fault describes its fault. */
+ * A layer is immutable once made and shared by all threads. It holds the programs of runs that are
+ * one call to it: such a run, once prepared, is computed by run_compute or by the pool; run_fault
+ * describes its fault. Programs of several layers are made with layer_program.h. */
 #ifndef CORE_LAYER_H
 #define CORE_LAYER_H
 
 #include "core/attention/call.h"
 #include "core/kernel/gemm.h"
 #include "core/run/arena.h"
+#include "core/run/run.h"
 #include "core/run/status.h"
 
 /* The matrices of a layer. The first four make the heads and the output; the others are the
@@ -86,12 +88,21 @@ const char *layer_engine(const struct layer *l);
 /* Scratch bytes that one thread needs to compute spans of this layer. */
 size_t layer_scratch_bytes(const struct layer *l);
 
-/* Prepares a call whose request part is right: nothing is checked here. Reserves in the arena all
- * memory that computing will need, and does nothing else that grows with the request. Sets the run
- * and the answer part. After this nothing can fail but the arithmetic: the run's fault is
- * STATUS_NOT_FINITE, and says what is beyond float32 and where. A score counts as beyond where its
- * sums on the way are, which may happen a little before it is. A head that head_mask masks with 0
- * can be at fault only where its weights, pointers or measures are wanted. */
-enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a, struct error *e);
+/* One call to a layer, over a geometry of its own. */
+struct layer_run {
+  struct run run; /* the first member */
+  struct geometry geometry;
+  struct call call;
+};
+
+/* Prepares a run whose geometry and call are right as far as they are the request: nothing is
+ * checked here. Reserves in the arena all memory that computing will need, and does nothing else
+ * that grows with the request. Sets the run, the call's geometry and the answer part. After this
+ * nothing can fail but the arithmetic: the run's fault is STATUS_NOT_FINITE, and says what is
+ * beyond float32 and where. A score counts as beyond where its sums on the way are, which may
+ * happen a little before it is. A head that head_mask masks with 0 can be at fault only where its
+ * weights, pointers or measures are wanted. */
+enum status layer_prepare(const struct layer *l, struct layer_run *r, struct arena *a,
+                          struct error *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* layer_attend: attention of query tiles, and, before it, what each query may see. */
+/* layer_attend: attention of query tiles. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -7,54 +7,39 @@
 #include "core/kernel/philox.h"
 #include "core/run/size.h"
 
-/* --- looking --- */
-
-/* A head that is not computed has zeros for a context. */
-static void clear_contexts(const struct layer *l, const struct call *c, const struct item *item) {
-  const size_t row = role_in(l, ROLE_OUTPUT);
-  memset(c->space->context + item->q_row * row, 0, item->q * row * sizeof(float));
-}
-
-void compute_look(const struct layer *l, const struct unit *u) {
-  const struct call *c = u->call;
-  const struct item *item = &c->item[u->item];
-  sight_look(&c->space->sight, c, u->item, l->shape.heads, &c->space->needed[ROLE_QUERY]);
-  if (c->space->needed[ROLE_OUTPUT].slot) clear_contexts(l, c, item);
-  if (l->relative) relative_fill(l, c, u->item);
-  if (!c->bias) return;
-  const size_t planes = c->bias_per_head ? l->shape.heads : 1;
-  const uint32_t bits = l->kernel->peak(planes * item->q * item->k, c->bias + item->bias_at);
-  memcpy(&c->space->tops[u->item].bias, &bits, sizeof bits);
-}
+enum {
+  UNIT_WORK = 100000000, /* operations: about a millisecond */
+  UNIT_LEAST = 100000    /* to begin a unit costs as much as some thousands */
+};
 
 /* --- the numbers of a tile --- */
 
-static float magnitude(const struct item_tops *tops, unsigned role) {
-  const uint32_t bits = atomic_load_explicit(&tops->role[role], memory_order_relaxed);
+static float magnitude(const struct call *c, size_t item, unsigned role) {
+  const _Atomic uint32_t *top = role != ROLE_QUERY && c->kept ? &role_kept(c, item, role)->top
+                                                              : &c->space->tops[item].role[role];
+  const uint32_t bits = atomic_load_explicit(top, memory_order_relaxed);
   float x;
   memcpy(&x, &bits, sizeof x);
-  return x;
+  return bits == TOP_IN_PLACE ? INFINITY : x;
 }
 
 /* Could a score leave float32, by the greatest magnitudes of the item's projections? The bias may
  * hold anything, even a NaN, where it is not seen. */
 static bool scores_may_overflow(const struct layer *l, const struct call *c, size_t item) {
-  const struct item_tops *tops = &c->space->tops[item];
-  const double added = tops->bias + relative_bound(l);
+  const double added = c->geometry->sight.item[item].bias_top + relative_bound(l);
   if (l->vector) return !(l->score_bound + added <= FLT_MAX / 4);
   /* The query is scaled first: small keys do not make up for a scaled query that is too large. */
-  const double dot = (double)l->compare_size * magnitude(tops, ROLE_QUERY) *
-                     fabs((double)l->shape.scale) * fmax(1, magnitude(tops, ROLE_KEY));
+  const double dot = (double)l->compare_size * magnitude(c, item, ROLE_QUERY) *
+                     fabs((double)l->shape.scale) * fmax(1, magnitude(c, item, ROLE_KEY));
   return !(dot + added <= FLT_MAX / 4);
 }
 
-/* A power of two that keeps weighted sums inside float32: of values, and on two levels of keys. */
-static float shrink_for(const struct call *c, size_t item) {
-  const struct item_tops *tops = &c->space->tops[item];
-  const double keys = c->segment_end ? magnitude(tops, ROLE_KEY) : 0;
-  const double most = fmax(magnitude(tops, ROLE_VALUE), keys);
-  const double sum = most * 256.0 * (double)(c->item[item].k + 1);
-  return sum < FLT_MAX / 4 ? 1.0f : (float)exp2(-ceil(log2(sum / (FLT_MAX / 4))));
+/* Could a weighted sum leave float32, of values, or on two levels of keys? A weight is less than
+ * 256 before it is divided by the sum of all. */
+static bool sums_may_overflow(const struct call *c, size_t item) {
+  const double keys = c->geometry->segment_end ? magnitude(c, item, ROLE_KEY) : 0;
+  const double most = fmax(magnitude(c, item, ROLE_VALUE), keys);
+  return !(most * 256.0 * (double)(c->geometry->item[item].k + 1) <= FLT_MAX / 4);
 }
 
 /* Does a query of the tile see anything in its head? The first key of its stretch need not tell:
@@ -81,53 +66,60 @@ static void fill_uniform(const struct kernel_tile *t, size_t keys, void *scratch
   }
 }
 
-struct kernel_tile tile_of(const struct layer *l, const struct unit *u) {
-  const struct call *c = u->call;
-  const struct item *item = &c->item[u->item];
+void tile_begin(struct kernel_tile *t, const struct layer_step *s, const struct unit *u) {
+  const struct layer *l = s->at.layer;
+  const struct call *c = call_of(s, u->run);
+  const struct geometry *g = c->geometry;
+  const struct item *item = &g->item[u->item];
   const size_t first = item->q_row + u->row;
-  return (struct kernel_tile){.queries = u->rows,
-                              .keys = c->space->sight.item[u->item].key_end,
-                              .item_queries = item->q,
-                              .head_size = l->compare_size,
-                              .query_row = l->compare_size,
-                              .key_row = l->compare_size,
-                              .value_row = l->shape.value_head_size,
-                              .vector = l->vector,
-                              .scale = l->shape.scale,
-                              .sigmoid = l->shape.sigmoid,
-                              .from = c->space->sight.from + first,
-                              .to = c->space->sight.to + first,
-                              .mask_row = item->k,
-                              .bias_row = item->k,
-                              .careful = scores_may_overflow(l, c, u->item),
-                              .select = c->select,
-                              .segments = item->segments,
-                              .segment_end =
-                                  c->segment_end ? c->segment_end + item->segments_at : NULL,
-                              .context_row = l->shape.heads * l->shape.value_head_size,
-                              .shrink = shrink_for(c, u->item),
-                              .weights_row = item->k,
-                              .weights_factor = 1.0f};
+  *t = (struct kernel_tile){.queries = u->rows,
+                            .keys = g->sight.item[u->item].key_end,
+                            .head_size = l->compare_size,
+                            .query_row = l->compare_size,
+                            .vector = l->vector,
+                            .scale = l->shape.scale,
+                            .sigmoid = l->shape.sigmoid,
+                            .from = g->sight.from + first,
+                            .to = g->sight.to + first,
+                            .mask_row = item->k,
+                            .bias_row = item->k,
+                            .careful = scores_may_overflow(l, c, u->item),
+                            .huge = sums_may_overflow(c, u->item),
+                            .select = c->select,
+                            .segments = item->segments,
+                            .segment_end =
+                                g->segment_end ? g->segment_end + item->segments_at : NULL,
+                            .context_row = l->shape.heads * l->shape.value_head_size,
+                            .weights_row = item->k,
+                            .weights_factor = 1.0f};
 }
 
-void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,
-                     size_t head) {
-  const struct call *c = u->call;
-  const struct item *item = &c->item[u->item];
-  const size_t groups = l->shape.kv_heads, shared = head / (l->shape.heads / groups);
-  const size_t d = l->compare_size, d_v = l->shape.value_head_size;
-  t->query = c->space->projected[ROLE_QUERY] + item->q_row * l->shape.heads * d +
-             (head * item->q + u->row) * d;
-  t->key = c->space->projected[ROLE_KEY] + (item->k_row * groups + shared * item->k) * d;
-  t->value = c->space->projected[ROLE_VALUE] + (item->k_row * groups + shared * item->k) * d_v;
-  if (c->mask) {
-    const size_t plane = c->mask_per_head ? head * item->q : 0;
-    t->mask = c->mask + item->mask_at + (plane + u->row) * item->k;
+struct tile_kept tile_kept_of(const struct layer_step *s, const struct unit *u) {
+  const struct call *c = call_of(s, u->run);
+  return (struct tile_kept){kept_rows_of(s->at.layer, c, u->item, ROLE_KEY),
+                            kept_rows_of(s->at.layer, c, u->item, ROLE_VALUE)};
+}
+
+void tile_set_inputs(struct kernel_tile *t, const struct layer_step *s, const struct unit *u,
+                     const struct tile_kept *kept, size_t head) {
+  const struct layer *l = s->at.layer;
+  const struct call *c = call_of(s, u->run);
+  const struct geometry *g = c->geometry;
+  const struct item *item = &g->item[u->item];
+  const size_t shared = head / (l->shape.heads / l->shape.kv_heads), d = l->compare_size;
+  t->query = c->space->queries + item->q_row * l->shape.heads * d + (head * item->q + u->row) * d;
+  t->key = kept->keys.row + shared * kept->keys.head_step;
+  t->key_row = kept->keys.row_step;
+  t->value = kept->values.row + shared * kept->values.head_step;
+  t->value_row = kept->values.row_step;
+  if (g->mask) {
+    const size_t plane = g->mask_per_head ? head * item->q : 0;
+    t->mask = g->mask + item->mask_at + (plane + u->row) * item->k;
   }
   if (l->relative) t->relative = relative_row(c, u->item, head, u->row);
-  if (c->bias) {
-    const size_t plane = c->bias_per_head ? head * item->q : 0;
-    t->bias = c->bias + item->bias_at + (plane + u->row) * item->k;
+  if (g->bias) {
+    const size_t plane = g->bias_per_head ? head * item->q : 0;
+    t->bias = g->bias + item->bias_at + (plane + u->row) * item->k;
   }
   const size_t at = item->q_row * l->shape.heads + head * item->q + u->row;
   if (c->pointers) t->pointers = c->pointers + at;
@@ -135,15 +127,16 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct 
   t->top = c->space->measuring.top + at;
   t->factor = c->space->measuring.factor + at;
   t->greatest = c->space->measuring.greatest + at;
-  if (!c->segment_end) return;
+  if (!g->segment_end) return;
   t->segment_top = c->space->measuring.segment_top + at;
   t->segment_factor = c->space->measuring.segment_factor + at;
 }
 
-static void tile_set_answer(struct kernel_tile *t, const struct layer *l, const struct unit *u,
+static void tile_set_answer(struct kernel_tile *t, const struct layer_step *s, const struct unit *u,
                             size_t head) {
-  const struct call *c = u->call;
-  const struct item *item = &c->item[u->item];
+  const struct layer *l = s->at.layer;
+  const struct call *c = call_of(s, u->run);
+  const struct item *item = &c->geometry->item[u->item];
   const size_t row = head * item->q + u->row; /* among the item's rows of all heads */
   t->context =
       c->space->context + (item->q_row + u->row) * t->context_row + head * l->shape.value_head_size;
@@ -151,14 +144,14 @@ static void tile_set_answer(struct kernel_tile *t, const struct layer *l, const 
   /* A masked head may be computed for its weights alone: it has no context. */
   t->value_head_size =
       needed_has(&c->space->needed[ROLE_OUTPUT], head) ? l->shape.value_head_size : 0;
-  if (c->want == WEIGHTS_PER_HEAD) t->weights = c->weights + item->weights_at + row * item->k;
+  if (c->want == WEIGHTS_PER_HEAD) t->weights = c->weights + c->weights_at[u->item] + row * item->k;
   if (c->want == WEIGHTS_AVERAGE) {
-    t->weights = c->weights + item->weights_at + u->row * item->k;
+    t->weights = c->weights + c->weights_at[u->item] + u->row * item->k;
     t->weights_factor = 1.0f / (float)l->shape.heads;
     t->weights_add = head > 0;
   }
   if (c->segment_weights)
-    t->segment_weights = c->segment_weights + item->segment_weights_at + row * item->segments;
+    t->segment_weights = c->segment_weights + c->segment_weights_at[u->item] + row * item->segments;
 }
 
 /* One number in [0, 1) for each query of the tile, the first 24 bits of a word: it depends on the
@@ -178,24 +171,175 @@ static void clear_weights_behind(const struct kernel_tile *t) {
            (t->weights_row - t->keys) * sizeof(float));
 }
 
-void compute_attention(const struct layer *l, const struct unit *u, float *scratch) {
-  const struct call *c = u->call;
-  const struct item *item = &c->item[u->item];
-  const bool uniform = c->uniform_rows && item->k > 0 && c->space->sight.item[u->item].some_blind;
-  struct kernel_tile t = tile_of(l, u);
+/* A score is beyond float32 by itself, or because of a key that was read in place. */
+static void note_bad_score(const struct layer_step *s, const struct unit *u) {
+  const struct call *c = call_of(s, u->run);
+  if (item_is_in_place(c, u->item) && note_bad_inputs(s, u)) return;
+  run_note_fault(u->run, u->step, attend_fault(ATTEND_SCORE, c->geometry->item[u->item].q_row));
+}
+
+static bool contexts_are_finite(const struct layer *l, size_t heads, const struct kernel_tile *t) {
+  bool finite = true;
+  for (; heads > 0; heads--, t++)
+    for (size_t i = 0; i < t->queries; i++)
+      finite &=
+          l->kernel->peak(t->value_head_size, t->context + i * t->context_row) < KERNEL_NOT_FINITE;
+  return finite;
+}
+
+/* Rows that are read in place have all heads side by side: some heads go through them together, so
+ * that memory is read as it lies. There a query has no uniform row, and no key is drawn. */
+enum { HEADS_TOGETHER = 4 };
+
+/* Sets the tiles of the next needed heads, from `head` on. Returns how many; 0: none is left. */
+static size_t set_tiles(const struct layer_step *s, const struct unit *u,
+                        const struct tile_kept *kept, size_t *head, size_t most,
+                        struct kernel_tile *t) {
+  const struct call *c = call_of(s, u->run);
+  size_t tiles = 0;
+  for (; *head < u->head + u->heads && tiles < most; ++*head) {
+    if (!needed_has(&c->space->needed[ROLE_QUERY], *head)) continue;
+    tile_set_inputs(&t[tiles], s, u, kept, *head);
+    tile_set_answer(&t[tiles], s, u, *head);
+    clear_weights_behind(&t[tiles++]);
+  }
+  return tiles;
+}
+
+static void attend(const struct layer_step *s, const struct unit *u, float *scratch) {
+  const struct layer *l = s->at.layer;
+  const struct call *c = call_of(s, u->run);
+  const struct geometry *g = c->geometry;
+  const size_t keys = g->item[u->item].k;
+  const bool in_place = item_is_in_place(c, u->item);
+  const size_t most = in_place ? HEADS_TOGETHER : 1;
+  const bool uniform = c->uniform_rows && keys > 0 && g->sight.item[u->item].some_blind;
+  const struct tile_kept kept = tile_kept_of(s, u);
+  struct kernel_tile t[HEADS_TOGETHER];
+  tile_begin(&t[0], s, u);
   if (c->select == SELECT_SAMPLE) {
-    t.chance = scratch;
+    t[0].chance = scratch;
     scratch += size_round_up(l->queries, 16);
   }
-  for (size_t head = u->head; head < u->head + u->heads; head++) {
-    if (!needed_has(&c->space->needed[ROLE_QUERY], head)) continue;
-    tile_set_inputs(&t, l, u, head);
-    tile_set_answer(&t, l, u, head);
-    clear_weights_behind(&t);
-    if (c->select == SELECT_SAMPLE) draw_chances(c, u, head, (float *)t.chance);
-    if (!l->kernel->attend(&t, scratch))
-      fault_note(u->call, FAULT_SCORE, item->q_row);
+  for (size_t i = 1; i < most; i++) t[i] = t[0];
+  for (size_t head = u->head, heads; (heads = set_tiles(s, u, &kept, &head, most, t)) > 0;) {
+    if (c->select == SELECT_SAMPLE) draw_chances(c, u, head - 1, (float *)t[0].chance);
+    if (!l->kernel->attend(heads, t, scratch))
+      note_bad_score(s, u);
     else if (uniform)
-      fill_uniform(&t, item->k, scratch);
+      fill_uniform(t, keys, scratch);
+    else if (in_place && !contexts_are_finite(l, heads, t))
+      note_bad_inputs(s, u);
   }
 }
+
+/* --- units --- */
+
+/* Query rows of a unit whose rows cost `row` operations each: as many as share their keys, but
+ * fewer where the unit would hold a worker for long. */
+static size_t attend_rows(const struct layer *l, double row) {
+  size_t rows = l->queries;
+  while (rows > l->kernel->lanes && row * (double)rows > UNIT_WORK) rows /= 2;
+  return rows;
+}
+
+/* Heads of a unit: all where they add up to an average, several where they are small. */
+static size_t attend_heads(const struct layer *l, const struct call *c, double work, size_t head) {
+  const size_t left = l->shape.heads - head;
+  if (c->want == WEIGHTS_AVERAGE) return left;
+  return work * (double)left <= UNIT_LEAST ? left : (size_t)fmax(1, UNIT_LEAST / work);
+}
+
+/* Over the keys that are seen, or all if a query that sees nothing weighs all alike. */
+static double item_query_work(const struct layer *l, const struct call *c, size_t item) {
+  return query_work(l, c, &c->geometry->item[item], role_rows(c, item, ROLE_VALUE));
+}
+
+/* Queries of the cursor's item in one head or several. Heads that are not needed are passed over.
+ */
+static bool attend_item(const struct layer *l, const struct call *c, struct cursor *at,
+                        struct unit *u) {
+  const struct item *item = &c->geometry->item[at->item];
+  const struct needed *needed = &c->space->needed[ROLE_QUERY];
+  while (at->head < l->shape.heads && !needed_has(needed, at->head)) at->head++;
+  if (item->q == 0 || at->head >= l->shape.heads) return false;
+  const double query = item_query_work(l, c, at->item);
+  u->item = at->item;
+  u->head = at->head;
+  u->heads = attend_heads(l, c, query * (double)item->q, at->head);
+  u->row = at->row;
+  u->rows = size_min(attend_rows(l, (double)u->heads * query), item->q - at->row);
+  at->row += u->rows;
+  if (at->row < item->q) return true;
+  at->row = 0;
+  at->head += u->heads;
+  return true;
+}
+
+/* Several small items, whole. */
+static bool attend_items(const struct layer *l, const struct call *c, struct cursor *at,
+                         struct unit *u) {
+  const size_t items = c->geometry->items;
+  if (at->item == items) return false;
+  u->item = at->item;
+  u->items = size_min(c->space->bunch, items - at->item);
+  u->heads = l->shape.heads;
+  at->item += u->items;
+  return true;
+}
+
+static bool attend_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct layer *l = layer_step_of(step)->at.layer;
+  const struct call *c = call_of(layer_step_of(step), u->run);
+  const struct geometry *g = c->geometry;
+  if (c->space->needed[ROLE_QUERY].count == 0 || g->q_rows == 0) return false;
+  if (c->space->bunch > 1) return attend_items(l, c, at, u);
+  for (; at->item < g->items; at->item++, at->head = at->row = 0)
+    if (attend_item(l, c, at, u)) return true;
+  return false;
+}
+
+static double attend_unit_work(const struct step *step, const struct unit *u) {
+  const struct layer_step *s = layer_step_of(step);
+  const struct call *c = call_of(s, u->run);
+  if (u->rows == 0) return c->space->attend_work * (double)u->items;
+  return (double)(u->heads * u->rows) * item_query_work(s->at.layer, c, u->item);
+}
+
+static void attend_to(const struct layer_step *s, const struct unit *u, float *scratch) {
+  const struct item *item = call_of(s, u->run)->geometry->item;
+  struct unit part = *u;
+  if (u->rows > 0) {
+    attend(s, u, scratch);
+    return;
+  }
+  for (part.item = u->item; part.item < u->item + u->items; part.item++)
+    for (part.row = 0; part.row < item[part.item].q; part.row += part.rows) {
+      part.rows = size_min(s->at.layer->queries, item[part.item].q - part.row);
+      attend(s, &part, scratch);
+    }
+}
+
+/* Has `next` other heads of the same rows, which are read in place? */
+static bool goes_on(const struct layer_step *s, const struct unit *u, const struct unit *next) {
+  return next->run == u->run && next->item == u->item && next->row == u->row &&
+         next->head == u->head + u->heads && u->rows > 0 &&
+         item_is_in_place(call_of(s, u->run), u->item);
+}
+
+static void compute_attention(const struct step *step, const struct span *span, void *scratch) {
+  const struct layer_step *s = layer_step_of(step);
+  const unsigned mode = kernel_enter();
+  struct span left = *span;
+  struct unit u, next;
+  for (bool more = run_next_unit(&left, &u); more; u = next) {
+    while ((more = run_next_unit(&left, &next)) && goes_on(s, &u, &next)) u.heads += next.heads;
+    attend_to(s, &u, scratch);
+  }
+  kernel_leave(mode);
+}
+
+const struct step step_attend = {.unit = attend_unit,
+                                 .work = attend_unit_work,
+                                 .compute = compute_attention,
+                                 .fault = fault_of_attend};

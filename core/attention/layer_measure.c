@@ -25,19 +25,21 @@ size_t measure_scratch_floats(const struct layer *l) {
 }
 
 /* Does a row of the piece see anything? */
-static bool row_sees(const struct unit *u, size_t row) {
-  const struct sight *sight = &u->call->space->sight;
-  const size_t at = u->call->item[u->item].q_row + u->row + row;
-  return sight->from[at] < sight->to[at];
+static bool row_sees(const struct geometry *g, const struct unit *u, size_t row) {
+  const size_t at = g->item[u->item].q_row + u->row + row;
+  return g->sight.from[at] < g->sight.to[at];
 }
 
-static void measure_weights(const struct layer *l, const struct measure_turn *t,
+static void measure_weights(const struct layer_step *s, const struct measure_turn *t,
                             const struct measure_sums *sums, void *scratch) {
+  const struct layer *l = s->at.layer;
   struct kernel_tile *head = scratch;
-  const struct kernel_tile tile = tile_of(l, &t->piece);
+  struct kernel_tile tile;
+  const struct tile_kept kept = tile_kept_of(s, &t->piece);
+  tile_begin(&tile, s, &t->piece);
   for (size_t h = 0; h < l->shape.heads; h++) {
     head[h] = tile;
-    tile_set_inputs(&head[h], l, &t->piece, h);
+    tile_set_inputs(&head[h], s, &t->piece, &kept, h);
   }
   const struct kernel_measure m = {.heads = l->shape.heads,
                                    .head = head,
@@ -51,15 +53,16 @@ static void measure_weights(const struct layer *l, const struct measure_turn *t,
 }
 
 /* The greatest weights have been left by attention. */
-static void measure_confidence(const struct layer *l, const struct unit *u,
+static void measure_confidence(const struct layer_step *s, const struct unit *u,
                                const struct measure_sums *sums) {
-  const struct call *c = u->call;
-  const struct item *item = &c->item[u->item];
-  for (size_t h = 0; h < l->shape.heads; h++) {
+  const struct call *c = call_of(s, u->run);
+  const struct item *item = &c->geometry->item[u->item];
+  const size_t heads = s->at.layer->shape.heads;
+  for (size_t h = 0; h < heads; h++) {
     const float *greatest =
-        c->space->measuring.greatest + item->q_row * l->shape.heads + h * item->q + u->row;
+        c->space->measuring.greatest + item->q_row * heads + h * item->q + u->row;
     for (size_t i = 0; i < u->rows; i++)
-      if (row_sees(u, i)) sums->confidence[h] += (double)greatest[i];
+      if (row_sees(c->geometry, u, i)) sums->confidence[h] += (double)greatest[i];
   }
 }
 
@@ -71,14 +74,15 @@ struct measure_columns {
 };
 
 /* Adds each row's square; returns the sum of the products with the gradients. */
-static double add_columns(const struct layer *l, const struct unit *u,
+static double add_columns(const struct layer_step *s, const struct unit *u,
                           const struct measure_columns *k, double *square) {
-  const struct call *c = u->call;
-  const size_t row = c->item[u->item].q_row + u->row;
+  const struct layer *l = s->at.layer;
+  const struct call *c = call_of(s, u->run);
+  const size_t row = c->geometry->item[u->item].q_row + u->row;
   double product = 0;
   for (size_t i = 0; i < u->rows; i++) {
     const float *y = k->y + i * k->row_step;
-    if (!row_sees(u, i)) continue;
+    if (!row_sees(c->geometry, u, i)) continue;
     square[i] += l->kernel->dot(k->count, y, y);
     if (c->gradients)
       product +=
@@ -89,15 +93,16 @@ static double add_columns(const struct layer *l, const struct unit *u,
 
 /* A head's contribution to the outputs of a piece: its context times its own rows of W_o^T, or its
  * context itself. */
-static double measure_contribution(const struct layer *l, const struct unit *u, size_t head,
+static double measure_contribution(const struct layer_step *s, const struct unit *u, size_t head,
                                    double *square, float *product) {
-  const struct call *c = u->call;
+  const struct layer *l = s->at.layer;
+  const struct call *c = call_of(s, u->run);
   const struct gemm *g = l->matrix[ROLE_OUTPUT];
   const size_t in = role_in(l, ROLE_OUTPUT), d_v = l->shape.value_head_size, from = head * d_v;
-  const float *context = c->space->context + (c->item[u->item].q_row + u->row) * in;
+  const float *context = c->space->context + (c->geometry->item[u->item].q_row + u->row) * in;
   if (!g)
     return add_columns(
-        l, u,
+        s, u,
         &(struct measure_columns){.y = context + from, .row_step = in, .first = from, .count = d_v},
         square);
   const size_t out = l->shape.output_size, stripe = gemm_stripe(g);
@@ -107,48 +112,66 @@ static double measure_contribution(const struct layer *l, const struct unit *u, 
     gemm_add(g, first, u->rows, context, in, from, d_v, product);
     const struct measure_columns k = {
         .y = product, .row_step = stripe, .first = first, .count = size_min(stripe, out - first)};
-    products += add_columns(l, u, &k, square);
+    products += add_columns(s, u, &k, square);
   }
   return products;
 }
 
-static void measure_contributions(const struct layer *l, const struct measure_turn *t,
+static void measure_contributions(const struct layer_step *s, const struct measure_turn *t,
                                   const struct measure_sums *sums, float *scratch) {
-  const struct measuring *m = &t->piece.call->space->measuring;
-  for (size_t h = 0; h < l->shape.heads; h++) {
+  const struct measuring *m = &call_of(s, t->piece.run)->space->measuring;
+  const size_t heads = s->at.layer->shape.heads;
+  for (size_t h = 0; h < heads; h++) {
     double square[KERNEL_PANEL_MAX] = {0};
-    const double products = measure_contribution(l, &t->piece, h, square, scratch);
+    const double products = measure_contribution(s, &t->piece, h, square, scratch);
     for (size_t i = 0; i < t->piece.rows; i++) {
       sums->norm[h] += sqrt(square[i]);
       sums->square[h] += square[i];
     }
-    if (m->gradient) m->gradient[t->number * l->shape.heads + h] = products;
+    if (m->gradient) m->gradient[t->number * heads + h] = products;
   }
 }
 
-static void measure_outputs(const struct layer *l, const struct unit *u,
+static void measure_outputs(const struct layer_step *s, const struct unit *u,
                             const struct measure_sums *sums) {
+  const struct layer *l = s->at.layer;
+  const struct call *c = call_of(s, u->run);
   const size_t out = l->shape.output_size;
-  const float *y = u->call->outputs + (u->call->item[u->item].q_row + u->row) * out;
+  const float *y = c->outputs + (c->geometry->item[u->item].q_row + u->row) * out;
   for (size_t i = 0; i < u->rows; i++) {
-    if (!row_sees(u, i)) continue;
+    if (!row_sees(c->geometry, u, i)) continue;
     *sums->rows += 1;
     *sums->outputs += l->kernel->dot(out, y + i * out, y + i * out);
   }
 }
 
-void compute_measure(const struct layer *l, const struct unit *u, void *scratch) {
-  struct call *c = u->call;
-  const struct measure_turn t = measure_turn_at(l, c, u->turn);
+static void measure_group(const struct layer_step *s, const struct unit *u, void *scratch) {
+  const struct layer *l = s->at.layer;
+  const struct call *c = call_of(s, u->run);
+  const size_t first = measure_group_begin(&c->space->measuring, u->row);
+  const struct measure_turn t = measure_turn_at(s, u->run, first + u->pass);
   const struct measure_sums sums = measure_sums_at(l, c, u->row);
-  if (u->turn == measure_group_begin(&c->space->measuring, u->row))
-    memset(sums.rows, 0, measure_sums_count(l) * sizeof *sums.rows);
-  measure_weights(l, &t, &sums, scratch);
+  if (u->pass == 0) memset(sums.rows, 0, measure_sums_count(l) * sizeof *sums.rows);
+  measure_weights(s, &t, &sums, scratch);
   if (t.from > 0) return;
-  measure_confidence(l, &t.piece, &sums);
-  measure_contributions(l, &t, &sums, scratch);
-  measure_outputs(l, &t.piece, &sums);
+  measure_confidence(s, &t.piece, &sums);
+  measure_contributions(s, &t, &sums, scratch);
+  measure_outputs(s, &t.piece, &sums);
 }
+
+static void compute_measures(const struct step *step, const struct span *span, void *scratch) {
+  const unsigned mode = kernel_enter();
+  struct span left = *span;
+  struct unit u;
+  while (run_next_unit(&left, &u)) measure_group(layer_step_of(step), &u, scratch);
+  kernel_leave(mode);
+}
+
+const struct step step_measure = {.unit = measure_unit,
+                                  .work = measure_unit_work,
+                                  .passes = measure_passes,
+                                  .compute = compute_measures,
+                                  .fault = fault_of_measures};
 
 /* --- the sums of all groups --- */
 
@@ -158,13 +181,13 @@ static double quotient(double x, double y) { return y == 0 ? 0 : x / y; }
 static double mean_michel(const struct layer *l, const struct call *c, size_t head) {
   const struct measuring *m = &c->space->measuring;
   double sum = 0;
-  for (size_t i = 0; m->gradient && i < c->items; i++) {
+  for (size_t i = 0; m->gradient && i < c->geometry->items; i++) {
     double product = 0;
     for (size_t p = m->piece_at[i]; p < m->piece_at[i + 1]; p++)
       product += m->gradient[p * l->shape.heads + head];
     sum += fabs(product);
   }
-  return quotient(sum, (double)c->items);
+  return quotient(sum, (double)c->geometry->items);
 }
 
 static void set_head_measures(const struct layer *l, const struct call *c,
@@ -219,10 +242,10 @@ static bool measures_fit(const struct measures *m, size_t heads) {
   return fit;
 }
 
-void compute_measure_sum(const struct layer *l, const struct unit *u) {
-  struct call *c = u->call;
+static void sum_measures(const struct layer_step *s, const struct unit *u) {
+  const struct layer *l = s->at.layer;
+  const struct call *c = call_of(s, u->run);
   const struct measuring *m = &c->space->measuring;
-  if (m->groups == 0) return;
   const struct measure_sums all = measure_sums_at(l, c, 0);
   for (size_t group = 1; group < m->groups; group++) {
     const double *more = measure_sums_at(l, c, group).rows;
@@ -232,5 +255,19 @@ void compute_measure_sum(const struct layer *l, const struct unit *u) {
   set_head_measures(l, c, &all);
   set_divergence(l, c->measures, &all);
   rank_heads(c, l->shape.heads);
-  if (!measures_fit(c->measures, l->shape.heads)) fault_note(c, FAULT_MEASURE, 0);
+  if (!measures_fit(c->measures, l->shape.heads)) run_note_fault(u->run, u->step, 0);
 }
+
+static void compute_sums(const struct step *step, const struct span *span, void *scratch) {
+  const unsigned mode = kernel_enter();
+  struct span left = *span;
+  struct unit u;
+  (void)scratch;
+  while (run_next_unit(&left, &u)) sum_measures(layer_step_of(step), &u);
+  kernel_leave(mode);
+}
+
+const struct step step_sum = {.unit = measure_sum_unit,
+                              .work = measure_sum_work,
+                              .compute = compute_sums,
+                              .fault = fault_of_measures};

@@ -81,18 +81,20 @@ static size_t find_last(const size_t *list, size_t count, size_t x) {
   return low;
 }
 
-struct measure_turn measure_turn_at(const struct layer *l, struct call *c, size_t turn) {
+struct measure_turn measure_turn_at(const struct layer_step *s, struct run *run, size_t turn) {
+  const struct layer *l = s->at.layer;
+  const struct call *c = call_of(s, run);
+  const struct geometry *g = c->geometry;
   const struct measuring *m = &c->space->measuring;
   struct measure_turn t = {.number = find_last(m->turn_at, m->pieces, turn)};
-  const size_t item = find_last(m->piece_at, c->items, t.number);
+  const size_t item = find_last(m->piece_at, g->items, t.number);
   const size_t row = (t.number - m->piece_at[item]) * measure_piece_rows(l);
-  t.piece = (struct unit){.call = c,
-                          .phase = PHASE_MEASURE,
+  t.piece = (struct unit){.run = run,
                           .item = item,
                           .row = row,
-                          .rows = size_min(measure_piece_rows(l), c->item[item].q - row)};
+                          .rows = size_min(measure_piece_rows(l), g->item[item].q - row)};
   t.from = (turn - m->turn_at[t.number]) * turn_keys(l);
-  t.to = size_min(t.from + turn_keys(l), c->item[item].k);
+  t.to = size_min(t.from + turn_keys(l), g->item[item].k);
   return t;
 }
 
@@ -102,42 +104,48 @@ size_t measure_group_begin(const struct measuring *m, size_t group) {
 
 /* --- walking --- */
 
-/* A turn of each group that has one left in this round. */
-bool measure_unit(const struct layer *l, struct cursor *at, struct unit *u) {
-  struct call *c = call_of(at->run);
-  const struct measuring *m = &c->space->measuring;
-  for (; c->want_measures && at->item == 0 && at->row < m->groups; at->row++) {
-    const size_t turn = measure_group_begin(m, at->row) + at->round;
-    if (turn >= measure_group_begin(m, at->row + 1)) continue;
-    const struct measure_turn t = measure_turn_at(l, c, turn);
+/* A turn of each group that has one left in this pass. */
+bool measure_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct measuring *m = &call_of(layer_step_of(step), u->run)->space->measuring;
+  for (; at->row < m->groups; at->row++) {
+    if (measure_group_begin(m, at->row) + at->pass >= measure_group_begin(m, at->row + 1)) continue;
     u->row = at->row++;
-    u->turn = turn;
-    u->work = (double)t.piece.rows * key_work(l) * (double)(t.to - t.from + 1);
-    if (t.from == 0) u->work += (double)t.piece.rows * row_work(l);
     return true;
   }
   return false;
 }
 
-size_t measure_rounds(const struct call *c) {
-  return c->want_measures ? c->space->measuring.rounds : 0;
+double measure_unit_work(const struct step *step, const struct unit *u) {
+  const struct layer_step *s = layer_step_of(step);
+  const struct layer *l = s->at.layer;
+  const struct measuring *m = &call_of(s, u->run)->space->measuring;
+  const struct measure_turn t =
+      measure_turn_at(s, u->run, measure_group_begin(m, u->row) + u->pass);
+  const double keys = (double)t.piece.rows * key_work(l) * (double)(t.to - t.from + 1);
+  return t.from == 0 ? keys + (double)t.piece.rows * row_work(l) : keys;
 }
 
-/* One unit for the whole call. */
-bool measure_sum_unit(const struct layer *l, struct cursor *at, struct unit *u) {
-  const struct call *c = call_of(at->run);
-  if (!c->want_measures || at->item > 0 || at->row > 0) return false;
-  const struct measuring *m = &c->space->measuring;
-  u->work =
-      (double)m->groups * (double)measure_sums_count(l) + (double)(m->pieces * l->shape.heads);
-  at->row = 1;
-  return true;
+size_t measure_passes(const struct step *step, const struct run *r) {
+  return call_of_const(layer_step_of(step), r)->space->measuring.passes;
+}
+
+/* One unit for the whole call, if it measures anything. */
+bool measure_sum_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct call *c = call_of(layer_step_of(step), u->run);
+  return at->row++ == 0 && c->space->measuring.groups > 0;
+}
+
+double measure_sum_work(const struct step *step, const struct unit *u) {
+  const struct layer *l = layer_step_of(step)->at.layer;
+  const struct measuring *m = &call_of(layer_step_of(step), u->run)->space->measuring;
+  return (double)(m->groups * measure_sums_count(l) + m->pieces * l->shape.heads);
 }
 
 double measure_work(const struct layer *l, const struct call *c) {
+  const struct geometry *g = c->geometry;
   double work = 0;
-  for (size_t i = 0; c->want_measures && i < c->items; i++)
-    work += (double)c->item[i].q * (key_work(l) * (double)c->item[i].k + row_work(l));
+  for (size_t i = 0; c->want_measures && i < g->items; i++)
+    work += (double)g->item[i].q * (key_work(l) * (double)g->item[i].k + row_work(l));
   return work;
 }
 
@@ -145,19 +153,20 @@ double measure_work(const struct layer *l, const struct call *c) {
 
 static enum status number_pieces(const struct layer *l, struct call *c, struct arena *a,
                                  struct error *e) {
+  const struct geometry *g = c->geometry;
   struct measuring *m = &c->space->measuring;
-  m->piece_at = arena_alloc(a, c->items + 1, sizeof *m->piece_at, e);
+  m->piece_at = arena_alloc(a, g->items + 1, sizeof *m->piece_at, e);
   if (!m->piece_at) return e->status;
   m->piece_at[0] = 0;
-  for (size_t i = 0; i < c->items; i++)
-    m->piece_at[i + 1] = m->piece_at[i] + pieces_of(l, &c->item[i]);
-  m->pieces = m->piece_at[c->items];
+  for (size_t i = 0; i < g->items; i++)
+    m->piece_at[i + 1] = m->piece_at[i] + pieces_of(l, &g->item[i]);
+  m->pieces = m->piece_at[g->items];
   m->turn_at = arena_alloc(a, m->pieces + 1, sizeof *m->turn_at, e);
   if (!m->turn_at) return e->status;
   m->turn_at[0] = 0;
-  for (size_t i = 0, piece = 0; i < c->items; i++)
+  for (size_t i = 0, piece = 0; i < g->items; i++)
     for (; piece < m->piece_at[i + 1]; piece++)
-      m->turn_at[piece + 1] = m->turn_at[piece] + turns_of(l, &c->item[i]);
+      m->turn_at[piece + 1] = m->turn_at[piece] + turns_of(l, &g->item[i]);
   return STATUS_OK;
 }
 
@@ -165,13 +174,14 @@ static enum status number_pieces(const struct layer *l, struct call *c, struct a
  * of all groups would take more memory than the contexts do. */
 static void form_groups(const struct layer *l, struct call *c) {
   struct measuring *m = &c->space->measuring;
-  const double contexts = (double)c->q_rows * (double)role_in(l, ROLE_OUTPUT) * sizeof(float);
+  const double contexts =
+      (double)c->geometry->q_rows * (double)role_in(l, ROLE_OUTPUT) * sizeof(float);
   const double all = (double)m->pieces * (double)measure_sums_count(l) * sizeof(double);
   m->group = (size_t)ceil(fmax(1, all / fmax(contexts, SUMS_BYTES)));
   m->groups = (m->pieces + m->group - 1) / m->group;
-  m->rounds = 0;
+  m->passes = 0;
   for (size_t i = 0; i < m->groups; i++)
-    m->rounds = size_max(m->rounds, measure_group_begin(m, i + 1) - measure_group_begin(m, i));
+    m->passes = size_max(m->passes, measure_group_begin(m, i + 1) - measure_group_begin(m, i));
 }
 
 static enum status place_sums(const struct layer *l, struct call *c, struct arena *a,
@@ -180,13 +190,13 @@ static enum status place_sums(const struct layer *l, struct call *c, struct aren
   size_t rows, sums;
   if (number_pieces(l, c, a, e)) return e->status;
   form_groups(l, c);
-  if (!size_mul(c->q_rows, l->shape.heads, &rows) ||
+  if (!size_mul(c->geometry->q_rows, l->shape.heads, &rows) ||
       !size_mul(m->groups, measure_sums_count(l), &sums))
     return error_set(e, STATUS_TOO_LARGE, "the sums for measuring are too many to count");
   m->top = arena_alloc(a, rows, sizeof *m->top, e);
   m->factor = arena_alloc(a, rows, sizeof *m->factor, e);
   m->greatest = arena_alloc(a, rows, sizeof *m->greatest, e);
-  if (c->segment_end) {
+  if (c->geometry->segment_end) {
     m->segment_top = arena_alloc(a, rows, sizeof *m->segment_top, e);
     m->segment_factor = arena_alloc(a, rows, sizeof *m->segment_factor, e);
   }

@@ -1,33 +1,21 @@
 /* layer_parts: what the files of the layer share. Private to them.
  *
- * layer.c makes layers, layer_prepare.c prepares calls, layer_program.c is the program: it knows
- * the order of the work, which layer_rows.c, layer_attend.c and layer_measure.c do.
- * layer_measure_cut.c cuts the measuring. layer_fault.c keeps what went wrong. layer_rotary.c and
- * layer_relative.c know what positions do. */
+ * layer.c makes layers, layer_prepare.c prepares calls, layer_program.c makes the lists of steps,
+ * which layer_look.c, layer_rows.c, layer_attend.c and layer_measure.c compute; layer_rows_cut.c
+ * and layer_measure_cut.c cut the work of two of them. layer_kept.c knows where keys and values
+ * lie, layer_rotary.c and layer_relative.c what positions do, layer_fault.c what the places of
+ * faults say. */
 #ifndef CORE_LAYER_PARTS_H
 #define CORE_LAYER_PARTS_H
 
-#include "core/attention/layer.h"
+#include "core/attention/layer_program.h"
 #include "core/attention/needed.h"
 #include "core/attention/sight.h"
 #include "core/kernel/kernel.h"
 
-enum layer_phase {
-  PHASE_LOOK,    /* which keys each query may see */
-  PHASE_PROJECT, /* queries, keys and values, in the heads that are needed */
-  PHASE_ATTEND,
-  PHASE_OUTPUT,
-  PHASE_MEASURE, /* the heads, tile by tile, where that is wanted */
-  PHASE_SUM,     /* the measures of all tiles */
-  PHASE_COUNT
-};
-
 enum { TILE_ROWS_MAX = 128 };
 
 struct layer {
-  /* Of the layer's calls: a copy of layer_program, so that its address tells calls of this layer
-   * from those of others. The first member: the program finds its layer by it. */
-  struct program program;
   struct layer_shape shape;
   const struct kernel *kernel;
   struct gemm *matrix[ROLE_PROJECTIONS]; /* NULL: the role is not projected */
@@ -42,14 +30,27 @@ struct layer {
   size_t tile_rows[ROLE_PROJECTIONS];      /* rows of a unit of work */
   size_t queries;                          /* query rows of a unit of attention */
   bool rows_independent[ROLE_PROJECTIONS]; /* may a tile take rows of several units? */
+
+  struct layer_step step[STEP_COUNT];
+  const struct step *list[STEP_COUNT];
+  struct program plain, measured; /* of runs of one call, which does not measure or does */
 };
 
-extern const struct program layer_program; /* layer_program.c */
+/* Columns of a role's matrix, where threads may share them out; else 0. */
+size_t rows_columns(const struct layer *l, unsigned role);
+double rows_side_by_side(const struct layer *l, unsigned role);
 
-/* What the projections were found to hold, per item: bits of the greatest magnitude. */
+/* Makes the steps and the programs of a layer that is ready otherwise. */
+void program_make(struct layer *l);
+
+/* Of keys and values that are read where they came in, whose magnitudes are not known. No magnitude
+ * has these bits. */
+#define TOP_IN_PLACE UINT32_MAX
+
+/* What an item was found to hold: bits of the greatest magnitude of its projected rows, or
+ * TOP_IN_PLACE. */
 struct item_tops {
   _Atomic uint32_t role[3];
-  float bias; /* of the bias itself */
 };
 
 /* What is kept for measuring, where that is wanted; see layer_measure.h. */
@@ -57,7 +58,7 @@ struct measuring {
   float *top, *factor, *greatest;      /* per item at H q_row: [H, q], see struct kernel_tile */
   float *segment_top, *segment_factor; /* the same; with segments */
   size_t pieces, group, groups;        /* pieces of the call; of a group; groups */
-  size_t rounds;                       /* the turns of the longest group */
+  size_t passes;                       /* the turns of the longest group */
   size_t *piece_at;                    /* [items + 1] how many pieces lie before an item's first */
   size_t *turn_at;                     /* [pieces + 1] how many turns lie before a piece's first */
   double *sums;                        /* [groups] of struct measure_sums */
@@ -67,35 +68,55 @@ struct measuring {
 /* Projected rows lie head by head: item i's head h is [rows, head size], row after row. Where each
  * lies, and until when it is whole: layer_prepare.c, place_rows. */
 struct call_space {
-  struct sight sight;
   struct item_tops *tops;                 /* [items] */
   struct needed needed[ROLE_PROJECTIONS]; /* of queries [H], of keys and values [G]; of the output:
                                              the heads whose context it takes [H] */
-  float *projected[3];                    /* [H, q, compare size], [G, k, compare size] and
-                                             [G, k, d_v] of each item */
-  float *context;                         /* [q_rows, H d_v] */
-  float *relative;                        /* see layer_relative.c; or NULL */
+  float *queries;                         /* [H, q, compare size] of each item, projected */
+  float *keys, *values;                   /* [G, k, compare size] and [G, k, d_v] of each item,
+                                             where the caller does not keep them */
+  bool in_place;                          /* may items read their inputs in place? */
+  bool of_itself; /* queries are keys and values, too: rows go through all three matrices while
+                     they are at hand */
+  size_t bunch;   /* so many items make a unit, since all are small; 1: an item, or a part of it */
+  double look_work, attend_work; /* of an item, the mean of all */
+  float *context;                /* [q_rows, H d_v] */
+  float *relative;               /* see layer_relative.c; or NULL */
   struct measuring measuring;
 };
 
-/* One tile of work, as the walk hands it out. */
-struct unit {
-  struct call *call;
-  enum layer_phase phase;
-  unsigned role, last_role; /* of rows: usually one; all three of self-attention */
-  size_t item;
-  size_t head;  /* PHASE_ATTEND: first head */
-  size_t heads; /* PHASE_ATTEND: how many; all where the weights are averaged */
-  size_t row, rows;
-  size_t turn; /* PHASE_MEASURE: which, of the group `row` */
-  double work; /* floating-point operations, about */
-};
+/* --- steps --- */
 
-/* The unit at the cursor, which moves on; false at the end of the phase. */
-bool unit_next(const struct layer *l, struct cursor *at, struct unit *u);
+_Static_assert(offsetof(struct layer_step, step) == 0, "a step is the first member of its layer's");
+static inline const struct layer_step *layer_step_of(const struct step *s) {
+  return (const struct layer_step *)s;
+}
 
-/* Is there nothing left to do for this call in this phase? */
-bool call_is_over(const struct call *c, enum layer_phase phase);
+/* The call of a step's layer in a run of its program. */
+static inline struct call *call_of(const struct layer_step *s, struct run *run) {
+  return (struct call *)((char *)run + s->at.call_at);
+}
+static inline const struct call *call_of_const(const struct layer_step *s, const struct run *run) {
+  return (const struct call *)((const char *)run + s->at.call_at);
+}
+static inline struct run *run_of(const struct layer_step *s, struct call *c) {
+  return (struct run *)((char *)c - s->at.call_at);
+}
+
+extern const struct step step_look, step_rows, step_attend, step_measure, step_sum;
+
+/* What a place that a step has noted says. Of rows it is a row, counted over all items; of measures
+ * nothing. */
+enum status fault_of_row(const struct step *step, const struct run *run, uint64_t row,
+                         struct error *e);
+enum status fault_of_measures(const struct step *step, const struct run *run, uint64_t place,
+                              struct error *e);
+
+/* Of attention a place is a row of keys or values that were read in place, or a query row in whose
+ * item a score is. */
+enum { ATTEND_SCORE = ROLE_OUTPUT };
+uint64_t attend_fault(unsigned role, size_t row);
+enum status fault_of_attend(const struct step *step, const struct run *run, uint64_t place,
+                            struct error *e);
 
 /* --- sizes --- */
 
@@ -123,13 +144,46 @@ static inline size_t role_kept_size(const struct layer *l, unsigned role) {
   return role <= ROLE_KEY ? l->compare_size : role_head_size(l, role);
 }
 
+/* An item's keys or values in a call whose caller keeps them. */
+static inline struct kept *role_kept(const struct call *c, size_t item, unsigned role) {
+  struct kept_pair *pair = &c->kept[item];
+  return role == ROLE_KEY ? &pair->key : &pair->value;
+}
+
+static inline bool item_is_in_place(const struct call *c, size_t item) {
+  const _Atomic uint32_t *top = &c->space->tops[item].role[ROLE_KEY];
+  return atomic_load_explicit(top, memory_order_relaxed) == TOP_IN_PLACE;
+}
+
 /* The leading rows of an item that take part in a role. */
 static inline size_t role_rows(const struct call *c, size_t item, unsigned role) {
-  const struct sight_item *s = &c->space->sight.item[item];
-  if (role == ROLE_QUERY || role == ROLE_OUTPUT) return c->item[item].q;
-  if (role == ROLE_VALUE && s->some_blind && c->uniform_rows) return c->item[item].k;
+  const struct geometry *g = c->geometry;
+  const struct sight_item *s = &g->sight.item[item];
+  if (role == ROLE_QUERY || role == ROLE_OUTPUT) return g->item[item].q;
+  if (c->kept || (role == ROLE_VALUE && s->some_blind && c->uniform_rows)) return g->item[item].k;
   return s->key_end;
 }
+
+/* Of these, so many need not be made: the caller has kept them, or they are read in place. */
+static inline size_t role_rows_there(const struct call *c, size_t item, unsigned role) {
+  if (role != ROLE_KEY && role != ROLE_VALUE) return 0;
+  if (c->kept) return role_kept(c, item, role)->rows.count;
+  return item_is_in_place(c, item) ? c->geometry->item[item].k : 0;
+}
+
+/* --- keys and values --- */
+
+/* Where those of an item lie. */
+struct kept_rows kept_rows_of(const struct layer *l, const struct call *c, size_t item,
+                              unsigned role);
+
+/* May inputs be read in place: as far as the call tells, and of an item, once it has been looked
+ * at? Memory for copies is there in any case. */
+bool may_be_in_place(const struct layer *l, const struct call *c);
+bool could_be_in_place(const struct call *c, size_t item);
+
+/* Notes the first row of a unit's item that was read in place and is not finite; false: none. */
+bool note_bad_inputs(const struct layer_step *s, const struct unit *u);
 
 /* --- the work, in floating-point operations, about --- */
 
@@ -137,10 +191,6 @@ static inline size_t role_rows(const struct call *c, size_t item, unsigned role)
  * empty or not. */
 double query_work(const struct layer *l, const struct call *c, const struct item *item,
                   size_t keys);
-
-/* Of finding out what an item's queries may see: bound by memory, so that a number read is as much
- * as tens of operations. */
-double look_work(const struct layer *l, const struct call *c, const struct item *item);
 
 /* Of `rows` rows of a role, in the heads that the call needs. */
 double rows_work(const struct layer *l, const struct call *c, unsigned role, size_t rows);
@@ -154,7 +204,7 @@ void rotary_make(struct layer *l, struct error *e);
 void rotary_angles(const struct layer *l, int64_t p, float *angle);
 
 /* The table of relative positions, and what it adds to the scores of a call: memory of its own for
- * each item, in the heads that the call needs; filled in PHASE_LOOK. */
+ * each item, in the heads that the call needs; filled in STEP_LOOK. */
 void relative_make(struct layer *l, const float *table, struct error *e);
 void relative_free(struct relative *r);
 double relative_bound(const struct layer *l); /* the greatest magnitude of what is added */
@@ -168,14 +218,17 @@ const float *relative_row(const struct call *c, size_t item, size_t head, size_t
 
 /* --- attention --- */
 
-void compute_look(const struct layer *l, const struct unit *u);
-void compute_attention(const struct layer *l, const struct unit *u, float *scratch);
+/* Where the keys and values of a unit's item lie, in all heads. */
+struct tile_kept {
+  struct kept_rows keys, values;
+};
+struct tile_kept tile_kept_of(const struct layer_step *s, const struct unit *u);
 
 /* The tile of a unit's query rows, for attention and measures: first without the inputs of a head,
  * which tile_set_inputs adds. */
-struct kernel_tile tile_of(const struct layer *l, const struct unit *u);
-void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct unit *u,
-                     size_t head);
+void tile_begin(struct kernel_tile *t, const struct layer_step *s, const struct unit *u);
+void tile_set_inputs(struct kernel_tile *t, const struct layer_step *s, const struct unit *u,
+                     const struct tile_kept *kept, size_t head);
 
 /* --- measures --- */
 
@@ -183,27 +236,5 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer *l, const struct 
 enum status measure_prepare(const struct layer *l, struct call *c, struct arena *a,
                             struct error *e);
 double measure_work(const struct layer *l, const struct call *c); /* as if all pairs were seen */
-size_t measure_rounds(const struct call *c);                      /* of PHASE_MEASURE */
 size_t measure_scratch_floats(const struct layer *l);
-bool measure_unit(const struct layer *l, struct cursor *at, struct unit *u);     /* PHASE_MEASURE */
-bool measure_sum_unit(const struct layer *l, struct cursor *at, struct unit *u); /* PHASE_SUM */
-void compute_measure(const struct layer *l, const struct unit *u, void *scratch);
-void compute_measure_sum(const struct layer *l, const struct unit *u);
-
-/* --- faults --- */
-
-/* The first place of a call that was not finite: by stage, then by row. */
-enum fault_stage {
-  FAULT_QUERY = 1,
-  FAULT_KEY,
-  FAULT_VALUE,
-  FAULT_SCORE,
-  FAULT_OUTPUT,
-  FAULT_MEASURE
-};
-
-/* Notes a place that is not finite; the first one is kept, whatever the order of the notes. */
-void fault_note(struct call *c, enum fault_stage stage, size_t row);
-enum status fault_describe(const struct run *run, struct error *e);
-
 #endif

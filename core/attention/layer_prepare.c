@@ -1,4 +1,5 @@
 /* layer_prepare: what a call needs of a layer: which heads, how much memory, how much work. */
+#include <math.h>
 #include <string.h>
 
 #include "core/attention/layer_parts.h"
@@ -6,8 +7,13 @@
 
 /* --- the work --- */
 
-/* Of coming to an item in every phase: a fifth of a microsecond. */
+/* Of coming to an item in every step: a fifth of a microsecond. */
 static const double visit_work = 20000;
+
+enum {
+  BUNCH_WORK = 100000, /* operations of a unit of several items */
+  BUNCH_ITEMS = 64     /* of a unit, at most */
+};
 
 /* Of one query and one key in one head: the score, the value and the softmax, which weighs as much
  * as some forty operations whatever the head size, as a tanh does for each number. Scores count
@@ -15,10 +21,10 @@ static const double visit_work = 20000;
 static double pair_work(const struct layer *l, const struct call *c) {
   const double compared = (double)l->compare_size, value = 2.0 * (double)l->shape.value_head_size;
   double work = (l->vector ? 34.0 : 2.0) * compared + 40.0;
-  if (c->segment_end) work += 2.0 * compared; /* the mean key */
+  if (c->geometry->segment_end) work += 2.0 * compared; /* the mean key */
   if (c->select == SELECT_HARD) return work;
   const bool kept = l->vector && c->want == WEIGHTS_PER_HEAD; /* only additive scores are */
-  const bool again = c->segment_end
+  const bool again = c->geometry->segment_end
                          ? c->want != WEIGHTS_NONE || c->want_pointers || c->want_measures
                          : (c->want != WEIGHTS_NONE && !kept) || c->select == SELECT_SAMPLE;
   return again ? 2.0 * work + value : work + value;
@@ -40,34 +46,69 @@ double rows_work(const struct layer *l, const struct call *c, unsigned role, siz
   return (double)rows * work * (double)needed->count / (double)heads;
 }
 
-double look_work(const struct layer *l, const struct call *c, const struct item *item) {
+/* Of finding out what an item's queries may see: bound by memory, so that a number read is as much
+ * as tens of operations. */
+static double sight_work(const struct layer *l, const struct geometry *g, const struct item *item) {
   const double pairs = (double)item->q * (double)item->k;
   const double heads = (double)l->shape.heads;
-  double work = 100.0 * (double)(item->q + item->k) + relative_work(l, c, item);
-  if (c->mask) work += 40.0 * pairs * (c->mask_per_head ? heads : 1);
-  if (c->bias) work += 20.0 * pairs * (c->bias_per_head ? heads : 1);
+  double work = 100.0 * (double)(item->q + item->k);
+  if (g->mask) work += 40.0 * pairs * (g->mask_per_head ? heads : 1);
+  if (g->bias) work += 20.0 * pairs * (g->bias_per_head ? heads : 1);
   return work;
 }
 
 double query_work(const struct layer *l, const struct call *c, const struct item *item,
                   size_t keys) {
-  const size_t segments = c->segment_end ? item->segments : 0;
+  const size_t segments = c->geometry->segment_end ? item->segments : 0;
   return pair_work(l, c) * (double)(keys + 1) + 16.0 * (double)segments;
 }
 
-/* Of an item, beside its rows. */
-static double item_work(const struct layer *l, const struct call *c, const struct item *item) {
+/* Of all an item's queries in all heads, as if every query saw every key: what they see is known
+ * only later. */
+static double attend_work(const struct layer *l, const struct call *c, const struct item *item) {
   const double queries = (double)c->space->needed[ROLE_QUERY].count * (double)item->q;
-  return visit_work + look_work(l, c, item) + queries * query_work(l, c, item, item->k);
+  return queries * query_work(l, c, item, item->k);
 }
 
-/* As if every query saw every key: what they see is known only later. */
-static double call_work(const struct layer *l, const struct call *c) {
-  double work = 0;
-  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
-    work += rows_work(l, c, role, role == ROLE_KEY || role == ROLE_VALUE ? c->k_rows : c->q_rows);
-  for (size_t i = 0; i < c->items; i++) work += item_work(l, c, &c->item[i]);
-  return work + measure_work(l, c);
+/* With items so small, a unit takes several of them: to hand one out costs as much as some
+ * thousands of operations. */
+static size_t bunch_of(double most) {
+  const double fit = BUNCH_WORK / fmax(most, 1);
+  return fit < 2 ? 1 : (size_t)fmin(fit, BUNCH_ITEMS);
+}
+
+/* Estimates the work of the call, and how it is cut. */
+static double call_work(const struct layer *l, const struct call *c, bool first) {
+  const struct geometry *g = c->geometry;
+  struct call_space *s = c->space;
+  const double query = rows_work(l, c, ROLE_QUERY, 1) + rows_work(l, c, ROLE_OUTPUT, 1);
+  const double key = rows_work(l, c, ROLE_KEY, 1) + rows_work(l, c, ROLE_VALUE, 1);
+  double look = 0, attend = 0, most = 0;
+  for (size_t i = 0; i < g->items; i++) {
+    const struct item *item = &g->item[i];
+    const double looking = (first ? sight_work(l, g, item) : 0) + relative_work(l, c, item);
+    const double attending = attend_work(l, c, item);
+    look += looking, attend += attending;
+    most = fmax(most, looking + attending + (double)item->q * query + (double)item->k * key);
+  }
+  s->bunch = bunch_of(most);
+  s->look_work = look / fmax((double)g->items, 1);
+  s->attend_work = attend / fmax((double)g->items, 1);
+  return look + attend + visit_work * (double)g->items + (double)g->q_rows * query +
+         (double)g->k_rows * key + measure_work(l, c);
+}
+
+/* Are the queries the keys and values, too? Rows then go through all three matrices in one go. That
+ * needs as many rows in each role, and rows of one size: a strip then has room for as many of them.
+ * It does not need the same rows: they are merely at hand. */
+static bool is_of_itself(const struct layer *l, const struct call *c) {
+  const size_t in = role_in(l, ROLE_QUERY);
+  if (c->keys != c->queries || c->values != c->queries || c->kept || c->space->in_place)
+    return false;
+  if (role_in(l, ROLE_KEY) != in || role_in(l, ROLE_VALUE) != in) return false;
+  for (size_t i = 0; i < c->geometry->items; i++)
+    if (c->geometry->item[i].q != c->geometry->item[i].k) return false;
+  return true;
 }
 
 /* --- heads --- */
@@ -90,15 +131,16 @@ static enum status find_needed(struct needed *needed, const struct call *c, size
   return STATUS_OK;
 }
 
-/* A head masked to zero is not computed, unless its weights are to be shown or measured. */
+/* A head masked to zero is not computed, unless its weights are to be shown or measured. Keys and
+ * values that the caller keeps are made for all heads: a later call may need them. */
 static enum status find_needed_heads(const struct layer *l, struct call *c, struct arena *a,
                                      struct error *e) {
   const size_t heads = l->shape.heads, groups = l->shape.kv_heads;
   const bool seen = c->want != WEIGHTS_NONE || c->want_pointers || c->want_measures;
   struct needed *needed = c->space->needed;
   find_needed(&needed[ROLE_QUERY], c, heads, 1, seen, a, e);
-  find_needed(&needed[ROLE_KEY], c, groups, heads / groups, seen, a, e);
-  find_needed(&needed[ROLE_VALUE], c, groups, heads / groups, false, a, e);
+  find_needed(&needed[ROLE_KEY], c, groups, heads / groups, seen || c->kept, a, e);
+  find_needed(&needed[ROLE_VALUE], c, groups, heads / groups, c->kept != NULL, a, e);
   find_needed(&needed[ROLE_OUTPUT], c, heads, 1, false, a, e);
   return e->status;
 }
@@ -118,24 +160,29 @@ static enum status refuse_count(const char *what, struct error *e) {
 
 static enum status place_weights(const struct layer *l, struct call *c, struct arena *a,
                                  struct error *e) {
+  const struct geometry *g = c->geometry;
   const size_t heads = c->want == WEIGHTS_AVERAGE ? 1 : l->shape.heads;
-  for (size_t i = 0; i < c->items; i++) {
-    c->item[i].weights_at = c->weight_count;
-    if (!count_more(&c->weight_count, heads, c->item[i].q, c->item[i].k))
+  c->weights_at = arena_alloc(a, g->items, sizeof *c->weights_at, e);
+  for (size_t i = 0; c->weights_at && i < g->items; i++) {
+    c->weights_at[i] = c->weight_count;
+    if (!count_more(&c->weight_count, heads, g->item[i].q, g->item[i].k))
       return refuse_count("attention weights", e);
   }
-  c->weights = arena_alloc(a, c->weight_count, sizeof(float), e);
+  if (c->weights_at) c->weights = arena_alloc(a, c->weight_count, sizeof(float), e);
   return e->status;
 }
 
 static enum status place_segment_weights(const struct layer *l, struct call *c, struct arena *a,
                                          struct error *e) {
-  for (size_t i = 0; i < c->items; i++) {
-    c->item[i].segment_weights_at = c->segment_weight_count;
-    if (!count_more(&c->segment_weight_count, l->shape.heads, c->item[i].q, c->item[i].segments))
+  const struct geometry *g = c->geometry;
+  c->segment_weights_at = arena_alloc(a, g->items, sizeof *c->segment_weights_at, e);
+  for (size_t i = 0; c->segment_weights_at && i < g->items; i++) {
+    c->segment_weights_at[i] = c->segment_weight_count;
+    if (!count_more(&c->segment_weight_count, l->shape.heads, g->item[i].q, g->item[i].segments))
       return refuse_count("segment weights", e);
   }
-  c->segment_weights = arena_alloc(a, c->segment_weight_count, sizeof(float), e);
+  if (c->segment_weights_at)
+    c->segment_weights = arena_alloc(a, c->segment_weight_count, sizeof(float), e);
   return e->status;
 }
 
@@ -144,12 +191,13 @@ static enum status place_answer(const struct layer *l, struct call *c, struct ar
   size_t count;
   c->weights = c->segment_weights = NULL;
   c->weight_count = c->segment_weight_count = 0;
+  c->weights_at = c->segment_weights_at = NULL;
   c->pointers = NULL;
   if (c->want != WEIGHTS_NONE && place_weights(l, c, a, e)) return e->status;
-  if (c->want == WEIGHTS_PER_HEAD && c->segment_end && place_segment_weights(l, c, a, e))
+  if (c->want == WEIGHTS_PER_HEAD && c->geometry->segment_end && place_segment_weights(l, c, a, e))
     return e->status;
   if (c->want_pointers || (c->want_measures && c->select != SELECT_SOFT)) {
-    if (!size_mul(c->q_rows, l->shape.heads, &count)) return refuse_count("pointers", e);
+    if (!size_mul(c->geometry->q_rows, l->shape.heads, &count)) return refuse_count("pointers", e);
     c->pointers = arena_alloc(a, count, sizeof *c->pointers, e);
     if (!c->pointers) return e->status;
   }
@@ -157,8 +205,9 @@ static enum status place_answer(const struct layer *l, struct call *c, struct ar
 }
 
 static enum status place_tops(struct call *c, struct arena *a, struct error *e) {
-  struct item_tops *tops = c->space->tops = arena_alloc(a, c->items, sizeof *tops, e);
-  if (tops) memset(tops, 0, c->items * sizeof *tops);
+  const size_t items = c->geometry->items;
+  struct item_tops *tops = c->space->tops = arena_alloc(a, items, sizeof *tops, e);
+  if (tops) memset(tops, 0, items * sizeof *tops);
   return e->status;
 }
 
@@ -169,44 +218,65 @@ static float *place_floats(struct call *c, size_t count, struct arena *a, struct
   return spare ? spare : arena_alloc(a, count, sizeof(float), e);
 }
 
+/* What a caller keeps has room for the new rows, which are written behind those that are there. */
+static void check_room(const struct call *c) {
+  for (size_t i = 0; c->kept && i < c->geometry->items; i++) {
+    const size_t keys = c->geometry->item[i].k;
+    must(c->kept[i].key.capacity >= keys && c->kept[i].value.capacity >= keys);
+  }
+}
+
+/* Where rows of queries, keys and values go when they are projected. */
+static float **projected_place(struct call *c, unsigned role) {
+  return role == ROLE_QUERY ? &c->space->queries
+         : role == ROLE_KEY ? &c->space->keys
+                            : &c->space->values;
+}
+
 static enum status place_projected(const struct layer *l, struct call *c, size_t floats[3],
                                    struct arena *a, struct error *e) {
+  const struct geometry *g = c->geometry;
   for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
-    const size_t rows = role == ROLE_QUERY ? c->q_rows : c->k_rows;
+    const size_t rows = role == ROLE_QUERY ? g->q_rows : c->kept ? 0 : g->k_rows;
     if (!size_mul(rows, role_heads(l, role) * role_kept_size(l, role), &floats[role]))
       return error_set(e, STATUS_TOO_LARGE, "the projections are too many to count");
-    c->space->projected[role] = arena_alloc(a, floats[role], sizeof(float), e);
-    if (!c->space->projected[role]) return e->status;
+    float *place = *projected_place(c, role) = arena_alloc(a, floats[role], sizeof(float), e);
+    if (!place) return e->status;
   }
   return STATUS_OK;
 }
 
 static void spare_projected(struct call *c, const size_t floats[3]) {
   for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++)
-    spare_add(&c->left, c->space->projected[role], floats[role] * sizeof(float));
+    spare_add(&c->left, *projected_place(c, role), floats[role] * sizeof(float));
 }
 
 /* Where the stages of a row lie, each in the memory of an earlier one where that is spare:
  *
- * - Inputs are read in PHASE_PROJECT.
- * - Projected rows are written in PHASE_PROJECT, read in PHASE_ATTEND and PHASE_MEASURE. They have
+ * - Inputs are read in STEP_QUERY to STEP_VALUE.
+ * - Projected rows are written there, read in STEP_ATTEND and STEP_MEASURE. They have
  *   memory of their own.
- * - Contexts are written in PHASE_ATTEND, read in PHASE_OUTPUT and PHASE_MEASURE. They lie in the
- *   inputs if they fit. But where heads are left out they have memory of their own: PHASE_LOOK
+ * - Contexts are written in STEP_ATTEND, read in STEP_OUTPUT and STEP_MEASURE. They lie in the
+ *   inputs if they fit. But where heads are left out they have memory of their own: STEP_LOOK
  *   clears it, before the inputs are read.
- * - Outputs are written in PHASE_OUTPUT, read in PHASE_MEASURE and ever after. They lie in what the
+ * - Outputs are written in STEP_OUTPUT, read in STEP_MEASURE and ever after. They lie in what the
  *   contexts leave of the inputs if they fit, or, where nothing is measured, in the projected rows.
+ *
+ * Inputs that may be read in place are read as long as projected rows: neither contexts nor outputs
+ * lie in them then.
  *
  * What the outputs leave is the caller's, once the call is computed. */
 static enum status place_rows(const struct layer *l, struct call *c, struct arena *a,
                               struct error *e) {
+  const size_t q_rows = c->geometry->q_rows;
   struct call_space *s = c->space;
   size_t projected[3], contexts, outputs;
-  if (!size_mul(c->q_rows, role_in(l, ROLE_OUTPUT), &contexts))
+  if (!size_mul(q_rows, role_in(l, ROLE_OUTPUT), &contexts))
     return error_set(e, STATUS_TOO_LARGE, "the context is too large to count");
-  if (!size_mul(c->q_rows, l->shape.output_size, &outputs)) return refuse_count("outputs", e);
+  if (!size_mul(q_rows, l->shape.output_size, &outputs)) return refuse_count("outputs", e);
   if (place_projected(l, c, projected, a, e)) return e->status;
-  c->left = c->spare;
+  s->in_place = may_be_in_place(l, c);
+  c->left = s->in_place ? (struct spare){0} : c->spare;
   s->context = s->needed[ROLE_OUTPUT].slot ? arena_alloc(a, contexts, sizeof(float), e)
                                            : place_floats(c, contexts, a, e);
   if (!c->want_measures) spare_projected(c, projected);
@@ -214,18 +284,36 @@ static enum status place_rows(const struct layer *l, struct call *c, struct aren
   if (!s->context || !c->outputs) return e->status;
   if (c->want_measures) spare_projected(c, projected);
   spare_add(&c->left, s->context, contexts * sizeof(float));
+  for (size_t i = 0; s->in_place && i < c->spare.count; i++)
+    spare_add(&c->left, c->spare.stretch[i].at,
+              (size_t)(c->spare.stretch[i].end - c->spare.stretch[i].at));
   return STATUS_OK;
 }
 
-enum status layer_prepare(const struct layer *l, struct call *c, struct arena *a, struct error *e) {
+enum status layer_prepare_call(const struct layer_step step[STEP_COUNT], struct run *run,
+                               struct arena *a, struct error *e) {
+  const struct layer_place *at = &step->at;
+  const struct layer *l = at->layer;
+  struct call *c = call_of(step, run);
+  struct geometry *g = c->geometry;
   c->space = arena_alloc(a, 1, sizeof *c->space, e);
   if (!c->space) return e->status;
   *c->space = (struct call_space){0};
-  c->run = (struct run){.program = &l->program, .rows = c->q_rows};
-  if (sight_reserve(&c->space->sight, c, a, e) || find_needed_heads(l, c, a, e) ||
+  check_room(c);
+  if ((at->first && sight_reserve(g, a, e)) || find_needed_heads(l, c, a, e) ||
+      sight_need(g, l->shape.heads, &c->space->needed[ROLE_QUERY], a, e) ||
       place_answer(l, c, a, e) || place_rows(l, c, a, e) || place_tops(c, a, e) ||
       relative_prepare(l, c, a, e) || measure_prepare(l, c, a, e))
     return e->status;
-  c->run.work = call_work(l, c);
+  c->space->of_itself = is_of_itself(l, c);
+  run->work += call_work(l, c, at->first);
   return STATUS_OK;
+}
+
+enum status layer_prepare(const struct layer *l, struct layer_run *r, struct arena *a,
+                          struct error *e) {
+  r->run = (struct run){.program = r->call.want_measures ? &l->measured : &l->plain,
+                        .rows = r->geometry.q_rows};
+  r->call.geometry = &r->geometry;
+  return layer_prepare_call(l->step, &r->run, a, e);
 }

@@ -81,22 +81,24 @@ double relative_bound(const struct layer *l) { return l->relative ? l->relative-
 static size_t line_floats(const struct item *item) { return item->q + item->k + KERNEL_LANES_MAX; }
 
 static float *line_of(const struct call *c, size_t item, size_t slot) {
-  const struct item *at = &c->item[item];
-  const size_t before = at->q_row + at->k_row + item * KERNEL_LANES_MAX; /* in one head */
+  const struct item *at = &c->geometry->item[item];
+  const size_t before =
+      at->q_row + sight_key_at(c->geometry, item) + item * KERNEL_LANES_MAX; /* in one head */
   return c->space->relative + before * c->space->needed[ROLE_QUERY].count + slot * line_floats(at);
 }
 
 const float *relative_row(const struct call *c, size_t item, size_t head, size_t row) {
   const size_t slot = needed_slot(&c->space->needed[ROLE_QUERY], head);
-  return line_of(c, item, slot) + (c->item[item].q - row + KERNEL_LANES_MAX - 1);
+  return line_of(c, item, slot) + (c->geometry->item[item].q - row + KERNEL_LANES_MAX - 1);
 }
 
 enum status relative_prepare(const struct layer *l, struct call *c, struct arena *a,
                              struct error *e) {
+  const struct geometry *g = c->geometry;
   size_t count, padding;
   if (!l->relative) return STATUS_OK;
-  if (!size_mul(c->items, KERNEL_LANES_MAX, &padding) || !size_add(c->q_rows, c->k_rows, &count) ||
-      !size_add(count, padding, &count) ||
+  if (!size_mul(g->items, KERNEL_LANES_MAX, &padding) ||
+      !size_add(g->q_rows, g->sight.key_rows, &count) || !size_add(count, padding, &count) ||
       !size_mul(count, c->space->needed[ROLE_QUERY].count, &count))
     return error_set(e, STATUS_TOO_LARGE, "the relative positions are too many to count");
   c->space->relative = arena_alloc(a, count, sizeof *c->space->relative, e);
@@ -132,7 +134,7 @@ static struct relative_stretch stretch_at(const struct relative *s, bool both, i
 }
 
 void relative_fill(const struct layer *l, const struct call *c, size_t item) {
-  const struct item *at = &c->item[item];
+  const struct item *at = &c->geometry->item[item];
   const struct relative *s = l->relative;
   const struct needed *needed = &c->space->needed[ROLE_QUERY];
   const size_t count = line_floats(at);

@@ -34,7 +34,9 @@ static struct strip_layout layout_of(const struct layer *l, unsigned role) {
 
 size_t strip_floats(const struct layer *l, unsigned role) { return layout_of(l, role).all; }
 
-void strip_begin(struct strip *s, const struct layer *l, float *scratch) {
+void strip_begin(struct strip *s, const struct layer_step *step, float *scratch) {
+  const struct layer *l = step->at.layer;
+  s->step = step;
   s->l = l;
   s->scratch = scratch;
   s->rows = s->parts = 0;
@@ -151,8 +153,9 @@ static void multiply_rows(struct strip *s) {
   const struct gemm *g = s->l->matrix[s->role];
   const size_t in = role_in(s->l, s->role), stripe = gemm_stripe(g);
   const size_t out = role_heads(s->l, s->role) * role_head_size(s->l, s->role);
+  const size_t end = s->columns ? size_min(s->column + s->columns, out) : out;
   const float *x = gather_input(s, in);
-  for (size_t first = 0, columns; first < out; first += columns) {
+  for (size_t first = s->column, columns; first < end; first += columns) {
     columns = gemm_columns(g, first);
     if (!columns_are_needed(s, first, columns)) continue;
     if (s->role == ROLE_OUTPUT && s->needed->slot)
@@ -191,10 +194,9 @@ static void compare_heads(struct strip *s) {
 /* --- positions --- */
 
 static int64_t position_of(const struct strip *s, const struct strip_stretch *r, size_t row) {
-  const struct item *item = &r->call->item[r->item];
-  const size_t first = s->role == ROLE_KEY ? item->k_row : item->q_row;
-  const int64_t i = (int64_t)(r->number - first + row);
-  return s->role == ROLE_KEY ? i : i + item->offset;
+  const struct item *item = &r->call->geometry->item[r->item];
+  if (s->role == ROLE_QUERY) return (int64_t)(r->number - item->q_row + row) + item->offset;
+  return (int64_t)(role_rows_there(r->call, r->item, ROLE_KEY) + r->number - item->k_row + row);
 }
 
 /* Negative positions wrap: 2^64 is a multiple of ANGLES. */
@@ -215,7 +217,9 @@ static const float *angles_from(struct strip *s, int64_t p, size_t rows) {
 static void rotate_rows(struct strip *s, struct strip_stretch *r, size_t row, size_t rows) {
   const size_t size = s->l->shape.head_size;
   const float *angle = angles_from(s, position_of(s, r, row), rows);
-  for (size_t head = 0; head < role_heads(s->l, s->role); head++) {
+  const size_t first = s->column / size, heads = role_heads(s->l, s->role);
+  const size_t end = s->columns ? size_min(first + s->columns / size, heads) : heads;
+  for (size_t head = first; head < end; head++) {
     if (!needed_has(s->needed, head)) continue;
     float *x = r->to + head * r->head_step;
     const uint32_t top =
@@ -242,19 +246,23 @@ static void clear_tops(struct strip *s) {
 }
 
 static void note_faults(const struct strip *s) {
-  static const enum fault_stage stage[ROLE_PROJECTIONS] = {FAULT_QUERY, FAULT_KEY, FAULT_VALUE,
-                                                           FAULT_OUTPUT};
+  const unsigned step = s->number + s->role - s->step->role;
   for (size_t i = 0; i < s->stretches; i++) {
     const struct strip_stretch *r = &s->stretch[i];
-    if (r->bad < r->rows) fault_note(r->call, stage[s->role], r->number + r->bad);
+    if (r->bad < r->rows) run_note_fault(run_of(s->step, r->call), step, r->number + r->bad);
   }
+}
+
+static _Atomic uint32_t *top_of(struct call *c, size_t item, unsigned role) {
+  if (role != ROLE_QUERY && c->kept) return &role_kept(c, item, role)->top;
+  return &c->space->tops[item].role[role];
 }
 
 /* Keeps the items' greatest magnitudes for the attention to come. */
 static void note_tops(const struct strip *s) {
   for (size_t i = 0; i < s->stretches && s->role != ROLE_OUTPUT; i++) {
     const struct strip_stretch *r = &s->stretch[i];
-    _Atomic uint32_t *top = &r->call->space->tops[r->item].role[s->role];
+    _Atomic uint32_t *top = top_of(r->call, r->item, s->role);
     uint32_t known = atomic_load_explicit(top, memory_order_relaxed);
     while (r->top > known && !atomic_compare_exchange_weak(top, &known, r->top)) {
     }
@@ -285,48 +293,64 @@ static void compute_role(struct strip *s) {
 
 /* Does the row take part in the role? */
 static bool row_counts(const struct strip_part *t, unsigned role, size_t row) {
-  const struct sight *sight = &t->call->space->sight;
-  const struct item *item = &t->call->item[t->item];
+  const struct geometry *g = t->call->geometry;
+  const struct sight *sight = &g->sight;
+  const struct item *item = &g->item[t->item];
+  const size_t key_at = sight_key_at(g, t->item);
   switch (role) {
   case ROLE_QUERY:
     return sight->from[item->q_row + row] < sight->to[item->q_row + row];
   case ROLE_KEY:
-    return sight->seen[item->k_row + row];
+    return t->call->kept || sight->seen[key_at + row];
   case ROLE_VALUE:
-    return sight->seen[item->k_row + row] ||
+    return t->call->kept || sight->seen[key_at + row] ||
            (t->call->uniform_rows && sight->item[t->item].some_blind);
   default:
     return true;
   }
 }
 
-/* Rows row .. row + rows - 1 of the item. */
-static struct strip_stretch stretch_of(const struct strip *s, const struct strip_part *t,
-                                       size_t row, size_t rows) {
+/* Where the first head of an item's rows goes, from row `row` on. */
+static struct kept_rows place_of(const struct strip *s, const struct strip_part *t, size_t row) {
   const struct call *c = t->call;
-  const struct item *item = &c->item[t->item];
+  const struct item *item = &c->geometry->item[t->item];
+  const size_t size = role_kept_size(s->l, s->role);
+  struct kept_rows place = {.row_step = size, .head_step = item->q * size};
+  if (s->role == ROLE_KEY || s->role == ROLE_VALUE)
+    place = kept_rows_of(s->l, c, t->item, s->role);
+  else if (s->role == ROLE_QUERY)
+    place.row = c->space->queries + item->q_row * s->l->shape.heads * size;
+  else
+    place.row = c->outputs + item->q_row * size;
+  place.row += row * place.row_step;
+  return place;
+}
+
+/* Rows row .. row + rows - 1 of the item. */
+static void set_stretch(const struct strip *s, const struct strip_part *t, size_t row, size_t rows,
+                        struct strip_stretch *r) {
+  const struct call *c = t->call;
+  const struct item *item = &c->geometry->item[t->item];
   const bool of_keys = s->role == ROLE_KEY || s->role == ROLE_VALUE;
-  const size_t number = (of_keys ? item->k_row : item->q_row) + row;
+  const size_t there = role_rows_there(c, t->item, s->role);
+  const size_t number = (of_keys ? item->k_row : item->q_row) + row - there;
   const float *const input[ROLE_PROJECTIONS] = {c->queries, c->keys, c->values, c->space->context};
-  const size_t size = role_kept_size(s->l, s->role), heads = role_heads(s->l, s->role);
-  struct strip_stretch r = {.from = input[s->role] + number * role_in(s->l, s->role),
-                            .rows = rows,
-                            .row_step = size,
-                            .call = t->call,
-                            .item = t->item,
-                            .number = number};
-  if (s->role == ROLE_OUTPUT) {
-    r.to = t->call->outputs + number * size;
-  } else {
-    r.to = c->space->projected[s->role] + (number - row) * heads * size + row * size;
-    r.head_step = (of_keys ? item->k : item->q) * size;
-  }
-  return r;
+  const struct kept_rows place = place_of(s, t, row);
+  r->from = input[s->role] + number * role_in(s->l, s->role);
+  r->to = place.row;
+  r->rows = rows;
+  r->row_step = place.row_step;
+  r->head_step = place.head_step;
+  r->call = t->call;
+  r->item = t->item;
+  r->number = number;
 }
 
 static void clear_rows(const struct strip *s, const struct strip_stretch *r) {
+  const size_t bytes = role_kept_size(s->l, s->role) * sizeof(float);
   for (size_t h = 0; h < role_heads(s->l, s->role); h++)
-    memset(r->to + h * r->head_step, 0, r->rows * r->row_step * sizeof(float));
+    for (size_t i = 0; i < r->rows; i++)
+      memset(r->to + h * r->head_step + i * r->row_step, 0, bytes);
 }
 
 /* Adds the rows of a part that are seen in this role, as stretches; the others become zeros. */
@@ -336,16 +360,17 @@ static void add_stretches(struct strip *s, const struct strip_part *t) {
   for (size_t i = t->row, next; i < end; i = next) {
     const bool counts = row_counts(t, s->role, i);
     for (next = i + 1; next < end && row_counts(t, s->role, next) == counts;) next++;
-    const struct strip_stretch r = stretch_of(s, t, i, next - i);
+    struct strip_stretch *r = &s->stretch[s->stretches]; /* these are no more than rows */
+    set_stretch(s, t, i, next - i, r);
     if (counts)
-      s->stretch[s->stretches++] = r, s->count += r.rows;
-    else
-      clear_rows(s, &r);
+      s->stretches++, s->count += r->rows;
+    else if (s->column == 0)
+      clear_rows(s, r);
   }
 }
 
 void strip_flush(struct strip *s) {
-  for (s->role = s->first_role; s->parts > 0 && s->role <= s->last_role; s->role++) {
+  for (s->role = s->step->role; s->parts > 0 && s->role <= s->last_role; s->role++) {
     s->needed = &s->part[0].call->space->needed[s->role];
     s->count = s->stretches = 0;
     if (s->role != ROLE_OUTPUT && s->needed->count == 0) continue; /* for speed alone */
@@ -358,20 +383,26 @@ void strip_flush(struct strip *s) {
 
 /* May the rows of a unit share a tile with those in the strip? */
 static bool may_join(const struct strip *s, const struct unit *u) {
-  const struct needed *needed = u->call->space->needed, *ours = s->part[0].call->space->needed;
-  if (u->role != s->first_role || u->last_role != s->last_role) return false;
-  for (unsigned role = u->role; role <= u->last_role; role++)
+  const struct call *c = call_of(s->step, u->run);
+  const struct needed *needed = c->space->needed;
+  const struct needed *ours = s->part[0].call->space->needed;
+  if (rows_last_role(s->step, c, u) != s->last_role || u->column != s->column) return false;
+  for (unsigned role = s->step->role; role <= s->last_role; role++)
     if (needed[role].slot != ours[role].slot || !s->l->rows_independent[role]) return false;
   return true;
 }
 
-void strip_add(struct strip *s, const struct unit *u) {
-  const size_t most = s->l->tile_rows[u->role];
+void strip_add(struct strip *s, const struct unit *u, size_t item, size_t row, size_t rows) {
+  const size_t most = s->l->tile_rows[s->step->role];
+  struct call *call = call_of(s->step, u->run);
   if (s->parts && !may_join(s, u)) strip_flush(s);
-  s->first_role = u->role, s->last_role = u->last_role;
-  for (size_t row = u->row, end = u->row + u->rows, rows; row < end; row += rows) {
+  s->number = u->step;
+  s->last_role = rows_last_role(s->step, call, u);
+  s->column = u->column;
+  s->columns = s->step->step.columns ? u->columns : 0;
+  for (size_t end = row + rows; row < end; row += rows) {
     rows = size_min(end - row, most - s->rows);
-    s->part[s->parts++] = (struct strip_part){u->call, u->item, row, rows};
+    s->part[s->parts++] = (struct strip_part){call, item, row, rows};
     s->rows += rows;
     if (s->rows == most) strip_flush(s);
   }

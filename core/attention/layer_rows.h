@@ -36,8 +36,11 @@ struct strip_stretch {
 
 /* Rows collected for one product. They may belong to several items and calls. */
 struct strip {
+  const struct layer_step *step;
   const struct layer *l;
-  unsigned first_role, last_role;
+  unsigned number;        /* of the step in its program */
+  unsigned last_role;     /* that the rows go through, from the step's own on */
+  size_t column, columns; /* of the matrix, where they are shared out; 0, 0: all */
   float *scratch;
   size_t rows, parts;
   struct strip_part part[TILE_ROWS_MAX];
@@ -58,10 +61,15 @@ struct strip {
   int64_t angle_of[ANGLES]; /* the position whose angles lie there, or ANGLE_NONE */
 };
 
+/* The last role that the rows of a unit go through: usually the step's own; of self-attention all
+ * three go together. */
+unsigned rows_last_role(const struct layer_step *s, const struct call *c, const struct unit *u);
+
 size_t strip_floats(const struct layer *l, unsigned role); /* of scratch for a strip */
 
-void strip_begin(struct strip *s, const struct layer *l, float *scratch);
-void strip_add(struct strip *s, const struct unit *u); /* computes first where there is no room */
-void strip_flush(struct strip *s);                     /* computes what the strip holds */
+void strip_begin(struct strip *s, const struct layer_step *step, float *scratch);
+/* Rows of one of the unit's items; computes first where there is no room. */
+void strip_add(struct strip *s, const struct unit *u, size_t item, size_t row, size_t rows);
+void strip_flush(struct strip *s); /* computes what the strip holds */
 
 #endif

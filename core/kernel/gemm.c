@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 
 #include "core/kernel/kernel.h"
 #include "core/run/size.h"
+
+enum { HUGE_PAGE = 2 << 20 };
 
 struct gemm {
   size_t out, in, stripe; /* of one group */
@@ -19,8 +22,18 @@ struct gemm {
    * only as many vectors wide as it needs. OpenBLAS: W^T [in, stripe]. */
   float *weight;
   size_t bias_step, weight_step; /* from one group's to the next one's */
+  size_t bytes;                  /* of all weights */
 };
 
+/* OpenBLAS asks this, before main, how many threads OPENBLAS_NUM_THREADS wants, and finds this
+ * answer before its own: one, the caller's. It would start a thread for each further processor,
+ * which nobody uses, since the pool computes. Worse, each takes 128 MB of addresses and tries for
+ * ever if there are too few (ulimit -v), with all of a core, and the end of the process waits for
+ * it. Weak, since an OpenBLAS that is linked statically defines it too. */
+int openblas_num_threads_env(void) __attribute__((weak));
+int openblas_num_threads_env(void) { return 1; }
+
+/* An OpenBLAS that does not ask gets told here. */
 void gemm_blas_init(void) { openblas_set_num_threads(1); }
 
 /* The kernels that OpenBLAS falls back to when it does not know a processor: several times slower.
@@ -63,7 +76,17 @@ static void pack_group(struct gemm *g, const float *weight, float *to) {
   }
 }
 
-/* The memory of all groups, filled with zeros. */
+/* Filled with zeros; large ones on huge pages, where the system has them: with the others, looking
+ * pages up costs a few percent of reading. */
+static float *allocate_weights(size_t bytes) {
+  void *memory;
+  const bool large = bytes >= HUGE_PAGE;
+  if (posix_memalign(&memory, large ? HUGE_PAGE : 64, bytes)) return NULL;
+  if (large) madvise(memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+  return memset(memory, 0, bytes);
+}
+
+/* The memory of all groups. */
 static bool allocate_groups(struct gemm *g) {
   size_t count;
   g->bias_step = (g->out + g->stripe - 1) / g->stripe * g->stripe;
@@ -71,10 +94,9 @@ static bool allocate_groups(struct gemm *g) {
       !size_mul(g->weight_step, g->groups, &count) || count > SIZE_MAX / 8)
     return false;
   g->bias = calloc(g->groups * g->bias_step, sizeof(float));
-  g->weight = aligned_alloc(64, size_round_up(count * sizeof(float) + 1, 64));
-  if (!g->bias || !g->weight) return false;
-  memset(g->weight, 0, count * sizeof(float));
-  return true;
+  g->bytes = count * sizeof(float);
+  g->weight = allocate_weights(size_max(g->bytes, 1));
+  return g->bias && g->weight;
 }
 
 struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight, const float *bias,
@@ -139,30 +161,32 @@ static void run_packed(const struct gemm *g, const struct gemm_part *p) {
   const size_t columns = size_min(g->stripe, g->out - p->first);
   const size_t whole = columns / g->panel * g->panel;
   const float *weight = g->weight + p->group * g->weight_step + p->first * g->in;
-  struct kernel_product product = {.rows = p->rows,
-                                   .depth = p->depth,
-                                   .vectors = g->kernel->vectors,
-                                   .a = p->x,
-                                   .a_row = p->x_stride,
-                                   .a_step = 1,
-                                   .b = weight + p->from * g->panel,
-                                   .b_row = g->panel,
-                                   .panels = whole / g->panel,
-                                   .b_panel = g->panel * g->in,
-                                   .start = p->start,
-                                   .start_row = p->start_row,
-                                   .c = p->y,
-                                   .c_row = g->stripe};
-  if (whole > 0) g->kernel->product(&product);
+  struct kernel_weights w = {.panels = whole / g->panel,
+                             .panel_step = g->panel * g->in,
+                             .more = p->first + whole < g->out,
+                             .plan = kernel_plan(g->kernel, p->rows, g->bytes),
+                             .first = {.rows = p->rows,
+                                       .depth = p->depth,
+                                       .vectors = g->kernel->vectors,
+                                       .a = p->x,
+                                       .a_row = p->x_stride,
+                                       .a_step = 1,
+                                       .b = weight + p->from * g->panel,
+                                       .b_row = g->panel,
+                                       .start = p->start,
+                                       .start_row = p->start_row,
+                                       .c = p->y,
+                                       .c_row = g->stripe}};
+  g->kernel->weights(&w);
   if (whole == columns) return;
+  struct kernel_product *narrow = &w.first;
   const size_t width = columns_of_panel(g, p->first + whole);
-  product.vectors = width / g->kernel->lanes;
-  product.b = weight + whole * g->in + p->from * width;
-  product.b_row = width;
-  product.panels = 0;
-  product.start += whole;
-  product.c += whole;
-  g->kernel->product(&product);
+  narrow->vectors = width / g->kernel->lanes;
+  narrow->b = weight + whole * g->in + p->from * width;
+  narrow->b_row = width;
+  narrow->start += whole;
+  narrow->c += whole;
+  g->kernel->product(narrow);
 }
 
 /* Adds to y. */

@@ -3,8 +3,8 @@
  *
  * The loops are written once, over vectors of any width (kernel_loops.h), and compiled once for
  * each level by kernel_portable.c, kernel_avx2.c and kernel_avx512.c. Within a level a row's bits
- * do not depend on the rows computed beside it, nor on how its item was cut: every sum has one
- * order, or two where items of few queries have their own (kernel_few.h, kernel_score.h). */
+ * do not depend on the rows computed beside it, be they many, few or none: every sum has one order,
+ * whatever lies in the lanes. */
 #ifndef CORE_KERNEL_H
 #define CORE_KERNEL_H
 
@@ -18,7 +18,8 @@
 enum {
   KERNEL_KEYS = 64,      /* keys of a block of scores */
   KERNEL_LANES_MAX = 16, /* floats of a vector at any level */
-  KERNEL_PANEL_MAX = 64  /* most columns of a panel at any level */
+  KERNEL_PANEL_MAX = 64, /* most columns of a panel at any level */
+  KERNEL_PASS_MAX = 6    /* most rows that go down a whole panel at once, at any level */
 };
 
 /* C = start + A B. A is [rows, depth] with any two strides; B and C have `vectors` vectors of
@@ -30,13 +31,28 @@ struct kernel_product {
   size_t a_row, a_step;
   const float *b;
   size_t b_row;
-  /* So many whole panels of columns side by side in C and `start`, each b_panel floats from the
-   * last in B; 0: one, of `vectors`. */
-  size_t panels, b_panel;
   const float *start;
   size_t start_row;
   float *c;
   size_t c_row;
+};
+
+/* How rows go through a matrix that comes from memory (kernel_weights.h). */
+struct kernel_plan {
+  size_t rows;  /* for products of up to so many rows ... */
+  size_t size;  /* ... and matrices of more bytes than these: others probably lie in cache */
+  size_t pass;  /* at most so many rows go down a panel at once: 1 .. KERNEL_PASS_MAX */
+  size_t ahead; /* bytes between what is multiplied and what is asked for, no less than a line of a
+                   panel. Rows of more than one pass go over so many bytes before any goes on */
+};
+
+/* The product with whole panels of columns, packed one after the other. */
+struct kernel_weights {
+  struct kernel_product first;    /* that with the first of them */
+  size_t panels;                  /* so many, side by side in C and `start` ... */
+  size_t panel_step;              /* ... and so many floats from the last one in B */
+  bool more;                      /* in B one more follows */
+  const struct kernel_plan *plan; /* NULL: whole panels, and nothing is asked for */
 };
 
 /* Attention of some queries of one head over the keys of one item. Rows are [n, size] with a
@@ -45,11 +61,13 @@ struct kernel_product {
  * nothing are zero. */
 struct kernel_tile {
   size_t queries, keys;
-  size_t item_queries; /* of all the item's tiles together. With few, and without `top`, the loops
-                          of kernel_few.h do the work; weights then differ in their last bits */
-  size_t head_size, value_head_size;
+  size_t head_size, value_head_size; /* the first is not 0 */
   const float *query, *key, *value;
   size_t query_row, key_row, value_row;
+  /* Keys lie in blocks of KERNEL_KEYS, each turned, [head_size, KERNEL_KEYS]; a block begins
+   * KERNEL_KEYS key_row floats after the last. What lies behind the last key does not show. Not
+   * with segments. */
+  bool turned;
   /* [head_size] the score is vector.tanh(query + key); NULL: scale query.key. */
   const float *vector;
   float scale;
@@ -64,6 +82,8 @@ struct kernel_tile {
    * more, of any finite numbers. */
   const float *relative;
   bool careful; /* scores may leave float32: look at each one */
+  bool huge;    /* so may sums of values, and on two levels of keys, by their weights: where one
+                   does, its query is computed again by weights that are less */
   enum select select;
   const float *chance;        /* [queries] 0 .. 1, for SELECT_SAMPLE */
   size_t segments;            /* of attention on two levels */
@@ -72,8 +92,7 @@ struct kernel_tile {
   float *context; /* [queries, value_head_size] by context_row */
   size_t context_row;
   float context_factor; /* multiplies the context */
-  float shrink;   /* a power of two that keeps sums of huge values inside float32; usually 1 */
-  float *weights; /* [queries, keys] by weights_row, or NULL */
+  float *weights;       /* [queries, keys] by weights_row, or NULL */
   size_t weights_row;
   float weights_factor;
   bool weights_add;       /* add to what is there */
@@ -109,11 +128,14 @@ struct kernel {
   size_t lanes;   /* floats of a vector */
   size_t vectors; /* of a panel */
   void (*product)(const struct kernel_product *p);
+  void (*weights)(const struct kernel_weights *w);
+  const struct kernel_plan *plans; /* by ascending rows; the last is for any number of them */
   /* Queries that one call of attend takes at most, and the scratch floats it needs. */
   size_t (*attend_queries)(size_t head_size, size_t value_head_size);
   size_t (*attend_scratch)(size_t head_size, size_t value_head_size);
-  /* False if a score that a query may see is beyond float32. `scratch` is 64-byte aligned. */
-  bool (*attend)(const struct kernel_tile *t, float *scratch);
+  /* Heads of the same queries and keys, as `heads` tiles. False if a score that a query may see is
+   * beyond float32. `scratch` is 64-byte aligned. */
+  bool (*attend)(size_t heads, const struct kernel_tile *head, float *scratch);
   /* Copies rows of `count` floats; returns the bits of the greatest magnitude among them. That of a
    * number that is not finite is greater than all others. */
   uint32_t (*carry)(size_t rows, size_t count, const float *from, size_t from_row, float *to,
@@ -141,6 +163,14 @@ struct kernel {
 };
 
 static inline size_t kernel_panel(const struct kernel *k) { return k->lanes * k->vectors; }
+
+/* For so many rows and a matrix of so many bytes; NULL: it needs none. */
+static inline const struct kernel_plan *kernel_plan(const struct kernel *k, size_t rows,
+                                                    size_t bytes) {
+  const struct kernel_plan *plan = k->plans;
+  while (plan->rows < rows) plan++;
+  return bytes > plan->size ? plan : NULL;
+}
 
 #define KERNEL_ANGLE_MAX 0x1p32
 

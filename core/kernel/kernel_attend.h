@@ -19,14 +19,32 @@ static bool attend_block(const struct attend *a, struct panel *p, size_t key, si
   return true;
 }
 
+/* Rows that lie in blocks are read block by block: the next one is asked for in good time. */
 static bool attend_blocks(struct attend *a) {
   for (size_t key = 0; key < a->t->keys; key += KERNEL_KEYS) {
     const size_t keys = block_keys(key, a->t->keys);
-    for (size_t i = 0; i < a->panels; i++)
-      if (panel_sees(&a->panel[i], key, keys) && !attend_block(a, &a->panel[i], key, keys))
-        return false;
+    if (a->t->turned) a->next = key + KERNEL_KEYS;
+    for (size_t i = 0; i < a->panels; i++) {
+      if (!panel_sees(&a->panel[i], key, keys)) continue;
+      if (!attend_block(a, &a->panel[i], key, keys)) return false;
+      a->next = 0;
+    }
   }
+  a->next = 0;
   return true;
+}
+
+/* Once more, for queries whose context has left float32: by shrunk weights. */
+static void attend_shrunk(const struct attend *a, struct panel *p) {
+  const struct kernel_tile *t = a->t;
+  if (!p->started || !find_shrinks(t, p, p->context, t->value_head_size, p->shrink)) return;
+  p->gather[0].shrink = p->shrink;
+  panel_clear(p);
+  panel_choose_from(p, -INFINITY);
+  for (size_t key = 0; key < t->keys; key += KERNEL_KEYS) {
+    const size_t keys = block_keys(key, t->keys);
+    if (panel_sees(p, key, keys)) attend_block(a, p, key, keys);
+  }
 }
 
 static void write_weights(struct attend *a) {
@@ -51,24 +69,61 @@ static void attend_close(const struct attend *a, struct panel *p) {
 
 /* --- all of it --- */
 
+enum { DEPTH = 64 }; /* numbers of a block's keys that are turned at a time */
+
 static size_t attend_scratch(size_t head_size, size_t value_head_size) {
   return attend_panels(head_size, value_head_size) * panel_floats(head_size, value_head_size) +
-         2 * KERNEL_KEYS * PANEL + segments_floats(head_size, value_head_size);
+         KERNEL_KEYS * (PANEL + DEPTH) + segments_floats(head_size, value_head_size);
 }
 
-static bool attend(const struct kernel_tile *t, float *scratch) {
-  if (attend_as_few(t)) return attend_few(t, scratch);
-  struct attend a = {.t = t, .scores = scratch, .extra = scratch + KERNEL_KEYS * PANEL};
-  float *place = a.extra + KERNEL_KEYS * PANEL;
+static bool attend_panels_of(struct attend *a, float *place) {
+  const struct kernel_tile *t = a->t;
+  for (size_t i = 0; i < a->panels; i++) turn_queries(t, &a->panel[i], a->panel[i].query);
+  if (t->segment_end) return attend_by_segments(a, place);
+  if (!attend_blocks(a)) return false;
+  for (size_t i = 0; i < a->panels; i++) {
+    if (t->huge && t->select == SELECT_SOFT) attend_shrunk(a, &a->panel[i]);
+    attend_close(a, &a->panel[i]);
+  }
+  if (t->weights && t->select == SELECT_SOFT) write_weights(a);
+  return true;
+}
+
+/* Opens the panels of a head. Returns the place behind them. */
+static float *attend_open(struct attend *a, const struct kernel_tile *t, float *scratch,
+                          float *place) {
+  a->t = t;
+  a->panels = a->next = 0, a->depth = DEPTH;
+  a->scores = scratch, a->extra = scratch + KERNEL_KEYS * PANEL;
   for (size_t first = 0; first < t->queries; first += PANEL) {
-    struct panel *p = &a.panel[a.panels++];
+    struct panel *p = &a->panel[a->panels++];
     place = panel_open(p, t, first, place);
     if (t->select == SELECT_SOFT) gather_values(p, t);
   }
-  if (t->segment_end) return attend_by_segments(&a, place);
-  if (!attend_blocks(&a)) return false;
-  for (size_t i = 0; i < a.panels; i++) attend_close(&a, &a.panel[i]);
-  if (t->weights && t->select == SELECT_SOFT) write_weights(&a);
+  return place;
+}
+
+/* Heads of few queries go through the keys side by side, as many as there is scratch for. How much
+ * that is a head without a context does not tell. */
+static size_t heads_together(size_t heads, const struct kernel_tile *t) {
+  size_t values = 0;
+  for (size_t h = 0; h < heads; h++)
+    values = t[h].value_head_size > values ? t[h].value_head_size : values;
+  const size_t most = values > 0 ? attend_panels(t->head_size, values) : 1;
+  return heads < most ? heads : most;
+}
+
+static bool attend(size_t heads, const struct kernel_tile *t, float *scratch) {
+  struct attend a[GROUP_MAX];
+  for (size_t n; heads > 0; heads -= n, t += n) {
+    float *place = scratch + KERNEL_KEYS * (PANEL + DEPTH);
+    const bool few = attend_as_few(t);
+    n = few ? heads_together(heads, t) : 1;
+    for (size_t h = 0; h < n; h++) place = attend_open(&a[h], &t[h], scratch, place);
+    if (few && !attend_few(n, a)) return false;
+    for (size_t h = 0; h < n; h++)
+      if (!(few && close_few(&a[h])) && !attend_panels_of(&a[h], place)) return false;
+  }
   return true;
 }
 

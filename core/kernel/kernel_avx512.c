@@ -3,7 +3,7 @@
 
 #include "core/kernel/kernel.h"
 
-#include <immintrin.h>
+#include "core/kernel/kernel_x86.h"
 
 #define KERNEL  kernel_avx512
 #define LEVEL   CPU_AVX512

@@ -1,95 +1,40 @@
-/* kernel_few: attention of an item of few queries: the numbers of a key lie in the lanes.
+/* kernel_few: attention of a tile of few queries: keys lie in the lanes, then the numbers of
+ * values.
  *
  * A part of kernel_loops.h.
  *
- * With queries in the lanes one query leaves all lanes but one idle. Here a key's numbers are
- * multiplied lane by lane, and the sums of LANES keys are then added up across the lanes together;
- * the softmax runs along the keys. Scores are summed in another order than elsewhere, so
- * whether an item is computed here depends on the layer and on what is asked of the item, never on
- * other items. An item whose heads are measured is not: `measure` makes the scores again with
- * queries in the lanes, and needs the `top` and `factor` of exactly these scores. Where scores are
- * about 1e6, their rounding alone changes e^(score - top) by a factor. */
+ * With queries in the lanes one query leaves all lanes but one idle. Here the scores of a block are
+ * made with its keys in the lanes, and the context with the numbers of a value: both remain the
+ * chains they are in a panel, over the numbers of a head and over the keys, and the exponentials of
+ * a block are added up one after the other as there. So a query has the same bits here and there;
+ * a tile comes here where that takes less time. What is kept of the queries is a panel's, but for
+ * two arrays: `query` is [count, head_size], `context` [count, value_head_size]. */
 
-enum { FEW_MAX = LANES };
-
-/* Cheaper than queries in the lanes? There LANES keys cost as many steps for each number, for the
- * score and for the value, however few the queries are; here each query costs one step for LANES
- * numbers, and about six for each key to add up across the lanes. */
+/* Cheaper than queries in the lanes? Both counted in steps of a multiplication, times LANES. */
 static bool attend_as_few(const struct kernel_tile *t) {
-  const size_t padded = (t->head_size + LANES - 1) / LANES * LANES;
-  if (t->vector || t->segment_end || t->select != SELECT_SOFT || t->top) return false;
-  return t->item_queries * (2 * padded + 6 * LANES) < 2 * LANES * t->head_size;
+  const size_t q = t->queries, d = t->head_size, d_v = t->value_head_size;
+  const size_t keys = (t->keys + LANES - 1) / LANES * LANES; /* in whole vectors */
+  const size_t padded = (d_v + LANES - 1) / LANES * LANES;
+  const size_t step = t->vector ? 28 : 1, turned = t->turned ? 0 : 2;
+  if (t->segment_end || t->select != SELECT_SOFT || q >= LANES) return false;
+  return keys * d * (q * step + turned) + q * t->keys * (padded + 3 * LANES) <
+         LANES * t->keys * (d * step + d_v);
 }
 
 struct few {
-  const struct kernel_tile *t;
-  size_t size, value_size; /* of a head, in whole vectors */
-  float *query;            /* [queries, size] scaled, zeros behind */
-  float *scores;           /* [queries, KERNEL_KEYS] */
-  float *context;          /* [queries, value_size] */
-  float top[FEW_MAX];      /* greatest score so far */
-  double sum[FEW_MAX];     /* of the exponentials */
-  float best[FEW_MAX];     /* the greatest score, for the pointers */
-  int32_t chosen[FEW_MAX]; /* its key; -1: none yet */
+  const struct attend *a;
+  struct panel *p;
+  float *part; /* [LANES] of each query, the sum of a block's exponentials */
 };
 
-static void few_open(struct few *f, const struct kernel_tile *t, float *scratch) {
-  f->t = t;
-  f->size = (t->head_size + LANES - 1) / LANES * LANES;
-  f->value_size = (t->value_head_size + LANES - 1) / LANES * LANES;
-  f->scores = scratch;
-  f->query = f->scores + t->queries * KERNEL_KEYS;
-  f->context = f->query + t->queries * f->size;
-  memset(f->context, 0, t->queries * f->value_size * sizeof(float));
-  for (size_t i = 0; i < t->queries; i++) {
-    const float *from = t->query + i * t->query_row;
-    for (size_t x = 0; x < f->size; x += LANES)
-      vec_store(f->query + i * f->size + x,
-                vec_load_some(from + x, t->head_size - x) * vec_all(t->scale));
-    f->top[i] = -FLT_MAX, f->best[i] = -INFINITY;
-    f->sum[i] = 0, f->chosen[i] = -1;
-  }
+static bool few_sees(const struct few *f, size_t i, size_t key, size_t keys) {
+  const int32_t from = f->p->from[i], to = f->p->to[i];
+  return from < to && (int32_t)key < to && (int32_t)(key + keys) > from;
 }
+
+static float *few_row(const struct few *f, size_t i) { return f->a->scores + i * KERNEL_KEYS; }
 
 /* --- scores --- */
-
-/* Lane by lane, the products of a query with each of `count` keys. */
-INLINE void products_by_lane(const float *query, const float *key, size_t key_row, size_t size,
-                             const int count, vec *sum) {
-  size_t x = 0;
-#pragma GCC unroll 8
-  for (int i = 0; i < count; i++) sum[i] = vec_all(0);
-  for (; x + LANES <= size; x += LANES) {
-    const vec q = vec_load(query + x);
-#pragma GCC unroll 8
-    for (int i = 0; i < count; i++)
-      sum[i] = vec_fma(q, vec_load(key + (size_t)i * key_row + x), sum[i]);
-  }
-  if (x == size) return;
-  const vec q = vec_load(query + x);
-#pragma GCC unroll 8
-  for (int i = 0; i < count; i++)
-    sum[i] = vec_fma(q, vec_load_some(key + (size_t)i * key_row + x, size - x), sum[i]);
-}
-
-/* The scores of one query with LANES keys, or with the first `keys` of them. */
-INLINE vec scores_of(const struct few *f, const float *query, const float *key, size_t keys) {
-  enum { TOGETHER = LANES < 8 ? LANES : 8 };
-  const size_t row = f->t->key_row, size = f->t->head_size;
-  vec sum[LANES];
-  if (keys >= LANES) {
-#pragma GCC unroll 4
-    for (int i = 0; i < LANES; i += TOGETHER)
-      products_by_lane(query, key + (size_t)i * row, row, size, TOGETHER, sum + i);
-  } else {
-    for (size_t i = 0; i < LANES; i++)
-      if (i < keys)
-        products_by_lane(query, key + i * row, row, size, 1, sum + i);
-      else
-        sum[i] = vec_all(0);
-  }
-  return vec_sums(sum);
-}
 
 /* All ones where the mask's byte is not zero. */
 INLINE ivec flags_some(const uint8_t *mask, size_t n) {
@@ -102,10 +47,11 @@ INLINE ivec flags_some(const uint8_t *mask, size_t n) {
 
 /* Adds biases; the scores of keys that query `i` may not see become -infinity. False if the score
  * of a key that it may see is beyond float32. */
-INLINE bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys) {
-  const struct kernel_tile *t = f->t;
+static bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys) {
+  const struct kernel_tile *t = f->a->t;
+  const vec hidden = vec_all(-INFINITY);
   for (size_t r = 0; r < keys; r += LANES) {
-    float *s = f->scores + i * KERNEL_KEYS + r;
+    float *s = few_row(f, i) + r;
     const ivec j = ivec_all((int32_t)(key + r)) + lane_numbers();
     ivec seen = (j >= ivec_all(t->from[i])) & (j < ivec_all(t->to[i]));
     vec score = vec_load(s);
@@ -113,194 +59,337 @@ INLINE bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys
     if (t->relative) score += vec_load_some(t->relative + key + r - i, keys - r);
     if (t->mask) seen &= flags_some(t->mask + i * t->mask_row + key + r, keys - r);
     if (t->careful && vec_any(seen & ((score - score) != vec_all(0)))) return false;
-    vec_store(s, vec_choose(seen, score, vec_all(-INFINITY)));
+    vec_store(s, vec_choose(seen, score, hidden));
   }
   return true;
 }
 
-static bool few_sees(const struct few *f, size_t i, size_t key, size_t keys) {
-  return (int32_t)key < f->t->to[i] && (int32_t)(key + keys) > f->t->from[i];
+/* Of all queries; rows of those that see nothing of the block hold anything. */
+static bool few_scores(const struct few *f, size_t key, size_t keys) {
+  scores_by_key(f->a, key, keys,
+                (struct kernel_product){.rows = f->p->count,
+                                        .a = f->p->query,
+                                        .a_row = f->a->t->head_size,
+                                        .a_step = 1,
+                                        .c = f->a->scores});
+  for (size_t i = 0; i < f->p->count; i++)
+    if (few_sees(f, i, key, keys) && !finish_scores(f, i, key, keys)) return false;
+  return true;
 }
 
-static bool few_scores(const struct few *f, size_t i, size_t key, size_t keys) {
-  const struct kernel_tile *t = f->t;
-  for (size_t r = 0; r < keys; r += LANES)
-    vec_store(f->scores + i * KERNEL_KEYS + r,
-              scores_of(f, f->query + i * f->size, t->key + (key + r) * t->key_row, keys - r));
-  return finish_scores(f, i, key, keys);
+/* As keep_scores and recall_scores. */
+static void few_keep_scores(const struct few *f, size_t i, size_t key, size_t keys) {
+  memcpy(f->a->t->weights + i * f->a->t->weights_row + key, few_row(f, i), keys * sizeof(float));
+}
+
+/* In the lanes behind the last key lies what lies there for a hidden one. */
+static void few_recall_scores(const struct few *f, size_t key, size_t keys) {
+  const struct kernel_tile *t = f->a->t;
+  for (size_t i = 0; i < f->p->count; i++) {
+    float *s = few_row(f, i);
+    memcpy(s, t->weights + i * t->weights_row + key, keys * sizeof *s);
+    for (size_t r = keys; r % LANES != 0; r++) s[r] = -INFINITY;
+  }
 }
 
 /* --- weights --- */
 
 /* The greatest score of the block; keeps the first key that has the greatest of all. */
-static float few_greatest(struct few *f, size_t i, size_t key, size_t keys) {
-  const float *s = f->scores + i * KERNEL_KEYS;
+static float few_greatest(const struct few *f, size_t i, size_t key, size_t keys) {
+  const struct kernel_tile *t = f->a->t;
+  const float *s = few_row(f, i);
   vec most = vec_load(s);
   for (size_t r = LANES; r < keys; r += LANES) most = vec_max(vec_load(s + r), most);
   const float greatest = vec_greatest(most);
-  if (f->t->pointers && greatest > f->best[i]) {
+  if ((t->pointers || t->greatest) && greatest > f->p->best[i]) {
     size_t r = 0;
     while (s[r] != greatest) r++;
-    f->best[i] = greatest;
-    f->chosen[i] = (int32_t)(key + r);
+    f->p->best[i] = greatest;
+    f->p->chosen[i] = (int32_t)(key + r);
   }
   return greatest;
 }
 
-static void few_raise_top(struct few *f, size_t i, float top) {
-  if (top <= f->top[i]) return;
-  const vec shrink = vec_exp(vec_all(f->top[i] - top));
-  f->top[i] = top;
-  f->sum[i] *= (double)shrink[0];
-  for (float *c = f->context + i * f->value_size, *end = c + f->value_size; c < end; c += LANES)
-    vec_store(c, vec_load(c) * shrink);
+static void few_rescale(const struct few *f, size_t i, float by) {
+  const size_t d_v = f->a->t->value_head_size;
+  float *c = f->p->context + i * d_v;
+  for (size_t x = 0; x < d_v; x += LANES)
+    vec_store_some(c + x, vec_load_some(c + x, d_v - x) * vec_all(by), d_v - x);
 }
 
-/* Scores become weights, not yet over their sum. */
-static void few_soften(struct few *f, size_t i, size_t key, size_t keys) {
-  const vec shrink = vec_all(f->t->shrink);
-  const float greatest = few_greatest(f, i, key, keys);
-  float *s = f->scores + i * KERNEL_KEYS;
-  if (f->t->sigmoid) {
-    for (size_t r = 0; r < keys; r += LANES)
-      vec_store(s + r, vec_sigmoid(vec_load(s + r)) * shrink);
-    return;
+/* Takes the block's greatest scores into account, as raise_tops does. */
+static void few_raise_tops(const struct few *f, size_t key, size_t keys) {
+  float greatest[LANES], by[LANES];
+  vec keep;
+  for (size_t i = 0; i < LANES; i++) {
+    const bool seen = i < f->p->count && few_sees(f, i, key, keys);
+    greatest[i] = seen ? few_greatest(f, i, key, keys) : -INFINITY;
   }
-  few_raise_top(f, i, greatest);
-  const vec top = vec_all(f->top[i]);
-  vec sum = vec_all(0);
-  for (size_t r = 0; r < keys; r += LANES) {
-    const vec e = vec_exp(vec_load(s + r) - top);
-    sum += e;
-    vec_store(s + r, e * shrink);
-  }
-  f->sum[i] += (double)vec_sum(sum);
+  const vec top = vec_max(vec_load(greatest), vec_load(f->p->top));
+  if (f->a->t->sigmoid || !raise_lanes(f->p, 0, top, &keep)) return;
+  vec_store(by, keep);
+  for (size_t i = 0; i < f->p->count; i++)
+    if (by[i] != 1.0f) few_rescale(f, i, by[i]);
 }
 
-/* What makes an exponential a weight; a sigmoid is one as it is. */
-static float few_factor(const struct few *f, size_t i) {
-  if (f->t->sigmoid) return 1.0f;
-  return f->sum[i] > 0 ? (float)(1 / f->sum[i]) : 0;
+/* Scores become weights, not yet over their sum; all of them 0 where the block is not seen. */
+static void few_soften(const struct few *f, size_t i, size_t key, size_t keys) {
+  const vec top = vec_all(f->p->top[i]);
+  float *s = few_row(f, i);
+  if (!few_sees(f, i, key, keys))
+    memset(s, 0, KERNEL_KEYS * sizeof *s);
+  else if (f->a->t->sigmoid)
+    for (size_t r = 0; r < keys; r += LANES) vec_store(s + r, vec_sigmoid(vec_load(s + r)));
+  else
+    for (size_t r = 0; r < keys; r += LANES) vec_store(s + r, vec_exp(vec_load(s + r) - top));
 }
 
 /* --- values --- */
 
-/* The last columns, where they fill no vector; `count` queries. */
-INLINE void gather_tail(const struct few *f, size_t i, const float *value, size_t keys, size_t x,
-                        const int count) {
-  const size_t left = f->t->value_head_size - x;
-  float *c = f->context + i * f->value_size + x;
-  const float *s = f->scores + i * KERNEL_KEYS;
-  vec sum[4];
+/* Columns of some queries' contexts, from query `i` and column `x` on, over a block of keys. */
+struct few_columns {
+  const struct few *f;
+  size_t key, keys, i, x;
+};
+
+/* `vectors` vectors of columns for `count` queries; or of one vector the first `n` columns. With
+ * them the exponentials are added up: that waits no longer than the columns do. */
+INLINE void gather_columns(const struct few_columns *g, const int count, const int vectors,
+                           const size_t n) {
+  const struct kernel_tile *t = g->f->a->t;
+  const size_t d_v = t->value_head_size, ahead = rows_ahead(d_v) * t->value_row;
+  const float *weight = few_row(g->f, g->i), *value = t->value + g->key * t->value_row + g->x;
+  float *context = g->f->p->context + g->i * d_v + g->x;
+  vec sum[16], part[4];
 #pragma GCC unroll 4
-  for (int n = 0; n < count; n++) sum[n] = vec_load(c + (size_t)n * f->value_size);
-  for (size_t r = 0; r < keys; r++) {
-    const vec v = vec_load_some(value + r * f->t->value_row + x, left);
+  for (int i = 0; i < count; i++) {
+    part[i] = vec_all(0);
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+      const float *c = context + (size_t)i * d_v + (size_t)v * LANES;
+      sum[i * vectors + v] = n < LANES ? vec_load_some(c, n) : vec_load(c);
+    }
+  }
+  for (size_t r = 0; r < g->keys; r++, value += t->value_row) {
+    vec by[4];
 #pragma GCC unroll 4
-    for (int n = 0; n < count; n++)
-      sum[n] = vec_fma(vec_all(s[(size_t)n * KERNEL_KEYS + r]), v, sum[n]);
+    for (int i = 0; i < count; i++) {
+      by[i] = vec_all(weight[(size_t)i * KERNEL_KEYS + r]);
+      part[i] += by[i];
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+      const float *at = value + (size_t)v * LANES;
+      const vec column = n < LANES ? vec_load_some(at, n) : vec_load(at);
+      if (v * LANES % LINE == 0) __builtin_prefetch(at + ahead, 0, 2);
+#pragma GCC unroll 4
+      for (int i = 0; i < count; i++)
+        sum[i * vectors + v] = vec_fma(by[i], column, sum[i * vectors + v]);
+    }
   }
 #pragma GCC unroll 4
-  for (int n = 0; n < count; n++) vec_store(c + (size_t)n * f->value_size, sum[n]);
-}
-
-static void few_gather(const struct few *f, size_t key, size_t keys) {
-  const struct kernel_tile *t = f->t;
-  const float *value = t->value + key * t->value_row;
-  size_t x = 0;
-  while (x + LANES <= t->value_head_size) {
-    const size_t left = (t->value_head_size - x) / LANES;
-    const size_t vectors = left < VECTORS ? left : VECTORS;
-    product(&(struct kernel_product){.rows = t->queries,
-                                     .depth = keys,
-                                     .vectors = vectors,
-                                     .a = f->scores,
-                                     .a_row = KERNEL_KEYS,
-                                     .a_step = 1,
-                                     .b = value + x,
-                                     .b_row = t->value_row,
-                                     .start = f->context + x,
-                                     .start_row = f->value_size,
-                                     .c = f->context + x,
-                                     .c_row = f->value_size});
-    x += vectors * LANES;
+  for (int i = 0; i < count; i++) {
+    g->f->part[g->i + (size_t)i] = part[i][0];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+      float *c = context + (size_t)i * d_v + (size_t)v * LANES;
+      if (n < LANES)
+        vec_store_some(c, sum[i * vectors + v], n);
+      else
+        vec_store(c, sum[i * vectors + v]);
+    }
   }
-  if (x == t->value_head_size) return;
-  size_t i = 0;
-  for (; i + 4 <= t->queries; i += 4) gather_tail(f, i, value, keys, x, 4);
-  for (; i < t->queries; i++) gather_tail(f, i, value, keys, x, 1);
 }
 
-/* --- what comes of it --- */
+/* Queries and vectors, a power of two, for which the registers have room. */
+#if LANES == 16
+enum { SIDE_BY_SIDE = 4 };
+#else
+enum { SIDE_BY_SIDE = 2 };
+#endif
+
+typedef void gather_fn(const struct few_columns *g);
+
+#define GATHER(count, vectors)                                          \
+  static void gather_##count##x##vectors(const struct few_columns *g) { \
+    gather_columns(g, count, vectors, LANES);                           \
+  }
+GATHER(1, 1)
+GATHER(1, 2)
+GATHER(1, 4)
+GATHER(1, 8)
+GATHER(2, 1)
+GATHER(2, 2)
+GATHER(2, 4)
+#if LANES == 16
+GATHER(3, 1)
+GATHER(3, 2)
+GATHER(3, 4)
+GATHER(4, 1)
+GATHER(4, 2)
+GATHER(4, 4)
+#endif
+
+static gather_fn *const gather_of[SIDE_BY_SIDE][4] = {
+    {gather_1x1, gather_1x2, gather_1x4, gather_1x8},
+    {gather_2x1, gather_2x2, gather_2x4, NULL},
+#if LANES == 16
+    {gather_3x1, gather_3x2, gather_3x4, NULL},
+    {gather_4x1, gather_4x2, gather_4x4, NULL},
+#endif
+};
+
+#undef GATHER
+
+/* The last columns, which fill no vector; there need not be any. */
+static void gather_rest(const struct few_columns *g, size_t count, size_t n) {
+  switch (count) {
+  case 1:
+    gather_columns(g, 1, 1, n);
+    break;
+  case 2:
+    gather_columns(g, 2, 1, n);
+    break;
+#if LANES == 16
+  case 3:
+    gather_columns(g, 3, 1, n);
+    break;
+  case 4:
+    gather_columns(g, 4, 1, n);
+    break;
+#endif
+  default:
+    __builtin_unreachable();
+  }
+}
+
+static void few_gather(struct few *f, size_t key, size_t keys) {
+  const size_t d_v = f->a->t->value_head_size;
+  struct few_columns g = {.f = f, .key = key, .keys = keys};
+  for (size_t count; g.i < f->p->count; g.i += count) {
+    count = f->p->count - g.i < SIDE_BY_SIDE ? f->p->count - g.i : SIDE_BY_SIDE;
+    g.x = 0;
+    while (d_v - g.x >= LANES) {
+      size_t n = 3;
+      while ((d_v - g.x) / LANES < (size_t)1 << n || !gather_of[count - 1][n]) n--;
+      gather_of[count - 1][n](&g);
+      g.x += LANES << n;
+    }
+    if (g.x < d_v || d_v == 0) gather_rest(&g, count, d_v - g.x);
+  }
+}
+
+/* --- all of it --- */
+
+/* False if a score is beyond float32. */
+static bool few_block(struct few *f, size_t key, size_t keys) {
+  const struct kernel_tile *t = f->a->t;
+  struct panel *p = f->p;
+  if (!few_scores(f, key, keys)) return false;
+  for (size_t i = 0; scores_are_kept(t) && i < p->count; i++) few_keep_scores(f, i, key, keys);
+  few_raise_tops(f, key, keys);
+  for (size_t i = 0; i < p->count; i++) few_soften(f, i, key, keys);
+  few_gather(f, key, keys);
+  if (!t->sigmoid) add_up(p->sum, p->lost, vec_load(f->part));
+  p->started = true;
+  return true;
+}
+
+static bool few_is_finite(const struct few *f) {
+  bool finite = true;
+  for (size_t i = 0; i < f->p->count * f->a->t->value_head_size; i++)
+    finite &= isfinite(f->p->context[i]) != 0;
+  return finite;
+}
 
 static void few_write_context(const struct few *f, size_t i) {
-  const struct kernel_tile *t = f->t;
-  const vec factor = vec_all(few_factor(f, i)) * vec_all(t->context_factor / t->shrink);
-  for (size_t x = 0; x < t->value_head_size; x += LANES)
-    vec_store_some(t->context + i * t->context_row + x,
-                   vec_load(f->context + i * f->value_size + x) * factor, t->value_head_size - x);
-  if (t->context_factor < 0) forget_signs(t, i);
-}
-
-static void few_close(const struct few *f) {
-  const struct kernel_tile *t = f->t;
-  for (size_t i = 0; i < t->queries; i++) {
-    few_write_context(f, i);
-    if (t->pointers) t->pointers[i] = f->chosen[i];
+  const struct kernel_tile *t = f->a->t;
+  const size_t d_v = t->value_head_size;
+  const vec by = vec_all(f->p->sum[i]) * vec_all(t->context_factor);
+  for (size_t x = 0; x < d_v; x += LANES) {
+    const vec sum = vec_load_some(f->p->context + i * d_v + x, d_v - x);
+    vec_store_some(t->context + i * t->context_row + x, vec_fma(sum, by, vec_all(0)), d_v - x);
   }
 }
 
-/* The second pass: one query's weights of a block. */
+/* The second pass: one query's weights of a block, whose scores are there where it is seen. */
 static void few_weigh(const struct few *f, size_t i, size_t key, size_t keys) {
-  const struct kernel_tile *t = f->t;
-  const vec top = vec_all(f->top[i]), factor = vec_all(few_factor(f, i));
-  const vec share = vec_all(t->weights_factor);
+  const struct kernel_tile *t = f->a->t;
+  const vec top = vec_all(f->p->top[i]), factor = vec_all(f->p->sum[i]);
   const bool seen = few_sees(f, i, key, keys);
-  if (seen) few_scores(f, i, key, keys);
   for (size_t r = 0; r < keys; r += LANES) {
     float *to = t->weights + i * t->weights_row + key + r;
     vec weight = vec_all(0);
     if (seen) {
-      const vec score = vec_load(f->scores + i * KERNEL_KEYS + r);
-      weight = (t->sigmoid ? vec_sigmoid(score) : vec_exp(score - top)) * factor * share;
+      const vec score = vec_load(few_row(f, i) + r);
+      weight = (t->sigmoid ? vec_sigmoid(score) : vec_exp(score - top)) * factor;
     }
+    weight *= vec_all(t->weights_factor);
     if (t->weights_add) weight += vec_load_some(to, keys - r);
     vec_store_some(to, weight, keys - r);
   }
 }
 
 static void few_write_weights(const struct few *f) {
-  for (size_t key = 0; key < f->t->keys; key += KERNEL_KEYS)
-    for (size_t i = 0; i < f->t->queries; i++) few_weigh(f, i, key, block_keys(key, f->t->keys));
-}
-
-/* --- all of it --- */
-
-static bool attend_few_block(struct few *f, size_t key, size_t keys) {
-  bool any = false;
-  for (size_t i = 0; i < f->t->queries; i++) any |= few_sees(f, i, key, keys);
-  if (!any) return true;
-  for (size_t i = 0; i < f->t->queries; i++) {
-    if (!few_sees(f, i, key, keys)) {
-      memset(f->scores + i * KERNEL_KEYS, 0, keys * sizeof(float));
-      continue;
+  const struct kernel_tile *t = f->a->t;
+  for (size_t key = 0; key < t->keys; key += KERNEL_KEYS) {
+    const size_t keys = block_keys(key, t->keys);
+    if (panel_sees(f->p, key, keys)) {
+      if (scores_are_kept(t))
+        few_recall_scores(f, key, keys);
+      else
+        few_scores(f, key, keys);
     }
-    if (!few_scores(f, i, key, keys)) return false;
-    few_soften(f, i, key, keys);
+    for (size_t i = 0; i < f->p->count; i++) few_weigh(f, i, key, keys);
   }
-  few_gather(f, key, keys);
+}
+
+static void few_close(const struct few *f) {
+  const struct kernel_tile *t = f->a->t;
+  struct panel *p = f->p;
+  if (t->pointers) write_pointers(t, p);
+  sums_to_factors(t, p);
+  keep_normalisers(t, p, p->top, p->sum);
+  if (t->greatest) keep_greatest(t, p);
+  for (size_t i = 0; i < p->count; i++) few_write_context(f, i);
+  if (t->weights) few_write_weights(f);
+}
+
+static void few_open(const struct few *f) {
+  const struct kernel_tile *t = f->a->t;
+  const size_t d = t->head_size;
+  for (size_t i = 0; i < f->p->count; i++)
+    for (size_t x = 0; x < d; x += LANES)
+      vec_store_some(f->p->query + i * d + x,
+                     vec_load_some(t->query + i * t->query_row + x, d - x) * vec_all(t->scale),
+                     d - x);
+  memset(f->p->context, 0, f->p->count * t->value_head_size * sizeof(float));
+}
+
+/* Heads go through the keys side by side: where keys and values lie as they came in, a row of one
+ * head is followed by that of the next. False if a score is beyond float32. */
+static bool attend_few(size_t heads, struct attend *a) {
+  float part[LANES] = {0};
+  for (size_t h = 0; h < heads; h++) few_open(&(struct few){&a[h], &a[h].panel[0], part});
+  for (size_t key = 0; key < a->t->keys; key += KERNEL_KEYS) {
+    const size_t keys = block_keys(key, a->t->keys);
+    for (size_t h = 0; h < heads; h++) {
+      struct few f = {&a[h], &a[h].panel[0], part};
+      if (panel_sees(f.p, key, keys) && !few_block(&f, key, keys)) return false;
+    }
+  }
   return true;
 }
 
-/* As attend. Its scratch is always enough: with fewer queries than LANES, and head sizes rounded up
- * by less than LANES, this takes less than LANES (d + d_v + 2 LANES + KERNEL_KEYS) floats; attend
- * has at least 2 LANES (d + d_v + 7 + 2 KERNEL_KEYS). */
-static bool attend_few(const struct kernel_tile *t, float *scratch) {
-  struct few f;
-  few_open(&f, t, scratch);
-  for (size_t key = 0; key < t->keys; key += KERNEL_KEYS)
-    if (!attend_few_block(&f, key, block_keys(key, t->keys))) return false;
-  few_close(&f);
-  if (t->weights) few_write_weights(&f);
-  return true;
+/* Writes what attend_few has gathered. False where a context is beyond float32: nothing is written
+ * then, and the panel is as it was. */
+static bool close_few(struct attend *a) {
+  const struct few f = {a, &a->panel[0], NULL};
+  if (!a->t->huge || few_is_finite(&f)) {
+    few_close(&f);
+    return true;
+  }
+  panel_clear(f.p);
+  panel_choose_from(f.p, -INFINITY);
+  return false;
 }

@@ -16,6 +16,7 @@
  *   HAVE_MAX       vec_max, vec_min, and vec_max_int of integers
  *   HAVE_ANY       vec_any(mask): is a lane of a comparison's result set?
  *   HAVE_SOME      vec_load_some(p, n), vec_store_some(p, v, n): the first n lanes
+ *   HAVE_TURN      turn_fours(from, from_row, to, to_row): transposes so many rows of 4 floats
  *   HAVE_INVERSE   vec_inverse(x): 1 / x
  *   HAVE_EXP       vec_exp(x): e^x
  *
@@ -29,6 +30,8 @@
 #include "core/kernel/kernel_math.h"
 
 #include "core/kernel/kernel_product.h"
+
+#include "core/kernel/kernel_weights.h"
 
 #include "core/kernel/kernel_panel.h"
 
@@ -53,6 +56,8 @@ const struct kernel KERNEL = {.level = LEVEL,
                               .lanes = LANES,
                               .vectors = VECTORS,
                               .product = product,
+                              .weights = weights,
+                              .plans = plans,
                               .attend_queries = attend_queries,
                               .attend_scratch = attend_scratch,
                               .attend = attend,
@@ -77,5 +82,6 @@ const struct kernel KERNEL = {.level = LEVEL,
 #undef HAVE_MAX
 #undef HAVE_ANY
 #undef HAVE_SOME
+#undef HAVE_TURN
 #undef HAVE_INVERSE
 #undef HAVE_EXP

@@ -102,14 +102,12 @@ static void measure_open(struct measure *x, const struct kernel_measure *m, floa
   x->p = (struct panel){.count = count, .vectors = (count + LANES - 1) / LANES};
   x->width = x->p.vectors * LANES;
   measure_place(x, scratch);
+  x->a.depth = x->width;
   panel_ranges(&x->p, m->head);
   if (count < x->width) x->p.all_to = 0; /* no block is seen by all lanes: idle ones are hidden */
   for (size_t h = 0; h < m->heads; h++) {
     const struct kernel_tile *t = &m->head[h];
-    float *query = x->query + h * t->head_size * x->width;
-    for (size_t v = 0; v < x->p.vectors; v++)
-      turn(t->query + v * LANES * t->query_row, t->query_row, rows_of_vector(&x->p, v),
-           t->head_size, t->scale, query + v * LANES, x->width);
+    turn_queries(t, &x->p, x->query + h * t->head_size * x->width);
     recall_normalisers(x, t, h);
     memset(x->entropy + h * x->width, 0, x->width * sizeof *x->entropy);
   }
@@ -153,7 +151,7 @@ static void enter_segment(struct measure *x, size_t h, size_t segment, size_t fr
   x->segments.top = x->upper_top + h * x->width;
   x->segments.sum = x->upper_factor + h * x->width;
   x->p.gathers = 1;
-  x->p.gather[0] = (struct panel_gather){t->key, t->key_row, t->head_size, x->segments.key};
+  x->p.gather[0] = (struct panel_gather){t->key, t->key_row, t->head_size, x->segments.key, NULL};
   attend_segment(&x->a, &x->p, &x->segments, from, to);
   if (x->p.started) weigh_segment(t, &x->p, &x->segments, segment);
 }
@@ -216,15 +214,6 @@ static void measure_block(struct measure *x, size_t key, size_t keys) {
 }
 
 /* --- all of it --- */
-
-static size_t keys_seen(const struct kernel_tile *t, size_t i) {
-  const size_t all = (size_t)(t->to[i] - t->from[i]);
-  if (!t->mask) return all;
-  const uint8_t *mask = t->mask + i * t->mask_row + t->from[i];
-  size_t seen = 0;
-  for (size_t j = 0; j < all; j++) seen += mask[j] != 0;
-  return seen;
-}
 
 /* What makes a query's sum of A ln A its entropy. */
 static double entropy_factor(const struct kernel_tile *t, size_t i) {

@@ -6,13 +6,14 @@
  * block of keys the scores are one row per key, so that the softmax runs down the columns and needs
  * no sums across lanes; what is gathered is gathered transposed and turned at the end. */
 
-enum { PANEL = VECTORS * LANES, GROUP_MAX = 4 };
+enum { GROUP_MAX = 4 };
 
 /* Rows that are summed up by the weights of their keys. */
 struct panel_gather {
   const float *row; /* [keys, columns] by `step` */
   size_t step, columns;
-  float *sum; /* [columns, width] */
+  float *sum;          /* [columns, width] */
+  const float *shrink; /* [width] multiplies the weights; NULL: by 1 */
 };
 
 /* The state of one panel: `vectors` vectors of queries. */
@@ -32,6 +33,7 @@ struct panel {
   float *best;     /* [width] the greatest score or weight met, where a key is chosen */
   int32_t *chosen; /* [width] its key; -1: none yet */
   int32_t *from, *to;
+  float shrink[PANEL]; /* of the context, where that has left float32 without */
 };
 
 struct attend {
@@ -39,7 +41,9 @@ struct attend {
   struct panel panel[GROUP_MAX];
   size_t panels;
   float *scores; /* [KERNEL_KEYS, PANEL] */
-  float *extra;  /* [KERNEL_KEYS, PANEL] bias or mask of a block, transposed */
+  float *extra;  /* bias or mask of a block, transposed; weights that are shrunk; keys, turned */
+  size_t depth;  /* `extra` has room for KERNEL_KEYS times so many; no less than a panel's width */
+  size_t next;   /* the block of keys to ask memory for, as the number of its first; 0: none */
 };
 
 static size_t panel_width(const struct panel *p) { return p->vectors * LANES; }
@@ -84,10 +88,24 @@ INLINE void turn_block(const float *from, size_t from_row, size_t count, const s
   }
 }
 
-/* The same for any number of columns. */
+/* The same of LANES rows, four columns at a time. Returns how many columns that were. */
+static size_t turn_lanes(const float *from, size_t from_row, size_t columns, float factor,
+                         float *to, size_t to_row) {
+  size_t c = 0;
+  for (; c + 4 <= columns; c += 4)
+#pragma GCC unroll 2
+    for (size_t i = 0; i < LANES; i += HAVE_TURN)
+      turn_fours(from + i * from_row + c, from_row, to + c * to_row + i, to_row);
+  for (size_t i = 0; factor != 1 && i < c; i++)
+    vec_store(to + i * to_row, vec_load(to + i * to_row) * vec_all(factor));
+  return c;
+}
+
+/* The same of any number of columns, and of LANES rows, or the first `count` of them. */
 static void turn(const float *from, size_t from_row, size_t count, size_t columns, float factor,
                  float *to, size_t to_row) {
-  for (size_t c = 0; c < columns; c += LANES, from += LANES, to += LANES * to_row)
+  size_t c = count < LANES ? 0 : turn_lanes(from, from_row, columns, factor, to, to_row);
+  for (from += c, to += c * to_row; c < columns; c += LANES, from += LANES, to += LANES * to_row)
     if (count <= QUARTER)
       turn_block(from, from_row, count, QUARTER, columns - c, vec_all(factor), to, to_row);
     else
@@ -95,13 +113,14 @@ static void turn(const float *from, size_t from_row, size_t count, size_t column
 }
 
 /* to[i][r] (+)= factor[i] from[r][i] for LANES rows r, or the first n of them, and for
- * count <= columns columns i. */
+ * count <= columns columns i. A zero has no sign: that of a sum over keys that weigh nothing would
+ * depend on how many of these there were. */
 INLINE void turn_block_back(const float *from, size_t from_row, size_t n, vec factor, float *to,
                             size_t to_row, size_t count, const size_t columns, bool add) {
   vec r[LANES];
 #pragma GCC unroll 16
   for (size_t i = 0; i < LANES; i++)
-    r[i] = i < n ? vec_load(from + i * from_row) * factor : vec_all(0);
+    r[i] = i < n ? vec_fma(vec_load(from + i * from_row), factor, vec_all(0)) : vec_all(0);
   if (columns == QUARTER)
     vec_transpose_to_quarter(r);
   else
@@ -163,11 +182,19 @@ static void panel_choose_from(struct panel *p, float floor) {
   for (size_t i = 0; i < panel_width(p); i++) p->best[i] = floor, p->chosen[i] = -1;
 }
 
+/* The queries of a panel, turned and scaled. */
+static void turn_queries(const struct kernel_tile *t, const struct panel *p, float *to) {
+  for (size_t v = 0; v < p->vectors; v++)
+    turn(t->query + (p->first + v * LANES) * t->query_row, t->query_row, rows_of_vector(p, v),
+         t->head_size, t->scale, to + v * LANES, panel_width(p));
+}
+
+/* Its query is yet to be filled. */
 static float *panel_open(struct panel *p, const struct kernel_tile *t, size_t first, float *place) {
   p->first = first;
   p->count = t->queries - first < PANEL ? t->queries - first : PANEL;
+  p->gathers = 0;
   p->vectors = (p->count + LANES - 1) / LANES;
-  const size_t width = panel_width(p);
   p->query = place;
   p->context = p->query + PANEL * t->head_size;
   p->top = p->context + PANEL * t->value_head_size;
@@ -178,9 +205,6 @@ static float *panel_open(struct panel *p, const struct kernel_tile *t, size_t fi
   p->from = p->chosen + PANEL;
   p->to = p->from + PANEL;
   panel_ranges(p, t);
-  for (size_t v = 0; v < p->vectors; v++)
-    turn(t->query + (first + v * LANES) * t->query_row, t->query_row, rows_of_vector(p, v),
-         t->head_size, t->scale, p->query + v * LANES, width);
   panel_clear(p);
   panel_choose_from(p, -INFINITY);
   return place + panel_floats(t->head_size, t->value_head_size);
@@ -193,4 +217,41 @@ static bool panel_sees(const struct panel *p, size_t key, size_t keys) {
 /* Keys of the block that begins at `key`, of those before `end`. */
 static size_t block_keys(size_t key, size_t end) {
   return end - key < KERNEL_KEYS ? end - key : KERNEL_KEYS;
+}
+
+/* --- sums that leave float32 --- */
+
+/* Of query `i` of the tile. */
+static size_t keys_seen(const struct kernel_tile *t, size_t i) {
+  const size_t all = (size_t)(t->to[i] - t->from[i]);
+  if (!t->mask) return all;
+  const uint8_t *mask = t->mask + i * t->mask_row + t->from[i];
+  size_t seen = 0;
+  for (size_t j = 0; j < all; j++) seen += mask[j] != 0;
+  return seen;
+}
+
+/* A power of two that keeps sums over so many keys inside float32, whatever is summed: a weight is
+ * less than 256. Keys that are hidden do not count: from .. to - 1 may hold what only other heads
+ * see, and whether these are computed depends on what is asked for. */
+static float shrink_for(size_t keys) {
+  float shrink = 0x1p-10f;
+  for (; keys > 0; keys /= 2) shrink /= 2;
+  return shrink;
+}
+
+/* Finds for which queries a sum is not finite, though their weights were not shrunk: these get a
+ * shrink other than 1. False if there are none. */
+static bool find_shrinks(const struct kernel_tile *t, const struct panel *p, const float *sum,
+                         size_t columns, float *shrink) {
+  const size_t width = panel_width(p);
+  bool some = false;
+  for (size_t i = 0; i < width; i++) {
+    bool finite = true;
+    for (size_t x = 0; i < p->count && x < columns; x++)
+      finite &= isfinite(sum[x * width + i]) != 0;
+    shrink[i] = finite ? 1.0f : shrink_for(keys_seen(t, p->first + i));
+    some |= !finite;
+  }
+  return some;
 }

@@ -4,9 +4,21 @@
  * whatever the shape of the block around it: that is why a row's bits depend on nothing but the
  * row. */
 
+/* What a block asks for beside multiplying, into the second cache. */
+struct product_ask {
+  int lines;        /* in each step; known to the compiler. 0: nothing is asked for */
+  const char *next; /* the lines of the first step */
+  size_t share;     /* bytes to go on by with each step */
+};
+
+enum {
+  PANEL = VECTORS * LANES, /* most columns */
+  PRODUCT_LINE = 64        /* bytes of a line of the caches */
+};
+
 /* rows x vectors sums live in registers while the depth goes by. */
 INLINE void product_block(const int rows, const int vectors, const struct kernel_product *p,
-                          const float *a, const float *start, float *c) {
+                          const float *a, const float *start, float *c, struct product_ask ask) {
   const size_t depth = p->depth, a_row = p->a_row, a_step = p->a_step, b_row = p->b_row;
   const float *b = p->b;
   vec sum[32];
@@ -19,6 +31,10 @@ INLINE void product_block(const int rows, const int vectors, const struct kernel
     vec column[4];
 #pragma GCC unroll 4
     for (int j = 0; j < vectors; j++) column[j] = vec_load(b + j * LANES);
+#pragma GCC unroll 4
+    for (int j = 0; j < ask.lines; j++)
+      __builtin_prefetch(ask.next + (ptrdiff_t)j * PRODUCT_LINE, 0, 2);
+    if (ask.lines > 0) ask.next += ask.share;
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
       vec factor = vec_all(a[(size_t)i * a_row]);
@@ -42,7 +58,7 @@ typedef void product_fn(const struct kernel_product *p, const float *a, const fl
 #define PRODUCT(rows, vectors)                                                           \
   static void product_##rows##x##vectors(const struct kernel_product *p, const float *a, \
                                          const float *start, float *c) {                 \
-    product_block(rows, vectors, p, a, start, c);                                        \
+    product_block(rows, vectors, p, a, start, c, (struct product_ask){0});               \
   }
 #define PRODUCTS_6(v) \
   PRODUCT(1, v) PRODUCT(2, v) PRODUCT(3, v) PRODUCT(4, v) PRODUCT(5, v) PRODUCT(6, v)
@@ -91,11 +107,24 @@ static void product_panel(const struct kernel_product *p) {
   }
 }
 
-/* --- few rows and panels side by side --- */
+static void product(const struct kernel_product *p) {
+  if (p->rows > 0) product_panel(p);
+}
 
-/* One panel would leave the multipliers waiting for the sums of so few rows. */
+/* --- whole panels side by side --- */
+
+/* The same further to the right: panels of B lie `step` floats apart. */
+static void product_move(struct kernel_product *p, size_t panels, size_t step) {
+  p->b += panels * step;
+  p->start += panels * PANEL;
+  p->c += panels * PANEL;
+}
+
+/* One panel would leave the multipliers waiting for the sums of so few rows. Of several streams the
+ * processor reads ahead well enough. */
 #if VECTORS == 2
-INLINE void product_wide(const int rows, const int panels, const struct kernel_product *p) {
+INLINE void product_wide(const int rows, const int panels, const struct kernel_product *p,
+                         size_t step) {
   const float *a = p->a, *b = p->b;
   vec sum[4 * VECTORS * 2];
   const int wide = panels * VECTORS;
@@ -107,7 +136,7 @@ INLINE void product_wide(const int rows, const int panels, const struct kernel_p
   for (size_t k = 0; k < p->depth; k++, a += p->a_step, b += p->b_row)
 #pragma GCC unroll 8
     for (int j = 0; j < wide; j++) {
-      const vec column = vec_load(b + (size_t)(j / VECTORS) * p->b_panel + j % VECTORS * LANES);
+      const vec column = vec_load(b + (size_t)(j / VECTORS) * step + j % VECTORS * LANES);
 #pragma GCC unroll 4
       for (int i = 0; i < rows; i++)
         sum[i * wide + j] = vec_fma(vec_all(a[(size_t)i * p->a_row]), column, sum[i * wide + j]);
@@ -119,39 +148,34 @@ INLINE void product_wide(const int rows, const int panels, const struct kernel_p
       vec_store(p->c + (size_t)i * p->c_row + j * LANES, sum[i * wide + j]);
 }
 
-static void product_1_wide(const struct kernel_product *p) { product_wide(1, 4, p); }
-static void product_2_wide(const struct kernel_product *p) { product_wide(2, 2, p); }
-static void product_3_wide(const struct kernel_product *p) { product_wide(3, 2, p); }
+typedef void wide_fn(const struct kernel_product *p, size_t step);
+static void wide_1(const struct kernel_product *p, size_t step) { product_wide(1, 4, p, step); }
+static void wide_2(const struct kernel_product *p, size_t step) { product_wide(2, 2, p, step); }
+static void wide_3(const struct kernel_product *p, size_t step) { product_wide(3, 2, p, step); }
 
 enum { WIDE_ROWS = 3 };
-static void (*const wide_of[WIDE_ROWS])(const struct kernel_product *p) = {product_1_wide,
-                                                                           product_2_wide,
-                                                                           product_3_wide};
+static wide_fn *const wide_of[WIDE_ROWS] = {wide_1, wide_2, wide_3};
 static const size_t wide_panels[WIDE_ROWS] = {4, 2, 2};
 #else
 enum { WIDE_ROWS = 0 };
-static void (*const wide_of[1])(const struct kernel_product *p) = {NULL};
+static void (*const wide_of[1])(const struct kernel_product *p, size_t step) = {NULL};
 static const size_t wide_panels[1] = {SIZE_MAX};
 #endif
 
-/* The same further to the right. */
-static void product_move(struct kernel_product *p, size_t panels) {
-  p->b += panels * p->b_panel;
-  p->start += panels * VECTORS * LANES;
-  p->c += panels * VECTORS * LANES;
-  p->panels -= panels;
+/* Of so few rows, as many panels as go several at a time; returns how many are left, to which the
+ * product has been moved. */
+static size_t product_side_by_side(struct kernel_product *p, size_t panels, size_t step) {
+  while (p->rows <= WIDE_ROWS && panels >= wide_panels[p->rows - 1]) {
+    const size_t wide = wide_panels[p->rows - 1];
+    wide_of[p->rows - 1](p, step);
+    product_move(p, wide, step);
+    panels -= wide;
+  }
+  return panels;
 }
 
-static void product(const struct kernel_product *p) {
-  if (p->rows == 0) return;
-  if (p->panels == 0) {
-    product_panel(p);
-    return;
-  }
-  struct kernel_product left = *p;
-  while (p->rows <= WIDE_ROWS && left.panels >= wide_panels[p->rows - 1]) {
-    wide_of[p->rows - 1](&left);
-    product_move(&left, wide_panels[p->rows - 1]);
-  }
-  for (; left.panels > 0; product_move(&left, 1)) product_panel(&left);
+/* With so many whole panels, one or more rows. */
+static void product_panels(struct kernel_product p, size_t panels, size_t step) {
+  panels = product_side_by_side(&p, panels, step);
+  for (; panels > 0; panels--, product_move(&p, 1, step)) product_panel(&p);
 }

@@ -5,92 +5,191 @@
 
 /* --- the two ways to compare --- */
 
-static void dot_scores(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
-  const struct kernel_tile *t = a->t;
-  static const float zero[KERNEL_PANEL_MAX] = {0};
-  product(&(struct kernel_product){.rows = keys,
-                                   .depth = t->head_size,
-                                   .vectors = p->vectors,
-                                   .a = t->key + key * t->key_row,
-                                   .a_row = t->key_row,
-                                   .a_step = 1,
-                                   .b = p->query,
-                                   .b_row = panel_width(p),
-                                   .start = zero,
-                                   .c = a->scores,
-                                   .c_row = panel_width(p)});
-}
-
-/* v.tanh(q + k): the sums of one key stay in registers while its numbers go by. */
-INLINE void additive_rows(const struct attend *a, const struct panel *p, size_t key, size_t keys,
-                          const int vectors) {
-  const struct kernel_tile *t = a->t;
-  const size_t width = (size_t)vectors * LANES;
-  for (size_t r = 0; r < keys; r++) {
-    const float *k = t->key + (key + r) * t->key_row;
+/* As product, of a vector and tanh of sums: c = start + sum over x of vector[x] tanh(a + b). The
+ * sums of one row stay in registers while its numbers go by. */
+INLINE void additive_rows(const struct kernel_product *p, const float *vector, const int vectors) {
+  for (size_t i = 0; i < p->rows; i++) {
+    const float *a = p->a + i * p->a_row, *b = p->b;
     vec sum[VECTORS];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) sum[v] = vec_all(0);
-    for (size_t x = 0; x < t->head_size; x++) {
-      const vec number = vec_all(k[x]), by = vec_all(t->vector[x]);
+    for (int v = 0; v < vectors; v++)
+      sum[v] = vec_load(p->start + i * p->start_row + (size_t)v * LANES);
+    for (size_t x = 0; x < p->depth; x++, a += p->a_step, b += p->b_row) {
+      const vec number = vec_all(*a), by = vec_all(vector[x]);
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) {
-        const vec q = vec_load(p->query + x * width + (size_t)v * LANES);
-        sum[v] = vec_fma(by, vec_tanh(q + number), sum[v]);
-      }
+      for (int v = 0; v < vectors; v++)
+        sum[v] = vec_fma(by, vec_tanh(vec_load(b + (size_t)v * LANES) + number), sum[v]);
     }
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) vec_store(a->scores + r * width + (size_t)v * LANES, sum[v]);
+    for (int v = 0; v < vectors; v++) vec_store(p->c + i * p->c_row + (size_t)v * LANES, sum[v]);
   }
 }
 
-/* With few queries most lanes would be idle: then the numbers of a key lie in the lanes. Which way
- * an item goes must not depend on how it was cut. */
-static bool queries_are_few(const struct kernel_tile *t) {
-  return 2 * t->item_queries * ((t->head_size + LANES - 1) / LANES) <= t->head_size;
-}
-
-static void additive_few(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
-  const struct kernel_tile *t = a->t;
-  memset(a->scores, 0, keys * panel_width(p) * sizeof(float)); /* lanes without a query */
-  for (size_t i = 0; i < p->count; i++) {
-    const float *q = t->query + (p->first + i) * t->query_row;
-    for (size_t r = 0; r < keys; r++) {
-      const float *k = t->key + (key + r) * t->key_row;
-      vec sum = vec_all(0);
-      for (size_t x = 0; x < t->head_size; x += LANES) {
-        const size_t n = t->head_size - x;
-        const vec number = vec_load_some(q + x, n) + vec_load_some(k + x, n);
-        sum = vec_fma(vec_load_some(t->vector + x, n), vec_tanh(number), sum);
-      }
-      a->scores[r * panel_width(p) + i] = vec_sum(sum);
-    }
-  }
-}
-
-static void additive_scores(const struct attend *a, const struct panel *p, size_t key,
-                            size_t keys) {
-  if (queries_are_few(a->t)) {
-    additive_few(a, p, key, keys);
-    return;
-  }
+static void additive_panel(const struct kernel_product *p, const float *vector) {
   switch (p->vectors) { /* the constant lets the compiler keep the lanes in registers */
   case 1:
-    additive_rows(a, p, key, keys, 1);
+    additive_rows(p, vector, 1);
     break;
   case 2:
-    additive_rows(a, p, key, keys, 2);
+    additive_rows(p, vector, 2);
     break;
 #if VECTORS == 4
   case 3:
-    additive_rows(a, p, key, keys, 3);
+    additive_rows(p, vector, 3);
     break;
   case 4:
-    additive_rows(a, p, key, keys, 4);
+    additive_rows(p, vector, 4);
     break;
 #endif
   default:
     __builtin_unreachable();
+  }
+}
+
+/* Goes on with the scores of rows and columns from number `x` of a head on. */
+static void compare(const struct kernel_tile *t, size_t x, const struct kernel_product *p) {
+  if (t->vector)
+    additive_panel(p, t->vector + x);
+  else
+    product(p);
+}
+
+/* With so many whole panels of columns, which lie side by side. */
+static void compare_panels(const struct kernel_tile *t, size_t x, struct kernel_product p,
+                           size_t panels) {
+  if (!t->vector) {
+    product_panels(p, panels, PANEL);
+    return;
+  }
+  for (; panels > 0; panels--, product_move(&p, 1, PANEL)) additive_panel(&p, t->vector + x);
+}
+
+static const float *key_at(const struct kernel_tile *t, size_t key) {
+  if (!t->turned) return t->key + key * t->key_row;
+  return t->key + (key - key % KERNEL_KEYS) * t->key_row + key % KERNEL_KEYS;
+}
+
+/* --- with queries in the lanes --- */
+
+static const float no_sums[KERNEL_PANEL_MAX] = {0};
+
+/* Keys that are turned lie in blocks: `keys` of them, all of one. */
+static void scores_by_query(const struct attend *a, const struct panel *p, size_t key, size_t keys,
+                            float *scores) {
+  const struct kernel_tile *t = a->t;
+  compare(t, 0,
+          &(struct kernel_product){.rows = keys,
+                                   .depth = t->head_size,
+                                   .vectors = p->vectors,
+                                   .a = key_at(t, key),
+                                   .a_row = t->turned ? 1 : t->key_row,
+                                   .a_step = t->turned ? KERNEL_KEYS : 1,
+                                   .b = p->query,
+                                   .b_row = panel_width(p),
+                                   .start = no_sums,
+                                   .c = scores,
+                                   .c_row = panel_width(p)});
+}
+
+/* --- with keys in the lanes --- */
+
+enum {
+  AHEAD = 1024,      /* floats that memory is asked for before they are read */
+  ROWS_AHEAD = 2048, /* the same of a stream of rows */
+  LINE = 16          /* floats of a cache line */
+};
+
+static size_t rows_ahead(size_t size) { return ROWS_AHEAD / (size + 1) + 1; }
+
+/* A cache line of each of LANES keys. */
+INLINE void turn_lines(const float *from, size_t from_row, float *to) {
+#pragma GCC unroll 2
+  for (size_t i = 0; i < LANES; i += HAVE_TURN)
+#pragma GCC unroll 4
+    for (size_t c = 0; c < LINE; c += 4)
+      turn_fours(from + i * from_row + c, from_row, to + c * KERNEL_KEYS + i, KERNEL_KEYS);
+}
+
+/* Turns the numbers x .. x + depth - 1 of a block's keys, and asks for the lines that will be
+ * turned in a while. */
+static void turn_keys(const struct kernel_tile *t, size_t key, size_t keys, size_t x, size_t depth,
+                      float *to) {
+  const size_t row = t->key_row, rows = rows_ahead(t->head_size);
+  const size_t ahead = (rows < LANES ? LANES : rows) * row;
+  for (size_t r = 0; r < keys; r += LANES) {
+    const float *from = key_at(t, key + r) + x;
+    for (size_t c = 0; c < depth; c += LINE) {
+      float *at = to + c * KERNEL_KEYS + r;
+      for (size_t i = 0; i < LANES; i++) __builtin_prefetch(from + ahead + i * row + c, 0, 2);
+      if (keys - r >= LANES && depth - c >= LINE)
+        turn_lines(from + c, row, at);
+      else
+        turn(from + c, row, keys - r, depth - c < LINE ? depth - c : LINE, 1, at, KERNEL_KEYS);
+    }
+  }
+}
+
+/* A part of a block that is turned already: asks for what comes next. */
+static const float *turned_keys(const struct kernel_tile *t, size_t key, size_t x, size_t depth) {
+  const float *from = key_at(t, key) + x * KERNEL_KEYS;
+  for (size_t c = 0; c < depth * KERNEL_KEYS; c += LINE) __builtin_prefetch(from + AHEAD + c);
+  return from;
+}
+
+/* As many whole panels of columns as `keys` make, and then the vectors that are left. */
+static void compare_keys(const struct kernel_tile *t, size_t x, struct kernel_product p,
+                         size_t keys) {
+  const size_t vectors = (keys + LANES - 1) / LANES;
+  p.vectors = VECTORS;
+  compare_panels(t, x, p, vectors / VECTORS);
+  if (vectors % VECTORS == 0) return;
+  product_move(&p, vectors / VECTORS, PANEL);
+  p.vectors = vectors % VECTORS;
+  compare(t, x, &p);
+}
+
+/* The same chains. `p` tells of some queries, and of the place for their scores with the keys of
+ * one of the tile's blocks, [queries, KERNEL_KEYS]. */
+static void scores_by_key(const struct attend *a, size_t key, size_t keys,
+                          struct kernel_product p) {
+  const struct kernel_tile *t = a->t;
+  const size_t most = t->turned ? AHEAD / KERNEL_KEYS : a->depth;
+  p.b = a->extra, p.b_row = p.c_row = KERNEL_KEYS;
+  p.start = no_sums;
+  for (size_t x = 0; x < t->head_size; x += p.depth) {
+    p.depth = t->head_size - x < most ? t->head_size - x : most;
+    if (t->turned)
+      p.b = turned_keys(t, key, x, p.depth);
+    else
+      turn_keys(t, key, keys, x, p.depth, a->extra);
+    compare_keys(t, x, p, keys);
+    p.a += p.depth * p.a_step;
+    p.start = p.c, p.start_row = p.c_row;
+  }
+}
+
+/* --- whichever --- */
+
+/* Where a tanh is most of the work and queries would leave most lanes idle, keys do not. */
+static bool keys_fill_lanes(const struct kernel_tile *t, const struct panel *p, size_t keys) {
+  if (!t->vector || t->turned || p->vectors > 1) return false;
+  return 5 * p->count * ((keys + LANES - 1) / LANES) <= 4 * keys;
+}
+
+static void panel_scores(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
+  const size_t width = panel_width(p);
+  if (keys_fill_lanes(a->t, p, keys)) {
+    float scores[LANES * KERNEL_KEYS];
+    scores_by_key(a, key, keys,
+                  (struct kernel_product){
+                      .rows = p->count, .a = p->query, .a_row = 1, .a_step = width, .c = scores});
+    turn(scores, KERNEL_KEYS, p->count, keys, 1, a->scores, width);
+    return;
+  }
+  for (size_t r = 0, most = keys; r < keys; r += most) {
+    if (a->t->turned) most = KERNEL_KEYS - (key + r) % KERNEL_KEYS;
+    most = most < keys - r ? most : keys - r;
+    scores_by_query(a, p, key + r, most, a->scores + r * width);
   }
 }
 
@@ -114,7 +213,7 @@ static void add_bias(const struct attend *a, const struct panel *p, size_t key, 
   const size_t width = panel_width(p);
   for (size_t v = 0; v < p->vectors; v++) {
     turn(t->bias + (p->first + v * LANES) * t->bias_row + key, t->bias_row, rows_of_vector(p, v),
-         keys, 1.0f, a->extra + v * LANES, width);
+         keys, 1, a->extra + v * LANES, width);
     for (size_t r = 0; r < keys; r++) {
       float *s = a->scores + r * width + v * LANES;
       vec_store(s, vec_load(s) + vec_load(a->extra + r * width + v * LANES));
@@ -182,7 +281,7 @@ static void hide_by_mask(const struct attend *a, const struct panel *p, size_t k
       const uint8_t *row = t->mask + (p->first + v * LANES + i) * t->mask_row + key;
       for (size_t r = 0; r < keys; r++) flag[i * KERNEL_KEYS + r] = row[r];
     }
-    turn(flag, KERNEL_KEYS, count, keys, 1.0f, a->extra + v * LANES, width);
+    turn(flag, KERNEL_KEYS, count, keys, 1, a->extra + v * LANES, width);
     for (size_t r = 0; r < keys; r++) {
       float *s = a->scores + r * width + v * LANES;
       const ivec seen = vec_load(a->extra + r * width + v * LANES) != vec_all(0);
@@ -194,10 +293,7 @@ static void hide_by_mask(const struct attend *a, const struct panel *p, size_t k
 /* Scores of a block for a panel, hidden ones -infinity. False if a visible one is not finite. */
 static bool score_block(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
-  if (t->vector)
-    additive_scores(a, p, key, keys);
-  else
-    dot_scores(a, p, key, keys);
+  panel_scores(a, p, key, keys);
   if (t->bias) add_bias(a, p, key, keys);
   if (t->relative) add_relative(a, p, key, keys);
   if (t->careful) mark_not_finite(a, p, keys);

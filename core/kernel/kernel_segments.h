@@ -13,36 +13,43 @@ struct segments {
   float *context;          /* [value_head_size, width] of the segments so far */
   float *top, *sum, *lost; /* [width] as in a panel */
   float *score;            /* [width] of the segment in hand; -infinity where none of it is seen */
+  float shrink[PANEL];     /* of `key`, where that has left float32 without */
 };
 
 static size_t segments_floats(size_t head_size, size_t value_head_size) {
   return PANEL * (head_size + value_head_size + 4);
 }
 
-static struct segments segments_open(const struct kernel_tile *t, const struct panel *p,
-                                     float *place) {
+static struct segments segments_open(const struct kernel_tile *t, float *place) {
   struct segments l = {.key = place, .context = place + PANEL * t->head_size};
   l.top = l.context + PANEL * t->value_head_size;
   l.sum = l.top + PANEL;
   l.lost = l.sum + PANEL;
   l.score = l.lost + PANEL;
-  memset(l.context, 0, t->value_head_size * panel_width(p) * sizeof(float));
-  memset(l.sum, 0, 2 * PANEL * sizeof(float));
-  for (size_t i = 0; i < PANEL; i++) l.top[i] = -FLT_MAX;
   return l;
+}
+
+/* No segment has been seen. */
+static void segments_clear(const struct kernel_tile *t, const struct panel *p, struct segments *l) {
+  memset(l->context, 0, t->value_head_size * panel_width(p) * sizeof(float));
+  memset(l->sum, 0, 2 * PANEL * sizeof(float));
+  for (size_t i = 0; i < PANEL; i++) l->top[i] = -FLT_MAX;
 }
 
 /* --- one segment --- */
 
-/* The mean of its keys, and from it its score. False if that is beyond float32 and seen. */
-static bool score_segment(const struct attend *a, const struct panel *p, struct segments *l) {
+/* The mean of its keys, gathered by weights that were shrunk by `shrink`, if any, and from it its
+ * score. False if that is beyond float32 and seen. */
+static bool score_segment(const struct attend *a, const struct panel *p, struct segments *l,
+                          const float *shrink) {
   const struct kernel_tile *t = a->t;
   for (size_t v = 0; v < p->vectors; v++) {
     const size_t at = v * LANES;
     const vec factor = vec_load(p->sum + at);
+    const vec by = shrink ? factor / vec_load(shrink + at) : factor;
     for (size_t x = 0; x < t->head_size; x++) {
       float *k = l->key + x * panel_width(p) + at;
-      vec_store(k, vec_load(k) * (factor * vec_all(1.0f / t->shrink)));
+      vec_store(k, vec_load(k) * by);
     }
     const ivec seen = factor > vec_all(0);
     const vec score = score_own_key(a, p, l->key, v);
@@ -53,10 +60,8 @@ static bool score_segment(const struct attend *a, const struct panel *p, struct 
   return true;
 }
 
-/* Attention over the keys from .. to - 1. Leaves the factors of their weights in the panel's sums,
- * and the segment's score; nothing started where no query of the panel sees any of them. */
-static bool attend_segment(const struct attend *a, struct panel *p, struct segments *l, size_t from,
-                           size_t to) {
+/* Attention over the keys from .. to - 1, without a score yet. */
+static bool weigh_keys(const struct attend *a, struct panel *p, size_t from, size_t to) {
   panel_clear(p);
   for (size_t key = from; key < to; key += KERNEL_KEYS) {
     const size_t keys = block_keys(key, to);
@@ -65,9 +70,25 @@ static bool attend_segment(const struct attend *a, struct panel *p, struct segme
     soften(a, p, keys);
     gather_block(a, p, key, keys);
   }
+  if (p->started) sums_to_factors(a->t, p);
+  return true;
+}
+
+/* Attention over the keys from .. to - 1, which the last gather of the panel gathers. Leaves the
+ * factors of their weights in the panel's sums, and the segment's score; nothing started where no
+ * query of the panel sees any of them. */
+static bool attend_segment(const struct attend *a, struct panel *p, struct segments *l, size_t from,
+                           size_t to) {
+  struct panel_gather *mean = &p->gather[p->gathers - 1];
+  const float *shrink = NULL;
+  if (!weigh_keys(a, p, from, to)) return false;
   if (!p->started) return true;
-  sums_to_factors(a->t, p);
-  return score_segment(a, p, l);
+  if (a->t->huge && find_shrinks(a->t, p, l->key, a->t->head_size, l->shrink)) {
+    mean->shrink = shrink = l->shrink;
+    weigh_keys(a, p, from, to);
+    mean->shrink = NULL;
+  }
+  return score_segment(a, p, l, shrink);
 }
 
 /* Adds the segment's mean value by the exponential of its score. */
@@ -97,11 +118,11 @@ static size_t segment_end(const struct kernel_tile *t, size_t segment) {
 
 /* --- all segments --- */
 
-static bool attend_segments(const struct attend *a, struct panel *p, struct segments *l) {
+/* False if a score is beyond float32. */
+static bool gather_segments(const struct attend *a, struct panel *p, struct segments *l) {
   const struct kernel_tile *t = a->t;
   bool started = false;
-  gather_values(p, t);
-  p->gather[p->gathers++] = (struct panel_gather){t->key, t->key_row, t->head_size, l->key};
+  segments_clear(t, p, l);
   for (size_t s = 0, from = 0; s < t->segments && from < t->keys; s++) {
     const size_t to = segment_end(t, s);
     if (!attend_segment(a, p, l, from, to)) return false;
@@ -109,9 +130,21 @@ static bool attend_segments(const struct attend *a, struct panel *p, struct segm
     started |= p->started;
     from = to;
   }
+  p->started = started;
+  return true;
+}
+
+static bool attend_segments(const struct attend *a, struct panel *p, struct segments *l) {
+  const struct kernel_tile *t = a->t;
+  gather_values(p, t);
+  p->gather[p->gathers++] = (struct panel_gather){t->key, t->key_row, t->head_size, l->key, NULL};
+  if (!gather_segments(a, p, l)) return false;
+  if (t->huge && p->started && find_shrinks(t, p, l->context, t->value_head_size, p->shrink)) {
+    p->gather[0].shrink = p->shrink;
+    gather_segments(a, p, l);
+  }
   for (size_t at = 0; at < panel_width(p); at += LANES)
     vec_store(l->sum + at, inverse_sum(l->sum + at, l->lost + at));
-  p->started = started;
   write_context(t, p, l->context, l->sum);
   keep_normalisers(t, p, l->top, l->sum);
   return true;
@@ -172,7 +205,7 @@ static bool attend_by_segments(struct attend *a, float *place) {
   const struct kernel_tile *t = a->t;
   for (size_t i = 0; i < a->panels; i++) {
     struct panel *p = &a->panel[i];
-    struct segments l = segments_open(t, p, place);
+    struct segments l = segments_open(t, place);
     if (!attend_segments(a, p, &l)) return false;
     if (t->weights || t->segment_weights || t->pointers || t->greatest) write_segments(a, p, &l);
   }

@@ -17,35 +17,53 @@ INLINE void add_up(float *sum, float *lost, vec x) {
   vec_store(lost, vec_load(lost) + ((before - (after - part)) + (x - part)));
 }
 
+/* Raises the top of each lane whose greatest score, which is never less than the top, has grown by
+ * more than slack. True if something is to be rescaled by that: by `keep`, as the sums are. */
+INLINE bool raise_lanes(struct panel *p, size_t at, vec greatest, vec *keep) {
+  const vec old = vec_load(p->top + at);
+  const ivec grown = greatest > old + vec_all(slack);
+  if (!vec_any(grown)) return false;
+  vec_store(p->top + at, vec_choose(grown, greatest, old));
+  if (!p->started) return false;
+  *keep = vec_choose(grown, vec_exp(old - greatest), vec_all(1.0f));
+  vec_store(p->sum + at, vec_load(p->sum + at) * *keep);
+  vec_store(p->lost + at, vec_load(p->lost + at) * *keep);
+  return true;
+}
+
 /* Takes the block's greatest scores into account; rescales what lanes have gathered so far. */
 INLINE void raise_tops(const struct attend *a, struct panel *p, size_t keys, const int vectors) {
   const size_t width = (size_t)vectors * LANES;
-  vec top[VECTORS], old[VECTORS];
+  vec top[VECTORS], keep;
 #pragma GCC unroll 4
-  for (int v = 0; v < vectors; v++) top[v] = old[v] = vec_load(p->top + v * LANES);
+  for (int v = 0; v < vectors; v++) top[v] = vec_load(p->top + v * LANES);
   for (size_t r = 0; r < keys; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++)
       top[v] = vec_max(vec_load(a->scores + r * width + v * LANES), top[v]);
   for (int v = 0; v < vectors; v++) {
-    const ivec grown = top[v] > old[v] + vec_all(slack);
-    if (!vec_any(grown)) continue;
-    vec_store(p->top + v * LANES, vec_choose(grown, top[v], old[v]));
-    if (!p->started) continue;
-    const vec shrink = vec_choose(grown, vec_exp(old[v] - top[v]), vec_all(1.0f));
-    vec_store(p->sum + v * LANES, vec_load(p->sum + v * LANES) * shrink);
-    vec_store(p->lost + v * LANES, vec_load(p->lost + v * LANES) * shrink);
+    if (!raise_lanes(p, (size_t)v * LANES, top[v], &keep)) continue;
     for (size_t g = 0; g < p->gathers; g++)
       for (size_t x = 0; x < p->gather[g].columns; x++) {
         float *c = p->gather[g].sum + x * width + v * LANES;
-        vec_store(c, vec_load(c) * shrink);
+        vec_store(c, vec_load(c) * keep);
       }
   }
 }
 
+/* Memory of a key and its value, a share of each line by line. */
+static void ask_for_key(const struct kernel_tile *t, size_t key) {
+  for (size_t x = 0; x < t->head_size; x += LINE)
+    __builtin_prefetch(t->key + key * t->key_row + x, 0, 2);
+  for (size_t x = 0; x < t->value_head_size; x += LINE)
+    __builtin_prefetch(t->value + key * t->value_row + x, 0, 2);
+}
+
 /* scores := e^(scores - top); the exponentials are summed per lane: within the block, then to what
- * was there, keeping what that addition rounds away. */
-INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, const int vectors) {
+ * was there, keeping what that addition rounds away. While nothing else is read, `ask` asks for the
+ * next block. */
+INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, const int vectors,
+                         const bool ask) {
   const size_t width = (size_t)vectors * LANES;
   vec top[VECTORS], sum[VECTORS];
 #pragma GCC unroll 4
@@ -53,7 +71,8 @@ INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, c
     top[v] = vec_load(p->top + v * LANES);
     sum[v] = vec_all(0);
   }
-  for (size_t r = 0; r < keys; r++)
+  for (size_t r = 0; r < keys; r++) {
+    if (ask) ask_for_key(a->t, a->next + r);
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
       float *s = a->scores + r * width + v * LANES;
@@ -61,70 +80,82 @@ INLINE void exponentials(const struct attend *a, struct panel *p, size_t keys, c
       sum[v] += e;
       vec_store(s, e);
     }
+  }
   for (int v = 0; v < vectors; v++) add_up(p->sum + v * LANES, p->lost + v * LANES, sum[v]);
 }
 
-/* Where sums of huge values would leave float32. */
-static void shrink_weights(const struct attend *a, const struct panel *p, size_t keys) {
-  const vec shrink = vec_all(a->t->shrink);
-  for (size_t i = 0; i < keys * panel_width(p); i += LANES)
-    vec_store(a->scores + i, vec_load(a->scores + i) * shrink);
+INLINE void soften_vectors(const struct attend *a, struct panel *p, size_t keys,
+                           const int vectors) {
+  raise_tops(a, p, keys, vectors);
+  if (a->next)
+    exponentials(a, p, keys, vectors, true);
+  else
+    exponentials(a, p, keys, vectors, false);
 }
 
 static void soften(const struct attend *a, struct panel *p, size_t keys) {
   switch (p->vectors) { /* the constant lets the compiler keep the lanes in registers */
   case 1:
-    raise_tops(a, p, keys, 1), exponentials(a, p, keys, 1);
+    soften_vectors(a, p, keys, 1);
     break;
   case 2:
-    raise_tops(a, p, keys, 2), exponentials(a, p, keys, 2);
+    soften_vectors(a, p, keys, 2);
     break;
 #if VECTORS == 4
   case 3:
-    raise_tops(a, p, keys, 3), exponentials(a, p, keys, 3);
+    soften_vectors(a, p, keys, 3);
     break;
   case 4:
-    raise_tops(a, p, keys, 4), exponentials(a, p, keys, 4);
+    soften_vectors(a, p, keys, 4);
     break;
 #endif
   default:
     __builtin_unreachable();
   }
-  if (a->t->shrink != 1.0f) shrink_weights(a, p, keys);
 }
 
-/* scores := shrink / (1 + e^-scores): nothing is summed, nothing is rescaled. */
+/* scores := 1 / (1 + e^-scores): nothing is summed, nothing is rescaled. */
 static void squash(const struct attend *a, struct panel *p, size_t keys) {
-  const vec shrink = vec_all(a->t->shrink);
   for (size_t i = 0; i < keys * panel_width(p); i += LANES)
-    vec_store(a->scores + i, vec_sigmoid(vec_load(a->scores + i)) * shrink);
+    vec_store(a->scores + i, vec_sigmoid(vec_load(a->scores + i)));
+}
+
+/* The weights of a block, shrunk. */
+static const float *shrink_weights(const struct attend *a, const struct panel *p,
+                                   const float *shrink, size_t keys) {
+  const size_t width = panel_width(p);
+  for (size_t at = 0; at < width; at += LANES)
+    for (size_t r = at; r < keys * width; r += width)
+      vec_store(a->extra + r, vec_load(a->scores + r) * vec_load(shrink + at));
+  return a->extra;
 }
 
 /* Adds the block's rows, each by what its scores have become. */
 static void gather_block(const struct attend *a, struct panel *p, size_t key, size_t keys) {
-  static const float zero[KERNEL_PANEL_MAX] = {0};
   const size_t width = panel_width(p);
   for (size_t i = 0; i < p->gathers; i++) {
     const struct panel_gather *g = &p->gather[i];
-    product(&(struct kernel_product){.rows = g->columns,
-                                     .depth = keys,
-                                     .vectors = p->vectors,
-                                     .a = g->row + key * g->step,
-                                     .a_row = 1,
-                                     .a_step = g->step,
-                                     .b = a->scores,
-                                     .b_row = width,
-                                     .start = p->started ? g->sum : zero,
-                                     .start_row = p->started ? width : 0,
-                                     .c = g->sum,
-                                     .c_row = width});
+    product(
+        &(struct kernel_product){.rows = g->columns,
+                                 .depth = keys,
+                                 .vectors = p->vectors,
+                                 .a = g->row + key * g->step,
+                                 .a_row = 1,
+                                 .a_step = g->step,
+                                 .b = g->shrink ? shrink_weights(a, p, g->shrink, keys) : a->scores,
+                                 .b_row = width,
+                                 .start = p->started ? g->sum : no_sums,
+                                 .start_row = p->started ? width : 0,
+                                 .c = g->sum,
+                                 .c_row = width});
   }
   p->started = true;
 }
 
 static void gather_values(struct panel *p, const struct kernel_tile *t) {
   p->gathers = 1;
-  p->gather[0] = (struct panel_gather){t->value, t->value_row, t->value_head_size, p->context};
+  p->gather[0] =
+      (struct panel_gather){t->value, t->value_row, t->value_head_size, p->context, NULL};
 }
 
 /* 1 / sum per lane, 0 where nothing was seen. */
@@ -158,7 +189,7 @@ static void recall_scores(const struct attend *a, const struct panel *p, size_t 
   const struct kernel_tile *t = a->t;
   for (size_t v = 0; v < p->vectors; v++)
     turn(t->weights + (p->first + v * LANES) * t->weights_row + key, t->weights_row,
-         rows_of_vector(p, v), keys, 1.0f, a->scores + v * LANES, panel_width(p));
+         rows_of_vector(p, v), keys, 1, a->scores + v * LANES, panel_width(p));
 }
 
 /* The scores of a block become weights, once the tops are known; `factor` is [width]. */
@@ -203,25 +234,19 @@ static void write_weight_block(const struct attend *a, const struct panel *p, co
               rows_of_vector(p, v), t->weights_add);
 }
 
-/* A negative factor would give zeros a sign: that of a query that sees nothing would then depend on
- * whether others beside it do. */
-static void forget_signs(const struct kernel_tile *t, size_t i) {
-  float *context = t->context + i * t->context_row;
-  for (size_t x = 0; x < t->value_head_size; x++) context[x] += 0.0f;
-}
-
 /* What was gathered in `from`, [value_head_size, width], times `factor`, [width]. */
 static void write_context(const struct kernel_tile *t, const struct panel *p, const float *from,
                           const float *factor) {
   for (size_t i = 0; i < p->count && !p->started; i++)
     memset(t->context + (p->first + i) * t->context_row, 0, t->value_head_size * sizeof(float));
-  if (!p->started) return;
-  for (size_t v = 0; v < p->vectors; v++)
-    turn_back(from + v * LANES, panel_width(p), t->value_head_size,
-              vec_load(factor + v * LANES) * vec_all(t->context_factor / t->shrink),
+  for (size_t v = 0; p->started && v < p->vectors; v++) {
+    const float *shrink = p->gather[0].shrink;
+    vec by = vec_load(factor + v * LANES) * vec_all(t->context_factor);
+    if (shrink) by /= vec_load(shrink + v * LANES);
+    turn_back(from + v * LANES, panel_width(p), t->value_head_size, by,
               t->context + (p->first + v * LANES) * t->context_row, t->context_row,
               rows_of_vector(p, v), false);
-  for (size_t i = 0; t->context_factor < 0 && i < p->count; i++) forget_signs(t, p->first + i);
+  }
 }
 
 static void keep_normalisers(const struct kernel_tile *t, const struct panel *p, const float *top,

@@ -168,17 +168,6 @@ INLINE int32_t vec_greatest_int(ivec v) {
   return v[0];
 }
 
-/* The sums of the lanes of each of LANES vectors, side by side: with every step half as many
- * vectors hold twice as many sums. */
-INLINE vec vec_sums(vec r[LANES]) {
-#pragma GCC unroll 8
-  for (int s = 1; s < LANES; s *= 2)
-#pragma GCC unroll 16
-    for (int i = 0; i < LANES; i += 2 * s)
-      r[i] = vec_evens(r[i], r[i + s], s) + vec_odds(r[i], r[i + s], s);
-  return r[0];
-}
-
 /* Transposes LANES vectors in place: swaps ever larger blocks across the diagonal. */
 INLINE void vec_transpose(vec r[LANES]) {
 #pragma GCC unroll 8
@@ -219,3 +208,16 @@ INLINE void vec_transpose_to_quarter(vec r[LANES]) {
         if (s < QUARTER) r[i + s] = vec_odds(a, b, s);
       }
 }
+
+/* to[c][i] = from[i][c] for HAVE_TURN rows, which divides LANES, and 4 columns. */
+#ifndef HAVE_TURN
+#define HAVE_TURN LANES
+INLINE void turn_fours(const float *from, size_t from_row, float *to, size_t to_row) {
+  vec r[LANES];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < LANES; i++) r[i] = vec_load_some(from + i * from_row, 4);
+  vec_transpose(r);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; i++) vec_store(to + i * to_row, r[i]);
+}
+#endif

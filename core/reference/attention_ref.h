@@ -1,11 +1,34 @@
 /* attention_ref: the slow, readable twin of a layer: the oracle that the fast one is compared with.
  *
- * Float64 throughout, the formulas as they are defined, one query of one head at a time. It asks
- * sight_allows about every pair and knows nothing of tiles, panels or blocks. */
+ * Float64 throughout, the formulas as they are defined, one query of one head at a time. It knows
+ * nothing of tiles, panels or blocks. attention_ref_item is one attention in plain arrays, as a
+ * model has many; attention_ref hands it the items of a call, one after the other. */
 #ifndef CORE_ATTENTION_REF_H
 #define CORE_ATTENTION_REF_H
 
 #include "core/attention/layer.h"
+
+/* The rows of one item, and what is asked about them. */
+struct ref_item {
+  size_t number;         /* of the item in its call: chance depends on it */
+  size_t q, k;           /* rows */
+  const double *queries; /* [q, query_size] */
+  const double *keys;    /* [k, key_size]; may be `queries` */
+  const double *values;  /* [k, value_size]; may be `keys` */
+  int64_t offset;        /* query i has the position of key i + offset */
+  const uint8_t *seen;   /* [H, q, k] 1: in this head the query may see the key */
+  const double *bias;    /* [H, q, k] added to the scores, or NULL; any number where nothing is
+                            seen */
+
+  /* As in a call. */
+  const float *head_mask; /* [H] or NULL */
+  bool masked_heads;      /* compute heads that head_mask makes zero, too, but for their values */
+  bool uniform_rows;
+  enum select select;
+  uint64_t seed;
+  size_t segments;
+  const int32_t *segment_end; /* [segments], or NULL: one level */
+};
 
 /* What the twin computes; NULL: not asked for. One item follows the other. A head that head_mask
  * makes zero is computed only if the call wants weights, pointers or measures, and even then
@@ -23,8 +46,15 @@ struct ref_answer {
   const int32_t *chosen;
 };
 
-/* Computes the call, whose request part is filled. STATUS_NOT_FINITE if a projection, a score or an
- * output is beyond float32, STATUS_OUT_OF_MEMORY. */
+/* Computes one item; `answer` is that of the item alone. STATUS_NOT_FINITE if a projection, a score
+ * or an output is beyond float32, STATUS_OUT_OF_MEMORY. */
+enum status attention_ref_item(const struct layer_shape *shape,
+                               const struct layer_matrix matrix[ROLE_COUNT],
+                               const struct ref_item *item, const struct ref_answer *answer,
+                               struct error *e);
+
+/* Computes all items of a call, whose request part is filled. Fails as attention_ref_item does, at
+ * the first item that fails. */
 enum status attention_ref(const struct layer_shape *shape,
                           const struct layer_matrix matrix[ROLE_COUNT], const struct call *c,
                           const struct ref_answer *answer, struct error *e);

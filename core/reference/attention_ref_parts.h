@@ -1,52 +1,94 @@
 /* attention_ref_parts: what the files of the twin share. Private to them.
  *
- * attention_ref.c projects the rows of an item and sums the values, attention_ref_score.c
- * compares a query with a key, attention_ref_weigh.c makes weights of scores. */
+ * attention_ref.c has the formulas; of them attention_ref_score.c compares a query with a key, and
+ * attention_ref_weigh.c has what may become of weights besides. attention_ref_needed.c says which
+ * rows and heads take part, attention_ref_item.c has memory and answers, attention_ref_call.c takes
+ * a call apart. */
 #ifndef CORE_ATTENTION_REF_PARTS_H
 #define CORE_ATTENTION_REF_PARTS_H
 
-#include "core/attention/layer.h"
+#include "core/reference/attention_ref.h"
+#include "core/reference/ref_math.h"
 
-/* One item and its buffers. n is ref_side_size: the numbers that a score compares. */
-struct ref_item {
-  const struct layer_shape *s;
-  const struct layer_matrix *matrix;
-  const struct call *c;
-  const struct item *item;
-  size_t number;         /* of the item */
-  const int32_t *chosen; /* [H, q] of the item, or NULL */
+/* The rows of queries, keys or values of an item. n is ref_side_size. */
+struct ref_rows {
+  size_t count;
+  size_t in;           /* how wide they come in */
+  size_t heads, size;  /* and the heads that they become */
+  const double *input; /* [count, in] */
+  double *projected;   /* [count, heads, size] */
+  double *sides;       /* [count, heads, n] as a score compares them; not of values */
 
-  double *rows[3];  /* projected, by role: query [q, H, d], key [k, G, d_k], value [k, G, d_v] */
-  double *sides[2]; /* query [q, H, n] and key [k, G, n] as the score compares them */
-  double *wide;     /* [widest input] one row in float64 */
-
-  /* Of one query in one head. */
-  double *scores, *weights;                 /* [k] */
-  double *segment_scores, *segment_weights; /* [segments] */
-  double *segment_key, *segment_side;       /* [d_k], [n] of one segment */
-  int32_t pointer;                          /* the heaviest or the drawn key, or -1 */
-
-  double *context; /* [H d_v] of one query */
+  uint8_t *head_needed; /* [heads] 1: the answer depends on this head */
+  uint8_t *row_needed;  /* [count] */
 };
 
-/* y = W x + b, W [out, in]; b may be NULL. False if y is beyond float32. */
-bool ref_product(const float *weight, const float *bias, size_t out, size_t in, const double *x,
-                 double *y);
+/* One attention: a layer, an item, and what is computed of it. */
+struct ref_work {
+  const struct layer_shape *s;
+  const struct layer_matrix *matrix; /* [ROLE_COUNT] */
+  const struct ref_item *item;
+  const struct ref_answer *answer;
 
-bool ref_is_float(double x); /* within float32's range */
+  struct ref_rows rows[ROLE_VALUE + 1]; /* by role */
 
-static inline size_t ref_key_head(const struct ref_item *r, size_t head) {
-  return head / (r->s->heads / r->s->kv_heads);
+  /* Of one query in one head. */
+  double *scores;          /* [k] -INFINITY: the query may not see the key */
+  double *weights;         /* [k] */
+  double *segment_scores;  /* [segments] */
+  double *segment_weights; /* [segments] */
+  double *segment_key;     /* [d_k] the mean key of one segment */
+  double *segment_side;    /* [n] the same as a score compares it */
+  int32_t pointer;         /* the heaviest or the drawn key, or -1 */
+
+  double *context; /* [H d_v] of one query: all heads */
+
+  bool beyond; /* a number that takes part is beyond float32 */
+};
+
+/* attention_ref.c: all queries, from the inputs to the outputs. */
+void ref_attend(struct ref_work *r);
+
+/* attention_ref_score.c: a score compares a side that depends on the query alone with one that
+ * depends on the key alone, both of this size. */
+size_t ref_side_size(const struct layer_shape *s);
+void ref_make_side(struct ref_work *r, enum role role, const double *x, double *side);
+double ref_score(const struct ref_work *r, const double *query_side, const double *key_side);
+/* What the distance from query i to key j adds. */
+double ref_relative(const struct ref_work *r, size_t head, size_t i, size_t j);
+
+/* attention_ref_weigh.c: makes weights of the scores on two levels. */
+void ref_weigh_segments(struct ref_work *r, size_t head, size_t i);
+/* Sets the pointer. Where a key is selected, it gets all the weight. */
+void ref_choose(struct ref_work *r, size_t head, size_t i);
+
+/* attention_ref_needed.c: finds the rows and heads that the answer depends on. The others are not
+ * computed, so they cannot be at fault, whatever is in them. */
+void ref_find_needed(struct ref_work *r);
+
+/* attention_ref_item.c: writes down what is asked for of a query in a head, and of a query. */
+void ref_write_weights(const struct ref_work *r, size_t head, size_t i);
+void ref_write_context(const struct ref_work *r, size_t i);
+
+/* Numbers that take part must not be beyond float32. */
+static inline void ref_check(struct ref_work *r, const double *x, size_t n) {
+  for (size_t i = 0; i < n; i++) r->beyond |= !ref_is_float(x[i]);
 }
 
-/* A score compares a side that depends on the query alone with one that depends on the key alone.
- * False if a side is beyond float32. */
-size_t ref_side_size(const struct layer_shape *s);
-bool ref_query_side(const struct ref_item *r, const double *q, double *side);
-bool ref_key_side(const struct ref_item *r, const double *k, double *side);
-double ref_score(const struct ref_item *r, const double *query_side, const double *key_side);
+/* The head of keys and values that a head of queries looks at: H/G heads share one. */
+static inline size_t ref_key_head(const struct layer_shape *s, size_t head) {
+  return head / (s->heads / s->kv_heads);
+}
 
-/* The weights of query row `i` in a head, and its pointer. False if a score is beyond float32. */
-bool ref_weigh(struct ref_item *r, size_t head, size_t i);
+static inline double *ref_projected(const struct ref_work *r, enum role role, size_t row,
+                                    size_t head) {
+  const struct ref_rows *of = &r->rows[role];
+  return of->projected + (row * of->heads + head) * of->size;
+}
+
+static inline double *ref_side(const struct ref_work *r, enum role role, size_t row, size_t head) {
+  const struct ref_rows *of = &r->rows[role];
+  return of->sides + (row * of->heads + head) * ref_side_size(r->s);
+}
 
 #endif

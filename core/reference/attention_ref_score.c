@@ -1,51 +1,34 @@
-/* attention_ref_score: how the twin compares a query with a key. */
-#include <float.h>
+/* attention_ref_score: how the twin compares a query with a key, and what their distance adds. */
 #include <math.h>
 #include <string.h>
 
 #include "core/reference/attention_ref_parts.h"
 
-bool ref_is_float(double x) { return fabs(x) <= FLT_MAX; }
-
-bool ref_product(const float *weight, const float *bias, size_t out, size_t in, const double *x,
-                 double *y) {
-  bool finite = true;
-  for (size_t n = 0; n < out; n++) {
-    y[n] = 0;
-    for (size_t i = 0; i < in; i++) y[n] += (double)weight[n * in + i] * x[i];
-    if (bias) y[n] += bias[n];
-    finite = finite && ref_is_float(y[n]);
-  }
-  return finite;
+/* scale q.k | v.tanh(W_q q + W_k k) | k.(W q) : what is compared is q and k as they are, or their
+ * products with W_q and W_k, or W q and k. */
+static const float *side_matrix(const struct ref_work *r, enum role role) {
+  const bool query = role == ROLE_QUERY;
+  if (r->s->score == SCORE_ADDITIVE)
+    return r->matrix[query ? ROLE_SCORE_QUERY : ROLE_SCORE_KEY].weight;
+  return r->s->score == SCORE_BILINEAR && query ? r->matrix[ROLE_SCORE_WEIGHT].weight : NULL;
 }
 
 size_t ref_side_size(const struct layer_shape *s) {
   return s->score == SCORE_ADDITIVE ? s->score_size : s->key_head_size;
 }
 
-/* scale q.k : q | v.tanh(W_q q + W_k k) : W_q q | k.(W q) : W q */
-bool ref_query_side(const struct ref_item *r, const double *q, double *side) {
-  const struct layer_shape *s = r->s;
-  const size_t n = ref_side_size(s);
-  if (s->score == SCORE_ADDITIVE)
-    return ref_product(r->matrix[ROLE_SCORE_QUERY].weight, NULL, n, s->head_size, q, side);
-  if (s->score == SCORE_BILINEAR)
-    return ref_product(r->matrix[ROLE_SCORE_WEIGHT].weight, NULL, n, s->head_size, q, side);
-  memcpy(side, q, n * sizeof *side);
-  return true;
+void ref_make_side(struct ref_work *r, enum role role, const double *x, double *side) {
+  const float *weight = side_matrix(r, role);
+  const size_t n = ref_side_size(r->s);
+  if (!weight) {
+    memcpy(side, x, n * sizeof *side);
+    return;
+  }
+  ref_product(weight, NULL, n, r->rows[role].size, x, side);
+  ref_check(r, side, n);
 }
 
-/* scale q.k : k | v.tanh(W_q q + W_k k) : W_k k | k.(W q) : k */
-bool ref_key_side(const struct ref_item *r, const double *k, double *side) {
-  const struct layer_shape *s = r->s;
-  const size_t n = ref_side_size(s);
-  if (s->score == SCORE_ADDITIVE)
-    return ref_product(r->matrix[ROLE_SCORE_KEY].weight, NULL, n, s->key_head_size, k, side);
-  memcpy(side, k, n * sizeof *side);
-  return true;
-}
-
-double ref_score(const struct ref_item *r, const double *query_side, const double *key_side) {
+double ref_score(const struct ref_work *r, const double *query_side, const double *key_side) {
   const struct layer_shape *s = r->s;
   const float *vector = r->matrix[ROLE_SCORE_VECTOR].weight;
   double sum = 0;
@@ -53,4 +36,15 @@ double ref_score(const struct ref_item *r, const double *query_side, const doubl
     sum += s->score == SCORE_ADDITIVE ? vector[x] * tanh(query_side[x] + key_side[x])
                                       : query_side[x] * key_side[x];
   return s->score == SCORE_DOT ? s->scale * sum : sum;
+}
+
+double ref_relative(const struct ref_work *r, size_t head, size_t i, size_t j) {
+  const struct layer_shape *s = r->s;
+  if (s->relative_buckets == 0) return 0;
+  const double ahead = (double)j - (double)i - (double)r->item->offset;
+  const size_t n = s->relative_both ? s->relative_buckets / 2 : s->relative_buckets;
+  const size_t first = s->relative_both && ahead > 0 ? n : 0;
+  const double distance = s->relative_both ? fabs(ahead) : fmax(-ahead, 0);
+  const size_t bucket = first + ref_bucket(n, (double)s->relative_distance, distance);
+  return r->matrix[ROLE_RELATIVE].weight[bucket * s->heads + head];
 }

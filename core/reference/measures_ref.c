@@ -17,7 +17,7 @@ struct measures_ref_item {
 
 static size_t keys_seen(const struct measures_ref_item *r, size_t head, size_t i) {
   size_t seen = 0;
-  for (size_t j = 0; j < r->item->k; j++) seen += sight_allows(r->c, r->item, head, i, j);
+  for (size_t j = 0; j < r->item->k; j++) seen += sight_allows(r->c->geometry, r->item, head, i, j);
   return seen;
 }
 
@@ -152,12 +152,12 @@ void measures_ref(const struct layer_shape *s, const struct layer_matrix matrix[
   m->rows = 0;
   for (size_t h = 0; h < s->heads; h++) m->head[h] = (struct head_measures){0};
   for (size_t i = 0; m->divergence && i < s->heads * s->heads; i++) m->divergence[i] = 0;
-  for (size_t i = 0; i < c->items; i++) {
-    r.item = &c->item[i];
+  for (size_t i = 0; i < c->geometry->items; i++) {
+    r.item = &c->geometry->item[i];
     square += add_rows(&r, m);
     for (size_t h = 0; h < s->heads; h++) add_head(&r, h, m);
     r.weights += s->heads * r.item->q * r.item->k;
   }
-  divide_sums(m, s->heads, (double)c->items, square);
+  divide_sums(m, s->heads, (double)c->geometry->items, square);
   rank_by_importance(c, m, s->heads);
 }

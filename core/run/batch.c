@@ -8,7 +8,7 @@ static const double span_most = 2e7;  /* or one unit of the program, if that is 
 
 enum {
   SPANS_PER_WORKER = 16, /* of a batch, so that all workers end at about the same time */
-  CHECK_EVERY_MS = 5,    /* how often running jobs are asked whether they are still wanted */
+  CHECK_EVERY_MS = 5,    /* how often it is asked whether jobs are still wanted */
 };
 
 /* --- jobs --- */
@@ -17,6 +17,14 @@ void ending_add(struct ending *ending, struct job *job) {
   job->next = ending->first;
   ending->first = job;
   ending->count++;
+}
+
+void ending_give_up(struct ending *ending, struct job *chain, enum status why) {
+  for (struct job *job = chain, *next; job; job = next) {
+    next = job->next;
+    job_give_up(job, why);
+    ending_add(ending, job);
+  }
 }
 
 void ending_run(struct ending *ending) {
@@ -30,7 +38,9 @@ void ending_run(struct ending *ending) {
 
 enum status job_ask(struct job *job, uint64_t now) {
   if (job->deadline && now >= job->deadline) return STATUS_DEADLINE;
-  return job->gone && job->gone(job) ? STATUS_GONE : STATUS_OK;
+  if (!job->gone || now - job->asked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS) return STATUS_OK;
+  job->asked = now;
+  return job->gone(job) ? STATUS_GONE : STATUS_OK;
 }
 
 void job_give_up(struct job *job, enum status why) {
@@ -43,41 +53,60 @@ void job_give_up(struct job *job, enum status why) {
 
 /* --- handing out --- */
 
+/* A step begins. What is left to hand out counts as one task, so that their number comes to zero
+ * only once all spans have been handed out and finished. */
+static void note_step(struct batch *b) {
+  atomic_store(&b->tasks, run_has_units(&b->cursor));
+  b->given = 0;
+}
+
+void batch_reserve(struct batch *b, const struct program *program, bool large) {
+  *b = (struct batch){.cursor = {.program = program}, .large = large, .tasks = 1};
+}
+
 void batch_init(struct batch *b, struct job *jobs, double work, size_t workers) {
   const double share = work / (double)(workers * SPANS_PER_WORKER);
   const struct program *program = jobs->run->program;
-  *b = (struct batch){.program = program,
-                      .first = jobs,
-                      .cursor = program->begin(program, jobs->run),
+  *b = (struct batch){.first = jobs,
                       .span_work = share < span_least  ? span_least
                                    : share > span_most ? span_most
                                                        : share,
-                      .checked = jobs->started};
-  b->wide = work > b->span_work;
+                      .checked = clock_now(),
+                      .large = b->large,
+                      .next = b->next};
+  run_begin(&b->cursor, jobs->run);
+  b->spans = (size_t)(work / program->steps / b->span_work);
+  note_step(b);
 }
 
-bool batch_is_computed(const struct batch *b) { return b->cursor.phase == b->program->phases; }
+bool batch_is_computed(const struct batch *b) { return run_is_done(&b->cursor); }
 
 bool batch_has_task(const struct batch *b) {
-  return batch_is_computed(b) ? b->writing != NULL : b->cursor.run != NULL;
+  return batch_is_computed(b) ? b->writing != NULL : run_has_units(&b->cursor);
+}
+
+size_t batch_tasks(const struct batch *b) {
+  if (!batch_has_task(b)) return 0;
+  return b->spans > b->given ? b->spans - b->given : 1;
 }
 
 /* Is it time to ask which jobs are still wanted? One worker asks at a time, after a span of its
- * own: until that is finished the batch stays in its phase, and the chain of its jobs as it is. */
-static bool check_is_due(struct batch *b) {
-  const uint64_t now = clock_now();
-  if (b->checking || now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS) return false;
+ * own: until that is finished the batch stays in its step, and the chain of its jobs as it is. */
+static bool check_is_due(struct batch *b, uint64_t now) {
+  if (b->checking || now < b->checked || now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS)
+    return false;
   b->checked = now;
   return b->checking = true;
 }
 
-void batch_cut(struct batch *b, struct task *t) {
+void batch_cut(struct batch *b, uint64_t now, struct task *t) {
   *t = (struct task){.batch = b};
-  b->tasks++;
+  b->given++;
   if (!batch_is_computed(b)) {
-    must(b->program->cut(b->program, &b->cursor, b->span_work, &t->span));
+    must(run_cut(&b->cursor, b->span_work, &t->span));
+    if (run_has_units(&b->cursor)) atomic_fetch_add(&b->tasks, 1);
     b->served += b->span_work;
-    t->check = check_is_due(b);
+    t->check = check_is_due(b, now);
     return;
   }
   t->job = b->writing;
@@ -88,70 +117,69 @@ void batch_cut(struct batch *b, struct task *t) {
 
 /* --- doing it --- */
 
-void task_run(const struct task *t, void *scratch) {
+void task_run(struct task *t, void *scratch) {
   if (t->job) {
     t->job->write(t->job, t->piece);
     return;
   }
-  t->batch->program->compute(t->batch->program, &t->span, scratch);
+  run_span(&t->span, scratch);
   const uint64_t now = clock_now();
   for (struct job *job = t->batch->first; t->check && job; job = job->next)
-    job->verdict = job_ask(job, now);
+    if ((job->verdict = job_ask(job, now))) t->unwanted = true;
 }
 
 static void give_up_unwanted(struct batch *b) {
-  b->checking = false;
   for (struct job *job = b->first; job; job = job->next)
     if (job->verdict && !job->error.status) job_give_up(job, job->verdict);
 }
 
-static void unlink_job(struct batch *b, struct job *job) {
-  struct job **link = &b->first;
-  while (*link != job) link = &(*link)->next;
-  *link = job->next;
+bool task_end_span(const struct task *t) { return atomic_fetch_sub(&t->batch->tasks, 1) == 1; }
+
+void task_end_check(const struct task *t) {
+  t->batch->checking = false;
+  if (t->unwanted) give_up_unwanted(t->batch);
 }
 
-void task_finish(const struct task *t, struct ending *ending) {
-  t->batch->tasks--;
-  if (t->check) give_up_unwanted(t->batch);
-  if (!t->job || ++t->job->pieces_written < t->job->pieces) return;
-  unlink_job(t->batch, t->job);
+void task_end_piece(const struct task *t, struct ending *ending) {
+  if (++t->job->pieces_written < t->job->pieces) return;
+  t->batch->unwritten--;
   ending_add(ending, t->job);
 }
 
-/* --- from phase to phase --- */
+/* --- from step to step --- */
 
-/* All is computed: jobs whose pieces are to be written stay in the batch, the others end. */
-static void begin_writing(struct batch *b, struct ending *ending) {
+/* All is computed: the jobs go again, or have pieces to be written, or end. */
+static void part_jobs(struct batch *b, struct ending *ending) {
   const uint64_t now = clock_now();
-  struct job **link = &b->first;
+  struct job **again = &b->again, **writing = &b->writing;
   size_t pieces = 0;
-  while (*link) {
-    struct job *job = *link;
+  for (struct job *job = b->first, *next; job; job = next) {
+    next = job->next;
+    job->next = NULL;
     job->computed = now;
     if (!job->error.status) run_fault(job->run, &job->error);
-    if (job->error.status || job->pieces == 0) {
-      *link = job->next;
+    if (!job->error.status && run_again(job->run)) {
+      *again = job;
+      again = &job->next;
+    } else if (job->error.status || job->pieces == 0) {
       ending_add(ending, job);
     } else {
+      *writing = job;
+      writing = &job->next;
       pieces += job->pieces;
-      link = &job->next;
+      b->unwritten++;
     }
   }
-  b->writing = b->first;
-  b->wide = pieces > 1;
+  b->first = NULL;
+  b->spans = pieces;
 }
 
-bool batch_advance(struct batch *b, struct ending *ending) {
-  bool moved = false;
-  while (b->tasks == 0 && !batch_is_computed(b) && !b->cursor.run) {
-    b->cursor = b->program->next(b->program, &b->cursor);
-    if (batch_is_computed(b)) begin_writing(b, ending);
-    moved = true;
+void batch_advance(struct batch *b, struct ending *ending) {
+  while (b->tasks == 0 && !batch_is_computed(b)) {
+    run_next(&b->cursor);
+    note_step(b);
+    if (batch_is_computed(b)) part_jobs(b, ending);
   }
-  return moved && b->wide;
 }
 
-bool batch_is_over(const struct batch *b) {
-  return batch_is_computed(b) && !b->first && b->tasks == 0;
-}
+bool batch_is_over(const struct batch *b) { return batch_is_computed(b) && b->unwritten == 0; }

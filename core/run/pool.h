@@ -12,8 +12,15 @@
  * ones. In the queue, too, the job with the least work goes first, and no more large jobs are under
  * way than there are workers.
  *
- * A tiny job takes less time than handing it to a worker and back would. It does not enter the
- * queue: the thread that submits it computes it at once. */
+ * A job whose run goes again is taken back into the queue with all others of its batch that do,
+ * ahead of the newcomers of its program. The next batch takes them all, and newcomers as far as
+ * there is room, and of a program whose runs go again one such batch is under way at a time: so its
+ * jobs stay together, whenever they came. Between two rounds a job only waits: it can be late, its
+ * client can leave, and it ends with the pool, like any that waits; but it has a place, and is
+ * counted among those that run. Among programs, the one whose job has had the least goes first.
+ *
+ * A tiny job takes less time, in all its rounds together, than handing it to a worker and back
+ * would. It does not enter the queue: the thread that submits it computes it at once. */
 #ifndef CORE_POOL_H
 #define CORE_POOL_H
 
@@ -28,7 +35,7 @@
 struct pool_options {
   size_t workers;       /* threads, at least 1 */
   size_t seats;         /* submitters that may compute tiny jobs at a time, at most 64 */
-  size_t max_queue;     /* jobs that may wait; one more gets STATUS_QUEUE_FULL */
+  size_t max_queue;     /* newcomers that may wait; one more gets STATUS_QUEUE_FULL */
   size_t scratch_bytes; /* per worker and seat: the most that any program needs, at first */
   bool merge;           /* compute waiting jobs of one program as one batch */
 };
@@ -44,11 +51,14 @@ struct job {
 
   /* From the pool, valid in `done`. */
   struct error error;                              /* STATUS_OK, or why there is no answer */
-  uint64_t submitted, started, computed, finished; /* clock_now; 0: never */
+  uint64_t submitted, started, computed, finished; /* clock_now; 0: never. `started` is that of the
+                                                      first round, `computed` the end of the last */
 
   /* The pool's own. */
-  struct job *next;
+  struct job *next, *last, *next_line; /* in the queue; the last two of the first of a line */
+  uint64_t entry, asked;
   size_t pieces_given, pieces_written;
+  unsigned kind;
   enum status verdict;
 };
 
@@ -64,11 +74,12 @@ enum status pool_reserve(struct pool *p, size_t scratch_bytes, struct error *e);
 void pool_submit(struct pool *p, struct job *job);
 
 size_t pool_room(const struct pool *p); /* how many more jobs may wait now; takes no lock */
-size_t pool_waiting(struct pool *p);    /* jobs that wait now */
-size_t pool_running(struct pool *p);    /* jobs that have left the queue but have not ended */
+size_t pool_waiting(struct pool *p);    /* jobs that wait for their first round */
+size_t pool_running(struct pool *p);    /* jobs that no longer do, and have not ended */
 
-/* The sizes of all batches begun since the start. A tiny job that its submitter computes is a batch
- * of its own. A job whose client had left, or that was too late, is in none. */
+/* The sizes of all batches begun since the start. A job is in one in each of its rounds; a tiny one
+ * that its submitter computes is a batch of its own. A job whose client had left, or that was too
+ * late, is in none. */
 void pool_batches(const struct pool *p, struct tally_sum *sum);
 
 /* Returns true once no job waits or runs, or false at `deadline` (clock_now). Tiny jobs that other

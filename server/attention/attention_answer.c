@@ -104,41 +104,51 @@ static void add_measures(struct answer_content *to, const struct model *m, const
 
 /* --- of the batch --- */
 
-/* The sizes of a call's items. An empty batch whose shape was given has what each would have. */
-#define OF_ITEMS(r, member) \
-  { (r)->call.items ? &(r)->call.item->member : &(r)->none.member, sizeof(struct item) }
+/* The sizes of a request's items. An empty batch whose shape was given has what each would have. */
+#define OF_ITEMS(r, member)                                                            \
+  {                                                                                    \
+    (r)->asked.geometry.items ? &(r)->asked.geometry.item->member : &(r)->none.member, \
+        sizeof(struct item)                                                            \
+  }
+
+/* Where the numbers of each item begin. */
+static struct answer_sizes begins_at(const struct attention_request *r, const size_t *at) {
+  static const size_t nothing;
+  if (r->asked.geometry.items == 0) return (struct answer_sizes){&nothing, 0};
+  return (struct answer_sizes){at, sizeof *at};
+}
 
 static struct answer_section outputs_section(const struct model *m,
                                              const struct attention_request *r) {
   return (struct answer_section){.name = "outputs",
                                  .batch = true,
                                  .alike = r->rectangular,
-                                 .items = r->call.items,
+                                 .items = r->asked.geometry.items,
                                  .heads = 1,
                                  .rows = OF_ITEMS(r, q),
                                  .width = {&m->shape.output_size, 0},
                                  .begin = OF_ITEMS(r, q_row),
                                  .times = m->shape.output_size,
                                  .row_room = ROW_ROOM,
-                                 .data = r->call.outputs,
+                                 .data = r->asked.call.outputs,
                                  .write = answer_write_floats};
 }
 
 static struct answer_section weights_section(const struct model *m,
                                              const struct attention_request *r) {
-  const bool per_head = r->call.want == WEIGHTS_PER_HEAD;
+  const bool per_head = r->asked.call.want == WEIGHTS_PER_HEAD;
   return (struct answer_section){.name = "attention_weights",
                                  .batch = true,
                                  .per_head = per_head,
                                  .alike = r->rectangular,
-                                 .items = r->call.items,
+                                 .items = r->asked.geometry.items,
                                  .heads = per_head ? m->shape.heads : 1,
                                  .rows = OF_ITEMS(r, q),
                                  .width = OF_ITEMS(r, k),
-                                 .begin = OF_ITEMS(r, weights_at),
+                                 .begin = begins_at(r, r->asked.call.weights_at),
                                  .times = 1,
                                  .row_room = ROW_ROOM,
-                                 .data = r->call.weights,
+                                 .data = r->asked.call.weights,
                                  .write = answer_write_floats};
 }
 
@@ -148,14 +158,14 @@ static struct answer_section segment_weights_section(const struct model *m,
                                  .batch = true,
                                  .per_head = true,
                                  .alike = r->rectangular && attention_request_segments_agree(r),
-                                 .items = r->call.items,
+                                 .items = r->asked.geometry.items,
                                  .heads = m->shape.heads,
                                  .rows = OF_ITEMS(r, q),
                                  .width = OF_ITEMS(r, segments),
-                                 .begin = OF_ITEMS(r, segment_weights_at),
+                                 .begin = begins_at(r, r->asked.call.segment_weights_at),
                                  .times = 1,
                                  .row_room = ROW_ROOM,
-                                 .data = r->call.segment_weights,
+                                 .data = r->asked.call.segment_weights,
                                  .write = answer_write_floats};
 }
 
@@ -167,13 +177,13 @@ static struct answer_section pointers_section(const struct model *m,
                                  .per_head = true,
                                  .is_integer = true,
                                  .alike = r->rectangular,
-                                 .items = r->call.items,
+                                 .items = r->asked.geometry.items,
                                  .heads = m->shape.heads,
                                  .rows = OF_ITEMS(r, q),
                                  .width = {&one, 0},
                                  .begin = OF_ITEMS(r, q_row),
                                  .times = m->shape.heads,
-                                 .data = r->call.pointers,
+                                 .data = r->asked.call.pointers,
                                  .write = answer_write_integers};
 }
 
@@ -181,13 +191,13 @@ static struct answer_section pointers_section(const struct model *m,
 
 static void add_native(struct answer_content *to, const struct model *m,
                        const struct attention_request *r) {
-  const struct call *c = &r->call;
+  const struct call *c = &r->asked.call;
   if (c->want_measures)
     add_measures(to, m, c);
   else
     to->section[to->sections++] = outputs_section(m, r);
   if (c->want != WEIGHTS_NONE) to->section[to->sections++] = weights_section(m, r);
-  if (c->want == WEIGHTS_PER_HEAD && c->segment_end)
+  if (c->want == WEIGHTS_PER_HEAD && r->asked.geometry.segment_end)
     to->section[to->sections++] = segment_weights_section(m, r);
   if (c->want_pointers) to->section[to->sections++] = pointers_section(m, r);
 }
@@ -216,7 +226,7 @@ enum status attention_answer_plan(struct answer *a, enum answer_form form, const
   content->rows = NULL;
   content->unbatched = r->unbatched;
   content->base64 = r->base64;
-  content->left = r->call.left;
+  content->left = r->asked.call.left;
   content->sections = 0; /* those behind the last are never looked at */
   if (form == ANSWER_V2)
     add_v2(content, m, r);

@@ -1,6 +1,7 @@
-/* attention_check: the fields held against each other, and the core's call made of them.
+/* attention_check: the fields held against each other, and the core's run made of them.
  *
- * Letters as in core/attention/call.h. What passes here the core computes without looking again. */
+ * Letters as in core/attention/geometry.h. What passes here the core computes without looking
+ * again. */
 #include "server/attention/attention_check.h"
 
 #include <stdio.h>
@@ -31,15 +32,15 @@ static enum status check_depth(struct attention_check *k, enum attention_field f
                     t->depth, attention_query_depth(k));
   if (k->unbatched && t->count == 0 && t->elements > 0)
     return attention_fail_at(k, field, 0, "rows without numbers");
-  if (!k->unbatched && t->elements != k->c->items)
+  if (!k->unbatched && t->elements != k->g->items)
     return error_at(k->e, attention_field_pointer(field), "%s of %zu items beside queries of %zu",
-                    attention_field_name(field), t->elements, k->c->items);
+                    attention_field_name(field), t->elements, k->g->items);
   return STATUS_OK;
 }
 
-bool attention_items_alike(const struct call *c) {
-  for (size_t i = 1; i < c->items; i++)
-    if (c->item[i].q != c->item[0].q || c->item[i].k != c->item[0].k) return false;
+bool attention_items_alike(const struct geometry *g) {
+  for (size_t i = 1; i < g->items; i++)
+    if (g->item[i].q != g->item[0].q || g->item[i].k != g->item[0].k) return false;
   return true;
 }
 
@@ -72,11 +73,11 @@ static bool are_countable(const struct item *item) {
 /* The row counts of all items, and where the rows begin. */
 static enum status make_items(struct attention_check *k, const struct tensor *queries,
                               const struct tensor *keys, const struct tensor *values) {
-  struct call *c = k->c;
-  c->item = arena_alloc(k->a, c->items, sizeof *c->item, k->e);
-  if (!c->item) return k->e->status;
-  for (size_t i = 0; i < c->items; i++) {
-    struct item *item = &c->item[i];
+  struct geometry *g = k->g;
+  g->item = arena_alloc(k->a, g->items, sizeof *g->item, k->e);
+  if (!g->item) return k->e->status;
+  for (size_t i = 0; i < g->items; i++) {
+    struct item *item = &g->item[i];
     *item =
         (struct item){.q = attention_rows_of(k, queries, i), .k = attention_rows_of(k, keys, i)};
     if (attention_rows_of(k, values, i) != item->k)
@@ -84,10 +85,10 @@ static enum status make_items(struct attention_check *k, const struct tensor *qu
                                attention_rows_of(k, values, i), item->k);
     if (!are_countable(item))
       return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
-    item->q_row = c->q_rows;
-    item->k_row = c->k_rows;
-    c->q_rows += item->q; /* rows that lie in memory: no sum of them overflows */
-    c->k_rows += item->k;
+    item->q_row = g->q_rows;
+    item->k_row = g->k_rows;
+    g->q_rows += item->q; /* rows that lie in memory: no sum of them overflows */
+    g->k_rows += item->k;
   }
   return STATUS_OK;
 }
@@ -101,18 +102,18 @@ static enum status check_rows(struct attention_check *k) {
   const struct tensor *queries = attention_tensor(k, FIELD_QUERIES);
   if (!queries) return error_at(k->e, "/queries", "the field \"queries\" is missing");
   k->unbatched = queries->depth == 2 && (queries->count > 0 || queries->shaped);
-  k->c->items = k->unbatched ? 1 : queries->elements;
-  if (k->c->items > k->limits->max_items)
-    return error_limit(k->e, "max_items", "%zu items; %zu are allowed", k->c->items,
+  k->g->items = k->unbatched ? 1 : queries->elements;
+  if (k->g->items > k->limits->max_items)
+    return error_limit(k->e, "max_items", "%zu items; %zu are allowed", k->g->items,
                        k->limits->max_items);
 
   const struct tensor *keys = attention_tensor(k, FIELD_KEYS),
                       *values = attention_tensor(k, FIELD_VALUES);
-  if (k->c->items > BARE_ITEMS_MAX && is_bare(queries) && is_bare(keys))
+  if (k->g->items > BARE_ITEMS_MAX && is_bare(queries) && is_bare(keys))
     return error_limit(k->e, "max_items",
                        "a shape of %zu items without rows; %d are allowed where the body does not "
                        "carry them",
-                       k->c->items, BARE_ITEMS_MAX);
+                       k->g->items, BARE_ITEMS_MAX);
   const unsigned depth = attention_query_depth(k);
   if (check_absent(k)) return k->e->status;
   if (keys && check_depth(k, FIELD_KEYS, depth)) return k->e->status;
@@ -127,14 +128,14 @@ static enum status check_rows(struct attention_check *k) {
   k->c->values = values->data;
   if (make_items(k, queries, keys, values)) return k->e->status;
   k->out->unbatched = k->unbatched;
-  k->out->rectangular = attention_items_alike(k->c);
+  k->out->rectangular = attention_items_alike(k->g);
   return STATUS_OK;
 }
 
 /* An empty batch has no items, but `[0, 5, 4]` gives them 5 rows: so does the answer. */
 static enum status make_none(struct attention_check *k) {
   static const struct tensor nothing;
-  if (k->c->items > 0) return STATUS_OK;
+  if (k->g->items > 0) return STATUS_OK;
   const struct tensor *queries = attention_tensor(k, FIELD_QUERIES),
                       *keys = attention_tensor(k, FIELD_KEYS),
                       *segments = attention_tensor(k, FIELD_SEGMENTS);
@@ -191,7 +192,7 @@ static enum status refuse_segment(struct attention_check *k, size_t item, size_t
 /* The lengths of one item's segments become their ends. */
 static enum status sum_segments(struct attention_check *k, size_t index, const int32_t *length,
                                 int32_t *end) {
-  const struct item *item = &k->c->item[index];
+  const struct item *item = &k->g->item[index];
   int64_t sum = 0; /* of numbers that lie in memory: it does not overflow */
   for (size_t s = 0; s < item->segments; s++) {
     const size_t at = item->segments_at + s;
@@ -213,14 +214,14 @@ static enum status check_segments(struct attention_check *k) {
   int32_t *end = arena_alloc(k->a, t->count, sizeof *end, k->e);
   if (!end) return k->e->status;
   size_t next = 0;
-  for (size_t i = 0; i < k->c->items; i++) {
-    struct item *item = &k->c->item[i];
+  for (size_t i = 0; i < k->g->items; i++) {
+    struct item *item = &k->g->item[i];
     item->segments = attention_rows_of(k, t, i);
     item->segments_at = next;
     next += item->segments;
     if (sum_segments(k, i, t->data, end)) return k->e->status;
   }
-  k->c->segment_end = end;
+  k->g->segment_end = end;
   return STATUS_OK;
 }
 
@@ -230,10 +231,10 @@ static enum status check_gradients(struct attention_check *k) {
   const struct tensor *t = attention_tensor(k, FIELD_GRADIENTS);
   if (!t) return STATUS_OK;
   if (check_depth(k, FIELD_GRADIENTS, attention_query_depth(k))) return k->e->status;
-  for (size_t i = 0; i < k->c->items; i++)
-    if (attention_rows_of(k, t, i) != k->c->item[i].q)
+  for (size_t i = 0; i < k->g->items; i++)
+    if (attention_rows_of(k, t, i) != k->g->item[i].q)
       return attention_fail_at(k, FIELD_GRADIENTS, i, "%zu gradients for %zu queries",
-                               attention_rows_of(k, t, i), k->c->item[i].q);
+                               attention_rows_of(k, t, i), k->g->item[i].q);
   /* Without rows there is no array, but not NULL asks for the measures that need gradients. */
   k->c->gradients = t->data ? t->data : arena_alloc(k->a, 0, sizeof(float), k->e);
   return k->e->status;
@@ -248,10 +249,10 @@ static enum status check_offset(struct attention_check *k) {
   unsigned deepest = k->unbatched ? 0 : 1;
   if (t && t->depth > deepest)
     return error_at(k->e, "/causal_offset", "one item alone takes one offset, not an array");
-  if (t && t->depth == 1 && t->elements != k->c->items)
-    return error_at(k->e, "/causal_offset", "%zu offsets for %zu items", t->elements, k->c->items);
-  for (size_t i = 0; i < k->c->items; i++) {
-    struct item *item = &k->c->item[i];
+  if (t && t->depth == 1 && t->elements != k->g->items)
+    return error_at(k->e, "/causal_offset", "%zu offsets for %zu items", t->elements, k->g->items);
+  for (size_t i = 0; i < k->g->items; i++) {
+    struct item *item = &k->g->item[i];
     const int32_t *given = t ? t->data : NULL;
     if (!given)
       item->offset = (int64_t)item->k - (int64_t)item->q;
@@ -265,7 +266,8 @@ static enum status check_head_mask(struct attention_check *k) {
   const struct tensor *t = attention_tensor(k, FIELD_HEAD_MASK);
   if (!t) return STATUS_OK;
   if (t->count != k->m->shape.heads)
-    return error_at(k->e, "/head_mask", "%zu numbers for %zu heads", t->count, k->m->shape.heads);
+    return error_at(k->e, "/head_mask", "the length of the array is %zu, not %zu, the model's heads",
+                    t->count, k->m->shape.heads);
   k->c->head_mask = t->data;
   return STATUS_OK;
 }
@@ -274,10 +276,11 @@ enum status attention_check(const struct contract_reading *reading, const struct
                             const struct body_terms *terms, const struct body_limits *limits,
                             struct arena *a, struct attention_request *out, struct error *e) {
   const struct attention_values *v = reading->values;
-  struct call *c = &out->call;
-  c->causal = v->causal;
-  c->window_left = v->window[0];
-  c->window_right = v->window[1];
+  struct geometry *g = &out->asked.geometry;
+  struct call *c = &out->asked.call;
+  g->causal = v->causal;
+  g->window_left = v->window[0];
+  g->window_right = v->window[1];
   c->uniform_rows = v->uniform_rows;
   c->select = v->select;
   c->seed = v->seed;
@@ -291,6 +294,7 @@ enum status attention_check(const struct contract_reading *reading, const struct
                               .limits = limits,
                               .a = a,
                               .out = out,
+                              .g = g,
                               .c = c,
                               .e = e};
   if (check_rows(&k) || check_combinations(&k) || check_segments(&k) || make_none(&k) ||

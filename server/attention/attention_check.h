@@ -6,7 +6,7 @@
 #include "server/attention/attention_fields.h"
 #include "server/attention/attention_request.h"
 
-/* The end of reading a request: makes the call. Takes from the arena only what the limits
+/* The end of reading a request: makes the run. Takes from the arena only what the limits
  * allow. */
 enum status attention_check(const struct contract_reading *reading, const struct model *m,
                             const struct body_terms *terms, const struct body_limits *limits,
@@ -21,7 +21,8 @@ struct attention_check {
   const struct body_limits *limits;
   struct arena *a;
   struct attention_request *out; /* being made */
-  struct call *c;                /* of `out`, being made; its items come first */
+  struct geometry *g;            /* of `out`, being made; its items come first */
+  struct call *c;                /* of `out`, being made */
   bool unbatched;
   struct error *e;
 };
@@ -43,7 +44,7 @@ static inline size_t attention_rows_of(const struct attention_check *k, const st
 }
 
 /* Have all items as many queries, and as many keys? */
-bool attention_items_alike(const struct call *c);
+bool attention_items_alike(const struct geometry *g);
 
 /* Fails at an item of a field: "/keys/3", or "/keys" where there is but one item. */
 enum status attention_fail_at(struct attention_check *k, enum attention_field field, size_t item,

@@ -10,9 +10,9 @@ struct attention_pairs {
   size_t most; /* of each item the larger of the two: a segment is work even without keys */
 };
 
-static bool count_pairs(const struct call *c, struct attention_pairs *p) {
-  for (size_t i = 0; i < c->items; i++) {
-    const struct item *item = &c->item[i];
+static bool count_pairs(const struct geometry *g, struct attention_pairs *p) {
+  for (size_t i = 0; i < g->items; i++) {
+    const struct item *item = &g->item[i];
     size_t n;
     if (!size_mul(item->q, size_max(item->k, item->segments), &n) ||
         !size_add(p->most, n, &p->most))
@@ -31,11 +31,11 @@ static enum status check_work(struct attention_check *k, struct attention_pairs 
   const bool compared = k->c->want_measures && !k->m->shape.sigmoid;
   const size_t times = compared ? heads * (heads + 1) / 2 : heads; /* of at most some thousand */
   size_t work;
-  if (count_pairs(k->c, p) && size_mul(p->most, times, &work) && work <= k->limits->max_pairs)
+  if (count_pairs(k->g, p) && size_mul(p->most, times, &work) && work <= k->limits->max_pairs)
     return STATUS_OK;
   return error_limit(k->e, "max_pairs",
                      "more than %zu pairs of a query and a key%s, counted for each of %zu %s",
-                     k->limits->max_pairs, k->c->segment_end ? " or segment" : "", times,
+                     k->limits->max_pairs, k->g->segment_end ? " or segment" : "", times,
                      compared ? "pairs of heads, which are compared" : "heads");
 }
 
@@ -79,11 +79,11 @@ static bool count_bytes(const struct attention_check *k, const struct attention_
       sizeof(struct head_measures) / sizeof(double) + 1 + (k->m->shape.sigmoid ? 0 : heads);
   *bytes = 0;
   bool fits = c->want_measures ? count_more(heads, measures, n.measure, bytes)
-                               : count_more(c->q_rows, k->m->shape.output_size, n.output, bytes);
+                               : count_more(k->g->q_rows, k->m->shape.output_size, n.output, bytes);
   if (c->want == WEIGHTS_AVERAGE) fits = fits && count_more(p->keys, 1, n.weight, bytes);
   if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->keys, heads, n.weight, bytes);
   if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->segments, heads, n.weight, bytes);
-  if (c->want_pointers) fits = fits && count_more(c->q_rows, heads, n.pointer, bytes);
+  if (c->want_pointers) fits = fits && count_more(k->g->q_rows, heads, n.pointer, bytes);
   return fits;
 }
 

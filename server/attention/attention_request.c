@@ -2,14 +2,14 @@
 #include "server/attention/attention_request.h"
 
 bool attention_request_segments_agree(const struct attention_request *r) {
-  const struct call *c = &r->call;
-  for (size_t i = 1; i < c->items; i++)
-    if (c->item[i].segments != c->item[0].segments) return false;
+  const struct geometry *g = &r->asked.geometry;
+  for (size_t i = 1; i < g->items; i++)
+    if (g->item[i].segments != g->item[0].segments) return false;
   return true;
 }
 
 bool attention_request_has_binary(const struct attention_request *r) {
-  const struct call *c = &r->call;
-  const bool segments = c->segment_end && c->want == WEIGHTS_PER_HEAD;
+  const struct call *c = &r->asked.call;
+  const bool segments = r->asked.geometry.segment_end && c->want == WEIGHTS_PER_HEAD;
   return !c->want_measures && r->rectangular && (!segments || attention_request_segments_agree(r));
 }

@@ -1,13 +1,13 @@
-/* attention_request: a request as it was meant: the core's call, and what is asked of the answer.
+/* attention_request: a request as it was meant: the core's run, and what is asked of the answer.
  */
 #ifndef SERVER_ATTENTION_REQUEST_H
 #define SERVER_ATTENTION_REQUEST_H
 
-#include "core/attention/call.h"
+#include "core/attention/layer.h"
 #include "server/body/body_v2.h"
 
 struct attention_request {
-  struct call call;
+  struct layer_run asked;
   bool unbatched;   /* queries of depth 2: the answer loses its first dimension */
   bool rectangular; /* all items have as many queries, and as many keys */
   struct item none; /* of an empty batch whose shape was given: what each item would have */

@@ -18,8 +18,8 @@ static bool len_fits(int32_t len, size_t keys) { return len >= 0 && (size_t)len 
 
 static enum status lens_per_query(struct attention_check *k, const struct tensor *t) {
   const int32_t *lens = t->data;
-  for (size_t i = 0; i < k->c->items; i++) {
-    const struct item *item = &k->c->item[i];
+  for (size_t i = 0; i < k->g->items; i++) {
+    const struct item *item = &k->g->item[i];
     size_t given = attention_rows_of(k, t, i);
     if (given != item->q)
       return attention_fail_at(k, FIELD_VALID_LENS, i, "%zu valid lengths for %zu queries", given,
@@ -34,16 +34,16 @@ static enum status lens_per_query(struct attention_check *k, const struct tensor
       return refuse_len(k, lens[item->q_row + q], item->k, at);
     }
   }
-  k->c->lens = lens;
+  k->g->lens = lens;
   return STATUS_OK;
 }
 
 static enum status lens_per_item(struct attention_check *k, const struct tensor *t) {
   const int32_t *lens = t->data;
-  int32_t *spread = arena_alloc(k->a, k->c->q_rows, sizeof *spread, k->e);
+  int32_t *spread = arena_alloc(k->a, k->g->q_rows, sizeof *spread, k->e);
   if (!spread) return k->e->status;
-  for (size_t i = 0; i < k->c->items; i++) {
-    const struct item *item = &k->c->item[i];
+  for (size_t i = 0; i < k->g->items; i++) {
+    const struct item *item = &k->g->item[i];
     if (!len_fits(lens[i], item->k)) {
       char at[32] = "";
       if (!k->unbatched) snprintf(at, sizeof at, "/%zu", i);
@@ -51,7 +51,7 @@ static enum status lens_per_item(struct attention_check *k, const struct tensor 
     }
     for (size_t q = 0; q < item->q; q++) spread[item->q_row + q] = lens[i];
   }
-  k->c->lens = spread;
+  k->g->lens = spread;
   return STATUS_OK;
 }
 
@@ -63,9 +63,9 @@ static enum status check_lens(struct attention_check *k) {
   if (t->depth < shallow || t->depth > shallow + 1)
     return error_at(k->e, "/valid_lens", "valid_lens of depth %u; %u or %u belong here", t->depth,
                     shallow, shallow + 1);
-  if (!k->unbatched && t->elements != k->c->items)
+  if (!k->unbatched && t->elements != k->g->items)
     return error_at(k->e, "/valid_lens", "%zu valid lengths for %zu items", t->elements,
-                    k->c->items);
+                    k->g->items);
   return t->depth == shallow ? lens_per_item(k, t) : lens_per_query(k, t);
 }
 
@@ -101,12 +101,12 @@ static bool agrees(const struct tensor *t, size_t element, size_t levels, const 
 static bool form_fits(const struct attention_check *k, const struct tensor *t, enum sight_form form,
                       size_t *at) {
   static const struct item nothing;
-  const struct call *c = k->c;
+  const struct geometry *g = k->g;
   bool per_item = form == PER_ITEM || form == PER_ITEM_AND_HEAD;
-  const struct item *item = c->items ? c->item : &nothing;
+  const struct item *item = g->items ? g->item : &nothing;
   size_t heads = k->m->shape.heads;
   *at = t->elements;
-  if (t->elements != (per_item ? c->items : form == SHARED ? item->q : heads)) return false;
+  if (t->elements != (per_item ? g->items : form == SHARED ? item->q : heads)) return false;
   for (*at = 0; *at < t->elements; ++*at, item += per_item) {
     const size_t want[] = {heads, item->q, item->k};
     /* A shared one is a list of rows: its elements have the keys' level only. */
@@ -124,7 +124,7 @@ static enum status refuse_form(struct attention_check *k, const struct tensor *t
   static const struct item nothing;
   const bool per_item = form == PER_ITEM || form == PER_ITEM_AND_HEAD;
   const struct item *item =
-      k->c->items == 0 ? &nothing : &k->c->item[per_item && at < k->c->items ? at : 0];
+      k->g->items == 0 ? &nothing : &k->g->item[per_item && at < k->g->items ? at : 0];
   return error_at(
       k->e, pointer,
       "%s is not of the shape %s that the queries and keys%s ask for (q = %zu, k = %zu)",
@@ -139,7 +139,7 @@ static bool empty_fits(const struct attention_check *k, const struct tensor *t,
   for (unsigned depth = 2; depth <= 4; depth++) {
     enum sight_form form = form_of(k, field, depth);
     size_t at;
-    if (form == NO_FORM || (form == SHARED && !attention_items_alike(k->c))) continue;
+    if (form == NO_FORM || (form == SHARED && !attention_items_alike(k->g))) continue;
     if (form_fits(k, t, form, &at)) return true;
   }
   return false;
@@ -158,8 +158,8 @@ static enum status check_form(struct attention_check *k, enum attention_field fi
     return error_at(k->e, attention_field_pointer(field),
                     "%s of depth %u beside queries of depth %u", attention_field_name(field),
                     t->depth, k->unbatched ? 2u : 3u);
-  if (meant == SHARED && k->c->items == 0) return STATUS_OK; /* no item to compare it with */
-  if (meant == SHARED && !attention_items_alike(k->c))
+  if (meant == SHARED && k->g->items == 0) return STATUS_OK; /* no item to compare it with */
+  if (meant == SHARED && !attention_items_alike(k->g))
     return error_at(k->e, attention_field_pointer(field),
                     "%s without the batch dimension needs items of one shape",
                     attention_field_name(field));
@@ -173,10 +173,10 @@ static enum status check_mask(struct attention_check *k) {
   enum sight_form form;
   if (check_form(k, FIELD_MASK, &form)) return k->e->status;
   if (form == NO_FORM) return STATUS_OK;
-  k->c->mask = attention_tensor(k, FIELD_MASK)->data;
+  k->g->mask = attention_tensor(k, FIELD_MASK)->data;
   size_t next = 0;
-  for (size_t i = 0; i < k->c->items && form == PER_ITEM; i++) {
-    struct item *item = &k->c->item[i];
+  for (size_t i = 0; i < k->g->items && form == PER_ITEM; i++) {
+    struct item *item = &k->g->item[i];
     item->mask_at = next;
     next += item->q * item->k;
   }
@@ -205,35 +205,35 @@ static void hide(uint8_t *to, const uint8_t *from, const float *bias, size_t cou
 
 /* Can the mask of the request hold what the bias hides? It cannot tell heads apart, and one that
  * all items share cannot tell items apart. */
-static bool mask_serves(const struct call *c, bool mask_shared, bool bias_shared) {
-  return c->mask && !c->bias_per_head && (!mask_shared || bias_shared);
+static bool mask_serves(const struct geometry *g, bool mask_shared, bool bias_shared) {
+  return g->mask && !g->bias_per_head && (!mask_shared || bias_shared);
 }
 
 /* A bias of -inf hides the key: from here on the mask hides it, and the bias is 0 there. `shared`:
  * the bias has no level of items. */
 static enum status mask_hidden(struct attention_check *k, const struct tensor *bias, bool shared) {
-  struct call *c = k->c;
+  struct geometry *g = k->g;
   float *number = bias->data;
   if (!bias->unjudged || !has_hidden(number, bias->count)) return STATUS_OK;
   const struct tensor *given = attention_tensor(k, FIELD_MASK);
-  const bool mask_shared = !c->mask || given->depth == 2;
-  const size_t grids = c->bias_per_head ? k->m->shape.heads : 1;
-  const bool in_place = mask_serves(c, mask_shared, shared);
+  const bool mask_shared = !g->mask || given->depth == 2;
+  const size_t grids = g->bias_per_head ? k->m->shape.heads : 1;
+  const bool in_place = mask_serves(g, mask_shared, shared);
   uint8_t *made = in_place ? given->data : arena_alloc(k->a, bias->count, sizeof *made, k->e);
   if (!made) return k->e->status;
   /* A bias that all items share is looked at once, unless each item has a mask of its own. */
-  const size_t items = shared && mask_shared ? 1 : c->items;
+  const size_t items = shared && mask_shared ? 1 : g->items;
   for (size_t i = 0; i < items; i++) {
-    struct item *item = &c->item[i];
+    struct item *item = &g->item[i];
     const size_t grid = item->q * item->k;
-    const uint8_t *from = c->mask ? c->mask + item->mask_at : NULL;
+    const uint8_t *from = g->mask ? g->mask + item->mask_at : NULL;
     const size_t to = in_place ? item->mask_at : item->bias_at;
     for (size_t h = 0; h < grids; h++)
       hide(made + to + h * grid, from, number + item->bias_at + h * grid, grid);
     item->mask_at = to;
   }
-  c->mask = made;
-  c->mask_per_head = c->bias_per_head;
+  g->mask = made;
+  g->mask_per_head = g->bias_per_head;
   for (size_t i = 0; i < bias->count; i++)
     if (number[i] == -INFINITY) number[i] = 0;
   return STATUS_OK;
@@ -243,13 +243,13 @@ static enum status check_bias(struct attention_check *k) {
   enum sight_form form;
   if (check_form(k, FIELD_BIAS, &form)) return k->e->status;
   if (form == NO_FORM) return STATUS_OK;
-  k->c->bias = attention_tensor(k, FIELD_BIAS)->data;
-  k->c->bias_per_head = form == PER_HEAD || form == PER_ITEM_AND_HEAD;
+  k->g->bias = attention_tensor(k, FIELD_BIAS)->data;
+  k->g->bias_per_head = form == PER_HEAD || form == PER_ITEM_AND_HEAD;
   bool per_item = form == PER_ITEM || form == PER_ITEM_AND_HEAD;
-  size_t grids = k->c->bias_per_head ? k->m->shape.heads : 1;
+  size_t grids = k->g->bias_per_head ? k->m->shape.heads : 1;
   size_t next = 0;
-  for (size_t i = 0; i < k->c->items && per_item; i++) {
-    struct item *item = &k->c->item[i];
+  for (size_t i = 0; i < k->g->items && per_item; i++) {
+    struct item *item = &k->g->item[i];
     item->bias_at = next;
     next += grids * item->q * item->k;
   }

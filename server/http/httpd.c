@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/run/size.h"
@@ -35,6 +36,7 @@ enum {
   CONNECTION_MEMORY = 80 * 1024,
   ACCEPT_PAUSE_MS = 50, /* between attempts while accepting fails */
   OVERLAP = 64,         /* connections that the admin door has ended and that are not closed yet */
+  FIRST_MEMORY = 1024 * 1024, /* for a first connection and a small request */
 };
 
 struct httpd {
@@ -272,6 +274,17 @@ static struct MHD_Daemon *start_daemon(struct httpd *h) {
                           MHD_OPTION_END);
 }
 
+/* Where addresses are limited (ulimit -v), all may be used up by what was made before. Such a
+ * server would close every connection, for ever, and look alive: it does not start. */
+static enum status check_memory(struct error *e) {
+  void *some = mmap(NULL, FIRST_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (some == MAP_FAILED)
+    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory is left for connections: %s",
+                     strerror(errno));
+  munmap(some, FIRST_MEMORY);
+  return STATUS_OK;
+}
+
 enum status httpd_start(struct httpd *h, struct error *e) {
   const struct server *s = h->door->server;
   for (size_t i = 0; i < h->door->io_threads; i++) {
@@ -287,7 +300,7 @@ enum status httpd_start(struct httpd *h, struct error *e) {
   int failed = pthread_create(&h->thread, NULL, accept_thread_main, h);
   if (failed) return error_set(e, STATUS_SYSTEM, "accept thread: %s", strerror(failed));
   h->accepting = true;
-  return STATUS_OK;
+  return check_memory(e);
 }
 
 static void wake_accept_thread(struct httpd *h) {

@@ -74,10 +74,9 @@ static enum status choose_form(struct exchange *x, enum answer_form *form) {
 bool exchange_finish(struct exchange *x) {
   if (x->error.status) return false;
   uint64_t start = clock_now();
-  struct call *call = &x->request.call;
   enum answer_form form;
   bool ready = !attention_body_finish(x->body, &x->request) && !choose_form(x, &form) &&
-               !layer_prepare(x->model->layer, call, &x->arena, &x->error) &&
+               !layer_prepare(x->model->layer, &x->request.asked, &x->arena, &x->error) &&
                !attention_answer_plan(&x->answer, form, x->model, &x->request, &x->service->limits,
                                       &x->arena, &x->error);
   x->body_ns += clock_now() - start;
@@ -86,7 +85,7 @@ bool exchange_finish(struct exchange *x) {
 
 void exchange_submit(struct exchange *x, uint64_t deadline) {
   must(!x->error.status);
-  x->job.run = &x->request.call.run;
+  x->job.run = &x->request.asked.run;
   x->job.pieces = x->answer.pieces;
   x->job.write = write_piece;
   x->job.gone = x->gone ? has_reader_left : NULL;

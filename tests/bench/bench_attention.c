@@ -15,7 +15,7 @@ enum { TURNS = 7, TURN_MS = 150 };
 struct bench {
   struct layer_shape shape;
   struct layer *layer;
-  struct call *call;
+  struct layer_run *asked;
   struct arena arena;
   void *scratch;
   double best;  /* milliseconds */
@@ -52,26 +52,27 @@ static void make_layer(struct bench *b, uint64_t *state, size_t d, size_t heads,
 }
 
 static struct bench bench_new(size_t d, size_t heads, enum score score, bool projected,
-                              size_t items, size_t rows, const struct call *asked) {
+                              size_t items, size_t rows, const struct layer_run *asked) {
   struct bench b = {.best = INFINITY};
   struct error e = {0};
   uint64_t state = 7;
   arena_init(&b.arena, NULL);
   make_layer(&b, &state, d, heads, score, projected);
   b.scratch = aligned_alloc(64, (layer_scratch_bytes(b.layer) + 63) / 64 * 64);
-  b.call = arena_alloc(&b.arena, 1, sizeof *b.call, &e);
-  *b.call = *asked;
-  b.call->items = items;
-  b.call->window_left = b.call->window_right = -1;
-  b.call->item = arena_alloc(&b.arena, items, sizeof *b.call->item, &e);
+  b.asked = arena_alloc(&b.arena, 1, sizeof *b.asked, &e);
+  *b.asked = *asked;
+  b.asked->geometry.items = items;
+  b.asked->geometry.window_left = b.asked->geometry.window_right = -1;
+  b.asked->geometry.item = arena_alloc(&b.arena, items, sizeof *b.asked->geometry.item, &e);
   for (size_t i = 0; i < items; i++)
-    b.call->item[i] = (struct item){.q = rows, .k = rows, .q_row = i * rows, .k_row = i * rows};
-  b.call->q_rows = b.call->k_rows = items * rows;
-  b.call->queries = numbers(&b.arena, &state, items * rows * d, 1);
-  b.call->keys = numbers(&b.arena, &state, items * rows * d, 1);
-  b.call->values = numbers(&b.arena, &state, items * rows * d, 1);
+    b.asked->geometry.item[i] =
+        (struct item){.q = rows, .k = rows, .q_row = i * rows, .k_row = i * rows};
+  b.asked->geometry.q_rows = b.asked->geometry.k_rows = items * rows;
+  b.asked->call.queries = numbers(&b.arena, &state, items * rows * d, 1);
+  b.asked->call.keys = numbers(&b.arena, &state, items * rows * d, 1);
+  b.asked->call.values = numbers(&b.arena, &state, items * rows * d, 1);
   b.bytes = b.arena.bytes;
-  must(layer_prepare(b.layer, b.call, &b.arena, &e) == STATUS_OK);
+  must(layer_prepare(b.layer, b.asked, &b.arena, &e) == STATUS_OK);
   b.bytes = b.arena.bytes - b.bytes + layer_scratch_bytes(b.layer);
   return b;
 }
@@ -85,7 +86,7 @@ static void bench_free(struct bench *b) {
 static void turn(struct bench *b) {
   for (uint64_t until = clock_now() + TURN_MS * CLOCK_MS; clock_now() < until;) {
     const uint64_t start = clock_now();
-    run_compute(&b->call->run, 1e7, b->scratch);
+    run_compute(&b->asked->run, 1e7, b->scratch);
     b->best = fmin(b->best, (double)(clock_now() - start) / 1e6);
   }
 }
@@ -129,7 +130,7 @@ static double plain_additive(size_t items, size_t heads, size_t rows, size_t siz
 }
 
 static void additive(void) {
-  struct bench b = bench_new(512, 8, SCORE_ADDITIVE, false, 8, 64, &(struct call){0});
+  struct bench b = bench_new(512, 8, SCORE_ADDITIVE, false, 8, 64, &(struct layer_run){0});
   double plain = INFINITY;
   for (int i = 0; i < TURNS; i++) turn(&b), plain = fmin(plain, plain_additive(8, 8, 64, 64));
   printf("additive b8 q64 k64 a64 h8 | %.2f ms | plain loop with tanhf %.1f ms | %.1f times faster "
@@ -139,7 +140,7 @@ static void additive(void) {
 }
 
 static void scores(void) {
-  const struct call plain = {0};
+  const struct layer_run plain = {0};
   struct bench yardstick = bench_new(512, 8, SCORE_DOT, true, 8, 64, &plain);
   struct bench dot = bench_new(512, 8, SCORE_DOT, true, 8, 64, &plain);
   struct bench bilinear = bench_new(512, 8, SCORE_BILINEAR, true, 8, 64, &plain);
@@ -153,7 +154,8 @@ static void scores(void) {
 
 static void heads(void) {
   static const float half[] = {1, 0, 1, 0, 0, 1, 0, 1};
-  const struct call plain = {0}, masked = {.head_mask = half}, measured = {.want_measures = true};
+  const struct layer_run plain = {0}, masked = {.call.head_mask = half},
+                         measured = {.call.want_measures = true};
   struct bench yardstick = bench_new(512, 8, SCORE_DOT, true, 1, 2048, &plain);
   struct bench four = bench_new(512, 8, SCORE_DOT, true, 1, 2048, &masked);
   struct bench all = bench_new(512, 8, SCORE_DOT, true, 1, 2048, &measured);

@@ -26,6 +26,10 @@ struct shape {
   double wanted; /* of sgemm's rate; 0: nothing */
 };
 
+static struct shape shape_of(size_t b, size_t q, size_t k, size_t d, size_t h) {
+  return (struct shape){.b = b, .q = q, .k = k, .d = d, .h = h};
+}
+
 static uint64_t state = 88172645463325252u;
 
 static float *numbers(size_t count, float size) {
@@ -85,7 +89,7 @@ static double sgemm_rate(double time) { return 2.0 * 2048 * 2048 * 2048 / time; 
 
 struct bench {
   struct layer *layer;
-  struct call *call;
+  struct layer_run *asked;
   struct arena arena;
   void *scratch;
   double operations; /* on what is visible */
@@ -93,7 +97,7 @@ struct bench {
 
 static void compute(void *context) {
   const struct bench *b = context;
-  run_compute(&b->call->run, 1e7, b->scratch);
+  run_compute(&b->asked->run, 1e7, b->scratch);
 }
 
 static struct layer *make_layer(const struct shape *s) {
@@ -131,32 +135,34 @@ static void bench_init(struct bench *b, const struct shape *s) {
   arena_init(&b->arena, NULL);
   b->layer = make_layer(s);
   b->scratch = aligned_alloc(64, (layer_scratch_bytes(b->layer) + 63) / 64 * 64);
-  struct call *c = b->call = arena_alloc(&b->arena, 1, sizeof *c, &e);
-  *c = (struct call){.items = s->b, .q_rows = s->b * s->q, .k_rows = s->b * s->k};
-  c->window_left = c->window_right = -1;
-  c->causal = s->causal;
-  c->item = arena_alloc(&b->arena, s->b, sizeof *c->item, &e);
-  int32_t *lens = arena_alloc(&b->arena, c->q_rows, sizeof *lens, &e);
+  struct layer_run *c = b->asked = arena_alloc(&b->arena, 1, sizeof *c, &e);
+  *c = (struct layer_run){.geometry.items = s->b,
+                          .geometry.q_rows = s->b * s->q,
+                          .geometry.k_rows = s->b * s->k};
+  c->geometry.window_left = c->geometry.window_right = -1;
+  c->geometry.causal = s->causal;
+  c->geometry.item = arena_alloc(&b->arena, s->b, sizeof *c->geometry.item, &e);
+  int32_t *lens = arena_alloc(&b->arena, c->geometry.q_rows, sizeof *lens, &e);
   double keys = 0, pairs = 0;
   for (size_t i = 0; i < s->b; i++) {
-    c->item[i] = (struct item){.q = s->q, .k = s->k, .q_row = i * s->q, .k_row = i * s->k};
+    c->geometry.item[i] = (struct item){.q = s->q, .k = s->k, .q_row = i * s->q, .k_row = i * s->k};
     const size_t length = s->ragged ? s->k / 2 + random_below(&state, s->k / 2 + 1) : s->k;
     for (size_t r = 0; r < s->q; r++) lens[i * s->q + r] = (int32_t)length;
     count_visible(s, length, &keys, &pairs);
   }
-  if (s->ragged) c->lens = lens;
-  c->queries = numbers(c->q_rows * s->d, 1);
-  c->keys = s->self ? c->queries : numbers(c->k_rows * s->d, 1);
-  c->values = s->self ? c->queries : numbers(c->k_rows * s->d, 1);
+  if (s->ragged) c->geometry.lens = lens;
+  c->call.queries = numbers(c->geometry.q_rows * s->d, 1);
+  c->call.keys = s->self ? c->call.queries : numbers(c->geometry.k_rows * s->d, 1);
+  c->call.values = s->self ? c->call.queries : numbers(c->geometry.k_rows * s->d, 1);
   const double d = (double)s->d;
-  b->operations = 4 * pairs * d + (s->plain ? 0 : 4 * d * d * ((double)c->q_rows + keys));
+  b->operations = 4 * pairs * d + (s->plain ? 0 : 4 * d * d * ((double)c->geometry.q_rows + keys));
   must(layer_prepare(b->layer, c, &b->arena, &e) == STATUS_OK);
 }
 
 static void bench_done(struct bench *b) {
-  if (b->call->keys != b->call->queries) free((void *)b->call->keys);
-  if (b->call->values != b->call->queries) free((void *)b->call->values);
-  free((void *)b->call->queries);
+  if (b->asked->call.keys != b->asked->call.queries) free((void *)b->asked->call.keys);
+  if (b->asked->call.values != b->asked->call.queries) free((void *)b->asked->call.values);
+  free((void *)b->asked->call.queries);
   free(b->scratch);
   layer_free(b->layer);
   arena_free(&b->arena);
@@ -204,40 +210,108 @@ static void against_other(const struct shape *s, const struct shape *other, cons
   bench_done(&o);
 }
 
-/* --- one query, with nothing projected: against two calls of sgemv for each head --- */
+/* --- few queries, with nothing projected: against reading keys and values once, and against two
+ * calls of sgemv for each head --- */
 
-struct step {
+struct few_queries {
   const struct bench *bench;
   const struct shape *shape;
-  float *scores, *out;
+  float *scores, *out, *scratch, *turned;
 };
 
+static void read_once(void *context) {
+  const struct few_queries *s = context;
+  const struct layer_run *c = s->bench->asked;
+  const size_t count = s->shape->k * s->shape->d;
+  kernel_best()->peak(count, c->call.keys);
+  kernel_best()->peak(count, c->call.values);
+}
+
 static void multiply_vectors(void *context) {
-  const struct step *s = context;
-  const struct call *c = s->bench->call;
+  const struct few_queries *s = context;
+  const struct layer_run *c = s->bench->asked;
   const blasint d = (blasint)s->shape->d, size = (blasint)(s->shape->d / s->shape->h);
   const blasint k = (blasint)s->shape->k;
   for (blasint at = 0; at < d; at += size) {
-    cblas_sgemv(CblasRowMajor, CblasNoTrans, k, size, 0.1f, c->keys + at, d, c->queries + at, 1, 0,
-                s->scores, 1);
-    cblas_sgemv(CblasRowMajor, CblasTrans, k, size, 1, c->values + at, d, s->scores, 1, 0,
+    cblas_sgemv(CblasRowMajor, CblasNoTrans, k, size, 0.1f, c->call.keys + at, d,
+                c->call.queries + at, 1, 0, s->scores, 1);
+    cblas_sgemv(CblasRowMajor, CblasTrans, k, size, 1, c->call.values + at, d, s->scores, 1, 0,
                 s->out + at, 1);
   }
+}
+
+/* The kernel by itself, head by head: of keys where the inputs have them, or turned in blocks and
+ * values head by head. */
+static void attend_heads(const struct few_queries *s, bool turned) {
+  const struct layer_run *c = s->bench->asked;
+  const size_t q = s->shape->q, k = s->shape->k, d = s->shape->d, size = d / s->shape->h;
+  int32_t from[16] = {0}, to[16];
+  for (size_t i = 0; i < q; i++) to[i] = (int32_t)k;
+  struct kernel_tile t = {.queries = q, .keys = k, .head_size = size, .value_head_size = size};
+  t.query_row = t.context_row = d, t.scale = 0.1f, t.context_factor = 1;
+  t.from = from, t.to = to;
+  t.turned = turned, t.key_row = t.value_row = turned ? size : d;
+  const unsigned mode = kernel_enter();
+  for (size_t at = 0; at < d; at += size) {
+    t.query = c->call.queries + at, t.context = s->out + at;
+    t.key = turned ? s->turned + at * k : c->call.keys + at;
+    t.value = c->call.values + (turned ? at * k : at);
+    kernel_best()->attend(1, &t, s->scratch);
+  }
+  kernel_leave(mode);
+}
+
+static void attend_in_place(void *context) { attend_heads(context, false); }
+static void attend_turned(void *context) { attend_heads(context, true); }
+
+static void against_reading(const struct few_queries *s, const char *what, work_fn *work,
+                            void *context) {
+  double best = INFINITY, yardstick = INFINITY;
+  for (int turn = 0; turn < TURNS; turn++) {
+    best = fmin(best, shortest(work, context, 100));
+    yardstick = fmin(yardstick, shortest(read_once, (void *)s, 100));
+  }
+  printf("%s%s | %.4f ms | reading keys and values once: %.4f ms | %.2f of its rate | -\n",
+         name_of(s->shape), what, best / 1e6, yardstick / 1e6, yardstick / best);
+}
+
+static void against_vectors(const struct few_queries *s) {
+  double best = INFINITY, yardstick = INFINITY;
+  for (int turn = 0; turn < TURNS; turn++) {
+    best = fmin(best, shortest(compute, (void *)s->bench, 100));
+    yardstick = fmin(yardstick, shortest(multiply_vectors, (void *)s, 100));
+  }
+  printf("%s | %.4f ms | sgemv twice a head, no softmax: %.4f ms | %.2f times faster | -\n",
+         name_of(s->shape), best / 1e6, yardstick / 1e6, yardstick / best);
 }
 
 static void step_alone(const struct shape *shape) {
   struct bench b;
   bench_init(&b, shape);
-  struct step s = {&b, shape, numbers(shape->k, 1), numbers(shape->d, 1)};
-  double best = INFINITY, yardstick = INFINITY;
-  for (int turn = 0; turn < TURNS; turn++) {
-    best = fmin(best, shortest(compute, &b, 100));
-    yardstick = fmin(yardstick, shortest(multiply_vectors, &s, 100));
-  }
-  printf("%s | %.4f ms | sgemv twice a head, no softmax: %.4f ms | %.2f times faster | -\n",
-         name_of(shape), best / 1e6, yardstick / 1e6, yardstick / best);
-  free(s.scores), free(s.out);
+  const size_t size = shape->d / shape->h;
+  struct few_queries s = {&b,
+                          shape,
+                          numbers(shape->k, 1),
+                          numbers(shape->q * shape->d, 1),
+                          numbers(kernel_best()->attend_scratch(size, size), 1),
+                          numbers(shape->k * shape->d, 1)};
+  against_reading(&s, "", compute, &b);
+  against_reading(&s, ", the kernel alone", attend_in_place, &s);
+  against_reading(&s, ", the kernel alone, keys turned", attend_turned, &s);
+  if (shape->q == 1) against_vectors(&s);
+  free(s.scores), free(s.out), free(s.scratch), free(s.turned);
   bench_done(&b);
+}
+
+/* Steps of a decoder, by how many keys there are. */
+static void steps(void) {
+  const size_t queries[] = {1, 4}, keys[] = {512, 4096};
+  for (int n = 0; n < 4; n++) {
+    struct shape shape = shape_of(1, queries[n / 2], keys[n % 2], 512, 8);
+    against_sgemm(&shape);
+    shape.plain = true;
+    step_alone(&shape);
+  }
 }
 
 /* --- the exponential --- */
@@ -312,10 +386,6 @@ static void correct_openblas(char **argv) {
   execv("/proc/self/exe", argv);
 }
 
-static struct shape shape_of(size_t b, size_t q, size_t k, size_t d, size_t h) {
-  return (struct shape){.b = b, .q = q, .k = k, .d = d, .h = h};
-}
-
 static void layers_against_sgemm(void) {
   const bool narrow = cpu_level() == CPU_AVX2;
   struct shape shapes[] = {shape_of(2, 4, 6, 100, 5),       shape_of(1, 16, 16, 512, 8),
@@ -340,9 +410,6 @@ static void layers_against_others(void) {
     other.self = true;
     against_other(&other, &inputs[i], "three inputs", "-");
   }
-  other = shape_of(1, 1, 4096, 512, 8);
-  other.plain = true;
-  step_alone(&other);
 }
 
 /* What positions cost. */
@@ -369,6 +436,7 @@ int main(int argc, char **argv) {
   layer_free(l);
   layers_against_sgemm();
   layers_against_others();
+  steps();
   layers_with_positions();
   for (int level = (int)cpu_level(); level >= 0; level--)
     if (kernel_at((enum cpu_level)level)) exponential(kernel_at((enum cpu_level)level));

@@ -49,17 +49,17 @@ static enum status serve(const struct model *m, struct budget *budget, const cha
   for (size_t from = 0; !e->status && from < length; from += CHUNK)
     attention_body_feed(d, body + from, length - from < CHUNK ? length - from : CHUNK);
   if (e->status || attention_body_finish(d, &request) ||
-      layer_prepare(m->layer, &request.call, &arena, e) ||
+      layer_prepare(m->layer, &request.asked, &arena, e) ||
       attention_answer_plan(&answer, ANSWER_JSON, m, &request, &limits, &arena, e))
     goto out;
   at[LAYER] = cpu_ms();
-  run_compute(&request.call.run, 1e7, scratch);
+  run_compute(&request.asked.run, 1e7, scratch);
   at[ANSWER] = cpu_ms();
   for (size_t i = 0; i < answer.pieces; i++) answer_write_piece(&answer, i);
   at[STAGES] = cpu_ms();
   for (int i = 0; i < STAGES; i++)
     if (at[i + 1] - at[i] < spent[i]) spent[i] = at[i + 1] - at[i];
-  run_fault(&request.call.run, e);
+  run_fault(&request.asked.run, e);
 out:
   arena_free(&arena);
   return e->status;

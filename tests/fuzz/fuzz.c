@@ -175,10 +175,10 @@ static void bytes_must_agree(const void *a, const void *b, size_t count, size_t 
 }
 
 /* How many numbers the masks or biases of all items reach over. */
-static size_t reach(const struct call *c, bool per_head, size_t heads, bool bias) {
+static size_t reach(const struct layer_run *c, bool per_head, size_t heads, bool bias) {
   size_t most = 0;
-  for (size_t i = 0; i < c->items; i++) {
-    const struct item *item = &c->item[i];
+  for (size_t i = 0; i < c->geometry.items; i++) {
+    const struct item *item = &c->geometry.item[i];
     const size_t end =
         (bias ? item->bias_at : item->mask_at) + item->q * item->k * (per_head ? heads : 1);
     if (end > most) most = end;
@@ -186,40 +186,48 @@ static size_t reach(const struct call *c, bool per_head, size_t heads, bool bias
   return most;
 }
 
-static void items_must_agree(const struct call *a, const struct call *b) {
+static void items_must_agree(const struct layer_run *a, const struct layer_run *b) {
   size_t segments = 0;
-  must(a->items == b->items && a->q_rows == b->q_rows && a->k_rows == b->k_rows);
-  for (size_t i = 0; i < a->items; i++) {
-    const struct item *s = &a->item[i], *t = &b->item[i];
+  must(a->geometry.items == b->geometry.items && a->geometry.q_rows == b->geometry.q_rows &&
+       a->geometry.k_rows == b->geometry.k_rows);
+  for (size_t i = 0; i < a->geometry.items; i++) {
+    const struct item *s = &a->geometry.item[i], *t = &b->geometry.item[i];
     must(s->q == t->q && s->k == t->k && s->q_row == t->q_row && s->k_row == t->k_row);
     must(s->offset == t->offset && s->mask_at == t->mask_at && s->bias_at == t->bias_at);
     must(s->segments == t->segments && s->segments_at == t->segments_at);
-    must(s->q_row + s->q <= a->q_rows && s->k_row + s->k <= a->k_rows);
+    must(s->q_row + s->q <= a->geometry.q_rows && s->k_row + s->k <= a->geometry.k_rows);
     segments += s->segments;
   }
-  bytes_must_agree(a->segment_end, b->segment_end, a->segment_end ? segments : 0, 4);
+  bytes_must_agree(a->geometry.segment_end, b->geometry.segment_end,
+                   a->geometry.segment_end ? segments : 0, 4);
 }
 
 void fuzz_body_must_agree(const struct fuzz_body *a, const struct fuzz_body *b,
                           const struct model *m) {
   error_must_agree(&a->error, &b->error);
   if (a->error.status) return;
-  const struct call *c = &a->request.call, *d = &b->request.call;
+  const struct layer_run *c = &a->request.asked, *d = &b->request.asked;
   const struct layer_shape *s = &m->shape;
   items_must_agree(c, d);
-  bytes_must_agree(c->queries, d->queries, c->q_rows * s->query_size, 4);
-  bytes_must_agree(c->keys, d->keys, c->k_rows * s->key_size, 4);
-  bytes_must_agree(c->values, d->values, c->k_rows * s->value_size, 4);
-  bytes_must_agree(c->lens, d->lens, c->q_rows, 4);
-  bytes_must_agree(c->mask, d->mask, reach(c, c->mask_per_head, s->heads, false), 1);
-  bytes_must_agree(c->bias, d->bias, reach(c, c->bias_per_head, s->heads, true), 4);
-  bytes_must_agree(c->head_mask, d->head_mask, s->heads, 4);
-  bytes_must_agree(c->gradients, d->gradients, c->q_rows * s->output_size, 4);
-  must(c->mask_per_head == d->mask_per_head && c->bias_per_head == d->bias_per_head);
-  must(c->causal == d->causal && c->uniform_rows == d->uniform_rows && c->select == d->select);
-  must(c->window_left == d->window_left && c->window_right == d->window_right);
-  must(c->seed == d->seed && c->want == d->want && c->want_pointers == d->want_pointers);
-  must(c->want_measures == d->want_measures);
+  bytes_must_agree(c->call.queries, d->call.queries, c->geometry.q_rows * s->query_size, 4);
+  bytes_must_agree(c->call.keys, d->call.keys, c->geometry.k_rows * s->key_size, 4);
+  bytes_must_agree(c->call.values, d->call.values, c->geometry.k_rows * s->value_size, 4);
+  bytes_must_agree(c->geometry.lens, d->geometry.lens, c->geometry.q_rows, 4);
+  bytes_must_agree(c->geometry.mask, d->geometry.mask,
+                   reach(c, c->geometry.mask_per_head, s->heads, false), 1);
+  bytes_must_agree(c->geometry.bias, d->geometry.bias,
+                   reach(c, c->geometry.bias_per_head, s->heads, true), 4);
+  bytes_must_agree(c->call.head_mask, d->call.head_mask, s->heads, 4);
+  bytes_must_agree(c->call.gradients, d->call.gradients, c->geometry.q_rows * s->output_size, 4);
+  must(c->geometry.mask_per_head == d->geometry.mask_per_head &&
+       c->geometry.bias_per_head == d->geometry.bias_per_head);
+  must(c->geometry.causal == d->geometry.causal && c->call.uniform_rows == d->call.uniform_rows &&
+       c->call.select == d->call.select);
+  must(c->geometry.window_left == d->geometry.window_left &&
+       c->geometry.window_right == d->geometry.window_right);
+  must(c->call.seed == d->call.seed && c->call.want == d->call.want &&
+       c->call.want_pointers == d->call.want_pointers);
+  must(c->call.want_measures == d->call.want_measures);
   const struct attention_request *x = &a->request, *y = &b->request;
   must(x->unbatched == y->unbatched && x->base64 == y->base64 && x->rectangular == y->rectangular);
   must(x->v2.outputs == y->v2.outputs && x->v2.timeout_us == y->v2.timeout_us);

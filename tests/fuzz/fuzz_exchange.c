@@ -38,18 +38,18 @@ static void *scratch_of(const struct model *m) {
 /* How many numbers the tensor of this name should have; false if there should be none. */
 static bool numbers_asked(const struct model *m, const struct attention_request *d,
                           const char *name, size_t *count) {
-  const struct call *c = &d->call;
+  const struct layer_run *c = &d->asked;
   if (strcmp(name, "outputs") == 0) {
-    *count = c->q_rows * m->shape.output_size;
+    *count = c->geometry.q_rows * m->shape.output_size;
   } else if (strcmp(name, "attention_weights") == 0) {
-    *count = c->weight_count;
-    return c->want != WEIGHTS_NONE;
+    *count = c->call.weight_count;
+    return c->call.want != WEIGHTS_NONE;
   } else if (strcmp(name, "segment_weights") == 0) {
-    *count = c->segment_weight_count;
-    return c->segment_weights != NULL;
+    *count = c->call.segment_weight_count;
+    return c->call.segment_weights != NULL;
   } else {
-    *count = c->q_rows * m->shape.heads;
-    return c->want_pointers && strcmp(name, "pointers") == 0;
+    *count = c->geometry.q_rows * m->shape.heads;
+    return c->call.want_pointers && strcmp(name, "pointers") == 0;
   }
   return true;
 }
@@ -102,16 +102,16 @@ static void check_json(const struct model *m, const struct attention_request *d,
   const char *name;
   size_t arrays = 0, asked;
   json_object_foreach(body, name, value) {
-    if (d->call.want_measures || !numbers_asked(m, d, name, &asked)) continue;
+    if (d->asked.call.want_measures || !numbers_asked(m, d, name, &asked)) continue;
     must(numbers_in(value) == asked);
-    if (!d->unbatched && json_is_array(value)) must(json_array_size(value) == d->call.items);
+    if (!d->unbatched && json_is_array(value)) must(json_array_size(value) == d->asked.geometry.items);
     arrays++;
   }
-  if (d->call.want_measures)
+  if (d->asked.call.want_measures)
     check_measures(m, body);
   else
-    must(arrays == 1u + (d->call.want != WEIGHTS_NONE) + d->call.want_pointers +
-                       (d->call.segment_weights != NULL));
+    must(arrays == 1u + (d->asked.call.want != WEIGHTS_NONE) + d->asked.call.want_pointers +
+                       (d->asked.call.segment_weights != NULL));
   json_decref(body);
 }
 
@@ -177,7 +177,7 @@ static void answer_request(const struct model *m, const struct body_terms *terms
   struct fuzz_body r;
   struct answer a = {0};
   fuzz_body_run(&r, m, terms, body, 0);
-  struct call *c = &r.request.call;
+  struct layer_run *c = &r.request.asked;
   enum answer_form form = terms->form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
   if (!r.error.status && terms->wants_binary && attention_request_has_binary(&r.request))
     form = ANSWER_SAFETENSORS;

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 import unittest
 
 from support import (BIN, MODE, PATIENCE, TOY, Case, Raw, Server, attend, clean_environment,
@@ -79,6 +80,8 @@ class Paths(Case):
             answer = self.server.ask_admin(path)
             self.assertEqual(answer.status, 404)
             self.assertIn("admin address", answer.json["error"])
+        answer = self.server.ask_admin("*", "OPTIONS")
+        self.assertEqual((answer.status, answer.headers["allow"]), (204, "GET, HEAD, OPTIONS"))
 
     def test_metrics_know_both(self):
         kept = [Raw(self.server, port=self.server.admin) for _ in range(3)]

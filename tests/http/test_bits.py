@@ -41,7 +41,8 @@ BODIES = [
     ("wide", body_of("wide", [70, 2], [65, 30], 11, select="sample", seed=5, return_pointers=True)),
     ("small", body_of("small", [20, 3], [70, 9], 12, segments=[[1, 0, 66, 3], [9]])),
 ]
-# Heads are measured in phases of their own.
+FIELDS = {"outputs", "attention_weights", "segment_weights", "pointers"}  # of an answer
+# Measuring heads takes steps of its own.
 HEADS = [(name, body) for name, body in BODIES if b"return_pointers" not in body]
 
 
@@ -188,6 +189,53 @@ class Bits(Case):
             single = {field: rows[i:i + 1] for field, rows in request.items()}
             self.assertEqual(server.attend(single, "wide").json["outputs"][0], together[i])
         server.stop()
+
+    def test_queries_alone_and_together(self):
+        """Nor on the other queries of its item: any cut of them gives the same text, whatever is
+        seen, added, chosen or asked for. (OpenBLAS's products do depend on the rows beside.)"""
+        server = self.serve("--workers", "2", "--gemm", "packed")
+        rng = random.Random(21)
+        for name, q, k, extra in self.cuts(rng):
+            whole = json.loads(body_of(name, [q], [k], 22, return_attention=True, **extra))
+            whole.update(causal_offset=[k - q], causal=True)
+            together = self.numbers(server, whole, name)
+            at, parts = 0, []
+            while at < q:
+                to = min(q, at + rng.choice((1, 1, 2, 3, 5, 20)))
+                parts.append(self.numbers(server, self.some_queries(whole, at, to), name))
+                at = to
+            for field in FIELDS & together.keys():
+                by_head = field != "outputs"
+                joined = [row for part in parts for row in self.rows(part[field], by_head)]
+                self.assertEqual(joined, self.rows(together[field], by_head), (name, field))
+        server.stop()
+
+    @staticmethod
+    def cuts(rng):
+        for name in LAYERS:
+            yield name, 9, 70, {"return_pointers": True}
+            yield name, 40, 50, {"window": [30, 1], "select": "hard"}
+            bias = [[[rng.uniform(-2, 2) for _ in range(66)] for _ in range(20)]]
+            mask = [[[rng.random() < 0.6 for _ in range(66)] for _ in range(20)]]
+            yield name, 20, 66, {"bias": bias, "mask": mask, "empty_rows": "uniform"}
+            if name != "sigmoid":
+                yield name, 12, 90, {"segments": [[20, 65, 5]]}
+
+    @staticmethod
+    def some_queries(whole, at, to):
+        cut = {name: [whole[name][0][at:to]] for name in ("queries", "bias", "mask") if name in whole}
+        return dict(whole, causal_offset=[whole["causal_offset"][0] + at], **cut)
+
+    @staticmethod
+    def rows(numbers, by_head):
+        """Of one item, [q, ...] or [h, q, ...], what belongs to each query."""
+        return list(zip(*numbers[0])) if by_head else numbers[0]
+
+    def numbers(self, server, request, name):
+        """The answer, with its numbers as they are written."""
+        answer = server.attend(request, name)
+        self.assertEqual(answer.status, 200, answer)
+        return json.loads(answer.body, parse_float=str, parse_int=str)
 
 
 if __name__ == "__main__":

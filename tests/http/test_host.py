@@ -277,38 +277,65 @@ class Limits(Place):
         except OSError:
             return "closed"
 
+    def serves_within(self, kib, threads="1"):
+        """Does a server start with so many addresses? One that does has to answer in the end; one
+        that does not has to end. `threads` is what OpenBLAS is told."""
+        size = kib << 10
+        process = subprocess.Popen(
+            [BIN, "serve", "--listen", "127.0.0.1:0", "--workers", "2"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=clean_environment({"OPENBLAS_NUM_THREADS": threads}),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        found = re.search(rb"listening on \S*:(\d+)\n", process.stdout.readline())
+        if found:
+            server = At(process, int(found.group(1)), None)
+            # Without memory for a connection it is closed; there may be some again only when
+            # kept blocks have gone back.
+            for words in ((TOY,), ({"queries": [[[0.5] * 512] * 500]}, "base")):
+                status = self.status(lambda: server.attend(*words))
+                self.assertIn(status, (200, 503, "closed"), kib)
+            self.assertTrue(wait_until(
+                lambda: self.status(lambda: server.get("/healthz")) == 200), kib)
+            process.terminate()
+        _, err = process.communicate(timeout=PATIENCE)
+        if found:
+            self.assertEqual(process.returncode, 0, (kib, err))
+        else:
+            self.assertIn(process.returncode, (1, 2, 127), (kib, err))
+            self.assertTrue(err, kib)
+        return found is not None
+
     @unittest.skipUnless(MODE == "release", "a sanitizer takes terabytes of addresses")
     def test_addresses_are_used_up(self):
         """A start that has too few says so; one that has enough answers or refuses."""
-        served = refused = 0
-        for mib in (40, 60, 80, 100, 120, 140, 160, 200, 400):
-            size = mib << 20
-            process = subprocess.Popen(
-                [BIN, "serve", "--listen", "127.0.0.1:0", "--workers", "2"],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                env=clean_environment(),
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
-            found = re.search(rb"listening on \S*:(\d+)\n", process.stdout.readline())
-            if found:
-                served += 1
-                server = At(process, int(found.group(1)), None)
-                # Without memory for a connection it is closed; there may be some again only when
-                # kept blocks have gone back.
-                for words in ((TOY,), ({"queries": [[[0.5] * 512] * 500]}, "base")):
-                    status = self.status(lambda: server.attend(*words))
-                    self.assertIn(status, (200, 503, "closed"), mib)
-                self.assertTrue(wait_until(
-                    lambda: self.status(lambda: server.get("/healthz")) == 200), mib)
-                process.terminate()
-            _, err = process.communicate(timeout=PATIENCE)
-            if found:
-                self.assertEqual(process.returncode, 0, (mib, err))
+        tried = {kib: self.serves_within(kib) for kib in
+                 [mib << 10 for mib in (40, 60, 80, 100, 120, 140, 160, 200, 400)]}
+        most = max(kib for kib in tried if not tried[kib])
+        least = min(kib for kib in tried if tried[kib] and kib > most)
+        while least - most > 64: # the edge, where all but nothing is left
+            middle = (least + most) // 2
+            if self.serves_within(middle):
+                least = middle
             else:
-                refused += 1
-                self.assertIn(process.returncode, (1, 2, 127), (mib, err))
-                self.assertTrue(err, mib)
-        self.assertGreater(served, 0)
-        self.assertGreater(refused, 0)
+                most = middle
+
+    @unittest.skipUnless(MODE == "release", "a sanitizer takes terabytes of addresses")
+    def test_addresses_are_used_up_and_nobody_speaks_to_openblas(self):
+        """A thread of its own would try for ever to get its memory, and the end wait for it."""
+        for threads in (None, "2"):
+            tried = {self.serves_within(mib << 10, threads) for mib in (60, 80, 90, 100, 120, 400)}
+            self.assertEqual(tried, {False, True}, threads)
+
+    def test_openblas_has_no_threads(self):
+        """Workers compute; of its own it has none, whatever it is told."""
+        counts = set()
+        for threads in ("1", None, "2"):
+            server = self.start("--workers", "2", env={"OPENBLAS_NUM_THREADS": threads})
+            counts.add(len(os.listdir(f"/proc/{server.pid}/task")))
+            server.stop()
+        self.assertEqual(len(counts), 1, counts)
 
     def test_small_stacks_of_threads(self):
         """What a thread gets is what the limit says: 128 kB still answer the deepest JSON."""

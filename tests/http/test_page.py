@@ -149,20 +149,24 @@ class Page(ServerCase):
 
     def test_paths_and_methods(self):
         whole = self.page().body
-        for target in ("/?", "/?model=a/b#c", "http://x", "http://x/", "HTTPS://x:80?y"):
+        for target in ("/?", "/?model=a/b", "http://x", "http://x/", "HTTPS://x:80?y"):
             with Raw(self.server) as raw:
                 raw.send(head_of(target, method="GET"))
                 answer = raw.answer()
                 self.assertEqual((answer.status, answer.body), (200, whole), target)
-        for target in ("//", "/index.html", "/%00", "/.", "/page.css", "http://x//", "*"):
+        for target in ("//", "/index.html", "/%00", "/.", "/page.css", "http://x//"):
             with Raw(self.server) as raw:
                 raw.send(head_of(target, method="GET"))
                 self.problem(raw.answer(), 404, "not-found")
+        for target in ("/#", "/?model=a/b#c", "*"):
+            with Raw(self.server) as raw:
+                raw.send(head_of(target, method="GET"))
+                self.problem(raw.answer(), 400, "bad-framing")
         for method in ("POST", "PUT", "DELETE", "OPTIONS"):
             answer = self.server.request(method, "/", b"{}")
             self.problem(answer, 405, "method-not-allowed")
             self.assertEqual(answer.headers["allow"], "GET, HEAD")
-        self.assertIn("try /,", self.server.get("/none").json["detail"])
+        self.assertIn("GET /,", self.server.get("/none").json["detail"])
 
     def test_how_it_is_counted(self):
         def counted():

@@ -25,6 +25,7 @@ struct answered {
   struct arena arena;
   struct attention_request request;
   struct item item[ITEMS_MAX];
+  size_t weights_at[ITEMS_MAX], segment_weights_at[ITEMS_MAX];
   struct error error;
 };
 
@@ -39,41 +40,47 @@ static inline void make(struct answered *a, size_t items, const size_t (*rows)[2
                         enum weights want) {
   memset(a, 0, sizeof *a);
   arena_init(&a->arena, NULL);
-  struct call *c = &a->request.call;
-  c->items = items;
-  c->item = a->item;
-  c->want = want;
+  struct layer_run *c = &a->request.asked;
+  c->geometry.items = items;
+  c->geometry.item = a->item;
+  c->call.want = want;
+  c->call.weights_at = a->weights_at;
   for (size_t i = 0; i < items; i++) {
     size_t q = rows[i][0], k = rows[i][1];
-    a->item[i] = (struct item){
-        .q = q, .k = k, .q_row = c->q_rows, .k_row = c->k_rows, .weights_at = c->weight_count};
-    c->q_rows += q;
-    c->k_rows += k;
-    if (want != WEIGHTS_NONE) c->weight_count += q * k * (want == WEIGHTS_PER_HEAD ? HEADS : 1);
+    a->item[i] =
+        (struct item){.q = q, .k = k, .q_row = c->geometry.q_rows, .k_row = c->geometry.k_rows};
+    a->weights_at[i] = c->call.weight_count;
+    c->geometry.q_rows += q;
+    c->geometry.k_rows += k;
+    if (want != WEIGHTS_NONE)
+      c->call.weight_count += q * k * (want == WEIGHTS_PER_HEAD ? HEADS : 1);
   }
-  c->outputs = numbers(a, c->q_rows * OUTPUT, -1000.5f);
-  if (want != WEIGHTS_NONE) c->weights = numbers(a, c->weight_count, 0.125f);
+  c->call.outputs = numbers(a, c->geometry.q_rows * OUTPUT, -1000.5f);
+  if (want != WEIGHTS_NONE) c->call.weights = numbers(a, c->call.weight_count, 0.125f);
 }
 
 /* Asks for the weights of segments as well: of each item as many as `segments` says. */
 static inline void add_segments(struct answered *a, const size_t *segments) {
   static const int32_t nothing;
-  struct call *c = &a->request.call;
-  c->segment_end = &nothing; /* that there are any is all that the answer needs to know */
-  for (size_t i = 0; i < c->items; i++) {
+  struct layer_run *c = &a->request.asked;
+  c->call.segment_weights_at = a->segment_weights_at;
+  c->geometry.segment_end = &nothing; /* that there are any is all that the answer needs to know */
+  for (size_t i = 0; i < c->geometry.items; i++) {
     a->item[i].segments = segments[i];
-    a->item[i].segment_weights_at = c->segment_weight_count;
-    c->segment_weight_count += a->item[i].q * segments[i] * HEADS;
+    a->segment_weights_at[i] = c->call.segment_weight_count;
+    c->call.segment_weight_count += a->item[i].q * segments[i] * HEADS;
   }
-  if (c->want == WEIGHTS_PER_HEAD) c->segment_weights = numbers(a, c->segment_weight_count, 7);
+  if (c->call.want == WEIGHTS_PER_HEAD)
+    c->call.segment_weights = numbers(a, c->call.segment_weight_count, 7);
 }
 
 static inline void add_pointers(struct answered *a) {
-  struct call *c = &a->request.call;
-  c->want_pointers = true;
-  c->pointers = arena_alloc(&a->arena, HEADS * c->q_rows, sizeof *c->pointers, &a->error);
-  assert_non_null(c->pointers);
-  for (size_t i = 0; i < HEADS * c->q_rows; i++) c->pointers[i] = (int32_t)i - 1;
+  struct layer_run *c = &a->request.asked;
+  c->call.want_pointers = true;
+  c->call.pointers =
+      arena_alloc(&a->arena, HEADS * c->geometry.q_rows, sizeof *c->call.pointers, &a->error);
+  assert_non_null(c->call.pointers);
+  for (size_t i = 0; i < HEADS * c->geometry.q_rows; i++) c->call.pointers[i] = (int32_t)i - 1;
 }
 
 /* Asks for the measures instead of the outputs. */
@@ -86,10 +93,10 @@ static inline void measure(struct answered *a, bool gradients, bool divergence) 
   static const float gradient[1];
   measures =
       (struct measures){.head = head, .divergence = divergence ? apart : NULL, .ranking = ranking};
-  struct call *c = &a->request.call;
-  c->want_measures = true;
-  c->measures = &measures;
-  c->gradients = gradients ? gradient : NULL;
+  struct layer_run *c = &a->request.asked;
+  c->call.want_measures = true;
+  c->call.measures = &measures;
+  c->call.gradients = gradients ? gradient : NULL;
 }
 
 /* The bytes of the answer in this form, a zero behind them; its pieces are written last to first.
@@ -98,7 +105,8 @@ static inline char *answer_of(struct answered *a, enum answer_form form, const s
                               struct answer *answer, size_t *bytes) {
   attention_answer_plan(answer, form, m, &a->request, &wide, &a->arena, &a->error);
   assert_int_equal(a->error.status, STATUS_OK);
-  if (a->request.call.measures) a->request.call.measures->rows = 512; /* known only now */
+  if (a->request.asked.call.measures)
+    a->request.asked.call.measures->rows = 512; /* known only now */
   for (size_t i = answer->pieces; i-- > 0;) answer_write_piece(answer, i);
   *bytes = answer_bytes(answer);
   char *text = malloc(*bytes + 1);

@@ -200,46 +200,53 @@ static void same_array(const void *a, const void *b, size_t size, const char *wh
   if (a && size && memcmp(a, b, size) != 0) fail_msg("%s differ", what);
 }
 
-static void same_items(const struct call *a, const struct call *b) {
-  assert_int_equal(a->items, b->items);
-  assert_int_equal(a->q_rows, b->q_rows);
-  assert_int_equal(a->k_rows, b->k_rows);
-  if (a->items) assert_memory_equal(a->item, b->item, a->items * sizeof *a->item);
+static void same_items(const struct layer_run *a, const struct layer_run *b) {
+  assert_int_equal(a->geometry.items, b->geometry.items);
+  assert_int_equal(a->geometry.q_rows, b->geometry.q_rows);
+  assert_int_equal(a->geometry.k_rows, b->geometry.k_rows);
+  if (a->geometry.items)
+    assert_memory_equal(a->geometry.item, b->geometry.item,
+                        a->geometry.items * sizeof *a->geometry.item);
 }
 
 void body_assert_same(const struct attention_request *x, const struct attention_request *y,
                       const struct model *m) {
-  const struct call *a = &x->call, *b = &y->call;
+  const struct layer_run *a = &x->asked, *b = &y->asked;
   const struct layer_shape *s = &m->shape;
   same_items(a, b);
   size_t segments = 0, mask = 0, bias = 0;
-  for (size_t i = 0; i < a->items; i++) {
-    const struct item *item = &a->item[i];
+  for (size_t i = 0; i < a->geometry.items; i++) {
+    const struct item *item = &a->geometry.item[i];
     const size_t grid = item->q * item->k;
     segments += item->segments;
-    mask = item->mask_at + (a->mask_per_head ? s->heads : 1) * grid;
-    bias = item->bias_at + (a->bias_per_head ? s->heads : 1) * grid;
+    mask = item->mask_at + (a->geometry.mask_per_head ? s->heads : 1) * grid;
+    bias = item->bias_at + (a->geometry.bias_per_head ? s->heads : 1) * grid;
   }
-  same_array(a->queries, b->queries, a->q_rows * s->query_size * sizeof(float), "queries");
-  same_array(a->keys, b->keys, a->k_rows * s->key_size * sizeof(float), "keys");
-  same_array(a->values, b->values, a->k_rows * s->value_size * sizeof(float), "values");
-  same_array(a->gradients, b->gradients, a->q_rows * s->output_size * sizeof(float), "gradients");
-  same_array(a->lens, b->lens, a->q_rows * sizeof *a->lens, "valid_lens");
-  same_array(a->mask, b->mask, mask, "mask");
-  same_array(a->bias, b->bias, bias * sizeof(float), "bias");
-  same_array(a->head_mask, b->head_mask, s->heads * sizeof(float), "head_mask");
-  same_array(a->segment_end, b->segment_end, segments * sizeof *a->segment_end, "segments");
-  assert_int_equal(a->mask_per_head, b->mask_per_head);
-  assert_int_equal(a->bias_per_head, b->bias_per_head);
-  assert_int_equal(a->causal, b->causal);
-  assert_int_equal(a->window_left, b->window_left);
-  assert_int_equal(a->window_right, b->window_right);
-  assert_int_equal(a->uniform_rows, b->uniform_rows);
-  assert_int_equal(a->select, b->select);
-  assert_int_equal(a->seed, b->seed);
-  assert_int_equal(a->want, b->want);
-  assert_int_equal(a->want_pointers, b->want_pointers);
-  assert_int_equal(a->want_measures, b->want_measures);
+  same_array(a->call.queries, b->call.queries, a->geometry.q_rows * s->query_size * sizeof(float),
+             "queries");
+  same_array(a->call.keys, b->call.keys, a->geometry.k_rows * s->key_size * sizeof(float), "keys");
+  same_array(a->call.values, b->call.values, a->geometry.k_rows * s->value_size * sizeof(float),
+             "values");
+  same_array(a->call.gradients, b->call.gradients,
+             a->geometry.q_rows * s->output_size * sizeof(float), "gradients");
+  same_array(a->geometry.lens, b->geometry.lens, a->geometry.q_rows * sizeof *a->geometry.lens,
+             "valid_lens");
+  same_array(a->geometry.mask, b->geometry.mask, mask, "mask");
+  same_array(a->geometry.bias, b->geometry.bias, bias * sizeof(float), "bias");
+  same_array(a->call.head_mask, b->call.head_mask, s->heads * sizeof(float), "head_mask");
+  same_array(a->geometry.segment_end, b->geometry.segment_end,
+             segments * sizeof *a->geometry.segment_end, "segments");
+  assert_int_equal(a->geometry.mask_per_head, b->geometry.mask_per_head);
+  assert_int_equal(a->geometry.bias_per_head, b->geometry.bias_per_head);
+  assert_int_equal(a->geometry.causal, b->geometry.causal);
+  assert_int_equal(a->geometry.window_left, b->geometry.window_left);
+  assert_int_equal(a->geometry.window_right, b->geometry.window_right);
+  assert_int_equal(a->call.uniform_rows, b->call.uniform_rows);
+  assert_int_equal(a->call.select, b->call.select);
+  assert_int_equal(a->call.seed, b->call.seed);
+  assert_int_equal(a->call.want, b->call.want);
+  assert_int_equal(a->call.want_pointers, b->call.want_pointers);
+  assert_int_equal(a->call.want_measures, b->call.want_measures);
   assert_int_equal(x->unbatched, y->unbatched);
   assert_int_equal(x->rectangular, y->rectangular);
   assert_int_equal(x->base64, y->base64);

@@ -148,6 +148,27 @@ void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, siz
   make_layer(l, engine);
 }
 
+void wide_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine) {
+  static const size_t sizes[] = {16, 24, 64, 80, 100};
+  memset(l, 0, sizeof *l);
+  arena_init(&l->arena, NULL);
+  struct layer_shape *s = &l->shape;
+  const size_t in = 200 + random_below(state, 200), shared = 1 + random_below(state, 3);
+  s->head_size = s->key_head_size = s->value_head_size = sizes[random_below(state, 5)];
+  s->kv_heads = 1 + 700 / (s->head_size * shared);
+  s->heads = s->kv_heads * shared;
+  draw_score(l, state);
+  if (s->score == SCORE_DOT && often(state, 50)) s->rope_base = 10000;
+  s->query_size = s->key_size = s->value_size = in;
+  s->output_size = 300 + random_below(state, 1200);
+  const bool bias = often(state, 50);
+  set_matrix(l, ROLE_QUERY, s->heads * s->head_size, in, bias, state);
+  set_matrix(l, ROLE_KEY, s->kv_heads * s->key_head_size, in, bias, state);
+  set_matrix(l, ROLE_VALUE, s->kv_heads * s->value_head_size, in, bias, state);
+  set_matrix(l, ROLE_OUTPUT, s->output_size, s->heads * s->value_head_size, bias, state);
+  make_layer(l, engine);
+}
+
 void random_layer_done(struct random_layer *l) {
   layer_free(l->layer);
   arena_free(&l->arena);
@@ -155,127 +176,132 @@ void random_layer_done(struct random_layer *l) {
 
 /* --- calls --- */
 
-static void place_items(struct call *c, size_t heads) {
+static void place_items(struct layer_run *c, size_t heads) {
   size_t mask_at = 0, bias_at = 0;
-  c->q_rows = c->k_rows = 0;
-  for (size_t i = 0; i < c->items; i++) {
-    struct item *item = &c->item[i];
-    item->q_row = c->q_rows, item->k_row = c->k_rows;
+  c->geometry.q_rows = c->geometry.k_rows = 0;
+  for (size_t i = 0; i < c->geometry.items; i++) {
+    struct item *item = &c->geometry.item[i];
+    item->q_row = c->geometry.q_rows, item->k_row = c->geometry.k_rows;
     item->mask_at = mask_at, item->bias_at = bias_at;
-    c->q_rows += item->q, c->k_rows += item->k;
-    mask_at += item->q * item->k * (c->mask_per_head ? heads : 1);
-    bias_at += item->q * item->k * (c->bias_per_head ? heads : 1);
+    c->geometry.q_rows += item->q, c->geometry.k_rows += item->k;
+    mask_at += item->q * item->k * (c->geometry.mask_per_head ? heads : 1);
+    bias_at += item->q * item->k * (c->geometry.bias_per_head ? heads : 1);
   }
 }
 
-static void fill_inputs(struct call *c, const struct layer_shape *s, uint64_t *state,
+static void fill_inputs(struct layer_run *c, const struct layer_shape *s, uint64_t *state,
                         struct arena *a) {
-  c->queries = draw_numbers(a, state, c->q_rows * s->query_size, 1.7f);
-  c->keys = draw_numbers(a, state, c->k_rows * s->key_size, 1.7f);
-  c->values = draw_numbers(a, state, c->k_rows * s->value_size, 1.7f);
+  c->call.queries = draw_numbers(a, state, c->geometry.q_rows * s->query_size, 1.7f);
+  c->call.keys = draw_numbers(a, state, c->geometry.k_rows * s->key_size, 1.7f);
+  c->call.values = draw_numbers(a, state, c->geometry.k_rows * s->value_size, 1.7f);
 }
 
-static void fill_lens(struct call *c, uint64_t *state, struct arena *a) {
-  int32_t *lens = allocate(a, c->q_rows, sizeof *lens);
+static void fill_lens(struct layer_run *c, uint64_t *state, struct arena *a) {
+  int32_t *lens = allocate(a, c->geometry.q_rows, sizeof *lens);
   const bool per_item = often(state, 50);
-  for (size_t i = 0; i < c->items; i++) {
-    const struct item *item = &c->item[i];
+  for (size_t i = 0; i < c->geometry.items; i++) {
+    const struct item *item = &c->geometry.item[i];
     int32_t len = (int32_t)random_below(state, item->k + 1);
     for (size_t r = 0; r < item->q; r++) {
       if (!per_item) len = (int32_t)random_below(state, item->k + 1);
       lens[item->q_row + r] = len;
     }
   }
-  c->lens = lens;
+  c->geometry.lens = lens;
 }
 
-static size_t pairs_of(const struct call *c) {
+static size_t pairs_of(const struct layer_run *c) {
   size_t pairs = 0;
-  for (size_t i = 0; i < c->items; i++) pairs += c->item[i].q * c->item[i].k;
+  for (size_t i = 0; i < c->geometry.items; i++)
+    pairs += c->geometry.item[i].q * c->geometry.item[i].k;
   return pairs;
 }
 
 /* Some heads are masked out altogether, now and then all of them. */
-static void fill_head_mask(struct call *c, size_t heads, uint64_t *state, struct arena *a) {
+static void fill_head_mask(struct layer_run *c, size_t heads, uint64_t *state, struct arena *a) {
   float *factor = draw_numbers(a, state, heads, 1.0f);
   const unsigned percent = often(state, 15) ? 100 : 30;
   for (size_t h = 0; h < heads; h++)
     if (often(state, percent)) factor[h] = 0;
-  c->head_mask = factor;
+  c->call.head_mask = factor;
 }
 
 /* Masks of heads have stretches of zeros, so that one head sees nothing where another does. */
-static void fill_mask(struct call *c, size_t heads, uint64_t *state, struct arena *a) {
-  const size_t flags = pairs_of(c) * (c->mask_per_head ? heads : 1);
+static void fill_mask(struct layer_run *c, size_t heads, uint64_t *state, struct arena *a) {
+  const size_t flags = pairs_of(c) * (c->geometry.mask_per_head ? heads : 1);
   const unsigned percent = (unsigned)random_below(state, 101);
   const size_t stretch = 1 + random_below(state, 64);
   uint8_t *mask = allocate(a, flags, 1);
   bool dark = false;
   for (size_t i = 0; i < flags; i++) {
-    if (c->mask_per_head && i % stretch == 0) dark = often(state, 40);
+    if (c->geometry.mask_per_head && i % stretch == 0) dark = often(state, 40);
     mask[i] = !dark && often(state, percent);
   }
-  c->mask = mask;
+  c->geometry.mask = mask;
 }
 
-static void fill_extras(struct call *c, size_t heads, uint64_t *state, struct arena *a) {
+static void fill_extras(struct layer_run *c, size_t heads, uint64_t *state, struct arena *a) {
   if (often(state, 60)) fill_lens(c, state, a);
   if (often(state, 40)) fill_mask(c, heads, state, a);
   if (often(state, 30))
-    c->bias = draw_numbers(a, state, pairs_of(c) * (c->bias_per_head ? heads : 1), 2.0f);
+    c->geometry.bias =
+        draw_numbers(a, state, pairs_of(c) * (c->geometry.bias_per_head ? heads : 1), 2.0f);
   if (often(state, 25)) fill_head_mask(c, heads, state, a);
 }
 
 /* Cuts an item's keys into up to six segments, some of them empty. */
-static void fill_segments(struct call *c, uint64_t *state, struct arena *a) {
+static void fill_segments(struct layer_run *c, uint64_t *state, struct arena *a) {
   size_t total = 0;
-  for (size_t i = 0; i < c->items; i++) {
-    c->item[i].segments = random_below(state, 6) + (c->item[i].k > 0);
-    c->item[i].segments_at = total;
-    total += c->item[i].segments;
+  for (size_t i = 0; i < c->geometry.items; i++) {
+    c->geometry.item[i].segments = random_below(state, 6) + (c->geometry.item[i].k > 0);
+    c->geometry.item[i].segments_at = total;
+    total += c->geometry.item[i].segments;
   }
   int32_t *end = allocate(a, total, sizeof *end);
-  for (size_t i = 0; i < c->items; i++) {
-    const size_t first = c->item[i].segments_at, k = c->item[i].k;
+  for (size_t i = 0; i < c->geometry.items; i++) {
+    const size_t first = c->geometry.item[i].segments_at, k = c->geometry.item[i].k;
     size_t at = 0;
-    for (size_t s = 0; s < c->item[i].segments; s++) {
+    for (size_t s = 0; s < c->geometry.item[i].segments; s++) {
       at += often(state, 25) ? 0 : random_below(state, k - at + 1);
-      end[first + s] = (int32_t)(s + 1 == c->item[i].segments ? k : at);
+      end[first + s] = (int32_t)(s + 1 == c->geometry.item[i].segments ? k : at);
     }
   }
-  c->segment_end = end;
+  c->geometry.segment_end = end;
 }
 
 /* What becomes of the weights, as far as it has a meaning with the layer. */
-static void fill_selection(struct call *c, const struct layer_shape *s, uint64_t *state,
+static void fill_selection(struct layer_run *c, const struct layer_shape *s, uint64_t *state,
                            struct arena *a) {
-  c->seed = random_bits(state) >> 11;
-  c->want_pointers = often(state, 30);
+  c->call.seed = random_bits(state) >> 11;
+  c->call.want_pointers = often(state, 30);
   if (!s->sigmoid && often(state, 15)) {
     fill_segments(c, state, a);
     return;
   }
-  if (often(state, 30)) c->select = s->sigmoid || often(state, 50) ? SELECT_HARD : SELECT_SAMPLE;
-  c->uniform_rows = c->select == SELECT_SOFT && often(state, 30);
+  if (often(state, 30))
+    c->call.select = s->sigmoid || often(state, 50) ? SELECT_HARD : SELECT_SAMPLE;
+  c->call.uniform_rows = c->call.select == SELECT_SOFT && often(state, 30);
 }
 
-struct call *random_call(const struct random_layer *l, uint64_t *state, size_t most,
-                         struct arena *a) {
+struct layer_run *random_call(const struct random_layer *l, uint64_t *state, size_t most,
+                              struct arena *a) {
   struct error e = {0};
-  struct call *c = allocate(a, 1, sizeof *c);
-  *c = (struct call){.items = random_below(state, 5), .window_left = -1, .window_right = -1};
-  c->item = allocate(a, c->items, sizeof *c->item);
-  c->bias_per_head = often(state, 50);
-  c->mask_per_head = often(state, 50);
-  c->causal = often(state, 30);
-  c->want = (enum weights)random_below(state, 3);
-  if (often(state, 25)) c->window_left = (int64_t)random_below(state, most);
-  if (often(state, 25)) c->window_right = (int64_t)random_below(state, most);
-  for (size_t i = 0; i < c->items; i++) {
-    c->item[i] = (struct item){.q = random_below(state, often(state, 30) ? 4 : most),
-                               .k = random_below(state, often(state, 30) ? 4 : most)};
+  struct layer_run *c = allocate(a, 1, sizeof *c);
+  *c = (struct layer_run){.geometry.items = random_below(state, 5),
+                          .geometry.window_left = -1,
+                          .geometry.window_right = -1};
+  c->geometry.item = allocate(a, c->geometry.items, sizeof *c->geometry.item);
+  c->geometry.bias_per_head = often(state, 50);
+  c->geometry.mask_per_head = often(state, 50);
+  c->geometry.causal = often(state, 30);
+  c->call.want = (enum weights)random_below(state, 3);
+  if (often(state, 25)) c->geometry.window_left = (int64_t)random_below(state, most);
+  if (often(state, 25)) c->geometry.window_right = (int64_t)random_below(state, most);
+  for (size_t i = 0; i < c->geometry.items; i++) {
+    c->geometry.item[i] = (struct item){.q = random_below(state, often(state, 30) ? 4 : most),
+                                        .k = random_below(state, often(state, 30) ? 4 : most)};
     if (often(state, 40))
-      c->item[i].offset = (int64_t)random_below(state, 2 * most) - (int64_t)most;
+      c->geometry.item[i].offset = (int64_t)random_below(state, 2 * most) - (int64_t)most;
   }
   place_items(c, l->shape.heads);
   fill_inputs(c, &l->shape, state, a);
@@ -285,28 +311,69 @@ struct call *random_call(const struct random_layer *l, uint64_t *state, size_t m
   return c;
 }
 
-struct call *plain_call(const struct random_layer *l, uint64_t *state, size_t items, size_t q,
-                        size_t k, enum weights want, struct arena *a) {
+struct layer_run *plain_call(const struct random_layer *l, uint64_t *state, size_t items, size_t q,
+                             size_t k, enum weights want, struct arena *a) {
   struct error e = {0};
-  struct call *c = allocate(a, 1, sizeof *c);
-  *c = (struct call){.items = items, .want = want, .window_left = -1, .window_right = -1};
-  c->item = allocate(a, items, sizeof *c->item);
-  for (size_t i = 0; i < items; i++) c->item[i] = (struct item){.q = q, .k = k};
+  struct layer_run *c = allocate(a, 1, sizeof *c);
+  *c = (struct layer_run){.geometry.items = items,
+                          .call.want = want,
+                          .geometry.window_left = -1,
+                          .geometry.window_right = -1};
+  c->geometry.item = allocate(a, items, sizeof *c->geometry.item);
+  for (size_t i = 0; i < items; i++) c->geometry.item[i] = (struct item){.q = q, .k = k};
   place_items(c, l->shape.heads);
   fill_inputs(c, &l->shape, state, a);
   must(layer_prepare(l->layer, c, a, &e) == STATUS_OK);
   return c;
 }
 
-struct call *call_again(const struct call *c, struct arena *a) {
-  struct call *copy = allocate(a, 1, sizeof *copy);
+struct layer_run *call_again(const struct layer_run *c, struct arena *a) {
+  struct layer_run *copy = allocate(a, 1, sizeof *copy);
   memcpy(copy, c, sizeof *copy);
-  copy->item = allocate(a, c->items, sizeof *copy->item);
-  memcpy(copy->item, c->item, c->items * sizeof *copy->item);
-  copy->outputs = copy->weights = copy->segment_weights = NULL;
-  copy->pointers = NULL;
-  copy->measures = NULL;
-  copy->space = NULL;
+  copy->geometry.item = allocate(a, c->geometry.items, sizeof *copy->geometry.item);
+  memcpy(copy->geometry.item, c->geometry.item, c->geometry.items * sizeof *copy->geometry.item);
+  copy->call.geometry = &copy->geometry;
+  copy->call.outputs = copy->call.weights = copy->call.segment_weights = NULL;
+  copy->call.pointers = NULL;
+  copy->call.measures = NULL;
+  copy->call.space = NULL;
   copy->run.next = NULL;
   return copy;
+}
+
+/* Of an item's [planes, q, size] numbers those of the queries first .. first + count - 1. */
+static void *rows_of(const void *all, size_t planes, size_t q, size_t size, size_t first,
+                     size_t count, struct arena *a) {
+  char *rows = allocate(a, planes * count, size);
+  for (size_t p = 0; p < planes; p++)
+    memcpy(rows + p * count * size, (const char *)all + (p * q + first) * size, count * size);
+  return rows;
+}
+
+struct layer_run *call_of_rows(const struct random_layer *l, const struct layer_run *c, size_t item,
+                               size_t first, size_t count, struct arena *a) {
+  struct error e = {0};
+  struct layer_run *part = call_again(c, a);
+  const struct item *whole = &c->geometry.item[item];
+  const size_t heads = l->shape.heads;
+  part->geometry.items = 1, part->geometry.q_rows = count, part->geometry.k_rows = whole->k;
+  part->geometry.item[0] = (struct item){.q = count,
+                                         .k = whole->k,
+                                         .offset = whole->offset + (int64_t)first,
+                                         .segments = whole->segments};
+  part->call.queries += (whole->q_row + first) * l->shape.query_size;
+  part->call.keys += whole->k_row * l->shape.key_size;
+  part->call.values += whole->k_row * l->shape.value_size;
+  if (c->geometry.lens) part->geometry.lens += whole->q_row + first;
+  if (c->geometry.segment_end) part->geometry.segment_end += whole->segments_at;
+  if (c->geometry.mask)
+    part->geometry.mask =
+        rows_of(c->geometry.mask + whole->mask_at, c->geometry.mask_per_head ? heads : 1, whole->q,
+                whole->k, first, count, a);
+  if (c->geometry.bias)
+    part->geometry.bias =
+        rows_of(c->geometry.bias + whole->bias_at, c->geometry.bias_per_head ? heads : 1, whole->q,
+                whole->k * sizeof *c->geometry.bias, first, count, a);
+  must(layer_prepare(l->layer, part, a, &e) == STATUS_OK);
+  return part;
 }

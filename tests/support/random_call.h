@@ -24,18 +24,25 @@ struct layer_shape plain_shape(size_t heads, size_t size);
 /* Such a layer with projections, without bias. */
 void plain_layer_init(struct random_layer *l, uint64_t *state, size_t heads, size_t size,
                       enum gemm_engine engine);
+/* A layer whose matrices are so wide that threads share out their columns; with any score, and
+ * turned heads now and then. */
+void wide_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine engine);
 void random_layer_done(struct random_layer *l);
 
-/* A call for it, prepared: ragged, with any mixture of lengths, masks, bias, causal, window,
- * head_mask, empty rows, selection, segments and pointers that has a meaning. Items have up to
- * `most` rows. The memory is the arena's. */
-struct call *random_call(const struct random_layer *l, uint64_t *state, size_t most,
-                         struct arena *a);
+/* A run of one call to it, prepared: ragged, with any mixture of lengths, masks, bias, causal,
+ * window, head_mask, empty rows, selection, segments and pointers that has a meaning. Items have up
+ * to `most` rows. The memory is the arena's. */
+struct layer_run *random_call(const struct random_layer *l, uint64_t *state, size_t most,
+                              struct arena *a);
 /* A plain call: `items` items with q and k rows; every query sees every key. Prepared. */
-struct call *plain_call(const struct random_layer *l, uint64_t *state, size_t items, size_t q,
-                        size_t k, enum weights want, struct arena *a);
+struct layer_run *plain_call(const struct random_layer *l, uint64_t *state, size_t items, size_t q,
+                             size_t k, enum weights want, struct arena *a);
+
+/* The same request for `count` queries of one item alone, from its query `first` on. Prepared. */
+struct layer_run *call_of_rows(const struct random_layer *l, const struct layer_run *c, size_t item,
+                               size_t first, size_t count, struct arena *a);
 
 /* The same request again, unprepared, with the answer part empty; shares the inputs. */
-struct call *call_again(const struct call *c, struct arena *a);
+struct layer_run *call_again(const struct layer_run *c, struct arena *a);
 
 #endif

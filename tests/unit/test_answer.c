@@ -32,12 +32,12 @@ static void small_answers_to_the_letter(void **state) {
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[-1000.5,-1000.375,-1000.25],"
                   "[-1000.125,-1000,-999.875]]]}");
   make(&a, 2, (const size_t[][2]){{1, 2}, {2, 1}}, WEIGHTS_PER_HEAD);
-  memset(a.request.call.outputs, 0, 9 * sizeof(float));
+  memset(a.request.asked.call.outputs, 0, 9 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]],[[0,0,0],[0,0,0]]],"
                   "\"attention_weights\":[[[[0.125,0.25]],[[0.375,0.5]]],"
                   "[[[0.625],[0.75]],[[0.875],[1]]]]}");
   make(&a, 2, (const size_t[][2]){{1, 2}, {2, 1}}, WEIGHTS_AVERAGE);
-  memset(a.request.call.outputs, 0, 9 * sizeof(float));
+  memset(a.request.asked.call.outputs, 0, 9 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]],[[0,0,0],[0,0,0]]],"
                   "\"attention_weights\":[[[0.125,0.25]],[[0.375],[0.5]]]}");
 }
@@ -66,7 +66,7 @@ static void empty_batches_items_and_rows(void **state) {
   make(&a, 2, (const size_t[][2]){{0, 3}, {0, 0}}, WEIGHTS_AVERAGE);
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[],[]],\"attention_weights\":[[],[]]}");
   make(&a, 2, (const size_t[][2]){{0, 1}, {2, 0}}, WEIGHTS_PER_HEAD);
-  memset(a.request.call.outputs, 0, 6 * sizeof(float));
+  memset(a.request.asked.call.outputs, 0, 6 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[],[[0,0,0],[0,0,0]]],"
                   "\"attention_weights\":[[[],[]],[[[],[]],[[],[]]]]}");
 }
@@ -77,7 +77,7 @@ static void segments_and_pointers_follow_the_weights(void **state) {
   make(&a, 2, (const size_t[][2]){{1, 1}, {2, 1}}, WEIGHTS_PER_HEAD);
   add_segments(&a, (const size_t[]){2, 1});
   add_pointers(&a);
-  memset(a.request.call.outputs, 0, 9 * sizeof(float));
+  memset(a.request.asked.call.outputs, 0, 9 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]],[[0,0,0],[0,0,0]]],"
                   "\"attention_weights\":[[[[0.125]],[[0.25]]],[[[0.375],[0.5]],[[0.625],[0.75]]]],"
                   "\"segment_weights\":[[[[7,7.125]],[[7.25,7.375]]],"
@@ -87,13 +87,13 @@ static void segments_and_pointers_follow_the_weights(void **state) {
   add_segments(&a, (const size_t[]){2});
   add_pointers(&a);
   a.request.unbatched = true;
-  a.request.call.pointers[3] = INT32_MAX;
-  memset(a.request.call.outputs, 0, 6 * sizeof(float));
+  a.request.asked.call.pointers[3] = INT32_MAX;
+  memset(a.request.asked.call.outputs, 0, 6 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[0,0,0],[0,0,0]],"
                   "\"pointers\":[[-1,0],[1,2147483647]]}");
   make(&a, 1, (const size_t[][2]){{1, 1}}, WEIGHTS_AVERAGE);
   add_segments(&a, (const size_t[]){2});
-  memset(a.request.call.outputs, 0, 3 * sizeof(float));
+  memset(a.request.asked.call.outputs, 0, 3 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[[0,0,0]]],\"attention_weights\":[[[0.125]]]}");
 }
 
@@ -108,7 +108,7 @@ static void no_rows_and_no_segments(void **state) {
   make(&a, 2, (const size_t[][2]){{0, 3}, {1, 0}}, WEIGHTS_PER_HEAD);
   add_segments(&a, (const size_t[]){2, 0});
   add_pointers(&a);
-  memset(a.request.call.outputs, 0, 3 * sizeof(float));
+  memset(a.request.asked.call.outputs, 0, 3 * sizeof(float));
   assert_text(&a, "{\"model\":\"demo\",\"outputs\":[[],[[0,0,0]]],"
                   "\"attention_weights\":[[[],[]],[[[]],[[]]]],"
                   "\"segment_weights\":[[[],[]],[[[]],[[]]]],"
@@ -172,21 +172,22 @@ static void assert_rows(const json_t *rows, const float *want, size_t count, siz
 }
 
 static void assert_reads_back(const struct answered *a, const char *text) {
-  const struct call *c = &a->request.call;
+  const struct layer_run *c = &a->request.asked;
   json_t *body = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
   assert_non_null(body);
   assert_string_equal(json_string_value(json_object_get(body, "model")), "demo");
   const json_t *outputs = json_object_get(body, "outputs");
   const json_t *weights = json_object_get(body, "attention_weights");
-  assert_int_equal(json_object_size(body), c->want == WEIGHTS_NONE ? 2 : 3);
-  assert_int_equal(json_array_size(outputs), c->items);
-  for (size_t i = 0; i < c->items; i++) {
-    const struct item *item = &c->item[i];
-    assert_rows(json_array_get(outputs, i), c->outputs + item->q_row * OUTPUT, item->q, OUTPUT);
+  assert_int_equal(json_object_size(body), c->call.want == WEIGHTS_NONE ? 2 : 3);
+  assert_int_equal(json_array_size(outputs), c->geometry.items);
+  for (size_t i = 0; i < c->geometry.items; i++) {
+    const struct item *item = &c->geometry.item[i];
+    assert_rows(json_array_get(outputs, i), c->call.outputs + item->q_row * OUTPUT, item->q,
+                OUTPUT);
     const json_t *of_item = json_array_get(weights, i);
-    const float *want = c->weights + item->weights_at;
-    if (c->want == WEIGHTS_AVERAGE) assert_rows(of_item, want, item->q, item->k);
-    if (c->want != WEIGHTS_PER_HEAD) continue;
+    const float *want = c->call.weights + c->call.weights_at[i];
+    if (c->call.want == WEIGHTS_AVERAGE) assert_rows(of_item, want, item->q, item->k);
+    if (c->call.want != WEIGHTS_PER_HEAD) continue;
     assert_int_equal(json_array_size(of_item), HEADS);
     for (size_t h = 0; h < HEADS; h++)
       assert_rows(json_array_get(of_item, h), want + h * item->q * item->k, item->q, item->k);
@@ -208,23 +209,24 @@ static void long_segments_and_pointers_read_back(void **state) {
   make(&a, 3, (const size_t[][2]){{3000, 2}, {0, 5}, {2, 1}}, WEIGHTS_PER_HEAD);
   add_segments(&a, (const size_t[]){1, 2, 9000});
   add_pointers(&a);
-  const struct call *c = &a.request.call;
+  const struct layer_run *c = &a.request.asked;
   struct answer answer;
   char *text = text_of(&a, &answer);
   assert_true(answer.pieces > 8);
   json_t *body = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
   assert_non_null(body);
   assert_int_equal(json_object_size(body), 5);
-  for (size_t i = 0; i < c->items; i++)
+  for (size_t i = 0; i < c->geometry.items; i++)
     for (size_t h = 0; h < HEADS; h++) {
-      const struct item *item = &c->item[i];
+      const struct item *item = &c->geometry.item[i];
       const json_t *of_item = json_array_get(json_object_get(body, "segment_weights"), i);
       assert_rows(json_array_get(of_item, h),
-                  c->segment_weights + item->segment_weights_at + h * item->q * item->segments,
+                  c->call.segment_weights + c->call.segment_weights_at[i] +
+                      h * item->q * item->segments,
                   item->q, item->segments);
       of_item = json_array_get(json_object_get(body, "pointers"), i);
-      assert_integers(json_array_get(of_item, h), c->pointers + HEADS * item->q_row + h * item->q,
-                      item->q);
+      assert_integers(json_array_get(of_item, h),
+                      c->call.pointers + HEADS * item->q_row + h * item->q, item->q);
     }
   json_decref(body);
   free(text);
@@ -250,10 +252,10 @@ static void measures_of_many_heads_read_back(void **state) {
   }
   for (size_t i = 0; i < (size_t)MANY * MANY; i++) m.divergence[i] = longest;
   const float gradient = 0;
-  struct call *c = &a.request.call;
-  c->want_measures = true;
-  c->measures = &m;
-  c->gradients = &gradient;
+  struct layer_run *c = &a.request.asked;
+  c->call.want_measures = true;
+  c->call.measures = &m;
+  c->call.gradients = &gradient;
   struct answer answer;
   char *text = text_of_model(&a, &many, &answer);
   assert_in_range(answer.pieces, 22, 25); /* 2400 numbers and 90000, of 4096 to a piece */
@@ -344,8 +346,8 @@ static void text_lies_in_what_the_call_leaves(void **state) {
   struct answer answer;
   char *text = text_of(&a, &answer), *again;
   const size_t before = a.arena.bytes;
-  spare_add(&a.request.call.left, left[0], LEFT);
-  spare_add(&a.request.call.left, left[1], LEFT);
+  spare_add(&a.request.asked.call.left, left[0], LEFT);
+  spare_add(&a.request.asked.call.left, left[1], LEFT);
   again = text_of(&a, &answer);
   assert_string_equal(again, text);
   size_t there = 0;
@@ -364,9 +366,9 @@ static void the_longest_numbers_fit(void **state) {
   (void)state;
   struct answered a;
   make(&a, 2, (const size_t[][2]){{3, 5000}, {40, 7}}, WEIGHTS_PER_HEAD);
-  struct call *c = &a.request.call;
-  for (size_t i = 0; i < c->q_rows * OUTPUT; i++) c->outputs[i] = -1.00000016e-35f;
-  for (size_t i = 0; i < c->weight_count; i++) c->weights[i] = -1.00000016e-35f;
+  struct layer_run *c = &a.request.asked;
+  for (size_t i = 0; i < c->geometry.q_rows * OUTPUT; i++) c->call.outputs[i] = -1.00000016e-35f;
+  for (size_t i = 0; i < c->call.weight_count; i++) c->call.weights[i] = -1.00000016e-35f;
   struct answer answer;
   char *text = text_of(&a, &answer);
   assert_reads_back(&a, text);
@@ -399,9 +401,9 @@ static void a_piece_leaves_its_neighbours_alone(void **state) {
   for (size_t width = 1; width <= 40; width++) {
     struct answered a;
     make(&a, 2, (const size_t[][2]){{9000 / width, width}, {3, 5000 + width}}, WEIGHTS_PER_HEAD);
-    struct call *c = &a.request.call;
-    for (size_t i = 0; i < c->q_rows * OUTPUT; i++) c->outputs[i] = -1.00000016e-35f;
-    for (size_t i = 0; i < c->weight_count; i++) c->weights[i] = -1.00000016e-35f;
+    struct layer_run *c = &a.request.asked;
+    for (size_t i = 0; i < c->geometry.q_rows * OUTPUT; i++) c->call.outputs[i] = -1.00000016e-35f;
+    for (size_t i = 0; i < c->call.weight_count; i++) c->call.weights[i] = -1.00000016e-35f;
     struct answer answer;
     attention_answer_plan(&answer, ANSWER_JSON, &model, &a.request, &wide, &a.arena, &a.error);
     assert_int_equal(a.error.status, STATUS_OK);

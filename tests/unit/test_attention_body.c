@@ -71,12 +71,12 @@ static void accept(struct body_result *r, const struct model *m, const char *bod
   accept_as(r, m, ASK_ATTENTION, body);
 }
 
-static void assert_item(const struct call *c, size_t i, size_t q, size_t k, size_t q_row,
+static void assert_item(const struct layer_run *c, size_t i, size_t q, size_t k, size_t q_row,
                         size_t k_row) {
-  assert_int_equal(c->item[i].q, q);
-  assert_int_equal(c->item[i].k, k);
-  assert_int_equal(c->item[i].q_row, q_row);
-  assert_int_equal(c->item[i].k_row, k_row);
+  assert_int_equal(c->geometry.item[i].q, q);
+  assert_int_equal(c->geometry.item[i].k, k);
+  assert_int_equal(c->geometry.item[i].q_row, q_row);
+  assert_int_equal(c->geometry.item[i].k_row, k_row);
 }
 
 /* --- what is accepted --- */
@@ -99,28 +99,28 @@ static const char two_levels[] =
     "\"return_attention\":true,\"return_pointers\" :true ,\"seed\":0} \n";
 
 static void check_two_levels(const struct attention_request *d) {
-  const struct call *c = &d->call;
+  const struct layer_run *c = &d->asked;
   const int32_t ends[] = {0, 2, 2, 3, 2};
   const float gradients[] = {0.5f, -1, 2, 3, 4, 0.5f};
-  assert_int_equal(c->item[0].segments, 4);
-  assert_int_equal(c->item[0].segments_at, 0);
-  assert_int_equal(c->item[1].segments, 1);
-  assert_int_equal(c->item[1].segments_at, 4);
-  assert_memory_equal(c->segment_end, ends, sizeof ends);
-  assert_memory_equal(c->gradients, gradients, sizeof gradients);
-  assert_int_equal(c->select, SELECT_SOFT);
-  assert_int_equal(c->seed, 0);
-  assert_int_equal(c->want, WEIGHTS_PER_HEAD);
-  assert_true(c->want_pointers);
-  assert_true(c->want_measures);
+  assert_int_equal(c->geometry.item[0].segments, 4);
+  assert_int_equal(c->geometry.item[0].segments_at, 0);
+  assert_int_equal(c->geometry.item[1].segments, 1);
+  assert_int_equal(c->geometry.item[1].segments_at, 4);
+  assert_memory_equal(c->geometry.segment_end, ends, sizeof ends);
+  assert_memory_equal(c->call.gradients, gradients, sizeof gradients);
+  assert_int_equal(c->call.select, SELECT_SOFT);
+  assert_int_equal(c->call.seed, 0);
+  assert_int_equal(c->call.want, WEIGHTS_PER_HEAD);
+  assert_true(c->call.want_pointers);
+  assert_true(c->call.want_measures);
 }
 
 static void check_full(const struct attention_request *d) {
-  const struct call *c = &d->call;
+  const struct layer_run *c = &d->asked;
   assert_false(d->unbatched);
-  assert_int_equal(c->items, 2);
-  assert_int_equal(c->q_rows, 3);
-  assert_int_equal(c->k_rows, 5);
+  assert_int_equal(c->geometry.items, 2);
+  assert_int_equal(c->geometry.q_rows, 3);
+  assert_int_equal(c->geometry.k_rows, 5);
   assert_item(c, 0, 2, 3, 0, 0);
   assert_item(c, 1, 1, 2, 2, 3);
   const float queries[] = {1, 2, 3, 4, 5, 6.5f}, values[] = {1, 2, 3, 4, 5};
@@ -129,29 +129,29 @@ static void check_full(const struct attention_request *d) {
   const float head_mask[] = {1, 0.25f};
   const int32_t lens[] = {3, 0, 2};
   const uint8_t mask[] = {1, 0, 1, 0, 1, 1, 0, 1};
-  assert_memory_equal(c->queries, queries, sizeof queries);
-  assert_memory_equal(c->keys, keys, sizeof keys);
-  assert_memory_equal(c->values, values, sizeof values);
-  assert_memory_equal(c->lens, lens, sizeof lens);
-  assert_memory_equal(c->mask, mask, sizeof mask);
-  assert_memory_equal(c->bias, bias, sizeof bias);
-  assert_memory_equal(c->head_mask, head_mask, sizeof head_mask);
-  assert_true(c->bias_per_head);
-  assert_int_equal(c->item[1].mask_at, 6);
-  assert_int_equal(c->item[1].bias_at, 12);
-  assert_int_equal(c->item[0].offset, -1);
-  assert_int_equal(c->item[1].offset, 7);
-  assert_false(c->causal);
-  assert_int_equal(c->window_left, 3);
-  assert_int_equal(c->window_right, -1);
-  assert_true(c->uniform_rows);
-  assert_int_equal(c->want, WEIGHTS_AVERAGE);
-  assert_int_equal(c->select, SELECT_SOFT);
-  assert_int_equal(c->seed, 9007199254740991);
-  assert_false(c->want_pointers);
-  assert_false(c->want_measures);
-  assert_null(c->segment_end);
-  assert_null(c->gradients);
+  assert_memory_equal(c->call.queries, queries, sizeof queries);
+  assert_memory_equal(c->call.keys, keys, sizeof keys);
+  assert_memory_equal(c->call.values, values, sizeof values);
+  assert_memory_equal(c->geometry.lens, lens, sizeof lens);
+  assert_memory_equal(c->geometry.mask, mask, sizeof mask);
+  assert_memory_equal(c->geometry.bias, bias, sizeof bias);
+  assert_memory_equal(c->call.head_mask, head_mask, sizeof head_mask);
+  assert_true(c->geometry.bias_per_head);
+  assert_int_equal(c->geometry.item[1].mask_at, 6);
+  assert_int_equal(c->geometry.item[1].bias_at, 12);
+  assert_int_equal(c->geometry.item[0].offset, -1);
+  assert_int_equal(c->geometry.item[1].offset, 7);
+  assert_false(c->geometry.causal);
+  assert_int_equal(c->geometry.window_left, 3);
+  assert_int_equal(c->geometry.window_right, -1);
+  assert_true(c->call.uniform_rows);
+  assert_int_equal(c->call.want, WEIGHTS_AVERAGE);
+  assert_int_equal(c->call.select, SELECT_SOFT);
+  assert_int_equal(c->call.seed, 9007199254740991);
+  assert_false(c->call.want_pointers);
+  assert_false(c->call.want_measures);
+  assert_null(c->geometry.segment_end);
+  assert_null(c->call.gradients);
 }
 
 /* Requests that have, together, every field. */
@@ -207,35 +207,35 @@ static void defaults_and_self_attention(void **state) {
   (void)state;
   struct body_result r;
   accept(&r, &equal, "{\"queries\":[[[1,2]],[[3,4],[5,6]]]}");
-  const struct call *c = &r.request.call;
-  assert_int_equal(c->items, 2);
-  assert_ptr_equal(c->keys, c->queries);
-  assert_ptr_equal(c->values, c->queries);
+  const struct layer_run *c = &r.request.asked;
+  assert_int_equal(c->geometry.items, 2);
+  assert_ptr_equal(c->call.keys, c->call.queries);
+  assert_ptr_equal(c->call.values, c->call.queries);
   assert_item(c, 1, 2, 2, 1, 1);
-  assert_null(c->lens);
-  assert_null(c->mask);
-  assert_null(c->bias);
-  assert_null(c->head_mask);
-  assert_false(c->causal);
-  assert_int_equal(c->window_left, -1);
-  assert_int_equal(c->window_right, -1);
-  assert_int_equal(c->want, WEIGHTS_NONE);
-  assert_int_equal(c->select, SELECT_SOFT);
-  assert_int_equal(c->seed, 0);
-  assert_false(c->want_pointers);
-  assert_false(c->want_measures);
-  assert_null(c->segment_end);
-  assert_null(c->gradients);
+  assert_null(c->geometry.lens);
+  assert_null(c->geometry.mask);
+  assert_null(c->geometry.bias);
+  assert_null(c->call.head_mask);
+  assert_false(c->geometry.causal);
+  assert_int_equal(c->geometry.window_left, -1);
+  assert_int_equal(c->geometry.window_right, -1);
+  assert_int_equal(c->call.want, WEIGHTS_NONE);
+  assert_int_equal(c->call.select, SELECT_SOFT);
+  assert_int_equal(c->call.seed, 0);
+  assert_false(c->call.want_pointers);
+  assert_false(c->call.want_measures);
+  assert_null(c->geometry.segment_end);
+  assert_null(c->call.gradients);
   arena_free(&r.arena);
 
   accept(&r, &equal, "{\"queries\":[[[1,2]]],\"keys\":[[[3,4],[5,6]]],\"valid_lens\":null}");
-  assert_ptr_equal(r.request.call.values, r.request.call.keys);
-  assert_null(r.request.call.lens);
+  assert_ptr_equal(r.request.asked.call.values, r.request.asked.call.keys);
+  assert_null(r.request.asked.geometry.lens);
   arena_free(&r.arena);
 
   accept(&r, &unequal, "{\"queries\":[],\"keys\":[],\"values\":[],\"return_attention\":true}");
-  assert_true(r.request.call.causal);
-  assert_int_equal(r.request.call.want, WEIGHTS_PER_HEAD);
+  assert_true(r.request.asked.geometry.causal);
+  assert_int_equal(r.request.asked.call.want, WEIGHTS_PER_HEAD);
   arena_free(&r.arena);
 }
 
@@ -246,26 +246,26 @@ static void unbatched_loses_the_first_dimension(void **state) {
          "{\"keys\":[[1,2],[3,4],[5,6]],\"queries\":[[1,2],[3,4]],\"valid_lens\":[1,3],"
          "\"mask\":[[1,1,1],[1,0,1]],\"bias\":[[[1,2,3],[4,5,6]],[[7,8,9],[0,1,2]]],"
          "\"causal_offset\":\"end\"}");
-  const struct call *c = &r.request.call;
+  const struct layer_run *c = &r.request.asked;
   assert_true(r.request.unbatched);
-  assert_int_equal(c->items, 1);
+  assert_int_equal(c->geometry.items, 1);
   assert_item(c, 0, 2, 3, 0, 0);
-  assert_int_equal(c->lens[0], 1);
-  assert_int_equal(c->lens[1], 3);
-  assert_int_equal(c->mask[4], 0);
-  assert_true(c->bias_per_head);
-  assert_int_equal(c->item[0].offset, 1);
+  assert_int_equal(c->geometry.lens[0], 1);
+  assert_int_equal(c->geometry.lens[1], 3);
+  assert_int_equal(c->geometry.mask[4], 0);
+  assert_true(c->geometry.bias_per_head);
+  assert_int_equal(c->geometry.item[0].offset, 1);
   arena_free(&r.arena);
 
   accept(&r, &equal, "{\"queries\":[[1,2],[3,4]],\"valid_lens\":2,\"bias\":[[1,2],[3,4]]}");
-  assert_int_equal(r.request.call.lens[1], 2);
-  assert_false(r.request.call.bias_per_head);
+  assert_int_equal(r.request.asked.geometry.lens[1], 2);
+  assert_false(r.request.asked.geometry.bias_per_head);
   arena_free(&r.arena);
 
   accept(&r, &equal, "{\"queries\":[[1,2]],\"keys\":[],\"causal_offset\":-2,\"valid_lens\":0}");
   assert_true(r.request.unbatched);
-  assert_item(&r.request.call, 0, 1, 0, 0, 0);
-  assert_int_equal(r.request.call.item[0].offset, -2);
+  assert_item(&r.request.asked, 0, 1, 0, 0, 0);
+  assert_int_equal(r.request.asked.geometry.item[0].offset, -2);
   arena_free(&r.arena);
 }
 
@@ -287,12 +287,12 @@ static void one_mask_for_items_of_one_shape(void **state) {
   accept(&r, &equal,
          "{\"queries\":[[[1,2],[3,4]],[[5,6],[7,8]]],\"mask\":[[1,0],[1,1]],"
          "\"bias\":[[1,2],[3,4]],\"valid_lens\":[0,2],\"causal_offset\":[3,4]}");
-  const struct call *c = &r.request.call;
-  assert_int_equal(c->item[1].mask_at, 0);
-  assert_int_equal(c->item[1].bias_at, 0);
+  const struct layer_run *c = &r.request.asked;
+  assert_int_equal(c->geometry.item[1].mask_at, 0);
+  assert_int_equal(c->geometry.item[1].bias_at, 0);
   const int32_t lens[] = {0, 0, 2, 2};
-  assert_memory_equal(c->lens, lens, sizeof lens);
-  assert_int_equal(c->item[1].offset, 4);
+  assert_memory_equal(c->geometry.lens, lens, sizeof lens);
+  assert_int_equal(c->geometry.item[1].offset, 4);
   arena_free(&r.arena);
 }
 
@@ -319,9 +319,9 @@ static void empty_shapes_are_legal(void **state) {
   for (size_t i = 0; i < sizeof legal / sizeof *legal; i++) {
     struct body_result r;
     accept(&r, &equal, legal[i].body);
-    assert_int_equal(r.request.call.items, legal[i].items);
-    assert_int_equal(r.request.call.q_rows, legal[i].q_rows);
-    assert_int_equal(r.request.call.k_rows, legal[i].k_rows);
+    assert_int_equal(r.request.asked.geometry.items, legal[i].items);
+    assert_int_equal(r.request.asked.geometry.q_rows, legal[i].q_rows);
+    assert_int_equal(r.request.asked.geometry.k_rows, legal[i].k_rows);
     arena_free(&r.arena);
   }
 }
@@ -330,13 +330,13 @@ static void keys_are_selected(void **state) {
   (void)state;
   struct body_result r;
   accept(&r, &equal, "{\"queries\":[[1,2]],\"select\":\"hard\",\"return_pointers\":true}");
-  assert_int_equal(r.request.call.select, SELECT_HARD);
-  assert_true(r.request.call.want_pointers);
-  assert_false(r.request.call.want_measures);
+  assert_int_equal(r.request.asked.call.select, SELECT_HARD);
+  assert_true(r.request.asked.call.want_pointers);
+  assert_false(r.request.asked.call.want_measures);
   arena_free(&r.arena);
   accept(&r, &equal, "{\"seed\":42,\"queries\":[[1,2]],\"select\":\"sample\"}");
-  assert_int_equal(r.request.call.select, SELECT_SAMPLE);
-  assert_int_equal(r.request.call.seed, 42);
+  assert_int_equal(r.request.asked.call.select, SELECT_SAMPLE);
+  assert_int_equal(r.request.asked.call.seed, 42);
   arena_free(&r.arena);
   accept(&r, &sigmoid, "{\"queries\":[[1,2]],\"select\":\"hard\"}");
   arena_free(&r.arena);
@@ -346,8 +346,8 @@ static void keys_are_selected(void **state) {
          "{\"queries\":[[1,2]],\"segments\":[1],\"select\":\"soft\",\"empty_rows\":\"zero\"}");
   arena_free(&r.arena);
   accept_as(&r, &equal, ASK_HEADS, "{\"queries\":[[1,2]],\"select\":\"hard\"}");
-  assert_true(r.request.call.want_measures);
-  assert_null(r.request.call.gradients);
+  assert_true(r.request.asked.call.want_measures);
+  assert_null(r.request.asked.call.gradients);
   arena_free(&r.arena);
 }
 
@@ -373,15 +373,15 @@ static void segments_end_where_the_next_begin(void **state) {
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     struct body_result r;
     accept(&r, &equal, list[i].body);
-    const struct call *c = &r.request.call;
-    assert_non_null(c->segment_end);
+    const struct layer_run *c = &r.request.asked;
+    assert_non_null(c->geometry.segment_end);
     size_t all = 0;
-    for (size_t n = 0; n < c->items; n++) {
-      assert_int_equal(c->item[n].segments, list[i].segments[n]);
-      assert_int_equal(c->item[n].segments_at, all);
+    for (size_t n = 0; n < c->geometry.items; n++) {
+      assert_int_equal(c->geometry.item[n].segments, list[i].segments[n]);
+      assert_int_equal(c->geometry.item[n].segments_at, all);
       all += list[i].segments[n];
     }
-    assert_memory_equal(c->segment_end, list[i].end, all * sizeof *list[i].end);
+    assert_memory_equal(c->geometry.segment_end, list[i].end, all * sizeof *list[i].end);
     arena_free(&r.arena);
   }
 }
@@ -402,9 +402,10 @@ static void gradients_are_one_for_each_query(void **state) {
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     struct body_result r;
     accept_as(&r, &sigmoid, ASK_HEADS, list[i].body);
-    assert_true(r.request.call.want_measures);
-    assert_non_null(r.request.call.gradients);
-    if (list[i].rows) assert_memory_equal(r.request.call.gradients, gradients, sizeof gradients);
+    assert_true(r.request.asked.call.want_measures);
+    assert_non_null(r.request.asked.call.gradients);
+    if (list[i].rows)
+      assert_memory_equal(r.request.asked.call.gradients, gradients, sizeof gradients);
     arena_free(&r.arena);
   }
 }
@@ -413,8 +414,8 @@ static void huge_window_is_unbounded(void **state) {
   (void)state;
   struct body_result r;
   accept(&r, &equal, "{\"queries\":[[1,2]],\"window\":[9223372036854775807,0]}");
-  assert_true(r.request.call.window_left > (int64_t)1 << 50);
-  assert_true(r.request.call.window_left < INT64_MAX / 2);
+  assert_true(r.request.asked.geometry.window_left > (int64_t)1 << 50);
+  assert_true(r.request.asked.geometry.window_left < INT64_MAX / 2);
   arena_free(&r.arena);
 }
 
@@ -579,7 +580,7 @@ static void what_is_no_request(void **state) {
       {"{\"queries\":null}", "/queries", 0, NULL},
       {"{\"queries\":\"x\"}", "/queries", 0, NULL},
       {"{\"queries\":1}", "/queries", 0, NULL},
-      {"{\"queries\":[[[1,2,3]]]}", "/queries/0/0/2", 0, NULL},
+      {"{\"queries\":[[[1,2,3]]]}", "/queries/0/0", 0, "is 3, not 2, the model's query_size"},
       {"{\"queries\":[[[1]]]}", "/queries/0/0", 0, NULL},
       {"{\"queries\":[[[1,1e39]]]}", "/queries/0/0/1", 0, NULL},
       {"{\"causal_offset\":\"start\"}", "/causal_offset", 0, "end"},
@@ -655,7 +656,7 @@ static void fields_that_disagree(void **state) {
   REFUSE(&equal, list);
   static const struct refusal gradients[] = {
       {Q2 ",\"gradients\":[[[1,2,3]],[[1,2,3],[4,5]]]}", "/gradients/1/1", 0, "output_size"},
-      {Q2 ",\"gradients\":[[[1,2,3,4]],[]]}", "/gradients/0/0/3", 0, NULL},
+      {Q2 ",\"gradients\":[[[1,2,3,4]],[]]}", "/gradients/0/0", 0, "is 4, not 3, the model's"},
       {Q2 ",\"gradients\":[[[1,2,3]],[[4,5,6]]]}", "/gradients/1", 0, "1 gradients for 2 queries"},
       {Q2 ",\"gradients\":[[],[]]}", "/gradients/0", 0, "0 gradients for 1 queries"},
       {Q2 ",\"gradients\":[[[1,2,3]]]}", "/gradients", 0, "1 items"},

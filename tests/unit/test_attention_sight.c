@@ -114,12 +114,12 @@ static void a_mask_for_each_head(void **state) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     struct body_result r = {0};
     accept(&r, all[i].text);
-    const struct call *c = &r.request.call;
-    assert_true(c->mask_per_head);
-    assert_true(c->bias_per_head);
-    assert_memory_equal(c->mask, all[i].mask, 8 * all[i].items);
-    assert_memory_equal(c->bias, all[i].bias, 8 * all[i].items * sizeof(float));
-    for (size_t k = 0; k < all[i].items; k++) assert_int_equal(c->item[k].mask_at, 8 * k);
+    const struct layer_run *c = &r.request.asked;
+    assert_true(c->geometry.mask_per_head);
+    assert_true(c->geometry.bias_per_head);
+    assert_memory_equal(c->geometry.mask, all[i].mask, 8 * all[i].items);
+    assert_memory_equal(c->geometry.bias, all[i].bias, 8 * all[i].items * sizeof(float));
+    for (size_t k = 0; k < all[i].items; k++) assert_int_equal(c->geometry.item[k].mask_at, 8 * k);
     arena_free(&r.arena);
   }
 }
@@ -128,18 +128,18 @@ static void other_numbers_are_left_as_they_are(void **state) {
   (void)state;
   struct body_result r = {0};
   accept(&r, "{\"queries\":[[9999],[2]],\"keys\":[[-9999],[6]],\"bias\":[[1,9999],[2,3]]}");
-  assert_null(r.request.call.mask);
-  assert_false(r.request.call.mask_per_head);
-  assert_true(isnan(r.request.call.bias[1]));
-  assert_true(isnan(r.request.call.queries[0]));
-  assert_true(isinf(r.request.call.keys[0]));
+  assert_null(r.request.asked.geometry.mask);
+  assert_false(r.request.asked.geometry.mask_per_head);
+  assert_true(isnan(r.request.asked.geometry.bias[1]));
+  assert_true(isnan(r.request.asked.call.queries[0]));
+  assert_true(isinf(r.request.asked.call.keys[0]));
   arena_free(&r.arena);
   /* With no items there is nothing that a shared bias could hide. */
   static const char empty[] = "{\"queries\":{\"dtype\":\"F32\",\"shape\":[0,1,1],\"base64\":\"\"},"
                               "\"bias\":{\"dtype\":\"F16\",\"shape\":[1,1],\"base64\":\"APw=\"}}";
   read_body(&r, BODY_JSON, empty, sizeof empty - 1);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_null(r.request.call.mask);
+  assert_null(r.request.asked.geometry.mask);
   arena_free(&r.arena);
 }
 
@@ -150,8 +150,8 @@ static void base64_says_it_too(void **state) {
                             "\"bias\":{\"dtype\":\"F16\",\"shape\":[1,1],\"base64\":\"APw=\"}}";
   read_body(&r, BODY_JSON, one, sizeof one - 1);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_int_equal(r.request.call.mask[0], 0);
-  assert_true(r.request.call.bias[0] == 0);
+  assert_int_equal(r.request.asked.geometry.mask[0], 0);
+  assert_true(r.request.asked.geometry.bias[0] == 0);
   arena_free(&r.arena);
   /* A ragged one: 1 and 2 queries, each of which may not see the item's first key. */
   static const char ragged[] =
@@ -160,8 +160,8 @@ static void base64_says_it_too(void **state) {
   const uint8_t mask[] = {0, 0, 1, 0, 1};
   read_body(&r, BODY_JSON, ragged, sizeof ragged - 1);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_memory_equal(r.request.call.mask, mask, sizeof mask);
-  assert_int_equal(r.request.call.item[1].mask_at, 1);
+  assert_memory_equal(r.request.asked.geometry.mask, mask, sizeof mask);
+  assert_int_equal(r.request.asked.geometry.item[1].mask_at, 1);
   arena_free(&r.arena);
 }
 
@@ -260,7 +260,8 @@ static void hidden_keys_are_found_anywhere(void **state) {
     for (size_t i = 0; i < KEYS; i++)
       strcat(strcat(text, i ? "," : ""), i == hidden ? "-9999" : "0.5");
     accept(&r, strcat(text, "]]}"));
-    for (size_t i = 0; i < KEYS; i++) assert_int_equal(r.request.call.mask[i], i != hidden);
+    for (size_t i = 0; i < KEYS; i++)
+      assert_int_equal(r.request.asked.geometry.mask[i], i != hidden);
     arena_free(&r.arena);
   }
 }
@@ -284,10 +285,10 @@ static void rows_may_be_overwritten(void **state) {
       "\"keys\":[{\"dtype\":\"BF16\",\"shape\":[32,1],\"base64\":\"" HALVES "\"}]}";
   read_body(&r, BODY_JSON, two, sizeof two - 1);
   assert_int_equal(r.error.status, STATUS_OK);
-  const struct spare *spare = &r.request.call.spare;
+  const struct spare *spare = &r.request.asked.call.spare;
   assert_int_equal(spare->count, 2);
-  assert_ptr_equal(spare->stretch[0].at, r.request.call.queries);
-  assert_ptr_equal(spare->stretch[1].at, r.request.call.keys);
+  assert_ptr_equal(spare->stretch[0].at, r.request.asked.call.queries);
+  assert_ptr_equal(spare->stretch[1].at, r.request.asked.call.keys);
   for (size_t i = 0; i < 2; i++)
     assert_int_equal(spare->stretch[i].end - spare->stretch[i].at, 32 * sizeof(float));
   arena_free(&r.arena);

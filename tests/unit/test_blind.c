@@ -55,28 +55,28 @@ static void unwatch(void) {
   munmap(watched.memory, watched.bytes);
 }
 
-static struct call *blind_call(const struct random_layer *l, uint64_t *state, struct arena *a) {
+static struct layer_run *blind_call(const struct random_layer *l, uint64_t *state,
+                                    struct arena *a) {
   struct error e = {0};
-  struct call *c = plain_call(l, state, 1, ROWS, ROWS, WEIGHTS_NONE, a);
+  struct layer_run *c = plain_call(l, state, 1, ROWS, ROWS, WEIGHTS_NONE, a);
   int32_t *lens = arena_alloc(a, ROWS, sizeof *lens, &e);
   assert_non_null(lens);
   memset(lens, 0, ROWS * sizeof *lens);
-  c->lens = lens;
-  c->uniform_rows = true;
+  c->geometry.lens = lens;
+  c->call.uniform_rows = true;
   assert_int_equal(layer_prepare(l->layer, c, a, &e), STATUS_OK);
   return c;
 }
 
-/* The phases before PHASE_ATTEND; returns the beginning of it. */
-static struct cursor run_until_attend(const struct layer *l, struct call *c, void *scratch) {
-  const struct program *p = &l->program;
-  struct cursor phase = p->begin(p, &c->run), at;
+/* The steps before STEP_ATTEND; returns the beginning of it. */
+static struct cursor run_until_attend(struct layer_run *c, void *scratch) {
+  struct cursor step, at;
   struct span span;
-  for (; phase.phase != PHASE_ATTEND; phase = p->next(p, &phase)) {
-    assert_non_null(phase.run);
-    for (at = phase; p->cut(p, &at, 1e12, &span);) p->compute(p, &span, scratch);
+  for (run_begin(&step, &c->run); step.step != STEP_ATTEND; run_next(&step)) {
+    assert_true(run_has_units(&step));
+    for (at = step; run_cut(&at, 1e12, &span);) run_span(&span, scratch);
   }
-  return phase;
+  return step;
 }
 
 static void the_mean_is_made_once_for_each_tile(void **unused) {
@@ -87,17 +87,17 @@ static void the_mean_is_made_once_for_each_tile(void **unused) {
   arena_init(&arena, NULL);
   plain_layer_init(&l, &state, HEADS, SIZE, GEMM_AUTO);
   void *scratch = aligned_alloc(64, size_round_up(layer_scratch_bytes(l.layer) + 64, 64));
-  struct call *c = blind_call(&l, &state, &arena);
-  struct cursor at = run_until_attend(l.layer, c, scratch);
+  struct layer_run *c = blind_call(&l, &state, &arena);
+  struct cursor at = run_until_attend(c, scratch);
+  struct span span;
   struct unit unit;
   size_t tiles = 0;
-  for (struct cursor walk = at; unit_next(l.layer, &walk, &unit);) tiles += unit.heads;
+  for (struct cursor walk = at; run_cut(&walk, 1e12, &span);)
+    while (run_next_unit(&span, &unit)) tiles += unit.heads;
   assert_in_range(tiles, HEADS, HEADS * ROWS / 16);
-  c->space->projected[ROLE_VALUE] = watch(c->space->projected[ROLE_VALUE], ROWS * HEADS * SIZE);
+  c->call.space->values = watch(c->call.space->values, ROWS * HEADS * SIZE);
   const size_t pages = watched.bytes / watched.page;
-  struct span span;
-  const struct program *p = &l.layer->program;
-  while (p->cut(p, &at, 1e12, &span)) p->compute(p, &span, scratch);
+  while (run_cut(&at, 1e12, &span)) run_span(&span, scratch);
   /* Each head's values lie in a part of the pages, and parts may share one. */
   assert_in_range(watched.turns, pages, tiles * (pages / HEADS + 1));
   unwatch();

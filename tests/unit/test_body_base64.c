@@ -124,7 +124,7 @@ static void keys_in_any_order_and_escapes(void **state) {
   struct body_result r;
   read_body(&r, &q, slashes, sizeof slashes - 1, 0, 1);
   assert_int_equal(r.error.status, STATUS_OK);
-  assert_memory_equal(r.request.call.queries, bytes, sizeof bytes);
+  assert_memory_equal(r.request.asked.call.queries, bytes, sizeof bytes);
   arena_free(&r.arena);
 }
 
@@ -137,8 +137,8 @@ static void shapes_without_numbers(void **state) {
   read_body(&r, &q, one, sizeof one - 1, 0, 100);
   assert_int_equal(r.error.status, STATUS_OK);
   assert_true(r.request.unbatched);
-  assert_int_equal(r.request.call.items, 1);
-  assert_int_equal(r.request.call.q_rows, 0);
+  assert_int_equal(r.request.asked.geometry.items, 1);
+  assert_int_equal(r.request.asked.geometry.q_rows, 0);
   arena_free(&r.arena);
   static const char three[] = "{\"queries\":[{\"dtype\":\"F32\",\"shape\":[0,2],\"base64\":\"\"},"
                               "{\"dtype\":\"BF16\",\"base64\":\"AAAAAA==\",\"shape\":[1,2]},"
@@ -146,9 +146,9 @@ static void shapes_without_numbers(void **state) {
   read_body(&r, &q, three, sizeof three - 1, 0, 1);
   assert_int_equal(r.error.status, STATUS_OK);
   assert_false(r.request.unbatched);
-  assert_int_equal(r.request.call.items, 3);
-  assert_int_equal(r.request.call.item[1].q, 1);
-  assert_int_equal(r.request.call.item[2].q, 0);
+  assert_int_equal(r.request.asked.geometry.items, 3);
+  assert_int_equal(r.request.asked.geometry.item[1].q, 1);
+  assert_int_equal(r.request.asked.geometry.item[2].q, 0);
   arena_free(&r.arena);
 }
 

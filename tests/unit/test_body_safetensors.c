@@ -124,10 +124,10 @@ static void shapes_without_numbers_are_what_they_say(void **state) {
     if (got.error.status)
       fail_msg("%s: %s (%s)", all[i].header, got.error.detail, got.error.pointer);
     assert_int_equal(got.request.unbatched, all[i].unbatched);
-    assert_int_equal(got.request.call.items, all[i].items);
+    assert_int_equal(got.request.asked.geometry.items, all[i].items);
     for (size_t j = 0; j < all[i].items; j++) {
-      assert_int_equal(got.request.call.item[j].q, all[i].q);
-      assert_int_equal(got.request.call.item[j].k, all[i].k);
+      assert_int_equal(got.request.asked.geometry.item[j].q, all[i].q);
+      assert_int_equal(got.request.asked.geometry.item[j].k, all[i].k);
     }
     if (all[i].text) {
       read_text(&want, &equal, ASK_ATTENTION, all[i].text);

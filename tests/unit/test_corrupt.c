@@ -123,7 +123,7 @@ static void compute(const struct model *m, struct tally *t) {
   struct arena a;
   arena_init(&a, NULL);
   const struct random_layer l = {.shape = m->shape, .layer = m->layer};
-  struct call *c = plain_call(&l, &state, 1, 2, 3, WEIGHTS_PER_HEAD, &a);
+  struct layer_run *c = plain_call(&l, &state, 1, 2, 3, WEIGHTS_PER_HEAD, &a);
   void *scratch = arena_alloc(&a, 1, layer_scratch_bytes(m->layer), &e);
   assert_non_null(scratch);
   run_compute(&c->run, 1e9, scratch);
@@ -132,8 +132,8 @@ static void compute(const struct model *m, struct tally *t) {
     assert_true(*e.detail);
     t->faults++;
   } else {
-    for (size_t i = 0; i < c->q_rows * m->shape.output_size; i++)
-      assert_true(c->outputs[i] - c->outputs[i] == 0);
+    for (size_t i = 0; i < c->geometry.q_rows * m->shape.output_size; i++)
+      assert_true(c->call.outputs[i] - c->call.outputs[i] == 0);
     t->computed++;
   }
   arena_free(&a);

@@ -1,5 +1,5 @@
 /* test_gemm: both engines of the matrix product against plain sums: groups, stripes, parts of the
- * depth. Runs at the level that ATTEND_CPU allows. */
+ * depth; and the bits of the packed one. Runs at the level that ATTEND_CPU allows. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/kernel/gemm.h"
+#include "core/kernel/kernel.h"
 #include "tests/support/random_call.h"
 
 enum { ROWS = 13 };
@@ -125,6 +126,58 @@ static void parts_of_the_depth_add_up(void **unused) {
   for_each_product(false, check_parts);
 }
 
+/* --- bits --- */
+
+enum { MANY = 140 };
+
+/* One chain of multiply-adds over the inputs of the column's group, from the bias on. */
+static float chain(const struct product *p, const float *x, size_t row, size_t column) {
+  const size_t deep = p->in / p->groups, group = column / (p->out / p->groups);
+  float sum = p->bias[column];
+  for (size_t k = 0; k < deep; k++) {
+    const float w = p->weight[column * deep + k], by = x[row * p->in + group * deep + k];
+    sum = cpu_level() == CPU_PORTABLE ? w * by + sum : fmaf(w, by, sum);
+  }
+  return sum;
+}
+
+/* The stripe at `first` in one go; of one group, in two stretches of the depth, too. */
+static void check_chains(const struct product *p, const float *x, const float *right, size_t first,
+                         size_t rows) {
+  const size_t stripe = gemm_stripe(p->g), columns = gemm_columns(p->g, first);
+  const size_t cut = rows * 37 % p->in;
+  float y[MANY * KERNEL_PANEL_MAX];
+  for (int parts = 0; parts < (p->groups == 1 ? 2 : 1); parts++) {
+    if (parts) {
+      gemm_start(p->g, first, rows, true, y);
+      gemm_add(p->g, first, rows, x, p->in, 0, cut, y);
+      gemm_add(p->g, first, rows, x, p->in, cut, p->in - cut, y);
+    } else {
+      gemm_run(p->g, first, rows, x, p->in, y);
+    }
+    for (size_t i = 0; i < rows; i++)
+      assert_memory_equal(y + i * stripe, right + i * p->out + first, columns * sizeof(float));
+  }
+}
+
+/* Matrices that lie in cache, and that are read from memory; with and without a narrow last panel;
+ * of depths that no chunk divides. */
+static void every_number_is_one_chain_whatever_the_rows(void **unused) {
+  (void)unused;
+  static const size_t shapes[][3] = {{100, 100, 1}, {330, 1001, 1}, {1152, 260, 1}, {1280, 512, 2}};
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+    struct product p = product_new(shapes[s][0], shapes[s][1], shapes[s][2], true, GEMM_PACKED);
+    uint64_t state = s;
+    float *x = numbers(&state, MANY * p.in), *right = malloc(MANY * p.out * sizeof *right);
+    for (size_t i = 0; i < MANY * p.out; i++) right[i] = chain(&p, x, i / p.out, i % p.out);
+    for (size_t rows = 1; rows <= MANY; rows += rows < 42 ? 1 : 14)
+      for (size_t first = 0; first < p.out; first += gemm_columns(p.g, first))
+        check_chains(&p, x, right, first, rows);
+    free(x), free(right);
+    product_free(&p);
+  }
+}
+
 static void a_weight_beyond_memory_is_an_error(void **unused) {
   (void)unused;
   struct error e = {0};
@@ -139,6 +192,7 @@ int main(void) {
       cmocka_unit_test(products_are_right),
       cmocka_unit_test(groups_see_only_their_own_inputs),
       cmocka_unit_test(parts_of_the_depth_add_up),
+      cmocka_unit_test(every_number_is_one_chain_whatever_the_rows),
       cmocka_unit_test(a_weight_beyond_memory_is_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ struct golden {
   const char *path;
   struct checkpoint *file;
   struct model *model;
-  struct call *call;
+  struct layer_run *asked;
 };
 
 static const struct checkpoint_entry *entry(const struct golden *g, const char *name) {
@@ -61,49 +61,49 @@ static uint8_t *flags(struct golden *g, const char *name) {
   return x;
 }
 
-static void read_lens(struct golden *g, struct call *c) {
+static void read_lens(struct golden *g, struct layer_run *c) {
   struct error e = {0};
   const struct checkpoint_entry *t = entry(g, "valid_lens");
   if (!t) return;
-  int32_t *lens = arena_alloc(&g->arena, c->q_rows, sizeof *lens, &e);
-  for (size_t i = 0; i < c->items; i++)
-    for (size_t r = 0; r < c->item[i].q; r++) {
-      const size_t row = c->item[i].q_row + r;
+  int32_t *lens = arena_alloc(&g->arena, c->geometry.q_rows, sizeof *lens, &e);
+  for (size_t i = 0; i < c->geometry.items; i++)
+    for (size_t r = 0; r < c->geometry.item[i].q; r++) {
+      const size_t row = c->geometry.item[i].q_row + r;
       lens[row] = (int32_t)whole(g, t, t->rank == 1 ? i : row);
     }
-  c->lens = lens;
+  c->geometry.lens = lens;
 }
 
-static void read_segments(struct golden *g, struct call *c) {
+static void read_segments(struct golden *g, struct layer_run *c) {
   struct error e = {0};
   const struct checkpoint_entry *t = entry(g, "segments");
   if (!t) return;
   int32_t *end = arena_alloc(&g->arena, t->count, sizeof *end, &e);
-  for (size_t i = 0; i < c->items; i++) {
+  for (size_t i = 0; i < c->geometry.items; i++) {
     const size_t segments = t->dim[1];
     int64_t sum = 0;
-    c->item[i].segments = segments;
-    c->item[i].segments_at = i * segments;
+    c->geometry.item[i].segments = segments;
+    c->geometry.item[i].segments_at = i * segments;
     for (size_t s = 0; s < segments; s++)
       end[i * segments + s] = (int32_t)(sum += whole(g, t, i * segments + s));
   }
-  c->segment_end = end;
+  c->geometry.segment_end = end;
 }
 
-static void read_fields(struct golden *g, struct call *c) {
+static void read_fields(struct golden *g, struct layer_run *c) {
   json_t *fields = metadata_json(g->path, "request");
   assert_non_null(fields);
-  c->causal = json_is_true(json_object_get(fields, "causal"));
+  c->geometry.causal = json_is_true(json_object_get(fields, "causal"));
   const json_t *window = json_object_get(fields, "window");
-  c->window_left = window ? json_integer_value(json_array_get(window, 0)) : -1;
-  c->window_right = window ? json_integer_value(json_array_get(window, 1)) : -1;
+  c->geometry.window_left = window ? json_integer_value(json_array_get(window, 0)) : -1;
+  c->geometry.window_right = window ? json_integer_value(json_array_get(window, 1)) : -1;
   const char *rows = json_string_value(json_object_get(fields, "empty_rows"));
-  c->uniform_rows = rows && strcmp(rows, "uniform") == 0;
+  c->call.uniform_rows = rows && strcmp(rows, "uniform") == 0;
   const char *select = json_string_value(json_object_get(fields, "select"));
-  c->select = select && strcmp(select, "hard") == 0 ? SELECT_HARD : SELECT_SOFT;
-  c->want_pointers = json_is_true(json_object_get(fields, "return_pointers"));
-  for (size_t i = 0; i < c->items; i++)
-    c->item[i].offset = json_integer_value(json_object_get(fields, "causal_offset"));
+  c->call.select = select && strcmp(select, "hard") == 0 ? SELECT_HARD : SELECT_SOFT;
+  c->call.want_pointers = json_is_true(json_object_get(fields, "return_pointers"));
+  for (size_t i = 0; i < c->geometry.items; i++)
+    c->geometry.item[i].offset = json_integer_value(json_object_get(fields, "causal_offset"));
   json_decref(fields);
 }
 
@@ -111,25 +111,28 @@ static void make_call(struct golden *g) {
   struct error e = {0};
   const struct checkpoint_entry *q = entry(g, "queries"), *k = entry(g, "keys");
   const size_t heads = g->model->shape.heads;
-  struct call *c = g->call = arena_alloc(&g->arena, 1, sizeof *c, &e);
-  *c = (struct call){.items = q->dim[0], .want = WEIGHTS_PER_HEAD, .bias_per_head = true};
-  c->item = arena_alloc(&g->arena, c->items, sizeof *c->item, &e);
-  for (size_t i = 0; i < c->items; i++) {
+  struct layer_run *c = g->asked = arena_alloc(&g->arena, 1, sizeof *c, &e);
+  *c = (struct layer_run){.geometry.items = q->dim[0],
+                          .call.want = WEIGHTS_PER_HEAD,
+                          .geometry.bias_per_head = true};
+  c->geometry.item = arena_alloc(&g->arena, c->geometry.items, sizeof *c->geometry.item, &e);
+  for (size_t i = 0; i < c->geometry.items; i++) {
     const size_t rows = q->dim[1], keys = k->dim[1];
-    c->item[i] = (struct item){.q = rows,
-                               .k = keys,
-                               .q_row = i * rows,
-                               .k_row = i * keys,
-                               .mask_at = i * rows * keys,
-                               .bias_at = i * heads * rows * keys};
+    c->geometry.item[i] = (struct item){.q = rows,
+                                        .k = keys,
+                                        .q_row = i * rows,
+                                        .k_row = i * keys,
+                                        .mask_at = i * rows * keys,
+                                        .bias_at = i * heads * rows * keys};
   }
-  c->q_rows = c->items * q->dim[1], c->k_rows = c->items * k->dim[1];
-  c->queries = floats(g, "queries");
-  c->keys = floats(g, "keys");
-  c->values = floats(g, "values");
-  c->bias = floats(g, "bias");
-  c->head_mask = floats(g, "head_mask");
-  c->mask = flags(g, "mask");
+  c->geometry.q_rows = c->geometry.items * q->dim[1],
+  c->geometry.k_rows = c->geometry.items * k->dim[1];
+  c->call.queries = floats(g, "queries");
+  c->call.keys = floats(g, "keys");
+  c->call.values = floats(g, "values");
+  c->geometry.bias = floats(g, "bias");
+  c->call.head_mask = floats(g, "head_mask");
+  c->geometry.mask = flags(g, "mask");
   read_lens(g, c);
   read_segments(g, c);
   read_fields(g, c);
@@ -146,21 +149,21 @@ static void near(const char *path, const char *what, const float *got, const flo
 
 static void check_pointers(const struct golden *g, const char *path) {
   const struct checkpoint_entry *right = entry(g, "expected.pointers");
-  if ((right != NULL) != g->call->want_pointers) fail_msg("%s: pointers", path);
+  if ((right != NULL) != g->asked->call.want_pointers) fail_msg("%s: pointers", path);
   for (size_t i = 0; right && i < right->count; i++)
-    if (g->call->pointers[i] != whole(g, right, i)) fail_msg("%s: pointer %zu", path, i);
+    if (g->asked->call.pointers[i] != whole(g, right, i)) fail_msg("%s: pointer %zu", path, i);
 }
 
 static void check_answer(struct golden *g, const char *path) {
   const struct layer_shape *s = &g->model->shape;
   const double bound = 2e-6 * sqrt((double)(s->heads * s->head_size));
-  near(path, "output", g->call->outputs, floats(g, "expected.outputs"),
+  near(path, "output", g->asked->call.outputs, floats(g, "expected.outputs"),
        entry(g, "expected.outputs")->count, bound);
-  near(path, "weight", g->call->weights, floats(g, "expected.attention_weights"),
-       g->call->weight_count, 2e-6);
-  if (g->call->segment_end)
-    near(path, "segment weight", g->call->segment_weights, floats(g, "expected.segment_weights"),
-         g->call->segment_weight_count, 2e-6);
+  near(path, "weight", g->asked->call.weights, floats(g, "expected.attention_weights"),
+       g->asked->call.weight_count, 2e-6);
+  if (g->asked->geometry.segment_end)
+    near(path, "segment weight", g->asked->call.segment_weights,
+         floats(g, "expected.segment_weights"), g->asked->call.segment_weight_count, 2e-6);
   check_pointers(g, path);
 }
 
@@ -184,8 +187,8 @@ static void check_file(const char *path, enum gemm_engine engine) {
   if (!g.model) fail_msg("%s: %s", path, e.detail);
   make_call(&g);
   void *scratch = aligned_alloc(64, (layer_scratch_bytes(g.model->layer) + 64) / 64 * 64);
-  run_compute(&g.call->run, 1e9, scratch);
-  assert_int_equal(run_fault(&g.call->run, &e), STATUS_OK);
+  run_compute(&g.asked->run, 1e9, scratch);
+  assert_int_equal(run_fault(&g.asked->run, &e), STATUS_OK);
   check_answer(&g, path);
   free(scratch);
   json_decref(definition);

@@ -182,41 +182,107 @@ static void check_product(const struct kernel *k) {
   }
 }
 
-/* Panels side by side give what each gives by itself. */
-static void check_panels(const struct kernel *k) {
-  enum { MOST = 5, FEW = 7 };
-  const size_t width = kernel_panel(k);
-  static float a[FEW * DEPTH], b[MOST * DEPTH * KERNEL_PANEL_MAX], start[MOST * KERNEL_PANEL_MAX];
-  static float c[FEW * MOST * KERNEL_PANEL_MAX], one[FEW * KERNEL_PANEL_MAX];
-  uint64_t state = 8;
-  for (size_t i = 0; i < FEW * DEPTH; i++) a[i] = random_float(&state);
-  for (size_t i = 0; i < MOST * DEPTH * width; i++) b[i] = random_float(&state);
-  for (size_t i = 0; i < MOST * width; i++) start[i] = random_float(&state);
-  struct kernel_product p = {.depth = DEPTH,
-                             .vectors = k->vectors,
-                             .a = a,
-                             .a_row = DEPTH,
-                             .a_step = 1,
-                             .b_row = width,
-                             .b_panel = DEPTH * width};
-  for (p.rows = 1; p.rows <= FEW; p.rows++)
-    for (size_t panels = 1; panels <= MOST; panels++) {
-      p.panels = panels, p.b = b, p.start = start, p.c = c, p.c_row = panels * width;
-      k->product(&p);
-      for (size_t i = 0; i < panels; i++) {
-        struct kernel_product alone = p;
-        alone.panels = 0, alone.b = b + i * p.b_panel, alone.start = start + i * width;
-        alone.c = one, alone.c_row = width;
-        k->product(&alone);
-        for (size_t r = 0; r < p.rows; r++)
-          assert_memory_equal(one + r * width, c + r * p.c_row + i * width, width * sizeof(float));
-      }
-    }
+/* --- weights --- */
+
+enum { WEIGHT_ROWS = 140, WEIGHT_DEPTH = 150, WEIGHT_PANELS = 5 };
+
+/* Chunks of a line of A, of some, and of more than there is. */
+static const struct kernel_plan some_plans[] = {
+    {.pass = 1, .ahead = 256},  {.pass = 4, .ahead = 4 << 10},   {.pass = 4, .ahead = 8 << 10},
+    {.pass = 6, .ahead = 5000}, {.pass = 5, .ahead = 192 << 10}, {.pass = 2, .ahead = 2 << 10}};
+
+struct weights_case {
+  const struct kernel *k;
+  float *a, *b, *start, *c, *right; /* right: [WEIGHT_ROWS, all columns] */
+};
+
+/* One chain of multiply-adds over the depth, from the start on. */
+static float chain(const struct weights_case *t, size_t depth, size_t row, size_t column) {
+  const size_t width = kernel_panel(t->k);
+  const float *b = t->b + column / width * WEIGHT_DEPTH * width + column % width;
+  float sum = t->start[column];
+  for (size_t i = 0; i < depth; i++) {
+    const float x = t->a[row * WEIGHT_DEPTH + i];
+    sum = t->k->level == CPU_PORTABLE ? x * b[i * width] + sum : fmaf(x, b[i * width], sum);
+  }
+  return sum;
 }
 
-static void panels_are_products(void **unused) {
+static void check_plan(const struct weights_case *t, const struct kernel_plan *plan, size_t depth,
+                       size_t panels) {
+  const size_t width = kernel_panel(t->k), all = WEIGHT_PANELS * width;
+  struct kernel_weights w = {.panels = panels,
+                             .panel_step = WEIGHT_DEPTH * width,
+                             .more = panels < WEIGHT_PANELS,
+                             .plan = plan,
+                             .first = {.depth = depth,
+                                       .vectors = t->k->vectors,
+                                       .a = t->a,
+                                       .a_row = WEIGHT_DEPTH,
+                                       .a_step = 1,
+                                       .b = t->b,
+                                       .b_row = width,
+                                       .start = t->start,
+                                       .c = t->c,
+                                       .c_row = all}};
+  for (size_t rows = 0; rows <= WEIGHT_ROWS; rows += rows < 14 ? 1 : 7) {
+    w.first.rows = rows;
+    for (size_t i = 0; i < WEIGHT_ROWS * all; i++) t->c[i] = 42;
+    t->k->weights(&w);
+    for (size_t i = 0; i < rows; i++)
+      if (memcmp(t->c + i * all, t->right + i * all, panels * width * sizeof(float)))
+        fail_msg("%s, %zu rows a pass, %zu bytes ahead: row %zu of %zu, depth %zu",
+                 cpu_level_name(t->k->level), plan ? plan->pass : 0, plan ? plan->ahead : 0, i,
+                 rows, depth);
+    size_t changed = 0; /* beside what was asked for */
+    for (size_t i = 0; i < WEIGHT_ROWS; i++)
+      for (size_t j = i < rows ? panels * width : 0; j < all; j++)
+        changed += t->c[i * all + j] != 42;
+    assert_int_equal(changed, 0);
+  }
+}
+
+static void check_weights(const struct kernel *k) {
+  static float a[WEIGHT_ROWS * WEIGHT_DEPTH];
+  static float b[WEIGHT_PANELS * WEIGHT_DEPTH * KERNEL_PANEL_MAX];
+  static float start[WEIGHT_PANELS * KERNEL_PANEL_MAX];
+  static float c[WEIGHT_ROWS * WEIGHT_PANELS * KERNEL_PANEL_MAX];
+  static float right[WEIGHT_ROWS * WEIGHT_PANELS * KERNEL_PANEL_MAX];
+  static const size_t depths[] = {0, 17, WEIGHT_DEPTH};
+  const struct weights_case t = {k, a, b, start, c, right};
+  const size_t all = WEIGHT_PANELS * kernel_panel(k);
+  uint64_t state = 8;
+  for (size_t i = 0; i < sizeof a / sizeof *a; i++) a[i] = random_float(&state);
+  for (size_t i = 0; i < sizeof b / sizeof *b; i++) b[i] = random_float(&state);
+  for (size_t i = 0; i < sizeof start / sizeof *start; i++) start[i] = random_float(&state);
+  for (size_t d = 0; d < sizeof depths / sizeof *depths; d++) {
+    for (size_t i = 0; i < WEIGHT_ROWS * all; i++)
+      right[i] = chain(&t, depths[d], i / all, i % all);
+    for (size_t panels = 1; panels <= WEIGHT_PANELS; panels += panels < 4 ? 3 : 1) {
+      check_plan(&t, NULL, depths[d], panels);
+      for (size_t i = 0; i < sizeof some_plans / sizeof *some_plans; i++)
+        check_plan(&t, &some_plans[i], depths[d], panels);
+    }
+  }
+}
+
+static void weights_are_one_chain_whatever_the_plan(void **unused) {
   (void)unused;
-  for_each_level(check_panels);
+  for_each_level(check_weights);
+}
+
+static void check_plans(const struct kernel *k) {
+  for (size_t rows = 1; rows <= 2000; rows++) {
+    const struct kernel_plan *plan = kernel_plan(k, rows, SIZE_MAX);
+    assert_null(kernel_plan(k, rows, 1));
+    assert_true(plan->rows >= rows && plan->pass >= 1 && plan->pass <= KERNEL_PASS_MAX);
+    assert_true(plan->ahead >= kernel_panel(k) * sizeof(float));
+  }
+}
+
+static void there_is_a_plan_for_any_number_of_rows(void **unused) {
+  (void)unused;
+  for_each_level(check_plans);
 }
 
 static void products_are_right_and_rows_alone_in_their_bits(void **unused) {
@@ -254,6 +320,377 @@ static void check_carry(const struct kernel *k) {
 static void carry_copies_and_finds_the_greatest(void **unused) {
   (void)unused;
   for_each_level(check_carry);
+}
+
+/* --- attention of any queries of a tile --- */
+
+enum { QUERIES = 140, KEYS = 200, SIZE = 80, BLOCKS = (KEYS + KERNEL_KEYS - 1) / KERNEL_KEYS };
+
+/* What a tile is made of; rows are a little longer than what is in them. */
+static struct {
+  float query[QUERIES * (SIZE + 3)], key[KEYS * (SIZE + 3)], value[KEYS * (SIZE + 3)];
+  float vector[SIZE], turned[BLOCKS * KERNEL_KEYS * SIZE], bias[QUERIES * KEYS];
+  float relative[KERNEL_LANES_MAX + QUERIES + KEYS];
+  int32_t from[QUERIES], to[QUERIES];
+  uint8_t mask[QUERIES * KEYS];
+} given;
+
+struct found {
+  float context[QUERIES * SIZE], weights[QUERIES * KEYS];
+  float top[QUERIES], factor[QUERIES], greatest[QUERIES];
+  int32_t pointers[QUERIES];
+};
+
+static void fill(float *x, size_t count, float size, uint64_t *state) {
+  for (size_t i = 0; i < count; i++) x[i] = size * random_float(state);
+}
+
+static bool one_of(size_t n, uint64_t *state) { return random_below(state, n) == 0; }
+
+/* Blocks of keys, with NaN behind the last key. */
+static void turn_keys(const struct kernel_tile *t) {
+  for (size_t i = 0; i < BLOCKS * KERNEL_KEYS * SIZE; i++) given.turned[i] = NAN;
+  for (size_t j = 0; j < t->keys; j++)
+    for (size_t x = 0; x < t->head_size; x++)
+      given.turned[j / KERNEL_KEYS * KERNEL_KEYS * t->head_size + x * KERNEL_KEYS +
+                   j % KERNEL_KEYS] = t->key[j * t->key_row + x];
+}
+
+static void draw_given(const struct kernel_tile *t, uint64_t *state) {
+  static const float spread[] = {0.3f, 1, 1, 4, 20};
+  const float size = spread[random_below(state, 5)];
+  fill(given.query, QUERIES * (SIZE + 3), size, state);
+  fill(given.key, KEYS * (SIZE + 3), 1, state);
+  fill(given.value, KEYS * (SIZE + 3), one_of(4, state) ? 1e-37f : 1, state);
+  for (size_t i = 0; t->huge && i < KEYS * (SIZE + 3); i++)
+    given.value[i] =
+        ldexpf(given.value[i], one_of(2, state) ? 127 : (int)random_below(state, 120) - 20);
+  const bool repeated = one_of(3, state); /* scores are the same again and again */
+  for (size_t j = 0; repeated && j < KEYS * (SIZE + 3); j++)
+    given.key[j] = given.key[j % (9 * (SIZE + 3))];
+  fill(given.vector, SIZE, size, state);
+  fill(given.bias, QUERIES * KEYS, size, state);
+  fill(given.relative, KERNEL_LANES_MAX + QUERIES + KEYS, size, state);
+  const bool all = one_of(2, state), causal = one_of(2, state);
+  for (size_t i = 0; i < QUERIES; i++) {
+    given.from[i] = all || causal ? 0 : (int32_t)random_below(state, t->keys + 1);
+    given.to[i] = (int32_t)(all ? t->keys : random_below(state, t->keys + 1));
+    if (causal) given.to[i] = (int32_t)(i + 1 < t->keys ? i + 1 : t->keys);
+  }
+  for (size_t i = 0; i < QUERIES * KEYS; i++) given.mask[i] = !one_of(3, state);
+}
+
+static struct kernel_tile draw_tile(uint64_t *state) {
+  struct kernel_tile t = {.queries = 1 + random_below(state, one_of(2, state) ? 12 : QUERIES),
+                          .keys = 1 + random_below(state, KEYS),
+                          .head_size = 1 + random_below(state, SIZE),
+                          .value_head_size = random_below(state, SIZE + 1),
+                          .query = given.query,
+                          .key = given.key,
+                          .value = given.value,
+                          .query_row = SIZE + 3,
+                          .key_row = SIZE + 3,
+                          .value_row = SIZE + 3,
+                          .scale = 1,
+                          .sigmoid = one_of(5, state),
+                          .careful = one_of(2, state),
+                          .huge = one_of(3, state),
+                          .context_row = SIZE,
+                          .context_factor = one_of(3, state) ? -0.7f : 1,
+                          .weights_row = KEYS,
+                          .weights_factor = one_of(2, state) ? 1 / 3.0f : 1,
+                          .mask_row = KEYS,
+                          .bias_row = KEYS};
+  if (one_of(3, state)) t.vector = given.vector;
+  if (!t.vector) t.scale = 0.3f;
+  if (one_of(3, state)) t.mask = given.mask;
+  if (one_of(3, state)) t.bias = given.bias;
+  if (one_of(3, state)) t.relative = given.relative + KERNEL_LANES_MAX + QUERIES;
+  if (one_of(5, state)) t.select = SELECT_HARD;
+  t.weights_add = t.weights_factor != 1;
+  return t;
+}
+
+static void attend_rows(const struct kernel *k, const struct kernel_tile *whole, size_t first,
+                        size_t count, struct found *f) {
+  struct kernel_tile t = *whole;
+  const size_t floats = (k->attend_scratch(t.head_size, t.value_head_size) + 15) / 16 * 16;
+  float *scratch = aligned_alloc(64, floats * sizeof *scratch);
+  for (size_t i = 0; i < floats; i++) scratch[i] = NAN;
+  t.queries = count;
+  t.query += first * t.query_row;
+  t.from = given.from + first, t.to = given.to + first;
+  if (t.mask) t.mask += first * t.mask_row;
+  if (t.bias) t.bias += first * t.bias_row;
+  if (t.relative) t.relative -= first;
+  t.context = f->context + first * t.context_row;
+  t.weights = f->weights + first * t.weights_row;
+  t.top = f->top + first, t.factor = f->factor + first;
+  t.greatest = f->greatest + first, t.pointers = f->pointers + first;
+  assert_true(k->attend(1, &t, scratch));
+  free(scratch);
+}
+
+/* In tiles of up to `most` queries each. */
+static void attend_in_tiles(const struct kernel *k, const struct kernel_tile *t, size_t most,
+                            uint64_t *state, struct found *f) {
+  const unsigned mode = kernel_enter();
+  memset(f, 0, sizeof *f);
+  for (size_t first = 0, count; first < t->queries; first += count) {
+    count = state ? 1 + random_below(state, most) : most;
+    if (count > t->queries - first) count = t->queries - first;
+    attend_rows(k, t, first, count, f);
+  }
+  kernel_leave(mode);
+}
+
+/* A `top` may be either zero: no score differs from it by more than itself. */
+static void same_found(const char *level, const struct kernel_tile *t, const struct found *x,
+                       const struct found *y) {
+  for (size_t i = 0; i < t->queries && t->select == SELECT_SOFT; i++)
+    assert_true(x->top[i] == y->top[i]);
+  if (memcmp(x->context, y->context, sizeof x->context))
+    fail_msg("%s: contexts of q %zu k %zu d %zu, %zu differ", level, t->queries, t->keys,
+             t->head_size, t->value_head_size);
+  assert_memory_equal(x->weights, y->weights, sizeof x->weights);
+  if (t->select == SELECT_SOFT) assert_memory_equal(x->factor, y->factor, sizeof x->factor);
+  assert_memory_equal(x->greatest, y->greatest, sizeof x->greatest);
+  assert_memory_equal(x->pointers, y->pointers, sizeof x->pointers);
+}
+
+static void check_company(const struct kernel *k) {
+  static struct found whole, cut;
+  const char *level = cpu_level_name(k->level);
+  for (uint64_t round = 0; round < 300; round++) {
+    uint64_t state = 600 + round;
+    struct kernel_tile t = draw_tile(&state);
+    draw_given(&t, &state);
+    const size_t most = k->attend_queries(t.head_size, t.value_head_size);
+    attend_in_tiles(k, &t, most, NULL, &whole);
+    for (size_t i = 0; i < t.queries * SIZE; i++)
+      assert_true(isfinite(whole.context[i]) || t.sigmoid); /* no mean, but a sum */
+    attend_in_tiles(k, &t, one_of(2, &state) ? 4 : 20, &state, &cut);
+    same_found(level, &t, &whole, &cut);
+    turn_keys(&t);
+    t.turned = true, t.key = given.turned, t.key_row = t.head_size;
+    attend_in_tiles(k, &t, most, NULL, &cut);
+    same_found(level, &t, &whole, &cut);
+    attend_in_tiles(k, &t, one_of(2, &state) ? 4 : 20, &state, &cut);
+    same_found(level, &t, &whole, &cut);
+  }
+}
+
+enum { HEADS = 6 };
+
+/* Heads of a few columns of what is given, whose weights are added up if the tile says so. One may
+ * be without a context. */
+static void make_heads(const struct kernel_tile *t, struct kernel_tile head[HEADS],
+                       struct found found[HEADS], bool one_is_masked) {
+  memset(found, 0, HEADS * sizeof *found);
+  for (size_t h = 0; h < HEADS; h++) {
+    struct found *f = &found[h];
+    head[h] = *t;
+    head[h].query += h % 4, head[h].key += h % 4, head[h].value += h % 4; /* rows have 3 more */
+    head[h].from = given.from, head[h].to = given.to;
+    head[h].context = f->context;
+    head[h].weights = t->weights_add ? found[0].weights : f->weights;
+    head[h].top = f->top, head[h].factor = f->factor;
+    head[h].greatest = f->greatest, head[h].pointers = f->pointers;
+    if (one_is_masked && h == 2) head[h].value_head_size = 0;
+  }
+}
+
+/* Whether heads go through the keys side by side or one after the other changes no bit. */
+static void check_heads(const struct kernel *k) {
+  static struct found alone[HEADS], together[HEADS];
+  struct kernel_tile head[HEADS];
+  for (uint64_t round = 0; round < 200; round++) {
+    uint64_t state = 1600 + round;
+    struct kernel_tile t = draw_tile(&state);
+    draw_given(&t, &state);
+    const size_t most = k->attend_queries(t.head_size, t.value_head_size);
+    t.queries = 1 + random_below(&state, most < 12 ? most : 12);
+    const size_t floats = (k->attend_scratch(t.head_size, t.value_head_size) + 15) / 16 * 16;
+    float *scratch = aligned_alloc(64, floats * sizeof *scratch);
+    for (size_t i = 0; i < floats; i++) scratch[i] = NAN;
+    const bool one_is_masked = one_of(3, &state);
+    const unsigned mode = kernel_enter();
+    make_heads(&t, head, alone, one_is_masked);
+    for (size_t h = 0; h < HEADS; h++) assert_true(k->attend(1, &head[h], scratch));
+    make_heads(&t, head, together, one_is_masked);
+    for (size_t h = 0, n; h < HEADS; h += n) {
+      n = 1 + random_below(&state, HEADS - h);
+      assert_true(k->attend(n, &head[h], scratch));
+    }
+    kernel_leave(mode);
+    for (size_t h = 0; h < HEADS; h++)
+      same_found(cpu_level_name(k->level), &t, &alone[h], &together[h]);
+    free(scratch);
+  }
+}
+
+/* Heads without contexts of their own are small, so that more of them could go side by side: but
+ * there is scratch for heads that have one. */
+static void check_scratch(const struct kernel *k) {
+  const size_t panel = kernel_panel(k), keys = k->lanes;
+  const size_t size = 32768 / panel - 7; /* with one number of a value a panel takes a little more
+                                            than half of what all panels may */
+  const size_t floats = k->attend_scratch(size, 1), behind = panel;
+  float *rows = calloc(keys * size, sizeof *rows);
+  float *scratch = aligned_alloc(64, (floats + behind + 15) / 16 * 16 * sizeof *scratch);
+  const int32_t from = 0, to = (int32_t)keys;
+  struct kernel_tile head[2] = {{.queries = 1,
+                                 .keys = keys,
+                                 .head_size = size,
+                                 .query = rows,
+                                 .key = rows,
+                                 .value = rows,
+                                 .query_row = size,
+                                 .key_row = size,
+                                 .value_row = size,
+                                 .scale = 1,
+                                 .from = &from,
+                                 .to = &to}};
+  head[1] = head[0];
+  for (size_t i = 0; i < behind; i++) scratch[floats + i] = 7;
+  assert_true(k->attend(2, head, scratch));
+  for (size_t i = 0; i < behind; i++) assert_true(scratch[floats + i] == 7);
+  free(rows);
+  free(scratch);
+}
+
+/* Where a context leaves float32 its weights are shrunk, by as much as its own keys ask for:
+ * weights that are nearly lost, of values that are all there is in their column, are not lost where
+ * a neighbour sees more, nor where only a neighbour's context leaves float32. */
+static void check_shrinking(const struct kernel *k) {
+  static struct found together, alone;
+  struct kernel_tile t = {.queries = 3, .keys = KEYS, .head_size = 1, .value_head_size = 2};
+  t.query = given.query, t.key = given.key, t.value = given.value;
+  t.query_row = t.key_row = 1, t.value_row = 2;
+  t.scale = 1, t.huge = true, t.context_row = SIZE, t.context_factor = 1;
+  t.weights_row = KEYS, t.weights_factor = 1;
+  for (size_t i = 0; i < 3; i++) given.query[i] = 1;
+  given.from[0] = given.from[1] = 0, given.to[0] = 5, given.to[1] = KEYS;
+  given.from[2] = 5, given.to[2] = 7;
+  for (size_t j = 0; j < KEYS; j++) {
+    const bool light = j == 4 || j == 5;
+    given.key[j] = j == 4 ? -76.5f : j == 5 ? -86.5f : 0;
+    given.value[2 * j] = light ? 0 : 3e38f, given.value[2 * j + 1] = light ? 3e38f : 0;
+  }
+  attend_in_tiles(k, &t, 3, NULL, &together);
+  attend_in_tiles(k, &t, 1, NULL, &alone);
+  assert_memory_equal(&together, &alone, sizeof together);
+  const float *first = together.context, *last = together.context + 2 * SIZE;
+  assert_true(fabs(first[0] / 3e38 - 1) < 1e-6 && last[0] == 3e38f);
+  assert_true(fabs(first[1] / (exp(-76.5) * 3e38 / 4) - 1) < 1e-6);
+  assert_true(fabs(last[1] / (exp(-86.5) * 3e38) - 1) < 1e-6);
+  given.to[0] = KEYS, t.mask = given.mask, t.mask_row = KEYS; /* hidden by the mask instead */
+  for (size_t j = 0; j < 3 * KEYS; j++) given.mask[j] = j < 5 || j >= KEYS;
+  attend_in_tiles(k, &t, 3, NULL, &alone);
+  assert_memory_equal(&together, &alone, sizeof together);
+  t.sigmoid = true, t.context_factor = 0x1p-10f; /* which brings a sum back */
+  attend_in_tiles(k, &t, 3, NULL, &together);
+  assert_true(fabs(together.context[SIZE] / (99 * 3e38 / 1024) - 1) < 1e-5);
+}
+
+/* Of two segments the first has keys whose sum leaves float32: its mean is right, and the sum of
+ * the other's is not shrunk. */
+static void check_huge_means(const struct kernel *k) {
+  static struct found found;
+  const int32_t ends[] = {10, 13};
+  struct kernel_tile t = {.queries = 1, .keys = 13, .head_size = 1, .value_head_size = 1};
+  t.query = given.query, t.key = given.key, t.value = given.value;
+  t.query_row = t.key_row = t.value_row = 1, t.scale = 1, t.huge = true;
+  t.context_row = SIZE, t.context_factor = 1, t.weights_row = KEYS, t.weights_factor = 1;
+  t.segments = 2, t.segment_end = ends;
+  given.query[0] = 2e-38f, given.from[0] = 0, given.to[0] = 13;
+  for (size_t j = 0; j < 13; j++)
+    given.key[j] = j < 10 ? 3e38f : 1e38f, given.value[j] = j < 10 ? 1 : 0;
+  attend_in_tiles(k, &t, 1, NULL, &found);
+  assert_true(fabs(found.context[0] - 1 / (1 + exp(-4))) < 1e-6);
+}
+
+static void a_huge_mean_key_shrinks_no_other_segment(void **unused) {
+  (void)unused;
+  for_each_level(check_huge_means);
+}
+
+static void a_neighbour_s_keys_shrink_no_weight(void **unused) {
+  (void)unused;
+  for_each_level(check_shrinking);
+}
+
+/* Alone, beside others, by keys that are turned and by others: the same bits. */
+static void company_changes_no_bit(void **unused) {
+  (void)unused;
+  for_each_level(check_company);
+}
+
+static void heads_beside_each_other_change_no_bit(void **unused) {
+  (void)unused;
+  for_each_level(check_heads);
+}
+
+static void heads_beside_each_other_stay_in_their_scratch(void **unused) {
+  (void)unused;
+  for_each_level(check_scratch);
+}
+
+/* --- measures --- */
+
+struct measured {
+  double entropy, distance;
+};
+
+/* Of one head, in stretches of so many keys. */
+static struct measured measure_head(const struct kernel *k, const struct kernel_tile *t,
+                                    size_t stretch) {
+  const size_t floats = (k->measure_scratch(t->head_size, 1) + 15) / 16 * 16;
+  float *scratch = aligned_alloc(64, floats * sizeof *scratch);
+  struct measured found = {0};
+  double no_pairs = 0;
+  struct kernel_measure m = {.heads = 1,
+                             .head = t,
+                             .entropy = &found.entropy,
+                             .distance = &found.distance,
+                             .divergence = t->sigmoid ? NULL : &no_pairs};
+  for (size_t i = 0; i < floats; i++) scratch[i] = NAN;
+  for (; m.from < t->keys; m.from = m.to) {
+    m.to = m.from + stretch < t->keys ? m.from + stretch : t->keys;
+    k->measure(&m, scratch);
+  }
+  free(scratch);
+  return found;
+}
+
+/* Keys that are turned lie in blocks, but stretches begin anywhere. */
+static void check_measures(const struct kernel *k) {
+  static struct found found;
+  for (uint64_t round = 0; round < 60; round++) {
+    uint64_t state = 7000 + round;
+    struct kernel_tile t = draw_tile(&state);
+    const size_t most = k->measure_queries(t.head_size, 1), stretch = 1 + random_below(&state, 90);
+    t.queries = t.queries < most ? t.queries : most;
+    t.select = SELECT_SOFT;
+    draw_given(&t, &state);
+    for (size_t i = 0; i < t.queries; i++)
+      if (given.from[i] >= given.to[i]) given.from[i] = given.to[i] = 0;
+    const unsigned mode = kernel_enter();
+    attend_in_tiles(k, &t, k->attend_queries(t.head_size, t.value_head_size), NULL, &found);
+    t.from = given.from, t.to = given.to, t.top = found.top, t.factor = found.factor;
+    const struct measured right = measure_head(k, &t, stretch);
+    turn_keys(&t);
+    t.turned = true, t.key = given.turned, t.key_row = t.head_size;
+    const struct measured turned = measure_head(k, &t, stretch);
+    kernel_leave(mode);
+    assert_true(isfinite(right.distance) && isfinite(right.entropy));
+    assert_memory_equal(&right, &turned, sizeof right);
+  }
+}
+
+static void measures_are_the_same_of_keys_that_are_turned(void **unused) {
+  (void)unused;
+  for_each_level(check_measures);
 }
 
 /* --- rotary positions --- */
@@ -338,8 +775,15 @@ int main(void) {
       cmocka_unit_test(log_is_within_two_ulp),
       cmocka_unit_test(dots_are_summed_in_double),
       cmocka_unit_test(products_are_right_and_rows_alone_in_their_bits),
-      cmocka_unit_test(panels_are_products),
+      cmocka_unit_test(weights_are_one_chain_whatever_the_plan),
+      cmocka_unit_test(there_is_a_plan_for_any_number_of_rows),
       cmocka_unit_test(carry_copies_and_finds_the_greatest),
+      cmocka_unit_test(company_changes_no_bit),
+      cmocka_unit_test(heads_beside_each_other_change_no_bit),
+      cmocka_unit_test(heads_beside_each_other_stay_in_their_scratch),
+      cmocka_unit_test(a_neighbour_s_keys_shrink_no_weight),
+      cmocka_unit_test(a_huge_mean_key_shrinks_no_other_segment),
+      cmocka_unit_test(measures_are_the_same_of_keys_that_are_turned),
       cmocka_unit_test(angles_are_right),
       cmocka_unit_test(rotating_turns_pairs),
   };

@@ -12,13 +12,13 @@
 #include "core/reference/attention_ref.h"
 #include "tests/support/compare.h"
 
-static void compare(const struct random_layer *l, const struct call *c) {
+static void compare(const struct random_layer *l, const struct layer_run *c) {
   struct error e = {0};
   if (!agrees_with_twin(l, c, &e)) fail_msg("%s", e.detail);
 }
 
-static void no_bit_differs(const struct random_layer *l, const struct call *x,
-                           const struct call *y) {
+static void no_bit_differs(const struct random_layer *l, const struct layer_run *x,
+                           const struct layer_run *y) {
   struct error e = {0};
   if (!same_bits(l, x, y, &e)) fail_msg("%s", e.detail);
 }
@@ -30,7 +30,7 @@ static void agrees_with_its_twin(enum gemm_engine engine, uint64_t seed, int rou
     struct arena a;
     arena_init(&a, NULL);
     random_layer_init(&l, &state, engine);
-    struct call *c = random_call(&l, &state, most, &a);
+    struct layer_run *c = random_call(&l, &state, most, &a);
     compute(l.layer, c, 1e5);
     compare(&l, c);
     arena_free(&a);
@@ -54,22 +54,22 @@ static void openblas_agrees_with_the_twin(void **unused) {
 }
 
 /* Leaves each item one query, or some more; its rows move up. */
-static struct call *with_few_queries(const struct random_layer *l, const struct call *all,
-                                     uint64_t *state, struct arena *a) {
+static struct layer_run *with_few_queries(const struct random_layer *l, const struct layer_run *all,
+                                          uint64_t *state, struct arena *a) {
   struct error e = {0};
-  struct call *c = call_again(all, a);
-  int32_t *lens = arena_alloc(a, c->q_rows, sizeof *lens, &e);
-  c->q_rows = 0;
-  for (size_t i = 0; i < c->items; i++) {
-    struct item *item = &c->item[i];
+  struct layer_run *c = call_again(all, a);
+  int32_t *lens = arena_alloc(a, c->geometry.q_rows, sizeof *lens, &e);
+  c->geometry.q_rows = 0;
+  for (size_t i = 0; i < c->geometry.items; i++) {
+    struct item *item = &c->geometry.item[i];
     const size_t most = 1 + random_below(state, 8);
     item->q = item->q < most ? item->q : most;
-    for (size_t r = 0; all->lens && r < item->q; r++)
-      lens[c->q_rows + r] = all->lens[item->q_row + r];
-    item->q_row = c->q_rows;
-    c->q_rows += item->q;
+    for (size_t r = 0; all->geometry.lens && r < item->q; r++)
+      lens[c->geometry.q_rows + r] = all->geometry.lens[item->q_row + r];
+    item->q_row = c->geometry.q_rows;
+    c->geometry.q_rows += item->q;
   }
-  if (all->lens) c->lens = lens;
+  if (all->geometry.lens) c->geometry.lens = lens;
   assert_int_equal(layer_prepare(l->layer, c, a, &e), STATUS_OK);
   return c;
 }
@@ -82,8 +82,8 @@ static void few_queries_agree_with_the_twin(void **unused) {
     struct arena a;
     arena_init(&a, NULL);
     random_layer_init(&l, &state, GEMM_PACKED);
-    const struct call *all = random_call(&l, &state, 300, &a);
-    struct call *c = with_few_queries(&l, all, &state, &a);
+    const struct layer_run *all = random_call(&l, &state, 300, &a);
+    struct layer_run *c = with_few_queries(&l, all, &state, &a);
     compute(l.layer, c, 1e5);
     compare(&l, c);
     arena_free(&a);
@@ -100,12 +100,12 @@ static void no_neighbour_changes_a_bit(enum gemm_engine engine, uint64_t seed) {
     struct error e = {0};
     arena_init(&a, NULL);
     random_layer_init(&l, &state, engine);
-    struct call *alone[CALLS], *merged[CALLS];
+    struct layer_run *alone[CALLS], *merged[CALLS];
     for (int i = 0; i < CALLS; i++) {
       alone[i] = random_call(&l, &state, i % 2 ? 5 : 90, &a);
       merged[i] = call_again(alone[i], &a);
-      if (random_below(&state, 2)) merged[i]->want = WEIGHTS_NONE;
-      if (random_below(&state, 2)) merged[i]->want_pointers = !merged[i]->want_pointers;
+      if (random_below(&state, 2)) merged[i]->call.want = WEIGHTS_NONE;
+      if (random_below(&state, 2)) merged[i]->call.want_pointers = !merged[i]->call.want_pointers;
       assert_int_equal(layer_prepare(l.layer, merged[i], &a, &e), STATUS_OK);
       if (i) merged[i - 1]->run.next = &merged[i]->run;
       compute(l.layer, alone[i], 1e12);
@@ -127,22 +127,90 @@ static void merging_changes_no_bit_with_openblas(void **unused) {
   no_neighbour_changes_a_bit(GEMM_OPENBLAS, 5000);
 }
 
+static void multiply(const float *x, size_t count, float by) {
+  for (size_t i = 0; i < count; i++) ((float *)x)[i] *= by;
+}
+
+/* Inputs that few draws have: scores so far apart that sums are rescaled again and again; values
+ * whose sums leave float32; values so small that the least of the products are zeros with a sign.
+ * True if they are huge. */
+static bool exaggerate(const struct random_layer *l, const struct layer_run *c, uint64_t *state) {
+  static const float query[] = {1, 1, 3, 30}, value[] = {1, 1, 1, 0x1p126f, 0x1p122f, 0x1p-126f};
+  const float by = query[random_below(state, 4)], huge = value[random_below(state, 6)];
+  const bool keys = huge > 1 && c->geometry.segment_end; /* their means may be huge, too */
+  multiply(c->call.queries, c->geometry.q_rows * l->shape.query_size, keys ? by / huge : by);
+  multiply(c->call.keys, c->geometry.k_rows * l->shape.key_size, keys ? huge : 1);
+  multiply(c->call.values, c->geometry.k_rows * l->shape.value_size, huge);
+  return huge > 1;
+}
+
+/* Cuts the queries of an item anywhere; asks for this and that beside the outputs. */
+static void parts_are_of_the_whole(const struct random_layer *l, const struct layer_run *whole,
+                                   size_t item, bool measured, uint64_t *state) {
+  const size_t q = whole->geometry.item[item].q;
+  for (size_t first = 0, count; first < q; first += count) {
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    const size_t most = random_below(state, 2) ? 4 : q;
+    count = 1 + random_below(state, most < q - first ? most : q - first);
+    struct layer_run *part = call_of_rows(l, whole, item, first, count, &a);
+    if (random_below(state, 3) == 0) part->call.want = WEIGHTS_NONE;
+    part->call.want_measures = measured && random_below(state, 2);
+    assert_int_equal(layer_prepare(l->layer, part, &a, &e), STATUS_OK);
+    compute(l->layer, part, 1e6);
+    if (run_fault(&part->run, &e) != STATUS_OK) fail_msg("%s", e.detail);
+    if (!same_bits_of_rows(l, whole, item, first, part, &e))
+      fail_msg("queries %zu to %zu of %zu: %s", first, first + count, q, e.detail);
+    arena_free(&a);
+  }
+}
+
+/* A query alone, with a few others or with all of its item has the same bits. */
+static void company_changes_no_bit(void **unused) {
+  (void)unused;
+  size_t whole_calls = 0;
+  for (uint64_t round = 0; round < 150; round++) {
+    uint64_t state = 30000 + round;
+    struct random_layer l;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    random_layer_init(&l, &state, GEMM_PACKED);
+    struct layer_run *c = random_call(&l, &state, round % 4 ? 40 : 200, &a);
+    const bool huge = exaggerate(&l, c, &state); /* then measures are beyond float32 */
+    if (c->call.select == SELECT_SAMPLE)
+      c->call.select = SELECT_HARD; /* a draw is of an item and a query */
+    c->call.want_measures = !huge && random_below(&state, 4) == 0;
+    assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
+    compute(l.layer, c, 1e6);
+    const bool whole = run_fault(&c->run, &e) == STATUS_OK;
+    for (size_t i = 0; whole && i < c->geometry.items; i++)
+      parts_are_of_the_whole(&l, c, i, !huge, &state);
+    whole_calls += whole;
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+  assert_in_range(whole_calls, 100, 150);
+}
+
 /* A call whose queries are its keys and values, with some of everything that leaves rows or heads
  * out. */
-static struct call *self_call(const struct random_layer *l, uint64_t *state, struct arena *a) {
+static struct layer_run *self_call(const struct random_layer *l, uint64_t *state, struct arena *a) {
   struct error e = {0};
   const size_t rows = 1 + random_below(state, 150);
-  struct call *c = plain_call(l, state, 1 + random_below(state, 3), rows, rows, WEIGHTS_NONE, a);
-  int32_t *lens = arena_alloc(a, c->q_rows, sizeof *lens, &e);
+  struct layer_run *c =
+      plain_call(l, state, 1 + random_below(state, 3), rows, rows, WEIGHTS_NONE, a);
+  int32_t *lens = arena_alloc(a, c->geometry.q_rows, sizeof *lens, &e);
   float *mask = arena_alloc(a, l->shape.heads, sizeof *mask, &e);
-  for (size_t i = 0; i < c->q_rows; i++) lens[i] = (int32_t)random_below(state, rows + 1);
+  for (size_t i = 0; i < c->geometry.q_rows; i++) lens[i] = (int32_t)random_below(state, rows + 1);
   for (size_t h = 0; h < l->shape.heads; h++) mask[h] = (float)random_below(state, 2);
-  if (random_below(state, 2)) c->lens = lens;
-  if (random_below(state, 2)) c->head_mask = mask;
-  c->uniform_rows = random_below(state, 2);
-  c->causal = random_below(state, 3) == 0;
-  c->want = random_below(state, 2) ? WEIGHTS_PER_HEAD : WEIGHTS_NONE;
-  c->keys = c->values = c->queries;
+  if (random_below(state, 2)) c->geometry.lens = lens;
+  if (random_below(state, 2)) c->call.head_mask = mask;
+  c->call.uniform_rows = random_below(state, 2);
+  c->geometry.causal = random_below(state, 3) == 0;
+  c->call.want = random_below(state, 2) ? WEIGHTS_PER_HEAD : WEIGHTS_NONE;
+  c->call.keys = c->call.values = c->call.queries;
   return c;
 }
 
@@ -155,13 +223,13 @@ static void self_attention_is_attention(enum gemm_engine engine) {
     struct error e = {0};
     arena_init(&a, NULL);
     plain_layer_init(&l, &state, 1 + random_below(&state, 4), 1 + random_below(&state, 40), engine);
-    struct call *self[CALLS], *copy[CALLS], *between[CALLS]; /* the copy once more, merged */
+    struct layer_run *self[CALLS], *copy[CALLS], *between[CALLS]; /* the copy once more, merged */
     for (int i = 0; i < CALLS; i++) {
       self[i] = self_call(&l, &state, &a);
       copy[i] = call_again(self[i], &a);
-      const size_t size = self[i]->q_rows * l.shape.query_size * sizeof(float);
+      const size_t size = self[i]->geometry.q_rows * l.shape.query_size * sizeof(float);
       float *rows = arena_alloc(&a, 1, size, &e);
-      copy[i]->keys = copy[i]->values = memcpy(rows, self[i]->queries, size);
+      copy[i]->call.keys = copy[i]->call.values = memcpy(rows, self[i]->call.queries, size);
       between[i] = call_again(copy[i], &a);
       assert_int_equal(layer_prepare(l.layer, self[i], &a, &e), STATUS_OK);
       assert_int_equal(layer_prepare(l.layer, copy[i], &a, &e), STATUS_OK);
@@ -198,12 +266,12 @@ static void other_rows_at_one_place_are_attended_to(void **unused) {
     struct error e = {0};
     arena_init(&a, NULL);
     plain_layer_init(&l, &state, 2, 5, GEMM_PACKED);
-    struct call *c = plain_call(&l, &state, 2, 10, 10, WEIGHTS_PER_HEAD, &a);
-    c->keys = c->values = c->queries;
-    c->item[0] = (struct item){.q = list[n][0], .k = list[n][2]};
-    c->item[1] =
+    struct layer_run *c = plain_call(&l, &state, 2, 10, 10, WEIGHTS_PER_HEAD, &a);
+    c->call.keys = c->call.values = c->call.queries;
+    c->geometry.item[0] = (struct item){.q = list[n][0], .k = list[n][2]};
+    c->geometry.item[1] =
         (struct item){.q = list[n][1], .k = list[n][3], .q_row = list[n][0], .k_row = list[n][2]};
-    c->q_rows = list[n][0] + list[n][1], c->k_rows = list[n][2] + list[n][3];
+    c->geometry.q_rows = list[n][0] + list[n][1], c->geometry.k_rows = list[n][2] + list[n][3];
     assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
     compute(l.layer, c, 1e6);
     compare(&l, c);
@@ -229,9 +297,9 @@ static void wider_rows_at_one_place_are_attended_to(void **unused) {
     for (size_t i = 0; i < NARROW * WIDE; i++) weight[i] = random_float(&state) / 64;
     l.matrix[wide].weight = weight;
     l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
-    struct call *c = plain_call(&l, &state, 1, ROWS, ROWS, WEIGHTS_PER_HEAD, &a);
-    const float *rows = wide == ROLE_KEY ? c->keys : c->values;
-    c->queries = c->keys = c->values = rows;
+    struct layer_run *c = plain_call(&l, &state, 1, ROWS, ROWS, WEIGHTS_PER_HEAD, &a);
+    const float *rows = wide == ROLE_KEY ? c->call.keys : c->call.values;
+    c->call.queries = c->call.keys = c->call.values = rows;
     compute(l.layer, c, 1e9);
     compare(&l, c);
     arena_free(&a);
@@ -246,11 +314,11 @@ static void rows_of_weights_sum_to_one(void **unused) {
   struct arena a;
   arena_init(&a, NULL);
   plain_layer_init(&l, &state, 2, 32, GEMM_PACKED);
-  struct call *c = plain_call(&l, &state, 1, 70, 5000, WEIGHTS_PER_HEAD, &a);
+  struct layer_run *c = plain_call(&l, &state, 1, 70, 5000, WEIGHTS_PER_HEAD, &a);
   compute(l.layer, c, 1e7);
   for (size_t row = 0; row < 2 * 70; row++) {
     double sum = 0;
-    for (size_t j = 0; j < 5000; j++) sum += c->weights[row * 5000 + j];
+    for (size_t j = 0; j < 5000; j++) sum += c->call.weights[row * 5000 + j];
     if (!(fabs(sum - 1) <= 1e-6)) fail_msg("row %zu sums to %.9g", row, sum);
   }
   compare(&l, c);
@@ -262,7 +330,7 @@ static void rows_of_weights_sum_to_one(void **unused) {
 struct bare {
   struct random_layer l;
   struct arena a;
-  struct call *c;
+  struct layer_run *c;
 };
 
 static void bare_init(struct bare *b, size_t keys) {
@@ -278,7 +346,7 @@ static void bare_init(struct bare *b, size_t keys) {
 
 static enum status bare_run(struct bare *b, const float *q, const float *k, const float *v) {
   struct error e = {0};
-  b->c->queries = q, b->c->keys = k, b->c->values = v;
+  b->c->call.queries = q, b->c->call.keys = k, b->c->call.values = v;
   assert_int_equal(layer_prepare(b->l.layer, b->c, &b->a, &e), STATUS_OK);
   compute(b->l.layer, b->c, 1e9);
   return run_fault(&b->c->run, &e);
@@ -304,6 +372,38 @@ static void climbing_scores_agree_with_the_twin(void **unused) {
   }
 }
 
+/* One query's scores fall from block to block, so far that the exponential of the difference the
+ * other way round is beyond float32, while those of the query beside it rise. Additive scores are
+ * kept from the first pass to the second, where what lies behind a block's last one in its vector
+ * is no score. */
+static void scores_far_below_zero_agree_with_the_twin(void **unused) {
+  (void)unused;
+  for (size_t keys = 1; keys <= 127; keys += 9) {
+    uint64_t state = keys;
+    struct random_layer l;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    for (;;) {
+      random_layer_init(&l, &state, GEMM_PACKED);
+      if (l.shape.score == SCORE_ADDITIVE && !l.shape.sigmoid) break;
+      random_layer_done(&l);
+    }
+    struct layer_run *c = plain_call(&l, &state, 1, 2, keys, WEIGHTS_PER_HEAD, &a);
+    float *bias = arena_alloc(&a, 2 * keys, sizeof *bias, &e);
+    for (size_t j = 0; j < keys; j++) {
+      bias[j] = j < 64 ? -95 : -190;
+      bias[keys + j] = j < 64 ? -111 : -91;
+    }
+    c->geometry.bias = bias;
+    assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
+    compute(l.layer, c, 1e9);
+    compare(&l, c);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
+}
+
 static void scores_beyond_float_are_an_error(void **unused) {
   (void)unused;
   struct bare b;
@@ -323,39 +423,43 @@ static void huge_finite_scores_and_values_are_right(void **unused) {
   bare_init(&b, 3);
   const float v[] = {FLT_MAX, FLT_MAX, -FLT_MAX};
   assert_int_equal(bare_run(&b, &(float){1e19f}, (float[]){1e19f, 1e19f, -3e19f}, v), STATUS_OK);
-  assert_true(fabsf(b.c->outputs[0] / FLT_MAX - 1) < 1e-6f);
-  assert_true(b.c->weights[0] == 0.5f && b.c->weights[1] == 0.5f && b.c->weights[2] == 0);
+  assert_true(fabsf(b.c->call.outputs[0] / FLT_MAX - 1) < 1e-6f);
+  assert_true(b.c->call.weights[0] == 0.5f && b.c->call.weights[1] == 0.5f &&
+              b.c->call.weights[2] == 0);
   assert_int_equal(bare_run(&b, &(float){0}, (float[]){1, 2, 3}, v), STATUS_OK);
-  assert_true(fabsf(b.c->outputs[0] / FLT_MAX - 1.0f / 3) < 1e-6f);
+  assert_true(fabsf(b.c->call.outputs[0] / FLT_MAX - 1.0f / 3) < 1e-6f);
   bare_done(&b);
 }
 
-/* Queries so few that kernel_few.h computes them: the sum of the weighted values leaves
- * float32 unless it is shrunk, with a softmax while its weights are not yet over their sum. */
-static void few_queries_of_huge_values_are_right(void **unused) {
+/* The sum of the weighted values leaves float32 unless it is shrunk, with a softmax while its
+ * weights are not yet over their sum: of a query alone, of many, on two levels, with sigmoids. */
+static void huge_values_are_right(void **unused) {
   (void)unused;
   enum { SIZE = 16, KEYS = 100 };
-  for (size_t queries = 1; queries <= 2; queries++)
-    for (int sigmoid = 0; sigmoid < 2; sigmoid++) {
-      uint64_t state = 12;
-      struct random_layer l = {.shape = plain_shape(1, SIZE)};
-      struct arena a;
-      struct error e = {0};
-      arena_init(&a, NULL);
-      arena_init(&l.arena, NULL);
-      l.shape.sigmoid = sigmoid;
-      l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
-      struct call *c = plain_call(&l, &state, 1, queries, KEYS, WEIGHTS_PER_HEAD, &a);
-      for (size_t i = 0; i < queries * SIZE; i++) ((float *)c->queries)[i] = 1;
-      for (size_t i = 0; i < KEYS * SIZE; i++) {
-        ((float *)c->keys)[i] = 0.1f * random_float(&state) - 1.5f; /* scores of -6 */
-        ((float *)c->values)[i] = 3e38f;
-      }
-      compute(l.layer, c, 1e6);
-      compare(&l, c);
-      arena_free(&a);
-      random_layer_done(&l);
+  const size_t queries[] = {1, 2, 40};
+  const int32_t ends[] = {60, KEYS};
+  for (int n = 0; n < 9; n++) {
+    uint64_t state = 12;
+    struct random_layer l = {.shape = plain_shape(1, SIZE)};
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    arena_init(&l.arena, NULL);
+    l.shape.sigmoid = n / 3 == 1;
+    l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
+    struct layer_run *c = plain_call(&l, &state, 1, queries[n % 3], KEYS, WEIGHTS_PER_HEAD, &a);
+    for (size_t i = 0; i < c->geometry.q_rows * SIZE; i++) ((float *)c->call.queries)[i] = 1;
+    for (size_t i = 0; i < KEYS * SIZE; i++) {
+      ((float *)c->call.keys)[i] = 0.1f * random_float(&state) - 1.5f; /* scores of -6 */
+      ((float *)c->call.values)[i] = 3e38f;
     }
+    if (n / 3 == 2) c->geometry.segment_end = ends, c->geometry.item[0].segments = 2;
+    assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
+    compute(l.layer, c, 1e6);
+    compare(&l, c);
+    arena_free(&a);
+    random_layer_done(&l);
+  }
 }
 
 /* A query is scaled before it meets the keys: what overflows there is an error, and not lost. */
@@ -367,12 +471,12 @@ static void a_scaled_query_beyond_float_is_an_error(void **unused) {
   struct error e = {0};
   layer_free(b.l.layer);
   b.l.layer = layer_new(&b.l.shape, b.l.matrix, GEMM_AUTO, &e);
-  b.c->uniform_rows = true;
+  b.c->call.uniform_rows = true;
   assert_int_equal(bare_run(&b, &(float){1e30f}, (float[]){1e-30f, 2e-30f}, (float[]){1, 5}),
                    STATUS_NOT_FINITE);
   assert_int_equal(bare_run(&b, &(float){1e20f}, (float[]){1e-30f, 2e-30f}, (float[]){1, 1}),
                    STATUS_OK);
-  assert_true(b.c->outputs[0] == 1);
+  assert_true(b.c->call.outputs[0] == 1);
   bare_done(&b);
 }
 
@@ -388,11 +492,11 @@ static void a_mean_key_beyond_float_is_an_error(void **unused) {
     const int32_t end = (int32_t)keys;
     for (size_t j = 0; j < keys; j++) k[j] = FLT_MAX, v[j] = 1;
     bare_init(&b, keys);
-    b.c->segment_end = &end;
-    b.c->item[0].segments = 1;
+    b.c->geometry.segment_end = &end;
+    b.c->geometry.item[0].segments = 1;
     const enum status status = bare_run(&b, &(float){1}, k, v);
     if (status == STATUS_OK)
-      assert_true(fabsf(b.c->outputs[0] - 1) < 1e-6f);
+      assert_true(fabsf(b.c->call.outputs[0] - 1) < 1e-6f);
     else
       faults++;
     bare_done(&b);
@@ -412,21 +516,22 @@ static void what_is_beyond_float_is_never_answered(void **unused) {
     struct error e = {0};
     arena_init(&a, NULL);
     random_layer_init(&l, &state, GEMM_PACKED);
-    struct call *c = random_call(&l, &state, 8, &a);
+    struct layer_run *c = random_call(&l, &state, 8, &a);
     const float by = ldexpf(1, (int)random_below(&state, 127));
-    float *queries = (float *)c->queries, *keys = (float *)c->keys, *values = (float *)c->values;
-    for (size_t i = 0; i < c->q_rows * l.shape.query_size; i++) queries[i] *= by;
-    for (size_t i = 0; i < c->k_rows * l.shape.key_size; i++) keys[i] *= by;
-    for (size_t i = 0; i < c->k_rows * l.shape.value_size; i++) values[i] *= by;
+    float *queries = (float *)c->call.queries, *keys = (float *)c->call.keys,
+          *values = (float *)c->call.values;
+    for (size_t i = 0; i < c->geometry.q_rows * l.shape.query_size; i++) queries[i] *= by;
+    for (size_t i = 0; i < c->geometry.k_rows * l.shape.key_size; i++) keys[i] *= by;
+    for (size_t i = 0; i < c->geometry.k_rows * l.shape.value_size; i++) values[i] *= by;
     compute(l.layer, c, 1e5);
     if (run_fault(&c->run, &e) != STATUS_OK) {
       beyond++;
     } else {
-      for (size_t i = 0; i < c->q_rows * l.shape.output_size; i++)
-        assert_true(isfinite(c->outputs[i]));
-      double *outputs = calloc(c->q_rows * l.shape.output_size + 1, sizeof *outputs);
+      for (size_t i = 0; i < c->geometry.q_rows * l.shape.output_size; i++)
+        assert_true(isfinite(c->call.outputs[i]));
+      double *outputs = calloc(c->geometry.q_rows * l.shape.output_size + 1, sizeof *outputs);
       const struct ref_answer answer = {.outputs = outputs};
-      assert_int_equal(attention_ref(&l.shape, l.matrix, c, &answer, &e), STATUS_OK);
+      assert_int_equal(attention_ref(&l.shape, l.matrix, &c->call, &answer, &e), STATUS_OK);
       free(outputs);
     }
     arena_free(&a);
@@ -445,13 +550,14 @@ static void hidden_scores_beyond_float_are_fine(void **unused) {
   arena_init(&l.arena, NULL);
   l.layer = layer_new(&l.shape, l.matrix, GEMM_AUTO, &e);
   uint64_t state = 1;
-  struct call *c = plain_call(&l, &state, 1, 2, 2, WEIGHTS_PER_HEAD, &a);
-  c->queries = (float[]){1e20f, 1e-20f}, c->keys = (float[]){1, 1e20f}, c->values = (float[]){5, 7};
-  c->causal = true;
+  struct layer_run *c = plain_call(&l, &state, 1, 2, 2, WEIGHTS_PER_HEAD, &a);
+  c->call.queries = (float[]){1e20f, 1e-20f}, c->call.keys = (float[]){1, 1e20f},
+  c->call.values = (float[]){5, 7};
+  c->geometry.causal = true;
   assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
   compute(l.layer, c, 1e9);
   assert_int_equal(run_fault(&c->run, &e), STATUS_OK);
-  assert_true(c->outputs[0] == 5);
+  assert_true(c->call.outputs[0] == 5);
   arena_free(&a);
   random_layer_done(&l);
 }
@@ -464,14 +570,144 @@ static void the_first_fault_is_told(void **unused) {
   struct error e = {0};
   arena_init(&a, NULL);
   plain_layer_init(&l, &state, 2, 8, GEMM_PACKED);
-  struct call *c = plain_call(&l, &state, 3, 5, 200, WEIGHTS_NONE, &a);
-  float *keys = (float *)c->keys;
+  struct layer_run *c = plain_call(&l, &state, 3, 5, 200, WEIGHTS_NONE, &a);
+  float *keys = (float *)c->call.keys;
   for (size_t x = 0; x < 16; x++) keys[(400 + 7) * 16 + x] = keys[(200 + 150) * 16 + x] = 3e38f;
   compute(l.layer, c, 1e3);
   assert_int_equal(run_fault(&c->run, &e), STATUS_NOT_FINITE);
   assert_string_equal(e.detail, "the projection of key row 150 of item 1 is beyond float32");
   arena_free(&a);
   random_layer_done(&l);
+}
+
+/* Rows that are read where they came in are told as rows that were projected are, whether or not
+ * they are chosen, and in whichever head a query sees them. */
+static void the_first_fault_in_place_is_told(void **unused) {
+  (void)unused;
+  static const struct {
+    bool key;
+    size_t row, column;
+    const char *detail;
+  } faults[] = {{false, 57, 3, "the projection of value row 17 of item 1 is beyond float32"},
+                {false, 23, 15, "the projection of value row 23 of item 0 is beyond float32"},
+                {true, 90, 9, "the projection of key row 10 of item 2 is beyond float32"}};
+  uint64_t state = 12;
+  struct random_layer l = {.shape = plain_shape(2, 8)};
+  struct arena a;
+  struct error e = {0};
+  arena_init(&a, NULL);
+  l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
+  assert_non_null(l.layer);
+  struct layer_run *first = plain_call(&l, &state, 3, 2, 40, WEIGHTS_NONE, &a);
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    struct error told = {0};
+    struct layer_run *c = call_again(first, &a);
+    float *rows = (float *)(faults[i].key ? c->call.keys : c->call.values);
+    rows[faults[i].row * 16 + faults[i].column] = INFINITY;
+    assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
+    compute(l.layer, c, 1e3);
+    assert_int_equal(run_fault(&c->run, &told), STATUS_NOT_FINITE);
+    assert_string_equal(told.detail, faults[i].detail);
+  }
+  layer_free(l.layer);
+  arena_free(&a);
+}
+
+/* A call of one item whose key `bad` weighs nothing; where `masked`, the second head does not even
+ * see it. */
+static struct layer_run *call_with_idle_key(const struct random_layer *l, size_t queries,
+                                            size_t bad, bool masked, struct arena *a) {
+  enum { KEYS = 40 };
+  struct error e = {0};
+  uint64_t state = 13;
+  struct layer_run *c = plain_call(l, &state, 1, queries, KEYS, WEIGHTS_NONE, a);
+  for (size_t x = 0; x < queries * 16; x++) ((float *)c->call.queries)[x] = 1;
+  for (size_t x = 0; x < 16; x++) ((float *)c->call.keys)[bad * 16 + x] = -1000;
+  if (!masked) return c;
+  uint8_t *mask = arena_alloc(a, 2 * queries * KEYS, sizeof *mask, &e);
+  memset(mask, 1, 2 * queries * KEYS);
+  for (size_t i = queries; i < 2 * queries; i++) mask[i * KEYS + bad] = 0;
+  c->geometry.mask = mask, c->geometry.mask_per_head = true;
+  return c;
+}
+
+/* What is not finite leads to an error wherever a query may see it, be the item's queries few or
+ * many: also in a value that is not chosen, and in a head's part of a key that only another head
+ * sees. */
+static void what_weighs_nothing_is_looked_at(void **unused) {
+  (void)unused;
+  static const struct {
+    enum select select;
+    bool key;
+    const char *detail;
+  } cases[] = {{SELECT_HARD, false, "the projection of value row 7 of item 0 is beyond float32"},
+               {SELECT_SAMPLE, false, "the projection of value row 7 of item 0 is beyond float32"},
+               {SELECT_SOFT, true, "the projection of key row 7 of item 0 is beyond float32"}};
+  struct random_layer l = {.shape = plain_shape(2, 8)};
+  struct error e = {0};
+  l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
+  assert_non_null(l.layer);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t queries = 1; queries <= 21; queries += 20) {
+      struct arena a;
+      struct error told = {0};
+      arena_init(&a, NULL);
+      struct layer_run *c = call_with_idle_key(&l, queries, 7, cases[i].key, &a);
+      ((float *)(cases[i].key ? c->call.keys : c->call.values))[7 * 16 + 15] = NAN;
+      c->call.select = cases[i].select;
+      assert_int_equal(layer_prepare(l.layer, c, &a, &e), STATUS_OK);
+      compute(l.layer, c, 1e3);
+      assert_int_equal(run_fault(&c->run, &told), STATUS_NOT_FINITE);
+      assert_string_equal(told.detail, cases[i].detail);
+      arena_free(&a);
+    }
+  layer_free(l.layer);
+}
+
+/* Two items of two queries, of which one sees all keys and the other, here and there, none. */
+static struct layer_run *wide_call_in_place(const struct random_layer *l, uint64_t *state,
+                                            const float *head_mask, struct arena *a) {
+  enum { KEYS = 3000 };
+  struct error e = {0};
+  struct layer_run *c = plain_call(l, state, 2, 2, KEYS, WEIGHTS_NONE, a);
+  int32_t *lens = arena_alloc(a, 4, sizeof *lens, &e);
+  assert_non_null(lens);
+  for (size_t i = 0; i < 4; i++) lens[i] = i % 2 && random_below(state, 2) ? 0 : KEYS;
+  c->geometry.lens = lens;
+  c->call.head_mask = head_mask;
+  c->call.uniform_rows = random_below(state, 2);
+  c->call.want = (enum weights)random_below(state, 3);
+  return c;
+}
+
+/* Heads that are units of their own are computed together where they follow each other in a span,
+ * but for those that are left out. */
+static void spans_of_heads_change_no_bit(void **unused) {
+  (void)unused;
+  enum { HEADS = 6 };
+  static const float head_mask[HEADS] = {0, 1, 0, 1, 0.5f, 1};
+  struct random_layer l = {.shape = plain_shape(HEADS, 16)};
+  struct error e = {0};
+  uint64_t state = 21;
+  l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
+  assert_non_null(l.layer);
+  for (int round = 0; round < 12; round++) {
+    struct arena a;
+    arena_init(&a, NULL);
+    struct layer_run *first =
+        wide_call_in_place(&l, &state, random_below(&state, 3) ? head_mask : NULL, &a);
+    struct layer_run *c[2];
+    for (int i = 0; i < 2; i++) {
+      c[i] = call_again(first, &a);
+      assert_int_equal(layer_prepare(l.layer, c[i], &a, &e), STATUS_OK);
+      compute(l.layer, c[i], i == 0 ? 1 : 1e12);
+      assert_int_equal(run_fault(&c[i]->run, &e), STATUS_OK);
+      compare(&l, c[i]);
+    }
+    no_bit_differs(&l, c[0], c[1]);
+    arena_free(&a);
+  }
+  layer_free(l.layer);
 }
 
 int main(void) {
@@ -483,19 +719,24 @@ int main(void) {
       cmocka_unit_test(few_queries_agree_with_the_twin),
       cmocka_unit_test(merging_changes_no_bit),
       cmocka_unit_test(merging_changes_no_bit_with_openblas),
+      cmocka_unit_test(company_changes_no_bit),
       cmocka_unit_test(self_attention_in_one_walk_changes_no_bit),
       cmocka_unit_test(other_rows_at_one_place_are_attended_to),
       cmocka_unit_test(wider_rows_at_one_place_are_attended_to),
       cmocka_unit_test(rows_of_weights_sum_to_one),
       cmocka_unit_test(climbing_scores_agree_with_the_twin),
+      cmocka_unit_test(scores_far_below_zero_agree_with_the_twin),
       cmocka_unit_test(scores_beyond_float_are_an_error),
       cmocka_unit_test(a_scaled_query_beyond_float_is_an_error),
       cmocka_unit_test(huge_finite_scores_and_values_are_right),
-      cmocka_unit_test(few_queries_of_huge_values_are_right),
+      cmocka_unit_test(huge_values_are_right),
       cmocka_unit_test(a_mean_key_beyond_float_is_an_error),
       cmocka_unit_test(what_is_beyond_float_is_never_answered),
       cmocka_unit_test(hidden_scores_beyond_float_are_fine),
       cmocka_unit_test(the_first_fault_is_told),
+      cmocka_unit_test(the_first_fault_in_place_is_told),
+      cmocka_unit_test(what_weighs_nothing_is_looked_at),
+      cmocka_unit_test(spans_of_heads_change_no_bit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,25 +26,26 @@ static void bench_done(struct bench *b) {
   random_layer_done(&b->l);
 }
 
-static struct call *plain(struct bench *b, size_t items, size_t q, size_t k) {
+static struct layer_run *plain(struct bench *b, size_t items, size_t q, size_t k) {
   return plain_call(&b->l, &b->state, items, q, k, WEIGHTS_PER_HEAD, &b->a);
 }
 
 /* Prepares the call as it is now, and computes it. */
-static enum status run(struct bench *b, struct call *c, double work) {
+static enum status run(struct bench *b, struct layer_run *c, double work) {
   struct error e = {0};
   assert_int_equal(layer_prepare(b->l.layer, c, &b->a, &e), STATUS_OK);
   compute(b->l.layer, c, work);
   return run_fault(&c->run, &e);
 }
 
-static void run_and_compare(struct bench *b, struct call *c) {
+static void run_and_compare(struct bench *b, struct layer_run *c) {
   struct error e = {0};
   assert_int_equal(run(b, c, 1e5), STATUS_OK);
   if (!agrees_with_twin(&b->l, c, &e)) fail_msg("%s", e.detail);
 }
 
-static void no_bit_differs(const struct bench *b, const struct call *x, const struct call *y) {
+static void no_bit_differs(const struct bench *b, const struct layer_run *x,
+                           const struct layer_run *y) {
   struct error e = {0};
   if (!same_bits(&b->l, x, y, &e)) fail_msg("%s", e.detail);
 }
@@ -56,12 +57,12 @@ static void near(const float *x, const float *y, size_t count, double bound) {
 
 /* --- picked keys --- */
 
-static struct call *sampling_call(struct bench *b, size_t items, size_t q, size_t k,
-                                  uint64_t seed) {
-  struct call *c = plain(b, items, q, k);
-  c->select = SELECT_SAMPLE;
-  c->seed = seed;
-  c->want_pointers = true;
+static struct layer_run *sampling_call(struct bench *b, size_t items, size_t q, size_t k,
+                                       uint64_t seed) {
+  struct layer_run *c = plain(b, items, q, k);
+  c->call.select = SELECT_SAMPLE;
+  c->call.seed = seed;
+  c->call.want_pointers = true;
   return c;
 }
 
@@ -69,7 +70,7 @@ static void sampling_repeats_however_it_is_cut(void **unused) {
   (void)unused;
   struct bench b;
   bench_init(&b, 1, 3, 8);
-  struct call *c = sampling_call(&b, 3, 150, 90, 12345678901234), *again = call_again(c, &b.a);
+  struct layer_run *c = sampling_call(&b, 3, 150, 90, 12345678901234), *again = call_again(c, &b.a);
   assert_int_equal(run(&b, c, 1e12), STATUS_OK);
   assert_int_equal(run(&b, again, 1e3), STATUS_OK);
   no_bit_differs(&b, c, again);
@@ -81,14 +82,15 @@ static void another_seed_draws_other_keys(void **unused) {
   (void)unused;
   struct bench b;
   bench_init(&b, 2, 2, 8);
-  struct call *c = sampling_call(&b, 1, 40, 30, 7);
+  struct layer_run *c = sampling_call(&b, 1, 40, 30, 7);
   const uint64_t seeds[] = {8, 7 + ((uint64_t)1 << 32), (uint64_t)1 << 52};
   assert_int_equal(run(&b, c, 1e5), STATUS_OK);
   for (size_t i = 0; i < 3; i++) {
-    struct call *other = call_again(c, &b.a);
-    other->seed = seeds[i];
+    struct layer_run *other = call_again(c, &b.a);
+    other->call.seed = seeds[i];
     assert_int_equal(run(&b, other, 1e5), STATUS_OK);
-    assert_memory_not_equal(c->pointers, other->pointers, 2 * 40 * sizeof *c->pointers);
+    assert_memory_not_equal(c->call.pointers, other->call.pointers,
+                            2 * 40 * sizeof *c->call.pointers);
   }
   bench_done(&b);
 }
@@ -97,19 +99,20 @@ static void a_draw_does_not_depend_on_other_items(void **unused) {
   (void)unused;
   struct bench b;
   bench_init(&b, 3, 2, 8);
-  struct call *c = sampling_call(&b, 2, 20, 30, 5), *other = call_again(c, &b.a);
-  struct call *before = sampling_call(&b, 4, 9, 33, 6);
-  float *keys = (float *)plain(&b, 2, 20, 30)->keys;
-  memcpy(keys, c->keys, 30 * 16 * sizeof *keys); /* item 0 as it was, item 1 another one */
-  other->keys = keys;
+  struct layer_run *c = sampling_call(&b, 2, 20, 30, 5), *other = call_again(c, &b.a);
+  struct layer_run *before = sampling_call(&b, 4, 9, 33, 6);
+  float *keys = (float *)plain(&b, 2, 20, 30)->call.keys;
+  memcpy(keys, c->call.keys, 30 * 16 * sizeof *keys); /* item 0 as it was, item 1 another one */
+  other->call.keys = keys;
   assert_int_equal(run(&b, c, 1e5), STATUS_OK);
   struct error e = {0};
   assert_int_equal(layer_prepare(b.l.layer, other, &b.a, &e), STATUS_OK);
   before->run.next = &other->run;
   compute(b.l.layer, before, 1e5);
-  assert_memory_equal(c->pointers, other->pointers, 2 * 20 * sizeof *c->pointers);
-  assert_memory_equal(c->outputs, other->outputs, 20 * 16 * sizeof *c->outputs);
-  assert_memory_not_equal(c->pointers + 40, other->pointers + 40, 2 * 20 * sizeof *c->pointers);
+  assert_memory_equal(c->call.pointers, other->call.pointers, 2 * 20 * sizeof *c->call.pointers);
+  assert_memory_equal(c->call.outputs, other->call.outputs, 20 * 16 * sizeof *c->call.outputs);
+  assert_memory_not_equal(c->call.pointers + 40, other->call.pointers + 40,
+                          2 * 20 * sizeof *c->call.pointers);
   bench_done(&b);
 }
 
@@ -119,23 +122,23 @@ static void keys_are_drawn_as_often_as_they_weigh(void **unused) {
   enum { ITEMS = 2, QUERIES = 50, KEYS = 9, HEADS = 2, SEEDS = 40 };
   struct bench b;
   bench_init(&b, 4, HEADS, 4);
-  struct call *c = sampling_call(&b, ITEMS, QUERIES, KEYS, 0);
-  float *queries = (float *)c->queries, *keys = (float *)c->keys;
+  struct layer_run *c = sampling_call(&b, ITEMS, QUERIES, KEYS, 0);
+  float *queries = (float *)c->call.queries, *keys = (float *)c->call.keys;
   for (size_t i = 1; i < ITEMS * QUERIES; i++) memcpy(queries + i * 8, queries, 8 * sizeof(float));
   memcpy(keys + KEYS * 8, keys, KEYS * 8 * sizeof(float));
-  struct call *soft = call_again(c, &b.a);
-  soft->select = SELECT_SOFT;
+  struct layer_run *soft = call_again(c, &b.a);
+  soft->call.select = SELECT_SOFT;
   assert_int_equal(run(&b, soft, 1e5), STATUS_OK);
   size_t count[HEADS][KEYS] = {0};
-  for (c->seed = 0; c->seed < SEEDS; c->seed++) {
+  for (c->call.seed = 0; c->call.seed < SEEDS; c->call.seed++) {
     assert_int_equal(run(&b, c, 1e5), STATUS_OK);
     for (size_t row = 0; row < ITEMS * HEADS * QUERIES; row++)
-      count[row / QUERIES % HEADS][c->pointers[row]]++;
+      count[row / QUERIES % HEADS][c->call.pointers[row]]++;
   }
   const double drawn = ITEMS * QUERIES * SEEDS;
   for (size_t h = 0; h < HEADS; h++)
     for (size_t j = 0; j < KEYS; j++) {
-      const double p = soft->weights[h * QUERIES * KEYS + j];
+      const double p = soft->call.weights[h * QUERIES * KEYS + j];
       if (fabs((double)count[h][j] - drawn * p) > 5 * sqrt(drawn * p * (1 - p)) + 1)
         fail_msg("key %zu of head %zu: drawn %zu times, weighs %.9g", j, h, count[h][j], p);
     }
@@ -149,22 +152,22 @@ static void the_first_of_the_heaviest_keys_is_taken(void **unused) {
   struct bench b;
   bench_init(&b, 5, 1, 8);
   for (size_t n = 0; n < sizeof equal / sizeof *equal; n++) {
-    struct call *c = plain(&b, 1, 20, 300);
-    float *keys = (float *)c->keys;
-    memset((float *)c->queries + 8, 0, 8 * sizeof *keys); /* row 1: all keys weigh alike */
+    struct layer_run *c = plain(&b, 1, 20, 300);
+    float *keys = (float *)c->call.keys;
+    memset((float *)c->call.queries + 8, 0, 8 * sizeof *keys); /* row 1: all keys weigh alike */
     for (size_t x = 0; x < 8; x++) keys[equal[n][0] * 8 + x] *= 40;
     memcpy(keys + equal[n][1] * 8, keys + equal[n][0] * 8, 8 * sizeof *keys);
-    c->want_pointers = true;
-    struct call *hard = call_again(c, &b.a);
-    hard->select = SELECT_HARD;
+    c->call.want_pointers = true;
+    struct layer_run *hard = call_again(c, &b.a);
+    hard->call.select = SELECT_HARD;
     run_and_compare(&b, c);
     run_and_compare(&b, hard);
-    assert_memory_equal(c->pointers, hard->pointers, 20 * sizeof *c->pointers);
-    assert_int_equal(c->pointers[1], 0);
+    assert_memory_equal(c->call.pointers, hard->call.pointers, 20 * sizeof *c->call.pointers);
+    assert_int_equal(c->call.pointers[1], 0);
     size_t heaviest = 0;
     for (size_t i = 0; i < 20; i++) {
-      assert_int_not_equal(c->pointers[i], equal[n][1]);
-      heaviest += (size_t)c->pointers[i] == equal[n][0];
+      assert_int_not_equal(c->call.pointers[i], equal[n][1]);
+      heaviest += (size_t)c->call.pointers[i] == equal[n][0];
     }
     assert_true(heaviest > 5);
   }
@@ -179,21 +182,21 @@ static void a_single_query_takes_the_first_as_well(void **unused) {
   struct bench b;
   bench_init(&b, 11, 1, 16);
   for (size_t n = 0; n < sizeof equal / sizeof *equal; n++) {
-    struct call *c = plain(&b, 1, 1, 300);
-    float *keys = (float *)c->keys;
+    struct layer_run *c = plain(&b, 1, 1, 300);
+    float *keys = (float *)c->call.keys;
     size_t heaviest = 0;
-    c->want_pointers = true;
+    c->call.want_pointers = true;
     for (int way = 0; way < 2; way++) {
       for (size_t x = 0; x < 16; x++) keys[equal[n][0] * 16 + x] *= way ? -1 : 40;
       memcpy(keys + equal[n][1] * 16, keys + equal[n][0] * 16, 16 * sizeof *keys);
       run_and_compare(&b, c);
-      assert_int_not_equal(c->pointers[0], equal[n][1]);
-      heaviest += (size_t)c->pointers[0] == equal[n][0];
+      assert_int_not_equal(c->call.pointers[0], equal[n][1]);
+      heaviest += (size_t)c->call.pointers[0] == equal[n][0];
     }
     assert_int_equal(heaviest, 1);
-    memset((float *)c->queries, 0, 16 * sizeof *keys); /* all keys weigh alike */
+    memset((float *)c->call.queries, 0, 16 * sizeof *keys); /* all keys weigh alike */
     run_and_compare(&b, c);
-    assert_int_equal(c->pointers[0], 0);
+    assert_int_equal(c->call.pointers[0], 0);
   }
   bench_done(&b);
 }
@@ -204,27 +207,28 @@ static void rows_that_see_nothing_point_nowhere(void **unused) {
   bench_init(&b, 6, 2, 4);
   for (enum select select = SELECT_SOFT; select <= SELECT_SAMPLE; select++)
     for (int uniform = 0; uniform <= (select == SELECT_SOFT); uniform++) {
-      struct call *c = plain(&b, 2, 3, 5);
-      c->lens = (const int32_t[]){5, 0, 2, 0, 0, 1};
-      c->select = select;
-      c->uniform_rows = uniform;
-      c->want_pointers = true;
+      struct layer_run *c = plain(&b, 2, 3, 5);
+      c->geometry.lens = (const int32_t[]){5, 0, 2, 0, 0, 1};
+      c->call.select = select;
+      c->call.uniform_rows = uniform;
+      c->call.want_pointers = true;
       run_and_compare(&b, c);
       const bool blind[] = {false, true, false, true, true, false};
       for (size_t row = 0; row < 2 * 2 * 3; row++)
-        assert_int_equal(c->pointers[row] == -1, blind[row / 6 * 3 + row % 3]);
+        assert_int_equal(c->call.pointers[row] == -1, blind[row / 6 * 3 + row % 3]);
     }
   bench_done(&b);
 }
 
 /* --- segments --- */
 
-static const int32_t *ends(struct bench *b, struct call *c, size_t segments, const int32_t *end) {
+static const int32_t *ends(struct bench *b, struct layer_run *c, size_t segments,
+                           const int32_t *end) {
   struct error e = {0};
-  int32_t *all = arena_alloc(&b->a, c->items * segments, sizeof *all, &e);
-  for (size_t i = 0; i < c->items; i++) {
-    c->item[i].segments = segments;
-    c->item[i].segments_at = i * segments;
+  int32_t *all = arena_alloc(&b->a, c->geometry.items * segments, sizeof *all, &e);
+  for (size_t i = 0; i < c->geometry.items; i++) {
+    c->geometry.item[i].segments = segments;
+    c->geometry.item[i].segments_at = i * segments;
     memcpy(all + i * segments, end, segments * sizeof *all);
   }
   return all;
@@ -234,19 +238,20 @@ static void one_segment_is_plain_attention(void **unused) {
   (void)unused;
   struct bench b;
   bench_init(&b, 7, 3, 8);
-  struct call *c = plain(&b, 2, 30, 70), *cut = call_again(c, &b.a);
-  c->causal = cut->causal = true;
-  c->item[0].offset = cut->item[0].offset = -3;
-  c->want_pointers = cut->want_pointers = true;
-  cut->segment_end = ends(&b, cut, 3, (const int32_t[]){0, 70, 70});
+  struct layer_run *c = plain(&b, 2, 30, 70), *cut = call_again(c, &b.a);
+  c->geometry.causal = cut->geometry.causal = true;
+  c->geometry.item[0].offset = cut->geometry.item[0].offset = -3;
+  c->call.want_pointers = cut->call.want_pointers = true;
+  cut->geometry.segment_end = ends(&b, cut, 3, (const int32_t[]){0, 70, 70});
   run_and_compare(&b, c);
   run_and_compare(&b, cut);
-  near(c->outputs, cut->outputs, 2 * 30 * 24, 2e-5);
-  near(c->weights, cut->weights, c->weight_count, 2e-6);
+  near(c->call.outputs, cut->call.outputs, 2 * 30 * 24, 2e-5);
+  near(c->call.weights, cut->call.weights, c->call.weight_count, 2e-6);
   for (size_t row = 0; row < 2 * 3 * 30; row++) {
     const bool blind = row < 90 && row % 30 < 3;
-    assert_true(cut->segment_weights[row * 3 + 1] == (blind ? 0.0f : 1.0f));
-    assert_true(cut->segment_weights[row * 3] == 0 && cut->segment_weights[row * 3 + 2] == 0);
+    assert_true(cut->call.segment_weights[row * 3 + 1] == (blind ? 0.0f : 1.0f));
+    assert_true(cut->call.segment_weights[row * 3] == 0 &&
+                cut->call.segment_weights[row * 3 + 2] == 0);
   }
   bench_done(&b);
 }
@@ -257,19 +262,19 @@ static void segments_of_one_key_are_attention_without_the_bias(void **unused) {
   enum { KEYS = 67 };
   struct bench b;
   bench_init(&b, 8, 2, 8);
-  struct call *c = plain(&b, 1, 20, KEYS), *cut = call_again(c, &b.a);
+  struct layer_run *c = plain(&b, 1, 20, KEYS), *cut = call_again(c, &b.a);
   int32_t end[KEYS];
   for (int32_t j = 0; j < KEYS; j++) end[j] = j + 1;
-  cut->segment_end = ends(&b, cut, KEYS, end);
+  cut->geometry.segment_end = ends(&b, cut, KEYS, end);
   struct error e = {0};
   float *bias = arena_alloc(&b.a, 20 * KEYS, sizeof *bias, &e);
   for (size_t i = 0; i < 20 * KEYS; i++) bias[i] = 3 * random_float(&b.state);
-  cut->bias = bias;
+  cut->geometry.bias = bias;
   run_and_compare(&b, c);
   run_and_compare(&b, cut);
-  near(c->outputs, cut->outputs, 20 * 16, 2e-5);
-  near(c->weights, cut->weights, c->weight_count, 2e-6);
-  near(c->weights, cut->segment_weights, c->weight_count, 2e-6);
+  near(c->call.outputs, cut->call.outputs, 20 * 16, 2e-5);
+  near(c->call.weights, cut->call.weights, c->call.weight_count, 2e-6);
+  near(c->call.weights, cut->call.segment_weights, c->call.weight_count, 2e-6);
   bench_done(&b);
 }
 
@@ -293,20 +298,20 @@ static void a_masked_head_is_not_computed(void **unused) {
       bench_init(&b, 9, 3, 8);
       float factor[3] = {1, -0.5f, 2};
       factor[head] = 0;
-      struct call *c = plain(&b, 2, 40, 70);
-      c->head_mask = factor;
-      c->want = WEIGHTS_NONE;
-      struct call *spoilt = call_again(c, &b.a);
+      struct layer_run *c = plain(&b, 2, 40, 70);
+      c->call.head_mask = factor;
+      c->call.want = WEIGHTS_NONE;
+      struct layer_run *spoilt = call_again(c, &b.a);
       assert_int_equal(run(&b, c, 1e5), STATUS_OK);
       spoil_head(&b, role, head);
       run_and_compare(&b, spoilt);
       no_bit_differs(&b, c, spoilt);
       /* A head whose weights or pointers are wanted is computed, but for its values. */
       const enum status seen = role == ROLE_VALUE ? STATUS_OK : STATUS_NOT_FINITE;
-      spoilt->want = WEIGHTS_PER_HEAD;
+      spoilt->call.want = WEIGHTS_PER_HEAD;
       assert_int_equal(run(&b, spoilt, 1e5), seen);
-      spoilt->want = WEIGHTS_NONE;
-      spoilt->want_pointers = true;
+      spoilt->call.want = WEIGHTS_NONE;
+      spoilt->call.want_pointers = true;
       assert_int_equal(run(&b, spoilt, 1e5), seen);
       bench_done(&b);
     }
@@ -316,12 +321,12 @@ static void all_heads_may_be_masked(void **unused) {
   (void)unused;
   struct bench b;
   bench_init(&b, 10, 2, 8);
-  struct call *c = plain(&b, 1, 5, 6);
-  c->head_mask = (const float[]){0, 0};
+  struct layer_run *c = plain(&b, 1, 5, 6);
+  c->call.head_mask = (const float[]){0, 0};
   run_and_compare(&b, c);
-  for (size_t i = 0; i < 5 * 16; i++) assert_true(c->outputs[i] == 0);
-  struct call *bare = call_again(c, &b.a);
-  bare->want = WEIGHTS_NONE;
+  for (size_t i = 0; i < 5 * 16; i++) assert_true(c->call.outputs[i] == 0);
+  struct layer_run *bare = call_again(c, &b.a);
+  bare->call.want = WEIGHTS_NONE;
   run_and_compare(&b, bare);
   no_bit_differs(&b, c, bare);
   bench_done(&b);

@@ -26,39 +26,41 @@ static float *numbers(struct arena *a, uint64_t *state, size_t count) {
   return x;
 }
 
-static void prepare(const struct random_layer *l, struct call *c, struct arena *a) {
+static void prepare(const struct random_layer *l, struct layer_run *c, struct arena *a) {
   struct error e = {0};
-  c->want_measures = true;
+  c->call.want_measures = true;
   assert_int_equal(layer_prepare(l->layer, c, a, &e), STATUS_OK);
 }
 
 /* A random call that is to be measured, with gradients now and then. */
-static struct call *random_measured(const struct random_layer *l, uint64_t *state, size_t most,
-                                    struct arena *a) {
-  struct call *c = random_call(l, state, most, a);
-  if (random_below(state, 2)) c->gradients = numbers(a, state, c->q_rows * l->shape.output_size);
+static struct layer_run *random_measured(const struct random_layer *l, uint64_t *state, size_t most,
+                                         struct arena *a) {
+  struct layer_run *c = random_call(l, state, most, a);
+  if (random_below(state, 2))
+    c->call.gradients = numbers(a, state, c->geometry.q_rows * l->shape.output_size);
   prepare(l, c, a);
   return c;
 }
 
 /* --- against the twin --- */
 
-static struct measures *expected(const struct random_layer *l, const struct call *c,
+static struct measures *expected(const struct random_layer *l, const struct layer_run *c,
                                  struct arena *a) {
   const struct layer_shape *s = &l->shape;
   struct error e = {0};
   size_t pairs = 0;
-  for (size_t i = 0; i < c->items; i++) pairs += c->item[i].q * c->item[i].k;
-  const struct ref_answer answer = {.outputs = take(a, c->q_rows * s->output_size, sizeof(double)),
-                                    .weights = take(a, s->heads * pairs, sizeof(double)),
-                                    .contexts = take(a, c->q_rows * s->heads * s->value_head_size,
-                                                     sizeof(double))};
+  for (size_t i = 0; i < c->geometry.items; i++)
+    pairs += c->geometry.item[i].q * c->geometry.item[i].k;
+  const struct ref_answer answer = {
+      .outputs = take(a, c->geometry.q_rows * s->output_size, sizeof(double)),
+      .weights = take(a, s->heads * pairs, sizeof(double)),
+      .contexts = take(a, c->geometry.q_rows * s->heads * s->value_head_size, sizeof(double))};
   struct measures *m = take(a, 1, sizeof *m);
   m->head = take(a, s->heads, sizeof *m->head);
   m->ranking = take(a, s->heads, sizeof *m->ranking);
   m->divergence = s->sigmoid ? NULL : take(a, s->heads * s->heads, sizeof(double));
-  assert_int_equal(attention_ref(s, l->matrix, c, &answer, &e), STATUS_OK);
-  measures_ref(s, l->matrix, c, &answer, m);
+  assert_int_equal(attention_ref(s, l->matrix, &c->call, &answer, &e), STATUS_OK);
+  measures_ref(s, l->matrix, &c->call, &answer, m);
   return m;
 }
 
@@ -68,12 +70,12 @@ static void near(const char *name, size_t i, double got, double right, double bo
 }
 
 /* Products with gradients may cancel: what is lost is a part of what was added up. */
-static double michel_bound(const struct random_layer *l, const struct call *c, double norm) {
-  return 1e-5 * (1e-2 + norm * (double)c->q_rows * sqrt((double)l->shape.output_size));
+static double michel_bound(const struct random_layer *l, const struct layer_run *c, double norm) {
+  return 1e-5 * (1e-2 + norm * (double)c->geometry.q_rows * sqrt((double)l->shape.output_size));
 }
 
-static void compare(const struct random_layer *l, const struct call *c, struct arena *a) {
-  const struct measures *m = c->measures, *right = expected(l, c, a);
+static void compare(const struct random_layer *l, const struct layer_run *c, struct arena *a) {
+  const struct measures *m = c->call.measures, *right = expected(l, c, a);
   const size_t heads = l->shape.heads;
   struct error e = {0};
   assert_int_equal(run_fault(&c->run, &e), STATUS_OK);
@@ -93,13 +95,14 @@ static void compare(const struct random_layer *l, const struct call *c, struct a
     near("divergence", i, m->divergence[i], right->divergence[i], 1e-6);
 }
 
-static double importance(const struct call *c, size_t head) {
-  return c->gradients ? c->measures->head[head].michel : c->measures->head[head].delta;
+static double importance(const struct layer_run *c, size_t head) {
+  return c->call.gradients ? c->call.measures->head[head].michel
+                           : c->call.measures->head[head].delta;
 }
 
 /* What holds whatever the numbers are. */
-static void check_form(const struct random_layer *l, const struct call *c) {
-  const struct measures *m = c->measures;
+static void check_form(const struct random_layer *l, const struct layer_run *c) {
+  const struct measures *m = c->call.measures;
   const size_t heads = l->shape.heads;
   bool ranked[64] = {false};
   for (size_t i = 0; i < heads; i++) {
@@ -123,7 +126,7 @@ static void agree_with_their_twin(enum gemm_engine engine, uint64_t seed, int ro
     struct arena a;
     arena_init(&a, NULL);
     random_layer_init(&l, &state, engine);
-    struct call *c = random_measured(&l, &state, most, &a);
+    struct layer_run *c = random_measured(&l, &state, most, &a);
     compute(l.layer, c, 1e5);
     compare(&l, c, &a);
     check_form(&l, c);
@@ -154,7 +157,7 @@ static void long_rows_agree_with_the_twin(void **unused) {
   struct arena a;
   arena_init(&a, NULL);
   plain_layer_init(&l, &state, 12, 4, GEMM_PACKED);
-  struct call *c = plain_call(&l, &state, 1, 70, 4000, WEIGHTS_NONE, &a);
+  struct layer_run *c = plain_call(&l, &state, 1, 70, 4000, WEIGHTS_NONE, &a);
   prepare(&l, c, &a);
   compute(l.layer, c, 1e7);
   compare(&l, c, &a);
@@ -170,8 +173,8 @@ static void many_heads_over_many_items_agree_with_the_twin(void **unused) {
   struct arena a;
   arena_init(&a, NULL);
   plain_layer_init(&l, &state, 64, 2, GEMM_PACKED);
-  struct call *c = plain_call(&l, &state, 700, 1, 3, WEIGHTS_NONE, &a);
-  c->gradients = numbers(&a, &state, c->q_rows * l.shape.output_size);
+  struct layer_run *c = plain_call(&l, &state, 700, 1, 3, WEIGHTS_NONE, &a);
+  c->call.gradients = numbers(&a, &state, c->geometry.q_rows * l.shape.output_size);
   const size_t before = a.bytes;
   prepare(&l, c, &a);
   assert_true(a.bytes - before < 8 << 20);
@@ -183,10 +186,10 @@ static void many_heads_over_many_items_agree_with_the_twin(void **unused) {
 }
 
 /* Cuts the keys of an item at random; some segments are empty. */
-static void cut_keys(struct call *c, uint64_t *state, size_t segments, struct arena *a) {
-  int32_t *end = take(a, c->items * segments, sizeof *end);
-  for (size_t i = 0; i < c->items; i++) {
-    const size_t k = c->item[i].k;
+static void cut_keys(struct layer_run *c, uint64_t *state, size_t segments, struct arena *a) {
+  int32_t *end = take(a, c->geometry.items * segments, sizeof *end);
+  for (size_t i = 0; i < c->geometry.items; i++) {
+    const size_t k = c->geometry.item[i].k;
     int32_t at = 0;
     for (size_t s = 0; s < segments; s++) {
       const size_t most = 1 + 3 * k / segments;
@@ -194,9 +197,9 @@ static void cut_keys(struct call *c, uint64_t *state, size_t segments, struct ar
       if (at > (int32_t)k || s + 1 == segments) at = (int32_t)k;
       end[i * segments + s] = at;
     }
-    c->item[i].segments = segments, c->item[i].segments_at = i * segments;
+    c->geometry.item[i].segments = segments, c->geometry.item[i].segments_at = i * segments;
   }
-  c->segment_end = end;
+  c->geometry.segment_end = end;
 }
 
 /* Few heads over so many keys, and so many heads over few, that pieces have several turns. */
@@ -212,7 +215,7 @@ static void steps_agree_with_the_twin(void **unused) {
     struct arena a;
     arena_init(&a, NULL);
     plain_layer_init(&l, &state, list[i].heads, list[i].size, GEMM_PACKED);
-    struct call *c = plain_call(&l, &state, 2, list[i].q, list[i].k, WEIGHTS_NONE, &a);
+    struct layer_run *c = plain_call(&l, &state, 2, list[i].q, list[i].k, WEIGHTS_NONE, &a);
     if (list[i].segments) cut_keys(c, &state, list[i].segments, &a);
     prepare(&l, c, &a);
     compute(l.layer, c, 1e6);
@@ -235,8 +238,8 @@ static void large_scores_of_one_query_agree_with_the_twin(void **unused) {
     arena_init(&a, NULL);
     arena_init(&l.arena, NULL);
     l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
-    struct call *c = plain_call(&l, &state, 1, 1, 40, WEIGHTS_NONE, &a);
-    for (size_t i = 0; i < l.shape.query_size; i++) ((float *)c->queries)[i] *= large[n];
+    struct layer_run *c = plain_call(&l, &state, 1, 1, 40, WEIGHTS_NONE, &a);
+    for (size_t i = 0; i < l.shape.query_size; i++) ((float *)c->call.queries)[i] *= large[n];
     prepare(&l, c, &a);
     compute(l.layer, c, 1e6);
     compare(&l, c, &a);
@@ -263,7 +266,7 @@ static void idle_lanes_do_not_show(void **unused) {
       l.shape.score = SCORE_ADDITIVE;
       l.shape.score_size = 1;
       l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
-      struct call *c = plain_call(&l, &state, 1, queries, 9, WEIGHTS_NONE, &a);
+      struct layer_run *c = plain_call(&l, &state, 1, queries, 9, WEIGHTS_NONE, &a);
       if (segments) cut_keys(c, &state, 3, &a);
       prepare(&l, c, &a);
       compute(l.layer, c, 1e6);
@@ -285,10 +288,10 @@ static void weights_that_sum_to_anything_have_no_entropy(void **unused) {
     layer_free(l.layer);
     l.shape.sigmoid = true;
     l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
-    struct call *c = random_measured(&l, &state, 90, &a);
+    struct layer_run *c = random_measured(&l, &state, 90, &a);
     compute(l.layer, c, 1e5);
     compare(&l, c, &a);
-    for (size_t h = 0; h < l.shape.heads; h++) assert_true(c->measures->head[h].entropy == 0);
+    for (size_t h = 0; h < l.shape.heads; h++) assert_true(c->call.measures->head[h].entropy == 0);
     arena_free(&a);
     random_layer_done(&l);
   }
@@ -296,16 +299,17 @@ static void weights_that_sum_to_anything_have_no_entropy(void **unused) {
 
 /* --- by definition --- */
 
-static double outputs_square(const struct random_layer *l, const struct call *c, const float *x,
-                             const float *y) {
+static double outputs_square(const struct random_layer *l, const struct layer_run *c,
+                             const float *x, const float *y) {
   const size_t out = l->shape.output_size;
   double sum = 0;
-  for (size_t i = 0; i < c->items; i++)
-    for (size_t r = 0; r < c->item[i].q; r++) {
+  for (size_t i = 0; i < c->geometry.items; i++)
+    for (size_t r = 0; r < c->geometry.item[i].q; r++) {
       bool sees = false;
       for (size_t h = 0; h < l->shape.heads; h++)
-        for (size_t j = 0; j < c->item[i].k; j++) sees |= sight_allows(c, &c->item[i], h, r, j);
-      const size_t at = (c->item[i].q_row + r) * out;
+        for (size_t j = 0; j < c->geometry.item[i].k; j++)
+          sees |= sight_allows(&c->geometry, &c->geometry.item[i], h, r, j);
+      const size_t at = (c->geometry.item[i].q_row + r) * out;
       for (size_t n = 0; sees && n < out; n++) {
         const double difference = (double)x[at + n] - (y ? (double)y[at + n] : 0);
         sum += difference * difference;
@@ -322,22 +326,22 @@ static void delta_is_what_pruning_the_head_changes(void **unused) {
     struct arena a;
     arena_init(&a, NULL);
     random_layer_init(&l, &state, GEMM_AUTO);
-    struct call *c = random_measured(&l, &state, 70, &a);
+    struct layer_run *c = random_measured(&l, &state, 70, &a);
     const size_t heads = l.shape.heads, head = random_below(&state, heads);
     float *mask = take(&a, heads, sizeof *mask);
-    for (size_t h = 0; h < heads; h++) mask[h] = c->head_mask ? c->head_mask[h] : 1;
+    for (size_t h = 0; h < heads; h++) mask[h] = c->call.head_mask ? c->call.head_mask[h] : 1;
     mask[head] = 0;
-    struct call *pruned = call_again(c, &a);
-    pruned->head_mask = mask;
+    struct layer_run *pruned = call_again(c, &a);
+    pruned->call.head_mask = mask;
     prepare(&l, pruned, &a);
     compute(l.layer, c, 1e6);
     compute(l.layer, pruned, 1e6);
-    const double all = outputs_square(&l, c, c->outputs, NULL);
-    const double change = outputs_square(&l, c, c->outputs, pruned->outputs);
+    const double all = outputs_square(&l, c, c->call.outputs, NULL);
+    const double change = outputs_square(&l, c, c->call.outputs, pruned->call.outputs);
     const double delta = all == 0 ? 0 : sqrt(change / all);
-    near("delta", head, c->measures->head[head].delta, delta, 1e-5 * (1e-1 + delta));
-    assert_true(pruned->measures->head[head].norm == 0);
-    assert_true(pruned->measures->head[head].delta == 0);
+    near("delta", head, c->call.measures->head[head].delta, delta, 1e-5 * (1e-1 + delta));
+    assert_true(pruned->call.measures->head[head].norm == 0);
+    assert_true(pruned->call.measures->head[head].delta == 0);
     arena_free(&a);
     random_layer_done(&l);
   }
@@ -356,12 +360,12 @@ static void heads_that_agree_do_not_diverge(void **unused) {
            8 * 32 * sizeof(float));
   layer_free(l.layer);
   l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
-  struct call *c = plain_call(&l, &state, 2, 90, 300, WEIGHTS_NONE, &a);
+  struct layer_run *c = plain_call(&l, &state, 2, 90, 300, WEIGHTS_NONE, &a);
   prepare(&l, c, &a);
   compute(l.layer, c, 1e6);
   for (size_t g = 0; g < 4; g++)
     for (size_t h = 0; h < 4; h++)
-      assert_true((c->measures->divergence[g * 4 + h] == 0) == (g == h || (g % 2 && h % 2)));
+      assert_true((c->call.measures->divergence[g * 4 + h] == 0) == (g == h || (g % 2 && h % 2)));
   arena_free(&a);
   random_layer_done(&l);
 }
@@ -375,12 +379,12 @@ static void entropy_is_at_most_one(void **unused) {
     struct arena a;
     arena_init(&a, NULL);
     plain_layer_init(&l, &state, 3, 2, GEMM_PACKED);
-    struct call *c = plain_call(&l, &state, 1, 1, k, WEIGHTS_NONE, &a);
-    for (size_t i = 0; i < k * 6; i++) ((float *)c->keys)[i] = 1;
+    struct layer_run *c = plain_call(&l, &state, 1, 1, k, WEIGHTS_NONE, &a);
+    for (size_t i = 0; i < k * 6; i++) ((float *)c->call.keys)[i] = 1;
     prepare(&l, c, &a);
     compute(l.layer, c, 1e9);
     for (size_t h = 0; h < 3; h++) {
-      const double entropy = c->measures->head[h].entropy;
+      const double entropy = c->call.measures->head[h].entropy;
       assert_true(entropy <= 1 && entropy > 1 - 1e-5);
     }
     arena_free(&a);
@@ -396,17 +400,17 @@ static void a_call_without_rows_measures_nothing(void **unused) {
     struct arena a;
     arena_init(&a, NULL);
     plain_layer_init(&l, &state, 3, 4, GEMM_AUTO);
-    struct call *c =
+    struct layer_run *c =
         plain_call(&l, &state, items, items == 1 ? 0 : 5, items == 1 ? 5 : 0, WEIGHTS_NONE, &a);
-    c->uniform_rows = true;
+    c->call.uniform_rows = true;
     prepare(&l, c, &a);
     compute(l.layer, c, 1e6);
     const struct head_measures zero = {0};
-    assert_int_equal(c->measures->rows, 0);
+    assert_int_equal(c->call.measures->rows, 0);
     for (size_t h = 0; h < 3; h++) {
-      assert_memory_equal(&c->measures->head[h], &zero, sizeof zero);
-      assert_int_equal(c->measures->ranking[h], h);
-      for (size_t g = 0; g < 3; g++) assert_true(c->measures->divergence[g * 3 + h] == 0);
+      assert_memory_equal(&c->call.measures->head[h], &zero, sizeof zero);
+      assert_int_equal(c->call.measures->ranking[h], h);
+      for (size_t g = 0; g < 3; g++) assert_true(c->call.measures->divergence[g * 3 + h] == 0);
     }
     arena_free(&a);
     random_layer_done(&l);
@@ -433,16 +437,16 @@ static void a_measure_beyond_float_is_an_error(void **unused) {
   arena_init(&l.arena, NULL);
   l.matrix[ROLE_OUTPUT] = (struct layer_matrix){.weight = (float[]){1, 1}};
   l.layer = layer_new(&l.shape, l.matrix, GEMM_PACKED, &e);
-  struct call *c = plain_call(&l, &state, 1, 1, 1, WEIGHTS_NONE, &a);
-  c->values = (float[]){2e38f};
+  struct layer_run *c = plain_call(&l, &state, 1, 1, 1, WEIGHTS_NONE, &a);
+  c->call.values = (float[]){2e38f};
   prepare(&l, c, &a);
   compute(l.layer, c, 1e6);
   assert_int_equal(run_fault(&c->run, &e), STATUS_OK);
-  assert_true(fabs(c->measures->head[0].norm / 2e38 - sqrt(2)) < 1e-6);
-  c->values = (float[]){3e38f};
+  assert_true(fabs(c->call.measures->head[0].norm / 2e38 - sqrt(2)) < 1e-6);
+  c->call.values = (float[]){3e38f};
   prepare(&l, c, &a);
   compute(l.layer, c, 1e6);
-  assert_true(c->outputs[0] == 3e38f && c->outputs[1] == 3e38f);
+  assert_true(c->call.outputs[0] == 3e38f && c->call.outputs[1] == 3e38f);
   assert_int_equal(run_fault(&c->run, &e), STATUS_NOT_FINITE);
   assert_string_equal(e.detail, "a measure of the heads is beyond float32");
   arena_free(&a);
@@ -451,10 +455,10 @@ static void a_measure_beyond_float_is_an_error(void **unused) {
 
 /* --- bits and bytes --- */
 
-static void same_measures(const struct random_layer *l, const struct call *x,
-                          const struct call *y) {
+static void same_measures(const struct random_layer *l, const struct layer_run *x,
+                          const struct layer_run *y) {
   const size_t heads = l->shape.heads;
-  const struct measures *m = x->measures, *n = y->measures;
+  const struct measures *m = x->call.measures, *n = y->call.measures;
   assert_int_equal(m->rows, n->rows);
   assert_memory_equal(m->head, n->head, heads * sizeof *m->head);
   if (m->divergence)
@@ -470,11 +474,11 @@ static void no_neighbour_changes_a_bit(enum gemm_engine engine, uint64_t seed) {
     struct arena a;
     arena_init(&a, NULL);
     random_layer_init(&l, &state, engine);
-    struct call *alone[CALLS], *merged[CALLS];
+    struct layer_run *alone[CALLS], *merged[CALLS];
     for (int i = 0; i < CALLS; i++) {
       alone[i] = random_measured(&l, &state, i % 2 ? 5 : 150, &a);
       merged[i] = call_again(alone[i], &a);
-      if (random_below(&state, 2)) merged[i]->want = WEIGHTS_NONE;
+      if (random_below(&state, 2)) merged[i]->call.want = WEIGHTS_NONE;
       prepare(&l, merged[i], &a);
       if (i) merged[i - 1]->run.next = &merged[i]->run;
       compute(l.layer, alone[i], 1e12);
@@ -502,7 +506,7 @@ static size_t bytes_for(const struct random_layer *l, size_t rows) {
   struct arena a;
   uint64_t state = 1;
   arena_init(&a, NULL);
-  struct call *c = plain_call(l, &state, 1, rows, rows, WEIGHTS_NONE, &a);
+  struct layer_run *c = plain_call(l, &state, 1, rows, rows, WEIGHTS_NONE, &a);
   const size_t before = a.bytes;
   struct error e = {0};
   assert_int_equal(layer_prepare(l->layer, c, &a, &e), STATUS_OK);

@@ -299,6 +299,8 @@ static void random_sizes_follow_the_query_size(void **state) {
 static void wrong_definitions_are_refused_by_key(void **state) {
   (void)state;
   ill("{\"head\":2}", "unknown key \"head\"; the nearest is \"heads\"");
+  ill("{\"num_heads\":2}", "unknown key \"num_heads\"; the nearest is \"heads\"");
+  ill("{\"num-kv-heads\":2}", "unknown key \"num-kv-heads\"; the nearest is \"kv_heads\"");
   ill("{\"relative\":1}", "unknown key \"relative\"");
   ill("{" RANDOM ",\"query_size\":4}", "heads: required with projection linear");
   ill("{" RANDOM ",\"heads\":2}", "query_size: required without a checkpoint");

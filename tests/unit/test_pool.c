@@ -19,8 +19,8 @@ enum { PIECES = 3 };
 
 struct work {
   struct job job;
-  struct call *call;
-  struct call *alone; /* the same call, computed by itself */
+  struct layer_run *asked;
+  struct layer_run *alone; /* the same call, computed by itself */
   struct arena arena;
   atomic_int done;
   int place;         /* among all that are done */
@@ -62,9 +62,9 @@ static struct pool *make_pool(const struct layer *l, size_t workers, size_t max_
   return make_seated_pool(l, workers, 0, max_queue, merge);
 }
 
-static void work_init(struct work *w, struct call *call) {
-  w->call = call;
-  w->job = (struct job){.run = &call->run,
+static void work_init(struct work *w, struct layer_run *asked) {
+  w->asked = asked;
+  w->job = (struct job){.run = &asked->run,
                         .pieces = PIECES,
                         .write = write_piece,
                         .gone = has_left,
@@ -72,11 +72,11 @@ static void work_init(struct work *w, struct call *call) {
 }
 
 /* A job of a call that is in the work's arena, and the same call computed here. */
-static void work_of(struct work *w, const struct random_layer *l, struct call *alone) {
+static void work_of(struct work *w, const struct random_layer *l, struct layer_run *alone) {
   struct error e = {0};
   w->alone = alone;
   work_init(w, call_again(w->alone, &w->arena));
-  assert_int_equal(layer_prepare(l->layer, w->call, &w->arena, &e), STATUS_OK);
+  assert_int_equal(layer_prepare(l->layer, w->asked, &w->arena, &e), STATUS_OK);
   void *scratch = aligned_alloc(64, (layer_scratch_bytes(l->layer) + 64) / 64 * 64);
   run_compute(&w->alone->run, 1e12, scratch);
   free(scratch);
@@ -98,10 +98,11 @@ static void work_check(const struct work *w, const struct random_layer *l) {
   assert_int_equal(w->job.error.status, STATUS_OK);
   for (size_t i = 0; i < PIECES; i++)
     assert_int_equal(atomic_load(&w->written[i]), i < w->job.pieces ? 1 : 0);
-  assert_memory_equal(w->call->outputs, w->alone->outputs,
-                      w->call->q_rows * l->shape.output_size * sizeof(float));
-  if (w->call->weight_count)
-    assert_memory_equal(w->call->weights, w->alone->weights, w->call->weight_count * sizeof(float));
+  assert_memory_equal(w->asked->call.outputs, w->alone->call.outputs,
+                      w->asked->geometry.q_rows * l->shape.output_size * sizeof(float));
+  if (w->asked->call.weight_count)
+    assert_memory_equal(w->asked->call.weights, w->alone->call.weights,
+                        w->asked->call.weight_count * sizeof(float));
   assert_true(w->job.submitted <= w->job.started && w->job.started <= w->job.computed &&
               w->job.computed <= w->job.finished);
 }
@@ -303,17 +304,17 @@ static void large_init(struct large *g) {
   arena_init(&g->work.arena, NULL);
   work_init(&g->work,
             plain_call(&g->layer, &state, 1, LARGE_ROWS, LARGE_ROWS, WEIGHTS_NONE, &g->work.arena));
-  struct call *c = g->work.call;
-  c->want_pointers = true;
+  struct layer_run *c = g->work.asked;
+  c->call.want_pointers = true;
   assert_int_equal(layer_prepare(g->layer.layer, c, &g->work.arena, &e), STATUS_OK);
-  for (size_t i = 0; i < (size_t)LARGE_ROWS * LARGE_HEADS; i++) c->pointers[i] = UNTOUCHED;
+  for (size_t i = 0; i < (size_t)LARGE_ROWS * LARGE_HEADS; i++) c->call.pointers[i] = UNTOUCHED;
   g->pool = make_pool(g->layer.layer, 2, 10, true);
 }
 
 static size_t large_computed(const struct large *g) {
   size_t computed = 0;
   for (size_t i = 0; i < (size_t)LARGE_ROWS * LARGE_HEADS; i++)
-    computed += g->work.call->pointers[i] != UNTOUCHED;
+    computed += g->work.asked->call.pointers[i] != UNTOUCHED;
   return computed;
 }
 
@@ -504,9 +505,9 @@ static void a_tiny_job_may_have_no_answer(void **unused) {
   seated_init(&s, 1);
   memset(&faulty, 0, sizeof faulty);
   arena_init(&faulty.arena, NULL);
-  struct call *c = plain_call(&s.layer, &s.state, 1, 3, 3, WEIGHTS_NONE, &faulty.arena);
-  float *queries = (float *)c->queries;
-  for (size_t i = 0; i < c->q_rows * s.layer.shape.query_size; i++) queries[i] = FLT_MAX;
+  struct layer_run *c = plain_call(&s.layer, &s.state, 1, 3, 3, WEIGHTS_NONE, &faulty.arena);
+  float *queries = (float *)c->call.queries;
+  for (size_t i = 0; i < c->geometry.q_rows * s.layer.shape.query_size; i++) queries[i] = FLT_MAX;
   work_init(&faulty, c);
   faulty.job.pieces = 1;
   work_tiny(&bare, &s);
@@ -629,12 +630,12 @@ static void batches_are_counted_by_size(void **unused) {
   struct work w[6];
   struct tally_sum sum;
   held_init(&h, 10);
-  const size_t held_rows = h.gate.work.call->q_rows;
+  const size_t held_rows = h.gate.work.asked->geometry.q_rows;
   size_t rows = held_rows;
   for (int i = 0; i < 6; i++) {
     work_random(&w[i], &h.layer, &h.state, 6);
     w[i].left = i == 0; /* is in no batch */
-    if (i) rows += w[i].call->q_rows;
+    if (i) rows += w[i].asked->geometry.q_rows;
   }
   pool_batches(h.pool, &sum);
   assert_int_equal(sum.requests.number[0], 1); /* the one that is held */

@@ -16,7 +16,7 @@
 struct bench {
   struct random_layer l;
   struct arena a;
-  struct call *c;
+  struct layer_run *c;
 };
 
 /* Nothing is projected; `shape` is complete. */
@@ -80,13 +80,13 @@ static void a_pair_is_turned_by_its_distance(void **unused) {
       float queries[2 * QUERIES], keys[2 * KEYS];
       for (size_t i = 0; i < 2 * QUERIES; i++) queries[i] = i % 2 == 0;
       for (size_t j = 0; j < 2 * KEYS; j++) keys[j] = j % 2 == (size_t)odd;
-      b.c->queries = queries, b.c->keys = keys;
-      b.c->item[0].offset = offsets[n];
+      b.c->call.queries = queries, b.c->call.keys = keys;
+      b.c->geometry.item[0].offset = offsets[n];
       agrees(&b);
       for (size_t i = 0; i < QUERIES; i++)
         for (size_t j = 0; j < KEYS; j++) {
           const double ahead = (double)i + (double)offsets[n] - (double)j;
-          near(score_of(b.c->weights[i * KEYS + j]), odd ? sin(ahead) : cos(ahead), 1e-6);
+          near(score_of(b.c->call.weights[i * KEYS + j]), odd ? sin(ahead) : cos(ahead), 1e-6);
         }
       bench_done(&b);
     }
@@ -103,8 +103,8 @@ static void halves_are_paired(void **unused) {
   float queries[QUERIES * HEADS * SIZE], keys[KEYS * HEADS * SIZE];
   for (size_t i = 0; i < QUERIES * HEADS; i++) memcpy(queries + i * SIZE, query, sizeof query);
   for (size_t j = 0; j < KEYS * HEADS; j++) memcpy(keys + j * SIZE, key, sizeof key);
-  b.c->queries = queries, b.c->keys = keys;
-  b.c->item[0].offset = -11;
+  b.c->call.queries = queries, b.c->call.keys = keys;
+  b.c->geometry.item[0].offset = -11;
   agrees(&b);
   for (size_t h = 0; h < HEADS; h++)
     for (size_t i = 0; i < QUERIES; i++)
@@ -117,7 +117,7 @@ static void halves_are_paired(void **unused) {
           const double angle = ahead * (t ? 0.1 : 1);
           right += re * cos(angle) - im * sin(angle);
         }
-        near(score_of(b.c->weights[(h * QUERIES + i) * KEYS + j]), right, 2e-6);
+        near(score_of(b.c->call.weights[(h * QUERIES + i) * KEYS + j]), right, 2e-6);
       }
   bench_done(&b);
 }
@@ -130,7 +130,7 @@ static void angles_may_be_huge(void **unused) {
     struct bench b;
     const struct layer_shape shape = rotary_shape(1, 6, bases[n]);
     bench_init(&b, &shape, NULL, 4, 9);
-    b.c->item[0].offset = (int64_t)1 << 40;
+    b.c->geometry.item[0].offset = (int64_t)1 << 40;
     agrees(&b);
     bench_done(&b);
   }
@@ -140,30 +140,30 @@ static void angles_may_be_huge(void **unused) {
  * an item of many rows, and items of one row each at the same positions. */
 static void rows_are_turned_alike_wherever_they_are(void **unused) {
   (void)unused;
-  enum { ROWS = 150, KEYS = 3, SIZE = 4 }; /* too small for few queries to go another way */
+  enum { ROWS = 150, KEYS = 20, SIZE = 16 };
   struct bench b;
   struct error e = {0};
   const struct layer_shape shape = rotary_shape(1, SIZE, 10000);
   bench_init(&b, &shape, NULL, ROWS, KEYS);
-  b.c->item[0].offset = -5;
-  struct call *apart = call_again(b.c, &b.a);
-  apart->items = ROWS;
-  apart->item = arena_alloc(&b.a, ROWS, sizeof *apart->item, &e);
+  b.c->geometry.item[0].offset = -5;
+  struct layer_run *apart = call_again(b.c, &b.a);
+  apart->geometry.items = ROWS;
+  apart->geometry.item = arena_alloc(&b.a, ROWS, sizeof *apart->geometry.item, &e);
   float *keys = arena_alloc(&b.a, ROWS * KEYS * SIZE, sizeof *keys, &e);
   float *values = arena_alloc(&b.a, ROWS * KEYS * SIZE, sizeof *values, &e);
   for (size_t i = 0; i < ROWS; i++) {
-    apart->item[i] =
+    apart->geometry.item[i] =
         (struct item){.q = 1, .k = KEYS, .q_row = i, .k_row = i * KEYS, .offset = (int64_t)i - 5};
-    memcpy(keys + i * KEYS * SIZE, b.c->keys, KEYS * SIZE * sizeof *keys);
-    memcpy(values + i * KEYS * SIZE, b.c->values, KEYS * SIZE * sizeof *values);
+    memcpy(keys + i * KEYS * SIZE, b.c->call.keys, KEYS * SIZE * sizeof *keys);
+    memcpy(values + i * KEYS * SIZE, b.c->call.values, KEYS * SIZE * sizeof *values);
   }
-  apart->k_rows = ROWS * KEYS;
-  apart->keys = keys, apart->values = values;
+  apart->geometry.k_rows = ROWS * KEYS;
+  apart->call.keys = keys, apart->call.values = values;
   assert_int_equal(run(&b), STATUS_OK);
   assert_int_equal(layer_prepare(b.l.layer, apart, &b.a, &e), STATUS_OK);
   compute(b.l.layer, apart, 1e12);
-  assert_int_equal(apart->weight_count, ROWS * KEYS);
-  assert_memory_equal(apart->weights, b.c->weights, ROWS * KEYS * sizeof(float));
+  assert_int_equal(apart->call.weight_count, ROWS * KEYS);
+  assert_memory_equal(apart->call.weights, b.c->call.weights, ROWS * KEYS * sizeof(float));
   bench_done(&b);
 }
 
@@ -176,11 +176,11 @@ static void what_turns_beyond_float_is_told(void **unused) {
   shape.scale = 1e-38f;
   bench_init(&b, &shape, NULL, 2, 1);
   const float queries[] = {3e38f, -3e38f, 3e38f, -3e38f}, keys[] = {1, 0};
-  b.c->queries = queries, b.c->keys = keys;
+  b.c->call.queries = queries, b.c->call.keys = keys;
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
   run_fault(&b.c->run, &e);
   assert_string_equal(e.detail, "the projection of query row 1 of item 0 is beyond float32");
-  b.c->item[0].offset = 1; /* the first one's turn */
+  b.c->geometry.item[0].offset = 1; /* the first one's turn */
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
   bench_done(&b);
 }
@@ -222,14 +222,14 @@ static void check_buckets(const size_t *least, size_t count, bool both, size_t d
   fill_table(table, both ? 2 * count : count, HEADS);
   const struct layer_shape shape = relative_shape(HEADS, both ? 2 * count : count, distance, both);
   bench_init(&b, &shape, table, QUERIES, KEYS);
-  b.c->queries = zeros; /* nothing but the table counts */
-  b.c->item[0].offset = offset;
+  b.c->call.queries = zeros; /* nothing but the table counts */
+  b.c->geometry.item[0].offset = offset;
   agrees(&b);
   for (size_t h = 0; h < HEADS; h++)
     for (size_t i = 0; i < QUERIES; i++)
       for (size_t j = 0; j < KEYS; j++) {
         const int64_t r = (int64_t)j - (int64_t)i - offset;
-        near(score_of(b.c->weights[(h * QUERIES + i) * KEYS + j]),
+        near(score_of(b.c->call.weights[(h * QUERIES + i) * KEYS + j]),
              entry(bucket_of(least, count, both, r), h), 2e-5);
       }
   bench_done(&b);
@@ -279,9 +279,9 @@ static void relative_positions_are_summed_with_care(void **unused) {
   struct layer_shape shape = relative_shape(1, 2, 4, false);
   bench_init(&b, &shape, table, 2, 2);
   assert_int_equal(run(&b), STATUS_OK);
-  b.c->bias = huge; /* of a pair in the first bucket */
+  b.c->geometry.bias = huge; /* of a pair in the first bucket */
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
-  b.c->lens = (const int32_t[]){0, 2}; /* no query sees that pair any more */
+  b.c->geometry.lens = (const int32_t[]){0, 2}; /* no query sees that pair any more */
   assert_int_equal(run(&b), STATUS_OK);
   bench_done(&b);
 }
@@ -314,7 +314,7 @@ static void relative_positions_are_charged(void **unused) {
     struct bench b;
     const struct layer_shape shape = relative_shape(2, relative ? ONE_WAY : 0, DISTANCE, false);
     bench_init(&b, &shape, table, ROWS, ROWS);
-    b.c->want = WEIGHTS_NONE;
+    b.c->call.want = WEIGHTS_NONE;
     for (bytes[relative] = 0;; bytes[relative] += 4096) {
       struct budget budget;
       struct arena a;

@@ -55,70 +55,74 @@ static float *copy_of(const float *rows, size_t count, struct arena *a) {
 }
 
 /* The same request, unprepared, with inputs of its own that may be overwritten. */
-static struct call *spending(const struct random_layer *l, const struct call *c, struct arena *a) {
-  struct call *copy = call_again(c, a);
-  const size_t count[] = {c->q_rows * l->shape.query_size, c->k_rows * l->shape.key_size,
-                          c->k_rows * l->shape.value_size};
-  copy->queries = copy_of(c->queries, count[0], a);
-  spare_add(&copy->spare, (void *)copy->queries, count[0] * sizeof(float));
-  copy->keys = copy->queries;
-  if (c->keys != c->queries) {
-    copy->keys = copy_of(c->keys, count[1], a);
-    spare_add(&copy->spare, (void *)copy->keys, count[1] * sizeof(float));
+static struct layer_run *spending(const struct random_layer *l, const struct layer_run *c,
+                                  struct arena *a) {
+  struct layer_run *copy = call_again(c, a);
+  const size_t count[] = {c->geometry.q_rows * l->shape.query_size,
+                          c->geometry.k_rows * l->shape.key_size,
+                          c->geometry.k_rows * l->shape.value_size};
+  copy->call.queries = copy_of(c->call.queries, count[0], a);
+  spare_add(&copy->call.spare, (void *)copy->call.queries, count[0] * sizeof(float));
+  copy->call.keys = copy->call.queries;
+  if (c->call.keys != c->call.queries) {
+    copy->call.keys = copy_of(c->call.keys, count[1], a);
+    spare_add(&copy->call.spare, (void *)copy->call.keys, count[1] * sizeof(float));
   }
-  copy->values = copy->keys;
-  if (c->values != c->keys) {
-    copy->values = copy_of(c->values, count[2], a);
-    spare_add(&copy->spare, (void *)copy->values, count[2] * sizeof(float));
+  copy->call.values = copy->call.keys;
+  if (c->call.values != c->call.keys) {
+    copy->call.values = copy_of(c->call.values, count[2], a);
+    spare_add(&copy->call.spare, (void *)copy->call.values, count[2] * sizeof(float));
   }
   return copy;
 }
 
-static void prepare(const struct random_layer *l, struct call *c, struct arena *a) {
+static void prepare(const struct random_layer *l, struct layer_run *c, struct arena *a) {
   struct error e = {0};
   assert_int_equal(layer_prepare(l->layer, c, a, &e), STATUS_OK);
 }
 
 /* Now and then the values are the keys, and the keys the queries: where the sizes allow it. */
-static void share_inputs(const struct random_layer *l, struct call *c, uint64_t *state) {
+static void share_inputs(const struct random_layer *l, struct layer_run *c, uint64_t *state) {
   const struct layer_shape *s = &l->shape;
   bool rows_agree = true;
-  for (size_t i = 0; i < c->items; i++) rows_agree &= c->item[i].q == c->item[i].k;
+  for (size_t i = 0; i < c->geometry.items; i++)
+    rows_agree &= c->geometry.item[i].q == c->geometry.item[i].k;
   if (random_below(state, 2)) return;
-  if (s->key_size == s->value_size) c->values = c->keys;
+  if (s->key_size == s->value_size) c->call.values = c->call.keys;
   if (rows_agree && s->query_size == s->key_size && random_below(state, 4)) {
-    const bool values = c->values == c->keys;
-    c->keys = c->queries;
-    if (values) c->values = c->keys;
+    const bool values = c->call.values == c->call.keys;
+    c->call.keys = c->call.queries;
+    if (values) c->call.values = c->call.keys;
   }
 }
 
-static void measure(const struct random_layer *l, struct call *c, uint64_t *state,
+static void measure(const struct random_layer *l, struct layer_run *c, uint64_t *state,
                     struct arena *a) {
   struct error e = {0};
-  const size_t count = c->q_rows * l->shape.output_size;
-  c->want_measures = true;
+  const size_t count = c->geometry.q_rows * l->shape.output_size;
+  c->call.want_measures = true;
   if (random_below(state, 2)) return;
   float *gradients = arena_alloc(a, count, sizeof *gradients, &e);
   assert_non_null(gradients);
   for (size_t i = 0; i < count; i++) gradients[i] = random_float(state);
-  c->gradients = gradients;
+  c->call.gradients = gradients;
 }
 
-static void use_what_is_left(struct call *c) {
-  for (size_t i = 0; i < c->left.count; i++)
-    memset(c->left.stretch[i].at, 0xff, (size_t)(c->left.stretch[i].end - c->left.stretch[i].at));
+static void use_what_is_left(struct layer_run *c) {
+  for (size_t i = 0; i < c->call.left.count; i++)
+    memset(c->call.left.stretch[i].at, 0xff,
+           (size_t)(c->call.left.stretch[i].end - c->call.left.stretch[i].at));
 }
 
-static void no_bit_differs(const struct random_layer *l, const struct call *x,
-                           const struct call *y) {
+static void no_bit_differs(const struct random_layer *l, const struct layer_run *x,
+                           const struct layer_run *y) {
   struct error e = {0};
   assert_int_equal(atomic_load(&x->run.fault), atomic_load(&y->run.fault));
   if (atomic_load(&x->run.fault)) return;
   if (!same_bits(l, x, y, &e)) fail_msg("%s", e.detail);
-  if (!x->measures) return;
-  assert_memory_equal(x->measures->head, y->measures->head,
-                      l->shape.heads * sizeof *x->measures->head);
+  if (!x->call.measures) return;
+  assert_memory_equal(x->call.measures->head, y->call.measures->head,
+                      l->shape.heads * sizeof *x->call.measures->head);
 }
 
 enum { CALLS = 4 };
@@ -126,14 +130,15 @@ enum { CALLS = 4 };
 /* A chain of random calls, each as it is and spending its inputs, merged. */
 static void compare_chains(const struct random_layer *l, uint64_t *state, size_t most, bool square,
                            struct arena *a) {
-  struct call *whole[CALLS], *spent[CALLS];
+  struct layer_run *whole[CALLS], *spent[CALLS];
+  const bool measured = random_below(state, 3) == 0; /* calls that are merged have one program */
   for (int i = 0; i < CALLS; i++) {
     const size_t rows = 1 + random_below(state, most);
-    struct call *c = square ? plain_call(l, state, 1 + random_below(state, 3), rows, rows,
-                                         (enum weights)random_below(state, 3), a)
-                            : random_call(l, state, most, a);
+    struct layer_run *c = square ? plain_call(l, state, 1 + random_below(state, 3), rows, rows,
+                                              (enum weights)random_below(state, 3), a)
+                                 : random_call(l, state, most, a);
     share_inputs(l, c, state);
-    if (random_below(state, 3) == 0) measure(l, c, state, a);
+    if (measured) measure(l, c, state, a);
     whole[i] = call_again(c, a);
     spent[i] = spending(l, c, a);
     prepare(l, whole[i], a);
@@ -189,14 +194,14 @@ static void a_plain_call_takes_the_memory_of_its_projections(void **unused) {
   arena_init(&a, NULL);
   arena_init(&room, NULL);
   plain_layer_init(&l, &state, HEADS, SIZE, GEMM_PACKED);
-  struct call *c = spending(&l, plain_call(&l, &state, 1, ROWS, ROWS, WEIGHTS_NONE, &a), &a);
+  struct layer_run *c = spending(&l, plain_call(&l, &state, 1, ROWS, ROWS, WEIGHTS_NONE, &a), &a);
   prepare(&l, c, &room);
   assert_in_range(room.bytes, 3 * FLOATS * sizeof(float), 3.2 * FLOATS * sizeof(float));
-  assert_true(
-      within(c->outputs, FLOATS * sizeof(float), (const char *)c->keys, FLOATS * sizeof(float)));
+  assert_true(within(c->call.outputs, FLOATS * sizeof(float), (const char *)c->call.keys,
+                     FLOATS * sizeof(float)));
   size_t left = 0;
-  for (size_t i = 0; i < c->left.count; i++)
-    left += (size_t)(c->left.stretch[i].end - c->left.stretch[i].at);
+  for (size_t i = 0; i < c->call.left.count; i++)
+    left += (size_t)(c->call.left.stretch[i].end - c->call.left.stretch[i].at);
   assert_int_equal(left, 5 * FLOATS * sizeof(float));
   arena_free(&room);
   arena_free(&a);

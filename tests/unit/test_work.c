@@ -38,7 +38,7 @@ static int tear_down(void **state) {
   return 0;
 }
 
-static struct call *make_call(struct fixture *f, size_t items, size_t q, size_t k) {
+static struct layer_run *make_call(struct fixture *f, size_t items, size_t q, size_t k) {
   return plain_call(&f->layer, &f->state, items, q, k, WEIGHTS_NONE, &f->arena);
 }
 
@@ -50,7 +50,7 @@ static void *zeros(struct fixture *f, size_t count, size_t size) {
   return memory;
 }
 
-static double work_of(struct fixture *f, struct call *c) {
+static double work_of(struct fixture *f, struct layer_run *c) {
   struct error e = {0};
   assert_int_equal(layer_prepare(f->layer.layer, c, &f->arena, &e), STATUS_OK);
   return c->run.work;
@@ -68,19 +68,19 @@ static void pairs_are_counted_in_every_head(void **state) {
 static void empty_segments_are_counted_for_every_query(void **state) {
   struct fixture *f = *state;
   enum { SEGMENTS = 1000, QUERIES = 1000 };
-  struct call *c = make_call(f, 1, QUERIES, 1);
+  struct layer_run *c = make_call(f, 1, QUERIES, 1);
   int32_t *end = zeros(f, SEGMENTS, sizeof *end);
   end[SEGMENTS - 1] = 1;
-  c->segment_end = end;
-  c->item[0].segments = SEGMENTS;
+  c->geometry.segment_end = end;
+  c->geometry.item[0].segments = SEGMENTS;
   assert_true(work_of(f, c) > (double)SEGMENTS * QUERIES * HEADS);
 }
 
 static void a_mask_is_counted_where_no_head_is_computed(void **state) {
   struct fixture *f = *state;
-  struct call *c = make_call(f, 1, 100, 2000);
-  c->mask = zeros(f, 100 * 2000, 1);
-  c->head_mask = zeros(f, HEADS, sizeof *c->head_mask);
+  struct layer_run *c = make_call(f, 1, 100, 2000);
+  c->geometry.mask = zeros(f, 100 * 2000, 1);
+  c->call.head_mask = zeros(f, HEADS, sizeof *c->call.head_mask);
   assert_true(work_of(f, c) > tiny);
 }
 
