@@ -1,4 +1,5 @@
 /* main: readies the process, finds the command and its settings, and carries it out. */
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <string.h>
@@ -43,29 +44,62 @@ static void hold_standard_descriptors(void) {
     if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) < 0) return;
 }
 
-/* The options of `attend run`, which come before settings. Returns what follows them. */
-static char **read_run_options(char **words, struct body_terms *terms) {
-  for (; *words; words++) {
-    if (!strcmp(*words, "--heads"))
-      terms->ask = ASK_HEADS;
-    else if (!strcmp(*words, "--binary"))
-      terms->form = BODY_SAFETENSORS;
-    else
-      break;
-  }
-  terms->wants_binary = terms->form == BODY_SAFETENSORS && terms->ask == ASK_ATTENTION;
-  return words;
+static bool is_word(const char *word) { return word && word[0] != '-'; }
+
+/* A file where a command belongs is left to the settings of `serve`, which say how to name it. */
+static bool names_configuration(const char *word) {
+  const char *end = strrchr(word, '.');
+  return end && !strcmp(end, ".json");
 }
 
-static bool is_word(const char *word) { return word && word[0] != '-'; }
+/* What `attend run` is asked for. */
+struct run_words {
+  const char *model, *file; /* NULL: not named */
+  struct body_terms terms;
+};
+
+/* Takes the words of `attend run` out of those that are settings; they come in any order. */
+static void read_run_words(char **words, struct run_words *run) {
+  char **settings = words;
+  while (*words) {
+    if (!strcmp(*words, "--heads")) {
+      run->terms.ask = ASK_HEADS;
+      words++;
+    } else if (!strcmp(*words, "--binary")) {
+      run->terms.form = BODY_SAFETENSORS;
+      words++;
+    } else if (is_word(*words) && !run->model) {
+      run->model = *words++;
+    } else if (is_word(*words) && !run->file) {
+      run->file = *words++;
+    } else {
+      for (size_t n = config_words(words); n > 0; n--) *settings++ = *words++;
+    }
+  }
+  *settings = NULL;
+  run->terms.wants_binary = run->terms.form == BODY_SAFETENSORS && run->terms.ask == ASK_ATTENTION;
+}
+
+/* `attend run`, its request from the file if one is named. */
+static int run_model(const struct config *c, const struct run_words *run) {
+  struct error e = {0};
+  const int in = run->file ? open(run->file, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+  if (in < 0) {
+    error_set(&e, STATUS_SYSTEM, "%.200s: %s", run->file, strerror(errno));
+    return command_fail(&e);
+  }
+  const int status = command_run(c, run->model, &run->terms, in, STDOUT_FILENO);
+  if (run->file) close(in);
+  return status;
+}
 
 int main(int argc, char **argv) {
   enum { SERVE, RUN, CHECK, INSPECT, HEALTH, HELP, COMMANDS } command = SERVE;
   static const char *const names[COMMANDS] = {"serve", "run", "check", "inspect", "health", "help"};
   static char *none[] = {NULL};
   char **words = argc > 1 ? argv + 1 : none;
-  const char *subject = NULL; /* the model of run, the URL of health */
-  struct body_terms terms = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN};
+  const char *url = NULL; /* of health */
+  struct run_words run = {.terms = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN}};
   struct config c = {0};
   struct error e = {0};
   int status;
@@ -73,7 +107,7 @@ int main(int argc, char **argv) {
   hold_standard_descriptors();
   return_freed_memory();
   json_reserve_init();
-  if (is_word(words[0])) {
+  if (is_word(words[0]) && !names_configuration(words[0])) {
     while (command < COMMANDS && strcmp(words[0], names[command])) command++;
     if (command == COMMANDS) return command_misuse("there is no command '%.100s'", words[0]);
     words++;
@@ -84,18 +118,19 @@ int main(int argc, char **argv) {
   }
   if (command == HELP) return command_help();
   if (command == INSPECT) return command_inspect(words);
-  if ((command == RUN || command == HEALTH) && is_word(words[0])) subject = *words++;
-  if (command == RUN && !subject) return command_misuse("%s needs the name of a model", names[RUN]);
-  if (command == RUN) words = read_run_options(words, &terms);
+  if (command == HEALTH && is_word(words[0])) url = *words++;
+  if (command == RUN) read_run_words(words, &run);
+  if (command == RUN && !run.model)
+    return command_misuse("%s needs the name of a model", names[RUN]);
 
   if (config_read(&c, words, environ, &e))
     status = command_fail(&e);
   else if (command == RUN)
-    status = command_run(&c, subject, &terms, STDIN_FILENO, STDOUT_FILENO);
+    status = run_model(&c, &run);
   else if (command == CHECK)
     status = command_check(&c);
   else if (command == HEALTH)
-    status = command_health(subject, *c.admin_listen ? c.admin_listen : c.listen);
+    status = command_health(url, *c.admin_listen ? c.admin_listen : c.listen);
   else
     status = serve(&c, argv, words);
   config_free(&c);

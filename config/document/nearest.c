@@ -2,16 +2,14 @@
 #include "config/document/nearest.h"
 
 #include <ctype.h>
-#include <stdint.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "core/run/size.h"
 
 enum { LONGEST = 64 }; /* characters that are compared: enough for a hint in a message */
 
-void nearest_init(struct nearest *n, const char *word) {
-  *n = (struct nearest){.word = word, .distance = SIZE_MAX};
-}
+void nearest_init(struct nearest *n, const char *word) { *n = (struct nearest){.word = word}; }
 
 static char folded(char c) { return c == '-' ? '_' : (char)tolower((unsigned char)c); }
 
@@ -40,9 +38,29 @@ static size_t edit_distance(const char *a, const char *b) {
   return row[columns];
 }
 
+/* Does `name` have `part` between underscores, or at an end? */
+static bool has_part(const char *name, const char *part) {
+  const size_t length = strlen(part);
+  for (bool begins = true; *name; name++) {
+    size_t same = 0;
+    while (begins && same < length && name[same] && folded(name[same]) == folded(part[same]))
+      same++;
+    if (same > 0 && same == length && (!name[same] || folded(name[same]) == '_')) return true;
+    begins = folded(*name) == '_';
+  }
+  return false;
+}
+
+/* A slip of the hand is nearer than a name with a part too many or too few, and that is nearer than
+ * any other. */
+static unsigned rank_of(const char *word, const char *candidate, size_t distance) {
+  if (distance <= 1) return 0;
+  return has_part(word, candidate) || has_part(candidate, word) ? 1 : 2;
+}
+
 void nearest_offer(struct nearest *n, const char *candidate) {
-  size_t d = edit_distance(n->word, candidate);
-  if (d >= n->distance) return;
-  n->distance = d;
-  n->name = candidate;
+  const size_t distance = edit_distance(n->word, candidate);
+  const unsigned rank = rank_of(n->word, candidate, distance);
+  if (n->name && (rank > n->rank || (rank == n->rank && distance >= n->distance))) return;
+  *n = (struct nearest){n->word, candidate, distance, rank};
 }

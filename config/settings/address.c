@@ -51,3 +51,13 @@ void address_reach(struct address *a) {
   else if (!strcmp(a->host, "::"))
     snprintf(a->host, sizeof a->host, "::1");
 }
+
+bool address_is_loopback(const struct address *a) {
+  enum { LOOPBACK_NET = 127 };
+  struct in_addr four;
+  struct in6_addr six;
+  if (inet_pton(AF_INET, a->host, &four) == 1) return ntohl(four.s_addr) >> 24 == LOOPBACK_NET;
+  if (inet_pton(AF_INET6, a->host, &six) != 1) return false;
+  return IN6_IS_ADDR_LOOPBACK(&six) ||
+         (IN6_IS_ADDR_V4MAPPED(&six) && six.s6_addr[12] == LOOPBACK_NET);
+}

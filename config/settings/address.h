@@ -20,4 +20,7 @@ bool address_parse(struct address *a, const char *text);
  * becomes the loopback address. */
 void address_reach(struct address *a);
 
+/* Is the host a number that only this machine reaches? False for names. */
+bool address_is_loopback(const struct address *a);
+
 #endif

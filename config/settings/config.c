@@ -253,6 +253,11 @@ static size_t set_from_switch(struct config *c, const struct option *o, const st
 }
 
 static enum status split_word(const char *arg, struct config_word *w, struct error *e) {
+  if (arg[0] != '-' && ends_with(arg, strlen(arg), ".json"))
+    return error_set(e, STATUS_CONFIG,
+                     "command line: \"%.80s\" is no setting; a configuration file is named by "
+                     "--config %.80s",
+                     arg, arg);
   if (strncmp(arg, "--", 2) != 0 || !arg[2])
     return error_set(e, STATUS_CONFIG,
                      "command line: \"%.80s\" is no setting; they look like --name value or "
@@ -275,6 +280,17 @@ static const struct option *find_switch(const struct config_word *w, bool *no) {
     if (o->kind == OPTION_IS_FLAG && is_named(w, negated)) return o;
   }
   return NULL;
+}
+
+size_t config_words(char *const *args) {
+  struct config_word w = {0};
+  struct error none = {0};
+  bool no = false;
+  if (split_word(*args, &w, &none)) return 1;
+  const struct option *o = find_switch(&w, &no);
+  const bool two =
+      o ? value_follows(o, &w, no, args[1]) : is_named(&w, "config") && !w.value && args[1];
+  return two ? 2 : 1;
 }
 
 /* Reads the words of the command line. With `path` it only looks for --config, because the file

@@ -46,6 +46,10 @@ void config_differ(const struct config *now, const struct config *next,
 /* Do both have a model of this name, with the same definition? */
 bool config_same_model(const struct config *a, const struct config *b, const char *name);
 
+/* How many words the setting takes that the first of `args` begins: one or two; one where it begins
+ * none. */
+size_t config_words(char *const *args);
+
 void config_help(FILE *out); /* prints the settings, a line or two each */
 
 /* Prints the effective configuration as a JSON document that config_read accepts. False if there is

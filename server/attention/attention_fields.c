@@ -172,10 +172,18 @@ static const struct contract_v2 protocol = {
                   BIT(FIELD_SEED) | BIT(FIELD_EMPTY_ROWS),
 };
 
+/* Other services take the model's name in the body. */
+static const char model_in_path[] =
+    "a model stands in the path: POST /v1/models/NAME/attention or /v1/models/NAME/heads "
+    "(/v1/attention asks the default model; GET /v1/models lists all models)";
+static const struct contract_stray strays[] = {{"model", model_in_path},
+                                               {"model_name", model_in_path}};
+enum { STRAYS = sizeof strays / sizeof *strays };
+
 static const struct contract contracts[] = {
-    [ASK_ATTENTION] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, BIT(FIELD_GRADIENTS),
-                       &protocol},
-    [ASK_HEADS] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, 0, &protocol},
+    [ASK_ATTENTION] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, BIT(FIELD_GRADIENTS), &protocol,
+                       strays, STRAYS},
+    [ASK_HEADS] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, 0, &protocol, strays, STRAYS},
 };
 
 _Static_assert((int)FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");

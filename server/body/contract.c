@@ -48,6 +48,9 @@ static enum status refuse_name(const struct contract *c, const char *name, size_
                                struct error *e) {
   char shown[NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
   show_name(name, length, shown, pointer);
+  for (const struct contract_stray *stray = c->stray; stray < c->stray + c->strays; stray++)
+    if (strcmp(shown, stray->name) == 0)
+      return error_at(e, pointer, "unknown field \"%s\": %s", shown, stray->instead);
   struct nearest known;
   nearest_init(&known, shown);
   for (unsigned f = 0; f < c->fields; f++) nearest_offer(&known, contract_name(&c->field[f]));

@@ -54,11 +54,18 @@ struct contract_v2 {
   uint64_t parameters; /* a bit for each field that is a parameter of the request */
 };
 
+/* A name that is no field, but is often sent as one. */
+struct contract_stray {
+  const char *name, *instead; /* what the error says to do instead */
+};
+
 struct contract {
   const struct contract_field *field;
   unsigned arrays, fields; /* how many arrays, which come first, and how many fields in all */
   uint64_t elsewhere;      /* a bit for each field that belongs to another path */
   const struct contract_v2 *v2;
+  const struct contract_stray *stray;
+  size_t strays;
 };
 
 /* The fields of one request as far as they were read, and the sizes that its rules need. */
@@ -90,7 +97,7 @@ unsigned contract_find(const struct contract *c, const char *name, size_t length
 
 /* Finds the field of a name, which is UTF-8, and notes that the request has it. Fails with
  * invalid-request for a second time, for a field of another path, and for an unknown name: then the
- * error names the nearest known one. */
+ * error names the nearest known one, or says what to do instead. */
 enum status contract_meet(struct contract_reading *r, const char *name, size_t length,
                           unsigned *field, struct error *e);
 

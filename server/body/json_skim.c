@@ -15,10 +15,18 @@ bool json_starts_value(char c) {
          c == 'f' || c == 'n';
 }
 
+const char *json_hint(char c) {
+  return c == 'N' || c == 'I'
+             ? ": JSON has no NaN and no Infinity; hide keys with \"mask\", or send "
+               "safetensors"
+             : "";
+}
+
 enum status json_unexpected(struct error *e, size_t offset, char c, const char *wanted) {
   if (c == '\0')
     return error_json(e, offset, "a NUL byte where %s belongs; is this UTF-16?", wanted);
-  if (c > ' ' && c < 0x7f) return error_json(e, offset, "'%c' where %s belongs", c, wanted);
+  if (c > ' ' && c < 0x7f)
+    return error_json(e, offset, "'%c' where %s belongs%s", c, wanted, json_hint(c));
   return error_json(e, offset, "byte 0x%02x where %s belongs", (unsigned char)c, wanted);
 }
 

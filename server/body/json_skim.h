@@ -43,6 +43,9 @@ size_t json_skim_feed(struct json_skim *s, const char *text, size_t length, size
 
 bool json_starts_value(char c); /* may a value begin so? */
 
+/* What an error about this byte adds for those who print numbers that JSON has not; or "". */
+const char *json_hint(char c);
+
 /* "'x' where a value belongs": an invalid-json for the byte at `offset`. */
 enum status json_unexpected(struct error *e, size_t offset, char c, const char *wanted);
 

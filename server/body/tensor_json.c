@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/run/size.h"
+#include "server/body/json_skim.h"
 #include "server/body/tensor_nest.h"
 #include "server/text/blank.h"
 #include "server/text/number.h"
@@ -26,6 +27,7 @@ enum tensor_json_mode {
   MODE_NUMBER,   /* inside a number that is read byte by byte */
   MODE_LITERAL,  /* inside true, false or null */
   MODE_TOO_DEEP, /* behind a bracket deeper than the rule allows */
+  MODE_SURPLUS,  /* in a row that is too long */
   MODE_COMPLETE
 };
 
@@ -80,7 +82,7 @@ static const char *refuse_byte(const struct tensor_json_stretch *s, const char *
   size_t offset = s->offset + (size_t)(p - s->text);
   unsigned char c = (unsigned char)*p;
   if (c > ' ' && c < 0x7f)
-    error_json(e, offset, "'%c' cannot stand here", c);
+    error_json(e, offset, "'%c' cannot stand here%s", c, json_hint((char)c));
   else
     error_json(e, offset, "byte 0x%02x cannot stand here", c);
   return NULL;
@@ -259,6 +261,7 @@ static const char *read_flags(struct tensor_json *r, const char *p,
   size_t room, length = plain_flag(p);
   if (length == 0) return p;
   if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK || !reserve_number(r, e)) return NULL;
+  if (room == 0) return p;
   size_t count = r->tensor.count, most = size_min(room, r->capacity - count), i = 0;
   uint8_t *out = (uint8_t *)r->tensor.data + count;
   enum tensor_json_expect expect = EXPECT_COMMA_OR_END;
@@ -279,11 +282,22 @@ static const char *read_flags(struct tensor_json *r, const char *p,
   return p;
 }
 
+/* A value for which its row has no room: from here on values are counted, so that the refusal can
+ * say how long the row is. */
+static void begin_surplus(struct tensor_json *r) {
+  r->nest.index[r->nest.depth]++;
+  r->mode = MODE_SURPLUS;
+}
+
 /* A number by its first byte. */
 static const char *begin_number(struct tensor_json *r, const char *p,
                                 const struct tensor_json_stretch *s, struct error *e) {
   size_t room;
   if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK) return NULL;
+  if (room == 0) {
+    begin_surplus(r);
+    return p;
+  }
   if (r->nest.rule.type != TENSOR_FLOAT || !s->whole_numbers) {
     number_scan_begin(&r->scan);
     r->mode = MODE_NUMBER;
@@ -316,6 +330,10 @@ static bool end_literal(struct tensor_json *r, struct error *e) {
   if (r->nest.rule.type != TENSOR_FLAG) return refuse_found(r, literal, e);
   size_t room;
   if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK) return false;
+  if (room == 0) {
+    begin_surplus(r);
+    return true;
+  }
   return store_flag(r, *literal == 't', e);
 }
 
@@ -426,6 +444,9 @@ static const char *read_stretch(struct tensor_json *r, const struct tensor_json_
       break;
     case MODE_TOO_DEEP:
       p = continue_too_deep(r, p, s, e);
+      break;
+    case MODE_SURPLUS:
+      p = tensor_nest_surplus(&r->nest, p, s->end, e);
       break;
     default:
       p = read_plain(r, p, s, e);

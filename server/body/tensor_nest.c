@@ -122,8 +122,9 @@ static enum status settle_depth(struct tensor_nest *n, struct error *e) {
 enum status tensor_nest_number(struct tensor_nest *n, size_t *room, struct error *e) {
   if (n->leaf == TENSOR_DEPTH_UNKNOWN && settle_depth(n, e) != STATUS_OK) return e->status;
   if (n->depth != n->leaf) return tensor_nest_refuse(n, e, "a number where others have arrays");
-  *room = 1;
-  return n->depth == 0 ? STATUS_OK : check_room(n, room, e);
+  *room = n->depth == 0;
+  if (n->depth == 0 || n->index[n->depth] >= wanted_length(n, n->depth)) return STATUS_OK;
+  return check_room(n, room, e);
 }
 
 /* --- ends --- */
@@ -181,6 +182,21 @@ enum status tensor_nest_close(struct tensor_nest *n, struct error *e) {
   n->depth--;
   n->index[n->depth]++;
   return STATUS_OK;
+}
+
+const char *tensor_nest_surplus(struct tensor_nest *n, const char *p, const char *end,
+                                struct error *e) {
+  for (; p < end && *p != ']'; p++) {
+    if (*p == '[' || *p == '{' || *p == '"') {
+      refuse_at(n, n->index, n->depth - 1, e, "the length of the array is more than %zu",
+                wanted_length(n, n->depth));
+      return NULL;
+    }
+    n->index[n->depth] += *p == ',';
+  }
+  if (p >= end) return p;
+  tensor_nest_close(n, e);
+  return NULL;
 }
 
 enum status tensor_nest_finish(struct tensor_nest *n, struct error *e) {

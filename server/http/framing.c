@@ -1,4 +1,5 @@
-/* framing: walks a request's header again where libmicrohttpd has cut it. */
+/* framing: looks at a request's target before libmicrohttpd cuts it, and walks its header again
+ * afterwards. */
 #include "server/http/framing.h"
 
 #include <microhttpd.h>
@@ -17,12 +18,24 @@ static bool drops_bytes(void) { return MHD_get_version()[0] == '0'; }
 
 static bool is_control(char c) { return (unsigned char)c < ' ' || c == 0x7f; }
 
-const char *framing_target(const char *target) {
+/* A proxy that takes such a target may have asked its rules about another one than the routes see:
+ * about what comes before the '#', or about other characters. */
+static const char *find_fault(const char *target, const char *end) {
+  for (const char *at = target; at < end; at++) {
+    if (*at == '#') return "the target has a fragment (#), which belongs to the client alone";
+    if ((unsigned char)*at >= 0x80)
+      return "the target has a byte that is not ASCII: send it as %XX";
+  }
+  return NULL;
+}
+
+struct framing_target framing_target(const char *target) {
   const char *end = target;
   while (*end != ' ' && !is_control(*end)) end++;
+  const struct framing_target found = {.end = end, .fault = find_fault(target, end)};
   char *query = strchr(target, '?');
   if (query && drops_bytes()) query[1] = 0; /* libmicrohttpd is about to write there, too */
-  return end;
+  return found;
 }
 
 /* Are there only NULs from `from` to `to`, at least `least` and at most `most`? False if the two

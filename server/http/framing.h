@@ -1,4 +1,5 @@
-/* framing: finds bytes of a request's header or trailer that libmicrohttpd has not reported.
+/* framing: finds what libmicrohttpd does not report of a request: faults of its target, and bytes
+ * of its header or trailer.
  *
  * Before its release 1.0, libmicrohttpd drops parts of a header silently: bytes after a NUL, folded
  * lines, lines without a name (which it even takes for the end of the header). A proxy in front of
@@ -17,14 +18,20 @@
 
 struct MHD_Connection;
 
-/* To be called with the target of a request in libmicrohttpd's buffer, before it is parsed. Returns
- * the target's end, and removes what follows the '?': arguments have no meaning here, and
- * libmicrohttpd sends no answer if it has no room for all of them. */
-const char *framing_target(const char *target);
+/* The target of a request as it came. */
+struct framing_target {
+  const char *end;   /* in libmicrohttpd's buffer */
+  const char *fault; /* a sentence: why no request may have it; NULL: none */
+};
+
+/* To be called with the target of a request in libmicrohttpd's buffer, before it is parsed. Removes
+ * what follows the '?': arguments have no meaning here, and libmicrohttpd sends no answer if it has
+ * no room for all of them. */
+struct framing_target framing_target(const char *target);
 
 /* Is the header, as it came, exactly the request line, the fields that are reported, and an empty
- * line? For the first call of the access handler, with its arguments and the result of
- * framing_target. */
+ * line? For the first call of the access handler, with its arguments and the end that
+ * framing_target has found. */
 bool framing_header_is_whole(struct MHD_Connection *c, const char *method, const char *url,
                              const char *version, const char *target_end);
 

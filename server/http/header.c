@@ -128,6 +128,43 @@ static unsigned find_tags(const char *list, const char *const *tags) {
   return named;
 }
 
+/* Control characters mean different things to different readers; libmicrohttpd lets them pass. */
+static bool has_control(const char *value) {
+  for (; *value; value++) {
+    const unsigned char c = (unsigned char)*value;
+    if ((c < ' ' && c != '\t') || c == 0x7f) return true;
+  }
+  return false;
+}
+
+/* The end of the letters, digits and `others` at `at`. */
+static const char *skip_characters(const char *at, const char *others) {
+  while (isalnum((unsigned char)*at) || (*at && strchr(others, *at))) at++;
+  return at;
+}
+
+/* Is this a host, or nothing, and perhaps a port (RFC 9112, 3.2)? A name might have commas, but has
+ * none here: more likely a proxy has put two hosts together. */
+static bool is_host(const char *value) {
+  if (*value == '[') {
+    const char *end = skip_characters(value + 1, "-._~%:");
+    if (end == value + 1 || *end != ']') return false;
+    value = end + 1;
+  } else {
+    value = skip_characters(value, "-._~%!$&'()*+;=");
+  }
+  if (*value == ':')
+    for (value++; isdigit((unsigned char)*value);) value++;
+  while (*value == ' ' || *value == '\t') value++;
+  return !*value;
+}
+
+static void read_host(struct header *h, const char *value) {
+  h->hosts++;
+  if (!is_host(value))
+    error_set(&h->error, STATUS_BAD_FRAMING, "Host is not a host with or without a port");
+}
+
 static void read_content_type(struct header *h, const char *value) {
   struct header_element m;
   enum header_media type = MEDIA_OTHER;
@@ -179,13 +216,15 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
     error_set(&h->error, STATUS_BAD_FRAMING, "the name of a header field is not a token");
     return;
   }
+  if (has_control(value))
+    error_set(&h->error, STATUS_BAD_FRAMING, "the value of a header field has a control character");
 #define IS(text) (name_size == sizeof text - 1 && !strncasecmp(name, text, sizeof text - 1))
   if (IS("Content-Length"))
     read_content_length(h, value);
   else if (IS("Transfer-Encoding"))
     read_transfer_coding(h, value);
   else if (IS("Host"))
-    h->hosts++;
+    read_host(h, value);
   else if (IS("Accept"))
     read_accept(&h->accept, value);
   else if (IS("Accept-Encoding"))

@@ -11,7 +11,6 @@
 
 #include "core/run/clock.h"
 #include "core/run/size.h"
-#include "server/http/framing.h"
 #include "server/http/request_id.h"
 #include "server/http/request_parts.h"
 
@@ -106,7 +105,20 @@ static bool is_refused_at_once(const struct request *r) {
 }
 
 void request_note_target(struct request *r, const char *target) {
-  r->target_end = framing_target(target);
+  r->target = framing_target(target);
+}
+
+/* Finds what is wrong with the header as a whole, and with its target. */
+static void check_head(struct request *r, const char *version) {
+  struct error *e = &r->header.error;
+  const bool whole = strcmp(r->url, "*") == 0;
+  r->asks_server = whole && r->method == METHOD_OPTIONS;
+  if (!framing_header_is_whole(r->mhd, r->method_word, r->url, version, r->target.end))
+    error_set(e, STATUS_BAD_FRAMING,
+              "the header has folded lines, or lines or characters that belong to no field");
+  if (r->target.fault) error_set(e, STATUS_BAD_FRAMING, "%s", r->target.fault);
+  if (whole && !r->asks_server)
+    error_set(e, STATUS_BAD_FRAMING, "the target * is for OPTIONS alone");
 }
 
 bool request_header(struct request *r, const char *url, const char *method, const char *version) {
@@ -126,9 +138,7 @@ bool request_header(struct request *r, const char *url, const char *method, cons
   r->header.tags = r->server->page.tags;
   MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, read_field, &r->header);
   header_finish(&r->header);
-  if (!framing_header_is_whole(r->mhd, method, url, version, r->target_end))
-    error_set(&r->header.error, STATUS_BAD_FRAMING,
-              "the header has folded lines, or lines or characters that belong to no field");
+  check_head(r, version);
   set_id(r);
   r->connection.request_id = r->id;
   r->connection.v2 = route_is_v2(r->route);
@@ -252,6 +262,7 @@ bool request_continue(struct request *r) {
     if (r->header.chunked && framing_has_trailer(r->mhd)) r->connection.discard = true;
     if (r->error.status) return request_answer_error(r, &r->error);
     if (r->preflight) return request_answer_preflight(r);
+    if (r->asks_server) return request_answer_server(r);
     return route_is_computed(r->route) ? submit(r) : request_answer_route(r);
   case REQUEST_IN_POOL:
     return atomic_load(&r->handoff) == HANDOFF_DONE ? request_answer_exchange(r) : true;

@@ -120,11 +120,13 @@ static enum status refuse_path(struct request *r) {
     return error_set(&r->error, STATUS_NOT_FOUND, "a model has one version, which is 1");
   if (r->route == ROUTE_V2_NONE)
     return error_set(&r->error, STATUS_NOT_FOUND,
-                     "there is nothing at this path; try /v2, /v2/models, /v2/models/NAME or "
-                     "/v2/models/NAME/infer");
-  return error_set(
-      &r->error, STATUS_NOT_FOUND,
-      "there is nothing at this path; try /, /v1/attention, /v1/models or /v1/models/NAME/heads");
+                     "there is nothing at this path; try POST /v2/models/NAME/infer, or GET /v2, "
+                     "/v2/health/live, /v2/health/ready, /v2/models, /v2/models/NAME, "
+                     "/v2/models/NAME/ready");
+  return error_set(&r->error, STATUS_NOT_FOUND,
+                   "there is nothing at this path; try POST /v1/attention (the default model), "
+                   "/v1/models/NAME/attention, /v1/models/NAME/heads, or GET /, /v1/models, "
+                   "/v1/models/NAME, /v2, /healthz, /readyz, /metrics, /openapi.json");
 }
 
 /* The first check, so that clients without a key learn nothing else. */
@@ -145,9 +147,9 @@ void request_admit(struct request *r, const char *version) {
   if (r->header.chunked && strcmp(version, "HTTP/1.0") == 0)
     error_set(e, STATUS_BAD_FRAMING, "Transfer-Encoding in a message of HTTP/1.0");
   if (e->status || r->preflight || check_api_key(r)) return;
-  if (!route_exists(r->route))
+  if (!route_exists(r->route) && !r->asks_server)
     refuse_path(r);
-  else if (!route_allows(r->route, r->method))
+  else if (!route_allows(r->route, r->method) && !r->asks_server)
     error_set(e, STATUS_METHOD_NOT_ALLOWED, "this path takes %s", route_allow(r->route));
   else if (r->header.body_bytes > c->max_body_bytes)
     error_limit(e, "max_body_bytes", "the body is larger than %llu bytes",

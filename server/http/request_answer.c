@@ -71,6 +71,14 @@ bool request_answer_preflight(struct request *r) {
   return reply_bytes(&reply, "", 0);
 }
 
+bool request_answer_server(struct request *r) {
+  if (!enter_answer_phase(r)) return false;
+  const bool admin = r->door->kind == DOOR_ADMIN;
+  struct reply reply = begin_reply(r, 204, NULL);
+  reply_add(&reply, "Allow", admin ? "GET, HEAD, OPTIONS" : "GET, HEAD, OPTIONS, POST");
+  return reply_bytes(&reply, "", 0);
+}
+
 static bool answer_status(struct request *r, enum status status, const char *detail) {
   struct error e = {0};
   error_set(&e, status, "%s", detail);

@@ -2,6 +2,7 @@
 #ifndef SERVER_REQUEST_PARTS_H
 #define SERVER_REQUEST_PARTS_H
 
+#include "server/http/framing.h"
 #include "server/http/request.h"
 #include "server/http/request_id.h"
 #include "server/watch/timeline.h"
@@ -31,7 +32,7 @@ struct request {
   enum route route;
   enum method method;
   const char *url, *method_word; /* path and method as sent, in libmicrohttpd's memory */
-  const char *target_end;        /* of the whole target as it came, likewise */
+  struct framing_target target;  /* before libmicrohttpd has cut it */
   struct header header;
   struct error error; /* once set, this is the answer */
   uint64_t started, submitted;
@@ -44,6 +45,7 @@ struct request {
   enum status verdict; /* of the answer, if it is an error; why there is none, if it is cut off */
   bool has_exchange;   /* `exchange` has begun and not ended */
   bool preflight;      /* a browser asks whether a page may send a request */
+  bool asks_server;    /* OPTIONS *: what the server as a whole can do */
   _Atomic int handoff;
   struct exchange exchange;
   char model[ROUTE_MODEL_SIZE];
@@ -82,6 +84,7 @@ bool request_answer_error(struct request *r, const struct error *e);
 bool request_answer_exchange(struct request *r);  /* what the pool has computed */
 bool request_answer_route(struct request *r);     /* of a route that is not computed */
 bool request_answer_preflight(struct request *r); /* what a page may send */
+bool request_answer_server(struct request *r);    /* which methods there are */
 
 /* --- request_end --- */
 

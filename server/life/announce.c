@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "config/settings/address.h"
+
 /* How the model sees positions: rotary, relative, or not at all. */
 static void describe_positions(const struct layer_shape *s, char *out, size_t size) {
   size_t used = 0;
@@ -40,6 +42,14 @@ void announce_model(struct log *log, const struct model *m) {
              "model %s: nothing of its source is used: projection %s and score %s have no "
              "parameters",
              m->name, m->projection, m->score);
+}
+
+void announce_reach(struct log *log, const char *address, const struct api_keys *k) {
+  struct address at;
+  if (k || !address_parse(&at, address) || address_is_loopback(&at)) return;
+  log_line(log, LOG_WARNING,
+           "listening beyond loopback without API keys: whoever reaches %s may ask (api_key_file)",
+           address);
 }
 
 const char announce_exposed[] = "api_key_file: every user of this machine may read it: chmod o-r";

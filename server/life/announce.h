@@ -14,6 +14,10 @@ void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]);
 /* Logs that line, and a warning for every note. */
 void announce_model(struct log *log, const struct model *m);
 
+/* Logs a warning if requests from other machines may come, and need no key. `address` is the
+ * socket's own. */
+void announce_reach(struct log *log, const char *address, const struct api_keys *k);
+
 /* Logs how many keys there are, and a warning if every user may read their file. NULL: nothing. */
 void announce_api_keys(struct log *log, const struct api_keys *k);
 extern const char announce_exposed[]; /* the text of that warning */

@@ -231,7 +231,7 @@ static enum status make_parts(struct serve_state *all, struct error *e) {
   return raise_descriptors(s, e);
 }
 
-static void log_start(struct server *s) {
+static void log_start(struct server *s, const char *address) {
   log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s, text %s",
            version_number(), version_commit(), s->service.workers, s->door[DOOR_MAIN].io_threads,
            cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
@@ -239,6 +239,7 @@ static void log_start(struct server *s) {
   for (size_t i = 0; i < registry_count(hold.registry); i++)
     announce_model(s->log, registry_at(hold.registry, i));
   announce_api_keys(s->log, hold.api_keys);
+  announce_reach(s->log, address, hold.api_keys);
   models_release(&hold);
 }
 
@@ -344,7 +345,7 @@ static enum status serve_until_signal(struct serve_state *s, struct error *e) {
   if (load_first_models(s, e) || s->signal || door_listen(s, DOOR_MAIN, e)) return e->status;
   atomic_store(&s->server.loaded, true);
   if (httpd_start(s->http[DOOR_MAIN], e)) return e->status;
-  log_start(&s->server);
+  log_start(&s->server, httpd_address(s->http[DOOR_MAIN]));
   print_address("listening", s->http[DOOR_MAIN]);
   send_ready(s);
   supervisor_watch(&s->supervisor, s->http);

@@ -45,7 +45,7 @@ static const char *const methods[METHOD_COUNT] = {
 static const char *read_segment(const char *at, char out[SEGMENT_SIZE]) {
   size_t n = 0;
   bool good = true;
-  for (; *at && *at != '/' && *at != '?' && *at != '#'; at++) {
+  for (; *at && *at != '/' && *at != '?'; at++) {
     int c = (unsigned char)*at;
     if (c == '%') {
       int high = hex_value(at[1]), low = high < 0 ? -1 : hex_value(at[2]);
@@ -62,7 +62,7 @@ static const char *read_segment(const char *at, char out[SEGMENT_SIZE]) {
 const char *route_path(const char *path) {
   if (strncasecmp(path, "http://", 7) && strncasecmp(path, "https://", 8)) return path;
   const char *authority = strstr(path, "//") + 2;
-  return authority + strcspn(authority, "/?#");
+  return authority + strcspn(authority, "/?");
 }
 
 /* Is the path "/", or an authority with nothing after it? */
@@ -70,7 +70,7 @@ static bool is_root(const char *path) {
   const char *at = route_path(path);
   if (*at != '/' && at == path) return false;
   if (*at == '/') at++;
-  return !*at || *at == '?' || *at == '#';
+  return !*at || *at == '?';
 }
 
 static enum route find_below_v1_model(const char *segment) {

@@ -19,6 +19,14 @@ def with_query(number):
     return b'{"queries":[[[1,' + text + b',3,4]]]}', 16
 
 
+def problem_of_pieces(server, body):
+    """The problem of a body that comes byte by byte."""
+    with Raw(server) as raw:
+        raw.send(head_of("/v1/attention", None, "Transfer-Encoding: chunked"))
+        raw.send(chunked(body, [1]))
+        return raw.answer().json
+
+
 class BadJson(ServerCase):
     @classmethod
     def start(cls):
@@ -37,8 +45,8 @@ class BadJson(ServerCase):
                 self.assertEqual(problem["offset"], offset, problem)
 
     def invalid_request(self, body, pointer=None, path="/v1/attention"):
-        """`pointer` is the offending value, or the first value within it that shows the offence:
-        of a row that is too long, the row or its first number too many. Returns the problem."""
+        """`pointer` is the offending value, or the first value within it that shows the offence.
+        Returns the problem."""
         if not isinstance(body, bytes):
             body = json.dumps(body).encode()
         with self.subTest(body=body[:80], pointer=pointer):
@@ -182,7 +190,60 @@ class BadJson(ServerCase):
                 raw.send(chunked(body, [at, len(body)]))
                 self.problem(raw.answer(), 400, "invalid-json", offset=bad)
 
+    def test_what_json_has_no_number_for(self):
+        for number in ("NaN", "Infinity", "-Infinity"):
+            for body in (f'{{"queries":[[[1,2,{number},4]]]}}', f'{{"queries":[[{number}]]}}',
+                         f'{{"queries":[[[1,2,3,4]]],"seed":{number}}}',
+                         f'{{"queries":[[[1,2,3,4]]],"bias":[[[{number}]]]}}'):
+                with self.subTest(body):
+                    answer = self.server.attend(body.encode())
+                    detail = self.problem(answer, 400, "invalid-json",
+                                          offset=body.index(number.lstrip("-")))["detail"]
+                    self.assertIn("JSON has no NaN and no Infinity", detail)
+                    self.assertIn('hide keys with "mask", or send safetensors', detail)
+                    self.assertEqual(problem_of_pieces(self.server, body.encode()), answer.json)
+
     # --- JSON, but not the contract ---
+
+    def test_a_model_in_the_body(self):
+        for name in ("model", "model_name"):
+            for path in ("/v1/attention", HEADS):
+                for body in ({name: "demo"}, {"queries": [[[1, 2, 3, 4]]], name: None}):
+                    problem = self.invalid_request(body, "/" + name, path)
+                    for words in ("in the path", "/v1/models/NAME/attention",
+                                  "/v1/models/NAME/heads", "/v1/attention", "GET /v1/models "):
+                        self.assertIn(words, problem["detail"])
+        for name, field in (("attention_mask", "mask"), ("attn_bias", "bias"), ("is_causal", "causal"),
+                            ("maks", "mask"), ("lens", "valid_lens")):
+            problem = self.invalid_request({name: 1}, "/" + name)
+            self.assertIn(f'the nearest known one is "{field}"', problem["detail"])
+        problem = self.invalid_request({"modle": 1}, "/modle")
+        self.assertIn("the nearest known one is", problem["detail"])
+
+    def test_other_paths_are_told_all(self):
+        paths = [path.replace("{model}", "NAME")
+                 for path in self.server.get("/openapi.json").json["paths"]]
+        for path in ("/v1/attention/", "/attention", "/v1/heads", "/v2/attention"):
+            answer = self.server.post(path, GOOD)
+            v2 = path.startswith("/v2")
+            detail = answer.json["error"] if v2 else self.problem(answer, 404, "not-found")["detail"]
+            self.assertEqual(answer.status, 404)
+            told = set(re.findall(r"/[\w/.]*", detail))
+            wanted = {each for each in paths
+                      if each.startswith("/v2") == v2 and "/versions/" not in each}
+            self.assertLessEqual(wanted, told, path)
+
+    def test_rows_too_long_and_too_short(self):
+        for numbers in (1, 3, 5, 768, 100000):
+            problem = self.invalid_request({"queries": [[[1, 2, 3, 4], [1] * numbers]]})
+            self.assertEqual(problem["pointer"], "/queries/0/1")
+            self.assertEqual(problem["detail"], f"the length of the array is {numbers}, not 4, "
+                                                "the model's query_size")
+        for numbers in (0, 1, 3, 200):
+            problem = self.invalid_request({"queries": [[[1] * 4]], "head_mask": [1] * numbers})
+            self.assertEqual(problem["pointer"], "/head_mask")
+            self.assertEqual(problem["detail"], f"the length of the array is {numbers}, not 2, "
+                                                "the model's heads")
 
     def test_fields(self):
         self.invalid_request({}, None)
@@ -369,7 +430,7 @@ class BadJson(ServerCase):
         status, out, err = attend("run", "demo", "--workers", "1", data=body)
         self.assertEqual((status, out), (1, b""), err)
         self.assertIn("(at /gradients)", err)
-        for words in (("run", "--heads", "demo"), ("check", "--heads"), ("serve", "--heads")):
+        for words in (("run", "--heads"), ("check", "--heads"), ("serve", "--heads")):
             self.assertEqual(attend(*words, data=body)[0], 2, words)
 
     def test_small_fields(self):

@@ -532,6 +532,47 @@ class Heads(ServerCase):
         self.refused(b"GET\0 /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
         self.refused(b"GE\0T /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
 
+    def test_targets_that_are_none(self):
+        for target in (b"/metrics#x", b"/healthz#", b"/healthz?a#b", b"/healthz?#", b"#", b"*#",
+                       b"http://x/healthz#y", b"/caf\xc3\xa9", b"/healthz?\xff", b"/\x80",
+                       b"http://x/healthz?\xe9"):
+            self.refused(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
+        for method in (b"GET", b"HEAD", b"BREW", b"options"):
+            with self.subTest(method), Raw(self.server) as raw:
+                raw.send(method + b" * HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
+                self.assertEqual(raw.answer(head=method == b"HEAD").status, 400)
+                self.assertTrue(raw.closed())
+        self.refused(POST.replace(b"/v1/attention", b"*") + b"Content-Length: 0\r\n\r\n" + GET)
+
+    def test_the_server_as_a_whole(self):
+        """OPTIONS * names the methods; a body with it is read and means nothing."""
+        with Raw(self.server) as raw:
+            for body in (b"", b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n"):
+                raw.send(b"OPTIONS * HTTP/1.1\r\nHost: x\r\n" + body + b"\r\n" +
+                         (b"hello" if b"5" in body else b"5\r\nhello\r\n0\r\n\r\n" if body else b""))
+                answer = raw.answer()
+                self.assertEqual((answer.status, answer.body), (204, b""))
+                self.assertEqual(answer.headers["allow"], "GET, HEAD, OPTIONS, POST")
+                self.assertIn("x-request-id", answer.headers)
+        self.refused(b"OPTIONS * HTTP/1.1\r\nHost: a,b\r\n\r\n" + GET)
+        self.problem(self.server.request("OPTIONS", "/*"), 404, "not-found")
+
+    def test_hosts_that_are_none(self):
+        for host in (b"user@x", b"user:word@x", b"x/healthz", b"x/", b"http://x", b"x, y", b"x,y", b",",
+                     b"x y", b"x?y", b"x#y", b"x\\y", b"x:port", b"x:80:80", b"x:-1", b"::1", b"[::1",
+                     b"[]", b"[::1]x", b"[::1]:x", b"x[::1]", b"<x>", b'"x"', b"caf\xc3\xa9", b"@", b"/"):
+            self.refused(b"GET /healthz HTTP/1.1\r\nHost: " + host + b"\r\n\r\n" + GET)
+            self.refused(POST.replace(b"Host: x", b"Host: " + host) +
+                         b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY + GET)
+
+    def test_control_characters_in_fields(self):
+        for c in [bytes([c]) for c in range(1, 32) if c not in (9, 10, 13)] + [b"\x7f"]:
+            for field in (b"X: a" + c + b"b", b"X: " + c, b"X: a" + c, b"Accept: */*" + c,
+                          b"User-Agent: " + c + b"[31mred", b"Cookie: a=b" + c + b"; d",
+                          b"Host: x" + c):
+                head = b"GET /healthz HTTP/1.1\r\n" + (b"" if b"Host" in field else b"Host: x\r\n")
+                self.refused(head + field + b"\r\n\r\n" + GET)
+
     def test_bad_heads_in_parts_and_behind_good_ones(self):
         for bad in (POST + b"Content-Length:\r\n 34\r\n\r\n", POST + b"Content-Length: 2\r\n: x\r\n\r\n",
                     POST + b"Content-Length: 2\0\r\n\r\n"):
@@ -557,6 +598,9 @@ class Heads(ServerCase):
         """Every shape of head that is allowed passes."""
         get, host = b"GET /healthz HTTP/1.1\r\n", b"Host: x\r\n"
         fields = (b"hOsT: x\r\n", b"Host:x\r\n", b"Host:\t x\r\n", b"Host: x  \r\n", b"Host: x\t\r\n",
+                  b"Host: x:80\r\n", b"Host: x:\r\n", b"Host: a_b-c.example.:8080 \r\n",
+                  b"Host: 127.0.0.1:1\r\n", b"Host: [::1]\r\n", b"Host: [fe80::1%25eth0]:80\r\n",
+                  b"Host: a!$&'()*+;=%41~\r\n",
                   b"Host:\r\n", b"Host: \t \r\n", host + b"X:\r\n", host + b"X: \r\nY:\r\n",
                   host + b"X: y\r\nX: y\r\nx: z\r\n", b"X: a:b::c\r\n" + host,
                   host + b"Cookie: a=b; c=d; e=\"f g\"\r\n", host + b"Cookie: a\r\nCookie: b=c\r\n",
@@ -581,8 +625,8 @@ class Heads(ServerCase):
                       b"?" + b"q" * 5000, b"?" + b"a=b&" * 300):
             self.answered(b"GET /healthz" + query + b" HTTP/1.1\r\n" + host + b"\r\n" + GET, [200, 200])
         self.answered(b"GET http://x/healthz HTTP/1.1\r\n" + host + b"\r\n" + GET, [200, 200])
-        self.answered(b"OPTIONS * HTTP/1.1\r\n" + host + b"\r\n" + GET, [404, 200])
-        self.answered(b"GET /caf\xc3\xa9%20x HTTP/1.1\r\n" + host + b"\r\n" + GET, [404, 200])
+        self.answered(b"OPTIONS * HTTP/1.1\r\n" + host + b"\r\n" + GET, [204, 200])
+        self.answered(b"GET /caf%c3%a9%20x HTTP/1.1\r\n" + host + b"\r\n" + GET, [404, 200])
 
     def test_honest_bodies(self):
         sized = POST + b"Content-Length: %d\r\n" % len(BODY)

@@ -171,6 +171,8 @@ class Doors(Keys):
             raw.send(head_of("/v1/attention", 1 << 50))
             self.problem(raw.answer(), 401, "unauthorized")
         self.refused(self.server.post("/v1/attention", TOY, {"Content-Type": "text/plain"}))
+        self.refused(self.server.request("OPTIONS", "*"))
+        self.assertEqual(self.server.request("OPTIONS", "*", headers=bearer(A)).status, 204)
         self.server.stop()
 
 
@@ -240,6 +242,21 @@ class Files(Keys):
         server.told("api_key_file: 1 key\"")
         server.told("level=warning msg=\"api_key_file: every user")
         server.stop()
+
+    def test_a_warning_where_others_may_ask_without_a_key(self):
+        """For every address but loopback, once; not where keys are asked for, nor for the admin
+        address."""
+        warning = r"level=warning .*beyond loopback without API keys: whoever reaches \S+:\d+ may ask"
+        path = self.keys(A)
+        for warned, words in (
+                (1, ["--listen", "0.0.0.0:0"]), (1, ["--listen", "*:0"]),
+                (0, ["--listen", "127.0.0.1:0"]), (0, ["--listen", "localhost:0"]),
+                (0, ["--listen", "127.0.0.1:0", "--admin-listen", "0.0.0.0:0"]),
+                (0, ["--listen", "0.0.0.0:0", "--api-key-file", path])):
+            server = Server(None, *words)
+            self.addCleanup(server.kill)
+            server.stop()
+            self.assertEqual(len(re.findall(warning, server.stderr())), warned, words)
 
     def test_run_needs_none(self):
         """Who may start the program may read the models; and need not be able to read the keys."""

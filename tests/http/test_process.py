@@ -1,6 +1,7 @@
 """test_process: the process and its host: settings, checkpoints, signals, load, deadlines, places."""
 import contextlib
 import http.client
+import itertools
 import json
 import os
 import random
@@ -151,7 +152,41 @@ class Settings(Folder):
         for word in ("serve", "check", "--max-queue", "--listen", "--deadline-ms"):
             self.assertIn(word, out.decode())
         self.assertIn("without URL, /healthz at", out.decode())
+        forms = re.search("--listen .*", out.decode()).group()
+        for form in ("127.0.0.1:8080", "[::1]:8080", "localhost:8080", "0.0.0.0:8080", "*:8080"):
+            self.assertRegex(forms, rf"[ ,(]{re.escape(form)}[ ,;)]")
+        self.assertIn("port 0", forms)
         self.assertEqual(attend("severe")[0], 2)
+
+    def test_run_in_any_order(self):
+        config = self.write("attend.json", {"models": {
+            "one": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}})
+        body = json.dumps({"queries": [[1, 0, 0, 1]]})
+        file = self.write("request.json", body)
+        for heads in ([], ["--heads"]):
+            right = attend("run", "one", *heads, "--config", config, data=body.encode())
+            self.assertEqual(right[0], 0, right)
+            for words in itertools.permutations((["one", file], ["--config", config],
+                                                 ["--no-merge", "--workers=1"], heads)):
+                words = [word for group in words for word in group]
+                self.assertEqual(attend("run", *words), right, words)
+        self.assertEqual(attend("run", "--config", config, "one", data=body.encode())[0], 0)
+        for words, status, told in ((["--config", config], 2, "needs the name of a model"),
+                                    (["one", self.folder + "/none", "--config", config], 1,
+                                     "none: No such file"),
+                                    (["one", self.folder, "--config", config], 1, "directory"),
+                                    (["demo", file, "more"], 2, '"more" is no setting'),
+                                    (["demo", "--config"], 2, "--config: needs a path")):
+            got = attend("run", *words)
+            self.assertEqual(got[:2], (status, b""), words)
+            self.assertIn(told, got[2])
+            self.assertEqual(len(got[2].splitlines()), 1)
+
+    def test_a_configuration_without_its_switch(self):
+        for words in (["attend.json"], ["serve", "attend.json"], ["check", "../attend.json"]):
+            status, _, err = attend(*words)
+            self.assertEqual(status, 2)
+            self.assertIn("a configuration file is named by --config " + words[-1], err)
 
     def test_several_models(self):
         good = {"random": {"seed": 1}, "query_size": 4, "heads": 2}

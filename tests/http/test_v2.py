@@ -347,7 +347,7 @@ class Broken(V2Case, ServerCase):
                 ([entry(datatype="FP64")], ("FP32",)), ([entry(datatype=None)], ("datatype",)),
                 ([entry(shape=None)], ("shape",)), ([entry(data=None)], ("neither",)),
                 ([entry(data={})], ("array",)), ([entry(data="AAAA")], ("array",)),
-                ([entry(data=[1] * 7)], ("7, not 8",)), ([entry(data=[1] * 9)], ("more than 8",)),
+                ([entry(data=[1] * 7)], ("7, not 8",)), ([entry(data=[1] * 9)], ("9, not 8",)),
                 ([entry(data=[[[1] * 4]])], ("dimension 1",)),
                 ([entry(data=[[[1] * 4, [1] * 3]])], ("/inputs/0/data/0/1",)),
                 ([entry(data=[[[1] * 4], [[1] * 4]])], ("dimension 0",)),

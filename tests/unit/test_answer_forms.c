@@ -10,7 +10,7 @@
 /* Says whether the items agree, as the check does. */
 static void settle(struct answered *a) {
   a->request.rectangular = true;
-  for (size_t i = 1; i < a->request.call.items; i++)
+  for (size_t i = 1; i < a->request.asked.geometry.items; i++)
     if (a->item[i].q != a->item[0].q || a->item[i].k != a->item[0].k)
       a->request.rectangular = false;
 }
@@ -59,18 +59,18 @@ struct expected {
   size_t count;
 };
 
-static bool has(const struct call *c, int array) {
+static bool has(const struct layer_run *c, int array) {
   return array == OUTPUTS           ? true
-         : array == WEIGHTS         ? c->want != WEIGHTS_NONE
-         : array == SEGMENT_WEIGHTS ? c->want == WEIGHTS_PER_HEAD && c->segment_end
-                                    : c->want_pointers;
+         : array == WEIGHTS         ? c->call.want != WEIGHTS_NONE
+         : array == SEGMENT_WEIGHTS ? c->call.want == WEIGHTS_PER_HEAD && c->geometry.segment_end
+                                    : c->call.want_pointers;
 }
 
 /* Of one item. */
 static struct expected expect_item(const struct answered *a, int array, size_t i) {
-  const struct call *c = &a->request.call;
-  const struct item *item = &c->item[i];
-  const bool per_head = array == WEIGHTS ? c->want == WEIGHTS_PER_HEAD : array != OUTPUTS;
+  const struct layer_run *c = &a->request.asked;
+  const struct item *item = &c->geometry.item[i];
+  const bool per_head = array == WEIGHTS ? c->call.want == WEIGHTS_PER_HEAD : array != OUTPUTS;
   struct expected x = {.there = has(c, array)};
   if (!x.there) return x;
   if (per_head) x.dim[x.rank++] = HEADS;
@@ -80,11 +80,11 @@ static struct expected expect_item(const struct answered *a, int array, size_t i
   if (array == SEGMENT_WEIGHTS) x.dim[x.rank++] = item->segments;
   x.count = 1;
   for (size_t k = 0; k < x.rank; k++) x.count *= x.dim[k];
-  x.data = array == OUTPUTS   ? (const void *)(c->outputs + item->q_row * OUTPUT)
-           : array == WEIGHTS ? (const void *)(c->weights + item->weights_at)
+  x.data = array == OUTPUTS   ? (const void *)(c->call.outputs + item->q_row * OUTPUT)
+           : array == WEIGHTS ? (const void *)(c->call.weights + c->call.weights_at[i])
            : array == SEGMENT_WEIGHTS
-               ? (const void *)(c->segment_weights + item->segment_weights_at)
-               : (const void *)(c->pointers + HEADS * item->q_row);
+               ? (const void *)(c->call.segment_weights + c->call.segment_weights_at[i])
+               : (const void *)(c->call.pointers + HEADS * item->q_row);
   return x;
 }
 
@@ -92,11 +92,11 @@ static struct expected expect_item(const struct answered *a, int array, size_t i
 static struct expected expect(const struct answered *a, int array) {
   static struct item none;
   struct answered empty = *a;
-  if (a->request.call.items == 0) empty.request.call.item = &none;
+  if (a->request.asked.geometry.items == 0) empty.request.asked.geometry.item = &none;
   struct expected x = expect_item(&empty, array, 0);
   if (!x.there || a->request.unbatched) return x;
   memmove(x.dim + 1, x.dim, x.rank * sizeof *x.dim);
-  x.dim[0] = a->request.call.items;
+  x.dim[0] = a->request.asked.geometry.items;
   x.rank++;
   x.count *= x.dim[0];
   return x;
@@ -202,7 +202,7 @@ static void safetensors_to_the_letter(void **state) {
   assert_int_equal(size, 8 + length + 12);
   assert_memory_equal(bytes, &length, 8);
   assert_memory_equal(bytes + 8, header, length);
-  assert_memory_equal(bytes + 8 + length, a.request.call.outputs, 12);
+  assert_memory_equal(bytes + 8 + length, a.request.asked.call.outputs, 12);
   free(bytes);
   arena_free(&a.arena);
 }
@@ -216,8 +216,8 @@ static void floats_are_sent_from_where_they_are(void **state) {
   size_t size;
   free(answer_of(&a, ANSWER_SAFETENSORS, &model, &answer, &size));
   assert_int_equal(answer.pieces, 3);
-  assert_ptr_equal(answer.piece[1].iov_base, a.request.call.outputs);
-  assert_ptr_equal(answer.piece[2].iov_base, a.request.call.weights);
+  assert_ptr_equal(answer.piece[1].iov_base, a.request.asked.call.outputs);
+  assert_ptr_equal(answer.piece[2].iov_base, a.request.asked.call.weights);
   assert_true(a.arena.bytes - before <= 64 * 1024);
   arena_free(&a.arena);
 }
@@ -231,7 +231,7 @@ static void many_pointers_are_converted_in_pieces(void **state) {
     struct answered a;
     make_batch(&a, &(struct batch){1, {{rows, 0}}, {0}, true}, WEIGHTS_NONE, false);
     add_pointers(&a);
-    spare_add(&a.request.call.left, left, LEFT);
+    spare_add(&a.request.asked.call.left, left, LEFT);
     struct answer answer;
     size_t size;
     char *bytes = answer_of(&a, ANSWER_SAFETENSORS, &model, &answer, &size);
@@ -284,22 +284,22 @@ static void assert_object(const json_t *object, const struct expected *x) {
 
 static void assert_member(const struct answered *a, const json_t *body, int array) {
   const json_t *member = json_object_get(body, NAME[array]);
-  const struct call *c = &a->request.call;
+  const struct layer_run *c = &a->request.asked;
   if (!has(c, array)) {
     assert_null(member);
     return;
   }
   bool whole = a->request.rectangular;
-  for (size_t i = 1; array == SEGMENT_WEIGHTS && i < c->items; i++)
-    whole = whole && c->item[i].segments == c->item[0].segments;
+  for (size_t i = 1; array == SEGMENT_WEIGHTS && i < c->geometry.items; i++)
+    whole = whole && c->geometry.item[i].segments == c->geometry.item[0].segments;
   if (whole) {
     const struct expected x = expect(a, array);
     assert_object(member, &x);
     return;
   }
   assert_true(json_is_array(member));
-  assert_int_equal(json_array_size(member), c->items);
-  for (size_t i = 0; i < c->items; i++) {
+  assert_int_equal(json_array_size(member), c->geometry.items);
+  for (size_t i = 0; i < c->geometry.items; i++) {
     const struct expected x = expect_item(a, array, i);
     assert_object(json_array_get(member, i), &x);
   }
@@ -414,15 +414,15 @@ static void base64_of_many_items(void **state) {
   enum { MANY = 20000 };
   struct answered a;
   make(&a, 0, NULL, WEIGHTS_NONE);
-  struct call *c = &a.request.call;
-  c->item = arena_alloc(&a.arena, MANY, sizeof *c->item, &a.error);
-  assert_non_null(c->item);
+  struct layer_run *c = &a.request.asked;
+  c->geometry.item = arena_alloc(&a.arena, MANY, sizeof *c->geometry.item, &a.error);
+  assert_non_null(c->geometry.item);
   for (size_t i = 0; i < MANY; i++) {
-    c->item[i] = (struct item){.q = i % 3, .q_row = c->q_rows};
-    c->q_rows += i % 3;
+    c->geometry.item[i] = (struct item){.q = i % 3, .q_row = c->geometry.q_rows};
+    c->geometry.q_rows += i % 3;
   }
-  c->items = MANY;
-  c->outputs = numbers(&a, c->q_rows * OUTPUT, 1);
+  c->geometry.items = MANY;
+  c->call.outputs = numbers(&a, c->geometry.q_rows * OUTPUT, 1);
   a.request.base64 = true;
   struct answer answer;
   size_t size;
@@ -472,7 +472,7 @@ static void v2_to_the_letter(void **state) {
               "{\"name\":\"outputs\",\"datatype\":\"FP32\",\"shape\":[0,0,3],\"data\":[]}]}");
   make_batch(&a, &(struct batch){1, {{1, 1}}, {0}, false}, WEIGHTS_NONE, false);
   ask_v2(&a, 1, false, 1);
-  memcpy(a.request.call.outputs, "twelve bytes", 12);
+  memcpy(a.request.asked.call.outputs, "twelve bytes", 12);
   assert_json(&a, ANSWER_V2,
               "{\"model_name\":\"demo\",\"model_version\":\"1\",\"outputs\":["
               "{\"name\":\"outputs\",\"datatype\":\"FP32\",\"shape\":[1,1,3],"
@@ -580,12 +580,14 @@ static void limits_of_all_forms(void **state) {
     for (size_t i = 8; i < RECTANGLES; i++) {
       struct answered a;
       const enum answer_form form = make_form(&a, n, &batches[i]);
-      struct call *c = &a.request.call;
-      for (size_t k = 0; k < c->q_rows * OUTPUT; k++) c->outputs[k] = -1.00000016e-35f;
-      for (size_t k = 0; k < c->weight_count; k++) c->weights[k] = -1.00000016e-35f;
-      for (size_t k = 0; k < c->segment_weight_count; k++) c->segment_weights[k] = -1.00000016e-35f;
-      for (size_t k = 0; k < HEADS * c->q_rows; k++)
-        if (c->pointers) c->pointers[k] = INT32_MAX;
+      struct layer_run *c = &a.request.asked;
+      for (size_t k = 0; k < c->geometry.q_rows * OUTPUT; k++)
+        c->call.outputs[k] = -1.00000016e-35f;
+      for (size_t k = 0; k < c->call.weight_count; k++) c->call.weights[k] = -1.00000016e-35f;
+      for (size_t k = 0; k < c->call.segment_weight_count; k++)
+        c->call.segment_weights[k] = -1.00000016e-35f;
+      for (size_t k = 0; k < HEADS * c->geometry.q_rows; k++)
+        if (c->call.pointers) c->call.pointers[k] = INT32_MAX;
       struct answer answer;
       size_t size;
       free(answer_of(&a, form, &model, &answer, &size));

@@ -98,31 +98,31 @@ static const char full[] =
     "\"classification\":0}},{\"parameters\":null,\"name\":\"outputs\"}]} \r\n";
 
 /* The arrays above, and what `full` says. */
-static void check_inputs(const struct call *c) {
-  assert_int_equal(c->items, 2);
-  assert_int_equal(c->q_rows, 4);
-  assert_int_equal(c->k_rows, 6);
-  assert_memory_equal(c->queries, queries, sizeof queries);
-  assert_memory_equal(c->keys, keys, sizeof keys);
-  assert_memory_equal(c->values, values, sizeof values);
-  assert_memory_equal(c->lens, lens, sizeof lens);
-  assert_memory_equal(c->mask, mask, sizeof mask);
-  assert_int_equal(c->item[1].mask_at, 6);
+static void check_inputs(const struct layer_run *c) {
+  assert_int_equal(c->geometry.items, 2);
+  assert_int_equal(c->geometry.q_rows, 4);
+  assert_int_equal(c->geometry.k_rows, 6);
+  assert_memory_equal(c->call.queries, queries, sizeof queries);
+  assert_memory_equal(c->call.keys, keys, sizeof keys);
+  assert_memory_equal(c->call.values, values, sizeof values);
+  assert_memory_equal(c->geometry.lens, lens, sizeof lens);
+  assert_memory_equal(c->geometry.mask, mask, sizeof mask);
+  assert_int_equal(c->geometry.item[1].mask_at, 6);
 }
 
 static void check_full(const struct attention_request *d) {
-  const struct call *c = &d->call;
+  const struct layer_run *c = &d->asked;
   const struct body_v2_asked *v2 = &d->v2;
   check_inputs(c);
   assert_false(d->unbatched);
   assert_true(d->rectangular);
-  assert_false(c->causal);
-  assert_int_equal(c->item[0].offset, -1);
-  assert_int_equal(c->item[1].offset, 7);
-  assert_int_equal(c->select, SELECT_SOFT);
-  assert_int_equal(c->seed, 12);
-  assert_true(c->uniform_rows);
-  assert_int_equal(c->want, WEIGHTS_PER_HEAD);
+  assert_false(c->geometry.causal);
+  assert_int_equal(c->geometry.item[0].offset, -1);
+  assert_int_equal(c->geometry.item[1].offset, 7);
+  assert_int_equal(c->call.select, SELECT_SOFT);
+  assert_int_equal(c->call.seed, 12);
+  assert_true(c->call.uniform_rows);
+  assert_int_equal(c->call.want, WEIGHTS_PER_HEAD);
   assert_int_equal(v2->id_length, 12);
   assert_memory_equal(v2->id, "\"a\\u00e9\\\"b\"", 12);
   assert_int_equal(v2->timeout_us, 2500000);
@@ -159,9 +159,9 @@ static struct body mixed(void) {
 }
 
 static void check_mixed(const struct attention_request *d) {
-  check_inputs(&d->call);
-  assert_true(d->call.causal);
-  assert_int_equal(d->call.want, WEIGHTS_NONE);
+  check_inputs(&d->asked);
+  assert_true(d->asked.geometry.causal);
+  assert_int_equal(d->asked.call.want, WEIGHTS_NONE);
   assert_null(d->v2.id);
   assert_int_equal(d->v2.outputs, 1);
   assert_false(d->v2.output[0].which || d->v2.output[0].binary);
@@ -200,8 +200,8 @@ static void keys_of_an_input_in_any_order(void **state) {
     for (size_t step = 1; step < 4; step++) {
       read_with(&r, &equal, &b, 0, step, NULL);
       if (r.error.status) fail_msg("%s\n%s", json, r.error.detail);
-      assert_int_equal(r.request.call.q_rows, 2);
-      assert_memory_equal(r.request.call.queries, expected, sizeof expected);
+      assert_int_equal(r.request.asked.geometry.q_rows, 2);
+      assert_memory_equal(r.request.asked.call.queries, expected, sizeof expected);
       arena_free(&r.arena);
     }
     orders++;
@@ -235,8 +235,8 @@ static void shapes_without_elements(void **state) {
     struct body_result r;
     accept(&r, &equal, &b);
     assert_false(r.request.unbatched);
-    assert_int_equal(r.request.call.items, list[i].items);
-    assert_int_equal(r.request.call.q_rows, list[i].rows);
+    assert_int_equal(r.request.asked.geometry.items, list[i].items);
+    assert_int_equal(r.request.asked.geometry.q_rows, list[i].rows);
     arena_free(&r.arena);
   }
 }
@@ -249,8 +249,8 @@ static void blocks_of_no_bytes(void **state) {
   const struct body b = {json, strlen(json), strlen(json)};
   struct body_result r;
   accept(&r, &equal, &b);
-  assert_int_equal(r.request.call.items, 1);
-  assert_int_equal(r.request.call.q_rows, 0);
+  assert_int_equal(r.request.asked.geometry.items, 1);
+  assert_int_equal(r.request.asked.geometry.q_rows, 0);
   arena_free(&r.arena);
 }
 
@@ -276,8 +276,8 @@ static void null_is_nothing(void **state) {
       const struct body one = text_of(json);
       read_with(&r, &equal, &one, 0, step, NULL);
       if (r.error.status) fail_msg("%s: %s", json, r.error.detail);
-      assert_false(r.request.call.causal || r.request.call.uniform_rows);
-      assert_int_equal(r.request.call.item[0].offset, 0);
+      assert_false(r.request.asked.geometry.causal || r.request.asked.call.uniform_rows);
+      assert_int_equal(r.request.asked.geometry.item[0].offset, 0);
       arena_free(&r.arena);
     }
 }
@@ -311,7 +311,7 @@ static void outputs_and_their_form(void **state) {
     assert_int_equal(r.request.v2.outputs, list[i].outputs);
     assert_int_equal(r.request.v2.output[0].which, list[i].weights);
     assert_int_equal(r.request.v2.output[0].binary, list[i].binary);
-    assert_int_equal(r.request.call.want, list[i].weights ? WEIGHTS_PER_HEAD : WEIGHTS_NONE);
+    assert_int_equal(r.request.asked.call.want, list[i].weights ? WEIGHTS_PER_HEAD : WEIGHTS_NONE);
     arena_free(&r.arena);
   }
 }
@@ -323,10 +323,10 @@ static void parameters_are_the_native_fields(void **state) {
               "\"seed\":9007199254740991},\"inputs\":[" QUERIES_JSON "]}");
   struct body_result r;
   accept(&r, &equal, &b);
-  assert_true(r.request.call.causal);
-  assert_int_equal(r.request.call.select, SELECT_SAMPLE);
-  assert_int_equal(r.request.call.seed, 9007199254740991);
-  assert_int_equal(r.request.call.item[0].offset, 0);
+  assert_true(r.request.asked.geometry.causal);
+  assert_int_equal(r.request.asked.call.select, SELECT_SAMPLE);
+  assert_int_equal(r.request.asked.call.seed, 9007199254740991);
+  assert_int_equal(r.request.asked.geometry.item[0].offset, 0);
   arena_free(&r.arena);
 }
 
@@ -399,7 +399,7 @@ static void wrong_requests(void **state) {
       {ONE("[2,2]", "[1,2,3,4]"), "a shape of 2 dimensions; it must be 3"},
       {ONE("[1,1,3]", "[1,2,3]"), "the model's query_size"},
       {ONE("[1,2,2]", "[1,2,3]"), "the length of the array is 3, not 4"},
-      {ONE("[1,2,2]", "[1,2,3,4,5]"), "the length of the array is more than 4"},
+      {ONE("[1,2,2]", "[1,2,3,4,5]"), "the length of the array is 5, not 4"},
       {ONE("[1,2,2]", "[]"), "the length of the array is 0, not 4"},
       {ONE("[1,0,2]", "[1]"), "the shape has no elements"},
       {ONE("[1,2,2]", "[[1,2],[3,4]]"), "a number at depth 2"},
@@ -666,8 +666,8 @@ static void data_before_what_they_are(void **state) {
       read_with(&r, &equal, &b, 0, step, &budget);
       if (!list[i].pointer) {
         if (r.error.status) fail_msg("%zu: %s", i, r.error.detail);
-        assert_int_equal(r.request.call.q_rows, 1);
-        assert_true(r.request.call.queries[0] == 1 && r.request.call.queries[1] == 2);
+        assert_int_equal(r.request.asked.geometry.q_rows, 1);
+        assert_true(r.request.asked.call.queries[0] == 1 && r.request.asked.call.queries[1] == 2);
       } else {
         assert_int_equal(r.error.status, STATUS_INVALID_REQUEST);
         assert_string_equal(r.error.pointer, list[i].pointer);

@@ -169,6 +169,8 @@ static void unknown_names_are_answered_with_the_nearest(void **state) {
   read_ill(nothing, WORDS("ATTEND_CONFIGS=3"), "the nearest is ATTEND_CONFIG");
   read_ill(nothing, WORDS("ATTEND_PORT=9000"), "unknown variable ATTEND_PORT");
   file_ill(p, "{\"max_que\": 3}", "unknown setting \"max_que\"; the nearest is \"max_queue\"");
+  file_ill(p, "{\"queue\": 3}", "unknown setting \"queue\"; the nearest is \"max_queue\"");
+  read_ill(WORDS("--body-bytes=3"), nothing, "the nearest is --max-body-bytes");
   file_ill(p, "{\"model\": 1}", "unknown setting \"model\"; the nearest is \"models\"");
   file_ill(p, "{\"additive\": {\"heads\": 1}}", "; a model belongs in \"models\"");
   file_ill(p, "{\"a\\nb\": 1}", "\"a?b\"");
@@ -277,6 +279,22 @@ static void two_sockets_have_two_addresses(void **state) {
     read_well(&c, WORDS("--listen", other[i][0], "--admin-listen", other[i][1]), nothing);
     assert_string_equal(c.admin_listen, other[i][1]);
     config_free(&c);
+  }
+}
+
+static void loopback_is_known(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    bool loopback;
+  } cases[] = {{"127.0.0.1:1", true},          {"127.9.8.7:1", true},   {"[::1]:1", true},
+               {"[::ffff:127.0.0.1]:1", true}, {"0.0.0.0:1", false},    {"[::]:1", false},
+               {"[::ffff:10.0.0.1]:1", false}, {"10.0.0.127:1", false}, {"*:1", false},
+               {"localhost:1", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct address a;
+    assert_true(address_parse(&a, cases[i].text));
+    assert_int_equal(address_is_loopback(&a), cases[i].loopback);
   }
 }
 
@@ -505,6 +523,7 @@ int main(void) {
       cmocka_unit_test(listen_is_an_address_and_a_port),
       cmocka_unit_test(two_sockets_have_two_addresses),
       cmocka_unit_test(addresses_are_taken_apart),
+      cmocka_unit_test(loopback_is_known),
       IN_PLACE(documents_are_read_strictly),
       IN_PLACE(a_document_cut_anywhere_is_refused),
       IN_PLACE(models_are_named_and_the_default_is_one_of_them),

@@ -41,6 +41,28 @@ static void framing_that_contradicts_itself_is_refused(void **state) {
   assert_int_equal(status_of("X-Timeout-Ms", "zero", "X Y", "5"), bad);
 }
 
+static void a_host_is_one_host(void **state) {
+  (void)state;
+  static const char *const right[] = {
+      "", "a", "a:", "a:80", "a_b.c.", "127.0.0.1:1", "[::1]", "[v1.x]", "%41!$&'()*+;=~ ", ":80"};
+  static const char *const wrong[] = {"a@b",      "a/b",      "a,b",  "a b",    "a:b",
+                                      "a:1:2",    "[]",       "[::1", "[::1]a", "::1",
+                                      "http://a", "\xc3\xa9", "a#",   "a?",     "a\\"};
+  for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+    assert_int_equal(status_of("Host", right[i], NULL, NULL), STATUS_OK);
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    assert_int_equal(status_of("host", wrong[i], NULL, NULL), STATUS_BAD_FRAMING);
+}
+
+static void values_have_no_control_characters(void **state) {
+  (void)state;
+  for (int c = 1; c < 256; c++) {
+    const char value[] = {'a', (char)c, 'b', 0};
+    const bool fine = c == '\t' || (c >= ' ' && c != 0x7f);
+    assert_int_equal(status_of("X", value, NULL, NULL), fine ? STATUS_OK : STATUS_BAD_FRAMING);
+  }
+}
+
 static void lengths_are_digits_within_64_bits(void **state) {
   (void)state;
   static const char *const wrong[] = {"",     "-1",  "+1",
@@ -297,6 +319,8 @@ static void a_field_without_a_value_is_empty(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(framing_that_contradicts_itself_is_refused),
+      cmocka_unit_test(a_host_is_one_host),
+      cmocka_unit_test(values_have_no_control_characters),
       cmocka_unit_test(lengths_are_digits_within_64_bits),
       cmocka_unit_test(chunked_alone_is_the_only_transfer_coding),
       cmocka_unit_test(accept_follows_the_most_specific_range),
