@@ -7,6 +7,7 @@
 #include "server/body/body_json.h"
 #include "server/body/body_safetensors.h"
 #include "server/body/body_v2.h"
+#include "server/body/tensor_base64.h"
 
 struct attention_body {
   const struct model *model;
@@ -62,9 +63,17 @@ static enum status finish_reading(struct attention_body *b, struct attention_req
   return finish_v2(b, out);
 }
 
+static enum status settle_arrays(struct attention_body *b) {
+  for (unsigned i = 0; i < b->reading.contract->arrays && !b->e->status; i++) {
+    const struct tensor *t = b->reading.tensor[i];
+    if (t && t->late) tensor_base64_settle(t->late, b->e);
+  }
+  return b->e->status;
+}
+
 enum status attention_body_finish(struct attention_body *b, struct attention_request *out) {
   memset(out, 0, sizeof *out);
-  if (b->e->status || finish_reading(b, out)) return b->e->status;
+  if (b->e->status || finish_reading(b, out) || settle_arrays(b)) return b->e->status;
   if (attention_check(&b->reading, b->model, &b->terms, &b->limits, b->arena, out, b->e) && b->v2)
     body_v2_locate(b->v2, b->e);
   return b->e->status;

@@ -4,9 +4,14 @@
 #include "core/run/size.h"
 #include "server/body/json_skim.h"
 
-void base64_text_init(struct base64_text *t, struct tensor_bytes *bytes, size_t end,
-                      const char *pointer) {
-  *t = (struct base64_text){.bytes = bytes, .end = end, .pointer = pointer};
+enum { PIECE = 4096 }; /* characters whose bytes are converted at a time */
+
+void base64_text_init(struct base64_text *t, struct tensor_bytes *bytes, const char *pointer) {
+  *t = (struct base64_text){.bytes = bytes, .pointer = pointer};
+}
+
+static size_t bytes_missing(const struct base64_text *t) {
+  return t->bytes->expected - t->bytes->came;
 }
 
 static bool refuse_text(const struct base64_text *t, size_t offset, const char *why,
@@ -21,20 +26,39 @@ static bool refuse_more(const struct base64_text *t, size_t offset, struct error
   return refuse_text(t, offset, "more bytes than dtype and shape ask for", e);
 }
 
-/* Reads whole groups straight into the array and stops in front of anything else. This is where the
- * time goes. */
-static bool read_groups(struct base64_text *t, const char *text, size_t length, size_t offset,
-                        size_t *read, struct error *e) {
-  const size_t left = t->end - t->bytes->size;
-  if (left / 3 < length / BASE64_GROUP) length = (left + 2) / 3 * BASE64_GROUP;
-  *read = 0;
-  if (length < BASE64_GROUP) return true;
+/* The bytes of some groups to their place. */
+static bool place_bytes(struct base64_text *t, const char *text, size_t length, size_t *read,
+                        struct error *e) {
   const size_t room = length / BASE64_GROUP * 3 + BASE64_READ_MARGIN;
   unsigned char *out = tensor_bytes_room(t->bytes, room, e);
   if (!out) return false;
   *read = base64_read(text, length, out);
-  t->bytes->size += *read / BASE64_GROUP * 3;
-  return t->bytes->size <= t->end || refuse_more(t, offset + *read - BASE64_GROUP, e);
+  tensor_bytes_wrote(t->bytes, size_min(*read / BASE64_GROUP * 3, bytes_missing(t)));
+  return true;
+}
+
+/* The same where they are converted on the way: a piece at a time, which stays in the cache. */
+static bool convert_bytes(struct base64_text *t, const char *text, size_t length, size_t *read,
+                          struct error *e) {
+  unsigned char bytes[PIECE / BASE64_GROUP * 3 + BASE64_READ_MARGIN];
+  for (size_t n = PIECE; n == PIECE && *read < length; *read += n) {
+    n = base64_read(text + *read, size_min(length - *read, PIECE), bytes);
+    const size_t size = size_min(n / BASE64_GROUP * 3, bytes_missing(t));
+    if (tensor_bytes_feed(t->bytes, bytes, size, e) < size) return false;
+  }
+  return true;
+}
+
+/* Reads whole groups and stops in front of anything else. This is where the time goes. */
+static bool read_groups(struct base64_text *t, const char *text, size_t length, size_t offset,
+                        size_t *read, struct error *e) {
+  const size_t missing = bytes_missing(t);
+  if (missing / 3 < length / BASE64_GROUP) length = (missing + 2) / 3 * BASE64_GROUP;
+  *read = 0;
+  if (length < BASE64_GROUP) return true;
+  const bool converts = tensor_bytes_converts(t->bytes);
+  if (!(converts ? convert_bytes : place_bytes)(t, text, length, read, e)) return false;
+  return *read / BASE64_GROUP * 3 <= missing || refuse_more(t, offset + *read - BASE64_GROUP, e);
 }
 
 /* A group is whole; `offset` is that of its last character. */
@@ -48,7 +72,7 @@ static bool end_group(struct base64_text *t, size_t offset, struct error *e) {
   else
     base64_read(t->group, BASE64_GROUP, bytes);
   if (size == 0) return refuse_text(t, offset, "the bits behind the last byte must be zero", e);
-  if (size > t->end - t->bytes->size) return refuse_more(t, t->group_offset, e);
+  if (size > bytes_missing(t)) return refuse_more(t, t->group_offset, e);
   return tensor_bytes_feed(t->bytes, bytes, size, e) == size;
 }
 

@@ -8,15 +8,12 @@
 #include "server/text/json_string.h"
 
 enum {
-  BASE64_GROUP = 4,                         /* characters for three bytes */
-  BASE64_TEXT_ROOM = 2 + BASE64_READ_MARGIN /* what is expected beyond the bytes themselves, where
-                                               `most` of the array says so: a group may have two
-                                               bytes too many */
+  BASE64_GROUP = 4,                           /* characters for three bytes */
+  BASE64_TEXT_MARGIN = 2 + BASE64_READ_MARGIN /* of the bytes: a group may have two too many */
 };
 
 struct base64_text {
   struct tensor_bytes *bytes;
-  size_t end;          /* what bytes->size will be at most; SIZE_MAX: not known */
   const char *pointer; /* of the string */
   struct json_string string;
   char group[BASE64_GROUP]; /* being read one by one */
@@ -24,9 +21,8 @@ struct base64_text {
   bool padded; /* the last group has been read */
 };
 
-/* Behind the opening quote. */
-void base64_text_init(struct base64_text *t, struct tensor_bytes *bytes, size_t end,
-                      const char *pointer);
+/* Behind the opening quote: an array begins in `bytes`, which say how much is expected. */
+void base64_text_init(struct base64_text *t, struct tensor_bytes *bytes, const char *pointer);
 
 /* Reads the bytes of text[0 .. length), which is at `offset` of the body, that belong to the
  * string. Returns the byte to go on from, or NULL with an error. *complete is whether the string

@@ -1,7 +1,7 @@
 /* body_safetensors: a body that is safetensors: a header, and then the bytes of its tensors.
  *
  * The header is collected, read, and dropped; the form of each tensor is kept. Each tensor's
- * bytes go into memory of their own, so that they lie aligned and are used where they are. */
+ * numbers go into memory of their own, so that they lie aligned and are used where they are. */
 #include "server/body/body_safetensors.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ struct body_safetensors *body_safetensors_new(struct contract_reading *into,
   if (!b) return NULL;
   *b = (struct body_safetensors){
       .into = into, .body_bytes = terms->body_bytes, .arena = a, .e = e, .state = PREFIX};
-  tensor_bytes_init(&b->bytes, SAFETENSORS_PREFIX, a);
+  tensor_bytes_init(&b->bytes, DTYPE_NONE, SAFETENSORS_PREFIX, a);
   return b;
 }
 
@@ -200,11 +200,16 @@ static enum status end_prefix(struct body_safetensors *b) {
   if (b->body_bytes != BODY_UNKNOWN && b->body_bytes < SAFETENSORS_PREFIX + length)
     return error_at(e, "", "safetensors: a header of %zu bytes does not fit into this body",
                     length);
-  tensor_bytes_init(&b->bytes, length, b->arena);
+  tensor_bytes_init(&b->bytes, DTYPE_NONE, length, b->arena);
   return STATUS_OK;
 }
 
 /* --- the data --- */
+
+static void begin_tensor(struct body_safetensors *b) {
+  const struct body_announced *t = &b->announced[b->next];
+  tensor_bytes_init(&b->bytes, t->form.dtype, t->bytes, b->arena);
+}
 
 static enum status end_tensor(struct body_safetensors *b) {
   const struct body_announced *t = &b->announced[b->next];
@@ -228,7 +233,7 @@ static enum status end_stretch(struct body_safetensors *b) {
     if (end_tensor(b)) return b->e->status;
   }
   b->state = b->next < b->count ? DATA : AFTER;
-  if (b->state == DATA) tensor_bytes_init(&b->bytes, b->announced[b->next].bytes, b->arena);
+  if (b->state == DATA) begin_tensor(b);
   return STATUS_OK;
 }
 
@@ -247,7 +252,7 @@ enum status body_safetensors_feed(struct body_safetensors *b, const char *bytes,
     at += used;
     b->offset += used;
     /* A tensor may have no bytes. */
-    while (!e->status && b->state != AFTER && b->bytes.size == b->bytes.most) end_stretch(b);
+    while (!e->status && b->state != AFTER && tensor_bytes_whole(&b->bytes)) end_stretch(b);
   }
   return e->status;
 }

@@ -162,7 +162,7 @@ enum status body_v2_end_input(struct body_v2 *b) {
   struct body_v2_input *in = body_v2_input(b);
   bool complete = false;
   if (check_whole(b, in)) return b->e->status;
-  if (in->has_size) tensor_bytes_init(&in->bytes, in->expected, b->arena);
+  if (in->has_size) tensor_bytes_init(&in->bytes, in->dtype, in->expected, b->arena);
   if (in->kept.text) read_data(b, in, in->kept.text, in->kept.length, in->kept_offset, &complete);
   if (b->e->status) return b->e->status;
   must(!in->kept.text || complete);
@@ -178,7 +178,7 @@ static struct body_v2_input *next_block(struct body_v2 *b) {
   for (; b->block < b->inputs; b->block++) {
     struct body_v2_input *in = &b->input[b->block];
     if (!in->has_size) continue;
-    if (in->bytes.size < in->expected) return in;
+    if (!tensor_bytes_whole(&in->bytes)) return in;
     if (tensor_bytes_settle(&in->bytes, &in->form, &in->rule, &in->tensor, b->e)) return NULL;
   }
   return NULL;
@@ -200,5 +200,5 @@ enum status body_v2_end_blocks(struct body_v2 *b) {
   if (!in || b->e->status) return b->e->status;
   return body_v2_refuse(b, body_v2_at_input(in, NULL),
                         "the body ends after %zu of the %zu bytes of its binary data",
-                        in->bytes.size, in->expected);
+                        in->bytes.came, in->expected);
 }

@@ -11,6 +11,8 @@
 
 enum { TENSOR_DEPTH_MAX = 4 };
 
+struct tensor_base64;
+
 enum tensor_type {
   TENSOR_FLOAT,  /* number, finite as float32 -> float */
   TENSOR_FLAG,   /* true, false, 1, 0 -> uint8_t */
@@ -48,6 +50,7 @@ struct tensor {
   bool shaped;   /* its shape was given: no level is hidden by an empty array, and `[0, 4]` is one
                     item without rows */
   bool unjudged; /* floats that came as bytes: some may be infinite or NaN */
+  struct tensor_base64 *late; /* not NULL: `data` are not numbers before tensor_base64_settle */
 };
 
 static inline struct tensor_shape tensor_shape_at(const struct tensor *t, size_t element) {

@@ -33,6 +33,12 @@ enum tensor_base64_state {
   COMPLETE
 };
 
+/* The bytes of an object whose type stood behind them: they are not converted yet. */
+struct tensor_base64_raw {
+  size_t at, size;
+  enum tensor_dtype dtype;
+};
+
 struct tensor_base64 {
   struct tensor_rule rule;        /* of the field */
   struct tensor_rule object_rule; /* of one object's array, whose `field` is shape_field */
@@ -41,12 +47,13 @@ struct tensor_base64 {
   bool list;
   enum tensor_base64_state state;
   struct tensor tensor;
-  struct tensor_bytes bytes; /* of all objects; floats up to `from` */
-  size_t shapes;             /* room in tensor.ragged */
+  struct tensor_bytes bytes;     /* of all objects: floats, but for what is raw */
+  size_t shapes;                 /* room in tensor.ragged */
+  struct tensor_base64_raw *raw; /* [raws]: in the order of their places */
+  size_t raws, raw_room;
 
   /* Of the object that is being read. */
-  size_t from;                /* where its bytes begin, */
-  size_t end;                 /* and where they end, once that is known */
+  size_t from;                /* where it begins in `bytes` */
   unsigned seen;              /* a bit per key */
   enum tensor_base64_key key; /* whose value it is */
   bool judged;                /* its type and shape are known, and keep the rule: */
@@ -72,6 +79,7 @@ static size_t offset_of(const struct tensor_base64_stretch *s, const char *p) {
 
 static void begin_object(struct tensor_base64 *r) {
   r->state = OBJECT;
+  tensor_bytes_next(&r->bytes, DTYPE_NONE, SIZE_MAX);
   r->from = r->bytes.size;
   r->seen = 0;
   r->judged = false;
@@ -92,7 +100,8 @@ struct tensor_base64 *tensor_base64_new(const struct tensor_rule *rule, bool lis
     r->object_rule.depth_max = rule->depth_max - 1;
     r->object_rule.max_elements = 0;
   }
-  tensor_bytes_init(&r->bytes, SIZE_MAX, a);
+  tensor_bytes_init(&r->bytes, DTYPE_NONE, SIZE_MAX, a);
+  r->bytes.margin = BASE64_TEXT_MARGIN;
   begin_object(r);
   return r;
 }
@@ -145,16 +154,10 @@ static bool judge_form(struct tensor_base64 *r, struct error *e) {
   else
     snprintf(r->shape_field, sizeof r->shape_field, "%s/shape", r->rule.field);
   if (tensor_form_check(&r->form, &r->object_rule, &r->expected, e)) return false;
-  if (!size_add(r->from, r->expected, &r->end))
-    return refuse_object(r, "shape", e,
-                         "with the objects before it, more than the machine can address");
   if (r->list && r->tensor.elements > 0 && r->form.rank + 1 != r->tensor.depth)
     return refuse_object(r, "shape", e, "%u dimensions, where the first object has %u",
                          r->form.rank, r->tensor.depth - 1);
   r->judged = true;
-  size_t most;
-  if (!r->list && r->bytes.size == 0 && size_add(r->expected, BASE64_TEXT_ROOM, &most))
-    tensor_bytes_init(&r->bytes, most, r->arena);
   return true;
 }
 
@@ -179,17 +182,31 @@ static bool add_shape(struct tensor_base64 *r, size_t i, struct error *e) {
   return true;
 }
 
+/* Notes that the object's bytes are raw. */
+static bool add_raw(struct tensor_base64 *r, struct error *e) {
+  if (r->raws == r->raw_room) {
+    size_t room = size_max(4, r->raws + r->raws / 2);
+    struct tensor_base64_raw *grown = arena_grow(r->arena, r->raw, &room, sizeof *grown, e);
+    if (!grown) return false;
+    r->raw = grown;
+    r->raw_room = room;
+  }
+  r->raw[r->raws++] = (struct tensor_base64_raw){r->from, r->bytes.came, r->form.dtype};
+  r->tensor.late = r;
+  return true;
+}
+
 static bool add_array(struct tensor_base64 *r, struct error *e) {
   struct tensor *t = &r->tensor;
-  const size_t size = r->bytes.size - r->from;
-  if (size != r->expected)
-    return refuse_object(r, "base64", e, "%zu bytes, where dtype and shape ask for %zu", size,
-                         r->expected);
-  size_t good, count = size / tensor_dtype_size(r->form.dtype);
-  if (tensor_bytes_convert(&r->bytes, r->from, r->form.dtype, count, &good, e)) return false;
+  const enum tensor_dtype dtype = r->form.dtype;
+  if (r->bytes.came != r->expected)
+    return refuse_object(r, "base64", e, "%zu bytes, where dtype and shape ask for %zu",
+                         r->bytes.came, r->expected);
+  const size_t count = r->expected / tensor_dtype_size(dtype);
+  if (r->bytes.dtype != dtype && dtype != DTYPE_F32 && count > 0 && !add_raw(r, e)) return false;
   t->count += count;
   t->data = r->bytes.data;
-  t->unjudged |= count > 0 && (r->form.dtype == DTYPE_F32 || good < count);
+  t->unjudged |= count > 0 && (dtype == DTYPE_F32 || r->bytes.bad);
   if (!r->list) {
     t->depth = r->form.rank;
     t->elements = r->form.dim[0];
@@ -200,6 +217,36 @@ static bool add_array(struct tensor_base64 *r, struct error *e) {
   t->depth = r->form.rank + 1;
   t->elements++;
   return true;
+}
+
+/* Makes `size` bytes at `from` into numbers behind those of `to`. */
+static enum status add_numbers(struct tensor_bytes *to, enum tensor_dtype dtype,
+                               const unsigned char *from, size_t size, struct error *e) {
+  tensor_bytes_next(to, dtype, size);
+  tensor_bytes_feed(to, from, size, e);
+  return e->status;
+}
+
+enum status tensor_base64_settle(struct tensor_base64 *r, struct error *e) {
+  struct tensor *t = &r->tensor;
+  const unsigned char *from = r->bytes.data;
+  struct tensor_bytes made;
+  size_t done = 0;
+  tensor_bytes_init(&made, DTYPE_F32, 0, r->arena);
+  if (!tensor_bytes_room(&made, t->count * sizeof(float), e)) return e->status;
+  for (const struct tensor_base64_raw *raw = r->raw; raw < r->raw + r->raws; raw++) {
+    if (add_numbers(&made, DTYPE_F32, from + done, raw->at - done, e) ||
+        add_numbers(&made, raw->dtype, from + raw->at, raw->size, e))
+      return e->status;
+    t->unjudged |= made.bad;
+    done = size_round_up(raw->at + raw->size, sizeof(float));
+  }
+  const size_t rest = r->bytes.size > done ? r->bytes.size - done : 0;
+  if (add_numbers(&made, DTYPE_F32, from + done, rest, e)) return e->status;
+  must(made.size == t->count * sizeof(float));
+  t->data = made.data;
+  t->late = NULL;
+  return STATUS_OK;
 }
 
 static const char *end_object(struct tensor_base64 *r, const char *p, struct error *e) {
@@ -322,11 +369,12 @@ static const char *read_dims(struct tensor_base64 *r, const char *p,
   return judge_form(r, e) ? p : NULL;
 }
 
+/* Where type and shape are known, numbers are made of the bytes as they arrive. */
 static void begin_text(struct tensor_base64 *r) {
-  const size_t end = r->judged ? r->end : SIZE_MAX;
+  if (r->judged) tensor_bytes_next(&r->bytes, r->form.dtype, r->expected);
   r->state = IN_TEXT;
   begin_pointer(r);
-  base64_text_init(&r->text, &r->bytes, end, r->value_pointer);
+  base64_text_init(&r->text, &r->bytes, r->value_pointer);
 }
 
 static const char *read_text(struct tensor_base64 *r, const char *p,

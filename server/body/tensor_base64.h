@@ -2,8 +2,9 @@
  * {"dtype":"F32","shape":[2,3],"base64":"..."}, or a list of such objects, one for each element of
  * the outermost array.
  *
- * The keys come in any order, so the shape may be last. The bytes go straight from the text into
- * a growing array of the request's arena, one for all objects of a list. */
+ * The keys come in any order. The bytes go straight from the text into a growing array of the
+ * request's arena, one for all objects of a list. Where type and shape come before them, numbers
+ * are made of them as they arrive. */
 #ifndef SERVER_TENSOR_BASE64_H
 #define SERVER_TENSOR_BASE64_H
 
@@ -29,5 +30,9 @@ enum status tensor_base64_feed(struct tensor_base64 *r, const char *text, size_t
 
 /* After *complete. */
 const struct tensor *tensor_base64_view(const struct tensor_base64 *r);
+
+/* Makes numbers of the bytes that came before their type, for a tensor that is `late`: it takes as
+ * long as there are bytes. overloaded, out-of-memory. */
+enum status tensor_base64_settle(struct tensor_base64 *r, struct error *e);
 
 #endif

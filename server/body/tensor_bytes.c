@@ -1,4 +1,4 @@
-/* tensor_bytes: an array that came as bytes. */
+/* tensor_bytes: an array that comes as bytes. */
 #include "server/body/tensor_bytes.h"
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include "core/run/size.h"
 
 enum {
+  MADE = 4,                 /* bytes of a number that others are converted to */
   FIRST_CAPACITY = 1 << 20, /* bytes: of what is announced, before any of it is there */
-  FIRST_UNKNOWN = 4096,     /* where nothing is announced: about what a toy needs */
-  STEP = 256                /* numbers that are converted at a time */
+  FIRST_UNKNOWN = 4096      /* where nothing is announced: about what a toy needs */
 };
 
 static const struct {
@@ -92,19 +92,49 @@ enum status tensor_form_check(const struct tensor_form *form, const struct tenso
   return STATUS_OK;
 }
 
-/* --- collecting --- */
+/* --- memory --- */
 
-void tensor_bytes_init(struct tensor_bytes *t, size_t most, struct arena *a) {
-  *t = (struct tensor_bytes){.arena = a, .most = most};
+/* Bytes that so many become; SIZE_MAX: not known, or more than the machine can address. */
+static size_t made_of(const struct tensor_bytes *t, size_t bytes) {
+  size_t made;
+  if (!tensor_bytes_converts(t) || bytes == SIZE_MAX) return bytes;
+  return size_mul(bytes / dtypes[t->dtype].size, MADE, &made) ? made : SIZE_MAX;
+}
+
+void tensor_bytes_init(struct tensor_bytes *t, enum tensor_dtype dtype, size_t expected,
+                       struct arena *a) {
+  *t = (struct tensor_bytes){.arena = a, .dtype = dtype, .expected = expected};
+}
+
+void tensor_bytes_next(struct tensor_bytes *t, enum tensor_dtype dtype, size_t expected) {
+  t->size = size_round_up(t->size, MADE);
+  t->dtype = dtype;
+  t->expected = expected;
+  t->came = t->good = 0;
+  t->bad = false;
+}
+
+static bool is_flags(const struct tensor_bytes *t) {
+  return t->dtype == DTYPE_BOOL || t->dtype == DTYPE_U8;
+}
+
+bool tensor_bytes_converts(const struct tensor_bytes *t) {
+  return t->dtype != DTYPE_NONE && t->dtype != DTYPE_F32 && t->dtype != DTYPE_I32 && !is_flags(t);
+}
+
+/* All that there will be, as far as it is known. */
+static size_t most_of(const struct tensor_bytes *t) {
+  size_t most = made_of(t, t->expected);
+  const size_t before = t->size - made_of(t, t->came);
+  return size_add(most, before, &most) && size_add(most, t->margin, &most) ? most : SIZE_MAX;
 }
 
 unsigned char *tensor_bytes_room(struct tensor_bytes *t, size_t size, struct error *e) {
-  must(size <= t->most - t->size);
   const size_t needed = t->size + size;
   if (needed <= t->capacity && t->data) return t->data + t->size;
-  const size_t first = t->most == SIZE_MAX ? FIRST_UNKNOWN : FIRST_CAPACITY;
-  const size_t twice = t->capacity <= t->most / 2 ? 2 * t->capacity : t->most;
-  size_t capacity = size_max(needed, size_min(t->most, size_max(first, twice)));
+  const size_t most = most_of(t), first = most == SIZE_MAX ? FIRST_UNKNOWN : FIRST_CAPACITY;
+  const size_t twice = t->capacity <= most / 2 ? 2 * t->capacity : most;
+  size_t capacity = size_max(needed, size_min(most, size_max(first, twice)));
   unsigned char *data = arena_grow(t->arena, t->data, &capacity, 1, e);
   if (!data) return NULL;
   t->data = data;
@@ -112,65 +142,87 @@ unsigned char *tensor_bytes_room(struct tensor_bytes *t, size_t size, struct err
   return data + t->size;
 }
 
-size_t tensor_bytes_feed(struct tensor_bytes *t, const void *bytes, size_t size, struct error *e) {
-  const size_t taken = size_min(size, t->most - t->size);
-  if (taken == 0) return 0;
-  unsigned char *room = tensor_bytes_room(t, taken, e);
-  if (!room) return 0;
-  memcpy(room, bytes, taken);
-  t->size += taken;
-  return taken;
-}
+/* --- numbers --- */
 
-/* --- converting --- */
-
-/* Returns how many are within 32 bits. */
-static size_t to_int32(unsigned char *at, size_t count) {
+/* Returns how many from the first are within 32 bits. The loop has no branch, so that the compiler
+ * makes vector code of it. */
+static size_t to_int32(const unsigned char *from, size_t count, unsigned char *to) {
+  uint64_t beyond = 0;
   for (size_t i = 0; i < count; i++) {
     int64_t wide;
-    memcpy(&wide, at + i * sizeof wide, sizeof wide);
+    memcpy(&wide, from + i * sizeof wide, sizeof wide);
     const int32_t narrow = (int32_t)wide;
-    if (narrow != wide) return i;
-    memcpy(at + i * sizeof narrow, &narrow, sizeof narrow);
+    beyond |= (uint64_t)(wide ^ narrow);
+    memcpy(to + i * sizeof narrow, &narrow, sizeof narrow);
   }
-  return count;
+  if (beyond == 0) return count;
+  for (size_t i = 0;; i++) {
+    int64_t wide;
+    memcpy(&wide, from + i * sizeof wide, sizeof wide);
+    if (wide != (int32_t)wide) return i;
+  }
 }
 
-/* Converts through a copy, from the end at which bytes written lie upon bytes already read. */
-static size_t to_floats(enum floats_type format, unsigned char *at, size_t count) {
-  const size_t size = floats_type_size(format);
-  float number[STEP];
-  size_t good = count;
-  for (size_t done = 0, n; done < count; done += n) {
-    n = size_min(STEP, count - done);
-    const size_t first = size < sizeof *number ? count - done - n : done;
-    const size_t finite = floats_convert(format, at + first * size, n, number);
-    if (finite < n) good = size_min(good, first + finite);
-    memcpy(at + first * sizeof *number, number, n * sizeof *number);
-  }
+/* Returns how many from the first are 0 or 1. */
+static size_t count_flags(const unsigned char *flag, size_t count) {
+  unsigned char any = 0;
+  for (size_t i = 0; i < count; i++) any |= flag[i];
+  if (any <= 1) return count;
+  size_t good = 0;
+  while (flag[good] <= 1) good++;
   return good;
 }
 
-enum status tensor_bytes_convert(struct tensor_bytes *t, size_t at, enum tensor_dtype dtype,
-                                 size_t count, size_t *good, struct error *e) {
-  const size_t size = dtypes[dtype].size, made = sizeof(float);
-  must(at % made == 0 && t->size - at == count * size);
-  *good = count;
-  if (count == 0 || dtype == DTYPE_F32 || dtype == DTYPE_I32) return STATUS_OK;
-  if (size < made) {
-    size_t end;
-    if (!size_mul(count, made, &end) || !size_add(end, at, &end))
-      return error_set(e, STATUS_TOO_LARGE, "%zu numbers are more than the machine can address",
-                       count);
-    t->most = size_max(t->most, end);
-    if (!tensor_bytes_room(t, end - t->size, e)) return e->status;
-  }
-  if (dtype == DTYPE_I64)
-    *good = to_int32(t->data + at, count);
-  else
-    *good = to_floats(dtypes[dtype].format, t->data + at, count);
-  t->size = at + count * made;
-  return STATUS_OK;
+/* Of the next `count` numbers `good` from the first are good. */
+static void note_good(struct tensor_bytes *t, size_t count, size_t good) {
+  if (t->bad) return;
+  t->good += good;
+  t->bad = good < count;
+}
+
+void tensor_bytes_wrote(struct tensor_bytes *t, size_t size) {
+  t->size += size;
+  t->came += size;
+}
+
+/* Makes `count` numbers of as many whole ones. */
+static bool convert(struct tensor_bytes *t, const unsigned char *from, size_t count,
+                    struct error *e) {
+  if (count == 0) return true;
+  unsigned char *to = tensor_bytes_room(t, count * MADE, e);
+  if (!to) return false;
+  const size_t good = t->dtype == DTYPE_I64
+                          ? to_int32(from, count, to)
+                          : floats_convert(dtypes[t->dtype].format, from, count, (float *)to);
+  note_good(t, count, good);
+  t->size += count * MADE;
+  return true;
+}
+
+/* A piece of the bytes may begin and end within a number. */
+static bool feed_converted(struct tensor_bytes *t, const unsigned char *bytes, size_t size,
+                           struct error *e) {
+  const size_t wide = dtypes[t->dtype].size, kept = t->came % wide;
+  const size_t head = kept ? size_min(wide - kept, size) : 0;
+  memcpy(t->part + kept, bytes, head);
+  if (kept && kept + head == wide && !convert(t, t->part, 1, e)) return false;
+  const size_t whole = (size - head) / wide, tail = (size - head) % wide;
+  if (!convert(t, bytes + head, whole, e)) return false;
+  memcpy(t->part, bytes + head + whole * wide, tail);
+  t->came += size;
+  return true;
+}
+
+size_t tensor_bytes_feed(struct tensor_bytes *t, const void *bytes, size_t size, struct error *e) {
+  const size_t taken = size_min(size, t->expected - t->came);
+  if (taken == 0) return 0;
+  if (tensor_bytes_converts(t)) return feed_converted(t, bytes, taken, e) ? taken : 0;
+  unsigned char *room = tensor_bytes_room(t, taken, e);
+  if (!room) return 0;
+  memcpy(room, bytes, taken);
+  if (is_flags(t)) note_good(t, taken, count_flags(room, taken));
+  tensor_bytes_wrote(t, taken);
+  return taken;
 }
 
 /* --- the tensor --- */
@@ -187,39 +239,21 @@ static enum status refuse_number(const struct tensor_form *form, const struct te
   return error_at(e, pointer, "%s", why);
 }
 
-/* Returns how many from the first are 0 or 1. */
-static size_t count_flags(const unsigned char *flag, size_t count) {
-  unsigned char any = 0;
-  for (size_t i = 0; i < count; i++) any |= flag[i];
-  if (any <= 1) return count;
-  size_t good = 0;
-  while (flag[good] <= 1) good++;
-  return good;
-}
-
-enum status tensor_bytes_settle(struct tensor_bytes *t, const struct tensor_form *form,
+enum status tensor_bytes_settle(const struct tensor_bytes *t, const struct tensor_form *form,
                                 const struct tensor_rule *rule, struct tensor *out,
                                 struct error *e) {
-  size_t count = 1, good;
-  for (unsigned i = 0; i < form->rank; i++)
-    count *= form->dim[i]; /* as tensor_form_check has seen */
-  if (rule->type == TENSOR_FLAG) {
-    must(t->size == count);
-    good = count_flags(t->data, count);
-  } else if (tensor_bytes_convert(t, 0, form->dtype, count, &good, e)) {
-    return e->status;
-  }
-  if (good < count && rule->type == TENSOR_FLAG)
-    return refuse_number(form, rule, good, "the byte of a flag must be 0 or 1", e);
-  if (good < count && rule->type == TENSOR_INTEGER)
-    return refuse_number(form, rule, good, "the number is beyond 32 bits", e);
+  must(tensor_bytes_whole(t));
+  if (t->bad && rule->type == TENSOR_FLAG)
+    return refuse_number(form, rule, t->good, "the byte of a flag must be 0 or 1", e);
+  if (t->bad && rule->type == TENSOR_INTEGER)
+    return refuse_number(form, rule, t->good, "the number is beyond 32 bits", e);
   *out = (struct tensor){.depth = form->rank,
                          .elements = form->rank > 0 ? form->dim[0] : 0,
-                         .count = count,
+                         .count = t->expected / dtypes[form->dtype].size,
                          .data = t->data,
                          .shaped = true};
   for (unsigned i = 1; i < form->rank; i++) out->common.dim[i - 1] = form->dim[i];
   /* Of numbers that were converted it is known whether they are finite. */
-  out->unjudged = rule->type == TENSOR_FLOAT && (form->dtype == DTYPE_F32 || good < count);
+  out->unjudged = rule->type == TENSOR_FLOAT && (form->dtype == DTYPE_F32 || t->bad);
   return STATUS_OK;
 }

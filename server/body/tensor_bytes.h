@@ -1,9 +1,9 @@
 /* tensor_bytes: an array that came as bytes: in a safetensors body, behind the JSON of a v2
  * request, or as base64.
  *
- * The bytes are collected as they arrive, in memory that grows with them and never beyond what is
- * expected; floats, flags and 32-bit integers are used where they then lie, other types are
- * converted. Numbers are little-endian and row-major. */
+ * Numbers are made of the bytes as these arrive, in memory that grows with them and never beyond
+ * what is expected: floats of 32 bits, 32-bit integers, flags. So the end of an array costs no more
+ * than any other part of it. The bytes are little-endian and row-major. */
 #ifndef SERVER_TENSOR_BYTES_H
 #define SERVER_TENSOR_BYTES_H
 
@@ -43,31 +43,41 @@ enum status tensor_form_check(const struct tensor_form *form, const struct tenso
 
 struct tensor_bytes {
   struct arena *arena;
-  unsigned char *data;
+  unsigned char *data; /* what was made, aligned to 64 bytes */
   size_t size, capacity;
-  size_t most; /* bytes expected; SIZE_MAX: not known */
+  size_t margin; /* bytes that are asked for beyond what is expected: see tensor_bytes_room */
+
+  /* Of the array that arrives: several may stand in the same memory, one behind the other. */
+  enum tensor_dtype dtype;            /* DTYPE_NONE: not known, its bytes are kept as they are */
+  size_t expected, came;              /* bytes; SIZE_MAX: not known */
+  bool bad;                           /* a number was not finite, not within 32 bits, or no flag: */
+  size_t good;                        /* which one */
+  unsigned char part[sizeof(double)]; /* of a number that was cut */
 };
 
-void tensor_bytes_init(struct tensor_bytes *t, size_t most, struct arena *a);
+void tensor_bytes_init(struct tensor_bytes *t, enum tensor_dtype dtype, size_t expected,
+                       struct arena *a);
 
-/* Room for `size` more bytes, to be written by the caller, who then counts them in t->size. The
- * caller asks for no more than are expected. NULL with an error. */
-unsigned char *tensor_bytes_room(struct tensor_bytes *t, size_t size, struct error *e);
+/* Another array arrives, which will stand behind what is there. */
+void tensor_bytes_next(struct tensor_bytes *t, enum tensor_dtype dtype, size_t expected);
 
-/* Copies bytes, no more than are still missing; returns how many. Fails with an error. */
+/* Takes bytes, no more than are still missing; returns how many. Fails with an error. */
 size_t tensor_bytes_feed(struct tensor_bytes *t, const void *bytes, size_t size, struct error *e);
 
-/* Converts the `count` numbers from byte `at`, a multiple of 4, to the end of the array: to floats
- * or 32-bit integers, which begin at `at` and then end the array. *good is how many from the first
- * are finite, or within 32 bits; integers after these are not converted, floats are. May need
- * room. */
-enum status tensor_bytes_convert(struct tensor_bytes *t, size_t at, enum tensor_dtype dtype,
-                                 size_t count, size_t *good, struct error *e);
+/* Do the bytes become something else? If not, they may be written to their place: there is room for
+ * `size` more, and those that were written are then counted. NULL with an error. */
+bool tensor_bytes_converts(const struct tensor_bytes *t);
+unsigned char *tensor_bytes_room(struct tensor_bytes *t, size_t size, struct error *e);
+void tensor_bytes_wrote(struct tensor_bytes *t, size_t size);
 
-/* All bytes are there: makes them into a tensor of this form, which tensor_form_check has passed.
- * The bytes may be used where they are. invalid-request (pointer of the number), overloaded,
- * out-of-memory. */
-enum status tensor_bytes_settle(struct tensor_bytes *t, const struct tensor_form *form,
+/* Have all bytes come that are expected? */
+static inline bool tensor_bytes_whole(const struct tensor_bytes *t) {
+  return t->came == t->expected;
+}
+
+/* Makes the array into a tensor of this form, which tensor_form_check has passed.
+ * invalid-request (pointer of the number). */
+enum status tensor_bytes_settle(const struct tensor_bytes *t, const struct tensor_form *form,
                                 const struct tensor_rule *rule, struct tensor *out,
                                 struct error *e);
 

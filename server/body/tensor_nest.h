@@ -38,8 +38,8 @@ static inline bool tensor_nest_full_depth(const struct tensor_nest *n) {
 }
 
 /* A number where a value belongs: may it be here? On success *room is how many may follow in the
- * array, itself included. It is counted by the caller: n->index[n->depth]++. With no room the row is
- * too long, and what follows is for tensor_nest_surplus. */
+ * array, itself included. It is counted by the caller: n->index[n->depth]++. With no room the row
+ * is too long, and what follows is for tensor_nest_surplus. */
 enum status tensor_nest_number(struct tensor_nest *n, size_t *room, struct error *e);
 
 /* Counts the values behind one that had no room, so that the refusal can say how long the row is.

@@ -286,10 +286,11 @@ static enum status check_memory(struct error *e) {
 }
 
 enum status httpd_start(struct httpd *h, struct error *e) {
-  const struct server *s = h->door->server;
+  struct server *s = h->door->server;
   for (size_t i = 0; i < h->door->io_threads; i++) {
     struct io *io = &h->io[i];
     io->owner = h;
+    io->longest_turn = &s->longest_turn;
     io->connection_lost = on_connection_lost;
     io->client_ended = on_client_ended;
     io->wait_ended = request_end_wait;

@@ -57,9 +57,7 @@ static void report_ends(struct io *io) {
   for (int i = 0; i < n; i++) io->client_ended(e[i].data.ptr);
 }
 
-static void release_waiters(struct io *io) {
-  if (!io->lobby.first) return;
-  const uint64_t now = clock_now();
+static void release_waiters(struct io *io, uint64_t now) {
   for (struct lobby_waiter *w; (w = lobby_call(&io->lobby, now));) io->wait_ended(w);
 }
 
@@ -91,6 +89,13 @@ static void wait_for_events(struct io *io, struct pollfd p[SOURCES]) {
   atomic_store(&io->resumed, false); /* before MHD_run, which handles what was resumed */
 }
 
+/* While a turn lasts, all other connections of the thread wait. */
+static void note_turn(struct io *io, uint64_t took) {
+  uint64_t longest = atomic_load_explicit(io->longest_turn, memory_order_relaxed);
+  while (took > longest && !atomic_compare_exchange_weak(io->longest_turn, &longest, took))
+    continue;
+}
+
 static void *io_main(void *of) {
   struct io *io = of;
   struct pollfd p[SOURCES] = {{.fd = io->events, .events = POLLIN},
@@ -101,10 +106,13 @@ static void *io_main(void *of) {
   for (;;) {
     wait_for_events(io, p);
     pulse_pass(&io->pulse);
+    const uint64_t begun = clock_now();
     if (p[1].revents && !add_arrivals(io)) break;
     MHD_run(io->daemon);
     if (p[3].revents) report_ends(io);
-    release_waiters(io);
+    const uint64_t ended = clock_now();
+    release_waiters(io, ended);
+    note_turn(io, ended - begun);
   }
   close_lobby(io);
   return NULL;

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "core/run/status.h"
@@ -32,6 +33,8 @@ struct io {
   struct pulse pulse;
   int ends;           /* epoll of all connections, for the end of what their clients send */
   struct lobby lobby; /* of this thread's requests */
+  _Atomic uint64_t
+      *longest_turn; /* nanoseconds: raised by each turn that takes longer; the owner's */
 
   /* Set by the owner before io_start; called on the thread. */
   void *owner;

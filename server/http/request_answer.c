@@ -167,6 +167,7 @@ static bool answer_metrics(struct request *r) {
   struct metrics_now now = {.listener = listener,
                             .loaded = atomic_load(&s->loaded),
                             .io_threads = s->door[DOOR_MAIN].io_threads,
+                            .longest_turn_ns = atomic_load(&s->longest_turn),
                             .log_dropped = log_dropped(s->log),
                             .log_suppressed = log_suppressed(s->log)};
   for (size_t i = 0; i < DOOR_COUNT; i++) {

@@ -47,6 +47,7 @@ struct server {
   uint32_t id_prefix;   /* random; the beginning of every request id that is made here */
   atomic_bool loaded;   /* models and pool are ready; before that only the admin door is open */
   atomic_bool stopping; /* /readyz says so, and every answer closes its connection */
+  _Atomic uint64_t longest_turn; /* of all I/O threads, in nanoseconds */
 };
 
 #endif

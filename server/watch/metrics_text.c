@@ -275,6 +275,11 @@ static void write_reloads(FILE *f, const struct metrics *m) {
 static void write_build(FILE *f, const struct metrics_now *now) {
   write_gauge(f, "attend_io_threads",
               "Threads that read and write sockets, and compute tiny requests.", now->io_threads);
+  write_gauge_seconds(
+      f, "attend_io_longest_turn_seconds",
+      "The longest that an I/O thread has been busy before it looked at its sockets "
+      "again, since the start.",
+      (double)now->longest_turn_ns / 1e9);
   write_counter(f, "attend_log_dropped_total",
                 "Log lines dropped because they were not read in time.", now->log_dropped);
   write_counter(f, "attend_log_suppressed_total",

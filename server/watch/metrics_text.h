@@ -18,6 +18,7 @@ struct metrics_now {
   size_t listeners;
   bool loaded; /* the service has models and a pool; without, their metrics are left out */
   size_t io_threads;
+  uint64_t longest_turn_ns;
   uint64_t log_dropped, log_suppressed;
 };
 
