@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/run/size.h"
 
@@ -11,15 +12,18 @@ enum {
   ALIGNMENT = 64,
   SMALL_BLOCK = 16 * 1024, /* one of these serves a toy request */
   SMALL = 4 * 1024,        /* a larger thing gets a block of its own */
-  KEPT_GROWTH = 4, /* a kept block for a growing array has at most so many times its bytes */
-  KEPT_WASTE = 4,  /* any other kept block is at most a quarter too large */
+  KEPT_GROWTH = 4,  /* a kept block for a growing array has at most so many times its bytes */
+  KEPT_WASTE = 4,   /* any other kept block is at most a quarter too large */
+  SLICE = 16 << 20, /* bytes whose pages go back to the system at a time */
+  PAGE = 4096
 };
 
 /* Lies right before the block's data, which are aligned. */
 struct arena_block {
   struct arena_block *older, *newer;
-  void *memory; /* malloc's */
-  size_t bytes; /* of the memory */
+  void *memory;   /* malloc's */
+  size_t bytes;   /* of the memory */
+  size_t dropped; /* of these, from the end: their pages are gone */
 };
 
 /* Room for the header and for moving the data up to the alignment. */
@@ -129,6 +133,7 @@ static struct arena_block *block_new(struct arena *a, size_t bytes, bool grows, 
   struct arena_block *block = block_in(memory);
   block->memory = memory;
   block->bytes = taken;
+  block->dropped = 0;
   link_block(a, block);
   return block;
 }
@@ -224,4 +229,51 @@ void arena_free(struct arena *a) {
   size_t bytes = a->bytes;
   discharge_arena(a, bytes);
   arena_init(a, a->budget);
+}
+
+/* --- freeing a little at a time --- */
+
+void arena_give(struct arena *from, struct arena *to) {
+  struct arena_block *oldest = from->block;
+  if (!oldest) return;
+  must(!to->budget || to->budget == from->budget);
+  while (oldest->older) oldest = oldest->older;
+  oldest->older = to->block;
+  if (to->block) to->block->newer = oldest;
+  to->budget = from->budget;
+  to->block = from->block;
+  to->bytes += from->bytes;
+  arena_init(from, from->budget);
+}
+
+/* Gives the last pages of a large block back that it still has; false: few are left. */
+static bool drop_pages(struct arena_block *block) {
+  const size_t left = block->bytes - block->dropped;
+  if (left < 2 * SLICE) return false;
+  const uintptr_t end = (uintptr_t)block->memory + left,
+                  from = (end - SLICE) & ~(uintptr_t)(PAGE - 1);
+  (void)madvise((void *)from, (end & ~(uintptr_t)(PAGE - 1)) - from, MADV_DONTNEED);
+  block->dropped += SLICE;
+  return true;
+}
+
+/* The block may be kept whole; only one that is larger than what is kept goes page by page. */
+static size_t release_newest(struct arena *a) {
+  struct arena_block *block = a->block;
+  const size_t bytes = block->bytes;
+  a->block = block->older;
+  discharge_arena(a, bytes);
+  release_memory(a, block->memory, bytes);
+  return bytes;
+}
+
+bool arena_free_some(struct arena *a) {
+  size_t freed = 0;
+  while (a->block && freed < SLICE) {
+    if (a->block->bytes > 4 * (size_t)SLICE && drop_pages(a->block))
+      freed += SLICE;
+    else
+      freed += release_newest(a);
+  }
+  return a->block != NULL;
 }

@@ -7,6 +7,7 @@
 #define CORE_ARENA_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/run/keep.h"
@@ -45,5 +46,12 @@ void *arena_grow(struct arena *a, void *old, size_t *count, size_t size, struct 
 
 /* Frees everything and gives the bytes back; the arena is empty and usable again. */
 void arena_free(struct arena *a);
+
+/* The same a little at a time, for a thread that others wait for: giving pages back to the system
+ * takes some 50 us for each MiB. arena_give moves all that `from` has, which is then empty, into an
+ * arena of the same budget; arena_free_some frees at most some 64 MiB of it, and returns whether
+ * anything is left. */
+void arena_give(struct arena *from, struct arena *to);
+bool arena_free_some(struct arena *a);
 
 #endif

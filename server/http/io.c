@@ -68,6 +68,7 @@ static void close_lobby(struct io *io) {
 
 /* How long the thread may sleep; -1: until an event. */
 static int sleep_ms(const struct io *io) {
+  if (io->leaving.block) return 0;
   MHD_UNSIGNED_LONG_LONG ms;
   if (MHD_get_timeout(io->daemon, &ms) != MHD_YES) ms = INT_MAX;
   if (io->lobby.first && ms > LOBBY_LOOK_MS) return LOBBY_LOOK_MS;
@@ -110,11 +111,13 @@ static void *io_main(void *of) {
     if (p[1].revents && !add_arrivals(io)) break;
     MHD_run(io->daemon);
     if (p[3].revents) report_ends(io);
+    arena_free_some(&io->leaving);
     const uint64_t ended = clock_now();
     release_waiters(io, ended);
     note_turn(io, ended - begun);
   }
   close_lobby(io);
+  arena_free(&io->leaving);
   return NULL;
 }
 

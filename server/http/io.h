@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "core/run/arena.h"
 #include "core/run/status.h"
 #include "server/http/lobby.h"
 #include "server/watch/pulse.h"
@@ -31,7 +32,9 @@ struct io {
   bool opened; /* the thread's own: was the connection being added reported as open? */
   pthread_t thread;
   struct pulse pulse;
-  int ends;           /* epoll of all connections, for the end of what their clients send */
+  int ends; /* epoll of all connections, for the end of what their clients send */
+  struct arena
+      leaving;        /* memory of requests that have ended, which is freed a little in each turn */
   struct lobby lobby; /* of this thread's requests */
   _Atomic uint64_t
       *longest_turn; /* nanoseconds: raised by each turn that takes longer; the owner's */

@@ -6,6 +6,8 @@
 #include "core/run/clock.h"
 #include "server/http/request_parts.h"
 
+enum { AT_ONCE = 1 << 20 }; /* bytes that are freed at once */
+
 _Static_assert(REQUEST_CLIENT_SIZE >= INET6_ADDRSTRLEN, "room for an address");
 
 void request_note_stages(struct request *r) {
@@ -14,7 +16,10 @@ void request_note_stages(struct request *r) {
 
 void request_end_exchange(struct request *r) {
   request_note_stages(r);
-  if (r->has_exchange) exchange_end(&r->exchange);
+  if (r->has_exchange) {
+    if (r->exchange.arena.bytes > AT_ONCE) arena_give(&r->exchange.arena, &r->io->leaving);
+    exchange_end(&r->exchange);
+  }
   r->has_exchange = false;
 }
 

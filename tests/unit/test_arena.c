@@ -275,6 +275,32 @@ static void the_budget_may_be_too_small_for_a_kept_block(void **unused) {
   end(&k);
 }
 
+static void much_is_freed_a_little_at_a_time(void **unused) {
+  (void)unused;
+  enum { HUGE = 200 << 20 };
+  struct kept_arena k;
+  begin(&k, 4 * (size_t)HUGE, LARGE);
+  struct arena leaving = {0};
+  assert_false(arena_free_some(&leaving));
+  arena_give(&k.arena, &leaving); /* nothing */
+  take(&k, 100);
+  take(&k, HUGE);
+  arena_give(&k.arena, &leaving);
+  assert_int_equal(k.arena.bytes, 0);
+  assert_null(k.arena.block);
+  take(&k, 3 * LARGE);
+  take(&k, 10);
+  arena_give(&k.arena, &leaving);
+  assert_in_range(leaving.bytes, HUGE + 3 * LARGE, HUGE + 4 * LARGE);
+  size_t times = 1;
+  while (arena_free_some(&leaving)) times++;
+  assert_in_range(times, 5, 20);
+  assert_int_equal(leaving.bytes, 0);
+  assert_int_equal(atomic_load(&k.budget.used), 0);
+  take(&k, LARGE);
+  end(&k);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(everything_is_aligned_and_apart),
@@ -287,6 +313,7 @@ int main(void) {
       cmocka_unit_test(a_moved_array_leaves_its_block),
       cmocka_unit_test(what_was_kept_does_not_use_up_the_budget),
       cmocka_unit_test(the_budget_may_be_too_small_for_a_kept_block),
+      cmocka_unit_test(much_is_freed_a_little_at_a_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
