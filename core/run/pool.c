@@ -161,7 +161,7 @@ enum status pool_reserve(struct pool *p, size_t scratch_bytes, struct error *e) 
                    scratch_bytes);
 }
 
-void pool_submit(struct pool *p, struct job *job) {
+static void submit(struct pool *p, struct job *job, size_t max_queue) {
   job->submitted = clock_now();
   job->started = job->computed = job->finished = 0;
   job->pieces_given = job->pieces_written = 0;
@@ -170,7 +170,7 @@ void pool_submit(struct pool *p, struct job *job) {
   job->run->had = 0;
   if (submit_tiny(p, job)) return;
   pool_lock(p);
-  const bool closed = p->closed, room = !closed && p->waiting < p->options.max_queue;
+  const bool closed = p->closed, room = !closed && p->waiting < max_queue;
   if (room) {
     queue_add(&p->queue, job);
     p->waiting++;
@@ -185,6 +185,10 @@ void pool_submit(struct pool *p, struct job *job) {
   job->finished = clock_now();
   job->done(job);
 }
+
+void pool_submit(struct pool *p, struct job *job) { submit(p, job, p->options.max_queue); }
+
+void pool_submit_next(struct pool *p, struct job *job) { submit(p, job, SIZE_MAX); }
 
 size_t pool_room(const struct pool *p) {
   const size_t waiting = atomic_load_explicit(&p->waiting, memory_order_relaxed);

@@ -50,6 +50,10 @@ enum status attention_body_feed(struct attention_body *b, const char *bytes, siz
   return body_v2_feed(b->v2, bytes, size);
 }
 
+uint64_t attention_body_cost(const struct attention_body *b) {
+  return contract_reading_cost(&b->reading);
+}
+
 static enum status finish_v2(struct attention_body *b, struct attention_request *out) {
   if (body_v2_finish(b->v2, &out->v2)) return b->e->status;
   for (size_t i = 0; i < out->v2.outputs; i++)

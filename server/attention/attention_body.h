@@ -21,6 +21,9 @@ struct attention_body *attention_body_new(const struct model *m, const struct bo
  * at nothing. */
 enum status attention_body_feed(struct attention_body *b, const char *bytes, size_t size);
 
+/* How long attention_body_finish will take, in nanoseconds, about. */
+uint64_t attention_body_cost(const struct attention_body *b);
+
 /* The body has ended: checks what can only be checked now, across fields. */
 enum status attention_body_finish(struct attention_body *b, struct attention_request *out);
 

@@ -125,3 +125,20 @@ struct tensor_rule contract_rule(const struct contract_reading *r, unsigned fiel
   rule.max_elements = size_max(r->max_items, r->size[f->outermost]);
   return rule;
 }
+
+/* --- what has been read --- */
+
+/* Of an array's elements the shapes are compared, one by one; of lengths, masks and floats that
+ * came as bytes the numbers are looked at; other floats are at most copied. */
+static uint64_t cost_of(const struct tensor *t, enum tensor_type type) {
+  enum { ELEMENT_NS = 40, FLOATS_IN_NS = 8 };
+  const bool looked_at = type != TENSOR_FLOAT || t->unjudged || t->late;
+  return ELEMENT_NS * (uint64_t)t->elements + (looked_at ? t->count : t->count / FLOATS_IN_NS);
+}
+
+uint64_t contract_reading_cost(const struct contract_reading *r) {
+  uint64_t cost = 0;
+  for (unsigned i = 0; i < r->contract->arrays; i++)
+    if (r->tensor[i]) cost += cost_of(r->tensor[i], r->contract->field[i].rule.type);
+  return cost;
+}

@@ -112,6 +112,9 @@ enum status contract_refuse_long(const struct contract *c, const char *raw, size
 /* The rule of an array field, with the sizes of this model and the limit of items. */
 struct tensor_rule contract_rule(const struct contract_reading *r, unsigned field);
 
+/* How long it takes to go through all that was read, in nanoseconds, about. */
+uint64_t contract_reading_cost(const struct contract_reading *r);
+
 /* Parses a small value, whose text is at `offset` of the body, and stores it. */
 enum status contract_read(struct contract_reading *r, unsigned field, const char *text,
                           size_t length, size_t offset, struct error *e);

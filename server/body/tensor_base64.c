@@ -154,6 +154,10 @@ static bool judge_form(struct tensor_base64 *r, struct error *e) {
   else
     snprintf(r->shape_field, sizeof r->shape_field, "%s/shape", r->rule.field);
   if (tensor_form_check(&r->form, &r->object_rule, &r->expected, e)) return false;
+  size_t end;
+  if (!size_add(r->from, r->expected, &end))
+    return refuse_object(r, "shape", e,
+                         "with the objects before it, more than the machine can address");
   if (r->list && r->tensor.elements > 0 && r->form.rank + 1 != r->tensor.depth)
     return refuse_object(r, "shape", e, "%u dimensions, where the first object has %u",
                          r->form.rank, r->tensor.depth - 1);

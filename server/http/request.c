@@ -224,12 +224,10 @@ static void hand_back(struct exchange *x) {
   if (atomic_exchange(&r->handoff, HANDOFF_DONE) == HANDOFF_SUSPENDED) io_resume(io, mhd);
 }
 
-/* How long the request may take: the least of the server's, the header's and the body's limits. */
-static uint64_t allowed_us(const struct request *r) {
-  const uint64_t said_us = r->exchange.request.v2.timeout_us;
-  uint64_t ms = r->server->config->deadline_ms;
-  if (r->header.timeout_ms) ms = size_min(ms, r->header.timeout_ms);
-  return said_us ? size_min(ms * 1000, said_us) : ms * 1000;
+/* How long the request may take, unless its body asks for less. */
+static uint64_t allowed_ms(const struct request *r) {
+  const uint64_t ms = r->server->config->deadline_ms;
+  return r->header.timeout_ms ? size_min(ms, r->header.timeout_ms) : ms;
 }
 
 /* Gives the complete request to the pool. Suspends the connection unless the answer is there. */
@@ -241,7 +239,7 @@ static bool submit(struct request *r) {
   r->state = REQUEST_IN_POOL;
   r->submitted = clock_now();
   atomic_store(&r->handoff, HANDOFF_RUNNING);
-  exchange_submit(x, r->submitted + allowed_us(r) * 1000);
+  exchange_submit(x, r->submitted + allowed_ms(r) * CLOCK_MS);
   lobby_leave(&r->io->lobby, &r->waiter);
   if (atomic_load(&r->handoff) == HANDOFF_DONE) return request_answer_exchange(r);
   MHD_suspend_connection(r->mhd);

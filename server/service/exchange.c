@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/run/clock.h"
+#include "core/run/size.h"
 #include "server/attention/attention_answer.h"
 
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
@@ -20,6 +21,7 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
   memset(&x->request, 0, sizeof x->request);
   memset(&x->answer, 0, sizeof x->answer);
   memset(&x->job, 0, sizeof x->job);
+  x->waited_ns = 0;
   arena_init(&x->arena, &s->budget);
   x->body = attention_body_new(m, terms, &s->limits, &x->arena, &x->error);
 }
@@ -71,26 +73,103 @@ static enum status choose_form(struct exchange *x, enum answer_form *form) {
   return STATUS_OK;
 }
 
-bool exchange_finish(struct exchange *x) {
-  if (x->error.status) return false;
+/* Makes the request of the body, and a plan of its answer. */
+static void check_body(struct exchange *x) {
   uint64_t start = clock_now();
   enum answer_form form;
-  bool ready = !attention_body_finish(x->body, &x->request) && !choose_form(x, &form) &&
-               !layer_prepare(x->model->layer, &x->request.asked, &x->arena, &x->error) &&
-               !attention_answer_plan(&x->answer, form, x->model, &x->request, &x->service->limits,
-                                      &x->arena, &x->error);
+  if (!attention_body_finish(x->body, &x->request) && !choose_form(x, &form) &&
+      !layer_prepare(x->model->layer, &x->request.asked, &x->arena, &x->error))
+    attention_answer_plan(&x->answer, form, x->model, &x->request, &x->service->limits, &x->arena,
+                          &x->error);
   x->body_ns += clock_now() - start;
-  return ready;
 }
 
-void exchange_submit(struct exchange *x, uint64_t deadline) {
-  must(!x->error.status);
+/* Prepares the job for what the request computes. */
+static void plan_job(struct exchange *x) {
+  const uint64_t said_us = x->request.v2.timeout_us;
+  if (said_us && said_us < (x->deadline - x->begun) / 1000) x->deadline = x->begun + said_us * 1000;
   x->job.run = &x->request.asked.run;
   x->job.pieces = x->answer.pieces;
   x->job.write = write_piece;
   x->job.gone = x->gone ? has_reader_left : NULL;
   x->job.done = end_job;
-  x->job.deadline = deadline;
+  x->job.deadline = x->deadline;
+}
+
+/* --- a check that takes long: a program of one step, which has one unit --- */
+
+/* How long the submitting thread may check a body. Fifty clients may be served in one turn of it.
+ */
+enum { AT_ONCE_NS = 200 * 1000 };
+
+static const double check_work = 32; /* operations that a worker does in a nanosecond, about */
+
+static bool next_check(const struct step *s, struct cursor *at, struct unit *u) {
+  (void)s, (void)u;
+  return at->row++ == 0;
+}
+
+static double work_of_check(const struct step *s, const struct unit *u) {
+  (void)s;
+  return u->run->work;
+}
+
+static void compute_checks(const struct step *s, const struct span *span, void *scratch) {
+  struct span left = *span;
+  struct unit u;
+  (void)s, (void)scratch;
+  while (run_next_unit(&left, &u))
+    check_body((struct exchange *)((char *)u.run - offsetof(struct exchange, check)));
+}
+
+static const struct step check_step = {.unit = next_check,
+                                       .work = work_of_check,
+                                       .compute = compute_checks};
+static const struct step *const check_steps[] = {&check_step};
+static const struct program check_program = {.step = check_steps, .steps = 1};
+
+static void end_check(struct job *job) {
+  struct exchange *x = exchange_of(job);
+  if (job->error.status) {
+    x->error = job->error;
+  } else if (x->error.status) {
+    memset(job, 0, sizeof *job); /* nothing was computed */
+  } else {
+    x->waited_ns = job->started - job->submitted;
+    plan_job(x);
+    pool_submit_next(x->service->pool, job);
+    return;
+  }
+  x->done(x);
+}
+
+static void plan_check(struct exchange *x) {
+  x->check = (struct run){.program = &check_program,
+                          .work = check_work * (double)attention_body_cost(x->body)};
+  x->job.run = &x->check;
+  x->job.pieces = 0;
+  x->job.gone = x->gone ? has_reader_left : NULL;
+  x->job.done = end_check;
+  x->job.deadline = x->deadline;
+}
+
+/* --- the way of a body that has ended --- */
+
+bool exchange_finish(struct exchange *x) {
+  if (x->error.status) return false;
+  x->checked = attention_body_cost(x->body) <= AT_ONCE_NS;
+  if (x->checked) check_body(x);
+  return !x->error.status;
+}
+
+void exchange_submit(struct exchange *x, uint64_t deadline) {
+  must(!x->error.status);
+  x->begun = clock_now();
+  x->deadline = deadline ? deadline : UINT64_MAX;
+  if (x->checked)
+    plan_job(x);
+  else
+    plan_check(x);
   pool_submit(x->service->pool, &x->job);
 }
 

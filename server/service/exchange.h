@@ -19,9 +19,13 @@ struct exchange {
   struct attention_body *body;
   struct attention_request request;
   struct answer answer;
+  bool checked;     /* the body, before exchange_submit */
+  struct run check; /* of a body, where it takes long: the job's first run */
   struct job job;
-  struct error error; /* the first failure of any stage; then there is no answer */
-  uint64_t body_ns;   /* spent in exchange_feed and exchange_finish */
+  struct error error;       /* the first failure of any stage; then there is no answer */
+  uint64_t begun, deadline; /* on clock_now: of the pool's work */
+  uint64_t body_ns;         /* spent on the body: in exchange_feed, and on checking it */
+  uint64_t waited_ns;       /* for a worker that checks it */
   uint64_t body_bytes;
   void (*done)(struct exchange *); /* from any thread: the exchange is its maker's again */
   bool (*gone)(struct exchange *); /* has the reader left? or NULL */
@@ -36,11 +40,13 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
  * nothing is looked at any more. */
 void exchange_feed(struct exchange *x, const char *text, size_t length);
 
-/* The body has ended. Returns false if there is nothing to compute because x->error is set. */
+/* The body has ended. Returns false if there is nothing to compute because x->error is set. A body
+ * whose check takes longer than a thread with other connections has is not checked yet. */
 bool exchange_finish(struct exchange *x);
 
-/* Gives the work to the pool. `deadline` on clock_now. x->done is called exactly once, maybe
- * before this returns; then there is an error in x->error, or an answer in x->answer. */
+/* Gives the work to the pool: first the check, where it takes long. `deadline` on clock_now; 0:
+ * none; the body may bring it forward. x->done is called exactly once, maybe before this returns;
+ * then there is an error in x->error, or an answer in x->answer. */
 void exchange_submit(struct exchange *x, uint64_t deadline);
 
 void exchange_end(struct exchange *x); /* frees all; not between submit and done */

@@ -45,7 +45,7 @@ static void write_gauge(FILE *f, const char *name, const char *help, uint64_t va
 
 static void write_gauge_seconds(FILE *f, const char *name, const char *help, double value) {
   write_family(f, name, "gauge", help);
-  fprintf(f, "%s %.3f\n", name, value);
+  fprintf(f, "%s %.6f\n", name, value);
 }
 
 static void write_counter(FILE *f, const char *name, const char *help, uint64_t value) {

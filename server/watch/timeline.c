@@ -10,7 +10,8 @@ void timeline_exchange(struct timeline *t, const struct exchange *x) {
   const struct job *job = &x->job;
   set_stage(t, STAGE_DECODE, x->body_ns);
   if (!job->submitted) return;
-  set_stage(t, STAGE_QUEUE, (job->started ? job->started : job->finished) - job->submitted);
+  set_stage(t, STAGE_QUEUE,
+            x->waited_ns + (job->started ? job->started : job->finished) - job->submitted);
   if (!job->started) return; /* refused, or dropped while waiting */
   set_stage(t, STAGE_COMPUTE, (job->computed ? job->computed : job->finished) - job->started);
   if (job->computed && !job->error.status)

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,6 +151,44 @@ static void shapes_without_numbers(void **state) {
   assert_int_equal(r.request.asked.geometry.item[1].q, 1);
   assert_int_equal(r.request.asked.geometry.item[2].q, 0);
   arena_free(&r.arena);
+}
+
+/* Bytes that come before their type wait, between numbers that do not, until the request ends. */
+static void types_behind_their_bytes(void **state) {
+  (void)state;
+  static const char rest[] =
+      "\"keys\":[[[1,2,3],[1,2,3],[1,2,3]],[[1,2,3],[1,2,3]],[[1,2,3]],[[1,2,3]]],"
+      "\"values\":";
+  static const char queries[] = "{\"queries\":[[[1,2]],[[3,4]],[[5,6]],[[7,8]]],";
+  static const char *const values[] = {
+      "[[[1],[2],[3]],[[4],[5]],[[6]],[[7]]]", /* in decimals, */
+      /* and in objects of which some have their type last */
+      "[{\"base64\":\"ADwAQABC\",\"dtype\":\"F16\",\"shape\":[3,1]},{\"dtype\":\"F64\","
+      "\"shape\":[2,1],\"base64\":\"AAAAAAAAEEAAAAAAAAAUQA==\"},{\"base64\":\"wEA=\",\""
+      "dtype\":\"BF16\",\"shape\":[1,1]},{\"dtype\":\"F32\",\"shape\":[1,1],\"base64\":"
+      "\"AADgQA==\"}]",
+      "[{\"dtype\":\"F32\",\"shape\":[3,1],\"base64\":\"AACAPwAAAEAAAEBA\"},{\"base64\""
+      ":\"AAAAAAAAEEAAAAAAAAAUQA==\",\"dtype\":\"F64\",\"shape\":[2,1]},{\"dtype\":\"F1"
+      "6\",\"shape\":[1,1],\"base64\":\"AEY=\"},{\"base64\":\"AEc=\",\"dtype\":\"F16\","
+      "\"shape\":[1,1]}]",
+      "[{\"base64\":\"gD8AQEBA\",\"dtype\":\"BF16\",\"shape\":[3,1]},{\"base64\":\"gECg"
+      "QA==\",\"dtype\":\"BF16\",\"shape\":[2,1]},{\"base64\":\"wEA=\",\"dtype\":\"BF16"
+      "\",\"shape\":[1,1]},{\"base64\":\"4EA=\",\"dtype\":\"BF16\",\"shape\":[1,1]}]",
+      "[{\"base64\":\"AACAPwAAAEAAAEBA\",\"dtype\":\"F32\",\"shape\":[3,1]},{\"base64\""
+      ":\"AEQARQ==\",\"dtype\":\"F16\",\"shape\":[2,1]},{\"base64\":\"AADAQA==\",\"dtyp"
+      "e\":\"F32\",\"shape\":[1,1]},{\"base64\":\"AAAAAAAAHEA=\",\"dtype\":\"F64\",\"sh"
+      "ape\":[1,1]}]",
+  };
+  const struct request q = {&unequal, ASK_ATTENTION, NULL};
+  struct body_result want;
+  char text[1000];
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    const size_t size = (size_t)snprintf(text, sizeof text, "%s%s%s}", queries, rest, values[i]);
+    if (i == 0) read_body(&want, &q, text, size, 0, size);
+    assert_int_equal(want.error.status, STATUS_OK);
+    for (size_t cut = 0; cut < size; cut++) assert_same(&q, text, size, cut, size, &want);
+  }
+  arena_free(&want.arena);
 }
 
 /* --- what is refused --- */
@@ -364,6 +403,7 @@ int main(void) {
       cmocka_unit_test(every_truncation_is_no_json),
       cmocka_unit_test(keys_in_any_order_and_escapes),
       cmocka_unit_test(shapes_without_numbers),
+      cmocka_unit_test(types_behind_their_bytes),
       cmocka_unit_test(what_is_no_base64),
       cmocka_unit_test(other_fields_and_other_shapes),
       cmocka_unit_test(mutants_are_judged),

@@ -310,6 +310,108 @@ static void late_and_left_are_not_answered(void **state) {
   visit_end(&v);
 }
 
+/* --- a check that takes long is a worker's --- */
+
+enum { MANY = 6000 };
+
+/* `before`, MANY times `item`, and `after`; the caller frees it. */
+static char *repeat(const char *before, const char *item, const char *after) {
+  const size_t length = strlen(item) + 1;
+  char *text = malloc(strlen(before) + MANY * length + strlen(after) + 1);
+  assert_non_null(text);
+  char *at = stpcpy(text, before);
+  for (size_t i = 0; i < MANY; i++) at = stpcpy(stpcpy(at, i ? "," : ""), item);
+  stpcpy(at, after);
+  return text;
+}
+
+static void many_items_are_answered_as_one_is(void **state) {
+  struct fixture *f = *state;
+  char *body = repeat("{\"queries\":[", "[[1,0,0,1]]", "]}");
+  struct visit v;
+  assert_true(visit_begin(&v, &f->service, "demo", body, 5000));
+  assert_false(v.exchange.checked);
+  visit_wait(&v, clock_now() + PATIENCE_NS);
+  assert_int_equal(v.exchange.error.status, STATUS_OK);
+  assert_true(v.exchange.waited_ns > 0);
+  assert_true(v.exchange.job.computed >= v.exchange.job.started);
+  char *text = joined(&v.exchange.answer);
+  char *one = answered(&f->service, "demo", "{\"queries\":[[[1,0,0,1]]]}", 99);
+  char *item = strstr(one, "[[[") + 1;
+  item[strlen(item) - 2] = '\0'; /* "]}" */
+  char *many = repeat("{\"model\":\"demo\",\"outputs\":[", item, "]}");
+  assert_string_equal(text, many);
+  free(many);
+  free(one);
+  free(text);
+  free(body);
+  visit_end(&v);
+}
+
+static void what_is_wrong_with_many_items_is_told(void **state) {
+  struct fixture *f = *state;
+  char *body = repeat("{\"queries\":[", "[[1,0,0,1]]", "],\"valid_lens\":[1]}");
+  struct visit v;
+  assert_true(visit_begin(&v, &f->service, "demo", body, 5000));
+  visit_wait(&v, 0);
+  assert_int_equal(v.exchange.error.status, STATUS_INVALID_REQUEST);
+  assert_string_equal(v.exchange.error.pointer, "/valid_lens");
+  assert_int_equal(v.exchange.job.submitted, 0); /* as if it had been found at once */
+  visit_end(&v);
+  free(body);
+}
+
+static void a_long_check_may_be_late_or_left(void **state) {
+  struct fixture *f = *state;
+  char *body = repeat("{\"queries\":[", "[[1,0,0,1]]", "]}");
+  struct visit v;
+  assert_true(visit_begin(&v, &f->service, "demo", body, 5000));
+  visit_wait(&v, 1);
+  assert_int_equal(v.exchange.error.status, STATUS_DEADLINE);
+  assert_null(v.exchange.request.asked.run.program); /* nothing was checked */
+  visit_end(&v);
+  assert_true(visit_begin(&v, &f->service, "demo", body, 5000));
+  v.exchange.gone = always_gone;
+  visit_wait(&v, 0);
+  assert_int_equal(v.exchange.error.status, STATUS_GONE);
+  visit_end(&v);
+  free(body);
+}
+
+/* The deadline that a v2 request has of its own is known only when it has been checked. */
+static void a_body_brings_its_deadline_forward(void **state) {
+  struct fixture *f = *state;
+  char *body = repeat("{\"parameters\":{\"timeout\":1},\"inputs\":[{\"name\":\"queries\","
+                      "\"datatype\":\"FP32\",\"shape\":[6000,1,4],\"data\":[",
+                      "1,0,0,1", "]}]}");
+  const struct body_terms terms = {.form = BODY_V2,
+                                   .body_bytes = BODY_UNKNOWN,
+                                   .json_bytes = BODY_UNKNOWN};
+  struct visit v;
+  assert_true(visit_terms(&v, &f->service, "demo", &terms, body, 5000));
+  assert_false(v.exchange.checked);
+  visit_wait(&v, clock_now() + PATIENCE_NS);
+  assert_int_equal(v.exchange.error.status, STATUS_DEADLINE);
+  assert_non_null(v.exchange.request.asked.run.program);
+  visit_end(&v);
+  free(body);
+}
+
+static void a_closed_pool_checks_nothing(void **state) {
+  (void)state;
+  struct fixture f;
+  struct visit v;
+  start(&f, two_workers);
+  char *body = repeat("{\"queries\":[", "[[1,0,0,1]]", "]}");
+  assert_true(visit_begin(&v, &f.service, "demo", body, 5000));
+  pool_abandon(f.service.pool);
+  visit_wait(&v, 0);
+  assert_int_equal(v.exchange.error.status, STATUS_DRAINING);
+  visit_end(&v);
+  free(body);
+  stop(&f);
+}
+
 /* --- settings --- */
 
 static void limits_come_from_the_settings(void **state) {
@@ -457,6 +559,11 @@ int main(void) {
       cmocka_unit_test_setup_teardown(answers_have_the_form_that_is_asked_for, enter, leave),
       cmocka_unit_test_setup_teardown(beyond_float32_is_not_finite, enter, leave),
       cmocka_unit_test_setup_teardown(late_and_left_are_not_answered, enter, leave),
+      cmocka_unit_test_setup_teardown(many_items_are_answered_as_one_is, enter, leave),
+      cmocka_unit_test_setup_teardown(what_is_wrong_with_many_items_is_told, enter, leave),
+      cmocka_unit_test_setup_teardown(a_long_check_may_be_late_or_left, enter, leave),
+      cmocka_unit_test_setup_teardown(a_body_brings_its_deadline_forward, enter, leave),
+      cmocka_unit_test(a_closed_pool_checks_nothing),
       cmocka_unit_test(limits_come_from_the_settings),
       cmocka_unit_test(the_budget_is_shared),
       cmocka_unit_test(what_never_fits_the_budget_is_too_large),

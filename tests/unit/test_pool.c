@@ -244,6 +244,37 @@ static void a_full_queue_ends_the_job_at_once(void **unused) {
   for (int i = 0; i < 3; i++) arena_free(&w[i].arena);
 }
 
+/* A job that ends in front of a full queue: what it then brings has a place, what comes has none.
+ */
+static struct follow {
+  struct pool *pool;
+  struct work *fills, *refused, *next;
+} follow;
+
+static void end_and_go_on(struct job *job) {
+  count_done(job);
+  pool_submit(follow.pool, &follow.fills->job);
+  pool_submit(follow.pool, &follow.refused->job);
+  pool_submit_next(follow.pool, &follow.next->job);
+}
+
+static void what_had_a_place_has_one_in_a_full_queue(void **unused) {
+  (void)unused;
+  struct held h;
+  struct work w[4];
+  held_init(&h, 1);
+  for (int i = 0; i < 4; i++) work_random(&w[i], &h.layer, &h.state, 6);
+  follow = (struct follow){h.pool, &w[1], &w[2], &w[3]};
+  w[0].job.done = end_and_go_on;
+  pool_submit(h.pool, &w[0].job);
+  held_open(&h);
+  assert_int_equal(w[2].job.error.status, STATUS_QUEUE_FULL);
+  work_check(&w[1], &h.layer);
+  work_check(&w[3], &h.layer);
+  held_done(&h);
+  for (int i = 0; i < 4; i++) arena_free(&w[i].arena);
+}
+
 static void who_left_or_is_late_is_not_computed(void **unused) {
   (void)unused;
   struct held h;
@@ -717,6 +748,7 @@ int main(void) {
       cmocka_unit_test(the_same_without_merging),
       cmocka_unit_test(the_same_with_seats_for_tiny_ones),
       cmocka_unit_test(a_full_queue_ends_the_job_at_once),
+      cmocka_unit_test(what_had_a_place_has_one_in_a_full_queue),
       cmocka_unit_test(who_left_or_is_late_is_not_computed),
       cmocka_unit_test(abandoning_ends_what_waits),
       cmocka_unit_test(a_deadline_stops_a_running_job),
