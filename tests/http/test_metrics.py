@@ -141,6 +141,7 @@ class Form(Metrics):
                             ("attend_models", 3), ("attend_build_info", 1),
                             ("attend_log_dropped_total", 0), ("attend_log_suppressed_total", 0)):
             self.assertEqual(first.value(name), value, name)
+        self.assertGreater(self.scrape().value("attend_io_longest_turn_seconds"), 0)
         self.assertEqual(first.value("attend_connections", listener="main"), 1)
         self.assertEqual(first.value("attend_connections_limit", listener="main"), 99)
         self.assertEqual(first.value("attend_connections_total", listener="main"), 1)
