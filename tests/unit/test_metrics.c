@@ -159,7 +159,13 @@ static bool has_line(const char *text, const char *line) {
 static void the_text_has_counts_and_values_of_the_moment(void **unused) {
   (void)unused;
   static const struct metrics_listener listeners[] = {{"main", 3, 1024, 9}, {"admin", 1, 64, 2}};
-  const struct metrics_now now = {listeners, 2, true, 5, 11, 12};
+  const struct metrics_now now = {.listener = listeners,
+                                  .listeners = 2,
+                                  .loaded = true,
+                                  .io_threads = 5,
+                                  .longest_turn_ns = 7250000,
+                                  .log_dropped = 11,
+                                  .log_suppressed = 12};
   static const char *const lines[] = {
       "attend_http_requests_total{route=\"/v1/attention\",method=\"POST\",code=\"200\"} 1",
       "attend_http_requests_total{route=\"/v1/attention\",method=\"POST\",code=\"503\"} 0",
@@ -178,6 +184,7 @@ static void the_text_has_counts_and_values_of_the_moment(void **unused) {
       "attend_connections_total{listener=\"main\"} 9",
       "attend_queue_limit 77",
       "attend_io_threads 5",
+      "attend_io_longest_turn_seconds 0.007250",
       "attend_log_dropped_total 11",
       "attend_log_suppressed_total 12",
       "attend_batch_requests_bucket{le=\"4096\"} 0",
