@@ -744,6 +744,36 @@ static void test_reads_a_number_longer_than_its_chunks(void **state) {
   free(text);
 }
 
+/* A list that is a little too long is read to its end, for its length can be said then. One of many
+ * more numbers is not read on, wherever it is cut and whatever comes next. */
+static void test_does_not_read_on_what_has_too_many_numbers(void **state) {
+  (void)state;
+  enum { MANY = 6000 };
+  static const char *const next[] = {"7", "0", "07", "-", "1e3", "99999999999", "true", "x"};
+  static const struct tensor_rule *const rules[] = {&TOKENS, &MASK};
+  static char text[2 * MANY + 32];
+  uint64_t seed = 17;
+  for (size_t r = 0; r < LENGTH(rules); r++) {
+    struct tensor_rule rule = *rules[r];
+    struct reading got, cut;
+    rule.max_count = 8;
+    for (size_t n = 9; n < MANY; n += 1 + n / 900 * 50) {
+      char *out = text + sprintf(text, r ? "[[" : "[");
+      for (size_t i = 0; i < n; i++) out += sprintf(out, "%zu,", i % 2);
+      sprintf(out, "%s]]", next[n % LENGTH(next)]);
+      read_pieces(&got, &rule, text, strlen(text), SIZE_MAX / 2, cut_bytes, NULL);
+      read_pieces(&cut, &rule, text, strlen(text), SIZE_MAX / 2, cut_random, &seed);
+      assert_same(&rule, &got, &cut);
+      const bool many = strstr(got.error.detail, "has more than") != NULL;
+      if (n < 900) assert_false(many);
+      if (n > 5000) assert_true(many && got.used < (size_t)(out - text));
+      if (many) assert_string_equal(got.error.pointer, r ? "/mask" : "/tokens");
+      done(&got);
+      done(&cut);
+    }
+  }
+}
+
 /* --- memory --- */
 
 static void test_a_full_budget_is_an_answer(void **state) {
@@ -816,6 +846,7 @@ int main(void) {
       cmocka_unit_test(test_refuses_a_nul_byte),
       cmocka_unit_test(test_points_at_what_breaks_the_contract),
       cmocka_unit_test(test_holds_the_limit_of_items),
+      cmocka_unit_test(test_does_not_read_on_what_has_too_many_numbers),
       cmocka_unit_test(test_reads_large_texts_in_pieces_of_any_size),
       cmocka_unit_test(test_judges_damaged_texts_alike_however_they_are_cut),
       cmocka_unit_test(test_reads_masks_of_any_notation_in_pieces),
