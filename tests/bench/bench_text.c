@@ -197,8 +197,8 @@ static void measure_list(const char *title, enum list_kind kind, const double *w
 }
 
 static void measure_lists(void) {
-  static wanted much = {1, 2, 2};
-  measure_list("integers 0 to 999, with \", \"; from_chars", LIST_INTEGERS, much);
+  static wanted more = {0, 1.5, 1.5}, much = {1, 2, 2};
+  measure_list("integers 0 to 999, with \", \"; from_chars", LIST_INTEGERS, more);
   measure_list("flags 0 and 1, with \", \"; from_chars", LIST_DIGITS, much);
   measure_list("flags true and false, with \", \"; a look at the letter", LIST_WORDS, NULL);
 }
