@@ -10,7 +10,7 @@ static size_t begin_of(const struct answer_section *s, size_t item) {
 
 static struct answer_array array_of(const struct answer_section *s, size_t item) {
   const size_t rows = answer_size(s->rows, item), width = answer_size(s->width, item);
-  struct answer_array a = {.count = s->heads * rows * width};
+  struct answer_array a = {.count = answer_section_count(s, item)};
   if (s->per_head) a.dim[a.rank++] = s->heads;
   a.dim[a.rank++] = rows;
   if (!s->is_integer) a.dim[a.rank++] = width;

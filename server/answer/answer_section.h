@@ -82,6 +82,11 @@ struct answer_rows {
 
 static inline size_t answer_groups(size_t floats) { return floats / GROUP + (floats % GROUP != 0); }
 
+/* The numbers of one item. */
+static inline size_t answer_section_count(const struct answer_section *s, size_t item) {
+  return s->heads * answer_size(s->rows, item) * answer_size(s->width, item);
+}
+
 /* The array of one item; of all items, which agree in their shape. */
 struct answer_array answer_section_array(const struct answer_section *s, size_t item);
 struct answer_array answer_section_whole(const struct answer_section *s, bool unbatched);

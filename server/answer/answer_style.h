@@ -31,7 +31,7 @@ static inline size_t answer_style_rows(const struct answer_section *s, size_t it
   case STYLE_LISTS:
     return answer_size(s->rows, item);
   case STYLE_BASE64_ITEMS:
-    return answer_groups(answer_section_array(s, item).count);
+    return answer_groups(answer_section_count(s, item));
   case STYLE_BASE64_WHOLE:
     return answer_groups(s->whole.count);
   case STYLE_FLAT:

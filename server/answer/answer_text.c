@@ -25,6 +25,7 @@ static const char V2_BEGIN[] = "{\"model_name\":\"", V2_VERSION[] = "\",\"model_
 struct answer_stretch {
   struct answer_point at;
   size_t rows;  /* 0 with AT_ROWS: the list of rows is empty */
+  size_t end;   /* the rows of that list */
   size_t width; /* of each row */
   size_t spent; /* of the numbers that a piece may have */
   size_t room;  /* bytes that its text may need */
@@ -55,15 +56,27 @@ static struct answer_stretch stretch_from(const struct answer_plan *p,
   }
   const size_t speed = answer_style_speed(s);
   stretch.width = answer_style_width(s, at->item);
-  const size_t left = answer_style_rows(s, at->item) - at->row;
-  stretch.rows = size_min(left, numbers * speed / size_max(stretch.width, 1) + 1);
+  stretch.end = answer_style_rows(s, at->item);
+  stretch.rows = size_min(stretch.end - at->row, numbers * speed / size_max(stretch.width, 1) + 1);
   stretch.room = answer_style_rows_room(s, stretch.rows, stretch.width);
   /* Rows without numbers count as well, or a piece of them could grow without end. */
   stretch.spent = size_max(size_max(stretch.rows * stretch.width, stretch.rows) / speed, 1);
   return stretch;
 }
 
-static void move_point(const struct answer_plan *p, struct answer_point *at, size_t rows) {
+/* Moves past so many lists from the beginning of one on. */
+static void move_lists(const struct answer_section *s, struct answer_point *at, size_t lists) {
+  const size_t heads = answer_style_heads(s);
+  at->row = 0;
+  at->head += lists;
+  if (at->head < heads) return;
+  at->item += at->head / heads;
+  at->head %= heads;
+  if (at->item == answer_style_items(s)) at->phase = AT_CLOSING;
+}
+
+static void move_point(const struct answer_plan *p, struct answer_point *at,
+                       const struct answer_stretch *past) {
   const struct answer_section *s = &p->content->section[at->section];
   switch (at->phase) {
   case AT_OPENING:
@@ -73,26 +86,44 @@ static void move_point(const struct answer_plan *p, struct answer_point *at, siz
     *at = (struct answer_point){.section = at->section + 1};
     break;
   case AT_ROWS:
-    at->row += rows;
-    if (at->row < answer_style_rows(s, at->item)) break;
-    at->row = 0;
-    if (++at->head < answer_style_heads(s)) break;
-    at->head = 0;
-    if (++at->item == answer_style_items(s)) at->phase = AT_CLOSING;
+    at->row += past->rows;
+    if (at->row == past->end) move_lists(s, at, 1);
   }
 }
 
-/* Cuts the piece that begins at `at` and moves `at` behind it. Returns the bytes it may need. */
+/* How many stretches like this one follow each other, itself included, where the piece has room for
+ * `numbers` more: whole lists of one shape. Those of an item are, and those of items that agree. */
+static size_t count_alike(const struct answer_plan *p, const struct answer_stretch *stretch,
+                          size_t numbers) {
+  const struct answer_point *at = &stretch->at;
+  const struct answer_section *s = &p->content->section[at->section];
+  if (at->phase != AT_ROWS || stretch->rows < stretch->end) return 1;
+  const size_t heads = answer_style_heads(s),
+               items = s->alike ? answer_style_items(s) : at->item + 1;
+  const size_t lists = (items - at->item) * heads - at->head;
+  if (lists == 1) return 1;
+  /* A list is whole where room is left for all of its rows but one, and for one number. */
+  const size_t before_last = size_max(stretch->rows, 1) - 1, speed = answer_style_speed(s);
+  const size_t least = (before_last * size_max(stretch->width, 1) + speed - 1) / speed;
+  return size_min(lists, (numbers - size_max(least, 1)) / stretch->spent + 1);
+}
+
+/* Cuts the piece that begins at `at` and moves `at` behind it. Returns the bytes it may need. Lists
+ * that are alike are counted, not walked over: a batch of some thousand items may have millions. */
 static size_t cut_piece(const struct answer_plan *p, struct answer_point *at,
                         struct answer_piece *out) {
   size_t room = 0, left = p->piece_numbers;
   out->from = *at;
   while (left > 0 && !is_at_end(p, at)) {
     struct answer_stretch stretch = stretch_from(p, at, left);
-    room += stretch.room;
-    left -= size_min(left, stretch.spent);
-    out->stretches++;
-    move_point(p, at, stretch.rows);
+    const size_t alike = count_alike(p, &stretch, left);
+    room += alike * stretch.room;
+    left -= size_min(left, alike * stretch.spent);
+    out->stretches += alike;
+    if (alike > 1)
+      move_lists(&p->content->section[at->section], at, alike);
+    else
+      move_point(p, at, &stretch);
   }
   return room;
 }
@@ -204,7 +235,7 @@ void answer_text_write(struct answer *a, size_t i) {
       break;
     }
     left -= size_min(left, stretch.spent);
-    move_point(p, &at, stretch.rows);
+    move_point(p, &at, &stretch);
   }
   a->piece[i].iov_len = (size_t)(out - begin);
 }

@@ -101,7 +101,7 @@ static void spare_rows(struct attention_check *k, const struct tensor *t) {
 static enum status check_rows(struct attention_check *k) {
   const struct tensor *queries = attention_tensor(k, FIELD_QUERIES);
   if (!queries) return error_at(k->e, "/queries", "the field \"queries\" is missing");
-  k->unbatched = queries->depth == 2 && (queries->count > 0 || queries->shaped);
+  k->unbatched = attention_is_unbatched(queries);
   k->g->items = k->unbatched ? 1 : queries->elements;
   if (k->g->items > k->limits->max_items)
     return error_limit(k->e, "max_items", "%zu items; %zu are allowed", k->g->items,
@@ -266,8 +266,9 @@ static enum status check_head_mask(struct attention_check *k) {
   const struct tensor *t = attention_tensor(k, FIELD_HEAD_MASK);
   if (!t) return STATUS_OK;
   if (t->count != k->m->shape.heads)
-    return error_at(k->e, "/head_mask", "the length of the array is %zu, not %zu, the model's heads",
-                    t->count, k->m->shape.heads);
+    return error_at(k->e, "/head_mask",
+                    "the length of the array is %zu, not %zu, the model's heads", t->count,
+                    k->m->shape.heads);
   k->c->head_mask = t->data;
   return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
+#include "core/run/size.h"
 #include "server/body/json_small.h"
 
 static const int64_t SEED_MAX = (1ll << 53) - 1;
@@ -172,6 +173,49 @@ static const struct contract_v2 protocol = {
                   BIT(FIELD_SEED) | BIT(FIELD_EMPTY_ROWS),
 };
 
+/* --- how many numbers there may be --- */
+
+/* Items and their rows as the queries or keys have them. */
+static size_t items_of(const struct tensor *t) {
+  return attention_is_unbatched(t) ? 1 : t->elements;
+}
+
+static size_t rows_of(const struct tensor *t, size_t item) {
+  return attention_is_unbatched(t) ? t->elements : tensor_shape_at(t, item).dim[0];
+}
+
+/* Rows of all queries, or if there are keys, how often a row of theirs meets one of the keys. */
+static size_t count_rows(const struct tensor *queries, const struct tensor *keys) {
+  size_t sum = 0, n;
+  for (size_t i = 0; i < items_of(queries); i++)
+    if (!size_mul(rows_of(queries, i), keys ? rows_of(keys, i) : 1, &n) || !size_add(sum, n, &sum))
+      return SIZE_MAX;
+  return sum;
+}
+
+/* Only what is certain: an empty batch says nothing of a mask that its items share, and items that
+ * the keys have not as many of are refused later. */
+static size_t max_count(const struct contract_reading *r, unsigned field) {
+  const struct tensor *queries = r->tensor[FIELD_QUERIES], *keys = r->tensor[FIELD_KEYS];
+  if (!queries || items_of(queries) == 0) return 0;
+  const bool paired = keys && items_of(keys) == items_of(queries);
+  size_t count = 0;
+  switch (field) {
+  case FIELD_CAUSAL_OFFSET:
+    return items_of(queries);
+  case FIELD_VALID_LENS:
+    return size_max(count_rows(queries, NULL), items_of(queries));
+  case FIELD_MASK:
+    return paired ? size_max(count_rows(queries, keys), 1) : 0;
+  case FIELD_BIAS:
+    if (paired && size_mul(count_rows(queries, keys), r->size[SIZE_HEADS], &count))
+      return size_max(count, 1);
+    return 0;
+  default:
+    return 0;
+  }
+}
+
 /* Other services take the model's name in the body. */
 static const char model_in_path[] =
     "a model stands in the path: POST /v1/models/NAME/attention or /v1/models/NAME/heads "
@@ -182,8 +226,9 @@ enum { STRAYS = sizeof strays / sizeof *strays };
 
 static const struct contract contracts[] = {
     [ASK_ATTENTION] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, BIT(FIELD_GRADIENTS), &protocol,
-                       strays, STRAYS},
-    [ASK_HEADS] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, 0, &protocol, strays, STRAYS},
+                       strays, STRAYS, max_count},
+    [ASK_HEADS] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, 0, &protocol, strays, STRAYS,
+                   max_count},
 };
 
 _Static_assert((int)FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");

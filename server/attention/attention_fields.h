@@ -58,6 +58,11 @@ static inline const char *attention_field_pointer(enum attention_field field) {
   return attention_fields[field].pointer;
 }
 
+/* Do these queries have no level of items? Without numbers only a shape that was given says so. */
+static inline bool attention_is_unbatched(const struct tensor *queries) {
+  return queries->depth == 2 && (queries->count > 0 || queries->shaped);
+}
+
 /* Makes the reading of a request to this model, of which nothing has been read yet. `values` get
  * their defaults. */
 void attention_fields_init(struct contract_reading *r, struct attention_values *values,

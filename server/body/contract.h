@@ -26,7 +26,7 @@ struct contract_field {
   size_t name_length;    /* of the name */
   const char *elsewhere; /* the error, if contract.elsewhere has the field's bit; or NULL */
 
-  struct tensor_rule rule; /* without `field`, `width` and `max_elements`: see contract_rule */
+  struct tensor_rule rule; /* without what contract_rule sets */
   unsigned width;          /* which of contract_reading.size its rows have; 0: rows of any width */
   unsigned outermost;      /* which size its outermost array may have, even above max_items; or 0 */
 
@@ -59,6 +59,8 @@ struct contract_stray {
   const char *name, *instead; /* what the error says to do instead */
 };
 
+struct contract_reading;
+
 struct contract {
   const struct contract_field *field;
   unsigned arrays, fields; /* how many arrays, which come first, and how many fields in all */
@@ -66,6 +68,10 @@ struct contract {
   const struct contract_v2 *v2;
   const struct contract_stray *stray;
   size_t strays;
+
+  /* How many numbers an array field may have at most, beside the arrays that were read before it;
+   * 0: that is not known. NULL: it never is. */
+  size_t (*max_count)(const struct contract_reading *r, unsigned field);
 };
 
 /* The fields of one request as far as they were read, and the sizes that its rules need. */

@@ -31,6 +31,8 @@ struct tensor_rule {
   const char *width_name; /* what that length is called, for messages; or NULL */
   size_t max_elements;    /* of the outermost array, where it is a batch (max_items); 0: any. At a
                              depth below `ragged_depth` it holds the rows of one item: unbounded */
+  size_t max_count;       /* numbers that there may be beside what the request has already; 0: any.
+                             Text is not read far beyond it */
 };
 
 /* The shape inside one element of the outermost array: dim[0] is the next level's length. Levels

@@ -11,6 +11,7 @@
 #include "server/body/json_skim.h"
 #include "server/body/tensor_nest.h"
 #include "server/text/blank.h"
+#include "server/text/flag.h"
 #include "server/text/number.h"
 #include "server/text/number_fast.h"
 #include "server/text/number_scan.h"
@@ -114,16 +115,29 @@ static const char *refuse_large(const struct tensor_json *r, struct error *e) {
 
 /* --- values --- */
 
-/* Makes room for at least one more number. */
-static bool reserve_number(struct tensor_json *r, struct error *e) {
-  if (r->tensor.count < r->capacity) return true;
-  size_t size = ITEM_SIZE[r->nest.rule.type];
+/* Makes room for at least one more number. Whether there are too many is looked at only now: a list
+ * that is a little too long is read to its end, so that its refusal can say how long it is. */
+static bool grow_data(struct tensor_json *r, struct error *e) {
+  const struct tensor_rule *rule = &r->nest.rule;
+  if (rule->max_count && r->capacity > 0 && r->tensor.count >= rule->max_count) {
+    tensor_nest_refuse_all(&r->nest, e,
+                           "%s has more than %zu numbers; beside the fields before it at most %zu "
+                           "can be right",
+                           rule->field, r->tensor.count, rule->max_count);
+    return false;
+  }
+  size_t size = ITEM_SIZE[rule->type];
   size_t capacity = size_max(FIRST_CAPACITY / size, r->capacity + r->capacity / 2);
   void *data = arena_grow(r->nest.arena, r->tensor.data, &capacity, size, e);
   if (!data) return false;
   r->tensor.data = data;
   r->capacity = capacity;
   return true;
+}
+
+/* Before a value is looked at: what is refused must not depend on how much of it is there. */
+static inline bool reserve_number(struct tensor_json *r, struct error *e) {
+  return r->tensor.count < r->capacity || grow_data(r, e);
 }
 
 /* Counts `count` values that were stored behind the last. */
@@ -155,7 +169,6 @@ static bool store_flag(struct tensor_json *r, uint8_t flag, struct error *e) {
 
 /* Stores the number that was read byte by byte. */
 static bool store_scanned(struct tensor_json *r, struct error *e) {
-  if (!reserve_number(r, e)) return false;
   size_t at = r->tensor.count;
   enum number_verdict verdict;
   if (r->nest.rule.type == TENSOR_FLOAT) {
@@ -205,7 +218,6 @@ static const char *read_float(const char *p, const struct tensor_json_stretch *s
  * not one. This is where the time goes. */
 static const char *read_floats(struct tensor_json *r, const char *p,
                                const struct tensor_json_stretch *s, size_t room, struct error *e) {
-  if (!reserve_number(r, e)) return NULL;
   size_t count = r->tensor.count, most = size_min(room, r->capacity - count);
   float *first = (float *)r->tensor.data + count, *out = first, *stop = first + most;
   enum tensor_json_expect expect = EXPECT_COMMA_OR_END;
@@ -243,42 +255,29 @@ static const char *read_floats(struct tensor_json *r, const char *p,
   return p;
 }
 
-/* How long the flag at p is if a comma or bracket follows at once; else 0. */
-static inline size_t plain_flag(const char *p) {
-  size_t length = 1;
-  if (*p == 't' && memcmp(p, "true", 4) == 0)
-    length = 4;
-  else if (*p == 'f' && memcmp(p, "false", 5) == 0)
-    length = 5;
-  else if (*p != '0' && *p != '1')
-    return 0;
-  return p[length] == ',' || p[length] == ']' ? length : 0;
+/* Reads integers as read_floats does, maybe none: those that are malformed, beyond 32 bits or not
+ * integers are left to be read byte by byte. */
+static const char *read_integers(struct tensor_json *r, const char *p,
+                                 const struct tensor_json_stretch *s, size_t room) {
+  size_t count = r->tensor.count, most = size_min(room, r->capacity - count);
+  int32_t *out = (int32_t *)r->tensor.data + count;
+  size_t read = number_read_integers(p, s->end, out, most, &p);
+  if (read > 0) count_values(r, read);
+  return p;
 }
 
-/* Reads flags separated by commas as read_floats does, maybe none: a mask has many. */
+/* Reads flags as read_floats does, maybe none. Their place is looked at only if there is one: a
+ * word that is none is no JSON, wherever it stands. */
 static const char *read_flags(struct tensor_json *r, const char *p,
                               const struct tensor_json_stretch *s, struct error *e) {
-  size_t room, length = plain_flag(p);
-  if (length == 0) return p;
-  if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK || !reserve_number(r, e)) return NULL;
+  size_t room;
+  if (flag_length(p) == 0) return p;
+  if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK) return NULL;
   if (room == 0) return p;
-  size_t count = r->tensor.count, most = size_min(room, r->capacity - count), i = 0;
-  uint8_t *out = (uint8_t *)r->tensor.data + count;
-  enum tensor_json_expect expect = EXPECT_COMMA_OR_END;
-  for (;;) {
-    out[i++] = *p == 't' || *p == '1';
-    p += length;
-    if (*p != ',' || i == most) break;
-    p++;
-    if (p < s->end && *p == ' ') p++;
-    length = p < s->end ? plain_flag(p) : 0;
-    if (length == 0) {
-      expect = EXPECT_VALUE;
-      break;
-    }
-  }
-  count_values(r, i);
-  r->expect = expect;
+  if (!reserve_number(r, e)) return NULL;
+  size_t count = r->tensor.count, most = size_min(room, r->capacity - count);
+  size_t read = flag_read_stretch(p, s->end, (uint8_t *)r->tensor.data + count, most, &p);
+  if (read > 0) count_values(r, read);
   return p;
 }
 
@@ -298,12 +297,17 @@ static const char *begin_number(struct tensor_json *r, const char *p,
     begin_surplus(r);
     return p;
   }
-  if (r->nest.rule.type != TENSOR_FLOAT || !s->whole_numbers) {
+  if (!reserve_number(r, e)) return NULL;
+  const char *first = p;
+  if (s->whole_numbers && r->nest.rule.type == TENSOR_FLOAT)
+    p = read_floats(r, p, s, room, e);
+  else if (s->whole_numbers && r->nest.rule.type == TENSOR_INTEGER && r->nest.depth > 0)
+    p = read_integers(r, p, s, room);
+  if (p == first) {
     number_scan_begin(&r->scan);
     r->mode = MODE_NUMBER;
     return p;
   }
-  p = read_floats(r, p, s, room, e);
   if (!p || r->nest.depth > 0) return p;
   return end_tensor(r, e) ? p : NULL;
 }

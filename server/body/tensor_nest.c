@@ -31,6 +31,15 @@ enum status tensor_nest_refuse(const struct tensor_nest *n, struct error *e, con
   return status;
 }
 
+enum status tensor_nest_refuse_all(const struct tensor_nest *n, struct error *e, const char *format,
+                                   ...) {
+  va_list args;
+  va_start(args, format);
+  enum status status = refuse_with(n, n->index, 0, e, format, args);
+  va_end(args);
+  return status;
+}
+
 __attribute__((format(printf, 5, 6))) static enum status refuse_at(const struct tensor_nest *n,
                                                                    const size_t *index,
                                                                    unsigned levels, struct error *e,

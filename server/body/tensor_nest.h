@@ -55,4 +55,8 @@ enum status tensor_nest_finish(struct tensor_nest *n, struct error *e);
 enum status tensor_nest_refuse(const struct tensor_nest *n, struct error *e, const char *format,
                                ...) __attribute__((format(printf, 3, 4)));
 
+/* The same at the field as a whole. */
+enum status tensor_nest_refuse_all(const struct tensor_nest *n, struct error *e, const char *format,
+                                   ...) __attribute__((format(printf, 3, 4)));
+
 #endif

@@ -1,5 +1,6 @@
-/* number: JSON number text <-> float32, one number or a stretch of them. Pure functions, no memory.
- * The reader of stretches is chosen once by the processor's instructions (cpu_text_level).
+/* number: JSON number text <-> float32, one number or a stretch of them, and integers in stretches.
+ * Pure functions, no memory. The readers of stretches are chosen once by the processor's
+ * instructions (cpu_text_level).
  *
  * Reading rounds as strtof does (to nearest, ties to even). Writing gives the shortest decimal that
  * reads back as the same float32, character for character what C++'s std::to_chars(float) gives. */
@@ -31,6 +32,11 @@ enum number_verdict number_read(const char *text, const char **end, float *value
  * number behind out[room - 1] is written. */
 size_t number_read_stretch(const char *text, const char *end, float *out, size_t room,
                            const char **stop);
+
+/* Reads a stretch of integers as number_read_stretch reads floats: those with neither a fraction
+ * nor an exponent, and of int32_t's range. All others are left to number_scan. */
+size_t number_read_integers(const char *text, const char *end, int32_t *out, size_t room,
+                            const char **stop);
 
 /* Writes `value`, finite, at `out`; returns the end. Up to NUMBER_WRITE_MARGIN bytes behind the end
  * are touched, as by those below. */

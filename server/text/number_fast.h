@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "server/text/blank.h"
+
 static inline uint64_t number_load8(const char *text) {
   uint64_t word;
   memcpy(&word, text, sizeof word);
@@ -56,6 +58,29 @@ static inline uint64_t number_power8(unsigned count) {
 }
 
 static inline bool number_is_digit(char c) { return (unsigned char)(c - '0') < 10; }
+
+/* May this character stand behind a number of an array, or of an object? */
+static inline bool number_is_end(char c) { return c == ',' || c == ']' || c == '}' || is_blank(c); }
+
+/* The top bit of each byte that is this character; above the lowest there may be others. */
+static inline uint64_t number_equal8(uint64_t word, char c) {
+  uint64_t zero = word ^ 0x0101010101010101 * (unsigned char)c;
+  return (zero - 0x0101010101010101) & ~zero & 0x8080808080808080;
+}
+
+/* Does an array end within the next 16 characters? Few values do not pay for a block of 64. */
+static inline bool number_ends_soon(const char *text) {
+  return (number_equal8(number_load8(text), ']') | number_equal8(number_load8(text + 8), ']')) != 0;
+}
+
+/* How far the first comma is; 16: further. It makes the next number known before this one is read,
+ * so that the processor may work on several at a time. */
+static inline unsigned number_comma_distance(const char *text) {
+  uint64_t low = number_equal8(number_load8(text), ','),
+           high = number_equal8(number_load8(text + 8), ',');
+  unsigned far = high ? 8 + ((unsigned)__builtin_ctzll(high) >> 3) : 16;
+  return low ? (unsigned)__builtin_ctzll(low) >> 3 : far;
+}
 
 /* The double nearest to m / 10^places, within 4 units of its last place. */
 static inline double number_scale_down(int64_t m, unsigned places) {

@@ -11,10 +11,10 @@
 
 #include "core/run/size.h"
 #include "server/text/number.h"
-#include "server/text/number_stretch_bits.h"
+#include "server/text/number_block_avx2.h"
 
 enum {
-  BLOCK = 64,
+  BLOCK = NUMBER_BLOCK_AVX2,
   BATCH = 4096,                 /* bytes */
   LIST = BATCH / 2 + 2 * BLOCK, /* a number and its comma are two bytes or more */
   PART = 64,                    /* numbers that are made ready together */
@@ -36,43 +36,9 @@ struct number_stretch_batch_avx2 {
 
 /* --- first stage --- */
 
-struct number_stretch_text_avx2 {
-  __m256i low, high;
-};
-
 static inline __m256i load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
 
 static inline void store(void *p, __m256i x) { _mm256_storeu_si256((__m256i *)p, x); }
-
-static inline struct number_stretch_text_avx2 load64(const char *p) {
-  return (struct number_stretch_text_avx2){load(p), load(p + 32)};
-}
-
-static inline uint64_t bits(__m256i low, __m256i high) {
-  uint32_t l = (uint32_t)_mm256_movemask_epi8(low), h = (uint32_t)_mm256_movemask_epi8(high);
-  return (uint64_t)h << 32 | l;
-}
-
-static inline uint64_t bytes_equal(struct number_stretch_text_avx2 x, char c) {
-  __m256i wanted = _mm256_set1_epi8(c);
-  return bits(_mm256_cmpeq_epi8(x.low, wanted), _mm256_cmpeq_epi8(x.high, wanted));
-}
-
-static inline __m256i are_digits(__m256i x) {
-  __m256i digit = _mm256_sub_epi8(x, _mm256_set1_epi8('0'));
-  return _mm256_cmpeq_epi8(_mm256_min_epu8(digit, _mm256_set1_epi8(9)), digit);
-}
-
-/* ' ', '\n', '\t', '\r': those that a table by the lowest four bits gives back. */
-static inline __m256i are_blanks(__m256i x) {
-  const __m256i table = _mm256_broadcastsi128_si256(
-      _mm_setr_epi8(' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0));
-  return _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, x), x);
-}
-
-static inline uint64_t blanks_of(struct number_stretch_text_avx2 x) {
-  return bits(are_blanks(x.low), are_blanks(x.high));
-}
 
 /* Lists the places of the bits, eight at a time; entries beyond the last are overwritten later. */
 static inline uint16_t *store_places(uint16_t *list, uint64_t which, unsigned from) {
@@ -96,15 +62,7 @@ find_numbers(struct number_stretch_batch_avx2 *b, const char *text, const char *
   b->cut = b->gap = false;
   b->end[0] = UINT16_MAX;
   for (const char *p = text;; p += BLOCK) {
-    struct number_stretch_text_avx2 x = load64(p);
-    struct number_stretch_block k = {
-        .digit = bits(are_digits(x.low), are_digits(x.high)),
-        .zero = bytes_equal(x, '0'),
-        .point = bytes_equal(x, '.'),
-        .minus = bytes_equal(x, '-'),
-        .comma = bytes_equal(x, ','),
-        .blank = spaced ? blanks_of(x) : 0,
-    };
+    struct number_stretch_block k = number_block_of_avx2(p, true, spaced);
     struct number_stretch_found f = number_stretch_find(&k, &carry, spaced);
     bool last = false;
     if (__builtin_expect(f.bad != 0 || end - p < BLOCK, 0)) {
@@ -140,12 +98,6 @@ static __attribute__((noinline)) void find_tight_numbers(struct number_stretch_b
 static __attribute__((noinline)) void find_spaced_numbers(struct number_stretch_batch_avx2 *b,
                                                           const char *p, const char *end) {
   find_numbers(b, p, end, true);
-}
-
-/* Is there a blank behind one of the first commas, or at the start? */
-static inline bool is_spaced(const char *text) {
-  struct number_stretch_text_avx2 x = load64(text);
-  return (blanks_of(x) & (bytes_equal(x, ',') << 1 | 1)) != 0;
 }
 
 /* --- second stage --- */
@@ -347,7 +299,7 @@ size_t number_stretch_avx2(const char *text, const char *end, float *out, size_t
   for (const char *p = text; count < room && p < end; p = *stop + 1) {
     bool whole = end - p <= BATCH;
     const char *limit = whole ? end : p + BATCH;
-    if (is_spaced(p))
+    if (number_block_is_spaced_avx2(p))
       find_spaced_numbers(&b, p, limit);
     else
       find_tight_numbers(&b, p, limit);

@@ -4,22 +4,6 @@
 #include "server/text/number_fast.h"
 #include "server/text/number_stretch.h"
 
-static inline bool ends_number(char c) { return c == ',' || c == ']' || c == '}' || is_blank(c); }
-
-/* The top bit of each byte that is a comma; above the lowest there may be others. */
-static inline uint64_t commas8(uint64_t word) {
-  uint64_t zero = word ^ 0x2c2c2c2c2c2c2c2c;
-  return (zero - 0x0101010101010101) & ~zero & 0x8080808080808080;
-}
-
-/* How far the first comma is; 16: further. It makes the next number known before this one is read,
- * so that the processor may work on several at a time. */
-static inline unsigned comma_distance(const char *text) {
-  uint64_t low = commas8(number_load8(text)), high = commas8(number_load8(text + 8));
-  unsigned far = high ? 8 + ((unsigned)__builtin_ctzll(high) >> 3) : 16;
-  return low ? (unsigned)__builtin_ctzll(low) >> 3 : far;
-}
-
 /* Reads the number of `length` characters (less than 16) at `text`, if it has one digit, a point
  * and further digits. False for all others, and where a double does not decide the rounding. */
 static inline bool read_common(const char *text, unsigned length, float *value) {
@@ -42,10 +26,10 @@ size_t number_stretch_portable(const char *text, const char *end, float *out, si
   size_t count = 0;
   const char *p = text, *last = text;
   while (count < room && p < end) {
-    unsigned length = comma_distance(p);
+    unsigned length = number_comma_distance(p);
     const char *next = p + length;
     if (length == 16 || !read_common(p, length, out + count)) {
-      if (!number_read_fast(p, &next, out + count) || !ends_number(*next)) break;
+      if (!number_read_fast(p, &next, out + count) || !number_is_end(*next)) break;
     }
     if (next >= end) break;
     count++;

@@ -45,6 +45,21 @@ static void print_row(const char *title, double ours, double rival, const double
 
 /* --- reading --- */
 
+/* Reads the value at `text`, chunk by chunk; the numbers are the arena's. */
+static const struct tensor *read_value(const struct tensor_rule *rule, const char *text,
+                                       size_t length, struct arena *a) {
+  struct error e = {0};
+  struct tensor_json *r = tensor_json_new(rule, a, &e);
+  bool complete = false;
+  for (size_t at = 0; r && !complete && at < length;) {
+    size_t piece = length - at < CHUNK ? length - at : CHUNK, used;
+    check(tensor_json_feed(r, text + at, piece, at, &used, &complete, &e) == STATUS_OK, e.detail);
+    at += used;
+  }
+  check(complete, "the tensor does not end");
+  return tensor_json_view(r);
+}
+
 static void read_tensor(const struct body *b, size_t field, bool verify) {
   const struct tensor_rule rule = {.field = "keys",
                                    .type = TENSOR_FLOAT,
@@ -54,19 +69,10 @@ static void read_tensor(const struct body *b, size_t field, bool verify) {
                                    .width = BODY_WIDTH,
                                    .max_elements = 4096};
   struct arena a;
-  struct error e = {0};
   arena_init(&a, NULL);
-  struct tensor_json *r = tensor_json_new(&rule, &a, &e);
-  bool complete = false;
-  for (size_t at = b->tensor[field]; r && !complete && at < b->length;) {
-    size_t length = b->length - at < CHUNK ? b->length - at : CHUNK, used;
-    check(tensor_json_feed(r, b->text + at, length, at, &used, &complete, &e) == STATUS_OK,
-          e.detail);
-    at += used;
-  }
-  check(complete, "the tensor does not end");
+  const struct tensor *t =
+      read_value(&rule, b->text + b->tensor[field], b->length - b->tensor[field], &a);
   if (verify) {
-    const struct tensor *t = tensor_json_view(r);
     const size_t count = b->count / BODY_FIELDS;
     check(t->count == count, "wrong count");
     check(memcmp(t->data, b->value + field * count, count * sizeof *b->value) == 0,
@@ -151,6 +157,50 @@ static void measure_all_reading(void) {
       {"1e-400; strtof", BODY_TINY, 1, read_strtof, equal},
       {"1 and 17 digits in turn; strtof", BODY_ALTERNATING, 1, read_strtof, equal}};
   for (size_t i = 0; i < sizeof reading / sizeof *reading; i++) measure_reading(&reading[i]);
+}
+
+/* --- reading integers and flags --- */
+
+static double time_list(const struct list *l, const struct tensor_rule *rule) {
+  struct arena a;
+  arena_init(&a, NULL);
+  const uint64_t start = clock_now();
+  const struct tensor *t = read_value(rule, l->text, l->length, &a);
+  const double spent = (double)(clock_now() - start) / (double)l->count;
+  check(t->count == l->count, "wrong count");
+  for (size_t i = 0; i < l->count; i++)
+    check(l->value[i] ==
+              (rule->type == TENSOR_FLAG ? ((uint8_t *)t->data)[i] : ((int32_t *)t->data)[i]),
+          "a wrong value");
+  arena_free(&a);
+  return spent;
+}
+
+static void measure_list(const char *title, enum list_kind kind, const double *want) {
+  static const struct tensor_rule integers = {
+      .field = "valid_lens", .type = TENSOR_INTEGER, .depth_max = 2, .ragged_depth = 2};
+  static const struct tensor_rule flags = {
+      .field = "mask", .type = TENSOR_FLAG, .depth_min = 2, .depth_max = 3, .ragged_depth = 3};
+  struct list l = list_make(kind, 1024);
+  int32_t *out = malloc(l.count * sizeof *out);
+  check(out != NULL, "no memory");
+  double ours = 1e18, rival = 1e18;
+  for (int round = 0; round < ROUNDS; round++) {
+    ours = least(ours, time_list(&l, kind == LIST_INTEGERS ? &integers : &flags));
+    const uint64_t start = clock_now();
+    check(rival_integers(l.text, l.length, out) == l.count, "the rival's count");
+    rival = least(rival, (double)(clock_now() - start) / (double)l.count);
+  }
+  print_row(title, ours, rival, want);
+  free(out);
+  list_free(&l);
+}
+
+static void measure_lists(void) {
+  static wanted more = {0, 1.5, 1.5}, much = {1, 2, 2};
+  measure_list("integers 0 to 999, with \", \"; from_chars", LIST_INTEGERS, more);
+  measure_list("flags 0 and 1, with \", \"; from_chars", LIST_DIGITS, much);
+  measure_list("flags true and false, with \", \"; a look at the letter", LIST_WORDS, NULL);
 }
 
 /* --- writing --- */
@@ -307,6 +357,7 @@ static void measure_base64(void) {
 int main(void) {
   if (!level_asked_is_here()) return 0;
   measure_all_reading();
+  measure_lists();
   measure_all_writing();
   measure_base64();
   return 0;

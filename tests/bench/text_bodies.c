@@ -1,4 +1,4 @@
-/* text_bodies: bodies of plain and of hostile numbers. */
+/* text_bodies: bodies of plain and of hostile numbers, lists of integers and flags. */
 #include "tests/bench/text_bodies.h"
 
 #include <math.h>
@@ -99,4 +99,32 @@ struct body body_make(enum body_kind kind, size_t items) {
 void body_free(struct body *b) {
   free(b->text);
   free(b->value);
+}
+
+struct list list_make(enum list_kind kind, size_t rows) {
+  const size_t count = rows * BODY_WIDTH;
+  struct list l = {.text = calloc(count + 64, 8), .count = count};
+  l.value = malloc(count * sizeof *l.value);
+  must(l.text && l.value);
+  uint64_t state = 1;
+  char *out = l.text;
+  *out++ = '[';
+  for (size_t i = 0; i < count; i++) {
+    if (i % BODY_WIDTH == 0) out += sprintf(out, i ? "], [" : "[");
+    if (i % BODY_WIDTH) out += sprintf(out, ", ");
+    l.value[i] = (int32_t)(uniform(&state) * (kind == LIST_INTEGERS ? 1000 : 2));
+    if (kind == LIST_WORDS)
+      out += sprintf(out, "%s", l.value[i] ? "true" : "false");
+    else
+      out += sprintf(out, "%d", (int)l.value[i]);
+  }
+  out += sprintf(out, "]]");
+  l.length = (size_t)(out - l.text);
+  must(l.length + RIVAL_PADDING <= (count + 64) * 8);
+  return l;
+}
+
+void list_free(struct list *l) {
+  free(l->text);
+  free(l->value);
 }

@@ -36,6 +36,24 @@ size_t rival_from_chars(const char *text, size_t length, float *out) {
   return static_cast<size_t>(out - begin);
 }
 
+size_t rival_integers(const char *text, size_t length, int32_t *out) {
+  const char *const end = text + length;
+  const int32_t *begin = out;
+  while (text < end) {
+    if (*text == 't' || *text == 'f') {
+      *out++ = *text == 't';
+      text += *text == 't' ? 4 : 5;
+    } else if (*text == '-' || (*text >= '0' && *text <= '9')) {
+      const auto read = std::from_chars(text, end, *out++);
+      if (read.ec != std::errc()) return 0;
+      text = read.ptr;
+    } else {
+      text++;
+    }
+  }
+  return static_cast<size_t>(out - begin);
+}
+
 char *rival_to_chars(char *out, const float *value, size_t rows, size_t width) {
   for (size_t r = 0; r < rows; r++) {
     if (r) *out++ = ',';

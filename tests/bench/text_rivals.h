@@ -4,6 +4,7 @@
 #define BENCH_TEXT_RIVALS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,6 +18,9 @@ size_t rival_simdjson(const char *text, size_t length, float *out);
 
 /* std::from_chars at each number of the text, whatever stands between them; 0 if it refuses one. */
 size_t rival_from_chars(const char *text, size_t length, float *out);
+
+/* The same of integers; true and false are 1 and 0. */
+size_t rival_integers(const char *text, size_t length, int32_t *out);
 
 /* std::to_chars: rows as number_write_rows writes them. */
 char *rival_to_chars(char *out, const float *value, size_t rows, size_t width);

@@ -1,15 +1,17 @@
-/* fuzz_number: numbers read and written by every level of this processor's instructions, held
- * against the C library.
+/* fuzz_number: numbers and flags read, and numbers written, by every level of this processor's
+ * instructions, held against the C library.
  *
- * The first byte says what follows: `r` the text of numbers, `w` the bytes of floats, in rows of
- * as many as the second byte says. */
+ * The first byte says what follows: `r` the text of numbers, `f` that of flags, `w` the bytes of
+ * floats, in rows of as many as the second byte says. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/run/cpu.h"
 #include "server/text/blank.h"
+#include "server/text/flag.h"
 #include "server/text/number.h"
+#include "server/text/number_integers.h"
 #include "server/text/number_rows.h"
 #include "server/text/number_scan.h"
 #include "server/text/number_stretch.h"
@@ -20,16 +22,24 @@ enum { NUMBERS = 2048 };
 
 typedef size_t run_function(const char *text, const char *end, float *out, size_t room,
                             const char **stop);
+typedef size_t integers_function(const char *text, const char *end, int32_t *out, size_t room,
+                                 const char **stop);
+typedef size_t flags_function(const char *text, const char *end, uint8_t *out, size_t room,
+                              const char **stop);
 typedef char *rows_function(char *out, const float *value, size_t rows, size_t width);
 
 static const struct {
   run_function *run;
+  integers_function *integers;
+  flags_function *flags;
   rows_function *rows;
 } levels[CPU_LEVEL_COUNT] = {
-    [CPU_PORTABLE] = {number_stretch_portable, number_rows_portable},
+    [CPU_PORTABLE] = {number_stretch_portable, number_integers_portable, flag_stretch_portable,
+                      number_rows_portable},
 #if defined(__x86_64__)
-    [CPU_AVX2] = {number_stretch_avx2, number_rows_avx2},
-    [CPU_AVX512] = {number_stretch_avx512, number_rows_avx512},
+    [CPU_AVX2] = {number_stretch_avx2, number_integers_avx2, flag_stretch_avx2, number_rows_avx2},
+    [CPU_AVX512] = {number_stretch_avx512, number_integers_avx2, flag_stretch_avx2,
+                    number_rows_avx512},
 #endif
 };
 
@@ -74,6 +84,15 @@ static void read_one(const char *text) {
   free(whole);
 }
 
+/* The value behind the comma and the blanks at `at`, or, of the first, there. */
+static const char *next_value(const char *at, size_t index) {
+  if (index == 0) return at;
+  must(*at == ',');
+  do at++;
+  while (is_blank(*at));
+  return at;
+}
+
 /* What a run has taken is what number_read takes, one after the other. */
 static void read_run(run_function *run, const char *text, const char *end) {
   static float out[NUMBERS];
@@ -82,25 +101,56 @@ static void read_run(run_function *run, const char *text, const char *end) {
   must(count <= NUMBERS && stop >= text && stop <= end);
   for (size_t i = 0; i < count; i++) {
     float value;
-    if (i > 0) {
-      must(*at == ',');
-      do at++;
-      while (is_blank(*at));
-    }
+    at = next_value(at, i);
     must(number_read(at, &at, &value) == NUMBER_OK && same(value, out[i]));
     must(at < end && (*at == ',' || is_blank(*at) || *at == ']' || *at == '}'));
   }
   must(stop == at);
 }
 
-static void read_text(struct input in, enum cpu_level most) {
+/* The same of integers: each is what strtoll reads, of its digits alone. */
+static void read_integers(integers_function *run, const char *text, const char *end) {
+  static int32_t out[NUMBERS];
+  const char *stop, *at = text;
+  const size_t count = run(text, end, out, NUMBERS, &stop);
+  must(count <= NUMBERS && stop >= text && stop <= end);
+  for (size_t i = 0; i < count; i++) {
+    char *behind;
+    at = next_value(at, i);
+    const char *digit = at + (*at == '-');
+    const size_t digits = strspn(digit, "0123456789");
+    must(digits > 0 && (digits == 1 || *digit != '0'));
+    must(strtoll(at, &behind, 10) == out[i] && behind == digit + digits);
+    at = behind;
+    must(at < end && (*at == ',' || is_blank(*at) || *at == ']' || *at == '}'));
+  }
+  must(stop == at);
+}
+
+static void read_flags(flags_function *run, const char *text, const char *end) {
+  static uint8_t out[NUMBERS];
+  const char *stop, *at = text;
+  const size_t count = run(text, end, out, NUMBERS, &stop);
+  must(count <= NUMBERS && stop >= text);
+  for (size_t i = 0; i < count; i++) {
+    at = next_value(at, i);
+    must(at < end && flag_length(at) > 0 && out[i] == (*at == 't' || *at == '1'));
+    at += flag_length(at);
+  }
+  must(stop == at);
+}
+
+static void read_text(struct input in, bool flags, enum cpu_level most) {
   char *text = calloc(in.size + NUMBER_READ_MARGIN + 1, 1);
   must(text);
   if (in.size) memcpy(text, in.bytes, in.size);
-  if (*text == '-' || (*text >= '0' && *text <= '9')) {
-    read_one(text);
-    for (unsigned level = 0; level <= most; level++)
-      read_run(levels[level].run, text, text + in.size);
+  const char *end = text + in.size;
+  const bool numbers = !flags && (*text == '-' || (*text >= '0' && *text <= '9'));
+  if (numbers) read_one(text);
+  for (unsigned level = 0; level <= most; level++) {
+    if (flags && !is_blank(*text)) read_flags(levels[level].flags, text, end);
+    if (numbers) read_run(levels[level].run, text, end);
+    if (numbers) read_integers(levels[level].integers, text, end);
   }
   free(text);
 }
@@ -140,9 +190,10 @@ static void write_floats(struct input in, size_t width, enum cpu_level most) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input in = {(const char *)data, size};
   const enum cpu_level most = cpu_text_level_with(cpu_features());
-  if (input_byte(&in) == 'w')
+  const unsigned char what = input_byte(&in);
+  if (what == 'w')
     write_floats(in, 1u + input_byte(&in) % 40, most);
   else
-    read_text(in, most);
+    read_text(in, what == 'f', most);
   return 0;
 }

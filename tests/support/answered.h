@@ -14,7 +14,7 @@
 #include "core/attention/measures.h"
 #include "server/attention/attention_answer.h"
 
-enum { HEADS = 2, OUTPUT = 3, ITEMS_MAX = 8 };
+enum { HEADS = 2, OUTPUT = 3, ITEMS_MAX = 1500 };
 
 static char name[] = "demo";
 static const struct model model = {.name = name, .shape = {.heads = HEADS, .output_size = OUTPUT}};

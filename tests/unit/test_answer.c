@@ -313,6 +313,34 @@ static void long_answers_read_back(void **state) {
     }
 }
 
+/* The lists of items that agree are counted, and those of others walked over, item by item: the
+ * answer is cut into the same pieces, and reads back. */
+static void many_lists_are_cut_alike_and_read_back(void **state) {
+  (void)state;
+  static const size_t shapes[][2] = {{0, 0}, {0, 5}, {3, 0}, {1, 1}, {3, 5}, {40, 7}, {1, 300}};
+  static size_t rows[ITEMS_MAX][2];
+  for (size_t n = 0; n <= sizeof shapes / sizeof *shapes; n++) {
+    const bool ragged = n == sizeof shapes / sizeof *shapes;
+    for (size_t i = 0; i < ITEMS_MAX; i++)
+      memcpy(rows[i], shapes[ragged ? i * i % 7 % 5 : n], sizeof rows[i]);
+    struct answered a;
+    struct answer walked, counted;
+    make(&a, ITEMS_MAX, rows, WEIGHTS_PER_HEAD);
+    char *text = text_of(&a, &walked);
+    assert_reads_back(&a, text);
+    a.request.rectangular = !ragged;
+    char *again = text_of(&a, &counted);
+    assert_string_equal(text, again);
+    assert_int_equal(walked.pieces, counted.pieces);
+    for (size_t i = 0; i < walked.pieces; i++)
+      assert_int_equal(walked.piece[i].iov_len, counted.piece[i].iov_len);
+    if (n >= 2) assert_true(walked.pieces > 1);
+    free(again);
+    free(text);
+    arena_free(&a.arena);
+  }
+}
+
 static void pieces_are_neither_tiny_nor_huge(void **state) {
   (void)state;
   struct answered a;
@@ -447,6 +475,7 @@ int main(void) {
       cmocka_unit_test(long_answers_read_back),
       cmocka_unit_test(long_segments_and_pointers_read_back),
       cmocka_unit_test(measures_of_many_heads_read_back),
+      cmocka_unit_test(many_lists_are_cut_alike_and_read_back),
       cmocka_unit_test(pieces_are_neither_tiny_nor_huge),
       cmocka_unit_test(pieces_of_a_large_answer_are_few),
       cmocka_unit_test(text_lies_in_what_the_call_leaves),

@@ -677,6 +677,41 @@ static void fields_that_disagree(void **state) {
   REFUSE(&values_differ, value_sizes);
 }
 
+/* What cannot agree with the queries any more is refused while it comes; the bodies have no end. */
+static void what_has_far_too_many_numbers_is_not_read_on(void **state) {
+  (void)state;
+  enum { MANY = 20000 };
+  static const struct {
+    const char *begin, *unit, *field; /* NULL: nothing is certain yet */
+  } bodies[] = {
+      {Q2 ",\"valid_lens\":[", "1,", "valid_lens"},
+      {Q2 ",\"valid_lens\":[[", "1,", "valid_lens"},
+      {Q1 ",\"valid_lens\":[", "1 , ", "valid_lens"},
+      {Q2 ",\"causal_offset\":[", "1,", "causal_offset"},
+      {Q2 ",\"keys\":[[[1,2]],[]],\"mask\":[[[", "0,", "mask"},
+      {Q2 ",\"keys\":[[[1,2]],[[1,2]]],\"mask\":[[", "true, ", "mask"},
+      {Q1 ",\"keys\":[[1,2]],\"bias\":[[", "0.5,", "bias"},
+      {Q1 ",\"mask\":[[", "0,", NULL},
+      {Q2 ",\"keys\":[[[1,2]]],\"mask\":[[", "0,", NULL},
+      {Q2 ",\"segments\":[[", "0,", NULL},
+      {"{\"valid_lens\":[", "1,", NULL},
+      {"{\"queries\":[],\"keys\":[],\"mask\":[[", "1,", NULL},
+  };
+  static char text[MANY * 8];
+  for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+    char *out = text + sprintf(text, "%s", bodies[i].begin), want[80], pointer[32];
+    for (size_t n = 0; n < MANY; n++) out += sprintf(out, "%s", bodies[i].unit);
+    struct body_result r;
+    read_as(&r, &equal, ASK_ATTENTION, &body_read_wide, text, (size_t)(out - text), 1000);
+    snprintf(want, sizeof want, "%s has more than", bodies[i].field ? bodies[i].field : "-");
+    snprintf(pointer, sizeof pointer, "/%s", bodies[i].field ? bodies[i].field : "");
+    if ((strncmp(r.error.detail, want, strlen(want)) == 0) != (bodies[i].field != NULL))
+      fail_msg("%s: %s", bodies[i].begin, r.error.detail);
+    if (bodies[i].field) assert_string_equal(r.error.pointer, pointer);
+    arena_free(&r.arena);
+  }
+}
+
 static void combinations_without_meaning(void **state) {
   (void)state;
 #define Q "{\"queries\":[[1,2]],"
@@ -1012,6 +1047,7 @@ int main(void) {
       cmocka_unit_test(nul_bytes),
       cmocka_unit_test(what_is_no_request),
       cmocka_unit_test(fields_that_disagree),
+      cmocka_unit_test(what_has_far_too_many_numbers_is_not_read_on),
       cmocka_unit_test(combinations_without_meaning),
       cmocka_unit_test(names_and_small_values_are_bounded),
       cmocka_unit_test(limits_are_named),

@@ -10,13 +10,12 @@
 
 #include <cmocka.h>
 #include <math.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/run/cpu.h"
 #include "server/body/tensor_json.h"
 #include "server/text/number.h"
 #include "server/text/number_stretch.h"
+#include "tests/support/fenced.h"
 #include "tests/support/number_draw.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
@@ -28,7 +27,7 @@ enum { DOCUMENTS = 10 * 1000, RUNS = 20, CUT_DOCUMENTS = 100 };
 enum { DOCUMENTS = 200 * 1000, RUNS = 200, CUT_DOCUMENTS = 1500 };
 #endif
 
-enum { RUN = 700 /* numbers */, ROOM = 256 * 1024, CANARY = 16 };
+enum { RUN = 700 /* numbers */, CANARY = 16 };
 
 typedef size_t stretch_function(const char *text, const char *end, float *out, size_t room,
                                 const char **stop);
@@ -40,36 +39,6 @@ static stretch_function *const LEVEL[CPU_LEVEL_COUNT] = {
     [CPU_AVX512] = number_stretch_avx512,
 #endif
 };
-
-/* --- memory between two pages that must not be touched --- */
-
-struct fenced {
-  char *map, *begin, *end; /* what may be touched */
-  size_t page;
-};
-
-static void fence(struct fenced *f) {
-  f->page = (size_t)sysconf(_SC_PAGESIZE);
-  size_t size = ROOM + 2 * f->page;
-  f->map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  assert_true(f->map != MAP_FAILED);
-  f->begin = f->map + f->page;
-  f->end = f->begin + ROOM;
-  assert_int_equal(mprotect(f->map, f->page, PROT_NONE), 0);
-  assert_int_equal(mprotect(f->end, f->page, PROT_NONE), 0);
-}
-
-static void unfence(struct fenced *f) { assert_int_equal(munmap(f->map, ROOM + 2 * f->page), 0); }
-
-/* The text at the very start, or at the end with nothing but the margin behind it. The margin holds
- * more numbers, which must not be taken. */
-static char *put(const struct fenced *f, const char *text, size_t length, bool at_end) {
-  assert_true(length + NUMBER_READ_MARGIN <= ROOM);
-  char *to = at_end ? f->end - NUMBER_READ_MARGIN - length : f->begin;
-  memcpy(to, text, length);
-  for (size_t i = 0; i < NUMBER_READ_MARGIN; i++) to[length + i] = "1,2]"[i % 4];
-  return to;
-}
 
 /* --- numbers to read --- */
 
@@ -149,8 +118,8 @@ static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c ==
 /* Where number_read says that the longest stretch ends that a level may read; out[] as well. */
 struct truth {
   size_t count;
-  float value[ROOM / 2];
-  size_t stop[ROOM / 2 + 1]; /* [count]: its offset behind so many numbers */
+  float value[FENCED_ROOM / 2];
+  size_t stop[FENCED_ROOM / 2 + 1]; /* [count]: its offset behind so many numbers */
 };
 
 static void find_truth(struct truth *t, const char *text, size_t length) {
@@ -168,7 +137,7 @@ static void find_truth(struct truth *t, const char *text, size_t length) {
 /* Reads at one level; what it takes must be the truth. Returns how many. */
 static size_t check_stretch(stretch_function *run, const struct truth *t, const char *text,
                             size_t length, size_t room) {
-  static float out[ROOM / 2 + CANARY];
+  static float out[FENCED_ROOM / 2 + CANARY];
   const char *stop = NULL;
   size_t most = room < t->count ? room : t->count;
   memset(out, 0xa5, (most + CANARY) * sizeof *out);
@@ -197,7 +166,7 @@ static size_t check_levels(const char *text, size_t length, size_t room) {
   size_t count = 0;
   if (length > 0 && !(*text >= '0' && *text <= '9') && *text != '-') return 0;
   for (size_t at_end = 0; at_end < 2; at_end++) {
-    const char *p = put(&memory, text, length, at_end);
+    const char *p = fenced_put(&memory, text, length, at_end);
     if (!at_end) find_truth(&truth, p, length);
     for (size_t level = 0; level <= cpu_text_level(); level++)
       check_stretch(LEVEL[level], &truth, p, length, room);
@@ -224,7 +193,8 @@ static void test_reads_every_kind_of_number(void **state) {
     }
     *out++ = ']';
     /* All of it: where a level stops, the next number is read alone. */
-    const char *p = put(&memory, text, (size_t)(out - text), round & 1), *end = p + (out - text);
+    const char *p = fenced_put(&memory, text, (size_t)(out - text), round & 1),
+               *end = p + (out - text);
     for (size_t level = 0; level <= cpu_text_level(); level++) {
       size_t count = 0, in_runs = 0;
       for (const char *at = p, *stop; count < numbers; count++, at = stop + 1) {
@@ -523,13 +493,13 @@ static void test_chunks_of_any_size_are_read_alike(void **state) {
 
 static int set_up(void **state) {
   (void)state;
-  fence(&memory);
+  fenced_init(&memory);
   return 0;
 }
 
 static int tear_down(void **state) {
   (void)state;
-  unfence(&memory);
+  fenced_done(&memory);
   return 0;
 }
 

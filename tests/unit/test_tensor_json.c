@@ -34,6 +34,8 @@ static const struct tensor_rule LENS = {.field = "valid_lens",
                                         .depth_max = 2,
                                         .ragged_depth = 2,
                                         .max_elements = 4};
+static const struct tensor_rule TOKENS = {
+    .field = "tokens", .type = TENSOR_INTEGER, .nullable = true, .depth_max = 2, .ragged_depth = 2};
 static const struct tensor_rule OFFSETS = {
     .field = "causal_offset", .type = TENSOR_INTEGER, .depth_max = 1, .ragged_depth = 1};
 static const struct tensor_rule MASK = {
@@ -201,12 +203,20 @@ static const struct good GOOD[] = {
     {&LENS, "[2147483647,-2147483648,-0]", "1 3 (0 0 0) 2147483647 -2147483648 0"},
     {&LENS, "[[1,2],[3]]", "2 2 (2 0 0) (1 0 0) 1 2 3"},
     {&LENS, "[1,2,3,4]", "1 4 (0 0 0) 1 2 3 4"},
+    {&TOKENS,
+     "[101,7592,0,-0,-1, 2147483647,-2147483648,12345678,-1234567,123456789,\n 7,1 , 2,3\t]",
+     "1 14 (0 0 0) 101 7592 0 0 -1 2147483647 -2147483648 12345678 -1234567 123456789 7 1 2 3"},
+    {&TOKENS, "[[1,2,3,4,5,6,7,8,9],[10,11,12],[],[ 13,14, 15, 16]]",
+     "2 4 (9 0 0) (3 0 0) (0 0 0) (4 0 0) 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"},
+    {&TOKENS, "2147483647}", "0 0 (0 0 0) 2147483647"},
     {&OFFSETS, "-17,", "0 0 (0 0 0) -17"},
     {&OFFSETS, "[-17]", "1 1 (0 0 0) -17"},
     {&MASK, "[[true,false],[1,0]]", "2 2 (2 0 0) 1 0 1 0"},
     {&MASK, "[[[true]],[[false , 0 ],[ 1,true ]]]", "3 2 (1 1 0) (2 2 0) 1 0 0 1 1"},
     {&MASK, "[[true, false, 1, 0, true, false, 1, 0, true, false, true, false, true, false, true]]",
      "2 1 (15 0 0) 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1"},
+    {&MASK, "[[0,1,1,0,1,0,0,1,1,0,1],[1, 0, 0, 1, 1, 0,\n 0, 1, 1, true,false]]",
+     "2 2 (11 0 0) 0 1 1 0 1 0 0 1 1 0 1 1 0 0 1 1 0 0 1 1 1 0"},
     {&FLAG, "true", "0 0 (0 0 0) 1"},
     {&FLAG, "false}", "0 0 (0 0 0) 0"},
     {&FLAG, "1}", "0 0 (0 0 0) 1"},
@@ -331,6 +341,15 @@ static const struct not_json {
     {&LENS, "[1e]", 3},
     {&LENS, "[-]", 2},
     {&LENS, "[[[[[", 4},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,9,10,011]", 23},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,9,10,11 12]", 25},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,9,10,11,]", 25},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,9,10,-,11]", 23},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,9,10,11}]", 24},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,9,10,+11]", 22},
+    {&MASK, "[[0,1,0,1,0,1,0,1,01]]", 19},
+    {&MASK, "[[0, 1, 0, 1, 0, 1, 0 1]]", 22},
+    {&MASK, "[[true,false,true,false,tru]]", 27},
     {&MASK, "[[truee]]", 6},
     {&MASK, "[[falsy]]", 6},
     {&MASK, "[[true false]]", 7},
@@ -409,8 +428,7 @@ static const struct refused {
     {&KEYS_OF_TWO, "[[],[1,2]]", "/keys/0", "the length of the array is 0, not 2"},
     {&HEADS, "[1,2]", "/head_mask", "the length of the array is 2, not 3, the model's heads"},
     {&HEADS, "[]", "/head_mask", "the length of the array is 0, not 3, the model's heads"},
-    {&HEADS, "[1,2,3,4]", "/head_mask",
-     "the length of the array is 4, not 3, the model's heads"},
+    {&HEADS, "[1,2,3,4]", "/head_mask", "the length of the array is 4, not 3, the model's heads"},
     {&HEADS, "[[1,2,3]]", "/head_mask/0", "a number belongs here, not an array"},
     {&BIAS, "[[[[1],[2]],[[3]]]]", "/bias/0/1", "the length of the array is 1, not 2"},
     {&BIAS, "[[[[1]],[[3],[4]]]]", "/bias/0/1/1", "the length of the array is more than 1"},
@@ -431,6 +449,22 @@ static const struct refused {
     {&LENS, "[[1],[2,-2147483649]]", "/valid_lens/1/1", "the number is beyond 32 bits"},
     {&LENS, "[99999999999999999999999999]", "/valid_lens/0", "the number is beyond 32 bits"},
     {&LENS, "[null]", "/valid_lens/0", "an integer belongs here, not null"},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,9,10,1e0]", "/tokens/10",
+     "an integer belongs here, not a number with a fraction or an exponent"},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,9,10,11.0,12]", "/tokens/10",
+     "an integer belongs here, not a number with a fraction or an exponent"},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,9,10,2147483648]", "/tokens/10", "the number is beyond 32 bits"},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,-2147483649,10]", "/tokens/8", "the number is beyond 32 bits"},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,4294967297,10]", "/tokens/8", "the number is beyond 32 bits"},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,9223372036854775808,10]", "/tokens/8",
+     "the number is beyond 32 bits"},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,18446744073709551617,10]", "/tokens/8",
+     "the number is beyond 32 bits"},
+    {&TOKENS, "[[1,2,3,4],[5,6,7,8],9]", "/tokens/2", "a number where others have arrays"},
+    {&TOKENS, "[1,2,3,4,5,6,7,8,true]", "/tokens/8", "an integer belongs here, not true"},
+    {&MASK, "[[0,1,0,1,0,1,0,1,2]]", "/mask/0/8",
+     "true, false, 1 or 0 belongs here, not another number"},
+    {&MASK, "[[0,1,0],[1,0,1,0,1,0,1,0]]", "/mask/1", "the length of the array is 8, not 3"},
     {&MASK, "[[true,2]]", "/mask/0/1", "true, false, 1 or 0 belongs here, not another number"},
     {&MASK, "[[-1]]", "/mask/0/0", "true, false, 1 or 0 belongs here, not another number"},
     {&MASK, "[[-0]]", "/mask/0/0", "true, false, 1 or 0 belongs here, not another number"},
@@ -645,6 +679,52 @@ static void test_reads_masks_of_any_notation_in_pieces(void **state) {
   }
 }
 
+/* A ragged list of integers or a mask, written in one of several ways. Returns its length. */
+static size_t draw_short_values(char *text, const struct tensor_rule *rule, uint64_t *seed) {
+  static const char *const between[] = {",", ", ", ",\n  ", " , "};
+  static const char *const flag[] = {"0", "1", "false", "true"};
+  char *out = text;
+  const size_t rows = 1 + draw(seed) % 5, width = 1 + draw(seed) % 60, style = draw(seed) % 4;
+  *out++ = '[';
+  for (size_t i = 0; i < rows; i++) {
+    const size_t here = rule->type == TENSOR_FLAG ? width : draw(seed) % 60;
+    out += sprintf(out, i ? ",[" : "[");
+    for (size_t j = 0; j < here; j++) {
+      const uint64_t x = draw(seed);
+      if (j) out += sprintf(out, "%s", between[style]);
+      if (rule->type == TENSOR_FLAG)
+        out += sprintf(out, "%s", flag[x % (style % 2 ? 4 : 2)]);
+      else
+        out += sprintf(out, "%d", (int32_t)x >> (x >> 32) % 32);
+    }
+    *out++ = ']';
+  }
+  *out++ = ']';
+  return (size_t)(out - text);
+}
+
+/* Byte by byte each value is read for itself: in larger pieces the verdict is the same. */
+static void test_judges_damaged_integers_and_flags_alike_however_they_are_cut(void **state) {
+  (void)state;
+  static const char byte[] = "0123456789.,-+eE[] \n{}\"tfn";
+  static char text[5 * 60 * 16];
+  uint64_t seed = 16;
+  for (size_t round = 0; round < 3000; round++) {
+    const struct tensor_rule *rule = round % 2 ? &MASK : &TOKENS;
+    const size_t length = draw_short_values(text, rule, &seed);
+    for (size_t damages = round % 3; damages > 0; damages--)
+      text[draw(&seed) % length] = byte[draw(&seed) % (sizeof byte - 1)];
+    struct reading bytes, cut;
+    read_pieces(&bytes, rule, text, length, SIZE_MAX / 2, cut_bytes, NULL);
+    for (size_t k = 0; k < 4; k++) {
+      read_pieces(&cut, rule, text, length, SIZE_MAX / 2, k ? cut_random : cut_none, &seed);
+      assert_same(rule, &bytes, &cut);
+      done(&cut);
+    }
+    done(&bytes);
+  }
+}
+
 static void test_reads_a_number_longer_than_its_chunks(void **state) {
   (void)state;
   enum { DIGITS = 100 * 1000 };
@@ -662,6 +742,36 @@ static void test_reads_a_number_longer_than_its_chunks(void **state) {
   assert_true(((float *)got.tensor->data)[1] == 2);
   done(&got);
   free(text);
+}
+
+/* A list that is a little too long is read to its end, for its length can be said then. One of many
+ * more numbers is not read on, wherever it is cut and whatever comes next. */
+static void test_does_not_read_on_what_has_too_many_numbers(void **state) {
+  (void)state;
+  enum { MANY = 6000 };
+  static const char *const next[] = {"7", "0", "07", "-", "1e3", "99999999999", "true", "x"};
+  static const struct tensor_rule *const rules[] = {&TOKENS, &MASK};
+  static char text[2 * MANY + 32];
+  uint64_t seed = 17;
+  for (size_t r = 0; r < LENGTH(rules); r++) {
+    struct tensor_rule rule = *rules[r];
+    struct reading got, cut;
+    rule.max_count = 8;
+    for (size_t n = 9; n < MANY; n += 1 + n / 900 * 50) {
+      char *out = text + sprintf(text, r ? "[[" : "[");
+      for (size_t i = 0; i < n; i++) out += sprintf(out, "%zu,", i % 2);
+      sprintf(out, "%s]]", next[n % LENGTH(next)]);
+      read_pieces(&got, &rule, text, strlen(text), SIZE_MAX / 2, cut_bytes, NULL);
+      read_pieces(&cut, &rule, text, strlen(text), SIZE_MAX / 2, cut_random, &seed);
+      assert_same(&rule, &got, &cut);
+      const bool many = strstr(got.error.detail, "has more than") != NULL;
+      if (n < 900) assert_false(many);
+      if (n > 5000) assert_true(many && got.used < (size_t)(out - text));
+      if (many) assert_string_equal(got.error.pointer, r ? "/mask" : "/tokens");
+      done(&got);
+      done(&cut);
+    }
+  }
 }
 
 /* --- memory --- */
@@ -736,9 +846,11 @@ int main(void) {
       cmocka_unit_test(test_refuses_a_nul_byte),
       cmocka_unit_test(test_points_at_what_breaks_the_contract),
       cmocka_unit_test(test_holds_the_limit_of_items),
+      cmocka_unit_test(test_does_not_read_on_what_has_too_many_numbers),
       cmocka_unit_test(test_reads_large_texts_in_pieces_of_any_size),
       cmocka_unit_test(test_judges_damaged_texts_alike_however_they_are_cut),
       cmocka_unit_test(test_reads_masks_of_any_notation_in_pieces),
+      cmocka_unit_test(test_judges_damaged_integers_and_flags_alike_however_they_are_cut),
       cmocka_unit_test(test_reads_a_number_longer_than_its_chunks),
       cmocka_unit_test(test_a_full_budget_is_an_answer),
       cmocka_unit_test(test_empty_items_cost_little_and_are_bounded),
