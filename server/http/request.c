@@ -47,10 +47,16 @@ void request_close(struct request *r) {
   free(r);
 }
 
+/* The request is out of the lobby's line: its body is read from now on. */
+static void resume_waiter(struct request *r) {
+  connection_enter(&r->connection, CONNECTION_BODY);
+  io_resume(r->io, r->mhd);
+}
+
 void request_client_ended(struct request *r) {
   if (r->waiter.waits) {
     lobby_leave(&r->io->lobby, &r->waiter);
-    io_resume(r->io, r->mhd);
+    resume_waiter(r);
   }
   if (connection_half_closed(&r->connection)) io_watch_again(r->io, r->connection.fd, r);
 }
@@ -177,7 +183,7 @@ static void refuse_endless_body(struct request *r) {
 void request_end_wait(struct lobby_waiter *w) {
   struct request *r = (struct request *)((char *)w - offsetof(struct request, waiter));
   if (!w->enters && !is_body_on_its_way(r) && !request_has_place(r)) refuse_in_body(r, &r->error);
-  io_resume(r->io, r->mhd);
+  resume_waiter(r);
 }
 
 /* The body of a request that was in the lobby begins to arrive: finishes its admission. */

@@ -45,6 +45,10 @@ static unsigned code_unanswered(struct request *r) {
     r->verdict = STATUS_TOO_SLOW;
     return reply_code(STATUS_TOO_SLOW);
   }
+  if (phase == CONNECTION_DRAINED) {
+    r->verdict = STATUS_DRAINING;
+    return reply_code(STATUS_DRAINING);
+  }
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
   r->verdict = info && info->http_status ? STATUS_BAD_FRAMING : STATUS_GONE;
