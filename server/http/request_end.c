@@ -118,7 +118,10 @@ void request_end(struct request *r, bool sent) {
   const uint64_t now = clock_now(), nanoseconds = now - r->started;
   if (!r->code) r->code = code_unanswered(r);
   request_note_stages(r);
-  if (r->answered) timeline_write(&r->timeline, now - r->answered);
+  if (r->answered) {
+    timeline_write(&r->timeline, now - r->answered);
+    r->io->answers--;
+  }
   count_sent(r, sent);
   metrics_request(r->server->metrics, request_shard(r), r->route, r->method, r->code, nanoseconds);
   log_end(r, sent, nanoseconds);
