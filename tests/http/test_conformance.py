@@ -1,15 +1,20 @@
 """test_conformance: where answers differ from what a stricter reader of HTTP/1.1 would say, exactly.
 
-Before its release 1.0 libmicrohttpd reads chunks by itself, and shows no byte of their framing: what it lets pass is
+Each row of the table in tests/conformance/README.md has its case here. Before its release 1.0
+libmicrohttpd reads chunks by itself, and shows no byte of their framing: what it lets pass is
 checked as it is, so that a change of it is noticed. From 1.0 on it may refuse that.
 """
 import ctypes
 import json
+import os
 import re
+import subprocess
+import sys
 import time
 import unittest
 
-from support import PATIENCE, TOY, Raw, Server, ServerCase, chunked, head_of
+from support import PATIENCE, ROOT, TOY, Raw, Server, ServerCase, chunked, head_of
+from test_process import Folder
 
 BODY = json.dumps(TOY).encode()
 PATH = "/v1/attention"
@@ -168,6 +173,96 @@ class Conformance(ServerCase):
     def test_chunks_that_are_well_formed(self):
         for sizes in ([1], [7, 30], [len(BODY)]):
             self.assertEqual(self.answers(CHUNKED + chunked(BODY, sizes)), [200, 200])
+
+
+SUITE = r"""
+public static class OwnSuite {
+    // None of this is C# that was written by others.
+    private static byte[] MakeRequest(string text) => Encoding.ASCII.GetBytes(text);
+
+    private static int Sum(string what) { var n = 0; for (var i = 0; i < 3; i++) n = n; return what.Length; }
+
+    public static IEnumerable<TestCase> GetTestCases() {
+        yield return new TestCase {
+            Id = "OWN-GOOD",
+            PayloadFactory = ctx => MakeRequest($"GET /healthz HTTP/1.1\r\nHost: {ctx.HostHeader}\r\n\r\n"),
+            Expected = new ExpectedBehavior { ExpectedStatus = StatusCodeRange.Range2xx }
+        };
+        yield return new TestCase {
+            Id = "OWN-UNDERSTOOD",
+            PayloadFactory = _ => {
+                var body = new string('a', 1_0);
+                return MakeRequest($"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {body.Length}\r\n\r\n{body}");
+            },
+            Expected = new ExpectedBehavior {
+                CustomValidator = (response, state) => {
+                    if (response is null || response.StatusCode is < 200 or >= 300) return TestVerdict.Fail;
+                    return state == ConnectionState.Open && response.Body == "OK" ? TestVerdict.Pass : TestVerdict.Fail;
+                }
+            }
+        };
+        yield return new TestCase {
+            Id = "OWN-NEW",
+            PayloadFactory = ctx => MakeRequest("GET /\x20 HTTP/1.1\r\nHost: x\r\n\r\n"),
+            Expected = new ExpectedBehavior { ExpectedStatus = StatusCodeRange.Exact(200) }
+        };
+        yield return new TestCase { Id = "OWN-UNREAD", PayloadFactory = ctx => [] with { } };
+    }
+
+    public static IEnumerable<SequenceTestCase> GetSequenceTestCases() {
+        yield return new SequenceTestCase {
+            Id = "OWN-STEPS",
+            Expected = new ExpectedBehavior { Description = "200, then 400" },
+            Steps = [
+                new SequenceStep { PayloadFactory = ctx => MakeRequest("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") },
+                new SequenceStep { SendPartsFactory = ctx => [
+                    new SequenceSendPart { PayloadFactory = c => MakeRequest("GET /healthz "),
+                                           DelayAfter = TimeSpan.FromMilliseconds(1) },
+                    new SequenceSendPart { PayloadFactory = c => MakeRequest("HTTP/1.1\r\n\r\n") } ] },
+                new SequenceStep { PayloadFactory = ctx => MakeRequest("") }
+            ],
+            Validator = steps => {
+                if (steps[2].Executed || steps[1].Response?.StatusCode != 400) return TestVerdict.Fail;
+                return steps[0].Response?.StatusCode is 200 or 204 ? TestVerdict.Warn : TestVerdict.Fail;
+            }
+        };
+    }
+}
+"""
+
+
+class Harness(Folder):
+    """tests/conformance/run, on a corpus of our own."""
+
+    def run_it(self, status):
+        run = os.path.join(ROOT, "tests", "conformance", "run")
+        done = subprocess.run([sys.executable, run, self.folder], stdout=subprocess.PIPE, check=False,
+                              stderr=subprocess.STDOUT, timeout=PATIENCE, text=True)
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
+
+    def test_raw_files(self):
+        for name, data in (("good", GET * 2), ("head", GET.replace(b"GET", b"HEAD")), ("half", GET[:-2]),
+                           ("binary", bytes(range(256))), ("nothing", b"")):
+            self.write(name, data)
+        self.assertRegex(self.run_it(0), r": 2 answered, 3 closed\n")
+        self.write("doubled", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n")
+        said = self.run_it(0)
+        if OLD:
+            self.assertIn("DOUBLED-HEAD: doubled: an answer has its header twice\n", said)
+            self.assertRegex(said, r": 3 answered, 3 closed, 1 differ as explained\n")
+
+    def test_cases_with_rules(self):
+        os.makedirs(os.path.join(self.folder, "src", "Http11Probe", "TestCases", "Suites"))
+        self.write("src/Http11Probe/TestCases/Suites/OwnSuite.cs", SUITE)
+        said = self.run_it(1)
+        self.assertIn("OWN-NEW: 200 is expected; 400; ClosedByServer   <-- not explained\n", said)
+        self.assertRegex(said, "OWN-UNREAD: not judged: ")
+        self.assertRegex(said, r": 2 as expected, 1 as tolerated, 1 differ, 1 not judged\n")
+
+    def test_no_folder(self):
+        self.folder = os.path.join(self.folder, "none")
+        self.assertIn("is no folder", self.run_it(1))
 
 
 if __name__ == "__main__":
