@@ -126,7 +126,6 @@ static void *io_main(void *of) {
     note_turn(io, ended - begun);
   }
   close_lobby(io);
-  arena_free(&io->leaving);
   return NULL;
 }
 
@@ -191,5 +190,6 @@ void io_stop(struct io *io) {
   if (io->arrivals[0]) close(io->arrivals[0]);
   if (io->wake > 0) close(io->wake);
   if (io->daemon) MHD_stop_daemon(io->daemon); /* it closes connections, which end their watch */
+  arena_free(&io->leaving);                    /* the requests of these, too */
   if (io->ends > 0) close(io->ends);
 }

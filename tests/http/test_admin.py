@@ -12,7 +12,7 @@ import time
 import unittest
 
 from support import (BIN, MODE, PATIENCE, TOY, Case, Raw, Server, Trickle, attend, clean_environment,
-                     head_of, wait_until)
+                     head_of, wait_until, with_trickles)
 from test_process import Folder
 
 ADMIN = ("--admin-listen", "127.0.0.1:0")
@@ -276,6 +276,7 @@ class Life(Folder):
         finally:
             server.stop()
 
+    @with_trickles
     def test_stays_while_it_drains(self):
         server = Server(None, *ADMIN, "--drain-ms", "60000")
         with Raw(server) as raw, Raw(server, port=server.admin) as kept:

@@ -10,7 +10,7 @@ import time
 import unittest
 
 from support import (BIG, BIG_PATH, PATIENCE, SLOW, TOY, Case, Raw, Server, Trickle, chunked, head_of,
-                     wait_until)
+                     wait_until, with_trickles)
 
 BODY = json.dumps(TOY).encode()
 PATH = "/v1/attention"
@@ -32,6 +32,7 @@ class Stopping(Case):
         self.addCleanup(server.kill)
         return server
 
+    @with_trickles
     def test_requests_in_every_phase(self):
         """SIGTERM loses nothing that was accepted; idle and new connections do not hold it up."""
         server = self.start("--workers", "1", "--drain-ms", str(500 * PATIENCE))
@@ -128,6 +129,7 @@ class Stopping(Case):
         self.assertEqual(server.wait(), 0, server.stderr())
         self.assertEqual([a is not None and a.status for a in answers], [200] * 60)
 
+    @with_trickles
     def test_second_signal_ends_at_once(self):
         server = self.start(*self.FAR)
         with Raw(server) as raw:
@@ -273,6 +275,20 @@ class Incomplete(Case):
         """Connections of both addresses, without the one that asks."""
         return server.metric("attend_connections") - 1
 
+    def test_stalled_uploads_of_megabytes(self):
+        """What they hold is given back (the sanitizers look)."""
+        body = b'{"queries":[[' + b"[1,2,3,4]," * 300000
+        server = self.start(*self.FAR, "--io-threads", "1")
+        with contextlib.ExitStack() as stack:
+            raws = [stack.enter_context(Raw(server)) for _ in range(3)]
+            for raw in raws:
+                raw.send(head_of(PATH, 2 * len(body)) + body)
+            server.signal()
+            for raw in raws:
+                self.problem(raw.answer(), 503, "draining")
+            self.assertEqual(server.wait(), 0, server.stderr())
+
+    @with_trickles
     def test_a_body_that_goes_on_is_read_on(self):
         """However slowly: it is answered, when others that had stopped have long been refused."""
         server = self.start(*self.FAR)
@@ -293,6 +309,7 @@ class Incomplete(Case):
                 self.assertEqual(raw.answer().status, 200)
         self.assertEqual(server.wait(), 0, server.stderr())
 
+    @with_trickles
     def test_a_body_that_goes_on_for_ever(self):
         """At the end of drain_ms it is refused, too. It was never accepted whole: none is lost."""
         server = self.start("--drain-ms", str(1500 * SLOW))
@@ -312,7 +329,7 @@ class Incomplete(Case):
 
     def test_no_time_to_drain(self):
         """Whatever has not arrived is refused at once; silent connections are let go."""
-        server = self.start("--drain-ms", "1")
+        server = self.start("--drain-ms", "1", "--admin-listen", "127.0.0.1:0")
         with contextlib.ExitStack() as stack:
             idle, used, silent, body, header = (stack.enter_context(Raw(server)) for _ in range(5))
             used.send(head_of(PATH, len(BODY)) + BODY)
@@ -320,7 +337,10 @@ class Incomplete(Case):
             silent.send(b"\r\n")
             body.send(head_of(PATH, len(BODY)) + BODY[:-1])
             header.send(head_of(PATH, len(BODY))[:-1])
-            self.assertTrue(wait_until(lambda: self.open(server) >= 5))
+            self.assertTrue(wait_until(lambda: server.metric("attend_connections", '"main"',
+                                                             admin=True) == 5))
+            self.assertTrue(wait_until(lambda: server.metric("attend_http_requests_total",
+                                                             "/v1/attention", admin=True) == 1))
             server.signal()
             for raw in (body, header):
                 self.problem(raw.answer(), 503, "draining")
