@@ -101,6 +101,14 @@ test-all:
 quick: deps-test
 	tests/run lint release
 
+## conformance: how a corpus of HTTP/1.1 requests is answered; CORPUS=FOLDER (tests/conformance/README.md)
+.PHONY: conformance
+conformance: build
+	@$(if $(CORPUS),,echo 'CORPUS=FOLDER is missing: tests/conformance/README.md says what it may be'; exit 2)
+	@test ! -x build/asan/attend || $(MAKE) --no-print-directory build MODE=asan
+	@for mode in release asan; do test ! -x build/$$mode/attend || \
+	    ATTEND_MODE=$$mode ATTEND_BIN=build/$$mode/attend tests/conformance/run '$(CORPUS)' || exit 1; done
+
 ## image-test: the same without what needs other programs (Node, proxies), where an image is built
 .PHONY: image-test
 image-test: deps-image

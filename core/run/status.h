@@ -22,7 +22,7 @@ enum status {
   STATUS_OK = 0,
   STATUS_INVALID_JSON,    /* not JSON: `offset` says where */
   STATUS_INVALID_REQUEST, /* JSON, but not the contract: `pointer` says where */
-  STATUS_BAD_FRAMING,     /* the HTTP message contradicts itself */
+  STATUS_BAD_FRAMING,     /* the HTTP message is not well-formed */
   STATUS_UNAUTHORIZED,    /* no API key, or one that is not known */
   STATUS_NOT_FOUND,
   STATUS_UNKNOWN_MODEL,

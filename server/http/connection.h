@@ -24,6 +24,7 @@ enum connection_phase {
   CONNECTION_FRESH,  /* accepted, no request yet */
   CONNECTION_IDLE,   /* between requests */
   CONNECTION_HEADER, /* the header of a later request has begun to arrive */
+  CONNECTION_LOBBY,  /* the header is complete, the body waits unread for a place in the queue */
   CONNECTION_BODY,   /* the header is complete, the body arrives */
   CONNECTION_QUEUED, /* the request is complete, its answer is being made */
   CONNECTION_ANSWER, /* the answer is being sent */
@@ -31,6 +32,7 @@ enum connection_phase {
   CONNECTION_SLOW_HEADER,
   CONNECTION_SLOW_BODY,
   CONNECTION_SLOW_READER,
+  CONNECTION_DRAINED,   /* the server stops, and the request has not arrived whole */
   CONNECTION_REFUSED,   /* by the I/O thread, in the middle of a body */
   CONNECTION_OVER_IDLE, /* idle for too long; a request that was on its way is still answered */
 };
@@ -47,9 +49,10 @@ struct connection {
   bool half_closed; /* the client sends no more */
   unsigned shown;   /* how often libmicrohttpd was shown that end */
   bool discard;     /* answered before the body was read: the body is read after the close */
-  /* The reaper's own. */
   struct connection *next, *previous;
-  uint64_t idle_state, idle_bytes;
+  /* The reaper's last look at the socket: the state then, how many bytes had arrived since the
+   * connection was opened, and since when (ms) it is so. */
+  uint64_t looked_state, looked_bytes, looked_ms;
 };
 
 struct connections;
@@ -108,8 +111,11 @@ void connections_make_room(struct connections *all);
 void connections_ask(struct connections *all);
 bool connections_answered(struct connections *all);
 
-/* From now on ends connections that are idle, or fresh and silent, and soon also those whose header
- * is not complete. */
+/* From now on ends connections that are idle, or fresh and silent, and soon also refuses those
+ * whose header is not complete, or whose body stops arriving. */
 void connections_drain(struct connections *all);
+
+/* Refuses, in a set that drains, every request that has not arrived whole. Returns how many. */
+size_t connections_refuse_incomplete(struct connections *all);
 
 #endif

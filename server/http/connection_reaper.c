@@ -3,6 +3,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/run/keep.h"
@@ -14,6 +15,8 @@ enum {
   DRAIN_TICK_MS = 5,
   LOOK_MS = 500,         /* how often the system is asked about a waiting connection */
   HEADER_GRACE_MS = 500, /* how long a draining server waits for a header to be complete */
+  BODY_GRACE_MS = 500,   /* and for a body to go on */
+  DRAIN_LOOK_MS = 50,    /* how often it asks the system for that */
   EMPTY_LINE = 2,        /* bytes that may follow a request without beginning the next one */
 };
 
@@ -62,9 +65,12 @@ static void end_slow_reader(struct connections *all, struct connection *c, uint6
   shutdown(c->fd, SHUT_RDWR);
 }
 
-/* Shuts only the receiving half, so that a request that has arrived already is still answered. */
-static void end_idle(struct connection *c, uint64_t seen) {
-  if (connection_move(c, seen, CONNECTION_OVER_IDLE)) shutdown(c->fd, SHUT_RD);
+/* Shuts only the receiving half, so that a request that has arrived already is still answered.
+ * False: another thread has moved the connection meanwhile. */
+static bool end_idle(struct connection *c, uint64_t seen) {
+  const bool moved = connection_move(c, seen, CONNECTION_OVER_IDLE);
+  if (moved) shutdown(c->fd, SHUT_RD);
+  return moved;
 }
 
 /* Ends a connection between requests that is overdue. While the system still holds unsent bytes of
@@ -82,20 +88,43 @@ static void end_overdue_idle(struct connections *all, struct connection *c, uint
   }
 }
 
+/* Refuses, in a draining server, a request that has not arrived whole. False: another thread has
+ * moved the connection meanwhile. */
+static bool end_incomplete(struct connections *all, struct connection *c, uint64_t seen) {
+  const bool in_body = connection_state_phase(seen) >= CONNECTION_LOBBY;
+  if (!connection_move(c, seen, CONNECTION_DRAINED)) return false;
+  metrics_reject(all->metrics, 0, REJECT_DRAINING);
+  struct error e = {0};
+  error_set(&e, STATUS_DRAINING, "the server is stopping%s",
+            in_body ? ", and the body has not arrived whole" : "");
+  connection_refuse(c, &e, in_body ? c->request_id : NULL);
+  return true;
+}
+
 /* Ends, in a draining server, a connection whose header is not complete: as an idle one if the
  * header has not begun, else with an answer, after a grace that is shorter than header_ms. */
 static void end_incomplete_header(struct connections *all, struct connection *c, uint64_t seen,
                                   uint64_t now) {
-  if (!has_begun_request(c, seen)) {
+  if (!has_begun_request(c, seen))
     end_idle(c, seen);
-    return;
+  else if (now >= atomic_load(&all->draining) + HEADER_GRACE_MS)
+    end_incomplete(all, c, seen);
+}
+
+/* Refuses, in a draining server, a request whose body has stopped to arrive. Bytes that wait to be
+ * read are no fault of the client. */
+static void end_stalled_body(struct connections *all, struct connection *c, uint64_t seen,
+                             uint64_t now) {
+  int unread = 0;
+  const uint64_t bytes = socket_info(c->fd).tcpi_bytes_received;
+  ioctl(c->fd, FIONREAD, &unread);
+  if (unread || c->looked_state != seen || c->looked_bytes != bytes) {
+    c->looked_state = seen;
+    c->looked_bytes = bytes;
+    c->looked_ms = now;
+  } else if (now >= c->looked_ms + BODY_GRACE_MS) {
+    end_incomplete(all, c, seen);
   }
-  if (now < atomic_load(&all->draining) + HEADER_GRACE_MS) return;
-  if (!connection_move(c, seen, CONNECTION_SLOW_HEADER)) return;
-  metrics_reject(all->metrics, 0, REJECT_DRAINING);
-  struct error e = {0};
-  error_set(&e, STATUS_DRAINING, "the server is stopping");
-  connection_refuse(c, &e, NULL);
 }
 
 /* Asks the socket for two things that libmicrohttpd does not report: whether a later request has
@@ -106,10 +135,10 @@ static void look_at_socket(struct connection *c, uint64_t seen) {
   struct tcp_info info = socket_info(c->fd);
   if (info.tcpi_state == CLOSE_WAIT) connection_show_end(c);
   if (connection_state_phase(seen) != CONNECTION_IDLE) return;
-  if (c->idle_state != seen) {
-    c->idle_state = seen;
-    c->idle_bytes = info.tcpi_bytes_received;
-  } else if (info.tcpi_bytes_received > c->idle_bytes + EMPTY_LINE) {
+  if (c->looked_state != seen) {
+    c->looked_state = seen;
+    c->looked_bytes = info.tcpi_bytes_received;
+  } else if (info.tcpi_bytes_received > c->looked_bytes + EMPTY_LINE) {
     connection_move(c, seen, CONNECTION_HEADER); /* fails if the header is complete by now */
   }
 }
@@ -134,14 +163,19 @@ static void end_if_overdue(struct connections *all, struct connection *c, uint64
     else
       end_overdue_idle(all, c, seen, age, look);
     return;
+  case CONNECTION_LOBBY:
   case CONNECTION_BODY:
-    if (age >= all->times.body_ms) end_slow_body(all, c, seen);
+    if (age >= all->times.body_ms)
+      end_slow_body(all, c, seen);
+    else if (draining && look && connection_state_phase(seen) == CONNECTION_BODY)
+      end_stalled_body(all, c, seen, now);
     return;
   case CONNECTION_ANSWER:
     if (age >= all->times.answer_ms) end_slow_reader(all, c, seen);
     return;
   case CONNECTION_SLOW_HEADER:
   case CONNECTION_SLOW_BODY:
+  case CONNECTION_DRAINED:
   case CONNECTION_REFUSED:
     /* The client had a second to read the answer; the end of stream makes libmicrohttpd close. */
     if (age >= LINGER_MS) shutdown(c->fd, SHUT_RD);
@@ -151,6 +185,30 @@ static void end_if_overdue(struct connections *all, struct connection *c, uint64
   case CONNECTION_OVER_IDLE:
     return;
   }
+}
+
+/* Refuses a connection's request if it has not arrived whole; true: so it was. A connection between
+ * requests is let go. */
+static bool refuse_if_incomplete(struct connections *all, struct connection *c) {
+  for (;;) { /* again, where another thread has moved the connection meanwhile */
+    const uint64_t seen = atomic_load(&c->state);
+    const enum connection_phase phase = connection_state_phase(seen);
+    if (phase > CONNECTION_BODY) return false;
+    const bool begun = phase >= CONNECTION_LOBBY || has_begun_request(c, seen);
+    if (phase == CONNECTION_IDLE || !begun) {
+      if (end_idle(c, seen)) return false;
+    } else if (end_incomplete(all, c, seen)) {
+      return true;
+    }
+  }
+}
+
+size_t connections_refuse_incomplete(struct connections *all) {
+  size_t refused = 0;
+  pthread_mutex_lock(&all->lock);
+  for (struct connection *c = all->first; c; c = c->next) refused += refuse_if_incomplete(all, c);
+  pthread_mutex_unlock(&all->lock);
+  return refused;
 }
 
 /* Discards what has arrived on a lingering descriptor. True: it can be closed. */
@@ -184,7 +242,7 @@ static void wait_for_work(struct connections *all) {
 
 void *connection_reaper(void *set) {
   struct connections *all = set;
-  uint64_t next_scan = 0, next_look = 0;
+  uint64_t next_scan = 0, last_look = 0;
   thread_name("attend-reaper");
   while (!atomic_load(&all->stop)) {
     wait_for_work(all);
@@ -198,10 +256,12 @@ void *connection_reaper(void *set) {
         all->leaving[i] = all->leaving[--all->lingering];
       }
     if (now >= next_scan) {
-      bool look = now >= next_look;
+      const bool draining = atomic_load(&all->draining) != 0;
+      const uint64_t pause = draining ? DRAIN_LOOK_MS : size_min(LOOK_MS, all->times.header_ms / 4);
+      const bool look = now >= last_look + pause;
       for (struct connection *c = all->first; c; c = c->next) end_if_overdue(all, c, now, look);
-      if (look) next_look = now + size_min(LOOK_MS, all->times.header_ms / 4);
-      next_scan = now + (atomic_load(&all->draining) ? DRAIN_TICK_MS : all->tick_ms);
+      if (look) last_look = now;
+      next_scan = now + (draining ? DRAIN_TICK_MS : all->tick_ms);
     }
     pthread_mutex_unlock(&all->lock);
   }

@@ -13,14 +13,30 @@ struct framing_walk {
   bool whole; /* so far every byte was accounted for */
 };
 
-/* Is the linked libmicrohttpd one that drops bytes silently? */
-static bool drops_bytes(void) { return MHD_get_version()[0] == '0'; }
+bool framing_is_needed(void) { return MHD_get_version()[0] == '0'; }
 
 static bool is_control(char c) { return (unsigned char)c < ' ' || c == 0x7f; }
 
+/* The authority of a target that is a whole URI; NULL: it is a path, or something else. */
+static const char *find_authority(const char *target, const char *end) {
+  const char *at = *target == '/' ? NULL : memmem(target, (size_t)(end - target), "://", 3);
+  return at ? at + 3 : NULL;
+}
+
+static bool names_user(const char *authority, const char *end) {
+  while (authority < end && !strchr("/?@", *authority)) authority++;
+  return authority < end && *authority == '@';
+}
+
 /* A proxy that takes such a target may have asked its rules about another one than the routes see:
- * about what comes before the '#', or about other characters. */
+ * about what comes before the '#', about another host, or about other characters. */
 static const char *find_fault(const char *target, const char *end) {
+  if (*end == ' ') return "the target has a blank: send it as %20";
+  const char *authority = find_authority(target, end);
+  if (authority && names_user(authority, end))
+    return "the target names a user (user@host), which no request may";
+  if (!authority && *target != '/' && !(*target == '*' && end == target + 1))
+    return "the target is neither a path, which begins with /, nor a whole URI";
   for (const char *at = target; at < end; at++) {
     if (*at == '#') return "the target has a fragment (#), which belongs to the client alone";
     if ((unsigned char)*at >= 0x80)
@@ -34,7 +50,7 @@ struct framing_target framing_target(const char *target) {
   while (*end != ' ' && !is_control(*end)) end++;
   const struct framing_target found = {.end = end, .fault = find_fault(target, end)};
   char *query = strchr(target, '?');
-  if (query && drops_bytes()) query[1] = 0; /* libmicrohttpd is about to write there, too */
+  if (query && framing_is_needed()) query[1] = 0; /* libmicrohttpd is about to write there, too */
   return found;
 }
 
@@ -81,7 +97,7 @@ static bool walk_request_line(struct framing_walk *w, const char *method, const 
 
 bool framing_header_is_whole(struct MHD_Connection *c, const char *method, const char *url,
                              const char *version, const char *target_end) {
-  if (!drops_bytes()) return true;
+  if (!framing_is_needed()) return true;
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
   struct framing_walk w = {0};

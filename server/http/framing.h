@@ -1,5 +1,5 @@
 /* framing: finds what libmicrohttpd does not report of a request: faults of its target, and bytes
- * of its header or trailer.
+ * of its header or trailer. (What no check here can see is listed in server/README.md.)
  *
  * Before its release 1.0, libmicrohttpd drops parts of a header silently: bytes after a NUL, folded
  * lines, lines without a name (which it even takes for the end of the header). A proxy in front of
@@ -17,6 +17,11 @@
 #include <stdbool.h>
 
 struct MHD_Connection;
+
+/* Is the linked libmicrohttpd one from before 1.0, so that the checks here are needed? Its own
+ * strict checks are no help then: of a target with blanks they make a mere close, and of a missing
+ * Host an answer that has its header twice. */
+bool framing_is_needed(void);
 
 /* The target of a request as it came. */
 struct framing_target {

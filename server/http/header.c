@@ -189,6 +189,11 @@ static void read_content_length(struct header *h, const char *value) {
 }
 
 static void read_transfer_coding(struct header *h, const char *value) {
+  struct header_element m;
+  for (const char *at = value; (at = next_element(at, &m));) {
+    h->ends_chunked = element_is(&m, "chunked");
+    h->names_chunked |= h->ends_chunked;
+  }
   h->chunked = true;
   if (h->codings++ || strcasecmp(value, "chunked"))
     error_set(&h->error, STATUS_UNSUPPORTED_TRANSFER_ENCODING,
@@ -255,8 +260,11 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
 }
 
 void header_finish(struct header *h) {
+  /* These replace any other error: a proxy may have found another end of the body. */
+  if (h->names_chunked && !h->ends_chunked)
+    h->error = (struct error){.status = STATUS_BAD_FRAMING,
+                              .detail = "chunked is not the last transfer coding"};
   if (h->codings && h->length)
-    /* Replaces any other error: a proxy may have used the other field than this server would. */
     h->error = (struct error){.status = STATUS_BAD_FRAMING,
                               .detail = "both Content-Length and Transfer-Encoding"};
   if (h->hosts > 1) error_set(&h->error, STATUS_BAD_FRAMING, "two Host fields");

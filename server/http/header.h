@@ -52,7 +52,8 @@ struct header {
   enum header_media content; /* Content-Type; two that differ are MEDIA_OTHER */
   unsigned known;            /* one bit for each of `tags` that If-None-Match names */
   bool chunked;
-  bool coded; /* there is a Content-Encoding other than identity */
+  bool names_chunked, ends_chunked; /* is a coding chunked? Is the last one? */
+  bool coded;                       /* there is a Content-Encoding other than identity */
   bool bad_timeout, bad_json_bytes;
   bool asks_method; /* Access-Control-Request-Method is there: a preflight, if it is OPTIONS */
   unsigned hosts, codings, traces, authorizations, origins;

@@ -19,6 +19,7 @@
 
 #include "core/run/size.h"
 #include "core/run/thread.h"
+#include "server/http/framing.h"
 #include "server/http/io.h"
 #include "server/http/listener.h"
 #include "server/http/request.h"
@@ -265,7 +266,7 @@ static struct MHD_Daemon *start_daemon(struct httpd *h) {
       {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, NULL},
       {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, h},
       {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escaped, NULL},
-      {OPTION_STRICT, 1, NULL},
+      {OPTION_STRICT, framing_is_needed() ? 0 : 1, NULL},
       {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
       {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
       {MHD_OPTION_END, 0, NULL},

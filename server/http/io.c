@@ -21,6 +21,11 @@ enum {
   ENDS_MAX = 64,
   SOURCES = 4,       /* descriptors that the thread polls */
   LOBBY_LOOK_MS = 2, /* how often the lobby is asked while requests wait in it */
+  /* libmicrohttpd wants to be called again at once for as long as a connection's buffer is full of
+   * what it can make nothing of: a line of a chunk that is longer. After so many such turns in a
+   * row, in which nothing happened and no answer was under way, the thread sleeps between them. */
+  BLOCKED_TURNS = 64,
+  BLOCKED_MS = 10,
 };
 
 /* An accepted connection on its way through the pipe; small enough to be written whole. */
@@ -67,10 +72,12 @@ static void close_lobby(struct io *io) {
 }
 
 /* How long the thread may sleep; -1: until an event. */
-static int sleep_ms(const struct io *io) {
+static int sleep_ms(struct io *io) {
   if (io->leaving.block) return 0;
   MHD_UNSIGNED_LONG_LONG ms;
   if (MHD_get_timeout(io->daemon, &ms) != MHD_YES) ms = INT_MAX;
+  io->quiet_turns = ms == 0 && !io->answers ? io->quiet_turns + 1 : 0;
+  if (io->quiet_turns > BLOCKED_TURNS) ms = BLOCKED_MS;
   if (io->lobby.first && ms > LOBBY_LOOK_MS) return LOBBY_LOOK_MS;
   return ms < INT_MAX ? (int)ms : -1;
 }
@@ -83,7 +90,9 @@ static void wait_for_events(struct io *io, struct pollfd p[SOURCES]) {
     atomic_store(&io->asleep, true);
     if (atomic_load(&io->resumed)) wait = 0;
   }
-  if (poll(p, SOURCES, wait) < 0) p[1].revents = p[2].revents = p[3].revents = 0;
+  const int ready = poll(p, SOURCES, wait);
+  if (ready < 0) p[1].revents = p[2].revents = p[3].revents = 0;
+  if (ready != 0) io->quiet_turns = 0;
   atomic_store(&io->asleep, false);
   uint64_t count;
   if (p[2].revents) (void)!read(io->wake, &count, sizeof count);
@@ -117,7 +126,6 @@ static void *io_main(void *of) {
     note_turn(io, ended - begun);
   }
   close_lobby(io);
-  arena_free(&io->leaving);
   return NULL;
 }
 
@@ -182,5 +190,6 @@ void io_stop(struct io *io) {
   if (io->arrivals[0]) close(io->arrivals[0]);
   if (io->wake > 0) close(io->wake);
   if (io->daemon) MHD_stop_daemon(io->daemon); /* it closes connections, which end their watch */
+  arena_free(&io->leaving);                    /* the requests of these, too */
   if (io->ends > 0) close(io->ends);
 }

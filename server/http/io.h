@@ -29,15 +29,17 @@ struct io {
   bool running;
   int wake; /* eventfd: written when a connection is resumed while the thread sleeps */
   atomic_bool asleep, resumed;
-  bool opened; /* the thread's own: was the connection being added reported as open? */
   pthread_t thread;
   struct pulse pulse;
   int ends; /* epoll of all connections, for the end of what their clients send */
-  struct arena
-      leaving;        /* memory of requests that have ended, which is freed a little in each turn */
-  struct lobby lobby; /* of this thread's requests */
   _Atomic uint64_t
       *longest_turn; /* nanoseconds: raised by each turn that takes longer; the owner's */
+  /* The thread's own: */
+  struct arena leaving; /* memory of requests that have ended; a little is freed in each turn */
+  struct lobby lobby;   /* of its requests */
+  size_t answers;       /* of its requests, that are being sent; counted by the owner */
+  unsigned quiet_turns; /* in a row, in which there was no event, no body, and no answer to send */
+  bool opened;          /* was the connection being added reported as open? */
 
   /* Set by the owner before io_start; called on the thread. */
   void *owner;

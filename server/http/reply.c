@@ -19,7 +19,7 @@ static const struct {
     [STATUS_OK] = {200, "ok", "OK"},
     [STATUS_INVALID_JSON] = {400, "invalid-json", "The body is not JSON"},
     [STATUS_INVALID_REQUEST] = {400, "invalid-request", "The request is not valid"},
-    [STATUS_BAD_FRAMING] = {400, "bad-framing", "The HTTP message contradicts itself"},
+    [STATUS_BAD_FRAMING] = {400, "bad-framing", "The HTTP message is not well-formed"},
     [STATUS_UNAUTHORIZED] = {401, "unauthorized", "A key is needed"},
     [STATUS_NOT_FOUND] = {404, "not-found", "No such path"},
     [STATUS_UNKNOWN_MODEL] = {404, "unknown-model", "No such model"},

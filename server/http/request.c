@@ -47,10 +47,16 @@ void request_close(struct request *r) {
   free(r);
 }
 
+/* The request is out of the lobby's line: its body is read from now on. */
+static void resume_waiter(struct request *r) {
+  connection_enter(&r->connection, CONNECTION_BODY);
+  io_resume(r->io, r->mhd);
+}
+
 void request_client_ended(struct request *r) {
   if (r->waiter.waits) {
     lobby_leave(&r->io->lobby, &r->waiter);
-    io_resume(r->io, r->mhd);
+    resume_waiter(r);
   }
   if (connection_half_closed(&r->connection)) io_watch_again(r->io, r->connection.fd, r);
 }
@@ -113,10 +119,12 @@ static void check_head(struct request *r, const char *version) {
   struct error *e = &r->header.error;
   const bool whole = strcmp(r->url, "*") == 0;
   r->asks_server = whole && r->method == METHOD_OPTIONS;
+  if (r->target.fault) error_set(e, STATUS_BAD_FRAMING, "%s", r->target.fault);
   if (!framing_header_is_whole(r->mhd, r->method_word, r->url, version, r->target.end))
     error_set(e, STATUS_BAD_FRAMING,
               "the header has folded lines, or lines or characters that belong to no field");
-  if (r->target.fault) error_set(e, STATUS_BAD_FRAMING, "%s", r->target.fault);
+  if (!r->header.hosts && strcmp(version, "HTTP/1.0") != 0)
+    error_set(e, STATUS_BAD_FRAMING, "the header has no Host field, which HTTP/1.1 requires");
   if (whole && !r->asks_server)
     error_set(e, STATUS_BAD_FRAMING, "the target * is for OPTIONS alone");
 }
@@ -177,7 +185,7 @@ static void refuse_endless_body(struct request *r) {
 void request_end_wait(struct lobby_waiter *w) {
   struct request *r = (struct request *)((char *)w - offsetof(struct request, waiter));
   if (!w->enters && !is_body_on_its_way(r) && !request_has_place(r)) refuse_in_body(r, &r->error);
-  io_resume(r->io, r->mhd);
+  resume_waiter(r);
 }
 
 /* The body of a request that was in the lobby begins to arrive: finishes its admission. */
@@ -192,6 +200,7 @@ static void leave_lobby(struct request *r) {
 bool request_body(struct request *r, const char *bytes, size_t size) {
   if (connection_is_ended(connection_phase(&r->connection))) return true;
   r->body_bytes += size;
+  r->io->quiet_turns = 0;
   if (r->state == REQUEST_IN_LOBBY) leave_lobby(r);
   if (r->body_bytes > 2 * r->server->config->max_body_bytes) refuse_endless_body(r);
   if (r->has_exchange && !r->error.status) {

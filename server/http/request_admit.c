@@ -69,6 +69,7 @@ bool request_has_place(struct request *r) {
     return false;
   }
   r->state = REQUEST_IN_LOBBY;
+  connection_enter(&r->connection, CONNECTION_LOBBY);
   const uint64_t asked = r->header.timeout_ms;
   lobby_join(lobby, &r->waiter, r->started, asked ? size_min(asked, LOBBY_MS) : LOBBY_MS);
   MHD_suspend_connection(r->mhd);

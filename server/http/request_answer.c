@@ -24,6 +24,7 @@ static struct reply begin_reply(struct request *r, unsigned code, const char *ty
   r->state = REQUEST_ANSWERED;
   r->code = code;
   r->answered = clock_now();
+  r->io->answers++;
   struct reply reply = {.to = r->mhd,
                         .code = code,
                         .errors = r->connection.v2 ? REPLY_V2 : REPLY_PROBLEM};

@@ -45,6 +45,10 @@ static unsigned code_unanswered(struct request *r) {
     r->verdict = STATUS_TOO_SLOW;
     return reply_code(STATUS_TOO_SLOW);
   }
+  if (phase == CONNECTION_DRAINED) {
+    r->verdict = STATUS_DRAINING;
+    return reply_code(STATUS_DRAINING);
+  }
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
   r->verdict = info && info->http_status ? STATUS_BAD_FRAMING : STATUS_GONE;
@@ -114,7 +118,10 @@ void request_end(struct request *r, bool sent) {
   const uint64_t now = clock_now(), nanoseconds = now - r->started;
   if (!r->code) r->code = code_unanswered(r);
   request_note_stages(r);
-  if (r->answered) timeline_write(&r->timeline, now - r->answered);
+  if (r->answered) {
+    timeline_write(&r->timeline, now - r->answered);
+    r->io->answers--;
+  }
   count_sent(r, sent);
   metrics_request(r->server->metrics, request_shard(r), r->route, r->method, r->code, nanoseconds);
   log_end(r, sent, nanoseconds);

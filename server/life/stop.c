@@ -38,6 +38,24 @@ static bool wait_until_quiet(struct stop *s, struct httpd *h, struct door *door,
   return false;
 }
 
+/* Ends what a drain has not brought to its end. Nobody has to wait for a request that has not
+ * arrived whole: it is refused. Returns the exit status for the others, which are cut off. */
+static int cut_off(struct stop *s, struct httpd *h, struct door *door) {
+  struct log *log = s->server->log;
+  if (s->second) {
+    log_line(log, LOG_WARNING, "a second signal: %zu connections are cut off",
+             connections_busy(door->connections));
+    return EXIT_CUT;
+  }
+  const size_t refused = connections_refuse_incomplete(door->connections);
+  const size_t cut = connections_busy(door->connections);
+  log_line(log, LOG_WARNING,
+           "drain_ms has passed: %zu requests are cut off, and %zu that have not arrived whole are "
+           "refused",
+           cut, refused);
+  return cut || httpd_hands_on(h) ? EXIT_CUT : 0;
+}
+
 /* Waits until no connection is suspended: with one, libmicrohttpd must not be stopped. */
 static bool wait_until_resumed(struct stop *s, struct connections *all, uint64_t until) {
   while (connections_queued(all)) {
@@ -47,33 +65,35 @@ static bool wait_until_resumed(struct stop *s, struct connections *all, uint64_t
   return true;
 }
 
+/* Waits until every connection is closed: whose requests were refused have read that. */
+static void wait_until_closed(struct stop *s, struct connections *all, uint64_t until) {
+  while (connections_count(all) && clock_now() < until && !s->second) stop_wait(s);
+}
+
 /* Abandons the work that is left, and closes the pool: a request that has come in between two looks
  * at the connections waits for nothing then. True if libmicrohttpd may be stopped. */
-static bool close_pool(struct stop *s, struct httpd *h, struct door *door) {
+static bool close_pool(struct stop *s, struct httpd *h, struct door *door, bool cut) {
   pool_abandon(s->server->service.pool);
   if (!wait_until_resumed(s, door->connections, ms_from_now(STUCK_MS))) return false;
-  wait_until_quiet(s, h, door, ms_from_now(ABANDONED_MS));
+  const uint64_t until = ms_from_now(ABANDONED_MS);
+  wait_until_quiet(s, h, door, until);
+  if (cut) wait_until_closed(s, door->connections, until);
   return !s->second;
 }
 
 int stop_serving(struct stop *s, struct httpd *h, bool *at_once) {
   struct server *server = s->server;
   struct door *door = &server->door[DOOR_MAIN];
-  int status = 0;
   const uint64_t delay = ms_from_now(server->config->drain_delay_ms);
   while (clock_now() < delay && !s->second) stop_wait(s);
   const uint64_t until = ms_from_now(server->config->drain_ms);
   httpd_stop_accepting(h);
   atomic_store(&door->draining, true);
   connections_drain(door->connections);
-  if (!wait_until_quiet(s, h, door, until)) {
-    status = EXIT_CUT;
-    log_line(server->log, LOG_WARNING, "%s: %zu connections are cut off",
-             s->second ? "a second signal" : "drain_ms has passed",
-             connections_busy(door->connections));
-  }
+  const bool quiet = wait_until_quiet(s, h, door, until);
+  const int status = quiet ? 0 : cut_off(s, h, door);
   /* pool_drain: the last worker may still be finishing its last job. */
-  *at_once = s->second || !close_pool(s, h, door) ||
+  *at_once = s->second || !close_pool(s, h, door, !quiet) ||
              !pool_drain(server->service.pool, ms_from_now(STUCK_MS));
   return *at_once ? EXIT_CUT : status;
 }
@@ -83,5 +103,6 @@ void stop_admin(struct stop *s, struct httpd *h) {
   httpd_stop_accepting(h);
   atomic_store(&door->draining, true);
   connections_drain(door->connections);
-  wait_until_quiet(s, h, door, ms_from_now(PROBE_MS));
+  if (!wait_until_quiet(s, h, door, ms_from_now(PROBE_MS)))
+    connections_refuse_incomplete(door->connections);
 }

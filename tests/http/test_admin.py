@@ -11,8 +11,8 @@ import threading
 import time
 import unittest
 
-from support import (BIN, MODE, PATIENCE, TOY, Case, Raw, Server, attend, clean_environment,
-                     head_of, wait_until)
+from support import (BIN, MODE, PATIENCE, TOY, Case, Raw, Server, Trickle, attend, clean_environment,
+                     head_of, wait_until, with_trickles)
 from test_process import Folder
 
 ADMIN = ("--admin-listen", "127.0.0.1:0")
@@ -276,12 +276,14 @@ class Life(Folder):
         finally:
             server.stop()
 
+    @with_trickles
     def test_stays_while_it_drains(self):
         server = Server(None, *ADMIN, "--drain-ms", "60000")
         with Raw(server) as raw, Raw(server, port=server.admin) as kept:
             self.assertEqual(kept.send(head_of("/readyz", method="GET")).answer().status, 200)
-            body = json.dumps(TOY).encode()
-            raw.send(head_of("/v1/attention", len(body)) + body[:10])
+            body = b" " * (100 * PATIENCE) + json.dumps(TOY).encode()
+            trickle = Trickle(raw.send(head_of("/v1/attention", len(body))), body)
+            self.addCleanup(trickle.hurry.set)
             server.signal()
             self.assertTrue(wait_until(lambda: server.ask_admin("/readyz").status == 503))
             with self.assertRaises(OSError):
@@ -295,7 +297,7 @@ class Life(Folder):
             self.assertIn(b'attend_connections{listener="main"} 1',
                           server.ask_admin("/metrics").body)
             self.assertEqual(kept.send(head_of("/readyz", method="GET")).answer().status, 503)
-            raw.send(body[10:])
+            trickle.finish()
             self.assertEqual(raw.answer().status, 200)
         self.assertEqual(server.wait(), 0)
         with self.assertRaises(OSError):

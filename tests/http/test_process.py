@@ -1,4 +1,4 @@
-"""test_process: the process and its host: settings, checkpoints, signals, load, deadlines, places."""
+"""test_process: the process and its host: settings, checkpoints, load, deadlines, places."""
 import contextlib
 import http.client
 import itertools
@@ -18,23 +18,13 @@ import threading
 import time
 import unittest
 
-from support import (BIN, MODE, PATIENCE, ROOT, SLOW, TOY, Case, Layer, Raw, Server, attend,
-                     clean_environment, head_of, resident, safetensors_bytes, wait_until)
+from support import (BIG, BIG_PATH, BIG_ROWS, BIN, MODE, PATIENCE, ROOT, SLOW, TOY, Case, Layer, Raw,
+                     Server, attend, big_body, clean_environment, head_of, resident,
+                     safetensors_bytes, wait_until)
 
 SERVE = os.path.join(ROOT, "tests", "serve")
 BODY = json.dumps(TOY).encode()
 PATH = "/v1/attention"
-
-
-def big_body(rows):
-    """Self-attention on `rows` rows of the model base: little text, much work."""
-    row = b"[" + b",".join([b"1,0,2,.5".replace(b".5", b"0.5")] * 128) + b"]"
-    return b'{"queries":[[' + b",".join([row] * rows) + b"]]}"
-
-
-BIG_ROWS = {"release": 3000, "tsan": 250}.get(MODE, 600)
-BIG = big_body(BIG_ROWS)  # some tenths of a second of one worker
-BIG_PATH = "/v1/models/base/attention"
 
 
 class Folder(Case):
@@ -512,203 +502,6 @@ class Checkpoints(Folder):
             self.assertEqual(server.attend(request).body, before)
         finally:
             server.stop()
-
-
-class Stopping(Case):
-    FAR = [word for name in ("header-timeout", "body-timeout", "idle-timeout", "drain")
-           for word in (f"--{name}-ms", str(2000 * PATIENCE))]
-
-    def start(self, *args, **options):
-        server = Server(None, *args, **options)
-        self.addCleanup(server.kill)
-        return server
-
-    def test_requests_in_every_phase(self):
-        """SIGTERM loses nothing that was accepted; idle and new connections do not hold it up."""
-        server = self.start("--workers", "1", "--drain-ms", str(500 * PATIENCE))
-        with contextlib.ExitStack() as stack:
-            idle, used, uploading, heading = (stack.enter_context(Raw(server))
-                                              for _ in range(4))
-            used.send(head_of(PATH, len(BODY)) + BODY)
-            self.assertEqual(used.answer().status, 200)
-            computing = [stack.enter_context(Raw(server)) for _ in range(4)]
-            for raw in computing:
-                raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
-            uploading.send(head_of(PATH, len(BODY)) + BODY[:40])
-            heading.send(head_of(PATH, len(BODY))[:40])
-            time.sleep(0.1)
-            server.signal()
-            self.assertTrue(wait_until(lambda: self.unready(server)))
-            uploading.send(BODY[40:])
-            heading.send(head_of(PATH, len(BODY))[40:] + BODY)
-            for name, raw in [("computing", r) for r in computing] + [("uploading", uploading)]:
-                answer = raw.answer()
-                self.assertIsNotNone(answer, f"lost while {name}")
-                self.assertEqual(answer.status, 200, name)
-                self.assertEqual(answer.headers.get("connection", "").lower(), "close", name)
-            answer = heading.answer()
-            self.assertTrue(answer is None or answer.status in (200, 503), answer)
-            self.assertEqual(server.wait(), 0, server.stderr())
-            self.assertTrue(idle.closed() and used.closed())
-
-    def unready(self, server):
-        """New connections are refused, or told that the server is going."""
-        try:
-            with Raw(server) as raw:
-                answer = raw.send(head_of("/readyz", method="GET")).answer()
-                return answer is None or answer.status == 503
-        except OSError:
-            return True
-
-    def test_slow_reader_gets_its_whole_answer(self):
-        server = self.start()
-        rows = ",".join(["[0.123456,0.2345678,0.3456789,0.4567891]"] * 400)
-        body = f'{{"queries":[[{rows}]],"return_attention":true}}'.encode()
-        whole = server.attend(body, "demo").body
-        with Raw(server) as raw:
-            raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-            raw.send(head_of("/v1/models/demo/attention", len(body)) + body)
-            raw.socket.recv(1, socket.MSG_PEEK)
-            server.signal()
-            server.told("stopping")
-            self.assertEqual(raw.answer().body, whole)
-        self.assertEqual(server.wait(), 0, server.stderr())
-
-    def test_idle_server_stops_at_once(self):
-        """It waits for none of its deadlines: they are further away than the patience here."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            server = self.start(*self.FAR)
-            server.get("/healthz")
-            raws = [Raw(server) for _ in range(3)]
-            server.signal(number)
-            self.assertEqual(server.wait(), 0, server.stderr())
-            for raw in raws:
-                raw.socket.close()
-
-    def test_half_a_head_does_not_hold_it_up(self):
-        """Whoever has said next to nothing is let go, whoever is in the middle of a head is told."""
-        server = self.start(*self.FAR)
-        with contextlib.ExitStack() as stack:
-            one, some, kept = (stack.enter_context(Raw(server)) for _ in range(3))
-            kept.send(head_of(PATH, len(BODY)) + BODY)
-            self.assertEqual(kept.answer().status, 200)
-            one.send(b"P")
-            some.send(head_of(PATH, 5)[:30])
-            look = max(0.7, 0.25 * SLOW)
-            time.sleep(look)  # until the server has looked at the kept connection
-            kept.send(head_of(PATH, 5)[:30])
-            time.sleep(look)  # and sees that there is something new
-            server.signal()
-            for raw in (some, kept):
-                self.problem(raw.answer(), 503, "draining")
-            self.assertTrue(one.closed())
-            self.assertEqual(one.data, b"")
-            self.assertEqual(server.wait(), 0, server.stderr())
-
-    def test_backlog_is_served(self):
-        """Many connections at the very moment of the signal: each is answered or refused whole."""
-        server = self.start()
-        raws = []
-        for _ in range(60):
-            raws.append(Raw(server).send(head_of(PATH, len(BODY)) + BODY))
-        server.signal()
-        answers = [raw.answer() for raw in raws]
-        for raw in raws:
-            raw.socket.close()
-        self.assertEqual(server.wait(), 0, server.stderr())
-        self.assertEqual([a is not None and a.status for a in answers], [200] * 60)
-
-    def test_second_signal_ends_at_once(self):
-        server = self.start(*self.FAR)
-        with Raw(server) as raw:
-            raw.send(head_of(PATH, len(BODY), "Expect: 100-continue"))
-            self.assertEqual(raw.answer().status, 100)
-            raw.send(BODY[:40])
-            server.signal()
-            server.told("stopping")
-            time.sleep(0.3)
-            self.assertIsNone(server.process.poll(), "did not wait for the upload")
-            server.signal()
-            self.assertEqual(server.wait(), 128 + signal.SIGTERM)
-
-    def test_drain_deadline(self):
-        """What is not done in drain_ms gets 503 or a closed connection; the exit status says so."""
-        server = self.start("--workers", "1", "--drain-ms", "100", "--body-timeout-ms",
-                            str(2000 * PATIENCE))
-        with contextlib.ExitStack() as stack:
-            raws = [stack.enter_context(Raw(server)) for _ in range(8)]
-            for raw in raws:
-                raw.send(head_of(BIG_PATH, len(BIG)) + BIG)
-            stuck = stack.enter_context(Raw(server))
-            stuck.send(head_of(PATH, len(BODY)) + BODY[:40])
-            # One computes, others have arrived whole and wait: these get their 503.
-            self.assertTrue(wait_until(lambda: server.metric("attend_queue_depth") > 1))
-            server.signal()
-            statuses = []
-            for raw in raws:
-                answer = raw.answer()
-                statuses.append(answer.status if answer else None)
-                if answer and answer.status == 503:
-                    self.problem(answer, 503, "draining")
-            self.assertIn(503, statuses)
-            self.assertLessEqual(set(statuses), {200, 503, None})
-            self.assertEqual(server.wait(), 3, server.stderr())
-
-    def test_drain_delay(self):
-        """While /readyz says 503 the server still serves, so that a balancer can look away first."""
-        server = self.start("--drain-delay-ms", str(2000 * PATIENCE))
-        kept = server.connect()
-        self.assertNotIn("connection", server.get("/healthz", connection=kept).headers)
-        server.signal()
-        self.assertTrue(wait_until(lambda: server.get("/readyz").status == 503))
-        self.problem(server.get("/readyz"), 503, "draining")
-        self.assertEqual(server.get("/healthz").status, 200)
-        answer = server.attend(TOY, connection=kept)  # and then not on this connection any more
-        self.assertEqual((answer.status, answer.headers["connection"].lower()), (200, "close"))
-        self.assertEqual(server.attend(TOY).status, 200)
-        server.signal()  # the second one ends the delay, and the server
-        self.assertEqual(server.wait(), 128 + signal.SIGTERM)
-
-    def test_a_stop_loses_no_request(self):
-        """Clients on kept connections are told to leave them before the listener closes; whoever
-        comes in the delay is served. Only who asks on no new connection afterwards is refused."""
-        server = self.start("--drain-delay-ms", str(300 * SLOW))
-        clients = [threading.Thread(target=self.until_refused, args=(server,)) for _ in range(20)]
-        self.lost = []
-        for client in clients:
-            client.start()
-        time.sleep(0.2)
-        server.signal()
-        self.assertEqual(server.wait(), 0, server.stderr())
-        for client in clients:
-            client.join()
-        self.assertEqual(self.lost, [])
-
-    def until_refused(self, server):
-        """Requests until no connection can be made; anything else that goes wrong is a loss."""
-        connection = server.connect()
-        while True:
-            try:
-                if not connection.sock:
-                    connection.connect()
-            except ConnectionRefusedError:
-                return
-            try:
-                answer = server.attend(TOY, connection=connection)
-                if answer.status != 200:
-                    self.lost.append(answer)
-            except (OSError, http.client.HTTPException) as e:
-                if not self.refuses(server):  # else the listener closed with it in its backlog
-                    self.lost.append(repr(e))
-                return
-            time.sleep(random.uniform(0, 0.02))
-
-    def refuses(self, server):
-        try:
-            server.connect().connect()
-        except ConnectionRefusedError:
-            return True
-        return False
 
 
 class Load(Case):

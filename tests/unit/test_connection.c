@@ -135,7 +135,46 @@ static void test_an_incomplete_header_in_a_drain(void **state) {
     settle();
   assert_int_equal(metrics_sum_reject(s->metrics, REJECT_DRAINING), 1);
   assert_int_equal(metrics_sum_reject(s->metrics, REJECT_SLOW_HEADER), 0);
-  assert_int_equal(connection_phase(&s->c[0]), CONNECTION_SLOW_HEADER);
+  assert_int_equal(connection_phase(&s->c[0]), CONNECTION_DRAINED);
+}
+
+static void wait_for_phase(struct connection *c, enum connection_phase phase) {
+  for (int turns = 0; connection_phase(c) != phase && turns < 100000; turns++) settle();
+  assert_int_equal(connection_phase(c), phase);
+}
+
+/* What the server has not read yet, or lets wait, is no fault of the client. */
+static void test_a_body_that_stops_in_a_drain(void **state) {
+  struct connection_set *s = *state;
+  char byte = 'x';
+  for (int i = 0; i < 2; i++) connection_enter(&s->c[i], CONNECTION_BODY);
+  connection_enter(&s->c[2], CONNECTION_LOBBY);
+  assert_int_equal(send(s->other[1], &byte, 1, 0), 1);
+  connections_drain(s->all);
+  wait_for_phase(&s->c[0], CONNECTION_DRAINED);
+  assert_true(recv(s->other[0], &byte, 1, 0) == 1 && byte == 'H'); /* HTTP/1.1 503 */
+  assert_int_equal(connection_phase(&s->c[1]), CONNECTION_BODY);
+  assert_int_equal(connection_phase(&s->c[2]), CONNECTION_LOBBY);
+  assert_int_equal(recv(s->c[1].fd, &byte, 1, 0), 1);
+  wait_for_phase(&s->c[1], CONNECTION_DRAINED);
+  assert_int_equal(connection_phase(&s->c[2]), CONNECTION_LOBBY);
+  assert_int_equal(metrics_sum_reject(s->metrics, REJECT_DRAINING), 2);
+}
+
+static void test_what_is_incomplete_at_the_end_of_a_drain(void **state) {
+  struct connection_set *s = *state;
+  static const enum connection_phase before[COUNT] = {CONNECTION_FRESH,  CONNECTION_HEADER,
+                                                      CONNECTION_LOBBY,  CONNECTION_BODY,
+                                                      CONNECTION_QUEUED, CONNECTION_ANSWER};
+  static const enum connection_phase after[COUNT] = {CONNECTION_OVER_IDLE, CONNECTION_DRAINED,
+                                                     CONNECTION_DRAINED,   CONNECTION_DRAINED,
+                                                     CONNECTION_QUEUED,    CONNECTION_ANSWER};
+  for (int i = 0; i < COUNT; i++) connection_enter(&s->c[i], before[i]);
+  assert_int_equal(connections_busy(s->all), COUNT);
+  assert_int_equal(connections_refuse_incomplete(s->all), 3);
+  for (int i = 0; i < COUNT; i++) assert_int_equal(connection_phase(&s->c[i]), after[i]);
+  assert_int_equal(connections_busy(s->all), 2);
+  assert_int_equal(connections_refuse_incomplete(s->all), 0);
 }
 
 int main(void) {
@@ -146,6 +185,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_pulse, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_what_is_discarded_has_an_end, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_an_incomplete_header_in_a_drain, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_body_that_stops_in_a_drain, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_what_is_incomplete_at_the_end_of_a_drain, set_up,
+                                      tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,6 +87,11 @@ static void chunked_alone_is_the_only_transfer_coding(void **state) {
   assert_int_equal(status_of("Transfer-Encoding", "", NULL, NULL), no);
   assert_int_equal(status_of("Transfer-Encoding", "chunked ", NULL, NULL), no);
   assert_int_equal(status_of("Transfer-Encoding", "chunked", "Transfer-Encoding", "chunked"), no);
+  const enum status bad = STATUS_BAD_FRAMING;
+  assert_int_equal(status_of("Transfer-Encoding", "chunked, gzip", NULL, NULL), bad);
+  assert_int_equal(status_of("Transfer-Encoding", "Chunked , identity;q", NULL, NULL), bad);
+  assert_int_equal(status_of("Transfer-Encoding", "chunked", "Transfer-Encoding", "gzip"), bad);
+  assert_int_equal(status_of("Transfer-Encoding", "gzip", "Transfer-Encoding", "chunked"), no);
 }
 
 static enum header_wish wish(const char *first, const char *second, bool binary) {
