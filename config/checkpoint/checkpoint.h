@@ -28,10 +28,13 @@ struct checkpoint_entry {
 struct checkpoint;
 
 /* Opens a safetensors file or an .npz archive, whichever its first bytes show; or, if the path ends
- * with .index.json, all files that this index of shards names. STATUS_CONFIG naming the path and
- * the reason, or STATUS_OUT_OF_MEMORY. */
+ * with .index.json, all files that this index of shards names; or the one of these that a folder
+ * holds. STATUS_CONFIG naming the path and the reason, or STATUS_OUT_OF_MEMORY. */
 struct checkpoint *checkpoint_open(const char *path, struct error *e);
 void checkpoint_free(struct checkpoint *c);
+
+/* The path of the file or of the index: where a folder was named, of that in it. */
+const char *checkpoint_path(const struct checkpoint *c);
 
 /* What kind of container it is, in words: "a safetensors file". */
 const char *checkpoint_container(const struct checkpoint *c);

@@ -158,7 +158,7 @@ enum status inspect_file(const char *path, bool models_only, FILE *out, FILE *no
   struct inspect_layers all = {0};
   struct error why = {0};
   struct checkpoint *file = checkpoint_open(path, e);
-  if (file && hints_read(&hints, path, &why, e) == STATUS_OK &&
+  if (file && hints_read(&hints, checkpoint_path(file), &why, e) == STATUS_OK &&
       inspect_layers_find(&all, file, path, &hints, e) == STATUS_OK)
     print_all(file, path, &all, &why, models_only, out, notes, e);
   inspect_layers_free(&all);

@@ -16,17 +16,17 @@
 /* What is needed only while loading. */
 struct model_loading {
   struct definition definition;
-  char *path; /* of the checkpoint */
-  struct checkpoint *checkpoint;
+  struct checkpoint *checkpoint; /* NULL: none */
   struct parameters parameters;
 };
 
 static enum status open_checkpoint(struct model_loading *l, const char *directory,
                                    struct error *e) {
   if (!l->definition.checkpoint) return STATUS_OK;
-  l->path = file_path(directory, l->definition.checkpoint);
-  if (!l->path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
-  l->checkpoint = checkpoint_open(l->path, e);
+  char *path = file_path(directory, l->definition.checkpoint);
+  if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  l->checkpoint = checkpoint_open(path, e);
+  free(path);
   return e->status;
 }
 
@@ -45,7 +45,8 @@ static enum status add_notes(struct model *m, const struct model_loading *l, str
   struct hints hints = {0};
   struct error why = {0};
   m->notes = p->notes;
-  if (!l->path || strcmp(p->layout, "none") == 0 || hints_read(&hints, l->path, &why, e))
+  if (!l->checkpoint || strcmp(p->layout, "none") == 0 ||
+      hints_read(&hints, checkpoint_path(l->checkpoint), &why, e))
     return e->status;
   if (why.status) notes_add(&m->notes, "%s: it is ignored", why.detail);
   hints_compare_unsaid(&hints, &is, &m->notes);
@@ -54,10 +55,10 @@ static enum status add_notes(struct model *m, const struct model_loading *l, str
   return STATUS_OK;
 }
 
-static char *source_name(const struct definition *d) {
-  if (!d->checkpoint) return strdup(d->random ? "random" : "none");
-  const char *slash = strrchr(d->checkpoint, '/');
-  return strdup(slash ? slash + 1 : d->checkpoint);
+static char *source_name(const struct model_loading *l) {
+  if (!l->checkpoint) return strdup(l->definition.random ? "random" : "none");
+  const char *path = checkpoint_path(l->checkpoint), *slash = strrchr(path, '/');
+  return strdup(slash ? slash + 1 : path);
 }
 
 /* Counts the numbers and writes their digest, in the order of the roles. */
@@ -92,7 +93,7 @@ static enum status describe_model(struct model *m, const char *name, const struc
                                   struct error *e) {
   const struct definition *d = &l->definition;
   m->name = strdup(name);
-  m->source = source_name(d);
+  m->source = source_name(l);
   if (l->parameters.family) m->place = printable_address(&l->parameters);
   if (!m->name || !m->source || (l->parameters.family && !m->place))
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
@@ -131,7 +132,6 @@ struct model *model_load(const char *name, const json_t *definition, const char 
   }
   parameters_free(&l.parameters);
   checkpoint_free(l.checkpoint);
-  free(l.path);
   if (e->status == STATUS_OK) return m;
   text_before(e, "model %.64s: ", name);
   text_plain(e);

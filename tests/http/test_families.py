@@ -7,7 +7,10 @@ import hashlib
 import json
 import math
 import os
+import pickle
 import shutil
+import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -524,6 +527,60 @@ class Inspect(FamilyCase):
 
 
 add_tests(Inspect)
+
+
+TORCH = '''
+import pickle
+import numpy
+
+class Tensor:
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def float(self):
+        return self
+
+    def numpy(self):
+        return numpy.array(self.numbers, numpy.float32)
+
+def load(path, map_location):
+    assert map_location == "cpu"
+    with open(path, "rb") as file:
+        return {name: Tensor(numbers) for name, numbers in pickle.load(file).items()}
+'''
+
+
+class Pickles(FamilyCase):
+    """PyTorch's own file is refused with a command, and the command makes a checkpoint of it."""
+
+    def test_the_command_converts_the_file(self):
+        file = File(5)
+        layers = families.plain(file)
+        folder = os.path.join(self.folder, "it's $HOME; \"x\" `y`")
+        os.mkdir(folder)
+        os.mkdir(os.path.join(self.folder, "modules"))
+        with open(os.path.join(self.folder, "modules", "torch.py"), "w") as out:
+            out.write(TORCH)
+        with open(os.path.join(folder, "pytorch_model.bin"), "wb") as out:
+            pickle.dump({name: array.tolist() for name, (_, array) in file.tensors.items()}, out, 2)
+        definition = dict(layers["all"].definition, checkpoint=os.path.basename(folder))
+        with open(os.path.join(self.folder, "attend.json"), "w") as out:
+            json.dump({"models": {"m": definition}}, out)
+        for words in (["inspect", folder], ["inspect", os.path.join(folder, "pytorch_model.bin")],
+                      ["check", "--config", os.path.join(self.folder, "attend.json")]):
+            status, _, err = attend(*words)
+            self.assertEqual((status, len(err.splitlines())), (2, 1), err)
+            self.assertIn("makes an .npz archive of it: python3 -c ", err)
+        command = err[err.index("python3 -c"):]
+        done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False, env=dict(
+            os.environ, PYTHONPATH=os.path.join(self.folder, "modules"),
+            PATH=os.path.dirname(sys.executable) + ":" + os.environ["PATH"]))
+        self.assertEqual((done.returncode, done.stderr), (0, b""), command)
+        self.assertEqual(sorted(os.listdir(folder)), ["pytorch_model.bin", "pytorch_model.npz"])
+        server = self.serve({"m": definition})
+        ask = next(asks(layers["all"], np.random.default_rng(1)))
+        self.ask(server, "m", layers["all"], ask, "a folder")
+        server.stop()
 
 
 class Size(FamilyCase):

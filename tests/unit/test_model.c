@@ -343,7 +343,7 @@ static void wrong_definitions_are_refused_by_key(void **state) {
   ill("{\"checkpoint\":\"/nowhere/w.safetensors\",\"heads\":2}",
       "/nowhere/w.safetensors: No such file");
   ill("{\"checkpoint\":\"/dev/null\",\"heads\":2}", "/dev/null: is no regular file");
-  ill("{\"checkpoint\":\"/tmp\",\"heads\":2}", "/tmp: is a directory");
+  ill("{\"checkpoint\":\"/dev\",\"heads\":2}", "/dev: is a directory");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{\"quer\":\"q\"}}",
       "tensors: unknown role \"quer\"; the nearest is \"query\"");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{\"query\":\"\"}}", "query needs the name");
