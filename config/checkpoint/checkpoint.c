@@ -22,6 +22,8 @@ struct checkpoint {
   size_t count;
   struct checkpoint_entry *entry;          /* [count], as the files have them */
   const struct checkpoint_entry **by_name; /* [count] */
+  size_t marked_count;
+  const struct checkpoint_entry **marked; /* [marked_count], in the order of `entry`; NULL: all */
 };
 
 /* --- the files --- */
@@ -126,6 +128,7 @@ void checkpoint_free(struct checkpoint *c) {
   free(c->file);
   free(c->entry);
   free(c->by_name);
+  free(c->marked);
   free(c->path);
   free(c);
 }
@@ -156,6 +159,49 @@ const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const
     }
   }
   return NULL;
+}
+
+/* The first of the names in their order that does not come before `beginning`; with `past`, nor
+ * begins with it. */
+static size_t find_bound(const struct checkpoint *c, const char *beginning, bool past) {
+  const size_t length = strlen(beginning);
+  size_t low = 0, high = c->count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int order = strncmp(c->by_name[middle]->name, beginning, length);
+    if (order < 0 || (past && order == 0)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+const struct checkpoint_entry *const *checkpoint_behind(const struct checkpoint *c,
+                                                        const char *beginning, size_t *count) {
+  const size_t first = find_bound(c, beginning, false);
+  *count = find_bound(c, beginning, true) - first;
+  return c->by_name + first;
+}
+
+enum status checkpoint_mark(struct checkpoint *c, bool (*is)(const char *name), struct error *e) {
+  const struct checkpoint_entry **marked = malloc((c->count + 1) * sizeof *marked);
+  if (!marked) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of tensors");
+  free(c->marked);
+  c->marked = marked;
+  c->marked_count = 0;
+  for (size_t i = 0; i < c->count; i++)
+    if (is(c->entry[i].name)) marked[c->marked_count++] = &c->entry[i];
+  return STATUS_OK;
+}
+
+size_t checkpoint_marked_count(const struct checkpoint *c) {
+  return c->marked ? c->marked_count : c->count;
+}
+
+const struct checkpoint_entry *checkpoint_marked_at(const struct checkpoint *c, size_t index) {
+  return c->marked ? c->marked[index] : &c->entry[index];
 }
 
 enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct error *e) {

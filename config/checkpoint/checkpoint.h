@@ -43,6 +43,16 @@ size_t checkpoint_count(const struct checkpoint *c);
 const struct checkpoint_entry *checkpoint_at(const struct checkpoint *c, size_t index);
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name);
 
+/* The tensors whose names begin so, in the order of their names. */
+const struct checkpoint_entry *const *checkpoint_behind(const struct checkpoint *c,
+                                                        const char *beginning, size_t *count);
+
+/* Marks the tensors of whose names `is` is true: a checkpoint may have very many, of which who
+ * looks at all names again and again needs few. Marked are, until then, all. */
+enum status checkpoint_mark(struct checkpoint *c, bool (*is)(const char *name), struct error *e);
+size_t checkpoint_marked_count(const struct checkpoint *c);
+const struct checkpoint_entry *checkpoint_marked_at(const struct checkpoint *c, size_t index);
+
 /* Refuses, by its name, a tensor that checkpoint_read_floats cannot read: because of its type, or
  * because it lies by columns and is not a matrix. */
 enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct error *e);

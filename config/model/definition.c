@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/document/nearest.h"
+#include "config/document/text.h"
 #include "config/settings/option.h"
 
 enum { HEADS_MAX = 4096, SIZE_LIMIT = 1 << 20, LAYER_MAX = 9999, BUCKETS_MAX = 4096 };
@@ -213,15 +214,21 @@ static void read_tensors(const json_t *json, struct definition *d, struct error 
 
 /* --- the whole --- */
 
+static bool is_member(const char *key) {
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+    if (strcmp(key, members[i]) == 0) return true;
+  return false;
+}
+
 static void check_member_names(const json_t *json, struct error *e) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)json, key, value) {
     struct nearest near;
+    if (is_member(key)) continue;
     nearest_init(&near, key);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) nearest_offer(&near, members[i]);
-    if (strcmp(near.name, key) != 0)
-      error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; the nearest is \"%s\"", key, near.name);
+    error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; the nearest is \"%s\"", key, near.name);
   }
 }
 
@@ -350,15 +357,27 @@ enum status definition_settle(struct definition *d, const struct definition_cust
   return e->status;
 }
 
+static void refuse_no_heads(const struct definition *d, struct error *e) {
+  const char *pooling =
+      d->compare == SCORE_DOT ? "" : "; plain attention pooling has projection none";
+  if (!d->checkpoint) {
+    error_set(e, STATUS_CONFIG, "heads: required with projection %s%s", d->projection, pooling);
+  } else {
+    error_set(
+        e, STATUS_CONFIG,
+        "heads: required with projection %s, and no config.json beside the checkpoint tells "
+        "it%s; look for num_heads or num_attention_heads where the checkpoint is from (attend "
+        "inspect %.100s --models --heads N writes it down)",
+        d->projection, pooling, text_tail(d->checkpoint));
+  }
+}
+
 /* `heads` is required where matrices are cut into heads and the checkpoint does not tell how
  * many. */
 enum status definition_settle_heads(struct definition *d, size_t heads, size_t kv_heads,
                                     struct error *e) {
   if (!d->heads) d->heads = heads;
-  if (!d->heads && d->projected)
-    error_set(e, STATUS_CONFIG, "heads: required with projection %s%s%s", d->projection,
-              d->compare == SCORE_DOT ? "" : "; plain attention pooling has projection none",
-              d->checkpoint ? "; attend inspect FILE tells it where config.json does" : "");
+  if (!d->heads && d->projected) refuse_no_heads(d, e);
   if (!d->heads) d->heads = 1;
   if (heads && d->heads != heads)
     error_set(e, STATUS_CONFIG,

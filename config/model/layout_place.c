@@ -58,7 +58,8 @@ static bool is_prefix(const struct layout_rest *before, const struct layout_fami
   return (family->nested || d->prefix) && before->name[before->length - 1] == '.';
 }
 
-/* Is the tensor `name` the mark of a place of this family? */
+/* Is the tensor `name` the mark of a place of this family? `d` says which prefixes there may be;
+ * NULL: any. */
 static bool match_mark(struct layout_place *p, const struct layout_family *family,
                        const struct layout_mark *mark, const struct layout_rest *name,
                        const struct definition *d) {
@@ -68,7 +69,7 @@ static bool match_mark(struct layout_place *p, const struct layout_family *famil
     return false;
   *p = (struct layout_place){.family = family};
   const size_t length = rest.length;
-  if (!cut_path(&rest, family->path, p) || !is_prefix(&rest, family, d)) return false;
+  if (!cut_path(&rest, family->path, p) || (d && !is_prefix(&rest, family, d))) return false;
   memcpy(p->address, name->name, length);
   p->address[length] = '\0';
   p->before = rest.length;
@@ -147,13 +148,38 @@ static bool is_same_place(const struct layout_place *a, const struct layout_plac
   return a->family == b->family && strcmp(a->address, b->address) == 0;
 }
 
+/* Could this tensor be the mark of a place, whatever a definition says? */
+static bool may_be_mark(const char *name) {
+  static const enum role roles[] = {ROLE_QUERY, ROLE_OUTPUT, ROLE_SCORE_VECTOR, ROLE_SCORE_WEIGHT,
+                                    ROLE_RELATIVE};
+  const struct layout_rest whole = {.name = name, .length = strlen(name)};
+  struct layout_place p;
+  for (size_t f = 0; f < layout_family_count(); f++) {
+    const struct layout_family *family = layout_family_at(f);
+    const char *stems[2 + sizeof roles / sizeof *roles] = {family->mark[0], family->mark[1]};
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) stems[2 + i] = family->stem[roles[i]];
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+      const struct layout_mark plain = {stems[i], ""}, weight = {stems[i], ".weight"};
+      if (stems[i] && *stems[i] &&
+          (match_mark(&p, family, &plain, &whole, NULL) ||
+           match_mark(&p, family, &weight, &whole, NULL)))
+        return true;
+    }
+  }
+  return false;
+}
+
+enum status layout_place_mark(struct checkpoint *file, struct error *e) {
+  return checkpoint_mark(file, may_be_mark, e);
+}
+
 size_t layout_place_list(const struct checkpoint *file, const struct definition *d, bool cross,
                          struct layout_place *out, size_t most) {
   size_t count = 0;
-  for (size_t i = 0; i < checkpoint_count(file); i++) {
+  for (size_t i = 0; i < checkpoint_marked_count(file); i++) {
     struct layout_place one;
     bool known = false;
-    if (!find_place_of(&one, checkpoint_at(file, i)->name, d, cross)) continue;
+    if (!find_place_of(&one, checkpoint_marked_at(file, i)->name, d, cross)) continue;
     for (size_t j = 0; j < size_min(count, most) && !known; j++)
       known = is_same_place(&out[j], &one);
     if (known) continue;
@@ -217,9 +243,9 @@ static bool suggest_prefix(const struct checkpoint *file, const struct definitio
                            struct error *e) {
   struct definition any = *d;
   any.prefix = NULL;
-  for (size_t i = 0; i < checkpoint_count(file); i++) {
+  for (size_t i = 0; i < checkpoint_marked_count(file); i++) {
     struct layout_place p;
-    const size_t length = find_place_of(&p, checkpoint_at(file, i)->name, &any, true)
+    const size_t length = find_place_of(&p, checkpoint_marked_at(file, i)->name, &any, true)
                               ? matching_prefix(d->prefix, &p)
                               : 0;
     if (length == 0) continue;
@@ -311,8 +337,8 @@ static bool find_other_stack(const struct layout_place *p, const struct checkpoi
   const size_t length = layout_place_stack(p);
   struct definition any = *d;
   any.has_layer = false;
-  for (size_t i = 0; i < checkpoint_count(file); i++)
-    if (find_place_of(other, checkpoint_at(file, i)->name, &any, false) && other->numbered &&
+  for (size_t i = 0; i < checkpoint_marked_count(file); i++)
+    if (find_place_of(other, checkpoint_marked_at(file, i)->name, &any, false) && other->numbered &&
         (layout_place_stack(other) != length || strncmp(other->address, p->address, length) != 0))
       return true;
   return false;
@@ -325,8 +351,8 @@ static enum status check_prefix_depth(const struct layout_place *p, const struct
   struct definition any = *d;
   const size_t length = strlen(p->address);
   any.prefix = NULL;
-  for (size_t i = 0; i < checkpoint_count(file) && is_auto(d) && !p->numbered; i++) {
-    const char *name = checkpoint_at(file, i)->name;
+  for (size_t i = 0; i < checkpoint_marked_count(file) && is_auto(d) && !p->numbered; i++) {
+    const char *name = checkpoint_marked_at(file, i)->name;
     struct layout_place whole;
     if (strncmp(name, p->address, length) == 0 && find_place_of(&whole, name, &any, true) &&
         strlen(whole.address) < length)

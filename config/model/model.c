@@ -10,6 +10,7 @@
 #include "config/document/text.h"
 #include "config/model/definition.h"
 #include "config/model/hints_compare.h"
+#include "config/model/layout_place.h"
 #include "config/model/parameters.h"
 #include "config/model/trial.h"
 
@@ -17,6 +18,8 @@
 struct model_loading {
   struct definition definition;
   struct checkpoint *checkpoint; /* NULL: none */
+  struct hints hints;            /* of the config.json beside it */
+  struct error unread;           /* why there are none */
   struct parameters parameters;
 };
 
@@ -27,11 +30,13 @@ static enum status open_checkpoint(struct model_loading *l, const char *director
   if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
   l->checkpoint = checkpoint_open(path, e);
   free(path);
-  return e->status;
+  l->definition.hints = &l->hints;
+  if (!l->checkpoint || layout_place_mark(l->checkpoint, e)) return e->status;
+  return hints_read(&l->hints, checkpoint_path(l->checkpoint), &l->unread, e);
 }
 
 /* Adds notes where the config.json beside the checkpoint says something else. */
-static enum status add_notes(struct model *m, const struct model_loading *l, struct error *e) {
+static void add_notes(struct model *m, const struct model_loading *l) {
   const struct parameters *p = &l->parameters;
   const struct hints_served is = {.at = {.family = p->family,
                                          .address = p->family              ? p->address
@@ -42,17 +47,11 @@ static enum status add_notes(struct model *m, const struct model_loading *l, str
                                   .said = &l->definition,
                                   .shape = &p->shape,
                                   .causal = p->causal};
-  struct hints hints = {0};
-  struct error why = {0};
   m->notes = p->notes;
-  if (!l->checkpoint || strcmp(p->layout, "none") == 0 ||
-      hints_read(&hints, checkpoint_path(l->checkpoint), &why, e))
-    return e->status;
-  if (why.status) notes_add(&m->notes, "%s: it is ignored", why.detail);
-  hints_compare_unsaid(&hints, &is, &m->notes);
-  hints_compare_unserved(&hints, &is, &m->notes);
-  hints_free(&hints);
-  return STATUS_OK;
+  if (!l->checkpoint || strcmp(p->layout, "none") == 0) return;
+  if (l->unread.status) notes_add(&m->notes, "%s: it is ignored", l->unread.detail);
+  hints_compare_unsaid(&l->hints, &is, &m->notes);
+  hints_compare_unserved(&l->hints, &is, &m->notes);
 }
 
 static char *source_name(const struct model_loading *l) {
@@ -104,6 +103,7 @@ static enum status describe_model(struct model *m, const char *name, const struc
   m->projection = d->projection;
   m->bias = parameters_have_bias(&l->parameters);
   m->causal = l->parameters.causal;
+  m->hinted = l->parameters.hinted;
   return digest_parameters(m, &l->parameters, e);
 }
 
@@ -116,7 +116,8 @@ static enum status load_layer(struct model *m, struct model_loading *l, const ch
     if (l->checkpoint) text_before(e, "%.100s: ", text_tail(l->definition.checkpoint));
     return e->status;
   }
-  if (describe_model(m, name, l, e) || add_notes(m, l, e)) return e->status;
+  if (describe_model(m, name, l, e)) return e->status;
+  add_notes(m, l);
   m->layer = trial_make(&l->parameters, engine, e);
   return e->status;
 }
@@ -131,6 +132,7 @@ struct model *model_load(const char *name, const json_t *definition, const char 
     load_layer(m, &l, name, definition, directory, engine, e);
   }
   parameters_free(&l.parameters);
+  hints_free(&l.hints);
   checkpoint_free(l.checkpoint);
   if (e->status == STATUS_OK) return m;
   text_before(e, "model %.64s: ", name);

@@ -20,6 +20,7 @@ struct model {
   char *place;         /* what precedes its tensors' names; NULL if no layout found it */
   bool bias;           /* does any role have one? */
   bool causal;         /* where a request does not say otherwise */
+  bool hinted;         /* heads and kv_heads are those of the config.json beside the checkpoint */
   uint64_t parameters; /* numbers in weights and biases */
   char *source;        /* file name of the checkpoint, "random" or "none" */
   char sha256[65];     /* over the tensors used, in hexadecimal */

@@ -424,7 +424,8 @@ class Inspect(FamilyCase):
             with open(os.path.join(self.folder, "config.json"), "w") as out:
                 json.dump(families.CONFIGS[family], out)
         path = families.write_single(self.folder, family, file)
-        text = self.inspect(path)
+        words = [path] + self.heads_said(family, layers)
+        text = self.inspect(*words)
         self.tensors_are_listed(text, file, family)
         self.assertIn(f"layout {layout}", text)
         config = self.models_of(text, family)
@@ -432,10 +433,18 @@ class Inspect(FamilyCase):
         self.assertEqual(len(config["models"]), many, text)
         self.checked(config)
         self.served_right(config, layers, family)
-        self.assertEqual(json.loads(self.models_only(path)), config, f"{family}: --models")
+        self.assertEqual(json.loads(self.models_only(*words)), config, f"{family}: --models")
 
-    def models_only(self, path):
-        status, out, err = attend("inspect", path, "--models", cwd=self.folder)
+    def heads_said(self, family, layers):
+        """Where no config.json tells the number of heads and the checkpoint does not, it is said."""
+        if family in families.CONFIGS:
+            return []
+        heads = {served.definition.get("heads") for served in layers.values()}
+        self.assertEqual(len(heads), 1, family)
+        return ["--heads", str(*heads)] if any(heads) else []
+
+    def models_only(self, *words):
+        status, out, err = attend("inspect", *words, "--models", "--check", cwd=self.folder)
         self.assertEqual(status, 0, err)
         return out
 
@@ -497,7 +506,7 @@ class Inspect(FamilyCase):
         file = File(5)
         layers = families.plain(file)
         path = families.write_npz(self.folder, "plain", file, compressed=True)
-        text = self.inspect(path)
+        text = self.inspect(path, *self.heads_said("plain", layers))
         self.assertIn("layout plain", text)
         config = self.models_of(text, "npz")
         self.checked(config)

@@ -323,6 +323,36 @@ static void a_file_that_is_written_to_is_told(void **state) {
   checkpoint_free(c);
 }
 
+static bool ends_with_seven(const char *name) { return name[strlen(name) - 1] == '7'; }
+
+/* By how they begin, and where they are marked; of t0 to t4999. */
+static void names_are_listed(struct checkpoint *c, size_t all) {
+  static const struct {
+    const char *beginning;
+    size_t count;
+  } cases[] = {{"", 5000}, {"t", 5000},   {"t4", 1111}, {"t49", 111}, {"t4999", 1},
+               {"s", 0},   {"t49990", 0}, {"u", 0},     {"t5000", 0}};
+  struct error e = {0};
+  size_t count;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct checkpoint_entry *const *found = checkpoint_behind(c, cases[i].beginning, &count);
+    assert_int_equal(count, cases[i].count);
+    for (size_t j = 0; j < count; j++)
+      assert_memory_equal(found[j]->name, cases[i].beginning, strlen(cases[i].beginning));
+  }
+  assert_int_equal(checkpoint_marked_count(c), all);
+  assert_ptr_equal(checkpoint_marked_at(c, 3), checkpoint_at(c, 3));
+  for (int again = 0; again < 2; again++) {
+    assert_int_equal(checkpoint_mark(c, ends_with_seven, &e), STATUS_OK);
+    assert_int_equal(checkpoint_marked_count(c), all / 10);
+  }
+  for (size_t i = 0; i < all / 10; i++) {
+    const struct checkpoint_entry *t = checkpoint_marked_at(c, i);
+    assert_true(ends_with_seven(t->name));
+    assert_true(i == 0 || checkpoint_marked_at(c, i - 1) < t);
+  }
+}
+
 static void every_name_of_many_is_found(void **state) {
   const struct place *p = *state;
   enum { COUNT = 5000 };
@@ -353,6 +383,7 @@ static void every_name_of_many_is_found(void **state) {
   }
   assert_null(checkpoint_find(c, ""));
   assert_null(checkpoint_find(c, "u"));
+  names_are_listed(c, COUNT);
   checkpoint_free(c);
 }
 
