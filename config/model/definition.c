@@ -40,6 +40,7 @@ static const char *const members[] = {"heads",
                                       "layout",
                                       "prefix",
                                       "layer",
+                                      "layers",
                                       "tensors",
                                       "rope",
                                       "relative_bias",
@@ -192,6 +193,23 @@ static void read_relative(const json_t *json, struct definition *d, struct error
   if (inside.status) error_set(e, inside.status, "relative_bias: %.400s", inside.detail);
 }
 
+static void read_layer(const json_t *json, struct definition *d, struct error *e) {
+  const json_t *one = json_object_get(json, "layer"), *all = json_object_get(json, "layers");
+  const char *word = json_string_value(all);
+  d->has_layer = one != NULL;
+  d->all_layers = all != NULL;
+  if (json_is_string(one)) {
+    error_set(e, STATUS_CONFIG,
+              "layer: needs an integer, not a string; \"layers\": \"all\" makes a model of each");
+  } else if (all && !(word && strcmp(word, "all") == 0)) {
+    error_set(e, STATUS_CONFIG,
+              "layers: needs \"all\", which makes a model of each; \"layer\" is the number of one");
+  } else if (one && all) {
+    error_set(e, STATUS_CONFIG, "layers: not together with layer");
+  }
+  read_count(json, "layer", 0, LAYER_MAX, &d->layer, e);
+}
+
 static void read_tensors(const json_t *json, struct definition *d, struct error *e) {
   json_t *value = json_object_get(json, "tensors");
   const char *role;
@@ -268,7 +286,7 @@ static void check_weights(const struct definition *d, struct error *e) {
 }
 
 static void check_source(const json_t *json, const struct definition *d, struct error *e) {
-  static const char *const of_checkpoints[] = {"layout", "prefix", "layer", "tensors"};
+  static const char *const of_checkpoints[] = {"layout", "prefix", "layer", "layers", "tensors"};
   if (d->checkpoint && d->random)
     error_set(e, STATUS_CONFIG, "random: not together with a checkpoint");
   if (d->checkpoint && !*d->checkpoint) error_set(e, STATUS_CONFIG, "checkpoint: needs a path");
@@ -279,7 +297,7 @@ static void check_source(const json_t *json, const struct definition *d, struct 
   if (d->checkpoint && d->relative_buckets)
     error_set(e, STATUS_CONFIG,
               "relative_bias: buckets: not together with a checkpoint, whose table tells them");
-  if (d->tensors && (strcmp(d->layout, "auto") != 0 || d->has_layer))
+  if (d->tensors && (strcmp(d->layout, "auto") != 0 || d->has_layer || d->all_layers))
     error_set(e, STATUS_CONFIG, "tensors: not together with a layout or a layer");
   check_tensors(d, e);
 }
@@ -324,8 +342,7 @@ enum status definition_read(struct definition *d, const json_t *json, struct err
   read_relative(json, d, e);
   read_string(json, "checkpoint", &d->checkpoint, e);
   read_string(json, "prefix", &d->prefix, e);
-  d->has_layer = json_object_get(json, "layer") != NULL;
-  read_count(json, "layer", 0, LAYER_MAX, &d->layer, e);
+  read_layer(json, d, e);
   read_tensors(json, d, e);
   read_random(json, d, e);
   apply_words(d, output);

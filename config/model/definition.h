@@ -43,6 +43,7 @@ struct definition {
   const char *prefix;     /* NULL: not said */
   bool has_layer;
   size_t layer;
+  bool all_layers;       /* it stands for many definitions (layers_all.h) */
   const json_t *tensors; /* object: role -> name; or NULL */
 
   bool random; /* never together with a checkpoint */

@@ -110,8 +110,9 @@ static enum status describe_model(struct model *m, const char *name, const struc
 static enum status load_layer(struct model *m, struct model_loading *l, const char *name,
                               const json_t *definition, const char *directory,
                               enum gemm_engine engine, struct error *e) {
-  if (definition_read(&l->definition, definition, e) || open_checkpoint(l, directory, e))
-    return e->status;
+  if (definition_read(&l->definition, definition, e)) return e->status;
+  must(!l->definition.all_layers);
+  if (open_checkpoint(l, directory, e)) return e->status;
   if (parameters_read(&l->parameters, &l->definition, l->checkpoint, e)) {
     if (l->checkpoint) text_before(e, "%.100s: ", text_tail(l->definition.checkpoint));
     return e->status;

@@ -9,6 +9,7 @@ import math
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -290,6 +291,34 @@ class Npz(FamilyCase):
                 ask = next(asks(served, np.random.default_rng(1)))
                 self.ask(server, name, served, ask, "npz")
         server.stop()
+
+
+class Layers(FamilyCase):
+    """One definition serves every layer, and each answers as its own model would."""
+
+    def test_all_layers_of_a_folder(self):
+        for family, label in (("gpt2", "layer"), ("t5", "decoder")):
+            file, layers = families.make(family)
+            folder = os.path.join(self.folder, family)
+            os.mkdir(folder)
+            families.write_single(folder, "model", file)
+            with open(os.path.join(folder, "config.json"), "w") as out:
+                json.dump(families.CONFIGS[family], out)
+            prefix = {} if label == "layer" else {"prefix": label + "."}
+            server = self.serve({"m": dict(prefix, checkpoint=family, layers="all")})
+            names = [m["name"] for m in self.ok(server.get("/v1/models"))["models"]]
+            self.assertEqual(names, [f"m.{i}" for i in range(len(names))])
+            found = {m["sha256"]: m["name"] for m in self.ok(server.get("/v1/models"))["models"]}
+            served = [(found.get(digest(one.module)), one) for one in layers.values()]
+            asked = 0
+            for name, one in served:
+                if name and not one.cross:
+                    self.ask(server, name, one, next(asks(one, np.random.default_rng(2))), family)
+                    asked += 1
+            self.assertGreater(asked, 0, family)
+            server.signal(signal.SIGHUP)
+            server.told(f"reloaded in .* ms: {len(names)} models; all as they were")
+            server.stop()
 
 
 class Overrides(FamilyCase):

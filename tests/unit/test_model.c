@@ -338,6 +338,9 @@ static void wrong_definitions_are_refused_by_key(void **state) {
   ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"layout\":\"plain\"}",
       "layout: has no meaning without a checkpoint");
   ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"layer\":0}", "layer: has no meaning");
+  ill("{\"checkpoint\":\"x\",\"heads\":2,\"layer\":\"*\"}",
+      "layer: needs an integer, not a string; \"layers\": \"all\" makes a model of each");
+  ill("{\"checkpoint\":\"x\",\"heads\":2,\"layer\":1.5}", "layer: needs an integer, not a ");
   ill("{\"checkpoint\":\"\",\"heads\":2}", "checkpoint: needs a path");
   ill("{\"checkpoint\":1,\"heads\":2}", "checkpoint: needs a string");
   ill("{\"checkpoint\":\"/nowhere/w.safetensors\",\"heads\":2}",
