@@ -203,7 +203,7 @@ static enum status print_layers(struct inspect_print *p, struct error *e) {
 }
 
 static enum status print_checkpoint(struct inspect_print *p, struct error *e) {
-  const struct inspect_wish wish = {.path = p->ask->path, .heads = p->ask->heads};
+  const struct inspect_wish wish = {.path = p->ask->named, .heads = p->ask->heads};
   struct hints hints = {0};
   struct error unread = {0};
   if (!p->ask->models_only) {

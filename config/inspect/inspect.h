@@ -10,9 +10,10 @@
 
 struct inspect_ask {
   const char *path;
-  bool models_only; /* print the models, and nothing else but notes */
-  bool check;       /* read the numbers, too, and try each layer */
-  size_t heads;     /* of layers whose checkpoint does not tell it; 0: as config.json says */
+  const char *named; /* the same in the definitions, for a configuration that lies elsewhere */
+  bool models_only;  /* print the models, and nothing else but notes */
+  bool check;        /* read the numbers, too, and try each layer */
+  size_t heads;      /* of layers whose checkpoint does not tell it; 0: as config.json says */
 };
 
 /* Prints on `out` the container, all tensors, and every layer that can be served as a model

@@ -141,6 +141,28 @@ class Inspect(Case):
         status, out, err = attend("inspect", ".", "--models", cwd=os.path.join(self.folder, "bert"))
         self.assertEqual(list(json.loads(out)["models"]), ["bert.layer0", "bert.layer1"], err)
 
+    def test_a_configuration_is_written_where_it_is_to_lie(self):
+        bytes_ = safetensors_bytes(tensors_of(families()["llama"][0]))
+        for folder in ("etc", "etc/models", "models"):
+            os.mkdir(os.path.join(self.folder, folder))
+        for path in ("etc/models/a.safetensors", "models/b.safetensors"):
+            self.write(path, bytes_)
+            status, out, err = self.inspect(path, "-o", "etc/attend.json", "--heads", "4")
+            self.assertEqual((status, out), (0, b""), err)
+            self.assertIn("the base of rope is a guess", err)
+            status, _, err = attend("check", "--config", "etc/attend.json", cwd=self.folder)
+            self.assertEqual(status, 0, err)
+            status, _, err = self.inspect(path, "-o", "etc/attend.json", "--heads", "4")
+            self.assertEqual(status, 1, err)
+            self.assertIn("etc/attend.json: File exists", err)
+            os.remove(os.path.join(self.folder, "etc/attend.json"))
+        self.write("etc/x.safetensors", safetensors_bytes(tensors_of({"x": [1]})))
+        status, _, err = self.inspect("etc/x.safetensors", "-o", "etc/attend.json")
+        self.assertEqual(status, 2, err)
+        self.assertIn("no layer of it can be served", err)
+        self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "etc"))),
+                         ["models", "x.safetensors"])
+
     def test_heads_that_no_definition_says_are_those_of_config_json(self):
         os.mkdir(os.path.join(self.folder, "llama"))
         self.write("llama/model.safetensors", safetensors_bytes(tensors_of(families()["llama"][0])))
@@ -191,7 +213,8 @@ class Inspect(Case):
         self.write("w.safetensors", b"\x07\0\0\0\0\0\0\0{\"a\":1}")
         for args, word in ((["w.safetensors"], "tensor \"a\""), (["none"], "No such file"),
                            (["/dev"], "is a directory"), ([], "inspect needs a file"),
-                           (["a", "b"], "not 'b'"), (["a", "--model"], "not '--model'"),
+                           (["a", "b"], "not 'b'"),
+                           (["a", "-o"], "-o needs the name of a file"), (["a", "--model"], "not '--model'"),
                            (["a", "--heads"], "--heads needs a number from 1 to 4096, not ''"),
                            (["a", "--heads", "0"], "not '0'"), (["a", "--heads=x"], "not 'x'"),
                            (["--heads", "4097", "a"], "not '4097'")):

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "config/inspect/inspect.h"
+#include "config/inspect/inspect_path.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 
@@ -23,19 +24,21 @@ struct printed {
   struct error error;
 };
 
-static struct printed ask(const struct inspect_ask *ask) {
+static struct printed answer_to(const struct inspect_ask *asked) {
   struct printed p = {0};
+  struct inspect_ask ask = *asked;
   size_t sizes[2];
+  ask.named = ask.path;
   FILE *out = open_memstream(&p.out, &sizes[0]), *notes = open_memstream(&p.notes, &sizes[1]);
   assert_true(out && notes);
-  inspect_file(ask, out, notes, &p.error);
+  inspect_file(&ask, out, notes, &p.error);
   fclose(out);
   fclose(notes);
   return p;
 }
 
 static struct printed inspect(const char *path, bool models_only) {
-  return ask(&(struct inspect_ask){.path = path, .models_only = models_only});
+  return answer_to(&(struct inspect_ask){.path = path, .models_only = models_only});
 }
 
 static void printed_free(struct printed *p) {
@@ -162,7 +165,7 @@ static void heads_may_be_said(void **state) {
   for (int told = 0; told < 2; told++) { /* it counts more than config.json */
     write_config(p, told ? "{\"num_attention_heads\":8,\"rope_theta\":1e4}" : NULL);
     struct printed printed =
-        ask(&(struct inspect_ask){.path = p->file, .models_only = true, .heads = 4});
+        answer_to(&(struct inspect_ask){.path = p->file, .models_only = true, .heads = 4});
     assert_string_equal(printed.error.detail, "");
     json_t *document = json_of(printed.out), *models = json_object_get(document, "models");
     is(models, "w.layer3", PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}");
@@ -173,7 +176,7 @@ static void heads_may_be_said(void **state) {
     printed_free(&printed);
   }
   struct printed printed =
-      ask(&(struct inspect_ask){.path = p->file, .models_only = true, .heads = 5});
+      answer_to(&(struct inspect_ask){.path = p->file, .models_only = true, .heads = 5});
   says(printed.notes, "note: the layer at \"plain.\" cannot be served: heads: 5 do not divide");
   printed_free(&printed);
   write_config(p, NULL);
@@ -345,6 +348,37 @@ static void names_are_models_names_and_differ(void **state) {
   json_decref(models);
 }
 
+/* --- paths --- */
+
+static void paths_start_where_the_configuration_lies(void **state) {
+  (void)state;
+  static const struct {
+    const char *checkpoint, *written, *wanted; /* "@": the current folder */
+  } cases[] = {
+      {"w.npz", "attend.json", "w.npz"},
+      {"./w.npz", "./attend.json", "./w.npz"},
+      {"/m/w.npz", "c/attend.json", "/m/w.npz"},
+      {"c/w.npz", "c/attend.json", "w.npz"},
+      {"c/d/w/", "./c//attend.json", "@/c/d/w/"},
+      {"./c/d/w", "c/attend.json", "d/w"},
+      {"w.npz", "c/attend.json", "@/w.npz"},
+      {"../w.npz", "c/attend.json", "@/../w.npz"},
+      {"cc/w.npz", "c/attend.json", "@/cc/w.npz"},
+      {"./w.npz", "/c/attend.json", "@/w.npz"},
+      {"c/", "c/attend.json", "@/c/"},
+  };
+  char here[512], wanted[600];
+  assert_non_null(getcwd(here, sizeof here));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct error e = {0};
+    const bool whole = cases[i].wanted[0] == '@';
+    char *path = inspect_path_for(cases[i].checkpoint, cases[i].written, &e);
+    snprintf(wanted, sizeof wanted, "%s%s", whole ? here : "", cases[i].wanted + whole);
+    assert_string_equal(path, wanted);
+    free(path);
+  }
+}
+
 /* --- what cannot be served, and the whole text --- */
 
 static void layers_that_cannot_be_served_are_named(void **state) {
@@ -359,7 +393,7 @@ static void layers_that_cannot_be_served_are_named(void **state) {
   write_made(p, &m);
   write_config(p, "{\"n_head\":1,\"rope_theta\":1e4}");
   struct printed printed =
-      ask(&(struct inspect_ask){.path = p->file, .models_only = true, .check = true});
+      answer_to(&(struct inspect_ask){.path = p->file, .models_only = true, .check = true});
   assert_string_equal(printed.error.detail, "");
   json_t *checked = json_of(printed.out);
   assert_int_equal(json_object_size(json_object_get(checked, "models")), 1);
@@ -369,7 +403,7 @@ static void layers_that_cannot_be_served_are_named(void **state) {
   says(printed.notes, "note: the layer at \"model.layers.2.self_attn.\" cannot be served: tensor "
                       "\"model.layers.2.self_attn.o_proj.weight\" holds a number that is not fin");
   printed_free(&printed);
-  printed = ask(&(struct inspect_ask){.path = p->file, .check = true});
+  printed = answer_to(&(struct inspect_ask){.path = p->file, .check = true});
   says(printed.out, "layout llama: 2 layers can be served\nnote: the layer at");
   says(printed.out, "\nchecked: w.layer0\nnote: the layer at \"model.layers.2.self_attn.\" cannot");
   printed_free(&printed);
@@ -388,11 +422,11 @@ static void no_layer_may_be_left_after_the_check(void **state) {
   made_add_bytes(&m, "W_o.weight", "F32", "[6,6]", nan, sizeof nan);
   write_made(p, &m);
   struct printed printed =
-      ask(&(struct inspect_ask){.path = p->file, .models_only = true, .check = true});
+      answer_to(&(struct inspect_ask){.path = p->file, .models_only = true, .check = true});
   says(printed.error.detail, "no layer of it can be served as it is");
   assert_string_equal(printed.out, "");
   printed_free(&printed);
-  printed = ask(&(struct inspect_ask){.path = p->file, .check = true});
+  printed = answer_to(&(struct inspect_ask){.path = p->file, .check = true});
   assert_string_equal(printed.error.detail, "");
   says(printed.out, "no layer can be served as it is");
   printed_free(&printed);
@@ -481,6 +515,7 @@ int main(void) {
       IN_PLACE(tables_tell_heads_and_config_the_distance),
       IN_PLACE(scores_are_recognised_by_their_parameters),
       IN_PLACE(names_are_models_names_and_differ),
+      cmocka_unit_test(paths_start_where_the_configuration_lies),
       IN_PLACE(layers_that_cannot_be_served_are_named),
       IN_PLACE(no_layer_may_be_left_after_the_check),
       IN_PLACE(a_file_without_layers_is_listed_but_no_configuration),
