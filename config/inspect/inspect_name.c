@@ -89,7 +89,7 @@ void inspect_name_layer(const char *file, const struct layout_place *p, char out
   }
   if (!*file && !*tail) snprintf(tail, sizeof tail, "%s", p->family->label);
   const size_t room = INSPECT_NAME_STEM - strlen(file) - 1, size = strlen(tail);
-  snprintf(out, INSPECT_NAME_STEM + 1, "%s%s%s", file, *file && *tail ? "." : "",
+  snprintf(out, INSPECT_NAME_STEM + 1, "%s%s%.*s", file, *file && *tail ? "." : "", (int)room,
            tail + (size > room ? size - room : 0));
   make_name(out);
 }
