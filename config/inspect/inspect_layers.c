@@ -80,7 +80,8 @@ static size_t head_size(const struct inspection *in, const struct layout *l, boo
   *certain = m[parameter].found || asked > 0;
   if (m[parameter].found) return layout_matrix_in(&m[parameter]);
   if (asked) return query % asked == 0 ? query / asked : 0;
-  return l->frequencies ? 2 * (size_t)l->frequencies->count : size_min(HEAD_USUAL, query);
+  const uint64_t pairs = l->frequencies ? l->frequencies->count : 0;
+  return pairs > 0 && pairs <= query / 2 ? 2 * (size_t)pairs : size_min(HEAD_USUAL, query);
 }
 
 /* Finds a number of heads that fits queries, keys and values. Where their size is not certain, it

@@ -195,6 +195,13 @@ static void frequencies_tell_the_base(void **state) {
               "{\"layout\":\"llama\",\"heads\":4,\"layer\":0,\"rope\":{\"base\":500.0}}", "");
   with_config(p, NULL, "w.layer0", "{\"layout\":\"llama\",\"layer\":0,\"rope\":{\"base\":500.0}}",
               "heads is not known");
+  /* More of them than there are columns: whatever their number, an answer comes at once. */
+  add_projections(&m, "layers.0.self_attn.", 16, 16, "o_proj");
+  made_add_bytes(&m, "layers.0.self_attn.rotary_emb.inv_freq", "X1", "[9007199254740992]", "", 0);
+  write_made(p, &m);
+  struct printed printed = inspect(p->file, true);
+  says(printed.notes, "rotary_emb.inv_freq\": does not have the 8 frequencies of heads of 16");
+  printed_free(&printed);
 }
 
 static void what_config_says_and_a_definition_cannot_is_noted(void **state) {
