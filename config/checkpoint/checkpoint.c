@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/checkpoint/checkpoint_file.h"
+#include "config/checkpoint/checkpoint_folder.h"
 #include "config/checkpoint/checkpoint_index.h"
 #include "config/checkpoint/floats.h"
 #include "config/document/file.h"
@@ -14,21 +15,24 @@
 enum { CHUNK = 64 * 1024 }; /* bytes converted at a time */
 
 struct checkpoint {
+  char *path;                     /* of the file or the index */
   struct checkpoint_index *index; /* NULL: a single file */
   size_t files;
   struct checkpoint_file **file; /* [files] */
   size_t count;
   struct checkpoint_entry *entry;          /* [count], as the files have them */
   const struct checkpoint_entry **by_name; /* [count] */
+  size_t marked_count;
+  const struct checkpoint_entry **marked; /* [marked_count], in the order of `entry`; NULL: all */
 };
 
 /* --- the files --- */
 
 /* All shards are opened at once: one that is missing is reported at start, not when it is used. */
-static enum status open_shards(struct checkpoint *c, const char *path, struct error *e) {
+static enum status open_shards(struct checkpoint *c, struct error *e) {
   for (size_t i = 0; i < c->files; i++) {
     const char *name = checkpoint_index_file(c->index, i);
-    char *shard = file_beside(path, name);
+    char *shard = file_beside(c->path, name);
     if (!shard) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
     c->file[i] = checkpoint_file_open(shard, e);
     free(shard);
@@ -37,19 +41,22 @@ static enum status open_shards(struct checkpoint *c, const char *path, struct er
   return STATUS_OK;
 }
 
-/* Every message begins with the name of the file or of the index. */
-static enum status open_files(struct checkpoint *c, const char *path, struct error *e) {
-  if (checkpoint_index_is(path) && !(c->index = checkpoint_index_read(path, e))) return e->status;
+static enum status open_files(struct checkpoint *c, struct error *e) {
   const size_t files = c->index ? checkpoint_index_files(c->index) : 1;
   c->file = calloc(files, sizeof *c->file);
   if (!c->file) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of files");
   c->files = files;
-  if (c->index) {
-    open_shards(c, path, e);
-  } else {
-    c->file[0] = checkpoint_file_open(path, e);
-  }
-  if (e->status) text_before(e, "%s: ", text_tail(path));
+  if (c->index) return open_shards(c, e);
+  c->file[0] = checkpoint_file_open(c->path, e);
+  return e->status;
+}
+
+/* Every message begins with the name of the folder, the file or the index. */
+static enum status open_path(struct checkpoint *c, const char *path, struct error *e) {
+  if (!(c->path = checkpoint_folder_file(path, e))) return text_before(e, "%s: ", text_tail(path));
+  if (checkpoint_index_is(c->path) && !(c->index = checkpoint_index_read(c->path, e)))
+    return e->status;
+  if (open_files(c, e)) text_before(e, "%s: ", text_tail(c->path));
   return e->status;
 }
 
@@ -86,15 +93,14 @@ static enum status list_tensors(struct checkpoint *c, struct error *e) {
 }
 
 /* Checks that each tensor of the index is in the file where the index places it. */
-static enum status check_index_complete(const struct checkpoint *c, const char *path,
-                                        struct error *e) {
+static enum status check_index_complete(const struct checkpoint *c, struct error *e) {
   const size_t count = c->index ? checkpoint_index_count(c->index) : c->count;
   if (c->count == count) return STATUS_OK;
   for (size_t i = 0; i < count; i++) {
     const char *file, *tensor = checkpoint_index_at(c->index, i, &file);
     if (!checkpoint_find(c, tensor))
       return error_set(e, STATUS_CONFIG, "%s: shard \"%.120s\" has no tensor \"%.100s\"",
-                       text_tail(path), file, tensor);
+                       text_tail(c->path), file, tensor);
   }
   return STATUS_OK;
 }
@@ -107,8 +113,8 @@ struct checkpoint *checkpoint_open(const char *path, struct error *e) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a checkpoint");
     return NULL;
   }
-  if (open_files(c, path, e) == STATUS_OK && list_tensors(c, e) == STATUS_OK &&
-      check_index_complete(c, path, e) == STATUS_OK)
+  if (open_path(c, path, e) == STATUS_OK && list_tensors(c, e) == STATUS_OK &&
+      check_index_complete(c, e) == STATUS_OK)
     return c;
   text_plain(e);
   checkpoint_free(c);
@@ -122,8 +128,12 @@ void checkpoint_free(struct checkpoint *c) {
   free(c->file);
   free(c->entry);
   free(c->by_name);
+  free(c->marked);
+  free(c->path);
   free(c);
 }
+
+const char *checkpoint_path(const struct checkpoint *c) { return c->path; }
 
 const char *checkpoint_container(const struct checkpoint *c) {
   if (c->index) return "an index of shards";
@@ -149,6 +159,49 @@ const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const
     }
   }
   return NULL;
+}
+
+/* The first of the names in their order that does not come before `beginning`; with `past`, nor
+ * begins with it. */
+static size_t find_bound(const struct checkpoint *c, const char *beginning, bool past) {
+  const size_t length = strlen(beginning);
+  size_t low = 0, high = c->count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int order = strncmp(c->by_name[middle]->name, beginning, length);
+    if (order < 0 || (past && order == 0)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+const struct checkpoint_entry *const *checkpoint_behind(const struct checkpoint *c,
+                                                        const char *beginning, size_t *count) {
+  const size_t first = find_bound(c, beginning, false);
+  *count = find_bound(c, beginning, true) - first;
+  return c->by_name + first;
+}
+
+enum status checkpoint_mark(struct checkpoint *c, bool (*is)(const char *name), struct error *e) {
+  const struct checkpoint_entry **marked = malloc((c->count + 1) * sizeof *marked);
+  if (!marked) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the list of tensors");
+  free(c->marked);
+  c->marked = marked;
+  c->marked_count = 0;
+  for (size_t i = 0; i < c->count; i++)
+    if (is(c->entry[i].name)) marked[c->marked_count++] = &c->entry[i];
+  return STATUS_OK;
+}
+
+size_t checkpoint_marked_count(const struct checkpoint *c) {
+  return c->marked ? c->marked_count : c->count;
+}
+
+const struct checkpoint_entry *checkpoint_marked_at(const struct checkpoint *c, size_t index) {
+  return c->marked ? c->marked[index] : &c->entry[index];
 }
 
 enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct error *e) {

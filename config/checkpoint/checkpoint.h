@@ -28,10 +28,13 @@ struct checkpoint_entry {
 struct checkpoint;
 
 /* Opens a safetensors file or an .npz archive, whichever its first bytes show; or, if the path ends
- * with .index.json, all files that this index of shards names. STATUS_CONFIG naming the path and
- * the reason, or STATUS_OUT_OF_MEMORY. */
+ * with .index.json, all files that this index of shards names; or the one of these that a folder
+ * holds. STATUS_CONFIG naming the path and the reason, or STATUS_OUT_OF_MEMORY. */
 struct checkpoint *checkpoint_open(const char *path, struct error *e);
 void checkpoint_free(struct checkpoint *c);
+
+/* The path of the file or of the index: where a folder was named, of that in it. */
+const char *checkpoint_path(const struct checkpoint *c);
 
 /* What kind of container it is, in words: "a safetensors file". */
 const char *checkpoint_container(const struct checkpoint *c);
@@ -39,6 +42,16 @@ const char *checkpoint_container(const struct checkpoint *c);
 size_t checkpoint_count(const struct checkpoint *c);
 const struct checkpoint_entry *checkpoint_at(const struct checkpoint *c, size_t index);
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name);
+
+/* The tensors whose names begin so, in the order of their names. */
+const struct checkpoint_entry *const *checkpoint_behind(const struct checkpoint *c,
+                                                        const char *beginning, size_t *count);
+
+/* Marks the tensors of whose names `is` is true: a checkpoint may have very many, of which who
+ * looks at all names again and again needs few. Marked are, until then, all. */
+enum status checkpoint_mark(struct checkpoint *c, bool (*is)(const char *name), struct error *e);
+size_t checkpoint_marked_count(const struct checkpoint *c);
+const struct checkpoint_entry *checkpoint_marked_at(const struct checkpoint *c, size_t index);
 
 /* Refuses, by its name, a tensor that checkpoint_read_floats cannot read: because of its type, or
  * because it lies by columns and is not a matrix. */

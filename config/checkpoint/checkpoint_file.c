@@ -2,21 +2,17 @@
  * is. */
 #include "config/checkpoint/checkpoint_file.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "config/checkpoint/checkpoint_torch.h"
 #include "config/checkpoint/npz.h"
 #include "config/document/file.h"
 #include "config/document/text.h"
 
-enum {
-  FRONT_SIZE = 64,    /* the first bytes of a file, which show its kind */
-  NAMES_MOST = 10000, /* names of a folder that are read */
-  NAME_SIZE = 121     /* of a name that can be suggested, with its end */
-};
+enum { FRONT_SIZE = 64 }; /* the first bytes of a file, which show its kind */
 
 struct checkpoint_file {
   int fd;
@@ -41,7 +37,8 @@ static bool is_pickle(const unsigned char *bytes, size_t size) {
 
 /* A file whose first bytes are neither the length of a header nor an archive's: replaces the reason
  * that `e` holds by what these bytes look like, if that is known. */
-static enum status explain_first_bytes(const void *bytes, size_t size, struct error *e) {
+static enum status explain_first_bytes(const char *path, const void *bytes, size_t size,
+                                       struct error *e) {
   static const struct {
     const char *begin, *is;
   } known[] = {
@@ -53,57 +50,23 @@ static enum status explain_first_bytes(const void *bytes, size_t size, struct er
   const char *is = NULL;
   if (is_json(bytes, size))
     is = "is JSON, but no index of shards, whose name would end with .index.json";
-  if (is_pickle(bytes, size))
-    is = "is a Python pickle; safetensors.torch.save_file writes what is read here";
   for (size_t i = 0; i < sizeof known / sizeof *known && !is; i++) {
     const size_t length = strlen(known[i].begin);
     if (size >= length && memcmp(bytes, known[i].begin, length) == 0) is = known[i].is;
   }
-  if (!is || e->status != STATUS_CONFIG) return e->status;
+  if (e->status != STATUS_CONFIG || (!is && !is_pickle(bytes, size))) return e->status;
   *e = (struct error){0};
-  return error_set(e, STATUS_CONFIG, "%s", is);
-}
-
-/* How likely a file of this name is meant; an index most of all, because it names all of its
- * files. */
-static int rank_name(const char *name) {
-  static const char *const ends[] = {".npz", ".safetensors", ".safetensors.index.json"};
-  const size_t length = strlen(name);
-  if (length >= NAME_SIZE || !text_is_utf8(name, length)) return 0;
-  for (int i = 2; i >= 0; i--) {
-    const size_t end = strlen(ends[i]);
-    if (length > end && strcmp(name + length - end, ends[i]) == 0) return i + 1;
-  }
-  return 0;
-}
-
-/* If the path is a folder, adds to the reason that `e` holds which file in it could be meant. */
-static enum status suggest_file_of_folder(const char *path, struct error *e) {
-  DIR *folder = opendir(path);
-  if (!folder) return e->status;
-  char best[NAME_SIZE] = "", reason[ERROR_DETAIL_SIZE];
-  int rank = 0;
-  const struct dirent *entry;
-  for (int i = 0; i < NAMES_MOST && (entry = readdir(folder)); i++) {
-    const int r = rank_name(entry->d_name);
-    if (r == 0 || r < rank || (r == rank && strcmp(entry->d_name, best) > 0)) continue;
-    rank = r;
-    snprintf(best, sizeof best, "%s", entry->d_name);
-  }
-  closedir(folder);
-  if (rank == 0) return e->status;
-  memcpy(reason, e->detail, sizeof reason);
-  snprintf(e->detail, sizeof e->detail, "%.400s; it holds %s", reason, best);
-  return e->status;
+  return is ? error_set(e, STATUS_CONFIG, "%s", is) : checkpoint_torch_refuse(path, e);
 }
 
 /* --- the file --- */
 
-static enum status read_safetensors_header(struct checkpoint_file *f, const unsigned char *front,
-                                           size_t known, uint64_t size, struct error *e) {
+static enum status read_safetensors_header(struct checkpoint_file *f, const char *path,
+                                           const unsigned char *front, size_t known, uint64_t size,
+                                           struct error *e) {
   size_t length;
   if (safetensors_measure(front, SAFETENSORS_UNKNOWN, SAFETENSORS_HEADER_MAX, &length, e))
-    return explain_first_bytes(front, known, e);
+    return explain_first_bytes(path, front, known, e);
   if (safetensors_measure(front, size, SAFETENSORS_HEADER_MAX, &length, e)) return e->status;
   char *text = malloc(length + 1);
   if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a header");
@@ -116,15 +79,18 @@ static enum status read_safetensors_header(struct checkpoint_file *f, const unsi
 
 /* Opens the container that the first bytes show. Read as the length of a header, those of an
  * archive would mean 67 or 101 million bytes, which no checkpoint has. */
-static enum status read_first_bytes(struct checkpoint_file *f, uint64_t size, struct error *e) {
+static enum status read_first_bytes(struct checkpoint_file *f, const char *path, uint64_t size,
+                                    struct error *e) {
   unsigned char front[FRONT_SIZE];
+  bool pickled;
   const size_t known = size < sizeof front ? (size_t)size : sizeof front;
   if (size < SAFETENSORS_PREFIX)
     return error_set(e, STATUS_CONFIG, "too short for a safetensors file: %ju bytes",
                      (uintmax_t)size);
   if (file_read_at(f->fd, 0, front, known, e)) return e->status;
-  if (!npz_begins(front, known)) return read_safetensors_header(f, front, known, size, e);
-  f->archive = npz_open(f->fd, size, e);
+  if (!npz_begins(front, known)) return read_safetensors_header(f, path, front, known, size, e);
+  f->archive = npz_open(f->fd, size, &pickled, e);
+  if (pickled) checkpoint_torch_refuse(path, e);
   return e->status;
 }
 
@@ -136,9 +102,8 @@ struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e) 
     return NULL;
   }
   f->fd = file_open(path, &size, e);
-  if (f->fd < 0) suggest_file_of_folder(path, e);
   if (f->fd >= 0) f->stamp = file_stamp(f->fd);
-  if (f->fd >= 0 && read_first_bytes(f, size, e) == STATUS_OK) return f;
+  if (f->fd >= 0 && read_first_bytes(f, path, size, e) == STATUS_OK) return f;
   checkpoint_file_free(f);
   return NULL;
 }

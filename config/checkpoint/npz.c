@@ -235,6 +235,20 @@ static int compare_members(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
+/* Is this the member in which torch.save describes its tensors? It lies in a folder of any name. */
+static bool is_pickle_name(const char *name) {
+  static const char end[] = "/data.pkl";
+  const size_t all = name ? strlen(name) : 0, tail = sizeof end - 1;
+  return all > tail && strcmp(name + all - tail, end) == 0;
+}
+
+static bool holds_pickle(struct npz *z) {
+  const zip_int64_t members = zip_get_num_entries(z->archive, 0);
+  for (zip_int64_t i = 0; i < members; i++)
+    if (is_pickle_name(zip_get_name(z->archive, (zip_uint64_t)i, ZIP_FL_ENC_RAW))) return true;
+  return false;
+}
+
 static enum status list_members(struct npz *z, struct error *e) {
   const zip_int64_t members = zip_get_num_entries(z->archive, 0);
   const size_t count = members > 0 ? (size_t)members : 0;
@@ -243,9 +257,7 @@ static enum status list_members(struct npz *z, struct error *e) {
   for (size_t i = 0; i < count; i++)
     if (add_member(z, i, e)) return e->status;
   if (z->count == 0)
-    return error_set(e, STATUS_CONFIG,
-                     "a zip archive without a member whose name ends with .npy; PyTorch's own "
-                     "files must be saved as safetensors");
+    return error_set(e, STATUS_CONFIG, "a zip archive without a member whose name ends with .npy");
   qsort(z->member, z->count, sizeof *z->member, compare_members);
   for (size_t i = 1; i < z->count; i++)
     if (compare_members(&z->member[i - 1], &z->member[i]) == 0)
@@ -334,8 +346,9 @@ static enum status open_archive(struct npz *z, struct error *e) {
   return e->status;
 }
 
-struct npz *npz_open(int fd, uint64_t size, struct error *e) {
+struct npz *npz_open(int fd, uint64_t size, bool *pickled, struct error *e) {
   struct npz *z = calloc(1, sizeof *z);
+  *pickled = false;
   if (!z) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a zip archive");
     return NULL;
@@ -343,7 +356,9 @@ struct npz *npz_open(int fd, uint64_t size, struct error *e) {
   z->fd = fd;
   z->size = size;
   zip_error_init(&z->zip_fault);
-  if (open_archive(z, e) == STATUS_OK && list_members(z, e) == STATUS_OK) return z;
+  if (open_archive(z, e) == STATUS_OK && !(*pickled = holds_pickle(z)) &&
+      list_members(z, e) == STATUS_OK)
+    return z;
   npz_free(z);
   return NULL;
 }

@@ -27,8 +27,9 @@ bool npz_begins(const unsigned char *bytes, size_t size);
 
 /* Opens the archive of `size` bytes behind a descriptor, which stays the caller's and must stay
  * open. STATUS_CONFIG with the reason, or STATUS_OUT_OF_MEMORY. Members whose names do not end with
- * .npy are ignored. */
-struct npz *npz_open(int fd, uint64_t size, struct error *e);
+ * .npy are ignored. *pickled: is it the archive that torch.save writes? That is not opened, and
+ * what to say of it is the caller's business. */
+struct npz *npz_open(int fd, uint64_t size, bool *pickled, struct error *e);
 void npz_free(struct npz *z);
 
 size_t npz_count(const struct npz *z);

@@ -23,9 +23,9 @@ static bool is_visible(const char *name) {
   return *name == '\0';
 }
 
-static void print_tensors(const struct checkpoint *file, const char *path, FILE *out) {
+static void print_tensors(const struct checkpoint *file, FILE *out) {
   const size_t count = checkpoint_count(file);
-  print_name(path, out);
+  print_name(checkpoint_path(file), out);
   fprintf(out, ": %s, %zu tensor%s\n\n", checkpoint_container(file), count, count == 1 ? "" : "s");
   for (size_t i = 0; i < count; i++) {
     const struct checkpoint_entry *t = checkpoint_at(file, i);
@@ -52,20 +52,51 @@ static size_t count_served(const struct inspect_layers *all) {
   return count;
 }
 
-static enum status print_models(const struct inspect_layers *all, FILE *out, struct error *e) {
-  const char *between = "";
-  fputs("{\n  \"models\": {", out);
-  for (size_t i = 0; i < all->count; i++) {
-    const struct inspect_layer *l = &all->layer[i];
-    if (!l->definition) continue;
-    fprintf(out, "%s\n    \"%s\": ", between, l->name);
-    const size_t ascii = is_visible(l->address) ? 0 : JSON_ENSURE_ASCII;
-    if (json_dumpf(l->definition, out, JSON_REAL_PRECISION(15) | ascii) != 0)
-      return error_set(e, STATUS_OUT_OF_MEMORY, "no memory to print a definition");
-    between = ",";
-  }
-  fputs("\n  }\n}\n", out);
+/* What is printed, and where. */
+struct inspect_print {
+  const struct inspect_ask *ask;
+  struct checkpoint *file;
+  struct inspect_layers all;
+  FILE *out, *notes;
+};
+
+static void print_unserved(const struct inspect_layer *l, FILE *notes) {
+  struct error shown = l->error;
+  text_plain(&shown);
+  fputs("note: the layer at \"", notes);
+  print_name(l->address, notes);
+  fprintf(notes, "\" cannot be served: %s\n", shown.detail);
+}
+
+/* Checks the layer, if that is asked for. Does it have a definition then? */
+static bool is_checked(const struct inspect_print *p, struct inspect_layer *l, struct error *e) {
+  if (!l->definition || !p->ask->check) return l->definition;
+  if (inspect_layers_check(l, p->file, e)) return false;
+  if (!l->definition) print_unserved(l, p->notes);
+  return l->definition;
+}
+
+static enum status print_model(const struct inspect_layer *l, const char *before, FILE *out,
+                               struct error *e) {
+  const size_t ascii = is_visible(l->address) ? 0 : JSON_ENSURE_ASCII;
+  fprintf(out, "%s\n    \"%s\": ", before, l->name);
+  if (json_dumpf(l->definition, out, JSON_REAL_PRECISION(15) | ascii) != 0)
+    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory to print a definition");
+  fflush(out);
   return STATUS_OK;
+}
+
+/* Prints the models as far as they are checked; nothing if there is none. */
+static enum status print_models(struct inspect_print *p, bool checked, struct error *e) {
+  const char *begin = "{\n  \"models\": {", *before = begin;
+  for (size_t i = 0; i < p->all.count && e->status == STATUS_OK; i++) {
+    struct inspect_layer *l = &p->all.layer[i];
+    if (checked ? !l->definition : !is_checked(p, l, e)) continue;
+    print_model(l, before, p->out, e);
+    before = ",";
+  }
+  if (before != begin) fputs("\n  }\n}\n", p->out);
+  return e->status;
 }
 
 /* Prints which layouts there are, and how many layers of each can be served. */
@@ -83,86 +114,119 @@ static void print_families(const struct inspect_layers *all, FILE *out) {
   }
 }
 
-/* Is a number of heads guessed, where config.json says one that does not fit (`told`) or says
- * none? */
-static bool any_guessed(const struct inspect_layers *all, bool told) {
+/* Says of the layers whose number of heads is not known (those for which config.json says one that
+ * does not fit, or the others) where it is to be found, and what would be usual if it is the same
+ * for all of them. */
+static void print_headless(const struct inspect_layers *all, bool misfit, FILE *notes) {
+  size_t usual = 0;
+  bool any = false;
   for (size_t i = 0; i < all->count; i++) {
     const struct inspect_layer *l = &all->layer[i];
-    if (l->definition && l->guessed && (l->error.status != STATUS_OK) == told) return true;
+    if (!l->definition || !l->headless || (l->error.status != STATUS_OK) != misfit) continue;
+    usual = any && usual != l->usual.query ? 0 : l->usual.query;
+    any = true;
   }
-  return false;
+  if (!any) return;
+  fprintf(notes,
+          "note: heads is not known and left out: %s; look for num_heads or num_attention_heads "
+          "where the file is from, and say --heads N",
+          misfit ? "what config.json says does not fit"
+                 : "neither the file nor a config.json beside it tells it");
+  if (usual) fprintf(notes, " (%zu would be usual)", usual);
+  fputc('\n', notes);
 }
 
-static void print_notes(const struct inspect_layers *all, const struct error *why, FILE *notes) {
+static void print_layer_notes(const struct inspect_layer *l, FILE *notes) {
+  struct error shown = l->error;
+  text_plain(&shown);
+  if (shown.status) fprintf(notes, "note: %s: %s\n", l->name, shown.detail);
+  if (l->unsaid)
+    fprintf(notes, "note: %s: value_size is a guess: the file does not tell it\n", l->name);
+}
+
+/* The notes on what is known without a check. */
+static void print_notes(const struct inspect_layers *all, FILE *notes) {
   bool rope = false;
-  if (why->status) fprintf(notes, "note: %s: it is ignored\n", why->detail);
   for (size_t i = 0; i < all->count; i++) {
     const struct inspect_layer *l = &all->layer[i];
-    struct error shown = l->error;
-    text_plain(&shown);
     rope |= l->definition && l->unbased;
-    if (!l->definition) {
-      fputs("note: the layer at \"", notes);
-      print_name(l->address, notes);
-      fprintf(notes, "\" cannot be served: %s\n", shown.detail);
-    } else if (shown.status) {
-      fprintf(notes, "note: %s: %s\n", l->name, shown.detail);
+    if (l->definition) {
+      print_layer_notes(l, notes);
+    } else {
+      print_unserved(l, notes);
     }
-    if (l->definition && l->unsaid)
-      fprintf(notes, "note: %s: value_size is a guess: the file does not tell it\n", l->name);
   }
-  if (any_guessed(all, true))
-    fputs("note: heads is a guess, heads of 64 columns or fewer: what config.json says does not "
-          "fit\n",
-          notes);
-  if (any_guessed(all, false))
-    fputs("note: heads is a guess, heads of 64 columns or fewer: the file does not tell it, and no "
-          "config.json beside it does\n",
-          notes);
+  print_headless(all, true, notes);
+  print_headless(all, false, notes);
   if (rope)
     fputs("note: the base of rope is a guess: no config.json beside the file tells it\n", notes);
   if (all->more) fprintf(notes, "note: only the first %d layers are listed\n", INSPECT_LAYERS_MOST);
   for (size_t i = 0; i < all->notes.count; i++) fprintf(notes, "note: %s\n", all->notes.text[i]);
+  fflush(notes);
 }
 
-static enum status print_all(const struct checkpoint *file, const char *path,
-                             const struct inspect_layers *all, const struct error *why,
-                             bool models_only, FILE *out, FILE *notes, struct error *e) {
-  const size_t count = count_served(all);
-  if (!models_only) {
-    print_tensors(file, path, out);
-    print_families(all, out);
-    notes = out;
+/* --- the whole --- */
+
+static enum status print_only_models(struct inspect_print *p, struct error *e) {
+  print_notes(&p->all, p->notes);
+  if (print_models(p, false, e) == STATUS_OK && count_served(&p->all) == 0)
+    error_set(e, STATUS_CONFIG,
+              "%s: no layer of it can be served as it is; \"tensors\" can name the tensors of one "
+              "outright",
+              text_tail(p->ask->path));
+  return e->status;
+}
+
+/* Checks one layer after the other, and prints of each that it is done. */
+static enum status print_checks(struct inspect_print *p, struct error *e) {
+  for (size_t i = 0; i < p->all.count && e->status == STATUS_OK; i++) {
+    struct inspect_layer *l = &p->all.layer[i];
+    if (!l->definition) continue;
+    if (is_checked(p, l, e)) fprintf(p->out, "checked: %s\n", l->name);
+    fflush(p->out);
   }
-  print_notes(all, why, notes);
-  if (count == 0 && models_only)
-    return error_set(e, STATUS_CONFIG,
-                     "%s: no layer of it can be served as it is; \"tensors\" can "
-                     "name the tensors of one outright",
-                     text_tail(path));
-  if (count == 0) {
+  return e->status;
+}
+
+/* The tensors have been printed. */
+static enum status print_layers(struct inspect_print *p, struct error *e) {
+  print_families(&p->all, p->out);
+  print_notes(&p->all, p->out);
+  if (p->ask->check && print_checks(p, e)) return e->status;
+  if (count_served(&p->all) == 0) {
     fputs("no layer can be served as it is; \"tensors\" can name the tensors of one outright\n",
-          out);
-  } else {
-    if (!models_only) fputs("\nas models of a configuration file:\n\n", out);
-    print_models(all, out, e);
+          p->out);
+    return STATUS_OK;
   }
-  if (e->status == STATUS_OK && (fflush(out) != 0 || ferror(out)))
+  fputs("\nas models of a configuration file:\n\n", p->out);
+  return print_models(p, true, e);
+}
+
+static enum status print_checkpoint(struct inspect_print *p, struct error *e) {
+  const struct inspect_wish wish = {.path = p->ask->named, .heads = p->ask->heads};
+  struct hints hints = {0};
+  struct error unread = {0};
+  if (!p->ask->models_only) {
+    print_tensors(p->file, p->out);
+    fflush(p->out);
+    p->notes = p->out;
+  }
+  if (hints_read(&hints, checkpoint_path(p->file), &unread, e) == STATUS_OK &&
+      inspect_layers_find(&p->all, p->file, &wish, &hints, e) == STATUS_OK) {
+    if (unread.status) fprintf(p->notes, "note: %s: it is ignored\n", unread.detail);
+    p->ask->models_only ? print_only_models(p, e) : print_layers(p, e);
+  }
+  hints_free(&hints);
+  if (e->status == STATUS_OK && (fflush(p->out) != 0 || ferror(p->out)))
     error_set(e, STATUS_SYSTEM, "cannot write what the checkpoint holds");
   return e->status;
 }
 
-enum status inspect_file(const char *path, bool models_only, FILE *out, FILE *notes,
-                         struct error *e) {
-  struct hints hints = {0};
-  struct inspect_layers all = {0};
-  struct error why = {0};
-  struct checkpoint *file = checkpoint_open(path, e);
-  if (file && hints_read(&hints, path, &why, e) == STATUS_OK &&
-      inspect_layers_find(&all, file, path, &hints, e) == STATUS_OK)
-    print_all(file, path, &all, &why, models_only, out, notes, e);
-  inspect_layers_free(&all);
-  hints_free(&hints);
-  checkpoint_free(file);
+enum status inspect_file(const struct inspect_ask *ask, FILE *out, FILE *notes, struct error *e) {
+  struct inspect_print p = {.ask = ask, .out = out, .notes = notes};
+  p.file = checkpoint_open(ask->path, e);
+  if (p.file) print_checkpoint(&p, e);
+  inspect_layers_free(&p.all);
+  checkpoint_free(p.file);
   return text_plain(e);
 }

@@ -14,13 +14,14 @@
 #include "config/model/trial.h"
 #include "core/run/size.h"
 
-enum { HEAD_GUESS = 64, HEADS_MOST = 4096, NAME_TAIL = 56 };
+enum { HEAD_USUAL = 64, HEADS_MOST = 4096 };
 
 /* What is the same for all layers. */
 struct inspection {
   struct checkpoint *file;
-  const char *path;
+  const struct inspect_wish *wish;
   const struct hints *hints;
+  char name[INSPECT_NAME_FILE]; /* what the file is called; the models' names begin with it */
 };
 
 /* --- one definition --- */
@@ -62,65 +63,71 @@ static enum status set_place(const struct inspection *in, json_t *definition,
 static enum status measure_definition(const struct inspection *in, const json_t *definition,
                                       struct parameters *p, struct error *e) {
   struct definition d;
-  if (definition_read(&d, definition, e) == STATUS_OK) parameters_measure(p, &d, in->file, e);
-  return e->status;
+  if (definition_read(&d, definition, e)) return e->status;
+  d.hints = in->wish->heads ? NULL : in->hints;
+  return parameters_measure(p, &d, in->file, e);
 }
 
 /* --- heads --- */
 
-/* How many heads there are of queries, and of keys and values. */
-struct inspect_heads {
-  size_t query, key; /* 0 if no number fits */
-};
+/* The columns of a head of queries: as many as the parameters of the score say, which is certain;
+ * else as many as the heads that were asked for leave to each; else what is usual, but that a table
+ * of frequencies has a number for each pair of them. */
+static size_t head_size(const struct inspection *in, const struct layout *l, bool *certain) {
+  const struct layout_matrix *m = l->matrix;
+  const enum role parameter = m[ROLE_SCORE_QUERY].found ? ROLE_SCORE_QUERY : ROLE_SCORE_WEIGHT;
+  const size_t query = layout_matrix_out(&m[ROLE_QUERY]), asked = in->wish->heads;
+  *certain = m[parameter].found || asked > 0;
+  if (m[parameter].found) return layout_matrix_in(&m[parameter]);
+  if (asked) return query % asked == 0 ? query / asked : 0;
+  const uint64_t pairs = l->frequencies ? l->frequencies->count : 0;
+  return pairs > 0 && pairs <= query / 2 ? 2 * (size_t)pairs : size_min(HEAD_USUAL, query);
+}
 
-/* Guesses the number of heads. A head of queries has as many columns as the parameters of the score
- * say; else 64, or the largest number below that fits queries, keys and values. */
-static struct inspect_heads guess_heads(const struct inspection *in, struct inspect_layer *layer) {
+/* Finds a number of heads that fits queries, keys and values. Where their size is not certain, it
+ * is the one asked for or the largest below. */
+static struct inspect_heads find_heads(const struct inspection *in, const json_t *definition,
+                                       bool *certain) {
   struct definition d;
   struct layout l;
   struct error e = {0};
   const struct layout_matrix *m = l.matrix;
-  if (definition_read(&d, layer->definition, &e)) return (struct inspect_heads){0};
+  *certain = false;
+  if (definition_read(&d, definition, &e)) return (struct inspect_heads){0};
   d.heads = 1;
   if (layout_find(&l, in->file, &d, &e) || !m[ROLE_VALUE].found) return (struct inspect_heads){0};
   const size_t query = layout_matrix_out(&m[ROLE_QUERY]), key = layout_matrix_out(&m[ROLE_KEY]);
-  const size_t value = layout_matrix_out(&m[ROLE_VALUE]);
-  const enum role parameter = m[ROLE_SCORE_QUERY].found ? ROLE_SCORE_QUERY : ROLE_SCORE_WEIGHT;
-  const size_t told = m[parameter].found ? layout_matrix_in(&m[parameter]) : 0;
-  layer->guessed = told == 0;
-  for (size_t size = told ? told : size_min(HEAD_GUESS, query); size > 0; size--)
+  const size_t value = layout_matrix_out(&m[ROLE_VALUE]), wanted = head_size(in, &l, certain);
+  for (size_t size = wanted; size > 0 && !(*certain && size < wanted); size--)
     if (query % size == 0 && key % size == 0 && value % (key / size) == 0 &&
         query / size <= HEADS_MOST)
       return (struct inspect_heads){.query = query / size, .key = key / size};
   return (struct inspect_heads){0};
 }
 
-static enum status set_heads(json_t *definition, size_t heads, size_t kv_heads, struct error *e) {
+static enum status set_heads(json_t *definition, struct inspect_heads heads, struct error *e) {
   json_object_del(definition, "kv_heads");
-  if (set_member(definition, "heads", json_integer((json_int_t)heads), e)) return e->status;
-  if (!kv_heads || kv_heads == heads) return STATUS_OK;
-  return set_member(definition, "kv_heads", json_integer((json_int_t)kv_heads), e);
+  if (set_member(definition, "heads", json_integer((json_int_t)heads.query), e)) return e->status;
+  if (heads.key == heads.query) return STATUS_OK;
+  return set_member(definition, "kv_heads", json_integer((json_int_t)heads.key), e);
 }
 
-/* Settles the number of heads by the checkpoint's own table, by config.json, or by what is
- * usual. */
+/* Settles the number of heads by the checkpoint's own table, by what was asked for or config.json
+ * says, or for the time being by what is usual. */
 static enum status settle_heads(const struct inspection *in, struct inspect_layer *l,
                                 struct parameters *p, struct error *e) {
-  const size_t heads = hints_heads(in->hints, &l->at);
-  struct error first = {0}, hinted = {0}, guessed = {0};
+  struct error first = {0}, last = {0};
+  bool certain;
   if (measure_definition(in, l->definition, p, &first) == STATUS_OK) return STATUS_OK;
-  if (heads) {
-    if (set_heads(l->definition, heads, hints_kv_heads(in->hints, &l->at), e)) return e->status;
-    if (measure_definition(in, l->definition, p, &hinted) == STATUS_OK) return STATUS_OK;
-    error_set(&l->error, STATUS_CONFIG, "config.json says %zu heads: %.300s", heads, hinted.detail);
-  }
-  json_object_del(l->definition, "kv_heads");
-  json_object_del(l->definition, "heads");
-  const struct inspect_heads guess = guess_heads(in, l);
-  if (!guess.query) return error_set(e, STATUS_CONFIG, "%.500s", first.detail);
-  if (set_heads(l->definition, guess.query, guess.key, e)) return e->status;
-  if (measure_definition(in, l->definition, p, &guessed) == STATUS_OK) return STATUS_OK;
-  return error_set(e, STATUS_CONFIG, "%.500s", guessed.detail);
+  l->usual = find_heads(in, l->definition, &certain);
+  if (!l->usual.query && in->wish->heads) l->usual.query = l->usual.key = in->wish->heads;
+  if (!l->usual.query) return error_set(e, STATUS_CONFIG, "%.500s", first.detail);
+  if (set_heads(l->definition, l->usual, e)) return e->status;
+  if (measure_definition(in, l->definition, p, &last))
+    return error_set(e, STATUS_CONFIG, "%.500s", last.detail);
+  l->headless = !certain;
+  if (l->headless && hints_heads(in->hints, &l->at)) l->error = first;
+  return STATUS_OK;
 }
 
 /* --- one layer --- */
@@ -149,7 +156,8 @@ static enum status set_rest(const struct inspection *in, struct inspect_layer *l
   double base = 0;
   const enum toggle causal = hints_causal(in->hints, &l->at);
   const size_t distance = hints_distance(in->hints, &l->at);
-  if (set_heads(l->definition, s->heads, s->kv_heads, e)) return e->status;
+  const struct inspect_heads heads = {.query = s->heads, .key = s->kv_heads};
+  if (set_heads(l->definition, heads, e)) return e->status;
   if (s->rope_base > 0 && (find_rope_base(in, l, p, &base, e) ||
                            set_member(l->definition, "rope", json_pack("{s:f}", "base", base), e)))
     return e->status;
@@ -167,20 +175,16 @@ static enum status set_rest(const struct inspection *in, struct inspect_layer *l
   return set_member(l->definition, "value_size", json_integer((json_int_t)s->value_size), e);
 }
 
-/* Makes the layer as model_load will. */
-static enum status try_definition(const struct inspection *in, const struct inspect_layer *l,
-                                  struct notes *notes, struct error *e) {
+/* Notes what leaves doubt about a layer with the sizes `p`. */
+static void note_doubts(const struct inspection *in, const struct inspect_layer *l,
+                        const struct parameters *p, struct notes *notes) {
   struct definition d;
-  struct parameters p;
-  if (definition_read(&d, l->definition, e) || parameters_read(&p, &d, in->file, e))
-    return e->status;
-  const struct hints_served is = {.at = l->at, .said = &d, .shape = &p.shape, .causal = p.causal};
-  for (size_t i = 0; i < p.notes.count; i++) notes_add(notes, "%s", p.notes.text[i]);
+  struct error e = {0};
+  if (definition_read(&d, l->definition, &e)) return;
+  const struct hints_served is = {.at = l->at, .said = &d, .shape = &p->shape, .causal = p->causal};
+  for (size_t i = 0; i < p->notes.count; i++) notes_add(notes, "%s", p->notes.text[i]);
   if (hints_ambiguous(in->hints, &l->at)) hints_compare_unsaid(in->hints, &is, notes);
   hints_compare_unserved(in->hints, &is, notes);
-  layer_free(trial_make(&p, GEMM_PACKED, e));
-  parameters_free(&p);
-  return e->status;
 }
 
 static enum status define_layer(const struct inspection *in, struct inspect_layer *l,
@@ -188,17 +192,19 @@ static enum status define_layer(const struct inspection *in, struct inspect_laye
                                 struct notes *notes, struct error *e) {
   struct parameters sizes;
   l->layout = p->family->layout;
-  l->label = p->family->label;
   snprintf(l->address, sizeof l->address, "%s", p->address);
   l->at = (struct hints_layer){
       .family = p->family, .address = l->address, .numbered = p->numbered, .layer = p->layer};
-  l->definition = json_pack("{s:s, s:s}", "checkpoint", in->path, "layout", l->layout);
+  l->definition = json_pack("{s:s, s:s}", "checkpoint", in->wish->path, "layout", l->layout);
   if (!l->definition || json_object_update(l->definition, (json_t *)kind) != 0)
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
   if (set_place(in, l->definition, p, e) || settle_heads(in, l, &sizes, e) ||
       set_rest(in, l, &sizes, e))
     return e->status;
-  return try_definition(in, l, notes, e);
+  note_doubts(in, l, &sizes, notes);
+  if (l->headless) json_object_del(l->definition, "heads");
+  if (l->headless) json_object_del(l->definition, "kv_heads");
+  return STATUS_OK;
 }
 
 /* --- names --- */
@@ -209,26 +215,14 @@ static bool is_name_used(const struct inspect_layers *all, const char *name) {
   return false;
 }
 
-/* Names a layer: "decoder3-cross"; without a number after its address. */
-static void name_layer(struct inspect_layers *all, struct inspect_layer *l,
-                       const struct layout_place *p) {
-  char stem[NAME_TAIL + 1];
-  size_t length = strlen(p->address);
-  if (length > 0 && p->address[length - 1] == '.') length--;
-  const size_t from = length > NAME_TAIL ? length - NAME_TAIL : 0;
-  if (p->numbered) {
-    snprintf(stem, sizeof stem, "%s%zu%s", l->label, p->layer, p->family->cross ? "-cross" : "");
-  } else {
-    snprintf(stem, sizeof stem, "%.*s", (int)(length - from), p->address + from);
-    if (length == 0) snprintf(stem, sizeof stem, "%s", l->label);
-  }
-  for (char *at = stem; *at; at++) {
-    const char letter[] = {*at, '\0'};
-    if (!text_is_model_name(letter)) *at = '_';
-  }
+/* No two layers have one name. */
+static void name_layer(const struct inspection *in, struct inspect_layers *all,
+                       struct inspect_layer *l, const struct layout_place *p) {
+  char stem[INSPECT_NAME];
+  inspect_name_layer(in->name, p, stem);
   snprintf(l->name, sizeof l->name, "%s", stem);
-  for (size_t n = 2; is_name_used(all, l->name); n++)
-    snprintf(l->name, sizeof l->name, "%s-%zu", stem, n);
+  for (unsigned short n = 2; is_name_used(all, l->name); n++)
+    snprintf(l->name, sizeof l->name, "%.*s-%hu", INSPECT_NAME_STEM, stem, n);
 }
 
 /* --- all layers --- */
@@ -287,7 +281,7 @@ static enum status list_place(const struct inspection *in, const struct layout_p
   }
   *l = (struct inspect_layer){0};
   define_layer(in, l, p, kind, &all->notes, &why);
-  name_layer(all, l, p);
+  name_layer(in, all, l, p);
   all->count++;
   if (why.status == STATUS_OK) return STATUS_OK;
   json_decref(l->definition);
@@ -323,7 +317,7 @@ static enum status find_kind(const struct inspection *in, const struct inspect_k
   bool no_memory; /* the only way in which this can fail */
   json_t *members = json_reserve_load(kind->definition, strlen(kind->definition), NULL, &no_memory);
   json_t *whole = json_deep_copy(members);
-  if (!whole || json_object_set_new(whole, "checkpoint", json_string(in->path)) != 0)
+  if (!whole || json_object_set_new(whole, "checkpoint", json_string(in->wish->path)) != 0)
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
   if (e->status == STATUS_OK && definition_read(&d, whole, e) == STATUS_OK)
     list_kind(in, &d, kind, members, places, all, e);
@@ -333,19 +327,49 @@ static enum status find_kind(const struct inspection *in, const struct inspect_k
 }
 
 enum status inspect_layers_find(struct inspect_layers *all, struct checkpoint *file,
-                                const char *path, const struct hints *h, struct error *e) {
-  const struct inspection in = {.file = file, .path = path, .hints = h};
+                                const struct inspect_wish *wish, const struct hints *h,
+                                struct error *e) {
+  struct inspection in = {.file = file, .wish = wish, .hints = h};
   struct layout_place *places = malloc(INSPECT_LAYERS_MOST * sizeof *places);
   *all = (struct inspect_layers){.layer = calloc(INSPECT_LAYERS_MOST, sizeof *all->layer)};
-  if (!text_is_utf8(path, strlen(path)))
+  inspect_name_file(checkpoint_path(file), in.name);
+  if (!text_is_utf8(wish->path, strlen(wish->path)))
     error_set(e, STATUS_CONFIG, "%s: a path in a definition is UTF-8; this is not",
-              text_tail(path));
+              text_tail(wish->path));
   if (!places || !all->layer) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the layers");
+  layout_place_mark(file, e);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && e->status == STATUS_OK; i++)
     find_kind(&in, &kinds[i], places, all, e);
   free(places);
   if (e->status) inspect_layers_free(all);
   return e->status;
+}
+
+/* Makes the layer as model_load will; heads that are not known are those that are usual. */
+static enum status try_layer(const struct inspect_layer *l, struct checkpoint *file,
+                             struct error *e) {
+  struct definition d;
+  struct parameters p;
+  if (definition_read(&d, l->definition, e)) return e->status;
+  if (l->headless) {
+    d.heads = l->usual.query;
+    d.kv_heads = l->usual.key;
+  }
+  if (parameters_read(&p, &d, file, e)) return e->status;
+  layer_free(trial_make(&p, GEMM_PACKED, e));
+  parameters_free(&p);
+  return e->status;
+}
+
+enum status inspect_layers_check(struct inspect_layer *l, struct checkpoint *file,
+                                 struct error *e) {
+  struct error why = {0};
+  if (try_layer(l, file, &why) == STATUS_OK) return STATUS_OK;
+  if (why.status == STATUS_OUT_OF_MEMORY) return error_set(e, why.status, "%s", why.detail);
+  json_decref(l->definition);
+  l->definition = NULL;
+  l->error = why;
+  return STATUS_OK;
 }
 
 void inspect_layers_free(struct inspect_layers *all) {

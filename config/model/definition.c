@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/document/nearest.h"
+#include "config/document/text.h"
 #include "config/settings/option.h"
 
 enum { HEADS_MAX = 4096, SIZE_LIMIT = 1 << 20, LAYER_MAX = 9999, BUCKETS_MAX = 4096 };
@@ -39,6 +40,7 @@ static const char *const members[] = {"heads",
                                       "layout",
                                       "prefix",
                                       "layer",
+                                      "layers",
                                       "tensors",
                                       "rope",
                                       "relative_bias",
@@ -191,6 +193,23 @@ static void read_relative(const json_t *json, struct definition *d, struct error
   if (inside.status) error_set(e, inside.status, "relative_bias: %.400s", inside.detail);
 }
 
+static void read_layer(const json_t *json, struct definition *d, struct error *e) {
+  const json_t *one = json_object_get(json, "layer"), *all = json_object_get(json, "layers");
+  const char *word = json_string_value(all);
+  d->has_layer = one != NULL;
+  d->all_layers = all != NULL;
+  if (json_is_string(one)) {
+    error_set(e, STATUS_CONFIG,
+              "layer: needs an integer, not a string; \"layers\": \"all\" makes a model of each");
+  } else if (all && !(word && strcmp(word, "all") == 0)) {
+    error_set(e, STATUS_CONFIG,
+              "layers: needs \"all\", which makes a model of each; \"layer\" is the number of one");
+  } else if (one && all) {
+    error_set(e, STATUS_CONFIG, "layers: not together with layer");
+  }
+  read_count(json, "layer", 0, LAYER_MAX, &d->layer, e);
+}
+
 static void read_tensors(const json_t *json, struct definition *d, struct error *e) {
   json_t *value = json_object_get(json, "tensors");
   const char *role;
@@ -213,15 +232,21 @@ static void read_tensors(const json_t *json, struct definition *d, struct error 
 
 /* --- the whole --- */
 
+static bool is_member(const char *key) {
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+    if (strcmp(key, members[i]) == 0) return true;
+  return false;
+}
+
 static void check_member_names(const json_t *json, struct error *e) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)json, key, value) {
     struct nearest near;
+    if (is_member(key)) continue;
     nearest_init(&near, key);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) nearest_offer(&near, members[i]);
-    if (strcmp(near.name, key) != 0)
-      error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; the nearest is \"%s\"", key, near.name);
+    error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; the nearest is \"%s\"", key, near.name);
   }
 }
 
@@ -261,7 +286,7 @@ static void check_weights(const struct definition *d, struct error *e) {
 }
 
 static void check_source(const json_t *json, const struct definition *d, struct error *e) {
-  static const char *const of_checkpoints[] = {"layout", "prefix", "layer", "tensors"};
+  static const char *const of_checkpoints[] = {"layout", "prefix", "layer", "layers", "tensors"};
   if (d->checkpoint && d->random)
     error_set(e, STATUS_CONFIG, "random: not together with a checkpoint");
   if (d->checkpoint && !*d->checkpoint) error_set(e, STATUS_CONFIG, "checkpoint: needs a path");
@@ -272,7 +297,7 @@ static void check_source(const json_t *json, const struct definition *d, struct 
   if (d->checkpoint && d->relative_buckets)
     error_set(e, STATUS_CONFIG,
               "relative_bias: buckets: not together with a checkpoint, whose table tells them");
-  if (d->tensors && (strcmp(d->layout, "auto") != 0 || d->has_layer))
+  if (d->tensors && (strcmp(d->layout, "auto") != 0 || d->has_layer || d->all_layers))
     error_set(e, STATUS_CONFIG, "tensors: not together with a layout or a layer");
   check_tensors(d, e);
 }
@@ -317,8 +342,7 @@ enum status definition_read(struct definition *d, const json_t *json, struct err
   read_relative(json, d, e);
   read_string(json, "checkpoint", &d->checkpoint, e);
   read_string(json, "prefix", &d->prefix, e);
-  d->has_layer = json_object_get(json, "layer") != NULL;
-  read_count(json, "layer", 0, LAYER_MAX, &d->layer, e);
+  read_layer(json, d, e);
   read_tensors(json, d, e);
   read_random(json, d, e);
   apply_words(d, output);
@@ -350,15 +374,27 @@ enum status definition_settle(struct definition *d, const struct definition_cust
   return e->status;
 }
 
+static void refuse_no_heads(const struct definition *d, struct error *e) {
+  const char *pooling =
+      d->compare == SCORE_DOT ? "" : "; plain attention pooling has projection none";
+  if (!d->checkpoint) {
+    error_set(e, STATUS_CONFIG, "heads: required with projection %s%s", d->projection, pooling);
+  } else {
+    error_set(
+        e, STATUS_CONFIG,
+        "heads: required with projection %s, and no config.json beside the checkpoint tells "
+        "it%s; look for num_heads or num_attention_heads where the checkpoint is from (attend "
+        "inspect %.100s --models --heads N writes it down)",
+        d->projection, pooling, text_tail(d->checkpoint));
+  }
+}
+
 /* `heads` is required where matrices are cut into heads and the checkpoint does not tell how
  * many. */
 enum status definition_settle_heads(struct definition *d, size_t heads, size_t kv_heads,
                                     struct error *e) {
   if (!d->heads) d->heads = heads;
-  if (!d->heads && d->projected)
-    error_set(e, STATUS_CONFIG, "heads: required with projection %s%s%s", d->projection,
-              d->compare == SCORE_DOT ? "" : "; plain attention pooling has projection none",
-              d->checkpoint ? "; attend inspect FILE tells it where config.json does" : "");
+  if (!d->heads && d->projected) refuse_no_heads(d, e);
   if (!d->heads) d->heads = 1;
   if (heads && d->heads != heads)
     error_set(e, STATUS_CONFIG,

@@ -18,6 +18,8 @@ const char *definition_role_name(enum role role);
 
 enum toggle { TOGGLE_UNSAID, TOGGLE_OFF, TOGGLE_ON };
 
+struct hints; /* hints.h */
+
 struct definition {
   const char *score, *weighting, *projection; /* static text */
   enum score compare;                         /* what `score` means in the core */
@@ -41,10 +43,15 @@ struct definition {
   const char *prefix;     /* NULL: not said */
   bool has_layer;
   size_t layer;
+  bool all_layers;       /* it stands for many definitions (layers_all.h) */
   const json_t *tensors; /* object: role -> name; or NULL */
 
   bool random; /* never together with a checkpoint */
   uint64_t seed;
+
+  /* What config.json says of the heads, where they are not said. definition_read leaves it NULL,
+   * which is: nothing. */
+  const struct hints *hints;
 };
 
 /* What a family of checkpoints does where a definition does not say otherwise. */

@@ -1,7 +1,8 @@
 /* hints: what the config.json beside a checkpoint, as Hugging Face writes it, says of its layers.
  *
- * A model is made by its definition alone. `attend inspect` writes these hints into the definitions
- * that it prints; a model that differs from them gets notes. */
+ * A model is made by its definition, but that heads which it does not say are taken from here.
+ * `attend inspect` writes these hints into the definitions that it prints; a model that differs
+ * from them gets notes. */
 #ifndef CONFIG_HINTS_H
 #define CONFIG_HINTS_H
 

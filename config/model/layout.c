@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/document/nearest.h"
+#include "config/model/hints.h"
 #include "config/model/layout_doubt.h"
 
 enum { NAME_SIZE = 2 * LAYOUT_ADDRESS_SIZE };
@@ -333,6 +334,21 @@ static size_t kv_heads_by_rows(const struct layout *l, size_t heads) {
   return key % size == 0 ? key / size : 0;
 }
 
+/* Takes the heads from config.json, where matrices are cut into heads and neither the definition
+ * nor the checkpoint (`table`, or 0) says how many. *kv_heads stays 0 where config.json does not
+ * tell it. */
+static void take_hints(struct layout *l, struct definition *d, size_t table, size_t *kv_heads) {
+  const struct layout_place *p = &l->place;
+  const struct hints_layer at = {.family = p->family,
+                                 .address = p->family || !d->prefix ? p->address : d->prefix,
+                                 .numbered = p->numbered,
+                                 .layer = p->layer};
+  if (d->heads || table || !d->projected || !d->checkpoint || !d->hints) return;
+  d->heads = hints_heads(d->hints, &at);
+  l->hinted = d->heads > 0;
+  if (l->hinted && !d->kv_heads) *kv_heads = hints_kv_heads(d->hints, &at);
+}
+
 /* Settles what the definition leaves open by what is usual at the place, if there is one. */
 static enum status settle_customs(const struct layout *l, const struct checkpoint *file,
                                   struct definition *d, struct error *e) {
@@ -358,5 +374,8 @@ enum status layout_find(struct layout *l, const struct checkpoint *file, struct 
   if (strcmp(l->name, "none") != 0 && (find_tensors(l, file, d, &heads, e) ||
                                        (l->place.family && check_beside(l, file, d, rope_said, e))))
     return e->status;
-  return definition_settle_heads(d, heads, kv_heads_by_rows(l, d->heads ? d->heads : heads), e);
+  size_t hinted = 0;
+  take_hints(l, d, heads, &hinted);
+  const size_t kv_heads = kv_heads_by_rows(l, d->heads ? d->heads : heads);
+  return definition_settle_heads(d, heads, kv_heads ? kv_heads : hinted, e);
 }

@@ -18,11 +18,12 @@ struct layout {
   struct layout_place place; /* has no family where the name is "tensors" or "none" */
   struct layout_matrix matrix[ROLE_COUNT];
   const struct checkpoint_entry *frequencies; /* of rotary positions, or NULL */
+  bool hinted;                                /* the number of heads is config.json's */
 };
 
 /* Finds the roles that the definition has, and settles what it leaves open by what is usual in that
- * family. Without a checkpoint `file` is NULL, and no role is found. STATUS_CONFIG naming the key
- * or the tensor. */
+ * family, and the heads by the checkpoint's table or by the definition's hints. Without a
+ * checkpoint `file` is NULL, and no role is found. STATUS_CONFIG naming the key or the tensor. */
 enum status layout_find(struct layout *l, const struct checkpoint *file, struct definition *d,
                         struct error *e);
 

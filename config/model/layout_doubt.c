@@ -70,20 +70,21 @@ static bool is_unwanted(const struct layout_family *f, const struct definition *
 
 static enum status refuse_unknown_tensors(const struct layout *l, const struct checkpoint *file,
                                           const struct definition *d, struct error *e) {
-  const size_t length = strlen(l->place.address);
-  for (size_t i = 0; i < checkpoint_count(file); i++) {
-    const struct checkpoint_entry *t = checkpoint_at(file, i);
-    if (strncmp(t->name, l->place.address, length) != 0) continue;
-    const char *rest = t->name + length;
-    if (!is_used(l, t) && !is_harmless(l->place.family, rest) &&
-        !is_unwanted(l->place.family, d, rest))
-      return refuse_tensor(
-          t,
-          "lies beside the layer's and is not served, but may change what the layer "
-          "computes; \"tensors\" can name the others without it",
-          e);
+  const struct checkpoint_entry *unknown = NULL; /* the first one in the file */
+  size_t count;
+  const struct checkpoint_entry *const *beside = checkpoint_behind(file, l->place.address, &count);
+  for (size_t i = 0; i < count; i++) {
+    const struct checkpoint_entry *t = beside[i];
+    const char *rest = t->name + strlen(l->place.address);
+    if (is_used(l, t) || is_harmless(l->place.family, rest) ||
+        is_unwanted(l->place.family, d, rest))
+      continue;
+    if (!unknown || t < unknown) unknown = t; /* all are entries of one array */
   }
-  return STATUS_OK;
+  return refuse_tensor(unknown,
+                       "lies beside the layer's and is not served, but may change what the layer "
+                       "computes; \"tensors\" can name the others without it",
+                       e);
 }
 
 enum status layout_refuse_unserved(const struct layout *l, const struct checkpoint *file,

@@ -6,11 +6,18 @@
 
 #include "core/run/size.h"
 
-enum { LAYER_DIGITS = 4 };
+enum { LAYER_DIGITS = 4, FAMILIES_MOST = 32 };
 
 /* The end of a tensor's name by which a place is recognised. */
 struct layout_mark {
   const char *stem, *end; /* no mark if `stem` is NULL */
+  size_t stem_length, end_length;
+};
+
+/* What is looked for: the definition, and the marks of each family that follow from it. */
+struct layout_hunt {
+  const struct definition *d;
+  struct layout_mark mark[FAMILIES_MOST][2];
 };
 
 /* --- one name --- */
@@ -58,17 +65,18 @@ static bool is_prefix(const struct layout_rest *before, const struct layout_fami
   return (family->nested || d->prefix) && before->name[before->length - 1] == '.';
 }
 
-/* Is the tensor `name` the mark of a place of this family? */
+/* Is the tensor `name` the mark of a place of this family? `d` says which prefixes there may be;
+ * NULL: any. */
 static bool match_mark(struct layout_place *p, const struct layout_family *family,
                        const struct layout_mark *mark, const struct layout_rest *name,
                        const struct definition *d) {
   struct layout_rest rest = *name;
-  if (!cut_end(&rest, mark->end, strlen(mark->end)) ||
-      !cut_end(&rest, mark->stem, strlen(mark->stem)) || rest.length >= LAYOUT_ADDRESS_SIZE)
+  if (!cut_end(&rest, mark->end, mark->end_length) ||
+      !cut_end(&rest, mark->stem, mark->stem_length) || rest.length >= LAYOUT_ADDRESS_SIZE)
     return false;
   *p = (struct layout_place){.family = family};
   const size_t length = rest.length;
-  if (!cut_path(&rest, family->path, p) || !is_prefix(&rest, family, d)) return false;
+  if (!cut_path(&rest, family->path, p) || (d && !is_prefix(&rest, family, d))) return false;
   memcpy(p->address, name->name, length);
   p->address[length] = '\0';
   p->before = rest.length;
@@ -92,6 +100,11 @@ static bool is_layout(const struct definition *d, const struct layout_family *fa
   return is_auto(d) || strcmp(d->layout, family->layout) == 0;
 }
 
+static struct layout_mark make_mark(const char *stem, const char *end) {
+  return (struct layout_mark){
+      .stem = stem, .end = end, .stem_length = strlen(stem), .end_length = strlen(end)};
+}
+
 /* The marks of a family: the projection of queries; without projections that of the output; without
  * that a parameter of the score. */
 static void family_marks(const struct layout_family *family, const struct definition *d,
@@ -104,12 +117,19 @@ static void family_marks(const struct layout_family *family, const struct defini
   marks[0] = marks[1] = (struct layout_mark){0};
   if (d->projected && family->mark[0]) {
     for (size_t i = 0; i < 2 && family->mark[i]; i++)
-      if (*family->mark[i]) marks[i] = (struct layout_mark){.stem = family->mark[i], .end = ""};
+      if (*family->mark[i]) marks[i] = make_mark(family->mark[i], "");
   } else if (stem && (d->projected || family->unprojected)) {
-    marks[0] = (struct layout_mark){.stem = stem, .end = ".weight"};
-    if (!d->projected && role != ROLE_OUTPUT)
-      marks[1] = (struct layout_mark){.stem = stem, .end = ""};
+    marks[0] = make_mark(stem, ".weight");
+    if (!d->projected && role != ROLE_OUTPUT) marks[1] = make_mark(stem, "");
   }
+}
+
+static struct layout_hunt make_hunt(const struct definition *d) {
+  struct layout_hunt h = {.d = d};
+  must(layout_family_count() <= FAMILIES_MOST);
+  for (size_t f = 0; f < layout_family_count(); f++)
+    family_marks(layout_family_at(f), d, h.mark[f]);
+  return h;
 }
 
 /* Is the definition's prefix the whole address of this place? */
@@ -120,20 +140,20 @@ static bool is_whole(const struct definition *d, const struct layout_place *p) {
 /* Finds the place whose mark is this tensor: where several families have such a mark, that of the
  * longest path. The definition's layout only selects among such places; it never gives a place to
  * another family. */
-static bool find_place_of(struct layout_place *p, const char *name, const struct definition *d,
+static bool find_place_of(struct layout_place *p, const char *name, const struct layout_hunt *h,
                           bool cross) {
+  const struct definition *d = h->d;
   const struct layout_rest whole = {.name = name, .length = strlen(name)};
   size_t longest = 0;
   bool found = false;
   for (size_t f = 0; f < layout_family_count(); f++) {
     const struct layout_family *family = layout_family_at(f);
-    struct layout_mark marks[2];
-    family_marks(family, d, marks);
+    const struct layout_mark *marks = h->mark[f];
     for (size_t i = 0; i < 2; i++) {
       struct layout_place one;
-      const size_t length = strlen(family->path);
       if (!marks[i].stem || !match_mark(&one, family, &marks[i], &whole, d) || !is_allowed(d, &one))
         continue;
+      const size_t length = strlen(family->path);
       if (found && length <= longest) continue;
       *p = one;
       longest = length;
@@ -147,13 +167,44 @@ static bool is_same_place(const struct layout_place *a, const struct layout_plac
   return a->family == b->family && strcmp(a->address, b->address) == 0;
 }
 
+/* Could this tensor be the mark of a place, whatever a definition says? */
+static bool may_be_mark(const char *name) {
+  static const enum role roles[] = {ROLE_QUERY, ROLE_OUTPUT, ROLE_SCORE_VECTOR, ROLE_SCORE_WEIGHT,
+                                    ROLE_RELATIVE};
+  const struct layout_rest whole = {.name = name, .length = strlen(name)};
+  struct layout_place p;
+  for (size_t f = 0; f < layout_family_count(); f++) {
+    const struct layout_family *family = layout_family_at(f);
+    const char *stems[2 + sizeof roles / sizeof *roles] = {family->mark[0], family->mark[1]};
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) stems[2 + i] = family->stem[roles[i]];
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+      if (!stems[i] || !*stems[i]) continue;
+      const struct layout_mark plain = make_mark(stems[i], "");
+      const struct layout_mark weight = make_mark(stems[i], ".weight");
+      if (match_mark(&p, family, &plain, &whole, NULL) ||
+          match_mark(&p, family, &weight, &whole, NULL))
+        return true;
+    }
+  }
+  return false;
+}
+
+enum status layout_place_mark(struct checkpoint *file, struct error *e) {
+  return checkpoint_mark(file, may_be_mark, e);
+}
+
 size_t layout_place_list(const struct checkpoint *file, const struct definition *d, bool cross,
                          struct layout_place *out, size_t most) {
+  const struct layout_hunt hunt = make_hunt(d);
+  char number[LAYER_DIGITS + 24];
   size_t count = 0;
-  for (size_t i = 0; i < checkpoint_count(file); i++) {
+  snprintf(number, sizeof number, ".%zu.", d->layer);
+  for (size_t i = 0; i < checkpoint_marked_count(file); i++) {
     struct layout_place one;
     bool known = false;
-    if (!find_place_of(&one, checkpoint_at(file, i)->name, d, cross)) continue;
+    const char *name = checkpoint_marked_at(file, i)->name;
+    if (d->has_layer && !strstr(name, number)) continue; /* most names are told at a glance */
+    if (!find_place_of(&one, name, &hunt, cross)) continue;
     for (size_t j = 0; j < size_min(count, most) && !known; j++)
       known = is_same_place(&out[j], &one);
     if (known) continue;
@@ -165,11 +216,12 @@ size_t layout_place_list(const struct checkpoint *file, const struct definition 
 
 bool layout_place_of_tensor(struct layout_place *p, const char *name) {
   const struct definition any = {.layout = "auto", .projected = true, .output_projected = true};
+  const struct layout_hunt hunt = make_hunt(&any);
   const struct layout_rest whole = {.name = name, .length = strlen(name)};
-  if (find_place_of(p, name, &any, true)) return p->numbered;
+  if (find_place_of(p, name, &hunt, true)) return p->numbered;
   for (size_t f = 0; f < layout_family_count(); f++) {
     const struct layout_family *family = layout_family_at(f);
-    const struct layout_mark mark = {.stem = family->stem[ROLE_OUTPUT], .end = ".weight"};
+    const struct layout_mark mark = make_mark(family->stem[ROLE_OUTPUT], ".weight");
     if (match_mark(p, family, &mark, &whole, &any) && p->numbered) return true;
   }
   return false;
@@ -217,9 +269,10 @@ static bool suggest_prefix(const struct checkpoint *file, const struct definitio
                            struct error *e) {
   struct definition any = *d;
   any.prefix = NULL;
-  for (size_t i = 0; i < checkpoint_count(file); i++) {
+  const struct layout_hunt hunt = make_hunt(&any);
+  for (size_t i = 0; i < checkpoint_marked_count(file); i++) {
     struct layout_place p;
-    const size_t length = find_place_of(&p, checkpoint_at(file, i)->name, &any, true)
+    const size_t length = find_place_of(&p, checkpoint_marked_at(file, i)->name, &hunt, true)
                               ? matching_prefix(d->prefix, &p)
                               : 0;
     if (length == 0) continue;
@@ -311,8 +364,10 @@ static bool find_other_stack(const struct layout_place *p, const struct checkpoi
   const size_t length = layout_place_stack(p);
   struct definition any = *d;
   any.has_layer = false;
-  for (size_t i = 0; i < checkpoint_count(file); i++)
-    if (find_place_of(other, checkpoint_at(file, i)->name, &any, false) && other->numbered &&
+  const struct layout_hunt hunt = make_hunt(&any);
+  for (size_t i = 0; i < checkpoint_marked_count(file); i++)
+    if (find_place_of(other, checkpoint_marked_at(file, i)->name, &hunt, false) &&
+        other->numbered &&
         (layout_place_stack(other) != length || strncmp(other->address, p->address, length) != 0))
       return true;
   return false;
@@ -325,10 +380,11 @@ static enum status check_prefix_depth(const struct layout_place *p, const struct
   struct definition any = *d;
   const size_t length = strlen(p->address);
   any.prefix = NULL;
-  for (size_t i = 0; i < checkpoint_count(file) && is_auto(d) && !p->numbered; i++) {
-    const char *name = checkpoint_at(file, i)->name;
+  const struct layout_hunt hunt = make_hunt(&any);
+  for (size_t i = 0; i < checkpoint_marked_count(file) && is_auto(d) && !p->numbered; i++) {
+    const char *name = checkpoint_marked_at(file, i)->name;
     struct layout_place whole;
-    if (strncmp(name, p->address, length) == 0 && find_place_of(&whole, name, &any, true) &&
+    if (strncmp(name, p->address, length) == 0 && find_place_of(&whole, name, &hunt, true) &&
         strlen(whole.address) < length)
       return error_set(e, STATUS_CONFIG, "prefix: ends within the names of %s; \"%.150s\" would do",
                        whole.family->layout, whole.address);

@@ -13,6 +13,10 @@ struct layout_place {
   size_t layer; /* if it is numbered */
 };
 
+/* Marks the tensors that may show a place, which makes the functions below fast in a file of very
+ * many tensors, and changes nothing else. Fails only with STATUS_OUT_OF_MEMORY. */
+enum status layout_place_mark(struct checkpoint *file, struct error *e);
+
 /* Lists the places that the definition's layout, prefix, layer, projection and score allow, in the
  * order of the file. Returns how many there are; the first `most` are in `out`. Places of cross
  * attention count only if `cross` is true, or if the prefix is the whole address. Where a name fits

@@ -10,28 +10,33 @@
 #include "config/document/text.h"
 #include "config/model/definition.h"
 #include "config/model/hints_compare.h"
+#include "config/model/layout_place.h"
 #include "config/model/parameters.h"
 #include "config/model/trial.h"
 
 /* What is needed only while loading. */
 struct model_loading {
   struct definition definition;
-  char *path; /* of the checkpoint */
-  struct checkpoint *checkpoint;
+  struct checkpoint *checkpoint; /* NULL: none */
+  struct hints hints;            /* of the config.json beside it */
+  struct error unread;           /* why there are none */
   struct parameters parameters;
 };
 
 static enum status open_checkpoint(struct model_loading *l, const char *directory,
                                    struct error *e) {
   if (!l->definition.checkpoint) return STATUS_OK;
-  l->path = file_path(directory, l->definition.checkpoint);
-  if (!l->path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
-  l->checkpoint = checkpoint_open(l->path, e);
-  return e->status;
+  char *path = file_path(directory, l->definition.checkpoint);
+  if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  l->checkpoint = checkpoint_open(path, e);
+  free(path);
+  l->definition.hints = &l->hints;
+  if (!l->checkpoint || layout_place_mark(l->checkpoint, e)) return e->status;
+  return hints_read(&l->hints, checkpoint_path(l->checkpoint), &l->unread, e);
 }
 
 /* Adds notes where the config.json beside the checkpoint says something else. */
-static enum status add_notes(struct model *m, const struct model_loading *l, struct error *e) {
+static void add_notes(struct model *m, const struct model_loading *l) {
   const struct parameters *p = &l->parameters;
   const struct hints_served is = {.at = {.family = p->family,
                                          .address = p->family              ? p->address
@@ -42,22 +47,17 @@ static enum status add_notes(struct model *m, const struct model_loading *l, str
                                   .said = &l->definition,
                                   .shape = &p->shape,
                                   .causal = p->causal};
-  struct hints hints = {0};
-  struct error why = {0};
   m->notes = p->notes;
-  if (!l->path || strcmp(p->layout, "none") == 0 || hints_read(&hints, l->path, &why, e))
-    return e->status;
-  if (why.status) notes_add(&m->notes, "%s: it is ignored", why.detail);
-  hints_compare_unsaid(&hints, &is, &m->notes);
-  hints_compare_unserved(&hints, &is, &m->notes);
-  hints_free(&hints);
-  return STATUS_OK;
+  if (!l->checkpoint || strcmp(p->layout, "none") == 0) return;
+  if (l->unread.status) notes_add(&m->notes, "%s: it is ignored", l->unread.detail);
+  hints_compare_unsaid(&l->hints, &is, &m->notes);
+  hints_compare_unserved(&l->hints, &is, &m->notes);
 }
 
-static char *source_name(const struct definition *d) {
-  if (!d->checkpoint) return strdup(d->random ? "random" : "none");
-  const char *slash = strrchr(d->checkpoint, '/');
-  return strdup(slash ? slash + 1 : d->checkpoint);
+static char *source_name(const struct model_loading *l) {
+  if (!l->checkpoint) return strdup(l->definition.random ? "random" : "none");
+  const char *path = checkpoint_path(l->checkpoint), *slash = strrchr(path, '/');
+  return strdup(slash ? slash + 1 : path);
 }
 
 /* Counts the numbers and writes their digest, in the order of the roles. */
@@ -92,7 +92,7 @@ static enum status describe_model(struct model *m, const char *name, const struc
                                   struct error *e) {
   const struct definition *d = &l->definition;
   m->name = strdup(name);
-  m->source = source_name(d);
+  m->source = source_name(l);
   if (l->parameters.family) m->place = printable_address(&l->parameters);
   if (!m->name || !m->source || (l->parameters.family && !m->place))
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
@@ -103,19 +103,22 @@ static enum status describe_model(struct model *m, const char *name, const struc
   m->projection = d->projection;
   m->bias = parameters_have_bias(&l->parameters);
   m->causal = l->parameters.causal;
+  m->hinted = l->parameters.hinted;
   return digest_parameters(m, &l->parameters, e);
 }
 
 static enum status load_layer(struct model *m, struct model_loading *l, const char *name,
                               const json_t *definition, const char *directory,
                               enum gemm_engine engine, struct error *e) {
-  if (definition_read(&l->definition, definition, e) || open_checkpoint(l, directory, e))
-    return e->status;
+  if (definition_read(&l->definition, definition, e)) return e->status;
+  must(!l->definition.all_layers);
+  if (open_checkpoint(l, directory, e)) return e->status;
   if (parameters_read(&l->parameters, &l->definition, l->checkpoint, e)) {
     if (l->checkpoint) text_before(e, "%.100s: ", text_tail(l->definition.checkpoint));
     return e->status;
   }
-  if (describe_model(m, name, l, e) || add_notes(m, l, e)) return e->status;
+  if (describe_model(m, name, l, e)) return e->status;
+  add_notes(m, l);
   m->layer = trial_make(&l->parameters, engine, e);
   return e->status;
 }
@@ -130,8 +133,8 @@ struct model *model_load(const char *name, const json_t *definition, const char 
     load_layer(m, &l, name, definition, directory, engine, e);
   }
   parameters_free(&l.parameters);
+  hints_free(&l.hints);
   checkpoint_free(l.checkpoint);
-  free(l.path);
   if (e->status == STATUS_OK) return m;
   text_before(e, "model %.64s: ", name);
   text_plain(e);

@@ -20,16 +20,17 @@ struct model {
   char *place;         /* what precedes its tensors' names; NULL if no layout found it */
   bool bias;           /* does any role have one? */
   bool causal;         /* where a request does not say otherwise */
+  bool hinted;         /* heads and kv_heads are those of the config.json beside the checkpoint */
   uint64_t parameters; /* numbers in weights and biases */
   char *source;        /* file name of the checkpoint, "random" or "none" */
   char sha256[65];     /* over the tensors used, in hexadecimal */
   struct notes notes;  /* why it may not be what was meant */
 };
 
-/* Makes the model `name` from its definition, and tries it: a model whose answer to zeros is not
- * finite, because of its biases, is refused. Relative paths start at `directory`. On failure
- * (STATUS_CONFIG, or STATUS_OUT_OF_MEMORY) the detail names the model, the key or tensor and
- * why. */
+/* Makes the model `name` from its definition, which is one layer's, and tries it: a model whose
+ * answer to zeros is not finite, because of its biases, is refused. Relative paths start at
+ * `directory`. On failure (STATUS_CONFIG, or STATUS_OUT_OF_MEMORY) the detail names the model, the
+ * key or tensor and why. */
 struct model *model_load(const char *name, const json_t *definition, const char *directory,
                          enum gemm_engine engine, struct error *e);
 void model_free(struct model *m);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/document/text.h"
 #include "config/model/frequencies.h"
 #include "config/model/layout.h"
 #include "config/model/layout_doubt.h"
@@ -62,7 +63,10 @@ static enum status measure_layer(struct parameters *p, const struct definition *
                                  const struct checkpoint *file, struct error *e) {
   *p = (struct parameters){0};
   *settled = *said;
-  if (layout_find(l, file, settled, e) || sizes_find(p, settled, l->matrix, e)) return e->status;
+  if (layout_find(l, file, settled, e) || sizes_find(p, settled, l->matrix, e)) {
+    if (l->hinted) text_before(e, "config.json says %zu heads: ", settled->heads);
+    return e->status;
+  }
   layout_doubt(l, file, said, &p->notes);
   p->layout = l->name;
   p->family = l->place.family;
@@ -71,6 +75,7 @@ static enum status measure_layer(struct parameters *p, const struct definition *
   p->layer = l->place.layer;
   p->frequencies = l->frequencies;
   p->causal = settled->causal == TOGGLE_ON;
+  p->hinted = l->hinted;
   return STATUS_OK;
 }
 

@@ -17,6 +17,7 @@ struct parameters {
   struct layer_shape shape;
   struct parameters_matrix matrix[ROLE_COUNT];
   bool causal;
+  bool hinted;        /* the number of heads is config.json's */
   const char *layout; /* that layout_find found; static text; "none" without a checkpoint */
   const struct layout_family *family; /* of the place where the layer lies, or NULL */
   char address[LAYOUT_ADDRESS_SIZE];  /* of that place */

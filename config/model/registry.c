@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/document/nearest.h"
+#include "config/model/layers_all.h"
 #include "core/run/size.h"
 
 struct registry {
@@ -18,15 +20,16 @@ static enum gemm_engine configured_engine(const struct config *c) {
   return GEMM_AUTO;
 }
 
-struct registry *registry_load(const struct config *c, struct error *e) {
+/* Loads the models of these definitions. */
+static struct registry *load_models(const struct config *c, json_t *models, struct error *e) {
   const char *name;
   json_t *definition;
-  struct registry *r = calloc(1, sizeof *r + json_object_size(c->models) * sizeof *r->models);
+  struct registry *r = calloc(1, sizeof *r + json_object_size(models) * sizeof *r->models);
   if (!r) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the models");
     return NULL;
   }
-  json_object_foreach(c->models, name, definition) {
+  json_object_foreach(models, name, definition) {
     struct model *m = model_load(name, definition, c->directory, configured_engine(c), e);
     if (!m) {
       registry_free(r);
@@ -35,7 +38,29 @@ struct registry *registry_load(const struct config *c, struct error *e) {
     if (strcmp(name, c->default_model) == 0) r->chosen = r->count;
     r->models[r->count++] = m;
   }
-  must(r->count > 0); /* config_read has checked this, and that the default is one of them */
+  must(r->count > 0); /* config_read has checked this */
+  return r;
+}
+
+/* config_read has checked that the default is a model or a layer; here it is known which there
+ * are. */
+static enum status check_default(const struct config *c, const json_t *models, struct error *e) {
+  struct nearest near;
+  const char *name;
+  json_t *definition;
+  if (!*c->default_model || json_object_get(models, c->default_model)) return STATUS_OK;
+  nearest_init(&near, c->default_model);
+  json_object_foreach((json_t *)models, name, definition) nearest_offer(&near, name);
+  return error_set(e, STATUS_CONFIG,
+                   "default_model: there is no model \"%.64s\"; the nearest is \"%s\"",
+                   c->default_model, near.name);
+}
+
+struct registry *registry_load(const struct config *c, struct error *e) {
+  struct registry *r = NULL;
+  json_t *models = layers_all_expand(c->models, c->directory, e);
+  if (models && check_default(c, models, e) == STATUS_OK) r = load_models(c, models, e);
+  json_decref(models);
   return r;
 }
 

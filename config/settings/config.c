@@ -322,11 +322,29 @@ static enum status read_arguments(struct config *c, char *const *args, const cha
 
 /* --- all together --- */
 
+const json_t *config_definition(const struct config *c, const char *name) {
+  const json_t *own = json_object_get(c->models, name);
+  const char *dot = strrchr(name, '.');
+  char stem[64];
+  if (own || !text_is_model_name(name) || !dot || !dot[1] || dot[1 + strspn(dot + 1, "0123456789")])
+    return own;
+  snprintf(stem, sizeof stem, "%.*s", (int)(dot - name), name);
+  const json_t *all = json_object_get(c->models, stem);
+  return json_object_get(all, "layers") ? all : NULL;
+}
+
+/* Which layers a checkpoint has is not known here. */
 static enum status check_default_model(const struct config *c, struct error *e) {
   struct nearest near;
   const char *name;
   json_t *definition;
-  if (!*c->default_model || json_object_get(c->models, c->default_model)) return STATUS_OK;
+  if (!*c->default_model) return STATUS_OK;
+  if (json_object_get(json_object_get(c->models, c->default_model), "layers"))
+    return error_set(
+        e, STATUS_CONFIG,
+        "%s: \"%.64s\" is a model of each layer: name one of them, such as \"%.64s.0\"",
+        c->store->default_from, c->default_model, c->default_model);
+  if (config_definition(c, c->default_model)) return STATUS_OK;
   nearest_init(&near, c->default_model);
   json_object_foreach(c->models, name, definition) nearest_offer(&near, name);
   return error_set(e, STATUS_CONFIG, "%s: there is no model \"%.64s\"; the nearest is \"%s\"",

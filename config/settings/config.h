@@ -43,6 +43,10 @@ void config_free(struct config *c);
 void config_differ(const struct config *now, const struct config *next,
                    void (*tell)(void *of, const char *name, const char *value), void *of);
 
+/* The definition that makes the model of this name: its own, or that with "layers" of which it is a
+ * layer, NAME.NUMBER. NULL: there is none. */
+const json_t *config_definition(const struct config *c, const char *name);
+
 /* Do both have a model of this name, with the same definition? */
 bool config_same_model(const struct config *a, const struct config *b, const char *name);
 

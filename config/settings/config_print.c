@@ -98,7 +98,6 @@ void config_differ(const struct config *now, const struct config *next,
 }
 
 bool config_same_model(const struct config *a, const struct config *b, const char *name) {
-  const json_t *first = json_object_get(a->models, name),
-               *second = json_object_get(b->models, name);
+  const json_t *first = config_definition(a, name), *second = config_definition(b, name);
   return first && second && json_equal(first, second);
 }

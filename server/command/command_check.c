@@ -8,6 +8,10 @@
 #include "server/command/command.h"
 #include "server/life/announce.h"
 
+enum { WIDTH = 120 };
+
+static void print_line(void *of, const char *line) { fprintf(of, "%s\n", line); }
+
 int command_check(const struct config *c) {
   struct error e = {0};
   gemm_blas_init();
@@ -22,9 +26,9 @@ int command_check(const struct config *c) {
   const bool printed = config_print(c, stdout);
   for (size_t i = 0; i < registry_count(r); i++) {
     const struct model *m = registry_at(r, i);
-    char text[ANNOUNCE_SIZE];
-    announce_text(m, text);
-    fprintf(stderr, "%s%s\n", text, model_uses_nothing(m) ? "; nothing of its source is used" : "");
+    announce_lines(m, WIDTH, print_line, stderr);
+    if (model_uses_nothing(m))
+      fprintf(stderr, "warning: model %s: nothing of its source is used\n", m->name);
     for (size_t n = 0; n < m->notes.count; n++)
       fprintf(stderr, "warning: model %s: %s\n", m->name, m->notes.text[n]);
   }

@@ -1,4 +1,5 @@
-/* command_inspect: `attend inspect FILE [--models]`: lists what a checkpoint holds. */
+/* command_inspect: `attend inspect FILE [--models] [-o FILE] [--heads N] [--check]`: lists what a
+ * checkpoint holds. */
 #ifndef SERVER_COMMAND_INSPECT_H
 #define SERVER_COMMAND_INSPECT_H
 

@@ -1,40 +1,111 @@
 /* announce: the lines about models and API keys. */
 #include "server/life/announce.h"
 
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "config/settings/address.h"
+#include "core/run/size.h"
 
-/* How the model sees positions: rotary, relative, or not at all. */
-static void describe_positions(const struct layer_shape *s, char *out, size_t size) {
-  size_t used = 0;
-  *out = '\0';
-  if (s->rope_base > 0) used = (size_t)snprintf(out, size, " rope=%.15g", s->rope_base);
-  if (s->relative_buckets && used < size)
-    snprintf(out + used, size - used, " relative_bias=%zu max_distance=%zu bidirectional=%s",
-             s->relative_buckets, s->relative_distance, s->relative_both ? "true" : "false");
+enum { WORDS_SIZE = 1024, DIGEST_SHOWN = 12, LOG_WIDTH = 70 };
+
+/* Words with blanks between them. */
+struct announce_words {
+  size_t used;
+  char text[WORDS_SIZE];
+};
+
+__attribute__((format(printf, 2, 3))) static void add_word(struct announce_words *w,
+                                                           const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  if (w->used > 0 && w->used + 1 < WORDS_SIZE) w->text[w->used++] = ' ';
+  const int size = vsnprintf(w->text + w->used, WORDS_SIZE - w->used, format, args);
+  va_end(args);
+  w->used = size_min(w->used + (size_t)size, WORDS_SIZE - 1);
 }
 
-void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]) {
+/* `size` is that of all inputs and of the output where they are the same. */
+static void add_sizes(struct announce_words *w, const struct layer_shape *s) {
+  add_word(w, "heads=%zu", s->heads);
+  if (s->kv_heads != s->heads) add_word(w, "kv_heads=%zu", s->kv_heads);
+  if (s->key_size == s->query_size && s->value_size == s->query_size &&
+      s->output_size == s->query_size) {
+    add_word(w, "size=%zu", s->query_size);
+  } else {
+    add_word(w, "query_size=%zu", s->query_size);
+    add_word(w, "key_size=%zu", s->key_size);
+    add_word(w, "value_size=%zu", s->value_size);
+    add_word(w, "output_size=%zu", s->output_size);
+  }
+}
+
+/* What is as usual is not said. */
+static void add_kind(struct announce_words *w, const struct model *m) {
   const struct layer_shape *s = &m->shape;
-  const char *place = m->place && *m->place ? m->place : NULL;
-  char scale[48] = "", positions[128];
-  if (s->score == SCORE_DOT) snprintf(scale, sizeof scale, " scale=%.9g", (double)s->scale);
-  describe_positions(s, positions, sizeof positions);
-  snprintf(out, ANNOUNCE_SIZE,
-           "model %s: score=%s%s weighting=%s projection=%s heads=%zu kv_heads=%zu query_size=%zu "
-           "key_size=%zu value_size=%zu output_size=%zu causal=%s%s parameters=%ju engine=%s "
-           "source=%.200s layout=%s%s%s sha256=%s",
-           m->name, m->score, scale, m->weighting, m->projection, s->heads, s->kv_heads,
-           s->query_size, s->key_size, s->value_size, s->output_size, m->causal ? "true" : "false",
-           positions, (uintmax_t)m->parameters, layer_engine(m->layer), m->source, m->layout,
-           place ? " place=" : "", place ? place : "", m->sha256);
+  const bool scaled = strcmp(m->score, "scaled_dot") == 0;
+  if (!scaled) add_word(w, "score=%s", m->score);
+  if (scaled && s->scale != (float)(1 / sqrt((double)s->head_size)))
+    add_word(w, "scale=%.9g", (double)s->scale);
+  if (strcmp(m->weighting, "softmax") != 0) add_word(w, "weighting=%s", m->weighting);
+  if (strcmp(m->projection, "linear") != 0) add_word(w, "projection=%s", m->projection);
+  if (m->causal) add_word(w, "causal=true");
+  if (s->rope_base > 0) add_word(w, "rope=%.15g", s->rope_base);
+  if (s->relative_buckets)
+    add_word(w, "relative_bias=%zu max_distance=%zu bidirectional=%s", s->relative_buckets,
+             s->relative_distance, s->relative_both ? "true" : "false");
 }
+
+static void add_source(struct announce_words *w, const struct model *m) {
+  const char *engine = layer_engine(m->layer);
+  if (strcmp(engine, "packed") != 0 && strcmp(engine, "none") != 0)
+    add_word(w, "engine=%s", engine);
+  if (strcmp(m->layout, "none") != 0) add_word(w, "layout=%s", m->layout);
+  add_word(w, "source=%.200s", m->source);
+  add_word(w, "sha256=%.*s", DIGEST_SHOWN, m->sha256);
+}
+
+/* Tells the words in lines of at most `width` columns, if no word is too long; each line begins
+ * with the model's name. */
+static void tell_lines(const struct announce_words *w, const struct model *m, size_t width,
+                       void (*tell)(void *of, const char *line), void *of) {
+  char line[WORDS_SIZE + 80];
+  const char *at = w->text;
+  const size_t name = (size_t)snprintf(line, sizeof line, "model %s:", m->name);
+  while (*at) {
+    size_t used = name;
+    do {
+      const size_t word = strcspn(at, " ");
+      line[used++] = ' ';
+      memcpy(line + used, at, word);
+      used += word;
+      at += word + (at[word] == ' ');
+    } while (*at && used + 1 + strcspn(at, " ") <= width);
+    line[used] = '\0';
+    tell(of, line);
+  }
+}
+
+void announce_lines(const struct model *m, size_t width, void (*tell)(void *of, const char *line),
+                    void *of) {
+  struct announce_words words = {0};
+  add_sizes(&words, &m->shape);
+  add_kind(&words, m);
+  add_source(&words, m);
+  tell_lines(&words, m, width, tell, of);
+  if (!m->hinted) return;
+  words = (struct announce_words){0};
+  add_word(&words, "heads=%zu and kv_heads=%zu are from config.json", m->shape.heads,
+           m->shape.kv_heads);
+  tell_lines(&words, m, width, tell, of);
+}
+
+static void log_info(void *of, const char *line) { log_line(of, LOG_INFO, "%s", line); }
 
 void announce_model(struct log *log, const struct model *m) {
-  char text[ANNOUNCE_SIZE];
-  announce_text(m, text);
-  log_line(log, LOG_INFO, "%s", text);
+  announce_lines(m, LOG_WIDTH, log_info, log);
   for (size_t i = 0; i < m->notes.count; i++)
     log_line(log, LOG_WARNING, "model %s: %s", m->name, m->notes.text[i]);
   if (model_uses_nothing(m))

@@ -6,12 +6,13 @@
 #include "config/settings/api_keys.h"
 #include "server/watch/log.h"
 
-enum { ANNOUNCE_SIZE = 1024 };
+/* Tells in lines of at most `width` columns, "model NAME: heads=... size=... sha256=...", what the
+ * model is: what is as usual is left out, and the rest of the digest. Each line begins with the
+ * model's name. */
+void announce_lines(const struct model *m, size_t width, void (*tell)(void *of, const char *line),
+                    void *of);
 
-/* One line, "model NAME: score=... sha256=...", with all that a definition or a layout decides. */
-void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]);
-
-/* Logs that line, and a warning for every note. */
+/* Logs these lines, and a warning for every note. */
 void announce_model(struct log *log, const struct model *m);
 
 /* Logs a warning if requests from other machines may come, and need no key. `address` is the

@@ -65,6 +65,12 @@ struct reload_changes {
   struct reload_names begun, changed, gone, chosen;
 };
 
+/* Have both the same numbers and heads? These may be config.json's. */
+static bool is_same_model(const struct model *a, const struct model *b) {
+  return strcmp(a->sha256, b->sha256) == 0 && a->shape.heads == b->shape.heads &&
+         a->shape.kv_heads == b->shape.kv_heads;
+}
+
 /* Collects what differs between the models in service and `fresh`, which were loaded from the
  * configuration `c`, and logs each model that is new or has changed. */
 static void compare_models(const struct reload *r, const struct registry *old,
@@ -72,8 +78,7 @@ static void compare_models(const struct reload *r, const struct registry *old,
                            struct reload_changes *out) {
   for (size_t i = 0; i < registry_count(fresh); i++) {
     const struct model *m = registry_at(fresh, i), *before = registry_find(old, m->name);
-    if (before && strcmp(before->sha256, m->sha256) == 0 &&
-        config_same_model(config_in_service(r), c, m->name))
+    if (before && is_same_model(before, m) && config_same_model(config_in_service(r), c, m->name))
       continue;
     add_name(before ? &out->changed : &out->begun, m->name);
     announce_model(r->server->log, m);

@@ -77,7 +77,7 @@ class Containers(Case):
         self.assertEqual(len(digests), 1, told)
         self.assertEqual(told.count("sha256="), len(self.checkpoints))
         for name in self.checkpoints:
-            self.assertIn(f" source={name} ", told)
+            self.assertIn(f" source={name} sha256=", told)
 
     def test_every_container_answers_alike(self):
         body = {"queries": randoms(random.Random(1), 1, 3, 20)}

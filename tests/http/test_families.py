@@ -7,7 +7,11 @@ import hashlib
 import json
 import math
 import os
+import pickle
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -289,6 +293,34 @@ class Npz(FamilyCase):
         server.stop()
 
 
+class Layers(FamilyCase):
+    """One definition serves every layer, and each answers as its own model would."""
+
+    def test_all_layers_of_a_folder(self):
+        for family, label in (("gpt2", "layer"), ("t5", "decoder")):
+            file, layers = families.make(family)
+            folder = os.path.join(self.folder, family)
+            os.mkdir(folder)
+            families.write_single(folder, "model", file)
+            with open(os.path.join(folder, "config.json"), "w") as out:
+                json.dump(families.CONFIGS[family], out)
+            prefix = {} if label == "layer" else {"prefix": label + "."}
+            server = self.serve({"m": dict(prefix, checkpoint=family, layers="all")})
+            names = [m["name"] for m in self.ok(server.get("/v1/models"))["models"]]
+            self.assertEqual(names, [f"m.{i}" for i in range(len(names))])
+            found = {m["sha256"]: m["name"] for m in self.ok(server.get("/v1/models"))["models"]}
+            served = [(found.get(digest(one.module)), one) for one in layers.values()]
+            asked = 0
+            for name, one in served:
+                if name and not one.cross:
+                    self.ask(server, name, one, next(asks(one, np.random.default_rng(2))), family)
+                    asked += 1
+            self.assertGreater(asked, 0, family)
+            server.signal(signal.SIGHUP)
+            server.told(f"reloaded in .* ms: {len(names)} models; all as they were")
+            server.stop()
+
+
 class Overrides(FamilyCase):
     """What a definition says goes before what is usual in the family."""
 
@@ -421,7 +453,8 @@ class Inspect(FamilyCase):
             with open(os.path.join(self.folder, "config.json"), "w") as out:
                 json.dump(families.CONFIGS[family], out)
         path = families.write_single(self.folder, family, file)
-        text = self.inspect(path)
+        words = [path] + self.heads_said(family, layers)
+        text = self.inspect(*words)
         self.tensors_are_listed(text, file, family)
         self.assertIn(f"layout {layout}", text)
         config = self.models_of(text, family)
@@ -429,10 +462,18 @@ class Inspect(FamilyCase):
         self.assertEqual(len(config["models"]), many, text)
         self.checked(config)
         self.served_right(config, layers, family)
-        self.assertEqual(json.loads(self.models_only(path)), config, f"{family}: --models")
+        self.assertEqual(json.loads(self.models_only(*words)), config, f"{family}: --models")
 
-    def models_only(self, path):
-        status, out, err = attend("inspect", path, "--models", cwd=self.folder)
+    def heads_said(self, family, layers):
+        """Where no config.json tells the number of heads and the checkpoint does not, it is said."""
+        if family in families.CONFIGS:
+            return []
+        heads = {served.definition.get("heads") for served in layers.values()}
+        self.assertEqual(len(heads), 1, family)
+        return ["--heads", str(*heads)] if any(heads) else []
+
+    def models_only(self, *words):
+        status, out, err = attend("inspect", *words, "--models", "--check", cwd=self.folder)
         self.assertEqual(status, 0, err)
         return out
 
@@ -494,7 +535,7 @@ class Inspect(FamilyCase):
         file = File(5)
         layers = families.plain(file)
         path = families.write_npz(self.folder, "plain", file, compressed=True)
-        text = self.inspect(path)
+        text = self.inspect(path, *self.heads_said("plain", layers))
         self.assertIn("layout plain", text)
         config = self.models_of(text, "npz")
         self.checked(config)
@@ -524,6 +565,60 @@ class Inspect(FamilyCase):
 
 
 add_tests(Inspect)
+
+
+TORCH = '''
+import pickle
+import numpy
+
+class Tensor:
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def float(self):
+        return self
+
+    def numpy(self):
+        return numpy.array(self.numbers, numpy.float32)
+
+def load(path, map_location):
+    assert map_location == "cpu"
+    with open(path, "rb") as file:
+        return {name: Tensor(numbers) for name, numbers in pickle.load(file).items()}
+'''
+
+
+class Pickles(FamilyCase):
+    """PyTorch's own file is refused with a command, and the command makes a checkpoint of it."""
+
+    def test_the_command_converts_the_file(self):
+        file = File(5)
+        layers = families.plain(file)
+        folder = os.path.join(self.folder, "it's $HOME; \"x\" `y`")
+        os.mkdir(folder)
+        os.mkdir(os.path.join(self.folder, "modules"))
+        with open(os.path.join(self.folder, "modules", "torch.py"), "w") as out:
+            out.write(TORCH)
+        with open(os.path.join(folder, "pytorch_model.bin"), "wb") as out:
+            pickle.dump({name: array.tolist() for name, (_, array) in file.tensors.items()}, out, 2)
+        definition = dict(layers["all"].definition, checkpoint=os.path.basename(folder))
+        with open(os.path.join(self.folder, "attend.json"), "w") as out:
+            json.dump({"models": {"m": definition}}, out)
+        for words in (["inspect", folder], ["inspect", os.path.join(folder, "pytorch_model.bin")],
+                      ["check", "--config", os.path.join(self.folder, "attend.json")]):
+            status, _, err = attend(*words)
+            self.assertEqual((status, len(err.splitlines())), (2, 1), err)
+            self.assertIn("makes an .npz archive of it: python3 -c ", err)
+        command = err[err.index("python3 -c"):]
+        done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False, env=dict(
+            os.environ, PYTHONPATH=os.path.join(self.folder, "modules"),
+            PATH=os.path.dirname(sys.executable) + ":" + os.environ["PATH"]))
+        self.assertEqual((done.returncode, done.stderr), (0, b""), command)
+        self.assertEqual(sorted(os.listdir(folder)), ["pytorch_model.bin", "pytorch_model.npz"])
+        server = self.serve({"m": definition})
+        ask = next(asks(layers["all"], np.random.default_rng(1)))
+        self.ask(server, "m", layers["all"], ask, "a folder")
+        server.stop()
 
 
 class Size(FamilyCase):

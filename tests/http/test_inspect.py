@@ -99,15 +99,15 @@ class Inspect(Case):
             with self.subTest(family):
                 self.write("w.safetensors", safetensors_bytes(tensors_of(shapes)))
                 self.write("config.json", config or {})
-                status, out, err = self.inspect("w.safetensors", "--models")
+                status, out, err = self.inspect("w.safetensors", "--models", "--heads", "4")
                 self.assertEqual(status, 0, err)
-                self.assertEqual(set(json.loads(out)["models"]), set(names))
+                self.assertEqual(set(json.loads(out)["models"]), {f"w.{n}" for n in names})
                 self.assertNotIn("cannot be served", err)
                 self.write("attend.json", out)
                 status, out, err = attend("check", "--config", "attend.json", cwd=self.folder)
                 self.assertEqual(status, 0, err)
                 for name in names:
-                    self.assertRegex(err, rf"(?m)^model {name}: .* layout={family} ")
+                    self.assertRegex(err, rf"(?m)^model w\.{name}: (.* )?layout={family}\b")
 
     def test_the_text_lists_tensors_and_ends_with_the_models(self):
         shapes, config, _ = families()["llama"]
@@ -121,11 +121,103 @@ class Inspect(Case):
         self.assertTrue(text.endswith(b"\n\n" + models))
         self.assertIn(b"layout llama: 2 layers can be served", text)
 
+    def test_models_are_called_after_their_file_or_folder(self):
+        bytes_ = safetensors_bytes(tensors_of(families()["llama"][0]))
+        cache = "hub/models--some--tiny-llama/snapshots/0123"
+        for folder, name, words, stem in (
+                ("bert", "model.safetensors", "bert", "bert"),
+                ("bert", "model.safetensors", "bert/", "bert"),
+                ("bert", "model.safetensors", "bert/model.safetensors", "bert"),
+                ("odd name", "layer.v1.safetensors", "odd name", "layer.v1"),
+                (cache, "model.safetensors", cache, "tiny-llama")):
+            with self.subTest(words):
+                os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
+                self.write(os.path.join(folder, name), bytes_)
+                status, out, err = self.inspect(words, "--models")
+                self.assertEqual(status, 0, err)
+                models = json.loads(out)["models"]
+                self.assertEqual(list(models), [f"{stem}.layer0", f"{stem}.layer1"])
+                self.assertEqual(models[f"{stem}.layer0"]["checkpoint"], words)
+        status, out, err = attend("inspect", ".", "--models", cwd=os.path.join(self.folder, "bert"))
+        self.assertEqual(list(json.loads(out)["models"]), ["bert.layer0", "bert.layer1"], err)
+
+    def test_a_configuration_is_written_where_it_is_to_lie(self):
+        bytes_ = safetensors_bytes(tensors_of(families()["llama"][0]))
+        for folder in ("etc", "etc/models", "models"):
+            os.mkdir(os.path.join(self.folder, folder))
+        for path in ("etc/models/a.safetensors", "models/b.safetensors"):
+            self.write(path, bytes_)
+            status, out, err = self.inspect(path, "-o", "etc/attend.json", "--heads", "4")
+            self.assertEqual((status, out), (0, b""), err)
+            self.assertIn("the base of rope is a guess", err)
+            status, _, err = attend("check", "--config", "etc/attend.json", cwd=self.folder)
+            self.assertEqual(status, 0, err)
+            status, _, err = self.inspect(path, "-o", "etc/attend.json", "--heads", "4")
+            self.assertEqual(status, 1, err)
+            self.assertIn("etc/attend.json: File exists", err)
+            os.remove(os.path.join(self.folder, "etc/attend.json"))
+        self.write("etc/x.safetensors", safetensors_bytes(tensors_of({"x": [1]})))
+        status, _, err = self.inspect("etc/x.safetensors", "-o", "etc/attend.json")
+        self.assertEqual(status, 2, err)
+        self.assertIn("no layer of it can be served", err)
+        self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "etc"))),
+                         ["models", "x.safetensors"])
+
+    def test_heads_that_no_definition_says_are_those_of_config_json(self):
+        os.mkdir(os.path.join(self.folder, "llama"))
+        self.write("llama/model.safetensors", safetensors_bytes(tensors_of(families()["llama"][0])))
+        self.write("attend.json", {"models": {"m": {"checkpoint": "llama", "layer": 1}}})
+        status, _, err = attend("check", "--config", "attend.json", cwd=self.folder)
+        self.assertEqual(status, 2, err)
+        self.assertIn("model m: llama: heads: required with projection linear, and no config.json "
+                      "beside the checkpoint tells it; look for num_heads or num_attention_heads "
+                      "where the checkpoint is from (attend inspect llama --models --heads N ", err)
+        self.write("llama/config.json", {"num_attention_heads": 4, "num_key_value_heads": 2})
+        told = "model m: heads=4 and kv_heads=2 are from config.json"
+        status, _, err = attend("check", "--config", "attend.json", cwd=self.folder)
+        self.assertEqual(status, 0, err)
+        self.assertIn(told, err)
+        server = Server(None, "--config", os.path.join(self.folder, "attend.json"))
+        self.addCleanup(server.stop)
+        server.told("level=info .*" + told)
+        model = self.ok(server.get("/v1/models/m"))
+        self.assertEqual((model["heads"], model["kv_heads"], model["source"]),
+                         (4, 2, "model.safetensors"))
+        self.write("llama/config.json", {"num_attention_heads": 2})
+        server.signal(signal.SIGHUP)
+        server.told("level=info .*model m: heads=2 and kv_heads=1 are from config.json")
+        server.told("reloaded in .*; changed: m")
+        self.write("llama/config.json", {"num_attention_heads": 3})
+        status, _, err = attend("check", "--config", "attend.json", cwd=self.folder)
+        self.assertEqual(status, 2, err)
+        self.assertIn("model m: llama: config.json says 3 heads: heads: 3 do not divide", err)
+
+    def test_numbers_are_read_only_when_they_are_to_be_checked(self):
+        """A file of 1 GB that is a hole but for its header and the first tensor, which is not finite."""
+        header, end = {}, 0
+        for name, shape in stems("", ["W_q", "W_k", "W_v", "W_o"], 8192, 8192, False).items():
+            begin, end = end, end + 4 * shape[0] * shape[1]
+            header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
+        text = json.dumps(header).encode()
+        with open(os.path.join(self.folder, "w.safetensors"), "wb") as out:
+            out.write(len(text).to_bytes(8, "little") + text + struct.pack("<f", float("nan")))
+            out.truncate(8 + len(text) + end)
+        status, out, err = self.inspect("w.safetensors", "--models", "--heads=64")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(json.loads(out)["models"]["w"]["heads"], 64)
+        status, out, err = self.inspect("w.safetensors", "--models", "--check")
+        self.assertEqual((status, out), (2, b""))
+        self.assertIn('cannot be served: tensor "W_q.weight" holds a number that is not fin', err)
+
     def test_broken_files_and_wrong_words(self):
         self.write("w.safetensors", b"\x07\0\0\0\0\0\0\0{\"a\":1}")
         for args, word in ((["w.safetensors"], "tensor \"a\""), (["none"], "No such file"),
-                           (["."], "is a directory"), ([], "inspect needs a file"),
-                           (["a", "b"], "not 'b'"), (["a", "--model"], "not '--model'")):
+                           (["/dev"], "is a directory"), ([], "inspect needs a file"),
+                           (["a", "b"], "not 'b'"),
+                           (["a", "-o"], "-o needs the name of a file"), (["a", "--model"], "not '--model'"),
+                           (["a", "--heads"], "--heads needs a number from 1 to 4096, not ''"),
+                           (["a", "--heads", "0"], "not '0'"), (["a", "--heads=x"], "not 'x'"),
+                           (["--heads", "4097", "a"], "not '4097'")):
             with self.subTest(args):
                 status, out, err = self.inspect(*args)
                 self.assertEqual((status, out), (2, b""), err)
@@ -158,6 +250,7 @@ class Inspect(Case):
         status, out, err = self.inspect("w.safetensors", "--models")
         self.assertEqual(status, 0, err)
         self.assertEqual(len(json.loads(out)["models"]), 512)
+        self.assertIn("heads is not known", err)
         self.assertIn("only the first 512 layers are listed", err)
 
     def test_what_config_json_tells_otherwise_is_told(self):
@@ -193,10 +286,10 @@ class Inspect(Case):
             "both": {**random_layer, "rope": {"base": 500},
                      "relative_bias": {"bidirectional": False, "buckets": 8}}}}, folder=self.folder)
         self.addCleanup(server.stop)
-        server.told(r"model llama: .* scale=0\.5 .* causal=true rope=10000 .* layout=llama "
-                    r"place=model\.layers\.1\.self_attn\. ")
-        server.told(r"model both: .* causal=false rope=500 relative_bias=8 max_distance=128 "
-                    r"bidirectional=false ")
+        server.told(r'msg="model llama: heads=4 kv_heads=2 size=8 causal=true rope=10000"')
+        server.told(r'msg="model llama: layout=llama source=w\.safetensors sha256=[0-9a-f]{12}"')
+        server.told(r'msg="model both: heads=2 size=8 rope=500 relative_bias=8 max_distance=128"')
+        server.told(r'msg="model both: bidirectional=false source=random sha256=[0-9a-f]{12}"')
         told = {m["name"]: m for m in self.ok(server.get("/v1/models"))["models"]}
         self.assertEqual({n: m["layout"] for n, m in told.items()},
                          {"llama": "llama", "plain": "none", "both": "none"})
@@ -225,10 +318,11 @@ class FailingAllocations(Case):
         for n in range(1, 2000):
             with open(control, "wb") as file:
                 file.write(struct.pack("<qqq", n, 0, 0))
-            status, out, err = attend("inspect", "w.safetensors", "--models", cwd=folder, env=env)
+            status, out, err = attend("inspect", "w.safetensors", "--models", "--check",
+                                      cwd=folder, env=env)
             self.assertIn(status, (0, 1), (n, err))
             if status == 0:
-                self.assertEqual(list(json.loads(out)["models"]), ["layer0"], n)
+                self.assertEqual(list(json.loads(out)["models"]), ["w.layer0"], n)
             else:
                 seen.add(err)
             with open(control, "rb") as file:

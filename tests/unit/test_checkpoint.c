@@ -198,7 +198,6 @@ static void a_shard_at_fault_is_named(void **state) {
 static void what_is_no_file_is_told(void **state) {
   const struct place *p = *state;
   char path[160];
-  open_ill(p->folder, ": is a directory");
   open_ill("/dev/null", ": is no regular file");
   path_of(p, "1.safetensors", path);
   open_ill(path, ": No such file or directory");
@@ -209,7 +208,8 @@ static void what_is_no_file_is_told(void **state) {
   open_ill(p->file, ": is no regular file");
   unlink(p->file);
   assert_int_equal(mkdir(p->file, 0700), 0);
-  open_ill(p->file, ": is a directory");
+  open_ill(p->file, ": is a directory without a safetensors file, an index of them or an .npz "
+                    "archive; it holds nothing of a name that could be shown");
   rmdir(p->file);
   assert_int_equal(symlink(path, path), 0);
   open_ill(path, ": Too many levels of symbolic links");
@@ -239,10 +239,6 @@ static void other_files_are_told_by_their_first_bytes(void **state) {
        ": is JSON, but no index of shards, whose name would end with .index.json"},
       {OF(" \n[[1, 2, 3]]"),
        ": is JSON, but no index of shards, whose name would end with .index.json"},
-      {OF("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19."),
-       ": is a Python pickle; safetensors.torch.save_file writes what is read here"},
-      {OF("\x80\x05\x95\x10\1\1\1\1}\x94."),
-       ": is a Python pickle; safetensors.torch.save_file writes what is read here"},
       {OF("\x93NUMPY\1\0v\0{'descr': '<f4'"),
        ": is a .npy file, one array; numpy.savez makes an .npz archive of several"},
       {OF("\x89HDF\r\n\x1a\n"), ": is an HDF5 file; safetensors files and .npz archives are read"},
@@ -265,37 +261,6 @@ static void other_files_are_told_by_their_first_bytes(void **state) {
     fclose(out);
     open_ill(path, cases[i].detail);
   }
-}
-
-static void a_folder_is_told_with_the_file_in_it(void **state) {
-  const struct place *p = *state;
-  char path[256], long_name[160], detail[200];
-  static const char *const names[] = {
-      "\xff.npz",    "3.npz", "b.safetensors", "a.safetensors", "m.safetensors.index.json",
-      "config.json", ".npz"};
-  static const char *const told[] = {"",
-                                     "3.npz",
-                                     "b.safetensors",
-                                     "a.safetensors",
-                                     "m.safetensors.index.json",
-                                     "m.safetensors.index.json",
-                                     "m.safetensors.index.json"};
-  memset(long_name, 'x', 130);
-  strcpy(long_name + 130, ".npz");
-  snprintf(path, sizeof path, "%s/%s", p->folder, long_name);
-  write_text(path, "");
-  for (size_t i = 0; i < 7; i++) {
-    char name[160];
-    path_of(p, names[i], name);
-    write_text(name, "");
-    snprintf(detail, sizeof detail, ": is a directory%s%s", *told[i] ? "; it holds " : "", told[i]);
-    open_ill(p->folder, detail);
-  }
-  for (size_t i = 0; i < 7; i++) {
-    unlink(path);
-    snprintf(path, sizeof path, "%s/%s", p->folder, names[i]);
-  }
-  unlink(path);
 }
 
 /* Of a long path the end is shown, with the reason behind it. */
@@ -358,6 +323,36 @@ static void a_file_that_is_written_to_is_told(void **state) {
   checkpoint_free(c);
 }
 
+static bool ends_with_seven(const char *name) { return name[strlen(name) - 1] == '7'; }
+
+/* By how they begin, and where they are marked; of t0 to t4999. */
+static void names_are_listed(struct checkpoint *c, size_t all) {
+  static const struct {
+    const char *beginning;
+    size_t count;
+  } cases[] = {{"", 5000}, {"t", 5000},   {"t4", 1111}, {"t49", 111}, {"t4999", 1},
+               {"s", 0},   {"t49990", 0}, {"u", 0},     {"t5000", 0}};
+  struct error e = {0};
+  size_t count;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct checkpoint_entry *const *found = checkpoint_behind(c, cases[i].beginning, &count);
+    assert_int_equal(count, cases[i].count);
+    for (size_t j = 0; j < count; j++)
+      assert_memory_equal(found[j]->name, cases[i].beginning, strlen(cases[i].beginning));
+  }
+  assert_int_equal(checkpoint_marked_count(c), all);
+  assert_ptr_equal(checkpoint_marked_at(c, 3), checkpoint_at(c, 3));
+  for (int again = 0; again < 2; again++) {
+    assert_int_equal(checkpoint_mark(c, ends_with_seven, &e), STATUS_OK);
+    assert_int_equal(checkpoint_marked_count(c), all / 10);
+  }
+  for (size_t i = 0; i < all / 10; i++) {
+    const struct checkpoint_entry *t = checkpoint_marked_at(c, i);
+    assert_true(ends_with_seven(t->name));
+    assert_true(i == 0 || checkpoint_marked_at(c, i - 1) < t);
+  }
+}
+
 static void every_name_of_many_is_found(void **state) {
   const struct place *p = *state;
   enum { COUNT = 5000 };
@@ -388,6 +383,7 @@ static void every_name_of_many_is_found(void **state) {
   }
   assert_null(checkpoint_find(c, ""));
   assert_null(checkpoint_find(c, "u"));
+  names_are_listed(c, COUNT);
   checkpoint_free(c);
 }
 
@@ -399,7 +395,6 @@ int main(void) {
       IN_PLACE(a_shard_at_fault_is_named),
       IN_PLACE(what_is_no_file_is_told),
       IN_PLACE(other_files_are_told_by_their_first_bytes),
-      IN_PLACE(a_folder_is_told_with_the_file_in_it),
       cmocka_unit_test(a_long_path_leaves_room_for_the_reason),
       cmocka_unit_test(what_cannot_be_read_is_told),
       IN_PLACE(a_safetensors_file_that_shrinks_is_told),

@@ -423,6 +423,30 @@ static void what_differs_is_told(void **state) {
   config_free(&b);
 }
 
+/* A definition of all layers makes the models NAME.NUMBER. */
+static void layers_are_models(void **state) {
+  const struct place *p = *state;
+  struct config a, b;
+#define LAYERS "\"models\": {\"x\": {\"layers\": \"all\"}, \"y\": {}, \"x.3\": {\"heads\": 4}}"
+  write_text(p, "{\"default_model\": \"x.12\", " LAYERS "}");
+  read_well(&a, WORDS("--config", (char *)p->file), nothing);
+  assert_ptr_equal(config_definition(&a, "x.0"), json_object_get(a.models, "x"));
+  assert_ptr_equal(config_definition(&a, "x.3"), json_object_get(a.models, "x.3"));
+  static const char *const none[] = {"y.0", "x.", "x.1a", "z.1", ".1", "x-1", ""};
+  for (size_t i = 0; i < 7; i++) assert_null(config_definition(&a, none[i]));
+  write_text(p, "{\"models\": {\"x\": {\"layers\": \"all\", \"heads\": 2}, \"y\": {}, \"x.3\": "
+                "{\"heads\": 4}}}");
+  read_well(&b, WORDS("--config", (char *)p->file), nothing);
+  assert_false(config_same_model(&a, &b, "x.0"));
+  assert_true(config_same_model(&a, &b, "x.3"));
+  assert_true(config_same_model(&b, &b, "x.0"));
+  config_free(&a);
+  config_free(&b);
+  file_ill(p, "{\"default_model\": \"x\", " LAYERS "}",
+           "\"x\" is a model of each layer: name one of them, such as \"x.0\"");
+  file_ill(p, "{\"default_model\": \"y.1\", " LAYERS "}", "there is no model \"y.1\"");
+}
+
 static void help_names_every_setting(void **state) {
   (void)state;
   char *help = NULL;
@@ -529,6 +553,7 @@ int main(void) {
       IN_PLACE(models_are_named_and_the_default_is_one_of_them),
       IN_PLACE(what_is_printed_reads_back_the_same),
       IN_PLACE(what_differs_is_told),
+      IN_PLACE(layers_are_models),
       cmocka_unit_test(help_names_every_setting),
       cmocka_unit_test(defaults_are_values),
       cmocka_unit_test(nearest_counts_edits),

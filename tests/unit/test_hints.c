@@ -203,6 +203,61 @@ static void towers_are_told_by_the_address(void **state) {
        "see no key behind them");
 }
 
+/* A definition that says no heads has so many, with that config.json beside the checkpoint. */
+static void takes(const struct place *p, const char *more, const char *config, size_t heads,
+                  size_t kv_heads, bool hinted) {
+  char definition[300];
+  write_config(p, config);
+  snprintf(definition, sizeof definition, "{\"checkpoint\":\"w.safetensors\"%s}", more);
+  struct model *m = load_well(definition, p->folder);
+  assert_int_equal(m->shape.heads, heads);
+  assert_int_equal(m->shape.kv_heads, kv_heads);
+  assert_int_equal(m->hinted, hinted);
+  assert_int_equal(m->notes.count, 0);
+  model_free(m);
+  write_config(p, NULL);
+}
+
+static void takes_none(const struct place *p, const char *config, const char *detail) {
+  write_config(p, config);
+  load_ill("{\"checkpoint\":\"w.safetensors\"}", p->folder, detail);
+  write_config(p, NULL);
+}
+
+static void heads_that_are_not_said_are_taken(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  write_layer(p, "model.layers.3.self_attn.", llama);
+  takes(p, "", "{\"num_attention_heads\":2}", 2, 2, true);
+  takes(p, "", "{\"n_head\":1}", 1, 1, true);
+  takes(p, ",\"projection\":\"none\",\"score\":\"dot\",\"query_size\":4",
+        "{\"num_attention_heads\":2}", 1, 1, false);
+  takes_none(p, "{\"num_attention_heads\":3}",
+             "w.safetensors: config.json says 3 heads: heads: 3 do not divide the 4 columns");
+  takes_none(p, NULL, "w.safetensors: heads: required with projection linear, and no config.json");
+  takes_none(p, "{\"model_type\":\"llama\"}", "heads: required with projection linear, and no");
+  takes_none(p, "[]", "heads: required with projection linear, and no config.json");
+  takes_none(p,
+             "{\"text_config\":{\"num_attention_heads\":2},"
+             "\"vision_config\":{\"num_attention_heads\":2}}",
+             "heads: required with projection linear, and no config.json");
+  /* Heads of keys are told by the rows where a family shares them, else by config.json. */
+  add_named(&m, 8, 4, "q.weight");
+  add_named(&m, 4, 4, "k.weight");
+  add_named(&m, 4, 4, "v.weight");
+  add_named(&m, 4, 8, "o.weight");
+  write_made(p, &m);
+#define MAP ",\"tensors\":{\"query\":\"q\",\"key\":\"k\",\"value\":\"v\",\"output\":\"o\"}"
+  takes(p, MAP, "{\"num_attention_heads\":4,\"num_key_value_heads\":2}", 4, 2, true);
+  takes(p, MAP ",\"kv_heads\":1", "{\"num_attention_heads\":2,\"num_key_value_heads\":2}", 2, 1,
+        true);
+  for (size_t i = 0; i < 4; i++)
+    add_named(&m, 12, 12, "encoder.block.0.layer.0.SelfAttention.%c.weight", "qkvo"[i]);
+  made_add(&m, "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 32, 3);
+  write_made(p, &m);
+  takes(p, "", NULL, 3, 3, false); /* the table tells them */
+}
+
 static void a_config_that_is_none_is_told_and_no_more(void **state) {
   const struct place *p = *state;
   char path[128];
@@ -238,6 +293,7 @@ int main(void) {
       IN_PLACE(what_no_definition_can_say_is_told),
       IN_PLACE(models_that_are_not_known_are_told),
       IN_PLACE(towers_are_told_by_the_address),
+      IN_PLACE(heads_that_are_not_said_are_taken),
       IN_PLACE(a_config_that_is_none_is_told_and_no_more),
       IN_PLACE(the_place_is_known),
   };

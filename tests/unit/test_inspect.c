@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "config/inspect/inspect.h"
+#include "config/inspect/inspect_path.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 
@@ -23,15 +24,21 @@ struct printed {
   struct error error;
 };
 
-static struct printed inspect(const char *path, bool models_only) {
+static struct printed answer_to(const struct inspect_ask *asked) {
   struct printed p = {0};
+  struct inspect_ask ask = *asked;
   size_t sizes[2];
+  ask.named = ask.path;
   FILE *out = open_memstream(&p.out, &sizes[0]), *notes = open_memstream(&p.notes, &sizes[1]);
   assert_true(out && notes);
-  inspect_file(path, models_only, out, notes, &p.error);
+  inspect_file(&ask, out, notes, &p.error);
   fclose(out);
   fclose(notes);
   return p;
+}
+
+static struct printed inspect(const char *path, bool models_only) {
+  return answer_to(&(struct inspect_ask){.path = path, .models_only = models_only});
 }
 
 static void printed_free(struct printed *p) {
@@ -43,7 +50,8 @@ static void says(const char *text, const char *part) {
   if (!strstr(text, part)) fail_msg("\"%s\" does not say \"%s\"", text, part);
 }
 
-/* Checks that every definition that is printed loads. */
+/* Checks that every definition that is printed loads; where its number of heads is not known, that
+ * it is refused for the want of it. */
 static json_t *models_of(const struct place *p, const char *notes) {
   struct printed printed = inspect(p->file, true);
   assert_string_equal(printed.error.detail, "");
@@ -55,8 +63,12 @@ static json_t *models_of(const struct place *p, const char *notes) {
   json_object_foreach(models, name, definition) {
     struct error e = {0};
     struct model *m = model_load(name, definition, ".", GEMM_AUTO, &e);
-    assert_string_equal(e.detail, "");
-    assert_non_null(m);
+    if (strstr(notes, "heads is not known")) {
+      says(e.detail, "heads: required with projection linear, and no config.json");
+    } else {
+      assert_string_equal(e.detail, "");
+      assert_non_null(m);
+    }
     model_free(m);
   }
   json_decref(document);
@@ -112,31 +124,62 @@ static void heads_are_told_or_guessed(void **state) {
   add_projections(&m, "model.layers.3.self_attn.", 256, 128, "o_proj");
   write_made(p, &m);
 #define PLACE "{\"layout\":\"llama\",\"layer\":3,"
-  with_config(p, NULL, "layer3", PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}",
-              "heads is a guess, heads of 64 columns or fewer");
-  with_config(p, NULL, "layer3", PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}",
-              "the base of rope is a guess");
+  with_config(p, NULL, "w.layer3", PLACE "\"rope\":{\"base\":10000.0}}",
+              "note: heads is not known and left out: neither the file nor a config.json beside it "
+              "tells it; look for num_heads or num_attention_heads where the file is from, and say "
+              "--heads N (4 would be usual)\nnote: the base of rope is a guess");
   with_config(p, "{\"num_attention_heads\":8,\"num_key_value_heads\":4,\"rope_theta\":5e5}",
-              "layer3", PLACE "\"heads\":8,\"kv_heads\":4,\"rope\":{\"base\":500000.0}}", "");
+              "w.layer3", PLACE "\"heads\":8,\"kv_heads\":4,\"rope\":{\"base\":500000.0}}", "");
   with_config(p,
               "{\"text_config\":{\"num_attention_heads\":16,\"rope_parameters\":"
               "{\"rope_type\":\"default\",\"rope_theta\":5e5}},\"num_attention_heads\":2}",
-              "layer3", PLACE "\"heads\":16,\"kv_heads\":8,\"rope\":{\"base\":500000.0}}", "");
-  with_config(p, "{\"n_head\":3,\"rope_theta\":5e5}", "layer3",
-              PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":500000.0}}",
-              "layer3: config.json says 3 heads: heads: 3 do not divide the 256 columns");
+              "w.layer3", PLACE "\"heads\":16,\"kv_heads\":8,\"rope\":{\"base\":500000.0}}", "");
   write_config(p, "{\"n_head\":3,\"rope_theta\":5e5}");
   struct printed printed = inspect(p->file, true);
-  says(printed.notes, "heads is a guess, heads of 64 columns or fewer: what config.json says does");
-  assert_null(strstr(printed.notes, "no config.json beside it does"));
+  says(printed.notes, "w.layer3: config.json says 3 heads: heads: 3 do not divide the 256 columns");
+  says(printed.notes, "heads is not known and left out: what config.json says does not fit; look");
+  assert_null(strstr(printed.notes, "no config.json beside it"));
+  assert_null(strstr(printed.out, "heads"));
   printed_free(&printed);
-  with_config(p, "{\"n_head\":\"8\",\"num_heads\":0,\"rope_theta\":5e5}", "layer3",
-              PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":500000.0}}", "heads is a guess");
-  with_config(p, "[1]", "layer3", PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}",
-              "config.json: is no object: it is ignored");
-  with_config(p, "{\"n_head\":", "layer3",
-              PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}",
-              "config.json, line 1, column");
+  with_config(p, "{\"n_head\":\"8\",\"num_heads\":0,\"rope_theta\":5e5}", "w.layer3",
+              PLACE "\"rope\":{\"base\":500000.0}}", "heads is not known");
+  with_config(p, "[1]", "w.layer3", PLACE "\"rope\":{\"base\":10000.0}}",
+              "config.json: is no object: it is ignored\nnote: heads is not known");
+  write_config(p, "{\"n_head\":");
+  printed = inspect(p->file, true);
+  says(printed.notes, "config.json, line 1, column");
+  printed_free(&printed);
+  write_config(p, NULL);
+}
+
+/* What is asked for counts for the layers whose checkpoint does not tell it. */
+static void heads_may_be_said(void **state) {
+  const struct place *p = *state;
+  struct made m = {0};
+  add_projections(&m, "model.layers.3.self_attn.", 256, 128, "o_proj");
+  add_roles(&m, "plain.", d2l, ".weight");
+  for (size_t i = 0; i < 4; i++)
+    add_named(&m, 12, 12, "encoder.block.0.layer.0.SelfAttention.%c.weight", "qkvo"[i]);
+  made_add(&m, "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 32, 3);
+  write_made(p, &m);
+  for (int told = 0; told < 2; told++) { /* it counts more than config.json */
+    write_config(p, told ? "{\"num_attention_heads\":8,\"rope_theta\":1e4}" : NULL);
+    struct printed printed =
+        answer_to(&(struct inspect_ask){.path = p->file, .models_only = true, .heads = 4});
+    assert_string_equal(printed.error.detail, "");
+    json_t *document = json_of(printed.out), *models = json_object_get(document, "models");
+    is(models, "w.layer3", PLACE "\"heads\":4,\"kv_heads\":2,\"rope\":{\"base\":10000.0}}");
+    is(models, "w.plain", "{\"layout\":\"d2l\",\"heads\":4}");
+    is(models, "w.encoder0", "{\"layout\":\"t5\",\"layer\":0,\"heads\":3}");
+    assert_null(strstr(printed.notes, "heads is not known"));
+    json_decref(document);
+    printed_free(&printed);
+  }
+  struct printed printed =
+      answer_to(&(struct inspect_ask){.path = p->file, .models_only = true, .heads = 5});
+  says(printed.notes, "note: the layer at \"plain.\" cannot be served: heads: 5 do not divide");
+  printed_free(&printed);
+  write_config(p, NULL);
 }
 
 /* The base comes from the frequencies in the file, unless config.json says one. */
@@ -148,8 +191,17 @@ static void frequencies_tell_the_base(void **state) {
   made_add_bytes(&m, "layers.0.self_attn.rotary_emb.inv_freq", "F32", "[2]", numbers,
                  sizeof numbers);
   write_made(p, &m);
-  with_config(p, "{\"n_head\":4}", "layer0",
+  with_config(p, "{\"n_head\":4}", "w.layer0",
               "{\"layout\":\"llama\",\"heads\":4,\"layer\":0,\"rope\":{\"base\":500.0}}", "");
+  with_config(p, NULL, "w.layer0", "{\"layout\":\"llama\",\"layer\":0,\"rope\":{\"base\":500.0}}",
+              "heads is not known");
+  /* More of them than there are columns: whatever their number, an answer comes at once. */
+  add_projections(&m, "layers.0.self_attn.", 16, 16, "o_proj");
+  made_add_bytes(&m, "layers.0.self_attn.rotary_emb.inv_freq", "X1", "[9007199254740992]", "", 0);
+  write_made(p, &m);
+  struct printed printed = inspect(p->file, true);
+  says(printed.notes, "rotary_emb.inv_freq\": does not have the 8 frequencies of heads of 16");
+  printed_free(&printed);
 }
 
 static void what_config_says_and_a_definition_cannot_is_noted(void **state) {
@@ -173,12 +225,12 @@ static void what_config_says_and_a_definition_cannot_is_noted(void **state) {
   struct made m = {0};
   add_projections(&m, "model.layers.0.self_attn.", 16, 8, "o_proj");
   write_made(p, &m);
-  with_config(p, harmless, "layer0", DEFINITION, "");
+  with_config(p, harmless, "w.layer0", DEFINITION, "");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char config[256], note[128];
     snprintf(config, sizeof config, "{\"n_head\":4,\"rope_theta\":1e4,%s}", cases[i].config);
     snprintf(note, sizeof note, "note: config.json has %s, which is not applied", cases[i].key);
-    with_config(p, config, "layer0", DEFINITION, note);
+    with_config(p, config, "w.layer0", DEFINITION, note);
   }
 }
 
@@ -191,15 +243,15 @@ static void towers_have_their_own_heads(void **state) {
   write_config(p, "{\"model_type\":\"clip\",\"text_config\":{\"num_attention_heads\":2},"
                   "\"vision_config\":{\"num_attention_heads\":4}}");
   json_t *models = models_of(p, "");
-  is(models, "text0",
+  is(models, "w.text0",
      "{\"layout\":\"clip\",\"layer\":0,\"prefix\":\"text_model.encoder.\",\"heads\":2}");
-  is(models, "vision0",
+  is(models, "w.vision0",
      "{\"layout\":\"clip\",\"layer\":0,\"prefix\":\"vision_model.encoder.\",\"heads\":4}");
   json_decref(models);
   write_config(p, "{\"model_type\":\"siglip\",\"text_config\":{\"num_attention_heads\":2},"
                   "\"vision_config\":{\"num_attention_heads\":4}}");
   models = models_of(p, "");
-  is(models, "text0",
+  is(models, "w.text0",
      "{\"layout\":\"clip\",\"layer\":0,\"prefix\":\"text_model.encoder.\",\"heads\":2,"
      "\"causal\":false}");
   json_decref(models);
@@ -210,11 +262,11 @@ static void towers_have_their_own_heads(void **state) {
   write_config(p, "{\"encoder_attention_heads\":2,\"decoder_attention_heads\":4}");
   models = models_of(p, "");
   assert_int_equal(json_object_size(models), 3);
-  is(models, "encoder0",
+  is(models, "w.encoder0",
      "{\"layout\":\"whisper\",\"layer\":0,\"prefix\":\"model.encoder.\",\"heads\":2}");
-  is(models, "decoder0",
+  is(models, "w.decoder0",
      "{\"layout\":\"whisper\",\"layer\":0,\"prefix\":\"model.decoder.\",\"heads\":4}");
-  is(models, "decoder0-cross",
+  is(models, "w.decoder0-cross",
      "{\"layout\":\"whisper\",\"prefix\":\"model.decoder.layers.0.encoder_attn.\",\"heads\":4}");
   json_decref(models);
   write_config(p, NULL);
@@ -227,15 +279,18 @@ static void config_tells_who_sees_what_and_which_model_it_is(void **state) {
   add_roles(&m, "bert.encoder.layer.0.attention.", bert, ".weight");
   write_made(p, &m);
   with_config(p, "{\"num_attention_heads\":2,\"is_decoder\":true,\"model_type\":\"bert\"}",
-              "layer0", "{\"layout\":\"bert\",\"layer\":0,\"heads\":2,\"causal\":true}", "");
-  with_config(p, "{\"num_attention_heads\":2,\"model_type\":\"big_bird\"}", "layer0",
+              "w.layer0", "{\"layout\":\"bert\",\"layer\":0,\"heads\":2,\"causal\":true}", "");
+  with_config(p, "{\"num_attention_heads\":2,\"model_type\":\"big_bird\"}", "w.layer0",
               "{\"layout\":\"bert\",\"layer\":0,\"heads\":2}",
               "fit config.json's model_type big_bird");
   with_config(p,
               "{\"text_config\":{\"num_attention_heads\":2},"
               "\"vision_config\":{\"num_attention_heads\":4}}",
-              "layer0", "{\"layout\":\"bert\",\"layer\":0,\"heads\":1}",
-              "config.json describes several models and does not tell which one is this layer's");
+              "w.layer0", "{\"layout\":\"bert\",\"layer\":0}",
+              "heads is not known and left out: neither the file nor a config.json beside it tells "
+              "it; look for num_heads or num_attention_heads where the file is from, and say "
+              "--heads N (1 would be usual)\nnote: config.json describes several models and does "
+              "not tell which one is this layer's");
 }
 
 static void tables_tell_heads_and_config_the_distance(void **state) {
@@ -245,8 +300,8 @@ static void tables_tell_heads_and_config_the_distance(void **state) {
     add_named(&m, 12, 12, "encoder.block.0.layer.0.SelfAttention.%c.weight", "qkvo"[i]);
   made_add(&m, "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 32, 3);
   write_made(p, &m);
-  with_config(p, NULL, "encoder0", "{\"layout\":\"t5\",\"layer\":0,\"heads\":3}", "");
-  with_config(p, "{\"relative_attention_max_distance\":64,\"num_heads\":4}", "encoder0",
+  with_config(p, NULL, "w.encoder0", "{\"layout\":\"t5\",\"layer\":0,\"heads\":3}", "");
+  with_config(p, "{\"relative_attention_max_distance\":64,\"num_heads\":4}", "w.encoder0",
               "{\"layout\":\"t5\",\"layer\":0,\"heads\":3,\"relative_bias\":"
               "{\"max_distance\":64,\"bidirectional\":true}}",
               "");
@@ -262,25 +317,25 @@ static void scores_are_recognised_by_their_parameters(void **state) {
   made_add(&m, "score.key", 3, 2);
   made_add(&m, "score.vector", 3, 0);
   write_made(p, &m);
-  with_config(p, NULL, "layer", "{\"layout\":\"plain\",\"score\":\"additive\",\"heads\":2}", "");
+  with_config(p, NULL, "w", "{\"layout\":\"plain\",\"score\":\"additive\",\"heads\":2}", "");
   add_roles(&m, "", plain, ".weight");
   made_add(&m, "score.weight", 2, 2);
   write_made(p, &m);
-  with_config(p, NULL, "layer", "{\"layout\":\"plain\",\"score\":\"bilinear\",\"heads\":2}", "");
+  with_config(p, NULL, "w", "{\"layout\":\"plain\",\"score\":\"bilinear\",\"heads\":2}", "");
   made_add(&m, "score.weight", 5, 4);
   write_made(p, &m);
-  with_config(p, NULL, "layer",
+  with_config(p, NULL, "w",
               "{\"layout\":\"plain\",\"score\":\"bilinear\",\"projection\":\"none\",\"heads\":1,"
               "\"value_size\":4}",
-              "layer: value_size is a guess");
+              "w: value_size is a guess");
   made_add(&m, "net.W_q.weight", 8, 20);
   made_add(&m, "net.W_k.weight", 8, 2);
   made_add(&m, "net.w_v.weight", 1, 8);
   write_made(p, &m);
-  with_config(p, NULL, "net",
+  with_config(p, NULL, "w.net",
               "{\"layout\":\"d2l\",\"score\":\"additive\",\"projection\":\"none\",\"heads\":1,"
               "\"value_size\":20}",
-              "net: value_size is a guess");
+              "w.net: value_size is a guess");
 }
 
 static void names_are_models_names_and_differ(void **state) {
@@ -292,12 +347,43 @@ static void names_are_models_names_and_differ(void **state) {
   add_roles(&m, "a-rather-long-name.that-goes-on-and-on.until-it-is-longer-than-a-models.", d2l,
             ".weight");
   write_made(p, &m);
-  json_t *models = models_of(p, "heads is a guess");
+  json_t *models = models_of(p, "heads is not known");
   assert_int_equal(json_object_size(models), 4);
-  is(models, "layer", "{\"layout\":\"d2l\",\"prefix\":\"\",\"heads\":1}");
-  is(models, "a_b", "{\"layout\":\"d2l\",\"prefix\":\"a b.\",\"heads\":1}");
-  is(models, "a_b-2", "{\"layout\":\"d2l\",\"prefix\":\"a_b.\",\"heads\":1}");
+  is(models, "w", "{\"layout\":\"d2l\",\"prefix\":\"\"}");
+  is(models, "w.a_b", "{\"layout\":\"d2l\",\"prefix\":\"a b.\"}");
+  is(models, "w.a_b-2", "{\"layout\":\"d2l\",\"prefix\":\"a_b.\"}");
   json_decref(models);
+}
+
+/* --- paths --- */
+
+static void paths_start_where_the_configuration_lies(void **state) {
+  (void)state;
+  static const struct {
+    const char *checkpoint, *written, *wanted; /* "@": the current folder */
+  } cases[] = {
+      {"w.npz", "attend.json", "w.npz"},
+      {"./w.npz", "./attend.json", "./w.npz"},
+      {"/m/w.npz", "c/attend.json", "/m/w.npz"},
+      {"c/w.npz", "c/attend.json", "w.npz"},
+      {"c/d/w/", "./c//attend.json", "@/c/d/w/"},
+      {"./c/d/w", "c/attend.json", "d/w"},
+      {"w.npz", "c/attend.json", "@/w.npz"},
+      {"../w.npz", "c/attend.json", "@/../w.npz"},
+      {"cc/w.npz", "c/attend.json", "@/cc/w.npz"},
+      {"./w.npz", "/c/attend.json", "@/w.npz"},
+      {"c/", "c/attend.json", "@/c/"},
+  };
+  char here[512], wanted[600];
+  assert_non_null(getcwd(here, sizeof here));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct error e = {0};
+    const bool whole = cases[i].wanted[0] == '@';
+    char *path = inspect_path_for(cases[i].checkpoint, cases[i].written, &e);
+    snprintf(wanted, sizeof wanted, "%s%s", whole ? here : "", cases[i].wanted + whole);
+    assert_string_equal(path, wanted);
+    free(path);
+  }
 }
 
 /* --- what cannot be served, and the whole text --- */
@@ -313,17 +399,44 @@ static void layers_that_cannot_be_served_are_named(void **state) {
   made_add_bytes(&m, "model.layers.2.self_attn.o_proj.weight", "F32", "[6,6]", nan, sizeof nan);
   write_made(p, &m);
   write_config(p, "{\"n_head\":1,\"rope_theta\":1e4}");
-  struct printed printed = inspect(p->file, true);
+  struct printed printed =
+      answer_to(&(struct inspect_ask){.path = p->file, .models_only = true, .check = true});
   assert_string_equal(printed.error.detail, "");
+  json_t *checked = json_of(printed.out);
+  assert_int_equal(json_object_size(json_object_get(checked, "models")), 1);
+  json_decref(checked);
   says(printed.notes, "note: the layer at \"model.layers.1.self_attn.\" cannot be served: has no "
                       "tensor \"model.layers.1.self_attn.o_proj.weight\"; the nearest is");
   says(printed.notes, "note: the layer at \"model.layers.2.self_attn.\" cannot be served: tensor "
                       "\"model.layers.2.self_attn.o_proj.weight\" holds a number that is not fin");
   printed_free(&printed);
-  json_t *models = models_of(p, "cannot be served");
-  assert_int_equal(json_object_size(models), 1);
-  json_decref(models);
+  printed = answer_to(&(struct inspect_ask){.path = p->file, .check = true});
+  says(printed.out, "layout llama: 2 layers can be served\nnote: the layer at");
+  says(printed.out, "\nchecked: w.layer0\nnote: the layer at \"model.layers.2.self_attn.\" cannot");
+  printed_free(&printed);
+  printed = inspect(p->file, true); /* what only its numbers tell is not known without them */
+  says(printed.out, "\"w.layer2\"");
+  assert_null(strstr(printed.notes, "not finite"));
+  printed_free(&printed);
   write_config(p, NULL);
+}
+
+static void no_layer_may_be_left_after_the_check(void **state) {
+  const struct place *p = *state;
+  static const unsigned char nan[144] = {0, 0, 0xc0, 0x7f};
+  struct made m = {0};
+  for (size_t i = 0; i < 3; i++) add_named(&m, 6, 6, "W_%c.weight", "qkv"[i]);
+  made_add_bytes(&m, "W_o.weight", "F32", "[6,6]", nan, sizeof nan);
+  write_made(p, &m);
+  struct printed printed =
+      answer_to(&(struct inspect_ask){.path = p->file, .models_only = true, .check = true});
+  says(printed.error.detail, "no layer of it can be served as it is");
+  assert_string_equal(printed.out, "");
+  printed_free(&printed);
+  printed = answer_to(&(struct inspect_ask){.path = p->file, .check = true});
+  assert_string_equal(printed.error.detail, "");
+  says(printed.out, "no layer can be served as it is");
+  printed_free(&printed);
 }
 
 static void a_file_without_layers_is_listed_but_no_configuration(void **state) {
@@ -374,7 +487,7 @@ static void the_text_ends_with_the_models(void **state) {
   struct printed text = inspect(p->file, false), models = inspect(p->file, true);
   assert_string_equal(text.error.detail, "");
   assert_string_equal(text.notes, "");
-  says(text.out, "layout plain: 1 layer can be served\nnote: heads is a guess");
+  says(text.out, "layout plain: 1 layer can be served\nnote: heads is not known");
   says(text.out, models.out);
   printed_free(&text);
   printed_free(&models);
@@ -401,6 +514,7 @@ int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, place_remove)
   const struct CMUnitTest tests[] = {
       IN_PLACE(heads_are_told_or_guessed),
+      IN_PLACE(heads_may_be_said),
       IN_PLACE(frequencies_tell_the_base),
       IN_PLACE(what_config_says_and_a_definition_cannot_is_noted),
       IN_PLACE(towers_have_their_own_heads),
@@ -408,7 +522,9 @@ int main(void) {
       IN_PLACE(tables_tell_heads_and_config_the_distance),
       IN_PLACE(scores_are_recognised_by_their_parameters),
       IN_PLACE(names_are_models_names_and_differ),
+      cmocka_unit_test(paths_start_where_the_configuration_lies),
       IN_PLACE(layers_that_cannot_be_served_are_named),
+      IN_PLACE(no_layer_may_be_left_after_the_check),
       IN_PLACE(a_file_without_layers_is_listed_but_no_configuration),
       IN_PLACE(a_prefix_reaches_the_terminal_as_text),
       IN_PLACE(the_text_ends_with_the_models),

@@ -258,9 +258,10 @@ static void llama_shares_its_keys_and_turns_them(void **state) {
            "heads: 3 do not divide the 16 columns of the queries");
   load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":1,\"layer\":0}", p->folder,
            "keys of 8 columns are not 1 heads of 16");
-  load_ill(
-      "{\"checkpoint\":\"w.safetensors\",\"layer\":0}", p->folder,
-      "heads: required with projection linear; attend inspect FILE tells it where config.json");
+  load_ill("{\"checkpoint\":\"w.safetensors\",\"layer\":0}", p->folder,
+           "heads: required with projection linear, and no config.json beside the checkpoint tells "
+           "it; look for num_heads or num_attention_heads where the checkpoint is from (attend "
+           "inspect w.safetensors --models --heads N writes it down)");
   load_ill("{\"checkpoint\":\"w.safetensors\",\"heads\":16,\"layer\":0}", p->folder,
            "rope: turns pairs of columns, but the heads have 1 of them");
 }

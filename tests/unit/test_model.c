@@ -338,12 +338,15 @@ static void wrong_definitions_are_refused_by_key(void **state) {
   ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"layout\":\"plain\"}",
       "layout: has no meaning without a checkpoint");
   ill("{" RANDOM ",\"heads\":2,\"query_size\":4,\"layer\":0}", "layer: has no meaning");
+  ill("{\"checkpoint\":\"x\",\"heads\":2,\"layer\":\"*\"}",
+      "layer: needs an integer, not a string; \"layers\": \"all\" makes a model of each");
+  ill("{\"checkpoint\":\"x\",\"heads\":2,\"layer\":1.5}", "layer: needs an integer, not a ");
   ill("{\"checkpoint\":\"\",\"heads\":2}", "checkpoint: needs a path");
   ill("{\"checkpoint\":1,\"heads\":2}", "checkpoint: needs a string");
   ill("{\"checkpoint\":\"/nowhere/w.safetensors\",\"heads\":2}",
       "/nowhere/w.safetensors: No such file");
   ill("{\"checkpoint\":\"/dev/null\",\"heads\":2}", "/dev/null: is no regular file");
-  ill("{\"checkpoint\":\"/tmp\",\"heads\":2}", "/tmp: is a directory");
+  ill("{\"checkpoint\":\"/dev\",\"heads\":2}", "/dev: is a directory");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{\"quer\":\"q\"}}",
       "tensors: unknown role \"quer\"; the nearest is \"query\"");
   ill("{\"checkpoint\":\"x\",\"heads\":2,\"tensors\":{\"query\":\"\"}}", "query needs the name");

@@ -1,0 +1,138 @@
+/* checkpoint_folder: looks into a folder for the checkpoint in it. */
+#include "config/checkpoint/checkpoint_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "config/document/file.h"
+#include "config/document/text.h"
+
+enum {
+  ENTRIES_MOST = 10000, /* entries of a folder that are read */
+  NAME_SIZE = 121,      /* of a name that can be meant, with its end */
+  LISTED_MOST = 5       /* names that a message lists */
+};
+
+/* The first names of one kind, in the order of their bytes. */
+struct folder_names {
+  size_t count; /* of all */
+  char first[LISTED_MOST][NAME_SIZE];
+};
+
+struct folder_content {
+  const char *usual; /* the best of the names that decide alone, or NULL */
+  const char *torch; /* PyTorch's usual name, if it is there, or NULL */
+  struct folder_names checkpoints, pickles, others;
+};
+
+static bool ends_with_one_of(const char *name, const char *const *ends) {
+  const size_t length = strlen(name);
+  for (; *ends; ends++) {
+    const size_t end = strlen(*ends);
+    if (length > end && strcmp(name + length - end, *ends) == 0) return true;
+  }
+  return false;
+}
+
+static void add_name(struct folder_names *n, const char *name) {
+  size_t at = n->count < LISTED_MOST ? n->count : LISTED_MOST;
+  n->count++;
+  while (at > 0 && strcmp(name, n->first[at - 1]) < 0) at--;
+  if (at == LISTED_MOST) return;
+  memmove(n->first + at + 1, n->first + at, (LISTED_MOST - 1 - at) * sizeof *n->first);
+  snprintf(n->first[at], NAME_SIZE, "%s", name);
+}
+
+static void sort_entry(struct folder_content *f, const char *name) {
+  static const char *const checkpoints[] = {".safetensors", ".safetensors.index.json", ".npz",
+                                            NULL};
+  static const char *const pickles[] = {".bin", ".pt", ".pth", NULL};
+  static const char *const usual[] = {"model.safetensors", "model.safetensors.index.json"};
+  static const char torch[] = "pytorch_model.bin";
+  const size_t length = strlen(name);
+  if (name[0] == '.' || length >= NAME_SIZE || !text_is_utf8(name, length)) return;
+  for (size_t i = 0; i < 2; i++)
+    if (strcmp(name, usual[i]) == 0 && f->usual != usual[1]) f->usual = usual[i];
+  if (strcmp(name, torch) == 0) f->torch = torch;
+  add_name(ends_with_one_of(name, checkpoints) ? &f->checkpoints
+           : ends_with_one_of(name, pickles)   ? &f->pickles
+                                               : &f->others,
+           name);
+}
+
+/* Writes "a, b and 3 more". */
+static void list_names(const struct folder_names *n, char *out, size_t size) {
+  size_t used = 0;
+  *out = '\0';
+  for (size_t i = 0; i < n->count && i < LISTED_MOST && used < size; i++)
+    used += (size_t)snprintf(out + used, size - used, "%s%.60s", i ? ", " : "", n->first[i]);
+  if (n->count > LISTED_MOST && used < size)
+    snprintf(out + used, size - used, " and %zu more", n->count - LISTED_MOST);
+}
+
+static enum status refuse_folder(const struct folder_content *f, struct error *e) {
+  char names[360];
+  if (f->checkpoints.count > 0) {
+    list_names(&f->checkpoints, names, sizeof names);
+    return error_set(e, STATUS_CONFIG, "is a directory with several checkpoints, name one: %s",
+                     names);
+  }
+  list_names(f->pickles.count > 0 ? &f->pickles : &f->others, names, sizeof names);
+  return error_set(e, STATUS_CONFIG,
+                   "is a directory without a safetensors file, an index of them or an .npz "
+                   "archive; it holds %s",
+                   *names ? names : "nothing of a name that could be shown");
+}
+
+/* The name of the file that is meant, or NULL. */
+static const char *choose_file(const struct folder_content *f) {
+  if (f->usual) return f->usual;
+  if (f->checkpoints.count == 1) return f->checkpoints.first[0];
+  if (f->checkpoints.count > 0) return NULL;
+  if (f->torch) return f->torch;
+  return f->pickles.count == 1 ? f->pickles.first[0] : NULL;
+}
+
+static bool is_folder(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static enum status read_folder(struct folder_content *f, const char *path, struct error *e) {
+  DIR *folder = opendir(path);
+  const struct dirent *entry;
+  if (!folder)
+    return error_set(e, errno == ENOMEM ? STATUS_OUT_OF_MEMORY : STATUS_CONFIG,
+                     "is a directory that cannot be read: %s", strerror(errno));
+  for (int i = 0; i < ENTRIES_MOST && (entry = readdir(folder)); i++) sort_entry(f, entry->d_name);
+  closedir(folder);
+  return STATUS_OK;
+}
+
+/* A new string; NULL: no memory. */
+static char *path_in_folder(const char *folder, const char *name) {
+  const size_t length = strlen(folder);
+  const bool slash = length > 0 && folder[length - 1] == '/';
+  return slash ? file_beside(folder, name) : file_path(folder, name);
+}
+
+char *checkpoint_folder_file(const char *path, struct error *e) {
+  struct folder_content content = {0};
+  const char *name = NULL;
+  if (is_folder(path)) {
+    if (read_folder(&content, path, e)) return NULL;
+    name = choose_file(&content);
+    if (!name) {
+      refuse_folder(&content, e);
+      return NULL;
+    }
+  }
+  char *file = name ? path_in_folder(path, name) : strdup(path);
+  if (!file) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  return file;
+}

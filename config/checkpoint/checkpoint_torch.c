@@ -1,0 +1,60 @@
+/* checkpoint_torch: writes the command that makes an .npz archive of PyTorch's file. */
+#include "config/checkpoint/checkpoint_torch.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+  PATH_MOST = 90,
+  QUOTED_SIZE = 4 * (PATH_MOST + 4) + 3,
+  WORDS_SIZE = 180 /* so many leave room for what the callers put before the message */
+};
+
+/* A name as one word of a shell: as it is where no character of it means anything to one, else
+ * between single quotes. At most PATH_MOST characters. */
+static const char *quote_word(const char *name, char out[QUOTED_SIZE]) {
+  static const char plain[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+,:@%/";
+  if (*name && name[strspn(name, plain)] == '\0') return name;
+  char *to = out;
+  *to++ = '\'';
+  for (; *name; name++) {
+    if (*name == '\'') to = stpcpy(to, "'\\'");
+    *to++ = *name;
+  }
+  *to++ = '\'';
+  *to = '\0';
+  return out;
+}
+
+/* The path with .npz in place of what its name ends with. */
+static void name_archive(const char *path, char out[PATH_MOST + 5]) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  const char *dot = strrchr(name, '.');
+  const size_t length = dot && dot > name ? (size_t)(dot - path) : strlen(path);
+  snprintf(out, PATH_MOST + 5, "%.*s.npz", (int)length, path);
+}
+
+/* The words behind the command: the file and its archive. False if they are too long. */
+static bool write_words(const char *path, char out[WORDS_SIZE]) {
+  char archive[PATH_MOST + 5], from[QUOTED_SIZE], to[QUOTED_SIZE];
+  if (strlen(path) > PATH_MOST) return false;
+  name_archive(path, archive);
+  return snprintf(out, WORDS_SIZE, "%s %s", quote_word(path, from), quote_word(archive, to)) <
+         WORDS_SIZE;
+}
+
+enum status checkpoint_torch_refuse(const char *path, struct error *e) {
+  static const char is[] = "is a pickle, as torch.save writes it, and not read";
+  const char *slash = strrchr(path, '/');
+  char words[WORDS_SIZE];
+  const bool whole = write_words(path, words);
+  if (!whole && !(slash && write_words(slash + 1, words)))
+    return error_set(e, STATUS_CONFIG, "%s; numpy.savez makes an .npz archive of its tensors", is);
+  return error_set(e, STATUS_CONFIG,
+                   "%s; this%s makes an .npz archive of it: python3 -c \"import sys, torch, numpy; "
+                   "numpy.savez(sys.argv[2], **{k: v.float().numpy() for k, v in "
+                   "torch.load(sys.argv[1], map_location='cpu').items()})\" %s",
+                   is, whole ? "" : " in its folder", words);
+}
