@@ -26,14 +26,18 @@ void digest_floats(struct digest *d, const float *numbers, size_t count) {
 }
 
 void digest_text(struct digest *d, char out[DIGEST_TEXT_SIZE]) {
-  static const char digits[] = "0123456789abcdef";
   uint8_t bytes[SHA256_DIGEST_SIZE];
   sha256_digest(&d->context, sizeof bytes, bytes); /* which also resets the context */
-  for (size_t i = 0; i < sizeof bytes; i++) {
-    out[2 * i] = digits[bytes[i] >> 4];
-    out[2 * i + 1] = digits[bytes[i] & 15];
+  digest_hex(bytes, out);
+}
+
+void digest_hex(const unsigned char digest[DIGEST_SIZE], char out[DIGEST_TEXT_SIZE]) {
+  static const char digits[] = "0123456789abcdef";
+  for (size_t i = 0; i < DIGEST_SIZE; i++) {
+    out[2 * i] = digits[digest[i] >> 4];
+    out[2 * i + 1] = digits[digest[i] & 15];
   }
-  out[2 * sizeof bytes] = '\0';
+  out[2 * (size_t)DIGEST_SIZE] = '\0';
 }
 
 void digest_bytes(const void *bytes, size_t size, unsigned char out[DIGEST_SIZE]) {
