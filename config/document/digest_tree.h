@@ -17,14 +17,8 @@ enum {
   DIGEST_TREE_TEXT_SIZE = sizeof DIGEST_TREE_PREFIX - 1 + DIGEST_TEXT_SIZE
 };
 
-/* Data are the parts, one behind the other. */
-struct digest_part {
-  const void *bytes;
-  size_t size;
-};
-
-/* Writes DIGEST_TREE_PREFIX and the digest in lower-case hexadecimal. A job of a team splits it
- * into pieces (core/run/team.h). STATUS_OUT_OF_MEMORY. */
+/* Writes DIGEST_TREE_PREFIX and the digest of the parts in lower-case hexadecimal. A job of a team
+ * splits it into pieces (core/run/team.h). STATUS_OUT_OF_MEMORY. */
 enum status digest_tree_text(const struct digest_part *part, size_t parts,
                              char out[DIGEST_TREE_TEXT_SIZE], struct error *e);
 

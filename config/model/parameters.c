@@ -71,6 +71,9 @@ static enum status measure_layer(struct parameters *p, const struct definition *
   p->layer = l->place.layer;
   p->frequencies = l->frequencies;
   p->causal = settled->causal == TOGGLE_ON;
+  for (enum role role = 0; role < ROLE_COUNT; role++)
+    if (definition_has(settled, role))
+      p->weights += (uint64_t)p->matrix[role].out * p->matrix[role].in;
   return STATUS_OK;
 }
 

@@ -24,11 +24,11 @@ void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]) {
   snprintf(out, ANNOUNCE_SIZE,
            "model %s: score=%s%s weighting=%s projection=%s heads=%zu kv_heads=%zu query_size=%zu "
            "key_size=%zu value_size=%zu output_size=%zu causal=%s%s parameters=%ju engine=%s "
-           "source=%.200s layout=%s%s%s sha256=%s",
+           "source=%.200s layout=%s%s%s %s=%s",
            m->name, m->score, scale, m->weighting, m->projection, s->heads, s->kv_heads,
            s->query_size, s->key_size, s->value_size, s->output_size, m->causal ? "true" : "false",
            positions, (uintmax_t)m->parameters, layer_engine(m->layer), m->source, m->layout,
-           place ? " place=" : "", place ? place : "", m->sha256);
+           place ? " place=" : "", place ? place : "", m->digest_name, m->digest);
 }
 
 void announce_model(struct log *log, const struct model *m) {

@@ -72,7 +72,7 @@ static void compare_models(const struct reload *r, const struct registry *old,
                            struct reload_changes *out) {
   for (size_t i = 0; i < registry_count(fresh); i++) {
     const struct model *m = registry_at(fresh, i), *before = registry_find(old, m->name);
-    if (before && strcmp(before->sha256, m->sha256) == 0 &&
+    if (before && strcmp(before->digest, m->digest) == 0 &&
         config_same_model(config_in_service(r), c, m->name))
       continue;
     add_name(before ? &out->changed : &out->begun, m->name);
