@@ -93,7 +93,6 @@ enum status layout_matrix_read(struct checkpoint *file, const struct layout_part
   r.end = (l->line + l->lines - 1) * l->width + l->column + l->columns;
   r.scattered = l->turned || (l->lines > 1 && l->columns < l->width);
   const size_t pieces = (size_t)((r.end - r.begin + PIECE - 1) / PIECE);
-  if (checkpoint_reads_anywhere(file)) return team_split(pieces, read_piece, &r, e);
-  for (size_t i = 0; i < pieces && e->status == STATUS_OK; i++) read_piece(&r, i, e);
-  return e->status;
+  const bool anywhere = checkpoint_reads_anywhere(file);
+  return (anywhere ? team_split : team_row)(pieces, read_piece, &r, e);
 }

@@ -26,6 +26,7 @@ static enum gemm_engine configured_engine(const struct config *c) {
 /* A load under way. */
 struct registry_loading {
   const struct config *config;
+  struct progress *progress;
   struct registry *registry;
   struct registry_entry {
     const char *name;
@@ -56,35 +57,38 @@ static enum status load_model(void *of, size_t index, struct error *e) {
   l->registry->models[index] = model_load(entry->name, entry->definition, l->config->directory,
                                           configured_engine(l->config), e);
   team_turn_end();
+  progress_loaded(l->progress, entry->bytes);
   return e->status;
 }
 
 /* As many threads as there will be workers, unless others would come too late to help. */
-static size_t count_threads(const struct registry_loading *l) {
+static size_t count_threads(const struct registry_loading *l, uint64_t all) {
   const size_t workers = l->config->workers ? l->config->workers : cpu_quota();
-  uint64_t all = 0, largest = 0;
-  for (size_t i = 0; i < l->registry->count; i++) {
-    all += l->entry[i].bytes;
+  uint64_t largest = 0;
+  for (size_t i = 0; i < l->registry->count; i++)
     if (l->entry[i].bytes > largest) largest = l->entry[i].bytes;
-  }
   if (all < THREADS_FROM) return 1;
   return largest > MODEL_SMALL ? workers : size_min(workers, l->registry->count);
 }
 
-static void do_nothing(void *of) { (void)of; }
+static void tick(void *of) { progress_tick(of); }
 
 static enum status load_models(struct registry_loading *l, struct error *e) {
-  struct team *team = team_new(count_threads(l), do_nothing, NULL);
+  uint64_t all = 0;
+  for (size_t i = 0; i < l->registry->count; i++) all += l->entry[i].bytes;
+  struct team *team = team_new(count_threads(l, all), tick, l->progress);
   if (!team) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory to load the models");
+  progress_begin(l->progress, l->config, l->registry->count, all);
   team_each(team, l->registry->count, load_model, l, e);
+  progress_end(l->progress);
   team_free(team);
   return e->status;
 }
 
-struct registry *registry_load(const struct config *c, struct error *e) {
+struct registry *registry_load(const struct config *c, struct progress *p, struct error *e) {
   const size_t count = json_object_size(c->models);
   struct registry *r = calloc(1, sizeof *r + count * sizeof *r->models);
-  struct registry_loading l = {.config = c, .registry = r};
+  struct registry_loading l = {.config = c, .progress = p, .registry = r};
   l.entry = calloc(count + 1, sizeof *l.entry);
   if (!r || !l.entry)
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the models");

@@ -146,9 +146,8 @@ void team_turn_end(void) {
   pthread_mutex_unlock(&t->lock);
 }
 
-static enum status do_all_alone(size_t count,
-                                enum status (*piece)(void *of, size_t index, struct error *e),
-                                void *of, struct error *e) {
+enum status team_row(size_t count, enum status (*piece)(void *of, size_t index, struct error *e),
+                     void *of, struct error *e) {
   for (size_t i = 0; i < count && e->status == STATUS_OK; i++) {
     piece(of, i, e);
     if (own) own->tick(own->of);
@@ -159,7 +158,7 @@ static enum status do_all_alone(size_t count,
 enum status team_split(size_t count, enum status (*piece)(void *of, size_t index, struct error *e),
                        void *of, struct error *e) {
   struct team *t = own;
-  if (!has_turn || t->threads == 1 || count < 2) return do_all_alone(count, piece, of, e);
+  if (!has_turn || t->threads == 1 || count < 2) return team_row(count, piece, of, e);
   pthread_mutex_lock(&t->lock);
   loop_begin(t, &t->pieces, &(struct team_loop){.work = piece, .of = of, .count = count});
   while (do_next(t, &t->pieces)) continue;

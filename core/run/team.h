@@ -36,4 +36,8 @@ void team_turn_end(void);
 enum status team_split(size_t count, enum status (*piece)(void *of, size_t index, struct error *e),
                        void *of, struct error *e);
 
+/* Likewise, but on the calling thread and in their order. */
+enum status team_row(size_t count, enum status (*piece)(void *of, size_t index, struct error *e),
+                     void *of, struct error *e);
+
 #endif

@@ -44,6 +44,14 @@ void announce_model(struct log *log, const struct model *m) {
              m->name, m->projection, m->score);
 }
 
+static void log_progress(void *of, const struct progress_news *news) {
+  if (news->event != PROGRESS_END) log_line(of, LOG_INFO, "%s", news->text);
+}
+
+struct progress_listener announce_progress(struct log *log) {
+  return (struct progress_listener){log_progress, log, PROGRESS_MS};
+}
+
 void announce_reach(struct log *log, const char *address, const struct api_keys *k) {
   struct address at;
   if (k || !address_parse(&at, address) || address_is_loopback(&at)) return;

@@ -5,11 +5,14 @@ import json
 import math
 import os
 import random
+import re
+import signal
 import struct
+import subprocess
 import tempfile
 import unittest
 
-from support import Case, Server, attend
+from support import BIN, PATIENCE, Case, Server, attend, clean_environment
 
 
 def tree_digest(data):
@@ -82,9 +85,59 @@ class LargeModels(Case):
             self.write(width, 8, last=struct.pack("<f", float("nan")))
             for workers in (1, 4):
                 status, _, err = self.check(workers)
-                self.assertEqual((status, err), (
+                self.assertEqual((status, err.splitlines()[-1]), (
                     2, f"attend: model m0: {width}.safetensors: tensor \"output.bias\" holds a "
-                    "number that is not finite\n"))
+                    "number that is not finite"))
+
+    def test_what_will_be_loaded_is_told_first(self):
+        """Behind the version, before any model; nothing of it where little is loaded."""
+        self.write(1040, 8)
+        line = "loading 8 models from 1040.safetensors (138 MB)"
+        self.assertEqual(self.check(2)[2].splitlines()[0], line)
+        process = self.begin()
+        said = [self.message(process) for _ in range(3)]
+        self.assertRegex(said[0], r"^attend [0-9.]+ \(")
+        self.assertEqual(said[1], line)
+        while said[-1].startswith("loaded "):  # where it takes seconds
+            said[-1] = self.message(process)
+        self.assertRegex(said[2], "^model m0: ")
+        self.write(1040, 9)
+        process.send_signal(signal.SIGHUP)
+        while not said[-1].startswith("reloaded in"):
+            said.append(self.message(process))
+        self.assertIn("loading 9 models from 1040.safetensors (156 MB)", said)
+        self.end(process)
+        self.write(512, 2)
+        self.assertRegex(self.check(2)[2].splitlines()[0], "^model m0: ")
+
+    def test_a_stop_does_not_wait(self):
+        self.write(1040, 16)
+        process = self.begin()
+        while not self.message(process).startswith("loading 16 models"):
+            continue
+        self.assertIn("signal 15: stopping", self.end(process))
+
+    def begin(self):
+        process = subprocess.Popen(
+            [BIN, "--listen", "127.0.0.1:0", "--workers", "3", "--config",
+             os.path.join(self.folder, "attend.json")], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=clean_environment())
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stderr.close)
+        return process
+
+    def message(self, process):
+        """What the next line of the log says."""
+        line = process.stderr.readline().decode()
+        self.assertTrue(line, "the log has ended")
+        return re.search(r' msg="(.*)"', line).group(1)
+
+    def end(self, process):
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 0, err)
+        return err.decode()
 
     def test_what_needs_no_numbers_is_told_before_they_are_read(self):
         self.write(512, 8, last=struct.pack("<f", float("nan")))

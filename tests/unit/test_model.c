@@ -426,7 +426,7 @@ static void the_registry_holds_every_model(void **state) {
   struct config c;
   struct error e = {0};
   assert_int_equal(config_read(&c, nothing, nothing, &e), STATUS_OK);
-  struct registry *r = registry_load(&c, &e);
+  struct registry *r = registry_load(&c, NULL, &e);
   assert_non_null(r);
   assert_int_equal(registry_count(r), 3);
   assert_string_equal(registry_at(r, 0)->name, "demo");
@@ -437,7 +437,7 @@ static void the_registry_holds_every_model(void **state) {
   registry_free(r);
   config_free(&c);
   assert_int_equal(config_read(&c, base, nothing, &e), STATUS_OK);
-  r = registry_load(&c, &e);
+  r = registry_load(&c, NULL, &e);
   assert_non_null(r);
   assert_string_equal(registry_default(r)->name, "base");
   assert_string_equal(layer_engine(registry_default(r)->layer), "openblas");
