@@ -2,7 +2,6 @@
 #include "config/model/progress.h"
 
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,19 +74,19 @@ static void write_begin(const struct progress *p, size_t files, const char *firs
            p->models == 1 ? "" : "s", from, size, unit);
 }
 
-void progress_begin(struct progress *p, const struct config *c, size_t models, uint64_t bytes) {
+void progress_begin(struct progress *p, const json_t *definitions, uint64_t bytes) {
   struct progress_news news = {.event = PROGRESS_BEGIN};
   const char *first = NULL;
   if (!p) return;
   p->begun = clock_now();
-  p->models = models;
+  p->models = json_object_size(definitions);
   p->loaded = 0;
   p->bytes = bytes;
   p->loaded_bytes = 0;
   p->stepped = false;
   p->next = p->begun + p->listener.every_ms * (uint64_t)CLOCK_MS;
   if (!p->listener.tell || bytes < WORTH_TELLING) return;
-  const size_t files = count_files(c->models, &first);
+  const size_t files = count_files(definitions, &first);
   if (files == 0) return;
   write_begin(p, files, first, &news);
   tell(p, &news);

@@ -6,11 +6,11 @@
 #ifndef CONFIG_PROGRESS_H
 #define CONFIG_PROGRESS_H
 
+#include <jansson.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "config/settings/config.h"
 
 enum { PROGRESS_TEXT_SIZE = 256, PROGRESS_MS = 2000 };
 
@@ -38,7 +38,8 @@ struct progress {
 
 /* Zeroed, it has no listener. All of these do nothing on NULL. */
 
-void progress_begin(struct progress *p, const struct config *c, size_t models, uint64_t bytes);
+/* `definitions` are those of all models. */
+void progress_begin(struct progress *p, const json_t *definitions, uint64_t bytes);
 void progress_loaded(struct progress *p, uint64_t bytes); /* one model more */
 void progress_tick(struct progress *p); /* often: tells a step when it is time for one */
 void progress_end(struct progress *p);

@@ -26,6 +26,7 @@ static enum gemm_engine configured_engine(const struct config *c) {
 /* A load under way. */
 struct registry_loading {
   const struct config *config;
+  const json_t *definitions;
   struct progress *progress;
   struct registry *registry;
   struct registry_entry {
@@ -39,7 +40,7 @@ struct registry_loading {
 static enum status measure_models(struct registry_loading *l, struct error *e) {
   const char *name;
   json_t *definition;
-  json_object_foreach(l->config->models, name, definition) {
+  json_object_foreach((json_t *)l->definitions, name, definition) {
     struct registry_entry *entry = &l->entry[l->registry->count++];
     *entry = (struct registry_entry){.name = name, .definition = definition};
     if (model_measure(name, definition, l->config->directory, &entry->bytes, e)) return e->status;
@@ -73,31 +74,40 @@ static size_t count_threads(const struct registry_loading *l, uint64_t all) {
 
 static void tick(void *of) { progress_tick(of); }
 
-static enum status load_models(struct registry_loading *l, struct error *e) {
+static enum status load_measured(struct registry_loading *l, struct error *e) {
   uint64_t all = 0;
   for (size_t i = 0; i < l->registry->count; i++) all += l->entry[i].bytes;
   struct team *team = team_new(count_threads(l, all), tick, l->progress);
   if (!team) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory to load the models");
-  progress_begin(l->progress, l->config, l->registry->count, all);
+  progress_begin(l->progress, l->definitions, all);
   team_each(team, l->registry->count, load_model, l, e);
   progress_end(l->progress);
   team_free(team);
   return e->status;
 }
 
-struct registry *registry_load(const struct config *c, struct progress *p, struct error *e) {
-  const size_t count = json_object_size(c->models);
+/* Loads the models of these definitions. */
+static struct registry *load_models(const struct config *c, const json_t *definitions,
+                                    struct progress *p, struct error *e) {
+  const size_t count = json_object_size(definitions);
   struct registry *r = calloc(1, sizeof *r + count * sizeof *r->models);
-  struct registry_loading l = {.config = c, .progress = p, .registry = r};
-  l.entry = calloc(count + 1, sizeof *l.entry);
+  struct registry_loading l = {.config = c,
+                               .definitions = definitions,
+                               .progress = p,
+                               .registry = r,
+                               .entry = calloc(count + 1, sizeof *l.entry)};
   if (!r || !l.entry)
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the models");
   else if (measure_models(&l, e) == STATUS_OK)
-    load_models(&l, e);
+    load_measured(&l, e);
   free(l.entry);
   if (e->status == STATUS_OK) return r;
   registry_free(r);
   return NULL;
+}
+
+struct registry *registry_load(const struct config *c, struct progress *p, struct error *e) {
+  return load_models(c, c->models, p, e);
 }
 
 void registry_free(struct registry *r) {

@@ -34,10 +34,10 @@ static struct progress listened(struct heard *h, unsigned every_ms) {
 
 /* Begins to load models with these definitions. */
 static void begin(struct progress *p, const char *models, uint64_t bytes) {
-  struct config c = {.models = json_loads(models, 0, NULL)};
-  assert_non_null(c.models);
-  progress_begin(p, &c, json_object_size(c.models), bytes);
-  json_decref(c.models);
+  json_t *definitions = json_loads(models, 0, NULL);
+  assert_non_null(definitions);
+  progress_begin(p, definitions, bytes);
+  json_decref(definitions);
 }
 
 #define IN(file) "{\"checkpoint\":\"" file "\"}"
@@ -103,7 +103,7 @@ static void silence_is_for_good(void **unused) {
   begin(&without, "{\"a\":" IN("a") "}", GB);
   progress_tick(&without);
   progress_end(&without);
-  progress_begin(NULL, NULL, 1, 1);
+  progress_begin(NULL, NULL, 1);
   progress_loaded(NULL, 1);
   progress_tick(NULL);
   progress_end(NULL);
