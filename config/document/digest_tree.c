@@ -59,7 +59,7 @@ static enum status hash_piece(void *of, size_t index, struct error *e) {
   unsigned char digest[SHA256_LANES_MOST][DIGEST_SIZE];
   for (size_t i = index * PIECE; i < end; i++) {
     message[filled] = leaf_place(t, i);
-    if (!message[filled] || leaf_size(t, i) < DIGEST_TREE_LEAF) {
+    if (!level || !message[filled] || leaf_size(t, i) < DIGEST_TREE_LEAF) {
       hash_leaf(t, i, message[filled]);
       continue;
     }
