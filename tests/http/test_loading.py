@@ -91,8 +91,8 @@ class LargeModels(Case):
 
     def test_what_will_be_loaded_is_told_first(self):
         """Behind the version, before any model; nothing of it where little is loaded."""
-        self.write(1040, 8)
-        line = "loading 8 models from 1040.safetensors (138 MB)"
+        self.write(1040, 4)
+        line = "loading 4 models from 1040.safetensors (69 MB)"
         self.assertEqual(self.check(2)[2].splitlines()[0], line)
         process = self.begin()
         said = [self.message(process) for _ in range(3)]
@@ -101,11 +101,11 @@ class LargeModels(Case):
         while said[-1].startswith("loaded "):  # where it takes seconds
             said[-1] = self.message(process)
         self.assertRegex(said[2], "^model m0: ")
-        self.write(1040, 9)
+        self.write(1040, 5)
         process.send_signal(signal.SIGHUP)
         while not said[-1].startswith("reloaded in"):
             said.append(self.message(process))
-        self.assertIn("loading 9 models from 1040.safetensors (156 MB)", said)
+        self.assertIn("loading 5 models from 1040.safetensors (87 MB)", said)
         self.end(process)
         self.write(512, 2)
         self.assertRegex(self.check(2)[2].splitlines()[0], "^model m0: ")
