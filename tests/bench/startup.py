@@ -58,14 +58,14 @@ def startup(folder):
 
 
 def check(config, *args, level=None):
-    """(seconds, seconds of all cores) of `attend check`."""
+    """Seconds of `attend check`: on the clock, of all threads, and of the system for them."""
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run([BIN, "check", "--config", config, *args], check=True,
                    env=clean_environment({"ATTEND_CPU": level}), stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (time.monotonic() - begun,
-            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return (time.monotonic() - begun, after.ru_utime - before.ru_utime,
+            after.ru_stime - before.ru_stime)
 
 
 def loading(folder):
@@ -85,7 +85,7 @@ def loading(folder):
          f"{one / gb:.2f} s", one / all_of_them, ">= 1.8" if cores == 2 else "",
          one / all_of_them >= 1.8 if cores == 2 else None)
     for level in ("avx512", "avx2", "portable"):
-        least = min(check(config, level=level)[1] for _ in range(3)) / gb
-        line(f"CPU time of all threads at level {level}, a GB", f"{least:.2f} s", "", "", "< 3 s",
-             least < 3)
+        _, own, system = min((check(config, level=level) for _ in range(3)), key=lambda t: t[1])
+        line(f"all threads at level {level}, a GB (and the system, with their memory)",
+             f"{own / gb:.2f} s", f"{system / gb:.2f} s", "", "< 3 s", own / gb < 3)
     os.remove(os.path.join(folder, name))
