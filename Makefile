@@ -35,6 +35,8 @@ TEST_LIBS   := $(shell pkg-config --libs cmocka 2>/dev/null)
 ifeq ($(shell uname -m),x86_64)
 CFLAGS_core_kernel_kernel_avx2   := -mavx2 -mfma -O3
 CFLAGS_core_kernel_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mprefer-vector-width=512 -O3
+CFLAGS_config_document_sha256_avx2   := -mavx2
+CFLAGS_config_document_sha256_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mprefer-vector-width=512
 TEXT_AVX2   := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
 TEXT_AVX512 := $(TEXT_AVX2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2
 CFLAGS_server_text_number_stretch_avx2    := $(TEXT_AVX2)

@@ -242,6 +242,12 @@ enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint
   return STATUS_OK;
 }
 
+bool checkpoint_reads_anywhere(const struct checkpoint *c) {
+  for (size_t i = 0; i < c->files; i++)
+    if (checkpoint_file_is_archive(c->file[i])) return false;
+  return true;
+}
+
 enum status checkpoint_check_unchanged(const struct checkpoint *c, struct error *e) {
   for (size_t i = 0; i < c->files; i++)
     if (checkpoint_file_check_unchanged(c->file[i], e)) return e->status;

@@ -2,7 +2,8 @@
  *
  * Opening reads how the tensors are described and checks the rules of the format. Numbers are read
  * a stretch at a time, so that a tensor which is not used costs nothing. Files are read, never
- * mapped: weights in service must not change with the file. A checkpoint is used by one thread. */
+ * mapped: weights in service must not change with the file. A checkpoint is used by one thread at a
+ * time, but for numbers (checkpoint_reads_anywhere). */
 #ifndef CONFIG_CHECKPOINT_H
 #define CONFIG_CHECKPOINT_H
 
@@ -64,6 +65,9 @@ enum status checkpoint_check_tensor(const struct checkpoint_entry *t, struct err
  * tensor stopped there: read a tensor from its first number to its last. */
 enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint_entry *t,
                                    uint64_t first, size_t count, float *out, struct error *e);
+
+/* May several threads read numbers at once, each those that it likes? Not of an archive. */
+bool checkpoint_reads_anywhere(const struct checkpoint *c);
 
 /* Refuses a checkpoint if one of its files was written to since it was opened: the numbers may be
  * of two versions. STATUS_CONFIG with the reason. */

@@ -1,11 +1,12 @@
 /* layout_matrix: reads parts of tensors, transposed where they lie the other way. */
 #include "config/model/layout_matrix.h"
 
-#include <stdlib.h>
-
 #include "core/run/size.h"
+#include "core/run/team.h"
 
-enum { PIECE = 64 * 1024 }; /* numbers held at a time */
+/* Numbers: of a piece that one thread reads, and those of it that are held at a time where they do
+ * not lie as they are wanted. */
+enum { PIECE = 256 * 1024, HELD = 16 * 1024 };
 
 /* A part as it lies in the file: the tensor is lines of `width` numbers, a line being what runs
  * fastest in the file. The part has `lines` of them from `line` on, and of each the numbers from
@@ -54,20 +55,44 @@ static void scatter_piece(const struct layout_lines *l, uint64_t at, const float
   }
 }
 
+/* A part that is being read. */
+struct layout_reading {
+  struct checkpoint *file;
+  const struct checkpoint_entry *tensor;
+  struct layout_lines lines;
+  uint64_t begin, end; /* from its first number to its last, in the tensor */
+  bool scattered;      /* the numbers do not lie one behind the other, as they are wanted */
+  float *out;
+};
+
+static enum status read_scattered(const struct layout_reading *r, uint64_t at, uint64_t end,
+                                  struct error *e) {
+  float held[HELD];
+  for (size_t n; at < end && e->status == STATUS_OK; at += n) {
+    n = size_min(HELD, (size_t)(end - at));
+    if (checkpoint_read_floats(r->file, r->tensor, at, n, held, e) == STATUS_OK)
+      scatter_piece(&r->lines, at, held, n, r->out);
+  }
+  return e->status;
+}
+
+static enum status read_piece(void *of, size_t index, struct error *e) {
+  const struct layout_reading *r = of;
+  const uint64_t at = r->begin + (uint64_t)index * PIECE;
+  const size_t n = size_min(PIECE, (size_t)(r->end - at));
+  if (r->scattered) return read_scattered(r, at, at + n, e);
+  return checkpoint_read_floats(r->file, r->tensor, at, n, r->out + (at - r->begin), e);
+}
+
 enum status layout_matrix_read(struct checkpoint *file, const struct layout_part *part,
                                bool transposed, float *out, struct error *e) {
-  const struct layout_lines l = lines_of_part(part, transposed);
-  uint64_t at = l.line * l.width + l.column;
-  const uint64_t end = (l.line + l.lines - 1) * l.width + l.column + l.columns;
-  if (!l.turned && (l.lines == 1 || l.columns == l.width))
-    return checkpoint_read_floats(file, part->tensor, at, l.lines * l.columns, out, e);
-  float *piece = malloc(size_min(PIECE, (size_t)(end - at)) * sizeof *piece);
-  if (!piece) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a piece of a tensor");
-  for (size_t n; at < end && e->status == STATUS_OK; at += n) {
-    n = size_min(PIECE, (size_t)(end - at));
-    if (checkpoint_read_floats(file, part->tensor, at, n, piece, e) == STATUS_OK)
-      scatter_piece(&l, at, piece, n, out);
-  }
-  free(piece);
-  return e->status;
+  struct layout_reading r = {.file = file, .tensor = part->tensor, .out = out};
+  const struct layout_lines *l = &r.lines;
+  r.lines = lines_of_part(part, transposed);
+  r.begin = l->line * l->width + l->column;
+  r.end = (l->line + l->lines - 1) * l->width + l->column + l->columns;
+  r.scattered = l->turned || (l->lines > 1 && l->columns < l->width);
+  const size_t pieces = (size_t)((r.end - r.begin + PIECE - 1) / PIECE);
+  const bool anywhere = checkpoint_reads_anywhere(file);
+  return (anywhere ? team_split : team_row)(pieces, read_piece, &r, e);
 }

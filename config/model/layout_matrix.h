@@ -29,8 +29,8 @@ static inline size_t layout_matrix_in(const struct layout_matrix *m) {
 }
 
 /* Reads the part as [rows, columns] row-major, or transposed as [columns, rows], whichever way it
- * lies in the file. Where its numbers are not one stretch of the file, they are read in pieces of a
- * fixed size. STATUS_CONFIG as checkpoint_read_floats, or STATUS_OUT_OF_MEMORY. */
+ * lies in the file. A team reads it together (core/run/team.h). Errors are those of
+ * checkpoint_read_floats. */
 enum status layout_matrix_read(struct checkpoint *file, const struct layout_part *part,
                                bool transposed, float *out, struct error *e);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "config/checkpoint/checkpoint.h"
-#include "config/document/digest.h"
 #include "config/document/file.h"
 #include "config/document/text.h"
 #include "config/model/definition.h"
@@ -25,6 +24,7 @@ struct model_loading {
 
 static enum status open_checkpoint(struct model_loading *l, const char *directory,
                                    struct error *e) {
+  must(!l->definition.all_layers);
   if (!l->definition.checkpoint) return STATUS_OK;
   char *path = file_path(directory, l->definition.checkpoint);
   if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
@@ -60,20 +60,30 @@ static char *source_name(const struct model_loading *l) {
   return strdup(slash ? slash + 1 : path);
 }
 
-/* Counts the numbers and writes their digest, in the order of the roles. */
-static enum status digest_parameters(struct model *m, const struct parameters *p, struct error *e) {
-  struct digest *digest = digest_new();
-  if (!digest) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
+/* The numbers in the order of the roles; returns how many bytes they take. */
+static size_t list_numbers(const struct parameters *p, struct digest_part part[2 * ROLE_COUNT]) {
+  size_t bytes = 0;
   for (enum role role = 0; role < ROLE_COUNT; role++) {
-    const struct parameters_matrix *matrix = &p->matrix[role];
-    size_t weights = matrix->weight ? matrix->out * matrix->in : 0;
-    size_t biases = matrix->bias ? matrix->out : 0;
-    digest_floats(digest, matrix->weight, weights);
-    digest_floats(digest, matrix->bias, biases);
-    m->parameters += weights + biases;
+    const struct parameters_matrix *m = &p->matrix[role];
+    part[2 * role] =
+        (struct digest_part){m->weight, m->weight ? m->out * m->in * sizeof *m->weight : 0};
+    part[2 * role + 1] = (struct digest_part){m->bias, m->bias ? m->out * sizeof *m->bias : 0};
+    bytes += part[2 * role].size + part[2 * role + 1].size;
   }
-  digest_text(digest, m->sha256);
-  digest_free(digest);
+  return bytes;
+}
+
+/* Counts the numbers and writes their digest. */
+static enum status digest_parameters(struct model *m, const struct parameters *p, struct error *e) {
+  struct digest_part part[2 * ROLE_COUNT];
+  unsigned char digest[DIGEST_SIZE];
+  const size_t bytes = list_numbers(p, part);
+  m->parameters = bytes / sizeof(float);
+  m->digest_name = "digest";
+  if (bytes > MODEL_SMALL) return digest_tree_text(part, 2 * ROLE_COUNT, m->digest, e);
+  m->digest_name = "sha256";
+  digest_parts(part, 2 * ROLE_COUNT, digest);
+  digest_hex(digest, m->digest);
   return STATUS_OK;
 }
 
@@ -107,16 +117,30 @@ static enum status describe_model(struct model *m, const char *name, const struc
   return digest_parameters(m, &l->parameters, e);
 }
 
+/* Puts before the error which file it is about. */
+static enum status name_checkpoint(const struct model_loading *l, struct error *e) {
+  return l->checkpoint ? text_before(e, "%.100s: ", text_tail(l->definition.checkpoint))
+                       : e->status;
+}
+
+/* Frees it, and puts before an error which model it is about. */
+static enum status loading_end(struct model_loading *l, const char *name, struct error *e) {
+  parameters_free(&l->parameters);
+  hints_free(&l->hints);
+  checkpoint_free(l->checkpoint);
+  if (e->status == STATUS_OK) return STATUS_OK;
+  text_before(e, "model %.64s: ", name);
+  text_plain(e);
+  return e->status;
+}
+
 static enum status load_layer(struct model *m, struct model_loading *l, const char *name,
                               const json_t *definition, const char *directory,
                               enum gemm_engine engine, struct error *e) {
-  if (definition_read(&l->definition, definition, e)) return e->status;
-  must(!l->definition.all_layers);
-  if (open_checkpoint(l, directory, e)) return e->status;
-  if (parameters_read(&l->parameters, &l->definition, l->checkpoint, e)) {
-    if (l->checkpoint) text_before(e, "%.100s: ", text_tail(l->definition.checkpoint));
+  if (definition_read(&l->definition, definition, e) || open_checkpoint(l, directory, e))
     return e->status;
-  }
+  if (parameters_read(&l->parameters, &l->definition, l->checkpoint, e))
+    return name_checkpoint(l, e);
   if (describe_model(m, name, l, e)) return e->status;
   add_notes(m, l);
   m->layer = trial_make(&l->parameters, engine, e);
@@ -132,14 +156,20 @@ struct model *model_load(const char *name, const json_t *definition, const char 
   } else {
     load_layer(m, &l, name, definition, directory, engine, e);
   }
-  parameters_free(&l.parameters);
-  hints_free(&l.hints);
-  checkpoint_free(l.checkpoint);
-  if (e->status == STATUS_OK) return m;
-  text_before(e, "model %.64s: ", name);
-  text_plain(e);
+  if (loading_end(&l, name, e) == STATUS_OK) return m;
   model_free(m);
   return NULL;
+}
+
+enum status model_measure(const char *name, const json_t *definition, const char *directory,
+                          uint64_t *bytes, struct error *e) {
+  struct model_loading l = {0};
+  if (definition_read(&l.definition, definition, e) == STATUS_OK &&
+      open_checkpoint(&l, directory, e) == STATUS_OK &&
+      parameters_measure(&l.parameters, &l.definition, l.checkpoint, e) != STATUS_OK)
+    name_checkpoint(&l, e);
+  *bytes = l.parameters.weights * sizeof(float);
+  return loading_end(&l, name, e);
 }
 
 bool model_uses_nothing(const struct model *m) {

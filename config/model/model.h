@@ -8,23 +8,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "config/document/digest_tree.h"
 #include "config/model/notes.h"
 #include "core/attention/layer.h"
+
+enum {
+  MODEL_DIGEST_SIZE = DIGEST_TREE_TEXT_SIZE,
+  /* Bytes of numbers. The digest of a model that has no more is their SHA-256 in hexadecimal; of a
+   * larger one it is a tree (digest_tree.h), which several threads compute. */
+  MODEL_SMALL = 16 * 1024 * 1024
+};
 
 struct model {
   char *name;
   struct layer *layer;
   struct layer_shape shape;
   const char *score, *weighting, *projection; /* as in the definition; static text */
-  const char *layout;  /* "plain", "bert", ..., "tensors" (the map) or "none"; static text */
-  char *place;         /* what precedes its tensors' names; NULL if no layout found it */
-  bool bias;           /* does any role have one? */
-  bool causal;         /* where a request does not say otherwise */
-  bool hinted;         /* heads and kv_heads are those of the config.json beside the checkpoint */
-  uint64_t parameters; /* numbers in weights and biases */
-  char *source;        /* file name of the checkpoint, "random" or "none" */
-  char sha256[65];     /* over the tensors used, in hexadecimal */
-  struct notes notes;  /* why it may not be what was meant */
+  const char *layout;      /* "plain", "bert", ..., "tensors" (the map) or "none"; static text */
+  char *place;             /* what precedes its tensors' names; NULL if no layout found it */
+  bool bias;               /* does any role have one? */
+  bool causal;             /* where a request does not say otherwise */
+  bool hinted;             /* heads and kv_heads are those of the config.json beside the file */
+  uint64_t parameters;     /* numbers in weights and biases */
+  char *source;            /* file name of the checkpoint, "random" or "none" */
+  const char *digest_name; /* "sha256", or "digest" of a large model; static text */
+  char digest[MODEL_DIGEST_SIZE]; /* over the tensors used */
+  struct notes notes;             /* why it may not be what was meant */
 };
 
 /* Makes the model `name` from its definition, which is one layer's, and tries it: a model whose
@@ -34,6 +43,11 @@ struct model {
 struct model *model_load(const char *name, const json_t *definition, const char *directory,
                          enum gemm_engine engine, struct error *e);
 void model_free(struct model *m);
+
+/* Checks all but the numbers, and says how many bytes these take as float32, biases aside. The same
+ * failures. */
+enum status model_measure(const char *name, const json_t *definition, const char *directory,
+                          uint64_t *bytes, struct error *e);
 
 /* Does the model name a source of weights but use none of its numbers? */
 bool model_uses_nothing(const struct model *m);

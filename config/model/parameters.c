@@ -76,6 +76,9 @@ static enum status measure_layer(struct parameters *p, const struct definition *
   p->frequencies = l->frequencies;
   p->causal = settled->causal == TOGGLE_ON;
   p->hinted = l->hinted;
+  for (enum role role = 0; role < ROLE_COUNT; role++)
+    if (definition_has(settled, role))
+      p->weights += (uint64_t)p->matrix[role].out * p->matrix[role].in;
   return STATUS_OK;
 }
 

@@ -2,6 +2,8 @@
 #ifndef CONFIG_PARAMETERS_H
 #define CONFIG_PARAMETERS_H
 
+#include <stdint.h>
+
 #include "config/checkpoint/checkpoint.h"
 #include "config/model/definition.h"
 #include "config/model/layout_family.h"
@@ -16,6 +18,7 @@ struct parameters_matrix {
 struct parameters {
   struct layer_shape shape;
   struct parameters_matrix matrix[ROLE_COUNT];
+  uint64_t weights; /* numbers of all matrices, without biases */
   bool causal;
   bool hinted;        /* the number of heads is config.json's */
   const char *layout; /* that layout_find found; static text; "none" without a checkpoint */

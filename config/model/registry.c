@@ -6,7 +6,12 @@
 
 #include "config/document/nearest.h"
 #include "config/model/layers_all.h"
+#include "core/run/cpu.h"
 #include "core/run/size.h"
+#include "core/run/team.h"
+
+/* Bytes of numbers that one thread loads about as fast as others could begin to help. */
+enum { THREADS_FROM = 8 * 1024 * 1024 };
 
 struct registry {
   size_t count, chosen; /* `chosen` is the default */
@@ -20,26 +25,87 @@ static enum gemm_engine configured_engine(const struct config *c) {
   return GEMM_AUTO;
 }
 
-/* Loads the models of these definitions. */
-static struct registry *load_models(const struct config *c, json_t *models, struct error *e) {
+/* A load under way. */
+struct registry_loading {
+  const struct config *config;
+  const json_t *definitions;
+  struct progress *progress;
+  struct registry *registry;
+  struct registry_entry {
+    const char *name;
+    const json_t *definition;
+    uint64_t bytes; /* of its numbers */
+  } * entry;        /* for each model */
+};
+
+/* Lists the models. What can be wrong without their numbers is reported before any is read. */
+static enum status measure_models(struct registry_loading *l, struct error *e) {
   const char *name;
   json_t *definition;
-  struct registry *r = calloc(1, sizeof *r + json_object_size(models) * sizeof *r->models);
-  if (!r) {
+  json_object_foreach((json_t *)l->definitions, name, definition) {
+    struct registry_entry *entry = &l->entry[l->registry->count++];
+    *entry = (struct registry_entry){.name = name, .definition = definition};
+    if (model_measure(name, definition, l->config->directory, &entry->bytes, e)) return e->status;
+    if (strcmp(name, l->config->default_model) == 0) l->registry->chosen = l->registry->count - 1;
+  }
+  must(l->registry->count > 0); /* config_read has checked this, and that the default is there */
+  return STATUS_OK;
+}
+
+/* A job of the team. Only one large model is in memory twice, as it was read and packed. */
+static enum status load_model(void *of, size_t index, struct error *e) {
+  struct registry_loading *l = of;
+  const struct registry_entry *entry = &l->entry[index];
+  if (entry->bytes > MODEL_SMALL) team_turn_begin();
+  l->registry->models[index] = model_load(entry->name, entry->definition, l->config->directory,
+                                          configured_engine(l->config), e);
+  team_turn_end();
+  progress_loaded(l->progress, entry->bytes);
+  return e->status;
+}
+
+/* As many threads as there will be workers, unless others would come too late to help. */
+static size_t count_threads(const struct registry_loading *l, uint64_t all) {
+  const size_t workers = l->config->workers ? l->config->workers : cpu_quota();
+  uint64_t largest = 0;
+  for (size_t i = 0; i < l->registry->count; i++)
+    if (l->entry[i].bytes > largest) largest = l->entry[i].bytes;
+  if (all < THREADS_FROM) return 1;
+  return largest > MODEL_SMALL ? workers : size_min(workers, l->registry->count);
+}
+
+static void tick(void *of) { progress_tick(of); }
+
+static enum status load_measured(struct registry_loading *l, struct error *e) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < l->registry->count; i++) all += l->entry[i].bytes;
+  struct team *team = team_new(count_threads(l, all), tick, l->progress);
+  if (!team) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory to load the models");
+  progress_begin(l->progress, l->definitions, all);
+  team_each(team, l->registry->count, load_model, l, e);
+  progress_end(l->progress);
+  team_free(team);
+  return e->status;
+}
+
+/* Loads the models of these definitions. */
+static struct registry *load_models(const struct config *c, const json_t *definitions,
+                                    struct progress *p, struct error *e) {
+  const size_t count = json_object_size(definitions);
+  struct registry *r = calloc(1, sizeof *r + count * sizeof *r->models);
+  struct registry_loading l = {.config = c,
+                               .definitions = definitions,
+                               .progress = p,
+                               .registry = r,
+                               .entry = calloc(count + 1, sizeof *l.entry)};
+  if (!r || !l.entry)
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the models");
-    return NULL;
-  }
-  json_object_foreach(models, name, definition) {
-    struct model *m = model_load(name, definition, c->directory, configured_engine(c), e);
-    if (!m) {
-      registry_free(r);
-      return NULL;
-    }
-    if (strcmp(name, c->default_model) == 0) r->chosen = r->count;
-    r->models[r->count++] = m;
-  }
-  must(r->count > 0); /* config_read has checked this */
-  return r;
+  else if (measure_models(&l, e) == STATUS_OK)
+    load_measured(&l, e);
+  free(l.entry);
+  if (e->status == STATUS_OK) return r;
+  registry_free(r);
+  return NULL;
 }
 
 /* config_read has checked that the default is a model or a layer; here it is known which there
@@ -56,10 +122,10 @@ static enum status check_default(const struct config *c, const json_t *models, s
                    c->default_model, near.name);
 }
 
-struct registry *registry_load(const struct config *c, struct error *e) {
+struct registry *registry_load(const struct config *c, struct progress *p, struct error *e) {
   struct registry *r = NULL;
   json_t *models = layers_all_expand(c->models, c->directory, e);
-  if (models && check_default(c, models, e) == STATUS_OK) r = load_models(c, models, e);
+  if (models && check_default(c, models, e) == STATUS_OK) r = load_models(c, models, p, e);
   json_decref(models);
   return r;
 }

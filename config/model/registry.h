@@ -3,13 +3,16 @@
 #define CONFIG_REGISTRY_H
 
 #include "config/model/model.h"
+#include "config/model/progress.h"
 #include "config/settings/config.h"
 
 struct registry;
 
-/* Loads every model of the configuration, in its order. The configuration is not needed
- * afterwards. */
-struct registry *registry_load(const struct config *c, struct error *e);
+/* Loads every model of the configuration, by as many threads as there will be workers where that
+ * is worth while; on failure the error is that of the first model that is wrong: first of all that
+ * are wrong without their numbers, then of those whose numbers are. The configuration is not needed
+ * afterwards. `p` counts meanwhile, and may be NULL. */
+struct registry *registry_load(const struct config *c, struct progress *p, struct error *e);
 void registry_free(struct registry *r);
 
 const struct model *registry_find(const struct registry *r, const char *name); /* NULL: unknown */

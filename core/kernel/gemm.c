@@ -9,8 +9,12 @@
 
 #include "core/kernel/kernel.h"
 #include "core/run/size.h"
+#include "core/run/team.h"
 
-enum { HUGE_PAGE = 2 << 20 };
+enum {
+  HUGE_PAGE = 2 << 20,
+  PACK_INPUTS = 64 /* packed at a time */
+};
 
 struct gemm {
   size_t out, in, stripe; /* of one group */
@@ -66,24 +70,48 @@ static size_t columns_of_panel(const struct gemm *g, size_t first) {
   return size_round_up(size_min(g->panel, g->out - first), g->kernel->lanes);
 }
 
-static void pack_group(struct gemm *g, const float *weight, float *to) {
-  for (size_t first = 0; first < g->out; first += g->panel) {
-    const size_t width = columns_of_panel(g, first);
-    const size_t columns = size_min(width, g->out - first);
-    for (size_t j = 0; j < columns; j++)
-      for (size_t k = 0; k < g->in; k++)
-        to[first * g->in + k * width + j] = weight[(first + j) * g->in + k];
-  }
+/* How many columns one thread packs at a time, none of two panels. */
+static size_t pack_step(const struct gemm *g) {
+  return g->kernel ? g->panel : size_min(g->panel, KERNEL_PANEL_MAX);
 }
 
-/* Filled with zeros; large ones on huge pages, where the system has them: with the others, looking
- * pages up costs a few percent of reading. */
+/* Of all groups. */
+static size_t pack_pieces(const struct gemm *g) {
+  return g->groups * ((g->out + pack_step(g) - 1) / pack_step(g));
+}
+
+struct gemm_packing {
+  struct gemm *g;
+  const float *weight;
+};
+
+/* A block of inputs at a time, whose place in the panel stays in the nearest cache. The columns
+ * behind the last one are zeros. */
+static enum status pack_piece(void *of, size_t index, struct error *e) {
+  const struct gemm_packing *p = of;
+  const struct gemm *g = p->g;
+  const size_t step = pack_step(g), pieces = pack_pieces(g) / g->groups, group = index / pieces;
+  const size_t first = index % pieces * step, panel = first / g->panel * g->panel;
+  const size_t width = columns_of_panel(g, panel), end = size_min(panel + width, first + step);
+  const float *from = p->weight + group * g->out * g->in;
+  float *to = g->weight + group * g->weight_step + panel * g->in;
+  for (size_t k = 0; k < g->in; k += PACK_INPUTS) {
+    const size_t inputs = size_min(PACK_INPUTS, g->in - k);
+    for (size_t j = first; j < end; j++)
+      for (size_t i = 0; i < inputs; i++)
+        to[(k + i) * width + j - panel] = j < g->out ? from[j * g->in + k + i] : 0;
+  }
+  return e->status;
+}
+
+/* Large ones on huge pages, where the system has them: with the others, looking pages up costs a
+ * few percent of reading. */
 static float *allocate_weights(size_t bytes) {
   void *memory;
   const bool large = bytes >= HUGE_PAGE;
   if (posix_memalign(&memory, large ? HUGE_PAGE : 64, bytes)) return NULL;
   if (large) madvise(memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-  return memset(memory, 0, bytes);
+  return memory;
 }
 
 /* The memory of all groups. */
@@ -109,10 +137,9 @@ struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight,
   g->stripe = packed ? KERNEL_PANEL_MAX : size_round_up(g->out, 16);
   g->panel = packed ? kernel_panel(g->kernel) : g->stripe;
   if (!allocate_groups(g)) goto no_memory;
-  for (size_t i = 0; i < groups; i++) {
-    pack_group(g, weight + i * g->out * g->in, g->weight + i * g->weight_step);
-    if (bias) memcpy(g->bias + i * g->bias_step, bias + i * g->out, g->out * sizeof(float));
-  }
+  team_split(pack_pieces(g), pack_piece, &(struct gemm_packing){g, weight}, e);
+  for (size_t i = 0; i < groups && bias; i++)
+    memcpy(g->bias + i * g->bias_step, bias + i * g->out, g->out * sizeof(float));
   return g;
 no_memory:
   gemm_free(g);

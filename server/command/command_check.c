@@ -2,13 +2,36 @@
 #include "server/command/command_check.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "config/model/registry.h"
 #include "core/kernel/gemm.h"
 #include "server/command/command.h"
 #include "server/life/announce.h"
 
-enum { WIDTH = 120 };
+enum { BAR = 30, BAR_MS = 250, WIDTH = 120 };
+
+static void print_progress(void *of, const struct progress_news *news) {
+  (void)of;
+  if (news->event != PROGRESS_END) fprintf(stderr, "%s\n", news->text);
+}
+
+/* On a terminal: a bar that is drawn anew in its line, and removed in the end. */
+static void draw_progress(void *of, const struct progress_news *news) {
+  static const char full[] = "##############################";
+  if (news->event != PROGRESS_STEP) {
+    print_progress(of, news);
+    if (news->event == PROGRESS_END) fputs("\r\033[K", stderr);
+    return;
+  }
+  const int done = (int)(news->share * BAR);
+  fprintf(stderr, "\r[%.*s%*s] %s\033[K", done, full, BAR - done, "", news->text);
+}
+
+static struct progress_listener listener(void) {
+  if (isatty(STDERR_FILENO)) return (struct progress_listener){draw_progress, NULL, BAR_MS};
+  return (struct progress_listener){print_progress, NULL, PROGRESS_MS};
+}
 
 static void print_line(void *of, const char *line) { fprintf(of, "%s\n", line); }
 
@@ -21,7 +44,8 @@ int command_check(const struct config *c) {
   if (keys) fprintf(stderr, "api_key_file: %zu key%s\n", count, count == 1 ? "" : "s");
   if (keys && api_keys_exposed(keys)) fprintf(stderr, "warning: %s\n", announce_exposed);
   api_keys_free(keys);
-  struct registry *r = registry_load(c, &e);
+  struct progress progress = {.listener = listener()};
+  struct registry *r = registry_load(c, &progress, &e);
   if (!r) return command_fail(&e);
   const bool printed = config_print(c, stdout);
   for (size_t i = 0; i < registry_count(r); i++) {

@@ -84,8 +84,8 @@ static json_t *describe_model(const struct model *m) {
       (json_int_t)s->query_size, "key_size", (json_int_t)s->key_size, "value_size",
       (json_int_t)s->value_size, "hidden", (json_int_t)(s->heads * s->head_size), "output_size",
       (json_int_t)s->output_size, "bias", m->bias, "causal", m->causal, "parameters",
-      (json_int_t)m->parameters, "source", m->source, "layout", m->layout, "sha256", m->sha256,
-      "engine", layer_engine(m->layer));
+      (json_int_t)m->parameters, "source", m->source, "layout", m->layout, m->digest_name,
+      m->digest, "engine", layer_engine(m->layer));
   if (description && add_optional_members(description, m)) return description;
   json_decref(description);
   return NULL;

@@ -212,11 +212,20 @@ static bool answer_v2_server(struct request *r) {
   return answer_text(r, "application/json", text, length);
 }
 
+/* How far the first load of the models is. */
+static bool answer_loading(struct request *r) {
+  struct progress *p = &r->server->service.progress;
+  const size_t models = atomic_load(&p->models); /* 0: they are being counted */
+  struct error e = {0};
+  if (models == 0) return answer_status(r, STATUS_NOT_READY, "the models are being loaded");
+  error_set(&e, STATUS_NOT_READY, "%zu of %zu models are loaded", atomic_load(&p->loaded), models);
+  return request_answer_error(r, &e);
+}
+
 bool request_answer_route(struct request *r) {
   if (asks_readiness(r->route) && atomic_load(&r->server->stopping))
     return answer_status(r, STATUS_DRAINING, "the server is stopping");
-  if (asks_readiness(r->route) && !atomic_load(&r->server->loaded))
-    return answer_status(r, STATUS_NOT_READY, "the models are being loaded");
+  if (asks_readiness(r->route) && !atomic_load(&r->server->loaded)) return answer_loading(r);
   size_t length = 0;
   const char *text;
   switch (r->route) {

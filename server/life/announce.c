@@ -60,11 +60,12 @@ static void add_kind(struct announce_words *w, const struct model *m) {
 
 static void add_source(struct announce_words *w, const struct model *m) {
   const char *engine = layer_engine(m->layer);
+  const char *colon = strchr(m->digest, ':'); /* the kind of a digest is not shown */
   if (strcmp(engine, "packed") != 0 && strcmp(engine, "none") != 0)
     add_word(w, "engine=%s", engine);
   if (strcmp(m->layout, "none") != 0) add_word(w, "layout=%s", m->layout);
   add_word(w, "source=%.200s", m->source);
-  add_word(w, "sha256=%.*s", DIGEST_SHOWN, m->sha256);
+  add_word(w, "%s=%.*s", m->digest_name, DIGEST_SHOWN, colon ? colon + 1 : m->digest);
 }
 
 /* Tells the words in lines of at most `width` columns, if no word is too long; each line begins
@@ -113,6 +114,14 @@ void announce_model(struct log *log, const struct model *m) {
              "model %s: nothing of its source is used: projection %s and score %s have no "
              "parameters",
              m->name, m->projection, m->score);
+}
+
+static void log_progress(void *of, const struct progress_news *news) {
+  if (news->event != PROGRESS_END) log_line(of, LOG_INFO, "%s", news->text);
+}
+
+struct progress_listener announce_progress(struct log *log) {
+  return (struct progress_listener){log_progress, log, PROGRESS_MS};
 }
 
 void announce_reach(struct log *log, const char *address, const struct api_keys *k) {

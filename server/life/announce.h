@@ -3,6 +3,7 @@
 #define SERVER_ANNOUNCE_H
 
 #include "config/model/model.h"
+#include "config/model/progress.h"
 #include "config/settings/api_keys.h"
 #include "server/watch/log.h"
 
@@ -14,6 +15,9 @@ void announce_lines(const struct model *m, size_t width, void (*tell)(void *of, 
 
 /* Logs these lines, and a warning for every note. */
 void announce_model(struct log *log, const struct model *m);
+
+/* A listener that logs how far a load of models is. */
+struct progress_listener announce_progress(struct log *log);
 
 /* Logs a warning if requests from other machines may come, and need no key. `address` is the
  * socket's own. */

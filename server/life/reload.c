@@ -12,7 +12,9 @@
 enum { NAMES_SIZE = 100 }; /* of a list of models in the log */
 
 void reload_init(struct reload *r, struct server *s, const struct reload_invocation *called) {
-  *r = (struct reload){.server = s, .called = called};
+  memset(r, 0, sizeof *r);
+  r->server = s;
+  r->called = called;
 }
 
 void reload_free(struct reload *r) {
@@ -28,7 +30,10 @@ bool reload_pending(const struct reload *r) { return r->due || r->loading; }
 
 bool reload_idle(const struct reload *r) { return background_idle(&r->background); }
 
-void reload_detach(struct reload *r) { background_detach(&r->background); }
+void reload_detach(struct reload *r) {
+  progress_silence(&r->progress);
+  background_detach(&r->background);
+}
 
 /* The configuration of the models in service. */
 static const struct config *config_in_service(const struct reload *r) {
@@ -67,7 +72,7 @@ struct reload_changes {
 
 /* Have both the same numbers and heads? These may be config.json's. */
 static bool is_same_model(const struct model *a, const struct model *b) {
-  return strcmp(a->sha256, b->sha256) == 0 && a->shape.heads == b->shape.heads &&
+  return strcmp(a->digest, b->digest) == 0 && a->shape.heads == b->shape.heads &&
          a->shape.kv_heads == b->shape.kv_heads;
 }
 
@@ -124,7 +129,7 @@ static void load_fresh_models(void *of) {
   struct error *e = &r->error;
   if (check_config_file(r, e) == STATUS_OK &&
       config_read(&r->read, r->called->words, r->called->environment, e) == STATUS_OK)
-    service_load(&r->server->service, &r->read, &r->fresh, e);
+    service_load(&r->server->service, &r->read, &r->progress, &r->fresh, e);
 }
 
 static void log_failure(struct reload *r) {
@@ -138,6 +143,7 @@ static void log_failure(struct reload *r) {
 static void begin_loading(struct reload *r) {
   r->begun = clock_now();
   r->error = (struct error){0};
+  r->progress.listener = announce_progress(r->server->log);
   if (background_start(&r->background, load_fresh_models, r, true, &r->error) == STATUS_OK)
     r->loading = true;
   else

@@ -28,6 +28,7 @@ struct reload {
   bool loading;         /* a reload is under way */
   uint64_t begun;
   struct background background;
+  struct progress progress;
 
   /* These belong to the thread that loads, while it does. */
   struct config read;
@@ -54,7 +55,7 @@ bool reload_pending(const struct reload *r);
 /* Is nothing loading? The service must stay as long as something is. */
 bool reload_idle(const struct reload *r);
 
-/* Leaves the thread that loads, if any, to itself until the process ends. */
+/* Leaves the threads that load, if any, to themselves until the process ends; they log no more. */
 void reload_detach(struct reload *r);
 
 #endif

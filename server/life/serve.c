@@ -47,7 +47,8 @@ struct serve_state {
   struct reload reload;
   struct background start; /* loads the first models */
   struct error start_error;
-  int signal; /* the one that stops the server, or 0 */
+  bool version_logged; /* the threads that load own it while they do */
+  int signal;          /* the one that stops the server, or 0 */
 };
 
 /* --- before the first connection --- */
@@ -207,6 +208,25 @@ static void print_address(const char *what, const struct httpd *h) {
 
 /* --- the start --- */
 
+/* Once: before the first line about models, but not before an error about them if that comes at
+ * once, which is then the only line. */
+static void log_version(struct serve_state *all) {
+  const struct server *s = &all->server;
+  if (all->version_logged) return;
+  all->version_logged = true;
+  log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s, text %s",
+           version_number(), version_commit(), s->service.workers, s->door[DOOR_MAIN].io_threads,
+           cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
+}
+
+/* Hears of the first load, on the threads that load. */
+static void log_first_progress(void *of, const struct progress_news *news) {
+  struct serve_state *s = of;
+  const struct progress_listener listener = announce_progress(s->server.log);
+  log_version(s);
+  listener.tell(listener.of, news);
+}
+
 /* Makes all parts that need no models. */
 static enum status make_parts(struct serve_state *all, struct error *e) {
   struct server *s = &all->server;
@@ -223,6 +243,7 @@ static enum status make_parts(struct serve_state *all, struct error *e) {
   if (!s->log) return e->status;
   supervisor_open(&all->supervisor, s->log);
   service_init(&s->service, c, c->io_threads);
+  s->service.progress.listener = (struct progress_listener){log_first_progress, all, PROGRESS_MS};
   s->metrics = metrics_new(s->service.submitters + 2, e); /* 2: shard 0, and the admin door */
   if (!s->metrics || supervisor_sockets(all->inherited, e)) return e->status;
   if (cors_new(c->cors_origins, &s->cors, e)) return e->status;
@@ -231,10 +252,9 @@ static enum status make_parts(struct serve_state *all, struct error *e) {
   return raise_descriptors(s, e);
 }
 
-static void log_start(struct server *s, const char *address) {
-  log_line(s->log, LOG_INFO, "attend %s (%s), %zu workers, %zu i/o threads, cpu %s, text %s",
-           version_number(), version_commit(), s->service.workers, s->door[DOOR_MAIN].io_threads,
-           cpu_level_name(cpu_level()), cpu_level_name(cpu_text_level()));
+static void log_start(struct serve_state *all, const char *address) {
+  struct server *s = &all->server;
+  log_version(all);
   struct models_hold hold = models_hold(s->service.models, 0);
   for (size_t i = 0; i < registry_count(hold.registry); i++)
     announce_model(s->log, registry_at(hold.registry, i));
@@ -312,6 +332,7 @@ static int stop_started(struct serve_state *s, bool *at_once) {
 }
 
 static void detach_loads(struct serve_state *s) {
+  progress_silence(&s->server.service.progress);
   background_detach(&s->start);
   reload_detach(&s->reload);
 }
@@ -345,7 +366,7 @@ static enum status serve_until_signal(struct serve_state *s, struct error *e) {
   if (load_first_models(s, e) || s->signal || door_listen(s, DOOR_MAIN, e)) return e->status;
   atomic_store(&s->server.loaded, true);
   if (httpd_start(s->http[DOOR_MAIN], e)) return e->status;
-  log_start(&s->server, httpd_address(s->http[DOOR_MAIN]));
+  log_start(s, httpd_address(s->http[DOOR_MAIN]));
   print_address("listening", s->http[DOOR_MAIN]);
   send_ready(s);
   supervisor_watch(&s->supervisor, s->http);

@@ -32,10 +32,10 @@ static enum status seat_submitters(struct service *s, const struct registry *r, 
 }
 
 /* The keys come first: loading them takes less time, so their faults are reported at once. */
-static enum status load_models_and_keys(const struct config *c, struct models_set *out,
-                                        struct error *e) {
+static enum status load_models_and_keys(const struct config *c, struct progress *p,
+                                        struct models_set *out, struct error *e) {
   *out = (struct models_set){0};
-  if (api_keys_load(c, &out->api_keys, e) == STATUS_OK) out->registry = registry_load(c, e);
+  if (api_keys_load(c, &out->api_keys, e) == STATUS_OK) out->registry = registry_load(c, p, e);
   if (e->status != STATUS_OK) models_set_free(out);
   return e->status;
 }
@@ -67,7 +67,8 @@ enum status service_open(struct service *s, struct error *e) {
                                  .merge = c->merge};
   gemm_blas_init();
   struct models_set set = {0};
-  if (load_models_and_keys(c, &set, e) == STATUS_OK) s->models = models_new(set, s->submitters, e);
+  if (load_models_and_keys(c, &s->progress, &set, e) == STATUS_OK)
+    s->models = models_new(set, s->submitters, e);
   if (s->models && seat_submitters(s, set.registry, e) == STATUS_OK) {
     options.seats = s->seats;
     options.scratch_bytes = registry_scratch_bytes(set.registry);
@@ -107,13 +108,13 @@ static enum status check_engine(const struct service *s, const struct registry *
                    m->name, gemm_blas().config);
 }
 
-enum status service_load(struct service *s, const struct config *c, struct models_set *out,
-                         struct error *e) {
+enum status service_load(struct service *s, const struct config *c, struct progress *p,
+                         struct models_set *out, struct error *e) {
   struct config settings = *c; /* its strings and models are those of `c` */
   settings.gemm = s->config->gemm;
   /* Whether keys are needed is decided at the start: a mistake in a reload must not open a door. */
   settings.api_key_file = s->config->api_key_file;
-  if (load_models_and_keys(&settings, out, e) != STATUS_OK) return e->status;
+  if (load_models_and_keys(&settings, p, out, e) != STATUS_OK) return e->status;
   if (check_engine(s, out->registry, e) != STATUS_OK ||
       pool_reserve(s->pool, registry_scratch_bytes(out->registry), e) != STATUS_OK)
     models_set_free(out);

@@ -17,6 +17,7 @@ struct service {
   size_t seats;      /* all of those may do tiny jobs at the same time, or none; by service_open */
   struct budget budget;
   struct body_limits limits;
+  struct progress progress; /* of the first load; its listener may be set before service_open */
 };
 
 /* Sets all that is known without the models. `submitters` threads will submit; 0: as many as there
@@ -24,7 +25,7 @@ struct service {
 void service_init(struct service *s, const struct config *c, size_t submitters);
 
 /* Loads the models and API keys of the configuration and starts the pool, maybe on another thread.
- * Of the service it writes only `models`, `pool` and `seats`. */
+ * Of the service it writes only `models`, `pool`, `seats` and `progress`. */
 enum status service_open(struct service *s, struct error *e);
 
 /* Both of these. After a failure there is nothing to stop. */
@@ -34,9 +35,9 @@ void service_stop(struct service *s); /* the pool has nothing to do */
 
 /* Loads the models of another configuration while requests are served, and makes the pool ready for
  * them; also the API keys. Two settings remain as at the start: the engine and the file of the
- * keys. The set may then be put into service. `c` need not outlive this call. On failure nothing
- * has changed, and the set is empty. */
-enum status service_load(struct service *s, const struct config *c, struct models_set *out,
-                         struct error *e);
+ * keys. The set may then be put into service. `c` need not outlive this call. `p` counts meanwhile.
+ * On failure nothing has changed, and the set is empty. */
+enum status service_load(struct service *s, const struct config *c, struct progress *p,
+                         struct models_set *out, struct error *e);
 
 #endif

@@ -253,7 +253,8 @@ static void write_models(FILE *f, struct models *models) {
     const struct model *model = registry_at(hold.registry, i);
     fputs("attend_model_info{", f);
     write_label(f, "model", model->name);
-    write_label(f, ",sha256", model->sha256);
+    fputc(',', f);
+    write_label(f, model->digest_name, model->digest);
     write_label(f, ",source", model->source);
     write_label(f, ",layout", model->layout);
     fputs("} 1\n", f);

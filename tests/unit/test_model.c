@@ -190,7 +190,7 @@ static void digests_are_those_of_the_tensors_in_their_order(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct model *m = load_golden(cases[i].name);
-    assert_string_equal(m->sha256, cases[i].sha256);
+    assert_string_equal(m->digest, cases[i].sha256);
     assert_int_equal(m->parameters, cases[i].parameters);
     model_free(m);
   }
@@ -239,7 +239,7 @@ static void random_models_are_the_same_everywhere(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct model *m = load_well(cases[i].definition, ".");
-    assert_string_equal(m->sha256, cases[i].sha256);
+    assert_string_equal(m->digest, cases[i].sha256);
     assert_int_equal(m->parameters, cases[i].parameters);
     assert_string_equal(m->source, "random");
     model_free(m);
@@ -429,7 +429,7 @@ static void the_registry_holds_every_model(void **state) {
   struct config c;
   struct error e = {0};
   assert_int_equal(config_read(&c, nothing, nothing, &e), STATUS_OK);
-  struct registry *r = registry_load(&c, &e);
+  struct registry *r = registry_load(&c, NULL, &e);
   assert_non_null(r);
   assert_int_equal(registry_count(r), 3);
   assert_string_equal(registry_at(r, 0)->name, "demo");
@@ -440,7 +440,7 @@ static void the_registry_holds_every_model(void **state) {
   registry_free(r);
   config_free(&c);
   assert_int_equal(config_read(&c, base, nothing, &e), STATUS_OK);
-  r = registry_load(&c, &e);
+  r = registry_load(&c, NULL, &e);
   assert_non_null(r);
   assert_string_equal(registry_default(r)->name, "base");
   assert_string_equal(layer_engine(registry_default(r)->layer), "openblas");

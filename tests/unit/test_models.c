@@ -22,7 +22,7 @@ static struct registry *make_set(const char *name) {
   c.models =
       json_pack("{s:{s:{s:i}, s:i, s:i}}", name, "random", "seed", 1, "query_size", 4, "heads", 2);
   assert_non_null(c.models);
-  struct registry *r = registry_load(&c, &e);
+  struct registry *r = registry_load(&c, NULL, &e);
   json_decref(c.models); /* the set no longer needs its configuration */
   if (!r) fail_msg("%s", e.detail);
   return r;

@@ -274,7 +274,7 @@ static void a_vector_may_be_a_row(void **state) {
   made_add(&m, "score.vector", 1, 3);
   write_made(p, &m);
   struct model *row = load_well(POOL ADDITIVE "}", p->folder);
-  assert_string_equal(flat->sha256, row->sha256);
+  assert_string_equal(flat->digest, row->digest);
   model_free(flat);
   model_free(row);
 }

@@ -1,0 +1,25 @@
+/* digest_tree: the digest of much data, as a tree of SHA-256 whose leaves are hashed side by side.
+ *
+ * The data are cut into leaves of 64 KiB, of which the last may be shorter; the digest is the
+ * SHA-256 over the leaves' SHA-256s, 32 bytes each, one behind the other. */
+#ifndef CONFIG_DIGEST_TREE_H
+#define CONFIG_DIGEST_TREE_H
+
+#include <stddef.h>
+
+#include "config/document/digest.h"
+#include "core/run/status.h"
+
+#define DIGEST_TREE_PREFIX "sha256-tree-64KiB:"
+
+enum {
+  DIGEST_TREE_LEAF = 64 * 1024,
+  DIGEST_TREE_TEXT_SIZE = sizeof DIGEST_TREE_PREFIX - 1 + DIGEST_TEXT_SIZE
+};
+
+/* Writes DIGEST_TREE_PREFIX and the digest of the parts in lower-case hexadecimal. A job of a team
+ * splits it into pieces (core/run/team.h). STATUS_OUT_OF_MEMORY. */
+enum status digest_tree_text(const struct digest_part *part, size_t parts,
+                             char out[DIGEST_TREE_TEXT_SIZE], struct error *e);
+
+#endif
