@@ -3,6 +3,7 @@
 #define SERVER_ANNOUNCE_H
 
 #include "config/model/model.h"
+#include "config/settings/config.h"
 #include "config/settings/api_keys.h"
 #include "server/watch/log.h"
 
@@ -13,6 +14,10 @@ void announce_text(const struct model *m, char out[ANNOUNCE_SIZE]);
 
 /* Logs that line, and a warning for every note. */
 void announce_model(struct log *log, const struct model *m);
+
+/* Logs a warning if the models are the built-in ones. */
+void announce_built_in(struct log *log, const struct config *c);
+extern const char announce_demonstration[]; /* the text of that warning */
 
 /* Logs a warning if requests from other machines may come, and need no key. `address` is the
  * socket's own. */
