@@ -123,6 +123,7 @@ static void begin_request(struct command_lines_run *l, const struct line_reader_
   struct command_lines_entry *entry = &l->ring[(l->first + l->count) % l->room];
   struct exchange *x = &entry->exchange;
   x->done = mark_done;
+  x->alone = true; /* so that all the memory it needs is taken here, or refused here */
   entry->number = l->reader.number;
   entry->wake = l->wake;
   atomic_store_explicit(&entry->is_done, false, memory_order_relaxed);

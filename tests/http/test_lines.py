@@ -208,6 +208,13 @@ class Lines(Case):
         self.assertEqual((json.loads(out[20])["limit"], json.loads(out[20])["line"]), ("memory_budget_bytes", 21))
         self.assertEqual((status, err), (1, "attend: 1 of 41 requests were refused\n"))
 
+    def test_nor_are_those_refused_whose_check_takes_long(self):
+        """They would be a worker's where the thread has other connections; here all memory is taken by one thread."""
+        one = {"queries": [[[1, 0, 2, 0.5] * 128] * 480], "mask": [[1] * 480] * 480, "return_attention": True}
+        status, out, err = run(lines(*[one] * 6), "--memory-budget-bytes=48000000", model="base")
+        self.assertEqual((status, err, [b'"outputs"' in line for line in out]), (0, "", [True] * 6))
+        self.assertEqual(len(set(out)), 1)
+
     def test_a_short_queue(self):
         requests = [{"queries": randoms(random.Random(5), 1, 24, 512)}] * 20
         self.assertEqual(run(lines(*requests), "--max-queue=1", model="base"),
