@@ -7,6 +7,8 @@ DESTDIR ?=
 ARGS    ?=
 VERSION := 0.1.0
 COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+COMMITTED  = $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
+MAINTAINER = $(shell git log -1 --format='%an <%ae>' 2>/dev/null || echo "$$(id -un) <root@localhost>")
 
 CC      ?= cc
 CXX     ?= c++
@@ -182,10 +184,17 @@ lint:
 format:
 	clang-format -i $(wildcard core/*/*.[ch] config/*/*.[ch] server/*.[ch] server/*/*.[ch] tests/*/*.[ch])
 
-## install: copy the program to DESTDIR/PREFIX
-.PHONY: install
+## install, uninstall: the program, its manual page, bash completion and units below DESTDIR/PREFIX
+.PHONY: install uninstall
 install: build
-	install -D -m 755 $(BUILD)/attend "$(DESTDIR)$(PREFIX)/bin/attend"
+	docker/package/install $(BUILD)/attend "$(DESTDIR)" "$(PREFIX)" $(VERSION) $(COMMITTED)
+uninstall:
+	docker/package/install --remove "$(DESTDIR)" "$(PREFIX)"
+
+## deb: a package of it for this Debian or Ubuntu, in build/package; MAINTAINER="Name <address>"
+.PHONY: deb
+deb: build
+	@docker/package/deb $(BUILD)/attend build/package $(VERSION) $(COMMIT) $(COMMITTED) "$(MAINTAINER)"
 
 ## image: build the container image of the last commit into build/image (needs no container engine)
 .PHONY: image
@@ -212,7 +221,7 @@ NODE       = $(if $(shell command -v npm),,nodejs npm)
 UBUNTU     = $(shell . /etc/os-release 2>/dev/null && echo "$$ID" | grep -x ubuntu)
 BROWSER    = $(CHROMIUM)$(shell command -v chromium || command -v google-chrome-stable || command -v google-chrome)
 BROWSING   = $(if $(BROWSER),,$(if $(UBUNTU),libnss3 libnspr4 libexpat1,chromium))
-DEPS_TEST  = $(DEPS_IMAGE) $(NODE) $(BROWSING) fonts-dejavu-core buildah openssl python3-yaml strace systemd
+DEPS_TEST  = $(DEPS_IMAGE) $(NODE) $(BROWSING) fonts-dejavu-core buildah openssl python3-yaml strace systemd lintian mandoc
 # Installed, these would start services or bring much along: they are unpacked, and tests/run finds
 # them. Of docker-compose it is the schema of its files.
 DEPS_UNPACKED := docker-compose haproxy nginx prometheus

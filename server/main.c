@@ -54,22 +54,26 @@ static bool names_configuration(const char *word) {
 
 /* What `attend run` is asked for. */
 struct run_words {
-  const char *model, *file; /* NULL: not named */
-  struct body_terms terms;
+  struct command_run_asked asked; /* no model: none is named */
+  const char *file;               /* NULL: likewise */
 };
 
 /* Takes the words of `attend run` out of those that are settings; they come in any order. */
 static void read_run_words(char **words, struct run_words *run) {
+  struct command_run_asked *asked = &run->asked;
   char **settings = words;
   while (*words) {
     if (!strcmp(*words, "--heads")) {
-      run->terms.ask = ASK_HEADS;
+      asked->terms.ask = ASK_HEADS;
       words++;
     } else if (!strcmp(*words, "--binary")) {
-      run->terms.form = BODY_SAFETENSORS;
+      asked->terms.form = BODY_SAFETENSORS;
       words++;
-    } else if (is_word(*words) && !run->model) {
-      run->model = *words++;
+    } else if (!strcmp(*words, "--lines")) {
+      asked->lines = true;
+      words++;
+    } else if (is_word(*words) && !asked->model) {
+      asked->model = *words++;
     } else if (is_word(*words) && !run->file) {
       run->file = *words++;
     } else {
@@ -77,10 +81,11 @@ static void read_run_words(char **words, struct run_words *run) {
     }
   }
   *settings = NULL;
-  run->terms.wants_binary = run->terms.form == BODY_SAFETENSORS && run->terms.ask == ASK_ATTENTION;
+  asked->terms.wants_binary =
+      asked->terms.form == BODY_SAFETENSORS && asked->terms.ask == ASK_ATTENTION;
 }
 
-/* `attend run`, its request from the file if one is named. */
+/* `attend run`, its requests from the file if one is named. */
 static int run_model(const struct config *c, const struct run_words *run) {
   struct error e = {0};
   const int in = run->file ? open(run->file, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
@@ -88,7 +93,7 @@ static int run_model(const struct config *c, const struct run_words *run) {
     error_set(&e, STATUS_SYSTEM, "%.200s: %s", run->file, strerror(errno));
     return command_fail(&e);
   }
-  const int status = command_run(c, run->model, &run->terms, in, STDOUT_FILENO);
+  const int status = command_run(c, &run->asked, in, STDOUT_FILENO);
   if (run->file) close(in);
   return status;
 }
@@ -99,7 +104,7 @@ int main(int argc, char **argv) {
   static char *none[] = {NULL};
   char **words = argc > 1 ? argv + 1 : none;
   const char *url = NULL; /* of health */
-  struct run_words run = {.terms = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN}};
+  struct run_words run = {.asked.terms = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN}};
   struct config c = {0};
   struct error e = {0};
   int status;
@@ -120,8 +125,10 @@ int main(int argc, char **argv) {
   if (command == INSPECT) return command_inspect(words);
   if (command == HEALTH && is_word(words[0])) url = *words++;
   if (command == RUN) read_run_words(words, &run);
-  if (command == RUN && !run.model)
+  if (command == RUN && !run.asked.model)
     return command_misuse("%s needs the name of a model", names[RUN]);
+  if (run.asked.lines && run.asked.terms.form == BODY_SAFETENSORS)
+    return command_misuse("%s are of JSON: they cannot be --binary", "--lines");
 
   if (config_read(&c, words, environ, &e))
     status = command_fail(&e);

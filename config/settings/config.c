@@ -374,7 +374,8 @@ static enum status read_sources(struct config *c, char *const *args, char *const
       return e->status;
   if (read_arguments(c, args, NULL, e)) return e->status;
   bool no_memory;
-  if (!c->models &&
+  c->built_in = !c->models;
+  if (c->built_in &&
       !(c->models = json_reserve_load(built_in_models, strlen(built_in_models), NULL, &no_memory)))
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
   if (check_addresses(c, e)) return e->status;

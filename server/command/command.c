@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/settings/config.h"
 #include "server/watch/version.h"
@@ -26,6 +27,21 @@ int command_written(bool well) {
   return COMMAND_FAILED;
 }
 
+enum status command_write(int out, const struct iovec *piece, size_t pieces, struct error *e) {
+  for (size_t i = 0; i < pieces; i++) {
+    const char *text = piece[i].iov_base;
+    size_t left = piece[i].iov_len;
+    while (left > 0) {
+      ssize_t n = write(out, text, left);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return error_set(e, STATUS_SYSTEM, "cannot write the answer: %s", strerror(errno));
+      text += n;
+      left -= (size_t)n;
+    }
+  }
+  return STATUS_OK;
+}
+
 int command_help(void) {
   fputs(
       "attend: multi-head attention over HTTP\n"
@@ -38,6 +54,8 @@ int command_help(void) {
       "  attend run MODEL --heads      measure the model's heads instead\n"
       "  attend run MODEL --binary     request and answer are safetensors, not JSON; measures are "
       "JSON\n"
+      "  attend run MODEL --lines      each line is a request of JSON, and gets its answer as a "
+      "line\n"
       "  attend check [settings]       check settings and models, and print them\n"
       "  attend inspect FILE           list the tensors of a checkpoint, a file or its folder, "
       "and\n"

@@ -3,6 +3,8 @@
 #define SERVER_COMMAND_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/uio.h>
 
 #include "core/run/status.h"
 
@@ -24,6 +26,9 @@ int command_misuse(const char *format, const char *word);
 /* The exit status of a command whose answer is on standard output. `well`: nothing has failed so
  * far; now the stream is flushed. */
 int command_written(bool well);
+
+/* Writes the pieces of an answer, whole, unless that fails. */
+enum status command_write(int out, const struct iovec *piece, size_t pieces, struct error *e);
 
 int command_help(void);
 int command_version(void);

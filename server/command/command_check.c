@@ -56,6 +56,7 @@ int command_check(const struct config *c) {
     for (size_t n = 0; n < m->notes.count; n++)
       fprintf(stderr, "warning: model %s: %s\n", m->name, m->notes.text[n]);
   }
+  if (c->built_in) fprintf(stderr, "warning: %s\n", announce_demonstration);
   registry_free(r);
   return command_written(printed);
 }

@@ -9,6 +9,7 @@
 
 #include "config/model/registry.h"
 #include "server/command/command.h"
+#include "server/command/command_lines.h"
 #include "server/http/reply.h"
 #include "server/service/exchange.h"
 
@@ -51,22 +52,6 @@ static enum status read_body(struct exchange *x, int in) {
   }
 }
 
-static enum status write_answer(struct exchange *x, int out) {
-  for (size_t i = 0; i < x->answer.pieces; i++) {
-    const char *text = x->answer.piece[i].iov_base;
-    size_t left = x->answer.piece[i].iov_len;
-    while (left > 0) {
-      ssize_t n = write(out, text, left);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0)
-        return error_set(&x->error, STATUS_SYSTEM, "cannot write the answer: %s", strerror(errno));
-      text += n;
-      left -= (size_t)n;
-    }
-  }
-  return STATUS_OK;
-}
-
 /* Reads the request, computes, and writes the answer. Returns the exit status. */
 static int answer_request(struct service *s, struct models_hold *hold, const struct model *m,
                           const struct body_terms *terms, int in, int out) {
@@ -80,7 +65,7 @@ static int answer_request(struct service *s, struct models_hold *hold, const str
     while (sem_wait(&run.done) != 0) must(errno == EINTR);
     pool_drain(s->pool, UINT64_MAX); /* then the worker has returned from sem_post */
     sem_destroy(&run.done);
-    if (!x->error.status) write_answer(x, out);
+    if (!x->error.status) command_write(out, x->answer.piece, x->answer.pieces, &x->error);
   }
   if (x->error.status) write_problem(&x->error);
   int status = x->error.status ? COMMAND_FAILED : COMMAND_DONE;
@@ -88,8 +73,18 @@ static int answer_request(struct service *s, struct models_hold *hold, const str
   return status;
 }
 
-int command_run(const struct config *c, const char *model, const struct body_terms *terms, int in,
-                int out) {
+static int answer_lines(struct service *s, const struct model *m, const struct body_terms *terms,
+                        int in, int out) {
+  struct command_lines_count count;
+  struct error e = {0};
+  if (command_lines(s, m, terms, in, out, &count, &e)) write_problem(&e);
+  if (count.refused > 0)
+    fprintf(stderr, "attend: %zu of %zu requests were refused\n", count.refused,
+            count.refused + count.answered);
+  return e.status || count.refused > 0 ? COMMAND_FAILED : COMMAND_DONE;
+}
+
+int command_run(const struct config *c, const struct command_run_asked *asked, int in, int out) {
   struct service service;
   struct error e = {0};
   struct config local =
@@ -101,11 +96,13 @@ int command_run(const struct config *c, const char *model, const struct body_ter
   }
   int status = COMMAND_MISUSED;
   struct models_hold hold = models_hold(service.models, 0);
-  const struct model *m = registry_find(hold.registry, model);
-  if (m)
-    status = answer_request(&service, &hold, m, terms, in, out);
+  const struct model *m = registry_find(hold.registry, asked->model);
+  if (!m)
+    write_unknown_model(hold.registry, asked->model);
+  else if (asked->lines)
+    status = answer_lines(&service, m, &asked->terms, in, out);
   else
-    write_unknown_model(hold.registry, model);
+    status = answer_request(&service, &hold, m, &asked->terms, in, out);
   models_release(&hold);
   service_stop(&service);
   return status;

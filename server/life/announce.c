@@ -124,6 +124,14 @@ struct progress_listener announce_progress(struct log *log) {
   return (struct progress_listener){log_progress, log, PROGRESS_MS};
 }
 
+const char announce_demonstration[] =
+    "no models are configured: these are built in, for demonstration, with random weights; "
+    "--config FILE or ATTEND_CONFIG names a file with models of yours";
+
+void announce_built_in(struct log *log, const struct config *c) {
+  if (c->built_in) log_line(log, LOG_WARNING, "%s", announce_demonstration);
+}
+
 void announce_reach(struct log *log, const char *address, const struct api_keys *k) {
   struct address at;
   if (k || !address_parse(&at, address) || address_is_loopback(&at)) return;

@@ -5,6 +5,7 @@
 #include "config/model/model.h"
 #include "config/model/progress.h"
 #include "config/settings/api_keys.h"
+#include "config/settings/config.h"
 #include "server/watch/log.h"
 
 /* Tells in lines of at most `width` columns, "model NAME: heads=... size=... sha256=...", what the
@@ -18,6 +19,10 @@ void announce_model(struct log *log, const struct model *m);
 
 /* A listener that logs how far a load of models is. */
 struct progress_listener announce_progress(struct log *log);
+
+/* Logs a warning if the models are the built-in ones. */
+void announce_built_in(struct log *log, const struct config *c);
+extern const char announce_demonstration[]; /* the text of that warning */
 
 /* Logs a warning if requests from other machines may come, and need no key. `address` is the
  * socket's own. */

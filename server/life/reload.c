@@ -157,6 +157,7 @@ static void put_into_service(struct reload *r) {
   const size_t count = registry_count(r->fresh.registry);
   struct models_hold old = models_hold(s->service.models, 0);
   compare_models(r, old.registry, r->fresh.registry, &r->read, &changes);
+  announce_built_in(s->log, &r->read);
   announce_api_keys(s->log, r->fresh.api_keys);
   models_release(&old);
   must(models_swap(s->service.models, r->fresh));

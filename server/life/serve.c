@@ -258,6 +258,7 @@ static void log_start(struct serve_state *all, const char *address) {
   struct models_hold hold = models_hold(s->service.models, 0);
   for (size_t i = 0; i < registry_count(hold.registry); i++)
     announce_model(s->log, registry_at(hold.registry, i));
+  announce_built_in(s->log, s->config);
   announce_api_keys(s->log, hold.api_keys);
   announce_reach(s->log, address, hold.api_keys);
   models_release(&hold);

@@ -29,10 +29,11 @@ struct exchange {
   uint64_t body_bytes;
   void (*done)(struct exchange *); /* from any thread: the exchange is its maker's again */
   bool (*gone)(struct exchange *); /* has the reader left? or NULL */
+  bool alone;                      /* its thread serves no other: it checks what takes long, too */
 };
 
-/* Sets every member but done and gone, which the maker sets, before or after. Takes the hold over;
- * `m` is a model of it. A failure is in x->error. */
+/* Sets every member but done, gone and alone, which the maker sets, before or after. Takes the hold
+ * over; `m` is a model of it. A failure is in x->error. */
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
                     const struct model *m, const struct body_terms *terms);
 
@@ -41,7 +42,8 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
 void exchange_feed(struct exchange *x, const char *text, size_t length);
 
 /* The body has ended. Returns false if there is nothing to compute because x->error is set. A body
- * whose check takes longer than a thread with other connections has is not checked yet. */
+ * whose check takes longer than a thread with other connections has is not checked yet, unless the
+ * thread is `alone`. */
 bool exchange_finish(struct exchange *x);
 
 /* Gives the work to the pool: first the check, where it takes long. `deadline` on clock_now; 0:

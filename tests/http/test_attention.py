@@ -7,10 +7,12 @@ import math
 import os
 import random
 import re
+import signal
+import tempfile
 import unittest
 
 from compare import OracleCase
-from support import GOLDEN, Case, Layer, Server, ServerCase, f32, flat, randoms, read_golden
+from support import GOLDEN, Case, Layer, Server, ServerCase, attend, f32, flat, randoms, read_golden
 
 
 class Golden(Case):
@@ -306,6 +308,26 @@ class BuiltIn(ServerCase):
         self.assertEqual(names, ["demo", "base", "additive"])
         demo = self.ok(self.server.get("/v1/models/demo"))
         self.assertEqual((demo["query_size"], demo["heads"], demo["source"]), (4, 2, "random"))
+
+    def test_a_warning_that_these_are_for_demonstration(self):
+        """Once at the start, and from `attend check`; not where a configuration names models, were they the same."""
+        warning = "no models are configured: these are built in, for demonstration, with random weights"
+        status, printed, err = attend("check")
+        self.assertEqual((status, err.count(f"warning: {warning}")), (0, 1))
+        self.assertNotIn(warning, attend("run", "demo", data=b'{"queries":[]}')[2])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "attend.json")
+            for content, warned in ((b"{}", 1), (printed, 0)):
+                with open(path, "wb") as file:
+                    file.write(content)
+                self.assertEqual(attend("check", "--config", path)[2].count(warning), warned)
+                server = Server(None, "--config", path)
+                self.addCleanup(server.kill)
+                server.signal(signal.SIGHUP)
+                server.told("reloaded in")
+                server.stop()
+                said = re.findall("level=warning.*" + warning, server.stderr())
+                self.assertEqual(len(said), 2 * warned, "at the start, and of the reload")
 
     def test_additive_pooling(self):
         values = [[float(4 * i + j) for j in range(4)] for i in range(10)]

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import jsonschema
+import yaml
 
 import fleet
 from support import TOOLS, Case, Server, attend
@@ -307,6 +308,15 @@ class Compose(Case):
                 jsonschema.validate(document, schema)
         wrong = {"services": {"attend": dict(self.replica, readonly=True)}}
         self.assertRaises(jsonschema.ValidationError, jsonschema.validate, wrong, schema)
+
+    def test_models_of_ones_own(self):
+        """Two lines to uncomment mount models/ at the top, which is no part of the project."""
+        text = re.sub(r"^( +)#   (?=environment|volumes)", r"\1", manifests.text_of("docker", "compose.yaml"), flags=re.M)
+        service = yaml.safe_load(text)["services"]["attend"]
+        self.assertEqual(service["environment"], {"ATTEND_CONFIG": "/models/attend.json"})
+        self.assertEqual(service["volumes"], ["../models:/models:ro"])
+        for name, line in ((".gitignore", "/models/"), (".dockerignore", "models")):
+            self.assertIn(line, manifests.text_of(name).splitlines(), name)
 
     def test_image_and_privileges(self):
         version = re.search(r"^VERSION := (\S+)$", manifests.text_of("Makefile"), re.M).group(1)

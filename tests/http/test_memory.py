@@ -162,14 +162,18 @@ class FailingAllocations(Case):
         path = os.path.join(self.folder, "run.json")
         with open(path, "w") as file:
             json.dump(self.config, file)
-        body = self.bodies[0]
-        right = attend("run", "toy", "--config", path, data=body)[1]
+        for lines, body in (([], self.bodies[0]), (["--lines"], self.bodies[0] + b"\n" + self.bodies[0])):
+            with self.subTest(lines=lines):
+                self.run_with_failures(["run", "toy", "--config", path, *lines], body)
+
+    def run_with_failures(self, words, body):
+        right = attend(*words, data=body)[1]
         quiet, n, refused = 0, 0, 0
         while quiet < 3:
             n += 1 if MODE == "release" else 5
             self.assertLess(n, 3000, "never comes to an end")
             self.arm(n)
-            done = subprocess.run([BIN, "run", "toy", "--config", path], input=body,
+            done = subprocess.run([BIN, *words], input=body,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
                                   env=clean_environment(self.env), timeout=PATIENCE)
             quiet = 0 if self.disarm() else quiet + 1

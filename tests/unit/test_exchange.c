@@ -494,10 +494,10 @@ static struct outcome run_as(const char *const *settings, const char *model, enu
   fflush(stderr);
   int saved = dup(STDERR_FILENO);
   dup2(err, STDERR_FILENO);
-  const struct body_terms terms = {.ask = ask,
-                                   .body_bytes = BODY_UNKNOWN,
-                                   .json_bytes = BODY_UNKNOWN};
-  struct outcome o = {.status = command_run(&config, model, &terms, in, out)};
+  const struct command_run_asked asked = {
+      .model = model,
+      .terms = {.ask = ask, .body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN}};
+  struct outcome o = {.status = command_run(&config, &asked, in, out)};
   fflush(stderr);
   dup2(saved, STDERR_FILENO);
   close(saved);

@@ -1,0 +1,350 @@
+"""test_client: server/client/attend.py, with numpy and without it: every form, errors, one connection kept open."""
+import contextlib
+import http.client
+import importlib.util
+import json
+import math
+import os
+import random
+import socket
+import sys
+import tempfile
+import threading
+import unittest
+from unittest import mock
+
+from support import PATIENCE, ROOT, TOY, Case, Server, ServerCase, randoms
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+KEY = "a-key-of-the-tests-0123"
+RAGGED = [[[1, 0, 0, 1]], [[0, 1, 1, 0], [1, 1, 0, 0]]]
+FORMS = ("json", "base64", "safetensors")
+
+
+def load(with_numpy):
+    """The client as a module of its own, in a world with numpy or without."""
+    path = os.path.join(ROOT, "server", "client", "attend.py")
+    spec = importlib.util.spec_from_file_location("attend", path)
+    module = importlib.util.module_from_spec(spec)
+    with mock.patch.dict(sys.modules, {} if with_numpy else {"numpy": None}):
+        spec.loader.exec_module(module)
+    return module
+
+
+PLAIN = load(False)
+
+
+def lists(value):
+    """An answer without arrays."""
+    if isinstance(value, dict):
+        return {name: lists(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [lists(part) for part in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+class Stub:
+    """A server that says what it is told: for each connection the answers to its requests, one after the other. It
+    keeps what it was asked. A connection is closed after its last answer."""
+
+    def __init__(self, *connections):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        self.asked = []
+        self.closed = threading.Semaphore(0)  # a connection has been
+        self.thread = threading.Thread(target=self.serve, args=connections, daemon=True)
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.shutdown(socket.SHUT_RDWR)  # which wakes the thread
+        self.thread.join(PATIENCE)
+        self.socket.close()
+
+    def serve(self, *connections):
+        for answers in connections:
+            with contextlib.suppress(OSError):
+                connection, _ = self.socket.accept()
+                with connection, connection.makefile("rb") as lines:
+                    for answer in answers:
+                        head = [lines.readline()]
+                        while head[-1].strip():
+                            head.append(lines.readline())
+                        length = [int(h.split(b":")[1]) for h in head if h.lower().startswith(b"content-length")]
+                        self.asked.append((b"".join(head).decode(), lines.read(sum(length))))
+                        connection.sendall(answer)
+            self.closed.release()
+
+
+def answer(status=200, body=b'{"model":"m","outputs":[]}', *headers, kind="application/json"):
+    lines = [f"HTTP/1.1 {status} Whatever", f"Content-Type: {kind}", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def problem(status, *headers, **fields):
+    return answer(status, json.dumps(dict(fields, status=status)).encode(), *headers,
+                  kind="application/problem+json")
+
+
+class Plain(ServerCase):
+    """Without numpy; the lists that come back are the server's."""
+
+    attend = PLAIN
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.url = f"http://127.0.0.1:{cls.server.port}"
+
+    def client(self, *args, **more):
+        client = self.attend.Client(*(args or (self.url,)), **more)
+        self.addCleanup(client.close)
+        return client
+
+    def arrays(self, fields):
+        """The arguments of a call, in the kind that this class is about."""
+        return fields
+
+    def right(self, path, fields):
+        """What the server itself answers to this as JSON, in float32 as it is."""
+        return self.ok(self.server.post(path, fields))
+
+    def check(self, fields, form, model="demo"):
+        got = self.client(model=model).attention(**self.arrays(fields), form=form)
+        wanted = self.right(f"/v1/models/{model}/attention", fields)
+        self.assertEqual(got.keys(), wanted.keys())
+        for name, value in wanted.items():
+            if name == "model":
+                self.assertEqual(got[name], value)
+            else:
+                self.close_to(lists(got[name]), value, 0 if form == "json" else 1e-7)
+        return got
+
+    def test_every_field_in_every_form(self):
+        rng = random.Random(1)
+        fields = {"queries": randoms(rng, 2, 3, 4), "keys": randoms(rng, 2, 5, 4), "values": randoms(rng, 2, 5, 4),
+                  "valid_lens": [[5, 4, 3], [2, 5, 5]], "mask": [[True, False, True, True, True]] * 3,
+                  "bias": randoms(rng, 2, 2, 3, 5), "causal": True, "causal_offset": [1, 2], "window": [4, 4],
+                  "head_mask": [1, 0.5], "segments": [[2, 3], [1, 4]], "return_attention": True,
+                  "return_pointers": True, "empty_rows": "zero"}
+        for form in FORMS:
+            with self.subTest(form):
+                got = self.check(fields, form)
+                self.assertIn("segment_weights", got)
+
+    def test_self_attention_and_scalars(self):
+        for form in FORMS:
+            with self.subTest(form):
+                self.check({"queries": TOY["queries"], "causal": True, "causal_offset": 1, "select": "sample",
+                            "seed": 7, "return_attention": "average"}, form)
+
+    def test_ragged(self):
+        for form in ("json", "base64"):
+            with self.subTest(form):
+                got = self.check({"queries": RAGGED, "valid_lens": [[1], [2, 1]]}, form)
+                self.assertEqual([len(item) for item in got["outputs"]], [1, 2])
+        with self.assertRaisesRegex(ValueError, "the items of queries differ in shape"):
+            self.client(model="demo").attention(self.arrays({"queries": RAGGED})["queries"], form="safetensors")
+
+    def test_a_single_item(self):
+        for form in FORMS:
+            with self.subTest(form):
+                self.check({"queries": [[1, 0, 0, 1]]}, form)
+
+    def test_nothing(self):
+        client = self.client(model="demo")
+        for form in ("json", "base64"):
+            for queries in ([], [[], []], [[], [[1, 0, 0, 1]]]):
+                with self.subTest(form, queries=queries):
+                    got = lists(client.attention(queries, form=form)["outputs"])
+                    self.assertEqual([len(item) for item in got], [len(item) for item in queries])
+        self.assertEqual(lists(self.attend._read(b"", "F32", [2, 0, 4])), [[], []])
+        self.assertEqual(lists(self.attend._read(b"", "F32", [0, 2, 4])), [])
+
+    def test_heads(self):
+        for form in FORMS:
+            with self.subTest(form):
+                fields = {"queries": TOY["queries"], "gradients": TOY["queries"]}
+                got = self.client().heads(**self.arrays(fields), model="demo", form=form)
+                self.assertEqual(dict(got), self.right("/v1/models/demo/heads", fields))
+        with self.assertRaisesRegex(ValueError, "needs the name of a model"):
+            self.client().heads(TOY["queries"])
+
+    def test_models(self):
+        models = self.client().models()
+        self.assertEqual(list(models), ["demo", "base", "additive"])
+        self.assertEqual(models["demo"]["query_size"], 4)
+
+    def test_what_comes_with_an_answer(self):
+        got = self.client().attention(TOY["queries"], request_id="mine-1")
+        self.assertEqual(got.request_id, "mine-1")
+        self.assertEqual(list(got.timing), ["decode", "queue", "compute", "encode"])
+        self.assertTrue(all(ms >= 0 for ms in got.timing.values()))
+
+    def refused(self, call, status, **wanted):
+        with self.assertRaises(self.attend.Error) as caught:
+            call()
+        error = caught.exception
+        self.assertEqual(error.status, status, error)
+        for name, value in wanted.items():
+            self.assertEqual(getattr(error, name), value, name)
+        return error
+
+    def test_errors_say_where(self):
+        client = self.client(model="demo")
+        error = self.refused(lambda: client.attention([[[1, 0, 0, 1], [0, 1]]], request_id="mine-2"), 400,
+                             pointer="/queries/0/1", title="The request is not valid", request_id="mine-2",
+                             type="/problems/invalid-request", limit=None, offset=None, retry_after=None)
+        self.assertEqual(str(error), f"400 The request is not valid: {error.detail} (pointer /queries/0/1)")
+        self.refused(lambda: client.attention(TOY["queries"], model="no/such"), 404)
+        self.refused(lambda: client.attention(TOY["queries"], nonsense=1), 400, pointer="/nonsense")
+        self.assertEqual(client.attention(TOY["queries"])["model"], "demo", "the connection goes on")
+
+    def test_numbers_that_json_has_not(self):
+        client = self.client(model="demo")
+        hidden = {"queries": TOY["queries"], "bias": [[0, -math.inf], [0, 0]], "return_attention": "average"}
+        with self.assertRaises(ValueError):
+            client.attention(**hidden)
+        got = client.attention(**self.arrays(hidden), form="safetensors")
+        self.assertEqual(lists(got["attention_weights"])[0][0], [1, 0])
+
+    def test_what_is_no_form_and_no_url(self):
+        with self.assertRaisesRegex(ValueError, "'xml', not one of json, base64, safetensors"):
+            self.client().attention(TOY["queries"], form="xml")
+        for url in ("127.0.0.1:8080", "ftp://127.0.0.1", "http://"):
+            with self.subTest(url), self.assertRaisesRegex(ValueError, "no URL of a server"):
+                self.attend.Client(url)
+
+    def test_numbers_of_the_wrong_kind(self):
+        client = self.client(model="demo")
+        for name, value in (("valid_lens", [1.5]), ("mask", [[0.0, -1.0], [0.0, 0.0]]), ("queries", [[["a"] * 4]])):
+            with self.subTest(name), self.assertRaises(TypeError):
+                client.attention(**self.arrays({"queries": TOY["queries"], name: value}), form="safetensors")
+
+    def test_a_body_that_is_too_large(self):
+        """Refused before it is read, while it is being sent."""
+        server = Server({"max_body_bytes": 1000})
+        self.addCleanup(server.stop)
+        client = self.client(f"http://127.0.0.1:{server.port}")
+        self.refused(lambda: client.attention([[[0.5] * 4] * 100_000]), 413, limit="max_body_bytes")
+        self.assertEqual(client.attention([[1, 0, 0, 1]])["model"], "demo", "the connection is opened again")
+
+    def test_keys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "keys")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(KEY + "\n")
+            os.chmod(path, 0o600)
+            server = Server(None, "--api-key-file", path)
+        self.addCleanup(server.stop)
+        url = f"http://127.0.0.1:{server.port}"
+        self.refused(lambda: self.client(url).models(), 401)
+        self.assertIn("demo", self.client(url, api_key=KEY).models())
+
+    def test_one_connection(self):
+        with Stub([answer()] * 3) as stub:
+            client = self.client(stub.url + "/below/")
+            for _ in range(2):
+                client.attention([], model="a b", request_id="x")
+            client.attention([])
+        self.assertEqual([head.splitlines()[0] for head, _ in stub.asked],
+                         ["POST /below/v1/models/a%20b/attention HTTP/1.1"] * 2 +
+                         ["POST /below/v1/attention HTTP/1.1"])
+
+    def test_opened_again_where_the_server_has_closed_it(self):
+        with Stub([answer()], [answer(), answer()]) as stub:
+            client = self.client(stub.url, timeout=PATIENCE)
+            client.attention([])
+            self.assertTrue(stub.closed.acquire(timeout=PATIENCE))
+            client.attention([])
+            client.attention([])
+        self.assertEqual(len(stub.asked), 3)
+
+    def test_a_server_that_closes_at_once_is_not_asked_for_ever(self):
+        with Stub([], []) as stub, self.assertRaises(ConnectionError):
+            self.client(stub.url).models()
+        free = socket.create_server(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        free.close()
+        with self.assertRaises(ConnectionRefusedError):
+            self.client(url).models()
+
+    def test_an_answer_that_is_cut_off(self):
+        with Stub([answer()[:-5]], [answer()]) as stub:
+            client = self.client(stub.url)
+            with self.assertRaises(http.client.IncompleteRead):
+                client.attention([])
+            self.assertEqual(client.attention([])["model"], "m")
+
+    def test_a_server_that_is_silent(self):
+        with Stub([b"", b""]) as stub:
+            with self.assertRaises(TimeoutError):
+                self.client(stub.url, timeout=0.001).attention([])  # and a second more for the network
+        self.assertIn("X-Timeout-Ms: 1\r\n", stub.asked[0][0])
+
+    def test_the_timeout_is_the_servers_too(self):
+        with Stub([answer(), answer()]) as stub:
+            client = self.client(stub.url, timeout=2.5)
+            client.attention([])
+            client.timeout = 1e6
+            client.attention([])
+        self.assertIn("X-Timeout-Ms: 2500\r\n", stub.asked[0][0])
+        self.assertIn("X-Timeout-Ms: 86400000\r\n", stub.asked[1][0])
+
+    def test_what_is_refused_for_now(self):
+        with Stub([problem(429, "Retry-After: 3", title="Too much", detail="the queue is full", limit="max_queue"),
+                   answer(502, b"<html>no upstream</html>", "Retry-After: soon", kind="text/html"),
+                   answer(500, b"[]"), answer()]) as stub:
+            client = self.client(stub.url)
+            error = self.refused(lambda: client.attention([]), 429, retry_after=3, limit="max_queue")
+            self.assertEqual(str(error), "429 Too much: the queue is full (limit max_queue)")
+            self.refused(lambda: client.attention([]), 502, retry_after=None, title="Bad Gateway",
+                         detail="<html>no upstream</html>")
+            self.refused(lambda: client.attention([]), 500, detail="[]")
+            self.assertEqual(client.attention([])["model"], "m")
+
+
+@unittest.skipUnless(numpy, "no numpy here")
+class WithNumpy(Plain):
+    """Arrays in, and arrays out where the answer is not text."""
+
+    attend = load(True)
+    KINDS = {"valid_lens": "i4", "segments": "i4", "causal_offset": "i8"}
+
+    def arrays(self, fields):
+        def array(name, value):
+            try:
+                return numpy.array(value, self.KINDS.get(name) if value != [1.5] else None)
+            except ValueError:  # ragged
+                return [numpy.array(item) for item in value]
+        return {name: array(name, value) if isinstance(value, list) and name != "window" else value
+                for name, value in fields.items()}
+
+    def test_arrays_come_back(self):
+        client = self.client(model="demo")
+        for form in ("base64", "safetensors"):
+            got = client.attention(numpy.eye(4), form=form, return_pointers=True)
+            self.assertEqual((got["outputs"].dtype, got["outputs"].shape), (numpy.float32, (4, 4)))
+        self.assertEqual(got["pointers"].dtype, numpy.int64)
+        self.assertIsInstance(client.attention(numpy.eye(4))["outputs"], list)
+        for item in client.attention([numpy.eye(4), numpy.ones((1, 4))], form="base64")["outputs"]:
+            self.assertEqual(item.dtype, numpy.float32)
+
+    def test_every_kind_of_number(self):
+        client = self.client(model="demo")
+        wanted = client.attention(numpy.eye(4).tolist())["outputs"]
+        for kind in ("f2", "f4", "f8", ">f4", "i1", "u8"):
+            for form in FORMS:
+                with self.subTest(kind, form=form):
+                    self.close_to(lists(client.attention(numpy.eye(4, dtype=kind), form=form)["outputs"]),
+                                  wanted, 1e-7)
+
+
+if __name__ == "__main__":
+    unittest.main()
