@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/kernel/kernel_activation.h"
 #include "core/kernel/kernel_select.h"
 #include "core/run/cpu.h"
 
@@ -123,6 +124,19 @@ struct kernel_measure {
                          left alone, too */
 };
 
+/* Rows that are normalised: (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean square +
+ * epsilon), times a factor for each column. */
+struct kernel_norm {
+  size_t rows, count; /* count is not 0 */
+  bool rms;
+  float epsilon;
+  const float *factor, *shift; /* [count]; the shift may be NULL */
+  const float *x;
+  size_t x_row;
+  float *y; /* may be x */
+  size_t y_row;
+};
+
 struct kernel {
   enum cpu_level level;
   size_t lanes;   /* floats of a vector */
@@ -148,6 +162,11 @@ struct kernel {
   /* Turns pairs (x[t], x[half + t]) of each row by the angles of that row; returns what carry does,
    * of the result. */
   uint32_t (*rotate)(size_t rows, size_t half, const float *angle, float *x, size_t x_row);
+  /* Returns what carry does, of the result. */
+  uint32_t (*norm)(const struct kernel_norm *n);
+  /* z becomes its activation, times `times` [count] where a layer is gated, or NULL. Of finite z
+   * and without `times` the result is finite. */
+  void (*activate)(enum activation kind, size_t count, float *z, const float *times);
   /* Queries that one call of measure takes at most, and the scratch floats it needs. */
   size_t (*measure_queries)(size_t head_size, size_t heads);
   size_t (*measure_scratch)(size_t head_size, size_t heads);

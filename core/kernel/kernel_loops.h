@@ -51,6 +51,10 @@
 
 #include "core/kernel/kernel_rotary.h"
 
+#include "core/kernel/kernel_norm.h"
+
+#include "core/kernel/kernel_forward.h"
+
 extern const struct kernel KERNEL;
 const struct kernel KERNEL = {.level = LEVEL,
                               .lanes = LANES,
@@ -65,6 +69,8 @@ const struct kernel KERNEL = {.level = LEVEL,
                               .peak = peak,
                               .angles = angles,
                               .rotate = rotate,
+                              .norm = norm,
+                              .activate = activate,
                               .exp = exp_all,
                               .tanh = tanh_all,
                               .measure_queries = measure_queries,

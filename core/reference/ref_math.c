@@ -23,6 +23,40 @@ void ref_add(double *y, double a, const double *x, size_t n) {
   for (size_t i = 0; i < n; i++) y[i] += a * x[i];
 }
 
+/* --- what stands between attentions --- */
+
+void ref_norm(const double *x, size_t n, bool rms, double epsilon, const float *factor,
+              const float *shift, double *y) {
+  double sum = 0, squares = 0;
+  for (size_t i = 0; i < n; i++) sum += x[i];
+  const double mean = rms ? 0 : sum / (double)n;
+  for (size_t i = 0; i < n; i++) squares += (x[i] - mean) * (x[i] - mean);
+  const double spread = sqrt(squares / (double)n + epsilon);
+  for (size_t i = 0; i < n; i++) y[i] = (x[i] - mean) / spread * factor[i] + (shift ? shift[i] : 0);
+}
+
+static double part_below(double z) {
+  return erfc(-z / sqrt(2)) / 2;
+} /* of the normal distribution */
+
+static double sigmoid(double z) { return 1 / (1 + exp(-z)); }
+
+double ref_activate(enum activation kind, double z) {
+  const double pi = 3.14159265358979323846;
+  switch (kind) {
+  case ACTIVATION_RELU:
+    return z > 0 ? z : 0;
+  case ACTIVATION_GELU:
+    return z * part_below(z);
+  case ACTIVATION_GELU_NEW:
+    return z / 2 * (1 + tanh(sqrt(2 / pi) * (z + 0.044715 * z * z * z)));
+  case ACTIVATION_SILU:
+    return z * sigmoid(z);
+  default:
+    return z * sigmoid(1.702 * z);
+  }
+}
+
 /* --- weights of scores --- */
 
 int32_t ref_greatest(const double *x, size_t n) {
@@ -41,7 +75,7 @@ void ref_softmax(const double *score, size_t n, double *weight) {
 }
 
 void ref_sigmoid(const double *score, size_t n, double *weight) {
-  for (size_t i = 0; i < n; i++) weight[i] = 1 / (1 + exp(-score[i]));
+  for (size_t i = 0; i < n; i++) weight[i] = sigmoid(score[i]);
 }
 
 /* --- chance --- */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/kernel/kernel_activation.h"
+
 /* --- rows --- */
 
 bool ref_is_float(double x); /* within float32's range */
@@ -21,6 +23,15 @@ void ref_product(const float *weight, const float *bias, size_t out, size_t in, 
 
 /* y += a x */
 void ref_add(double *y, double a, const double *x, size_t n);
+
+/* --- what stands between attentions --- */
+
+/* y = (x - mean) / sqrt(variance + epsilon) * factor + shift, or with `rms` x / sqrt(mean square +
+ * epsilon) * factor + shift; the shift may be NULL, y may be x. */
+void ref_norm(const double *x, size_t n, bool rms, double epsilon, const float *factor,
+              const float *shift, double *y);
+
+double ref_activate(enum activation kind, double z);
 
 /* --- weights of scores --- */
 

@@ -8,14 +8,8 @@
 #include <cmocka.h>
 
 #include "core/kernel/kernel.h"
+#include "tests/support/levels.h"
 #include "tests/support/random_call.h"
-
-static void for_each_level(void (*check)(const struct kernel *k)) {
-  for (int level = 0; level <= (int)cpu_level(); level++) {
-    const struct kernel *k = kernel_at((enum cpu_level)level);
-    if (k) check(k);
-  }
-}
 
 static double ulp_of(double x) {
   int exponent;

@@ -1,0 +1,65 @@
+/* kernel_norm: rows that are normalised.
+ *
+ * A part of kernel_loops.h. A row's sums have one order, which its length alone decides: NORM_SUMS
+ * vectors side by side, and then these together. */
+
+enum { NORM_SUMS = 4 };
+
+/* The sum of the row's differences from `mean`, or of their squares. */
+INLINE float sum_row(const float *x, size_t count, float mean, const bool squares) {
+  vec sum[NORM_SUMS] = {{0}};
+  for (size_t i = 0; i < count; i += NORM_SUMS * LANES)
+#pragma GCC unroll 4
+    for (size_t k = 0; k < NORM_SUMS; k++) {
+      const size_t at = i + k * LANES;
+      if (at >= count) break;
+      const vec v = vec_load_some(x + at, count - at) - vec_all(mean);
+      /* Lanes behind the row would hold -mean. */
+      const ivec within =
+          lane_numbers() < ivec_all((int32_t)(count - at < LANES ? count - at : LANES));
+      const vec taken = (vec)((ivec)v & within);
+      sum[k] = squares ? vec_fma(taken, taken, sum[k]) : sum[k] + taken;
+    }
+  return vec_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+/* A row whose sums leave float32, in double. */
+static ivec norm_large_row(const struct kernel_norm *n, const float *x, float *y) {
+  double sum = 0, squares = 0;
+  ivec most = {0};
+  for (size_t i = 0; i < n->count; i++) sum += x[i];
+  const double mean = n->rms ? 0 : sum / (double)n->count;
+  for (size_t i = 0; i < n->count; i++) squares += (x[i] - mean) * (x[i] - mean);
+  const double inverse = 1 / sqrt(squares / (double)n->count + n->epsilon);
+  for (size_t i = 0; i < n->count; i++) {
+    const double shift = n->shift ? n->shift[i] : 0;
+    y[i] = (float)((x[i] - mean) * inverse * n->factor[i] + shift);
+    most = vec_max_int(magnitude(vec_all(y[i])), most);
+  }
+  return most;
+}
+
+static ivec norm_row(const struct kernel_norm *n, const float *x, float *y) {
+  const float part = 1.0f / (float)n->count;
+  const float mean = n->rms ? 0 : sum_row(x, n->count, 0, false) * part;
+  const float squares = sum_row(x, n->count, mean, true) * part;
+  if (!(squares <= FLT_MAX)) return norm_large_row(n, x, y);
+  const float inverse = 1.0f / sqrtf(squares + n->epsilon);
+  ivec most = {0};
+  for (size_t i = 0; i < n->count; i += LANES) {
+    const size_t left = n->count - i;
+    vec v = (vec_load_some(x + i, left) - vec_all(mean)) * vec_all(inverse);
+    v *= vec_load_some(n->factor + i, left);
+    if (n->shift) v += vec_load_some(n->shift + i, left);
+    vec_store_some(y + i, v, left);
+    most = vec_max_int(magnitude(v), most);
+  }
+  return most;
+}
+
+static uint32_t norm(const struct kernel_norm *n) {
+  ivec most = {0};
+  for (size_t i = 0; i < n->rows; i++)
+    most = vec_max_int(norm_row(n, n->x + i * n->x_row, n->y + i * n->y_row), most);
+  return (uint32_t)vec_greatest_int(most);
+}

@@ -1,0 +1,14 @@
+/* levels: a check of the kernels at every level that this processor has. */
+#ifndef TESTS_LEVELS_H
+#define TESTS_LEVELS_H
+
+#include "core/kernel/kernel.h"
+
+static inline void for_each_level(void (*check)(const struct kernel *k)) {
+  for (int level = 0; level <= (int)cpu_level(); level++) {
+    const struct kernel *k = kernel_at((enum cpu_level)level);
+    if (k) check(k);
+  }
+}
+
+#endif
