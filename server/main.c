@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,12 +14,13 @@
 #include "server/command/command_inspect.h"
 #include "server/command/command_run.h"
 #include "server/life/serve.h"
+#include "server/service/coretype.h"
 
 extern char **environ;
 
 /* `attend serve`. After a stop that could not end all threads, nothing more is freed or flushed. */
-static int serve(const struct config *c, char **argv, char **words) {
-  const struct reload_invocation called = {.argv = argv, .words = words, .environment = environ};
+static int serve(const struct config *c, char **words) {
+  const struct reload_invocation called = {.words = words, .environment = environ};
   bool at_once = false;
   struct error e = {0};
   int status = serve_main(c, &called, &at_once, &e);
@@ -50,6 +52,12 @@ static bool is_word(const char *word) { return word && word[0] != '-'; }
 static bool names_configuration(const char *word) {
   const char *end = strrchr(word, '.');
   return end && !strcmp(end, ".json");
+}
+
+static char **copy_words(int argc, char **argv) {
+  char **copy = calloc((size_t)argc + 1, sizeof *copy);
+  if (copy) memcpy(copy, argv, (size_t)argc * sizeof *copy);
+  return copy;
 }
 
 /* What `attend run` is asked for. */
@@ -105,6 +113,7 @@ int main(int argc, char **argv) {
   char **words = argc > 1 ? argv + 1 : none;
   const char *url = NULL; /* of health */
   struct run_words run = {.asked.terms = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN}};
+  static char **called; /* the whole command line; read_run_words moves words about. Never freed */
   struct config c = {0};
   struct error e = {0};
   int status;
@@ -124,13 +133,17 @@ int main(int argc, char **argv) {
   if (command == HELP) return command_help();
   if (command == INSPECT) return command_inspect(words);
   if (command == HEALTH && is_word(words[0])) url = *words++;
+  called = copy_words(argc, argv);
+  if (!called) return command_misuse("no memory for %s", "the command line");
   if (command == RUN) read_run_words(words, &run);
   if (command == RUN && !run.asked.model)
     return command_misuse("%s needs the name of a model", names[RUN]);
   if (run.asked.lines && run.asked.terms.form == BODY_SAFETENSORS)
     return command_misuse("%s are of JSON: they cannot be --binary", "--lines");
 
-  if (config_read(&c, words, environ, &e))
+  if (config_read(&c, words, environ, &e) == STATUS_OK && (command == SERVE || command == RUN))
+    coretype_correct(&c, called);
+  if (e.status)
     status = command_fail(&e);
   else if (command == RUN)
     status = run_model(&c, &run);
@@ -139,7 +152,7 @@ int main(int argc, char **argv) {
   else if (command == HEALTH)
     status = command_health(url, *c.admin_listen ? c.admin_listen : c.listen);
   else
-    status = serve(&c, argv, words);
+    status = serve(&c, words);
   config_free(&c);
   return status;
 }

@@ -14,8 +14,7 @@
 
 /* How the program was called. */
 struct reload_invocation {
-  char **argv;        /* all of it */
-  char **words;       /* the settings within argv */
+  char **words;       /* the settings */
   char **environment; /* environ */
 };
 

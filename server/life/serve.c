@@ -71,35 +71,6 @@ static enum status raise_descriptors(const struct server *s, struct error *e) {
   return STATUS_OK;
 }
 
-static bool uses_openblas(const struct registry *r) {
-  for (size_t i = 0; i < registry_count(r); i++)
-    if (!strcmp(layer_engine(registry_at(r, i)->layer), "openblas")) return true;
-  return false;
-}
-
-/* Executes the program again, once, if OpenBLAS has taken a new processor for an old one: it
- * computes several times slower then, and reads OPENBLAS_CORETYPE only before main. */
-static void restart_for_openblas(const struct server *s, char **argv) {
-  const struct gemm_blas blas = gemm_blas();
-  const char *right = blas.better;
-  struct models_hold hold = models_hold(s->service.models, 0);
-  const bool used = uses_openblas(hold.registry);
-  models_release(&hold);
-  if (!used || !right) return;
-  if (getenv("OPENBLAS_CORETYPE")) {
-    log_line(s->log, LOG_WARNING,
-             "OpenBLAS computes as for %s; OPENBLAS_CORETYPE=%s would be faster", blas.core, right);
-    return;
-  }
-  fprintf(stderr,
-          "level=warning msg=\"OpenBLAS took this processor for %s: starting again with "
-          "OPENBLAS_CORETYPE=%s\"\n",
-          blas.core, right);
-  setenv("OPENBLAS_CORETYPE", right, 1);
-  execv("/proc/self/exe", argv);
-  log_line(s->log, LOG_WARNING, "cannot start again: %s", strerror(errno));
-}
-
 /* Runs on the background thread. */
 static void open_service(void *of) {
   struct serve_state *s = of;
@@ -129,7 +100,6 @@ static enum status load_first_models(struct serve_state *s, struct error *e) {
     *e = s->start_error;
   }
   if (e->status || s->signal) return e->status;
-  restart_for_openblas(&s->server, s->called->argv);
   metrics_loaded(s->server.metrics);
   return STATUS_OK;
 }

@@ -426,6 +426,30 @@ class Inherited(Handed):
         told.until("STOPPING=1")
         self.assertEqual((told.count("READY=1"), told.count("STOPPING=1")), (1, 1))
 
+    @unittest.skipUnless(MODE == "release", "a sanitizer must be loaded first")
+    def test_a_run_that_starts_itself_again(self):
+        """Its words are those that it was given, whatever their order, and its request is unread."""
+        shim, library = preloaded("hang.c")
+        self.addCleanup(shutil.rmtree, shim, True)
+        with open(os.path.join(shim, "old"), "wb"):
+            pass
+        env = {"LD_PRELOAD": library, "HANG": shim, "ATTEND_CPU": None, "OPENBLAS_CORETYPE": None,
+               "ATTEND_GEMM": None}
+        body = json.dumps(TOY).encode()
+        with open("/proc/cpuinfo") as file:
+            if " avx2 " not in file.read():
+                self.skipTest("this processor is an old one")
+        answers = set()
+        for words in (("--gemm", "openblas", "demo"), ("demo", "--gemm", "openblas"),
+                      ("demo", "--lines", "--gemm", "openblas")):
+            status, out, err = attend("run", *words, data=body, env=env)
+            self.assertEqual(status, 0, err)
+            self.assertIn("starting again", err)
+            answers.add(out.rstrip(b"\n"))
+        self.assertEqual(len(answers), 1)
+        status, out, err = attend("run", "demo", "--gemm", "packed", data=body, env=env)
+        self.assertEqual((status, err), (0, ""))
+
     def test_both_are_told_and_kept(self):
         """Sockets and words together, as a unit has them."""
         folder = tempfile.mkdtemp(prefix="attend-test-")
