@@ -28,7 +28,6 @@ enum tensor_json_mode {
   MODE_NUMBER,   /* inside a number that is read byte by byte */
   MODE_LITERAL,  /* inside true, false or null */
   MODE_TOO_DEEP, /* behind a bracket deeper than the rule allows */
-  MODE_SURPLUS,  /* in a row that is too long */
   MODE_COMPLETE
 };
 
@@ -42,6 +41,8 @@ struct tensor_json {
   const char *literal;      /* MODE_LITERAL: what is being read, */
   size_t literal_read;      /* and how much of it was there */
   unsigned brackets_beyond; /* MODE_TOO_DEEP */
+  bool surplus;             /* the row is too long: its values are counted and no more, so that the
+                               refusal can say how long it is */
   size_t capacity;          /* numbers that fit into tensor.data */
   size_t alone;             /* numbers to be read alone before the next stretch, */
   size_t distrust;          /* and how many there were the last time that a stretch was short */
@@ -140,12 +141,17 @@ static inline bool reserve_number(struct tensor_json *r, struct error *e) {
   return r->tensor.count < r->capacity || grow_data(r, e);
 }
 
-/* Counts `count` values that were stored behind the last. */
-static void count_values(struct tensor_json *r, size_t count) {
-  r->tensor.count += count;
+/* So many values of the row have been read. */
+static void pass_values(struct tensor_json *r, size_t count) {
   r->nest.index[r->nest.depth] += count;
   r->expect = EXPECT_COMMA_OR_END;
   r->mode = MODE_PLAIN;
+}
+
+/* Counts `count` values that were stored behind the last. */
+static void count_values(struct tensor_json *r, size_t count) {
+  r->tensor.count += count;
+  pass_values(r, count);
 }
 
 /* The end of a value outside of all brackets. */
@@ -169,6 +175,10 @@ static bool store_flag(struct tensor_json *r, uint8_t flag, struct error *e) {
 
 /* Stores the number that was read byte by byte. */
 static bool store_scanned(struct tensor_json *r, struct error *e) {
+  if (r->surplus) {
+    pass_values(r, 1);
+    return true;
+  }
   size_t at = r->tensor.count;
   enum number_verdict verdict;
   if (r->nest.rule.type == TENSOR_FLOAT) {
@@ -281,27 +291,18 @@ static const char *read_flags(struct tensor_json *r, const char *p,
   return p;
 }
 
-/* A value for which its row has no room: from here on values are counted, so that the refusal can
- * say how long the row is. */
-static void begin_surplus(struct tensor_json *r) {
-  r->nest.index[r->nest.depth]++;
-  r->mode = MODE_SURPLUS;
-}
-
 /* A number by its first byte. */
 static const char *begin_number(struct tensor_json *r, const char *p,
                                 const struct tensor_json_stretch *s, struct error *e) {
   size_t room;
   if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK) return NULL;
-  if (room == 0) {
-    begin_surplus(r);
-    return p;
-  }
-  if (!reserve_number(r, e)) return NULL;
+  r->surplus = room == 0;
+  if (!r->surplus && !reserve_number(r, e)) return NULL;
   const char *first = p;
-  if (s->whole_numbers && r->nest.rule.type == TENSOR_FLOAT)
+  const bool stretch = s->whole_numbers && !r->surplus;
+  if (stretch && r->nest.rule.type == TENSOR_FLOAT)
     p = read_floats(r, p, s, room, e);
-  else if (s->whole_numbers && r->nest.rule.type == TENSOR_INTEGER && r->nest.depth > 0)
+  else if (stretch && r->nest.rule.type == TENSOR_INTEGER && r->nest.depth > 0)
     p = read_integers(r, p, s, room);
   if (p == first) {
     number_scan_begin(&r->scan);
@@ -334,11 +335,10 @@ static bool end_literal(struct tensor_json *r, struct error *e) {
   if (r->nest.rule.type != TENSOR_FLAG) return refuse_found(r, literal, e);
   size_t room;
   if (tensor_nest_number(&r->nest, &room, e) != STATUS_OK) return false;
-  if (room == 0) {
-    begin_surplus(r);
-    return true;
-  }
-  return store_flag(r, *literal == 't', e);
+  r->surplus = room == 0;
+  if (!r->surplus) return store_flag(r, *literal == 't', e);
+  pass_values(r, 1);
+  return true;
 }
 
 static const char *continue_literal(struct tensor_json *r, const char *p,
@@ -384,6 +384,10 @@ static const char *begin_element(struct tensor_json *r, const char *p,
   if (r->nest.rule.type == TENSOR_FLAG && s->whole_numbers && r->nest.depth > 0) {
     const char *next = read_flags(r, p, s, e);
     if (next != p) return next;
+  }
+  if (r->surplus && (*p == '[' || *p == '{' || *p == '"')) {
+    tensor_nest_refuse_length(&r->nest, e);
+    return NULL;
   }
   switch (*p) {
   case '[':
@@ -448,9 +452,6 @@ static const char *read_stretch(struct tensor_json *r, const struct tensor_json_
       break;
     case MODE_TOO_DEEP:
       p = continue_too_deep(r, p, s, e);
-      break;
-    case MODE_SURPLUS:
-      p = tensor_nest_surplus(&r->nest, p, s->end, e);
       break;
     default:
       p = read_plain(r, p, s, e);

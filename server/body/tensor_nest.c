@@ -193,19 +193,9 @@ enum status tensor_nest_close(struct tensor_nest *n, struct error *e) {
   return STATUS_OK;
 }
 
-const char *tensor_nest_surplus(struct tensor_nest *n, const char *p, const char *end,
-                                struct error *e) {
-  for (; p < end && *p != ']'; p++) {
-    if (*p == '[' || *p == '{' || *p == '"') {
-      refuse_at(n, n->index, n->depth - 1, e, "the length of the array is more than %zu",
-                wanted_length(n, n->depth));
-      return NULL;
-    }
-    n->index[n->depth] += *p == ',';
-  }
-  if (p >= end) return p;
-  tensor_nest_close(n, e);
-  return NULL;
+enum status tensor_nest_refuse_length(const struct tensor_nest *n, struct error *e) {
+  return refuse_at(n, n->index, n->depth - 1, e, "the length of the array is more than %zu",
+                   wanted_length(n, n->depth));
 }
 
 enum status tensor_nest_finish(struct tensor_nest *n, struct error *e) {

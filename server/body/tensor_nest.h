@@ -39,14 +39,11 @@ static inline bool tensor_nest_full_depth(const struct tensor_nest *n) {
 
 /* A number where a value belongs: may it be here? On success *room is how many may follow in the
  * array, itself included. It is counted by the caller: n->index[n->depth]++. With no room the row
- * is too long, and what follows is for tensor_nest_surplus. */
+ * is too long: its values are counted nevertheless, and tensor_nest_close refuses it. */
 enum status tensor_nest_number(struct tensor_nest *n, size_t *room, struct error *e);
 
-/* Counts the values behind one that had no room, so that the refusal can say how long the row is.
- * They need not be well formed: the row is refused in any case. Returns `end`, or NULL when the row
- * was refused. */
-const char *tensor_nest_surplus(struct tensor_nest *n, const char *p, const char *end,
-                                struct error *e);
+/* Refuses a row that is too long where it is not worth counting on. */
+enum status tensor_nest_refuse_length(const struct tensor_nest *n, struct error *e);
 
 /* The value has ended: checks what can only be checked now. */
 enum status tensor_nest_finish(struct tensor_nest *n, struct error *e);
