@@ -270,7 +270,7 @@ static size_t release_newest(struct arena *a) {
 bool arena_free_some(struct arena *a) {
   size_t freed = 0;
   while (a->block && freed < SLICE) {
-    if (a->block->bytes > 4 * (size_t)SLICE && drop_pages(a->block))
+    if (a->block->bytes > ARENA_KEPT_MOST && drop_pages(a->block))
       freed += SLICE;
     else
       freed += release_newest(a);

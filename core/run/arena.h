@@ -33,6 +33,11 @@ struct arena {
 
 void arena_init(struct arena *a, struct budget *budget);
 
+enum {
+  ARENA_KEPT_MOST = 64 << 20
+}; /* bytes of a block that may be kept: a larger one is given
+      back page by page */
+
 /* `count` things of `size` bytes. NULL with an error: STATUS_OVERLOADED if the budget is full,
  * STATUS_OUT_OF_MEMORY if malloc fails, STATUS_TOO_LARGE if the product overflows or the request
  * alone exceeds the budget, so that trying again would not help. */
@@ -49,8 +54,8 @@ void arena_free(struct arena *a);
 
 /* The same a little at a time, for a thread that others wait for: giving pages back to the system
  * takes some 50 us for each MiB. arena_give moves all that `from` has, which is then empty, into an
- * arena of the same budget; arena_free_some frees at most some 64 MiB of it, and returns whether
- * anything is left. */
+ * arena of the same budget, to which it stays charged; arena_free_some frees 16 MiB of it, or up to
+ * 80 where blocks are kept (ARENA_KEPT_MOST), and returns whether anything is left. */
 void arena_give(struct arena *from, struct arena *to);
 bool arena_free_some(struct arena *a);
 

@@ -161,14 +161,16 @@ enum status pool_reserve(struct pool *p, size_t scratch_bytes, struct error *e) 
                    scratch_bytes);
 }
 
-static void submit(struct pool *p, struct job *job, size_t max_queue) {
+static void begin_job(struct job *job) {
   job->submitted = clock_now();
   job->started = job->computed = job->finished = 0;
   job->pieces_given = job->pieces_written = 0;
   job->verdict = STATUS_OK;
   job->asked = 0;
   job->run->had = 0;
-  if (submit_tiny(p, job)) return;
+}
+
+static void join_queue(struct pool *p, struct job *job, size_t max_queue) {
   pool_lock(p);
   const bool closed = p->closed, room = !closed && p->waiting < max_queue;
   if (room) {
@@ -186,9 +188,15 @@ static void submit(struct pool *p, struct job *job, size_t max_queue) {
   job->done(job);
 }
 
-void pool_submit(struct pool *p, struct job *job) { submit(p, job, p->options.max_queue); }
+void pool_submit(struct pool *p, struct job *job) {
+  begin_job(job);
+  if (!submit_tiny(p, job)) join_queue(p, job, p->options.max_queue);
+}
 
-void pool_submit_next(struct pool *p, struct job *job) { submit(p, job, SIZE_MAX); }
+void pool_submit_next(struct pool *p, struct job *job) {
+  begin_job(job);
+  join_queue(p, job, SIZE_MAX);
+}
 
 size_t pool_room(const struct pool *p) {
   const size_t waiting = atomic_load_explicit(&p->waiting, memory_order_relaxed);

@@ -73,8 +73,8 @@ enum status pool_reserve(struct pool *p, size_t scratch_bytes, struct error *e);
  * return. */
 void pool_submit(struct pool *p, struct job *job);
 
-/* The same from within the job's `done`, with another run: the job had a place, and is not refused
- * where the queue is full by now. */
+/* From within the job's `done`, with another run: the job had a place, and is not refused where the
+ * queue is full by now. Seats are for others, however little there is to compute. */
 void pool_submit_next(struct pool *p, struct job *job);
 
 size_t pool_room(const struct pool *p); /* how many more jobs may wait now; takes no lock */

@@ -133,6 +133,7 @@ bool pool_form_batch(struct pool *p, struct tally *tally) {
   struct job *line = next_line(p, oldest);
   if (!line) return false;
   struct ending ending = {0};
+  const struct program *program = line->run->program;
   struct batch *b = reserve_batch(p, line);
   struct job *jobs = queue_take(&p->queue, line, p->options.merge, oldest);
   count_newcomers(p, jobs);
@@ -144,7 +145,7 @@ bool pool_form_batch(struct pool *p, struct tally *tally) {
     wanted.first = NULL;
   }
   if (wanted.first) {
-    tally_batch(tally, wanted.count, wanted.rows);
+    if (!program->aside) tally_batch(tally, wanted.count, wanted.rows);
     batch_init(b, wanted.first, wanted.work, p->options.workers);
     b->turn = p->handed_out;
     pool_advance(p, b, &ending); /* there may be nothing to compute */

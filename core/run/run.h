@@ -97,6 +97,7 @@ struct step {
 struct program {
   const struct step *const *step; /* [steps] */
   unsigned steps;
+  bool aside; /* its runs come before what a request asks for: their batches are not counted */
 
   /* Has the run more to do? It is asked once a run has been through all steps without a fault and
    * is not cancelled. True: the run has been moved on, its work and rows are those of the next

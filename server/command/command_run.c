@@ -55,7 +55,7 @@ static enum status read_body(struct exchange *x, int in) {
 /* Reads the request, computes, and writes the answer. Returns the exit status. */
 static int answer_request(struct service *s, struct models_hold *hold, const struct model *m,
                           const struct body_terms *terms, int in, int out) {
-  struct command_run_exchange run = {.exchange.done = post_done};
+  struct command_run_exchange run = {.exchange = {.done = post_done, .alone = true}};
   struct exchange *x = &run.exchange;
   exchange_begin(x, s, hold, m, terms);
   read_body(x, in);

@@ -6,7 +6,11 @@
 #include "core/run/clock.h"
 #include "server/http/request_parts.h"
 
-enum { AT_ONCE = 1 << 20 }; /* bytes that are freed at once */
+enum {
+  AT_ONCE = 1 << 20, /* bytes that are freed at once */
+  LEAVING_PART = 8 /* what is freed later is at most such a part of the budget: it is charged until
+                      then, and must not stand in the way of the client's next request */
+};
 
 _Static_assert(REQUEST_CLIENT_SIZE >= INET6_ADDRSTRLEN, "room for an address");
 
@@ -14,12 +18,17 @@ void request_note_stages(struct request *r) {
   if (r->has_exchange) timeline_exchange(&r->timeline, &r->exchange);
 }
 
+static bool may_free_later(const struct request *r) {
+  const size_t bytes = r->exchange.arena.bytes, leaving = r->io->leaving.bytes;
+  const size_t most = r->server->service.budget.limit / LEAVING_PART;
+  return bytes > AT_ONCE && leaving <= most && bytes <= most - leaving;
+}
+
 void request_end_exchange(struct request *r) {
   request_note_stages(r);
-  if (r->has_exchange) {
-    if (r->exchange.arena.bytes > AT_ONCE) arena_give(&r->exchange.arena, &r->io->leaving);
-    exchange_end(&r->exchange);
-  }
+  if (!r->has_exchange) return;
+  if (may_free_later(r)) arena_give(&r->exchange.arena, &r->io->leaving);
+  exchange_end(&r->exchange);
   r->has_exchange = false;
 }
 

@@ -21,7 +21,8 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
   memset(&x->request, 0, sizeof x->request);
   memset(&x->answer, 0, sizeof x->answer);
   memset(&x->job, 0, sizeof x->job);
-  x->waited_ns = 0;
+  x->checked = false;
+  x->begun = x->deadline = x->waited_ns = 0;
   arena_init(&x->arena, &s->budget);
   x->body = attention_body_new(m, terms, &s->limits, &x->arena, &x->error);
 }
@@ -126,21 +127,23 @@ static const struct step check_step = {.unit = next_check,
                                        .work = work_of_check,
                                        .compute = compute_checks};
 static const struct step *const check_steps[] = {&check_step};
-static const struct program check_program = {.step = check_steps, .steps = 1};
+static const struct program check_program = {.step = check_steps, .steps = 1, .aside = true};
 
 static void end_check(struct job *job) {
   struct exchange *x = exchange_of(job);
   if (job->error.status) {
     x->error = job->error;
-  } else if (x->error.status) {
-    memset(job, 0, sizeof *job); /* nothing was computed */
-  } else {
-    x->waited_ns = job->started - job->submitted;
-    plan_job(x);
-    pool_submit_next(x->service->pool, job);
+    x->done(x);
     return;
   }
-  x->done(x);
+  x->waited_ns = job->started - job->submitted;
+  if (x->error.status) {
+    memset(job, 0, sizeof *job); /* nothing was computed */
+    x->done(x);
+    return;
+  }
+  plan_job(x);
+  pool_submit_next(x->service->pool, job);
 }
 
 static void plan_check(struct exchange *x) {

@@ -32,7 +32,8 @@ struct exchange {
   bool alone;                      /* its thread serves no other: it checks what takes long, too */
 };
 
-/* Sets every member but done, gone and alone, which the maker sets, before or after. Takes the hold
+/* Sets every member but done, gone and alone, which the maker sets, before or after, and `check`,
+ * which is looked at only where there is one. Takes the hold
  * over; `m` is a model of it. A failure is in x->error. */
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
                     const struct model *m, const struct body_terms *terms);

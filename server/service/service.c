@@ -45,7 +45,7 @@ static enum status load_models_and_keys(const struct config *c, struct progress 
 #ifdef __SANITIZE_ADDRESS__
 static const size_t keep_most = 0;
 #else
-static const size_t keep_most = 64 << 20;
+static const size_t keep_most = ARENA_KEPT_MOST;
 #endif
 
 void service_init(struct service *s, const struct config *c, size_t submitters) {

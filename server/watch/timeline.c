@@ -9,6 +9,7 @@ static void set_stage(struct timeline *t, enum timeline_stage stage, uint64_t ns
 void timeline_exchange(struct timeline *t, const struct exchange *x) {
   const struct job *job = &x->job;
   set_stage(t, STAGE_DECODE, x->body_ns);
+  if (x->waited_ns) set_stage(t, STAGE_QUEUE, x->waited_ns);
   if (!job->submitted) return;
   set_stage(t, STAGE_QUEUE,
             x->waited_ns + (job->started ? job->started : job->finished) - job->submitted);

@@ -480,6 +480,22 @@ class Budget(Case):
         finally:
             server.stop()
 
+    @unittest.skipUnless(MODE == "release", "a sanitizer takes minutes")
+    def test_a_client_is_not_in_its_own_way(self):
+        """One request after the other, of which two do not fit: what the last one held is free."""
+        server = Server(None, "--io-threads", "1", "--memory-budget-bytes", str(300 << 20),
+                        "--max-answer-bytes", str(1 << 30))
+        connection = server.connect()
+        try:
+            body = json.dumps({"queries": [[1, 0, 0, 1]] * 2500, "return_attention": True}).encode()
+            for _ in range(4):
+                answer = server.request("POST", "/v1/attention", body, JSON_TYPE,
+                                        connection=connection)
+                self.assertEqual(answer.status, 200, answer)
+        finally:
+            connection.close()
+            server.stop()
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -327,6 +327,8 @@ static char *repeat(const char *before, const char *item, const char *after) {
 
 static void many_items_are_answered_as_one_is(void **state) {
   struct fixture *f = *state;
+  struct tally_sum before, after;
+  pool_batches(f->service.pool, &before);
   char *body = repeat("{\"queries\":[", "[[1,0,0,1]]", "]}");
   struct visit v;
   assert_true(visit_begin(&v, &f->service, "demo", body, 5000));
@@ -335,6 +337,8 @@ static void many_items_are_answered_as_one_is(void **state) {
   assert_int_equal(v.exchange.error.status, STATUS_OK);
   assert_true(v.exchange.waited_ns > 0);
   assert_true(v.exchange.job.computed >= v.exchange.job.started);
+  pool_batches(f->service.pool, &after); /* the check is no batch of requests */
+  assert_int_equal(after.requests.sum, before.requests.sum + 1);
   char *text = joined(&v.exchange.answer);
   char *one = answered(&f->service, "demo", "{\"queries\":[[[1,0,0,1]]]}", 99);
   char *item = strstr(one, "[[[") + 1;
@@ -357,6 +361,7 @@ static void what_is_wrong_with_many_items_is_told(void **state) {
   assert_int_equal(v.exchange.error.status, STATUS_INVALID_REQUEST);
   assert_string_equal(v.exchange.error.pointer, "/valid_lens");
   assert_int_equal(v.exchange.job.submitted, 0); /* as if it had been found at once */
+  assert_true(v.exchange.waited_ns > 0);         /* but the wait for a worker is told */
   visit_end(&v);
   free(body);
 }
