@@ -134,7 +134,10 @@ int main(int argc, char **argv) {
   if (command == INSPECT) return command_inspect(words);
   if (command == HEALTH && is_word(words[0])) url = *words++;
   called = copy_words(argc, argv);
-  if (!called) return command_misuse("no memory for %s", "the command line");
+  if (!called) {
+    error_set(&e, STATUS_OUT_OF_MEMORY, "no memory for the command line");
+    return command_fail(&e);
+  }
   if (command == RUN) read_run_words(words, &run);
   if (command == RUN && !run.asked.model)
     return command_misuse("%s needs the name of a model", names[RUN]);
