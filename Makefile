@@ -187,9 +187,9 @@ format:
 ## install, uninstall: the program, its manual page, bash completion and units below DESTDIR/PREFIX
 .PHONY: install uninstall
 install: build
-	docker/package/install $(BUILD)/attend "$(DESTDIR)" "$(PREFIX)" $(VERSION) $(COMMITTED)
+	@docker/package/install $(BUILD)/attend "$(DESTDIR)" "$(PREFIX)" $(VERSION) $(COMMITTED)
 uninstall:
-	docker/package/install --remove "$(DESTDIR)" "$(PREFIX)"
+	@docker/package/install --remove "$(DESTDIR)" "$(PREFIX)"
 
 ## deb: a package of it for this Debian or Ubuntu, in build/package; MAINTAINER="Name <address>"
 .PHONY: deb
