@@ -2,6 +2,7 @@
  * afterwards. */
 #include "server/http/framing.h"
 
+#include <ctype.h>
 #include <microhttpd.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,25 @@ struct framing_walk {
   const char *at;
   bool whole; /* so far every byte was accounted for */
 };
+
+/* The end of the letters, digits and `others` at `at`. */
+static const char *skip_characters(const char *at, const char *others) {
+  while (isalnum((unsigned char)*at) || (*at && strchr(others, *at))) at++;
+  return at;
+}
+
+const char *framing_skip_host(const char *at) {
+  if (*at == '[') {
+    const char *end = skip_characters(at + 1, "-._~%:");
+    if (end == at + 1 || *end != ']') return NULL;
+    at = end + 1;
+  } else {
+    at = skip_characters(at, "-._~%!$&'()*+;=");
+  }
+  if (*at == ':')
+    for (at++; isdigit((unsigned char)*at);) at++;
+  return at;
+}
 
 bool framing_is_needed(void) { return MHD_get_version()[0] == '0'; }
 
@@ -28,6 +48,11 @@ static bool names_user(const char *authority, const char *end) {
   return authority < end && *authority == '@';
 }
 
+static bool is_authority(const char *at, const char *end) {
+  const char *behind = framing_skip_host(at);
+  return behind && behind > at && *at != ':' && (behind == end || strchr("/?#", *behind));
+}
+
 /* A proxy that takes such a target may have asked its rules about another one than the routes see:
  * about what comes before the '#', about another host, or about other characters. */
 static const char *find_fault(const char *target, const char *end) {
@@ -35,6 +60,8 @@ static const char *find_fault(const char *target, const char *end) {
   const char *authority = find_authority(target, end);
   if (authority && names_user(authority, end))
     return "the target names a user (user@host), which no request may";
+  if (authority && !is_authority(authority, end))
+    return "the target's host is not one, with or without a port";
   if (!authority && *target != '/' && !(*target == '*' && end == target + 1))
     return "the target is neither a path, which begins with /, nor a whole URI";
   for (const char *at = target; at < end; at++) {

@@ -23,6 +23,11 @@ struct MHD_Connection;
  * Host an answer that has its header twice. */
 bool framing_is_needed(void);
 
+/* The end of the host at `at`, and perhaps a port (RFC 9112, 3.2); the host may be nothing. NULL:
+ * brackets that hold no address. A name might have commas, but has none here: more likely a proxy
+ * has put two hosts together. */
+const char *framing_skip_host(const char *at);
+
 /* The target of a request as it came. */
 struct framing_target {
   const char *end;   /* in libmicrohttpd's buffer */

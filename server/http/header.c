@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "config/document/text.h"
+#include "server/http/framing.h"
 #include "server/http/request_id.h"
 #include "server/watch/trace.h"
 
@@ -137,26 +138,10 @@ static bool has_control(const char *value) {
   return false;
 }
 
-/* The end of the letters, digits and `others` at `at`. */
-static const char *skip_characters(const char *at, const char *others) {
-  while (isalnum((unsigned char)*at) || (*at && strchr(others, *at))) at++;
-  return at;
-}
-
-/* Is this a host, or nothing, and perhaps a port (RFC 9112, 3.2)? A name might have commas, but has
- * none here: more likely a proxy has put two hosts together. */
 static bool is_host(const char *value) {
-  if (*value == '[') {
-    const char *end = skip_characters(value + 1, "-._~%:");
-    if (end == value + 1 || *end != ']') return false;
-    value = end + 1;
-  } else {
-    value = skip_characters(value, "-._~%!$&'()*+;=");
-  }
-  if (*value == ':')
-    for (value++; isdigit((unsigned char)*value);) value++;
-  while (*value == ' ' || *value == '\t') value++;
-  return !*value;
+  const char *end = framing_skip_host(value);
+  while (end && (*end == ' ' || *end == '\t')) end++;
+  return end && !*end;
 }
 
 static void read_host(struct header *h, const char *value) {

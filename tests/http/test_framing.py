@@ -538,7 +538,10 @@ class Heads(ServerCase):
         for target in (b"/metrics#x", b"/healthz#", b"/healthz?a#b", b"/healthz?#", b"#", b"*#",
                        b"http://x/healthz#y", b"/caf\xc3\xa9", b"/healthz?\xff", b"/\x80",
                        b"http://x/healthz?\xe9", b"http://user@x/healthz", b"http://user:word@x/healthz",
-                       b"http://@x/healthz", b"https://x@", b"healthz", b"x/healthz", b"?", b"*x", b"x:80",
+                       b"http://@x/healthz", b"https://x@",
+                       b"http:///healthz", b"http://", b"http://?x", b"http://h,b/healthz",
+                       b"http://h:x/healthz", b"http://h:80:80/healthz", b"http://[::1/healthz",
+                       b"http://:80/healthz", b"healthz", b"x/healthz", b"?", b"*x", b"x:80",
                        b"/health z", b"/healthz ", b"/healthz?a b", b"* "):
             self.refused(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
         for method in (b"GET", b"HEAD", b"BREW", b"options"):
@@ -639,7 +642,7 @@ class Heads(ServerCase):
         for query in (b"?", b"?a", b"?a=b", b"?a=b&c=d", b"?&&", b"?=", b"?a+b=%41%00+c", b"??", b"?a?b",
                       b"?" + b"q" * 5000, b"?" + b"a=b&" * 300):
             self.answered(b"GET /healthz" + query + b" HTTP/1.1\r\n" + host + b"\r\n" + GET, [200, 200])
-        for target in (b"http://x/healthz", b"HTTP://x:80/healthz", b"http://x/healthz?a=b@c",
+        for target in (b"http://x/healthz", b"http://[::1]/healthz", b"HTTP://x:80/healthz", b"http://x/healthz?a=b@c",
                        b"/healthz?http://a@b"):
             self.answered(b"GET " + target + b" HTTP/1.1\r\n" + host + b"\r\n" + GET, [200, 200])
         self.answered(b"GET /a@b HTTP/1.1\r\n" + host + b"\r\n" + GET, [404, 200])
