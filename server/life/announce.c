@@ -6,25 +6,39 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/document/text.h"
 #include "config/settings/address.h"
 #include "core/run/size.h"
 
 enum { WORDS_SIZE = 1024, DIGEST_SHOWN = 12, LOG_WIDTH = 70 };
 
-/* Words with blanks between them. */
+/* Words, each with its end. A word may hold blanks: a line breaks only between words. */
 struct announce_words {
   size_t used;
   char text[WORDS_SIZE];
 };
 
+/* What is not visible becomes '?': names of files come from outside. */
+static void make_visible(char *word) {
+  for (size_t size; *word; word += size) {
+    size = text_visible(word);
+    if (size > 0) continue;
+    *word = '?';
+    size = 1;
+  }
+}
+
 __attribute__((format(printf, 2, 3))) static void add_word(struct announce_words *w,
                                                            const char *format, ...) {
   va_list args;
+  char *word = w->text + w->used;
+  const size_t room = WORDS_SIZE - 1 - w->used; /* the last byte ends the words */
+  if (room < 2) return;
   va_start(args, format);
-  if (w->used > 0 && w->used + 1 < WORDS_SIZE) w->text[w->used++] = ' ';
-  const int size = vsnprintf(w->text + w->used, WORDS_SIZE - w->used, format, args);
+  const int size = vsnprintf(word, room, format, args);
   va_end(args);
-  w->used = size_min(w->used + (size_t)size, WORDS_SIZE - 1);
+  make_visible(word);
+  w->used += size_min((size_t)size, room - 1) + 1;
 }
 
 /* `size` is that of all inputs and of the output where they are the same. */
@@ -53,9 +67,11 @@ static void add_kind(struct announce_words *w, const struct model *m) {
   if (strcmp(m->projection, "linear") != 0) add_word(w, "projection=%s", m->projection);
   if (m->causal) add_word(w, "causal=true");
   if (s->rope_base > 0) add_word(w, "rope=%.15g", s->rope_base);
-  if (s->relative_buckets)
-    add_word(w, "relative_bias=%zu max_distance=%zu bidirectional=%s", s->relative_buckets,
-             s->relative_distance, s->relative_both ? "true" : "false");
+  if (s->relative_buckets) {
+    add_word(w, "relative_bias=%zu", s->relative_buckets);
+    add_word(w, "max_distance=%zu", s->relative_distance);
+    add_word(w, "bidirectional=%s", s->relative_both ? "true" : "false");
+  }
 }
 
 static void add_source(struct announce_words *w, const struct model *m) {
@@ -64,7 +80,8 @@ static void add_source(struct announce_words *w, const struct model *m) {
   if (strcmp(engine, "packed") != 0 && strcmp(engine, "none") != 0)
     add_word(w, "engine=%s", engine);
   if (strcmp(m->layout, "none") != 0) add_word(w, "layout=%s", m->layout);
-  add_word(w, "source=%.200s", m->source);
+  const char *quote = strchr(m->source, ' ') ? "\"" : ""; /* its words could be taken for ours */
+  add_word(w, "source=%s%.200s%s", quote, m->source, quote);
   add_word(w, "%s=%.*s", m->digest_name, DIGEST_SHOWN, colon ? colon + 1 : m->digest);
 }
 
@@ -73,17 +90,17 @@ static void add_source(struct announce_words *w, const struct model *m) {
 static void tell_lines(const struct announce_words *w, const struct model *m, size_t width,
                        void (*tell)(void *of, const char *line), void *of) {
   char line[WORDS_SIZE + 80];
-  const char *at = w->text;
+  const char *word = w->text;
   const size_t name = (size_t)snprintf(line, sizeof line, "model %s:", m->name);
-  while (*at) {
+  while (*word) {
     size_t used = name;
     do {
-      const size_t word = strcspn(at, " ");
+      const size_t size = strlen(word);
       line[used++] = ' ';
-      memcpy(line + used, at, word);
-      used += word;
-      at += word + (at[word] == ' ');
-    } while (*at && used + 1 + strcspn(at, " ") <= width);
+      memcpy(line + used, word, size);
+      used += size;
+      word += size + 1;
+    } while (*word && used + 1 + strlen(word) <= width);
     line[used] = '\0';
     tell(of, line);
   }

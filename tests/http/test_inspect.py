@@ -277,6 +277,15 @@ class Inspect(Case):
         server.signal(signal.SIGHUP)
         server.told("level=warning .*model llama: config.json says rope_theta 700000")
 
+    def test_a_file_name_is_one_word(self):
+        """What is in it is neither taken for a word of the line nor parted nor a control character."""
+        name = "my  big model heads=9 " + "and so on " * 8 + "\t\x7f.safetensors"
+        self.write(name, safetensors_bytes(tensors_of(families()["llama"][0])))
+        self.write("attend.json", {"models": {"m": {"checkpoint": name, "layer": 1, "heads": 4}}})
+        status, _, err = attend("check", "--config", "attend.json", cwd=self.folder)
+        self.assertEqual(status, 0, err)
+        self.assertIn(' source="' + name.replace("\t\x7f", "??") + '"', err)
+
     def test_models_tell_their_layout_and_positions(self):
         random_layer = {"random": {"seed": 1}, "query_size": 8, "heads": 2}
         self.write("w.safetensors", safetensors_bytes(tensors_of(families()["llama"][0])))

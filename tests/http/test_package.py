@@ -122,7 +122,7 @@ class Installed(Package):
         self.assertEqual(self.completed("")[:7], ["serve", "run", "check", "inspect", "health", "help", "--help"])
         self.assertEqual(self.completed("--vers"), ["--version"])
         self.assertEqual(self.completed("in"), ["inspect"])
-        self.assertEqual(self.completed("inspect", "--"), ["--models"])
+        self.assertEqual(self.completed("inspect", "-"), ["--check", "--models", "-o", "--heads"])
         self.assertEqual(self.completed("health", ""), [])
         self.assertEqual(self.completed("run", "demo", "--h"), ["--header-timeout-ms", "--heads"])
         for words in (["--gemm", ""], ["serve", "--gemm", ""], ["serve", "--gemm", "="], ["serve", "--gemm", "=", ""]):
