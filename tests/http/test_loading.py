@@ -58,7 +58,8 @@ class LargeModels(Case):
         """As config/README.md has it: below 16 MiB and from there on, by one thread and by some."""
         for width, member, digest in ((1016, "sha256", lambda n: hashlib.sha256(n).hexdigest()),
                                       (1040, "digest", tree_digest)):
-            expected = f" {member}={digest(self.write(width, 3))}"
+            shown = digest(self.write(width, 3)).split(":")[-1][:12]
+            expected = f" {member}={shown}"
             for workers in (1, 3):
                 with self.subTest(width, workers=workers):
                     status, _, err = self.check(workers)

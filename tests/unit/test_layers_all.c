@@ -136,13 +136,13 @@ static void the_registry_loads_each_layer(void **state) {
   struct config c = {.gemm = "auto", .default_model = "m.1", .directory = p->folder};
   struct error e = {0};
   c.models = json_of("{\"m\":{" ALL ",\"heads\":2,\"causal\":false}}");
-  assert_null(registry_load(&c, &e));
+  assert_null(registry_load(&c, NULL, &e));
   assert_non_null(strstr(e.detail, "model m.2: w.safetensors: has no tensor \"model.layers.2."));
   add_layer(&m, "model.layers.%u.self_attn.", 0, llama);
   add_layer(&m, "model.layers.%u.self_attn.", 1, llama);
   write_made(p, &m);
   e = (struct error){0};
-  struct registry *r = registry_load(&c, &e);
+  struct registry *r = registry_load(&c, NULL, &e);
   assert_string_equal(e.detail, "");
   assert_int_equal(registry_count(r), 2);
   assert_string_equal(registry_at(r, 0)->name, "m.0");
@@ -151,7 +151,7 @@ static void the_registry_loads_each_layer(void **state) {
   assert_false(registry_default(r)->causal);
   registry_free(r);
   c.default_model = "m.2";
-  assert_null(registry_load(&c, &e));
+  assert_null(registry_load(&c, NULL, &e));
   assert_string_equal(e.detail, "default_model: there is no model \"m.2\"; the nearest is \"m.0\"");
   json_decref(c.models);
 }
