@@ -7,6 +7,7 @@
 
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
+#include "config/model/definition.h"
 #include "config/model/frequencies.h"
 #include "config/model/hints_compare.h"
 #include "config/model/layout.h"
@@ -14,7 +15,7 @@
 #include "config/model/trial.h"
 #include "core/run/size.h"
 
-enum { HEAD_USUAL = 64, HEADS_MOST = 4096 };
+enum { HEAD_USUAL = 64 };
 
 /* What is the same for all layers. */
 struct inspection {
@@ -100,7 +101,7 @@ static struct inspect_heads find_heads(const struct inspection *in, const json_t
   const size_t value = layout_matrix_out(&m[ROLE_VALUE]), wanted = head_size(in, &l, certain);
   for (size_t size = wanted; size > 0 && !(*certain && size < wanted); size--)
     if (query % size == 0 && key % size == 0 && value % (key / size) == 0 &&
-        query / size <= HEADS_MOST)
+        query / size <= DEFINITION_HEADS_MAX)
       return (struct inspect_heads){.query = query / size, .key = key / size};
   return (struct inspect_heads){0};
 }

@@ -10,7 +10,7 @@
 #include "config/document/text.h"
 #include "config/settings/option.h"
 
-enum { HEADS_MAX = 4096, SIZE_LIMIT = 1 << 20, LAYER_MAX = 9999, BUCKETS_MAX = 4096 };
+enum { SIZE_LIMIT = 1 << 20, LAYER_MAX = 9999, BUCKETS_MAX = 4096 };
 enum { RELATIVE_DISTANCE = 128, RELATIVE_BUCKETS = 32 }; /* the defaults of T5 */
 
 static const double rope_base = 10000, rope_base_max = 1e12;
@@ -322,8 +322,8 @@ enum status definition_read(struct definition *d, const json_t *json, struct err
   if (!json_is_object(json))
     return error_set(e, STATUS_CONFIG, "needs an object, not %s", option_json_kind(json));
   check_member_names(json, e);
-  read_count(json, "heads", 1, HEADS_MAX, &d->heads, e);
-  read_count(json, "kv_heads", 1, HEADS_MAX, &d->kv_heads, e);
+  read_count(json, "heads", 1, DEFINITION_HEADS_MAX, &d->heads, e);
+  read_count(json, "kv_heads", 1, DEFINITION_HEADS_MAX, &d->kv_heads, e);
   read_choice(json, "score", scores, &d->score, e);
   read_choice(json, "weighting", weightings, &d->weighting, e);
   read_choice(json, "projection", projections, &d->projection, e);

@@ -16,6 +16,8 @@
  * "score.query", "score.key", "score.vector", "score.weight", "relative_bias". */
 const char *definition_role_name(enum role role);
 
+enum { DEFINITION_HEADS_MAX = 4096 };
+
 enum toggle { TOGGLE_UNSAID, TOGGLE_OFF, TOGGLE_ON };
 
 struct hints; /* hints.h */

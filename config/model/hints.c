@@ -6,8 +6,9 @@
 #include <sys/stat.h>
 
 #include "config/document/file.h"
+#include "config/model/definition.h"
 
-enum { HEADS_MOST = 4096, DISTANCE_MOST = 1 << 20 };
+enum { DISTANCE_MOST = 1 << 20 };
 
 enum status hints_read(struct hints *h, const char *path, struct error *why, struct error *e) {
   char *beside = file_beside(path, "config.json");
@@ -111,15 +112,16 @@ static bool is_labelled(const struct hints_layer *at, const char *label) {
 size_t hints_heads(const struct hints *h, const struct hints_layer *at) {
   size_t heads = 0;
   if (is_labelled(at, "encoder"))
-    heads = hinted_count(h, at, "encoder_attention_heads", HEADS_MOST);
+    heads = hinted_count(h, at, "encoder_attention_heads", DEFINITION_HEADS_MAX);
   if (is_labelled(at, "decoder"))
-    heads = hinted_count(h, at, "decoder_attention_heads", HEADS_MOST);
-  for (size_t i = 0; i < 4 && !heads; i++) heads = hinted_count(h, at, head_members[i], HEADS_MOST);
+    heads = hinted_count(h, at, "decoder_attention_heads", DEFINITION_HEADS_MAX);
+  for (size_t i = 0; i < 4 && !heads; i++)
+    heads = hinted_count(h, at, head_members[i], DEFINITION_HEADS_MAX);
   return heads;
 }
 
 size_t hints_kv_heads(const struct hints *h, const struct hints_layer *at) {
-  return hinted_count(h, at, "num_key_value_heads", HEADS_MOST);
+  return hinted_count(h, at, "num_key_value_heads", DEFINITION_HEADS_MAX);
 }
 
 double hints_rope_base(const struct hints *h, const struct hints_layer *at) {

@@ -83,7 +83,7 @@ void progress_begin(struct progress *p, const json_t *definitions, uint64_t byte
   p->loaded = 0;
   p->bytes = bytes;
   p->loaded_bytes = 0;
-  p->stepped = false;
+  p->reported = false;
   p->next = p->begun + p->listener.every_ms * (uint64_t)CLOCK_MS;
   if (!p->listener.tell || bytes < WORTH_TELLING) return;
   const size_t files = count_files(definitions, &first);
@@ -103,7 +103,7 @@ void progress_tick(struct progress *p) {
   const uint64_t now = clock_now(), every = p->listener.every_ms * (uint64_t)CLOCK_MS;
   uint64_t next = p->next;
   if (now < next || !atomic_compare_exchange_strong(&p->next, &next, now + every)) return;
-  struct progress_news news = {.event = PROGRESS_STEP};
+  struct progress_news news = {.event = PROGRESS_REPORT};
   const uint64_t bytes = p->bytes, loaded = p->loaded_bytes;
   char done[32], all[32];
   write_bytes(loaded, bytes, done);
@@ -112,11 +112,11 @@ void progress_tick(struct progress *p) {
   snprintf(news.text, sizeof news.text, "loaded %zu of %zu model%s, %s of %s %s, %.0f s", p->loaded,
            p->models, p->models == 1 ? "" : "s", done, all, unit,
            (double)(now - p->begun) / CLOCK_MS / 1e3);
-  p->stepped = true;
+  p->reported = true;
   tell(p, &news);
 }
 
 void progress_end(struct progress *p) {
   struct progress_news news = {.event = PROGRESS_END, .share = 1};
-  if (p && p->stepped) tell(p, &news);
+  if (p && p->reported) tell(p, &news);
 }

@@ -15,13 +15,13 @@
 enum { PROGRESS_TEXT_SIZE = 256, PROGRESS_MS = 2000 };
 
 struct progress_news {
-  enum { PROGRESS_BEGIN, PROGRESS_STEP, PROGRESS_END } event;
+  enum { PROGRESS_BEGIN, PROGRESS_REPORT, PROGRESS_END } event;
   double share;                  /* of the bytes that are loaded, 0 to 1 */
   char text[PROGRESS_TEXT_SIZE]; /* a line about it; none about the end */
 };
 
 struct progress_listener {
-  void (*tell)(void *of, const struct progress_news *news); /* NULL: nobody listens */
+  void (*tell)(void *of, const struct progress_news *news); /* NULL: there is none */
   void *of;
   unsigned every_ms; /* between two steps, or from the begin to the first; mostly PROGRESS_MS */
 };
@@ -33,7 +33,7 @@ struct progress {
   uint64_t begun;
   _Atomic uint64_t next; /* when to tell a step */
   atomic_int state;
-  atomic_bool stepped;
+  atomic_bool reported;
 };
 
 /* Zeroed, it has no listener. All of these do nothing on NULL. */

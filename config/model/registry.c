@@ -60,7 +60,7 @@ static enum status load_model(void *of, size_t index, struct error *e) {
   l->registry->models[index] = model_load(entry->name, entry->definition, l->config->directory,
                                           configured_engine(l->config), e);
   team_turn_end();
-  progress_loaded(l->progress, entry->bytes);
+  if (e->status == STATUS_OK) progress_loaded(l->progress, entry->bytes);
   return e->status;
 }
 

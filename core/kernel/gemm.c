@@ -71,13 +71,13 @@ static size_t columns_of_panel(const struct gemm *g, size_t first) {
 }
 
 /* How many columns one thread packs at a time, none of two panels. */
-static size_t pack_step(const struct gemm *g) {
+static size_t pack_columns(const struct gemm *g) {
   return g->kernel ? g->panel : size_min(g->panel, KERNEL_PANEL_MAX);
 }
 
 /* Of all groups. */
 static size_t pack_pieces(const struct gemm *g) {
-  return g->groups * ((g->out + pack_step(g) - 1) / pack_step(g));
+  return g->groups * ((g->out + pack_columns(g) - 1) / pack_columns(g));
 }
 
 struct gemm_packing {
@@ -90,7 +90,7 @@ struct gemm_packing {
 static enum status pack_piece(void *of, size_t index, struct error *e) {
   const struct gemm_packing *p = of;
   const struct gemm *g = p->g;
-  const size_t step = pack_step(g), pieces = pack_pieces(g) / g->groups, group = index / pieces;
+  const size_t step = pack_columns(g), pieces = pack_pieces(g) / g->groups, group = index / pieces;
   const size_t first = index % pieces * step, panel = first / g->panel * g->panel;
   const size_t width = columns_of_panel(g, panel), end = size_min(panel + width, first + step);
   const float *from = p->weight + group * g->out * g->in;

@@ -19,7 +19,7 @@ static void print_progress(void *of, const struct progress_news *news) {
 /* On a terminal: a bar that is drawn anew in its line, and removed in the end. */
 static void draw_progress(void *of, const struct progress_news *news) {
   static const char full[] = "##############################";
-  if (news->event != PROGRESS_STEP) {
+  if (news->event != PROGRESS_REPORT) {
     print_progress(of, news);
     if (news->event == PROGRESS_END) fputs("\r\033[K", stderr);
     return;

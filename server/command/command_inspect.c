@@ -10,14 +10,13 @@
 #include "config/document/text.h"
 #include "config/inspect/inspect.h"
 #include "config/inspect/inspect_path.h"
+#include "config/model/definition.h"
 #include "server/command/command.h"
-
-enum { HEADS_MOST = 4096 };
 
 /* A number of heads, or 0. */
 static size_t read_heads(const char *word) {
   uint64_t heads;
-  return word && text_decimal(word, &heads) && heads <= HEADS_MOST ? (size_t)heads : 0;
+  return word && text_decimal(word, &heads) && heads <= DEFINITION_HEADS_MAX ? (size_t)heads : 0;
 }
 
 /* The words of the command line. */

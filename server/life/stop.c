@@ -38,8 +38,8 @@ static bool wait_until_quiet(struct stop *s, struct httpd *h, struct door *door,
   return false;
 }
 
-/* Ends what a drain has not brought to its end. Nobody has to wait for a request that has not
- * arrived whole: it is refused. Returns the exit status for the others, which are cut off. */
+/* Ends what a drain has not brought to its end. A request that has not arrived whole is refused.
+ * Returns the exit status for the others, which are cut off. */
 static int cut_off(struct stop *s, struct httpd *h, struct door *door) {
   struct log *log = s->server->log;
   if (s->second) {

@@ -21,7 +21,7 @@ struct heard {
 static void hear(void *of, const struct progress_news *news) {
   struct heard *h = of;
   h->begins += news->event == PROGRESS_BEGIN;
-  h->steps += news->event == PROGRESS_STEP;
+  h->steps += news->event == PROGRESS_REPORT;
   h->ends += news->event == PROGRESS_END;
   h->share = news->share;
   snprintf(h->text, sizeof h->text, "%s", news->text);

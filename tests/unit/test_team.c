@@ -1,5 +1,6 @@
 /* test_team: jobs and pieces that several threads share out: each is done once, the error is the
  * first one's, and large jobs have one turn. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -7,10 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "core/run/team.h"
+#include "tests/support/patience.h"
 
 enum { JOBS = 40, PIECES = 50, THREADS = 4 };
 
@@ -108,6 +111,69 @@ static void the_first_piece_that_fails_is_told(void **unused) {
   }
 }
 
+/* --- who does it --- */
+
+/* Each who comes waits for another. */
+struct meeting {
+  pthread_mutex_t lock;
+  pthread_cond_t came;
+  unsigned here, wanted;
+};
+
+static enum status meet(void *of, size_t index, struct error *e) {
+  struct meeting *m = of;
+  struct timespec until;
+  (void)index;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += (time_t)(PATIENCE_NS / 1000000000u);
+  pthread_mutex_lock(&m->lock);
+  m->here++;
+  pthread_cond_broadcast(&m->came);
+  while (m->here < m->wanted && !pthread_cond_timedwait(&m->came, &m->lock, &until)) continue;
+  if (m->here < m->wanted) error_set(e, STATUS_SYSTEM, "none came");
+  pthread_mutex_unlock(&m->lock);
+  return e->status;
+}
+
+static void ignore_tick(void *of) { (void)of; }
+
+static void meeting_of(struct meeting *m, unsigned wanted) {
+  pthread_mutex_init(&m->lock, NULL);
+  pthread_cond_init(&m->came, NULL);
+  m->here = 0;
+  m->wanted = wanted;
+}
+
+static void jobs_are_done_side_by_side(void **unused) {
+  (void)unused;
+  struct error e = {0};
+  struct meeting m;
+  struct team *t = team_new(THREADS, ignore_tick, NULL);
+  meeting_of(&m, THREADS);
+  assert_int_equal(team_each(t, THREADS, meet, &m, &e), STATUS_OK);
+  team_free(t);
+}
+
+static enum status split_meeting(void *of, size_t index, struct error *e) {
+  struct meeting *m = (struct meeting *)of + index;
+  team_turn_begin();
+  team_split(2, meet, m, e);
+  team_turn_end();
+  return e->status;
+}
+
+/* The other thread has a job, too, and waits for its own turn, or has none any more. */
+static void pieces_are_done_side_by_side(void **unused) {
+  (void)unused;
+  struct error e = {0};
+  struct meeting m[2];
+  struct team *t = team_new(2, ignore_tick, NULL);
+  meeting_of(&m[0], 2);
+  meeting_of(&m[1], 2);
+  assert_int_equal(team_each(t, 2, split_meeting, m, &e), STATUS_OK);
+  team_free(t);
+}
+
 static void a_thread_without_a_team_does_all_alone(void **unused) {
   (void)unused;
   struct world *w = world_new();
@@ -127,6 +193,8 @@ int main(void) {
       cmocka_unit_test(all_is_done_once),
       cmocka_unit_test(the_first_job_that_fails_is_told),
       cmocka_unit_test(the_first_piece_that_fails_is_told),
+      cmocka_unit_test(jobs_are_done_side_by_side),
+      cmocka_unit_test(pieces_are_done_side_by_side),
       cmocka_unit_test(a_thread_without_a_team_does_all_alone),
   };
   cmocka_set_message_output(CM_OUTPUT_TAP);
