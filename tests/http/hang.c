@@ -3,8 +3,9 @@
  * HANG names a folder. Once it has a file `io`, `accept` or `reaper`, a thread of that kind that is
  * about to wait does not come back from it until the file is gone. They are told by what they wait
  * for: so many descriptors. With `first-io` or `first-accept` it is only the first one that ever
- * waited: the admin door's, which is opened before the other. If it has `old`, OpenBLAS takes the
- * processor for an old one until it is told otherwise. */
+ * waited: the admin door's, which is opened before the other. With `read`, what reads much of a file
+ * at a time does not come back. If it has `old`, OpenBLAS takes the processor for an old one until it
+ * is told otherwise. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <poll.h>
@@ -35,6 +36,12 @@ int poll(struct pollfd *fds, nfds_t count, int timeout) {
   const int first = is_first(count);
   while (kind && (wanted(kind) || (first && wanted(alone)))) usleep(1000);
   return real(fds, count, timeout);
+}
+
+ssize_t pread(int fd, void *out, size_t size, off_t at) {
+  ssize_t (*real)(int, void *, size_t, off_t) = dlsym(RTLD_NEXT, "pread");
+  while (size > 16384 && wanted("read")) usleep(1000);
+  return real(fd, out, size, at);
 }
 
 char *openblas_get_corename(void) {

@@ -6,13 +6,14 @@ import math
 import os
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
 import tempfile
 import unittest
 
-from support import BIN, PATIENCE, Case, Server, attend, clean_environment
+from support import BIN, MODE, PATIENCE, Case, Server, attend, clean_environment, preloaded
 
 
 def tree_digest(data):
@@ -111,18 +112,24 @@ class LargeModels(Case):
         self.write(512, 2)
         self.assertRegex(self.check(2)[2].splitlines()[0], "^model m0: ")
 
+    @unittest.skipUnless(MODE == "release", "a sanitizer must be loaded first")
     def test_a_stop_does_not_wait(self):
+        """Not for numbers that will never be read."""
+        shim, library = preloaded("hang.c")
+        self.addCleanup(shutil.rmtree, shim, True)
+        with open(os.path.join(shim, "read"), "wb"):
+            pass
         self.write(1040, 16)
-        process = self.begin()
+        process = self.begin({"LD_PRELOAD": library, "HANG": shim})
         while not self.message(process).startswith("loading 16 models"):
             continue
         self.assertIn("signal 15: stopping", self.end(process))
 
-    def begin(self):
+    def begin(self, env=None):
         process = subprocess.Popen(
             [BIN, "--listen", "127.0.0.1:0", "--workers", "3", "--config",
              os.path.join(self.folder, "attend.json")], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=clean_environment())
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=clean_environment(env))
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.addCleanup(process.stderr.close)

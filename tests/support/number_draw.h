@@ -1,4 +1,4 @@
-/* number_draw: floats by chance, from a seed, for tests. */
+/* number_draw: floats, and damage to texts, by chance, from a seed, for tests. */
 #ifndef TESTS_NUMBER_DRAW_H
 #define TESTS_NUMBER_DRAW_H
 
@@ -36,6 +36,25 @@ static inline float draw_float(uint64_t *state) {
 static inline float draw_common(uint64_t *state) {
   uint64_t x = draw(state);
   return float_of(((uint32_t)x & 0x807fffff) | (uint32_t)(117 + (x >> 32) % 23) << 23);
+}
+
+/* Changes, takes or adds up to two bytes of a text, by some of `bytes`; returns its length then. */
+static inline size_t draw_damage(char *text, size_t length, const char *bytes, uint64_t *state) {
+  for (size_t damages = draw(state) % 3; damages > 0; damages--) {
+    const size_t at = draw(state) % length, how = draw(state) % 3;
+    const char c = bytes[draw(state) % strlen(bytes)];
+    if (how == 0) {
+      text[at] = c;
+    } else if (how == 1 && length > 1) {
+      memmove(text + at, text + at + 1, length - at - 1);
+      length--;
+    } else {
+      memmove(text + at + 1, text + at, length - at);
+      text[at] = c;
+      length++;
+    }
+  }
+  return length;
 }
 
 #endif

@@ -286,22 +286,7 @@ static size_t write_damaged(char *text, uint64_t *seed) {
     out = write_kind(out, kind, seed);
   }
   *out++ = "]}, \n"[draw(seed) % 5];
-  size_t length = (size_t)(out - text);
-  for (size_t damages = draw(seed) % 3; damages > 0; damages--) {
-    size_t at = draw(seed) % length, how = draw(seed) % 3;
-    char c = byte[draw(seed) % (sizeof byte - 1)];
-    if (how == 0) {
-      text[at] = c;
-    } else if (how == 1 && length > 1) {
-      memmove(text + at, text + at + 1, length - at - 1);
-      length--;
-    } else {
-      memmove(text + at + 1, text + at, length - at);
-      text[at] = c;
-      length++;
-    }
-  }
-  return length;
+  return draw_damage(text, (size_t)(out - text), byte, seed);
 }
 
 static void test_takes_nothing_but_numbers_from_damaged_texts(void **state) {
