@@ -8,7 +8,7 @@
 
 enum {
   AT_ONCE = 1 << 20, /* bytes that are freed at once */
-  LEAVING_PART = 8 /* what is freed later is at most such a part of the budget: it is charged until
+  LEAVING_PART = 4 /* what is freed later is at most such a part of the budget: it is charged until
                       then, and must not stand in the way of the client's next request */
 };
 
