@@ -13,14 +13,15 @@
 struct kept_rows {
   float *row;                 /* the first row of the first head */
   size_t row_step, head_step; /* floats from a row to the next one, and from a head */
-  size_t count;               /* rows that are there already: the first ones */
 };
 
 /* What a caller with a past keeps. */
 struct kept {
-  struct kept_rows rows; /* the caller counts a call's new ones once it has been computed */
-  size_t capacity;       /* rows that there is a place for: at least the item's keys */
-  _Atomic uint32_t top;  /* bits of the greatest magnitude so far; 0 in the beginning */
+  struct kept_rows rows;
+  size_t count;         /* rows that are there already: the first ones. The caller counts a call's
+                           new ones once it has been computed */
+  size_t capacity;      /* rows that there is a place for: at least the item's keys */
+  _Atomic uint32_t top; /* bits of the greatest magnitude so far; 0 in the beginning */
 };
 
 /* The keys and values of an item. */

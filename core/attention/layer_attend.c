@@ -15,9 +15,7 @@ enum {
 /* --- the numbers of a tile --- */
 
 static float magnitude(const struct call *c, size_t item, unsigned role) {
-  const _Atomic uint32_t *top = role != ROLE_QUERY && c->kept ? &role_kept(c, item, role)->top
-                                                              : &c->space->tops[item].role[role];
-  const uint32_t bits = atomic_load_explicit(top, memory_order_relaxed);
+  const uint32_t bits = atomic_load_explicit(role_top(c, item, role), memory_order_relaxed);
   float x;
   memcpy(&x, &bits, sizeof x);
   return bits == TOP_IN_PLACE ? INFINITY : x;
@@ -107,7 +105,8 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer_step *s, const st
   const struct geometry *g = c->geometry;
   const struct item *item = &g->item[u->item];
   const size_t shared = head / (l->shape.heads / l->shape.kv_heads), d = l->compare_size;
-  t->query = c->space->queries + item->q_row * l->shape.heads * d + (head * item->q + u->row) * d;
+  t->query = c->space->projected[ROLE_QUERY] + item->q_row * l->shape.heads * d +
+             (head * item->q + u->row) * d;
   t->key = kept->keys.row + shared * kept->keys.head_step;
   t->key_row = kept->keys.row_step;
   t->value = kept->values.row + shared * kept->values.head_step;

@@ -17,11 +17,10 @@ struct kept_rows kept_rows_of(const struct layer *l, const struct call *c, size_
     const float *from = role == ROLE_KEY ? c->keys : c->values;
     return (struct kept_rows){.row = (float *)from + item->k_row * in, /* it is only read */
                               .row_step = in,
-                              .head_step = size,
-                              .count = item->k};
+                              .head_step = size};
   }
-  float *own = role == ROLE_KEY ? c->space->keys : c->space->values;
-  return (struct kept_rows){.row = own + item->k_row * l->shape.kv_heads * size,
+  return (struct kept_rows){.row =
+                                c->space->projected[role] + item->k_row * l->shape.kv_heads * size,
                             .row_step = size,
                             .head_step = item->k * size};
 }

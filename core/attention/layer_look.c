@@ -30,7 +30,8 @@ static void look_at_call(const struct layer *l, const struct call *c, size_t ind
   const struct call_space *s = c->space;
   if (s->needed[ROLE_OUTPUT].slot) clear_contexts(l, c, &c->geometry->item[index]);
   if (l->relative) relative_fill(l, c, index);
-  for (unsigned role = ROLE_KEY; role <= ROLE_VALUE && could_be_in_place(c, index); role++)
+  if (!could_be_in_place(c, index)) return;
+  for (unsigned role = ROLE_KEY; role <= ROLE_VALUE; role++)
     atomic_store_explicit(&s->tops[index].role[role], TOP_IN_PLACE, memory_order_relaxed);
 }
 

@@ -71,9 +71,9 @@ struct call_space {
   struct item_tops *tops;                 /* [items] */
   struct needed needed[ROLE_PROJECTIONS]; /* of queries [H], of keys and values [G]; of the output:
                                              the heads whose context it takes [H] */
-  float *queries;                         /* [H, q, compare size] of each item, projected */
-  float *keys, *values;                   /* [G, k, compare size] and [G, k, d_v] of each item,
-                                             where the caller does not keep them */
+  float *projected[3];                    /* of each item [H, q, compare size] of queries, and
+                                             [G, k, compare size] and [G, k, d_v] of keys and
+                                             values, where the caller does not keep these */
   bool in_place;                          /* may items read their inputs in place? */
   bool of_itself; /* queries are keys and values, too: rows go through all three matrices while
                      they are at hand */
@@ -150,6 +150,13 @@ static inline struct kept *role_kept(const struct call *c, size_t item, unsigned
   return role == ROLE_KEY ? &pair->key : &pair->value;
 }
 
+/* The bits of the greatest magnitude of an item's rows: kept with them where the caller keeps them.
+ */
+static inline _Atomic uint32_t *role_top(const struct call *c, size_t item, unsigned role) {
+  if (role != ROLE_QUERY && c->kept) return &role_kept(c, item, role)->top;
+  return &c->space->tops[item].role[role];
+}
+
 static inline bool item_is_in_place(const struct call *c, size_t item) {
   const _Atomic uint32_t *top = &c->space->tops[item].role[ROLE_KEY];
   return atomic_load_explicit(top, memory_order_relaxed) == TOP_IN_PLACE;
@@ -167,7 +174,7 @@ static inline size_t role_rows(const struct call *c, size_t item, unsigned role)
 /* Of these, so many need not be made: the caller has kept them, or they are read in place. */
 static inline size_t role_rows_there(const struct call *c, size_t item, unsigned role) {
   if (role != ROLE_KEY && role != ROLE_VALUE) return 0;
-  if (c->kept) return role_kept(c, item, role)->rows.count;
+  if (c->kept) return role_kept(c, item, role)->count;
   return item_is_in_place(c, item) ? c->geometry->item[item].k : 0;
 }
 

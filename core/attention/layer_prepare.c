@@ -226,13 +226,7 @@ static void check_room(const struct call *c) {
   }
 }
 
-/* Where rows of queries, keys and values go when they are projected. */
-static float **projected_place(struct call *c, unsigned role) {
-  return role == ROLE_QUERY ? &c->space->queries
-         : role == ROLE_KEY ? &c->space->keys
-                            : &c->space->values;
-}
-
+/* Rows of queries, keys and values, when they are projected. */
 static enum status place_projected(const struct layer *l, struct call *c, size_t floats[3],
                                    struct arena *a, struct error *e) {
   const struct geometry *g = c->geometry;
@@ -240,15 +234,15 @@ static enum status place_projected(const struct layer *l, struct call *c, size_t
     const size_t rows = role == ROLE_QUERY ? g->q_rows : c->kept ? 0 : g->k_rows;
     if (!size_mul(rows, role_heads(l, role) * role_kept_size(l, role), &floats[role]))
       return error_set(e, STATUS_TOO_LARGE, "the projections are too many to count");
-    float *place = *projected_place(c, role) = arena_alloc(a, floats[role], sizeof(float), e);
-    if (!place) return e->status;
+    c->space->projected[role] = arena_alloc(a, floats[role], sizeof(float), e);
+    if (!c->space->projected[role]) return e->status;
   }
   return STATUS_OK;
 }
 
 static void spare_projected(struct call *c, const size_t floats[3]) {
   for (unsigned role = ROLE_QUERY; role <= ROLE_VALUE; role++)
-    spare_add(&c->left, *projected_place(c, role), floats[role] * sizeof(float));
+    spare_add(&c->left, c->space->projected[role], floats[role] * sizeof(float));
 }
 
 /* Where the stages of a row lie, each in the memory of an earlier one where that is spare:

@@ -253,16 +253,11 @@ static void note_faults(const struct strip *s) {
   }
 }
 
-static _Atomic uint32_t *top_of(struct call *c, size_t item, unsigned role) {
-  if (role != ROLE_QUERY && c->kept) return &role_kept(c, item, role)->top;
-  return &c->space->tops[item].role[role];
-}
-
 /* Keeps the items' greatest magnitudes for the attention to come. */
 static void note_tops(const struct strip *s) {
   for (size_t i = 0; i < s->stretches && s->role != ROLE_OUTPUT; i++) {
     const struct strip_stretch *r = &s->stretch[i];
-    _Atomic uint32_t *top = top_of(r->call, r->item, s->role);
+    _Atomic uint32_t *top = role_top(r->call, r->item, s->role);
     uint32_t known = atomic_load_explicit(top, memory_order_relaxed);
     while (r->top > known && !atomic_compare_exchange_weak(top, &known, r->top)) {
     }
@@ -319,7 +314,7 @@ static struct kept_rows place_of(const struct strip *s, const struct strip_part 
   if (s->role == ROLE_KEY || s->role == ROLE_VALUE)
     place = kept_rows_of(s->l, c, t->item, s->role);
   else if (s->role == ROLE_QUERY)
-    place.row = c->space->queries + item->q_row * s->l->shape.heads * size;
+    place.row = c->space->projected[ROLE_QUERY] + item->q_row * s->l->shape.heads * size;
   else
     place.row = c->outputs + item->q_row * size;
   place.row += row * place.row_step;

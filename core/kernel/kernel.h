@@ -67,7 +67,7 @@ struct kernel_tile {
   size_t query_row, key_row, value_row;
   /* Keys lie in blocks of KERNEL_KEYS, each turned, [head_size, KERNEL_KEYS]; a block begins
    * KERNEL_KEYS key_row floats after the last. What lies behind the last key does not show. Not
-   * with segments. */
+   * with segments. No layer keeps its keys so yet: generating will. */
   bool turned;
   /* [head_size] the score is vector.tanh(query + key); NULL: scale query.key. */
   const float *vector;

@@ -5,14 +5,14 @@
 /* z times a function of z that goes from 0 to 1, from what it lacks at |z|: so neither small
  * results nor great ones lose digits, and none leaves float32. */
 INLINE vec vec_gated(vec z, vec lacking) {
-  const vec tail = (vec)((ivec)z & ivec_all(INT32_MAX)) * lacking;
+  const vec tail = (vec)magnitude(z) * lacking;
   return vec_choose(z > vec_all(0), z - tail, -tail);
 }
 
 /* 1 - P(|z|): e^(-z^2 / 2) times a function that falls slowly, a polynomial in t = 1 / (1 + 0.3
  * |z|) that is off by at most 5e-8 of itself. */
 INLINE vec vec_beyond(vec z) {
-  const vec size = (vec)((ivec)z & ivec_all(INT32_MAX));
+  const vec size = (vec)magnitude(z);
   const vec t = vec_inverse(vec_fma(vec_all(0.3f), size, vec_all(1.0f)));
   vec p = vec_all(3.754821622e-2f);
   p = vec_fma(p, t, vec_all(-1.650782916e-1f));

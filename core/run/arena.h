@@ -53,9 +53,9 @@ void *arena_grow(struct arena *a, void *old, size_t *count, size_t size, struct 
 void arena_free(struct arena *a);
 
 /* The same a little at a time, for a thread that others wait for: giving pages back to the system
- * takes some 50 us for each MiB. arena_give moves all that `from` has, which is then empty, into an
- * arena of the same budget, to which it stays charged; arena_free_some frees 16 MiB of it, or up to
- * 80 where blocks are kept (ARENA_KEPT_MOST), and returns whether anything is left. */
+ * takes its time for each of them. arena_give moves all that `from` has, which is then empty, into
+ * an arena of the same budget, to which it stays charged; arena_free_some frees 16 MiB of it, or up
+ * to 80 where blocks are kept (ARENA_KEPT_MOST), and returns whether anything is left. */
 void arena_give(struct arena *from, struct arena *to);
 bool arena_free_some(struct arena *a);
 

@@ -64,14 +64,14 @@ void batch_reserve(struct batch *b, const struct program *program, bool large) {
   *b = (struct batch){.cursor = {.program = program}, .large = large, .tasks = 1};
 }
 
-void batch_init(struct batch *b, struct job *jobs, double work, size_t workers) {
+void batch_init(struct batch *b, struct job *jobs, double work, size_t workers, uint64_t now) {
   const double share = work / (double)(workers * SPANS_PER_WORKER);
   const struct program *program = jobs->run->program;
   *b = (struct batch){.first = jobs,
                       .span_work = share < span_least  ? span_least
                                    : share > span_most ? span_most
                                                        : share,
-                      .checked = clock_now(),
+                      .checked = now,
                       .large = b->large,
                       .next = b->next};
   run_begin(&b->cursor, jobs->run);
@@ -93,8 +93,7 @@ size_t batch_tasks(const struct batch *b) {
 /* Is it time to ask which jobs are still wanted? One worker asks at a time, after a span of its
  * own: until that is finished the batch stays in its step, and the chain of its jobs as it is. */
 static bool check_is_due(struct batch *b, uint64_t now) {
-  if (b->checking || now < b->checked || now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS)
-    return false;
+  if (b->checking || now - b->checked < (uint64_t)CHECK_EVERY_MS * CLOCK_MS) return false;
   b->checked = now;
   return b->checking = true;
 }

@@ -58,7 +58,7 @@ struct task {
 void batch_reserve(struct batch *b, const struct program *program, bool large);
 
 /* From a chain of at least one job, with `work` operations in all. */
-void batch_init(struct batch *b, struct job *jobs, double work, size_t workers);
+void batch_init(struct batch *b, struct job *jobs, double work, size_t workers, uint64_t now);
 
 /* Moves on if the step has come to an end; jobs that have nothing left to do go to `ending`, those
  * that go again to `again`. Call it after batch_init, after the last span of a step, and after

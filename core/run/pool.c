@@ -134,7 +134,7 @@ static void compute_tiny(struct pool *p, struct job *job, size_t seat) {
   }
   job->started = job->submitted;
   do {
-    tally_batch(&p->tally[seat], 1, job->run->rows);
+    pool_count(&p->tally[seat], job->run->program, 1, job->run->rows);
     run_compute(job->run, tiny_work, scratch);
   } while (has_another_round(p, job));
   job->computed = clock_now();
@@ -178,7 +178,7 @@ static void join_queue(struct pool *p, struct job *job, size_t max_queue) {
     p->waiting++;
     pool_share_work(p);
   }
-  pthread_mutex_unlock(&p->lock);
+  pool_unlock(p);
   if (room) return;
   if (closed)
     job_give_up(job, STATUS_DRAINING);

@@ -145,8 +145,8 @@ bool pool_form_batch(struct pool *p, struct tally *tally) {
     wanted.first = NULL;
   }
   if (wanted.first) {
-    if (!program->aside) tally_batch(tally, wanted.count, wanted.rows);
-    batch_init(b, wanted.first, wanted.work, p->options.workers);
+    pool_count(tally, program, wanted.count, wanted.rows);
+    batch_init(b, wanted.first, wanted.work, p->options.workers, p->now);
     b->turn = p->handed_out;
     pool_advance(p, b, &ending); /* there may be nothing to compute */
   } else {

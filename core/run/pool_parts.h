@@ -45,6 +45,11 @@ static inline void pool_lock(struct pool *p) {
 
 static inline void pool_unlock(struct pool *p) { pthread_mutex_unlock(&p->lock); }
 
+/* Counts a batch, or a round of a tiny job. */
+static inline void pool_count(struct tally *t, const struct program *p, size_t jobs, size_t rows) {
+  if (!p->aside) tally_batch(t, jobs, rows);
+}
+
 /* Releases the lock, ends the jobs, takes the lock again. */
 void pool_end_jobs(struct pool *p, struct ending *ending);
 

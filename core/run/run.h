@@ -141,23 +141,21 @@ void run_compute(struct run *first, double work, void *scratch);
 
 /* --- faults of one run --- */
 
+enum { RUN_FAULT_SHIFT = 48 };
+
 /* Notes that a step went wrong at a place, which means what the step says and is less than 2^48.
  * Kept is the first place of the first step, whatever the order of the notes. */
 void run_note_fault(struct run *r, unsigned step, uint64_t place);
 
 /* Is nothing left to do in a step for this run? A fault of the same step stops nothing: which place
  * is the first one must not depend on the order in which the units are computed. */
-static inline bool run_is_over(const struct run *r, unsigned step);
-
-/* STATUS_OK, or what went wrong: between steps or after the last. */
-enum status run_fault(const struct run *r, struct error *e);
-
-enum { RUN_FAULT_SHIFT = 48 };
-
 static inline bool run_is_over(const struct run *r, unsigned step) {
   if (atomic_load_explicit(&r->cancelled, memory_order_relaxed)) return true;
   const uint64_t fault = atomic_load_explicit(&r->fault, memory_order_relaxed);
   return fault != 0 && (fault >> RUN_FAULT_SHIFT) - 1 < step;
 }
+
+/* STATUS_OK, or what went wrong: between steps or after the last. */
+enum status run_fault(const struct run *r, struct error *e);
 
 #endif

@@ -46,12 +46,11 @@ struct stack_layer {
 };
 
 struct stack_embedding {
-  const float *token;       /* [V, d]; NULL: a request brings rows instead of tokens */
-  const float *type;        /* [types, d], or NULL */
-  const float *position;    /* [rows, d] of POSITIONS_LEARNED */
-  enum positions positions; /* of row p of an item: of position p + first_position */
-  size_t first_position;    /* */
-  size_t vocabulary, types, position_rows;
+  const float *token;    /* [V, d]; NULL: a request brings rows instead of tokens */
+  const float *type;     /* [types, d], or NULL */
+  const float *position; /* [rows, d] of POSITIONS_LEARNED */
+  enum positions positions;
+  size_t first_position;  /* of row 0 of an item */
   float scale;            /* multiplies the token's row */
   struct stack_norm norm; /* of the sum of all three */
 };

@@ -95,7 +95,8 @@ static void the_mean_is_made_once_for_each_tile(void **unused) {
   for (struct cursor walk = at; run_cut(&walk, 1e12, &span);)
     while (run_next_unit(&span, &unit)) tiles += unit.heads;
   assert_in_range(tiles, HEADS, HEADS * ROWS / 16);
-  c->call.space->values = watch(c->call.space->values, ROWS * HEADS * SIZE);
+  c->call.space->projected[ROLE_VALUE] =
+      watch(c->call.space->projected[ROLE_VALUE], ROWS * HEADS * SIZE);
   const size_t pages = watched.bytes / watched.page;
   while (run_cut(&at, 1e12, &span)) run_span(&span, scratch);
   /* Each head's values lie in a part of the pages, and parts may share one. */

@@ -162,7 +162,7 @@ static void any_cut_of_a_sequence_has_the_same_bits(void **unused) {
       if (!blind && !masked) compare(&s, whole, step);
       for (size_t i = 0; i < ITEMS; i++) {
         from[i] += count[i];
-        s.kept[i].key.rows.count = s.kept[i].value.rows.count = from[i];
+        s.kept[i].key.count = s.kept[i].value.count = from[i];
       }
     }
     sequences_done(&s);
@@ -189,7 +189,7 @@ static void what_is_kept_is_not_paid_for_again(void **unused) {
   for (size_t i = 0; i < ITEMS; i++) {
     keep(&s, &s.kept[i].key, ROLE_KEY, KEPT + 1);
     keep(&s, &s.kept[i].value, ROLE_VALUE, KEPT + 1);
-    s.kept[i].key.rows.count = s.kept[i].value.rows.count = KEPT;
+    s.kept[i].key.count = s.kept[i].value.count = KEPT;
     s.at[i] = 0;
   }
   s.input = allocate(&s.a, (KEPT + 1) * s.in, sizeof(float));

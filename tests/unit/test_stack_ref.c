@@ -110,9 +110,9 @@ static void load(struct loaded *m, const struct names *names, const struct stack
   for (size_t i = 0; i < s->layers; i++) load_layer(m, names, i);
   s->layer = m->layer;
   struct stack_embedding *x = &s->embedding;
-  if (names->token) x->token = tensor(m, names->token, "", &x->vocabulary);
-  if (names->type) x->type = tensor(m, names->type, "", &x->types);
-  if (names->position) x->position = tensor(m, names->position, "", &x->position_rows);
+  if (names->token) x->token = tensor(m, names->token, "", NULL);
+  if (names->type) x->type = tensor(m, names->type, "", NULL);
+  if (names->position) x->position = tensor(m, names->position, "", NULL);
   if (names->embedded) x->norm = norm(m, names->embedded, 0);
   if (names->last) s->last = norm(m, names->last, 0);
 }
@@ -247,10 +247,42 @@ static void torch_with_norms_before(void **unused) {
   unload(&m);
 }
 
+/* Only the last layer's second row leaves float32, by a bias. */
+static void what_is_beyond_float32_is_told(void **unused) {
+  (void)unused;
+  static const float one[4] = {1, 0, 0, 1}, zero[4] = {0}, huge[2] = {3e38f, 0};
+  const struct stack_layer layer = {
+      .self = {{zero, NULL}, {zero, NULL}, {zero, NULL}, {zero, NULL}},
+      .forward = {.up = {one, NULL}, .down = {one, huge}}};
+  const struct stack s = {.width = 2,
+                          .forward_size = 2,
+                          .layers = 1,
+                          .self = {.heads = 1,
+                                   .kv_heads = 1,
+                                   .head_size = 2,
+                                   .key_head_size = 2,
+                                   .value_head_size = 2,
+                                   .query_size = 2,
+                                   .key_size = 2,
+                                   .value_size = 2,
+                                   .output_size = 2,
+                                   .scale = 1},
+                          .causal = true,
+                          .layer = &layer};
+  const double rows[4] = {0, 0, 1e38, 0};
+  double state[8];
+  struct error e = {0};
+  const struct ref_text text = {.n = 2, .embedding = rows};
+  stack_ref(&s, &text, &(struct ref_hidden){state, NULL}, &e);
+  assert_int_equal(e.status, STATUS_NOT_FINITE);
+  assert_string_equal(e.detail, "row 1 is beyond float32");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bert),
       cmocka_unit_test(torch_with_norms_before),
+      cmocka_unit_test(what_is_beyond_float32_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
