@@ -7,8 +7,11 @@
 
 /* --- how a value begins --- */
 
-static void begin_array(struct body_field *v, const struct tensor_rule *rule, struct error *e) {
-  v->array = tensor_json_new(rule, v->arena, e);
+/* Only here is it not known how many numbers will come. */
+static void begin_array(struct body_field *v, struct tensor_rule rule, struct error *e) {
+  const struct contract *c = v->into->contract;
+  if (c->max_count) rule.max_count = c->max_count(v->into, v->index);
+  v->array = tensor_json_new(&rule, v->arena, e);
   v->form = BODY_FIELD_ARRAY;
 }
 
@@ -45,7 +48,7 @@ size_t body_field_begin(struct body_field *v, unsigned index, const char *text, 
   if (v->base64 && c == '{')
     begin_base64(v, &rule, false, e);
   else
-    begin_array(v, &rule, e);
+    begin_array(v, rule, e);
   return 0;
 }
 
@@ -81,7 +84,7 @@ static size_t feed_list(struct body_field *v, const char *text, size_t length, s
     begin_base64(v, &rule, true, e);
     return at;
   }
-  begin_array(v, &rule, e);
+  begin_array(v, rule, e);
   if (!e->status) feed_array(v, "[", 1, v->list_offset, &complete, e);
   return at;
 }

@@ -11,7 +11,6 @@
 static struct tensor_rule rule_of(const struct body_v2 *b, const struct contract_input *is) {
   struct tensor_rule rule = contract_rule(b->into, is->field);
   rule.nullable = false;
-  rule.max_count = 0; /* the shape says how many there are */
   rule.depth_min = is->depth_min;
   return rule;
 }

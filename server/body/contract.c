@@ -123,7 +123,6 @@ struct tensor_rule contract_rule(const struct contract_reading *r, unsigned fiel
   rule.field = contract_name(f);
   rule.width = r->size[f->width];
   rule.max_elements = size_max(r->max_items, r->size[f->outermost]);
-  rule.max_count = r->contract->max_count ? r->contract->max_count(r, field) : 0;
   return rule;
 }
 

@@ -35,8 +35,6 @@ const char *framing_skip_host(const char *at) {
 
 bool framing_is_needed(void) { return MHD_get_version()[0] == '0'; }
 
-static bool is_control(char c) { return (unsigned char)c < ' ' || c == 0x7f; }
-
 /* The authority of a target that is a whole URI; NULL: it is a path, or something else. */
 static const char *find_authority(const char *target, const char *end) {
   const char *at = *target == '/' ? NULL : memmem(target, (size_t)(end - target), "://", 3);
@@ -74,7 +72,7 @@ static const char *find_fault(const char *target, const char *end) {
 
 struct framing_target framing_target(const char *target) {
   const char *end = target;
-  while (*end != ' ' && !is_control(*end)) end++;
+  while (*end != ' ' && !framing_is_control(*end)) end++;
   const struct framing_target found = {.end = end, .fault = find_fault(target, end)};
   char *query = strchr(target, '?');
   if (query && framing_is_needed()) query[1] = 0; /* libmicrohttpd is about to write there, too */

@@ -23,6 +23,8 @@ struct MHD_Connection;
  * Host an answer that has its header twice. */
 bool framing_is_needed(void);
 
+static inline bool framing_is_control(char c) { return (unsigned char)c < ' ' || c == 0x7f; }
+
 /* The end of the host at `at`, and perhaps a port (RFC 9112, 3.2); the host may be nothing. NULL:
  * brackets that hold no address. A name might have commas, but has none here: more likely a proxy
  * has put two hosts together. */

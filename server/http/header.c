@@ -131,11 +131,8 @@ static unsigned find_tags(const char *list, const char *const *tags) {
 
 /* Control characters mean different things to different readers; libmicrohttpd lets them pass. */
 static bool has_control(const char *value) {
-  for (; *value; value++) {
-    const unsigned char c = (unsigned char)*value;
-    if ((c < ' ' && c != '\t') || c == 0x7f) return true;
-  }
-  return false;
+  while (*value && (!framing_is_control(*value) || *value == '\t')) value++;
+  return *value;
 }
 
 static bool is_host(const char *value) {

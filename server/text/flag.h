@@ -1,5 +1,6 @@
 /* flag: JSON's true and false, and 1 and 0 that stand for them, many at a time. Pure functions, no
- * memory. The reader is chosen once by the processor's instructions (cpu_text_level). */
+ * memory. The reader is chosen by the processor's instructions (cpu_text_level); where the text
+ * ends soon, it is the portable one. */
 #ifndef SERVER_TEXT_FLAG_H
 #define SERVER_TEXT_FLAG_H
 
@@ -7,7 +8,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { FLAG_READ_MARGIN = 64 /* bytes that must be readable behind the text that is given */ };
+#include "server/text/number.h"
+
+enum { FLAG_READ_MARGIN = NUMBER_READ_MARGIN /* bytes readable behind the text that is given */ };
 
 /* The length of the flag at `text` if a comma or ']' follows at once; else 0. */
 static inline size_t flag_length(const char *text) {

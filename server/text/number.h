@@ -1,6 +1,6 @@
 /* number: JSON number text <-> float32, one number or a stretch of them, and integers in stretches.
- * Pure functions, no memory. The readers of stretches are chosen once by the processor's
- * instructions (cpu_text_level).
+ * Pure functions, no memory. The readers of stretches are chosen by the processor's
+ * instructions (cpu_text_level); where a text ends soon, integers are read by the portable one.
  *
  * Reading rounds as strtof does (to nearest, ties to even). Writing gives the shortest decimal that
  * reads back as the same float32, character for character what C++'s std::to_chars(float) gives. */

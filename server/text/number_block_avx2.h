@@ -1,5 +1,5 @@
 /* number_block_avx2: what 64 characters are, as bitmaps, with AVX2; internal to
- * number_stretch_avx2.c and number_integers_avx2.c, the only files that may include it. */
+ * number_stretch_avx2.c, number_integers_avx2.c and flag_avx2.c, which alone may include it. */
 #ifndef SERVER_TEXT_NUMBER_BLOCK_AVX2_H
 #define SERVER_TEXT_NUMBER_BLOCK_AVX2_H
 

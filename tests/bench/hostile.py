@@ -7,6 +7,7 @@ whose end gives most away, and memory that must be given back; and an answer of 
 """
 import base64
 import json
+import math
 import socket
 import struct
 import threading
@@ -31,19 +32,12 @@ def repeated(piece, size):
         yield part[:left]
 
 
-def product(shape):
-    count = 1
-    for n in shape:
-        count *= n
-    return count
-
-
 def safetensors(*tensors):
     """(parts, length) of a body of (name, dtype, shape, piece), whose numbers are repeated pieces;
     the last piece may stand behind them."""
     header, at = {}, 0
     for name, dtype, shape, *_ in tensors:
-        size = product(shape) * SIZES[dtype]
+        size = math.prod(shape) * SIZES[dtype]
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
         at += size
     text = json.dumps(header).encode()
@@ -52,15 +46,10 @@ def safetensors(*tensors):
         yield struct.pack("<Q", len(text)) + text
         for _, dtype, shape, piece, *last in tensors:
             end = b"".join(last)
-            yield from repeated(piece, product(shape) * SIZES[dtype] - len(end))
+            yield from repeated(piece, math.prod(shape) * SIZES[dtype] - len(end))
             yield end
 
     return parts, 8 + len(text) + at
-
-
-def square(size):
-    """The greatest side of a square of so many numbers."""
-    return int(size ** 0.5)
 
 
 def floats(dtype):
@@ -70,7 +59,7 @@ def floats(dtype):
 
 def rows_and(name, dtype, piece, *last):
     """A square of numbers beside queries of its side, and a mistake that is found behind both."""
-    side = square(ROOM // SIZES[dtype])
+    side = math.isqrt(ROOM // SIZES[dtype])
     return safetensors(("queries", "F32", [side, WIDTH], bytes(4)),
                        (name, dtype, [side, side], piece, *last),
                        ("causal_offset", "I64", [3], bytes(8)))

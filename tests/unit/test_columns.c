@@ -11,7 +11,7 @@
 #include "core/run/size.h"
 #include "tests/support/compare.h"
 
-enum { ROUNDS = 24, CALLS = 3, SPANS_MOST = 4096 };
+enum { ROUNDS = 12, CALLS = 3, SPANS_MOST = 4096 };
 
 static struct layer_run *again(const struct random_layer *l, const struct layer_run *c,
                                struct arena *a) {

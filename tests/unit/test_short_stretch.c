@@ -30,8 +30,6 @@ enum { DOCUMENTS = 200 * 1000 };
 
 enum { MOST = FENCED_ROOM / 2, CANARY = 16 };
 
-_Static_assert((int)FLAG_READ_MARGIN <= (int)NUMBER_READ_MARGIN, "fenced memory has that margin");
-
 /* --- the two kinds of values, with one reader for each level, the last of them the chosen one ---
  */
 
