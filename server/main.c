@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "config/document/json_reserve.h"
+#include "config/document/text.h"
 #include "core/run/keep.h"
 #include "server/command/command.h"
 #include "server/command/command_check.h"
@@ -49,16 +50,7 @@ static void hold_standard_descriptors(void) {
 static bool is_word(const char *word) { return word && word[0] != '-'; }
 
 /* A file where a command belongs is left to the settings of `serve`, which say how to name it. */
-static bool names_configuration(const char *word) {
-  const char *end = strrchr(word, '.');
-  return end && !strcmp(end, ".json");
-}
-
-static char **copy_words(int argc, char **argv) {
-  char **copy = calloc((size_t)argc + 1, sizeof *copy);
-  if (copy) memcpy(copy, argv, (size_t)argc * sizeof *copy);
-  return copy;
-}
+static bool names_configuration(const char *word) { return text_ends_with(word, ".json"); }
 
 /* What `attend run` is asked for. */
 struct run_words {
@@ -66,10 +58,10 @@ struct run_words {
   const char *file;               /* NULL: likewise */
 };
 
-/* Takes the words of `attend run` out of those that are settings; they come in any order. */
-static void read_run_words(char **words, struct run_words *run) {
+/* Parts the words of `attend run`, which come in any order, from those that are settings; for these
+ * there is as much room. */
+static void read_run_words(char **words, struct run_words *run, char **settings) {
   struct command_run_asked *asked = &run->asked;
-  char **settings = words;
   while (*words) {
     if (!strcmp(*words, "--heads")) {
       asked->terms.ask = ASK_HEADS;
@@ -113,7 +105,7 @@ int main(int argc, char **argv) {
   char **words = argc > 1 ? argv + 1 : none;
   const char *url = NULL; /* of health */
   struct run_words run = {.asked.terms = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN}};
-  static char **called; /* the whole command line; read_run_words moves words about. Never freed */
+  static char **settings; /* of RUN; never freed */
   struct config c = {0};
   struct error e = {0};
   int status;
@@ -133,19 +125,21 @@ int main(int argc, char **argv) {
   if (command == HELP) return command_help();
   if (command == INSPECT) return command_inspect(words);
   if (command == HEALTH && is_word(words[0])) url = *words++;
-  called = copy_words(argc, argv);
-  if (!called) {
-    error_set(&e, STATUS_OUT_OF_MEMORY, "no memory for the command line");
-    return command_fail(&e);
+  if (command == RUN) {
+    if (!(settings = calloc((size_t)argc, sizeof *settings))) {
+      error_set(&e, STATUS_OUT_OF_MEMORY, "no memory for the command line");
+      return command_fail(&e);
+    }
+    read_run_words(words, &run, settings);
+    words = settings;
   }
-  if (command == RUN) read_run_words(words, &run);
   if (command == RUN && !run.asked.model)
     return command_misuse("%s needs the name of a model", names[RUN]);
   if (run.asked.lines && run.asked.terms.form == BODY_SAFETENSORS)
     return command_misuse("%s are of JSON: they cannot be --binary", "--lines");
 
   if (config_read(&c, words, environ, &e) == STATUS_OK && (command == SERVE || command == RUN))
-    coretype_correct(&c, called);
+    coretype_correct(&c, argv);
   if (e.status)
     status = command_fail(&e);
   else if (command == RUN)

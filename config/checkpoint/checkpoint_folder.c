@@ -31,12 +31,8 @@ struct folder_content {
 };
 
 static bool ends_with_one_of(const char *name, const char *const *ends) {
-  const size_t length = strlen(name);
-  for (; *ends; ends++) {
-    const size_t end = strlen(*ends);
-    if (length > end && strcmp(name + length - end, *ends) == 0) return true;
-  }
-  return false;
+  while (*ends && !text_ends_with(name, *ends)) ends++;
+  return *ends;
 }
 
 static void add_name(struct folder_names *n, const char *name) {

@@ -16,11 +16,7 @@ struct checkpoint_index {
   const char **file;   /* [files], each once */
 };
 
-bool checkpoint_index_is(const char *path) {
-  static const char end[] = ".index.json";
-  const size_t length = strlen(path), tail = sizeof end - 1;
-  return length >= tail && strcmp(path + length - tail, end) == 0;
-}
+bool checkpoint_index_is(const char *path) { return text_ends_with(path, ".index.json"); }
 
 /* A name that leads elsewhere would let an index open any file of the machine. */
 static bool is_plain_file_name(const char *file) {

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/document/text.h"
+
 enum {
   PATH_MOST = 90,
   QUOTED_SIZE = 4 * (PATH_MOST + 4) + 3,
@@ -30,7 +32,7 @@ static const char *quote_word(const char *name, char out[QUOTED_SIZE]) {
 
 /* The path with .npz in place of what its name ends with. */
 static void name_archive(const char *path, char out[PATH_MOST + 5]) {
-  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  const char *name = text_file_name(path);
   const char *dot = strrchr(name, '.');
   const size_t length = dot && dot > name ? (size_t)(dot - path) : strlen(path);
   snprintf(out, PATH_MOST + 5, "%.*s.npz", (int)length, path);
@@ -47,10 +49,10 @@ static bool write_words(const char *path, char out[WORDS_SIZE]) {
 
 enum status checkpoint_torch_refuse(const char *path, struct error *e) {
   static const char is[] = "is a pickle, as torch.save writes it, and not read";
-  const char *slash = strrchr(path, '/');
+  const char *name = text_file_name(path);
   char words[WORDS_SIZE];
   const bool whole = write_words(path, words);
-  if (!whole && !(slash && write_words(slash + 1, words)))
+  if (!whole && !write_words(name, words))
     return error_set(e, STATUS_CONFIG, "%s; numpy.savez makes an .npz archive of its tensors", is);
   return error_set(e, STATUS_CONFIG,
                    "%s; this%s makes an .npz archive of it: python3 -c \"import sys, torch, numpy; "

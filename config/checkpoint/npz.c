@@ -12,6 +12,7 @@
 #include <zip.h>
 
 #include "config/document/file.h"
+#include "config/document/text.h"
 #include "core/run/size.h"
 
 enum {
@@ -208,9 +209,9 @@ static enum status read_member(struct npz *z, struct npz_member *m, const zip_st
 /* Is this the name of an array? Then *length is its length without .npy. */
 static bool is_array_name(const char *name, size_t *length) {
   static const char end[] = ".npy";
-  const size_t all = name ? strlen(name) : 0, tail = sizeof end - 1;
-  *length = all - tail;
-  return all >= tail && memcmp(name + all - tail, end, tail) == 0;
+  if (!name || !text_ends_with(name, end)) return false;
+  *length = strlen(name) - (sizeof end - 1);
+  return true;
 }
 
 static enum status add_member(struct npz *z, zip_uint64_t place, struct error *e) {
@@ -237,9 +238,7 @@ static int compare_members(const void *left, const void *right) {
 
 /* Is this the member in which torch.save describes its tensors? It lies in a folder of any name. */
 static bool is_pickle_name(const char *name) {
-  static const char end[] = "/data.pkl";
-  const size_t all = name ? strlen(name) : 0, tail = sizeof end - 1;
-  return all > tail && strcmp(name + all - tail, end) == 0;
+  return name && text_file_name(name) > name + 1 && text_ends_with(name, "/data.pkl");
 }
 
 static bool holds_pickle(struct npz *z) {

@@ -1,10 +1,9 @@
 /* sha256: SHA-256 of several messages side by side, with the vector instructions of this processor.
  *
- * Nettle hashes one message at a time, with SHA instructions where there are any. On a Xeon that
- * has them, a GB takes Nettle 0.82 s with and 3.5 s without them; 16 messages side by side with
- * AVX-512 take 0.42 s, 8 with AVX2 0.95 s, 4 with SSE2 1.9 s: SHA instructions of our own would
- * gain next to nothing. isa-l_crypto does the same, but its library would be one more in every
- * image, for these hundred lines. */
+ * Nettle hashes one message at a time, with SHA instructions where there are any. Several side by
+ * side are faster than those with AVX-512, and about as fast with AVX2 (tests/bench/RESULTS.md):
+ * SHA instructions of our own would gain next to nothing. isa-l_crypto does the same, but its
+ * library would be one more in every image, for these hundred lines. */
 #ifndef CONFIG_SHA256_H
 #define CONFIG_SHA256_H
 

@@ -53,6 +53,16 @@ bool text_decimal(const char *text, uint64_t *out) {
   return true;
 }
 
+bool text_ends_with(const char *text, const char *end) {
+  const size_t length = strlen(text), tail = strlen(end);
+  return length >= tail && memcmp(text + length - tail, end, tail) == 0;
+}
+
+const char *text_file_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
 bool text_is_model_name(const char *name) {
   size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
   return length >= 1 && length <= 64 && name[length] == '\0';

@@ -15,6 +15,11 @@ bool text_is_utf8(const void *bytes, size_t size);
 /* Digits and nothing else; false also when the number is beyond 64 bits. */
 bool text_decimal(const char *text, uint64_t *out);
 
+bool text_ends_with(const char *text, const char *end);
+
+/* What is behind the last slash. */
+const char *text_file_name(const char *path);
+
 /* 1-64 of letters, digits, '.', '_', '-': what a model may be called. */
 bool text_is_model_name(const char *name);
 

@@ -44,9 +44,9 @@ static struct name_part folder_part(const char *path) {
   const struct name_part above = last_part(path, (size_t)(own.at - path) - 1);
   if (!is_part(&above, "snapshots") || above.at - path < 2) return own;
   own = last_part(path, (size_t)(above.at - path) - 1);
-  for (size_t i = 0; i + 1 < own.length; i++)
-    if (own.at[i] == '-' && own.at[i + 1] == '-')
-      own = (struct name_part){.at = own.at + i + 2, .length = own.length - i - 2}, i = 0;
+  for (size_t i = own.length; i >= 2; i--)
+    if (own.at[i - 2] == '-' && own.at[i - 1] == '-')
+      return (struct name_part){.at = own.at + i, .length = own.length - i};
   return own;
 }
 

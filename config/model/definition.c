@@ -10,7 +10,7 @@
 #include "config/document/text.h"
 #include "config/settings/option.h"
 
-enum { SIZE_LIMIT = 1 << 20, LAYER_MAX = 9999, BUCKETS_MAX = 4096 };
+enum { SIZE_LIMIT = 1 << 20, BUCKETS_MAX = 4096 };
 enum { RELATIVE_DISTANCE = 128, RELATIVE_BUCKETS = 32 }; /* the defaults of T5 */
 
 static const double rope_base = 10000, rope_base_max = 1e12;
@@ -207,7 +207,7 @@ static void read_layer(const json_t *json, struct definition *d, struct error *e
   } else if (one && all) {
     error_set(e, STATUS_CONFIG, "layers: not together with layer");
   }
-  read_count(json, "layer", 0, LAYER_MAX, &d->layer, e);
+  read_count(json, "layer", 0, DEFINITION_LAYER_MAX, &d->layer, e);
 }
 
 static void read_tensors(const json_t *json, struct definition *d, struct error *e) {

@@ -16,7 +16,7 @@
  * "score.query", "score.key", "score.vector", "score.weight", "relative_bias". */
 const char *definition_role_name(enum role role);
 
-enum { DEFINITION_HEADS_MAX = 4096 };
+enum { DEFINITION_HEADS_MAX = 4096, DEFINITION_LAYER_MAX = 9999 };
 
 enum toggle { TOGGLE_UNSAID, TOGGLE_OFF, TOGGLE_ON };
 

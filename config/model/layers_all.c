@@ -9,7 +9,7 @@
 #include "config/document/text.h"
 #include "config/model/layout_place.h"
 
-enum { NUMBERS = 10000, NAME_SIZE = 80 };
+enum { NUMBERS = DEFINITION_LAYER_MAX + 1, NAME_SIZE = 80 };
 
 /* Which numbers a layer has: a flag for each. */
 struct layers_all {

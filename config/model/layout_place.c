@@ -8,6 +8,8 @@
 
 enum { LAYER_DIGITS = 4, FAMILIES_MOST = 32 };
 
+_Static_assert(DEFINITION_LAYER_MAX == 9999, "so many digits");
+
 /* The end of a tensor's name by which a place is recognised. */
 struct layout_mark {
   const char *stem, *end; /* no mark if `stem` is NULL */

@@ -56,8 +56,7 @@ static void add_notes(struct model *m, const struct model_loading *l) {
 
 static char *source_name(const struct model_loading *l) {
   if (!l->checkpoint) return strdup(l->definition.random ? "random" : "none");
-  const char *path = checkpoint_path(l->checkpoint), *slash = strrchr(path, '/');
-  return strdup(slash ? slash + 1 : path);
+  return strdup(text_file_name(checkpoint_path(l->checkpoint)));
 }
 
 /* The numbers in the order of the roles; returns how many bytes they take. */

@@ -66,9 +66,8 @@ static size_t count_files(const json_t *models, const char **first) {
 static void write_begin(const struct progress *p, size_t files, const char *first,
                         struct progress_news *news) {
   char size[32], from[160];
-  const char *slash = strrchr(first, '/');
   const char *unit = write_bytes(p->bytes, p->bytes, size);
-  snprintf(from, sizeof from, "%.150s", text_tail(slash ? slash + 1 : first));
+  snprintf(from, sizeof from, "%.150s", text_tail(text_file_name(first)));
   if (files > 1) snprintf(from, sizeof from, "%zu files", files);
   snprintf(news->text, sizeof news->text, "loading %zu model%s from %s (%s %s)", p->models,
            p->models == 1 ? "" : "s", from, size, unit);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/document/nearest.h"
 #include "config/model/layers_all.h"
 #include "core/run/cpu.h"
 #include "core/run/size.h"
@@ -111,15 +110,8 @@ static struct registry *load_models(const struct config *c, const json_t *defini
 /* config_read has checked that the default is a model or a layer; here it is known which there
  * are. */
 static enum status check_default(const struct config *c, const json_t *models, struct error *e) {
-  struct nearest near;
-  const char *name;
-  json_t *definition;
   if (!*c->default_model || json_object_get(models, c->default_model)) return STATUS_OK;
-  nearest_init(&near, c->default_model);
-  json_object_foreach((json_t *)models, name, definition) nearest_offer(&near, name);
-  return error_set(e, STATUS_CONFIG,
-                   "default_model: there is no model \"%.64s\"; the nearest is \"%s\"",
-                   c->default_model, near.name);
+  return config_refuse_default(c, models, e);
 }
 
 struct registry *registry_load(const struct config *c, struct progress *p, struct error *e) {

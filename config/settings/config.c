@@ -134,11 +134,6 @@ static enum status read_config_file(struct config *c, const char *path, struct e
 
 /* --- the environment --- */
 
-static bool ends_with(const char *text, size_t length, const char *end) {
-  size_t n = strlen(end);
-  return length >= n && memcmp(text + length - n, end, n) == 0;
-}
-
 /* Kubernetes gives each pod variables about the services around it. A service called attend, or
  * attend-something, makes ATTEND_PORT=tcp://..., ATTEND_SERVICE_HOST and the like: none of them is
  * a setting. */
@@ -147,8 +142,8 @@ static bool is_service_link(const char *name, size_t length, const char *value) 
   if (length >= sizeof copy) return false;
   memcpy(copy, name, length);
   copy[length] = '\0';
-  if (ends_with(copy, length, "_SERVICE_HOST") || strstr(copy, "_SERVICE_PORT")) return true;
-  if (ends_with(copy, length, "_PORT") && strstr(value, "://")) return true;
+  if (text_ends_with(copy, "_SERVICE_HOST") || strstr(copy, "_SERVICE_PORT")) return true;
+  if (text_ends_with(copy, "_PORT") && strstr(value, "://")) return true;
   const char *port = strstr(copy, "_PORT_");
   return port && isdigit((unsigned char)port[6]) &&
          (strstr(port, "_TCP") || strstr(port, "_UDP") || strstr(port, "_SCTP"));
@@ -253,7 +248,7 @@ static size_t set_from_switch(struct config *c, const struct option *o, const st
 }
 
 static enum status split_word(const char *arg, struct config_word *w, struct error *e) {
-  if (arg[0] != '-' && ends_with(arg, strlen(arg), ".json"))
+  if (arg[0] != '-' && text_ends_with(arg, ".json"))
     return error_set(e, STATUS_CONFIG,
                      "command line: \"%.80s\" is no setting; a configuration file is named by "
                      "--config %.80s",
@@ -333,22 +328,27 @@ const json_t *config_definition(const struct config *c, const char *name) {
   return json_object_get(all, "layers") ? all : NULL;
 }
 
-/* Which layers a checkpoint has is not known here. */
-static enum status check_default_model(const struct config *c, struct error *e) {
+enum status config_refuse_default(const struct config *c, const json_t *models, struct error *e) {
   struct nearest near;
   const char *name;
   json_t *definition;
+  nearest_init(&near, c->default_model);
+  json_object_foreach((json_t *)models, name, definition) nearest_offer(&near, name);
+  return error_set(e, STATUS_CONFIG, "%s: there is no model \"%.64s\"; the nearest is \"%s\"",
+                   c->store ? c->store->default_from : "default_model", c->default_model,
+                   near.name);
+}
+
+/* Which layers a checkpoint has is not known here. */
+static enum status check_default_model(const struct config *c, struct error *e) {
   if (!*c->default_model) return STATUS_OK;
   if (json_object_get(json_object_get(c->models, c->default_model), "layers"))
     return error_set(
         e, STATUS_CONFIG,
         "%s: \"%.64s\" is a model of each layer: name one of them, such as \"%.64s.0\"",
         c->store->default_from, c->default_model, c->default_model);
-  if (config_definition(c, c->default_model)) return STATUS_OK;
-  nearest_init(&near, c->default_model);
-  json_object_foreach(c->models, name, definition) nearest_offer(&near, name);
-  return error_set(e, STATUS_CONFIG, "%s: there is no model \"%.64s\"; the nearest is \"%s\"",
-                   c->store->default_from, c->default_model, near.name);
+  return config_definition(c, c->default_model) ? STATUS_OK
+                                                : config_refuse_default(c, c->models, e);
 }
 
 /* Two sockets cannot have one address, unless each takes a free port. */

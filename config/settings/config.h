@@ -44,6 +44,9 @@ void config_free(struct config *c);
 void config_differ(const struct config *now, const struct config *next,
                    void (*tell)(void *of, const char *name, const char *value), void *of);
 
+/* Refuses default_model, which is none of these models: says where it was set, and the nearest. */
+enum status config_refuse_default(const struct config *c, const json_t *models, struct error *e);
+
 /* The definition that makes the model of this name: its own, or that with "layers" of which it is a
  * layer, NAME.NUMBER. NULL: there is none. */
 const json_t *config_definition(const struct config *c, const char *name);

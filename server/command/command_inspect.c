@@ -13,6 +13,8 @@
 #include "config/model/definition.h"
 #include "server/command/command.h"
 
+_Static_assert(DEFINITION_HEADS_MAX == 4096, "as the message below has it");
+
 /* A number of heads, or 0. */
 static size_t read_heads(const char *word) {
   uint64_t heads;
