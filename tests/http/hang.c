@@ -5,7 +5,7 @@
  * for: so many descriptors. With `first-io` or `first-accept` it is only the first one that ever
  * waited: the admin door's, which is opened before the other. With `read`, what reads much of a file
  * at a time does not come back. If it has `old`, OpenBLAS takes the processor for an old one until it
- * is told otherwise. */
+ * is told otherwise; with `older`, whatever it is told. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <poll.h>
@@ -47,5 +47,5 @@ ssize_t pread(int fd, void *out, size_t size, off_t at) {
 char *openblas_get_corename(void) {
   static char old[] = "Prescott";
   char *(*real)(void) = dlsym(RTLD_NEXT, "openblas_get_corename");
-  return wanted("old") && !getenv("OPENBLAS_CORETYPE") ? old : real();
+  return wanted("older") || (wanted("old") && !getenv("OPENBLAS_CORETYPE")) ? old : real();
 }

@@ -449,6 +449,12 @@ class Inherited(Handed):
         self.assertEqual(len(answers), 1)
         status, out, err = attend("run", "demo", "--gemm", "packed", data=body, env=env)
         self.assertEqual((status, err), (0, ""))
+        with open(os.path.join(shim, "older"), "wb"):
+            pass
+        status, out, err = attend("run", "demo", "--gemm", "openblas", data=body, env=env)
+        self.assertEqual(status, 0, err)  # it starts again once
+        self.assertEqual(err.count("starting again"), 1)
+        self.assertIn("would be faster", err)
 
     def test_both_are_told_and_kept(self):
         """Sockets and words together, as a unit has them."""
