@@ -52,6 +52,7 @@ CFLAGS_server_text_base64_avx512      := $(TEXT_AVX512)
 endif
 CFLAGS_core_kernel_kernel_portable := -O3
 CFLAGS_config_checkpoint_floats := -O3
+CFLAGS_tests_example_sort_model := -O3
 CFLAGS_server_http_page     := -DPAGE_FILE='"$(BUILD)/server/page/page.html"'
 CFLAGS_server_watch_version := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
 
@@ -123,6 +124,14 @@ image-test: deps-image
 page-test: deps-test
 	tests/run page
 
+## builtin: train the model that is in the program anew (two minutes on two cores): are its bytes still the same?
+.PHONY: builtin
+builtin:
+	@$(MAKE) --no-print-directory $(BUILD)/example/sort_train
+	@mkdir -p $(BUILD)/example/sort
+	$(BUILD)/example/sort_train $(BUILD)/example/sort
+	diff -r $(BUILD)/example/sort config/model/builtin/sort
+
 ## screenshots: draw README's pictures of the page anew
 .PHONY: screenshots
 screenshots: deps-test build
@@ -144,11 +153,11 @@ bench: deps-bench
 	@$(MAKE) --no-print-directory $(JOBS) programs
 	tests/bench/run $(BUILD) $(ARGS)
 
-## bench-peers: install and run what a user would build instead (apt, npm; some 2 GB), beside attend
+## bench-peers: install and run what a user would build instead (apt, npm; some 4 GB), beside attend; ARGS="NAME ..." for some
 .PHONY: bench-peers
 bench-peers: deps-peers
 	@$(MAKE) --no-print-directory $(JOBS) programs
-	tests/bench/peers/run $(BUILD) $(PEERS)
+	tests/bench/peers/run $(BUILD) $(PEERS) $(ARGS)
 
 ## exhaustive: read and write every float32 at every level of instructions (half an hour on two cores); ARGS="FIRST LAST STEP" for some
 .PHONY: exhaustive
@@ -308,6 +317,7 @@ $(BUILD)/commit: FORCE | $(BUILD)/flags
 	$(call stamp,$(VERSION) $(COMMIT))
 $(BUILD)/server/watch/version.o: $(BUILD)/commit
 $(BUILD)/server/http/description.o: server/http/openapi.json
+$(BUILD)/config/model/builtin.o: $(wildcard config/model/builtin/*/*)
 
 # The page, one file of all that it is made of.
 PAGE := $(BUILD)/server/page/page.html
@@ -337,7 +347,17 @@ $(BUILD)/libhelpers.a: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c)
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libhelpers.a $(BUILD)/libattend.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
+	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS) $(LIBS_$(@F))
+# Their memory holds NaN until it is written, and may run out (tests/support/poisoned.h).
+POISONED := $(foreach name,malloc calloc realloc aligned_alloc posix_memalign,-Wl,--wrap=$(name))
+LIBS_test_stack = $(POISONED)
+LIBS_test_stack_bits = $(POISONED)
+LIBS_test_stack_fault = $(POISONED)
+
+$(BUILD)/example/sort_train: $(BUILD)/tests/example/sort_train.o $(BUILD)/tests/example/sort_model.o
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # The kernels are written in gcc's vectors, and look at what others have checked: gcc compiles them, bare.
 build/fuzz/core/kernel/kernel_%.o build/coverage/core/kernel/kernel_%.o: override CC := gcc
@@ -356,6 +376,7 @@ $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libhelpers.a $(BUILD)/libatt
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS) $(LIBS_$(@F))
 $(BUILD)/bench/bench_text: $(BUILD)/tests/bench/text_bodies.o $(BUILD)/tests/bench/text_rivals.o
+$(BUILD)/bench/bench_layer $(BUILD)/bench/bench_stack: $(BUILD)/tests/bench/sgemm.o
 LIBS_bench_text = $(shell pkg-config --libs simdjson)
 LIBS_bench_pool = -Wl,--wrap=pthread_mutex_lock,--wrap=pthread_cond_signal,--wrap=pthread_cond_broadcast
 

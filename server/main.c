@@ -56,6 +56,7 @@ static bool names_configuration(const char *word) { return text_ends_with(word, 
 struct run_words {
   struct command_run_asked asked; /* no model: none is named */
   const char *file;               /* NULL: likewise */
+  bool asks_both;                 /* both to measure heads and to encode */
 };
 
 /* Parts the words of `attend run`, which come in any order, from those that are settings; for these
@@ -63,8 +64,11 @@ struct run_words {
 static void read_run_words(char **words, struct run_words *run, char **settings) {
   struct command_run_asked *asked = &run->asked;
   while (*words) {
-    if (!strcmp(*words, "--heads")) {
-      asked->terms.ask = ASK_HEADS;
+    const bool heads = !strcmp(*words, "--heads");
+    if (heads || !strcmp(*words, "--encode")) {
+      const enum body_ask before = asked->terms.ask;
+      asked->terms.ask = heads ? ASK_HEADS : ASK_ENCODE;
+      run->asks_both = run->asks_both || (before && before != asked->terms.ask);
       words++;
     } else if (!strcmp(*words, "--binary")) {
       asked->terms.form = BODY_SAFETENSORS;
@@ -82,7 +86,7 @@ static void read_run_words(char **words, struct run_words *run, char **settings)
   }
   *settings = NULL;
   asked->terms.wants_binary =
-      asked->terms.form == BODY_SAFETENSORS && asked->terms.ask == ASK_ATTENTION;
+      asked->terms.form == BODY_SAFETENSORS && asked->terms.ask != ASK_HEADS;
 }
 
 /* `attend run`, its requests from the file if one is named. */
@@ -135,6 +139,7 @@ int main(int argc, char **argv) {
   }
   if (command == RUN && !run.asked.model)
     return command_misuse("%s needs the name of a model", names[RUN]);
+  if (run.asks_both) return command_misuse("%s and --encode are two questions", "--heads");
   if (run.asked.lines && run.asked.terms.form == BODY_SAFETENSORS)
     return command_misuse("%s are of JSON: they cannot be --binary", "--lines");
 

@@ -12,7 +12,7 @@
 #include "config/document/text.h"
 #include "core/run/size.h"
 
-enum { CHUNK = 64 * 1024 }; /* bytes converted at a time */
+enum { CHUNK = 32 * 1024 }; /* bytes converted at a time: a stack may be small */
 
 struct checkpoint {
   char *path;                     /* of the file or the index */
@@ -107,12 +107,34 @@ static enum status check_index_complete(const struct checkpoint *c, struct error
 
 /* --- the public part --- */
 
-struct checkpoint *checkpoint_open(const char *path, struct error *e) {
+static struct checkpoint *new_checkpoint(struct error *e) {
   struct checkpoint *c = calloc(1, sizeof *c);
-  if (!c) {
+  if (!c) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a checkpoint");
+  return c;
+}
+
+struct checkpoint *checkpoint_view(const char *name, const void *bytes, size_t size,
+                                   struct error *e) {
+  struct checkpoint *c = new_checkpoint(e);
+  if (!c) return NULL;
+  c->path = strdup(name);
+  c->file = calloc(1, sizeof *c->file);
+  if (!c->path || !c->file) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a checkpoint");
-    return NULL;
+  } else {
+    c->files = 1;
+    c->file[0] = checkpoint_file_view(bytes, size, e);
   }
+  if (e->status == STATUS_OK && list_tensors(c, e) == STATUS_OK) return c;
+  text_before(e, "%s: ", text_tail(name));
+  text_plain(e);
+  checkpoint_free(c);
+  return NULL;
+}
+
+struct checkpoint *checkpoint_open(const char *path, struct error *e) {
+  struct checkpoint *c = new_checkpoint(e);
+  if (!c) return NULL;
   if (open_path(c, path, e) == STATUS_OK && list_tensors(c, e) == STATUS_OK &&
       check_index_complete(c, e) == STATUS_OK)
     return c;

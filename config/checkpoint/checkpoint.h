@@ -32,6 +32,11 @@ struct checkpoint;
  * with .index.json, all files that this index of shards names; or the one of these that a folder
  * holds. STATUS_CONFIG naming the path and the reason, or STATUS_OUT_OF_MEMORY. */
 struct checkpoint *checkpoint_open(const char *path, struct error *e);
+
+/* Opens a safetensors file that lies in memory, a part of the program: the bytes outlive the
+ * checkpoint. `name` stands for its path. */
+struct checkpoint *checkpoint_view(const char *name, const void *bytes, size_t size,
+                                   struct error *e);
 void checkpoint_free(struct checkpoint *c);
 
 /* The path of the file or of the index: where a folder was named, of that in it. */

@@ -17,6 +17,7 @@ enum { FRONT_SIZE = 64 }; /* the first bytes of a file, which show its kind */
 struct checkpoint_file {
   int fd;
   struct file_stamp stamp;    /* when it was opened */
+  const unsigned char *bytes; /* NULL: it is a file */
   uint64_t data;              /* where the data of a safetensors file begin */
   struct safetensors *header; /* NULL: an archive */
   struct npz *archive;
@@ -61,6 +62,13 @@ static enum status explain_first_bytes(const char *path, const void *bytes, size
 
 /* --- the file --- */
 
+static enum status read_at(const struct checkpoint_file *f, uint64_t at, void *out, size_t size,
+                           struct error *e) {
+  if (!f->bytes) return file_read_at(f->fd, at, out, size, e);
+  memcpy(out, f->bytes + at, size);
+  return STATUS_OK;
+}
+
 static enum status read_safetensors_header(struct checkpoint_file *f, const char *path,
                                            const unsigned char *front, size_t known, uint64_t size,
                                            struct error *e) {
@@ -71,7 +79,7 @@ static enum status read_safetensors_header(struct checkpoint_file *f, const char
   char *text = malloc(length + 1);
   if (!text) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a header");
   f->data = SAFETENSORS_PREFIX + length;
-  if (file_read_at(f->fd, SAFETENSORS_PREFIX, text, length, e) == STATUS_OK)
+  if (read_at(f, SAFETENSORS_PREFIX, text, length, e) == STATUS_OK)
     f->header = safetensors_parse(text, length, size - f->data, e);
   free(text);
   return e->status;
@@ -94,13 +102,30 @@ static enum status read_first_bytes(struct checkpoint_file *f, const char *path,
   return e->status;
 }
 
-struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e) {
-  uint64_t size;
+static struct checkpoint_file *new_file(struct error *e) {
   struct checkpoint_file *f = calloc(1, sizeof *f);
   if (!f) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a file");
     return NULL;
   }
+  f->fd = -1;
+  return f;
+}
+
+struct checkpoint_file *checkpoint_file_view(const void *bytes, size_t size, struct error *e) {
+  struct checkpoint_file *f = new_file(e);
+  if (!f) return NULL;
+  must(size >= SAFETENSORS_PREFIX);
+  f->bytes = bytes;
+  if (read_safetensors_header(f, "", bytes, 0, size, e) == STATUS_OK) return f;
+  checkpoint_file_free(f);
+  return NULL;
+}
+
+struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e) {
+  uint64_t size;
+  struct checkpoint_file *f = new_file(e);
+  if (!f) return NULL;
   f->fd = file_open(path, &size, e);
   if (f->fd >= 0) f->stamp = file_stamp(f->fd);
   if (f->fd >= 0 && read_first_bytes(f, path, size, e) == STATUS_OK) return f;
@@ -150,12 +175,12 @@ struct checkpoint_entry checkpoint_file_entry(const struct checkpoint_file *f, s
 enum status checkpoint_file_read(struct checkpoint_file *f, const struct checkpoint_entry *t,
                                  uint64_t from, void *out, size_t size, struct error *e) {
   must(from <= t->bytes && size <= t->bytes - from);
-  if (f->header) return file_read_at(f->fd, t->begin + from, out, size, e);
+  if (f->header) return read_at(f, t->begin + from, out, size, e);
   return npz_read(f->archive, (size_t)t->begin, from, out, size, e);
 }
 
 enum status checkpoint_file_check_unchanged(const struct checkpoint_file *f, struct error *e) {
-  if (file_is_unchanged(f->fd, &f->stamp)) return STATUS_OK;
+  if (f->bytes || file_is_unchanged(f->fd, &f->stamp)) return STATUS_OK;
   return error_set(e, STATUS_CONFIG,
                    "the file was written to while it was read: replace a checkpoint by renaming");
 }

@@ -1,4 +1,5 @@
-/* checkpoint_file: one file of a checkpoint, a safetensors file or an .npz archive. */
+/* checkpoint_file: one file of a checkpoint, a safetensors file or an .npz archive; or the bytes of
+ * a safetensors file in memory. */
 #ifndef CONFIG_CHECKPOINT_FILE_H
 #define CONFIG_CHECKPOINT_FILE_H
 
@@ -10,6 +11,9 @@ struct checkpoint_file;
  * puts the file's name. If the file or folder is no checkpoint but something known, the reason says
  * what it is and what to do. */
 struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e);
+
+/* The same of a safetensors file in memory, which is borrowed. */
+struct checkpoint_file *checkpoint_file_view(const void *bytes, size_t size, struct error *e);
 void checkpoint_file_free(struct checkpoint_file *f);
 
 bool checkpoint_file_is_archive(const struct checkpoint_file *f);

@@ -74,6 +74,19 @@ static enum status hash_piece(void *of, size_t index, struct error *e) {
   return e->status;
 }
 
+/* Hashes all leaves. */
+static enum status hash_leaves(struct digest_tree *t, struct error *e) {
+  return team_split((t->leaves + PIECE - 1) / PIECE, hash_piece, t, e);
+}
+
+/* The text of the digest of leaves. */
+static void write_top(const void *leaf, size_t leaves, char out[DIGEST_TREE_TEXT_SIZE]) {
+  unsigned char top[DIGEST_SIZE];
+  digest_bytes(leaf, leaves * DIGEST_SIZE, top);
+  memcpy(out, DIGEST_TREE_PREFIX, sizeof DIGEST_TREE_PREFIX - 1);
+  digest_hex(top, out + sizeof DIGEST_TREE_PREFIX - 1);
+}
+
 enum status digest_tree_text(const struct digest_part *part, size_t parts,
                              char out[DIGEST_TREE_TEXT_SIZE], struct error *e) {
   struct digest_tree t = {.part = part};
@@ -81,11 +94,77 @@ enum status digest_tree_text(const struct digest_part *part, size_t parts,
   t.leaves = (t.size + DIGEST_TREE_LEAF - 1) / DIGEST_TREE_LEAF;
   t.leaf = malloc(t.leaves * DIGEST_SIZE + 1);
   if (!t.leaf) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
-  unsigned char top[DIGEST_SIZE];
-  team_split((t.leaves + PIECE - 1) / PIECE, hash_piece, &t, e);
-  digest_bytes(t.leaf, t.leaves * DIGEST_SIZE, top);
+  hash_leaves(&t, e);
+  write_top(t.leaf, t.leaves, out);
   free(t.leaf);
-  memcpy(out, DIGEST_TREE_PREFIX, sizeof DIGEST_TREE_PREFIX - 1);
-  digest_hex(top, out + sizeof DIGEST_TREE_PREFIX - 1);
   return e->status;
+}
+
+/* --- bit by bit --- */
+
+struct digest_tree_flow {
+  size_t most, made; /* leaves: of all, and those whose digests are known */
+  size_t held;       /* bytes of the next */
+  unsigned char bytes[DIGEST_TREE_LEAF];
+  unsigned char leaf[][DIGEST_SIZE]; /* [most] */
+};
+
+struct digest_tree_flow *digest_tree_flow_new(uint64_t size, struct error *e) {
+  const uint64_t leaves = size / DIGEST_TREE_LEAF + 1;
+  struct digest_tree_flow *f = NULL;
+  if (leaves < SIZE_MAX / (2 * DIGEST_SIZE)) f = malloc(sizeof *f + (size_t)leaves * DIGEST_SIZE);
+  if (!f) {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
+    return NULL;
+  }
+  f->most = (size_t)leaves;
+  f->made = f->held = 0;
+  return f;
+}
+
+void digest_tree_flow_free(struct digest_tree_flow *f) { free(f); }
+
+/* Adds to the leaf that is held; returns how many of the bytes. */
+static size_t hold_bytes(struct digest_tree_flow *f, const unsigned char *bytes, size_t size) {
+  const size_t n = size_min(size, DIGEST_TREE_LEAF - f->held);
+  memcpy(f->bytes + f->held, bytes, n);
+  f->held += n;
+  if (f->held < DIGEST_TREE_LEAF) return n;
+  must(f->made < f->most);
+  digest_bytes(f->bytes, DIGEST_TREE_LEAF, f->leaf[f->made++]);
+  f->held = 0;
+  return n;
+}
+
+enum status digest_tree_flow_add(struct digest_tree_flow *f, const void *bytes, size_t size,
+                                 struct error *e) {
+  const unsigned char *at = bytes;
+  if (size == 0) return STATUS_OK;
+  if (f->held > 0) {
+    const size_t n = hold_bytes(f, at, size);
+    at += n;
+    size -= n;
+  }
+  const size_t whole = f->held > 0 ? 0 : size / DIGEST_TREE_LEAF;
+  if (whole > 0) {
+    const struct digest_part part = {at, whole * DIGEST_TREE_LEAF};
+    struct digest_tree t = {
+        .part = &part, .size = part.size, .leaves = whole, .leaf = f->leaf + f->made};
+    must(whole <= f->most - f->made);
+    if (hash_leaves(&t, e)) return e->status;
+    f->made += whole;
+    at += part.size;
+    size -= part.size;
+  }
+  if (size > 0) hold_bytes(f, at, size);
+  return STATUS_OK;
+}
+
+void digest_tree_flow_end(struct digest_tree_flow *f, char out[DIGEST_TREE_TEXT_SIZE]) {
+  if (f->held > 0) {
+    must(f->made < f->most);
+    digest_bytes(f->bytes, f->held, f->leaf[f->made++]);
+    f->held = 0;
+  }
+  write_top(f->leaf, f->made, out);
 }

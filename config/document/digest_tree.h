@@ -6,6 +6,7 @@
 #define CONFIG_DIGEST_TREE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "config/document/digest.h"
 #include "core/run/status.h"
@@ -21,5 +22,14 @@ enum {
  * splits it into pieces (core/run/team.h). STATUS_OUT_OF_MEMORY. */
 enum status digest_tree_text(const struct digest_part *part, size_t parts,
                              char out[DIGEST_TREE_TEXT_SIZE], struct error *e);
+
+/* The same of data that come bit by bit, so many bytes in all. */
+struct digest_tree_flow;
+
+struct digest_tree_flow *digest_tree_flow_new(uint64_t size, struct error *e); /* NULL: no memory */
+enum status digest_tree_flow_add(struct digest_tree_flow *f, const void *bytes, size_t size,
+                                 struct error *e);
+void digest_tree_flow_end(struct digest_tree_flow *f, char out[DIGEST_TREE_TEXT_SIZE]);
+void digest_tree_flow_free(struct digest_tree_flow *f); /* NULL is fine */
 
 #endif

@@ -177,6 +177,11 @@ json_t *file_json_or_pipe(const char *path, struct error *e) {
   return read_document(path, true, e);
 }
 
+bool file_is_there(const char *path) {
+  struct stat about;
+  return lstat(path, &about) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
 char *file_path(const char *directory, const char *path) {
   char *joined = NULL;
   if (path[0] == '/' || strcmp(directory, ".") == 0) return strdup(path);

@@ -33,6 +33,10 @@ enum status file_read_at(int fd, uint64_t at, void *out, size_t size, struct err
 json_t *file_json(const char *path, struct error *e);
 json_t *file_json_or_pipe(const char *path, struct error *e);
 
+/* Is there anything of this name, were it a link to nothing? What cannot be found out counts as
+ * there: reading it tells why. */
+bool file_is_there(const char *path);
+
 /* A new string: `path`, which starts at `directory` unless it is absolute. NULL: no memory. */
 char *file_path(const char *directory, const char *path);
 

@@ -1,10 +1,12 @@
 /* inspect: prints what a checkpoint holds. */
 #include "config/inspect/inspect.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/document/text.h"
 #include "config/inspect/inspect_layers.h"
+#include "config/inspect/inspect_whole.h"
 #include "core/run/size.h"
 
 /* --- tensors --- */
@@ -55,6 +57,7 @@ static size_t count_served(const struct inspect_layers *all) {
 /* What is printed, and where. */
 struct inspect_print {
   const struct inspect_ask *ask;
+  char *named; /* the tensors, in the definitions of layers */
   struct checkpoint *file;
   struct inspect_layers all;
   FILE *out, *notes;
@@ -203,13 +206,14 @@ static enum status print_layers(struct inspect_print *p, struct error *e) {
 }
 
 static enum status print_checkpoint(struct inspect_print *p, struct error *e) {
-  const struct inspect_wish wish = {.path = p->ask->named, .heads = p->ask->heads};
+  const struct inspect_wish wish = {.path = p->named, .heads = p->ask->heads};
   struct hints hints = {0};
   struct error unread = {0};
   if (!p->ask->models_only) {
     print_tensors(p->file, p->out);
     fflush(p->out);
     p->notes = p->out;
+    if (inspect_whole_print(p->ask, p->out, e)) return e->status;
   }
   if (hints_read(&hints, checkpoint_path(p->file), &unread, e) == STATUS_OK &&
       inspect_layers_find(&p->all, p->file, &wish, &hints, e) == STATUS_OK) {
@@ -224,8 +228,12 @@ static enum status print_checkpoint(struct inspect_print *p, struct error *e) {
 
 enum status inspect_file(const struct inspect_ask *ask, FILE *out, FILE *notes, struct error *e) {
   struct inspect_print p = {.ask = ask, .out = out, .notes = notes};
-  p.file = checkpoint_open(ask->path, e);
+  char *place = NULL;
+  if (inspect_whole_place(ask, &place, &p.named, e) == STATUS_OK)
+    p.file = checkpoint_open(place, e);
   if (p.file) print_checkpoint(&p, e);
+  free(place);
+  free(p.named);
   inspect_layers_free(&p.all);
   checkpoint_free(p.file);
   return text_plain(e);

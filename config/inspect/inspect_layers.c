@@ -7,11 +7,11 @@
 
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
-#include "config/model/definition.h"
-#include "config/model/frequencies.h"
-#include "config/model/hints_compare.h"
-#include "config/model/layout.h"
-#include "config/model/parameters.h"
+#include "config/layer/definition.h"
+#include "config/layer/frequencies.h"
+#include "config/layer/hints_compare.h"
+#include "config/layer/layout.h"
+#include "config/layer/parameters.h"
 #include "config/model/trial.h"
 #include "core/run/size.h"
 

@@ -8,8 +8,8 @@
 
 #include "config/checkpoint/checkpoint.h"
 #include "config/inspect/inspect_name.h"
-#include "config/model/hints.h"
-#include "config/model/notes.h"
+#include "config/layer/hints.h"
+#include "config/layer/notes.h"
 
 enum { INSPECT_LAYERS_MOST = 512 };
 

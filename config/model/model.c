@@ -1,4 +1,4 @@
-/* model: makes a layer that can serve from a definition. */
+/* model: makes a layer, or a whole model, that can serve from a definition. */
 #include "config/model/model.h"
 
 #include <stdlib.h>
@@ -7,11 +7,12 @@
 #include "config/checkpoint/checkpoint.h"
 #include "config/document/file.h"
 #include "config/document/text.h"
-#include "config/model/definition.h"
-#include "config/model/hints_compare.h"
-#include "config/model/layout_place.h"
-#include "config/model/parameters.h"
+#include "config/layer/definition.h"
+#include "config/layer/hints_compare.h"
+#include "config/layer/layout_place.h"
+#include "config/layer/parameters.h"
 #include "config/model/trial.h"
+#include "config/model/whole_load.h"
 
 /* What is needed only while loading. */
 struct model_loading {
@@ -152,8 +153,12 @@ struct model *model_load(const char *name, const json_t *definition, const char 
   struct model *m = calloc(1, sizeof *m);
   if (!m) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
-  } else {
+  } else if (!whole_load_is_meant(definition)) {
     load_layer(m, &l, name, definition, directory, engine, e);
+  } else if ((m->name = strdup(name))) {
+    whole_load(m, definition, directory, e);
+  } else {
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a name");
   }
   if (loading_end(&l, name, e) == STATUS_OK) return m;
   model_free(m);
@@ -163,6 +168,10 @@ struct model *model_load(const char *name, const json_t *definition, const char 
 enum status model_measure(const char *name, const json_t *definition, const char *directory,
                           uint64_t *bytes, struct error *e) {
   struct model_loading l = {0};
+  if (whole_load_is_meant(definition)) {
+    whole_load_measure(definition, directory, bytes, e);
+    return loading_end(&l, name, e);
+  }
   if (definition_read(&l.definition, definition, e) == STATUS_OK &&
       open_checkpoint(&l, directory, e) == STATUS_OK &&
       parameters_measure(&l.parameters, &l.definition, l.checkpoint, e) != STATUS_OK)
@@ -171,12 +180,21 @@ enum status model_measure(const char *name, const json_t *definition, const char
   return loading_end(&l, name, e);
 }
 
+const char *model_kind_name(enum model_kind kind) {
+  static const char *const names[] = {[MODEL_ATTENTION] = "attention",
+                                      [MODEL_ENCODER] = "encoder",
+                                      [MODEL_DECODER] = "decoder",
+                                      [MODEL_SEQ2SEQ] = "seq2seq"};
+  return names[kind];
+}
+
 bool model_uses_nothing(const struct model *m) {
   return m->parameters == 0 && strcmp(m->source, "none") != 0;
 }
 
 void model_free(struct model *m) {
   if (!m) return;
+  whole_free(m->whole);
   layer_free(m->layer);
   free(m->name);
   free(m->source);

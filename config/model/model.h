@@ -1,4 +1,4 @@
-/* model: a definition and its checkpoint made into a layer that can serve.
+/* model: a definition and its checkpoint made into a layer that can serve, or into a whole model.
  *
  * A model is immutable after model_load and shared by all threads. */
 #ifndef CONFIG_MODEL_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "config/document/digest_tree.h"
-#include "config/model/notes.h"
+#include "config/layer/notes.h"
 #include "core/attention/layer.h"
 
 enum {
@@ -19,8 +19,22 @@ enum {
   MODEL_SMALL = 16 * 1024 * 1024
 };
 
+/* What a model is, and with it which paths it has. */
+enum model_kind {
+  MODEL_ATTENTION, /* one layer of attention */
+  MODEL_ENCODER,   /* the others are whole models */
+  MODEL_DECODER,
+  MODEL_SEQ2SEQ
+};
+
+/* "attention", "encoder", ... */
+const char *model_kind_name(enum model_kind kind);
+
 struct model {
   char *name;
+  enum model_kind kind;
+  struct whole *whole; /* of a whole model (whole.h): then what is one layer's is empty, and the
+                          layout is the family; or NULL */
   struct layer *layer;
   struct layer_shape shape;
   const char *score, *weighting, *projection; /* as in the definition; static text */
@@ -36,16 +50,16 @@ struct model {
   struct notes notes;             /* why it may not be what was meant */
 };
 
-/* Makes the model `name` from its definition, which is one layer's, and tries it: a model whose
- * answer to zeros is not finite, because of its biases, is refused. Relative paths start at
- * `directory`. On failure (STATUS_CONFIG, or STATUS_OUT_OF_MEMORY) the detail names the model, the
- * key or tensor and why. */
+/* Makes the model `name` from its definition and tries it: a layer whose answer to zeros is not
+ * finite, because of its biases, is refused, and a whole model whose answer to a few tokens is not.
+ * The engine counts for layers. Relative paths start at `directory`. On failure (STATUS_CONFIG, or
+ * STATUS_OUT_OF_MEMORY) the detail names the model, the key or tensor and why. */
 struct model *model_load(const char *name, const json_t *definition, const char *directory,
                          enum gemm_engine engine, struct error *e);
 void model_free(struct model *m);
 
-/* Checks all but the numbers, and says how many bytes these take as float32, biases aside. The same
- * failures. */
+/* Checks all but the numbers, and says how many bytes these take as float32, the biases of a layer
+ * aside. The same failures. */
 enum status model_measure(const char *name, const json_t *definition, const char *directory,
                           uint64_t *bytes, struct error *e);
 

@@ -36,16 +36,20 @@ static const char *write_bytes(uint64_t bytes, uint64_t of, char out[32]) {
   return large ? "GB" : "MB";
 }
 
-/* The checkpoint of the definition at this place of the list, if an earlier one has not named it.
- */
+/* The file or folder that a definition names, or NULL. */
+static const char *file_of(const json_t *definition) {
+  const json_t *whole = json_object_get(definition, "transformer");
+  return json_string_value(whole ? whole : json_object_get(definition, "checkpoint"));
+}
+
+/* The file of the definition at this place of the list, if an earlier one has not named it. */
 static const char *new_file(const json_t *models, const char *name) {
   const char *other;
   json_t *definition;
-  const char *file =
-      json_string_value(json_object_get(json_object_get(models, name), "checkpoint"));
+  const char *file = file_of(json_object_get(models, name));
   json_object_foreach((json_t *)models, other, definition) {
     if (!file || strcmp(other, name) == 0) break;
-    const char *before = json_string_value(json_object_get(definition, "checkpoint"));
+    const char *before = file_of(definition);
     if (before && strcmp(before, file) == 0) return NULL;
   }
   return file;

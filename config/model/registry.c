@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/model/layers_all.h"
+#include "config/layer/layers_all.h"
+#include "config/model/whole.h"
 #include "core/run/cpu.h"
 #include "core/run/size.h"
 #include "core/run/team.h"
@@ -73,6 +74,15 @@ static size_t count_threads(const struct registry_loading *l, uint64_t all) {
   return largest > MODEL_SMALL ? workers : size_min(workers, l->registry->count);
 }
 
+/* Where none is named, the default is the first model that is one layer: it is asked for attention.
+ */
+static void choose_default(struct registry_loading *l) {
+  struct registry *r = l->registry;
+  if (*l->config->default_model) return;
+  while (r->chosen + 1 < r->count && r->models[r->chosen]->kind != MODEL_ATTENTION) r->chosen++;
+  if (r->models[r->chosen]->kind != MODEL_ATTENTION) r->chosen = 0;
+}
+
 static void tick(void *of) { progress_tick(of); }
 
 static enum status load_measured(struct registry_loading *l, struct error *e) {
@@ -84,6 +94,7 @@ static enum status load_measured(struct registry_loading *l, struct error *e) {
   team_each(team, l->registry->count, load_model, l, e);
   progress_end(l->progress);
   team_free(team);
+  if (e->status == STATUS_OK) choose_default(l);
   return e->status;
 }
 
@@ -145,7 +156,10 @@ const struct model *registry_at(const struct registry *r, size_t index) {
 
 size_t registry_scratch_bytes(const struct registry *r) {
   size_t bytes = 0;
-  for (size_t i = 0; i < r->count; i++)
-    bytes = size_max(bytes, layer_scratch_bytes(r->models[i]->layer));
+  for (size_t i = 0; i < r->count; i++) {
+    const struct model *m = r->models[i];
+    bytes = size_max(bytes, m->whole ? stack_scratch_bytes(m->whole->encoder)
+                                     : layer_scratch_bytes(m->layer));
+  }
   return bytes;
 }

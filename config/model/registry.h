@@ -16,9 +16,13 @@ struct registry *registry_load(const struct config *c, struct progress *p, struc
 void registry_free(struct registry *r);
 
 const struct model *registry_find(const struct registry *r, const char *name); /* NULL: unknown */
+
+/* The model that is asked for attention where none is named: default_model, else the first one that
+ * is a layer. Only if default_model or all are whole models, it is one, which has no such path. */
 const struct model *registry_default(const struct registry *r);
+
 size_t registry_count(const struct registry *r);
 const struct model *registry_at(const struct registry *r, size_t index);
-size_t registry_scratch_bytes(const struct registry *r); /* the most that any layer needs */
+size_t registry_scratch_bytes(const struct registry *r); /* the most that any model needs */
 
 #endif

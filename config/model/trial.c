@@ -1,4 +1,4 @@
-/* trial: makes a layer and tries it on zeros. */
+/* trial: makes a layer and tries it on zeros; tries a whole model on a few tokens. */
 #include "config/model/trial.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "core/run/size.h"
 
-enum { ROWS = 2 };
+enum { ROWS = 2, TOKENS = 4 };
 
 /* Computes the run with zeros; all that it needs is allocated in the arena. */
 static enum status compute_zeros(const struct layer *l, const struct layer_shape *s,
@@ -56,4 +56,51 @@ struct layer *trial_make(const struct parameters *p, enum gemm_engine engine, st
   if (l && (!may_try(l) || try_zeros(l, &p->shape, e) == STATUS_OK)) return l;
   layer_free(l);
   return NULL;
+}
+
+/* --- whole models --- */
+
+/* The first tokens, or zeros. */
+static enum status fill_request(const struct stack *s, size_t rows, struct arena *a,
+                                struct stack_run *r, struct error *e) {
+  const struct stack_form *f = stack_form(s);
+  int32_t *tokens = arena_alloc(a, rows, sizeof *tokens, e);
+  float *zeros = arena_alloc(a, rows * f->width, sizeof *zeros, e);
+  if (e->status) return e->status;
+  memset(zeros, 0, rows * f->width * sizeof *zeros);
+  for (size_t i = 0; i < rows && f->embedding.tokens; i++)
+    tokens[i] = (int32_t)(i % f->embedding.tokens);
+  r->tokens = f->embedding.tokens ? tokens : NULL;
+  r->embeddings = f->embedding.tokens ? NULL : zeros;
+  return STATUS_OK;
+}
+
+static enum status compute_tokens(const struct stack *s, size_t rows, struct arena *a,
+                                  struct error *e) {
+  struct item item = {.q = rows, .k = rows};
+  void *scratch = arena_alloc(a, stack_scratch_bytes(s), 1, e);
+  struct stack_run *run = stack_run_new(s, a, e);
+  if (e->status) return e->status;
+  run->geometry.items = 1;
+  run->geometry.item = &item;
+  run->geometry.q_rows = run->geometry.k_rows = rows;
+  if (fill_request(s, rows, a, run, e) || stack_prepare(s, run, a, e)) return e->status;
+  run_compute(&run->run, 1e7, scratch);
+  return run_fault(&run->run, e);
+}
+
+enum status trial_stack(const struct stack *s, struct error *e) {
+  const struct stack_embedding *m = &stack_form(s)->embedding;
+  const size_t most =
+      m->positions == POSITIONS_LEARNED ? m->position_rows - m->first_position : TOKENS;
+  struct error fault = {0};
+  struct arena arena;
+  arena_init(&arena, NULL);
+  compute_tokens(s, size_min(TOKENS, most), &arena, &fault);
+  arena_free(&arena);
+  if (fault.status == STATUS_NOT_FINITE)
+    return error_set(e, STATUS_CONFIG, "its answer to a few tokens is not finite: %.300s",
+                     fault.detail);
+  return fault.status ? error_set(e, STATUS_OUT_OF_MEMORY, "no memory to try the model")
+                      : STATUS_OK;
 }

@@ -2,12 +2,17 @@
 #ifndef CONFIG_TRIAL_H
 #define CONFIG_TRIAL_H
 
-#include "config/model/parameters.h"
+#include "config/layer/parameters.h"
+#include "core/stack/stack.h"
 
 /* Makes the layer with these parameters and tries it on two queries and two keys of zeros. The
  * answer depends on the biases alone; if it is beyond float32, no request would be answered, and
  * the layer is refused. A layer that computes with a serial OpenBLAS is not tried. NULL with
  * STATUS_CONFIG or STATUS_OUT_OF_MEMORY. */
 struct layer *trial_make(const struct parameters *p, enum gemm_engine engine, struct error *e);
+
+/* Tries a whole model on a few tokens, or on rows of zeros where it has none. STATUS_CONFIG where
+ * the answer is not finite, STATUS_OUT_OF_MEMORY. */
+enum status trial_stack(const struct stack *s, struct error *e);
 
 #endif

@@ -27,13 +27,14 @@ struct config_store {
   char default_from[WHERE_SIZE]; /* source of default_model, which is checked last */
 };
 
-/* The models where none is configured: one small enough to read, one of the size of the original
- * Transformer, and the textbook's additive attention. */
+/* The models where none is configured: a layer small enough to read, one of the size of the
+ * original Transformer, the textbook's additive attention, and a whole model. */
 static const char built_in_models[] =
     "{\"demo\": {\"random\": {\"seed\": 1}, \"query_size\": 4, \"heads\": 2},"
     " \"base\": {\"random\": {\"seed\": 1}, \"query_size\": 512, \"heads\": 8, \"bias\": true},"
     " \"additive\": {\"random\": {\"seed\": 1}, \"projection\": \"none\", \"score\": \"additive\","
-    " \"query_size\": 20, \"key_size\": 2, \"value_size\": 4, \"score_size\": 8}}";
+    " \"query_size\": 20, \"key_size\": 2, \"value_size\": 4, \"score_size\": 8},"
+    " \"sort\": {\"transformer\": {\"builtin\": \"sort\"}}}";
 
 /* Copies `size` bytes, for as long as the config lives; NULL with an error. */
 static const char *keep_string(struct config *c, const char *bytes, size_t size, struct error *e) {
@@ -317,6 +318,11 @@ static enum status read_arguments(struct config *c, char *const *args, const cha
 
 /* --- all together --- */
 
+/* A whole model has layers, too, but is one model. */
+static bool is_of_each_layer(const json_t *definition) {
+  return json_object_get(definition, "layers") && !json_object_get(definition, "transformer");
+}
+
 const json_t *config_definition(const struct config *c, const char *name) {
   const json_t *own = json_object_get(c->models, name);
   const char *dot = strrchr(name, '.');
@@ -325,7 +331,7 @@ const json_t *config_definition(const struct config *c, const char *name) {
     return own;
   snprintf(stem, sizeof stem, "%.*s", (int)(dot - name), name);
   const json_t *all = json_object_get(c->models, stem);
-  return json_object_get(all, "layers") ? all : NULL;
+  return is_of_each_layer(all) ? all : NULL;
 }
 
 enum status config_refuse_default(const struct config *c, const json_t *models, struct error *e) {
@@ -342,7 +348,7 @@ enum status config_refuse_default(const struct config *c, const json_t *models, 
 /* Which layers a checkpoint has is not known here. */
 static enum status check_default_model(const struct config *c, struct error *e) {
   if (!*c->default_model) return STATUS_OK;
-  if (json_object_get(json_object_get(c->models, c->default_model), "layers"))
+  if (is_of_each_layer(json_object_get(c->models, c->default_model)))
     return error_set(
         e, STATUS_CONFIG,
         "%s: \"%.64s\" is a model of each layer: name one of them, such as \"%.64s.0\"",

@@ -24,7 +24,7 @@ struct config {
   const char *directory; /* of the file: relative paths start there; "." without a file */
   const char *file;      /* the file that was read, or NULL */
   json_t *models;        /* object: name -> definition; the built-in three if the file has none */
-  bool built_in;         /* these are those three */
+  bool built_in;         /* these are those that need no configuration */
   struct config_store *store; /* owns the strings */
 };
 

@@ -20,6 +20,7 @@ enum weights { WEIGHTS_NONE, WEIGHTS_PER_HEAD, WEIGHTS_AVERAGE };
 
 struct call_space; /* projections and what else is kept on the way, private to the layer */
 struct measures;   /* core/attention/measures.h */
+struct trace;      /* core/attention/trace.h */
 
 struct call {
   /* The request. */
@@ -38,11 +39,18 @@ struct call {
   bool want_measures; /* measure the heads as well */
   /* Of a loss by the outputs, [q_rows, output_size], for measures; or NULL. */
   const float *gradients;
+  struct trace *trace; /* how the weights of one query in one head come about; with its answer.
+                          NULL: not wanted */
 
   /* Memory that the layer may overwrite once queries, keys and values are projected: that of these
    * themselves, unless the caller wants them afterwards. Each stretch is named once: keys may be
    * `queries`. */
   struct spare spare;
+  /* Memory that is the layer's to write from the first step to the last, and free behind it: a
+   * stack gives all its layers the same. And the same for the weights, where these are not for the
+   * answer.
+   */
+  struct spare room, weights_room;
 
   /* The answer, allocated when the call is prepared. */
   float *outputs; /* [q_rows, output_size] */

@@ -105,6 +105,15 @@ const char *layer_engine(const struct layer *l) {
   return l->compare[ROLE_QUERY] ? gemm_engine_name(l->compare[ROLE_QUERY]) : "none";
 }
 
+size_t layer_bytes(const struct layer *l) {
+  size_t bytes = 0;
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
+    if (l->matrix[role]) bytes += gemm_bytes(l->matrix[role]);
+  for (unsigned role = 0; role <= ROLE_KEY; role++)
+    if (l->compare[role]) bytes += gemm_bytes(l->compare[role]);
+  return bytes;
+}
+
 size_t layer_scratch_bytes(const struct layer *l) {
   size_t floats = l->kernel->attend_scratch(l->compare_size, l->shape.value_head_size) +
                   size_round_up(l->queries, 16); /* a draw for each */

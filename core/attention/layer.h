@@ -85,6 +85,9 @@ void layer_free(struct layer *l);
 /* "packed", "openblas" or, without matrices, "none". */
 const char *layer_engine(const struct layer *l);
 
+/* The bytes of its matrices. */
+size_t layer_bytes(const struct layer *l);
+
 /* Scratch bytes that one thread needs to compute spans of this layer. */
 size_t layer_scratch_bytes(const struct layer *l);
 
@@ -101,7 +104,7 @@ struct layer_run {
  * nothing can fail but the arithmetic: the run's fault is STATUS_NOT_FINITE, and says what is
  * beyond float32 and where. A score counts as beyond where its sums on the way are, which may
  * happen a little before it is. A head that head_mask masks with 0 can be at fault only where its
- * weights, pointers or measures are wanted. */
+ * weights, pointers or measures are wanted, or a trace of it. */
 enum status layer_prepare(const struct layer *l, struct layer_run *r, struct arena *a,
                           struct error *e);
 

@@ -48,8 +48,12 @@ static bool query_sees(const struct kernel_tile *t, size_t i) {
   return j < t->to[i];
 }
 
-/* A query that sees nothing may be given every key alike: the mean of all the item's values. */
-static void fill_uniform(const struct kernel_tile *t, size_t keys, void *scratch) {
+/* The mean of all the item's values. */
+void tile_fill_uniform(const struct kernel_tile *t, const struct layer_step *s,
+                       const struct unit *u, void *scratch) {
+  const struct call *c = call_of(s, u->run);
+  const size_t keys = c->geometry->item[u->item].k;
+  if (!c->uniform_rows || keys == 0 || !c->geometry->sight.item[u->item].some_blind) return;
   double *mean = scratch; /* [value_head_size], well within what attend needs of it */
   const float weight = t->weights_factor / (float)keys;
   memset(mean, 0, t->value_head_size * sizeof *mean);
@@ -153,9 +157,9 @@ static void tile_set_answer(struct kernel_tile *t, const struct layer_step *s, c
     t->segment_weights = c->segment_weights + c->segment_weights_at[u->item] + row * item->segments;
 }
 
-/* One number in [0, 1) for each query of the tile, the first 24 bits of a word: it depends on the
- * seed, the item, the head and the query alone. */
-static void draw_chances(const struct call *c, const struct unit *u, size_t head, float *chance) {
+/* The first 24 bits of a word each, which depends on the seed, the item, the head and the query
+ * alone. */
+void tile_draw_chances(const struct call *c, const struct unit *u, size_t head, float *chance) {
   const uint32_t key[2] = {(uint32_t)c->seed, (uint32_t)(c->seed >> 32)};
   for (size_t i = 0; i < u->rows; i++) {
     const uint32_t counter[4] = {(uint32_t)u->item, (uint32_t)head, (uint32_t)(u->row + i), 0};
@@ -168,13 +172,6 @@ static void clear_weights_behind(const struct kernel_tile *t) {
   for (size_t i = 0; t->weights && !t->weights_add && i < t->queries; i++)
     memset(t->weights + i * t->weights_row + t->keys, 0,
            (t->weights_row - t->keys) * sizeof(float));
-}
-
-/* A score is beyond float32 by itself, or because of a key that was read in place. */
-static void note_bad_score(const struct layer_step *s, const struct unit *u) {
-  const struct call *c = call_of(s, u->run);
-  if (item_is_in_place(c, u->item) && note_bad_inputs(s, u)) return;
-  run_note_fault(u->run, u->step, attend_fault(ATTEND_SCORE, c->geometry->item[u->item].q_row));
 }
 
 static bool contexts_are_finite(const struct layer *l, size_t heads, const struct kernel_tile *t) {
@@ -205,14 +202,38 @@ static size_t set_tiles(const struct layer_step *s, const struct unit *u,
   return tiles;
 }
 
+/* Has a query of the unit a score beyond float32, in one of the heads? It is attended to alone. */
+static bool has_bad_score(const struct layer_step *s, const struct unit *u, float *scratch) {
+  const struct call *c = call_of(s, u->run);
+  const struct tile_kept kept = tile_kept_of(s, u);
+  struct kernel_tile t;
+  float chance;
+  tile_begin(&t, s, u);
+  t.chance = &chance;
+  for (size_t head = u->head; set_tiles(s, u, &kept, &head, 1, &t) > 0;) {
+    if (c->select == SELECT_SAMPLE) tile_draw_chances(c, u, head - 1, &chance);
+    if (!s->at.layer->kernel->attend(1, &t, scratch)) return true;
+  }
+  return false;
+}
+
+/* A score is beyond float32 by itself, or because of a key that was read in place. Which query has
+ * it is looked for one by one: the kernel tells of all together. */
+static void note_bad_score(const struct layer_step *s, const struct unit *u, float *scratch) {
+  const struct call *c = call_of(s, u->run);
+  struct unit one = *u;
+  if (item_is_in_place(c, u->item) && note_bad_inputs(s, u)) return;
+  one.rows = 1;
+  while (one.row + 1 < u->row + u->rows && !has_bad_score(s, &one, scratch)) one.row++;
+  run_note_fault(u->run, u->step,
+                 attend_fault(ATTEND_SCORE, c->geometry->item[u->item].q_row + one.row));
+}
+
 static void attend(const struct layer_step *s, const struct unit *u, float *scratch) {
   const struct layer *l = s->at.layer;
   const struct call *c = call_of(s, u->run);
-  const struct geometry *g = c->geometry;
-  const size_t keys = g->item[u->item].k;
   const bool in_place = item_is_in_place(c, u->item);
   const size_t most = in_place ? HEADS_TOGETHER : 1;
-  const bool uniform = c->uniform_rows && keys > 0 && g->sight.item[u->item].some_blind;
   const struct tile_kept kept = tile_kept_of(s, u);
   struct kernel_tile t[HEADS_TOGETHER];
   tile_begin(&t[0], s, u);
@@ -222,13 +243,15 @@ static void attend(const struct layer_step *s, const struct unit *u, float *scra
   }
   for (size_t i = 1; i < most; i++) t[i] = t[0];
   for (size_t head = u->head, heads; (heads = set_tiles(s, u, &kept, &head, most, t)) > 0;) {
-    if (c->select == SELECT_SAMPLE) draw_chances(c, u, head - 1, (float *)t[0].chance);
-    if (!l->kernel->attend(heads, t, scratch))
-      note_bad_score(s, u);
-    else if (uniform)
-      fill_uniform(t, keys, scratch);
-    else if (in_place && !contexts_are_finite(l, heads, t))
+    if (c->select == SELECT_SAMPLE) tile_draw_chances(c, u, head - 1, (float *)t[0].chance);
+    if (!l->kernel->attend(heads, t, scratch)) {
+      note_bad_score(s, u, scratch);
+      return;
+    }
+    if (in_place && !contexts_are_finite(l, heads, t))
       note_bad_inputs(s, u);
+    else
+      tile_fill_uniform(t, s, u, scratch);
   }
 }
 

@@ -1,5 +1,6 @@
 /* layer_fault: the places of a call that are beyond float32, in words. */
 #include "core/attention/layer_parts.h"
+#include "core/attention/trace.h"
 
 /* The item that a row belongs to; rows are counted over all items. */
 static size_t item_of_row(const struct geometry *g, size_t row, bool of_keys) {
@@ -40,8 +41,20 @@ enum status fault_of_attend(const struct step *step, const struct run *run, uint
   const unsigned role = (unsigned)(place >> KIND_SHIFT);
   const size_t row = place & (((uint64_t)1 << KIND_SHIFT) - 1);
   if (role != ATTEND_SCORE) return describe_row(s, g, role, row, e);
-  return error_set(e, STATUS_NOT_FINITE, "%sa score of item %zu is beyond float32", s->at.where,
-                   item_of_row(g, row, false));
+  const size_t item = item_of_row(g, row, false);
+  return error_set(e, STATUS_NOT_FINITE, "%sa score of query row %zu of item %zu is beyond float32",
+                   s->at.where, row - g->item[item].q_row, item);
+}
+
+enum status fault_of_trace(const struct step *step, const struct run *run, uint64_t place,
+                           struct error *e) {
+  const struct layer_step *s = layer_step_of(step);
+  const struct trace *t = call_of_const(s, run)->trace;
+  (void)place;
+  return error_set(e, STATUS_NOT_FINITE,
+                   "%sa number in the trace of query row %zu of item %zu in head %zu is beyond "
+                   "float32",
+                   s->at.where, t->row, t->item, t->head);
 }
 
 enum status fault_of_measures(const struct step *step, const struct run *run, uint64_t place,

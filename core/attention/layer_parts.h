@@ -1,10 +1,10 @@
 /* layer_parts: what the files of the layer share. Private to them.
  *
  * layer.c makes layers, layer_prepare.c prepares calls, layer_program.c makes the lists of steps,
- * which layer_look.c, layer_rows.c, layer_attend.c and layer_measure.c compute; layer_rows_cut.c
- * and layer_measure_cut.c cut the work of two of them. layer_kept.c knows where keys and values
- * lie, layer_rotary.c and layer_relative.c what positions do, layer_fault.c what the places of
- * faults say. */
+ * which layer_look.c, layer_rows.c, layer_attend.c, layer_trace.c and layer_measure.c compute;
+ * layer_rows_cut.c and layer_measure_cut.c cut the work of two of them. layer_kept.c knows where
+ * keys and values lie, layer_rotary.c and layer_relative.c what positions do, layer_fault.c what
+ * the places of faults say. */
 #ifndef CORE_LAYER_PARTS_H
 #define CORE_LAYER_PARTS_H
 
@@ -102,17 +102,19 @@ static inline struct run *run_of(const struct layer_step *s, struct call *c) {
   return (struct run *)((char *)c - s->at.call_at);
 }
 
-extern const struct step step_look, step_rows, step_attend, step_measure, step_sum;
+extern const struct step step_look, step_rows, step_attend, step_trace, step_measure, step_sum;
 
 /* What a place that a step has noted says. Of rows it is a row, counted over all items; of measures
- * nothing. */
+ * and of a trace nothing. */
 enum status fault_of_row(const struct step *step, const struct run *run, uint64_t row,
                          struct error *e);
+enum status fault_of_trace(const struct step *step, const struct run *run, uint64_t place,
+                           struct error *e);
 enum status fault_of_measures(const struct step *step, const struct run *run, uint64_t place,
                               struct error *e);
 
-/* Of attention a place is a row of keys or values that were read in place, or a query row in whose
- * item a score is. */
+/* Of attention a place is a row of keys or values that were read in place, or the query row of a
+ * score. */
 enum { ATTEND_SCORE = ROLE_OUTPUT };
 uint64_t attend_fault(unsigned role, size_t row);
 enum status fault_of_attend(const struct step *step, const struct run *run, uint64_t place,
@@ -178,6 +180,11 @@ static inline size_t role_rows_there(const struct call *c, size_t item, unsigned
   return item_is_in_place(c, item) ? c->geometry->item[item].k : 0;
 }
 
+/* --- memory --- */
+
+/* Floats in memory that is spare, if there is enough of it, or in the arena. */
+float *place_in(struct spare *spare, size_t count, struct arena *a, struct error *e);
+
 /* --- keys and values --- */
 
 /* Where those of an item lie. */
@@ -236,6 +243,21 @@ struct tile_kept tile_kept_of(const struct layer_step *s, const struct unit *u);
 void tile_begin(struct kernel_tile *t, const struct layer_step *s, const struct unit *u);
 void tile_set_inputs(struct kernel_tile *t, const struct layer_step *s, const struct unit *u,
                      const struct tile_kept *kept, size_t head);
+
+/* One number in [0, 1) for each query of the tile, where keys are drawn. */
+void tile_draw_chances(const struct call *c, const struct unit *u, size_t head, float *chance);
+
+/* Gives every one of the item's keys alike to the queries of a tile that see nothing, where the
+ * call wants that. `scratch` is that of attention. */
+void tile_fill_uniform(const struct kernel_tile *t, const struct layer_step *s,
+                       const struct unit *u, void *scratch);
+
+/* --- a trace --- */
+
+/* A call without a trace has no memory, no unit and no work for it. */
+enum status trace_prepare(const struct layer *l, const struct call *c, struct arena *a,
+                          struct error *e);
+double trace_work(const struct layer *l, const struct call *c);
 
 /* --- measures --- */
 

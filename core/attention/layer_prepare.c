@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/attention/layer_parts.h"
+#include "core/attention/trace.h"
 #include "core/run/size.h"
 
 /* --- the work --- */
@@ -95,7 +96,7 @@ static double call_work(const struct layer *l, const struct call *c, bool first)
   s->look_work = look / fmax((double)g->items, 1);
   s->attend_work = attend / fmax((double)g->items, 1);
   return look + attend + visit_work * (double)g->items + (double)g->q_rows * query +
-         (double)g->k_rows * key + measure_work(l, c);
+         (double)g->k_rows * key + trace_work(l, c) + measure_work(l, c);
 }
 
 /* Are the queries the keys and values, too? Rows then go through all three matrices in one go. That
@@ -113,35 +114,44 @@ static bool is_of_itself(const struct layer *l, const struct call *c) {
 
 /* --- heads --- */
 
-/* Which of a role's `heads` heads are needed, where `shared` query heads share each. A query head
- * is needed if its factor in head_mask is not 0, or whatever that is if heads are `seen`. */
-static enum status find_needed(struct needed *needed, const struct call *c, size_t heads,
-                               size_t shared, bool seen, struct arena *a, struct error *e) {
+/* Does a head of queries take part in a role? A trace shows a head whatever its factor is, which
+ * then multiplies nothing. */
+static bool head_counts(const struct call *c, unsigned role, size_t head) {
+  const bool traced = c->trace && c->trace->head == head && role != ROLE_OUTPUT;
+  return c->head_mask[head] != 0 || traced;
+}
+
+/* Which of a role's heads are needed: all, or those that one of the query heads that share them
+ * needs. */
+static enum status find_needed(const struct layer *l, struct call *c, unsigned role, bool all,
+                               struct arena *a, struct error *e) {
+  const bool of_queries = role == ROLE_QUERY || role == ROLE_OUTPUT;
+  const size_t heads = of_queries ? l->shape.heads : l->shape.kv_heads;
+  const size_t shared = l->shape.heads / heads;
+  struct needed *needed = &c->space->needed[role];
   *needed = (struct needed){.count = heads};
-  if (!c->head_mask || seen) return STATUS_OK;
+  if (!c->head_mask || all) return STATUS_OK;
   uint32_t *slot = arena_alloc(a, heads, sizeof *slot, e);
   if (!slot) return e->status;
   needed->count = 0;
   for (size_t head = 0; head < heads; head++) {
     bool counts = false;
-    for (size_t i = 0; i < shared; i++) counts |= c->head_mask[head * shared + i] != 0;
+    for (size_t i = 0; i < shared; i++) counts |= head_counts(c, role, head * shared + i);
     slot[head] = counts ? (uint32_t)needed->count++ : NEEDED_NOT;
   }
   if (needed->count < heads) needed->slot = slot;
   return STATUS_OK;
 }
 
-/* A head masked to zero is not computed, unless its weights are to be shown or measured. Keys and
- * values that the caller keeps are made for all heads: a later call may need them. */
+/* A head masked to zero is not computed, unless its weights are to be shown, traced or measured.
+ * Keys and values that the caller keeps are made for all heads: a later call may need them. */
 static enum status find_needed_heads(const struct layer *l, struct call *c, struct arena *a,
                                      struct error *e) {
-  const size_t heads = l->shape.heads, groups = l->shape.kv_heads;
   const bool seen = c->want != WEIGHTS_NONE || c->want_pointers || c->want_measures;
-  struct needed *needed = c->space->needed;
-  find_needed(&needed[ROLE_QUERY], c, heads, 1, seen, a, e);
-  find_needed(&needed[ROLE_KEY], c, groups, heads / groups, seen || c->kept, a, e);
-  find_needed(&needed[ROLE_VALUE], c, groups, heads / groups, c->kept != NULL, a, e);
-  find_needed(&needed[ROLE_OUTPUT], c, heads, 1, false, a, e);
+  find_needed(l, c, ROLE_QUERY, seen, a, e);
+  find_needed(l, c, ROLE_KEY, seen || c->kept, a, e);
+  find_needed(l, c, ROLE_VALUE, c->kept != NULL, a, e);
+  find_needed(l, c, ROLE_OUTPUT, false, a, e);
   return e->status;
 }
 
@@ -158,6 +168,12 @@ static enum status refuse_count(const char *what, struct error *e) {
   return error_limit(e, "max_answer_bytes", "the %s are too many to count", what);
 }
 
+float *place_in(struct spare *spare, size_t count, struct arena *a, struct error *e) {
+  float *there =
+      count <= SIZE_MAX / sizeof(float) ? spare_take(spare, count * sizeof(float)) : NULL;
+  return there ? there : arena_alloc(a, count, sizeof(float), e);
+}
+
 static enum status place_weights(const struct layer *l, struct call *c, struct arena *a,
                                  struct error *e) {
   const struct geometry *g = c->geometry;
@@ -168,7 +184,7 @@ static enum status place_weights(const struct layer *l, struct call *c, struct a
     if (!count_more(&c->weight_count, heads, g->item[i].q, g->item[i].k))
       return refuse_count("attention weights", e);
   }
-  if (c->weights_at) c->weights = arena_alloc(a, c->weight_count, sizeof(float), e);
+  if (c->weights_at) c->weights = place_in(&c->weights_room, c->weight_count, a, e);
   return e->status;
 }
 
@@ -211,11 +227,11 @@ static enum status place_tops(struct call *c, struct arena *a, struct error *e) 
   return e->status;
 }
 
-/* In memory that is spare by then, if there is enough of it. */
+/* In memory that is spare by then, or in the layer's room. */
 static float *place_floats(struct call *c, size_t count, struct arena *a, struct error *e) {
   float *spare =
       count <= SIZE_MAX / sizeof(float) ? spare_take(&c->left, count * sizeof(float)) : NULL;
-  return spare ? spare : arena_alloc(a, count, sizeof(float), e);
+  return spare ? spare : place_in(&c->room, count, a, e);
 }
 
 /* What a caller keeps has room for the new rows, which are written behind those that are there. */
@@ -234,7 +250,7 @@ static enum status place_projected(const struct layer *l, struct call *c, size_t
     const size_t rows = role == ROLE_QUERY ? g->q_rows : c->kept ? 0 : g->k_rows;
     if (!size_mul(rows, role_heads(l, role) * role_kept_size(l, role), &floats[role]))
       return error_set(e, STATUS_TOO_LARGE, "the projections are too many to count");
-    c->space->projected[role] = arena_alloc(a, floats[role], sizeof(float), e);
+    c->space->projected[role] = place_in(&c->room, floats[role], a, e);
     if (!c->space->projected[role]) return e->status;
   }
   return STATUS_OK;
@@ -248,8 +264,8 @@ static void spare_projected(struct call *c, const size_t floats[3]) {
 /* Where the stages of a row lie, each in the memory of an earlier one where that is spare:
  *
  * - Inputs are read in STEP_QUERY to STEP_VALUE.
- * - Projected rows are written there, read in STEP_ATTEND and STEP_MEASURE. They have
- *   memory of their own.
+ * - Projected rows are written there, read in STEP_ATTEND, STEP_TRACE and STEP_MEASURE. They have
+ *   memory of their own, in the layer's room if they fit.
  * - Contexts are written in STEP_ATTEND, read in STEP_OUTPUT and STEP_MEASURE. They lie in the
  *   inputs if they fit. But where heads are left out they have memory of their own: STEP_LOOK
  *   clears it, before the inputs are read.
@@ -271,7 +287,7 @@ static enum status place_rows(const struct layer *l, struct call *c, struct aren
   if (place_projected(l, c, projected, a, e)) return e->status;
   s->in_place = may_be_in_place(l, c);
   c->left = s->in_place ? (struct spare){0} : c->spare;
-  s->context = s->needed[ROLE_OUTPUT].slot ? arena_alloc(a, contexts, sizeof(float), e)
+  s->context = s->needed[ROLE_OUTPUT].slot ? place_in(&c->room, contexts, a, e)
                                            : place_floats(c, contexts, a, e);
   if (!c->want_measures) spare_projected(c, projected);
   c->outputs = place_floats(c, outputs, a, e);
@@ -297,7 +313,7 @@ enum status layer_prepare_call(const struct layer_step step[STEP_COUNT], struct 
   if ((at->first && sight_reserve(g, a, e)) || find_needed_heads(l, c, a, e) ||
       sight_need(g, l->shape.heads, &c->space->needed[ROLE_QUERY], a, e) ||
       place_answer(l, c, a, e) || place_rows(l, c, a, e) || place_tops(c, a, e) ||
-      relative_prepare(l, c, a, e) || measure_prepare(l, c, a, e))
+      relative_prepare(l, c, a, e) || trace_prepare(l, c, a, e) || measure_prepare(l, c, a, e))
     return e->status;
   c->space->of_itself = is_of_itself(l, c);
   run->work += call_work(l, c, at->first);

@@ -25,6 +25,7 @@ unsigned layer_list_steps(const struct layer_place *at, struct layer_step step[S
   step[STEP_KEY] = rows_of(at, ROLE_KEY);
   step[STEP_VALUE] = rows_of(at, ROLE_VALUE);
   step[STEP_ATTEND] = step_of(at, &step_attend);
+  step[STEP_TRACE] = step_of(at, &step_trace);
   step[STEP_OUTPUT] = rows_of(at, ROLE_OUTPUT);
   step[STEP_MEASURE] = step_of(at, &step_measure);
   step[STEP_SUM] = step_of(at, &step_sum);

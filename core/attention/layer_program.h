@@ -15,6 +15,7 @@ enum layer_number {
   STEP_KEY,
   STEP_VALUE,
   STEP_ATTEND,
+  STEP_TRACE, /* one query once more, of calls that want a trace */
   STEP_OUTPUT,
   STEP_MEASURE, /* the heads, piece by piece */
   STEP_SUM,     /* the measures of all pieces */

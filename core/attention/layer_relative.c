@@ -101,7 +101,7 @@ enum status relative_prepare(const struct layer *l, struct call *c, struct arena
       !size_add(g->q_rows, g->sight.key_rows, &count) || !size_add(count, padding, &count) ||
       !size_mul(count, c->space->needed[ROLE_QUERY].count, &count))
     return error_set(e, STATUS_TOO_LARGE, "the relative positions are too many to count");
-  c->space->relative = arena_alloc(a, count, sizeof *c->space->relative, e);
+  c->space->relative = place_in(&c->room, count, a, e);
   return e->status;
 }
 

@@ -154,6 +154,7 @@ void gemm_free(struct gemm *g) {
   free(g);
 }
 
+size_t gemm_bytes(const struct gemm *g) { return g->bytes; }
 size_t gemm_stripe(const struct gemm *g) { return g->stripe; }
 bool gemm_rows_independent(const struct gemm *g) { return g->kernel != NULL; }
 const char *gemm_engine_name(const struct gemm *g) { return g->kernel ? "packed" : "openblas"; }

@@ -23,6 +23,7 @@ struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight,
                       enum gemm_engine engine, struct error *e);
 void gemm_free(struct gemm *g);
 
+size_t gemm_bytes(const struct gemm *g); /* of the weights as they are kept */
 const char *gemm_engine_name(const struct gemm *g);
 
 /* May rows of different items share a tile? */

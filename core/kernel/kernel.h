@@ -130,10 +130,13 @@ struct kernel_norm {
   size_t rows, count; /* count is not 0 */
   bool rms;
   float epsilon;
-  const float *factor, *shift; /* [count]; the shift may be NULL */
+  const float *factor, *shift; /* [count]; the shift may be NULL. Without a factor there is no norm,
+                                  but a branch */
   const float *x;
   size_t x_row;
-  float *y; /* may be x */
+  const float *branch; /* added to x first, with the stride of x; or NULL */
+  float *sum;          /* where that goes, with the stride of y; may be y, x or the branch */
+  float *y;            /* may be x */
   size_t y_row;
 };
 
@@ -165,7 +168,7 @@ struct kernel {
   /* Returns what carry does, of the result. */
   uint32_t (*norm)(const struct kernel_norm *n);
   /* z becomes its activation, times `times` [count] where a layer is gated, or NULL. Of finite z
-   * and without `times` the result is finite. */
+   * and without `times` the result is finite, of any other it is not. */
   void (*activate)(enum activation kind, size_t count, float *z, const float *times);
   /* Queries that one call of measure takes at most, and the scratch floats it needs. */
   size_t (*measure_queries)(size_t head_size, size_t heads);

@@ -33,8 +33,8 @@ INLINE vec vec_short(vec x) {
 
 INLINE vec vec_activate(const enum activation kind, vec z) {
   switch (kind) {
-  case ACTIVATION_RELU:
-    return vec_max(z, vec_all(0));
+  case ACTIVATION_RELU: /* z - z is 0, but not of what is not finite: that must not be lost */
+    return vec_choose(z > vec_all(0), z, z - z);
   case ACTIVATION_GELU:
     return vec_gated(z, vec_beyond(z));
   case ACTIVATION_GELU_NEW:

@@ -1,4 +1,4 @@
-/* kernel_norm: rows that are normalised.
+/* kernel_norm: rows that a branch is added to, and that are normalised.
  *
  * A part of kernel_loops.h. A row's sums have one order, which its length alone decides: NORM_SUMS
  * vectors side by side, and then these together. */
@@ -57,9 +57,27 @@ static ivec norm_row(const struct kernel_norm *n, const float *x, float *y) {
   return most;
 }
 
+static ivec add_branch(size_t count, const float *x, const float *branch, float *sum) {
+  ivec most = {0};
+  for (size_t i = 0; i < count; i += LANES) {
+    const size_t left = count - i;
+    const vec v = vec_load_some(x + i, left) + vec_load_some(branch + i, left);
+    vec_store_some(sum + i, v, left);
+    most = vec_max_int(magnitude(v), most);
+  }
+  return most;
+}
+
 static uint32_t norm(const struct kernel_norm *n) {
   ivec most = {0};
-  for (size_t i = 0; i < n->rows; i++)
-    most = vec_max_int(norm_row(n, n->x + i * n->x_row, n->y + i * n->y_row), most);
+  for (size_t i = 0; i < n->rows; i++) {
+    const float *x = n->x + i * n->x_row;
+    if (n->branch) {
+      float *sum = n->sum + i * n->y_row;
+      most = vec_max_int(add_branch(n->count, x, n->branch + i * n->x_row, sum), most);
+      x = sum;
+    }
+    if (n->factor) most = vec_max_int(norm_row(n, x, n->y + i * n->y_row), most);
+  }
   return (uint32_t)vec_greatest_int(most);
 }

@@ -119,6 +119,7 @@ void ref_attend(struct ref_work *r) {
       ref_choose(r, head, i);
       sum(r, head);
       ref_write_weights(r, head, i);
+      ref_write_trace(r, head, i);
     }
     put_out(r, i);
     ref_write_context(r, i);

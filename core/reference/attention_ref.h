@@ -23,6 +23,7 @@ struct ref_item {
   /* As in a call. */
   const float *head_mask; /* [H] or NULL */
   bool masked_heads;      /* compute heads that head_mask makes zero, too, but for their values */
+  const struct trace *trace; /* its request alone; its head is computed in any case; or NULL */
   bool uniform_rows;
   enum select select;
   uint64_t seed;
@@ -30,15 +31,23 @@ struct ref_item {
   const int32_t *segment_end; /* [segments], or NULL: one level */
 };
 
+/* What the twin computes for a trace, as core/attention/trace.h has it. */
+struct ref_trace {
+  double *query, *keys, *values; /* [n], [k, n], [k, d_v] */
+  double *products, *scores;     /* [k] */
+  double *weights, *context;     /* [k], [d_v] */
+};
+
 /* What the twin computes; NULL: not asked for. One item follows the other. A head that head_mask
  * makes zero is computed only if the call wants weights, pointers or measures, and even then
- * without its values; else its weights are zero and its pointers -1. */
+ * without its values, or a trace of it; else its weights are zero and its pointers -1. */
 struct ref_answer {
   double *outputs;         /* [q_rows, output_size]; always asked for */
   double *weights;         /* [H, q, k], whatever the call wants */
   double *segment_weights; /* [H, q, segments] */
   int32_t *pointers;       /* [H, q] */
   double *contexts;        /* [q_rows, H d_v], head_mask included */
+  struct ref_trace *trace; /* of the query that the call traces */
 
   /* In: [H, q] the keys that SELECT_HARD and SELECT_SAMPLE choose instead of the twin's own choice,
    * or NULL. Where only rounding decides between two keys, the fast layer may choose the other one.

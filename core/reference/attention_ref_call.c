@@ -48,6 +48,7 @@ static struct ref_item item_of(const struct layer_shape *s, const struct call *c
       .bias = spread_bias(s, g, item, a, e),
       .head_mask = c->head_mask,
       .masked_heads = c->want != WEIGHTS_NONE || c->want_pointers || c->want_measures,
+      .trace = c->trace,
       .uniform_rows = c->uniform_rows,
       .select = c->select,
       .seed = c->seed,

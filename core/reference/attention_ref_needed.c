@@ -1,6 +1,7 @@
 /* attention_ref_needed: which heads and rows of an item take part in the answer. */
 #include <string.h>
 
+#include "core/attention/trace.h"
 #include "core/reference/attention_ref_parts.h"
 
 /* --- heads --- */
@@ -9,15 +10,17 @@ static bool head_is_masked(const struct ref_item *item, size_t head) {
   return item->head_mask && item->head_mask[head] == 0;
 }
 
-/* A head of keys is needed with any of the heads that share it. Values show in the outputs alone,
- * so those of masked heads are never needed. */
+/* A head of keys is needed with any of the heads that share it. Values show in the outputs and in a
+ * trace alone, so those of other masked heads are never needed. */
 static void find_heads(struct ref_work *r) {
   const struct ref_item *item = r->item;
   for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++)
     memset(r->rows[role].head_needed, 0, r->rows[role].heads);
   for (size_t head = 0; head < r->s->heads; head++) {
     const size_t key_head = ref_key_head(r->s, head);
-    const bool masked = head_is_masked(item, head), needed = !masked || item->masked_heads;
+    const bool traced = item->trace && item->trace->head == head;
+    const bool masked = head_is_masked(item, head) && !traced;
+    const bool needed = !masked || item->masked_heads;
     r->rows[ROLE_QUERY].head_needed[head] = needed;
     r->rows[ROLE_KEY].head_needed[key_head] |= needed;
     r->rows[ROLE_VALUE].head_needed[key_head] |= !masked;

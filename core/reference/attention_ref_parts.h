@@ -2,8 +2,8 @@
  *
  * attention_ref.c has the formulas; of them attention_ref_score.c compares a query with a key, and
  * attention_ref_weigh.c has what may become of weights besides. attention_ref_needed.c says which
- * rows and heads take part, attention_ref_item.c has memory and answers, attention_ref_call.c takes
- * a call apart. */
+ * rows and heads take part, attention_ref_item.c has memory and answers, attention_ref_trace.c a
+ * trace, attention_ref_call.c takes a call apart. */
 #ifndef CORE_ATTENTION_REF_PARTS_H
 #define CORE_ATTENTION_REF_PARTS_H
 
@@ -53,6 +53,7 @@ void ref_attend(struct ref_work *r);
  * depends on the key alone, both of this size. */
 size_t ref_side_size(const struct layer_shape *s);
 void ref_make_side(struct ref_work *r, enum role role, const double *x, double *side);
+double ref_compare(const struct ref_work *r, const double *query_side, const double *key_side);
 double ref_score(const struct ref_work *r, const double *query_side, const double *key_side);
 /* What the distance from query i to key j adds. */
 double ref_relative(const struct ref_work *r, size_t head, size_t i, size_t j);
@@ -69,6 +70,9 @@ void ref_find_needed(struct ref_work *r);
 /* attention_ref_item.c: writes down what is asked for of a query in a head, and of a query. */
 void ref_write_weights(const struct ref_work *r, size_t head, size_t i);
 void ref_write_context(const struct ref_work *r, size_t i);
+
+/* attention_ref_trace.c: and what is asked for of one query in one head. */
+void ref_write_trace(struct ref_work *r, size_t head, size_t i);
 
 /* Numbers that take part must not be beyond float32. */
 static inline void ref_check(struct ref_work *r, const double *x, size_t n) {

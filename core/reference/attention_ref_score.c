@@ -28,14 +28,19 @@ void ref_make_side(struct ref_work *r, enum role role, const double *x, double *
   ref_check(r, side, n);
 }
 
-double ref_score(const struct ref_work *r, const double *query_side, const double *key_side) {
+double ref_compare(const struct ref_work *r, const double *query_side, const double *key_side) {
   const struct layer_shape *s = r->s;
   const float *vector = r->matrix[ROLE_SCORE_VECTOR].weight;
   double sum = 0;
   for (size_t x = 0; x < ref_side_size(s); x++)
     sum += s->score == SCORE_ADDITIVE ? vector[x] * tanh(query_side[x] + key_side[x])
                                       : query_side[x] * key_side[x];
-  return s->score == SCORE_DOT ? s->scale * sum : sum;
+  return sum;
+}
+
+double ref_score(const struct ref_work *r, const double *query_side, const double *key_side) {
+  const double product = ref_compare(r, query_side, key_side);
+  return r->s->score == SCORE_DOT ? r->s->scale * product : product;
 }
 
 double ref_relative(const struct ref_work *r, size_t head, size_t i, size_t j) {

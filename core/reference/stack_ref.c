@@ -11,7 +11,7 @@
 /* --- the embedding --- */
 
 /* What a position adds to number x of d. */
-static double position_number(const struct stack *s, double p, size_t x) {
+static double position_number(const struct stack_form *s, double p, size_t x) {
   const struct stack_embedding *m = &s->embedding;
   const size_t half = s->width / 2;
   const double d = (double)s->width;
@@ -33,12 +33,13 @@ static double position_number(const struct stack *s, double p, size_t x) {
   return x < half ? sin(turns) : cos(turns);
 }
 
-static void norm_row(const struct stack *s, const struct stack_norm *norm, double *row) {
+static void norm_row(const struct stack_form *s, const struct stack_norm *norm, double *row) {
   if (norm->factor)
     ref_norm(row, s->width, s->norm == NORM_RMS, s->epsilon, norm->factor, norm->shift, row);
 }
 
-static void embed_row(const struct stack *s, const struct ref_text *text, size_t i, double *row) {
+static void embed_row(const struct stack_form *s, const struct ref_text *text, size_t i,
+                      double *row) {
   const struct stack_embedding *m = &s->embedding;
   const int32_t type = text->token_type ? text->token_type[i] : 0;
   for (size_t x = 0; x < s->width; x++) {
@@ -53,24 +54,39 @@ static void embed_row(const struct stack *s, const struct ref_text *text, size_t
 /* --- a layer --- */
 
 struct ref_stack {
-  const struct stack *s;
+  const struct stack_form *s;
   size_t n;
+  struct error *e;   /* keeps the first number that is beyond float32 */
   double *entering;  /* [n, d] what enters a branch */
   double *branch;    /* [n, d] what it gives */
   double *up, *gate; /* [f] */
   uint8_t *seen;     /* [H, n, n] */
 };
 
-static void forward_row(const struct ref_stack *r, const struct stack_forward *w, const double *x,
-                        double *y) {
-  const struct stack *s = r->s;
+static void check_row(const struct ref_stack *r, size_t row, const double *x, size_t size) {
+  for (size_t i = 0; i < size; i++)
+    if (!ref_is_float(x[i])) error_set(r->e, STATUS_NOT_FINITE, "row %zu is beyond float32", row);
+}
+
+static void check_rows(const struct ref_stack *r, const double *rows) {
+  for (size_t i = 0; i < r->n; i++) check_row(r, i, rows + i * r->s->width, r->s->width);
+}
+
+static void forward_row(const struct ref_stack *r, const struct stack_forward *w, size_t row) {
+  const struct stack_form *s = r->s;
   const size_t d = s->width, f = s->forward_size;
+  const double *x = r->entering + row * d;
   ref_product(w->up.weight, w->up.bias, f, d, x, r->up);
-  if (w->gate.weight) ref_product(w->gate.weight, w->gate.bias, f, d, x, r->gate);
+  check_row(r, row, r->up, f);
+  if (w->gate.weight) {
+    ref_product(w->gate.weight, w->gate.bias, f, d, x, r->gate);
+    check_row(r, row, r->gate, f);
+  }
   for (size_t t = 0; t < f; t++)
     r->up[t] = w->gate.weight ? ref_activate(s->activation, r->gate[t]) * r->up[t]
                               : ref_activate(s->activation, r->up[t]);
-  ref_product(w->down.weight, w->down.bias, d, f, r->up, y);
+  check_row(r, row, r->up, f);
+  ref_product(w->down.weight, w->down.bias, d, f, r->up, r->branch + row * d);
 }
 
 /* A branch reads rows that its norm has been applied to already, if that stands before it ... */
@@ -89,50 +105,60 @@ static void leave_branch(const struct ref_stack *r, const struct stack_norm *nor
   for (size_t i = 0; r->s->place == NORM_POST && i < r->n; i++) norm_row(r->s, norm, rows + i * d);
 }
 
-static enum status pass_layer(const struct ref_stack *r, const struct stack_layer *w, double *rows,
-                              double *weights, struct error *e) {
-  const size_t d = r->s->width;
+/* Layer l makes of hidden state l the next one. */
+static void pass_layer(const struct ref_stack *r, size_t l, const struct ref_text *text,
+                       const struct ref_hidden *out) {
+  const struct stack_layer *w = &r->s->layer[l];
+  const size_t size = r->n * r->s->width;
+  double *rows = out->state + (l + 1) * size;
   const struct ref_item item = {.q = r->n,
                                 .k = r->n,
                                 .queries = r->entering,
                                 .keys = r->entering,
                                 .values = r->entering,
-                                .seen = r->seen};
+                                .seen = r->seen,
+                                .head_mask = text->head_mask ? text->head_mask[l] : NULL,
+                                .masked_heads = out->weights != NULL};
+  const struct ref_answer answer = {.outputs = r->branch,
+                                    .weights = out->weights ? out->weights[l] : NULL};
+  memcpy(rows, out->state + l * size, size * sizeof *rows);
   enter_branch(r, &w->norm_self, rows);
-  const struct ref_answer answer = {.outputs = r->branch, .weights = weights};
-  if (attention_ref_item(&r->s->self, w->self, &item, &answer, e)) return e->status;
+  if (out->input) memcpy(out->input[l], r->entering, size * sizeof *rows);
+  attention_ref_item(&r->s->self, w->self, &item, &answer, r->e);
   leave_branch(r, &w->norm_self, rows);
   enter_branch(r, &w->norm_forward, rows);
-  for (size_t i = 0; i < r->n; i++)
-    forward_row(r, &w->forward, r->entering + i * d, r->branch + i * d);
+  for (size_t i = 0; i < r->n; i++) forward_row(r, &w->forward, i);
   leave_branch(r, &w->norm_forward, rows);
-  for (size_t x = 0; x < r->n * d; x++)
-    if (!ref_is_float(rows[x]))
-      return error_set(e, STATUS_NOT_FINITE, "row %zu is beyond float32", x / d);
-  return STATUS_OK;
+  check_rows(r, rows);
 }
 
 /* --- the whole --- */
 
-static void pass_layers(const struct ref_stack *r, const struct ref_text *text,
-                        const struct ref_hidden *out, struct error *e) {
-  const struct stack *s = r->s;
-  const size_t d = s->width, size = r->n * d;
-  for (size_t i = 0; i < r->n; i++) embed_row(s, text, i, out->state + i * d);
-  for (size_t l = 0; l < s->layers && !e->status; l++) {
-    double *rows = out->state + (l + 1) * size;
-    memcpy(rows, out->state + l * size, size * sizeof *rows);
-    pass_layer(r, &s->layer[l], rows, out->weights ? out->weights[l] : NULL, e);
-  }
-  for (size_t i = 0; i < r->n; i++) norm_row(s, &s->last, out->state + s->layers * size + i * d);
+/* The outputs are behind the last norm; the last hidden state mostly is, too. */
+static void leave_layers(const struct ref_stack *r, const struct ref_hidden *out) {
+  const struct stack_form *s = r->s;
+  const size_t size = r->n * s->width;
+  double *last = out->state + s->layers * size, *rows = s->last_aside ? r->entering : last;
+  if (s->last_aside) memcpy(rows, last, size * sizeof *rows);
+  for (size_t i = 0; i < r->n; i++) norm_row(s, &s->last, rows + i * s->width);
+  check_rows(r, rows);
+  if (out->outputs) memcpy(out->outputs, rows, size * sizeof *rows);
 }
 
-enum status stack_ref(const struct stack *s, const struct ref_text *text,
+static void pass_layers(const struct ref_stack *r, const struct ref_text *text,
+                        const struct ref_hidden *out) {
+  for (size_t i = 0; i < r->n; i++) embed_row(r->s, text, i, out->state + i * r->s->width);
+  check_rows(r, out->state);
+  for (size_t l = 0; l < r->s->layers && !r->e->status; l++) pass_layer(r, l, text, out);
+  if (!r->e->status) leave_layers(r, out);
+}
+
+enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
                       const struct ref_hidden *out, struct error *e) {
   const size_t n = text->n, heads = s->self.heads;
   struct arena a;
   arena_init(&a, NULL);
-  struct ref_stack r = {.s = s, .n = n};
+  struct ref_stack r = {.s = s, .n = n, .e = e};
   r.entering = arena_alloc(&a, n * s->width, sizeof(double), e);
   r.branch = arena_alloc(&a, n * s->width, sizeof(double), e);
   r.up = arena_alloc(&a, s->forward_size, sizeof(double), e);
@@ -140,7 +166,7 @@ enum status stack_ref(const struct stack *s, const struct ref_text *text,
   r.seen = arena_alloc(&a, heads * n * n, 1, e);
   for (size_t i = 0; !e->status && i < heads * n * n; i++)
     r.seen[i] = !s->causal || i % n <= i / n % n;
-  if (!e->status) pass_layers(&r, text, out, e);
+  if (!e->status) pass_layers(&r, text, out);
   arena_free(&a);
   return e->status;
 }

@@ -7,21 +7,43 @@
 /* One item: tokens, or rows in their place. */
 struct ref_text {
   size_t n;
-  const int32_t *token;      /* [n], within the vocabulary; or NULL */
-  const double *embedding;   /* [n, d] instead */
-  const int32_t *token_type; /* [n] or NULL: all 0 */
+  const int32_t *token;          /* [n], within the vocabulary; or NULL */
+  const double *embedding;       /* [n, d] instead */
+  const int32_t *token_type;     /* [n] or NULL: all 0 */
+  const float *const *head_mask; /* [L] of [H], each or all NULL: what multiplies each context */
 };
 
-/* What the twin computes; the weights may be NULL. */
+/* What the twin computes; NULL: not asked for. */
 struct ref_hidden {
-  double *state; /* [L + 1, n, d]: what enters the first layer, and what each layer gives; the last
-                    one is behind the last norm */
+  double
+      *state; /* [L + 1, n, d]: what enters the first layer, and what each layer gives; the last
+                 one is behind the last norm, or before it, as the form has it. Always asked for */
   double **weights; /* [L] of [H, n, n] */
+  double **input;   /* [L] of [n, d]: the rows that a layer's attention reads, behind its norm */
+  double *outputs;  /* [n, d]: behind the last norm */
 };
 
-/* STATUS_NOT_FINITE if a number of an attention or a hidden state is beyond float32,
- * STATUS_OUT_OF_MEMORY. */
-enum status stack_ref(const struct stack *s, const struct ref_text *text,
+/* STATUS_NOT_FINITE if a number of an attention, a feed-forward layer, a hidden state or an output
+ * is beyond float32, STATUS_OUT_OF_MEMORY. */
+enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
                       const struct ref_hidden *out, struct error *e);
+
+/* --- what answers make of that: stack_ref_answer.c --- */
+
+/* How one vector is made of the outputs of an item. */
+struct ref_pooling {
+  enum stack_pool pool;
+  size_t dimensions; /* the first so many numbers are kept; 0: all */
+  bool normalize;
+  bool dense_left; /* the dense layer is left out */
+};
+
+/* Makes the vector [d, or what dense layer and dimensions leave] of outputs [n, d], n above 0.
+ * Fails as stack_ref does. */
+enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling *how, size_t n,
+                           const double *outputs, double *vector, struct error *e);
+
+/* A picture [r, r] of weights [n, n], r up to n: the greatest weight of each block, as a byte. */
+void stack_ref_thumbnail(const double *weights, size_t n, size_t r, uint8_t *bytes);
 
 #endif

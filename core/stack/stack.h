@@ -1,71 +1,115 @@
-/* stack: a whole model in the core's own terms: an embedding, and layers of attention and
- * feed-forward with norms between them. Sizes, kinds and parameters, whoever brings them.
+/* stack: a whole model that can be computed: tokens in; rows, one vector of an item, and everything
+ * between them out.
  *
- * Letters: n tokens of an item, d the model's width, f the width between the two matrices of a
- * feed-forward layer, V the vocabulary, L layers. */
+ * A stack is immutable once all its layers are set, and shared by all threads. It holds the program
+ * of its runs: such a run, once prepared, is computed by run_compute or by the pool; run_fault
+ * describes its fault, by layer, part, item and row. Its matrices are always packed: a row's bits
+ * depend on its item alone, whatever is computed beside it. */
 #ifndef CORE_STACK_H
 #define CORE_STACK_H
 
-#include "core/attention/layer.h"
-#include "core/kernel/kernel_activation.h"
+#include "core/stack/stack_form.h"
 
-enum norm_kind {
-  NORM_LAYER, /* (x - mean) / sqrt(variance + epsilon) */
-  NORM_RMS    /* x / sqrt(mean square + epsilon) */
+/* Sizes and kinds come from the form, and the parameters of the embedding, the last norm and the
+ * pooling, which are copied. The sizes must agree, and all numbers are finite: the caller has
+ * checked that. `form->layer` is not looked at: stack_set_layer sets the layers, in their order, so
+ * that not all of them have to be in memory twice. NULL with an error if memory runs out. */
+struct stack *stack_new(const struct stack_form *form, struct error *e);
+
+/* Copies (packs) the parameters of the next layer. */
+enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, struct error *e);
+void stack_free(struct stack *s); /* NULL and half-built ones are fine */
+
+/* Sizes and kinds as they came; the pointers to parameters mean nothing any more. */
+const struct stack_form *stack_form(const struct stack *s);
+
+bool stack_has_pooler(const struct stack *s);
+
+/* The attention of a layer, for calls to it alone; it lives as long as the stack. */
+const struct layer *stack_attention(const struct stack *s, size_t layer);
+
+size_t stack_scratch_bytes(const struct stack *s); /* that one thread needs */
+
+/* The bytes of weights, tables and vectors at rest. */
+size_t stack_bytes(const struct stack *s);
+
+/* --- runs --- */
+
+/* How the outputs [n, d] of an item become one vector. */
+enum stack_pool {
+  STACK_POOL_NONE, /* they do not */
+  STACK_POOL_CLS,  /* row 0 */
+  STACK_POOL_MEAN,
+  STACK_POOL_MAX,
+  STACK_POOL_LAST,  /* the last row */
+  STACK_POOL_POOLER /* only where the form has one */
 };
 
-enum norm_place {
-  NORM_POST, /* of the sum: norm(x + f(x)) */
-  NORM_PRE   /* of what enters a branch: x + f(norm(x)) */
+enum stack_weights {
+  STACK_WEIGHTS_NONE,
+  STACK_WEIGHTS_PER_HEAD,
+  STACK_WEIGHTS_AVERAGE,
+  STACK_WEIGHTS_THUMBNAILS
 };
 
-/* What is added to an embedding for position p, of d numbers. Rotary and relative positions are the
- * attention's. */
-enum positions {
-  POSITIONS_NONE,
-  POSITIONS_LEARNED,     /* row p of a table */
-  POSITIONS_INTERLEAVED, /* numbers 2i, 2i + 1: sine and cosine of p / 10000^(2i / d) */
-  POSITIONS_HALVES,      /* numbers i, d / 2 + i: the same */
-  POSITIONS_HALVES_WIDE  /* likewise of p 10000^(-i / (d / 2 - 1)) */
+/* What is asked of one layer. */
+struct stack_wish {
+  enum stack_weights weights;
+  size_t thumbnail;       /* rows and columns of one, at most; above 0 */
+  const float *head_mask; /* [H] or NULL */
+  bool hidden;            /* what the layer gives: hidden state l + 1 of layer l */
+  struct trace *trace;    /* of one query, or NULL (core/attention/trace.h) */
+  bool input;             /* the rows that its attention reads, behind its norm */
 };
 
-struct stack_norm {
-  const float *factor; /* [d]; NULL: there is no such norm */
-  const float *shift;  /* [d] or NULL */
+/* What one layer shows. Each is NULL where it was not asked for. */
+struct stack_shown {
+  const float *weights;        /* per item at weights_at: [H, n, n], or [n, n] the average */
+  const size_t *weights_at;    /* [items] */
+  const uint8_t *thumbnails;   /* per item at thumbnails_at: [H, r, r], r = min(thumbnail, n) */
+  const size_t *thumbnails_at; /* [items] */
+  const float *hidden;         /* [rows, d] */
+  const float *input;          /* [rows, d] */
 };
 
-/* down (act(up x)), or gated: down (act(gate x) times up x). */
-struct stack_forward {
-  struct layer_matrix gate, up, down; /* [f, d], [f, d], [d, f]; gate.weight NULL: not gated */
+struct stack_run {
+  struct run run; /* the first member */
+
+  /* The request. Of the geometry: items, item with q = k = n and q_row = k_row, and q_rows =
+   * k_rows. An item may have no rows, unless it is pooled. */
+  struct geometry geometry;
+  const int32_t *tokens;         /* [rows], within the vocabulary; or NULL: */
+  const float *embeddings;       /* [rows, d] */
+  const int32_t *types;          /* [rows], within the types; NULL: all 0, or there are none */
+  bool embedded;                 /* show hidden state 0, which enters the first layer */
+  const struct stack_wish *wish; /* [L]; NULL: nothing is asked of any layer */
+  enum stack_pool pool;
+  size_t dimensions; /* of a pooled item: the first so many numbers are kept; 0: all */
+  bool normalize;    /* a pooled item then gets length 1, unless all its numbers are 0 */
+  bool dense_left;   /* pooled items do not go through the form's dense layer */
+
+  /* The answer, allocated when the run is prepared. */
+  const float *outputs;      /* [rows, d], or pooled [items, output_size] */
+  size_t output_size;        /* d; pooled, what the dense layer or `dimensions` leave of it */
+  const float *rows;         /* [rows, d] the outputs before pooling; unpooled, `outputs` */
+  const float *embedding;    /* hidden state 0, [rows, d]; NULL: not asked for */
+  struct stack_shown *shown; /* [L]; NULL where there are no wishes */
+  struct spare left;         /* memory that is not read any more once the run is computed */
+
+  /* The stack's own. */
+  struct stack_space *space;
+  struct call call[]; /* [L] of the attentions */
 };
 
-struct stack_layer {
-  struct layer_matrix self[ROLE_COUNT];
-  struct stack_norm norm_self, norm_forward;
-  struct stack_forward forward;
-};
+/* An empty run of this stack, in the arena: all 0, but for the windows, which are unbounded, and
+ * `causal`, which is the form's. NULL with an error. */
+struct stack_run *stack_run_new(const struct stack *s, struct arena *a, struct error *e);
 
-struct stack_embedding {
-  const float *token;    /* [V, d]; NULL: a request brings rows instead of tokens */
-  const float *type;     /* [types, d], or NULL */
-  const float *position; /* [rows, d] of POSITIONS_LEARNED */
-  enum positions positions;
-  size_t first_position;  /* of row 0 of an item */
-  float scale;            /* multiplies the token's row */
-  struct stack_norm norm; /* of the sum of all three */
-};
-
-struct stack {
-  size_t width, forward_size, layers; /* d, f, L */
-  struct layer_shape self;            /* of every layer's attention */
-  bool causal;
-  enum norm_kind norm;
-  enum norm_place place;
-  float epsilon;
-  enum activation activation;
-  struct stack_embedding embedding;
-  const struct stack_layer *layer; /* [L] */
-  struct stack_norm last;          /* behind the last layer */
-};
+/* Prepares a run whose request is right: nothing is checked here. Reserves in the arena all memory
+ * that computing will need, and does nothing else that grows with the request. Sets `run`, the rest
+ * of the geometry and the answer part. After this nothing can fail but the arithmetic: the run's
+ * fault is STATUS_NOT_FINITE. */
+enum status stack_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
+                          struct error *e);
 
 #endif

@@ -14,33 +14,39 @@ enum { LINE = 64 /* pieces of different workers do not share a cache line */ };
 
 static void make_whole(struct answer_section *s, const struct answer_plan *p,
                        enum answer_style style) {
-  must(s->alike);
+  must(s->alike || s->padded);
   s->style = style;
   s->row_room = 0;
   s->whole = answer_section_whole(s, p->content->unbatched);
 }
 
+/* Only what lists or objects hold one by one needs no array of all items. */
 static void plan_json(struct answer_plan *p) {
   struct answer_content *c = p->content;
   p->sections = c->sections;
-  for (size_t i = 0; i < c->sections && c->base64; i++) {
+  for (size_t i = 0; i < c->sections; i++) {
     struct answer_section *s = &c->section[i];
-    if (!s->batch || s->is_integer) continue;
-    if (s->alike)
+    if (s->number == NUMBER_BYTE)
+      s->style = STYLE_BASE64_ITEMS;
+    else if (!c->base64 || !s->batch || s->number != NUMBER_FLOAT)
+      continue;
+    else if (s->alike || s->padded)
       make_whole(s, p, STYLE_BASE64_WHOLE);
     else
       s->style = STYLE_BASE64_ITEMS;
   }
 }
 
-/* The integers first: they are the widest, and all are aligned then. */
+/* The widest numbers first: all are aligned then. */
 static void plan_safetensors(struct answer_plan *p) {
+  static const enum answer_number order[] = {NUMBER_INTEGER, NUMBER_FLOAT, NUMBER_LENGTH,
+                                             NUMBER_BYTE};
   struct answer_content *c = p->content;
-  for (size_t integers = 2; integers-- > 0;)
+  for (size_t n = 0; n < sizeof order / sizeof *order; n++)
     for (size_t i = 0; i < c->sections; i++) {
       struct answer_section *s = &c->section[i];
-      if (s->is_integer != (integers == 1)) continue;
-      must(s->batch);
+      if (s->number != order[n]) continue;
+      must(s->batch || s->number == NUMBER_LENGTH);
       make_whole(s, p, STYLE_BEHIND);
       p->behind[p->behinds++] = s;
     }
@@ -92,6 +98,8 @@ static struct answer_plan *plan_new(enum answer_form form, struct answer_content
   struct answer_plan *p = arena_alloc(arena, 1, sizeof *p, e);
   if (!p) return NULL;
   *p = (struct answer_plan){.form = form, .content = content, .room = max_bytes};
+  p->behind = arena_alloc(arena, content->sections, sizeof(struct answer_section *), e);
+  if (!p->behind) return NULL;
   switch (form) {
   case ANSWER_JSON:
     plan_json(p);
@@ -124,7 +132,8 @@ static enum status make_plan(struct answer *a, struct answer_content *content, s
                              struct arena *arena, struct error *e) {
   struct answer_plan *p = plan_new(a->form, content, max_bytes, arena, e);
   if (!p) return e->status;
-  p->most = answer_text_bound(p) + answer_raw_bound(p);
+  p->most = answer_raw_bound(p);
+  p->most += answer_text_bound(p, ANSWER_PIECES_MAX - p->most);
   a->plan = p;
   a->piece = arena_alloc(arena, p->most, sizeof *a->piece, e);
   p->piece = arena_alloc(arena, p->most, sizeof *p->piece, e);
@@ -150,7 +159,7 @@ void answer_write_piece(struct answer *a, size_t i) {
     if (p->form == ANSWER_V2 && p->behinds)
       atomic_fetch_sub_explicit(&a->json_bytes, before - a->piece[i].iov_len, memory_order_relaxed);
     break;
-  case PIECE_INTEGERS:
+  case PIECE_BYTES:
     answer_raw_write(a, i);
     break;
   case PIECE_READY:

@@ -18,8 +18,8 @@
 enum { ANSWER_PIECES_MAX = 256 };
 
 /* How an answer is written. JSON has arrays of floats as text, or as base64 where the content says
- * so; safetensors is for what is rectangular, and a batch; an answer of v2 is JSON, and the
- * sections that are binary lie behind it. */
+ * so; safetensors is for what is rectangular, or padded; an answer of v2 is JSON, and the sections
+ * that are binary lie behind it. */
 enum answer_form { ANSWER_JSON, ANSWER_SAFETENSORS, ANSWER_V2 };
 
 /* What an answer says. Lives as long as the answer. */
@@ -30,9 +30,12 @@ struct answer_content {
   const size_t *rows; /* a number in front of the sections, read once all is computed; or NULL */
   bool unbatched;     /* the first dimension of a batch is omitted */
   bool base64;        /* arrays of floats as base64 */
+  const char *usage;  /* a JSON object behind the sections, or in the metadata of safetensors; NULL:
+                         none, as in v2 */
   struct spare left;  /* memory that may be written to once all is computed */
   size_t sections;
-  struct answer_section section[ANSWER_SECTIONS_MAX]; /* [sections] in the order to be sent */
+  struct answer_section
+      *section; /* [sections] in the order to be sent, those of a group together */
 };
 
 struct answer {
@@ -46,8 +49,8 @@ struct answer {
 
 /* Cuts the answer into pieces and takes their memory from what the content leaves, and from the
  * arena. STATUS_TOO_LARGE (limit max_answer_bytes) if its longest text is over the limit.
- * ANSWER_SAFETENSORS is for sections of a batch that are alike, ANSWER_V2 for sections that are
- * alike. Some pieces may be the results themselves, where they are computed. */
+ * ANSWER_SAFETENSORS and ANSWER_V2 are for sections that are alike or padded. Some pieces may be
+ * the results themselves, where they are computed. */
 enum status answer_plan(struct answer *a, enum answer_form form, struct answer_content *content,
                         size_t max_bytes, struct arena *arena, struct error *e);
 

@@ -4,9 +4,6 @@
 
 #include "server/answer/answer.h"
 
-/* Pieces beside those of text: bytes that lie where they were computed, and their header. */
-enum { PIECES_BESIDE = 8 };
-
 /* A point of the walk through the text: a section is opened, its rows follow, it is closed. */
 enum answer_phase { AT_OPENING, AT_ROWS, AT_CLOSING };
 
@@ -17,16 +14,16 @@ struct answer_point {
 };
 
 enum answer_piece_kind {
-  PIECE_TEXT,     /* a stretch of the walk */
-  PIECE_INTEGERS, /* as 64 bits each */
-  PIECE_READY     /* there is nothing to write */
+  PIECE_TEXT,  /* a stretch of the walk */
+  PIECE_BYTES, /* of the sections behind the text, one after the other */
+  PIECE_READY  /* there is nothing to write */
 };
 
 struct answer_piece {
   enum answer_piece_kind kind;
   struct answer_point from; /* of the text */
   size_t stretches;         /* of the text */
-  const int32_t *integers;  /* the first */
+  size_t behind, first;     /* of bytes: in which section they begin, at which number */
 };
 
 struct answer_plan {
@@ -34,7 +31,7 @@ struct answer_plan {
   struct answer_content *content;
   size_t sections; /* of the text: the first of the content, or none */
   size_t behinds;  /* sections whose bytes follow the text, or make the answer */
-  const struct answer_section *behind[ANSWER_SECTIONS_MAX];
+  const struct answer_section **behind;
   size_t piece_numbers; /* about so many in each */
   size_t room;          /* bytes that the answer may still have */
   size_t most;          /* pieces that there is room for */

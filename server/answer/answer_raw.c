@@ -1,52 +1,95 @@
-/* answer_raw: arrays of an answer as bytes, where they were computed.
+/* answer_raw: arrays of an answer as bytes.
  *
- * Floats are sent from the arrays themselves. Integers are computed as 32 bits and sent as 64: they
- * are the only bytes that are written. */
+ * Floats that lie as they are sent are sent from where they were computed. What has to be written
+ * otherwise is written into pieces of bytes: integers, which are computed as 32 bits and sent as
+ * 64, arrays that are padded, and arrays that are too many for a piece each. */
 #include "server/answer/answer_raw.h"
 
 #include "core/run/size.h"
 
 enum {
   LENGTH = 8, /* bytes of the header's length, and what the data are aligned to */
-  PIECE_INTEGERS_MIN = 32 * 1024,
-  INTEGER_PIECES_MAX = ANSWER_PIECES_MAX / 2
+  READY_MAX = 64,
+  BYTES_MIN = 256 * 1024, /* of a piece of bytes */
+  BYTES_PIECES_MAX = 96
 };
 
-static const char BEGIN[] = "{\"__metadata__\":{\"model\":\"", MODEL_END[] = "\"}";
-static const char NAME[] = ",\"", F32[] = "\":{\"dtype\":\"F32\",\"shape\":",
-                  I64[] = "\":{\"dtype\":\"I64\",\"shape\":", OFFSETS[] = ",\"data_offsets\":[",
-                  TENSOR_END[] = "]}";
+_Static_assert(3 + 2 * READY_MAX + BYTES_PIECES_MAX < ANSWER_PIECES_MAX, "text has pieces left");
+
+static const char BEGIN[] = "{\"__metadata__\":{\"model\":\"", USAGE[] = "\",\"usage\":\"",
+                  META_END[] = "\"}";
+static const char NAME[] = ",\"", TYPE[] = "\":{\"dtype\":\"",
+                  SHAPE[] = "\",\"shape\":", OFFSETS[] = ",\"data_offsets\":[", TENSOR_END[] = "]}";
+static const struct {
+  const char *type; /* at most 3 letters */
+  size_t size;      /* as it is sent */
+} numbers[] = {[NUMBER_FLOAT] = {"F32", 4},
+               [NUMBER_INTEGER] = {"I64", 8},
+               [NUMBER_LENGTH] = {"I32", 4},
+               [NUMBER_BYTE] = {"U8", 1}};
 
 static size_t bytes_of(const struct answer_section *s) {
-  return s->whole.count * (s->is_integer ? sizeof(int64_t) : sizeof(float));
+  return s->whole.count * numbers[s->number].size;
 }
 
-static size_t integers_each(const struct answer_section *s) {
-  return size_max(PIECE_INTEGERS_MIN, s->whole.count / INTEGER_PIECES_MAX + 1);
+/* Is the array sent from where it was computed? */
+static bool is_ready(const struct answer_plan *p, const struct answer_section *s) {
+  return p->behinds <= READY_MAX && s->number == NUMBER_FLOAT && !s->padded;
+}
+
+/* Bytes of a piece that is written, about. */
+static size_t bytes_each(const struct answer_plan *p) {
+  size_t bytes = 0; /* of sections within the answer's limit, or none of them is cut */
+  for (size_t i = 0; i < p->behinds; i++)
+    if (!is_ready(p, p->behind[i]) && !size_add(bytes, bytes_of(p->behind[i]), &bytes))
+      bytes = SIZE_MAX;
+  return size_max(BYTES_MIN, bytes / (BYTES_PIECES_MAX - 1) + 1);
 }
 
 size_t answer_raw_bound(const struct answer_plan *p) {
-  size_t most = PIECES_BESIDE;
-  for (size_t i = 0; i < p->behinds; i++)
-    if (p->behind[i]->is_integer)
-      most += p->behind[i]->whole.count / integers_each(p->behind[i]) + 1;
-  return most;
+  size_t ready = 0, bytes = 0;
+  for (size_t i = 0; i < p->behinds; i++) {
+    const bool is = is_ready(p, p->behind[i]);
+    ready += is;
+    if (!is) bytes += size_min(bytes_of(p->behind[i]), SIZE_MAX / 2 - bytes);
+  }
+  /* The header, the arrays, and between them pieces that are full, or end at an array. */
+  return 1 + 2 * ready + size_min(bytes / bytes_each(p), BYTES_PIECES_MAX) + 1;
 }
 
 /* --- the header of safetensors --- */
 
 static size_t header_room(const struct answer_plan *p) {
-  size_t room = LENGTH + sizeof BEGIN + strlen(p->content->model) + sizeof MODEL_END + 1 + LENGTH;
-  for (size_t i = 0; i < p->behinds; i++)
-    room += sizeof NAME + strlen(p->behind[i]->name) + sizeof F32 + SHAPE_ROOM + sizeof OFFSETS +
-            2 * COUNT_ROOM + 1 + sizeof TENSOR_END;
+  const char *usage = p->content->usage;
+  size_t room = LENGTH + sizeof BEGIN + strlen(p->content->model) + sizeof META_END + 1 + LENGTH;
+  if (usage) room += sizeof USAGE + 2 * strlen(usage);
+  for (size_t i = 0; i < p->behinds; i++) {
+    const struct answer_section *s = p->behind[i];
+    room += sizeof NAME + (s->group ? strlen(s->group) + 1 : 0) + strlen(s->name) + sizeof TYPE +
+            3 + sizeof SHAPE + SHAPE_ROOM + sizeof OFFSETS + 2 * COUNT_ROOM + 1 + sizeof TENSOR_END;
+  }
   return room + NUMBER_WRITE_MARGIN;
+}
+
+/* Text within a string. */
+static char *write_quoted(char *out, const char *text) {
+  for (; *text; text++) {
+    if (*text == '"') *out++ = '\\';
+    *out++ = *text;
+  }
+  return out;
 }
 
 static char *write_tensor(const struct answer_section *s, size_t *at, char *out) {
   out = answer_write_text(out, NAME);
+  if (s->group) {
+    out = answer_write_text(out, s->group);
+    *out++ = '.';
+  }
   out = answer_write_text(out, s->name);
-  out = answer_write_text(out, s->is_integer ? I64 : F32);
+  out = answer_write_text(out, TYPE);
+  out = answer_write_text(out, numbers[s->number].type);
+  out = answer_write_text(out, SHAPE);
   out = answer_write_shape(out, &s->whole);
   out = answer_write_text(out, OFFSETS);
   out = number_write_integer(out, (int64_t)*at);
@@ -62,7 +105,11 @@ enum status answer_raw_header(struct answer *a, struct arena *arena, struct erro
   if (!begin) return e->status;
   out = answer_write_text(out + LENGTH, BEGIN);
   out = answer_write_text(out, p->content->model);
-  out = answer_write_text(out, MODEL_END);
+  if (p->content->usage) {
+    out = answer_write_text(out, USAGE);
+    out = write_quoted(out, p->content->usage);
+  }
+  out = answer_write_text(out, META_END);
   size_t at = 0;
   for (size_t i = 0; i < p->behinds; i++) out = write_tensor(p->behind[i], &at, out);
   *out++ = '}';
@@ -76,36 +123,67 @@ enum status answer_raw_header(struct answer *a, struct arena *arena, struct erro
 
 /* --- the arrays --- */
 
-static void cut_integers(struct answer *a, const struct answer_section *s) {
-  const int32_t *integers = s->whole.data;
-  const size_t each = integers_each(s);
-  for (size_t from = 0; from < s->whole.count; from += each) {
-    answer_plan_append(a, PIECE_INTEGERS)->integers = integers + from;
-    a->piece[a->pieces - 1].iov_len = size_min(each, s->whole.count - from) * sizeof(int64_t);
+static void cut_ready(struct answer *a, const struct answer_section *s) {
+  answer_plan_append(a, PIECE_READY);
+  /* An iovec has no const; these bytes are only read. */
+  a->piece[a->pieces - 1] =
+      (struct iovec){.iov_base = (void *)(uintptr_t)s->whole.data, .iov_len = bytes_of(s)};
+}
+
+/* Adds the section to pieces of bytes: to the last one, if that is `open`, as long as it has fewer
+ * than `each`. Returns whether the last one is open now. */
+static bool cut_bytes(struct answer *a, size_t behind, size_t each, bool open) {
+  const struct answer_section *s = a->plan->behind[behind];
+  const size_t size = numbers[s->number].size;
+  for (size_t first = 0, count; first < s->whole.count; first += count) {
+    if (!open || a->piece[a->pieces - 1].iov_len >= each) {
+      struct answer_piece *piece = answer_plan_append(a, PIECE_BYTES);
+      piece->behind = behind;
+      piece->first = first;
+      open = true;
+    }
+    struct iovec *piece = &a->piece[a->pieces - 1];
+    count = size_min((each - piece->iov_len + size - 1) / size, s->whole.count - first);
+    piece->iov_len += count * size;
   }
+  return open;
 }
 
 bool answer_raw_cut(struct answer *a) {
   struct answer_plan *p = a->plan;
+  const size_t each = bytes_each(p);
+  bool open = false;
+  for (size_t i = 0; i < p->behinds; i++)
+    if (!answer_plan_spend(p, bytes_of(p->behind[i]))) return false;
   for (size_t i = 0; i < p->behinds; i++) {
-    const struct answer_section *s = p->behind[i];
-    const size_t bytes = bytes_of(s);
-    if (!answer_plan_spend(p, bytes)) return false;
-    if (s->is_integer) {
-      cut_integers(a, s);
-    } else if (bytes > 0) {
-      answer_plan_append(a, PIECE_READY);
-      /* An iovec has no const; these bytes are only read. */
-      a->piece[a->pieces - 1] =
-          (struct iovec){.iov_base = (void *)(uintptr_t)s->whole.data, .iov_len = bytes};
+    if (bytes_of(p->behind[i]) == 0) continue;
+    if (is_ready(p, p->behind[i])) {
+      cut_ready(a, p->behind[i]);
+      open = false;
+    } else {
+      open = cut_bytes(a, i, each, open);
     }
   }
   return true;
 }
 
+static void write_wide(const struct answer_section *s, size_t first, size_t count, int64_t *out) {
+  const int32_t *integer = (const int32_t *)s->whole.data + first;
+  for (size_t k = 0; k < count; k++) out[k] = integer[k];
+}
+
 void answer_raw_write(struct answer *a, size_t i) {
-  int64_t *out = a->piece[i].iov_base;
-  const int32_t *integers = a->plan->piece[i].integers;
-  const size_t count = a->piece[i].iov_len / sizeof *out;
-  for (size_t k = 0; k < count; k++) out[k] = integers[k];
+  const struct answer_piece *piece = &a->plan->piece[i];
+  char *out = a->piece[i].iov_base, *end = out + a->piece[i].iov_len;
+  size_t first = piece->first;
+  for (size_t behind = piece->behind; out < end; behind++, first = 0) {
+    const struct answer_section *s = a->plan->behind[behind];
+    const size_t size = numbers[s->number].size;
+    const size_t count = size_min(s->whole.count - first, (size_t)(end - out) / size);
+    if (s->number == NUMBER_INTEGER)
+      write_wide(s, first, count, (int64_t *)(void *)out);
+    else
+      answer_section_copy(s, first, count, out);
+    out += count * size;
+  }
 }

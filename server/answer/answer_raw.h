@@ -4,7 +4,7 @@
 
 #include "server/answer/answer_plan.h"
 
-/* How many pieces the arrays may have, with those beside the text. */
+/* How many pieces the arrays may have, with their header: fewer than ANSWER_PIECES_MAX. */
 size_t answer_raw_bound(const struct answer_plan *p);
 
 /* Appends the header of safetensors, in memory of the arena. The caller counts its bytes. Fails
@@ -14,7 +14,7 @@ enum status answer_raw_header(struct answer *a, struct arena *arena, struct erro
 /* Appends the arrays behind. False: over the limit. */
 bool answer_raw_cut(struct answer *a);
 
-/* Writes a piece of integers. */
+/* Writes a piece of bytes. */
 void answer_raw_write(struct answer *a, size_t piece);
 
 #endif

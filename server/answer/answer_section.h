@@ -10,13 +10,21 @@
 #include "server/text/number.h"
 
 enum {
-  ANSWER_SECTIONS_MAX = 6,
   ANSWER_RANK_MAX = 4,
   COUNT_ROOM = 20,                             /* of a size_t as text */
   SHAPE_ROOM = 2 + ANSWER_RANK_MAX * (1 + 20), /* of a shape as text */
   ROW_ROOM = 3,                                /* a comma, opened, closed */
+  NAME_ROOM = 16,                              /* a short name, with its quotes and colon */
   NUMBER_ROOM = NUMBER_TEXT_MAX + 1,           /* with what parts it from the next */
-  GROUP = 3                                    /* floats that are whole groups of base64 */
+  GROUP = 3                                    /* numbers that are whole groups of base64 */
+};
+
+/* What a section is made of. */
+enum answer_number {
+  NUMBER_FLOAT,
+  NUMBER_INTEGER, /* 32 bits, and 64 as bytes */
+  NUMBER_LENGTH,  /* 32 bits */
+  NUMBER_BYTE     /* 8 bits; in JSON as base64 in any case */
 };
 
 /* How a section is written. */
@@ -41,24 +49,33 @@ static inline size_t answer_size(struct answer_sizes s, size_t item) {
   return *(const size_t *)((const char *)s.first + item * s.stride);
 }
 
-/* An array of the answer, or of one item. Of 4 bytes each: floats or integers. */
+/* An array of the answer, or of one item. */
 struct answer_array {
   const void *data;
   size_t count, rank, dim[ANSWER_RANK_MAX];
 };
 
 /* One section: lists of rows. A batch has a list for each item and head, [b][h][q] rows; heads is 1
- * where that level is missing. Numbers about all items together are one list. */
+ * where that level is missing. Numbers about all items together are one list; or an object, of
+ * which each "item" is a member. */
 struct answer_section {
   /* From its maker. */
+  const char
+      *group; /* the object that it is a member of, with its neighbours of the same; or NULL */
   const char *name;
-  const char *instead; /* of any lists; or NULL */
+  const char *instead;        /* of any lists; or NULL */
+  const char *const *members; /* [items] of an object, their names; NULL: it is none */
+  enum answer_number number;  /* each row of integers or lengths is one, and no list */
   bool batch;
-  bool per_head;   /* has the level of the heads */
-  bool is_integer; /* each row is one integer, and no list */
-  bool alike;      /* all items agree in their shape */
-  bool binary;     /* of v2: the bytes follow the JSON */
-  size_t items;    /* 0: nothing follows the name but the brackets of a batch */
+  bool per_head; /* has the level of the heads */
+  bool single;   /* a batch whose only item has a row for each of its items, and no lists of rows */
+  bool scalar;   /* of lengths: one, without a list */
+  bool alike;    /* all items agree in their shape */
+  bool padded;   /* they do not: an array of them all has zeros behind their rows and numbers, of
+                    which it has so many: */
+  size_t padded_rows, padded_width;
+  bool binary;  /* of v2: the bytes follow the JSON */
+  size_t items; /* 0: nothing follows the name but the brackets of a batch */
   size_t heads;
   struct answer_sizes rows;  /* of a list */
   struct answer_sizes width; /* numbers in a row */
@@ -80,16 +97,27 @@ struct answer_rows {
   size_t width; /* numbers in each */
 };
 
-static inline size_t answer_groups(size_t floats) { return floats / GROUP + (floats % GROUP != 0); }
+static inline size_t answer_groups(size_t numbers) {
+  return numbers / GROUP + (numbers % GROUP != 0);
+}
+
+/* Bytes of a number, where it was computed. */
+static inline size_t answer_section_size(const struct answer_section *s) {
+  return s->number == NUMBER_BYTE ? 1 : sizeof(float);
+}
 
 /* The numbers of one item. */
 static inline size_t answer_section_count(const struct answer_section *s, size_t item) {
   return s->heads * answer_size(s->rows, item) * answer_size(s->width, item);
 }
 
-/* The array of one item; of all items, which agree in their shape. */
+/* The array of one item; of all items, which agree in their shape, or are padded: then it has no
+ * data, and answer_section_copy makes them. */
 struct answer_array answer_section_array(const struct answer_section *s, size_t item);
 struct answer_array answer_section_whole(const struct answer_section *s, bool unbatched);
+
+/* Writes `count` numbers of the array of all items, from the one at `from` on. */
+void answer_section_copy(const struct answer_section *s, size_t from, size_t count, void *out);
 
 char *answer_write_shape(char *out, const struct answer_array *a); /* [1,2,3] */
 

@@ -5,8 +5,8 @@
 #include "server/text/base64.h"
 
 /* An object of base64, and one of v2. */
-static const char ITEM_DTYPE[] = "{\"dtype\":\"F32\",\"shape\":", ITEM_BYTES[] = ",\"base64\":\"",
-                  ITEM_END[] = "\"}";
+static const char ITEM_DTYPE[] = "{\"dtype\":\"F32\",\"shape\":", ITEM_SHAPE[] = "{\"shape\":",
+                  ITEM_BYTES[] = ",\"base64\":\"", ITEM_END[] = "\"}";
 static const char V2_NAME[] = "{\"name\":\"",
                   V2_SHAPE[] = "\",\"datatype\":\"FP32\",\"shape\":", V2_DATA[] = ",\"data\":",
                   V2_BEHIND[] = ",\"parameters\":{\"binary_data_size\":", V2_END[] = "}";
@@ -20,6 +20,7 @@ _Static_assert((int)BASE64_WRITE_MARGIN <= (int)NUMBER_WRITE_MARGIN,
 
 size_t answer_style_section_room(const struct answer_section *s) {
   size_t room = strlen(s->name) + BRACKETS_ROOM;
+  if (s->group) room += strlen(s->group) + BRACKETS_ROOM;
   if (s->instead) room += strlen(s->instead);
   if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND)
     room += sizeof V2_NAME + sizeof V2_SHAPE + SHAPE_ROOM + sizeof V2_DATA + sizeof V2_BEHIND +
@@ -31,8 +32,8 @@ size_t answer_style_section_room(const struct answer_section *s) {
 
 /* Does the section have a list of items around its lists? */
 static bool has_items(const struct answer_plan *p, const struct answer_section *s) {
-  if (s->style == STYLE_BASE64_ITEMS) return true;
-  return s->style == STYLE_LISTS && s->batch && !p->content->unbatched;
+  if (p->content->unbatched) return false;
+  return s->style == STYLE_BASE64_ITEMS || (s->style == STYLE_LISTS && s->batch);
 }
 
 static char *open_v2(const struct answer_section *s, char *out) {
@@ -53,6 +54,7 @@ char *answer_style_open(const struct answer_plan *p, const struct answer_section
   *out++ = '"';
   *out++ = ':';
   if (s->instead) return answer_write_text(out, s->instead);
+  if (s->members) *out++ = '{';
   if (has_items(p, s)) *out++ = '[';
   return out;
 }
@@ -60,24 +62,47 @@ char *answer_style_open(const struct answer_plan *p, const struct answer_section
 char *answer_style_close(const struct answer_plan *p, const struct answer_section *s, char *out) {
   if (s->style == STYLE_FLAT || s->style == STYLE_BEHIND) return answer_write_text(out, V2_END);
   if (has_items(p, s)) *out++ = ']';
+  if (s->members) *out++ = '}';
   return out;
 }
 
 /* --- rows --- */
 
+static char *write_member(const char *name, char *out) {
+  must(strlen(name) + sizeof "\"\":" <= NAME_ROOM);
+  *out++ = '"';
+  out = answer_write_text(out, name);
+  return answer_write_text(out, "\":");
+}
+
 static char *write_lists(const struct answer_rows *r, bool last, char *out) {
   const struct answer_section *s = r->section;
   if (r->first == 0) {
     if (r->item > 0 || r->head > 0) *out++ = ',';
+    if (s->members) out = write_member(s->members[r->item], out);
     if (s->per_head && r->head == 0) *out++ = '[';
-    *out++ = '[';
+    if (!s->single) *out++ = '[';
   } else {
     *out++ = ',';
   }
   out = s->write(r, out);
   if (last) {
-    *out++ = ']';
+    if (!s->single) *out++ = ']';
     if (s->per_head && r->head + 1 == s->heads) *out++ = ']';
+  }
+  return out;
+}
+
+enum { COPIED = 64 * GROUP }; /* floats of a padded array that are written at a time */
+
+/* Whole groups of an array that is padded, from the float `from` on. */
+static char *write_padded_groups(const struct answer_section *s, size_t from, size_t count,
+                                 char *out) {
+  float copy[COPIED];
+  for (size_t n; count > 0; from += n, count -= n) {
+    n = size_min(count, COPIED);
+    answer_section_copy(s, from, n, copy);
+    out = base64_write(out, copy, n * sizeof *copy);
   }
   return out;
 }
@@ -86,26 +111,40 @@ static char *write_groups(const struct answer_rows *r, bool last, char *out) {
   const struct answer_section *s = r->section;
   const struct answer_array a =
       s->style == STYLE_BASE64_WHOLE ? s->whole : answer_section_array(s, r->item);
+  const size_t size = answer_section_size(s);
   if (r->first == 0) {
     if (r->item > 0) *out++ = ',';
-    out = answer_write_text(out, ITEM_DTYPE);
+    out = answer_write_text(out, s->number == NUMBER_BYTE ? ITEM_SHAPE : ITEM_DTYPE);
     out = answer_write_shape(out, &a);
     out = answer_write_text(out, ITEM_BYTES);
   }
   if (r->count > 0) {
     const size_t from = r->first * GROUP, count = size_min(r->count * GROUP, a.count - from);
-    out = base64_write(out, (const float *)a.data + from, count * sizeof(float));
+    out = s->style == STYLE_BASE64_WHOLE && s->padded
+              ? write_padded_groups(s, from, count, out)
+              : base64_write(out, (const char *)a.data + from * size, count * size);
   }
   return last ? answer_write_text(out, ITEM_END) : out;
 }
 
+/* The numbers are written as rows; of their brackets only those at the ends of the whole list
+ * stay. */
 static char *write_flat(const struct answer_rows *r, bool last, char *out) {
-  const float *data = r->count > 0 ? (const float *)r->section->whole.data + r->first : NULL;
-  char *begin = out;
-  /* The numbers are written as one row; its brackets stay only at the ends of the whole list. */
-  out = number_write_rows(out, data, 1, r->count);
-  if (r->first > 0) *begin = ',';
-  return last ? out : out - 1;
+  const struct answer_section *s = r->section;
+  float copy[COPIED];
+  size_t from = r->first, left = r->count;
+  do {
+    const size_t n = s->padded ? size_min(left, COPIED) : left;
+    const float *data = n > 0 && !s->padded ? (const float *)s->whole.data + from : copy;
+    char *begin = out;
+    if (s->padded) answer_section_copy(s, from, n, copy);
+    out = number_write_rows(out, n > 0 ? data : NULL, 1, n);
+    if (from > 0) *begin = ',';
+    from += n;
+    left -= n;
+    if (left > 0 || !last) out--;
+  } while (left > 0);
+  return out;
 }
 
 char *answer_style_write(const struct answer_rows *r, char *out) {

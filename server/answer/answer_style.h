@@ -10,7 +10,6 @@
 
 enum {
   BRACKETS_ROOM = 8,             /* a comma, two opened, two closed */
-  GROUP_ROOM = 4 * GROUP + 4,    /* characters of three floats, or of what is left of them */
   OBJECT_ROOM = 40 + SHAPE_ROOM, /* an object of base64, beside its bytes */
   BASE64_SPEED = 16              /* it is written as fast as memory */
 };
@@ -58,13 +57,19 @@ static inline size_t answer_style_speed(const struct answer_section *s) {
 
 /* --- the bytes that may be needed --- */
 
+/* Characters of a group of base64, or of what is left of one: four for three bytes. */
+static inline size_t answer_style_group_room(const struct answer_section *s) {
+  return 4 * answer_section_size(s);
+}
+
 size_t answer_style_section_room(const struct answer_section *s); /* by an opening or a closing */
 
 /* By rows of a list, and what is beside them. */
 static inline size_t answer_style_rows_room(const struct answer_section *s, size_t rows,
                                             size_t width) {
-  if (answer_style_is_base64(s)) return rows * GROUP_ROOM + OBJECT_ROOM;
-  return rows * width * NUMBER_ROOM + rows * s->row_room + BRACKETS_ROOM;
+  if (answer_style_is_base64(s)) return rows * answer_style_group_room(s) + OBJECT_ROOM;
+  return rows * width * NUMBER_ROOM + rows * s->row_room + BRACKETS_ROOM +
+         (s->members ? NAME_ROOM : 0);
 }
 
 /* --- how it is written --- */

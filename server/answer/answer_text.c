@@ -17,6 +17,7 @@ enum { PIECE_NUMBERS = 4096 };
 
 /* A model's name needs no escaping; an id is as it was sent. */
 static const char MODEL_BEGIN[] = "{\"model\":\"", MODEL_END[] = "\",";
+static const char USAGE_BEGIN[] = ",\"usage\":";
 static const char ROWS_BEGIN[] = "\"rows\":", ROWS_END[] = ",";
 static const char V2_BEGIN[] = "{\"model_name\":\"", V2_VERSION[] = "\",\"model_version\":\"1\",",
                   V2_ID[] = "\"id\":", V2_ID_END[] = ",", V2_OUTPUTS[] = "\"outputs\":[";
@@ -44,6 +45,11 @@ static size_t opening_room(const struct answer_plan *p) {
          COUNT_ROOM + sizeof ROWS_END;
 }
 
+/* Likewise behind them. */
+static size_t ending_room(const struct answer_plan *p) {
+  return p->content->usage ? sizeof USAGE_BEGIN + strlen(p->content->usage) : 0;
+}
+
 /* The stretch that begins at `at`, where its piece has room for about `numbers` more. */
 static struct answer_stretch stretch_from(const struct answer_plan *p,
                                           const struct answer_point *at, size_t numbers) {
@@ -52,6 +58,7 @@ static struct answer_stretch stretch_from(const struct answer_plan *p,
   if (at->phase != AT_ROWS) {
     stretch.room = answer_style_section_room(s);
     if (at->phase == AT_OPENING && at->section == 0) stretch.room += opening_room(p);
+    if (at->phase == AT_CLOSING && at->section + 1 == p->sections) stretch.room += ending_room(p);
     return stretch;
   }
   const size_t speed = answer_style_speed(s);
@@ -146,8 +153,8 @@ static double all_spent(const struct answer_plan *p) {
 }
 
 /* Each piece but the last spends all that a piece has. */
-size_t answer_text_bound(struct answer_plan *p) {
-  const double spent = all_spent(p), least = spent / (ANSWER_PIECES_MAX - 2 - PIECES_BESIDE);
+size_t answer_text_bound(struct answer_plan *p, size_t most) {
+  const double spent = all_spent(p), least = spent / (double)(most - 1);
   p->piece_numbers = least < (double)PIECE_NUMBERS ? PIECE_NUMBERS : (size_t)least + 1;
   return (size_t)(spent / (double)p->piece_numbers) + 1;
 }
@@ -190,18 +197,39 @@ static char *write_opening(const struct answer_plan *p, char *out) {
   return answer_write_text(out, ROWS_END);
 }
 
+/* Are both sections there, and of one group? */
+static bool are_together(const struct answer_plan *p, size_t a, size_t b) {
+  if (a >= p->sections || b >= p->sections) return false;
+  const char *first = p->content->section[a].group, *second = p->content->section[b].group;
+  return first && second && strcmp(first, second) == 0;
+}
+
 static char *write_open(const struct answer_plan *p, const struct answer_point *at, char *out) {
+  const struct answer_section *s = &p->content->section[at->section];
   if (at->section == 0)
     out = write_opening(p, out);
   else
     *out++ = ',';
-  return answer_style_open(p, &p->content->section[at->section], out);
+  if (s->group && p->form == ANSWER_JSON && !are_together(p, at->section - 1, at->section)) {
+    *out++ = '"';
+    out = answer_write_text(out, s->group);
+    out = answer_write_text(out, "\":{");
+  }
+  return answer_style_open(p, s, out);
 }
 
 static char *write_close(const struct answer_plan *p, const struct answer_point *at, char *out) {
-  out = answer_style_close(p, &p->content->section[at->section], out);
+  const struct answer_section *s = &p->content->section[at->section];
+  out = answer_style_close(p, s, out);
+  if (s->group && p->form == ANSWER_JSON && !are_together(p, at->section, at->section + 1))
+    *out++ = '}';
   if (at->section + 1 < p->sections) return out;
-  return answer_write_text(out, p->form == ANSWER_V2 ? "]}" : "}");
+  if (p->form == ANSWER_V2) return answer_write_text(out, "]}");
+  if (p->content->usage) {
+    out = answer_write_text(out, USAGE_BEGIN);
+    out = answer_write_text(out, p->content->usage);
+  }
+  return answer_write_text(out, "}");
 }
 
 static char *write_rows(const struct answer_plan *p, const struct answer_stretch *stretch,

@@ -4,9 +4,8 @@
 
 #include "server/answer/answer_plan.h"
 
-/* Chooses the size of the pieces of text and returns how many there may be. With those beside them
- * they are at most ANSWER_PIECES_MAX. */
-size_t answer_text_bound(struct answer_plan *p);
+/* Chooses the size of the pieces of text and returns how many there may be: at most `most`. */
+size_t answer_text_bound(struct answer_plan *p, size_t most);
 
 /* Appends the pieces of text; their lengths are the memory that each needs. False: over the limit.
  */

@@ -4,6 +4,7 @@
 
 #include "core/attention/measures.h"
 #include "server/attention/attention_fields.h"
+#include "server/attention/attention_trace.h"
 
 /* --- of the whole layer --- */
 
@@ -175,7 +176,7 @@ static struct answer_section pointers_section(const struct model *m,
   return (struct answer_section){.name = "pointers",
                                  .batch = true,
                                  .per_head = true,
-                                 .is_integer = true,
+                                 .number = NUMBER_INTEGER,
                                  .alike = r->rectangular,
                                  .items = r->asked.geometry.items,
                                  .heads = m->shape.heads,
@@ -190,7 +191,7 @@ static struct answer_section pointers_section(const struct model *m,
 /* --- which there are --- */
 
 static void add_native(struct answer_content *to, const struct model *m,
-                       const struct attention_request *r) {
+                       const struct attention_request *r, struct arena *a, struct error *e) {
   const struct call *c = &r->asked.call;
   if (c->want_measures)
     add_measures(to, m, c);
@@ -200,6 +201,7 @@ static void add_native(struct answer_content *to, const struct model *m,
   if (c->want == WEIGHTS_PER_HEAD && r->asked.geometry.segment_end)
     to->section[to->sections++] = segment_weights_section(m, r);
   if (c->want_pointers) to->section[to->sections++] = pointers_section(m, r);
+  if (c->trace) to->section[to->sections++] = attention_trace_section(c->trace, a, e);
 }
 
 static void add_v2(struct answer_content *to, const struct model *m,
@@ -217,20 +219,20 @@ enum status attention_answer_plan(struct answer *a, enum answer_form form, const
                                   const struct attention_request *r,
                                   const struct body_limits *limits, struct arena *arena,
                                   struct error *e) {
+  enum { SECTIONS_MAX = 7 };
   struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
+  struct answer_section *section = arena_alloc(arena, SECTIONS_MAX, sizeof *section, e);
   *a = (struct answer){.form = form};
-  if (!content) return e->status;
-  content->model = m->name;
-  content->id = NULL;
-  content->id_length = 0;
-  content->rows = NULL;
-  content->unbatched = r->unbatched;
-  content->base64 = r->base64;
-  content->left = r->asked.call.left;
-  content->sections = 0; /* those behind the last are never looked at */
+  if (!content || !section) return e->status;
+  *content = (struct answer_content){.model = m->name,
+                                     .unbatched = r->unbatched,
+                                     .base64 = r->base64,
+                                     .left = r->asked.call.left,
+                                     .section = section};
   if (form == ANSWER_V2)
     add_v2(content, m, r);
   else
-    add_native(content, m, r);
+    add_native(content, m, r, arena, e);
+  if (e->status) return e->status;
   return answer_plan(a, form, content, limits->max_answer_bytes, arena, e);
 }

@@ -273,6 +273,14 @@ static enum status check_head_mask(struct attention_check *k) {
   return STATUS_OK;
 }
 
+/* Its query is to be there; its call then wants the trace. */
+static enum status check_trace(struct attention_check *k) {
+  const struct attention_values *v = k->reading->values;
+  if (v->trace.asked)
+    k->c->trace = attention_traced_find(&v->trace, k->g, k->m->shape.heads, k->a, k->e);
+  return k->e->status;
+}
+
 enum status attention_check(const struct contract_reading *reading, const struct model *m,
                             const struct body_terms *terms, const struct body_limits *limits,
                             struct arena *a, struct attention_request *out, struct error *e) {
@@ -299,8 +307,8 @@ enum status attention_check(const struct contract_reading *reading, const struct
                               .c = c,
                               .e = e};
   if (check_rows(&k) || check_combinations(&k) || check_segments(&k) || make_none(&k) ||
-      attention_check_limits(&k) || attention_check_sight(&k) || check_offset(&k) ||
-      check_head_mask(&k) || check_gradients(&k))
+      check_trace(&k) || attention_check_limits(&k) || attention_check_sight(&k) ||
+      check_offset(&k) || check_head_mask(&k) || check_gradients(&k))
     return e->status;
   return STATUS_OK;
 }

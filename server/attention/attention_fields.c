@@ -4,6 +4,8 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/run/size.h"
 #include "server/body/json_small.h"
@@ -73,13 +75,9 @@ static enum status read_return_attention(const json_t *value, const struct contr
   return STATUS_OK;
 }
 
-static enum status read_encoding_format(const json_t *value, const struct contract_field *field,
-                                        void *to, struct error *e) {
-  const bool base64 = json_small_is_text(value, "base64");
-  if (!base64 && !json_small_is_text(value, "float"))
-    return error_at(e, field->pointer, "encoding_format must be \"float\" or \"base64\"");
-  *(bool *)to = base64;
-  return STATUS_OK;
+static enum status read_trace(const json_t *value, const struct contract_field *field, void *to,
+                              struct error *e) {
+  return attention_traced_read(value, field->pointer, NULL, to, e);
 }
 
 static enum status read_offset_word(const json_t *value, const struct contract_field *field,
@@ -147,8 +145,10 @@ const struct contract_field attention_fields[FIELD_COUNT] = {
                                 VALUE_AT(want)},
     [FIELD_RETURN_POINTERS] = {NAMED("return_pointers"), .read = contract_read_flag,
                                VALUE_AT(want_pointers)},
-    [FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = read_encoding_format,
+    [FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
                                VALUE_AT(base64)},
+    [FIELD_TRACE] = {NAMED("trace"), .read = read_trace, VALUE_AT(trace),
+                     .elsewhere = "a trace belongs to the path /v1/models/{model}/attention"},
 };
 
 static const struct contract_input inputs[] = {
@@ -227,8 +227,8 @@ enum { STRAYS = sizeof strays / sizeof *strays };
 static const struct contract contracts[] = {
     [ASK_ATTENTION] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, BIT(FIELD_GRADIENTS), &protocol,
                        strays, STRAYS, max_count},
-    [ASK_HEADS] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, 0, &protocol, strays, STRAYS,
-                   max_count},
+    [ASK_HEADS] = {attention_fields, FIELD_ARRAYS, FIELD_COUNT, BIT(FIELD_TRACE), &protocol, strays,
+                   STRAYS, max_count},
 };
 
 _Static_assert((int)FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");

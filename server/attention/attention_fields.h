@@ -4,6 +4,7 @@
 
 #include "config/model/model.h"
 #include "core/attention/call.h"
+#include "server/attention/attention_traced.h"
 #include "server/body/body_terms.h"
 #include "server/body/contract.h"
 
@@ -30,6 +31,7 @@ enum attention_field {
   FIELD_RETURN_ATTENTION,
   FIELD_RETURN_POINTERS,
   FIELD_ENCODING_FORMAT,
+  FIELD_TRACE,
   FIELD_COUNT
 };
 
@@ -47,6 +49,7 @@ struct attention_values {
   enum weights want;
   bool want_pointers;
   bool base64; /* encoding_format */
+  struct attention_traced trace;
 };
 
 extern const struct contract_field attention_fields[FIELD_COUNT];

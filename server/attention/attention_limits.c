@@ -42,20 +42,20 @@ static enum status check_work(struct attention_check *k, struct attention_pairs 
 /* At most so many bytes for each number of the answer. */
 struct attention_number_bytes {
   size_t output, weight; /* floats */
-  size_t pointer, measure;
+  size_t pointer, measure, trace;
 };
 
 /* An answer that has no form as safetensors is sent as JSON, or not at all. */
 static struct attention_number_bytes bytes_of_numbers(const struct attention_check *k) {
   enum { TEXT = NUMBER_TEXT_MAX + 1, BASE64 = 6, FLOAT = 4, INDEX = 8 };
-  struct attention_number_bytes n = {TEXT, TEXT, TEXT, TEXT};
+  struct attention_number_bytes n = {TEXT, TEXT, TEXT, TEXT, TEXT};
   if (k->terms->form == BODY_V2) {
     n.output = n.weight = 0; /* what is not asked for is not sent */
     for (size_t i = 0; i < k->out->v2.outputs; i++)
       *(k->out->v2.output[i].which == OUTPUT_WEIGHTS ? &n.weight : &n.output) =
           k->out->v2.output[i].binary ? FLOAT : TEXT;
   } else if (k->terms->wants_binary && attention_request_has_binary(k->out)) {
-    n = (struct attention_number_bytes){FLOAT, FLOAT, INDEX, TEXT};
+    n = (struct attention_number_bytes){FLOAT, FLOAT, INDEX, TEXT, TEXT};
   } else if (k->out->base64) {
     n.output = n.weight = BASE64;
   }
@@ -84,6 +84,7 @@ static bool count_bytes(const struct attention_check *k, const struct attention_
   if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->keys, heads, n.weight, bytes);
   if (c->want == WEIGHTS_PER_HEAD) fits = fits && count_more(p->segments, heads, n.weight, bytes);
   if (c->want_pointers) fits = fits && count_more(k->g->q_rows, heads, n.pointer, bytes);
+  if (c->trace) fits = fits && attention_traced_count(c->trace, k->g, &k->m->shape, n.trace, bytes);
   return fits;
 }
 

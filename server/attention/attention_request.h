@@ -15,9 +15,10 @@ struct attention_request {
   struct body_v2_asked v2;
 };
 
-/* Does the answer have a form as safetensors? Measures have none, nor do arrays whose shape differs
- * from item to item. */
+/* Does the answer have a form as safetensors? Measures and traces have none, nor do arrays whose
+ * shape differs from item to item. Where it has none, the other one says why, and what to do. */
 bool attention_request_has_binary(const struct attention_request *r);
+const char *attention_request_why_json(const struct attention_request *r);
 
 /* Have all items as many segments? */
 bool attention_request_segments_agree(const struct attention_request *r);

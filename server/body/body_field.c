@@ -33,7 +33,7 @@ size_t body_field_begin(struct body_field *v, unsigned index, const char *text, 
   v->index = index;
   const bool word = c == '"' && contract_is_small(body_field_row(v));
   if (word || !contract_is_array(v->into->contract, index)) {
-    small_text_begin(v->small, offset);
+    small_text_begin_long(v->small, offset, contract_longest(body_field_row(v)), v->arena);
     v->form = BODY_FIELD_SMALL;
     return 0;
   }

@@ -84,8 +84,8 @@ static size_t feed_value(struct body_json *b, const char *text, size_t length, s
   const size_t used = body_field_feed(&b->value, text, length, offset, &complete, b->e);
   if (complete) b->state = COMMA_OR_END;
   if (b->small.lost)
-    error_at(b->e, field_in_hand(b)->pointer, "%s is longer than %d bytes",
-             contract_name(field_in_hand(b)), JSON_SMALL_MAX);
+    error_at(b->e, field_in_hand(b)->pointer, "%s is longer than %zu bytes",
+             contract_name(field_in_hand(b)), contract_longest(field_in_hand(b)));
   return used;
 }
 

@@ -15,6 +15,8 @@
 /* Bytes of a header. All fields take some two thousand; Jansson takes up to 77 times as many. */
 enum { HEADER_MAX = 16 * 1024 };
 
+enum { QUOTES = 2 }; /* around a word that is read without them */
+
 enum body_safetensors_state { PREFIX, HEADER, DATA, AFTER };
 
 /* A tensor that the header announces. */
@@ -117,10 +119,11 @@ static enum status read_meta(struct body_safetensors *b, const char *key, const 
   if (!contract_is_small(f))
     return error_at(b->e, f->pointer, "%s belongs in a tensor, not into __metadata__",
                     contract_name(f));
-  if (length > JSON_SMALL_MAX - 2)
-    return error_at(b->e, f->pointer, "%s is longer than %d bytes", contract_name(f),
-                    JSON_SMALL_MAX - 2);
-  if (is_bare_word(text)) return read_bare_word(b, field, text, length);
+  if (length > contract_longest(f) - QUOTES)
+    return error_at(b->e, f->pointer, "%s is longer than %zu bytes", contract_name(f),
+                    contract_longest(f) - QUOTES);
+  if (length <= JSON_SMALL_MAX - QUOTES && is_bare_word(text))
+    return read_bare_word(b, field, text, length);
   size_t blanks = 0;
   while (is_blank(text[blanks])) blanks++;
   if (contract_is_array(b->into->contract, field) && text[blanks] != '"')

@@ -171,7 +171,7 @@ static size_t feed_numbers(struct body_v2 *b, const char *text, size_t length, s
 static size_t feed_field(struct body_v2 *b, const char *text, size_t length, size_t offset) {
   bool complete = false;
   const size_t used = body_field_feed(&b->value, text, length, offset, &complete, b->e);
-  if (b->small.lost) too_long(b, JSON_SMALL_MAX);
+  if (b->small.lost) too_long(b, contract_longest(body_field_row(&b->value)));
   if (complete) b->state = V2_COMMA_OR_END;
   return used;
 }

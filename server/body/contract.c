@@ -8,9 +8,8 @@
 #include "core/run/size.h"
 #include "server/body/json_small.h"
 
-/* Bytes of an unknown name that an error repeats: its pointer holds them even if all are escaped.
- */
-enum { NAME_SHOWN = 46 };
+/* The pointer holds a name even if all of it is escaped. */
+_Static_assert(1 + 2 * CONTRACT_NAME_SHOWN < ERROR_POINTER_SIZE, "a name fits into a pointer");
 
 /* --- names --- */
 
@@ -22,23 +21,26 @@ unsigned contract_find(const struct contract *c, const char *name, size_t length
   return f;
 }
 
-/* Writes a name, which is UTF-8, as it may be shown and, escaped, as a JSON Pointer: no control
- * bytes, and cut between two characters. */
-static void show_name(const char *name, size_t length, char shown[NAME_SHOWN + 1],
-                      char pointer[ERROR_POINTER_SIZE]) {
-  if (length > NAME_SHOWN) {
-    length = NAME_SHOWN;
+void contract_show_name(const char *name, size_t length, char shown[CONTRACT_NAME_SHOWN + 1],
+                        char *pointer, size_t room) {
+  if (length > CONTRACT_NAME_SHOWN) {
+    length = CONTRACT_NAME_SHOWN;
     while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80) length--;
   }
-  size_t p = 0;
+  size_t p = 0, whole = 0; /* bytes of the pointer, and those before its last character */
+  bool fits = true;
   pointer[p++] = '/';
   for (size_t i = 0; i < length; i++) {
     unsigned char c = (unsigned char)name[i];
     bool harmless = c >= 0x20 && c != 0x7f;
-    shown[i] = harmless ? name[i] : '?';
     bool escape = c == '~' || c == '/';
-    pointer[p++] = escape ? '~' : shown[i];
-    if (escape) pointer[p++] = c == '~' ? '0' : '1';
+    shown[i] = harmless ? name[i] : '?';
+    if (!fits) continue;
+    if ((c & 0xc0) != 0x80) whole = p;
+    fits = p + 1 + escape < room;
+    if (!fits) p = whole;
+    if (fits) pointer[p++] = escape ? '~' : shown[i];
+    if (fits && escape) pointer[p++] = c == '~' ? '0' : '1';
   }
   shown[length] = '\0';
   pointer[p] = '\0';
@@ -46,8 +48,8 @@ static void show_name(const char *name, size_t length, char shown[NAME_SHOWN + 1
 
 static enum status refuse_name(const struct contract *c, const char *name, size_t length,
                                struct error *e) {
-  char shown[NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
-  show_name(name, length, shown, pointer);
+  char shown[CONTRACT_NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
+  contract_show_name(name, length, shown, pointer, sizeof pointer);
   for (const struct contract_stray *stray = c->stray; stray < c->stray + c->strays; stray++)
     if (strcmp(shown, stray->name) == 0)
       return error_at(e, pointer, "unknown field \"%s\": %s", shown, stray->instead);
@@ -95,11 +97,17 @@ enum status contract_meet_raw(struct contract_reading *r, const char *raw, size_
 
 /* --- small values --- */
 
+size_t contract_longest(const struct contract_field *field) {
+  return field->longest ? field->longest : JSON_SMALL_MAX;
+}
+
 enum status contract_read(struct contract_reading *r, unsigned field, const char *text,
                           size_t length, size_t offset, struct error *e) {
   const struct contract_field *f = &r->contract->field[field];
   must(contract_is_small(f));
-  json_t *value = json_small_parse(text, length, offset, f->pointer, e);
+  json_t *value = length > JSON_SMALL_MAX
+                      ? json_small_parse_long(text, length, offset, f->pointer, r->arena, e)
+                      : json_small_parse(text, length, offset, f->pointer, e);
   if (!value) return e->status;
   enum status status = f->read(value, f, (char *)r->values + f->at, e);
   json_decref(value);
@@ -111,6 +119,15 @@ enum status contract_read_flag(const json_t *value, const struct contract_field 
   if (!json_is_boolean(value))
     return error_at(e, field->pointer, "%s must be true or false", contract_name(field));
   *(bool *)to = json_is_true(value);
+  return STATUS_OK;
+}
+
+enum status contract_read_base64(const json_t *value, const struct contract_field *field, void *to,
+                                 struct error *e) {
+  const bool base64 = json_small_is_text(value, "base64");
+  if (!base64 && !json_small_is_text(value, "float"))
+    return error_at(e, field->pointer, "%s must be \"float\" or \"base64\"", contract_name(field));
+  *(bool *)to = base64;
   return STATUS_OK;
 }
 
@@ -137,7 +154,7 @@ static uint64_t cost_of(const struct tensor *t, enum tensor_type type) {
 }
 
 uint64_t contract_reading_cost(const struct contract_reading *r) {
-  uint64_t cost = 0;
+  uint64_t cost = r->contract->plan_cost ? r->contract->plan_cost(r) : 0;
   for (unsigned i = 0; i < r->contract->arrays; i++)
     if (r->tensor[i]) cost += cost_of(r->tensor[i], r->contract->field[i].rule.type);
   return cost;

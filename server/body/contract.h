@@ -2,7 +2,8 @@
  *
  * The table drives every reader of a body. It has the name of each field, whether it is an array, a
  * small value or either, the rule of an array, and the reader of a small value. A contract is
- * constant; its table and the struct of its small values are its owner's (server/attention). */
+ * constant; its table and the struct of its small values are its owner's (server/attention,
+ * server/stack). */
 #ifndef SERVER_CONTRACT_H
 #define SERVER_CONTRACT_H
 
@@ -34,6 +35,8 @@ struct contract_field {
   enum status (*read)(const struct json_t *value, const struct contract_field *field, void *to,
                       struct error *e);
   size_t at;
+  size_t longest; /* bytes of the text of a small value, where it is no small one; 0:
+                     JSON_SMALL_MAX */
 };
 
 /* An input of the Open Inference Protocol, and the array field that it is. */
@@ -72,6 +75,10 @@ struct contract {
   /* How many numbers an array field may have at most, beside the arrays that were read before it;
    * 0: that is not known. NULL: it never is. */
   size_t (*max_count)(const struct contract_reading *r, unsigned field);
+
+  /* How long it takes to prepare a run and plan its answer beyond what going through the arrays
+   * takes, in nanoseconds, about. NULL: no longer. */
+  uint64_t (*plan_cost)(const struct contract_reading *r);
 };
 
 /* The fields of one request as far as they were read, and the sizes that its rules need. */
@@ -81,7 +88,9 @@ struct contract_reading {
   size_t max_items;
   uint64_t seen;                                    /* a bit per field */
   const struct tensor *tensor[CONTRACT_ARRAYS_MAX]; /* NULL: absent */
-  void *values; /* the contract's own struct, with its defaults where no value was read */
+  void *values;        /* the contract's own struct, with its defaults where no value was read */
+  struct arena *arena; /* the request's, and its first failure: from body_init */
+  struct error *e;
 };
 
 static inline const char *contract_name(const struct contract_field *field) {
@@ -97,6 +106,16 @@ static inline bool contract_is_small(const struct contract_field *field) {
 static inline bool contract_is_array(const struct contract *c, unsigned field) {
   return field < c->arrays;
 }
+
+/* Bytes that the text of a small value may have. */
+size_t contract_longest(const struct contract_field *field);
+
+enum { CONTRACT_NAME_SHOWN = 46 }; /* bytes of a name that an error repeats */
+
+/* Writes a name, which is UTF-8, as it may be shown and, escaped, as a JSON Pointer of less than
+ * `room` bytes, which is at least 2: no control bytes, and both cut between two characters. */
+void contract_show_name(const char *name, size_t length, char shown[CONTRACT_NAME_SHOWN + 1],
+                        char *pointer, size_t room);
 
 /* The field of this name, or c->fields. */
 unsigned contract_find(const struct contract *c, const char *name, size_t length);
@@ -128,5 +147,9 @@ enum status contract_read(struct contract_reading *r, unsigned field, const char
 /* A reader of small values: true or false to a bool. */
 enum status contract_read_flag(const struct json_t *value, const struct contract_field *field,
                                void *to, struct error *e);
+
+/* Another: "float" or "base64", as which an answer's arrays are written, to a bool. */
+enum status contract_read_base64(const struct json_t *value, const struct contract_field *field,
+                                 void *to, struct error *e);
 
 #endif

@@ -6,7 +6,7 @@
 #define SERVER_JSON_SMALL_H
 
 #include "config/document/json_reserve.h"
-#include "core/run/status.h"
+#include "core/run/arena.h"
 
 enum { JSON_SMALL_MAX = 512 }; /* bytes of text */
 
@@ -14,6 +14,11 @@ enum { JSON_SMALL_MAX = 512 }; /* bytes of text */
  * Pointer is `pointer`. NULL with an error. */
 json_t *json_small_parse(const char *text, size_t length, size_t offset, const char *pointer,
                          struct error *e);
+
+/* The same for a text of any length. While it is read, some hundred bytes for each of it are
+ * charged to the budget of the arena, beside what that has. */
+json_t *json_small_parse_long(const char *text, size_t length, size_t offset, const char *pointer,
+                              const struct arena *beside, struct error *e);
 
 /* Is the value this text? */
 bool json_small_is_text(const json_t *value, const char *text);

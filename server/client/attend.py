@@ -6,9 +6,11 @@
         answer = client.attention([[[1, 0, 0, 1], [0, 1, 1, 0]]], causal=True, return_attention=True)
     answer["outputs"][0][1]        # of the first item, its second query's output
 
+    Client(model="minilm").encode([[101, 7592, 102], [101, 102]], pool="mean")["outputs"]   # a whole model's
+
 Arguments are lists, numpy's arrays, or anything with `tolist`, such as PyTorch's tensors on the CPU: a whole batch,
-with the names and shapes of POST /v1/attention. The items of a batch may differ in length (not as safetensors). The
-answer is a dict with the fields of the server's answer.
+with the names and shapes of POST /v1/attention, or of encode. The items of a batch may differ in length (not as
+safetensors). The answer is a dict with the fields of the server's answer.
 
 There are three forms of request and answer; the numbers are the same:
 
@@ -39,9 +41,10 @@ except ImportError:
 
 __all__ = ["Answer", "Client", "Error"]
 
-FLOATS = ("queries", "keys", "values", "bias", "head_mask", "gradients")
-DTYPES = {**dict.fromkeys(FLOATS, "F32"), "valid_lens": "I64", "segments": "I64", "causal_offset": "I64", "mask": "BOOL"}
-CODES = {"F32": "f", "I64": "q", "BOOL": "B"}  # of array; little-endian, "<f" and so on, of numpy
+FLOATS = ("queries", "keys", "values", "bias", "head_mask", "gradients", "embeddings")
+INTEGERS = ("valid_lens", "segments", "causal_offset", "tokens", "token_types")
+DTYPES = {**dict.fromkeys(FLOATS, "F32"), **dict.fromkeys(INTEGERS, "I64"), "mask": "BOOL"}
+CODES = {"F32": "f", "I32": "i", "I64": "q", "BOOL": "B", "U8": "B"}  # of array; little-endian of numpy
 KINDS = {"F32": "biuf", "I64": "biu", "BOOL": "biu"}  # of numpy's arrays, that can be sent so
 DAY_MS = 86_400_000  # the longest timeout that the server takes
 TYPES = {"json": "application/json", "base64": "application/json", "safetensors": "application/x-safetensors"}
@@ -98,16 +101,26 @@ class Client:
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self.model, self.form, self.timeout = model, form, timeout
 
-    def attention(self, queries, keys=None, values=None, *, model=None, form=None, request_id=None, **fields):
+    def attention(self, queries, keys=None, values=None, *, model=None, layer=None, form=None, request_id=None,
+                  **fields):
         """The layer's answer to a batch: "outputs", and what the fields ask for. `fields` are those of the request,
-        such as valid_lens, mask, causal, return_attention."""
+        such as valid_lens, mask, causal, return_attention. `layer` names an attention of a whole model, such as
+        "encoder.0.self"."""
         fields.update(queries=queries, keys=keys, values=values)
-        return self._ask("attention", model, form, request_id, fields)
+        return self._ask("attention", model, form, request_id, fields, layer)
 
-    def heads(self, queries, keys=None, values=None, *, model=None, form=None, request_id=None, **fields):
+    def heads(self, queries, keys=None, values=None, *, model=None, layer=None, form=None, request_id=None, **fields):
         """What each head does on this batch. There is no default model: name one, here or for the client."""
         fields.update(queries=queries, keys=keys, values=values)
-        return self._ask("heads", model, form, request_id, fields)
+        return self._ask("heads", model, form, request_id, fields, layer)
+
+    def encode(self, tokens=None, *, embeddings=None, model=None, form=None, request_id=None, **fields):
+        """A whole model's answer to tokens, or to the rows of embeddings in their stead: "outputs", and what the fields
+        ask for, such as pool, normalize, return_hidden, return_attention. "hidden", "attention" and "thumbnails" are
+        dicts by the names of parts. There is no default model. As base64 and safetensors the answer is a rectangle,
+        with zeros behind what "valid_lens" counts. Thumbnails are arrays of bytes in every form."""
+        fields.update(tokens=tokens, embeddings=embeddings)
+        return self._ask("encode", model, form, request_id, fields)
 
     def models(self):
         """The models in service, by their names."""
@@ -123,13 +136,15 @@ class Client:
     def __exit__(self, *_):
         self.close()
 
-    def _ask(self, what, model, form, request_id, fields):
+    def _ask(self, what, model, form, request_id, fields, layer=None):
         model, form = model or self.model, form or self.form
         if form not in TYPES:
             raise ValueError(f"form is {form!r}, not one of {', '.join(TYPES)}")
-        if what == "heads" and not model:
-            raise ValueError("heads() needs the name of a model")
-        path = f"/v1/models/{urllib.parse.quote(model, safe='')}/{what}" if model else f"/v1/{what}"
+        if not model and (layer or what != "attention"):
+            raise ValueError(f"{what}() needs the name of a model")
+        names = (("models", model), ("layers", layer))
+        path = "".join(f"/{kind}/{urllib.parse.quote(name, safe='')}" for kind, name in names if name)
+        path = f"/v1{path}/{what}"
         headers = {"Content-Type": TYPES[form], "X-Timeout-Ms": str(min(max(1, round(self.timeout * 1000)), DAY_MS))}
         if request_id:
             headers["X-Request-Id"] = request_id
@@ -196,6 +211,8 @@ def _lists(value):
     """Nested lists of lists, arrays, or lists of arrays."""
     if isinstance(value, (list, tuple)):
         return [_lists(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _lists(part) for name, part in value.items()}
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -220,6 +237,8 @@ def _read(data, dtype, shape):
     numbers = array.array(CODES[dtype])
     numbers.frombytes(data)
     numbers = _little(numbers).tolist()
+    if not shape:
+        return numbers[0]
     for axis in range(len(shape) - 1, 0, -1):
         size, count = shape[axis], math.prod(shape[:axis])
         numbers = [numbers[i * size:(i + 1) * size] for i in range(count)]
@@ -237,7 +256,8 @@ def _little(numbers):
 
 def _json(fields, form):
     if form == "base64":
-        coded = {name: _coded(name, value) for name, value in fields.items() if name in FLOATS}
+        coded = {name: _coded(name, value) for name, value in fields.items()
+                 if name in FLOATS and not isinstance(value, dict)}
         fields = {**fields, **coded, "encoding_format": "base64"}
     return json.dumps(fields, default=lambda value: value.tolist(), allow_nan=False).encode()
 
@@ -255,9 +275,11 @@ def _coded(name, value):
 
 
 def _decoded(value):
-    """What _coded makes, as arrays; anything else as it is."""
+    """What _coded makes, and thumbnails, as arrays; anything else as it is."""
     if isinstance(value, dict) and "base64" in value:
-        return _read(base64.b64decode(value["base64"]), value["dtype"], value["shape"])
+        return _read(base64.b64decode(value["base64"]), value.get("dtype", "U8"), value["shape"])
+    if isinstance(value, dict):
+        return {name: _decoded(part) for name, part in value.items()}
     if isinstance(value, list) and value and isinstance(value[0], dict) and "base64" in value[0]:
         return [_decoded(item) for item in value]
     return value
@@ -284,7 +306,14 @@ def _read_safetensors(data):
     (size,) = struct.unpack_from("<Q", data)
     header, data = json.loads(data[8:8 + size]), memoryview(data)[8 + size:]
     fields = header.pop("__metadata__", {})
+    if "usage" in fields:
+        fields["usage"] = json.loads(fields["usage"])
     for name, tensor in header.items():
         begin, end = tensor["data_offsets"]
-        fields[name] = _read(data[begin:end], tensor["dtype"], tensor["shape"])
+        numbers = _read(data[begin:end], tensor["dtype"], tensor["shape"])
+        group, _, part = name.partition(".")  # "hidden.encoder.2" is one of "hidden"
+        if part:
+            fields.setdefault(group, {})[part] = numbers
+        else:
+            fields[name] = numbers
     return fields

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "config/model/registry.h"
+#include "config/model/whole.h"
 #include "server/command/command.h"
 #include "server/command/command_lines.h"
 #include "server/http/reply.h"
 #include "server/service/exchange.h"
+#include "server/service/routes.h"
 
 enum { CHUNK = 64 * 1024 };
 
@@ -37,6 +39,15 @@ static void write_unknown_model(const struct registry *r, const char *model) {
   for (size_t i = 0; i < registry_count(r); i++)
     fprintf(stderr, "%s %s", i ? "," : "", registry_at(r, i)->name);
   fputc('\n', stderr);
+}
+
+/* Is the model asked what its kind answers? If not, writes what it is asked instead. */
+static bool is_asked_right(const struct model *m, enum body_ask ask) {
+  const bool encode = ask == ASK_ENCODE;
+  if (route_serves(encode ? ROUTE_MODEL_ENCODE : ROUTE_MODEL_ATTENTION, m->kind)) return true;
+  fprintf(stderr, "attend: the model %s is of the kind %s: %s\n", m->name, model_kind_name(m->kind),
+          encode ? "it cannot encode" : "ask it to --encode");
+  return false;
 }
 
 static enum status read_body(struct exchange *x, int in) {
@@ -99,6 +110,8 @@ int command_run(const struct config *c, const struct command_run_asked *asked, i
   const struct model *m = registry_find(hold.registry, asked->model);
   if (!m)
     write_unknown_model(hold.registry, asked->model);
+  else if (!is_asked_right(m, asked->terms.ask))
+    status = COMMAND_MISUSED;
   else if (asked->lines)
     status = answer_lines(&service, m, &asked->terms, in, out);
   else

@@ -1,6 +1,6 @@
 /* command_run: `attend run MODEL`: requests from a file to their answers, without a socket.
  *
- * An answer is byte for byte that of POST /v1/models/MODEL/attention, or .../heads. */
+ * An answer is byte for byte that of POST /v1/models/MODEL/attention, .../heads or .../encode. */
 #ifndef SERVER_COMMAND_RUN_H
 #define SERVER_COMMAND_RUN_H
 
@@ -17,8 +17,8 @@ struct command_run_asked {
 
 /* Reads a request body from the descriptor `in`, writes the answer's body to `out` and messages to
  * standard error. Returns the exit status: 0 if answered, 1 if not (then nothing was written,
- * unless writing itself failed), 2 if the configuration is wrong or has no such model. With lines,
- * 1 if a line was refused, or reading or writing failed. */
+ * unless writing itself failed), 2 if the configuration is wrong, or has no such model, or one of
+ * another kind. With lines, 1 if a line was refused, or reading or writing failed. */
 int command_run(const struct config *c, const struct command_run_asked *asked, int in, int out);
 
 #endif

@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "config/model/whole.h"
+#include "server/stack/encode_fields.h"
 #include "server/watch/version.h"
 
 /* The assembler puts openapi.json into the program, so that no array of its bytes has to be
@@ -56,7 +58,7 @@ static bool add_member(json_t *object, const char *key, json_t *value) {
   return json_object_set_new(object, key, value) == 0;
 }
 
-/* Adds the members that only some models have. */
+/* Adds the members that only some layers have. */
 static bool add_optional_members(json_t *description, const struct model *m) {
   const struct layer_shape *s = &m->shape;
   if (m->place && !add_member(description, "place", json_string(m->place))) return false;
@@ -75,8 +77,91 @@ static bool add_optional_members(json_t *description, const struct model *m) {
                               s->relative_both));
 }
 
+/* --- whole models --- */
+
+/* Adds a number that only some models have: 0 is none. */
+static bool add_size(json_t *description, const char *key, size_t size) {
+  return size == 0 || add_member(description, key, json_integer((json_int_t)size));
+}
+
+static json_t *describe_parts(const struct whole *w) {
+  json_t *names = json_array();
+  for (size_t i = 0; names && i < w->parts; i++)
+    if (json_array_append_new(names, json_string(w->part[i].name))) {
+      json_decref(names);
+      names = NULL;
+    }
+  return names;
+}
+
+static bool add_token(json_t *ids, const char *key, int64_t token) {
+  return token < 0 || add_member(ids, key, json_integer((json_int_t)token));
+}
+
+/* The tokens that mean something. */
+static json_t *describe_tokens(const struct whole_tokens *t) {
+  json_t *ids = json_object(), *ends = json_array();
+  bool good = ids && ends;
+  for (size_t i = 0; good && i < t->ends; i++)
+    good = json_array_append_new(ends, json_integer((json_int_t)t->end[i])) == 0;
+  good = good && add_token(ids, "begin", t->begin) && add_token(ids, "pad", t->pad) &&
+         add_token(ids, "forced_begin", t->forced_begin) &&
+         add_token(ids, "forced_end", t->forced_end);
+  if (good && t->ends > 0) good = json_object_set(ids, "end", ends) == 0;
+  json_decref(ends);
+  if (good) return ids;
+  json_decref(ids);
+  return NULL;
+}
+
+static json_t *describe_notes(const struct notes *n) {
+  json_t *list = json_array();
+  for (size_t i = 0; list && i < n->count; i++)
+    if (json_array_append_new(list, json_string(n->text[i]))) {
+      json_decref(list);
+      list = NULL;
+    }
+  return list;
+}
+
+/* The members that its encoder has. */
+static bool add_encoder(json_t *description, const struct whole *w) {
+  const struct stack_form *f = stack_form(w->encoder);
+  const size_t kv_heads = f->self.kv_heads == f->self.heads ? 0 : f->self.kv_heads;
+  return add_size(description, "layers", f->layers) &&
+         add_size(description, "heads", f->self.heads) &&
+         add_size(description, "kv_heads", kv_heads) && add_size(description, "width", f->width) &&
+         add_size(description, "feed_forward", f->forward_size) &&
+         add_size(description, "dimensions", f->pooling.dense_size) &&
+         add_member(description, "pooler", json_boolean(stack_has_pooler(w->encoder))) &&
+         add_member(description, "pool", json_string(encode_pool_name(w->pool))) &&
+         add_member(description, "normalize", json_boolean(w->normalize));
+}
+
+static json_t *describe_whole(const struct model *m) {
+  const struct whole *w = m->whole;
+  json_t *description = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o}", "name", m->name,
+                                  "kind", model_kind_name(m->kind), "family", w->family,
+                                  "parameters", (json_int_t)m->parameters, "weights", "float32",
+                                  "source", m->source, m->digest_name, m->digest, "attentions",
+                                  describe_parts(w), "tokens", describe_tokens(&w->token));
+  if (description && add_encoder(description, w) &&
+      add_size(description, "vocabulary", w->vocabulary) &&
+      add_size(description, "token_types", w->types) &&
+      add_size(description, "positions", w->positions) &&
+      add_size(description, "tensors_aside", w->aside) &&
+      (!w->encoder || add_size(description, "bytes", stack_bytes(w->encoder))) &&
+      (m->notes.count == 0 || add_member(description, "notes", describe_notes(&m->notes))))
+    return description;
+  json_decref(description);
+  return NULL;
+}
+
+/* --- one layer --- */
+
 static json_t *describe_model(const struct model *m) {
   const struct layer_shape *s = &m->shape;
+  if (m->whole) return describe_whole(m);
   json_t *description = json_pack(
       "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s, s:s, s:s, s:s}",
       "name", m->name, "score", m->score, "weighting", m->weighting, "projection", m->projection,
@@ -142,10 +227,40 @@ static json_t *describe_outputs(const struct layer_shape *s) {
                    describe_tensor("attention_weights", "FP32", shape, true));
 }
 
+/* Appends a tensor to a list, and drops both if that fails. NULL: no memory. */
+static json_t *append_tensor(json_t *list, json_t *tensor) {
+  if (json_array_append_new(list, tensor) == 0) return list;
+  json_decref(list);
+  return NULL;
+}
+
+static json_t *describe_ids(const char *name, bool optional) {
+  return describe_tensor(name, "INT64", json_pack("[i, i]", -1, -1), optional);
+}
+
+/* Of a model without tokens, rows are what enters it. */
+static json_t *describe_whole_inputs(const struct whole *w) {
+  const bool ids = w->vocabulary > 0;
+  json_t *list = json_array();
+  if (ids) list = append_tensor(list, describe_ids("input_ids", false));
+  list = append_tensor(list, describe_ids("attention_mask", true));
+  if (w->types) list = append_tensor(list, describe_ids("token_type_ids", true));
+  return append_tensor(list, describe_rows("inputs_embeds", stack_form(w->encoder)->width, ids));
+}
+
+static json_t *describe_whole_outputs(const struct whole *w) {
+  const struct stack_form *f = stack_form(w->encoder);
+  json_t *list = append_tensor(json_array(), describe_rows("last_hidden_state", f->width, false));
+  if (!stack_has_pooler(w->encoder)) return list;
+  return append_tensor(list, describe_tensor("pooler_output", "FP32",
+                                             json_pack("[i, I]", -1, (json_int_t)f->width), true));
+}
+
 char *description_v2_model(const struct model *m, size_t *length) {
+  json_t *inputs = m->whole ? describe_whole_inputs(m->whole) : describe_inputs(&m->shape);
+  json_t *outputs = m->whole ? describe_whole_outputs(m->whole) : describe_outputs(&m->shape);
   return write_json(json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", m->name, "versions", "1",
-                              "platform", "attend", "inputs", describe_inputs(&m->shape), "outputs",
-                              describe_outputs(&m->shape)),
+                              "platform", "attend", "inputs", inputs, "outputs", outputs),
                     length);
 }
 

@@ -8,7 +8,7 @@
 #include "config/document/text.h"
 #include "server/http/framing.h"
 #include "server/http/request_id.h"
-#include "server/watch/trace.h"
+#include "server/watch/traceparent.h"
 
 enum { TIMEOUT_MS_MAX = 86400000 };
 
@@ -221,7 +221,7 @@ void header_add(struct header *h, const char *name, size_t name_size, const char
   else if (IS("User-Agent"))
     h->agent = value;
   else if (IS("traceparent"))
-    h->trace = h->traces++ == 0 && trace_is_valid(value) ? value : NULL;
+    h->traceparent = h->traceparents++ == 0 && traceparent_is_valid(value) ? value : NULL;
   else if (IS("X-Timeout-Ms"))
     read_timeout(h, value);
   else if (IS("X-Request-Id"))

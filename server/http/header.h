@@ -40,7 +40,7 @@ struct header {
   const char *length;        /* Content-Length, or NULL */
   const char *request_id;    /* X-Request-Id if it is valid, else NULL */
   const char *agent;         /* User-Agent, or NULL */
-  const char *trace;         /* traceparent if it is valid, else NULL */
+  const char *traceparent;   /* traceparent if it is valid, else NULL */
   const char *authorization; /* the last one, or NULL */
   const char *origin;        /* Origin if there is one and no more, else NULL */
   const char *const *tags;   /* entity tags to look for in If-None-Match, ended by NULL; or NULL */
@@ -56,7 +56,7 @@ struct header {
   bool coded;                       /* there is a Content-Encoding other than identity */
   bool bad_timeout, bad_json_bytes;
   bool asks_method; /* Access-Control-Request-Method is there: a preflight, if it is OPTIONS */
-  unsigned hosts, codings, traces, authorizations, origins;
+  unsigned hosts, codings, traceparents, authorizations, origins;
   struct error error; /* the first fault found: bad framing or a malformed field */
 };
 

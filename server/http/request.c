@@ -39,7 +39,7 @@ void request_close(struct request *r) {
   /* libmicrohttpd may have freed the text of a request without a call of request_end. */
   if (r->state != REQUEST_NONE) {
     r->url = r->method_word = "-";
-    r->header.agent = r->header.trace = NULL;
+    r->header.agent = r->header.traceparent = NULL;
     request_end(r, false);
   }
   io_unwatch(r->io, r->connection.fd);
@@ -139,7 +139,7 @@ bool request_header(struct request *r, const char *url, const char *method, cons
   r->body_bytes = r->answer_bytes = 0;
   r->answered = 0;
   r->timeline = (struct timeline){0};
-  r->route = route_find(url, r->model);
+  r->route = route_find(url, &r->names);
   hide_route(r);
   r->method = method_find(method);
   header_init(&r->header);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/model/registry.h"
+#include "config/model/whole.h"
 #include "core/run/size.h"
 #include "server/http/bearer.h"
 #include "server/http/request_parts.h"
@@ -18,7 +19,7 @@ enum {
 /* Reads from the header in which forms a native request has its body and wants its answer. */
 static void read_native_forms(struct request *r, struct body_terms *terms) {
   struct error *e = &r->error;
-  const bool heads = r->route == ROUTE_MODEL_HEADS;
+  const bool heads = r->route == ROUTE_MODEL_HEADS || r->route == ROUTE_LAYER_HEADS;
   const enum header_media content = r->header.content;
   const bool binary = content == MEDIA_SAFETENSORS || content == MEDIA_OCTETS;
   const enum header_wish wish = header_wish(&r->header, binary);
@@ -32,7 +33,7 @@ static void read_native_forms(struct request *r, struct body_terms *terms) {
   else if (wish == WISH_BINARY_ALONE && heads)
     error_set(e, STATUS_NOT_ACCEPTABLE,
               "Accept excludes application/json, the only form that measures of heads have");
-  terms->ask = heads ? ASK_HEADS : ASK_ATTENTION;
+  terms->ask = heads ? ASK_HEADS : r->route == ROUTE_MODEL_ENCODE ? ASK_ENCODE : ASK_ATTENTION;
   terms->form = binary ? BODY_SAFETENSORS : BODY_JSON;
   terms->wants_binary = !heads && wish != WISH_JSON;
   terms->refuses_json = wish == WISH_BINARY_ALONE;
@@ -50,13 +51,60 @@ static void read_v2_forms(struct request *r, struct body_terms *terms) {
 }
 
 /* Names as many models as fit. */
-void request_refuse_model(struct request *r, const struct registry *all) {
+static void refuse_model(struct request *r, const struct registry *all) {
   char names[200] = "";
   size_t used = 0;
   for (size_t i = 0; i < registry_count(all) && used < sizeof names; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
                              registry_at(all, i)->name);
   error_set(&r->error, STATUS_UNKNOWN_MODEL, "no model has this name; there are: %s", names);
+}
+
+/* The model is there, but its kind has no such path. */
+static enum status refuse_kind(struct request *r, const struct model *m) {
+  char list[300];
+  route_list(m->kind, list, sizeof list);
+  if (r->route == ROUTE_ATTENTION)
+    return error_set(&r->error, STATUS_NOT_FOUND,
+                     "the default model, %s, is a whole one; it has POST %s, and GET "
+                     "/v1/models/{model}",
+                     m->name, list);
+  return error_set(
+      &r->error, STATUS_NOT_FOUND,
+      "the model %s is of the kind %s, which has no such path; it has POST %s, and GET "
+      "/v1/models/{model}",
+      m->name, model_kind_name(m->kind), list);
+}
+
+/* Names as many attentions as fit. */
+static void refuse_layer(struct request *r, const struct model *m) {
+  char names[300] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < m->whole->parts && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                             m->whole->part[i].name);
+  error_set(&r->error, STATUS_NOT_FOUND,
+            "the model %s has no attention of this name; there are: %s", m->name, names);
+}
+
+const struct model *request_find_model(struct request *r, const struct registry *all) {
+  const struct model *m =
+      r->route == ROUTE_ATTENTION ? registry_default(all) : registry_find(all, r->names.model);
+  if (!m)
+    refuse_model(r, all);
+  else if (!route_serves(r->route, m->kind))
+    refuse_kind(r, m);
+  return r->error.status ? NULL : m;
+}
+
+/* Likewise, where the path names an attention of the model, that. */
+static const struct model *find_asked(struct request *r, const struct registry *all) {
+  const struct model *m = request_find_model(r, all);
+  if (m) memcpy(r->names.model, m->name, strlen(m->name) + 1);
+  if (!m || !route_has_layer(r->route)) return m;
+  const struct whole_part *part = whole_find_part(m->whole, r->names.layer);
+  if (!part) refuse_layer(r, m);
+  return part ? &part->model : NULL;
 }
 
 bool request_has_place(struct request *r) {
@@ -95,21 +143,24 @@ void request_admit_computed(struct request *r) {
     read_native_forms(r, &terms);
   if (e->status) return;
   struct models_hold hold = models_hold(s->service.models, request_shard(r));
-  const struct model *m = r->route == ROUTE_ATTENTION ? registry_default(hold.registry)
-                                                      : registry_find(hold.registry, r->model);
-  if (!m) {
-    request_refuse_model(r, hold.registry);
+  const struct model *m = find_asked(r, hold.registry);
+  if (!m || !request_has_place(r)) {
     models_release(&hold);
     return;
   }
-  memcpy(r->model, m->name, strlen(m->name) + 1);
-  if (!request_has_place(r)) {
-    models_release(&hold);
-    return;
-  }
+  if (terms.form == BODY_V2 && m->whole) terms.ask = ASK_ENCODE;
   exchange_begin(&r->exchange, &s->service, &hold, m, &terms);
   r->has_exchange = true;
   *e = r->exchange.error;
+}
+
+/* Nothing is at a path below a model, if there is one: says what it has. */
+static enum status refuse_below_model(struct request *r) {
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  const struct model *m = registry_find(hold.registry, r->names.model);
+  if (m) refuse_kind(r, m);
+  models_release(&hold);
+  return r->error.status;
 }
 
 static enum status refuse_path(struct request *r) {
@@ -124,10 +175,25 @@ static enum status refuse_path(struct request *r) {
                      "there is nothing at this path; try POST /v2/models/NAME/infer, or GET /v2, "
                      "/v2/health/live, /v2/health/ready, /v2/models, /v2/models/NAME, "
                      "/v2/models/NAME/ready");
+  if (*r->names.model && refuse_below_model(r)) return r->error.status;
   return error_set(&r->error, STATUS_NOT_FOUND,
                    "there is nothing at this path; try POST /v1/attention (the default model), "
-                   "/v1/models/NAME/attention, /v1/models/NAME/heads, or GET /, /v1/models, "
-                   "/v1/models/NAME, /v2, /healthz, /readyz, /metrics, /openapi.json");
+                   "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode and "
+                   "/v1/models/NAME/layers/LAYER/attention, /v1/models/NAME/layers/LAYER/heads (a "
+                   "whole model), or GET /, /v1/models, /v1/models/NAME, /v2, /healthz, /readyz, "
+                   "/metrics, /openapi.json");
+}
+
+/* A POST to a model's own path gets an answer that names the paths below it. */
+static enum status refuse_method(struct request *r) {
+  char list[300] = "";
+  struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
+  const struct model *m =
+      r->route == ROUTE_MODEL ? registry_find(hold.registry, r->names.model) : NULL;
+  if (m) route_list(m->kind, list, sizeof list);
+  models_release(&hold);
+  return error_set(&r->error, STATUS_METHOD_NOT_ALLOWED, "this path takes %s%s%s",
+                   route_allow(r->route), m ? "; its model has POST " : "", list);
 }
 
 /* The first check, so that clients without a key learn nothing else. */
@@ -151,7 +217,7 @@ void request_admit(struct request *r, const char *version) {
   if (!route_exists(r->route) && !r->asks_server)
     refuse_path(r);
   else if (!route_allows(r->route, r->method) && !r->asks_server)
-    error_set(e, STATUS_METHOD_NOT_ALLOWED, "this path takes %s", route_allow(r->route));
+    refuse_method(r);
   else if (r->header.body_bytes > c->max_body_bytes)
     error_limit(e, "max_body_bytes", "the body is larger than %llu bytes",
                 (unsigned long long)c->max_body_bytes);

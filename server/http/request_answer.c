@@ -124,6 +124,7 @@ bool request_answer_exchange(struct request *r) {
   if (x->error.status) return request_answer_error(r, &x->error);
   report_stages(r);
   if (!enter_answer_phase(r)) return false;
+  if (x->tokens) metrics_tokens(r->server->metrics, request_shard(r), WORK_ENCODE, x->tokens);
   r->answer_bytes = answer_bytes(&x->answer);
   struct reply reply = begin_reply(r, 200, answer_type(r));
   char json_bytes[32];
@@ -189,8 +190,7 @@ static bool answer_metrics(struct request *r) {
 static bool answer_model(struct request *r, char *text_of(const struct model *, size_t *)) {
   size_t length = 0;
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
-  const struct model *m = registry_find(hold.registry, r->model);
-  if (!m) request_refuse_model(r, hold.registry);
+  const struct model *m = request_find_model(r, hold.registry);
   char *text = m ? text_of(m, &length) : NULL;
   models_release(&hold);
   return r->error.status ? request_answer_error(r, &r->error)

@@ -48,7 +48,7 @@ struct request {
   bool asks_server;    /* OPTIONS *: what the server as a whole can do */
   _Atomic int handoff;
   struct exchange exchange;
-  char model[ROUTE_MODEL_SIZE];
+  struct route_names names; /* the model's is that of the default one, where it serves */
   char id[REQUEST_ID_SIZE];
   char client[REQUEST_CLIENT_SIZE]; /* the client's address; empty until it is needed */
   char timing[REQUEST_TIMING_SIZE];
@@ -75,8 +75,9 @@ void request_admit_computed(struct request *r);
  * it is put into the lobby, once; the next time r->error says that the queue is full. */
 bool request_has_place(struct request *r);
 
-/* Sets r->error: no model has the name in the path. Names the models of `all`. */
-void request_refuse_model(struct request *r, const struct registry *all);
+/* The model in the path, or the default one where the path names none. NULL with r->error set: no
+ * model has the name, and those of `all` are named; or its kind has no such path. */
+const struct model *request_find_model(struct request *r, const struct registry *all);
 
 /* --- request_answer: these queue an answer. False: the connection has to be closed. --- */
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/document/text.h"
+#include "config/model/whole.h"
 #include "config/settings/address.h"
 #include "core/run/size.h"
 
@@ -74,12 +75,26 @@ static void add_kind(struct announce_words *w, const struct model *m) {
   }
 }
 
+/* What is read of a whole model first. */
+static void add_whole(struct announce_words *w, const struct model *m) {
+  const struct stack_form *f = stack_form(m->whole->encoder);
+  add_word(w, "kind=%s", model_kind_name(m->kind));
+  add_word(w, "layers=%zu", f->layers);
+  add_word(w, "heads=%zu", f->self.heads);
+  if (f->self.kv_heads != f->self.heads) add_word(w, "kv_heads=%zu", f->self.kv_heads);
+  add_word(w, "width=%zu", f->width);
+  add_word(w, "feed_forward=%zu", f->forward_size);
+  if (m->whole->vocabulary) add_word(w, "vocabulary=%zu", m->whole->vocabulary);
+  if (m->whole->positions) add_word(w, "positions=%zu", m->whole->positions);
+}
+
 static void add_source(struct announce_words *w, const struct model *m) {
-  const char *engine = layer_engine(m->layer);
+  const char *engine = m->whole ? "packed" : layer_engine(m->layer);
   const char *colon = strchr(m->digest, ':'); /* the kind of a digest is not shown */
   if (strcmp(engine, "packed") != 0 && strcmp(engine, "none") != 0)
     add_word(w, "engine=%s", engine);
-  if (strcmp(m->layout, "none") != 0) add_word(w, "layout=%s", m->layout);
+  if (strcmp(m->layout, "none") != 0)
+    add_word(w, "%s=%s", m->whole ? "family" : "layout", m->layout);
   const char *quote = strchr(m->source, ' ') ? "\"" : ""; /* its words could be taken for ours */
   add_word(w, "source=%s%.200s%s", quote, m->source, quote);
   add_word(w, "%s=%.*s", m->digest_name, DIGEST_SHOWN, colon ? colon + 1 : m->digest);
@@ -109,8 +124,12 @@ static void tell_lines(const struct announce_words *w, const struct model *m, si
 void announce_lines(const struct model *m, size_t width, void (*tell)(void *of, const char *line),
                     void *of) {
   struct announce_words words = {0};
-  add_sizes(&words, &m->shape);
-  add_kind(&words, m);
+  if (m->whole) {
+    add_whole(&words, m);
+  } else {
+    add_sizes(&words, &m->shape);
+    add_kind(&words, m);
+  }
   add_source(&words, m);
   tell_lines(&words, m, width, tell, of);
   if (!m->hinted) return;
@@ -142,7 +161,8 @@ struct progress_listener announce_progress(struct log *log) {
 }
 
 const char announce_demonstration[] =
-    "no models are configured: these are built in, for demonstration, with random weights; "
+    "no models are configured: these are built in, for demonstration, three of them with random "
+    "weights; "
     "--config FILE or ATTEND_CONFIG names a file with models of yours";
 
 void announce_built_in(struct log *log, const struct config *c) {

@@ -27,6 +27,7 @@ const Fields = (() => {
     ["return_pointers", flag("not set: no"), "the heaviest or the drawn key too"],
     ["encoding_format", words("not set: float", "float", "base64"),
       "how arrays of floats are written in the answer"],
+    ["trace", '{"item": 0, "head": 0, "query": 0}', "how one query's weights come about"],
   ];
   const LONG = 2000, HIDDEN = "… too long to show";
 

@@ -16,7 +16,7 @@ const Measures = (() => {
   const post = (what, changes) => {
     const { body, model } = State.get("asked");
     const sent = Request.change(body, { return_attention: undefined, return_pointers: undefined,
-      gradients: undefined, ...changes });
+      gradients: undefined, trace: undefined, ...changes });
     return Net.ask("POST", Ask.path(what, model),
       { ...Request.wire(sent), accept: Ask.accept(Infinity) });
   };

@@ -3,13 +3,15 @@
 // Models.load() -> a promise: reads the list and chooses a model. Models.current() -> the chosen
 // one's description, or null. Models.find(name) -> that of any model. If the chosen model is not in
 // the list, the first one is chosen; if the server answers that it is gone, the list is read anew.
+// Whole models, which the page cannot ask, are left out.
 const Models = (() => {
   const find = (name) => (State.get("models") || []).find((m) => m.name === name) || null;
   const current = () => find(State.get("model"));
 
   const SIZES = ["query_size", "key_size", "value_size", "output_size", "heads", "parameters"];
+  const isWhole = ({ kind = "attention" }) => kind !== "attention";
   const isModel = (m) => typeof m.name === "string"
-    && SIZES.every((name) => Number.isSafeInteger(m[name]) && m[name] >= 0);
+    && (isWhole(m) || SIZES.every((name) => Number.isSafeInteger(m[name]) && m[name] >= 0));
   const listOf = (reply) => {
     try {
       const { models } = JSON.parse(reply.text());
@@ -20,11 +22,14 @@ const Models = (() => {
   };
   const strange = { title: "This is no answer of attend", status: 0,
     detail: "v1/models brings no list of models." };
+  let wholes = []; // their names
   const load = async () => {
     const reply = await Net.ask("GET", "v1/models");
     if (!reply.ok) return State.set({ problem: reply.problem });
-    const models = listOf(reply);
-    if (!models) return State.set({ problem: strange });
+    const all = listOf(reply);
+    if (!all) return State.set({ problem: strange });
+    const models = all.filter((m) => !isWhole(m));
+    wholes = all.filter(isWhole).map((m) => m.name);
     const kept = models.some((m) => m.name === State.get("model"));
     State.set({ models, model: kept ? State.get("model") : models[0] ? models[0].name : null });
   };
@@ -38,6 +43,10 @@ const Models = (() => {
     `${m.query_size} → ${m.output_size}`, m.score, `${Format.count(m.parameters)} parameters`,
     m.source].join(" · ");
   const lacking = () => {
+    if (wholes.length) {
+      return "The server has whole models only, which this page does not show yet: ask "
+        + `POST /v1/models/${wholes[0]}/encode.`;
+    }
     if (State.get("models")) return "The server has no model.";
     return State.get("problem") ? "The models could not be read." : "Reading the models …";
   };

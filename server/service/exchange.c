@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "core/run/clock.h"
-#include "core/run/size.h"
-#include "server/attention/attention_answer.h"
 
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
                     const struct model *m, const struct body_terms *terms) {
@@ -18,13 +16,19 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
   x->body_ns = 0;
   x->body_bytes = 0;
   memset(&x->error, 0, sizeof x->error);
+  x->fields = NULL;
+  x->body = NULL;
+  x->run = NULL;
+  x->timeout_us = 0;
+  x->tokens = 0;
   memset(&x->request, 0, sizeof x->request);
   memset(&x->answer, 0, sizeof x->answer);
   memset(&x->job, 0, sizeof x->job);
   x->checked = false;
   x->begun = x->deadline = x->waited_ns = 0;
   arena_init(&x->arena, &s->budget);
-  x->body = attention_body_new(m, terms, &s->limits, &x->arena, &x->error);
+  x->contract = exchange_contract(terms->ask);
+  x->contract->begin(x);
 }
 
 void exchange_feed(struct exchange *x, const char *text, size_t length) {
@@ -38,7 +42,7 @@ void exchange_feed(struct exchange *x, const char *text, size_t length) {
     return;
   }
   uint64_t start = clock_now();
-  attention_body_feed(x->body, text, length);
+  body_feed(x->body, text, length);
   x->body_ns += clock_now() - start;
 }
 
@@ -61,35 +65,18 @@ static void end_job(struct job *job) {
   x->done(x);
 }
 
-/* Only a request that was read says whether its answer has the form that is asked for. */
-static enum status choose_form(struct exchange *x, enum answer_form *form) {
-  *form = x->terms.form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
-  if (x->terms.wants_binary && attention_request_has_binary(&x->request))
-    *form = ANSWER_SAFETENSORS;
-  else if (x->terms.refuses_json)
-    return error_set(&x->error, STATUS_NOT_ACCEPTABLE,
-                     "the items of the batch differ in shape, and such an answer is JSON only: "
-                     "accept application/json, or send items of one shape, with valid_lens, and "
-                     "with as many segments each");
-  return STATUS_OK;
-}
-
 /* Makes the request of the body, and a plan of its answer. */
 static void check_body(struct exchange *x) {
   uint64_t start = clock_now();
-  enum answer_form form;
-  if (!attention_body_finish(x->body, &x->request) && !choose_form(x, &form) &&
-      !layer_prepare(x->model->layer, &x->request.asked, &x->arena, &x->error))
-    attention_answer_plan(&x->answer, form, x->model, &x->request, &x->service->limits, &x->arena,
-                          &x->error);
+  x->contract->finish(x);
   x->body_ns += clock_now() - start;
 }
 
 /* Prepares the job for what the request computes. */
 static void plan_job(struct exchange *x) {
-  const uint64_t said_us = x->request.v2.timeout_us;
+  const uint64_t said_us = x->timeout_us;
   if (said_us && said_us < (x->deadline - x->begun) / 1000) x->deadline = x->begun + said_us * 1000;
-  x->job.run = &x->request.asked.run;
+  x->job.run = x->run;
   x->job.pieces = x->answer.pieces;
   x->job.write = write_piece;
   x->job.gone = x->gone ? has_reader_left : NULL;
@@ -147,8 +134,8 @@ static void end_check(struct job *job) {
 }
 
 static void plan_check(struct exchange *x) {
-  x->check = (struct run){.program = &check_program,
-                          .work = check_work * (double)attention_body_cost(x->body)};
+  x->check =
+      (struct run){.program = &check_program, .work = check_work * (double)body_cost(x->body)};
   x->job.run = &x->check;
   x->job.pieces = 0;
   x->job.gone = x->gone ? has_reader_left : NULL;
@@ -160,7 +147,7 @@ static void plan_check(struct exchange *x) {
 
 bool exchange_finish(struct exchange *x) {
   if (x->error.status) return false;
-  x->checked = x->alone || attention_body_cost(x->body) <= AT_ONCE_NS;
+  x->checked = x->alone || body_cost(x->body) <= AT_ONCE_NS;
   if (x->checked) check_body(x);
   return !x->error.status;
 }
@@ -179,5 +166,6 @@ void exchange_submit(struct exchange *x, uint64_t deadline) {
 void exchange_end(struct exchange *x) {
   arena_free(&x->arena);
   models_release(&x->hold);
+  x->fields = NULL;
   x->body = NULL;
 }

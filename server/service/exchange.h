@@ -9,15 +9,24 @@
 #include "server/answer/answer.h"
 #include "server/attention/attention_body.h"
 #include "server/service/service.h"
+#include "server/stack/encode_body.h"
 
 struct exchange {
   struct service *service;
   struct models_hold hold;
   const struct model *model; /* of the set that is held */
   struct body_terms terms;
-  struct arena arena; /* everything of this request */
-  struct attention_body *body;
-  struct attention_request request;
+  struct arena arena;                       /* everything of this request */
+  const struct exchange_contract *contract; /* of what the terms ask */
+  void *fields;      /* what the contract reads the body into: attention_body, ... */
+  struct body *body; /* of those */
+  union {            /* what was asked, once it is checked: the contract's own */
+    struct attention_request attention;
+    struct encode_request encode;
+  } request;
+  struct run *run;     /* of the request */
+  uint64_t timeout_us; /* that the body asks for; 0: none */
+  size_t tokens;       /* rows that go through a whole model */
   struct answer answer;
   bool checked;     /* the body, before exchange_submit */
   struct run check; /* of a body, where it takes long: the job's first run */
@@ -33,8 +42,8 @@ struct exchange {
 };
 
 /* Sets every member but done, gone and alone, which the maker sets, before or after, and `check`,
- * which is looked at only where there is one. Takes the hold
- * over; `m` is a model of it. A failure is in x->error. */
+ * which is looked at only where there is one. Takes the hold over; `m` is a model of it. A failure
+ * is in x->error. */
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
                     const struct model *m, const struct body_terms *terms);
 
@@ -53,5 +62,18 @@ bool exchange_finish(struct exchange *x);
 void exchange_submit(struct exchange *x, uint64_t deadline);
 
 void exchange_end(struct exchange *x); /* frees all; not between submit and done */
+
+/* --- exchange_contract: for the exchange alone --- */
+
+/* The ways in which a request asks a model: what its fields become. */
+struct exchange_contract {
+  /* Makes the body of a request that begins: sets x->fields and x->body, or x->error. */
+  void (*begin)(struct exchange *x);
+
+  /* The body has ended: makes x->run, x->timeout_us and x->answer of it, or sets x->error. */
+  enum status (*finish)(struct exchange *x);
+};
+
+const struct exchange_contract *exchange_contract(enum body_ask ask);
 
 #endif

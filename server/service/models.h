@@ -26,8 +26,8 @@ struct models_hold {
   unsigned generation;
 };
 
-/* Takes the first set over, even if it fails. Threads that pass different shards to models_hold touch
- * no common cache line. NULL: no memory. */
+/* Takes the first set over, even if it fails. Threads that pass different shards to models_hold
+ * touch no common cache line. NULL: no memory. */
 struct models *models_new(struct models_set first, size_t shards, struct error *e);
 void models_free(struct models *m); /* no set is held; NULL is fine */
 

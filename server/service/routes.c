@@ -1,22 +1,35 @@
 /* routes: from method and path to the endpoint that is asked for. */
 #include "server/service/routes.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "server/text/hex.h"
 
-enum { SEGMENTS_MAX = 6, SEGMENT_SIZE = ROUTE_MODEL_SIZE };
+enum { SEGMENTS_MAX = 6, SEGMENT_SIZE = ROUTE_NAME_SIZE };
+
+/* The kinds of models that have a path. */
+enum {
+  ATTENTIONS = 1 << MODEL_ATTENTION,
+  ENCODERS = 1 << MODEL_ENCODER | 1 << MODEL_SEQ2SEQ, /* those with an encoder */
+  WHOLES = ENCODERS | 1 << MODEL_DECODER,
+  ALL = ATTENTIONS | WHOLES
+};
 
 static const struct {
   const char *template;
   bool computed; /* takes POST; every other route takes GET and HEAD */
+  unsigned kinds;
 } table[ROUTE_COUNT] = {
-    [ROUTE_ATTENTION] = {"/v1/attention", true},
-    [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true},
-    [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true},
+    [ROUTE_ATTENTION] = {"/v1/attention", true, ATTENTIONS},
+    [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true, ATTENTIONS},
+    [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ATTENTIONS},
+    [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, ENCODERS},
+    [ROUTE_LAYER_ATTENTION] = {"/v1/models/{model}/layers/{layer}/attention", true, WHOLES},
+    [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES},
     [ROUTE_MODELS] = {"/v1/models", false},
-    [ROUTE_MODEL] = {"/v1/models/{model}", false},
+    [ROUTE_MODEL] = {"/v1/models/{model}", false, ALL},
     [ROUTE_HEALTH] = {"/healthz", false},
     [ROUTE_READY] = {"/readyz", false},
     [ROUTE_METRICS] = {"/metrics", false},
@@ -26,9 +39,9 @@ static const struct {
     [ROUTE_V2_LIVE] = {"/v2/health/live", false},
     [ROUTE_V2_READY] = {"/v2/health/ready", false},
     [ROUTE_V2_MODELS] = {"/v2/models", false},
-    [ROUTE_V2_MODEL] = {"/v2/models/{model}", false},
-    [ROUTE_V2_MODEL_READY] = {"/v2/models/{model}/ready", false},
-    [ROUTE_V2_INFER] = {"/v2/models/{model}/infer", true},
+    [ROUTE_V2_MODEL] = {"/v2/models/{model}", false, ATTENTIONS | ENCODERS},
+    [ROUTE_V2_MODEL_READY] = {"/v2/models/{model}/ready", false, ALL},
+    [ROUTE_V2_INFER] = {"/v2/models/{model}/infer", true, ATTENTIONS | ENCODERS},
     [ROUTE_V2_VERSION] = {"/v2/models/{model}/versions/{version}", false},
     [ROUTE_V2_NONE] = {"/v2 none", false},
     [ROUTE_NONE] = {"none", false},
@@ -76,14 +89,21 @@ static bool is_root(const char *path) {
 static enum route find_below_v1_model(const char *segment) {
   if (!strcmp(segment, "attention")) return ROUTE_MODEL_ATTENTION;
   if (!strcmp(segment, "heads")) return ROUTE_MODEL_HEADS;
-  return ROUTE_NONE;
+  return !strcmp(segment, "encode") ? ROUTE_MODEL_ENCODE : ROUTE_NONE;
+}
+
+static enum route find_below_v1_layer(const char *segment) {
+  if (!strcmp(segment, "attention")) return ROUTE_LAYER_ATTENTION;
+  return !strcmp(segment, "heads") ? ROUTE_LAYER_HEADS : ROUTE_NONE;
 }
 
 static enum route find_v1(char segment[][SEGMENT_SIZE], size_t n) {
   if (n == 2 && !strcmp(segment[1], "attention")) return ROUTE_ATTENTION;
-  if (n < 2 || n > 4 || strcmp(segment[1], "models")) return ROUTE_NONE;
+  if (n < 2 || strcmp(segment[1], "models")) return ROUTE_NONE;
   if (n == 2) return ROUTE_MODELS;
-  return n == 3 ? ROUTE_MODEL : find_below_v1_model(segment[3]);
+  if (n == 3) return ROUTE_MODEL;
+  if (n == 4) return find_below_v1_model(segment[3]);
+  return n == 6 && !strcmp(segment[3], "layers") ? find_below_v1_layer(segment[5]) : ROUTE_NONE;
 }
 
 /* The route of the segment after a model's name; NULL: the path ends with the name. */
@@ -108,26 +128,32 @@ static enum route find_v2(char segment[][SEGMENT_SIZE], size_t n) {
   return route == ROUTE_V2_NONE || !strcmp(segment[4], "1") ? route : ROUTE_V2_VERSION;
 }
 
-enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]) {
+static enum route find_single(const char *segment) {
+  if (!strcmp(segment, "healthz")) return ROUTE_HEALTH;
+  if (!strcmp(segment, "readyz")) return ROUTE_READY;
+  if (!strcmp(segment, "metrics")) return ROUTE_METRICS;
+  return !strcmp(segment, "openapi.json") ? ROUTE_OPENAPI : ROUTE_NONE;
+}
+
+enum route route_find(const char *path, struct route_names *names) {
   char segment[SEGMENTS_MAX][SEGMENT_SIZE];
   size_t n = 0;
   enum route route = ROUTE_NONE;
-  model[0] = 0;
+  names->model[0] = names->layer[0] = 0;
   if (is_root(path)) return ROUTE_PAGE;
   path = route_path(path);
   while (*path == '/' && n < SEGMENTS_MAX) path = read_segment(path + 1, segment[n++]);
-  const bool v2 = n > 0 && !strcmp(segment[0], "v2");
-  if (*path == '/') return v2 ? ROUTE_V2_NONE : ROUTE_NONE;
-  if (n == 1) {
-    if (!strcmp(segment[0], "healthz")) return ROUTE_HEALTH;
-    if (!strcmp(segment[0], "readyz")) return ROUTE_READY;
-    if (!strcmp(segment[0], "metrics")) return ROUTE_METRICS;
-    if (!strcmp(segment[0], "openapi.json")) return ROUTE_OPENAPI;
-  }
-  if (v2) route = find_v2(segment, n);
-  if (n > 0 && !strcmp(segment[0], "v1")) route = find_v1(segment, n);
-  if (n > 2 && route_exists(route) && !strcmp(segment[1], "models"))
-    memcpy(model, segment[2], SEGMENT_SIZE);
+  const bool v1 = n > 0 && !strcmp(segment[0], "v1"), v2 = n > 0 && !strcmp(segment[0], "v2");
+  const bool fits = *path != '/';
+  if (v1 && fits)
+    route = find_v1(segment, n);
+  else if (v2)
+    route = fits ? find_v2(segment, n) : ROUTE_V2_NONE;
+  else if (n == 1 && fits)
+    route = find_single(segment[0]);
+  if (n > 2 && (route_exists(route) || v1) && !strcmp(segment[1], "models"))
+    memcpy(names->model, segment[2], SEGMENT_SIZE);
+  if (route_has_layer(route)) memcpy(names->layer, segment[4], SEGMENT_SIZE);
   return route;
 }
 
@@ -153,6 +179,21 @@ bool route_allows(enum route route, enum method method) {
 }
 
 bool route_is_computed(enum route route) { return table[route].computed; }
+
+bool route_has_layer(enum route route) {
+  return route == ROUTE_LAYER_ATTENTION || route == ROUTE_LAYER_HEADS;
+}
+
+bool route_serves(enum route route, enum model_kind kind) { return table[route].kinds >> kind & 1; }
+
+void route_list(enum model_kind kind, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = 0;
+  for (unsigned r = 0; r < ROUTE_COUNT && used < size; r++)
+    if (table[r].computed && r != ROUTE_ATTENTION && route_serves((enum route)r, kind))
+      used +=
+          (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", table[r].template);
+}
 
 const char *route_allow(enum route route) { return table[route].computed ? "POST" : "GET, HEAD"; }
 const char *route_template(enum route route) { return table[route].template; }

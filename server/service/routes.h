@@ -6,11 +6,17 @@
 #define SERVER_ROUTES_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+#include "config/model/model.h"
 
 enum route {
   ROUTE_ATTENTION,
   ROUTE_MODEL_ATTENTION,
   ROUTE_MODEL_HEADS,
+  ROUTE_MODEL_ENCODE,
+  ROUTE_LAYER_ATTENTION, /* of one attention of a whole model */
+  ROUTE_LAYER_HEADS,
   ROUTE_MODELS,
   ROUTE_MODEL,
   ROUTE_HEALTH,
@@ -45,11 +51,18 @@ enum method {
   METHOD_COUNT
 };
 
-enum { ROUTE_MODEL_SIZE = 65 }; /* a model's name is at most 64 characters */
+enum { ROUTE_NAME_SIZE = 65 }; /* a name is at most 64 characters */
 
-/* The route of a path. `model` gets the decoded name of the model in it, or the empty string: also
- * for a name that no model can have (too long, with a NUL). */
-enum route route_find(const char *path, char model[ROUTE_MODEL_SIZE]);
+/* The names in a path, their percent-escapes resolved. Each may be the empty string: also for one that nothing can have
+ * (too long, with a NUL). */
+struct route_names {
+  char model[ROUTE_NAME_SIZE];
+  char layer[ROUTE_NAME_SIZE];
+};
+
+/* The route of a path, and the names in it; that of the model also where ROUTE_NONE lies below
+ * it. */
+enum route route_find(const char *path, struct route_names *names);
 
 /* The path without the authority of the absolute form, which may contain a password. */
 const char *route_path(const char *path);
@@ -67,6 +80,16 @@ bool route_exists(enum route route);
 
 /* Is the answer computed by the pool? Such a route takes POST. */
 bool route_is_computed(enum route route);
+
+/* Does the route name a layer? */
+bool route_has_layer(enum route route);
+
+/* Has a model of this kind the route, which is one of models? */
+bool route_serves(enum route route, enum model_kind kind);
+
+/* Writes what such a model computes: "/v1/models/{model}/attention, ...", as far as there is room.
+ */
+void route_list(enum model_kind kind, char *text, size_t size);
 
 bool route_allows(enum route route, enum method method); /* false for a path that does not exist */
 const char *route_allow(enum route route);               /* for the header Allow */

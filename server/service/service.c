@@ -13,7 +13,7 @@ static const struct model *find_single_threaded(const struct registry *r) {
   if (gemm_blas().threadsafe) return NULL;
   for (size_t i = 0; i < registry_count(r); i++) {
     const struct model *m = registry_at(r, i);
-    if (strcmp(layer_engine(m->layer), "openblas") == 0) return m;
+    if (m->layer && strcmp(layer_engine(m->layer), "openblas") == 0) return m;
   }
   return NULL;
 }

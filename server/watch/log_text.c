@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/document/text.h"
-#include "server/watch/trace.h"
+#include "server/watch/traceparent.h"
 
 /* A line as it grows. Its parts are bounded so that they fit. */
 struct log_text {
@@ -207,11 +207,11 @@ static void append_path(struct log_text *t, const char *path) {
   append_string_member(t, ",\"path\":\"", start, PATH_MOST);
 }
 
-static void append_trace(struct log_text *t, const char *trace) {
+static void append_traceparent(struct log_text *t, const char *value) {
   append_word(t, ",\"trace_id\":\"");
-  append_bytes(t, trace_id(trace), TRACE_ID_SIZE);
+  append_bytes(t, traceparent_trace(value), TRACEPARENT_TRACE_SIZE);
   append_word(t, "\",\"parent_id\":\"");
-  append_bytes(t, trace_parent(trace), TRACE_PARENT_SIZE);
+  append_bytes(t, traceparent_parent(value), TRACEPARENT_PARENT_SIZE);
   append_bytes(t, "\"", 1);
 }
 
@@ -230,7 +230,7 @@ size_t log_text_request(const struct log_request *r, char line[LOG_LINE_SIZE]) {
   append_word(&t, "{\"time\":\"");
   append_now(&t);
   append_string_member(&t, "\",\"request_id\":\"", r->id, ID_MOST);
-  if (r->trace) append_trace(&t, r->trace);
+  if (r->traceparent) append_traceparent(&t, r->traceparent);
   append_string_member(&t, ",\"listener\":\"", r->listener, WORD_MOST);
   append_string_member(&t, ",\"client\":\"", r->client, CLIENT_MOST);
   append_string_member(&t, ",\"method\":\"", r->method, WORD_MOST);

@@ -23,12 +23,12 @@ size_t log_text_message(bool journal, enum log_level level, const char *message,
 /* A request that has ended. */
 struct log_request {
   const char *id, *listener, *client, *method;
-  const char *route; /* its template */
-  const char *path;  /* logged up to its '?' or '#': a secret may follow */
-  const char *model; /* "" or NULL: the request names none */
-  const char *agent; /* or NULL */
-  const char *trace; /* a valid traceparent (trace.h), or NULL */
-  const char *error; /* why the answer is an error or is cut off, or NULL */
+  const char *route;       /* its template */
+  const char *path;        /* logged up to its '?' or '#': a secret may follow */
+  const char *model;       /* "" or NULL: the request names none */
+  const char *agent;       /* or NULL */
+  const char *traceparent; /* a valid traceparent (traceparent.h), or NULL */
+  const char *error;       /* why the answer is an error or is cut off, or NULL */
   unsigned code;
   uint64_t bytes_in, bytes_out; /* of the bodies */
   uint64_t nanoseconds;

@@ -66,6 +66,10 @@ void metrics_stage(struct metrics *m, size_t shard, enum timeline_stage stage,
   add_duration(&shard_at(m, shard)->stage[stage], nanoseconds);
 }
 
+void metrics_tokens(struct metrics *m, size_t shard, enum metrics_work work, uint64_t tokens) {
+  add_count(&shard_at(m, shard)->tokens[work], tokens);
+}
+
 void metrics_reject(struct metrics *m, size_t shard, enum metrics_reject reason) {
   add_count(&shard_at(m, shard)->reject[reason], 1);
 }
@@ -118,6 +122,12 @@ struct metrics_sum metrics_sum_request(const struct metrics *m, unsigned route, 
 uint64_t metrics_sum_reject(const struct metrics *m, enum metrics_reject reason) {
   uint64_t n = 0;
   for (size_t i = 0; i < m->shards; i++) n += load_count(&shard_at(m, i)->reject[reason]);
+  return n;
+}
+
+uint64_t metrics_sum_tokens(const struct metrics *m, enum metrics_work work) {
+  uint64_t n = 0;
+  for (size_t i = 0; i < m->shards; i++) n += load_count(&shard_at(m, i)->tokens[work]);
   return n;
 }
 

@@ -39,6 +39,9 @@ enum metrics_abort {
   ABORT_COUNT
 };
 
+/* What whole models do with tokens. */
+enum metrics_work { WORK_ENCODE, WORK_COUNT };
+
 struct metrics;
 
 struct metrics *metrics_new(size_t shards, struct error *e);
@@ -49,6 +52,7 @@ void metrics_request(struct metrics *m, size_t shard, enum route route, enum met
                      unsigned code, uint64_t nanoseconds);
 void metrics_stage(struct metrics *m, size_t shard, enum timeline_stage stage,
                    uint64_t nanoseconds);
+void metrics_tokens(struct metrics *m, size_t shard, enum metrics_work work, uint64_t tokens);
 void metrics_reject(struct metrics *m, size_t shard, enum metrics_reject reason);
 void metrics_abort(struct metrics *m, size_t shard, enum metrics_abort phase);
 

@@ -30,6 +30,7 @@ static const char *const reject_names[REJECT_COUNT] = {[REJECT_QUEUE] = "queue",
                                                        [REJECT_SLOW_HEADER] = "slow_head",
                                                        [REJECT_SLOW_BODY] = "slow_body",
                                                        [REJECT_SLOW_READER] = "slow_reader"};
+static const char *const work_names[WORK_COUNT] = {"encode"};
 static const char *const abort_names[ABORT_COUNT] = {"body", "queue", "answer"};
 
 /* --- lines --- */
@@ -193,6 +194,11 @@ static void write_counted(FILE *f, const struct metrics *m) {
   for (unsigned i = 0; i < REJECT_COUNT; i++)
     write_labelled(f, "attend_rejected_total", "reason", reject_names[i],
                    metrics_sum_reject(m, (enum metrics_reject)i));
+  write_family(f, "attend_tokens_total", "counter",
+               "Tokens that whole models were given in requests that were answered.");
+  for (unsigned i = 0; i < WORK_COUNT; i++)
+    write_labelled(f, "attend_tokens_total", "work", work_names[i],
+                   metrics_sum_tokens(m, (enum metrics_work)i));
   write_family(f, "attend_client_aborts_total", "counter",
                "Requests whose client left before it had the answer, by what was under way.");
   for (unsigned i = 0; i < ABORT_COUNT; i++)

@@ -9,12 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/kernel/kernel.h"
 #include "core/run/cpu.h"
+#include "tests/bench/sgemm.h"
 #include "tests/support/random_call.h"
 
 enum { TURNS = 3 };
@@ -64,26 +63,7 @@ static double shortest(work_fn *work, void *context, double ms) {
 
 /* --- yardsticks --- */
 
-struct square {
-  blasint n;
-  float *a, *b, *c;
-};
-
-static void multiply(void *context) {
-  const struct square *s = context;
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, s->n, s->n, s->n, 1, s->a, s->n, s->b,
-              s->n, 0, s->c, s->n);
-}
-
-static double sgemm_time(void) { /* of 2048^3 */
-  static struct square s;
-  s.n = 2048;
-  const size_t count = (size_t)s.n * (size_t)s.n;
-  if (!s.a) s.a = numbers(count, 1), s.b = numbers(count, 1), s.c = numbers(count, 1);
-  return shortest(multiply, &s, 300);
-}
-
-static double sgemm_rate(double time) { return 2.0 * 2048 * 2048 * 2048 / time; }
+static double sgemm_time(void) { return shortest(sgemm_multiply, NULL, 300); }
 
 /* --- layers --- */
 
@@ -373,19 +353,6 @@ static void exponential(const struct kernel *k) {
 
 /* --- all of it --- */
 
-/* OpenBLAS can be told its kernels only before main: starts again, once. */
-static void correct_openblas(char **argv) {
-  const struct gemm_blas blas = gemm_blas();
-  const char *right = cpu_level() == CPU_AVX2 ? "HASWELL" : blas.better;
-  const char *told = getenv("OPENBLAS_CORETYPE");
-  if (!right || !strcasecmp(blas.core, right) || (told && !strcasecmp(told, right))) return;
-  printf("# OpenBLAS computes as for %s: starting again with OPENBLAS_CORETYPE=%s\n", blas.core,
-         right);
-  fflush(stdout);
-  setenv("OPENBLAS_CORETYPE", right, 1);
-  execv("/proc/self/exe", argv);
-}
-
 static void layers_against_sgemm(void) {
   const bool narrow = cpu_level() == CPU_AVX2;
   struct shape shapes[] = {shape_of(2, 4, 6, 100, 5),       shape_of(1, 16, 16, 512, 8),
@@ -428,7 +395,7 @@ static void layers_with_positions(void) {
 int main(int argc, char **argv) {
   (void)argc;
   gemm_blas_init();
-  correct_openblas(argv);
+  sgemm_correct_kernels(argv);
   const struct shape toy = {.b = 2, .q = 4, .k = 6, .d = 100, .h = 5};
   struct layer *l = make_layer(&toy);
   printf("# cpu level %s, engine of the layer: %s; OpenBLAS core %s\n", cpu_level_name(cpu_level()),

@@ -47,7 +47,7 @@ static enum status serve(const struct model *m, struct budget *budget, const cha
   const struct body_terms terms = {.body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN};
   struct attention_body *d = attention_body_new(m, &terms, &limits, &arena, e);
   for (size_t from = 0; !e->status && from < length; from += CHUNK)
-    attention_body_feed(d, body + from, length - from < CHUNK ? length - from : CHUNK);
+    body_feed(attention_body_of(d), body + from, length - from < CHUNK ? length - from : CHUNK);
   if (e->status || attention_body_finish(d, &request) ||
       layer_prepare(m->layer, &request.asked, &arena, e) ||
       attention_answer_plan(&answer, ANSWER_JSON, m, &request, &limits, &arena, e))

@@ -7,7 +7,7 @@ from itertools import zip_longest
 import forms
 from support import nest
 
-NUMBERS = {"F32": "f", "I64": "q"}
+NUMBERS = {"F32": "f", "I32": "i", "I64": "q", "U8": "B"}
 
 
 def differences(before, after):
@@ -61,7 +61,7 @@ def array_of(dtype, shape, raw):
 def of_base64(value):
     if "base64" not in value:
         return value
-    return array_of(value["dtype"], [int(n) for n in value["shape"]], forms.read_base64(value)[1])
+    return array_of(value.get("dtype", "U8"), [int(n) for n in value["shape"]], forms.read_base64(value)[1])
 
 
 def leaves(value, path=""):

@@ -15,12 +15,14 @@ import families
 import forms
 import test_attention
 import test_bits
+import wholes
 from covering import covering
 from oracle import batched
-from support import GOLDEN, JSON_TYPE, ROOT, TOY, read_golden
+from support import GOLDEN, JSON_TYPE, ROOT, TOY, randoms, read_golden
 from test_combinations import MODELS, REQUESTS, Maker, has_meaning, make_layers, name_of
 
 ST = "application/x-safetensors"
+GOLDEN_MODELS = os.path.join(GOLDEN, "models")
 CORPUS = os.path.join(ROOT, "tests", "fuzz", "corpus")
 PART = b"\x1e"  # what divides the inputs of the fuzz targets
 # The models that the inputs of the fuzz targets are for, in the order of tests/fuzz/fuzz.c.
@@ -82,6 +84,13 @@ def make_models(folder):
         if tensors:
             definition["checkpoint"] = shutil.copy(path, folder).rpartition("/")[2]
         models["golden-" + name] = definition, None
+    for name, definition in wholes.MODELS.items():
+        models[name] = definition, None
+    for name in sorted(os.listdir(GOLDEN_MODELS)):
+        place = f"golden-models/{name}"
+        shutil.copytree(os.path.join(GOLDEN_MODELS, name), os.path.join(folder, place),
+                        ignore=shutil.ignore_patterns("cases.json"))
+        models["whole-" + name] = {"transformer": place}, None
     return models
 
 
@@ -249,6 +258,47 @@ def drawn(models, count):
                                     body=json.dumps(spoiled(request, rng)).encode())
 
 
+# --- whole models ---------------------------------------------------------------------------------
+
+def encoded(of, name, model, asked):
+    for post in wholes.posts(model, asked):
+        yield Question(of, f"{name} {post.form}", "POST", *post[1:])
+
+
+def golden_wholes():
+    """Each published model's case, with everything that it shows."""
+    for name in sorted(os.listdir(GOLDEN_MODELS)):
+        with open(os.path.join(GOLDEN_MODELS, name, "cases.json")) as file:
+            case = json.load(file)[0]
+        asked = {"tokens": case["tokens"]} if "tokens" in case else \
+            {"embeddings": case["input_hidden_states"]}
+        if "token_types" in case:
+            asked["token_types"] = case["token_types"]
+        asked.update(pool="none", return_hidden="all", return_attention=True)
+        yield from encoded("whole", name, f"whole-{name}", asked)
+
+
+def drawn_wholes(count):
+    """Random requests to whole models, the same spoiled, and one attention of each alone."""
+    for n in range(count):
+        rng = random.Random(f"whole {n}")
+        model = list(wholes.MODELS)[n % len(wholes.MODELS)]
+        asked = wholes.request(model, rng)
+        posts_of = list(encoded("whole", f"{n} {model}", model, asked))
+        yield from posts_of
+        q = rng.choice(posts_of)
+        yield q._replace(name=q.name + " bitten", body=bitten(q.body, rng))
+        yield posts_of[0]._replace(name=f"{n} {model} spoiled",
+                                   body=json.dumps(spoiled(asked, rng)).encode())
+    for model, width in wholes.WIDTHS.items():
+        body = {"queries": randoms(random.Random(model), 2, 3, width), "return_attention": True}
+        for layer in ("encoder.1.self", "encoder.9.self"):
+            for what in ("attention", "heads"):
+                yield Question("whole", f"{model} {layer} {what}", "POST",
+                               f"/v1/models/{model}/layers/{layer}/{what}", JSON_TYPE,
+                               json.dumps(body).encode())
+
+
 # --- what the fuzz targets have found -------------------------------------------------------------
 
 def corpus(target):
@@ -334,6 +384,8 @@ def programs(folder):
     for words in ("fuzzed0", "fuzzed0 --heads", "fuzzed0 --binary", "golden-book-additive"):
         yield run_of("run " + words, "run", *words.split(), "--config", "attend.json",
                      body=json.dumps(TOY).encode())
+    yield run_of("run whole --encode", *"run whole --encode --config attend.json".split(),
+                 body=b'{"tokens": [[1, 2, 3], [4]], "return_attention": "average"}')
     files = [os.path.relpath(path, folder)
              for pattern in ("*/*.safetensors", "*.npz", "*/*.index.json")
              for path in sorted(glob.glob(os.path.join(folder, pattern)))]
@@ -359,6 +411,6 @@ def keep(folder, target, body):
 def make(folder, count=500):
     """Writes what the models need into `folder`; returns their definitions and the questions."""
     models = make_models(folder)
-    questions = [*golden(), *table(models), *drawn(models, count), *found(), *surface(models),
-                 *programs(folder)]
+    questions = [*golden(), *table(models), *drawn(models, count), *golden_wholes(),
+                 *drawn_wholes(min(count, 60)), *found(), *surface(models), *programs(folder)]
     return {name: definition for name, (definition, _) in models.items()}, questions

@@ -9,6 +9,7 @@
 
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
+#include "core/attention/trace.h"
 #include "core/kernel/gemm.h"
 
 /* Small, so that an input cannot ask for much work; the budget is what bounds its memory. */
@@ -132,7 +133,7 @@ void fuzz_body_run(struct fuzz_body *d, const struct model *m, const struct body
   while (body.size > 0) {
     const size_t size = cutter_next(&cutter, body.size);
     char *chunk = input_copy((struct input){body.bytes, size});
-    const enum status status = attention_body_feed(b, chunk, size);
+    const enum status status = body_feed(attention_body_of(b), chunk, size);
     free(chunk);
     must(status == d->error.status);
     body.bytes += size;
@@ -228,6 +229,9 @@ void fuzz_body_must_agree(const struct fuzz_body *a, const struct fuzz_body *b,
   must(c->call.seed == d->call.seed && c->call.want == d->call.want &&
        c->call.want_pointers == d->call.want_pointers);
   must(c->call.want_measures == d->call.want_measures);
+  must(!c->call.trace == !d->call.trace);
+  if (c->call.trace)
+    bytes_must_agree(c->call.trace, d->call.trace, 1, offsetof(struct trace, keys));
   const struct attention_request *x = &a->request, *y = &b->request;
   must(x->unbatched == y->unbatched && x->base64 == y->base64 && x->rectangular == y->rectangular);
   must(x->v2.outputs == y->v2.outputs && x->v2.timeout_us == y->v2.timeout_us);

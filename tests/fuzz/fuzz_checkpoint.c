@@ -9,7 +9,7 @@
 
 #include "config/checkpoint/checkpoint.h"
 #include "config/checkpoint/npy.h"
-#include "config/model/parameters.h"
+#include "config/layer/parameters.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { NUMBERS_MOST = 4096, AT_ONCE = 100 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "config/checkpoint/safetensors.h"
+#include "core/attention/trace.h"
 #include "server/attention/attention_answer.h"
 #include "server/text/base64.h"
 #include "tests/fuzz/fuzz.h"
@@ -96,6 +97,26 @@ static void check_measures(const struct model *m, const json_t *body) {
   must(json_array_size(json_object_get(body, "ranking")) == heads);
 }
 
+/* A list for each part, and of each key a row. */
+static void check_trace(const struct trace *t, const json_t *trace) {
+  const struct {
+    const char *name;
+    size_t rows, width; /* 0: a number each, or null */
+  } parts[] = {{"query", t->size, 0},        {"keys", t->keys, t->size},
+               {"products", t->keys, 0},     {"scores", t->keys, 0},
+               {"weights", t->keys, 0},      {"values", t->keys, t->value_size},
+               {"context", t->value_size, 0}};
+  must(json_object_size(trace) == sizeof parts / sizeof *parts);
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    const json_t *list = json_object_get(trace, parts[i].name);
+    must(json_is_array(list) && json_array_size(list) == parts[i].rows);
+    for (size_t j = 0; j < parts[i].rows; j++) {
+      const json_t *row = json_array_get(list, j);
+      must(parts[i].width ? numbers_in(row) == parts[i].width : !json_is_array(row));
+    }
+  }
+}
+
 static void check_json(const struct model *m, const struct attention_request *d,
                        struct input answer) {
   json_t *body = json_of(answer), *value;
@@ -104,9 +125,11 @@ static void check_json(const struct model *m, const struct attention_request *d,
   json_object_foreach(body, name, value) {
     if (d->asked.call.want_measures || !numbers_asked(m, d, name, &asked)) continue;
     must(numbers_in(value) == asked);
-    if (!d->unbatched && json_is_array(value)) must(json_array_size(value) == d->asked.geometry.items);
+    if (!d->unbatched && json_is_array(value))
+      must(json_array_size(value) == d->asked.geometry.items);
     arrays++;
   }
+  if (d->asked.call.trace) check_trace(d->asked.call.trace, json_object_get(body, "trace"));
   if (d->asked.call.want_measures)
     check_measures(m, body);
   else

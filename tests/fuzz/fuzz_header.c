@@ -11,11 +11,13 @@
 #include "tests/fuzz/fuzz.h"
 
 static void check_route(const char *path, const char *word) {
-  char model[ROUTE_MODEL_SIZE], other[ROUTE_MODEL_SIZE];
-  memset(model, 1, sizeof model);
-  const enum route route = route_find(path, model);
+  struct route_names names, other;
+  memset(&names, 1, sizeof names);
+  const enum route route = route_find(path, &names);
   const enum method method = method_find(word);
-  must(route < ROUTE_COUNT && memchr(model, '\0', sizeof model) && method < METHOD_COUNT);
+  must(route < ROUTE_COUNT && memchr(names.model, '\0', sizeof names.model));
+  must(memchr(names.layer, '\0', sizeof names.layer) && method < METHOD_COUNT);
+  must(route_has_layer(route) || !*names.layer);
   must(route_template(route) && method_name(method));
   must(!route_allows(route, method) || route_exists(route));
   must(!route_exists(route) || route_allow(route));
@@ -23,7 +25,8 @@ static void check_route(const char *path, const char *word) {
   char *cut = strdup(path);
   must(cut);
   cut[strcspn(cut, "?")] = '\0';
-  must(route_find(cut, other) == route && strcmp(model, other) == 0);
+  must(route_find(cut, &other) == route && strcmp(names.model, other.model) == 0);
+  must(strcmp(names.layer, other.layer) == 0);
   free(cut);
 }
 

@@ -10,7 +10,8 @@ import struct
 
 from support import flat
 
-FLOATS = ("queries", "keys", "values", "bias", "head_mask", "gradients")
+FLOATS = ("queries", "keys", "values", "bias", "head_mask", "gradients", "embeddings")
+INTEGERS = ("valid_lens", "segments", "causal_offset", "tokens", "token_types")
 V2_PARAMETERS = ("causal", "causal_offset", "select", "seed", "empty_rows")
 PACK = {"F32": "f", "F64": "d", "F16": "e", "I32": "i", "I64": "q", "BOOL": "B", "U8": "B",
         "FP32": "f", "INT32": "i", "INT64": "q"}
@@ -41,8 +42,8 @@ def safetensors(request, floats="F32", integers="I64", flags="BOOL", shapes=None
     header, data, metadata = {}, b"", {}
     for field, value in request.items():
         dtype = floats if field in FLOATS else flags if field == "mask" else \
-            integers if field in ("valid_lens", "segments", "causal_offset") else None
-        if dtype is None or isinstance(value, str):
+            integers if field in INTEGERS else None
+        if dtype is None or isinstance(value, (str, dict)):
             metadata[field] = json.dumps(value)
             continue
         raw = pack(dtype, value)
@@ -85,7 +86,8 @@ def base64_fields(request, dtype="F32"):
     def field(x):
         ragged = any(shape_of(part) != shape_of(x[0]) for part in x)
         return [base64_array(part, dtype) for part in x] if ragged else base64_array(x, dtype)
-    return {name: field(value) if name in FLOATS else value for name, value in request.items()}
+    return {name: field(value) if name in FLOATS and not isinstance(value, dict) else value
+            for name, value in request.items()}
 
 
 def read_base64(value):

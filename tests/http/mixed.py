@@ -28,6 +28,34 @@ class Request:
         return ("\r\n".join(lines) + "\r\n\r\n").encode() + (self.body or b"")
 
 
+# A whole model of which whole_requests ask.
+WHOLE = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 8, "heads": 2,
+         "feed_forward": 16, "vocabulary": 9}
+
+
+def whole_requests(model):
+    """Requests of a server that has WHOLE under this name."""
+    here, accept = f"/v1/models/{model}", {"Accept": "application/x-safetensors"}
+    plain = {"tokens": [[1, 2, 3], [4, 5], []], "return_hidden": True, "return_attention": True,
+             "trace": {"attention": "encoder.-1.self", "item": 0, "head": 1, "query": 2}}
+    pooled = {"tokens": [[1, 2, 3], [4, 5, 6]], "valid_lens": [3, 1], "pool": "mean",
+              "return_attention": {"of": ["encoder.*.self"], "as": {"thumbnails": 2}}}
+    long = {"tokens": [[n % 9 for n in range(200)], [7] * 90], "pool": "max",
+            "return_attention": "average"}
+    spoken = {"inputs": [{"name": "input_ids", "datatype": "INT64", "shape": [2, 3],
+                          "data": [1, 2, 3, 4, 5, 0]},
+                         {"name": "attention_mask", "datatype": "INT64", "shape": [2, 3],
+                          "data": [1, 1, 1, 1, 1, 0]}]}
+    return [Request(name, here + path, json.dumps(body).encode(), dict(JSON_TYPE, **headers))
+            for name, path, body, headers in (
+                ("encode", "/encode", plain, {}), ("encode long", "/encode", long, {}),
+                ("encode binary", "/encode", pooled, accept),
+                ("inside", "/layers/encoder.1.self/attention", {"queries": [[[1] * 8] * 3]}, {}))] + [
+        Request("v2 tokens", f"/v2/models/{model}/infer", json.dumps(spoken).encode()),
+        Request("encode wrong", here + "/encode", b'{"tokens":[[1,9]]}', exact=False),
+        Request("whole model", here)]
+
+
 def requests(model, width, heads):
     """Requests of a server whose default model is `model`, of that width and so many heads."""
     rng = random.Random(5)

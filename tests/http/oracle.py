@@ -194,14 +194,25 @@ class Oracle:
 
     def compare(self, q, k):
         """The score of a query and a key of one head."""
+        return self.product(self.compared("query", q), self.compared("key", k)) * self.factor(q)
+
+    def compared(self, role, x):
+        """A query or a key of one head as a score compares it."""
         if self.score == "additive":
-            return sum(v * math.tanh(dot(w_q, q) + dot(w_k, k)) for v, w_q, w_k in
-                       zip(self.score_vector, self.score_query, self.score_key))
-        if self.score == "bilinear":
-            return sum(x * dot(row, q) for x, row in zip(k, self.score_weight))
-        if self.score == "dot":
-            return dot(q, k)
-        return dot(q, k) * (1 / math.sqrt(len(q)) if self.scale is None else self.scale)
+            return [dot(row, x) for row in (self.score_query if role == "query" else self.score_key)]
+        if self.score == "bilinear" and role == "query":
+            return [dot(row, x) for row in self.score_weight]
+        return x
+
+    def product(self, q, k):
+        if self.score == "additive":
+            return sum(v * math.tanh(x + y) for v, x, y in zip(self.score_vector, q, k))
+        return dot(q, k)
+
+    def factor(self, q):
+        if self.score != "scaled_dot":
+            return 1.0
+        return 1 / math.sqrt(len(q)) if self.scale is None else self.scale
 
     def rows(self, role, rows, heads):
         """Rows as heads: [row][head][size]."""
@@ -307,6 +318,32 @@ class Oracle:
         if request.get("return_pointers"):
             answer["pointers"] = [item.pointers for item in items]
         return {name: member[0] for name, member in answer.items()} if alone else answer
+
+    def trace(self, request, chosen=None):
+        """What must be answered as the trace that the request asks for."""
+        asked, alone = request["trace"], unbatched(request)
+        n, head, i = asked["item"], asked["head"], asked["query"]
+        item, shared = Item(batched(request), n, self.causal), head // (self.heads // self.kv_heads)
+        query = self.rows("query", item.queries, self.heads)[i][head]
+        keys = [x[shared] for x in self.rows("key", item.keys, self.kv_heads)]
+        values = [x[shared] for x in self.rows("value", item.values, self.kv_heads)]
+        if chosen is not None:
+            chosen = (chosen if alone else chosen[n])[head][i]
+        weights = self.attend(item, head, i, query, keys, chosen)[0]
+        seen, q = item.seen(i), self.compared("query", query)
+        sides = [self.compared("key", key) for key in keys]
+        products = {j: self.product(q, sides[j]) for j in seen}
+        nothing = [0.0] * len(q)
+        return {"query": q if seen else nothing,
+                "keys": [side if j in seen else nothing for j, side in enumerate(sides)],
+                "products": [products.get(j) for j in range(len(keys))],
+                "scores": [products[j] * self.factor(query) + item.bias_of(head, i, j)
+                           if j in seen else None for j in range(len(keys))],
+                "weights": weights,
+                "values": [value if j in seen or weights[j] else [0.0] * len(value)
+                           for j, value in enumerate(values)],
+                "context": [sum(w * value[x] for w, value in zip(weights, values) if w)
+                            for x in range(self.value_head_size)]}
 
     # --- measures ---
 

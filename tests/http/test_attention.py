@@ -303,15 +303,15 @@ class Requests(OracleCase):
 class BuiltIn(ServerCase):
     """What serves without a configuration."""
 
-    def test_three_models(self):
+    def test_four_models(self):
         names = [m["name"] for m in self.ok(self.server.get("/v1/models"))["models"]]
-        self.assertEqual(names, ["demo", "base", "additive"])
+        self.assertEqual(names, ["demo", "base", "additive", "sort"])
         demo = self.ok(self.server.get("/v1/models/demo"))
         self.assertEqual((demo["query_size"], demo["heads"], demo["source"]), (4, 2, "random"))
 
     def test_a_warning_that_these_are_for_demonstration(self):
         """Once at the start, and from `attend check`; not where a configuration names models, were they the same."""
-        warning = "no models are configured: these are built in, for demonstration, with random weights"
+        warning = "no models are configured: these are built in, for demonstration, three of them with random weights"
         status, printed, err = attend("check")
         self.assertEqual((status, err.count(f"warning: {warning}")), (0, 1))
         self.assertNotIn(warning, attend("run", "demo", data=b'{"queries":[]}')[2])

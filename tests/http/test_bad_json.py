@@ -221,7 +221,7 @@ class BadJson(ServerCase):
         self.assertIn("the nearest known one is", problem["detail"])
 
     def test_other_paths_are_told_all(self):
-        paths = [path.replace("{model}", "NAME")
+        paths = [path.replace("{model}", "NAME").replace("{layer}", "LAYER")
                  for path in self.server.get("/openapi.json").json["paths"]]
         for path in ("/v1/attention/", "/attention", "/v1/heads", "/v2/attention"):
             answer = self.server.post(path, GOOD)

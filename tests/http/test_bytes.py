@@ -39,7 +39,7 @@ class Bytes(Case):
                 for _, q, old, new in differences(before, after)]
 
     def test_a_build_beside_itself(self):
-        self.assertEqual(self.sets, ["golden", "table", "random", "wrong", "corpus", "surface",
+        self.assertEqual(self.sets, ["golden", "table", "random", "wrong", "whole", "corpus", "surface",
                                      "programs"])
         self.assertNotIn(None, self.before.answers[WAY])
         self.assertEqual(self.found(self.before, BIN), [])

@@ -13,7 +13,7 @@ import threading
 import unittest
 from unittest import mock
 
-from support import PATIENCE, ROOT, TOY, Case, Server, ServerCase, randoms
+from support import PATIENCE, ROOT, TOY, Case, Server, ServerCase, f32, flat, randoms
 
 try:
     import numpy
@@ -176,9 +176,79 @@ class Plain(ServerCase):
         with self.assertRaisesRegex(ValueError, "needs the name of a model"):
             self.client().heads(TOY["queries"])
 
+    def encoded(self, fields, form):
+        """An answer of the model that sorts, beside what the server itself says."""
+        got = lists(self.client(model="sort").encode(**self.arrays(fields), form=form))
+        wanted = self.right("/v1/models/sort/encode", fields)
+        if form != "json":
+            self.assertEqual(got.pop("valid_lens"), [len(item) for item in fields.get("tokens") or fields["embeddings"]])
+        self.assertEqual(got.keys(), wanted.keys())
+        self.assertEqual((got["usage"], got["model"]), (wanted["usage"], "sort"))
+        for group in ("hidden", "attention"):
+            self.assertEqual(got.get(group, {}).keys(), wanted.get(group, {}).keys())
+            for name, value in wanted.get(group, {}).items():
+                self.assertEqual([f32(x) for x in flat(got[group][name])], [f32(x) for x in flat(value)])
+        self.assertEqual([f32(x) for x in flat(got["outputs"])], [f32(x) for x in flat(wanted["outputs"])])
+        return got
+
+    def test_encode_in_every_form(self):
+        rng = random.Random(2)
+        for inputs in ({"tokens": [[9, 4, 27], [3, 1, 2]]}, {"embeddings": randoms(rng, 2, 3, 32)}):
+            for form in FORMS:
+                with self.subTest(form, inputs=list(inputs)):
+                    self.encoded({**inputs, "return_hidden": ["encoder.*", "encoder.-1.self.input"],
+                                  "return_attention": True, "head_mask": {"encoder.1.self": [1, 0, 1, 0.5]}}, form)
+                    got = self.encoded({**inputs, "pool": "mean", "dimensions": 3, "normalize": True}, form)
+                    self.assertEqual([len(item) for item in got["outputs"]], [3, 3])
+
+    def test_encode_sorts(self):
+        for form in FORMS:
+            with self.subTest(form):
+                got = lists(self.client(model="sort").encode([9, 4, 27, 4, 13], form=form)["outputs"])
+                self.assertEqual([row.index(max(row)) for row in got], [4, 4, 9, 13, 27])
+
+    def test_ragged_tokens(self):
+        client = self.client(model="sort")
+        for form in ("json", "base64"):
+            with self.subTest(form):
+                got = client.encode([[5], [3, 2]], form=form, pool="mean", valid_lens=[1, 1])
+                self.assertEqual(got["usage"]["tokens"], 2)
+                self.assertEqual(lists(got["outputs"])[1], lists(client.encode([3], form=form, pool="mean"))["outputs"])
+        with self.assertRaisesRegex(ValueError, "the items of tokens differ in shape"):
+            client.encode([[5], [3, 2]], form="safetensors")
+
+    def test_thumbnails(self):
+        for form in FORMS:
+            with self.subTest(form):
+                got = lists(self.client(model="sort").encode(
+                    [[2, 1], [4, 3]], form=form, head_mask=self.arrays({"encoder.0.self": [1, 1, 1, 0]}),
+                    return_attention={"of": ["encoder.2.self"], "as": {"thumbnails": 2}}))
+                first = got["thumbnails"]["encoder.2.self"][0]
+                self.assertEqual([len(first), len(first[0]), len(first[0][0])], [4, 2, 2])
+                self.assertTrue(all(0 <= byte <= 255 for head in first for row in head for byte in row))
+
+    def test_one_attention_of_a_whole_model(self):
+        client = self.client(model="sort")
+        for form in FORMS:
+            with self.subTest(form):
+                whole = client.encode([9, 4, 27], form=form, return_attention=["encoder.1.self"],
+                                      return_hidden=["encoder.1.self.input"])
+                rows = whole["hidden"]["encoder.1.self.input"]
+                alone = client.attention(rows, layer="encoder.1.self", form=form, return_attention=True)
+                self.assertEqual(lists(alone["attention_weights"]), lists(whole["attention"]["encoder.1.self"]))
+                self.assertEqual(len(client.heads([lists(rows)], layer="encoder.1.self", form=form)["heads"]), 4)
+
+    def test_encode_needs_a_model(self):
+        with self.assertRaisesRegex(ValueError, r"encode\(\) needs the name of a model"):
+            self.client().encode([1])
+        with self.assertRaisesRegex(ValueError, "needs the name of a model"):
+            self.client().attention(TOY["queries"], layer="encoder.0.self")
+        self.refused(lambda: self.client(model="sort").encode([[1], [99]]), 400, pointer="/tokens/1/0")
+        self.refused(lambda: self.client(model="demo").encode([1]), 404)
+
     def test_models(self):
         models = self.client().models()
-        self.assertEqual(list(models), ["demo", "base", "additive"])
+        self.assertEqual(list(models), ["demo", "base", "additive", "sort"])
         self.assertEqual(models["demo"]["query_size"], 4)
 
     def test_what_comes_with_an_answer(self):
@@ -344,6 +414,74 @@ class WithNumpy(Plain):
                 with self.subTest(kind, form=form):
                     self.close_to(lists(client.attention(numpy.eye(4, dtype=kind), form=form)["outputs"]),
                                   wanted, 1e-7)
+
+
+def singles(value):
+    """The numbers of an answer, which are written as short as they can be, as float32."""
+    if isinstance(value, dict):
+        return {name: singles(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [singles(part) for part in value]
+    return f32(value) if isinstance(value, float) else value
+
+
+class Whole(ServerCase):
+    """Whole encoders, in every form, with numpy and without."""
+
+    TEXTS = [[1, 2, 3], [4, 5, 0]]
+    ASKED = {"valid_lens": [3, 2], "return_hidden": ["encoder.*"], "return_attention": True,
+             "head_mask": {"encoder.0.self": [1, 0.5]}}
+
+    @classmethod
+    def start(cls):
+        return Server({"models": {"small": {
+            "transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 8, "heads": 2,
+            "feed_forward": 16, "vocabulary": 9}}})
+
+    def clients(self, **options):
+        for module in [PLAIN] + ([load(True)] if numpy else []):
+            with module.Client(f"http://127.0.0.1:{self.server.port}", "small", **options) as client:
+                yield client
+
+    def cut(self, name, item, length):
+        """An item without the zeros behind it."""
+        return [[row[:length] for row in head[:length]] for head in item] if name == "attention" else item[:length]
+
+    def test_every_form(self):
+        right = self.server.post("/v1/models/small/encode", dict(self.ASKED, tokens=self.TEXTS)).json
+        right = singles(right)
+        for form in FORMS:
+            for client in self.clients(form=form):
+                got = singles(lists(client.encode(self.TEXTS, **self.ASKED)))
+                self.assertEqual((got["model"], got["usage"]), ("small", right["usage"]))
+                for i, length in enumerate((3, 2)):
+                    self.assertEqual(self.cut("outputs", got["outputs"][i], length), right["outputs"][i])
+                    for group in ("hidden", "attention"):
+                        self.assertEqual(list(got[group]), list(right[group]))
+                        for name, items in got[group].items():
+                            self.assertEqual(self.cut(group, items[i], length), right[group][name][i])
+                self.assertEqual(got.get("valid_lens", [3, 2]), [3, 2])
+
+    def test_vectors_and_thumbnails(self):
+        wish = {"of": ["encoder.1.self"], "as": {"thumbnails": 2}}
+        request = {"tokens": self.TEXTS[0], "pool": "mean", "return_attention": wish}
+        right = self.server.post("/v1/models/small/encode", request).json
+        for form in FORMS:
+            for client in self.clients(form=form):
+                got = singles(lists(client.encode(**request)))
+                self.assertEqual(got["outputs"], singles(right["outputs"]))
+                [picture] = got["thumbnails"].values()
+                self.assertEqual([len(picture), len(picture[0]), len(picture[0][0])], [2, 2, 2])
+                self.assertEqual(got.get("valid_lens", 3), 3)
+
+    def test_mistakes(self):
+        for client in self.clients():
+            with self.assertRaisesRegex(Exception, "the token 9") as caught:
+                client.encode([[9]])
+            self.assertEqual(caught.exception.pointer, "/tokens/0/0")
+            client.model = None
+            with self.assertRaisesRegex(ValueError, "encode.. needs the name of a model"):
+                client.encode([[1]])
 
 
 if __name__ == "__main__":

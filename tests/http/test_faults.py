@@ -11,7 +11,7 @@ import subprocess
 import threading
 import unittest
 
-from mixed import requests
+from mixed import WHOLE, requests, whole_requests
 from support import (BIN, MODE, PATIENCE, TOY, Case, Layer, Raw, Server, attend, clean_environment,
                      head_of, preloaded, wait_until)
 
@@ -304,8 +304,9 @@ class Serving(Host):
                         (what, server.descriptors(), self.descriptors))
 
     def begin(self, *args):
-        server = self.start("--max-connections", "16", *args)
-        self.requests, self.wrong = requests("toy", 20, 5), []
+        server = self.start("--max-connections", "16", *args,
+                            config={"models": dict(self.config["models"], whole=WHOLE)})
+        self.requests, self.wrong = requests("toy", 20, 5) + whole_requests("whole"), []
         answers = {request.name: request.ask(server) for request in self.requests}
         self.right = {name: (answer.status, answer.body) for name, answer in answers.items()}
         self.assertTrue(wait_until(lambda: server.metric("attend_connections") == 1))

@@ -11,7 +11,7 @@ import time
 import unittest
 
 from forms import base64_fields, safetensors, v2
-from mixed import requests
+from mixed import WHOLE, requests, whole_requests
 from support import (BIN, JSON_TYPE, MODE, PATIENCE, TOY, Case, Layer, Raw, Server, attend, chunked,
                      clean_environment, head_of, preloaded, randoms, wait_until)
 
@@ -26,13 +26,16 @@ class FailingAllocations(Case):
         cls.folder, cls.library = preloaded("failmalloc.c")
         layer = Layer(21, 20, 5)
         cls.config = {"models": {"toy": layer.definition(cls.folder, "toy")}}
+        cls.whole = {"models": {"whole": WHOLE}}
+        cls.both = {"models": dict(cls.config["models"], whole=WHOLE)}
         rng = random.Random(1)
         cls.bodies = [json.dumps(body).encode() for body in (
             {"queries": [randoms(rng, 4, 20)] * 2, "keys": [randoms(rng, 6, 20)] * 2,
              "valid_lens": [3, 6], "return_attention": True},
             {"queries": [randoms(rng, 2, 20), randoms(rng, 70, 20)], "causal": True,
              "mask": [[[1, 0], [1, 1]], [[1] * 70] * 70], "window": [3, 3],
-             "head_mask": [1, 1, 0, 1, 1], "return_attention": "average"},
+             "head_mask": [1, 1, 0, 1, 1], "return_attention": "average",
+             "trace": {"item": 1, "head": 2, "query": 60}},
             # arrays that grow into kept blocks, and an answer of several pieces
             {"queries": [[1] * 20], "keys": [[i % 7, 1] * 10 for i in range(5000)],
              "return_attention": True})]
@@ -78,8 +81,8 @@ class FailingAllocations(Case):
         except (ConnectionResetError, BrokenPipeError):
             return None
 
-    def every_allocation(self, body, fields, sticky, path="/v1/attention"):
-        server = Server(self.config, "--workers", "2", env=self.env, folder=self.folder)
+    def every_allocation(self, body, fields, sticky, path="/v1/attention", config=None):
+        server = Server(config or self.config, "--workers", "2", env=self.env, folder=self.folder)
         message = head_of(path, len(body), *fields) + body
         types = dict(JSON_TYPE, **dict(field.split(": ") for field in fields))
         if not body.startswith(b"{"):
@@ -139,11 +142,32 @@ class FailingAllocations(Case):
             self.every_allocation(late, [f"Inference-Header-Content-Length: {length}"], sticky,
                                   "/v2/models/toy/infer")
 
+    def test_allocations_of_whole_models(self):
+        names = {"return_hidden": ["encoder.*", "encoder.1.self.input"] * 30,
+                 "return_attention": {"of": ["encoder.*.self"], "as": {"thumbnails": 2}},
+                 "head_mask": {"encoder.0.self": [1, 0.5]}, "valid_lens": [3, 1]}
+        trace = {"attention": "encoder.1.self", "item": 0, "head": 1, "query": 2}
+        for request, fields in (({"pool": "mean", "dimensions": 2, "return_attention": True,
+                                  "trace": trace}, []),
+                                (dict(names, encoding_format="base64"), []),
+                                (names, ["Accept: application/x-safetensors"])):
+            body = json.dumps(dict(request, tokens=[[1, 2, 3], [4, 5]])).encode()
+            for sticky in (False, True):
+                with self.subTest(body[:30], sticky=sticky):
+                    self.every_allocation(body, fields, sticky, "/v1/models/whole/encode",
+                                          self.whole)
+
     def test_allocations_of_other_answers(self):
-        server = Server(self.config, env=self.env, folder=self.folder)
+        self.other_answers(self.config, ("/healthz", "/metrics", "/v1/models", "/v1/models/toy",
+                                         "/nowhere", "/v2", "/v2/models", "/v2/models/toy",
+                                         "/v2/models/toy/ready", "/v2/nowhere"))
+        self.other_answers(self.whole, ("/v1/models/whole", "/v2/models/whole",
+                                        "/v1/models/whole/none"))
+
+    def other_answers(self, config, paths):
+        server = Server(config, env=self.env, folder=self.folder)
         try:
-            for path in ("/healthz", "/metrics", "/v1/models", "/v1/models/toy", "/nowhere", "/v2",
-                         "/v2/models", "/v2/models/toy", "/v2/models/toy/ready", "/v2/nowhere"):
+            for path in paths:
                 expected, quiet, n = server.get(path).status, 0, 0
                 while quiet < 3:
                     n += 1
@@ -229,10 +253,10 @@ class FailingAllocations(Case):
 
     def test_every_request(self):
         """Of each kind: the right answer, or 503, or none; and then the right one again."""
-        server = Server(self.config, "--workers", "2", "--io-threads", "1", "--access-log", "all",
+        server = Server(self.both, "--workers", "2", "--io-threads", "1", "--access-log", "all",
                         env=self.env, folder=self.folder)
         self.addCleanup(server.kill)
-        kinds = requests("toy", 20, 5)
+        kinds = requests("toy", 20, 5) + whole_requests("whole")
         for sticky in (False, True):
             for request in kinds:
                 with self.subTest(request.name, sticky=sticky):
@@ -263,8 +287,8 @@ class FailingAllocations(Case):
     def test_a_stop_without_memory(self):
         """In the middle of requests, and nothing can be allocated any more."""
         for _ in range(3):
-            server = Server(self.config, env=self.env, folder=self.folder)
-            raws = [(r, Raw(server)) for r in requests("toy", 20, 5)]
+            server = Server(self.both, env=self.env, folder=self.folder)
+            raws = [(r, Raw(server)) for r in requests("toy", 20, 5) + whole_requests("whole")]
             for request, raw in raws:
                 message = request.message()
                 raw.send(message[:-7])

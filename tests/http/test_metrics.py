@@ -138,7 +138,7 @@ class Form(Metrics):
         for name, value in (("attend_queue_limit", 7), ("attend_workers", 3),
                             ("attend_io_threads", 2), ("attend_inflight_limit_bytes", 5000000),
                             ("attend_queue_depth", 0), ("attend_running", 0),
-                            ("attend_models", 3), ("attend_build_info", 1),
+                            ("attend_models", 4), ("attend_build_info", 1),
                             ("attend_log_dropped_total", 0), ("attend_log_suppressed_total", 0)):
             self.assertEqual(first.value(name), value, name)
         self.assertGreater(self.scrape().value("attend_io_longest_turn_seconds"), 0)
@@ -151,7 +151,7 @@ class Form(Metrics):
         for model in server.get("/v1/models").json["models"]:
             self.assertEqual(first.value(
                 "attend_model_info", model=model["name"], sha256=model["sha256"],
-                source=model["source"], layout=model["layout"]), 1)
+                source=model["source"], layout=model.get("layout") or model["family"]), 1)
 
     def test_the_process(self):
         server = self.start()

@@ -26,6 +26,21 @@ MODELS = {"demo": DEMO, "turned": dict(DEMO, rope={"base": 500}, key_size=6),
           "sum": dict(DEMO, score="additive", score_size=3)}
 
 
+WHOLE = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 4,
+         "heads": 2, "feed_forward": 8, "vocabulary": 9}
+TEXT = {"tokens": [[1, 2], [3]]}
+
+
+def path_of(template):
+    """A path with the names that it needs."""
+    model = "whole" if "/encode" in template or "{layer}" in template else "demo"
+    return template.replace("{model}", model).replace("{layer}", "encoder.0.self")
+
+
+def request_of(template):
+    return infer() if template.startswith("/v2") else TEXT if template.endswith("/encode") else ASK
+
+
 def queries(shape, data):
     return {"name": "queries", "datatype": "FP32", "shape": shape, "data": data}
 
@@ -49,7 +64,8 @@ def strict(schema):
 class OpenApi(Case):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server({"models": MODELS, "default_model": "demo"}, "--max-items", "64")
+        cls.server = Server({"models": dict(MODELS, whole=WHOLE), "default_model": "demo"},
+                            "--max-items", "64")
         answer = cls.server.get("/openapi.json")
         cls.answer, cls.document = answer, answer.json
         cls.schemas = cls.document["components"]
@@ -71,7 +87,7 @@ class OpenApi(Case):
     def operation(self, method, path):
         """The operation that a path belongs to."""
         for template, item in self.document["paths"].items():
-            pattern = re.sub(r"\\\{model\\\}", "[^/]+", re.escape(template))
+            pattern = re.sub(r"\\\{(model|layer)\\\}", "[^/]+", re.escape(template))
             if re.fullmatch(pattern, path) and method.lower() in item:
                 return item[method.lower()]
         return self.fail(f"{method} {path} is not in the document")
@@ -121,7 +137,7 @@ class OpenApi(Case):
     def test_every_path_answers(self):
         """Every path of the document, with every method of it; and no others."""
         for template, item in self.document["paths"].items():
-            path = template.replace("{model}", "demo")
+            path = path_of(template)
             with self.subTest(path=path):
                 if "get" in item:
                     self.holds("GET", path, self.server.get(path), 200)
@@ -134,7 +150,8 @@ class OpenApi(Case):
     def test_every_route_is_told_of(self):
         """The server's table of routes is the document's; a version is the model itself."""
         with open(os.path.join(ROOT, "server", "service", "routes.c")) as file:
-            table = re.findall(r'\[ROUTE_\w+\] = \{"(/[^" ]*)", (true|false)\}', file.read())
+            table = re.findall(r'\[ROUTE_\w+\] = \{"(/[^" ]*)", (true|false)(?:, [A-Z| ]+)?\}',
+                               file.read())
         self.assertGreater(len(table), 16)
         routes = {(path, "post" if post == "true" else "get") for path, post in table
                   if not path.endswith("{version}")}  # which is 404, but for version 1
@@ -173,6 +190,53 @@ class OpenApi(Case):
             body = safetensors_bytes({"queries": ([1, 2, 4], [1, 0, 0, 1, 0, 1, 1, 0])})
             for kind in (SAFETENSORS, "application/octet-stream"):
                 self.holds("POST", path, self.server.post(path, body, {"Content-Type": kind}), 200)
+
+    def test_whole_models_are_described(self):
+        for path in ("/v1/models/whole", "/v2/models/whole"):
+            self.holds("GET", path, self.server.get(path), 200)
+
+    def test_answers_of_encode(self):
+        path = "/v1/models/whole/encode"
+        thumbnails = {"of": ["encoder.-1.self"], "as": {"thumbnails": 3}}
+        traced = {"attention": "encoder.-1.self", "item": 0, "head": 1, "query": 0}
+        for more in ({}, {"trace": traced}, {"encoding_format": "base64"}, {"tokens": [1, 2, 3]}, {"pool": "mean"},
+                     {"pool": "max", "dimensions": 2, "normalize": True, "tokens": [[4]]},
+                     {"return_hidden": "all", "return_attention": True}, {"valid_lens": [1, 1]},
+                     {"return_hidden": ["encoder.0.self.input"], "return_attention": "average"},
+                     {"return_attention": thumbnails}, {"valid_lens": None, "tokens": []},
+                     {"return_attention": thumbnails, "tokens": [5], "encoding_format": "base64",
+                      "valid_lens": 1, "head_mask": {"encoder.*.self": [1, 0.5]}}):
+            with self.subTest(more=more):
+                request = dict(TEXT, **more)
+                self.taken("EncodeRequest", request)
+                self.holds("POST", path, self.server.post(path, request), 200)
+        self.taken("EncodeRequest", {"embeddings": [[[1, 2, 3, 4]]], "token_types": [[0]]})
+        binary = self.server.post(path, TEXT, {"Accept": SAFETENSORS})
+        self.holds("POST", path, binary, 200)
+        schema = self.schema(self.schemas["schemas"]["EncodeRequest"])
+        for request in ({}, {"tokens": 1}, dict(TEXT, extra=1), dict(TEXT, pool="best"),
+                        dict(TEXT, dimensions=0), dict(TEXT, return_hidden="some"),
+                        dict(TEXT, return_attention={"of": ["encoder.0.self"]}),
+                        dict(TEXT, embeddings=[[1, 2, 3, 4]]), dict(TEXT, head_mask=[1, 1]),
+                        dict(TEXT, trace={"item": 0, "head": 1, "query": 0}),
+                        dict(TEXT, return_attention={"of": [], "as": {"thumbnails": 65}})):
+            with self.subTest(request=request):
+                self.assertFalse(schema.is_valid(request))
+                self.assertEqual(self.server.post(path, request).status, 400)
+
+    def test_answers_of_attentions_of_whole_models(self):
+        for what in ("attention", "heads"):
+            path = f"/v1/models/whole/layers/encoder.1.self/{what}"
+            self.holds("POST", path, self.server.post(path, ASK), 200)
+            path = f"/v1/models/whole/layers/none/{what}"
+            self.holds("POST", path, self.server.post(path, ASK), 404)
+
+    def test_v2_of_whole_models(self):
+        path = "/v2/models/whole/infer"
+        request = {"inputs": [{"name": "input_ids", "datatype": "INT64", "shape": [1, 2],
+                               "data": [1, 2]}], "outputs": [{"name": "last_hidden_state"}]}
+        self.taken("V2Request", request)
+        self.holds("POST", path, self.server.post(path, request), 200)
 
     def test_answers_of_heads(self):
         path = "/v1/models/demo/heads"
@@ -242,13 +306,14 @@ class OpenApi(Case):
         self.addCleanup(shutil.rmtree, folder)
         with open(os.open(os.path.join(folder, "keys"), os.O_CREAT | os.O_WRONLY, 0o600), "w") as f:
             f.write(key)
-        server = Server({"models": {"demo": DEMO}, "api_key_file": "keys"}, folder=folder)
+        server = Server({"models": {"demo": DEMO, "whole": WHOLE}, "default_model": "demo",
+                         "api_key_file": "keys"}, folder=folder)
         self.addCleanup(server.kill)
         self.assertEqual(self.document["security"], [{}, {"key": []}])
         for template, item in self.document["paths"].items():
-            path = template.replace("{model}", "demo")
+            path = path_of(template)
             for method, operation in item.items():
-                body = json.dumps(infer() if path.startswith("/v2") else ASK)
+                body = json.dumps(request_of(template))
                 for token, challenge in ((None, "Bearer"),
                                          (key + "x", 'Bearer error="invalid_token"'), (key, None)):
                     headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -277,6 +342,9 @@ class OpenApi(Case):
                         dict(ASK, encoding_format="hex"), dict(ASK, mask=True),
                         dict(ASK, valid_lens=-1), dict(ASK, gradients=ITEM),
                         dict(ASK, causal_offset="begin"), dict(ASK, segments=[["a"]]),
+                        dict(ASK, trace={"item": 0, "head": 0}), dict(ASK, trace=[0, 0, 0]),
+                        dict(ASK, trace={"item": 0, "head": 0, "query": -1}),
+                        dict(ASK, trace={"item": 0, "head": 0, "query": 0, "row": 0}),
                         {"queries": {"dtype": "I8", "shape": [1, 1, 4], "base64": "AAAA"}},
                         {"queries": {"dtype": "F32", "shape": [0]}}):
             with self.subTest(request=request):

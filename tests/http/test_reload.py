@@ -413,9 +413,9 @@ class Changes(Reload):
         self.addCleanup(server.kill)
         right = server.attend(TOY).body
         self.reload(server)
-        server.told("3 models; all as they were")
+        server.told("4 models; all as they were")
         self.assertEqual(server.attend(TOY).body, right)
-        self.assertEqual(self.names(server), ["demo", "base", "additive"])
+        self.assertEqual(self.names(server), ["demo", "base", "additive", "sort"])
         server.stop()
 
     def test_metrics(self):

@@ -142,6 +142,13 @@ test("it asks only when it is looked at, and once for each answer", async () => 
   assert.equal(asked.length, before + 2);
 });
 
+test("a trace belongs to the answer, and is not measured", async () => {
+  const page = await fresh();
+  await ask(page, { ...TOY, trace: { item: 0, head: 1, query: 1 } }, "demo");
+  await look(page);
+  assert.equal((await table(page)).heads.length, 2);
+});
+
 test("gradients of a choice, and of the request", async () => {
   const page = await fresh(), asked = [];
   page.on("request", (request) => {

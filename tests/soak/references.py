@@ -1,18 +1,20 @@
 """references: requests of every kind with the bytes of their right answers.
 
 Each is asked once on a quiet server and checked: small ones beside the oracle, and their other forms
-bit for bit beside JSON; large ones beside numpy. As an answer depends on nothing but its request,
-every later one must be the same bytes.
+bit for bit beside JSON; large ones beside numpy. Of whole models each item is checked beside what it
+gets alone. As an answer depends on nothing but its request, every later one must be the same bytes.
 """
 import json
 import math
+import random
 from dataclasses import dataclass
 
 import numpy
+import wholes
 from compare import WEIGHTS
 from covering import covering
 from families import safetensors as checkpoint_bytes
-from forms import base64_fields, read_v2, safetensors, v2
+from forms import base64_fields, bits, read_safetensors, read_v2, safetensors, v2
 from modules import Plain
 from test_combinations import MODELS, REQUESTS, Maker, has_meaning, name_of
 from test_forms import FormCase
@@ -113,6 +115,31 @@ class References(FormCase):
             right = self.arrays(answer)
             self.assertEqual(self.binary(binary), right)
             self.protocol(name, request, right["outputs"])
+
+    def whole(self, count):
+        """So many drawn requests to each whole model, in every form."""
+        for n in range(count):
+            for model in wholes.MODELS:
+                asked = wholes.request(model, random.Random(f"soak {n} {model}"))
+                answers = {post.form: self.keep(post.path, post.headers, post.body)
+                           for post in wholes.posts(model, asked)}
+                right = answers["json"].json["outputs"]
+                self.items_alone(model, asked, right)
+                if "safetensors" in answers and "valid_lens" not in asked:
+                    tensors, _ = read_safetensors(answers["safetensors"].body)
+                    self.assertEqual(tensors["outputs"][2], bits(right))
+        tokens = json.dumps({"tokens": [9, 4, 27, 4, 13]}).encode()
+        rows = self.keep("/v1/models/whole-sort/encode", {"Content-Type": JSON}, tokens).json["outputs"]
+        self.assertEqual([row.index(max(row)) for row in rows], [4, 4, 9, 13, 27])
+
+    def items_alone(self, model, asked, right):
+        """Each item's outputs are those that it gets in no company."""
+        for i, outputs in enumerate(right):
+            alone = {name: value[i] if name in ("tokens", "embeddings", "valid_lens") else value
+                     for name, value in asked.items()}
+            if asked.get("tokens", asked.get("embeddings"))[i]:  # [] would be an empty batch
+                answer = self.server.post(f"/v1/models/{model}/encode", alone)
+                self.assertEqual(answer.json["outputs"], outputs, alone)
 
     def protocol(self, name, request, right):
         """The Open Inference Protocol, in JSON and in binary."""

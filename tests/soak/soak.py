@@ -3,11 +3,11 @@
 
     tests/soak/soak.py [SECONDS]       as `make soak` does; ATTEND_BIN is the program
 
-Clients ask requests of every form and size and compare each answer with the right one, byte for
-byte; others leave in the middle, send garbage, and now and then crowd in by the hundred; the models
-are read again every few seconds. In between all of it stops for a moment, and the server is looked
-at: its memory must lie after the last rounds where it lay after the first, no descriptor, connection
-or byte of the budget may be left. Prints a line a round and TAP.
+Clients ask layers and whole models in every form and size and compare each answer with the right
+one, byte for byte; others leave in the middle, send garbage, and now and then crowd in by the
+hundred; the models are read again every few seconds. In between all of it stops for a moment, and
+the server is looked at: its memory must lie after the last rounds where it lay after the first, no
+descriptor, connection or byte of the budget may be left. Prints a line a round and TAP.
 """
 import json
 import multiprocessing
@@ -30,6 +30,7 @@ from load import wrk  # noqa: E402
 from references import JSON, References, Wide  # noqa: E402
 from support import MODE, PATIENCE, SLOW, Server, wait_until  # noqa: E402
 from test_combinations import make_layers  # noqa: E402
+import wholes  # noqa: E402
 
 SETTINGS = {"admin_listen": "127.0.0.1:0", "max_queue": 64, "max_connections": 400,
             "header_timeout_ms": 2000, "body_timeout_ms": 30000 * SLOW, "answer_timeout_ms": 10000,
@@ -49,6 +50,7 @@ class Soak:
         self.layers, self.wide = make_layers(), Wide()
         self.models = {n: layer.definition(folder, n) for n, layer in self.layers.items()}
         self.models["wide"] = self.wide.definition(folder, "wide")
+        self.models.update(wholes.MODELS)
         self.models["other"] = {"random": {"seed": 0}, "query_size": 64, "heads": 4}
         self.server = Server(dict(SETTINGS, models=self.models), folder=folder)
         self.failures, self.counts, self.reloads, self.crowd = [], {}, 0, 0
@@ -59,6 +61,7 @@ class Soak:
         made = References(self.server, self.layers, self.wide)
         made.small(judge, 4 if short else 1)
         made.large("wide", 1 if short else 3)
+        made.whole(2 if short else 20)
         return made.kept
 
     def start(self, references):

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "core/attention/trace.h"
 #include "server/text/base64.h"
 
 enum { ROOM = 1 << 16 };
@@ -80,9 +81,9 @@ static bool is_integer_field(const char *name) {
 
 /* --- safetensors --- */
 
-static struct body body_of(const char *header, const void *data, size_t size) {
+static struct body_made body_of(const char *header, const void *data, size_t size) {
   const uint64_t length = strlen(header);
-  struct body b = {.size = sizeof length + length + size};
+  struct body_made b = {.size = sizeof length + length + size};
   b.bytes = malloc(b.size);
   assert_non_null(b.bytes);
   memcpy(b.bytes, &length, sizeof length);
@@ -91,15 +92,15 @@ static struct body body_of(const char *header, const void *data, size_t size) {
   return b;
 }
 
-struct body body_raw(const char *header, size_t data_size) {
+struct body_made body_raw(const char *header, size_t data_size) {
   void *zeros = calloc(1, data_size + 1);
   assert_non_null(zeros);
-  struct body b = body_of(header, zeros, data_size);
+  struct body_made b = body_of(header, zeros, data_size);
   free(zeros);
   return b;
 }
 
-struct body body_safetensors(const char *text, const struct body_types *types) {
+struct body_made body_safetensors(const char *text, const struct body_types *types) {
   json_t *request = json_loads(text, 0, NULL), *header = json_object(), *metadata = json_object();
   struct data *data = calloc(1, sizeof *data);
   assert_non_null(data);
@@ -125,7 +126,7 @@ struct body body_safetensors(const char *text, const struct body_types *types) {
   }
   json_object_set_new(header, "__metadata__", metadata);
   char *dumped = json_dumps(header, JSON_COMPACT);
-  struct body b = body_of(dumped, data->bytes, data->size);
+  struct body_made b = body_of(dumped, data->bytes, data->size);
   free(dumped);
   free(data);
   json_decref(header);
@@ -162,7 +163,7 @@ static bool is_ragged(const json_t *value) {
   return ragged;
 }
 
-struct body body_base64(const char *text, const char *dtype, bool lists) {
+struct body_made body_base64(const char *text, const char *dtype, bool lists) {
   json_t *request = json_loads(text, 0, NULL), *made = json_object();
   const char *name;
   json_t *value;
@@ -181,14 +182,14 @@ struct body body_base64(const char *text, const char *dtype, bool lists) {
       json_object_set_new(made, name, as_base64(value, dtype));
     }
   }
-  struct body b = {.bytes = json_dumps(made, JSON_COMPACT)};
+  struct body_made b = {.bytes = json_dumps(made, JSON_COMPACT)};
   b.size = strlen(b.bytes);
   json_decref(made);
   json_decref(request);
   return b;
 }
 
-void body_free(struct body *b) {
+void body_free(struct body_made *b) {
   free(b->bytes);
   b->bytes = NULL;
 }
@@ -247,6 +248,9 @@ void body_assert_same(const struct attention_request *x, const struct attention_
   assert_int_equal(a->call.want, b->call.want);
   assert_int_equal(a->call.want_pointers, b->call.want_pointers);
   assert_int_equal(a->call.want_measures, b->call.want_measures);
+  assert_int_equal(a->call.trace != NULL, b->call.trace != NULL);
+  if (a->call.trace)
+    same_array(a->call.trace, b->call.trace, offsetof(struct trace, keys), "request of a trace");
   assert_int_equal(x->unbatched, y->unbatched);
   assert_int_equal(x->rectangular, y->rectangular);
   assert_int_equal(x->base64, y->base64);

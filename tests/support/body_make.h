@@ -5,7 +5,7 @@
 
 #include "server/attention/attention_body.h"
 
-struct body {
+struct body_made {
   char *bytes; /* malloc'ed to exactly its size */
   size_t size;
 };
@@ -18,16 +18,16 @@ struct body_types {
 
 /* `text` is a request in JSON without ragged arrays. Fields that are no arrays go to
  * __metadata__. */
-struct body body_safetensors(const char *text, const struct body_types *types);
+struct body_made body_safetensors(const char *text, const struct body_types *types);
 
 /* A body from its header as written, with `data_size` zero bytes behind it. */
-struct body body_raw(const char *header, size_t data_size);
+struct body_made body_raw(const char *header, size_t data_size);
 
 /* Any request in JSON: each array of floats becomes an object, or, where it is ragged or `lists` is
  * set, a list of objects, one for each element of the outermost array. */
-struct body body_base64(const char *text, const char *dtype, bool lists);
+struct body_made body_base64(const char *text, const char *dtype, bool lists);
 
-void body_free(struct body *b);
+void body_free(struct body_made *b);
 
 /* Fails the test where two calls are not the same, bit for bit. */
 void body_assert_same(const struct attention_request *a, const struct attention_request *b,

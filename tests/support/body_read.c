@@ -31,7 +31,7 @@ void body_read(struct body_result *r, const struct model *m, const struct body_t
     char *chunk = malloc(n ? n : 1);
     assert_non_null(chunk);
     memcpy(chunk, bytes + at, n);
-    const enum status status = attention_body_feed(b, chunk, n);
+    const enum status status = body_feed(attention_body_of(b), chunk, n);
     free(chunk);
     assert_int_equal(status, r->error.status);
   }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/attention/trace.h"
 #include "core/kernel/philox.h"
 #include "core/reference/attention_ref.h"
 
@@ -188,6 +189,24 @@ static bool same(const char *what, const void *x, const void *y, size_t bytes, s
   return false;
 }
 
+static bool same_numbers(const char *what, const float *x, const float *y, size_t count,
+                         struct error *e) {
+  return same(what, x, y, count * sizeof *x, e);
+}
+
+bool same_trace(const struct trace *x, const struct trace *y, struct error *e) {
+  const size_t keys = x->keys == y->keys ? x->keys : 0;
+  return same("trace's keys", &x->keys, &y->keys, sizeof x->keys, e) &&
+         same("keys traced as seen", x->seen, y->seen, keys, e) &&
+         same_numbers("query traced", x->query, y->query, x->size, e) &&
+         same_numbers("keys traced", x->key, y->key, keys * x->size, e) &&
+         same_numbers("values traced", x->value, y->value, keys * x->value_size, e) &&
+         same_numbers("products", x->product, y->product, keys, e) &&
+         same_numbers("scores", x->score, y->score, keys, e) &&
+         same_numbers("weights traced", x->weight, y->weight, keys, e) &&
+         same_numbers("context traced", x->context, y->context, x->value_size, e);
+}
+
 bool same_bits(const struct random_layer *l, const struct layer_run *x, const struct layer_run *y,
                struct error *e) {
   const bool weights = x->call.want == y->call.want,
@@ -199,7 +218,8 @@ bool same_bits(const struct random_layer *l, const struct layer_run *x, const st
          same("segment weights", x->call.segment_weights, y->call.segment_weights,
               weights ? x->call.segment_weight_count * sizeof *x->call.segment_weights : 0, e) &&
          same("pointers", x->call.pointers, y->call.pointers,
-              pointers ? x->geometry.q_rows * l->shape.heads * sizeof *x->call.pointers : 0, e);
+              pointers ? x->geometry.q_rows * l->shape.heads * sizeof *x->call.pointers : 0, e) &&
+         (!x->call.trace || !y->call.trace || same_trace(x->call.trace, y->call.trace, e));
 }
 
 /* Of [planes, q, size] those of some queries, against [planes, count, size]. */

@@ -15,6 +15,9 @@ bool agrees_with_twin(const struct random_layer *l, const struct layer_run *c, s
 bool same_bits(const struct random_layer *l, const struct layer_run *x, const struct layer_run *y,
                struct error *e);
 
+/* Are two traces of one query the same, bit for bit? */
+bool same_trace(const struct trace *x, const struct trace *y, struct error *e);
+
 /* Are those of `part` the same as those of some queries of `whole`, from query `first` of an item
  * on? */
 bool same_bits_of_rows(const struct random_layer *l, const struct layer_run *whole, size_t item,

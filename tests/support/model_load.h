@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "config/checkpoint/checkpoint.h"
-#include "config/model/definition.h"
+#include "config/layer/definition.h"
+#include "config/layer/parameters.h"
 #include "config/model/model.h"
-#include "config/model/parameters.h"
 #include "tests/support/place.h"
 #include "tests/support/safetensors_make.h"
 

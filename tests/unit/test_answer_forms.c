@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "core/attention/trace.h"
 #include "server/text/base64.h"
 #include "tests/support/answered.h"
 
@@ -258,6 +259,11 @@ static void what_has_no_form_as_safetensors(void **state) {
     }
   make_batch(&a, &batches[0], WEIGHTS_NONE, false);
   measure(&a, false, true);
+  assert_false(attention_request_has_binary(&a.request));
+  arena_free(&a.arena);
+  struct trace trace = {0};
+  make_batch(&a, &batches[0], WEIGHTS_NONE, false);
+  a.request.asked.call.trace = &trace;
   assert_false(attention_request_has_binary(&a.request));
   arena_free(&a.arena);
 }

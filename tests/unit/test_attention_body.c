@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "core/attention/trace.h"
 #include "server/attention/attention_check.h"
 #include "tests/support/body_read.h"
 
@@ -89,7 +90,8 @@ static const char full[] =
     "\"bias\":[[[[1,2,3],[4,5,6]],[[7,8,9],[10,11,12]]],[[[13,14]],[[15,16]]]],"
     "\"causal\":false,\"causal_offset\":[-1,7],\"window\":[ 3 , -1 ],\"head_mask\":[1,0.25],"
     "\"select\":\"so\\u0066t\",\"seed\":9007199254740991,\"empty_rows\":\"uniform\","
-    "\"return_attention\":\"average\",\"return_pointers\":false,\"encoding_format\":\"float\" } \n";
+    "\"return_attention\":\"average\",\"return_pointers\":false,\"encoding_format\":\"float\","
+    "\"trace\" : {\"query\": 1 ,\"item\":0,\"h\\u0065ad\":1} } \n";
 
 /* What does not go with all of that: two levels, and the measures' gradients. */
 static const char two_levels[] =
@@ -113,6 +115,7 @@ static void check_two_levels(const struct attention_request *d) {
   assert_int_equal(c->call.want, WEIGHTS_PER_HEAD);
   assert_true(c->call.want_pointers);
   assert_true(c->call.want_measures);
+  assert_null(c->call.trace);
 }
 
 static void check_full(const struct attention_request *d) {
@@ -150,6 +153,9 @@ static void check_full(const struct attention_request *d) {
   assert_int_equal(c->call.seed, 9007199254740991);
   assert_false(c->call.want_pointers);
   assert_false(c->call.want_measures);
+  assert_int_equal(c->call.trace->item, 0);
+  assert_int_equal(c->call.trace->head, 1);
+  assert_int_equal(c->call.trace->row, 1);
   assert_null(c->geometry.segment_end);
   assert_null(c->call.gradients);
 }
@@ -182,7 +188,7 @@ static void every_byte_a_chunk(void **state) {
     struct body_result r = {0};
     struct attention_body *d =
         attention_body_new(&unequal, &json_terms[w->ask], &body_read_wide, &r.arena, &r.error);
-    for (size_t i = 0; i < w->length; i++) attention_body_feed(d, w->text + i, 1);
+    for (size_t i = 0; i < w->length; i++) body_feed(attention_body_of(d), w->text + i, 1);
     attention_body_finish(d, &r.request);
     assert_int_equal(r.error.status, STATUS_OK);
     w->check(&r.request);
@@ -565,6 +571,14 @@ static void what_is_no_request(void **state) {
       {"{\"return_pointers\":0}", "/return_pointers", 0, "true or false"},
       {"{\"return_pointers\":\"true\"}", "/return_pointers", 0, "true or false"},
       {"{\"encoding_format\":\"hex\"}", "/encoding_format", 0, NULL},
+      {"{\"trace\":true}", "/trace", 0, "must be an object"},
+      {"{\"trace\":{\"item\":0,\"head\":1}}", "/trace", 0, "no \"query\""},
+      {"{\"trace\":{\"item\":0,\"head\":1.0,\"query\":2}}", "/trace/head", 0, "integer"},
+      {"{\"trace\":{\"item\":-1,\"head\":1,\"query\":2}}", "/trace/item", 0, "integer"},
+      {"{\"trace\":{\"items\":0}}", "/trace/items", 0, "no \"items\""},
+      {"{\"trace\":{\"\":0}}", "/trace", 0, "no more"},
+      {"{\"trace\":{\"i~m\":0}}", "/trace", 0, "no more"},
+      {"{\"trace\":{\"attention\":\"encoder.0.self\"}}", "/trace/attention", 0, "whole models"},
       {"{\"segments\":null}", "/segments", 0, NULL},
       {"{\"segments\":3}", "/segments", 0, NULL},
       {"{\"segments\":[[[1]]]}", "/segments/0/0", 0, NULL},
@@ -872,8 +886,8 @@ static void the_first_failure_stays(void **state) {
   struct attention_request request;
   struct attention_body *d =
       attention_body_new(&equal, &json_terms[ASK_ATTENTION], &body_read_wide, &arena, &e);
-  assert_int_equal(attention_body_feed(d, "{\"x\":", 5), STATUS_INVALID_REQUEST);
-  assert_int_equal(attention_body_feed(d, "\"queries\":[]}", 13), STATUS_INVALID_REQUEST);
+  assert_int_equal(body_feed(attention_body_of(d), "{\"x\":", 5), STATUS_INVALID_REQUEST);
+  assert_int_equal(body_feed(attention_body_of(d), "\"queries\":[]}", 13), STATUS_INVALID_REQUEST);
   assert_int_equal(attention_body_finish(d, &request), STATUS_INVALID_REQUEST);
   assert_string_equal(e.pointer, "/x");
   arena_free(&arena);
@@ -891,7 +905,8 @@ static void what_never_fits_the_budget_is_too_large(void **state) {
       struct attention_request request;
       struct attention_body *d =
           attention_body_new(&unequal, &json_terms[w->ask], &body_read_wide, &arena, &e);
-      if (d && !attention_body_feed(d, w->text, w->length)) attention_body_finish(d, &request);
+      if (d && !body_feed(attention_body_of(d), w->text, w->length))
+        attention_body_finish(d, &request);
       assert_true(limit > 1000 || e.status);
       if (e.status) assert_string_equal(e.limit, "memory_budget_bytes");
       arena_free(&arena);
@@ -917,7 +932,7 @@ static void what_has_no_room_for_the_ends_is_too_large(void **state) {
     struct attention_request request;
     struct attention_body *d =
         attention_body_new(&equal, &json_terms[ASK_ATTENTION], &body_read_wide, &arena, &e);
-    if (d && !attention_body_feed(d, body, strlen(body))) {
+    if (d && !body_feed(attention_body_of(d), body, strlen(body))) {
       attention_body_finish(d, &request);
       finished += e.status == STATUS_OK;
       refused += e.status == STATUS_TOO_LARGE;

@@ -25,10 +25,10 @@ static void read_body(struct body_result *r, enum body_form form, const char *by
 }
 
 /* In the texts -9999 stands for minus infinity, and 9999 for what is not finite either. */
-static struct body with_infinities(const char *text) {
+static struct body_made with_infinities(const char *text) {
   const struct body_types types = {"F32", "I32", "BOOL"};
   const float mark[2] = {-9999, 9999}, meant[2] = {-INFINITY, NAN};
-  struct body b = body_safetensors(text, &types);
+  struct body_made b = body_safetensors(text, &types);
   for (size_t i = 0; i + sizeof *mark <= b.size; i++)
     for (size_t k = 0; k < 2; k++)
       if (memcmp(b.bytes + i, &mark[k], sizeof *mark) == 0)
@@ -37,7 +37,7 @@ static struct body with_infinities(const char *text) {
 }
 
 static void accept(struct body_result *r, const char *text) {
-  struct body b = with_infinities(text);
+  struct body_made b = with_infinities(text);
   read_body(r, BODY_SAFETENSORS, b.bytes, b.size);
   if (r->error.status) fail_msg("%s: %s (%s)", text, r->error.detail, r->error.pointer);
   body_free(&b);
@@ -167,7 +167,8 @@ static void base64_says_it_too(void **state) {
 
 static void a_full_budget_at_every_step(void **state) {
   (void)state;
-  struct body b = with_infinities("{" BATCH ",\"bias\":[[[1,-9999],[2,3]],[[4,5],[-9999,6]]]}");
+  struct body_made b =
+      with_infinities("{" BATCH ",\"bias\":[[[1,-9999],[2,3]],[[4,5],[-9999,6]]]}");
   size_t refused = 0;
   for (size_t limit = 0;; limit += 100, refused++) {
     struct budget budget;

@@ -75,7 +75,7 @@ static void each_type_is_the_same_request(void **state) {
   for (const struct request *q = requests; q < requests + REQUESTS; q++)
     for (size_t t = 0; t < 8; t++) {
       struct body_result want;
-      struct body b = body_base64(q->text, types[t / 2], t % 2);
+      struct body_made b = body_base64(q->text, types[t / 2], t % 2);
       read_body(&want, q, q->text, strlen(q->text), 0, 1000);
       assert_int_equal(want.error.status, STATUS_OK);
       for (size_t cut = 0; cut <= b.size; cut++)
@@ -89,7 +89,7 @@ static void each_type_is_the_same_request(void **state) {
 static void every_truncation_is_no_json(void **state) {
   (void)state;
   for (const struct request *q = requests; q < requests + REQUESTS; q++) {
-    struct body b = body_base64(q->text, "F32", true);
+    struct body_made b = body_base64(q->text, "F32", true);
     for (size_t size = 0; size < b.size; size++) {
       struct body_result r;
       read_body(&r, q, b.bytes, size, 0, size);
@@ -359,7 +359,7 @@ static void mutants_are_judged(void **state) {
   uint64_t seed = 88172645463325252u;
   for (size_t i = 0; i < 4000; i++) {
     const struct request *q = &requests[i % REQUESTS];
-    struct body b = body_base64(q->text, "F32", i & 4);
+    struct body_made b = body_base64(q->text, "F32", i & 4);
     seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
     b.bytes[seed % b.size] = "\x01\xff\\u{}[],:\"=1/ A"[seed >> 32 & 15];
     struct body_result whole, cut;
@@ -379,7 +379,7 @@ static void a_full_budget_at_every_step(void **state) {
   (void)state;
   for (size_t lists = 0; lists < 2; lists++) {
     const struct request *q = &requests[0];
-    struct body b = body_base64(q->text, "F16", lists);
+    struct body_made b = body_base64(q->text, "F16", lists);
     size_t refused_times = 0;
     for (size_t limit = 0;; limit += 500, refused_times++) {
       struct budget budget;

@@ -54,7 +54,7 @@ static const struct request {
 enum { REQUESTS = sizeof requests / sizeof *requests };
 
 static void read_binary(struct body_result *r, const struct model *m, enum body_ask ask,
-                        const struct body *b, size_t size, size_t cut, size_t piece) {
+                        const struct body_made *b, size_t size, size_t cut, size_t piece) {
   const struct body_terms terms = body_read_terms(ask, BODY_SAFETENSORS);
   memset(r, 0, sizeof *r);
   body_read(r, m, &terms, &body_read_wide, b->bytes, size, cut, piece);
@@ -78,7 +78,7 @@ static void each_type_is_the_same_request(void **state) {
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
       const enum body_ask ask = requests[i].ask;
       struct body_result want, got;
-      struct body b = body_safetensors(requests[i].text, &types[t]);
+      struct body_made b = body_safetensors(requests[i].text, &types[t]);
       read_text(&want, &unequal, ask, requests[i].text);
       for (size_t cut = 0; cut <= b.size; cut++) {
         read_binary(&got, &unequal, ask, &b, b.size, cut, b.size);
@@ -119,7 +119,7 @@ static void shapes_without_numbers_are_what_they_say(void **state) {
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     struct body_result got, want;
-    struct body b = body_raw(all[i].header, 0);
+    struct body_made b = body_raw(all[i].header, 0);
     read_binary(&got, &equal, ASK_ATTENTION, &b, b.size, 0, 7);
     if (got.error.status)
       fail_msg("%s: %s (%s)", all[i].header, got.error.detail, got.error.pointer);
@@ -163,7 +163,7 @@ static void metadata_holds_json_or_a_word(void **state) {
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     struct body_result got, want;
-    struct body b = body_raw(all[i].header, 8);
+    struct body_made b = body_raw(all[i].header, 8);
     read_binary(&got, &equal, ASK_ATTENTION, &b, b.size, 0, 3);
     if (got.error.status) fail_msg("%s: %s", all[i].header, got.error.detail);
     read_text(&want, &equal, ASK_ATTENTION, all[i].text);
@@ -239,7 +239,7 @@ static void headers_that_are_no_request(void **state) {
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     struct body_result r;
-    struct body b = body_raw(all[i].header, all[i].data);
+    struct body_made b = body_raw(all[i].header, all[i].data);
     read_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, 5);
     if (!r.error.status || strcmp(r.error.pointer, all[i].pointer) != 0 ||
         !strstr(r.error.detail, all[i].why))
@@ -254,7 +254,7 @@ static void headers_that_are_no_request(void **state) {
 static void flags_and_lengths_out_of_range(void **state) {
   (void)state;
   struct body_result r;
-  struct body b = body_raw(TENSOR("mask", "U8", "[2,3]", 6), 6);
+  struct body_made b = body_raw(TENSOR("mask", "U8", "[2,3]", 6), 6);
   b.bytes[b.size - 2] = 7;
   read_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, b.size);
   assert_string_equal(r.error.pointer, "/mask/1/1");
@@ -277,7 +277,7 @@ static void headers_that_are_too_long(void **state) {
   for (size_t size = LONG; size <= LONG + 1; size++) {
     memset(header, ' ', size);
     header[0] = '{', header[1] = '}', header[size] = '\0';
-    struct body b = body_raw(header, 0);
+    struct body_made b = body_raw(header, 0);
     read_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, 1000);
     assert_non_null(strstr(r.error.detail, size > LONG ? "is over 16384 bytes" : "is missing"));
     arena_free(&r.arena);
@@ -287,7 +287,7 @@ static void headers_that_are_too_long(void **state) {
   char text[700] = "{\"__metadata__\":{\"select\":\"";
   memset(text + strlen(text), 'x', 511);
   strcat(text, "\"}}");
-  struct body b = body_raw(text, 0);
+  struct body_made b = body_raw(text, 0);
   read_binary(&r, &equal, ASK_ATTENTION, &b, b.size, 0, 1000);
   assert_string_equal(r.error.detail, "select is longer than 510 bytes");
   arena_free(&r.arena);
@@ -297,7 +297,7 @@ static void headers_that_are_too_long(void **state) {
 static void every_truncation_is_refused(void **state) {
   (void)state;
   for (size_t i = 0; i < REQUESTS; i++) {
-    struct body b = body_safetensors(requests[i].text, &plain);
+    struct body_made b = body_safetensors(requests[i].text, &plain);
     for (size_t size = 0; size < b.size; size++) {
       struct body_result r;
       read_binary(&r, &unequal, requests[i].ask, &b, size, size / 2, size);
@@ -320,7 +320,7 @@ static void every_truncation_is_refused(void **state) {
 
 static void bytes_behind_the_end_are_refused(void **state) {
   (void)state;
-  struct body b = body_safetensors(requests[0].text, &plain);
+  struct body_made b = body_safetensors(requests[0].text, &plain);
   const size_t size = b.size;
   b.bytes = realloc(b.bytes, size + 3);
   assert_non_null(b.bytes);
@@ -345,7 +345,7 @@ static void mutants_are_judged(void **state) {
   (void)state;
   uint64_t seed = 88172645463325252u;
   for (size_t i = 0; i < 4000; i++) {
-    struct body b = body_safetensors(requests[i % REQUESTS].text, &plain);
+    struct body_made b = body_safetensors(requests[i % REQUESTS].text, &plain);
     for (size_t changes = 1 + i % 3; changes > 0; changes--) {
       seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
       size_t at = seed % (b.size < 900 ? b.size : 900);
@@ -362,7 +362,7 @@ static void mutants_are_judged(void **state) {
 
 static void a_full_budget_at_every_step(void **state) {
   (void)state;
-  struct body b = body_safetensors(requests[0].text, &(struct body_types){"F16", "I64", "U8"});
+  struct body_made b = body_safetensors(requests[0].text, &(struct body_types){"F16", "I64", "U8"});
   size_t refused = 0;
   for (size_t limit = 0;; limit += 500, refused++) {
     struct budget budget;

@@ -25,18 +25,18 @@ static const struct model equal = {
     .shape = {.heads = 2, .query_size = 2, .key_size = 2, .value_size = 2, .output_size = 2}};
 
 /* A body: its JSON, and bytes behind it. `said` is what Inference-Header-Content-Length says. */
-struct body {
+struct body_made {
   const char *bytes;
   size_t size;
   uint64_t said;
 };
 
-static struct body text_of(const char *json) {
-  return (struct body){json, strlen(json), BODY_UNKNOWN};
+static struct body_made text_of(const char *json) {
+  return (struct body_made){json, strlen(json), BODY_UNKNOWN};
 }
 
 /* Reads a body: a first chunk of `cut` bytes, then chunks of `step`. */
-static void read_with(struct body_result *r, const struct model *m, const struct body *b,
+static void read_with(struct body_result *r, const struct model *m, const struct body_made *b,
                       size_t cut, size_t step, struct budget *budget) {
   struct body_terms terms = body_read_terms(ASK_ATTENTION, BODY_V2);
   terms.body_bytes = b->size;
@@ -46,18 +46,18 @@ static void read_with(struct body_result *r, const struct model *m, const struct
   body_read(r, m, &terms, &body_read_wide, b->bytes, b->size, cut, step);
 }
 
-static void read_body(struct body_result *r, const struct model *m, const struct body *b) {
+static void read_body(struct body_result *r, const struct model *m, const struct body_made *b) {
   read_with(r, m, b, 0, SIZE_MAX, NULL);
 }
 
-static void accept(struct body_result *r, const struct model *m, const struct body *b) {
+static void accept(struct body_result *r, const struct model *m, const struct body_made *b) {
   read_body(r, m, b);
   if (r->error.status)
     fail_msg("%.*s\nrefused: %s (%s, %zu)", (int)b->size, b->bytes, r->error.detail,
              r->error.pointer, r->error.offset);
 }
 
-static void refuse(const struct model *m, const struct body *b, enum status status,
+static void refuse(const struct model *m, const struct body_made *b, enum status status,
                    const char *detail) {
   struct body_result r;
   read_body(&r, m, b);
@@ -146,7 +146,7 @@ enum { MIXED_BLOCKS = 12 + 32 + 32 + 24 };
 
 static char mixed_bytes[sizeof mixed_json + MIXED_BLOCKS + 8];
 
-static struct body mixed(void) {
+static struct body_made mixed(void) {
   const int64_t wide_lens[] = {3, 0, 2, 1};
   char *at = mixed_bytes;
   memcpy(at, mixed_json, sizeof mixed_json - 1);
@@ -155,7 +155,8 @@ static struct body mixed(void) {
   memcpy(at + 12, queries, 32);
   memcpy(at + 44, wide_lens, 32);
   memcpy(at + 76, values, 24);
-  return (struct body){mixed_bytes, sizeof mixed_json - 1 + MIXED_BLOCKS, sizeof mixed_json - 1};
+  return (struct body_made){mixed_bytes, sizeof mixed_json - 1 + MIXED_BLOCKS,
+                            sizeof mixed_json - 1};
 }
 
 static void check_mixed(const struct attention_request *d) {
@@ -170,7 +171,7 @@ static void check_mixed(const struct attention_request *d) {
 
 static void every_part_cut_at_every_byte(void **state) {
   (void)state;
-  const struct body bodies[] = {text_of(full), mixed()};
+  const struct body_made bodies[] = {text_of(full), mixed()};
   for (size_t i = 0; i < 2; i++)
     for (size_t cut = 0; cut <= bodies[i].size; cut++) {
       struct body_result r;
@@ -196,7 +197,7 @@ static void keys_of_an_input_in_any_order(void **state) {
     struct body_result r;
     snprintf(json, sizeof json, "{\"inputs\":[{%s,%s,%s,%s,%s}]}", part[order[0]], part[order[1]],
              part[order[2]], part[order[3]], part[order[4]]);
-    const struct body b = text_of(json);
+    const struct body_made b = text_of(json);
     for (size_t step = 1; step < 4; step++) {
       read_with(&r, &equal, &b, 0, step, NULL);
       if (r.error.status) fail_msg("%s\n%s", json, r.error.detail);
@@ -231,7 +232,7 @@ static void shapes_without_elements(void **state) {
       {ONE("[1,1,2]", "[1,2]"), 1, 1},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    const struct body b = text_of(list[i].json);
+    const struct body_made b = text_of(list[i].json);
     struct body_result r;
     accept(&r, &equal, &b);
     assert_false(r.request.unbatched);
@@ -246,7 +247,7 @@ static void blocks_of_no_bytes(void **state) {
   static const char json[] =
       "{\"inputs\":[{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,0,2],"
       "\"parameters\":{\"binary_data_size\":0}}]}";
-  const struct body b = {json, strlen(json), strlen(json)};
+  const struct body_made b = {json, strlen(json), strlen(json)};
   struct body_result r;
   accept(&r, &equal, &b);
   assert_int_equal(r.request.asked.geometry.items, 1);
@@ -257,7 +258,7 @@ static void blocks_of_no_bytes(void **state) {
 /* What libraries write that know no better: null for what is not there. */
 static void null_is_nothing(void **state) {
   (void)state;
-  const struct body b =
+  const struct body_made b =
       text_of("{\"id\":null,\"parameters\":null,\"outputs\":null,\"inputs\":[{\"parameters\":null,"
               "\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,2]}]}");
   struct body_result r;
@@ -273,7 +274,7 @@ static void null_is_nothing(void **state) {
       char json[400];
       snprintf(json, sizeof json, "{\"parameters\":{\"%s\":null},\"inputs\":[%s]}", parameters[i],
                QUERIES_JSON);
-      const struct body one = text_of(json);
+      const struct body_made one = text_of(json);
       read_with(&r, &equal, &one, 0, step, NULL);
       if (r.error.status) fail_msg("%s: %s", json, r.error.detail);
       assert_false(r.request.asked.geometry.causal || r.request.asked.call.uniform_rows);
@@ -306,7 +307,7 @@ static void outputs_and_their_form(void **state) {
     struct body_result r;
     snprintf(json, sizeof json, "{%s,\"inputs\":[%s]}", list[i].members,
              "{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,2]}");
-    const struct body b = text_of(json);
+    const struct body_made b = text_of(json);
     accept(&r, &equal, &b);
     assert_int_equal(r.request.v2.outputs, list[i].outputs);
     assert_int_equal(r.request.v2.output[0].which, list[i].weights);
@@ -318,7 +319,7 @@ static void outputs_and_their_form(void **state) {
 
 static void parameters_are_the_native_fields(void **state) {
   (void)state;
-  const struct body b =
+  const struct body_made b =
       text_of("{\"parameters\":{\"causal\":true,\"causal_offset\":\"end\",\"select\":\"sample\","
               "\"seed\":9007199254740991},\"inputs\":[" QUERIES_JSON "]}");
   struct body_result r;
@@ -436,7 +437,7 @@ static void wrong_requests(void **state) {
        "\"binary_data\" must be true or false"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    const struct body b = text_of(list[i].json);
+    const struct body_made b = text_of(list[i].json);
     struct body_result r;
     read_body(&r, &equal, &b);
     const bool limit = r.error.status == STATUS_TOO_LARGE;
@@ -498,7 +499,7 @@ static void failures_say_where(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t step = 1; step < 1000; step += 998) {
-      const struct body b = text_of(list[i].json);
+      const struct body_made b = text_of(list[i].json);
       struct body_result r;
       read_with(&r, &equal, &b, 0, step, NULL);
       if (r.error.status != STATUS_INVALID_REQUEST || !strstr(r.error.detail, list[i].detail) ||
@@ -512,7 +513,7 @@ static void failures_say_where(void **state) {
       "{\"inputs\":[{\"name\":\"mask\",\"datatype\":\"BOOL\",\"shape\":[1,1,2],"
       "\"parameters\":{\"binary_data_size\":2}},"
       "{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1,1,2],\"data\":[1,2]}]}\1\2";
-  struct body b = {json, sizeof json - 1, sizeof json - 3};
+  struct body_made b = {json, sizeof json - 1, sizeof json - 3};
   struct body_result r;
   read_body(&r, &equal, &b);
   assert_string_equal(r.error.pointer, "/inputs/0");
@@ -568,7 +569,7 @@ static void text_that_is_no_json(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t step = 1; step < 100; step += 33) {
-      const struct body b = text_of(list[i].json);
+      const struct body_made b = text_of(list[i].json);
       struct body_result r;
       read_with(&r, &equal, &b, 0, step, NULL);
       if (r.error.status != STATUS_INVALID_JSON || r.error.offset != list[i].offset)
@@ -586,7 +587,7 @@ static void brackets_without_end(void **state) {
   for (size_t i = 0; i < 3; i++) {
     memset(json, '[', sizeof json);
     memcpy(json, begins[i], strlen(begins[i]));
-    const struct body b = {json, sizeof json, BODY_UNKNOWN};
+    const struct body_made b = {json, sizeof json, BODY_UNKNOWN};
     refuse(&equal, &b, STATUS_INVALID_JSON, "nested too deep");
   }
 }
@@ -599,7 +600,7 @@ static void long_names_and_values(void **state) {
   struct body_result r;
   for (int length = ID_MOST - 2; length < ID_MOST; length++) {
     snprintf(json, sizeof json, "{\"id\":\"%.*s\",\"inputs\":[%s]}", length, id, QUERIES_JSON);
-    struct body b = text_of(json);
+    struct body_made b = text_of(json);
     if (length > ID_MOST - 2) {
       refuse(&equal, &b, STATUS_INVALID_REQUEST, "\"id\" is longer than 65536 bytes");
       continue;
@@ -611,7 +612,7 @@ static void long_names_and_values(void **state) {
     arena_free(&r.arena);
   }
   snprintf(json, sizeof json, "{\"parameters\":{\"select\":\"%.510s\"}}", id);
-  struct body small = text_of(json);
+  struct body_made small = text_of(json);
   refuse(&equal, &small, STATUS_INVALID_REQUEST, "select must be");
   snprintf(json, sizeof json, "{\"parameters\":{\"select\":\"%.511s\"}}", id);
   small = text_of(json);
@@ -620,7 +621,7 @@ static void long_names_and_values(void **state) {
   memset(json + used, 'n', LONG);
   snprintf(json + used + LONG, sizeof json - LONG - (size_t)used, "\":1,\"inputs\":[%s]}",
            QUERIES_JSON);
-  struct body b = text_of(json);
+  struct body_made b = text_of(json);
   accept(&r, &equal, &b);
   arena_free(&r.arena);
 }
@@ -659,7 +660,7 @@ static void data_before_what_they_are(void **state) {
       else
         at += sprintf(at, ",{" FP32("keys") "\"shape\":[1,1,2],\"data\":[1,2]}");
       sprintf(at, ",{" FP32("values") "\"shape\":[1,1,2],\"data\":[%500000s1,2]}]}", "");
-      const struct body b = text_of(json);
+      const struct body_made b = text_of(json);
       struct budget budget;
       struct body_result r;
       budget_init(&budget, 2 * KEPT_MOST);
@@ -693,7 +694,7 @@ static void too_much_data_are_refused_at_once(void **state) {
   memcpy(json, begin, head);
   json[head] = '[';
   for (size_t more = 0; more < 2; more++) {
-    const struct body b = {json, head + KEPT_MOST + more, BODY_UNKNOWN};
+    const struct body_made b = {json, head + KEPT_MOST + more, BODY_UNKNOWN};
     read_body(&r, &equal, &b);
     assert_int_equal(r.error.status, more ? STATUS_INVALID_REQUEST : STATUS_INVALID_JSON);
     assert_non_null(strstr(r.error.detail, more ? "come before" : "the JSON ends before"));
@@ -705,7 +706,7 @@ static void too_much_data_are_refused_at_once(void **state) {
 
 static void blocks_must_be_as_long_as_they_say(void **state) {
   (void)state;
-  struct body whole = mixed(), b = whole;
+  struct body_made whole = mixed(), b = whole;
   struct body_result r;
   for (size_t size = 0; size < whole.size; size++) {
     b.size = size;
@@ -767,7 +768,7 @@ static void sizes_must_be_those_of_the_shape(void **state) {
              "{\"inputs\":[{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":%s,"
              "\"parameters\":{\"binary_data_size\":%s}}]}12345678",
              list[i].shape, list[i].size);
-    const struct body b = {json, strlen(json), strlen(json) - 8};
+    const struct body_made b = {json, strlen(json), strlen(json) - 8};
     refuse(&equal, &b, STATUS_INVALID_REQUEST, list[i].detail);
   }
 }
@@ -777,14 +778,14 @@ static void sizes_must_be_those_of_the_shape(void **state) {
 static void mutations(void **state) {
   (void)state;
   static const char soup[] = "[]{}\",:0123456789-.etrufalsn \\u\0\xff\x80";
-  const struct body bodies[] = {text_of(full), mixed()};
+  const struct body_made bodies[] = {text_of(full), mixed()};
   uint64_t seed = 1;
   unsigned accepted = 0;
   for (unsigned i = 0; i < 20000; i++) {
-    const struct body *from = &bodies[i % 2];
+    const struct body_made *from = &bodies[i % 2];
     char bytes[4096];
     assert_true(from->size + 8 < sizeof bytes);
-    struct body b = {bytes, from->size, from->said};
+    struct body_made b = {bytes, from->size, from->said};
     memcpy(bytes, from->bytes, from->size);
     for (unsigned n = 1 + draw(&seed) % 3; n > 0; n--) {
       size_t at = draw(&seed) % b.size;
@@ -825,7 +826,7 @@ static void memory_runs_out_anywhere(void **state) {
   (void)state;
   static const char late[] =
       LATE("[1,4,2]", "[1,2,3,4,5,6,7,8]"); /* its text is kept, then its numbers */
-  const struct body bodies[] = {text_of(full), mixed(), text_of(late)};
+  const struct body_made bodies[] = {text_of(full), mixed(), text_of(late)};
   for (size_t i = 0; i < 3; i++) {
     bool done = false;
     unsigned refused = 0;

@@ -323,6 +323,26 @@ static void a_file_that_is_written_to_is_told(void **state) {
   checkpoint_free(c);
 }
 
+static void bytes_in_memory_are_read_like_a_file(void **state) {
+  (void)state;
+  struct made m = {0};
+  struct error e = {0};
+  float out[2];
+  made_add(&m, "a", 2, 2);
+  made_finish(&m);
+  struct checkpoint *c = checkpoint_view("own", m.bytes, m.size, &e);
+  assert_non_null(c);
+  assert_string_equal(checkpoint_path(c), "own");
+  assert_int_equal(checkpoint_read_floats(c, checkpoint_find(c, "a"), 1, 2, out, &e), STATUS_OK);
+  assert_true(out[0] == 1 + 1.0f / 16 && out[1] == 1 + 2.0f / 16);
+  assert_int_equal(checkpoint_check_unchanged(c, &e), STATUS_OK);
+  checkpoint_free(c);
+  assert_null(checkpoint_view("own", m.bytes, m.size - 1, &e));
+  assert_int_equal(e.status, STATUS_CONFIG);
+  assert_memory_equal(e.detail, "own: ", 5);
+  made_free(&m);
+}
+
 static bool ends_with_seven(const char *name) { return name[strlen(name) - 1] == '7'; }
 
 /* By how they begin, and where they are marked; of t0 to t4999. */
@@ -399,6 +419,7 @@ int main(void) {
       cmocka_unit_test(what_cannot_be_read_is_told),
       IN_PLACE(a_safetensors_file_that_shrinks_is_told),
       IN_PLACE(a_file_that_is_written_to_is_told),
+      cmocka_unit_test(bytes_in_memory_are_read_like_a_file),
       IN_PLACE(every_name_of_many_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

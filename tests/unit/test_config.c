@@ -70,7 +70,7 @@ static void without_anything_the_defaults_and_three_models_serve(void **state) {
   assert_int_equal(c.max_pairs, 1ull << 36);
   assert_string_equal(c.directory, ".");
   assert_null(c.file);
-  assert_int_equal(json_object_size(c.models), 3);
+  assert_int_equal(json_object_size(c.models), 4);
   assert_string_equal(json_object_iter_key(json_object_iter(c.models)), "demo");
   assert_non_null(json_object_get(c.models, "base"));
   assert_non_null(json_object_get(c.models, "additive"));
@@ -445,6 +445,12 @@ static void layers_are_models(void **state) {
   file_ill(p, "{\"default_model\": \"x\", " LAYERS "}",
            "\"x\" is a model of each layer: name one of them, such as \"x.0\"");
   file_ill(p, "{\"default_model\": \"y.1\", " LAYERS "}", "there is no model \"y.1\"");
+#define WHOLE "\"models\": {\"x\": {\"transformer\": \"f\", \"layers\": 2}}"
+  write_text(p, "{\"default_model\": \"x\", " WHOLE "}");
+  read_well(&a, WORDS("--config", (char *)p->file), nothing);
+  assert_null(config_definition(&a, "x.0"));
+  config_free(&a);
+  file_ill(p, "{\"default_model\": \"x.0\", " WHOLE "}", "there is no model \"x.0\"");
 }
 
 static void help_names_every_setting(void **state) {

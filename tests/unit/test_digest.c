@@ -145,6 +145,13 @@ static void the_tree_is_that_of_its_description(void **unused) {
     assert_string_equal(text, whole);
     assert_int_equal(digest_tree_text(part, CUTS + 1, text, &e), STATUS_OK);
     assert_string_equal(text, whole);
+    struct digest_tree_flow *flow = digest_tree_flow_new(sizes[i], &e);
+    assert_non_null(flow);
+    for (size_t j = 0; j <= CUTS; j++)
+      assert_int_equal(digest_tree_flow_add(flow, part[j].bytes, part[j].size, &e), STATUS_OK);
+    digest_tree_flow_end(flow, text);
+    digest_tree_flow_free(flow);
+    assert_string_equal(text, whole);
   }
   free(bytes);
 }

@@ -373,7 +373,7 @@ static void a_long_check_may_be_late_or_left(void **state) {
   assert_true(visit_begin(&v, &f->service, "demo", body, 5000));
   visit_wait(&v, 1);
   assert_int_equal(v.exchange.error.status, STATUS_DEADLINE);
-  assert_null(v.exchange.request.asked.run.program); /* nothing was checked */
+  assert_null(v.exchange.run); /* nothing was checked */
   visit_end(&v);
   assert_true(visit_begin(&v, &f->service, "demo", body, 5000));
   v.exchange.gone = always_gone;
@@ -397,7 +397,7 @@ static void a_body_brings_its_deadline_forward(void **state) {
   assert_false(v.exchange.checked);
   visit_wait(&v, clock_now() + PATIENCE_NS);
   assert_int_equal(v.exchange.error.status, STATUS_DEADLINE);
-  assert_non_null(v.exchange.request.asked.run.program);
+  assert_non_null(v.exchange.run->program);
   visit_end(&v);
   free(body);
 }
@@ -549,7 +549,7 @@ static void run_says_what_is_wrong(void **state) {
   o = run(two_workers, "nobody", example);
   assert_int_equal(o.status, 2);
   assert_string_equal(o.out, "");
-  assert_non_null(strstr(o.err, "\"nobody\"; there are: demo, base, additive\n"));
+  assert_non_null(strstr(o.err, "\"nobody\"; there are: demo, base, additive, sort\n"));
 }
 
 int main(void) {

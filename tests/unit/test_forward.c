@@ -74,6 +74,25 @@ static void the_ends_are_finite(void **unused) {
   for_each_level(check_ends);
 }
 
+/* Otherwise the loss would go unnoticed. */
+static void check_not_finite(const struct kernel *k) {
+  for (unsigned kind = 0; kind < KINDS; kind++) {
+    float z[] = {INFINITY, -INFINITY, NAN, -1}, gated[] = {INFINITY, -INFINITY, NAN, -1};
+    const float times[] = {0, 1, 0, INFINITY};
+    k->activate((enum activation)kind, 4, z, NULL);
+    k->activate((enum activation)kind, 4, gated, times);
+    for (int i = 0; i < 4; i++) {
+      assert_true(isfinite(z[i]) == (i == 3));
+      assert_false(isfinite(gated[i]));
+    }
+  }
+}
+
+static void what_is_not_finite_stays_so(void **unused) {
+  (void)unused;
+  for_each_level(check_not_finite);
+}
+
 /* A number's bits depend on the number alone; what a gate multiplies is the ungated result. */
 static void check_company(const struct kernel *k) {
   enum { N = 70 };
@@ -213,12 +232,57 @@ static void rows_do_not_know_each_other(void **unused) {
   for_each_level(check_rows);
 }
 
+/* A branch is added before the norm: the bits are those of the sum's norm, wherever the sum and the
+ * result go; without a norm it is the sum alone. */
+static void check_branches(const struct kernel *k) {
+  static struct norm_case c, d;
+  static float sum[ROWS * (COUNT_MAX + GAP)];
+  uint64_t state = 13;
+  for (size_t count = 1; count < 200; count += 11) {
+    const size_t row = count + GAP;
+    draw(&c, count, count & 1, true, 1, 1, &state);
+    memcpy(&d, &c, sizeof d);
+    for (size_t i = 0; i < ROWS * row; i++) d.y[i] = random_float(&state), sum[i] = c.x[i] + d.y[i];
+    d.norm = c.norm;
+    d.norm.x = d.x, d.norm.branch = d.y, d.norm.sum = d.x, d.norm.y = d.y;
+    c.norm.x = sum;
+    assert_int_equal(k->norm(&c.norm) <= k->norm(&d.norm), 1); /* the sum may be greater */
+    for (size_t r = 0; r < ROWS; r++) {
+      assert_memory_equal(d.x + r * row, sum + r * row, count * sizeof(float));
+      assert_memory_equal(d.y + r * row, c.y + r * row, count * sizeof(float));
+    }
+    memcpy(d.x, c.x, sizeof d.x);
+    d.norm.factor = NULL, d.norm.sum = d.y;
+    for (size_t i = 0; i < ROWS * row; i++) d.y[i] = sum[i] - c.x[i];
+    const uint32_t told = k->norm(&d.norm);
+    float most = 0;
+    for (size_t i = 0; i < ROWS * row; i++)
+      if (i % row < count) most = fmaxf(most, fabsf(d.y[i]));
+    assert_memory_equal(&most, &told, sizeof most);
+  }
+}
+
+static void branches_are_added_before_norms(void **unused) {
+  (void)unused;
+  for_each_level(check_branches);
+}
+
 static void check_faults(const struct kernel *k) {
   static struct norm_case c;
   uint64_t state = 12;
   draw(&c, 33, false, true, 0, 1, &state);
   for (size_t i = 0; i < 33; i++) c.factor[i] = 3e38f;
   assert_true(k->norm(&c.norm) >= KERNEL_NOT_FINITE);
+  for (size_t i = 0; i < 33; i++) c.factor[i] = 0;
+  assert_true(k->norm(&c.norm) < KERNEL_NOT_FINITE);
+  for (int norms = 0; norms < 2; norms++) {
+    static struct norm_case d;
+    memcpy(&d, &c, sizeof d);
+    d.norm.factor = norms ? c.factor : NULL;
+    d.norm.x = d.norm.branch = d.x, d.norm.sum = d.norm.y = d.y;
+    d.x[32] = FLT_MAX; /* a sum beyond float32 shows, whatever the norm makes of it */
+    assert_true(k->norm(&d.norm) >= KERNEL_NOT_FINITE);
+  }
 }
 
 static void what_is_beyond_float32_is_told(void **unused) {
@@ -230,10 +294,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(activations_are_right),
       cmocka_unit_test(the_ends_are_finite),
+      cmocka_unit_test(what_is_not_finite_stays_so),
       cmocka_unit_test(bits_depend_on_the_number_alone),
       cmocka_unit_test(norms_are_right),
       cmocka_unit_test(large_rows_are_right),
       cmocka_unit_test(rows_do_not_know_each_other),
+      cmocka_unit_test(branches_are_added_before_norms),
       cmocka_unit_test(what_is_beyond_float32_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -266,7 +266,8 @@ static void layers_that_could_answer_nothing_are_refused(void **state) {
   made_add_bytes(&m, "query.bias", "F32", "[4]", huge, sizeof huge);
   made_add_bytes(&m, "key.bias", "F32", "[4]", huge, sizeof huge);
   write_made(p, &m);
-  load_ill(W "}", p->folder, "its answer to zeros is not finite: a score of item 0 is beyond");
+  load_ill(W "}", p->folder,
+           "its answer to zeros is not finite: a score of query row 0 of item 0 is beyond");
 }
 
 static void smaller_types_are_converted(void **state) {

@@ -106,7 +106,7 @@ static void a_line_has_every_field(void **state) {
   struct log_request r = request("/v1/attention?key=secret", "curl");
   struct timeline t = {.ns = {1000000, 2000, 3, 4000000000, 5001000},
                        .reached = {true, true, true, true, true}};
-  r.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  r.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   r.model = "demo";
   r.error = "not-finite";
   r.code = 422;
@@ -166,7 +166,7 @@ static void hostile_text_stays_one_line_of_json(void **state) {
     hostile[round % 2 ? 63 : sizeof hostile - 1] = 0;
     struct log_request r = request(hostile, hostile);
     r.id = r.listener = r.client = r.method = r.route = r.model = r.error = hostile;
-    r.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    r.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     r.code = UINT32_MAX;
     r.bytes_in = r.bytes_out = INT64_MAX; /* more is no integer to Jansson */
     r.nanoseconds = UINT64_MAX;

@@ -15,7 +15,7 @@
 #include "config/checkpoint/safetensors.h"
 #include "config/document/digest.h"
 #include "config/document/file.h"
-#include "config/model/random.h"
+#include "config/layer/random.h"
 #include "config/model/registry.h"
 #include "config/settings/config.h"
 #include "core/kernel/philox.h"
@@ -431,7 +431,7 @@ static void the_registry_holds_every_model(void **state) {
   assert_int_equal(config_read(&c, nothing, nothing, &e), STATUS_OK);
   struct registry *r = registry_load(&c, NULL, &e);
   assert_non_null(r);
-  assert_int_equal(registry_count(r), 3);
+  assert_int_equal(registry_count(r), 4);
   assert_string_equal(registry_at(r, 0)->name, "demo");
   assert_string_equal(registry_default(r)->name, "demo");
   assert_ptr_equal(registry_find(r, "base"), registry_at(r, 1));

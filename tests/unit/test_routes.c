@@ -10,14 +10,20 @@
 #include "server/service/routes.h"
 
 static enum route find_route(const char *path) {
-  char model[ROUTE_MODEL_SIZE];
-  return route_find(path, model);
+  struct route_names names;
+  return route_find(path, &names);
 }
 
 static const char *model_of(const char *path) {
-  static char model[ROUTE_MODEL_SIZE];
-  route_find(path, model);
-  return model;
+  static struct route_names names;
+  route_find(path, &names);
+  return names.model;
+}
+
+static const char *layer_of(const char *path) {
+  static struct route_names names;
+  route_find(path, &names);
+  return names.layer;
 }
 
 static void every_template_finds_its_route(void **state) {
@@ -63,6 +69,15 @@ static void other_paths_find_none(void **state) {
       "http://x//",
       "/v1%2Fmodels",
       "/v1/attention;x",
+      "/v1/encode",
+      "/v1/models/a/encode/",
+      "/v1/models/a/Encode",
+      "/v1/models/a/layers",
+      "/v1/models/a/layers/encoder.0.self",
+      "/v1/models/a/layers/encoder.0.self/",
+      "/v1/models/a/layers/encoder.0.self/encode",
+      "/v1/models/a/layers/encoder.0.self/attention/",
+      "/v1/models/a/layer/encoder.0.self/attention",
   };
   for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
     enum route route = find_route(paths[i]);
@@ -97,6 +112,12 @@ static void names_are_decoded_within_their_segment(void **state) {
   assert_int_equal(find_route("/v1/models/a%2Fattention"), ROUTE_MODEL);
   assert_string_equal(model_of("/v1/models/a+b"), "a+b");
   assert_int_equal(find_route("/%68ealthz"), ROUTE_HEALTH);
+  assert_string_equal(model_of("/v1/models/b%61se/score"), "base"); /* no path, but a model */
+  assert_string_equal(model_of("/v1/models/a/layers/b/attention"), "a");
+  assert_string_equal(layer_of("/v1/models/a/layers/encoder%2e0.self/heads?x"), "encoder.0.self");
+  assert_int_equal(find_route("/v1/models/a/layers/encoder%2e0.self/heads?x"), ROUTE_LAYER_HEADS);
+  assert_string_equal(layer_of("/v1/models/a/layers/b"), "");
+  assert_string_equal(layer_of("/v1/models/a/attention"), "");
 }
 
 static void impossible_names_are_empty(void **state) {
@@ -111,6 +132,8 @@ static void impossible_names_are_empty(void **state) {
   assert_string_equal(model_of("/v1/models/a%"), "");
   assert_string_equal(model_of("/v1/models/a%4"), "");
   assert_string_equal(model_of("/v1/models/a%zz/attention"), "");
+  assert_int_equal(find_route("/v1/models/a/layers/%/attention"), ROUTE_LAYER_ATTENTION);
+  assert_string_equal(layer_of("/v1/models/a/layers/%/attention"), "");
 }
 
 static void methods_are_words_of_their_own_case(void **state) {
@@ -128,8 +151,7 @@ static void each_route_takes_its_methods(void **state) {
   for (unsigned r = 0; r < ROUTE_NONE; r++) {
     enum route route = (enum route)r;
     if (!route_exists(route)) continue;
-    bool post = route == ROUTE_ATTENTION || route == ROUTE_MODEL_ATTENTION ||
-                route == ROUTE_MODEL_HEADS || route == ROUTE_V2_INFER;
+    bool post = route <= ROUTE_LAYER_HEADS || route == ROUTE_V2_INFER;
     assert_int_equal(route_allows(route, METHOD_POST), post);
     assert_int_equal(route_allows(route, METHOD_GET), !post);
     assert_int_equal(route_allows(route, METHOD_HEAD), !post);
@@ -190,6 +212,33 @@ static void paths_of_the_inference_protocol(void **state) {
   assert_false(route_is_v2(ROUTE_METRICS));
 }
 
+static void kinds_of_models_have_paths_of_their_own(void **state) {
+  (void)state;
+  static const struct {
+    enum route route;
+    bool served[4]; /* by kind */
+  } list[] = {
+      {ROUTE_MODEL_ATTENTION, {true, false, false, false}},
+      {ROUTE_MODEL_HEADS, {true, false, false, false}},
+      {ROUTE_MODEL_ENCODE, {false, true, false, true}},
+      {ROUTE_LAYER_ATTENTION, {false, true, true, true}},
+      {ROUTE_LAYER_HEADS, {false, true, true, true}},
+      {ROUTE_MODEL, {true, true, true, true}},
+      {ROUTE_V2_INFER, {true, true, false, true}},
+      {ROUTE_HEALTH, {false, false, false, false}},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    for (unsigned kind = MODEL_ATTENTION; kind <= MODEL_SEQ2SEQ; kind++)
+      assert_int_equal(route_serves(list[i].route, (enum model_kind)kind), list[i].served[kind]);
+  char text[300], cut[20];
+  route_list(MODEL_ENCODER, text, sizeof text);
+  assert_string_equal(text,
+                      "/v1/models/{model}/encode, /v1/models/{model}/layers/{layer}/attention, "
+                      "/v1/models/{model}/layers/{layer}/heads, /v2/models/{model}/infer");
+  route_list(MODEL_ENCODER, cut, sizeof cut);
+  assert_string_equal(cut, "/v1/models/{model}/");
+}
+
 static void templates_are_labels_of_their_own(void **state) {
   (void)state;
   for (unsigned r = 0; r < ROUTE_COUNT; r++)
@@ -207,6 +256,7 @@ int main(void) {
       cmocka_unit_test(methods_are_words_of_their_own_case),
       cmocka_unit_test(each_route_takes_its_methods),
       cmocka_unit_test(paths_of_the_inference_protocol),
+      cmocka_unit_test(kinds_of_models_have_paths_of_their_own),
       cmocka_unit_test(templates_are_labels_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

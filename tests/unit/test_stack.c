@@ -1,421 +1,374 @@
-/* test_stack: layers one after the other over one geometry, in one run, beside the same layers in
- * runs of their own. */
+/* test_stack: whole models against their readable twin: random forms, ragged requests, memory that
+ * holds NaN until it is written. Runs at the level that ATTEND_CPU allows. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "core/attention/layer_program.h"
-#include "core/attention/measures.h"
-#include "core/run/size.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_stack.h"
+#include "tests/support/poisoned.h"
 
-enum { ROUNDS = 80, LAYERS = 3, RUNS = 3 };
-
-static void *allocate(struct arena *a, size_t count, size_t size) {
+static void compare(const struct random_stack *s, const struct stack_run *r, uint64_t seed) {
   struct error e = {0};
-  void *p = arena_alloc(a, count, size, &e);
-  assert_non_null(p);
-  return p;
+  if (!run_agrees_with_twin(s, r, &e)) fail_msg("seed %zu: %s", (size_t)seed, e.detail);
 }
 
-static float *draw_rows(struct arena *a, uint64_t *state, size_t count) {
-  float *x = allocate(a, count, sizeof *x);
-  for (size_t i = 0; i < count; i++) x[i] = 1.7f * random_float(state);
-  return x;
-}
-
-/* --- a stack --- */
-
-/* Makes a layer's inputs of what the layer before it puts out. */
-struct between {
-  struct step step; /* the first member */
-  const struct layer_shape *before, *after;
-  unsigned layer;
-};
-
-struct stack {
-  struct random_layer drawn[LAYERS];
-  const struct random_layer *layer[LAYERS]; /* one may be there twice */
-  struct layer_step step[LAYERS][STEP_COUNT];
-  struct between between[LAYERS];
-  const struct step *list[LAYERS * (STEP_COUNT + 1)];
-  struct program program;
-  size_t scratch;
-};
-
-struct stack_run {
-  struct run run; /* the first member */
-  struct geometry geometry;
-  struct call call[LAYERS];
-  bool self;        /* keys and values of later layers are made of outputs, too */
-  bool blind;       /* what tells the sight is lost after the first layer */
-  size_t spoilt[2]; /* the layer, from 1 on, and the row of its queries that is made infinite */
-};
-
-static void make_rows(const float *from, size_t out, const float *to, size_t in, size_t rows) {
-  float *x = (float *)to; /* the test's own */
-  for (size_t r = 0; r < rows; r++)
-    for (size_t n = 0; n < in; n++) x[r * in + n] = from[r * out + n % out] * (float)(1 + n % 3);
-}
-
-static void make_inputs(const struct layer_shape *before, const struct layer_shape *after,
-                        const float *outputs, size_t rows, bool self, const struct call *c) {
-  const size_t out = before->output_size;
-  make_rows(outputs, out, c->queries, after->query_size, rows);
-  if (self && c->keys != c->queries) make_rows(outputs, out, c->keys, after->key_size, rows);
-  if (self && c->values != c->queries) make_rows(outputs, out, c->values, after->value_size, rows);
-}
-
-static bool unit_between(const struct step *step, struct cursor *at, struct unit *u) {
-  (void)step, (void)u;
-  return at->row++ == 0;
-}
-
-static double work_between(const struct step *step, const struct unit *u) {
-  (void)step, (void)u;
-  return 1000;
-}
-
-static void compute_between(const struct step *step, const struct span *span, void *scratch) {
-  const struct between *b = (const struct between *)step;
-  struct span left = *span;
-  struct unit u;
-  (void)scratch;
-  while (run_next_unit(&left, &u)) {
-    struct stack_run *r = (struct stack_run *)u.run;
-    struct geometry *g = &r->geometry;
-    const struct call *c = &r->call[b->layer];
-    make_inputs(b->before, b->after, r->call[b->layer - 1].outputs, g->q_rows, r->self, c);
-    if (r->spoilt[0] == b->layer)
-      ((float *)c->queries)[r->spoilt[1] * b->after->query_size] = INFINITY;
-    if (r->blind) g->lens = NULL, g->causal = false, g->window_left = g->window_right = 0;
+static void agrees_with_its_twin(uint64_t seed, size_t rounds, struct random_stack_kind kind,
+                                 size_t items) {
+  for (uint64_t round = 0; round < rounds; round++) {
+    uint64_t state = seed + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, kind);
+    struct stack_run *r = random_run(&s, &state, items, kind.longest, &a);
+    prepare_run(&s, r, &a);
+    compute_runs(&s, r, 1e5);
+    compare(&s, r, seed + round);
+    arena_free(&a);
+    random_stack_done(&s);
   }
 }
 
-static void make_program(struct stack *s, bool measures) {
-  static const char *const where[LAYERS] = {"layer 0: ", "layer 1: ", "layer 2: "};
-  unsigned steps = 0;
-  for (unsigned i = 0; i < LAYERS; i++) {
-    const struct layer_place at = {.layer = s->layer[i]->layer,
-                                   .call_at = offsetof(struct stack_run, call[i]),
-                                   .first = i == 0,
-                                   .measures = measures,
-                                   .where = where[i]};
-    s->between[i] = (struct between){
-        .step = {.unit = unit_between, .work = work_between, .compute = compute_between},
-        .before = i ? &s->layer[i - 1]->shape : NULL,
-        .after = &s->layer[i]->shape,
-        .layer = i};
-    if (i) s->list[steps++] = &s->between[i].step;
-    steps += layer_list_steps(&at, s->step[i], s->list + steps);
-    s->scratch = size_max(s->scratch, layer_scratch_bytes(at.layer));
-  }
-  s->program = (struct program){.step = s->list, .steps = steps};
+static void small_runs_agree_with_the_twin(void **unused) {
+  (void)unused;
+  agrees_with_its_twin(1000, 400, (struct random_stack_kind){.layers_most = 4, .longest = 12}, 5);
 }
 
-/* Masks and biases of heads are the same for all layers: so these have as many heads. */
-static void stack_init(struct stack *s, uint64_t *state, bool measures) {
+static void longer_runs_agree_with_the_twin(void **unused) {
+  (void)unused;
+  agrees_with_its_twin(2000, 20, (struct random_stack_kind){.layers_most = 3, .longest = 200}, 4);
+}
+
+static void many_items_agree_with_the_twin(void **unused) {
+  (void)unused;
+  agrees_with_its_twin(2500, 25, (struct random_stack_kind){.layers_most = 2, .longest = 3}, 90);
+}
+
+static void deep_models_agree_with_the_twin(void **unused) {
+  (void)unused;
+  const struct random_stack_kind kind = {.layers_least = 12, .layers_most = 12, .longest = 20};
+  agrees_with_its_twin(3000, 30, kind, 3);
+}
+
+static void wide_models_agree_with_the_twin(void **unused) {
+  (void)unused;
+  const struct random_stack_kind kind = {
+      .layers_least = 1, .layers_most = 2, .longest = 6, .wide = true};
+  agrees_with_its_twin(4000, 6, kind, 2);
+}
+
+/* Positions are kept up to some number, and computed behind it. */
+static void far_positions_agree_with_the_twin(void **unused) {
+  (void)unused;
+  size_t far = 0;
+  for (uint64_t seed = 4500; far < 12; seed++) {
+    uint64_t state = seed;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, (struct random_stack_kind){.layers_most = 1, .longest = 1});
+    if (s.form.embedding.positions >= POSITIONS_INTERLEAVED) {
+      s.form.embedding.first_position = 1000 + random_below(&state, 20);
+      s.longest = 60;
+      stack_free(s.stack);
+      random_stack_make(&s);
+      struct stack_run *r = random_run(&s, &state, 3, 60, &a);
+      r->embedded = true;
+      prepare_run(&s, r, &a);
+      compute_runs(&s, r, 1e5);
+      compare(&s, r, seed);
+      far++;
+    }
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* Items without rows, and no items at all. */
+static void runs_may_be_empty(void **unused) {
+  (void)unused;
+  static const size_t sizes[][3] = {{0, 0, 0}, {0, 3, 0}, {2, 0, 4}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t items = 0; items <= 3; items++) {
+      uint64_t state = 50 + i;
+      struct random_stack s;
+      struct arena a;
+      arena_init(&a, NULL);
+      random_stack_init(&s, &state, (struct random_stack_kind){1, 3, 8, false, true});
+      struct stack_run *r = random_run(&s, &state, 0, 8, &a);
+      struct item item[3] = {0};
+      for (size_t k = 0; k < items; k++) {
+        item[k].q = item[k].k = sizes[i][k];
+        item[k].q_row = item[k].k_row = r->geometry.q_rows;
+        r->geometry.q_rows += item[k].q;
+      }
+      const int32_t tokens[8] = {0};
+      r->geometry.item = item, r->geometry.items = items;
+      r->geometry.k_rows = r->geometry.q_rows;
+      r->pool = STACK_POOL_NONE, r->normalize = false, r->dimensions = 0;
+      r->tokens = tokens, r->types = NULL, r->embeddings = NULL, r->embedded = true;
+      struct stack_wish *wish = random_run_wishes(&s, r, &a);
+      for (size_t l = 0; l < s.form.layers; l++)
+        wish[l] = (struct stack_wish){
+            .weights = (enum stack_weights)(1 + l), .thumbnail = 3, .hidden = true, .input = true};
+      prepare_run(&s, r, &a);
+      compute_runs(&s, r, 1e5);
+      compare(&s, r, 50 + i);
+      arena_free(&a);
+      random_stack_done(&s);
+    }
+}
+
+/* --- vectors --- */
+
+/* A model without layers and positions: its outputs are what comes in. */
+static void bare_stack_init(struct random_stack *s, size_t width) {
   memset(s, 0, sizeof *s);
-  for (unsigned i = 0; i < LAYERS; i++) {
-    struct random_layer *l = &s->drawn[i], *first = &s->drawn[0];
-    for (;;) {
-      random_layer_init(l, state, random_below(state, 4) ? GEMM_PACKED : GEMM_OPENBLAS);
-      if (l->shape.heads == first->shape.heads && l->shape.sigmoid == first->shape.sigmoid) break;
-      random_layer_done(l);
-    }
-    s->layer[i] = l;
-  }
-  if (random_below(state, 3) == 0) s->layer[2] = s->layer[0];
-  make_program(s, measures);
+  arena_init(&s->arena, NULL);
+  s->form = (struct stack_form){.name = "encoder",
+                                .width = width,
+                                .forward_size = 1,
+                                .self = plain_shape(1, width),
+                                .embedding = {.scale = 1},
+                                .layer = s->layer};
+  random_stack_make(s);
 }
 
-static void stack_done(struct stack *s) {
-  for (unsigned i = 0; i < LAYERS; i++) random_layer_done(&s->drawn[i]);
-}
-
-/* Computes a chain of runs in spans of `work`. */
-static void compute_stack(const struct stack *s, struct stack_run *first, double work) {
-  const size_t bytes = size_round_up(s->scratch + 1, 64);
-  void *scratch = aligned_alloc(64, bytes);
-  assert_non_null(scratch);
-  memset(scratch, 0xff, bytes); /* NaN, where scratch is read before it is written */
-  run_compute(&first->run, work, scratch);
-  free(scratch);
-}
-
-/* --- what is asked --- */
-
-/* A geometry, and the wishes of each layer; of later layers' inputs those that the layer before
- * does not make. */
-struct asked {
-  struct geometry geometry;
-  struct call call[LAYERS];
-  bool self;
-};
-
-/* As many keys as queries. */
-static void make_square(struct geometry *g) {
-  g->q_rows = 0;
-  for (size_t i = 0; i < g->items; i++) {
-    struct item *item = &g->item[i];
-    item->q = item->k = size_min(item->q, item->k);
-    item->q_row = item->k_row = g->q_rows;
-    g->q_rows += item->q;
-  }
-  g->k_rows = g->q_rows;
-  g->segment_end = NULL;
-}
-
-/* Lean calls want nothing but outputs, and leave heads out: not the same in all layers. */
-static struct call draw_wishes(const struct random_layer *l, const struct geometry *g, bool lean,
-                               bool measures, uint64_t *state, struct arena *a) {
-  const struct call *drawn = &random_call(l, state, 4, a)->call;
-  struct call c = {.head_mask = drawn->head_mask,
-                   .uniform_rows = drawn->uniform_rows && !g->segment_end,
-                   .select = g->segment_end ? SELECT_SOFT : drawn->select,
-                   .seed = drawn->seed,
-                   .want = drawn->want,
-                   .want_pointers = drawn->want_pointers,
-                   .want_measures = measures && random_below(state, 2)};
-  if (!lean || c.want_measures) return c;
-  float *factor = allocate(a, l->shape.heads, sizeof *factor);
-  for (size_t h = 0; h < l->shape.heads; h++) factor[h] = (float)random_below(state, 2);
-  c.head_mask = factor;
-  c.want = WEIGHTS_NONE;
-  c.want_pointers = false;
-  return c;
-}
-
-static struct asked ask(const struct stack *s, size_t most, bool measures, uint64_t *state,
-                        struct arena *a) {
-  const struct layer_run *first = random_call(s->layer[0], state, most, a);
-  struct asked asked = {.geometry = first->geometry, .self = random_below(state, 2)};
-  const struct geometry *g = &asked.geometry;
-  const bool lean = random_below(state, 3) == 0;
-  if (asked.self) make_square(&asked.geometry);
-  for (unsigned i = 0; i < LAYERS; i++) {
-    const struct layer_shape *shape = &s->layer[i]->shape;
-    struct call *c = &asked.call[i];
-    *c = draw_wishes(s->layer[i], g, lean, measures, state, a);
-    if (i == 0) c->queries = draw_rows(a, state, g->q_rows * shape->query_size);
-    if (i > 0 && asked.self) continue;
-    c->keys = draw_rows(a, state, g->k_rows * shape->key_size);
-    c->values = draw_rows(a, state, g->k_rows * shape->value_size);
-  }
-  return asked;
-}
-
-/* Places for what the layer before makes; these may be overwritten once they are read. */
-static void place_inputs(const struct layer_shape *s, const struct geometry *g, bool self,
-                         struct call *c, struct arena *a) {
-  const size_t count = g->q_rows * s->query_size;
-  c->queries = allocate(a, count, sizeof(float));
-  spare_add(&c->spare, (void *)c->queries, count * sizeof(float));
-  if (!self) return;
-  c->keys = c->values = c->queries;
-  if (s->key_size != s->query_size) c->keys = allocate(a, g->q_rows * s->key_size, sizeof(float));
-  if (s->value_size != s->query_size)
-    c->values = allocate(a, g->q_rows * s->value_size, sizeof(float));
-}
-
-/* Each layer in a run of its own. */
-static void compute_apart(const struct stack *s, const struct asked *asked, struct arena *a,
-                          struct layer_run *one[LAYERS]) {
-  for (unsigned i = 0; i < LAYERS; i++) {
-    const struct random_layer *l = s->layer[i];
-    struct error e = {0};
-    struct layer_run *r = one[i] = allocate(a, 1, sizeof *r);
-    *r = (struct layer_run){.geometry = asked->geometry, .call = asked->call[i]};
-    if (i > 0) {
-      place_inputs(&l->shape, &r->geometry, asked->self, &r->call, a);
-      make_inputs(&s->layer[i - 1]->shape, &l->shape, one[i - 1]->call.outputs, r->geometry.q_rows,
-                  asked->self, &r->call);
-    }
-    assert_int_equal(layer_prepare(l->layer, r, a, &e), STATUS_OK);
-    compute(l->layer, r, 1e6);
-    assert_int_equal(run_fault(&r->run, &e), STATUS_OK);
-  }
-}
-
-/* All of them in one run, which is prepared. A layer may use what the one before it leaves. */
-static struct stack_run *prepare_stack(const struct stack *s, const struct asked *asked,
-                                       struct arena *a) {
-  struct stack_run *r = allocate(a, 1, sizeof *r);
-  *r = (struct stack_run){.run = {.program = &s->program, .rows = asked->geometry.q_rows},
-                          .geometry = asked->geometry,
-                          .self = asked->self};
-  for (unsigned i = 0; i < LAYERS; i++) {
-    struct error e = {0};
-    struct call *c = &r->call[i];
-    *c = asked->call[i];
-    c->geometry = &r->geometry;
-    if (i > 0) {
-      c->spare = r->call[i - 1].left;
-      place_inputs(&s->layer[i]->shape, &r->geometry, asked->self, c, a);
-    }
-    assert_int_equal(layer_prepare_call(s->step[i], &r->run, a, &e), STATUS_OK);
-  }
+static struct stack_run *pool_rows(const struct random_stack *s, enum stack_pool pool,
+                                   const float *rows, struct item *item, struct arena *a) {
+  struct error e = {0};
+  struct stack_run *r = stack_run_new(s->stack, a, &e);
+  r->geometry.items = 1, r->geometry.item = item;
+  r->geometry.q_rows = r->geometry.k_rows = item->k = item->q;
+  r->embeddings = rows, r->pool = pool;
   return r;
 }
 
-/* --- the same? --- */
-
-static void same_measures(const struct measures *x, const struct measures *y, size_t heads) {
-  assert_int_equal(x->rows, y->rows);
-  assert_memory_equal(x->head, y->head, heads * sizeof *x->head);
-  assert_memory_equal(x->ranking, y->ranking, heads * sizeof *x->ranking);
-  if (x->divergence)
-    assert_memory_equal(x->divergence, y->divergence, heads * heads * sizeof *x->divergence);
-}
-
-static void no_bit_differs(const struct stack *s, const struct stack_run *r,
-                           struct layer_run *const one[LAYERS]) {
-  struct error e = {0};
-  assert_int_equal(run_fault(&r->run, &e), STATUS_OK);
-  for (unsigned i = 0; i < LAYERS; i++) {
-    const struct layer_run all = {.geometry = r->geometry, .call = r->call[i]};
-    if (!same_bits(s->layer[i], one[i], &all, &e)) fail_msg("layer %u: %s", i, e.detail);
-    if (all.call.want_measures)
-      same_measures(one[i]->call.measures, all.call.measures, s->layer[i]->shape.heads);
-  }
-}
-
-/* Alone and merged, in spans of any size; and with a geometry that nobody can work a sight out of
- * any more, once the first layer has. */
-static void a_stack_has_the_bits_of_its_layers(void **unused) {
+/* Their sum and their squares leave float32, they do not. */
+static void huge_rows_are_pooled(void **unused) {
   (void)unused;
-  for (uint64_t round = 0; round < ROUNDS; round++) {
-    uint64_t state = 4200 + round;
-    const bool measures = round % 4 == 0;
-    static struct stack s;
-    struct arena a;
-    arena_init(&a, NULL);
-    stack_init(&s, &state, measures);
-    struct asked asked[RUNS];
-    struct layer_run *one[RUNS][LAYERS];
-    struct stack_run *merged[RUNS];
-    for (int i = 0; i < RUNS; i++) {
-      asked[i] = ask(&s, round % 3 ? 30 : 6, measures, &state, &a);
-      compute_apart(&s, &asked[i], &a, one[i]);
-      merged[i] = prepare_stack(&s, &asked[i], &a);
-      merged[i]->blind = random_below(&state, 2);
-      if (i) merged[i - 1]->run.next = &merged[i]->run;
+  static const float rows[3][2] = {{3e38f, -3e38f}, {3e38f, 1}, {3e38f, 3e38f}};
+  struct random_stack s;
+  bare_stack_init(&s, 2);
+  for (enum stack_pool pool = STACK_POOL_CLS; pool <= STACK_POOL_LAST; pool++)
+    for (int normalize = 0; normalize < 2; normalize++) {
+      struct arena a;
+      arena_init(&a, NULL);
+      struct stack_run *r = pool_rows(&s, pool, rows[0], &(struct item){.q = 3}, &a);
+      r->normalize = normalize;
+      prepare_run(&s, r, &a);
+      compute_runs(&s, r, 1e5);
+      compare(&s, r, pool);
+      arena_free(&a);
     }
-    compute_stack(&s, merged[0], pow(10, 2 + (double)random_below(&state, 6)));
-    for (int i = 0; i < RUNS; i++) {
-      struct stack_run *alone = prepare_stack(&s, &asked[i], &a);
-      compute_stack(&s, alone, pow(10, 2 + (double)random_below(&state, 8)));
-      no_bit_differs(&s, merged[i], one[i]);
-      no_bit_differs(&s, alone, one[i]);
-    }
-    arena_free(&a);
-    stack_done(&s);
-  }
+  random_stack_done(&s);
 }
 
-/* A head's mask counts where any of the layers needs the head. */
-static void heads_that_one_layer_needs_are_looked_at(void **unused) {
+static void nothing_has_no_length(void **unused) {
   (void)unused;
-  enum { HEADS = 3, ROWS = 9 };
-  static const float factor[LAYERS][HEADS] = {{1, 0, 0}, {0, 1, 0}, {1, 0, 1}};
-  uint8_t mask[HEADS][ROWS][ROWS];
-  uint64_t state = 77;
-  static struct stack s;
-  struct item item = {.q = ROWS, .k = ROWS};
+  static const float rows[2][3] = {{0}};
+  struct random_stack s;
   struct arena a;
+  bare_stack_init(&s, 3);
   arena_init(&a, NULL);
-  for (unsigned i = 0; i < LAYERS; i++) {
-    plain_layer_init(&s.drawn[i], &state, HEADS, 8, GEMM_PACKED);
-    s.layer[i] = &s.drawn[i];
-  }
-  make_program(&s, false);
-  for (size_t h = 0; h < HEADS; h++)
-    for (size_t i = 0; i < ROWS; i++) /* each head sees three keys of its own */
-      for (size_t j = 0; j < ROWS; j++) mask[h][i][j] = j / 3 == h && i != j;
-  struct asked asked = {.geometry = {.items = 1,
-                                     .item = &item,
-                                     .q_rows = ROWS,
-                                     .k_rows = ROWS,
-                                     .mask = &mask[0][0][0],
-                                     .mask_per_head = true,
-                                     .window_left = -1,
-                                     .window_right = -1},
-                        .self = true};
-  for (unsigned i = 0; i < LAYERS; i++) asked.call[i].head_mask = factor[i];
-  asked.call[0].queries = asked.call[0].keys = asked.call[0].values =
-      draw_rows(&a, &state, ROWS * HEADS * 8);
-  struct layer_run *one[LAYERS];
-  compute_apart(&s, &asked, &a, one);
-  struct stack_run *r = prepare_stack(&s, &asked, &a);
-  assert_int_equal(r->geometry.sight.needed.count, HEADS);
-  compute_stack(&s, r, 1e6);
-  no_bit_differs(&s, r, one);
+  struct stack_run *r = pool_rows(&s, STACK_POOL_MEAN, rows[0], &(struct item){.q = 2}, &a);
+  r->normalize = true;
+  prepare_run(&s, r, &a);
+  compute_runs(&s, r, 1e5);
+  compare(&s, r, 0);
+  for (size_t i = 0; i < 3; i++) assert_true(r->outputs[i] == 0);
   arena_free(&a);
-  stack_done(&s);
+  random_stack_done(&s);
 }
 
-/* --- faults --- */
-
-/* A row that is infinite on its way into a layer is a fault of that layer, and of no run beside. */
-static void faults_name_their_layer(void **unused) {
+/* Numbers whose squares are below float32's range still have a length. */
+static void small_rows_get_length_one(void **unused) {
   (void)unused;
-  static const size_t rows[] = {3, 5};
-  uint64_t state = 9;
-  static struct stack s;
+  static const float rows[1][4] = {{3e-30f, 0, -4e-30f, 0}};
+  struct random_stack s;
   struct arena a;
+  bare_stack_init(&s, 4);
   arena_init(&a, NULL);
-  for (unsigned i = 0; i < LAYERS; i++) {
-    plain_layer_init(&s.drawn[i], &state, 2, 8, GEMM_PACKED);
-    s.layer[i] = &s.drawn[i];
-  }
-  make_program(&s, false);
-  struct item item[2] = {{.q = rows[0], .k = rows[0]},
-                         {.q = rows[1], .k = rows[1], .q_row = rows[0], .k_row = rows[0]}};
-  struct asked asked = {.geometry = {.items = 2,
-                                     .item = item,
-                                     .q_rows = 8,
-                                     .k_rows = 8,
-                                     .causal = true,
-                                     .window_left = -1,
-                                     .window_right = -1},
-                        .self = true};
-  float *x = draw_rows(&a, &state, 8 * 16);
-  asked.call[0].queries = asked.call[0].keys = asked.call[0].values = x;
-  struct layer_run *one[LAYERS];
-  compute_apart(&s, &asked, &a, one);
-  for (size_t layer = 0; layer < LAYERS; layer++)
-    for (size_t row = 0; row < 8; row++) {
-      char wanted[96];
-      struct stack_run *bad = prepare_stack(&s, &asked, &a), *good = prepare_stack(&s, &asked, &a);
-      const float kept = x[row * 16];
+  struct stack_run *r = pool_rows(&s, STACK_POOL_CLS, rows[0], &(struct item){.q = 1}, &a);
+  r->normalize = true;
+  prepare_run(&s, r, &a);
+  compute_runs(&s, r, 1e5);
+  compare(&s, r, 0);
+  arena_free(&a);
+  random_stack_done(&s);
+}
+
+/* --- thumbnails --- */
+
+/* Sizes around those of a picture; each byte is that of the weights that a second run shows. */
+static void thumbnails_are_of_the_weights(void **unused) {
+  (void)unused;
+  static const size_t rows[] = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 64, 65, 150};
+  uint64_t state = 60;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t side = 1; side <= 64; side = side < 8 ? side + 3 : 2 * side + 1) {
+      struct random_stack s;
+      struct arena a;
+      arena_init(&a, NULL);
+      random_stack_init(&s, &state, (struct random_stack_kind){1, 1, 150, false, true});
+      struct stack_run *r = random_run(&s, &state, 0, 8, &a);
+      const struct item item = {.q = rows[i], .k = rows[i]};
+      int32_t tokens[150];
+      for (size_t k = 0; k < 150; k++)
+        tokens[k] = (int32_t)random_below(&state, s.form.embedding.tokens);
+      r->geometry.items = 1, r->geometry.item = (struct item *)&item;
+      r->geometry.q_rows = r->geometry.k_rows = rows[i];
+      r->pool = STACK_POOL_NONE, r->dimensions = 0, r->normalize = false;
+      r->tokens = tokens, r->types = NULL, r->embeddings = NULL;
+      struct stack_run *whole = random_run_again(&s, r, &a);
+      *random_run_wishes(&s, r, &a) =
+          (struct stack_wish){.weights = STACK_WEIGHTS_THUMBNAILS, .thumbnail = side};
+      *random_run_wishes(&s, whole, &a) = (struct stack_wish){.weights = STACK_WEIGHTS_PER_HEAD};
+      prepare_run(&s, r, &a);
+      prepare_run(&s, whole, &a);
+      compute_runs(&s, r, 1e5);
+      compute_runs(&s, whole, 1e7);
+      compare(&s, r, i);
       struct error e = {0};
-      bad->run.next = &good->run;
-      bad->spoilt[0] = layer, bad->spoilt[1] = row;
-      if (layer == 0) x[row * 16] = INFINITY, bad->run.next = NULL; /* the inputs are shared */
-      compute_stack(&s, bad, 1e5);
-      x[row * 16] = kept;
-      snprintf(wanted, sizeof wanted,
-               "layer %zu: the projection of query row %zu of item %d is beyond float32", layer,
-               row < 3 ? row : row - 3, row >= 3);
-      assert_int_equal(run_fault(&bad->run, &e), STATUS_NOT_FINITE);
-      assert_string_equal(e.detail, wanted);
-      if (layer > 0) no_bit_differs(&s, good, one);
+      if (!thumbnails_are_those_of(&s, r, whole, &e)) fail_msg("%zu rows: %s", rows[i], e.detail);
+      arena_free(&a);
+      random_stack_done(&s);
     }
+}
+
+/* --- memory --- */
+
+/* What is prepared is all that computing needs. */
+static void computing_allocates_nothing(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 40; round++) {
+    uint64_t state = 5000 + round;
+    struct random_stack s;
+    struct budget budget;
+    struct arena a;
+    budget_init(&budget, SIZE_MAX / 2);
+    arena_init(&a, &budget);
+    random_stack_init(&s, &state, (struct random_stack_kind){.layers_most = 3, .longest = 30});
+    struct stack_run *r = random_run(&s, &state, 4, 30, &a);
+    prepare_run(&s, r, &a);
+    const size_t charged = a.bytes;
+    void *scratch = aligned_alloc(64, stack_scratch_bytes(s.stack) / 64 * 64 + 64);
+    poisoned_fail(0);
+    run_compute(&r->run, 1e5, scratch);
+    assert_int_equal(poisoned_count(), 0);
+    assert_int_equal(a.bytes, charged);
+    free(scratch);
+    compare(&s, r, round);
+    arena_free(&a);
+    assert_int_equal(atomic_load(&budget.used), 0);
+    random_stack_done(&s);
+  }
+}
+
+enum { ROWS = 100 };
+
+/* Bytes of a run of a model whose draw depends on the seed and the layers alone. */
+static size_t bytes_of_run(uint64_t seed, size_t layers, bool thumbnails) {
+  static const int32_t tokens[ROWS];
+  uint64_t state = 7000 + seed;
+  struct random_stack s;
+  struct arena a;
+  struct error e = {0};
+  struct item item = {.q = ROWS, .k = ROWS};
+  arena_init(&a, NULL);
+  random_stack_init(&s, &state, (struct random_stack_kind){layers, layers, ROWS, true, true});
+  struct stack_run *r = stack_run_new(s.stack, &a, &e);
+  r->geometry.items = 1, r->geometry.item = &item;
+  r->geometry.q_rows = r->geometry.k_rows = ROWS;
+  r->tokens = tokens;
+  struct stack_wish *wish = random_run_wishes(&s, r, &a);
+  for (size_t l = 0; thumbnails && l < layers; l++)
+    wish[l] = (struct stack_wish){.weights = STACK_WEIGHTS_THUMBNAILS, .thumbnail = 4};
+  prepare_run(&s, r, &a);
+  const double products = 4.0 * ROWS * (double)(s.form.width * s.form.forward_size * layers);
+  assert_true(r->run.work > products && r->run.work < 20 * products);
+  assert_int_equal(r->run.rows, ROWS);
+  const size_t bytes = a.bytes;
   arena_free(&a);
-  stack_done(&s);
+  random_stack_done(&s);
+  return bytes;
+}
+
+/* What one layer needs serves them all, the weights that become thumbnails among it. */
+static void depth_needs_little_memory(void **unused) {
+  (void)unused;
+  for (uint64_t seed = 0; seed < 3; seed++)
+    for (int thumbnails = 0; thumbnails < 2; thumbnails++) {
+      const size_t one = bytes_of_run(seed, 1, thumbnails),
+                   deep = bytes_of_run(seed, 8, thumbnails);
+      if (deep > one + one / 4) fail_msg("%zu bytes of one layer, %zu of eight", one, deep);
+    }
+}
+
+static void a_stack_tells_its_form(void **unused) {
+  (void)unused;
+  uint64_t state = 6;
+  struct random_stack s;
+  random_stack_init(&s, &state, (struct random_stack_kind){3, 3, 8, false, true});
+  const struct stack_form *f = stack_form(s.stack);
+  assert_string_equal(f->name, "encoder");
+  assert_int_equal(f->width, s.form.width);
+  assert_int_equal(f->forward_size, s.form.forward_size);
+  assert_int_equal(f->layers, 3);
+  assert_int_equal(f->self.heads, s.form.self.heads);
+  assert_int_equal(f->embedding.tokens, s.form.embedding.tokens);
+  assert_true(f->causal == s.form.causal && f->last_aside == s.form.last_aside);
+  assert_true(stack_has_pooler(s.stack) == (s.form.pooling.pooler.weight != NULL));
+  for (size_t l = 0; l < 3; l++) /* at every level, or rows would depend on their neighbours */
+    assert_string_equal(layer_engine(stack_attention(s.stack, l)), "packed");
+  random_stack_done(&s);
+  stack_free(NULL);
+}
+
+/* Matrices, tables and vectors; packing adds columns, and kept positions rows. */
+static void a_stack_tells_its_bytes(void **unused) {
+  (void)unused;
+  for (uint64_t seed = 0; seed < 8; seed++) {
+    uint64_t state = 90 + seed;
+    struct random_stack s;
+    random_stack_init(&s, &state, (struct random_stack_kind){1, 3, 1, true, true});
+    const struct stack_form *f = &s.form;
+    const struct layer_shape *h = &f->self;
+    const size_t d = f->width, queries = h->heads * (h->head_size + h->value_head_size),
+                 keys = h->kv_heads * (h->head_size + h->value_head_size),
+                 matrices = s.layer[0].forward.gate.weight ? 3 : 2;
+    size_t count = (f->embedding.tokens + f->embedding.types) * d;
+    count += f->layers * d * (queries + keys + matrices * f->forward_size);
+    if (f->pooling.pooler.weight) count += d * d;
+    if (f->pooling.dense.weight) count += d * f->pooling.dense_size;
+    const size_t positions = f->embedding.positions ? (1024 + f->embedding.position_rows) * d : 0;
+    assert_in_range(stack_bytes(s.stack), count * sizeof(float),
+                    (count + count / 4 + positions) * sizeof(float));
+    random_stack_done(&s);
+  }
 }
 
 int main(void) {
-  gemm_blas_init();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_stack_has_the_bits_of_its_layers),
-      cmocka_unit_test(heads_that_one_layer_needs_are_looked_at),
-      cmocka_unit_test(faults_name_their_layer),
+      cmocka_unit_test(small_runs_agree_with_the_twin),
+      cmocka_unit_test(longer_runs_agree_with_the_twin),
+      cmocka_unit_test(many_items_agree_with_the_twin),
+      cmocka_unit_test(deep_models_agree_with_the_twin),
+      cmocka_unit_test(wide_models_agree_with_the_twin),
+      cmocka_unit_test(far_positions_agree_with_the_twin),
+      cmocka_unit_test(runs_may_be_empty),
+      cmocka_unit_test(huge_rows_are_pooled),
+      cmocka_unit_test(nothing_has_no_length),
+      cmocka_unit_test(small_rows_get_length_one),
+      cmocka_unit_test(thumbnails_are_of_the_weights),
+      cmocka_unit_test(computing_allocates_nothing),
+      cmocka_unit_test(depth_needs_little_memory),
+      cmocka_unit_test(a_stack_tells_its_form),
+      cmocka_unit_test(a_stack_tells_its_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

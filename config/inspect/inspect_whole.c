@@ -1,0 +1,154 @@
+/* inspect_whole: prints what a whole model is. */
+#include "config/inspect/inspect_whole.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/document/file.h"
+#include "config/document/text.h"
+#include "config/model/whole_modules.h"
+#include "config/model/whole_plan.h"
+
+enum { LISTED_MOST = 5, TEXT_SIZE = 160 };
+
+/* A text from a file in one line that a terminal may show. */
+static const char *shown(const char *text, char out[TEXT_SIZE]) {
+  struct error line = {0};
+  snprintf(line.detail, sizeof line.detail, "%s", text);
+  text_plain(&line);
+  snprintf(out, TEXT_SIZE, "%.150s", line.detail);
+  return out;
+}
+
+/* --- what it is --- */
+
+static void print_sizes(const struct whole_plan *p, FILE *out) {
+  const struct stack_form *f = &p->form;
+  fprintf(out,
+          "whole model: family %s, kind %s: layers %zu, heads %zu, width %zu, feed_forward %zu",
+          p->family->name, p->kind == MODEL_ENCODER ? "encoder" : "seq2seq", f->layers,
+          f->self.heads, f->width, f->forward_size);
+  if (f->embedding.tokens) fprintf(out, ", vocabulary %zu", f->embedding.tokens);
+  if (p->positions) fprintf(out, ", positions %zu", p->positions);
+  fputc('\n', out);
+  if (p->kind == MODEL_SEQ2SEQ) fputs("  of it, the encoder is served\n", out);
+  if (!f->embedding.tokens) fputs("  without a table of tokens it takes embeddings only\n", out);
+  if (p->pool != STACK_POOL_NONE)
+    fprintf(out, "  pool %s%s%s\n", whole_settings_pool_name(p->pool),
+            f->pooling.dense_size ? ", then a dense layer" : "", p->normalize ? ", normalize" : "");
+}
+
+/* --- from where --- */
+
+static size_t count_used(const struct whole_plan *p) {
+  return checkpoint_count(p->source.file) - p->aside;
+}
+
+/* Prints the first of the tensors that are not used. */
+static void print_aside(const struct whole_plan *p, FILE *out) {
+  char name[TEXT_SIZE];
+  size_t listed = 0;
+  if (p->aside == 0) return;
+  fprintf(out, "  left aside: ");
+  for (size_t i = 0; i < checkpoint_count(p->source.file) && listed < LISTED_MOST; i++)
+    if (!p->used[i])
+      fprintf(out, "%s%s", listed++ ? ", " : "",
+              shown(checkpoint_at(p->source.file, i)->name, name));
+  if (p->aside > listed) fprintf(out, " and %zu more", p->aside - listed);
+  fputc('\n', out);
+}
+
+static void print_source(const struct whole_plan *p, FILE *out) {
+  char prefix[TEXT_SIZE], file[TEXT_SIZE];
+  fprintf(out, "  %zu tensors of %s", count_used(p),
+          shown(text_file_name(checkpoint_path(p->source.file)), file));
+  if (*p->prefix) fprintf(out, ", those of layers behind \"%s\"", shown(p->prefix, prefix));
+  fprintf(out, "; %s%s%s\n",
+          p->words.type ? "what they do not tell is from config.json" : "there is no config.json",
+          p->source.generation ? " and generation_config.json" : "",
+          p->source.modules ? ", the pool from modules.json" : "");
+  print_aside(p, out);
+  fprintf(out, "  %ju numbers, %.1f MB at rest\n", (uintmax_t)p->count, (double)p->count * 4e-6);
+  for (size_t i = 0; i < p->notes.count; i++) fprintf(out, "note: %s\n", p->notes.text[i]);
+}
+
+/* --- the whole --- */
+
+static json_t *make_definition(const char *path, size_t heads) {
+  json_t *definition = json_pack("{s:s}", "transformer", path);
+  if (definition && heads &&
+      json_object_set_new(definition, "heads", json_integer((json_int_t)heads)) != 0) {
+    json_decref(definition);
+    return NULL;
+  }
+  return definition;
+}
+
+static void print_definition(const struct inspect_ask *ask, size_t heads, FILE *out) {
+  json_t *definition = make_definition(ask->named, heads);
+  char *text = definition ? json_dumps(definition, JSON_ENSURE_ASCII) : NULL;
+  if (text) fprintf(out, "  its definition: %s\n", text);
+  free(text);
+  json_decref(definition);
+  fputc('\n', out);
+}
+
+/* The folder says that it is a whole model: then the reason why it is not served is printed. */
+static bool is_expected(const struct whole_plan *p) {
+  const json_t *type = json_object_get(p->source.config, "model_type");
+  return p->source.modules || (json_is_string(type) && whole_type_find(json_string_value(type)));
+}
+
+/* It is a whole model, but nothing says how many heads it has. */
+static bool lacks_heads(const struct whole_plan *p) { return p->family && !p->said.heads; }
+
+enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct error *e) {
+  struct whole_plan p = {0};
+  struct error why = {0};
+  size_t heads = 0; /* those that are tried */
+  json_t *definition = make_definition(ask->path, 0);
+  if (!definition) /* no memory, or the path is not UTF-8, which the list of layers says */
+    return STATUS_OK;
+  whole_plan_make(&p, definition, ".", &why);
+  if (why.status == STATUS_CONFIG && lacks_heads(&p) && ask->heads) {
+    heads = ask->heads;
+    whole_plan_free(&p);
+    json_decref(definition);
+    why = (struct error){0};
+    if (!(definition = make_definition(ask->path, heads)))
+      return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
+    whole_plan_make(&p, definition, ".", &why);
+  }
+  if (why.status == STATUS_OK) {
+    print_sizes(&p, out);
+    print_source(&p, out);
+    print_definition(ask, heads, out);
+  } else if (why.status == STATUS_OUT_OF_MEMORY) {
+    error_set(e, why.status, "%s", why.detail);
+  } else if (is_expected(&p) || lacks_heads(&p)) {
+    text_plain(&why);
+    fprintf(out, "note: it is not served as a whole model: %s\n", why.detail);
+  }
+  whole_plan_free(&p);
+  json_decref(definition);
+  return e->status;
+}
+
+/* A new string: the path, or the folder in it that modules.json names. */
+static char *place_within(const char *path, const char *within) {
+  return *within ? file_path(path, within) : strdup(path);
+}
+
+enum status inspect_whole_place(const struct inspect_ask *ask, char **place, char **named,
+                                struct error *e) {
+  struct whole_source source = {0};
+  struct error unread = {0};
+  char within[WHOLE_MODULES_PATH] = "";
+  whole_modules_read(&source, ask->path, within, &unread);
+  whole_source_close(&source);
+  *place = place_within(ask->path, within);
+  *named = place_within(ask->named, within);
+  if (unread.status == STATUS_OUT_OF_MEMORY || !*place || !*named)
+    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  return STATUS_OK;
+}

@@ -1,0 +1,18 @@
+/* whole: frees whole models, and finds their attentions. */
+#include "config/model/whole.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void whole_free(struct whole *w) {
+  if (!w) return;
+  stack_free(w->encoder);
+  free(w->part);
+  free(w);
+}
+
+const struct whole_part *whole_find_part(const struct whole *w, const char *name) {
+  for (size_t i = 0; i < w->parts; i++)
+    if (strcmp(w->part[i].name, name) == 0) return &w->part[i];
+  return NULL;
+}

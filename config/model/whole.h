@@ -1,0 +1,51 @@
+/* whole: what a whole model has beyond its name, source and digest: its stacks, the attentions in
+ * them, and what it was made to be used with.
+ *
+ * It belongs to its struct model, and is as immutable. */
+#ifndef CONFIG_WHOLE_H
+#define CONFIG_WHOLE_H
+
+#include "config/model/model.h"
+#include "core/stack/stack.h"
+
+enum {
+  WHOLE_PART_NAME_SIZE = 32, /* "encoder.9999.self" */
+  WHOLE_ENDS_MAX = 16        /* tokens that end a text */
+};
+
+/* One attention of a whole model, as a model of its own: the paths of an attention serve it. */
+struct whole_part {
+  char name[WHOLE_PART_NAME_SIZE]; /* "encoder.3.self" */
+  struct model model; /* MODEL_ATTENTION; its name is that of the whole model, its layer is borrowed
+                         of the stack, and its texts of the whole model */
+};
+
+struct whole_tokens { /* token ids; -1: none */
+  int64_t begin, pad, forced_begin, forced_end;
+  size_t ends;
+  int64_t end[WHOLE_ENDS_MAX];
+};
+
+struct whole {
+  const char *family; /* "bert"; static text */
+  struct stack *encoder;
+  size_t vocabulary; /* 0: it takes `embeddings` only */
+  size_t types;      /* of token_types; 0: it has none */
+  size_t positions;  /* rows that an item may have; 0: as many as one likes */
+  size_t aside;      /* tensors of its file that are not used */
+  struct whole_tokens token;
+
+  /* Where an /encode request does not say otherwise. */
+  enum stack_pool pool;
+  bool normalize;
+
+  struct whole_part *part; /* [parts], those of the encoder by their layer */
+  size_t parts;
+};
+
+void whole_free(struct whole *w); /* NULL is fine */
+
+/* The part of this name; NULL: the model has none. */
+const struct whole_part *whole_find_part(const struct whole *w, const char *name);
+
+#endif

@@ -1,0 +1,89 @@
+/* whole_family: what each family of whole models calls its tensors and the values of its
+ * config.json, and what is usual in it. A table, no more. */
+#ifndef CONFIG_WHOLE_FAMILY_H
+#define CONFIG_WHOLE_FAMILY_H
+
+#include "config/model/model.h"
+#include "core/stack/stack_form.h"
+
+/* Everything of which a model has parameters: of each layer, ... */
+enum whole_role {
+  WHOLE_QUERY, /* as ROLE_QUERY */
+  WHOLE_KEY,
+  WHOLE_VALUE,
+  WHOLE_OUTPUT,
+  WHOLE_UP,
+  WHOLE_GATE,
+  WHOLE_DOWN,
+  WHOLE_NORM_SELF,
+  WHOLE_NORM_FORWARD,
+  WHOLE_LAYER_ROLES,
+  /* ... and of the model. */
+  WHOLE_TOKEN = WHOLE_LAYER_ROLES,
+  WHOLE_TYPE,
+  WHOLE_POSITION,
+  WHOLE_NORM_EMBEDDED,
+  WHOLE_NORM_LAST,
+  WHOLE_POOLER,
+  WHOLE_RELATIVE,
+  WHOLE_DENSE, /* of sentence-transformers: in a file of its own */
+  WHOLE_ROLES
+};
+
+static inline bool whole_role_is_norm(enum whole_role role) {
+  return role == WHOLE_NORM_SELF || role == WHOLE_NORM_FORWARD || role == WHOLE_NORM_EMBEDDED ||
+         role == WHOLE_NORM_LAST;
+}
+
+enum { WHOLE_NAMES_MOST = 5, WHOLE_TABLES_MOST = 3 };
+
+/* What config.json calls a value; NULL: it does not say it. */
+struct whole_keys {
+  const char *layers, *width, *heads, *head_size, *forward_size, *vocabulary, *types, *positions;
+  const char *epsilon, *activation;
+  const char *buckets, *distance; /* of relative positions */
+  const char *gated; /* what says before an activation that it is gated; "gelu" is gelu_new then */
+};
+
+/* Whether a family's matrices and norms have biases. */
+enum whole_bias {
+  WHOLE_BIAS_FREE, /* where the file has one */
+  WHOLE_BIAS_NEVER,
+  WHOLE_BIAS_ALWAYS /* but for the roles in `unbiased`, which are free */
+};
+
+/* What a family calls its tensors, and how it computes. Names are prefix + stem, of a layer's
+ * tensors prefix + `layer` + stem, with .weight and .bias behind it; {i} is the layer's number. A
+ * role without a stem is one that the family does not have. */
+struct whole_family {
+  const char *name;
+  const char *layer;             /* "encoder.layer.{i}." */
+  const char *stem[WHOLE_ROLES]; /* but WHOLE_TOKEN */
+  const char *gated_up; /* what WHOLE_UP is called where there is a gate; NULL: no other name */
+  const char *joint;    /* queries, keys and values below one another in joint + "weight", "bias" */
+  const char *table[WHOLE_TABLES_MOST]; /* of tokens: the first that is there; the others are copies
+                                           of it, where `tied` */
+  const char *decoder; /* how the names of its decoder's layers begin, or NULL: it has none */
+  const char *scope[WHOLE_NAMES_MOST];   /* behind these a tensor that is not known is refused, */
+  const char *ignored[WHOLE_NAMES_MOST]; /* but these */
+  const struct whole_keys *keys;         /* of config.json; NULL: it speaks as definitions do */
+
+  bool loose;     /* a table may lie without the prefix */
+  bool tied;      /* its tables of tokens are one */
+  bool lasting;   /* the last norm must be there */
+  bool aside;     /* the last hidden state is what enters the last norm */
+  bool rows_only; /* a request brings what enters the first layer */
+  bool unscaled;  /* the scores */
+  bool relative;  /* positions are a table of distances, that of layer 0 for all */
+  enum whole_bias bias;
+  unsigned unbiased; /* a bit 1 << role each */
+  enum norm_kind norm;
+  enum norm_place place;
+  enum positions positions; /* where no table is stored; POSITIONS_LEARNED: one must be */
+  size_t positions_beyond;  /* rows of a stored table beyond what config.json says */
+};
+
+size_t whole_family_count(void);
+const struct whole_family *whole_family_at(size_t index);
+
+#endif

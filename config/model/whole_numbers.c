@@ -1,0 +1,205 @@
+/* whole_numbers: reads the numbers of whole models. */
+#include "config/model/whole_numbers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/document/digest_tree.h"
+#include "config/model/whole_find.h"
+#include "config/model/whole_random.h"
+
+/* What reads: of which plan, into which arena. The first failure is kept. */
+struct whole_reader {
+  const struct whole_plan *p;
+  struct arena *a;
+  struct error *e;
+};
+
+/* One tensor's part: a weight or a bias. NULL where there is none, or after a failure. */
+static const float *read_part(const struct whole_reader *r, enum whole_role role, size_t layer,
+                              bool bias) {
+  const struct layout_matrix *m = whole_plan_part(r->p, role, layer);
+  const struct layout_part *part = bias ? &m->bias : &m->weight;
+  if (!m->found || (bias && !m->has_bias) || r->e->status) return NULL;
+  float *out = arena_alloc(r->a, part->rows * part->columns, sizeof *out, r->e);
+  if (!out) return NULL;
+  if (r->p->source.file) {
+    layout_matrix_read(whole_plan_file(r->p, role), part, false, out, r->e);
+  } else {
+    whole_random_draw(r->p, role, layer, bias, out);
+  }
+  return out;
+}
+
+/* What an arena refuses is memory that a load does not have. */
+static enum status name_memory(struct error *e) {
+  if (e->status == STATUS_TOO_LARGE || e->status == STATUS_OVERLOADED)
+    e->status = STATUS_OUT_OF_MEMORY;
+  return e->status;
+}
+
+static struct layer_matrix read_matrix(const struct whole_reader *r, enum whole_role role,
+                                       size_t layer) {
+  return (struct layer_matrix){.weight = read_part(r, role, layer, false),
+                               .bias = read_part(r, role, layer, true)};
+}
+
+static struct stack_norm read_norm(const struct whole_reader *r, enum whole_role role,
+                                   size_t layer) {
+  return (struct stack_norm){.factor = read_part(r, role, layer, false),
+                             .shift = read_part(r, role, layer, true)};
+}
+
+enum status whole_numbers_model(const struct whole_plan *p, struct arena *a,
+                                struct stack_form *form, struct error *e) {
+  const struct whole_reader r = {p, a, e};
+  *form = p->form;
+  struct stack_embedding *m = &form->embedding;
+  m->token = read_part(&r, WHOLE_TOKEN, 0, false);
+  m->type = read_part(&r, WHOLE_TYPE, 0, false);
+  m->position = read_part(&r, WHOLE_POSITION, 0, false);
+  m->norm = read_norm(&r, WHOLE_NORM_EMBEDDED, 0);
+  form->last = read_norm(&r, WHOLE_NORM_LAST, 0);
+  form->pooling.pooler = read_matrix(&r, WHOLE_POOLER, 0);
+  form->pooling.dense = read_matrix(&r, WHOLE_DENSE, 0);
+  return name_memory(e);
+}
+
+enum status whole_numbers_layer(const struct whole_plan *p, size_t layer, struct arena *a,
+                                struct stack_layer *out, struct error *e) {
+  const struct whole_reader r = {p, a, e};
+  *out = (struct stack_layer){0};
+  _Static_assert((int)ROLE_QUERY == 0 && ROLE_KEY + WHOLE_QUERY == WHOLE_KEY &&
+                     ROLE_VALUE + WHOLE_QUERY == WHOLE_VALUE &&
+                     ROLE_OUTPUT + WHOLE_QUERY == WHOLE_OUTPUT,
+                 "both count an attention's matrices in this order");
+  for (enum role role = ROLE_QUERY; role < ROLE_PROJECTIONS; role++)
+    out->self[role] = read_matrix(&r, (enum whole_role)(WHOLE_QUERY + (unsigned)role), layer);
+  out->self[ROLE_RELATIVE] = read_matrix(&r, WHOLE_RELATIVE, 0);
+  out->norm_self = read_norm(&r, WHOLE_NORM_SELF, layer);
+  out->norm_forward = read_norm(&r, WHOLE_NORM_FORWARD, layer);
+  out->forward.up = read_matrix(&r, WHOLE_UP, layer);
+  out->forward.gate = read_matrix(&r, WHOLE_GATE, layer);
+  out->forward.down = read_matrix(&r, WHOLE_DOWN, layer);
+  return name_memory(e);
+}
+
+/* --- the digest --- */
+
+/* A stretch of a tensor; several of one name follow each other in it. */
+struct whole_piece {
+  const char *name;
+  size_t at;
+  enum whole_role role;
+  size_t layer;
+  bool bias;
+};
+
+struct whole_pieces {
+  size_t count;
+  struct whole_piece *piece;
+  struct arena names; /* of what is drawn */
+};
+
+static int compare_pieces(const void *left, const void *right) {
+  const struct whole_piece *a = left, *b = right;
+  const int order = strcmp(a->name, b->name);
+  return order != 0 ? order : (a->at > b->at) - (a->at < b->at);
+}
+
+/* What is drawn has the names of nn.Transformer, whose queries, keys and values are one tensor. */
+static const char *drawn_name(const struct whole_plan *p, const struct whole_piece *of,
+                              struct arena *a, struct error *e) {
+  char stem[LAYOUT_ADDRESS_SIZE], whole[LAYOUT_ADDRESS_SIZE + 16];
+  whole_find_name(p, of->role, of->layer, stem);
+  snprintf(whole, sizeof whole, "%s%s%s", stem, of->role <= WHOLE_VALUE ? "" : ".",
+           of->bias ? "bias" : "weight");
+  const size_t size = strlen(whole) + 1;
+  char *name = arena_alloc(a, size, 1, e);
+  return name ? memcpy(name, whole, size) : "";
+}
+
+static void add_piece(const struct whole_plan *p, struct whole_pieces *all, enum whole_role role,
+                      size_t layer, struct error *e) {
+  const struct layout_matrix *m = whole_plan_part(p, role, layer);
+  for (int bias = 0; m->found && bias <= m->has_bias; bias++) {
+    const struct layout_part *part = bias ? &m->bias : &m->weight;
+    struct whole_piece *piece = &all->piece[all->count++];
+    *piece = (struct whole_piece){.role = role, .layer = layer, .bias = bias};
+    piece->at = p->source.file ? part->row + part->column : role;
+    piece->name = p->source.file ? part->tensor->name : drawn_name(p, piece, &all->names, e);
+  }
+}
+
+static enum status list_pieces(const struct whole_plan *p, struct whole_pieces *all,
+                               struct error *e) {
+  const size_t most = 2 * (p->form.layers * WHOLE_LAYER_ROLES + WHOLE_ROLES);
+  arena_init(&all->names, NULL);
+  all->count = 0;
+  all->piece = malloc(most * sizeof *all->piece);
+  if (!all->piece) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
+  for (size_t i = 0; i < p->form.layers; i++)
+    for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) add_piece(p, all, role, i, e);
+  for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
+    add_piece(p, all, role, 0, e);
+  qsort(all->piece, all->count, sizeof *all->piece, compare_pieces);
+  return name_memory(e);
+}
+
+static size_t piece_bytes(const struct whole_plan *p, const struct whole_piece *piece) {
+  const struct layout_matrix *m = whole_plan_part(p, piece->role, piece->layer);
+  const struct layout_part *part = piece->bias ? &m->bias : &m->weight;
+  return part->rows * part->columns * sizeof(float);
+}
+
+/* All of them side by side in memory. */
+static enum status digest_small(const struct whole_plan *p, const struct whole_pieces *all,
+                                char out[MODEL_DIGEST_SIZE], struct error *e) {
+  unsigned char digest[DIGEST_SIZE];
+  struct arena a;
+  struct digest_part *part = calloc(all->count + 1, sizeof *part);
+  if (!part) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
+  const struct whole_reader r = {p, &a, e};
+  arena_init(&a, NULL);
+  for (size_t i = 0; i < all->count; i++) {
+    const struct whole_piece *one = &all->piece[i];
+    part[i].bytes = read_part(&r, one->role, one->layer, one->bias);
+    part[i].size = piece_bytes(p, one);
+  }
+  if (name_memory(e) == STATUS_OK) {
+    digest_parts(part, all->count, digest);
+    digest_hex(digest, out);
+  }
+  arena_free(&a);
+  free(part);
+  return e->status;
+}
+
+/* One after the other. */
+static enum status digest_large(const struct whole_plan *p, const struct whole_pieces *all,
+                                char out[MODEL_DIGEST_SIZE], struct error *e) {
+  struct digest_tree_flow *flow = digest_tree_flow_new(p->count * sizeof(float), e);
+  for (size_t i = 0; flow && i < all->count && e->status == STATUS_OK; i++) {
+    const struct whole_piece *one = &all->piece[i];
+    struct arena a;
+    const struct whole_reader r = {p, &a, e};
+    arena_init(&a, NULL);
+    const float *numbers = read_part(&r, one->role, one->layer, one->bias);
+    if (name_memory(e) == STATUS_OK) digest_tree_flow_add(flow, numbers, piece_bytes(p, one), e);
+    arena_free(&a);
+  }
+  if (flow && e->status == STATUS_OK) digest_tree_flow_end(flow, out);
+  digest_tree_flow_free(flow);
+  return e->status;
+}
+
+enum status whole_numbers_digest(const struct whole_plan *p, char out[MODEL_DIGEST_SIZE],
+                                 const char **name, struct error *e) {
+  struct whole_pieces all;
+  const bool large = p->count * sizeof(float) > MODEL_SMALL;
+  *name = large ? "digest" : "sha256";
+  if (list_pieces(p, &all, e) == STATUS_OK) (large ? digest_large : digest_small)(p, &all, out, e);
+  arena_free(&all.names);
+  free(all.piece);
+  return e->status;
+}

@@ -1,0 +1,220 @@
+/* whole_settings: the members of a whole model's definition, and the values that they allow. */
+#include "config/model/whole_settings.h"
+
+#include <string.h>
+
+#include "config/layer/definition.h"
+
+enum { SIZE_MOST = 1 << 20, LAYERS_MOST = DEFINITION_LAYER_MAX + 1, TOKENS_MOST = 1 << 24 };
+
+static const char *const members[] = {"transformer",
+                                      "kind",
+                                      "layers",
+                                      "width",
+                                      "heads",
+                                      "kv_heads",
+                                      "head_size",
+                                      "feed_forward",
+                                      "vocabulary",
+                                      "encoder",
+                                      "decoder",
+                                      "norm",
+                                      "norm_kind",
+                                      "norm_eps",
+                                      "activation",
+                                      "gated",
+                                      "positions",
+                                      "first_position",
+                                      "pad",
+                                      "max_positions",
+                                      "begin",
+                                      "scale_embedding",
+                                      "tie_output",
+                                      "end",
+                                      "forced_begin",
+                                      "forced_end",
+                                      "weights",
+                                      "pool",
+                                      "normalize",
+                                      "generate",
+                                      NULL};
+
+static const struct {
+  const char *name;
+  enum activation is;
+} activations[] = {
+    {"relu", ACTIVATION_RELU},
+    {"gelu", ACTIVATION_GELU},
+    {"gelu_python", ACTIVATION_GELU},
+    {"gelu_new", ACTIVATION_GELU_NEW},
+    {"gelu_fast", ACTIVATION_GELU_NEW},
+    {"gelu_pytorch_tanh", ACTIVATION_GELU_NEW},
+    {"silu", ACTIVATION_SILU},
+    {"swish", ACTIVATION_SILU},
+    {"quick_gelu", ACTIVATION_QUICK_GELU},
+};
+
+const char *whole_settings_activation(const char *name, enum activation *out) {
+  for (size_t i = 0; i < sizeof activations / sizeof *activations; i++) {
+    if (strcmp(activations[i].name, name) != 0) continue;
+    *out = activations[i].is;
+    return activations[i].name;
+  }
+  return NULL;
+}
+
+/* --- words --- */
+
+/* Which of the words, which end with NULL, the value is; -1 where the key is absent. */
+static int read_word(const json_t *json, const char *key, const char *const *words,
+                     struct error *e) {
+  const char *word = NULL;
+  if (!json_object_get(json, key)) return -1;
+  definition_value_choice(json, key, words, &word, e);
+  for (int i = 0; words[i]; i++)
+    if (word == words[i]) return i;
+  return -1;
+}
+
+static void read_kind(struct whole_settings *s, const json_t *json, struct error *e) {
+  static const char *const kinds[] = {"encoder", "decoder", "seq2seq", NULL};
+  static const enum model_kind means[] = {MODEL_ENCODER, MODEL_DECODER, MODEL_SEQ2SEQ};
+  const int kind = read_word(json, "kind", kinds, e);
+  s->has_kind = kind >= 0;
+  if (kind >= 0) s->kind = means[kind];
+  if (s->has_kind && s->kind == MODEL_DECODER)
+    error_set(e, STATUS_CONFIG, "kind: a decoder is not served yet");
+}
+
+static void read_norm(struct whole_settings *s, const json_t *json, struct error *e) {
+  static const char *const places[] = {"post", "pre", NULL}, *const kinds[] = {"layer", "rms",
+                                                                               NULL};
+  static const enum toggle means[] = {TOGGLE_UNSAID, TOGGLE_OFF, TOGGLE_ON};
+  s->pre = means[read_word(json, "norm", places, e) + 1];
+  s->rms = means[read_word(json, "norm_kind", kinds, e) + 1];
+  const json_t *value = json_object_get(json, "norm_eps");
+  if (!value) return;
+  s->epsilon = json_number_value(value);
+  if (!json_is_number(value) || !(s->epsilon >= 1e-30 && s->epsilon <= 1))
+    error_set(e, STATUS_CONFIG, "norm_eps: needs a number from 1e-30 to 1");
+}
+
+static void read_activation(struct whole_settings *s, const json_t *json, struct error *e) {
+  const char *word = NULL;
+  definition_value_string(json, "activation", &word, e);
+  if (!word) return;
+  s->activation = whole_settings_activation(word, &s->activate);
+  if (!s->activation)
+    error_set(e, STATUS_CONFIG,
+              "activation: \"%.60s\" is none of relu, gelu, gelu_new, silu, quick_gelu", word);
+}
+
+static void read_positions(struct whole_settings *s, const json_t *json, struct error *e) {
+  static const char *const words[] = {"none", "sinusoid", "learned", "rotary", "relative", NULL};
+  s->places = (enum whole_places)(WHOLE_PLACES_NONE + read_word(json, "positions", words, e));
+  definition_value_count(json, "first_position", 0, SIZE_MOST, &s->first_position, e);
+  definition_value_count(json, "max_positions", 1, TOKENS_MOST, &s->max_positions, e);
+}
+
+static const char *const pools[] = {"none", "cls", "mean", "max", "last", "pooler", NULL};
+
+const char *whole_settings_pool_name(enum stack_pool pool) { return pools[pool]; }
+
+static void read_pool(struct whole_settings *s, const json_t *json, struct error *e) {
+  _Static_assert(STACK_POOL_NONE == 0 && STACK_POOL_CLS == 1 && STACK_POOL_MEAN == 2 &&
+                     STACK_POOL_MAX == 3 && STACK_POOL_LAST == 4 && STACK_POOL_POOLER == 5,
+                 "the words stand in this order");
+  const int pool = read_word(json, "pool", pools, e);
+  s->has_pool = pool >= 0;
+  if (pool >= 0) s->pool = (enum stack_pool)pool;
+  definition_value_toggle(json, "normalize", &s->normalize, e);
+}
+
+/* --- tokens --- */
+
+/* null is none. */
+static int64_t read_token(const json_t *value, const char *key, struct error *e) {
+  if (!value || json_is_null(value)) return -1;
+  const json_int_t token = json_integer_value(value);
+  if (!json_is_integer(value) || token < 0 || token >= TOKENS_MOST)
+    error_set(e, STATUS_CONFIG, "%s: needs a token, an integer from 0 to %d, or null", key,
+              TOKENS_MOST - 1);
+  return token;
+}
+
+static void read_ends(struct whole_tokens *t, const json_t *value, struct error *e) {
+  const bool many = json_is_array(value);
+  const size_t count = many ? json_array_size(value) : value && !json_is_null(value);
+  if (count > WHOLE_ENDS_MAX) {
+    error_set(e, STATUS_CONFIG, "end: %zu tokens are more than %d", count, WHOLE_ENDS_MAX);
+    return;
+  }
+  for (size_t i = 0; i < count; i++) {
+    const json_t *one = many ? json_array_get(value, i) : value;
+    if (json_is_null(one)) error_set(e, STATUS_CONFIG, "end: null is no token of a list");
+    t->end[t->ends++] = read_token(one, "end", e);
+  }
+}
+
+static void read_tokens(struct whole_tokens *t, const json_t *json, struct error *e) {
+  t->begin = read_token(json_object_get(json, "begin"), "begin", e);
+  t->pad = read_token(json_object_get(json, "pad"), "pad", e);
+  t->forced_begin = read_token(json_object_get(json, "forced_begin"), "forced_begin", e);
+  t->forced_end = read_token(json_object_get(json, "forced_end"), "forced_end", e);
+  read_ends(t, json_object_get(json, "end"), e);
+}
+
+/* --- the whole --- */
+
+static void read_sizes(struct whole_settings *s, const json_t *json, struct error *e) {
+  definition_value_count(json, "layers", 1, LAYERS_MOST, &s->layers, e);
+  definition_value_count(json, "width", 1, SIZE_MOST, &s->width, e);
+  definition_value_count(json, "heads", 1, DEFINITION_HEADS_MAX, &s->heads, e);
+  definition_value_count(json, "kv_heads", 1, DEFINITION_HEADS_MAX, &s->kv_heads, e);
+  definition_value_count(json, "head_size", 1, SIZE_MOST, &s->head_size, e);
+  definition_value_count(json, "feed_forward", 1, SIZE_MOST, &s->forward_size, e);
+  definition_value_count(json, "vocabulary", 1, TOKENS_MOST, &s->vocabulary, e);
+}
+
+/* `encoder`, `decoder`: sizes of one of the two stacks. Only the encoder's are used so far. */
+static void read_stack(struct whole_settings *s, const json_t *json, const char *key,
+                       struct error *e) {
+  static const char *const known[] = {"layers", "heads", "feed_forward", NULL};
+  const json_t *value = json_object_get(json, key);
+  struct whole_settings unused, *of = strcmp(key, "encoder") == 0 ? s : &unused;
+  struct error inside = {0};
+  if (!value) return;
+  if (!json_is_object(value)) definition_value_refuse(key, "an object", value, e);
+  definition_value_names(value, known, &inside);
+  definition_value_count(value, "layers", 1, LAYERS_MOST, &of->layers, &inside);
+  definition_value_count(value, "heads", 1, DEFINITION_HEADS_MAX, &of->heads, &inside);
+  definition_value_count(value, "feed_forward", 1, SIZE_MOST, &of->forward_size, &inside);
+  if (inside.status) error_set(e, inside.status, "%s: %.400s", key, inside.detail);
+}
+
+/* Numbers are kept as float32, whatever is said. */
+static void check_rest(const json_t *json, struct error *e) {
+  static const char *const kept[] = {"auto", "float32", NULL};
+  read_word(json, "weights", kept, e);
+  if (json_object_get(json, "generate"))
+    error_set(e, STATUS_CONFIG, "generate: has no meaning yet: only encoders are served");
+}
+
+enum status whole_settings_read(struct whole_settings *s, const json_t *json, struct error *e) {
+  *s = (struct whole_settings){.token = {.begin = -1}};
+  definition_value_names(json, members, e);
+  read_kind(s, json, e);
+  read_sizes(s, json, e);
+  read_stack(s, json, "encoder", e);
+  read_stack(s, json, "decoder", e);
+  read_norm(s, json, e);
+  read_activation(s, json, e);
+  read_positions(s, json, e);
+  read_pool(s, json, e);
+  read_tokens(&s->token, json, e);
+  definition_value_toggle(json, "gated", &s->gated, e);
+  definition_value_toggle(json, "scale_embedding", &s->scale_embedding, e);
+  definition_value_toggle(json, "tie_output", &s->tie_output, e);
+  check_rest(json, e);
+  return e->status;
+}

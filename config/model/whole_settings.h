@@ -1,0 +1,51 @@
+/* whole_settings: what a definition of a whole model may say, read strictly.
+ *
+ * A config.json whose model_type is "transformer" says it in the same words, and those of the
+ * library's other types are translated into them (whole_words.h). */
+#ifndef CONFIG_WHOLE_SETTINGS_H
+#define CONFIG_WHOLE_SETTINGS_H
+
+#include <jansson.h>
+
+#include "config/layer/definition_value.h"
+#include "config/model/whole.h"
+
+/* How positions come in; the family says which sinusoids these are. */
+enum whole_places {
+  WHOLE_PLACES_UNSAID,
+  WHOLE_PLACES_NONE,
+  WHOLE_PLACES_SINUSOID,
+  WHOLE_PLACES_LEARNED,
+  WHOLE_PLACES_ROTARY,
+  WHOLE_PLACES_RELATIVE
+};
+
+struct whole_settings {
+  bool has_kind;
+  enum model_kind kind;
+  size_t layers, width, heads, kv_heads, head_size, forward_size, vocabulary; /* 0: not said */
+  enum toggle pre, rms, gated;
+  double epsilon;           /* 0: not said */
+  const char *activation;   /* static text; NULL: not said */
+  enum activation activate; /* what it means */
+  enum whole_places places;
+  size_t first_position, max_positions; /* 0: not said */
+  enum toggle scale_embedding, tie_output;
+  struct whole_tokens token; /* what is not said is none */
+  bool has_pool;
+  enum stack_pool pool;
+  enum toggle normalize;
+};
+
+/* Reads the object; what is not said of the members above stays so, and what `encoder` in it says
+ * counts as said of the model. STATUS_CONFIG with a detail that begins with the key. */
+enum status whole_settings_read(struct whole_settings *s, const json_t *json, struct error *e);
+
+/* The activation of this name, as config.json of any family may call it. Returns the name, as
+ * static text; NULL: it is not known. */
+const char *whole_settings_activation(const char *name, enum activation *out);
+
+/* The name of a pooling: "mean". */
+const char *whole_settings_pool_name(enum stack_pool pool);
+
+#endif

@@ -1,0 +1,105 @@
+/* whole_source: opens the files of a whole model. */
+#include "config/model/whole_source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/document/file.h"
+#include "config/document/json_reserve.h"
+#include "config/document/nearest.h"
+#include "config/document/text.h"
+#include "config/layer/definition_value.h"
+#include "config/model/builtin.h"
+#include "config/model/whole_modules.h"
+
+/* *out becomes what a document beside the tensors holds, or NULL where there is none. */
+static enum status read_beside(json_t **out, const char *path, const char *name, struct error *e) {
+  char *beside = file_beside(path, name);
+  if (!beside) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  if (file_is_there(beside)) *out = file_json(beside, e);
+  free(beside);
+  if (*out && !json_is_object(*out))
+    error_set(e, STATUS_CONFIG, "%.100s: %s: is no object", text_tail(path), name);
+  return e->status;
+}
+
+/* An error that a file's reader has not begun with the path begins with that of the folder. */
+static enum status name_folder(const char *path, struct error *e) {
+  const char *tail = text_tail(path);
+  if (e->status != STATUS_CONFIG || strstr(e->detail, tail)) return e->status;
+  return text_before(e, "%.120s: ", tail);
+}
+
+static enum status open_files(struct whole_source *s, const char *path, struct error *e) {
+  char within[WHOLE_MODULES_PATH] = "";
+  if (whole_modules_read(s, path, within, e)) return name_folder(path, e);
+  char *place = *within ? file_path(path, within) : strdup(path);
+  if (!place) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  s->file = checkpoint_open(place, e);
+  free(place);
+  if (!s->file || read_beside(&s->config, checkpoint_path(s->file), "config.json", e))
+    return e->status;
+  return read_beside(&s->generation, checkpoint_path(s->file), "generation_config.json", e);
+}
+
+static enum status open_builtin(struct whole_source *s, struct error *e) {
+  struct builtin files;
+  json_error_t why;
+  bool no_memory;
+  if (!builtin_find(s->builtin, &files)) {
+    struct nearest near;
+    nearest_init(&near, s->builtin);
+    for (size_t i = 0; builtin_name(i); i++) nearest_offer(&near, builtin_name(i));
+    return error_set(e, STATUS_CONFIG,
+                     "transformer: builtin: there is no \"%.60s\"; the nearest is \"%s\"",
+                     s->builtin, near.name);
+  }
+  s->file = checkpoint_view(files.name, files.tensors, files.tensors_size, e);
+  if (!s->file) return e->status;
+  s->config = json_reserve_load(files.config, files.config_size, &why, &no_memory);
+  return s->config ? STATUS_OK : error_set(e, STATUS_OUT_OF_MEMORY, "no memory for config.json");
+}
+
+/* An object in the place of a path names one of two sources. */
+static enum status read_object(struct whole_source *s, const json_t *where, struct error *e) {
+  static const char *const known[] = {"random", "builtin", NULL};
+  const json_t *builtin = json_object_get(where, "builtin");
+  definition_value_names(where, known, e);
+  definition_value_seed(where, &s->random, &s->seed, e);
+  if (e->status) return e->status;
+  s->builtin = json_string_value(builtin);
+  if (builtin && !s->builtin) return error_set(e, STATUS_CONFIG, "builtin: must be a name");
+  if (s->builtin && s->random)
+    return error_set(e, STATUS_CONFIG, "random and builtin exclude each other");
+  return STATUS_OK;
+}
+
+enum status whole_source_open(struct whole_source *s, const json_t *definition,
+                              const char *directory, struct error *e) {
+  const json_t *where = json_object_get(definition, "transformer");
+  *s = (struct whole_source){.path = json_string_value(where)};
+  if (json_is_object(where)) read_object(s, where, e);
+  if (!e->status && !s->random && !s->builtin && !s->path)
+    error_set(e, STATUS_CONFIG,
+              "needs the path of a folder or a file of tensors, {\"random\": {\"seed\": n}} or "
+              "{\"builtin\": \"%s\"}",
+              builtin_name(0));
+  if (s->path && !*s->path) error_set(e, STATUS_CONFIG, "needs a path");
+  if (e->status) return text_before(e, "transformer: ");
+  if (s->random) return STATUS_OK;
+  if (s->builtin) return open_builtin(s, e);
+  char *path = file_path(directory, s->path);
+  if (!path) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
+  open_files(s, path, e);
+  free(path);
+  return e->status;
+}
+
+void whole_source_close(struct whole_source *s) {
+  checkpoint_free(s->file);
+  checkpoint_free(s->dense);
+  json_decref(s->config);
+  json_decref(s->generation);
+  *s = (struct whole_source){0};
+}

@@ -1,0 +1,56 @@
+/* whole_tied: compares copies of the table of tokens. */
+#include "config/model/whole_tied.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/run/size.h"
+#include "core/run/team.h"
+
+enum { PIECE = 4 * 1024 }; /* numbers that are compared at a time */
+
+struct whole_copies {
+  struct checkpoint *file;
+  const struct checkpoint_entry *one, *other;
+};
+
+static enum status refuse(const struct whole_copies *c, struct error *e) {
+  return error_set(e, STATUS_CONFIG,
+                   "tensor \"%.120s\" differs from \"%.120s\", of which it should be a copy",
+                   c->other->name, c->one->name);
+}
+
+static enum status compare_piece(void *of, size_t index, struct error *e) {
+  const struct whole_copies *c = of;
+  float one[PIECE], other[PIECE];
+  const uint64_t at = (uint64_t)index * PIECE;
+  const size_t n = c->one->count - at < PIECE ? (size_t)(c->one->count - at) : PIECE;
+  if (checkpoint_read_floats(c->file, c->one, at, n, one, e) ||
+      checkpoint_read_floats(c->file, c->other, at, n, other, e))
+    return e->status;
+  for (size_t i = 0; i < n; i++)
+    if (one[i] != other[i]) return refuse(c, e);
+  return STATUS_OK;
+}
+
+static enum status compare(struct whole_plan *p, const char *name, struct error *e) {
+  struct whole_copies c = {.file = p->source.file, .one = p->part[WHOLE_TOKEN].weight.tensor};
+  c.other = checkpoint_find(c.file, name);
+  if (!c.other || c.other == c.one) return STATUS_OK;
+  if (checkpoint_check_tensor(c.other, e)) return e->status;
+  if (c.other->rank != 2 || c.other->dim[0] != c.one->dim[0] || c.other->dim[1] != c.one->dim[1] ||
+      c.other->by_columns != c.one->by_columns)
+    return refuse(&c, e);
+  const size_t pieces = (size_t)((c.one->count + PIECE - 1) / PIECE);
+  return (checkpoint_reads_anywhere(c.file) ? team_split : team_row)(pieces, compare_piece, &c, e);
+}
+
+enum status whole_tied_check(struct whole_plan *p, struct error *e) {
+  char name[LAYOUT_ADDRESS_SIZE + 64];
+  if (!p->source.file || !p->family->tied || p->words.apart) return STATUS_OK;
+  for (size_t i = 0; i < WHOLE_TABLES_MOST && p->family->table[i]; i++) {
+    snprintf(name, sizeof name, "%s%s.weight", p->prefix, p->family->table[i]);
+    if (compare(p, name, e)) return e->status;
+  }
+  return p->said.tie_output == TOGGLE_OFF ? STATUS_OK : compare(p, "lm_head.weight", e);
+}

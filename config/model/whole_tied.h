@@ -1,0 +1,11 @@
+/* whole_tied: the copies of a table that should be one. */
+#ifndef CONFIG_WHOLE_TIED_H
+#define CONFIG_WHOLE_TIED_H
+
+#include "config/model/whole_plan.h"
+
+/* Compares the copies of the table of tokens in the file, number by number. STATUS_CONFIG naming
+ * one that differs; the errors of reading. */
+enum status whole_tied_check(struct whole_plan *p, struct error *e);
+
+#endif

@@ -1,0 +1,43 @@
+/* whole_type: what each model_type of config.json means. Tables, no more. */
+#ifndef CONFIG_WHOLE_TYPE_H
+#define CONFIG_WHOLE_TYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A model_type of config.json, with what the library that writes it takes for a missing key. */
+struct whole_type {
+  const char *name;
+  const char *family; /* NULL: it is not served, and `why` says so */
+  const char *tower;  /* the member of config.json that is about the encoder; NULL: all of it is */
+  const char *why;
+  size_t heads;           /* 0: as many as the tensors tell */
+  size_t head_size;       /* 0: as wide as all heads together */
+  double epsilon;         /* of norms */
+  const char *activation; /* as config.json says it */
+  bool scaled_embedding;
+  bool untied;           /* the output has a matrix of its own */
+  bool may_part;         /* share_encoder_decoder_embeddings counts */
+  bool first_behind_pad; /* positions begin behind the token that pads */
+  size_t first_position;
+  int64_t begin, end, pad, forced_end; /* tokens; -1: none */
+};
+
+/* The type of this name; NULL: it is not known. */
+const struct whole_type *whole_type_find(const char *name);
+
+/* Writes the names of all that are served: "bert, roberta". */
+void whole_type_list(char *out, size_t size);
+
+/* A value of config.json that would change what is computed; only one is served. */
+struct whole_type_guard {
+  const char *family; /* NULL: any */
+  const char *key;
+  const char *only; /* as JSON; null and [], {} always are */
+};
+
+size_t whole_type_guard_count(void);
+const struct whole_type_guard *whole_type_guard_at(size_t index);
+
+#endif

@@ -1,0 +1,69 @@
+/* stack_ref_answer: what an answer makes of outputs and weights: one vector, a thumbnail. */
+#include <math.h>
+#include <string.h>
+
+#include "core/reference/ref_math.h"
+#include "core/reference/stack_ref.h"
+#include "core/run/arena.h"
+
+/* --- one vector of an item --- */
+
+static void pool_rows(enum stack_pool pool, size_t n, size_t d, const double *rows, double *x) {
+  memcpy(x, rows + (pool == STACK_POOL_LAST ? n - 1 : 0) * d, d * sizeof *x);
+  for (size_t i = 1; i < n; i++)
+    for (size_t t = 0; t < d; t++) {
+      if (pool == STACK_POOL_MEAN) x[t] += rows[i * d + t];
+      if (pool == STACK_POOL_MAX) x[t] = fmax(x[t], rows[i * d + t]);
+    }
+  for (size_t t = 0; pool == STACK_POOL_MEAN && t < d; t++) x[t] /= (double)n;
+}
+
+/* x becomes y, W x + b or the tanh of that. */
+static void pass_dense(const struct layer_matrix *w, size_t out, size_t in, bool with_tanh,
+                       double *x, double *y, struct error *e) {
+  ref_product(w->weight, w->bias, out, in, x, y);
+  for (size_t t = 0; t < out; t++) {
+    if (!ref_is_float(y[t])) error_set(e, STATUS_NOT_FINITE, "the vector is beyond float32");
+    x[t] = with_tanh ? tanh(y[t]) : y[t];
+  }
+}
+
+/* To length 1. */
+static void normalize(double *x, size_t size) {
+  double squares = 0;
+  for (size_t t = 0; t < size; t++) squares += x[t] * x[t];
+  for (size_t t = 0; squares > 0 && t < size; t++) x[t] /= sqrt(squares);
+}
+
+enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling *how, size_t n,
+                           const double *outputs, double *vector, struct error *e) {
+  const struct stack_pooling *p = &s->pooling;
+  const size_t d = s->width, dense = p->dense.weight && !how->dense_left ? p->dense_size : 0,
+               most = d > dense ? d : dense;
+  size_t size = dense ? dense : d;
+  struct arena a;
+  arena_init(&a, NULL);
+  double *x = arena_alloc(&a, most, sizeof *x, e), *y = arena_alloc(&a, most, sizeof *y, e);
+  if (!e->status) {
+    pool_rows(how->pool, n, d, outputs, x);
+    if (how->pool == STACK_POOL_POOLER) pass_dense(&p->pooler, d, d, true, x, y, e);
+    if (dense) pass_dense(&p->dense, dense, d, p->dense_tanh, x, y, e);
+    if (how->dimensions) size = how->dimensions;
+    if (how->normalize) normalize(x, size);
+    memcpy(vector, x, size * sizeof *x);
+  }
+  arena_free(&a);
+  return e->status;
+}
+
+/* --- thumbnails --- */
+
+void stack_ref_thumbnail(const double *weights, size_t n, size_t r, uint8_t *bytes) {
+  for (size_t y = 0; y < r; y++)
+    for (size_t x = 0; x < r; x++) {
+      double top = 0;
+      for (size_t i = y * n / r; i < (y + 1) * n / r; i++)
+        for (size_t j = x * n / r; j < (x + 1) * n / r; j++) top = fmax(top, weights[i * n + j]);
+      bytes[y * r + x] = (uint8_t)floor(255 * top + 0.5);
+    }
+}

@@ -1,0 +1,188 @@
+/* stack: how a whole model is made. */
+#include "core/stack/stack_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/kernel/gemm.h"
+#include "core/run/size.h"
+
+enum {
+  POSITION_ROWS = 1024,    /* that are kept of computed positions */
+  TILE_INNER = 1024 * 1024 /* numbers between the matrices of a feed-forward, at most */
+};
+
+static enum status no_memory(struct error *e) {
+  return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
+}
+
+/* A copy of some numbers, which are counted; NULL where there are none. */
+static float *copy_numbers(struct stack *s, const float *from, size_t rows, size_t width,
+                           struct error *e) {
+  size_t bytes;
+  if (!from || e->status) return NULL;
+  float *copy = size_mul(rows, width, &bytes) && size_mul(bytes, sizeof *copy, &bytes)
+                    ? malloc(bytes + 1)
+                    : NULL;
+  if (!copy) {
+    no_memory(e);
+    return NULL;
+  }
+  memcpy(copy, from, bytes);
+  s->bytes += bytes;
+  return copy;
+}
+
+static struct stack_norm copy_norm(struct stack *s, const struct stack_norm *norm,
+                                   struct error *e) {
+  return (struct stack_norm){copy_numbers(s, norm->factor, 1, s->form.width, e),
+                             copy_numbers(s, norm->shift, 1, s->form.width, e)};
+}
+
+static void free_norm(const struct stack_norm *norm) {
+  free((void *)norm->factor);
+  free((void *)norm->shift);
+}
+
+static struct gemm *pack(struct stack *s, const struct layer_matrix *m, size_t out, size_t in,
+                         struct error *e) {
+  if (!m->weight || e->status) return NULL;
+  struct gemm *g = gemm_new(out, in, 1, m->weight, m->bias, GEMM_PACKED, e);
+  if (g) s->bytes += gemm_bytes(g);
+  return g;
+}
+
+/* --- positions --- */
+
+/* By how much a position turns number x of d. */
+static double turn_of(enum positions kind, size_t width, size_t x) {
+  const double d = (double)width, half = (double)(width / 2);
+  const double i = (double)(width < 2 ? 0 : x % (width / 2));
+  if (kind == POSITIONS_INTERLEAVED) return pow(10000, -(double)(x - x % 2) / d);
+  return pow(10000, kind == POSITIONS_HALVES ? -2 * i / d : -i / (half - 1));
+}
+
+void stack_compute_position(const struct stack *s, size_t p, float *row) {
+  const size_t d = s->form.width;
+  const bool turns = s->form.embedding.positions == POSITIONS_INTERLEAVED;
+  for (size_t x = 0; x < d; x++) {
+    const bool sine = turns ? x % 2 == 0 : x < d / 2;
+    const double angle = (double)p * s->turns[x];
+    row[x] = (float)(sine ? sin(angle) : cos(angle));
+  }
+}
+
+/* The first positions are kept; those behind them are computed when they are needed. */
+static void make_positions(struct stack *s, struct error *e) {
+  const struct stack_embedding *m = &s->form.embedding;
+  const size_t d = s->form.width;
+  if (m->positions == POSITIONS_NONE || e->status) return;
+  s->position_rows = m->positions == POSITIONS_LEARNED ? m->position_rows : POSITION_ROWS;
+  if (m->positions == POSITIONS_LEARNED) {
+    s->position = copy_numbers(s, m->position, m->position_rows, d, e);
+    return;
+  }
+  s->turns = calloc(d + 1, sizeof *s->turns);
+  s->position = calloc(POSITION_ROWS * d + 1, sizeof *s->position);
+  if (!s->turns || !s->position) {
+    no_memory(e);
+    return;
+  }
+  for (size_t x = 0; x < d; x++) s->turns[x] = turn_of(m->positions, d, x);
+  for (size_t p = 0; p < POSITION_ROWS; p++) stack_compute_position(s, p, s->position + p * d);
+  s->bytes += POSITION_ROWS * d * sizeof(float);
+}
+
+/* --- making --- */
+
+static void copy_embedding(struct stack *s, const struct stack_form *form, struct error *e) {
+  const struct stack_embedding *from = &form->embedding;
+  struct stack_embedding *to = &s->form.embedding;
+  to->token = copy_numbers(s, from->token, from->tokens, form->width, e);
+  to->type = copy_numbers(s, from->type, from->types, form->width, e);
+  to->norm = copy_norm(s, &from->norm, e);
+  make_positions(s, e);
+  to->position = NULL;
+}
+
+struct stack *stack_new(const struct stack_form *form, struct error *e) {
+  struct stack *s = calloc(1, sizeof *s);
+  if (!s) {
+    no_memory(e);
+    return NULL;
+  }
+  const struct stack_pooling *pooling = &form->pooling;
+  s->form = *form;
+  s->form.layer = NULL;
+  s->form.embedding.token = s->form.embedding.type = NULL;
+  s->form.embedding.norm = s->form.last = (struct stack_norm){0};
+  s->form.pooling.pooler = s->form.pooling.dense = (struct layer_matrix){0};
+  s->kernel = kernel_best();
+  s->tile = size_max(16, size_min(STACK_TILE_ROWS, TILE_INNER / size_max(form->forward_size, 1)));
+  s->layer = calloc(form->layers + 1, sizeof *s->layer);
+  if (!s->layer) no_memory(e);
+  /* The embedding's own positions are looked at before they are forgotten. */
+  copy_embedding(s, form, e);
+  s->form.last = copy_norm(s, &form->last, e);
+  s->pooler = pack(s, &pooling->pooler, form->width, form->width, e);
+  s->dense = pack(s, &pooling->dense, pooling->dense_size, form->width, e);
+  if (!e->status && form->layers == 0) stack_list_steps(s, e);
+  if (!e->status) return s;
+  stack_free(s);
+  return NULL;
+}
+
+enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, struct error *e) {
+  must(s->set < s->form.layers);
+  const struct stack_form *f = &s->form;
+  const struct stack_forward *forward = &layer->forward;
+  struct stack_block *b = &s->layer[s->set];
+  const size_t d = f->width, size = f->forward_size;
+  snprintf(b->where, sizeof b->where, "%s.%zu.self: ", f->name, s->set);
+  b->attention = layer_new(&f->self, layer->self, GEMM_PACKED, e);
+  if (!e->status) s->bytes += layer_bytes(b->attention);
+  b->gate = pack(s, &forward->gate, size, d, e);
+  b->up = pack(s, &forward->up, size, d, e);
+  b->down = pack(s, &forward->down, d, size, e);
+  b->norm_self = copy_norm(s, &layer->norm_self, e);
+  b->norm_forward = copy_norm(s, &layer->norm_forward, e);
+  if (e->status) return e->status;
+  return ++s->set == f->layers ? stack_list_steps(s, e) : STATUS_OK;
+}
+
+static void free_block(const struct stack_block *b) {
+  layer_free(b->attention);
+  gemm_free(b->gate);
+  gemm_free(b->up);
+  gemm_free(b->down);
+  free_norm(&b->norm_self);
+  free_norm(&b->norm_forward);
+}
+
+void stack_free(struct stack *s) {
+  if (!s) return;
+  for (size_t i = 0; s->layer && i < s->form.layers; i++) free_block(&s->layer[i]);
+  free((void *)s->form.embedding.token);
+  free((void *)s->form.embedding.type);
+  free_norm(&s->form.embedding.norm);
+  free_norm(&s->form.last);
+  gemm_free(s->pooler);
+  gemm_free(s->dense);
+  free(s->turns);
+  free(s->position);
+  free(s->layer);
+  free(s->own);
+  free(s->list);
+  free(s);
+}
+
+bool stack_has_pooler(const struct stack *s) { return s->pooler != NULL; }
+
+const struct stack_form *stack_form(const struct stack *s) { return &s->form; }
+const struct layer *stack_attention(const struct stack *s, size_t layer) {
+  return s->layer[layer].attention;
+}
+size_t stack_scratch_bytes(const struct stack *s) { return s->scratch; }
+size_t stack_bytes(const struct stack *s) { return s->bytes; }

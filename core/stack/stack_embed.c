@@ -1,0 +1,84 @@
+/* stack_embed: tokens, types and positions become rows. */
+#include <string.h>
+
+#include "core/run/size.h"
+#include "core/stack/stack_parts.h"
+
+size_t stack_embed_floats(const struct stack *s) { return s->form.width; }
+
+static void add_rows(float *to, const float *from, size_t count) {
+  for (size_t x = 0; x < count; x++) to[x] += from[x];
+}
+
+static void add_position(const struct stack *s, size_t p, float *row, float *scratch) {
+  const size_t d = s->form.width;
+  if (p >= s->position_rows) stack_compute_position(s, p, scratch);
+  add_rows(row, p < s->position_rows ? s->position + p * d : scratch, d);
+}
+
+/* Row `at` over all items, row `within` of its own. */
+static void embed_row(const struct stack *s, const struct stack_run *r, size_t at, size_t within,
+                      float *scratch) {
+  const struct stack_embedding *m = &s->form.embedding;
+  const size_t d = s->form.width;
+  float *row = r->space->flow[0].state + at * d;
+  if (r->tokens)
+    for (size_t x = 0; x < d; x++) row[x] = m->scale * m->token[(size_t)r->tokens[at] * d + x];
+  else
+    memcpy(row, r->embeddings + at * d, d * sizeof *row);
+  if (s->position) add_position(s, m->first_position + within, row, scratch);
+  if (m->type) add_rows(row, m->type + (r->types ? (size_t)r->types[at] * d : 0), d);
+}
+
+static void normalise(const struct stack *s, const struct unit *u, float *rows) {
+  const struct stack_form *f = &s->form;
+  const struct stack_norm *norm = &f->embedding.norm;
+  const struct kernel_norm n = {.rows = u->rows,
+                                .count = f->width,
+                                .rms = f->norm == NORM_RMS,
+                                .epsilon = f->epsilon,
+                                .factor = norm->factor,
+                                .shift = norm->shift,
+                                .x = rows,
+                                .x_row = f->width,
+                                .y = rows,
+                                .y_row = f->width};
+  uint32_t top = 0;
+  if (norm->factor)
+    top = s->kernel->norm(&n);
+  else
+    for (size_t i = 0; i < u->rows; i++) {
+      const uint32_t peak = s->kernel->peak(f->width, rows + i * f->width);
+      top = peak > top ? peak : top;
+    }
+  stack_note_rows(s, u, rows, top);
+}
+
+static void embed_rows(const struct stack *s, const struct unit *u, float *scratch) {
+  const struct stack_run *r = stack_run_of(u->run);
+  const struct item *items = r->geometry.item;
+  size_t item = stack_item_of(&r->geometry, u->row);
+  for (size_t at = u->row; at < u->row + u->rows; at++) {
+    while (at - items[item].q_row >= items[item].q) item++;
+    embed_row(s, r, at, at - items[item].q_row, scratch);
+  }
+  normalise(s, u, r->space->flow[0].state + u->row * s->form.width);
+}
+
+static void compute_embed(const struct step *step, const struct span *span, void *scratch) {
+  const unsigned mode = kernel_enter();
+  struct span left = *span;
+  struct unit u;
+  while (run_next_unit(&left, &u)) embed_rows(stack_step_of(step)->stack, &u, scratch);
+  kernel_leave(mode);
+}
+
+static enum status fault_of_embed(const struct step *step, const struct run *r, uint64_t row,
+                                  struct error *e) {
+  return stack_fault(stack_step_of(step), r, "the embedding of", row, e);
+}
+
+const struct step stack_step_embed = {.unit = stack_rows_unit,
+                                      .work = stack_rows_work,
+                                      .compute = compute_embed,
+                                      .fault = fault_of_embed};

@@ -1,0 +1,87 @@
+/* stack_form: a whole model in the core's own terms, before it is made: an embedding, and layers of
+ * attention and feed-forward with norms between them. Sizes, kinds and parameters, from a file or
+ * drawn.
+ *
+ * Letters: n tokens of an item, d the model's width, f the width between the two matrices of a
+ * feed-forward layer, V the vocabulary, L layers. */
+#ifndef CORE_STACK_FORM_H
+#define CORE_STACK_FORM_H
+
+#include "core/attention/layer.h"
+#include "core/kernel/kernel_activation.h"
+
+enum norm_kind {
+  NORM_LAYER, /* (x - mean) / sqrt(variance + epsilon) */
+  NORM_RMS    /* x / sqrt(mean square + epsilon) */
+};
+
+enum norm_place {
+  NORM_POST, /* of the sum: norm(x + f(x)) */
+  NORM_PRE   /* of what enters a branch: x + f(norm(x)) */
+};
+
+/* What is added to an embedding for position p, of d numbers. Rotary and relative positions are the
+ * attention's. */
+enum positions {
+  POSITIONS_NONE,
+  POSITIONS_LEARNED,     /* row p of a table */
+  POSITIONS_INTERLEAVED, /* numbers 2i, 2i + 1: sine and cosine of p / 10000^(2i / d) */
+  POSITIONS_HALVES,      /* numbers i, d / 2 + i: the same */
+  POSITIONS_HALVES_WIDE  /* likewise of p 10000^(-i / (d / 2 - 1)) */
+};
+
+struct stack_norm {
+  const float *factor; /* [d]; NULL: there is no such norm */
+  const float *shift;  /* [d] or NULL */
+};
+
+/* down (act(up x)), or gated: down (act(gate x) times up x). */
+struct stack_forward {
+  struct layer_matrix gate, up, down; /* [f, d], [f, d], [d, f]; gate.weight NULL: not gated */
+};
+
+struct stack_layer {
+  struct layer_matrix self[ROLE_COUNT];
+  struct stack_norm norm_self, norm_forward;
+  struct stack_forward forward;
+};
+
+struct stack_embedding {
+  const float *token;    /* [V, d]; NULL: a request brings rows instead of tokens */
+  const float *type;     /* [types, d], or NULL */
+  const float *position; /* [position_rows, d] of POSITIONS_LEARNED */
+  size_t tokens, types;  /* V; rows of `type` */
+  size_t position_rows;
+  enum positions positions;
+  size_t first_position;  /* of row 0 of an item */
+  float scale;            /* multiplies the token's row */
+  struct stack_norm norm; /* of the sum of all three */
+};
+
+/* What makes one vector of an item. Without a weight there is none of the two. */
+struct stack_pooling {
+  struct layer_matrix
+      pooler;                /* [d, d]: the tanh of its product with the first row of the outputs */
+  struct layer_matrix dense; /* [dense_size, d]: behind whatever makes one vector of an item */
+  size_t dense_size;
+  bool dense_tanh; /* the tanh of that; else as it is */
+};
+
+struct stack_form {
+  const char *name;                   /* "encoder" or "decoder", before the numbers of its parts */
+  size_t width, forward_size, layers; /* d, f, L */
+  struct layer_shape self;            /* of every layer's attention */
+  bool causal;
+  enum norm_kind norm;
+  enum norm_place place;
+  float epsilon;
+  enum activation activation;
+  struct stack_embedding embedding;
+  const struct stack_layer *layer; /* [L] */
+  struct stack_norm last;          /* behind the last layer */
+  bool last_aside; /* the last hidden state is what enters that norm; else what leaves it. The
+                      outputs are what leaves it in any case */
+  struct stack_pooling pooling;
+};
+
+#endif

@@ -1,0 +1,133 @@
+/* stack_parts: what the files of the stack share. Private to them.
+ *
+ * stack.c makes stacks, stack_program.c lists their steps, stack_prepare.c places the memory of a
+ * run. What the steps of attention do not compute, these files do: stack_embed.c, stack_join.c
+ * (residuals and norms), stack_forward.c, stack_show.c (thumbnails), stack_pool.c. */
+#ifndef CORE_STACK_PARTS_H
+#define CORE_STACK_PARTS_H
+
+#include "core/attention/layer_program.h"
+#include "core/kernel/kernel.h"
+#include "core/stack/stack.h"
+
+enum {
+  STACK_NAME_SIZE = 40,    /* "encoder.9999.self: " */
+  STACK_TILE_ROWS = 128,   /* that go through a matrix together, at most */
+  STACK_SHARED_ROWS = 128, /* of a batch: with more, no columns are shared out */
+  STACK_POOL_ITEMS = 16    /* of a unit of pooling: these share the reading of its matrices */
+};
+
+/* A layer that can be computed. */
+struct stack_block {
+  struct layer *attention;
+  struct gemm *gate, *up, *down; /* gate NULL: not gated */
+  struct stack_norm norm_self, norm_forward;
+  char where[STACK_NAME_SIZE]; /* the attention's name, before what is said of its faults */
+  struct layer_step step[STEP_COUNT];
+};
+
+/* Where residuals and norms stand. */
+enum join_place {
+  JOIN_ENTER,     /* before the first layer: pre-norm alone */
+  JOIN_ATTENTION, /* behind a layer's attention */
+  JOIN_FORWARD,   /* behind its feed-forward */
+  JOIN_LAST       /* the last norm, where nothing else stands before it: post-norm alone */
+};
+
+struct stack_step {
+  struct step step; /* the first member */
+  const struct stack *stack;
+  size_t layer;         /* L of what belongs to no layer */
+  enum join_place join; /* of residuals and norms */
+  bool down;            /* of the two of a feed-forward the second */
+  double row_work;      /* operations of a row, about */
+  double tile_work;     /* of a row through both matrices of a feed-forward */
+  size_t rows;          /* of a unit */
+};
+
+struct stack {
+  struct stack_form form; /* its pointers are the stack's own copies, or NULL */
+  const struct kernel *kernel;
+  double *turns;   /* [d] by how much a position turns each number of computed positions, or NULL */
+  float *position; /* [position_rows, d] the first positions, computed or learned; or NULL */
+  size_t position_rows;
+  struct gemm *pooler, *dense; /* or NULL */
+  struct stack_block *layer;   /* [L], the first `set` of them made */
+  size_t set;
+  size_t bytes;             /* of all numbers */
+  size_t tile;              /* rows that go through a feed-forward together */
+  struct stack_step *own;   /* the steps that are the stack's own */
+  const struct step **list; /* of all */
+  size_t owns;
+  double row_work; /* operations of a row in all of these that take rows, about */
+  struct program program;
+  size_t scratch; /* bytes */
+};
+
+/* The rows of a layer, [rows, d] each. Of flow L only the first two mean anything: what the last
+ * layer gives, and the outputs. */
+struct stack_flow {
+  float *state;    /* what enters the layer */
+  float *input;    /* what its attention reads */
+  float *middle;   /* behind the attention: what the feed-forward is added to */
+  float *entering; /* what the feed-forward reads */
+  float *forward;  /* what it gives */
+};
+
+struct stack_space {
+  struct stack_flow *flow; /* [L + 1] */
+  float *inner;            /* [rows, f] between the matrices of a feed-forward where their columns
+                              are shared out; NULL: never, there are too many rows */
+  float *pooled;           /* [items, output_size] or NULL */
+  uint8_t **thumbnails;    /* [L] as in stack_shown, or NULL */
+};
+
+/* --- making --- */
+
+/* Lists the steps, once all layers are made. */
+enum status stack_list_steps(struct stack *s, struct error *e);
+
+extern const struct step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
+    stack_step_show, stack_step_pool;
+
+/* Scratch floats that the steps need. */
+size_t stack_embed_floats(const struct stack *s);
+size_t stack_forward_floats(const struct stack *s);
+size_t stack_pool_floats(const struct stack *s);
+
+/* Numbers of position p to `row` [d]. */
+void stack_compute_position(const struct stack *s, size_t p, float *row);
+
+/* --- steps --- */
+
+_Static_assert(offsetof(struct stack_step, step) == 0, "a step is the first member of the stack's");
+static inline const struct stack_step *stack_step_of(const struct step *s) {
+  return (const struct stack_step *)s;
+}
+
+_Static_assert(offsetof(struct stack_run, run) == 0, "a run is the first member of its struct");
+static inline struct stack_run *stack_run_of(const struct run *r) { return (struct stack_run *)r; }
+
+static inline struct stack_flow *stack_flow_of(const struct run *r, size_t layer) {
+  return &stack_run_of(r)->space->flow[layer];
+}
+
+/* The work of pooling a run. */
+double stack_pool_work(const struct stack *s, const struct stack_run *r);
+
+/* Rows of a run, as many as the step says. */
+bool stack_rows_unit(const struct step *step, struct cursor *at, struct unit *u);
+double stack_rows_work(const struct step *step, const struct unit *u);
+
+/* The item that a row belongs to. */
+size_t stack_item_of(const struct geometry *g, size_t row);
+
+/* Notes the first row of a unit that holds a number beyond float32: the rows begin at `row`, and
+ * `top` is the greatest magnitude among them, as kernels tell it. */
+void stack_note_rows(const struct stack *s, const struct unit *u, const float *row, uint32_t top);
+
+/* Says that `what` of a row is beyond float32. */
+enum status stack_fault(const struct stack_step *s, const struct run *r, const char *what,
+                        uint64_t row, struct error *e);
+
+#endif

@@ -1,0 +1,231 @@
+/* stack_prepare: where the rows of a run lie, and what its layers are asked. */
+#include <string.h>
+
+#include "core/run/size.h"
+#include "core/stack/stack_parts.h"
+
+struct stack_run *stack_run_new(const struct stack *s, struct arena *a, struct error *e) {
+  const size_t bytes = sizeof(struct stack_run) + s->form.layers * sizeof(struct call);
+  struct stack_run *r = arena_alloc(a, 1, bytes, e);
+  if (!r) return NULL;
+  memset(r, 0, bytes);
+  r->geometry.window_left = r->geometry.window_right = -1;
+  r->geometry.causal = s->form.causal;
+  return r;
+}
+
+/* What is being prepared. */
+struct preparing {
+  const struct stack *s;
+  struct stack_run *r;
+  size_t rows_size; /* numbers of rows [rows, d] */
+  float *work[2];   /* rows that come and go; see place_flow */
+  struct spare room;
+  struct arena *a;
+  struct error *e;
+};
+
+static void *take(struct preparing *p, size_t count, size_t size) {
+  return p->e->status ? NULL : arena_alloc(p->a, count, size, p->e);
+}
+
+static float *take_rows(struct preparing *p) { return take(p, p->rows_size, sizeof(float)); }
+
+static const struct stack_wish *wish_of(const struct preparing *p, size_t layer) {
+  static const struct stack_wish none;
+  return p->r->wish ? &p->r->wish[layer] : &none;
+}
+
+/* --- rows --- */
+
+/* Does a layer's attention read what enters the layer as it is? */
+static bool reads_state(const struct stack *s, size_t layer) {
+  return s->form.place == NORM_POST || !s->layer[layer].norm_self.factor;
+}
+
+/* Must hidden state `l` be kept? That of the last layer is not overwritten in any case. */
+static bool is_kept(const struct preparing *p, size_t l) {
+  if (l == p->s->form.layers) return false;
+  if (reads_state(p->s, l) && wish_of(p, l)->input) return true;
+  return l == 0 ? p->r->embedded : wish_of(p, l - 1)->hidden;
+}
+
+/* Two stretches of rows serve all layers in turn. What enters a layer lies in the first, and so
+ * does what it gives, which is written when the other is not read any more. With the norm behind,
+ * the second one holds the rows between attention and feed-forward, and what the feed-forward gives
+ * takes the place of what entered the layer. With the norm before, it holds what the norms make of
+ * the rows, and what the feed-forward gives takes the place of what it has read; the first one is
+ * added to in place. Rows that are shown have memory of their own. */
+static void place_flow(struct preparing *p) {
+  const struct stack_form *f = &p->s->form;
+  const bool post = f->place == NORM_POST;
+  struct stack_flow *flow = p->r->space->flow;
+  for (size_t l = 0; l <= f->layers; l++) {
+    struct stack_flow *at = &flow[l];
+    at->state = is_kept(p, l) ? take_rows(p) : p->work[0];
+    if (l == f->layers) break;
+    at->input = reads_state(p->s, l) ? at->state : wish_of(p, l)->input ? take_rows(p) : p->work[1];
+    at->middle = p->work[post];
+    at->entering = p->s->layer[l].norm_forward.factor ? p->work[1] : at->middle;
+    at->forward = p->work[!post];
+  }
+  flow[f->layers].input = f->last.factor ? p->work[1] : flow[f->layers].state;
+}
+
+/* --- what is shown --- */
+
+static void show_rows(struct preparing *p) {
+  const struct stack_form *f = &p->s->form;
+  struct stack_run *r = p->r;
+  const struct stack_flow *flow = r->space->flow, *last = &flow[f->layers];
+  const float *end = f->last_aside ? last->state : last->input;
+  if (r->embedded) r->embedding = f->layers ? flow[0].state : end;
+  for (size_t l = 0; r->wish && l < f->layers; l++) {
+    struct stack_shown *shown = &r->shown[l];
+    if (r->wish[l].input) shown->input = flow[l].input;
+    if (r->wish[l].hidden) shown->hidden = l + 1 < f->layers ? flow[l + 1].state : end;
+  }
+}
+
+static bool add_thumbnail(const struct preparing *p, size_t layer, size_t item, size_t *count) {
+  const size_t n = p->r->geometry.item[item].q, side = size_min(n, p->r->wish[layer].thumbnail);
+  size_t bytes;
+  return size_mul(side, side, &bytes) && size_mul(bytes, p->s->form.self.heads, &bytes) &&
+         size_add(*count, bytes, count);
+}
+
+static enum status place_thumbnails(struct preparing *p, size_t layer) {
+  struct stack_shown *shown = &p->r->shown[layer];
+  size_t *at = take(p, p->r->geometry.items, sizeof *at), count = 0;
+  for (size_t i = 0; at && i < p->r->geometry.items; i++) {
+    at[i] = count;
+    if (!add_thumbnail(p, layer, i, &count))
+      return error_limit(p->e, "max_answer_bytes", "the thumbnails are too many to count");
+  }
+  shown->thumbnails_at = at;
+  shown->thumbnails = p->r->space->thumbnails[layer] = take(p, count, 1);
+  return p->e->status;
+}
+
+/* --- the attentions --- */
+
+/* Floats for what one attention needs and leaves to the next: queries, keys, values and contexts of
+ * all heads, outputs, and what relative positions add. */
+static bool count_attention(const struct preparing *p, size_t *floats) {
+  const struct layer_shape *a = &p->s->form.self;
+  const struct geometry *g = &p->r->geometry;
+  const size_t head = a->head_size + a->value_head_size;
+  const size_t row = (a->heads + a->kv_heads) * head + p->s->form.width;
+  size_t lines = 0;
+  if (a->relative_buckets &&
+      (!size_mul(g->items, KERNEL_LANES_MAX, &lines) || !size_add(lines, g->q_rows, &lines) ||
+       !size_add(lines, g->q_rows, &lines) || !size_mul(lines, a->heads, &lines)))
+    return false;
+  return size_mul(g->q_rows, row, floats) && size_add(*floats, lines, floats);
+}
+
+/* Memory for that, and for the feed-forward in between. What does not fit has memory of its own. */
+static enum status place_room(struct preparing *p) {
+  const size_t rows = p->r->geometry.q_rows, f = p->s->form.forward_size;
+  const bool shares = rows <= STACK_SHARED_ROWS;
+  size_t count, inner;
+  if (!count_attention(p, &count) || !size_mul(rows, shares ? f : 0, &inner) ||
+      !size_add(size_max(count, inner), 8 * SPARE_ALIGNMENT, &count))
+    return error_set(p->e, STATUS_TOO_LARGE, "the rows are too many to count");
+  float *room = take(p, count, sizeof *room);
+  p->room = (struct spare){0};
+  if (!room) return p->e->status;
+  spare_add(&p->room, room, count * sizeof *room);
+  if (shares) p->r->space->inner = room; /* attentions are over by then */
+  return STATUS_OK;
+}
+
+static enum weights weights_of(const struct stack_wish *wish) {
+  if (wish->weights == STACK_WEIGHTS_NONE) return WEIGHTS_NONE;
+  return wish->weights == STACK_WEIGHTS_AVERAGE ? WEIGHTS_AVERAGE : WEIGHTS_PER_HEAD;
+}
+
+static enum status prepare_attention(struct preparing *p, size_t layer, struct spare *weights) {
+  struct stack_run *r = p->r;
+  struct call *c = &r->call[layer];
+  const struct stack_wish *wish = wish_of(p, layer);
+  const bool passes = wish->weights == STACK_WEIGHTS_THUMBNAILS;
+  *c = (struct call){.geometry = &r->geometry,
+                     .head_mask = wish->head_mask,
+                     .want = weights_of(wish),
+                     .trace = wish->trace,
+                     .room = p->room};
+  c->queries = c->keys = c->values = r->space->flow[layer].input;
+  if (passes) c->weights_room = *weights;
+  if (layer_prepare_call(p->s->layer[layer].step, &r->run, p->a, p->e)) return p->e->status;
+  if (passes) { /* the next layer's lie in the same place */
+    *weights = (struct spare){0};
+    spare_add(weights, c->weights, c->weight_count * sizeof *c->weights);
+    return place_thumbnails(p, layer);
+  }
+  if (c->want != WEIGHTS_NONE) {
+    r->shown[layer].weights = c->weights;
+    r->shown[layer].weights_at = c->weights_at;
+  }
+  return STATUS_OK;
+}
+
+static enum status prepare_attentions(struct preparing *p) {
+  struct spare weights = {0};
+  for (size_t l = 0; l < p->s->form.layers; l++)
+    if (prepare_attention(p, l, &weights)) return p->e->status;
+  return STATUS_OK;
+}
+
+/* --- the outputs --- */
+
+static enum status place_outputs(struct preparing *p) {
+  const struct stack_form *f = &p->s->form;
+  struct stack_run *r = p->r;
+  const float *rows = r->space->flow[f->layers].input;
+  size_t count;
+  r->output_size = f->width;
+  r->outputs = r->rows = rows;
+  if (r->pool == STACK_POOL_NONE) return STATUS_OK;
+  if (f->pooling.dense_size && !r->dense_left) r->output_size = f->pooling.dense_size;
+  if (r->dimensions) r->output_size = size_min(r->output_size, r->dimensions);
+  if (!size_mul(r->geometry.items, r->output_size, &count))
+    return error_limit(p->e, "max_answer_bytes", "the outputs are too many to count");
+  r->outputs = r->space->pooled = take(p, count, sizeof(float));
+  return p->e->status;
+}
+
+/* What the answer does not show of the working memory. */
+static void leave_memory(struct preparing *p) {
+  struct stack_run *r = p->r;
+  const struct stack_flow *last = &r->space->flow[p->s->form.layers];
+  r->left = p->room;
+  for (size_t i = 0; i < 2; i++)
+    if (p->work[i] != last->state && p->work[i] != last->input)
+      spare_add(&r->left, p->work[i], p->rows_size * sizeof(float));
+}
+
+enum status stack_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
+                          struct error *e) {
+  struct preparing p = {.s = s, .r = r, .a = a, .e = e};
+  const size_t layers = s->form.layers;
+  must(s->set == layers);
+  r->run = (struct run){.program = &s->program, .rows = r->geometry.q_rows};
+  if (!size_mul(r->geometry.q_rows, s->form.width, &p.rows_size))
+    return error_set(e, STATUS_TOO_LARGE, "the rows are too many to count");
+  struct stack_space *space = r->space = take(&p, 1, sizeof *space);
+  if (!space) return e->status;
+  *space = (struct stack_space){.flow = take(&p, layers + 1, sizeof *space->flow),
+                                .thumbnails = take(&p, layers, sizeof *space->thumbnails)};
+  if (r->wish) r->shown = take(&p, layers, sizeof *r->shown);
+  for (size_t i = 0; i < 2; i++) p.work[i] = take_rows(&p);
+  if (e->status) return e->status;
+  memset(space->flow, 0, (layers + 1) * sizeof *space->flow);
+  if (r->shown) memset(r->shown, 0, layers * sizeof *r->shown);
+  place_flow(&p);
+  if (e->status || place_room(&p) || prepare_attentions(&p) || place_outputs(&p)) return e->status;
+  show_rows(&p);
+  leave_memory(&p);
+  r->run.work += s->row_work * (double)r->geometry.q_rows + stack_pool_work(s, r);
+  return STATUS_OK;
+}

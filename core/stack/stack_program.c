@@ -1,0 +1,138 @@
+/* stack_program: the steps of a stack, and what those that take rows have in common. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/run/size.h"
+#include "core/stack/stack_parts.h"
+
+/* --- rows --- */
+
+bool stack_rows_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct stack_step *s = stack_step_of(step);
+  const size_t rows = stack_run_of(u->run)->geometry.q_rows;
+  if (at->row >= rows) return false;
+  u->row = at->row;
+  u->rows = size_min(s->rows, rows - at->row);
+  at->row += u->rows;
+  return true;
+}
+
+double stack_rows_work(const struct step *step, const struct unit *u) {
+  return stack_step_of(step)->row_work * (double)u->rows;
+}
+
+size_t stack_item_of(const struct geometry *g, size_t row) {
+  size_t first = 0, end = g->items; /* the item is the last one that begins no later */
+  while (first + 1 < end) {
+    const size_t middle = first + (end - first) / 2;
+    if (g->item[middle].q_row <= row)
+      first = middle;
+    else
+      end = middle;
+  }
+  return first;
+}
+
+void stack_note_rows(const struct stack *s, const struct unit *u, const float *row, uint32_t top) {
+  const size_t d = s->form.width;
+  if (top < KERNEL_NOT_FINITE) return;
+  for (size_t i = 0; i < u->rows; i++)
+    if (s->kernel->peak(d, row + i * d) >= KERNEL_NOT_FINITE) {
+      run_note_fault(u->run, u->step, u->row + i);
+      return;
+    }
+}
+
+enum status stack_fault(const struct stack_step *s, const struct run *r, const char *what,
+                        uint64_t row, struct error *e) {
+  const struct geometry *g = &stack_run_of(r)->geometry;
+  const struct stack_form *f = &s->stack->form;
+  const size_t item = stack_item_of(g, row);
+  char layer[STACK_NAME_SIZE] = "";
+  if (s->layer < f->layers) snprintf(layer, sizeof layer, " layer %zu", s->layer);
+  return error_set(e, STATUS_NOT_FINITE, "%s%s: %s row %zu of item %zu is beyond float32", f->name,
+                   layer, what, (size_t)row - g->item[item].q_row, item);
+}
+
+/* --- the list --- */
+
+enum {
+  OWN_PER_LAYER = 5, /* show, join, up, down, join */
+  OWN_BESIDE = 4,    /* embed, enter, last, pool */
+  ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
+  TOUCH_WORK = 20,   /* operations for a number there, about */
+  TOUCH_ROW = 100    /* and for a row */
+};
+
+static struct stack_step *add_step(struct stack *s, const struct step *step, size_t layer) {
+  struct stack_step *own = &s->own[s->owns++];
+  *own = (struct stack_step){.step = *step, .stack = s, .layer = layer};
+  s->list[s->program.steps++] = &own->step;
+  return own;
+}
+
+/* A step that goes through all rows, with so many operations for each. */
+static struct stack_step *add_rows(struct stack *s, const struct step *step, size_t layer,
+                                   double work) {
+  struct stack_step *own = add_step(s, step, layer);
+  own->rows = ROWS_SMALL;
+  own->row_work = work;
+  s->row_work += work;
+  return own;
+}
+
+static void add_join(struct stack *s, enum join_place place, size_t layer) {
+  const double work = TOUCH_WORK * (double)s->form.width + TOUCH_ROW;
+  add_rows(s, &stack_step_join, layer, work)->join = place;
+}
+
+static void add_attention(struct stack *s, size_t layer) {
+  struct stack_block *b = &s->layer[layer];
+  const size_t call_at = offsetof(struct stack_run, call) + layer * sizeof(struct call);
+  const struct layer_place at = {
+      .layer = b->attention, .call_at = call_at, .first = layer == 0, .where = b->where};
+  s->program.steps += layer_list_steps(&at, b->step, s->list + s->program.steps);
+  add_step(s, &stack_step_show, layer);
+}
+
+/* Its products, and the activation: some thirty operations a number. */
+static void add_forward(struct stack *s, size_t layer) {
+  const struct stack_form *f = &s->form;
+  const double d = (double)f->width, size = (double)f->forward_size;
+  const double up = size * ((s->layer[layer].gate ? 4.0 : 2.0) * d + 30), down = 2.0 * d * size;
+  struct stack_step *own = add_rows(s, &stack_step_up, layer, up);
+  own->step.columns = f->forward_size, own->tile_work = up + down;
+  own = add_rows(s, &stack_step_down, layer, down);
+  own->step.columns = f->width, own->down = true;
+}
+
+static void add_layer(struct stack *s, size_t layer) {
+  add_attention(s, layer);
+  add_join(s, JOIN_ATTENTION, layer);
+  add_forward(s, layer);
+  add_join(s, JOIN_FORWARD, layer);
+}
+
+static size_t most_scratch(const struct stack *s) {
+  size_t floats = size_max(stack_embed_floats(s), stack_forward_floats(s));
+  size_t bytes = size_max(floats, stack_pool_floats(s)) * sizeof(float);
+  for (size_t i = 0; i < s->form.layers; i++)
+    bytes = size_max(bytes, layer_scratch_bytes(s->layer[i].attention));
+  return bytes;
+}
+
+enum status stack_list_steps(struct stack *s, struct error *e) {
+  const size_t layers = s->form.layers, owns = layers * OWN_PER_LAYER + OWN_BESIDE;
+  const bool pre = s->form.place == NORM_PRE;
+  s->own = calloc(owns, sizeof *s->own);
+  s->list = calloc(owns + layers * STEP_COUNT, sizeof(struct step *));
+  if (!s->own || !s->list) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
+  s->program.step = s->list;
+  add_rows(s, &stack_step_embed, layers, TOUCH_WORK * (double)s->form.width + TOUCH_ROW);
+  if (pre) add_join(s, JOIN_ENTER, 0);
+  for (size_t i = 0; i < layers; i++) add_layer(s, i);
+  if (!pre && s->form.last.factor) add_join(s, JOIN_LAST, layers);
+  add_step(s, &stack_step_pool, layers);
+  s->scratch = most_scratch(s);
+  return STATUS_OK;
+}

@@ -1,0 +1,60 @@
+/* stack_show: attention weights as thumbnails: the greatest weight of each block, a byte each. */
+#include <math.h>
+
+#include "core/run/size.h"
+#include "core/stack/stack_parts.h"
+
+static size_t side_of(const struct stack_wish *wish, size_t rows) {
+  return size_min(wish->thumbnail, rows);
+}
+
+/* A block's rows and columns begin at these shares of the head's. */
+static size_t share(size_t i, size_t rows, size_t side) { return i * rows / side; }
+
+static uint8_t block_byte(const float *weights, size_t n, size_t side, size_t i, size_t j) {
+  const size_t left = share(j, n, side), right = share(j + 1, n, side);
+  float most = 0;
+  for (size_t row = share(i, n, side); row < share(i + 1, n, side); row++)
+    for (size_t at = left; at < right; at++)
+      most = weights[row * n + at] > most ? weights[row * n + at] : most;
+  return (uint8_t)floor(255 * (double)most + 0.5); /* exact: of a float the sum would be rounded */
+}
+
+static void show_head(const struct stack_run *r, size_t layer, size_t item, size_t head) {
+  const struct call *c = &r->call[layer];
+  const struct stack_shown *shown = &r->shown[layer];
+  const size_t n = r->geometry.item[item].q, side = side_of(&r->wish[layer], n);
+  const float *weights = c->weights + c->weights_at[item] + head * n * n;
+  uint8_t *to = r->space->thumbnails[layer] + shown->thumbnails_at[item] + head * side * side;
+  for (size_t i = 0; i < side; i++)
+    for (size_t j = 0; j < side; j++) to[i * side + j] = block_byte(weights, n, side, i, j);
+}
+
+static bool show_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct stack_step *s = stack_step_of(step);
+  const struct stack_run *r = stack_run_of(u->run);
+  if (!r->wish || r->wish[s->layer].weights != STACK_WEIGHTS_THUMBNAILS) return false;
+  if (at->head == s->stack->form.self.heads) at->item++, at->head = 0;
+  if (at->item == r->geometry.items) return false;
+  u->item = at->item;
+  u->head = at->head++;
+  u->heads = 1;
+  return true;
+}
+
+/* Bound by memory. */
+static double show_work(const struct step *step, const struct unit *u) {
+  const double n = (double)stack_run_of(u->run)->geometry.item[u->item].q;
+  (void)step;
+  return 20 * n * n + 100;
+}
+
+static void compute_show(const struct step *step, const struct span *span, void *scratch) {
+  struct span left = *span;
+  struct unit u;
+  (void)scratch;
+  while (run_next_unit(&left, &u))
+    show_head(stack_run_of(u.run), stack_step_of(step)->layer, u.item, u.head);
+}
+
+const struct step stack_step_show = {.unit = show_unit, .work = show_work, .compute = compute_show};

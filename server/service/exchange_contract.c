@@ -1,0 +1,75 @@
+/* exchange_contract: the ways in which a request asks a model, and what its fields become. */
+#include "server/attention/attention_answer.h"
+#include "server/attention/attention_traced.h"
+#include "server/service/exchange.h"
+#include "server/stack/encode_answer.h"
+
+/* Only a request that was read says whether its answer has the form that is asked for; `why_json`
+ * says why it has none as safetensors. */
+static enum status choose_form(struct exchange *x, bool has_binary, const char *why_json,
+                               enum answer_form *form) {
+  *form = x->terms.form == BODY_V2 ? ANSWER_V2 : ANSWER_JSON;
+  if (x->terms.wants_binary && has_binary)
+    *form = ANSWER_SAFETENSORS;
+  else if (x->terms.refuses_json)
+    return error_set(&x->error, STATUS_NOT_ACCEPTABLE, "%s", why_json);
+  return STATUS_OK;
+}
+
+/* --- attention and heads --- */
+
+static void begin_attention(struct exchange *x) {
+  struct attention_body *b =
+      attention_body_new(x->model, &x->terms, &x->service->limits, &x->arena, &x->error);
+  x->fields = b;
+  x->body = b ? attention_body_of(b) : NULL;
+}
+
+static enum status finish_attention(struct exchange *x) {
+  struct attention_request *r = &x->request.attention;
+  enum answer_form form;
+  x->run = &r->asked.run;
+  if (attention_body_finish(x->fields, r) ||
+      choose_form(x, attention_request_has_binary(r), attention_request_why_json(r), &form) ||
+      layer_prepare(x->model->layer, &r->asked, &x->arena, &x->error))
+    return x->error.status;
+  x->timeout_us = r->v2.timeout_us;
+  return attention_answer_plan(&x->answer, form, x->model, r, &x->service->limits, &x->arena,
+                               &x->error);
+}
+
+/* --- encode --- */
+
+static void begin_encode(struct exchange *x) {
+  struct encode_body *b =
+      encode_body_new(x->model->whole, &x->terms, &x->service->limits, &x->arena, &x->error);
+  x->fields = b;
+  x->body = b ? encode_body_of(b) : NULL;
+}
+
+static enum status finish_encode(struct exchange *x) {
+  const struct model *m = x->model;
+  struct encode_request *r = &x->request.encode;
+  enum answer_form form;
+  if (encode_body_finish(x->fields, r) ||
+      choose_form(x, encode_request_has_binary(r), attention_traced_is_json, &form) ||
+      stack_prepare(m->whole->encoder, r->run, &x->arena, &x->error))
+    return x->error.status;
+  x->run = &r->run->run;
+  x->timeout_us = r->v2.timeout_us;
+  x->tokens = r->run->geometry.q_rows;
+  return encode_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena,
+                            &x->error);
+}
+
+/* --- all of them --- */
+
+static const struct exchange_contract attention = {begin_attention, finish_attention};
+
+static const struct exchange_contract encode = {begin_encode, finish_encode};
+
+const struct exchange_contract *exchange_contract(enum body_ask ask) {
+  static const struct exchange_contract *const contracts[] = {
+      [ASK_ATTENTION] = &attention, [ASK_HEADS] = &attention, [ASK_ENCODE] = &encode};
+  return contracts[ask];
+}

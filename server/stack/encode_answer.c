@@ -1,0 +1,247 @@
+/* encode_answer: which sections an answer has, and where their numbers lie. */
+#include "server/stack/encode_answer.h"
+
+#include <stdio.h>
+
+#include "core/run/size.h"
+#include "server/attention/attention_trace.h"
+#include "server/stack/encode_fields.h"
+
+enum { NAME_SIZE = 48, USAGE_SIZE = 80, LENGTH_SIZE = 16 };
+
+static const char hidden[] = "hidden", attention[] = "attention", thumbnails[] = "thumbnails";
+static const size_t one = 1, zero = 0;
+
+/* An answer that is being listed. */
+struct encode_listing {
+  const struct encode_request *r;
+  const struct stack_form *form;
+  struct answer_content *content;
+  char (*name)[NAME_SIZE]; /* [of the sections] */
+};
+
+/* --- sections --- */
+
+/* A size or place of each item of the batch. An empty batch has what each would have. */
+#define OF_ITEMS(l, member, none)                                               \
+  {                                                                             \
+    (l)->r->run->geometry.items ? &(l)->r->run->geometry.item->member : (none), \
+        sizeof(struct item)                                                     \
+  }
+
+static struct answer_section *add_section(struct encode_listing *l, const char *group) {
+  struct answer_section *s = &l->content->section[l->content->sections++];
+  *s = (struct answer_section){.group = group, .items = 1, .heads = 1};
+  return s;
+}
+
+/* A list of rows for each item, with zeros behind them in a rectangle. */
+static struct answer_section *add_batch(struct encode_listing *l, const char *group,
+                                        const void *data) {
+  const struct encode_request *r = l->r;
+  struct answer_section *s = add_section(l, group);
+  s->batch = true;
+  s->alike = r->rectangular;
+  s->padded = !r->rectangular;
+  s->padded_rows = r->widest;
+  s->items = r->run->geometry.items;
+  s->rows = (struct answer_sizes)OF_ITEMS(l, q, &r->widest);
+  s->row_room = ROW_ROOM;
+  s->data = data;
+  s->write = answer_write_floats;
+  return s;
+}
+
+static struct answer_section *add_rows(struct encode_listing *l, const char *group,
+                                       const float *data) {
+  struct answer_section *s = add_batch(l, group, data);
+  s->padded_width = l->form->width;
+  s->width = (struct answer_sizes){&l->form->width, 0};
+  s->begin = (struct answer_sizes)OF_ITEMS(l, q_row, &zero);
+  s->times = l->form->width;
+  return s;
+}
+
+static void add_outputs(struct encode_listing *l) {
+  const struct stack_run *run = l->r->run;
+  if (run->pool == STACK_POOL_NONE) {
+    add_rows(l, NULL, run->outputs)->name = "outputs";
+    return;
+  }
+  struct answer_section *s = add_section(l, NULL);
+  s->name = "outputs";
+  s->batch = s->single = s->alike = true;
+  s->rows = (struct answer_sizes){&run->geometry.items, 0};
+  s->width = (struct answer_sizes){&run->output_size, 0};
+  s->begin = (struct answer_sizes){&zero, 0};
+  s->row_room = ROW_ROOM;
+  s->data = run->outputs;
+  s->write = answer_write_floats;
+}
+
+static struct answer_sizes begins_at(const struct encode_listing *l, const size_t *at) {
+  if (l->r->run->geometry.items == 0) return (struct answer_sizes){&zero, 0};
+  return (struct answer_sizes){at, sizeof *at};
+}
+
+static void add_weights(struct encode_listing *l, size_t layer) {
+  const struct stack_shown *shown = &l->r->run->shown[layer];
+  struct answer_section *s = add_batch(l, attention, shown->weights);
+  s->per_head = l->r->run->wish[layer].weights == STACK_WEIGHTS_PER_HEAD;
+  if (s->per_head) s->heads = l->form->self.heads;
+  s->padded_width = l->r->widest;
+  s->width = s->rows;
+  s->begin = begins_at(l, shown->weights_at);
+  s->times = 1;
+}
+
+/* The rows and columns of each item's thumbnails are numbers of their own. */
+static void add_thumbnails(struct encode_listing *l, size_t layer, const size_t *side) {
+  const struct stack_shown *shown = &l->r->run->shown[layer];
+  struct answer_section *s = add_batch(l, thumbnails, shown->thumbnails);
+  const size_t items = l->r->run->geometry.items;
+  s->number = NUMBER_BYTE;
+  s->per_head = true;
+  s->heads = l->form->self.heads;
+  s->padded_rows = s->padded_width = size_min(l->r->run->wish[layer].thumbnail, l->r->widest);
+  s->rows = s->width =
+      items ? (struct answer_sizes){side, sizeof *side} : (struct answer_sizes){&s->padded_rows, 0};
+  s->begin = begins_at(l, shown->thumbnails_at);
+  s->times = 1;
+}
+
+/* How many rows of each item count, in front of the zeros of a rectangle. */
+static enum status add_lens(struct encode_listing *l, struct arena *arena, struct error *e) {
+  const struct encode_request *r = l->r;
+  struct answer_section *s = add_section(l, NULL);
+  s->name = "valid_lens";
+  s->number = NUMBER_LENGTH;
+  s->alike = true;
+  s->rows = (struct answer_sizes){&r->run->geometry.items, 0};
+  s->width = (struct answer_sizes){&one, 0};
+  s->begin = (struct answer_sizes){&zero, 0};
+  s->data = r->lens;
+  s->write = answer_write_integers;
+  if (!r->unbatched) return STATUS_OK;
+  char *alone = arena_alloc(arena, LENGTH_SIZE, 1, e);
+  if (!alone) return e->status;
+  snprintf(alone, LENGTH_SIZE, "%d", (int)r->lens[0]);
+  s->instead = alone;
+  s->items = 0;
+  s->scalar = true;
+  return STATUS_OK;
+}
+
+/* --- which there are --- */
+
+static const char *name_part(struct encode_listing *l, size_t number, const char *behind) {
+  char *name = l->name[l->content->sections - 1];
+  snprintf(name, NAME_SIZE, "%.12s.%zu%s", l->form->name, number, behind);
+  return name;
+}
+
+static void add_hidden(struct encode_listing *l) {
+  const struct stack_run *run = l->r->run;
+  if (run->embedded) add_rows(l, hidden, run->embedding)->name = name_part(l, 0, "");
+  for (size_t i = 0; i < l->form->layers && run->wish; i++) {
+    const struct stack_shown *shown = &run->shown[i];
+    if (run->wish[i].input)
+      add_rows(l, hidden, shown->input)->name = name_part(l, i, ".self.input");
+    if (run->wish[i].hidden) add_rows(l, hidden, shown->hidden)->name = name_part(l, i + 1, "");
+  }
+}
+
+static void add_attention(struct encode_listing *l, const size_t *side) {
+  const struct stack_wish *wish = l->r->run->wish;
+  for (size_t i = 0; i < l->form->layers && wish; i++) {
+    if (wish[i].weights == STACK_WEIGHTS_NONE) continue;
+    if (wish[i].weights == STACK_WEIGHTS_THUMBNAILS)
+      add_thumbnails(l, i, side);
+    else
+      add_weights(l, i);
+    l->content->section[l->content->sections - 1].name = name_part(l, i, ".self");
+  }
+}
+
+static void add_v2(struct encode_listing *l) {
+  const struct body_v2_asked *v2 = &l->r->v2;
+  const struct stack_run *run = l->r->run;
+  l->content->id = v2->id;
+  l->content->id_length = v2->id_length;
+  for (size_t i = 0; i < v2->outputs; i++) {
+    const bool pooler = v2->output[i].which == ENCODE_POOLER_OUTPUT;
+    if (pooler)
+      add_outputs(l);
+    else
+      add_rows(l, NULL, run->rows);
+    struct answer_section *s = &l->content->section[l->content->sections - 1];
+    s->name = pooler ? "pooler_output" : "last_hidden_state";
+    s->binary = v2->output[i].binary;
+  }
+}
+
+static enum status add_native(struct encode_listing *l, enum answer_form form, const size_t *side,
+                              struct arena *arena, struct error *e) {
+  add_outputs(l);
+  add_hidden(l);
+  add_attention(l, side);
+  if (l->r->trace)
+    l->content->section[l->content->sections++] = attention_trace_section(l->r->trace, arena, e);
+  if (form != ANSWER_SAFETENSORS && !l->r->base64) return e->status;
+  return add_lens(l, arena, e);
+}
+
+/* --- the plan --- */
+
+/* More than there will be. */
+static size_t count_sections(const struct encode_request *r, size_t layers) {
+  enum { BESIDE = 5, A_LAYER = 3 };
+  return BESIDE + (r->run->wish ? A_LAYER * layers : 0);
+}
+
+/* The rows of each item's thumbnails; all have one size at most. NULL with an error, or where there
+ * are none. */
+static size_t *make_sides(const struct encode_request *r, size_t layers, struct arena *arena,
+                          struct error *e) {
+  const struct geometry *g = &r->run->geometry;
+  size_t most = 0;
+  for (size_t i = 0; i < layers && r->run->wish; i++)
+    most = size_max(most, r->run->wish[i].thumbnail);
+  size_t *side = most ? arena_alloc(arena, g->items, sizeof *side, e) : NULL;
+  for (size_t i = 0; side && i < g->items; i++) side[i] = size_min(most, g->item[i].q);
+  return side;
+}
+
+static const char *write_usage(size_t rows, struct arena *arena, struct error *e) {
+  char *text = arena_alloc(arena, USAGE_SIZE, 1, e);
+  if (text) snprintf(text, USAGE_SIZE, "{\"tokens\":%zu,\"cached\":0,\"generated\":0}", rows);
+  return text;
+}
+
+enum status encode_answer_plan(struct answer *a, enum answer_form form, const char *model,
+                               const struct encode_request *r, const struct body_limits *limits,
+                               struct arena *arena, struct error *e) {
+  const struct stack_form *f = r->form;
+  const size_t sections = count_sections(r, f->layers);
+  struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
+  struct answer_section *section = arena_alloc(arena, sections, sizeof *section, e);
+  struct encode_listing l = {.r = r,
+                             .form = f,
+                             .content = content,
+                             .name = arena_alloc(arena, sections, sizeof *l.name, e)};
+  const size_t *side = make_sides(r, f->layers, arena, e);
+  *a = (struct answer){.form = form};
+  if (e->status) return e->status;
+  *content = (struct answer_content){.model = model,
+                                     .unbatched = r->unbatched,
+                                     .base64 = r->base64,
+                                     .left = r->run->left,
+                                     .section = section};
+  if (form == ANSWER_V2)
+    add_v2(&l);
+  else if (add_native(&l, form, side, arena, e))
+    return e->status;
+  if (form != ANSWER_V2) content->usage = write_usage(r->run->geometry.q_rows, arena, e);
+  if (e->status) return e->status;
+  return answer_plan(a, form, content, limits->max_answer_bytes, arena, e);
+}

@@ -1,0 +1,254 @@
+/* bench_stack: a BERT of random weights through the pool, with one worker and with two, against
+ * cblas_sgemm on as many threads in one run: floating-point operations on visible rows and pairs
+ * per second. Then the same with the weights of all heads wanted.
+ *
+ * BERT=mini or tiny computes those instead of base. Time is the clock's, the best of several turns,
+ * taken alternately with the yardstick's. With ATTEND_CPU=avx2 the yardstick is OpenBLAS's
+ * Haswell. */
+#include <cblas.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/run/clock.h"
+#include "core/run/cpu.h"
+#include "core/run/pool.h"
+#include "core/stack/stack.h"
+#include "tests/bench/sgemm.h"
+#include "tests/support/random_call.h"
+
+enum { VOCABULARY = 30522, POSITIONS = 512, TYPES = 2, ITEMS_MOST = 32, TURNS = 2 };
+
+static const uint64_t turn_ns = 400 * CLOCK_MS;
+
+static uint64_t state = 88172645463325252u;
+
+struct bert {
+  const char *name;
+  size_t layers, width, heads, forward;
+};
+
+static const struct bert berts[] = {{"base", 12, 768, 12, 3072},
+                                    {"mini", 6, 384, 12, 1536},
+                                    {"tiny", 2, 128, 2, 512}};
+
+/* --- the model --- */
+
+/* Uniform around `middle`; the spread is that of trained weights, or of biases and norms. */
+static const float *draw(struct arena *a, size_t count, float middle, float spread) {
+  struct error e = {0};
+  float *x = arena_alloc(a, count, sizeof *x, &e);
+  must(x != NULL);
+  for (size_t i = 0; i < count; i++) x[i] = middle + spread * random_float(&state);
+  return x;
+}
+
+static struct layer_matrix draw_matrix(struct arena *a, size_t out, size_t in) {
+  return (struct layer_matrix){.weight = draw(a, out * in, 0, 0.07f),
+                               .bias = draw(a, out, 0, 0.09f)};
+}
+
+static struct stack_norm draw_norm(struct arena *a, size_t width) {
+  return (struct stack_norm){.factor = draw(a, width, 1, 0.17f), .shift = draw(a, width, 0, 0.09f)};
+}
+
+static struct stack_layer draw_layer(struct arena *a, const struct bert *b) {
+  struct stack_layer l = {0};
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
+    l.self[role] = draw_matrix(a, b->width, b->width);
+  l.norm_self = draw_norm(a, b->width);
+  l.norm_forward = draw_norm(a, b->width);
+  l.forward.up = draw_matrix(a, b->forward, b->width);
+  l.forward.down = draw_matrix(a, b->width, b->forward);
+  return l;
+}
+
+static struct stack_form form_of(struct arena *a, const struct bert *b) {
+  return (struct stack_form){.name = "encoder",
+                             .width = b->width,
+                             .forward_size = b->forward,
+                             .layers = b->layers,
+                             .self = plain_shape(b->heads, b->width / b->heads),
+                             .norm = NORM_LAYER,
+                             .place = NORM_POST,
+                             .epsilon = 1e-12f,
+                             .activation = ACTIVATION_GELU,
+                             .embedding = {.token = draw(a, VOCABULARY * b->width, 0, 0.07f),
+                                           .type = draw(a, TYPES * b->width, 0, 0.07f),
+                                           .position = draw(a, POSITIONS * b->width, 0, 0.07f),
+                                           .tokens = VOCABULARY,
+                                           .types = TYPES,
+                                           .position_rows = POSITIONS,
+                                           .positions = POSITIONS_LEARNED,
+                                           .scale = 1,
+                                           .norm = draw_norm(a, b->width)}};
+}
+
+static struct stack *make_stack(const struct bert *b) {
+  struct error e = {0};
+  struct arena a;
+  arena_init(&a, NULL);
+  const struct stack_form form = form_of(&a, b);
+  struct stack *s = stack_new(&form, &e);
+  must(s != NULL);
+  arena_free(&a);
+  for (size_t i = 0; i < b->layers; i++) {
+    const struct stack_layer l = draw_layer(&a, b);
+    must(stack_set_layer(s, &l, &e) == STATUS_OK);
+    arena_free(&a);
+  }
+  return s;
+}
+
+/* --- what is asked of it --- */
+
+struct bench_case {
+  const char *name;
+  size_t items, length[ITEMS_MOST];
+};
+
+/* The lengths are those of tests/bench/bert.py. */
+static struct bench_case case_of(const char *name, size_t items, size_t length) {
+  struct bench_case c = {.name = name, .items = items};
+  for (size_t i = 0; i < items; i++)
+    c.length[i] = length > 0 ? length : 8 + 120 * (11 * i % ITEMS_MOST) / (ITEMS_MOST - 1);
+  return c;
+}
+
+static double operations_of(const struct bert *b, const struct bench_case *c) {
+  const double d = (double)b->width, f = (double)b->forward;
+  double operations = 0;
+  for (size_t i = 0; i < c->items; i++) {
+    const double n = (double)c->length[i];
+    operations += 2 * n * (4 * d * d + 2 * d * f) + 4 * n * n * d;
+  }
+  return (double)b->layers * operations;
+}
+
+/* A run that gives the mean of each item, prepared. */
+static struct stack_run *ask(const struct stack *s, const struct bench_case *c,
+                             enum stack_weights weights, struct arena *a) {
+  const size_t layers = stack_form(s)->layers;
+  struct error e = {0};
+  struct stack_run *r = stack_run_new(s, a, &e);
+  must(r != NULL);
+  struct geometry *g = &r->geometry;
+  struct item *item = g->item = arena_alloc(a, c->items, sizeof *item, &e);
+  must(item != NULL);
+  for (g->items = 0; g->items < c->items; g->items++) {
+    const size_t n = c->length[g->items];
+    item[g->items] = (struct item){.q = n, .k = n, .q_row = g->q_rows, .k_row = g->q_rows};
+    g->q_rows = g->k_rows += n;
+  }
+  int32_t *token = arena_alloc(a, g->q_rows, sizeof *token, &e);
+  struct stack_wish *wish = arena_alloc(a, layers, sizeof *wish, &e);
+  must(token != NULL && wish != NULL);
+  for (size_t i = 0; i < g->q_rows; i++) token[i] = (int32_t)random_below(&state, VOCABULARY);
+  for (size_t i = 0; i < layers; i++) wish[i] = (struct stack_wish){.weights = weights};
+  r->tokens = token, r->pool = STACK_POOL_MEAN;
+  r->wish = weights == STACK_WEIGHTS_NONE ? NULL : wish;
+  must(stack_prepare(s, r, a, &e) == STATUS_OK);
+  return r;
+}
+
+/* --- time, in nanoseconds --- */
+
+static struct pool *make_pool(const struct stack *s, size_t workers) {
+  struct error e = {0};
+  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
+                                                   .max_queue = 1,
+                                                   .scratch_bytes = stack_scratch_bytes(s),
+                                                   .merge = true},
+                            &e);
+  must(p != NULL);
+  return p;
+}
+
+static void ignore(struct job *job) { (void)job; }
+
+struct asked {
+  struct pool *pool;
+  struct stack_run *run;
+};
+
+static void compute(void *context) {
+  const struct asked *asked = context;
+  struct job job = {.run = &asked->run->run, .done = ignore};
+  pool_submit(asked->pool, &job);
+  must(pool_drain(asked->pool, clock_now() + 600000ull * CLOCK_MS));
+  must(job.error.status == STATUS_OK);
+}
+
+typedef void work_fn(void *context);
+
+static double shortest(work_fn *work, void *context) {
+  double best = INFINITY;
+  const uint64_t end = clock_now() + turn_ns;
+  do {
+    const uint64_t start = clock_now();
+    work(context);
+    best = fmin(best, (double)(clock_now() - start));
+  } while (clock_now() < end);
+  return best;
+}
+
+/* OpenBLAS's threads watch for more work for a while, which would take a core from us. */
+static double sgemm_time(size_t threads) {
+  openblas_set_num_threads((int)threads);
+  const double best = shortest(sgemm_multiply, NULL);
+  openblas_set_num_threads(1);
+  nanosleep(&(struct timespec){.tv_nsec = 200 * CLOCK_MS}, NULL);
+  return best;
+}
+
+/* --- all of it --- */
+
+static void measure(const struct bert *b, const struct stack *s, const struct bench_case *c,
+                    enum stack_weights weights, size_t workers) {
+  struct arena a;
+  arena_init(&a, NULL);
+  struct asked asked = {make_pool(s, workers), ask(s, c, weights, &a)};
+  double best = INFINITY, yardstick = INFINITY;
+  compute(&asked); /* its memory is there */
+  for (int turn = 0; turn < TURNS; turn++) {
+    yardstick = fmin(yardstick, sgemm_time(workers));
+    best = fmin(best, shortest(compute, &asked));
+  }
+  const double operations = operations_of(b, c), rate = operations / best;
+  const char *many = workers == 1 ? "" : "s";
+  printf("bert-%s %s, %zu worker%s%s | %.3f ms of %.4g GFLOP, %.1f GFLOP/s | sgemm 2048, %zu "
+         "thread%s: %.1f GFLOP/s | %.2f | -\n",
+         b->name, c->name, workers, many, weights == STACK_WEIGHTS_NONE ? "" : ", all weights",
+         best / 1e6, operations / 1e9, rate, workers, many, sgemm_rate(yardstick),
+         rate / sgemm_rate(yardstick));
+  fflush(stdout);
+  pool_free(asked.pool);
+  arena_free(&a);
+}
+
+static const struct bert *bert_asked(void) {
+  const char *name = getenv("BERT");
+  if (!name || !*name) return &berts[0];
+  for (size_t i = 0; i < sizeof berts / sizeof *berts; i++)
+    if (!strcmp(name, berts[i].name)) return &berts[i];
+  fprintf(stderr, "BERT=%s: there are base, mini, tiny\n", name);
+  exit(2);
+}
+
+int main(int argc, char **argv) {
+  (void)argc;
+  gemm_blas_init();
+  sgemm_correct_kernels(argv);
+  const struct bert *b = bert_asked();
+  const struct bench_case cases[] = {case_of("b1 s16", 1, 16), case_of("b1 s128", 1, 128),
+                                     case_of("b8 s128", 8, 128), case_of("b32 s8..128", 32, 0)};
+  printf("# cpu level %s; OpenBLAS core %s\n", cpu_level_name(cpu_level()), gemm_blas().core);
+  struct stack *s = make_stack(b);
+  for (size_t workers = 1; workers <= 2 && workers <= cpu_quota(); workers++)
+    for (int weights = 0; weights < 2; weights++)
+      for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        measure(b, s, &cases[i], weights ? STACK_WEIGHTS_PER_HEAD : STACK_WEIGHTS_NONE, workers);
+  stack_free(s);
+  return 0;
+}

@@ -1,0 +1,93 @@
+/* fuzz_whole: config.json and definitions of whole models.
+ *
+ * The first byte says with the tensors of which golden model, or none, then comes what config.json
+ * holds, and behind FUZZ_PART the definition. What is accepted agrees with itself: each part has
+ * the size that the form gives it, and small models are read and tried. */
+#include <string.h>
+
+#include "config/document/json_reserve.h"
+#include "config/model/whole_numbers.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { NUMBERS_MOST = 100000 };
+
+static const char *const folders[] = {"bert-b", "roberta-b", "distilbert-b",    "t5-b",  "t5-v11",
+                                      "bart-b", "marian-a",  "torch-encoder-b", "d2l-a", "vit-a"};
+
+static void config_must_be_told(const struct error *e) {
+  must(e->status == STATUS_CONFIG && e->detail[0]);
+}
+
+/* An object; NULL where the text is none. */
+static json_t *object_of(struct input in) {
+  json_error_t fault;
+  bool no_memory;
+  json_t *json = in.size ? json_reserve_load(in.bytes, in.size, &fault, &no_memory) : NULL;
+  if (json_is_object(json)) return json;
+  json_decref(json);
+  return NULL;
+}
+
+static void open_tensors(struct whole_plan *p, unsigned which) {
+  char path[80];
+  struct error e = {0};
+  if (which >= sizeof folders / sizeof *folders) return;
+  snprintf(path, sizeof path, "tests/golden/models/%s/model.safetensors", folders[which]);
+  p->source.path = "golden";
+  p->source.file = checkpoint_open(path, &e);
+  must(p->source.file);
+}
+
+static void part_must_fit(const struct whole_plan *p, enum whole_role role, size_t layer) {
+  const struct layout_matrix *m = whole_plan_part(p, role, layer);
+  size_t out, in;
+  whole_plan_size(p, role, &out, &in);
+  must(!m->found || (m->weight.rows == out && m->weight.columns == in && out > 0 && in > 0));
+}
+
+/* All numbers are finite, since those of the files are. */
+static void read_numbers(const struct whole_plan *p) {
+  struct stack_form form;
+  struct stack_layer layer;
+  struct error e = {0};
+  struct arena a;
+  arena_init(&a, NULL);
+  must(whole_numbers_model(p, &a, &form, &e) == STATUS_OK);
+  for (size_t i = 0; i < form.layers; i++)
+    must(whole_numbers_layer(p, i, &a, &layer, &e) == STATUS_OK);
+  arena_free(&a);
+}
+
+static void plan_must_agree(const struct whole_plan *p) {
+  const struct stack_form *f = &p->form;
+  must(f->layers > 0 && f->width > 0 && f->self.heads % f->self.kv_heads == 0);
+  must(f->embedding.positions != POSITIONS_LEARNED ||
+       p->positions <= f->embedding.position_rows - f->embedding.first_position);
+  must(p->kind == MODEL_ENCODER || p->kind == MODEL_SEQ2SEQ);
+  for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
+    part_must_fit(p, role, 0);
+  for (size_t i = 0; i < f->layers; i++)
+    for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) part_must_fit(p, role, i);
+  if (p->count <= NUMBERS_MOST) read_numbers(p);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct input in = {(const char *)data, size};
+  struct whole_plan p = {0};
+  struct error e = {0};
+  const unsigned char which = input_byte(&in);
+  const struct input config = input_part(&in);
+  json_t *definition = object_of(in);
+  if (!definition) definition = json_object();
+  open_tensors(&p, which - (unsigned)'a');
+  p.source.config = object_of(config);
+  if (p.source.file || !p.source.config) {
+    if (whole_plan_settle(&p, definition, &e) == STATUS_OK)
+      plan_must_agree(&p);
+    else
+      config_must_be_told(&e);
+  }
+  whole_plan_free(&p);
+  json_decref(definition);
+  return 0;
+}

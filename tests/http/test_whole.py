@@ -1,0 +1,202 @@
+"""test_whole: whole models from their folders: what attend check and attend inspect say of them, and a
+start in which memory runs out at each place where it may."""
+import json
+import os
+import re
+import shutil
+import struct
+import unittest
+
+import numpy
+
+from support import MODE, ROOT, Case, attend, preloaded, safetensors_bytes
+
+GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
+STRIDE = 11
+DRAWN = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 16,
+         "heads": 2, "feed_forward": 24, "vocabulary": 30}
+
+
+def write_json(folder, name, value):
+    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(value, file)
+
+
+def sentence_folder(folder, base="bert-b", width=24):
+    """A golden model as sentence-transformers save it: pooled, through a dense layer, normalised."""
+    shutil.copytree(os.path.join(GOLDEN, base), folder, dirs_exist_ok=True)
+    kinds = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Dense", "Dense"),
+             ("3_Normalize", "Normalize")]
+    write_json(folder, "modules.json", [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(kinds)])
+    write_json(folder, "1_Pooling/config.json",
+               {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True})
+    write_json(folder, "2_Dense/config.json",
+               {"in_features": width, "out_features": 4, "bias": True,
+                "activation_function": "torch.nn.modules.activation.Tanh"})
+    with open(os.path.join(folder, "2_Dense/model.safetensors"), "wb") as file:
+        file.write(safetensors_bytes({"linear.weight": ([4, width], [0.125] * 4 * width),
+                                      "linear.bias": ([4], [1.0] * 4)}))
+
+
+def read_safetensors(path):
+    """Name -> array; the numbers are F32."""
+    with open(path, "rb") as file:
+        data = file.read()
+    start = 8 + struct.unpack("<Q", data[:8])[0]
+    about = json.loads(data[8:start])
+    about.pop("__metadata__", None)
+    return {name: numpy.frombuffer(data, "<f4", int(numpy.prod(one["shape"])),
+                                   start + one["data_offsets"][0]).reshape(one["shape"])
+            for name, one in about.items()}
+
+
+class Whole(Case):
+    def setUp(self):
+        self.folder, self.library = preloaded("failmalloc.c")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def check(self, models, **options):
+        write_json(self.folder, "attend.json", {"models": models})
+        return attend("check", "--config", "attend.json", cwd=self.folder, **options)
+
+    def test_every_family_is_told(self):
+        models = {name: {"transformer": os.path.join(GOLDEN, name)}
+                  for name in sorted(os.listdir(GOLDEN))}
+        status, _, err = self.check({**models, "drawn": DRAWN})
+        self.assertEqual(status, 0, err)
+        for what in ("bert-b: kind=encoder layers=2 heads=3 width=24 feed_forward=96 vocabulary=64",
+                     "t5-b: kind=seq2seq layers=3", "family=vit", "family=marian", "family=d2l",
+                     "drawn: kind=encoder"):
+            self.assertIn(what, err)
+
+    def test_one_mistake_is_one_line(self):
+        status, _, err = self.check({"b": {"transformer": os.path.join(GOLDEN, "bert-b"),
+                                           "vocabulary": 5}})
+        self.assertEqual(status, 2)
+        self.assertIn("attend: model b: ", err)
+        self.assertIn("vocabulary: 5 is said, but by tensor", err)
+
+    def test_shards_and_archives(self):
+        """Of the same numbers, however they lie in files, the same model is made."""
+        source = os.path.join(GOLDEN, "distilbert-b")
+        tensors = read_safetensors(os.path.join(source, "model.safetensors"))
+        for name in ("npz", "shards"):
+            os.mkdir(os.path.join(self.folder, name))
+            shutil.copy(os.path.join(source, "config.json"), os.path.join(self.folder, name))
+        numpy.savez(os.path.join(self.folder, "npz", "weights.npz"),
+                    **{name: numpy.asfortranarray(x) if i % 2 else x
+                       for i, (name, x) in enumerate(tensors.items())})
+        index = {}
+        for i in range(2):
+            file, some = f"model-{i}.safetensors", {}
+            for name in list(tensors)[i::2]:
+                some[name] = (list(tensors[name].shape), tensors[name].ravel().tolist())
+                index[name] = file
+            with open(os.path.join(self.folder, "shards", file), "wb") as out:
+                out.write(safetensors_bytes(some))
+        write_json(self.folder, "shards/model.safetensors.index.json", {"weight_map": index})
+        status, _, err = self.check({"whole": {"transformer": source}, "npz": {"transformer": "npz"},
+                                     "shards": {"transformer": "shards"}})
+        self.assertEqual(status, 0, err)
+        digests = re.findall(r"sha256=(\w+)", err)
+        self.assertEqual((len(digests), len(set(digests))), (3, 1), err)
+
+    def test_inspect(self):
+        folder = os.path.join(self.folder, "mini")
+        sentence_folder(folder)
+        status, out, err = attend("inspect", "mini", cwd=self.folder)
+        self.assertEqual((status, err), (0, ""))
+        said = out.decode()
+        for what in ("whole model: family bert, kind encoder: layers 2, heads 3, width 24",
+                     "pool mean, then a dense layer, normalize", 'behind "bert."',
+                     "left aside: bert.embeddings.position_ids", "numbers, 0.1 MB at rest",
+                     'its definition: {"transformer": "mini"}'):
+            self.assertIn(what, said)
+        # the reason for refused modules is printed, and a printed definition was tried
+        with open(os.path.join(folder, "modules.json"), encoding="utf-8") as file:
+            modules = file.read()
+        write_json(folder, "modules.json", {})
+        _, out, _ = attend("inspect", "mini", cwd=self.folder)
+        self.assertIn("note: it is not served as a whole model: mini: modules.json: is no list",
+                      out.decode())
+        with open(os.path.join(folder, "modules.json"), "w", encoding="utf-8") as file:
+            file.write(modules)
+        plain = os.path.join(GOLDEN, "torch-encoder-b")
+        _, out, _ = attend("inspect", plain, "--heads", "8", cwd=self.folder)
+        self.assertIn(f'its definition: {{"transformer": "{plain}"}}', out.decode())
+        # the model may lie in a folder of its own
+        inner = os.path.join(folder, "0_Transformer")
+        os.mkdir(inner)
+        for name in ("config.json", "model.safetensors"):
+            os.rename(os.path.join(folder, name), os.path.join(inner, name))
+        with open(os.path.join(folder, "modules.json"), encoding="utf-8") as file:
+            modules = json.load(file)
+        modules[0]["path"] = "0_Transformer"
+        write_json(folder, "modules.json", modules)
+        _, again, _ = attend("inspect", "mini", cwd=self.folder)
+        self.assertIn("pool mean, then a dense layer", again.decode())
+        layers = json.loads(again.decode()[again.decode().index("\n{\n"):])["models"]
+        status, _, err = self.check(layers)
+        self.assertEqual(status, 0, err)
+
+    def test_inspect_says_why_not(self):
+        folder = os.path.join(self.folder, "m")
+        shutil.copytree(os.path.join(GOLDEN, "bert-b"), folder)
+        with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+            config = json.load(file)
+        write_json(folder, "config.json", {**config, "position_embedding_type": "relative_key"})
+        _, out, _ = attend("inspect", "m", cwd=self.folder)
+        self.assertIn("note: it is not served as a whole model: ", out.decode())
+        self.assertIn("position_embedding_type: has a value that is not served", out.decode())
+        shutil.copy(os.path.join(GOLDEN, "torch-encoder-b", "model.safetensors"), folder)
+        os.unlink(os.path.join(folder, "config.json"))
+        _, out, _ = attend("inspect", "m", cwd=self.folder)
+        self.assertIn("heads: required", out.decode())
+        _, out, _ = attend("inspect", "m", "--heads", "3", cwd=self.folder)
+        self.assertIn("whole model: family plain, kind encoder: layers 3, heads 3", out.decode())
+        self.assertIn('its definition: {"transformer": "m", "heads": 3}', out.decode())
+
+    def many_allocations(self, run, good):
+        """`run(env)` gives (status, standard error); good(…) of the run in which nothing failed. Most of
+        the allocations are Jansson's, and much like each other: one of so many is made to fail."""
+        control, seen = os.path.join(self.folder, "control"), set()
+        env = {"LD_PRELOAD": self.library, "FAILMALLOC": control, "ASAN_OPTIONS":
+               os.environ.get("ASAN_OPTIONS", "detect_leaks=1") + ":verify_asan_link_order=0"}
+        n = 0
+        while True:
+            n += STRIDE
+            with open(control, "wb") as file:
+                file.write(struct.pack("<qqq", n, 0, 0))
+            status, err = run(env)
+            with open(control, "rb") as file:
+                failed = struct.unpack("<qqq", file.read())[2]
+            self.assertIn(status, (0, 1), (n, err))
+            if status:
+                seen.add(err)
+                self.assertNotIn("Sanitizer", err)
+            if not failed:
+                self.assertTrue(good(status), (n, err))
+                return seen
+            self.assertLess(n, 6000, "never comes to an end")
+
+    @unittest.skipUnless(MODE in ("release", "asan"), "other sanitizers must be loaded first")
+    def test_no_memory(self):
+        folder = os.path.join(self.folder, "mini")
+        sentence_folder(folder)
+        models = {"mini": {"transformer": "mini", "heads": 3}, "drawn": DRAWN}
+
+        def run(env):
+            status, _, err = self.check(models, env=env)
+            return status, err
+        seen = self.many_allocations(run, lambda status: status == 0)
+        self.assertGreater(len(seen), 10)
+        for err in seen:
+            self.assertRegex(err, "no memory|Cannot allocate memory")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,322 @@
+/* compare_stack: what a stack computed, beside its readable twin and beside itself. */
+#include "tests/support/compare_stack.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/reference/stack_ref.h"
+#include "core/run/size.h"
+
+static const double state_bound = 2e-5, first_bound = 4e-6, later_bound = 2e-5, dense_bound = 8e-5;
+
+static bool differs(struct error *e, const char *what, size_t item, size_t at, double got,
+                    double right) {
+  error_set(e, STATUS_SYSTEM, "item %zu, %s %zu: %.9g, should be %.9g", item, what, at, got, right);
+  return false;
+}
+
+/* Adds which layer it is that differs. */
+static bool differs_in_layer(struct error *e, size_t layer) {
+  const size_t length = strlen(e->detail);
+  snprintf(e->detail + length, sizeof e->detail - length, ", in layer %zu", layer);
+  return false;
+}
+
+static void *allocate(struct arena *a, size_t count, size_t size) {
+  struct error e = {0};
+  void *p = arena_alloc(a, count, size, &e);
+  must(p != NULL);
+  return p;
+}
+
+void prepare_run(const struct random_stack *s, struct stack_run *r, struct arena *a) {
+  struct error e = {0};
+  must(stack_prepare(s->stack, r, a, &e) == STATUS_OK);
+}
+
+/* The memory must have served its purpose. */
+static void spoil_left(const struct spare *left) {
+  for (size_t i = 0; i < left->count; i++)
+    memset(left->stretch[i].at, 0xff, (size_t)(left->stretch[i].end - left->stretch[i].at));
+}
+
+void compute_runs(const struct random_stack *s, struct stack_run *first, double work) {
+  const size_t bytes = size_round_up(stack_scratch_bytes(s->stack) + 1, 64);
+  void *scratch = aligned_alloc(64, bytes);
+  must(scratch != NULL);
+  memset(scratch, 0xff, bytes); /* NaN, where scratch is read before it is written */
+  run_compute(&first->run, work, scratch);
+  free(scratch);
+  for (const struct run *r = &first->run; r; r = r->next)
+    spoil_left(&((const struct stack_run *)r)->left);
+}
+
+/* --- what the twin says of an item --- */
+
+struct twin {
+  struct ref_hidden hidden;
+  double *vector; /* [d] or wider */
+  double *bare;   /* the same before its length becomes 1 */
+  struct arena arena;
+};
+
+static double **numbers_of_layers(struct arena *a, size_t layers, size_t count) {
+  double **x = allocate(a, layers, sizeof *x);
+  for (size_t l = 0; l < layers; l++) x[l] = allocate(a, count, sizeof **x);
+  return x;
+}
+
+static double *widen(struct arena *a, const float *x, size_t count) {
+  double *y = allocate(a, count, sizeof *y);
+  for (size_t i = 0; i < count; i++) y[i] = x[i];
+  return y;
+}
+
+static struct ref_text text_of(const struct random_stack *s, const struct stack_run *r, size_t item,
+                               struct arena *a) {
+  const struct item *at = &r->geometry.item[item];
+  const size_t d = s->form.width;
+  const float **masks = allocate(a, s->form.layers, sizeof *masks);
+  for (size_t l = 0; l < s->form.layers; l++) masks[l] = r->wish ? r->wish[l].head_mask : NULL;
+  return (struct ref_text){.n = at->q,
+                           .token = r->tokens ? r->tokens + at->q_row : NULL,
+                           .embedding = r->tokens
+                                            ? NULL
+                                            : widen(a, r->embeddings + at->q_row * d, at->q * d),
+                           .token_type = r->types ? r->types + at->q_row : NULL,
+                           .head_mask = masks};
+}
+
+static enum status ask_twin(const struct random_stack *s, const struct stack_run *r, size_t item,
+                            struct twin *t, struct error *e) {
+  const struct stack_form *f = &s->form;
+  const size_t n = r->geometry.item[item].q, d = f->width,
+               wide = size_max(d, f->pooling.dense_size);
+  struct arena *a = &t->arena;
+  arena_init(a, NULL);
+  const struct ref_text text = text_of(s, r, item, a);
+  t->hidden = (struct ref_hidden){.state = allocate(a, (f->layers + 1) * n * d, sizeof(double)),
+                                  .weights = numbers_of_layers(a, f->layers, f->self.heads * n * n),
+                                  .input = numbers_of_layers(a, f->layers, n * d),
+                                  .outputs = allocate(a, n * d, sizeof(double))};
+  t->vector = allocate(a, wide, sizeof(double));
+  t->bare = allocate(a, wide, sizeof(double));
+  if (stack_ref(f, &text, &t->hidden, e) || r->pool == STACK_POOL_NONE) return e->status;
+  struct ref_pooling how = {r->pool, r->dimensions, false, r->dense_left};
+  stack_ref_pool(f, &how, n, t->hidden.outputs, t->bare, e);
+  how.normalize = r->normalize;
+  return stack_ref_pool(f, &how, n, t->hidden.outputs, t->vector, e);
+}
+
+/* --- an item beside it --- */
+
+static double greatest(const double *x, size_t count) {
+  double top = 0;
+  for (size_t i = 0; i < count; i++) top = fmax(top, fabs(x[i]));
+  return top;
+}
+
+/* Each number of a row within the bound, by the row's greatest magnitude. */
+static bool rows_agree(const char *what, size_t item, const float *got, const double *right,
+                       size_t rows, size_t d, struct error *e) {
+  for (size_t i = 0; i < rows; i++) {
+    const double bound = state_bound * greatest(right + i * d, d);
+    for (size_t at = i * d; at < (i + 1) * d; at++)
+      if (!(fabs(got[at] - right[at]) <= bound))
+        return differs(e, what, item, at, got[at], right[at]);
+  }
+  return true;
+}
+
+static bool weights_agree(const struct random_stack *s, const struct stack_run *r, size_t item,
+                          size_t layer, const double *right, struct error *e) {
+  const size_t heads = s->form.self.heads, n = r->geometry.item[item].q, plane = n * n;
+  const bool average = r->wish[layer].weights == STACK_WEIGHTS_AVERAGE;
+  const struct stack_shown *shown = &r->shown[layer];
+  const float *got = shown->weights + shown->weights_at[item];
+  const double bound = layer == 0 ? first_bound : later_bound;
+  for (size_t i = 0; i < plane * (average ? 1 : heads); i++) {
+    double wanted = right[i];
+    for (size_t h = 1; average && h < heads; h++) wanted += right[h * plane + i];
+    if (average) wanted /= (double)heads;
+    if (!(fabs(got[i] - wanted) <= bound) || (wanted == 0 && got[i] != 0))
+      return differs(e, average ? "average weight" : "weight", item, i, got[i], wanted);
+  }
+  return true;
+}
+
+/* Rounding may move a weight to the next byte. */
+static bool thumbnails_agree(const struct random_stack *s, const struct stack_run *r, size_t item,
+                             size_t layer, const double *right, struct error *e) {
+  const size_t n = r->geometry.item[item].q, side = size_min(r->wish[layer].thumbnail, n);
+  const struct stack_shown *shown = &r->shown[layer];
+  const uint8_t *got = shown->thumbnails + shown->thumbnails_at[item];
+  uint8_t picture[64 * 64];
+  for (size_t h = 0; h < s->form.self.heads; h++, got += side * side) {
+    stack_ref_thumbnail(right + h * n * n, n, side, picture);
+    for (size_t i = 0; i < side * side; i++)
+      if (abs(got[i] - picture[i]) > 1) return differs(e, "thumbnail", item, i, got[i], picture[i]);
+  }
+  return true;
+}
+
+static bool layer_agrees(const struct random_stack *s, const struct stack_run *r, size_t item,
+                         size_t layer, const struct twin *t, struct error *e) {
+  const struct stack_wish *wish = &r->wish[layer];
+  const struct stack_shown *shown = &r->shown[layer];
+  const size_t n = r->geometry.item[item].q, d = s->form.width;
+  const size_t first = r->geometry.item[item].q_row * d;
+  const bool pictures = wish->weights == STACK_WEIGHTS_THUMBNAILS;
+  const bool weights = wish->weights != STACK_WEIGHTS_NONE && !pictures;
+  if (!shown->hidden != !wish->hidden || !shown->input != !wish->input ||
+      !shown->weights != !weights || !shown->thumbnails != !pictures)
+    return differs(e, "what is shown of layer", item, layer, 0, 1);
+  return (!wish->hidden || rows_agree("hidden", item, shown->hidden + first,
+                                      t->hidden.state + (layer + 1) * n * d, n, d, e)) &&
+         (!wish->input ||
+          rows_agree("input", item, shown->input + first, t->hidden.input[layer], n, d, e)) &&
+         (!weights || weights_agree(s, r, item, layer, t->hidden.weights[layer], e)) &&
+         (!pictures || thumbnails_agree(s, r, item, layer, t->hidden.weights[layer], e));
+}
+
+/* Sums of outputs may cancel: what they are off by is that of the outputs. */
+static bool vector_agrees(const struct random_stack *s, const struct stack_run *r, size_t item,
+                          const struct twin *t, struct error *e) {
+  const struct stack_pooling *p = &s->form.pooling;
+  const size_t n = r->geometry.item[item].q, d = s->form.width, size = r->output_size;
+  const bool passes = p->dense.weight && !r->dense_left;
+  const size_t whole = passes ? p->dense_size : d;
+  const bool dense = passes || r->pool == STACK_POOL_POOLER;
+  const float *got = r->outputs + item * size;
+  double length = 0;
+  if (size != (r->dimensions ? r->dimensions : whole))
+    return differs(e, "size of vector", item, 0, (double)size, (double)whole);
+  for (size_t i = 0; i < size; i++) length += t->bare[i] * t->bare[i];
+  double bound = dense ? dense_bound : state_bound;
+  bound *= fmax(greatest(t->hidden.outputs, n * d), greatest(t->bare, size));
+  if (r->normalize && length > 0) bound /= sqrt(length);
+  for (size_t i = 0; i < size; i++)
+    if (!(fabs(got[i] - t->vector[i]) <= bound))
+      return differs(e, "vector", item, i, got[i], t->vector[i]);
+  return true;
+}
+
+static bool item_agrees(const struct random_stack *s, const struct stack_run *r, size_t item,
+                        struct error *e) {
+  const struct item *at = &r->geometry.item[item];
+  const size_t n = at->q, d = s->form.width, first = at->q_row * d;
+  struct twin t;
+  bool agrees = ask_twin(s, r, item, &t, e) == STATUS_OK;
+  if (agrees && !r->embedding != !r->embedded)
+    agrees = differs(e, "is there an embedding", item, 0, r->embedding != NULL, r->embedded);
+  if (agrees && r->embedded)
+    agrees = rows_agree("embedding", item, r->embedding + first, t.hidden.state, n, d, e);
+  for (size_t l = 0; agrees && r->wish && l < s->form.layers; l++)
+    agrees = layer_agrees(s, r, item, l, &t, e) || differs_in_layer(e, l);
+  if (agrees && r->pool == STACK_POOL_NONE)
+    agrees = r->output_size == d &&
+             rows_agree("output", item, r->outputs + first, t.hidden.outputs, n, d, e);
+  if (agrees) agrees = rows_agree("row", item, r->rows + first, t.hidden.outputs, n, d, e);
+  if (agrees && r->pool != STACK_POOL_NONE) agrees = vector_agrees(s, r, item, &t, e);
+  arena_free(&t.arena);
+  return agrees;
+}
+
+bool run_agrees_with_twin(const struct random_stack *s, const struct stack_run *r,
+                          struct error *e) {
+  if (run_fault(&r->run, e) || !r->wish != !r->shown) return false;
+  for (size_t i = 0; i < r->geometry.items; i++)
+    if (!item_agrees(s, r, i, e)) return false;
+  return true;
+}
+
+/* --- bits --- */
+
+static bool same(const char *what, size_t layer, const void *x, const void *y, size_t bytes,
+                 struct error *e) {
+  if (bytes == 0 || memcmp(x, y, bytes) == 0) return true;
+  error_set(e, STATUS_SYSTEM, "bits of the %s differ (%zu)", what, layer);
+  return false;
+}
+
+static bool same_rows(const char *what, size_t layer, const float *x, const struct item *i,
+                      const float *y, const struct item *j, size_t d, struct error *e) {
+  return !x || !y || same(what, layer, x + i->q_row * d, y + j->q_row * d, i->q * d * sizeof *x, e);
+}
+
+static bool same_layer(const struct random_stack *s, size_t layer, const struct stack_run *x,
+                       size_t i, const struct stack_run *y, size_t j, struct error *e) {
+  const struct stack_shown *a = &x->shown[layer], *b = &y->shown[layer];
+  const struct item *at = &x->geometry.item[i], *to = &y->geometry.item[j];
+  const size_t d = s->form.width, n = at->q;
+  const size_t side = size_min(x->wish[layer].thumbnail, n);
+  const bool alike = x->wish[layer].weights == y->wish[layer].weights;
+  const size_t heads = x->wish[layer].weights == STACK_WEIGHTS_AVERAGE ? 1 : s->form.self.heads;
+  return same_rows("hidden state of a layer", layer, a->hidden, at, b->hidden, to, d, e) &&
+         same_rows("input", layer, a->input, at, b->input, to, d, e) &&
+         (!alike || !a->weights ||
+          same("weights", layer, a->weights + a->weights_at[i], b->weights + b->weights_at[j],
+               heads * n * n * sizeof *a->weights, e)) &&
+         (!alike || !a->thumbnails || x->wish[layer].thumbnail != y->wish[layer].thumbnail ||
+          same("thumbnails", layer, a->thumbnails + a->thumbnails_at[i],
+               b->thumbnails + b->thumbnails_at[j], heads * side * side, e));
+}
+
+static bool same_outputs(const struct random_stack *s, const struct stack_run *x, size_t i,
+                         const struct stack_run *y, size_t j, struct error *e) {
+  const size_t size = x->output_size;
+  if (x->pool != y->pool || x->dimensions != y->dimensions || x->normalize != y->normalize)
+    return true;
+  if (x->pool == STACK_POOL_NONE)
+    return same_rows("outputs", s->form.layers, x->outputs, &x->geometry.item[i], y->outputs,
+                     &y->geometry.item[j], size, e);
+  return same("vector", i, x->outputs + i * size, y->outputs + j * size, size * sizeof(float), e);
+}
+
+bool same_bits_of_items(const struct random_stack *s, const struct stack_run *x, size_t i,
+                        const struct stack_run *y, size_t j, struct error *e) {
+  const struct item *at = &x->geometry.item[i], *to = &y->geometry.item[j];
+  if (run_fault(&x->run, e) || run_fault(&y->run, e)) return false;
+  bool alike = at->q == to->q && same_outputs(s, x, i, y, j, e) &&
+               same_rows("embedding", 0, x->embedding, at, y->embedding, to, s->form.width, e);
+  for (size_t l = 0; alike && x->shown && y->shown && l < s->form.layers; l++)
+    alike = same_layer(s, l, x, i, y, j, e);
+  return alike;
+}
+
+bool same_bits_of_runs(const struct random_stack *s, const struct stack_run *x,
+                       const struct stack_run *y, struct error *e) {
+  for (size_t i = 0; i < x->geometry.items; i++)
+    if (!same_bits_of_items(s, x, i, y, i, e)) return false;
+  return x->geometry.items == y->geometry.items;
+}
+
+/* --- thumbnails --- */
+
+static bool thumbnail_is_that_of(size_t item, size_t n, size_t side, const float *weights,
+                                 const uint8_t *got, struct error *e) {
+  struct arena a;
+  uint8_t picture[64 * 64];
+  arena_init(&a, NULL);
+  stack_ref_thumbnail(widen(&a, weights, n * n), n, side, picture);
+  arena_free(&a);
+  for (size_t i = 0; i < side * side; i++)
+    if (got[i] != picture[i]) return differs(e, "thumbnail", item, i, got[i], picture[i]);
+  return true;
+}
+
+bool thumbnails_are_those_of(const struct random_stack *s, const struct stack_run *r,
+                             const struct stack_run *whole, struct error *e) {
+  for (size_t l = 0; l < s->form.layers; l++)
+    for (size_t item = 0; item < r->geometry.items; item++) {
+      const size_t n = r->geometry.item[item].q, side = size_min(r->wish[l].thumbnail, n);
+      const float *weights = whole->shown[l].weights + whole->shown[l].weights_at[item];
+      const uint8_t *got = r->shown[l].thumbnails + r->shown[l].thumbnails_at[item];
+      for (size_t h = 0; h < s->form.self.heads; h++)
+        if (!thumbnail_is_that_of(item, n, side, weights + h * n * n, got + h * side * side, e))
+          return differs_in_layer(e, l);
+    }
+  return true;
+}

@@ -1,0 +1,53 @@
+/* random_stack: whole models and requests to them of every kind, drawn from a seed, for tests of
+ * the core. */
+#ifndef TESTS_RANDOM_STACK_H
+#define TESTS_RANDOM_STACK_H
+
+#include "core/stack/stack.h"
+#include "tests/support/random_call.h"
+
+enum { RANDOM_LAYERS = 12 }; /* at most */
+
+struct random_stack {
+  struct stack_form form; /* with its parameters */
+  struct stack_layer layer[RANDOM_LAYERS];
+  struct stack *stack;
+  size_t longest; /* rows of an item, as far as positions go */
+  struct arena arena;
+};
+
+/* What a model is drawn for. */
+struct random_stack_kind {
+  size_t layers_least, layers_most;
+  size_t longest;
+  bool wide;   /* so that threads share out the columns of its matrices */
+  bool tokens; /* it has a vocabulary, whatever else */
+};
+
+/* A form with any mixture of norms, places, positions, activations, gates, biases, heads, tables
+ * and pooling that has a meaning. */
+void random_stack_init(struct random_stack *s, uint64_t *state, struct random_stack_kind kind);
+void random_stack_done(struct random_stack *s);
+
+/* Makes the stack of a form that is set. */
+void random_stack_make(struct random_stack *s);
+
+/* A request, not prepared: ragged, up to `items` items of up to `most` rows, some of them empty
+ * where nothing is pooled; tokens or embeddings, types, and any wishes. The memory is the arena's.
+ */
+struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size_t items,
+                             size_t most, struct arena *a);
+
+/* The same request again, not prepared, without an answer; shares the inputs. */
+struct stack_run *random_run_again(const struct random_stack *s, const struct stack_run *r,
+                                   struct arena *a);
+
+/* The same request for some of its items, in an order of their own. Not prepared. */
+struct stack_run *random_run_of(const struct random_stack *s, const struct stack_run *r,
+                                const size_t *item, size_t items, struct arena *a);
+
+/* Wishes of its own, none of them, for a run. */
+struct stack_wish *random_run_wishes(const struct random_stack *s, struct stack_run *r,
+                                     struct arena *a);
+
+#endif

@@ -1,0 +1,113 @@
+/* whole_made: a small whole model of random weights, made without a file. */
+#include "tests/support/whole_made.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { D = WHOLE_MADE_WIDTH, F = 16, NUMBERS_MAX = WHOLE_MADE_TOKENS * D };
+
+/* The next numbers of a sequence, which stay until the next call with the same place. */
+struct draw {
+  uint32_t state;
+  size_t used;
+  float number[64][NUMBERS_MAX];
+};
+
+static const float *draw(struct draw *d, size_t count) {
+  assert_true(d->used < 64 && count <= NUMBERS_MAX);
+  float *to = d->number[d->used++];
+  for (size_t i = 0; i < count; i++) {
+    d->state = d->state * 1664525 + 1013904223;
+    to[i] = ((float)(d->state >> 8) / (float)(1 << 24) - 0.5f) * 0.7f;
+  }
+  return to;
+}
+
+static struct layer_matrix draw_matrix(struct draw *d, size_t out, size_t in) {
+  return (struct layer_matrix){draw(d, out * in), draw(d, out)};
+}
+
+static struct stack_norm draw_norm(struct draw *d) {
+  float *factor = (float *)draw(d, D);
+  for (size_t i = 0; i < D; i++) factor[i] += 1;
+  return (struct stack_norm){factor, draw(d, D)};
+}
+
+static struct stack_form make_form(const struct whole_made_how *how, struct draw *d) {
+  const size_t head = D / WHOLE_MADE_HEADS;
+  struct stack_form f = {.name = "encoder",
+                         .width = D,
+                         .forward_size = F,
+                         .layers = how->layers ? how->layers : WHOLE_MADE_LAYERS,
+                         .self = {.heads = WHOLE_MADE_HEADS,
+                                  .kv_heads = WHOLE_MADE_HEADS,
+                                  .head_size = head,
+                                  .key_head_size = head,
+                                  .value_head_size = head,
+                                  .query_size = D,
+                                  .key_size = D,
+                                  .value_size = D,
+                                  .output_size = D,
+                                  .scale = 0.5f},
+                         .epsilon = 1e-5f,
+                         .activation = ACTIVATION_GELU,
+                         .embedding = {.scale = 1, .norm = draw_norm(d)},
+                         .last_aside = how->last_aside};
+  if (!how->bare) {
+    f.embedding.token = draw(d, WHOLE_MADE_TOKENS * D);
+    f.embedding.tokens = WHOLE_MADE_TOKENS;
+    f.embedding.type = draw(d, WHOLE_MADE_TYPES * D);
+    f.embedding.types = WHOLE_MADE_TYPES;
+    f.embedding.position = draw(d, WHOLE_MADE_POSITIONS * D);
+    f.embedding.position_rows = WHOLE_MADE_POSITIONS;
+    f.embedding.positions = POSITIONS_LEARNED;
+  }
+  if (how->last_aside) f.last = draw_norm(d);
+  if (how->pooler) f.pooling.pooler = draw_matrix(d, D, D);
+  if (how->dense_size) f.pooling.dense = draw_matrix(d, how->dense_size, D);
+  f.pooling.dense_size = how->dense_size;
+  return f;
+}
+
+static void set_layer(struct stack *s, struct draw *d) {
+  struct error e = {0};
+  struct stack_layer l = {.norm_self = draw_norm(d), .norm_forward = draw_norm(d)};
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++) l.self[role] = draw_matrix(d, D, D);
+  l.forward.up = draw_matrix(d, F, D);
+  l.forward.down = draw_matrix(d, D, F);
+  assert_int_equal(stack_set_layer(s, &l, &e), STATUS_OK);
+}
+
+static char name[] = "made", source[] = "random";
+
+void whole_made_init(struct whole_made *m, const struct whole_made_how *how) {
+  struct error e = {0};
+  struct draw *d = calloc(1, sizeof *d);
+  assert_non_null(d);
+  d->state = 7;
+  const struct stack_form form = make_form(how, d);
+  memset(m, 0, sizeof *m);
+  m->whole = (struct whole){.family = "bert",
+                            .encoder = stack_new(&form, &e),
+                            .vocabulary = how->bare ? 0 : WHOLE_MADE_TOKENS,
+                            .types = how->bare ? 0 : WHOLE_MADE_TYPES,
+                            .positions = how->bare ? 0 : WHOLE_MADE_POSITIONS,
+                            .pool = how->pool,
+                            .normalize = how->normalize};
+  assert_non_null(m->whole.encoder);
+  for (size_t l = 0; l < form.layers; l++) {
+    d->used = 0; /* what was drawn has been copied */
+    set_layer(m->whole.encoder, d);
+  }
+  m->model =
+      (struct model){.name = name, .kind = MODEL_ENCODER, .whole = &m->whole, .source = source};
+  free(d);
+}
+
+void whole_made_free(struct whole_made *m) { stack_free(m->whole.encoder); }

@@ -1,0 +1,35 @@
+/* whole_made: a small whole model of random weights, made without a file. */
+#ifndef TESTS_WHOLE_MADE_H
+#define TESTS_WHOLE_MADE_H
+
+#include "config/model/whole.h"
+
+enum {
+  WHOLE_MADE_LAYERS = 3,
+  WHOLE_MADE_WIDTH = 8,
+  WHOLE_MADE_HEADS = 2,
+  WHOLE_MADE_TOKENS = 50,
+  WHOLE_MADE_TYPES = 2,
+  WHOLE_MADE_POSITIONS = 12
+};
+
+/* What it has, but for its layers. */
+struct whole_made_how {
+  bool bare;         /* neither tokens nor types nor positions: it takes embeddings */
+  bool pooler;       /* 8 to 8 */
+  size_t dense_size; /* 0: no dense layer */
+  bool last_aside;
+  size_t layers;        /* 0: WHOLE_MADE_LAYERS */
+  enum stack_pool pool; /* its defaults */
+  bool normalize;
+};
+
+struct whole_made {
+  struct whole whole;
+  struct model model; /* of the kind encoder, with the name "made" */
+};
+
+void whole_made_init(struct whole_made *m, const struct whole_made_how *how);
+void whole_made_free(struct whole_made *m);
+
+#endif

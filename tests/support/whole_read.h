@@ -1,0 +1,48 @@
+/* whole_read: whole models whose parameters are read into memory, as stack_form has them. For test
+ * programs alone: it needs cmocka. */
+#ifndef TESTS_WHOLE_READ_H
+#define TESTS_WHOLE_READ_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "config/model/whole_numbers.h"
+
+struct whole_read {
+  json_t *definition;
+  struct whole_plan plan;
+  struct arena arena;
+  struct stack_form form; /* its layers and parameters lie in the arena */
+};
+
+/* From a definition whose paths start at `directory`. */
+static inline void whole_read(struct whole_read *m, json_t *definition, const char *directory) {
+  struct error e = {0};
+  m->definition = definition;
+  arena_init(&m->arena, NULL);
+  if (whole_plan_make(&m->plan, definition, directory, &e)) fail_msg("%s", e.detail);
+  whole_numbers_model(&m->plan, &m->arena, &m->form, &e);
+  struct stack_layer *layer = arena_alloc(&m->arena, m->form.layers, sizeof *layer, &e);
+  assert_non_null(layer);
+  for (size_t i = 0; i < m->form.layers; i++)
+    whole_numbers_layer(&m->plan, i, &m->arena, &layer[i], &e);
+  assert_string_equal(e.detail, "");
+  m->form.layer = layer;
+}
+
+static inline void whole_read_golden(struct whole_read *m, const char *folder) {
+  whole_read(m, json_pack("{s:s}", "transformer", folder), "tests/golden/models");
+}
+
+static inline void whole_read_free(struct whole_read *m) {
+  whole_plan_free(&m->plan);
+  arena_free(&m->arena);
+  json_decref(m->definition);
+}
+
+#endif

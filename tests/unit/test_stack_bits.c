@@ -1,0 +1,564 @@
+/* test_stack_bits: the promise that the bits of a whole model's answer depend on the model and the
+ * item alone: not on company, cuts, threads, wishes or how its rows came in. Runs at the level that
+ * ATTEND_CPU allows. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/attention/trace.h"
+#include "core/run/clock.h"
+#include "core/run/pool.h"
+#include "core/run/size.h"
+#include "tests/support/compare.h"
+#include "tests/support/compare_stack.h"
+#include "tests/support/patience.h"
+
+enum { RUNS = 4, SPANS_MOST = 8192 };
+
+static const struct random_stack_kind some = {.layers_most = 3, .longest = 60};
+static const struct random_stack_kind wide = {
+    .layers_least = 1, .layers_most = 2, .longest = 150, .wide = true, .tokens = true};
+
+static void no_bit_differs(const struct random_stack *s, const struct stack_run *x,
+                           const struct stack_run *y) {
+  struct error e = {0};
+  if (!same_bits_of_runs(s, x, y, &e)) fail_msg("%s", e.detail);
+}
+
+static double any_work(uint64_t *state) { return pow(10, (double)random_below(state, 9)); }
+
+static struct stack_run *computed_again(const struct random_stack *s, const struct stack_run *r,
+                                        double work, struct arena *a) {
+  struct stack_run *again = random_run_again(s, r, a);
+  prepare_run(s, again, a);
+  compute_runs(s, again, work);
+  return again;
+}
+
+/* --- company --- */
+
+/* Each item alone, and some of them in another order. */
+static void items_are_alone(const struct random_stack *s, const struct stack_run *whole,
+                            uint64_t *state) {
+  for (size_t i = 0; i < whole->geometry.items; i++) {
+    struct error e = {0};
+    struct arena a;
+    arena_init(&a, NULL);
+    const size_t list[] = {i, random_below(state, whole->geometry.items), i};
+    const size_t first = random_below(state, 3), count = 1 + random_below(state, 3 - first);
+    struct stack_run *part = random_run_of(s, whole, list + first, count, &a);
+    prepare_run(s, part, &a);
+    compute_runs(s, part, any_work(state));
+    for (size_t k = 0; k < count; k++)
+      if (!same_bits_of_items(s, whole, list[first + k], part, k, &e))
+        fail_msg("item %zu: %s", list[first + k], e.detail);
+    arena_free(&a);
+  }
+}
+
+static void company_changes_no_bit(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 150; round++) {
+    uint64_t state = 10000 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, some);
+    struct stack_run *r = round % 5 == 0 ? random_run(&s, &state, 40, 3, &a)
+                                         : random_run(&s, &state, 5, round % 3 ? 12 : 60, &a);
+    prepare_run(&s, r, &a);
+    compute_runs(&s, r, 1e6);
+    items_are_alone(&s, r, &state);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+static void merging_changes_no_bit(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 60; round++) {
+    uint64_t state = 11000 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, some);
+    struct stack_run *merged[RUNS], *alone[RUNS];
+    for (int i = 0; i < RUNS; i++) {
+      merged[i] = random_run(&s, &state, 4, round % 3 ? 8 : 60, &a);
+      alone[i] = computed_again(&s, merged[i], any_work(&state), &a);
+      prepare_run(&s, merged[i], &a);
+      if (i) merged[i - 1]->run.next = &merged[i]->run;
+    }
+    compute_runs(&s, merged[0], any_work(&state));
+    for (int i = 0; i < RUNS; i++) no_bit_differs(&s, merged[i], alone[i]);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* Runs of a row or two, so many that a product takes rows of dozens of them. */
+static void small_runs_merge(const struct random_stack_kind kind, size_t runs) {
+  enum { MOST = 200 };
+  static struct stack_run *merged[MOST];
+  uint64_t state = 11500 + runs;
+  struct random_stack s;
+  struct arena a;
+  arena_init(&a, NULL);
+  random_stack_init(&s, &state, kind);
+  for (size_t i = 0; i < runs; i++) {
+    merged[i] = random_run(&s, &state, 2, 1, &a);
+    prepare_run(&s, merged[i], &a);
+    if (i) merged[i - 1]->run.next = &merged[i]->run;
+  }
+  compute_runs(&s, merged[0], 1e8);
+  for (size_t i = 0; i < runs; i++)
+    no_bit_differs(&s, merged[i], computed_again(&s, merged[i], 1e3, &a));
+  arena_free(&a);
+  random_stack_done(&s);
+}
+
+static void merging_small_runs_changes_no_bit(void **unused) {
+  (void)unused;
+  small_runs_merge((struct random_stack_kind){.layers_least = 1, .layers_most = 2, .longest = 1},
+                   200);
+  small_runs_merge(wide, 90);
+  small_runs_merge(wide, 160);
+}
+
+/* --- cuts --- */
+
+/* The spans of a step in the order of a draw: any may come before any. */
+static void compute_shuffled(struct cursor *at, double work, uint64_t *state, void *scratch) {
+  static struct span span[SPANS_MOST];
+  size_t spans = 0;
+  while (spans < SPANS_MOST && run_cut(at, work, &span[spans])) spans++;
+  assert_true(spans < SPANS_MOST);
+  for (; spans > 0; spans--) {
+    const size_t next = random_below(state, spans);
+    run_span(&span[next], scratch);
+    span[next] = span[spans - 1];
+  }
+}
+
+/* How many steps have shared columns out: of feed-forward layers the first matrix, and others. */
+struct shared {
+  size_t up, other;
+};
+
+static struct shared compute_cut(const struct random_stack *s, struct stack_run *first, double work,
+                                 uint64_t *state) {
+  void *scratch = aligned_alloc(64, size_round_up(stack_scratch_bytes(s->stack) + 1, 64));
+  struct shared shared = {0};
+  struct cursor at;
+  for (run_begin(&at, &first->run); !run_is_done(&at); run_next(&at)) {
+    const size_t columns = at.program->step[at.step]->columns;
+    const bool parts = at.columns && at.columns < columns, up = columns == s->form.forward_size;
+    shared.up += parts && up, shared.other += parts && !up;
+    compute_shuffled(&at, work, state, scratch);
+  }
+  free(scratch);
+  return shared;
+}
+
+static void cuts_change_no_bit(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 60; round++) {
+    uint64_t state = 12000 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, some);
+    struct stack_run *whole = random_run(&s, &state, 5, 60, &a);
+    prepare_run(&s, whole, &a);
+    compute_runs(&s, whole, 1e12);
+    for (double work = 1; work < 1e9; work *= 300) {
+      struct stack_run *cut = random_run_again(&s, whole, &a);
+      prepare_run(&s, cut, &a);
+      compute_cut(&s, cut, work, &state);
+      no_bit_differs(&s, whole, cut);
+    }
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* One item of so many rows that no columns are shared out beside it. */
+static struct stack_run *long_run(const struct random_stack *s, struct arena *a) {
+  enum { ROWS = 140 };
+  static struct item item = {.q = ROWS, .k = ROWS};
+  static const int32_t tokens[ROWS];
+  struct error e = {0};
+  struct stack_run *r = stack_run_new(s->stack, a, &e);
+  r->geometry.items = 1, r->geometry.item = &item;
+  r->geometry.q_rows = r->geometry.k_rows = ROWS;
+  r->tokens = tokens;
+  prepare_run(s, r, a);
+  return r;
+}
+
+/* Few rows, whose columns are shared out, of one run or two; beside the same rows in a batch of so
+ * many that rows are shared out instead. */
+static void shared_columns_change_no_bit(void **unused) {
+  (void)unused;
+  size_t up = 0, other = 0;
+  for (uint64_t round = 0; round < 12; round++) {
+    uint64_t state = 13000 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, wide);
+    struct stack_run *few[2], *one[2];
+    for (int i = 0; i < 2; i++) {
+      do few[i] = random_run(&s, &state, 3, 4 + random_below(&state, 30), &a);
+      while (few[i]->geometry.q_rows < 4);
+      one[i] = random_run_again(&s, few[i], &a);
+      prepare_run(&s, few[i], &a);
+      prepare_run(&s, one[i], &a);
+    }
+    if (round % 2) few[0]->run.next = &few[1]->run;
+    for (int i = 0; i < (round % 2 ? 1 : 2); i++) {
+      const struct shared shared = compute_cut(&s, few[i], any_work(&state), &state);
+      up += shared.up, other += shared.other;
+    }
+    for (int i = 0; i < 2; i++) {
+      one[i]->run.next = &long_run(&s, &a)->run;
+      const struct shared shared = compute_cut(&s, one[i], 1e12, &state);
+      assert_true(shared.up + shared.other == 0);
+      no_bit_differs(&s, few[i], one[i]);
+    }
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+  assert_true(up > 10 && other > 10);
+}
+
+/* --- threads --- */
+
+struct work {
+  struct job job;
+  struct stack_run *run;
+  atomic_int done;
+};
+
+static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
+
+/* With seats, tiny jobs are computed by the thread that submits them. */
+static void computed_by(size_t workers, size_t seats, const struct random_stack_kind kind,
+                        size_t jobs, size_t most) {
+  enum { JOBS = 40 };
+  uint64_t state = 14000 + workers;
+  struct random_stack s;
+  struct arena a;
+  struct error e = {0};
+  static struct work work[JOBS];
+  struct stack_run *alone[JOBS];
+  arena_init(&a, NULL);
+  memset(work, 0, sizeof work);
+  random_stack_init(&s, &state, kind);
+  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
+                                                   .seats = seats,
+                                                   .max_queue = JOBS,
+                                                   .scratch_bytes = stack_scratch_bytes(s.stack),
+                                                   .merge = true},
+                            &e);
+  assert_non_null(p);
+  for (size_t i = 0; i < jobs; i++) {
+    struct stack_run *r = random_run(&s, &state, 4, i % 5 ? 6 : most, &a);
+    alone[i] = computed_again(&s, r, 1e12, &a);
+    prepare_run(&s, r, &a);
+    work[i].run = r;
+    work[i].job = (struct job){.run = &r->run, .done = count_done};
+  }
+  for (size_t i = 0; i < jobs; i++) pool_submit(p, &work[i].job);
+  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
+  pool_free(p);
+  for (size_t i = 0; i < jobs; i++) {
+    assert_int_equal(atomic_load(&work[i].done), 1);
+    assert_int_equal(work[i].job.error.status, STATUS_OK);
+    no_bit_differs(&s, work[i].run, alone[i]);
+  }
+  arena_free(&a);
+  random_stack_done(&s);
+}
+
+static void workers_change_no_bit(void **unused) {
+  (void)unused;
+  const struct random_stack_kind kind = {.layers_least = 2, .layers_most = 3, .longest = 60};
+  static const size_t workers[] = {1, 2, 5};
+  for (size_t i = 0; i < 3; i++) computed_by(workers[i], 0, kind, 40, 60);
+  for (size_t i = 0; i < 3; i++) computed_by(workers[i], 0, wide, 10, 40);
+  computed_by(2, 2, kind, 40, 20);
+}
+
+/* --- wishes --- */
+
+static struct stack_run *asking(const struct random_stack *s, const struct stack_run *r,
+                                struct stack_wish wish, struct arena *a) {
+  struct stack_run *again = random_run_again(s, r, a);
+  struct stack_wish *all = random_run_wishes(s, again, a);
+  for (size_t l = 0; l < s->form.layers; l++) {
+    all[l] = wish;
+    all[l].head_mask = r->wish ? r->wish[l].head_mask : NULL;
+  }
+  again->embedded = wish.hidden;
+  prepare_run(s, again, a);
+  compute_runs(s, again, 1e6);
+  return again;
+}
+
+/* Whatever is asked, of every layer; beside all of it, and nothing. The thumbnails are those of the
+ * weights. */
+static void wishes_change_no_bit(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 60; round++) {
+    uint64_t state = 15000 + round;
+    struct random_stack s;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, some);
+    struct stack_run *r = random_run(&s, &state, 4, round % 4 ? 20 : 60, &a);
+    struct stack_run *one = computed_again(&s, r, 1e6, &a);
+    struct stack_run *all = asking(
+        &s, r,
+        (struct stack_wish){.weights = STACK_WEIGHTS_PER_HEAD, .hidden = true, .input = true}, &a);
+    no_bit_differs(&s, one, all);
+    for (unsigned i = 0; i < 16; i++) {
+      struct stack_wish wish = {.weights = (enum stack_weights)(i % 4),
+                                .thumbnail = 1 + random_below(&state, 64),
+                                .hidden = i & 4,
+                                .input = i & 8};
+      struct stack_run *few = asking(&s, r, wish, &a);
+      no_bit_differs(&s, few, all);
+      no_bit_differs(&s, few, one);
+      if (wish.weights == STACK_WEIGHTS_THUMBNAILS && !thumbnails_are_those_of(&s, few, all, &e))
+        fail_msg("%s", e.detail);
+    }
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* Rows, and the same rows pooled: the first, the last, and the greatest of them are their bits. */
+static void vectors_are_made_of_the_rows(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 60; round++) {
+    uint64_t state = 16000 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, some);
+    struct stack_run *r = random_run(&s, &state, 4, 20, &a);
+    const size_t d = s.form.width;
+    if (r->pool == STACK_POOL_NONE || s.form.pooling.dense.weight) goto next;
+    r->normalize = false, r->dimensions = 0;
+    struct stack_run *rows = random_run_again(&s, r, &a);
+    rows->pool = STACK_POOL_NONE;
+    prepare_run(&s, rows, &a);
+    compute_runs(&s, rows, 1e6);
+    for (enum stack_pool pool = STACK_POOL_CLS; pool <= STACK_POOL_LAST; pool++) {
+      if (pool == STACK_POOL_MEAN) continue;
+      r->pool = pool;
+      struct stack_run *vectors = computed_again(&s, r, 1e6, &a);
+      assert_int_equal(vectors->output_size, d);
+      for (size_t i = 0; i < r->geometry.items; i++)
+        for (size_t x = 0; x < d; x++) {
+          const struct item *item = &r->geometry.item[i];
+          float wanted = rows->outputs[item->q_row * d + x];
+          for (size_t k = 1; k < item->q && pool != STACK_POOL_CLS; k++) {
+            const float next = rows->outputs[(item->q_row + k) * d + x];
+            if (pool == STACK_POOL_LAST || next > wanted) wanted = next;
+          }
+          assert_true(vectors->outputs[i * d + x] == wanted);
+        }
+    }
+  next:
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* --- a layer alone --- */
+
+static struct layer_run *attention_of(const struct random_stack *s, const struct stack_run *r,
+                                      size_t l, struct arena *a) {
+  struct error e = {0};
+  struct layer_run *one = arena_alloc(a, 1, sizeof *one, &e);
+  *one = (struct layer_run){.geometry = {.items = r->geometry.items,
+                                         .item = r->geometry.item,
+                                         .q_rows = r->geometry.q_rows,
+                                         .k_rows = r->geometry.k_rows,
+                                         .causal = s->form.causal,
+                                         .window_left = -1,
+                                         .window_right = -1}};
+  one->call.queries = one->call.keys = one->call.values = r->shown[l].input;
+  return one;
+}
+
+static void compute_alone(const struct layer *layer, struct layer_run *one, struct arena *a) {
+  struct error e = {0};
+  assert_int_equal(layer_prepare(layer, one, a, &e), STATUS_OK);
+  compute(layer, one, 1e6);
+  assert_int_equal(run_fault(&one->run, &e), STATUS_OK);
+}
+
+/* A layer's attention, called on what it is shown to have read, gives the weights that are shown.
+ */
+static void attention_alone(const struct random_stack *s, const struct stack_run *r, size_t l,
+                            struct arena *a) {
+  const bool average = r->wish[l].weights == STACK_WEIGHTS_AVERAGE;
+  struct layer_run *one = attention_of(s, r, l, a);
+  one->call.want = average ? WEIGHTS_AVERAGE : WEIGHTS_PER_HEAD;
+  compute_alone(stack_attention(s->stack, l), one, a);
+  for (size_t i = 0; i < r->geometry.items; i++) {
+    const size_t n = r->geometry.item[i].q, count = n * n * (average ? 1 : s->form.self.heads);
+    if (count)
+      assert_memory_equal(r->shown[l].weights + r->shown[l].weights_at[i],
+                          one->call.weights + one->call.weights_at[i], count * sizeof(float));
+  }
+}
+
+static void layers_alone_have_their_bits(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 60; round++) {
+    uint64_t state = 17000 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, some);
+    struct stack_run *r = random_run(&s, &state, 4, round % 4 ? 20 : 60, &a);
+    struct stack_wish *wish = random_run_wishes(&s, r, &a);
+    for (size_t l = 0; l < s.form.layers; l++)
+      wish[l] = (struct stack_wish){.weights = random_below(&state, 3) ? STACK_WEIGHTS_PER_HEAD
+                                                                       : STACK_WEIGHTS_AVERAGE,
+                                    .input = true};
+    prepare_run(&s, r, &a);
+    compute_runs(&s, r, 1e6);
+    for (size_t l = 0; l < s.form.layers; l++) attention_alone(&s, r, l, &a);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* A trace in every layer is that of the attention alone, and changes nothing else. */
+static void traces_are_those_of_layers_alone(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 40; round++) {
+    uint64_t state = 17500 + round;
+    struct random_stack s;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, some);
+    struct stack_run *r = random_run(&s, &state, 4, 20, &a);
+    while (r->geometry.q_rows == 0) r = random_run(&s, &state, 4, 20, &a);
+    const struct stack_run *plain = computed_again(&s, r, 1e6, &a);
+    struct stack_wish *wish = random_run_wishes(&s, r, &a);
+    struct trace *trace = arena_alloc(&a, 2 * RANDOM_LAYERS, sizeof *trace, &e);
+    for (size_t l = 0; l < s.form.layers; l++) {
+      struct trace *t = &trace[l];
+      *t = (struct trace){.head = random_below(&state, s.form.self.heads)};
+      while (r->geometry.item[t->item].q == 0) t->item++;
+      t->row = random_below(&state, r->geometry.item[t->item].q);
+      trace[RANDOM_LAYERS + l] = *t;
+      wish[l] = (struct stack_wish){.trace = t, .input = true};
+      if (plain->wish) wish[l].head_mask = plain->wish[l].head_mask;
+    }
+    prepare_run(&s, r, &a);
+    compute_runs(&s, r, 1e6);
+    no_bit_differs(&s, plain, r);
+    for (size_t l = 0; l < s.form.layers; l++) {
+      struct layer_run *one = attention_of(&s, r, l, &a);
+      one->call.trace = &trace[RANDOM_LAYERS + l];
+      one->call.head_mask = wish[l].head_mask;
+      compute_alone(stack_attention(s.stack, l), one, &a);
+      if (!same_trace(&trace[l], one->call.trace, &e)) fail_msg("layer %zu: %s", l, e.detail);
+    }
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* --- tokens --- */
+
+static void rows_of_the_table_are_tokens(void **unused) {
+  (void)unused;
+  struct random_stack_kind kind = some;
+  kind.tokens = true;
+  for (uint64_t round = 0; round < 60; round++) {
+    uint64_t state = 18000 + round;
+    struct random_stack s;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, kind);
+    struct stack_run *r = random_run(&s, &state, 4, 20, &a);
+    const size_t d = s.form.width, rows = r->geometry.q_rows;
+    const struct stack_embedding *m = &s.form.embedding;
+    int32_t *tokens = arena_alloc(&a, rows, sizeof *tokens, &e);
+    float *scaled = arena_alloc(&a, rows * d, sizeof *scaled, &e);
+    for (size_t i = 0; i < rows; i++) tokens[i] = (int32_t)random_below(&state, m->tokens);
+    for (size_t i = 0; i < rows * d; i++)
+      scaled[i] = m->scale * m->token[(size_t)tokens[i / d] * d + i % d];
+    struct stack_run *other = random_run_again(&s, r, &a);
+    r->tokens = tokens, r->embeddings = NULL, other->tokens = NULL, other->embeddings = scaled;
+    r->embedded = other->embedded = true;
+    prepare_run(&s, r, &a);
+    prepare_run(&s, other, &a);
+    compute_runs(&s, r, 1e6);
+    compute_runs(&s, other, 1e6);
+    no_bit_differs(&s, r, other);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* Types that are not given are all 0. */
+static void no_types_are_zeros(void **unused) {
+  (void)unused;
+  size_t typed = 0;
+  for (uint64_t round = 0; round < 40; round++) {
+    uint64_t state = 19000 + round;
+    struct random_stack s;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, some);
+    struct stack_run *r = random_run(&s, &state, 4, 20, &a);
+    struct stack_run *other = random_run_again(&s, r, &a);
+    int32_t *zeros = arena_alloc(&a, r->geometry.q_rows, sizeof *zeros, &e);
+    memset(zeros, 0, r->geometry.q_rows * sizeof *zeros);
+    r->types = NULL, other->types = s.form.embedding.type ? zeros : NULL;
+    typed += other->types != NULL;
+    prepare_run(&s, r, &a);
+    prepare_run(&s, other, &a);
+    compute_runs(&s, r, 1e6);
+    compute_runs(&s, other, 1e6);
+    no_bit_differs(&s, r, other);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+  assert_true(typed > 5);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(company_changes_no_bit),
+      cmocka_unit_test(merging_changes_no_bit),
+      cmocka_unit_test(merging_small_runs_changes_no_bit),
+      cmocka_unit_test(cuts_change_no_bit),
+      cmocka_unit_test(shared_columns_change_no_bit),
+      cmocka_unit_test(workers_change_no_bit),
+      cmocka_unit_test(wishes_change_no_bit),
+      cmocka_unit_test(vectors_are_made_of_the_rows),
+      cmocka_unit_test(layers_alone_have_their_bits),
+      cmocka_unit_test(traces_are_those_of_layers_alone),
+      cmocka_unit_test(rows_of_the_table_are_tokens),
+      cmocka_unit_test(no_types_are_zeros),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,294 @@
+/* test_whole_modules: folders as sentence-transformers save them; and models that are drawn. */
+#include "tests/support/whole_place.h"
+
+#include <unistd.h>
+
+#include "config/document/digest.h"
+#include "config/layer/random.h"
+#include "tests/support/whole_read.h"
+
+/* --- modules.json --- */
+
+#define MODULE(path, type)                                                                        \
+  "{\"idx\":0,\"name\":\"x\",\"path\":\"" path "\",\"type\":\"sentence_transformers.models." type \
+  "\"}"
+#define MODEL MODULE("", "Transformer")
+#define POOL  MODULE("1_Pooling", "Pooling")
+
+static void write_modules(const struct place *p, const char *modules, const char *pooling) {
+  whole_place_write(p, "modules.json", modules);
+  whole_place_write(p, "1_Pooling/config.json", pooling);
+}
+
+static void prepare(const struct place *p) {
+  whole_place_tensors(p, "bert-a", NULL);
+  whole_place_config(p, "bert-a", "{}");
+}
+
+/* With these flags the pool is that one. */
+static void pools(const struct place *p, const char *flags, enum stack_pool pool) {
+  char pooling[300];
+  snprintf(pooling, sizeof pooling, "{\"word_embedding_dimension\":32,%s,\"include_prompt\":true}",
+           flags);
+  write_modules(p, "[" MODEL "," POOL "]", pooling);
+  struct model *m = whole_place_load(p, "");
+  assert_int_equal(m->whole->pool, pool);
+  assert_false(m->whole->normalize);
+  assert_int_equal(m->notes.count, 0);
+  model_free(m);
+}
+
+static void pooling_tells_the_pool(void **state) {
+  const struct place *p = *state;
+  prepare(p);
+  pools(p, "\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":false", STACK_POOL_CLS);
+  pools(p, "\"pooling_mode_mean_tokens\":true,\"pooling_mode_weightedmean_tokens\":false",
+        STACK_POOL_MEAN);
+  pools(p, "\"pooling_mode_max_tokens\":true", STACK_POOL_MAX);
+  pools(p, "\"pooling_mode_lasttoken\":true", STACK_POOL_LAST);
+  pools(p, "\"pooling_mode\":\"mean\"", STACK_POOL_MEAN);
+  struct model *m = whole_place_load(p, ",\"pool\":\"none\",\"normalize\":true");
+  assert_int_equal(m->whole->pool, STACK_POOL_NONE);
+  assert_int_equal(m->notes.count, 2);
+  assert_string_equal(m->notes.text[0], "modules.json says pool mean, but here it is none");
+  assert_string_equal(m->notes.text[1], "modules.json says normalize false, but here it is true");
+  model_free(m);
+}
+
+static void add_dense(const struct place *p, size_t out, size_t in, bool bias) {
+  struct made m = {0};
+  struct place dense = *p;
+  made_add(&m, "linear.weight", out, in);
+  if (bias) made_add(&m, "linear.bias", out, 0);
+  snprintf(dense.file, sizeof dense.file, "%.60s/2_Dense/model.safetensors", p->folder);
+  write_made(&dense, &m);
+}
+
+#define DENSE(act, more)                                                                   \
+  "{\"in_features\":32,\"out_features\":3,\"activation_function\":\"torch.nn.modules." act \
+  "\"" more "}"
+
+static void what_follows_the_pooling(void **state) {
+  const struct place *p = *state;
+  prepare(p);
+  write_modules(p,
+                "[" MODEL "," POOL
+                "," MODULE("2_Dense", "Dense") "," MODULE("3_Normalize", "Normalize") "]",
+                "{\"pooling_mode_mean_tokens\":true}");
+  whole_place_write(p, "2_Dense/config.json", DENSE("activation.Tanh", ",\"bias\":true"));
+  add_dense(p, 3, 32, true);
+  struct model *m = whole_place_load(p, "");
+  const struct stack_form *f = stack_form(m->whole->encoder);
+  assert_int_equal(f->pooling.dense_size, 3);
+  assert_true(f->pooling.dense_tanh && m->whole->normalize);
+  const uint64_t all = m->parameters;
+  model_free(m);
+  whole_place_write(p, "2_Dense/config.json", DENSE("linear.Identity", ",\"bias\":false"));
+  m = whole_place_load(p, ",\"normalize\":false");
+  assert_false(stack_form(m->whole->encoder)->pooling.dense_tanh || m->whole->normalize);
+  assert_int_equal(m->parameters, all - 3);
+  model_free(m);
+  whole_place_write(p, "2_Dense/config.json", DENSE("activation.ReLU", ""));
+  whole_place_refused(p, "",
+                      "module 2_Dense: activation_function: \"torch.nn.modules.activation.ReLU\"");
+  whole_place_write(p, "2_Dense/config.json", "{\"in_features\":0}");
+  whole_place_refused(p, "", "module 2_Dense: in_features: needs a size");
+  whole_place_write(p, "2_Dense/config.json", DENSE("linear.Identity", ",\"bias\":1"));
+  whole_place_refused(p, "", "module 2_Dense: bias: needs true or false");
+  whole_place_write(p, "2_Dense/config.json", DENSE("linear.Identity", ""));
+  add_dense(p, 3, 32, false);
+  whole_place_refused(p, "", "there is no tensor \"linear.bias\" of the dense layer");
+  add_dense(p, 4, 32, true);
+  whole_place_refused(p, "", "\"linear.weight\" has 4 times 32 numbers here, not 3 times 32");
+  whole_place_write(p, "2_Dense/config.json",
+                    "{\"in_features\":31,\"out_features\":4,\"activation_function\":"
+                    "\"torch.nn.modules.linear.Identity\"}");
+  whole_place_refused(p, "", "in_features: 31 is said of the dense layer, but the width is 32");
+}
+
+static void modules_are_refused(void **state) {
+  const struct place *p = *state;
+  static const char good[] = "{\"pooling_mode_mean_tokens\":true}";
+  prepare(p);
+  write_modules(p, "{}", good);
+  char detail[200];
+  snprintf(detail, sizeof detail, "model m: %s: modules.json: is no list", p->folder);
+  whole_place_refused(p, "", detail);
+  write_modules(p, "[" MODEL "]", good);
+  whole_place_refused(p, "", "modules.json: names no Pooling");
+  write_modules(p, "[" POOL "]", good);
+  whole_place_refused(p, "", "each once and in this order");
+  write_modules(p, "[" MODEL "," POOL "," POOL "]", good);
+  whole_place_refused(p, "", "each once and in this order");
+  write_modules(p, "[" MODEL "," POOL "," MODULE("2_LSTM", "LSTM") "]", good);
+  whole_place_refused(p, "", "the module \"sentence_transformers.models.LSTM\" is not served");
+  write_modules(p, "[{\"path\":\"\",\"type\":\"own.Transformer\"}]", good);
+  whole_place_refused(p, "", "the module \"own.Transformer\" is not served");
+  write_modules(p, "[" MODEL ",{\"path\":\"1_Pooling\"}]", good);
+  whole_place_refused(p, "", "modules.json: needs a type and a path for each module");
+  write_modules(p, "[" MODEL "," MODULE("../x", "Pooling") "]", good);
+  whole_place_refused(p, "", "modules.json: the path \"../x\" does not lie within the folder");
+  write_modules(p, "[" MODEL "," POOL "]", "{\"pooling_mode_weightedmean_tokens\":true}");
+  whole_place_refused(p, "", "module 1_Pooling: pooling_mode_weightedmean_tokens is not served");
+  write_modules(p, "[" MODEL "," POOL "]",
+                "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
+  whole_place_refused(p, "", "several modes together are not served");
+  write_modules(p, "[" MODEL "," POOL "]", "{\"pooling_mode\":\"weightedmean\"}");
+  whole_place_refused(p, "", "module 1_Pooling: pooling_mode is not served");
+  write_modules(p, "[" MODEL "," POOL "]", "{}");
+  whole_place_refused(p, "", "module 1_Pooling: says no mode");
+  write_modules(p, "[" MODEL "," POOL "]",
+                "{\"pooling_mode_cls_token\":true,\"word_embedding_dimension\":31}");
+  whole_place_refused(p, "", "word_embedding_dimension: 31 is said");
+  write_modules(p, "[" MODEL "," POOL "]",
+                "{\"pooling_mode_cls_token\":true,\"word_embedding_dimension\":-32}");
+  whole_place_refused(p, "", "module 1_Pooling: word_embedding_dimension: needs a size");
+  write_modules(p, "[" MODEL "," POOL "]",
+                "{\"pooling_mode_cls_token\":true,\"word_embedding_dimension\":\"x\"}");
+  whole_place_refused(p, "", "module 1_Pooling: word_embedding_dimension: needs a size");
+  write_modules(p, "[" MODEL "," POOL "]", NULL);
+  whole_place_refused(p, "", "module 1_Pooling: ");
+}
+
+/* A link to nothing is no file that is absent: what it would have said counts. */
+static void links_to_nothing_are_refused(void **state) {
+  static const char *const names[] = {"config.json", "generation_config.json", "modules.json"};
+  const struct place *p = *state;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char path[200];
+    prepare(p);
+    whole_place_write(p, "modules.json", NULL);
+    whole_place_write(p, names[i], NULL);
+    snprintf(path, sizeof path, "%s/%s", p->folder, names[i]);
+    assert_int_equal(symlink("nothing", path), 0);
+    whole_place_refused(p, "", "No such file or directory");
+    assert_int_equal(unlink(path), 0);
+  }
+}
+
+static void the_model_may_lie_in_a_folder_of_its_own(void **state) {
+  const struct place *p = *state;
+  struct place inner = *p;
+  write_modules(p, "[" MODULE("0_Transformer", "Transformer") "," POOL "]",
+                "{\"pooling_mode_max_tokens\":true}");
+  snprintf(inner.folder, sizeof inner.folder, "%.40s/0_Transformer", p->folder);
+  snprintf(inner.file, sizeof inner.file, "%.60s/model.safetensors", inner.folder);
+  whole_place_config(&inner, "bert-a", "{}");
+  whole_place_tensors(&inner, "bert-a", NULL);
+  struct model *m = whole_place_load(p, "");
+  assert_int_equal(m->whole->pool, STACK_POOL_MAX);
+  model_free(m);
+}
+
+static void pickles_are_refused_with_the_command(void **state) {
+  const struct place *p = *state;
+  char path[200];
+  whole_place_config(p, "bert-a", "{}");
+  whole_place_path(p, "pytorch_model.bin", path);
+  FILE *out = fopen(path, "wb");
+  assert_non_null(out);
+  assert_true(fwrite("\x80\x02}q\x00.......", 1, 12, out) == 12 && fclose(out) == 0);
+  whole_place_refused(p, "", "numpy.savez(sys.argv[2]");
+  unlink(path);
+}
+
+/* --- drawn models --- */
+
+#define DRAWN                                                                        \
+  "{\"transformer\":{\"random\":{\"seed\":5}},\"layers\":2,\"width\":8,\"heads\":2," \
+  "\"feed_forward\":6,\"vocabulary\":9"
+
+static void drawn_numbers_are_those_of_the_formula(void **unused) {
+  (void)unused;
+  struct whole_read m;
+  float weight[9 * 8], bias[8], factor[8];
+  whole_read(&m, json_of(DRAWN ",\"kind\":\"encoder\"}"), ".");
+  random_weight(5, 64 * 2 + WHOLE_KEY, 8, 8, weight);
+  random_bias(5, 64 * 2 + WHOLE_KEY, 8, bias);
+  assert_memory_equal(m.form.layer[1].self[ROLE_KEY].weight, weight, 8 * 8 * sizeof *weight);
+  assert_memory_equal(m.form.layer[1].self[ROLE_KEY].bias, bias, sizeof bias);
+  random_bias(5, 64 + WHOLE_NORM_SELF + 32, 8, factor);
+  assert_true(m.form.layer[0].norm_self.factor[3] == factor[3] + 1);
+  random_weight(5, WHOLE_TOKEN, 9, 8, weight);
+  assert_true(m.form.embedding.token[7] == weight[7]);
+  assert_null(m.form.last.factor);
+  assert_int_equal(m.form.embedding.positions, POSITIONS_INTERLEAVED);
+  whole_read_free(&m);
+}
+
+static void drawn_models_have_what_is_said(void **unused) {
+  (void)unused;
+  struct model *m = load_well(DRAWN ",\"kind\":\"seq2seq\",\"norm\":\"pre\",\"norm_kind\":\"rms\","
+                                    "\"gated\":true,\"activation\":\"silu\",\"kv_heads\":1,"
+                                    "\"positions\":\"rotary\",\"head_size\":6}",
+                              ".");
+  const struct stack_form *f = stack_form(m->whole->encoder);
+  assert_int_equal(m->kind, MODEL_SEQ2SEQ);
+  assert_string_equal(m->source, "random");
+  assert_int_equal(m->whole->token.begin, 1);
+  assert_int_equal(m->whole->token.end[0], 2);
+  assert_int_equal(m->whole->token.pad, 0);
+  assert_int_equal(f->self.kv_heads, 1);
+  assert_int_equal(f->self.head_size, 6);
+  assert_true(f->self.rope_base == 10000 && f->norm == NORM_RMS && f->place == NORM_PRE);
+  model_free(m);
+  m = load_well(DRAWN ",\"kind\":\"encoder\",\"positions\":\"learned\",\"max_positions\":5}", ".");
+  assert_int_equal(m->whole->positions, 5);
+  model_free(m);
+  m = load_well(DRAWN ",\"kind\":\"encoder\",\"positions\":\"relative\"}", ".");
+  assert_int_equal(m->whole->part[1].model.shape.relative_buckets, 32);
+  model_free(m);
+}
+
+/* The digest is that of nn.Transformer's tensors, by name. */
+static void drawn_models_are_the_same_everywhere(void **unused) {
+  (void)unused;
+  struct model *m = load_well(DRAWN ",\"kind\":\"encoder\"}", ".");
+  struct whole_read made;
+  char hex[DIGEST_TEXT_SIZE];
+  unsigned char digest[DIGEST_SIZE];
+  size_t parts = 0;
+  struct digest_part part[64];
+  whole_read(&made, json_of(DRAWN ",\"kind\":\"encoder\"}"), ".");
+  part[parts++] = (struct digest_part){made.form.embedding.token, 4 * 9 * 8};
+  for (size_t i = 0; i < 2; i++) {
+    const struct stack_layer *l = &made.form.layer[i];
+    const struct stack_norm *norm[] = {&l->norm_self, &l->norm_forward};
+    part[parts++] = (struct digest_part){l->forward.up.bias, 4 * 6};
+    part[parts++] = (struct digest_part){l->forward.up.weight, 4 * 6 * 8};
+    part[parts++] = (struct digest_part){l->forward.down.bias, 4 * 8};
+    part[parts++] = (struct digest_part){l->forward.down.weight, 4 * 6 * 8};
+    for (size_t n = 0; n < 2; n++) {
+      part[parts++] = (struct digest_part){norm[n]->shift, 4 * 8};
+      part[parts++] = (struct digest_part){norm[n]->factor, 4 * 8};
+    }
+    for (size_t r = 0; r < 3; r++) part[parts++] = (struct digest_part){l->self[r].bias, 4 * 8};
+    for (size_t r = 0; r < 3; r++) part[parts++] = (struct digest_part){l->self[r].weight, 4 * 64};
+    part[parts++] = (struct digest_part){l->self[ROLE_OUTPUT].bias, 4 * 8};
+    part[parts++] = (struct digest_part){l->self[ROLE_OUTPUT].weight, 4 * 64};
+  }
+  digest_parts(part, parts, digest);
+  digest_hex(digest, hex);
+  assert_string_equal(m->digest, hex);
+  size_t bytes = 0;
+  for (size_t i = 0; i < parts; i++) bytes += part[i].size;
+  assert_int_equal(m->parameters, bytes / 4);
+  model_free(m);
+  whole_read_free(&made);
+}
+
+int main(void) {
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, whole_place_enter, whole_place_leave)
+  const struct CMUnitTest tests[] = {
+      IN_PLACE(pooling_tells_the_pool),
+      IN_PLACE(what_follows_the_pooling),
+      IN_PLACE(modules_are_refused),
+      IN_PLACE(links_to_nothing_are_refused),
+      IN_PLACE(the_model_may_lie_in_a_folder_of_its_own),
+      IN_PLACE(pickles_are_refused_with_the_command),
+      cmocka_unit_test(drawn_numbers_are_those_of_the_formula),
+      cmocka_unit_test(drawn_models_have_what_is_said),
+      cmocka_unit_test(drawn_models_are_the_same_everywhere),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

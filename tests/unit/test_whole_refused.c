@@ -1,0 +1,330 @@
+/* test_whole_refused: definitions and files of whole models that are not served, and why not. */
+#include "tests/support/whole_place.h"
+
+/* Of a golden model whose config.json has these members. */
+static void config_is_refused(const struct place *p, const char *golden, const char *change,
+                              const char *detail) {
+  whole_place_tensors(p, golden, NULL);
+  whole_place_config(p, golden, change);
+  whole_place_refused(p, "", detail);
+}
+
+static void tensors_are_refused(const struct place *p, const char *golden,
+                                const struct whole_edit *edit, const char *detail) {
+  whole_place_tensors(p, golden, edit);
+  whole_place_config(p, golden, "{}");
+  whole_place_refused(p, "", detail);
+}
+
+static void definitions(void **unused) {
+  (void)unused;
+  ill("{\"transformer\":1}", "transformer: needs the path of a folder");
+  ill("{\"transformer\":\"\"}", "transformer: needs a path");
+  ill("{\"transformer\":{}}", "transformer: needs the path of a folder");
+  ill("{\"transformer\":{\"seed\":1}}",
+      "transformer: unknown key \"seed\"; the nearest is \"random\"");
+  ill("{\"transformer\":{\"builtin\":\"sart\"}}",
+      "transformer: builtin: there is no \"sart\"; the nearest is \"sort\"");
+  ill("{\"transformer\":{\"builtin\":1}}", "transformer: builtin: must be a name");
+  ill("{\"transformer\":{\"builtin\":\"sort\",\"random\":{\"seed\":1}}}",
+      "transformer: random and builtin exclude each other");
+  ill("{\"transformer\":{\"random\":{\"sed\":1}}}", "transformer: random: needs {\"seed\": n}");
+  ill("{\"transformer\":\"x\",\"head\":1}", "unknown key \"head\"; the nearest is \"heads\"");
+  ill("{\"transformer\":\"x\",\"checkpoint\":\"y\"}", "unknown key \"checkpoint\"");
+  ill("{\"transfomer\":\"x\"}", "unknown key \"transfomer\"; the nearest is \"transformer\"");
+  ill("{\"transformer\":\"nowhere\"}", "nowhere");
+  ill("{\"transformer\":\"x\",\"kind\":\"decoder\"}", "kind: a decoder is not served yet");
+  ill("{\"transformer\":\"x\",\"kind\":\"bert\"}", "kind: \"bert\" is none of encoder, decoder");
+  ill("{\"transformer\":\"x\",\"heads\":0}", "heads: 0 is outside 1 to 4096");
+  ill("{\"transformer\":\"x\",\"norm\":\"mid\"}", "norm: \"mid\" is none of post, pre");
+  ill("{\"transformer\":\"x\",\"norm_eps\":0}", "norm_eps: needs a number from 1e-30 to 1");
+  ill("{\"transformer\":\"x\",\"activation\":\"tanh\"}", "activation: \"tanh\" is none of relu");
+  ill("{\"transformer\":\"x\",\"positions\":\"alibi\"}", "positions: \"alibi\" is none of none");
+  ill("{\"transformer\":\"x\",\"begin\":-1}", "begin: needs a token");
+  ill("{\"transformer\":\"x\",\"end\":[1,null]}", "end: null is no token of a list");
+  ill("{\"transformer\":\"x\",\"end\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}",
+      "end: 17 tokens are more than 16");
+  ill("{\"transformer\":\"x\",\"weights\":\"int8\"}", "weights: \"int8\" is none of auto, float32");
+  ill("{\"transformer\":\"x\",\"generate\":{}}", "generate: has no meaning yet");
+  ill("{\"transformer\":\"x\",\"pool\":\"sum\"}", "pool: \"sum\" is none of none, cls");
+  ill("{\"transformer\":\"x\",\"encoder\":1}", "encoder: needs an object");
+  ill("{\"transformer\":\"x\",\"encoder\":{\"width\":1}}", "encoder: unknown key \"width\"");
+}
+
+#define DRAWN "{\"transformer\":{\"random\":{\"seed\":1}}"
+
+static void drawn_ones(void **unused) {
+  (void)unused;
+  static const char *const keys[] = {"\"kind\":\"encoder\"", "\"layers\":1",
+                                     "\"width\":6",          "\"heads\":2",
+                                     "\"feed_forward\":4",   "\"vocabulary\":5"};
+  static const char *const missing[] = {"kind: required",         "layers: required",
+                                        "width: required",        "heads: required",
+                                        "feed_forward: required", "vocabulary: required"};
+  for (size_t i = 0; i < 6; i++) {
+    char definition[300] = DRAWN;
+    for (size_t j = 0; j < 6; j++)
+      if (j != i)
+        snprintf(definition + strlen(definition), sizeof definition - strlen(definition), ",%s",
+                 keys[j]);
+    snprintf(definition + strlen(definition), sizeof definition - strlen(definition), "}");
+    ill(definition, missing[i]);
+  }
+#define WHOLE \
+  DRAWN ",\"kind\":\"encoder\",\"layers\":1,\"width\":6,\"feed_forward\":4,\"vocabulary\":5"
+  ill(WHOLE ",\"heads\":4}", "heads: 4 do not make 6 rows of queries");
+  ill(WHOLE ",\"heads\":2,\"kv_heads\":4}", "kv_heads: 4 does not divide 2 heads");
+  ill(WHOLE ",\"heads\":2,\"positions\":\"rotary\"}", "rotary ones turn pairs of columns");
+  ill(WHOLE ",\"heads\":2,\"positions\":\"learned\"}", "max_positions: required");
+  ill(WHOLE ",\"heads\":2,\"begin\":5}", "begin: 5 is outside the vocabulary of 5");
+  ill(WHOLE ",\"heads\":2,\"end\":[2,7]}", "end: 7 is outside the vocabulary of 5");
+  ill(WHOLE ",\"heads\":2,\"pool\":\"pooler\"}", "pool: the model has no pooler");
+  ill(DRAWN ",\"kind\":\"encoder\",\"layers\":1,\"width\":5,\"heads\":1,\"feed_forward\":4,"
+            "\"vocabulary\":5}",
+      "positions: sinusoids need an even width");
+}
+
+static void what_config_says(void **state) {
+  const struct place *p = *state;
+  config_is_refused(p, "bert-a", "{\"model_type\":\"-\"}", "config.json: has no model_type");
+  config_is_refused(p, "bert-a", "{\"model_type\":\"gpt2\"}",
+                    "model_type: gpt2 is a decoder, which is not served yet");
+  config_is_refused(p, "bert-a", "{\"model_type\":\"umt5\"}",
+                    "model_type: umt5 computes something");
+  config_is_refused(p, "bert-a", "{\"model_type\":\"bort\"}",
+                    "model_type: \"bort\" is not known; served are transformer, bert, roberta, ");
+  config_is_refused(p, "bert-a", "{\"model_type\":\"bart\"}",
+                    "no tensor's name ends with \"encoder.layers.0.self_attn.q_proj.weight\"");
+  config_is_refused(p, "bert-a", "{\"position_embedding_type\":\"relative_key\"}",
+                    "config.json: position_embedding_type: has a value that is not served");
+  config_is_refused(p, "bert-a", "{\"is_decoder\":true}", "is_decoder: has a value");
+  config_is_refused(p, "bert-a", "{\"add_cross_attention\":true}", "add_cross_attention: has");
+  config_is_refused(p, "bert-a", "{\"is_causal\":true}", "is_causal: has a value");
+  config_is_refused(p, "bert-a", "{\"sliding_window\":128}", "sliding_window: has a value");
+  config_is_refused(p, "bert-a", "{\"num_experts\":4}", "num_experts: has a value");
+  config_is_refused(p, "bert-a", "{\"pruned_heads\":{\"0\":[1]}}", "pruned_heads: has a value");
+  config_is_refused(p, "bert-a", "{\"hidden_act\":\"mish\"}",
+                    "config.json: hidden_act: \"mish\" is no activation that is served");
+  config_is_refused(p, "bert-a", "{\"hidden_act\":3}",
+                    "hidden_act: needs a string, not an integer");
+  config_is_refused(p, "bert-a", "{\"num_attention_heads\":null}",
+                    "config.json: num_attention_heads: needs an integer, not null");
+  config_is_refused(p, "bert-a", "{\"num_attention_heads\":5}",
+                    "config.json: num_attention_heads: 5 do not make 32 rows");
+  config_is_refused(p, "bert-a", "{\"num_attention_heads\":5000}",
+                    "config.json: num_attention_heads: 5000 is outside 1 to 4096");
+  config_is_refused(p, "bert-a", "{\"num_hidden_layers\":0}",
+                    "config.json: num_hidden_layers: 0 is outside");
+  config_is_refused(p, "bert-a", "{\"max_position_embeddings\":0}",
+                    "max_position_embeddings: needs an integer from 1 to 16777216");
+  config_is_refused(p, "bert-a", "{\"type_vocab_size\":20000000}",
+                    "type_vocab_size: needs an integer from 0 to 16777216");
+  config_is_refused(p, "bert-a", "{\"quantization_config\":{\"bits\":4}}",
+                    "config.json: quantization_config: has a value");
+  config_is_refused(
+      p, "bert-a", "{\"hidden_size\":16}",
+      "config.json: hidden_size: 16 is said, but by tensor \"encoder.layer.0.attention.self.query");
+  config_is_refused(p, "bert-a", "{\"vocab_size\":81}", "vocab_size: 81 is said, but by tensor");
+  config_is_refused(p, "bert-a", "{\"intermediate_size\":32}", "intermediate_size: 32 is said");
+  config_is_refused(p, "bert-a", "{\"num_hidden_layers\":4}",
+                    "there is no tensor \"encoder.layer.3.attention.self.query.weight\"");
+  config_is_refused(p, "bert-a", "{\"max_position_embeddings\":30}",
+                    "max_position_embeddings: 30 is said, but tensor");
+  config_is_refused(p, "bert-a", "{\"type_vocab_size\":3}", "type_vocab_size: 3 is said");
+  config_is_refused(p, "bert-a", "{\"layer_norm_eps\":\"x\"}", "layer_norm_eps: needs a number");
+  config_is_refused(p, "bert-a", "{\"layer_norm_eps\":0}",
+                    "config.json: layer_norm_eps: needs a number");
+  config_is_refused(p, "bert-a", "{\"pad_token_id\":-5}",
+                    "config.json: pad_token_id: needs a token");
+  config_is_refused(p, "roberta-b", "{\"pad_token_id\":null}", "pad_token_id: needs a token");
+  config_is_refused(p, "roberta-b", "{\"pad_token_id\":17}",
+                    "first_position: 18 is behind the 18 rows of the table");
+  config_is_refused(p, "bart-b", "{\"scale_embedding\":1}", "scale_embedding: needs true or false");
+  config_is_refused(p, "bart-b", "{\"normalize_before\":true}", "normalize_before: has a value");
+  config_is_refused(p, "bart-b", "{\"max_position_embeddings\":42}", "has 42 rows, not 44");
+  config_is_refused(p, "t5-b", "{\"d_kv\":12}",
+                    "num_heads: 3 of the head_size that is said do not");
+  config_is_refused(p, "t5-b", "{\"feed_forward_proj\":\"gated-gelu\"}",
+                    "there is no tensor \"encoder.block.0.layer.1.DenseReluDense.wi_1.weight\"");
+  config_is_refused(p, "t5-b", "{\"feed_forward_proj\":\"gated-tanh\"}", "\"gated-tanh\" is no");
+  config_is_refused(p, "t5-b", "{\"dense_act_fn\":\"gelu\"}",
+                    "config.json: dense_act_fn: is not what feed_forward_proj says");
+  config_is_refused(p, "t5-b", "{\"dense_act_fn\":1}", "config.json: dense_act_fn: is not");
+  config_is_refused(p, "t5-b", "{\"is_gated_act\":true}",
+                    "config.json: is_gated_act: is not what feed_forward_proj says");
+  whole_place_write(p, "generation_config.json", "{\"eos_token_id\":\"x\"}");
+  config_is_refused(p, "t5-b", "{}", "generation_config.json: eos_token_id: needs a token");
+  char detail[200];
+  snprintf(detail, sizeof detail, "%s/model.safetensors: generation_config.json: is no object",
+           p->folder);
+  whole_place_write(p, "generation_config.json", "[]");
+  config_is_refused(p, "t5-b", "{}", detail);
+  whole_place_write(p, "generation_config.json", NULL);
+  config_is_refused(p, "t5-b", "{\"relative_attention_num_buckets\":32}", "but the table has 12");
+  config_is_refused(p, "t5-b", "{\"relative_attention_max_distance\":3}",
+                    "max_distance: 3 is within");
+  config_is_refused(p, "vit-a", "{\"pooler_act\":\"relu\"}", "pooler_act: has a value");
+}
+
+static void what_a_config_of_ours_says(void **state) {
+  const struct place *p = *state;
+  config_is_refused(p, "torch-encoder-b", "{\"head\":3}", "config.json: unknown key \"head\"");
+  config_is_refused(p, "torch-encoder-b", "{\"heads\":\"-\"}", "heads: required");
+  config_is_refused(p, "torch-encoder-b", "{\"kind\":\"seq2seq\"}", "there is no decoder");
+  config_is_refused(p, "torch-encoder-b", "{\"gated\":true}",
+                    "there is no tensor \"layers.0.linear_gate.weight\"");
+  config_is_refused(p, "torch-encoder-b", "{\"positions\":\"learned\"}",
+                    "there is no tensor \"positions.weight\"");
+  config_is_refused(p, "torch-encoder-b", "{\"positions\":\"relative\"}",
+                    "there is no tensor \"relative_bias.weight\"");
+  config_is_refused(p, "torch-encoder-b", "{\"vocabulary\":5}", "there is no table of tokens");
+  config_is_refused(p, "torch-encoder-b", "{\"kv_heads\":1}", "here, not 8 times 24");
+  config_is_refused(p, "d2l-a", "{\"gated\":true}", "gated: d2l has no choice");
+  config_is_refused(p, "d2l-a", "{\"begin\":70}", "begin: 70 is outside the vocabulary of 70");
+  whole_place_write(p, "config.json", "[]");
+  whole_place_refused(p, "", "config.json: is no object");
+  whole_place_write(p, "config.json", "{");
+  whole_place_refused(p, "", "config.json, line 1");
+  whole_place_write(p, "config.json", NULL);
+  whole_place_tensors(p, "bert-a", NULL);
+  whole_place_refused(p, "", "there is no config.json beside the tensors, and their names");
+}
+
+static void what_a_definition_cannot_change(void **state) {
+  const struct place *p = *state;
+  whole_place_tensors(p, "bert-a", NULL);
+  whole_place_config(p, "bert-a", "{}");
+  whole_place_refused(p, ",\"norm\":\"pre\"", "norm: bert has no choice");
+  whole_place_refused(p, ",\"norm_kind\":\"rms\"", "norm_kind: bert has no choice");
+  whole_place_refused(p, ",\"positions\":\"none\"", "positions: bert has no choice");
+  whole_place_refused(p, ",\"gated\":true", "gated: bert has no choice");
+  whole_place_refused(p, ",\"max_positions\":40",
+                      "max_positions: 40 is said, but the table has 32");
+  whole_place_refused(p, ",\"head_size\":9", "heads: 4 of the head_size that is said do not");
+  whole_place_refused(p, ",\"kind\":\"seq2seq\"", "kind: seq2seq is said, but there is no decoder");
+}
+
+static void tensors(void **state) {
+  const struct place *p = *state;
+  tensors_are_refused(
+      p, "bert-a",
+      &(struct whole_edit){.add = "encoder.layer.1.attention.self.distance_embedding.weight",
+                           .rows = 3,
+                           .columns = 8},
+      "tensor \"encoder.layer.1.attention.self.distance_embedding.weight\" is not known in bert");
+  tensors_are_refused(p, "bert-a",
+                      &(struct whole_edit){.add = "embeddings.extra.weight", .rows = 3},
+                      "tensor \"embeddings.extra.weight\" is not known");
+  tensors_are_refused(p, "bert-a",
+                      &(struct whole_edit){.drop = "encoder.layer.1.output.dense.bias"},
+                      "there is no tensor \"encoder.layer.1.output.dense.bias\"");
+  tensors_are_refused(p, "bert-a", &(struct whole_edit){.drop = "embeddings.LayerNorm"},
+                      "there is no tensor \"embeddings.LayerNorm.weight\"");
+  tensors_are_refused(p, "bert-a", &(struct whole_edit){.drop = "embeddings.token_type"},
+                      "there is no tensor \"embeddings.token_type_embeddings.weight\"");
+  tensors_are_refused(p, "bert-a", &(struct whole_edit){.drop = "embeddings.word"},
+                      "there is no tensor \"embeddings.word_embeddings.weight\"");
+  tensors_are_refused(p, "bert-a", &(struct whole_edit){.broken = "pooler.dense.weight"},
+                      "tensor \"pooler.dense.weight\" holds a number that is not finite");
+  tensors_are_refused(p, "bert-a",
+                      &(struct whole_edit){.add = "b.encoder.layer.0.attention.self.query.weight",
+                                           .rows = 3,
+                                           .columns = 3},
+                      "these are several models");
+  tensors_are_refused(p, "bart-b",
+                      &(struct whole_edit){.add = "lm_head.weight", .rows = 70, .columns = 24},
+                      "tensor \"lm_head.weight\" differs from \"model.shared.weight\", of which");
+  tensors_are_refused(
+      p, "bart-b",
+      &(struct whole_edit){.add = "model.decoder.embed_tokens.weight", .rows = 71, .columns = 24},
+      "tensor \"model.decoder.embed_tokens.weight\" differs from");
+  tensors_are_refused(p, "bart-b",
+                      &(struct whole_edit){.add = "model.encoder.layer_norm.weight", .rows = 24},
+                      "tensor \"model.encoder.layer_norm.weight\" is not known in bart");
+  tensors_are_refused(p, "t5-b",
+                      &(struct whole_edit){.add = "encoder.final_layer_norm.bias", .rows = 36},
+                      "tensor \"encoder.final_layer_norm.bias\" is not known in t5");
+  tensors_are_refused(p, "t5-b",
+                      &(struct whole_edit){.add = "encoder.block.0.layer.0.SelfAttention.q.bias",
+                                           .rows = 36},
+                      "tensor \"encoder.block.0.layer.0.SelfAttention.q.bias\" is not known in t5");
+  tensors_are_refused(p, "vit-a",
+                      &(struct whole_edit){.drop = "encoder.layer.1.intermediate.dense.bias"},
+                      "there is no tensor \"encoder.layer.1.intermediate.dense.bias\"");
+  tensors_are_refused(p, "d2l-a",
+                      &(struct whole_edit){.drop = "encoder.blks.block1.ffn.dense1.bias"},
+                      "there is no tensor \"encoder.blks.block1.ffn.dense1.bias\"");
+  tensors_are_refused(p, "torch-encoder-b",
+                      &(struct whole_edit){.rename = "layers.", .to = "decoder.layers."},
+                      "its layers are those of a decoder");
+}
+
+/* A layer that is missing in the middle does not cut the model. */
+static void gaps(void **state) {
+  const struct place *p = *state;
+  tensors_are_refused(p, "torch-encoder-b",
+                      &(struct whole_edit){.drop = "layers.1.self_attn.in_proj_weight"},
+                      "there is no tensor \"layers.1.self_attn.in_proj_weight\", but \"layers.");
+  static const struct whole_edit query = {.drop = "encoder.layer.1.attention.self.query.weight"};
+  tensors_are_refused(p, "bert-a", &query, "there is no tensor \"encoder.layer.1.attention.self");
+  whole_place_config(p, "bert-a", "{\"num_hidden_layers\":\"-\"}");
+  whole_place_refused(p, "",
+                      "there is no tensor \"encoder.layer.1.attention.self.query.weight\", but");
+}
+
+static void what_answers_nothing(void **state) {
+  const struct place *p = *state;
+  tensors_are_refused(p, "bert-a",
+                      &(struct whole_edit){.huge = "encoder.layer.1.intermediate.dense.weight"},
+                      "its answer to a few tokens is not finite: ");
+  tensors_are_refused(p, "torch-encoder-b", &(struct whole_edit){.huge = "layers.2.linear2.weight"},
+                      "its answer to a few tokens is not finite: ");
+}
+
+static void shapes(void **state) {
+  const struct place *p = *state;
+  tensors_are_refused(
+      p, "bert-a",
+      &(struct whole_edit){.drop = "embeddings.word_embeddings.weight",
+                           .add = "embeddings.word_embeddings.weight",
+                           .rows = 0,
+                           .columns = 32},
+      "tensor \"embeddings.word_embeddings.weight\" is empty: a dimension of it is 0");
+  static const char query[] = "encoder.layer.0.attention.self.query.weight";
+  static const char joint[] = "layers.1.self_attn.in_proj_weight";
+  tensors_are_refused(p, "bert-a", &(struct whole_edit){.drop = query, .add = query, .rows = 32},
+                      "has 1 dimensions, but must have 2");
+  tensors_are_refused(
+      p, "bert-a",
+      &(struct whole_edit){
+          .drop = "pooler.dense.w", .add = "pooler.dense.weight", .rows = 32, .columns = 31},
+      "tensor \"pooler.dense.weight\" has 32 times 31 numbers here, not 32 times 32");
+  tensors_are_refused(
+      p, "bert-a",
+      &(struct whole_edit){.drop = "pooler.dense.b", .add = "pooler.dense.bias", .rows = 31},
+      "tensor \"pooler.dense.bias\" has 31 numbers here, not 32");
+  tensors_are_refused(p, "torch-encoder-b",
+                      &(struct whole_edit){.drop = joint, .add = joint, .rows = 71, .columns = 24},
+                      "has 71 rows, which are no three times");
+  tensors_are_refused(p, "torch-encoder-b",
+                      &(struct whole_edit){.drop = "layers.1.self_attn.in_proj_bias",
+                                           .add = "layers.1.self_attn.in_proj_bias",
+                                           .rows = 71},
+                      "has 71 numbers, not 72");
+}
+
+int main(void) {
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, whole_place_enter, whole_place_leave)
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(definitions),
+      cmocka_unit_test(drawn_ones),
+      IN_PLACE(what_config_says),
+      IN_PLACE(what_a_config_of_ours_says),
+      IN_PLACE(what_a_definition_cannot_change),
+      IN_PLACE(tensors),
+      IN_PLACE(gaps),
+      IN_PLACE(what_answers_nothing),
+      IN_PLACE(shapes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
