@@ -158,12 +158,33 @@ static enum status check_choices(const struct whole_plan *p, struct error *e) {
   return key ? error_set(e, STATUS_CONFIG, "%s: %s has no choice", key, f->name) : STATUS_OK;
 }
 
+/* The first norm that has a bias; NULL: none has. */
+static const struct layout_matrix *find_shift(const struct whole_plan *p) {
+  for (enum whole_role role = 0; role < WHOLE_ROLES; role++) {
+    if (!whole_role_is_norm(role)) continue;
+    const size_t places = role < WHOLE_LAYER_ROLES ? p->form.layers : 1;
+    for (size_t layer = 0; layer < places; layer++)
+      if (whole_plan_part(p, role, layer)->has_bias) return whole_plan_part(p, role, layer);
+  }
+  return NULL;
+}
+
+/* RMS norm shifts nothing: a file whose norms have biases means another. */
+static enum status check_shift(const struct whole_plan *p, struct error *e) {
+  const struct layout_matrix *m = p->form.norm == NORM_RMS && p->source.file ? find_shift(p) : NULL;
+  if (!m) return STATUS_OK;
+  return error_set(e, STATUS_CONFIG,
+                   "norm_kind: an RMS norm has no bias, but there is tensor \"%.120s\"",
+                   m->bias.tensor->name);
+}
+
 static enum status settle_kinds(struct whole_plan *p, struct error *e) {
   struct stack_form *f = &p->form;
   const struct whole_settings *s = &p->said;
   if (check_choices(p, e)) return e->status;
   f->name = "encoder";
   f->norm = s->rms == TOGGLE_ON ? NORM_RMS : p->family->norm;
+  if (check_shift(p, e)) return e->status;
   f->place = s->pre == TOGGLE_ON ? NORM_PRE : p->family->place;
   f->epsilon = (float)(s->epsilon > 0 ? s->epsilon : 1e-5);
   f->activation = s->activation ? s->activate : ACTIVATION_RELU;

@@ -179,6 +179,9 @@ static void what_a_config_of_ours_says(void **state) {
                     "there is no tensor \"relative_bias.weight\"");
   config_is_refused(p, "torch-encoder-b", "{\"vocabulary\":5}", "there is no table of tokens");
   config_is_refused(p, "torch-encoder-b", "{\"kv_heads\":1}", "here, not 8 times 24");
+  config_is_refused(
+      p, "torch-encoder-b", "{\"norm_kind\":\"rms\"}",
+      "norm_kind: an RMS norm has no bias, but there is tensor \"layers.0.norm1.bias\"");
   config_is_refused(p, "d2l-a", "{\"gated\":true}", "gated: d2l has no choice");
   config_is_refused(p, "d2l-a", "{\"begin\":70}", "begin: 70 is outside the vocabulary of 70");
   whole_place_write(p, "config.json", "[]");
