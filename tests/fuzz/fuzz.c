@@ -119,6 +119,19 @@ size_t cutter_next(struct cutter *c, size_t left) {
 
 /* --- bodies --- */
 
+void fuzz_feed(struct body *b, struct input text, unsigned cut, const struct error *e) {
+  struct cutter cutter = cutter_of(cut);
+  while (text.size > 0) {
+    const size_t size = cutter_next(&cutter, text.size);
+    char *chunk = input_copy((struct input){text.bytes, size});
+    const enum status status = body_feed(b, chunk, size);
+    free(chunk);
+    must(status == e->status);
+    text.bytes += size;
+    text.size -= size;
+  }
+}
+
 void fuzz_body_run(struct fuzz_body *d, const struct model *m, const struct body_terms *terms,
                    struct input body, unsigned cut) {
   memset(d, 0, sizeof *d);
@@ -129,16 +142,7 @@ void fuzz_body_run(struct fuzz_body *d, const struct model *m, const struct body
     must(d->error.status);
     return;
   }
-  struct cutter cutter = cutter_of(cut);
-  while (body.size > 0) {
-    const size_t size = cutter_next(&cutter, body.size);
-    char *chunk = input_copy((struct input){body.bytes, size});
-    const enum status status = body_feed(attention_body_of(b), chunk, size);
-    free(chunk);
-    must(status == d->error.status);
-    body.bytes += size;
-    body.size -= size;
-  }
+  fuzz_feed(attention_body_of(b), body, cut, &d->error);
   const enum status status = attention_body_finish(b, &d->request);
   must(status == d->error.status);
 }

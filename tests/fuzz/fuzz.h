@@ -60,6 +60,9 @@ const struct model *fuzz_model(unsigned index); /* modulo FUZZ_MODELS */
 
 extern const struct body_limits fuzz_limits;
 
+/* Hands a text to the reader of a body in chunks. `e` is where that reader puts its error. */
+void fuzz_feed(struct body *b, struct input text, unsigned cut, const struct error *e);
+
 /* A body request in chunks. */
 struct fuzz_body {
   struct budget budget;

@@ -59,16 +59,7 @@ static void read_body(struct encoded *d, const struct model *m, const struct bod
     must(d->error.status);
     return;
   }
-  struct cutter cutter = cutter_of(cut);
-  while (body.size > 0) {
-    const size_t size = cutter_next(&cutter, body.size);
-    char *chunk = input_copy((struct input){body.bytes, size});
-    const enum status status = body_feed(encode_body_of(b), chunk, size);
-    free(chunk);
-    must(status == d->error.status);
-    body.bytes += size;
-    body.size -= size;
-  }
+  fuzz_feed(encode_body_of(b), body, cut, &d->error);
   const enum status status = encode_body_finish(b, &d->request);
   must(status == d->error.status);
 }

@@ -24,13 +24,6 @@ static bool differs_in_layer(struct error *e, size_t layer) {
   return false;
 }
 
-static void *allocate(struct arena *a, size_t count, size_t size) {
-  struct error e = {0};
-  void *p = arena_alloc(a, count, size, &e);
-  must(p != NULL);
-  return p;
-}
-
 void prepare_run(const struct random_stack *s, struct stack_run *r, struct arena *a) {
   struct error e = {0};
   must(stack_prepare(s->stack, r, a, &e) == STATUS_OK);
@@ -63,13 +56,13 @@ struct twin {
 };
 
 static double **numbers_of_layers(struct arena *a, size_t layers, size_t count) {
-  double **x = allocate(a, layers, sizeof *x);
-  for (size_t l = 0; l < layers; l++) x[l] = allocate(a, count, sizeof **x);
+  double **x = random_room(a, layers, sizeof *x);
+  for (size_t l = 0; l < layers; l++) x[l] = random_room(a, count, sizeof **x);
   return x;
 }
 
 static double *widen(struct arena *a, const float *x, size_t count) {
-  double *y = allocate(a, count, sizeof *y);
+  double *y = random_room(a, count, sizeof *y);
   for (size_t i = 0; i < count; i++) y[i] = x[i];
   return y;
 }
@@ -78,7 +71,7 @@ static struct ref_text text_of(const struct random_stack *s, const struct stack_
                                struct arena *a) {
   const struct item *at = &r->geometry.item[item];
   const size_t d = s->form.width;
-  const float **masks = allocate(a, s->form.layers, sizeof *masks);
+  const float **masks = random_room(a, s->form.layers, sizeof *masks);
   for (size_t l = 0; l < s->form.layers; l++) masks[l] = r->wish ? r->wish[l].head_mask : NULL;
   return (struct ref_text){.n = at->q,
                            .token = r->tokens ? r->tokens + at->q_row : NULL,
@@ -97,12 +90,12 @@ static enum status ask_twin(const struct random_stack *s, const struct stack_run
   struct arena *a = &t->arena;
   arena_init(a, NULL);
   const struct ref_text text = text_of(s, r, item, a);
-  t->hidden = (struct ref_hidden){.state = allocate(a, (f->layers + 1) * n * d, sizeof(double)),
+  t->hidden = (struct ref_hidden){.state = random_room(a, (f->layers + 1) * n * d, sizeof(double)),
                                   .weights = numbers_of_layers(a, f->layers, f->self.heads * n * n),
                                   .input = numbers_of_layers(a, f->layers, n * d),
-                                  .outputs = allocate(a, n * d, sizeof(double))};
-  t->vector = allocate(a, wide, sizeof(double));
-  t->bare = allocate(a, wide, sizeof(double));
+                                  .outputs = random_room(a, n * d, sizeof(double))};
+  t->vector = random_room(a, wide, sizeof(double));
+  t->bare = random_room(a, wide, sizeof(double));
   if (stack_ref(f, &text, &t->hidden, e) || r->pool == STACK_POOL_NONE) return e->status;
   struct ref_pooling how = {r->pool, r->dimensions, false, r->dense_left};
   stack_ref_pool(f, &how, n, t->hidden.outputs, t->bare, e);

@@ -17,17 +17,17 @@ float random_float(uint64_t *state) {
   return (float)((double)(random_bits(state) >> 11) * 0x1p-52 - 1.0);
 }
 
-static bool often(uint64_t *state, unsigned percent) { return random_below(state, 100) < percent; }
+bool random_often(uint64_t *state, unsigned percent) { return random_below(state, 100) < percent; }
 
-static void *allocate(struct arena *a, size_t count, size_t size) {
+void *random_room(struct arena *a, size_t count, size_t size) {
   struct error e = {0};
   void *p = arena_alloc(a, count, size, &e);
   must(p != NULL);
   return p;
 }
 
-static float *draw_numbers(struct arena *a, uint64_t *state, size_t count, float size) {
-  float *x = allocate(a, count, sizeof *x);
+float *random_floats(struct arena *a, uint64_t *state, size_t count, float size) {
+  float *x = random_room(a, count, sizeof *x);
   for (size_t i = 0; i < count; i++) x[i] = size * random_float(state);
   return x;
 }
@@ -35,8 +35,8 @@ static float *draw_numbers(struct arena *a, uint64_t *state, size_t count, float
 static void set_matrix(struct random_layer *l, unsigned role, size_t out, size_t in, bool bias,
                        uint64_t *state) {
   l->matrix[role].weight =
-      draw_numbers(&l->arena, state, out * in, sqrtf(6.0f / (float)(in + out)));
-  l->matrix[role].bias = bias ? draw_numbers(&l->arena, state, out, 0.1f) : NULL;
+      random_floats(&l->arena, state, out * in, sqrtf(6.0f / (float)(in + out)));
+  l->matrix[role].bias = bias ? random_floats(&l->arena, state, out, 0.1f) : NULL;
 }
 
 static void make_layer(struct random_layer *l, enum gemm_engine engine) {
@@ -53,20 +53,22 @@ struct drawn {
 
 static void draw_heads(struct layer_shape *s, uint64_t *state) {
   s->kv_heads = 1 + random_below(state, 4);
-  s->heads = s->kv_heads * (often(state, 70) ? 1 : 1 + random_below(state, 3));
-  s->head_size = 1 + random_below(state, often(state, 20) ? 130 : 24);
-  s->value_head_size = often(state, 60) ? s->head_size : 1 + random_below(state, 70);
+  s->heads = s->kv_heads * (random_often(state, 70) ? 1 : 1 + random_below(state, 3));
+  s->head_size = 1 + random_below(state, random_often(state, 20) ? 130 : 24);
+  s->value_head_size = random_often(state, 60) ? s->head_size : 1 + random_below(state, 70);
   s->key_head_size = s->head_size;
-  s->sigmoid = often(state, 12);
+  s->sigmoid = random_often(state, 12);
 }
 
 /* The score's matrices are such that scores are of unit scale, as those of dot products are. */
 static void draw_score(struct random_layer *l, uint64_t *state) {
   struct layer_shape *s = &l->shape;
-  s->score = often(state, 60) ? SCORE_DOT : often(state, 60) ? SCORE_ADDITIVE : SCORE_BILINEAR;
+  s->score = random_often(state, 60)   ? SCORE_DOT
+             : random_often(state, 60) ? SCORE_ADDITIVE
+                                       : SCORE_BILINEAR;
   s->scale = s->score == SCORE_DOT ? 1.0f / sqrtf((float)s->head_size) : 1.0f;
   if (s->score == SCORE_DOT) return;
-  if (often(state, 40)) s->key_head_size = 1 + random_below(state, 40);
+  if (random_often(state, 40)) s->key_head_size = 1 + random_below(state, 40);
   const size_t d = s->head_size, d_k = s->key_head_size;
   if (s->score == SCORE_ADDITIVE) {
     s->score_size = 1 + random_below(state, 40);
@@ -75,23 +77,23 @@ static void draw_score(struct random_layer *l, uint64_t *state) {
     set_matrix(l, ROLE_SCORE_VECTOR, 1, s->score_size, false, state);
   } else {
     l->matrix[ROLE_SCORE_WEIGHT].weight =
-        draw_numbers(&l->arena, state, d_k * d, 2.0f / sqrtf((float)(d_k * d)));
+        random_floats(&l->arena, state, d_k * d, 2.0f / sqrtf((float)(d_k * d)));
   }
 }
 
 /* Positions: turned heads, or T5's buckets, now and then in both directions, now and then one. */
 static void draw_positions(struct random_layer *l, uint64_t *state) {
   struct layer_shape *s = &l->shape;
-  if (s->score == SCORE_DOT && often(state, 35)) {
+  if (s->score == SCORE_DOT && random_often(state, 35)) {
     s->key_head_size = s->head_size += s->head_size % 2;
-    s->rope_base = often(state, 70) ? 10000 : 2 + (double)random_below(state, 1000);
+    s->rope_base = random_often(state, 70) ? 10000 : 2 + (double)random_below(state, 1000);
   }
-  if (often(state, 70)) return;
-  s->relative_both = often(state, 50);
+  if (random_often(state, 70)) return;
+  s->relative_both = random_often(state, 50);
   s->relative_buckets = (1 + random_below(state, 20)) * (s->relative_both ? 2 : 1);
   s->relative_distance = s->relative_buckets + 1 + random_below(state, 200);
   l->matrix[ROLE_RELATIVE].weight =
-      draw_numbers(&l->arena, state, s->relative_buckets * s->heads, 2.0f);
+      random_floats(&l->arena, state, s->relative_buckets * s->heads, 2.0f);
 }
 
 /* `heads` heads of `size` columns, made of an input of some size, which it returns; or the input's
@@ -111,13 +113,13 @@ void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine
   draw_heads(s, state);
   draw_score(l, state);
   draw_positions(l, state);
-  const struct drawn d = {.projected = often(state, 80), .bias = often(state, 40)};
-  s->grouped = d.projected && often(state, 20);
+  const struct drawn d = {.projected = random_often(state, 80), .bias = random_often(state, 40)};
+  s->grouped = d.projected && random_often(state, 20);
   s->query_size = draw_projection(l, ROLE_QUERY, s->heads, s->head_size, &d, state);
   s->key_size = draw_projection(l, ROLE_KEY, s->kv_heads, s->key_head_size, &d, state);
   s->value_size = draw_projection(l, ROLE_VALUE, s->kv_heads, s->value_head_size, &d, state);
   s->output_size = s->heads * s->value_head_size;
-  if (often(state, d.projected ? 90 : 20)) {
+  if (random_often(state, d.projected ? 90 : 20)) {
     const size_t wide = s->output_size;
     s->output_size = 1 + random_below(state, 150);
     set_matrix(l, ROLE_OUTPUT, s->output_size, wide, d.bias, state);
@@ -158,10 +160,10 @@ void wide_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine e
   s->kv_heads = 1 + 700 / (s->head_size * shared);
   s->heads = s->kv_heads * shared;
   draw_score(l, state);
-  if (s->score == SCORE_DOT && often(state, 50)) s->rope_base = 10000;
+  if (s->score == SCORE_DOT && random_often(state, 50)) s->rope_base = 10000;
   s->query_size = s->key_size = s->value_size = in;
   s->output_size = 300 + random_below(state, 1200);
-  const bool bias = often(state, 50);
+  const bool bias = random_often(state, 50);
   set_matrix(l, ROLE_QUERY, s->heads * s->head_size, in, bias, state);
   set_matrix(l, ROLE_KEY, s->kv_heads * s->key_head_size, in, bias, state);
   set_matrix(l, ROLE_VALUE, s->kv_heads * s->value_head_size, in, bias, state);
@@ -191,14 +193,14 @@ static void place_items(struct layer_run *c, size_t heads) {
 
 static void fill_inputs(struct layer_run *c, const struct layer_shape *s, uint64_t *state,
                         struct arena *a) {
-  c->call.queries = draw_numbers(a, state, c->geometry.q_rows * s->query_size, 1.7f);
-  c->call.keys = draw_numbers(a, state, c->geometry.k_rows * s->key_size, 1.7f);
-  c->call.values = draw_numbers(a, state, c->geometry.k_rows * s->value_size, 1.7f);
+  c->call.queries = random_floats(a, state, c->geometry.q_rows * s->query_size, 1.7f);
+  c->call.keys = random_floats(a, state, c->geometry.k_rows * s->key_size, 1.7f);
+  c->call.values = random_floats(a, state, c->geometry.k_rows * s->value_size, 1.7f);
 }
 
 static void fill_lens(struct layer_run *c, uint64_t *state, struct arena *a) {
-  int32_t *lens = allocate(a, c->geometry.q_rows, sizeof *lens);
-  const bool per_item = often(state, 50);
+  int32_t *lens = random_room(a, c->geometry.q_rows, sizeof *lens);
+  const bool per_item = random_often(state, 50);
   for (size_t i = 0; i < c->geometry.items; i++) {
     const struct item *item = &c->geometry.item[i];
     int32_t len = (int32_t)random_below(state, item->k + 1);
@@ -219,10 +221,10 @@ static size_t pairs_of(const struct layer_run *c) {
 
 /* Some heads are masked out altogether, now and then all of them. */
 static void fill_head_mask(struct layer_run *c, size_t heads, uint64_t *state, struct arena *a) {
-  float *factor = draw_numbers(a, state, heads, 1.0f);
-  const unsigned percent = often(state, 15) ? 100 : 30;
+  float *factor = random_floats(a, state, heads, 1.0f);
+  const unsigned percent = random_often(state, 15) ? 100 : 30;
   for (size_t h = 0; h < heads; h++)
-    if (often(state, percent)) factor[h] = 0;
+    if (random_often(state, percent)) factor[h] = 0;
   c->call.head_mask = factor;
 }
 
@@ -231,22 +233,22 @@ static void fill_mask(struct layer_run *c, size_t heads, uint64_t *state, struct
   const size_t flags = pairs_of(c) * (c->geometry.mask_per_head ? heads : 1);
   const unsigned percent = (unsigned)random_below(state, 101);
   const size_t stretch = 1 + random_below(state, 64);
-  uint8_t *mask = allocate(a, flags, 1);
+  uint8_t *mask = random_room(a, flags, 1);
   bool dark = false;
   for (size_t i = 0; i < flags; i++) {
-    if (c->geometry.mask_per_head && i % stretch == 0) dark = often(state, 40);
-    mask[i] = !dark && often(state, percent);
+    if (c->geometry.mask_per_head && i % stretch == 0) dark = random_often(state, 40);
+    mask[i] = !dark && random_often(state, percent);
   }
   c->geometry.mask = mask;
 }
 
 static void fill_extras(struct layer_run *c, size_t heads, uint64_t *state, struct arena *a) {
-  if (often(state, 60)) fill_lens(c, state, a);
-  if (often(state, 40)) fill_mask(c, heads, state, a);
-  if (often(state, 30))
+  if (random_often(state, 60)) fill_lens(c, state, a);
+  if (random_often(state, 40)) fill_mask(c, heads, state, a);
+  if (random_often(state, 30))
     c->geometry.bias =
-        draw_numbers(a, state, pairs_of(c) * (c->geometry.bias_per_head ? heads : 1), 2.0f);
-  if (often(state, 25)) fill_head_mask(c, heads, state, a);
+        random_floats(a, state, pairs_of(c) * (c->geometry.bias_per_head ? heads : 1), 2.0f);
+  if (random_often(state, 25)) fill_head_mask(c, heads, state, a);
 }
 
 /* Cuts an item's keys into up to six segments, some of them empty. */
@@ -257,12 +259,12 @@ static void fill_segments(struct layer_run *c, uint64_t *state, struct arena *a)
     c->geometry.item[i].segments_at = total;
     total += c->geometry.item[i].segments;
   }
-  int32_t *end = allocate(a, total, sizeof *end);
+  int32_t *end = random_room(a, total, sizeof *end);
   for (size_t i = 0; i < c->geometry.items; i++) {
     const size_t first = c->geometry.item[i].segments_at, k = c->geometry.item[i].k;
     size_t at = 0;
     for (size_t s = 0; s < c->geometry.item[i].segments; s++) {
-      at += often(state, 25) ? 0 : random_below(state, k - at + 1);
+      at += random_often(state, 25) ? 0 : random_below(state, k - at + 1);
       end[first + s] = (int32_t)(s + 1 == c->geometry.item[i].segments ? k : at);
     }
   }
@@ -273,34 +275,35 @@ static void fill_segments(struct layer_run *c, uint64_t *state, struct arena *a)
 static void fill_selection(struct layer_run *c, const struct layer_shape *s, uint64_t *state,
                            struct arena *a) {
   c->call.seed = random_bits(state) >> 11;
-  c->call.want_pointers = often(state, 30);
-  if (!s->sigmoid && often(state, 15)) {
+  c->call.want_pointers = random_often(state, 30);
+  if (!s->sigmoid && random_often(state, 15)) {
     fill_segments(c, state, a);
     return;
   }
-  if (often(state, 30))
-    c->call.select = s->sigmoid || often(state, 50) ? SELECT_HARD : SELECT_SAMPLE;
-  c->call.uniform_rows = c->call.select == SELECT_SOFT && often(state, 30);
+  if (random_often(state, 30))
+    c->call.select = s->sigmoid || random_often(state, 50) ? SELECT_HARD : SELECT_SAMPLE;
+  c->call.uniform_rows = c->call.select == SELECT_SOFT && random_often(state, 30);
 }
 
 struct layer_run *random_call(const struct random_layer *l, uint64_t *state, size_t most,
                               struct arena *a) {
   struct error e = {0};
-  struct layer_run *c = allocate(a, 1, sizeof *c);
+  struct layer_run *c = random_room(a, 1, sizeof *c);
   *c = (struct layer_run){.geometry.items = random_below(state, 5),
                           .geometry.window_left = -1,
                           .geometry.window_right = -1};
-  c->geometry.item = allocate(a, c->geometry.items, sizeof *c->geometry.item);
-  c->geometry.bias_per_head = often(state, 50);
-  c->geometry.mask_per_head = often(state, 50);
-  c->geometry.causal = often(state, 30);
+  c->geometry.item = random_room(a, c->geometry.items, sizeof *c->geometry.item);
+  c->geometry.bias_per_head = random_often(state, 50);
+  c->geometry.mask_per_head = random_often(state, 50);
+  c->geometry.causal = random_often(state, 30);
   c->call.want = (enum weights)random_below(state, 3);
-  if (often(state, 25)) c->geometry.window_left = (int64_t)random_below(state, most);
-  if (often(state, 25)) c->geometry.window_right = (int64_t)random_below(state, most);
+  if (random_often(state, 25)) c->geometry.window_left = (int64_t)random_below(state, most);
+  if (random_often(state, 25)) c->geometry.window_right = (int64_t)random_below(state, most);
   for (size_t i = 0; i < c->geometry.items; i++) {
-    c->geometry.item[i] = (struct item){.q = random_below(state, often(state, 30) ? 4 : most),
-                                        .k = random_below(state, often(state, 30) ? 4 : most)};
-    if (often(state, 40))
+    c->geometry.item[i] =
+        (struct item){.q = random_below(state, random_often(state, 30) ? 4 : most),
+                      .k = random_below(state, random_often(state, 30) ? 4 : most)};
+    if (random_often(state, 40))
       c->geometry.item[i].offset = (int64_t)random_below(state, 2 * most) - (int64_t)most;
   }
   place_items(c, l->shape.heads);
@@ -314,12 +317,12 @@ struct layer_run *random_call(const struct random_layer *l, uint64_t *state, siz
 struct layer_run *plain_call(const struct random_layer *l, uint64_t *state, size_t items, size_t q,
                              size_t k, enum weights want, struct arena *a) {
   struct error e = {0};
-  struct layer_run *c = allocate(a, 1, sizeof *c);
+  struct layer_run *c = random_room(a, 1, sizeof *c);
   *c = (struct layer_run){.geometry.items = items,
                           .call.want = want,
                           .geometry.window_left = -1,
                           .geometry.window_right = -1};
-  c->geometry.item = allocate(a, items, sizeof *c->geometry.item);
+  c->geometry.item = random_room(a, items, sizeof *c->geometry.item);
   for (size_t i = 0; i < items; i++) c->geometry.item[i] = (struct item){.q = q, .k = k};
   place_items(c, l->shape.heads);
   fill_inputs(c, &l->shape, state, a);
@@ -328,9 +331,9 @@ struct layer_run *plain_call(const struct random_layer *l, uint64_t *state, size
 }
 
 struct layer_run *call_again(const struct layer_run *c, struct arena *a) {
-  struct layer_run *copy = allocate(a, 1, sizeof *copy);
+  struct layer_run *copy = random_room(a, 1, sizeof *copy);
   memcpy(copy, c, sizeof *copy);
-  copy->geometry.item = allocate(a, c->geometry.items, sizeof *copy->geometry.item);
+  copy->geometry.item = random_room(a, c->geometry.items, sizeof *copy->geometry.item);
   memcpy(copy->geometry.item, c->geometry.item, c->geometry.items * sizeof *copy->geometry.item);
   copy->call.geometry = &copy->geometry;
   copy->call.outputs = copy->call.weights = copy->call.segment_weights = NULL;
@@ -344,7 +347,7 @@ struct layer_run *call_again(const struct layer_run *c, struct arena *a) {
 /* Of an item's [planes, q, size] numbers those of the queries first .. first + count - 1. */
 static void *rows_of(const void *all, size_t planes, size_t q, size_t size, size_t first,
                      size_t count, struct arena *a) {
-  char *rows = allocate(a, planes * count, size);
+  char *rows = random_room(a, planes * count, size);
   for (size_t p = 0; p < planes; p++)
     memcpy(rows + p * count * size, (const char *)all + (p * q + first) * size, count * size);
   return rows;

@@ -14,6 +14,13 @@ struct random_layer {
 uint64_t random_bits(uint64_t *state);
 size_t random_below(uint64_t *state, size_t n); /* 0 .. n-1 */
 float random_float(uint64_t *state);            /* -1 .. 1 */
+bool random_often(uint64_t *state, unsigned percent);
+
+/* Memory of the arena: there is always some. */
+void *random_room(struct arena *a, size_t count, size_t size);
+
+/* `count` floats between -size and size, in the arena. */
+float *random_floats(struct arena *a, uint64_t *state, size_t count, float size);
 
 /* A layer with any score and weighting: mostly dot products and softmax; with projections, grouped
  * ones or none, with sizes that agree or differ, with heads that share keys or not, with positions

@@ -6,21 +6,6 @@
 
 #include "core/run/size.h"
 
-static bool often(uint64_t *state, unsigned percent) { return random_below(state, 100) < percent; }
-
-static void *allocate(struct arena *a, size_t count, size_t size) {
-  struct error e = {0};
-  void *p = arena_alloc(a, count, size, &e);
-  must(p != NULL);
-  return p;
-}
-
-static float *draw_numbers(struct arena *a, uint64_t *state, size_t count, float size) {
-  float *x = allocate(a, count, sizeof *x);
-  for (size_t i = 0; i < count; i++) x[i] = size * random_float(state);
-  return x;
-}
-
 /* A scale of 1 is for queries that are so much less, as T5's are. */
 static void draw_queries(struct random_stack *s, struct layer_matrix *m, bool bias,
                          uint64_t *state) {
@@ -28,15 +13,15 @@ static void draw_queries(struct random_stack *s, struct layer_matrix *m, bool bi
   const size_t d = s->form.width, out = h->heads * h->head_size;
   float size = sqrtf(6.0f / (float)(d + out));
   if (h->scale == 1) size /= sqrtf((float)h->head_size);
-  m->weight = draw_numbers(&s->arena, state, out * d, size);
-  m->bias = bias ? draw_numbers(&s->arena, state, out, 0.1f) : NULL;
+  m->weight = random_floats(&s->arena, state, out * d, size);
+  m->bias = bias ? random_floats(&s->arena, state, out, 0.1f) : NULL;
 }
 
 static struct layer_matrix draw_matrix(struct random_stack *s, size_t out, size_t in, bool bias,
                                        uint64_t *state) {
   struct layer_matrix m = {
-      .weight = draw_numbers(&s->arena, state, out * in, sqrtf(6.0f / (float)(in + out)))};
-  if (bias) m.bias = draw_numbers(&s->arena, state, out, 0.1f);
+      .weight = random_floats(&s->arena, state, out * in, sqrtf(6.0f / (float)(in + out)))};
+  if (bias) m.bias = random_floats(&s->arena, state, out, 0.1f);
   return m;
 }
 
@@ -44,9 +29,9 @@ static struct layer_matrix draw_matrix(struct random_stack *s, size_t out, size_
 
 static struct stack_norm draw_norm(struct random_stack *s, bool shift, uint64_t *state) {
   const size_t d = s->form.width;
-  float *factor = draw_numbers(&s->arena, state, d, 0.3f);
+  float *factor = random_floats(&s->arena, state, d, 0.3f);
   for (size_t i = 0; i < d; i++) factor[i] += 1;
-  return (struct stack_norm){factor, shift ? draw_numbers(&s->arena, state, d, 0.2f) : NULL};
+  return (struct stack_norm){factor, shift ? random_floats(&s->arena, state, d, 0.2f) : NULL};
 }
 
 /* Heads whose sizes need not divide the width; with positions of their own, or not. */
@@ -54,17 +39,17 @@ static void draw_attention(struct random_stack *s, bool wide, uint64_t *state) {
   struct layer_shape *h = &s->form.self;
   const size_t d = s->form.width;
   h->kv_heads = 1 + random_below(state, wide ? 8 : 4);
-  h->heads = h->kv_heads * (often(state, 60) ? 1 : 1 + random_below(state, 3));
+  h->heads = h->kv_heads * (random_often(state, 60) ? 1 : 1 + random_below(state, 3));
   h->head_size = h->key_head_size = 1 + random_below(state, wide ? 100 : 20);
-  h->value_head_size = often(state, 80) ? h->head_size : 1 + random_below(state, 20);
+  h->value_head_size = random_often(state, 80) ? h->head_size : 1 + random_below(state, 20);
   h->query_size = h->key_size = h->value_size = h->output_size = d;
-  h->scale = often(state, 80) ? 1.0f / sqrtf((float)h->head_size) : 1.0f;
-  if (often(state, 25)) {
+  h->scale = random_often(state, 80) ? 1.0f / sqrtf((float)h->head_size) : 1.0f;
+  if (random_often(state, 25)) {
     h->head_size = h->key_head_size += h->head_size % 2;
-    h->rope_base = often(state, 70) ? 10000 : 500000;
+    h->rope_base = random_often(state, 70) ? 10000 : 500000;
   }
-  if (often(state, 75)) return;
-  h->relative_both = often(state, 70);
+  if (random_often(state, 75)) return;
+  h->relative_both = random_often(state, 70);
   h->relative_buckets = (1 + random_below(state, 16)) * (h->relative_both ? 2 : 1);
   h->relative_distance = h->relative_buckets + 1 + random_below(state, 100);
 }
@@ -78,47 +63,48 @@ static void draw_layer(struct random_stack *s, size_t index, bool bias, bool gat
   const size_t d = f->width, keys = h->kv_heads * h->head_size,
                values = h->kv_heads * h->value_head_size, wide = h->heads * h->value_head_size;
   draw_queries(s, &l->self[ROLE_QUERY], bias, state);
-  l->self[ROLE_KEY] = draw_matrix(s, keys, d, bias && often(state, 80), state);
+  l->self[ROLE_KEY] = draw_matrix(s, keys, d, bias && random_often(state, 80), state);
   l->self[ROLE_VALUE] = draw_matrix(s, values, d, bias, state);
   l->self[ROLE_OUTPUT] = draw_matrix(s, d, wide, bias, state);
-  if (h->relative_buckets && index > 0 && often(state, 50))
+  if (h->relative_buckets && index > 0 && random_often(state, 50))
     l->self[ROLE_RELATIVE] = s->layer[0].self[ROLE_RELATIVE];
   else if (h->relative_buckets)
     l->self[ROLE_RELATIVE].weight =
-        draw_numbers(&s->arena, state, h->relative_buckets * h->heads, 1.5f);
+        random_floats(&s->arena, state, h->relative_buckets * h->heads, 1.5f);
   if (gated) l->forward.gate = draw_matrix(s, f->forward_size, d, bias, state);
   l->forward.up = draw_matrix(s, f->forward_size, d, bias, state);
   l->forward.down = draw_matrix(s, d, f->forward_size, bias, state);
-  if (often(state, 95)) l->norm_self = draw_norm(s, shift, state);
-  if (often(state, 95)) l->norm_forward = draw_norm(s, shift, state);
+  if (random_often(state, 95)) l->norm_self = draw_norm(s, shift, state);
+  if (random_often(state, 95)) l->norm_forward = draw_norm(s, shift, state);
 }
 
 static void draw_embedding(struct random_stack *s, bool shift, bool tokens, uint64_t *state) {
   struct stack_embedding *m = &s->form.embedding;
   const size_t d = s->form.width;
-  m->scale = often(state, 60) ? 1.0f : sqrtf((float)d);
-  m->tokens = tokens || often(state, 80) ? 1 + random_below(state, 40) : 0;
-  if (m->tokens) m->token = draw_numbers(&s->arena, state, m->tokens * d, 1.5f / m->scale);
-  m->types = often(state, 40) ? 1 + random_below(state, 3) : 0;
-  if (m->types) m->type = draw_numbers(&s->arena, state, m->types * d, 0.7f);
-  m->first_position = often(state, 60) ? 0 : 1 + random_below(state, often(state, 80) ? 3 : 1030);
+  m->scale = random_often(state, 60) ? 1.0f : sqrtf((float)d);
+  m->tokens = tokens || random_often(state, 80) ? 1 + random_below(state, 40) : 0;
+  if (m->tokens) m->token = random_floats(&s->arena, state, m->tokens * d, 1.5f / m->scale);
+  m->types = random_often(state, 40) ? 1 + random_below(state, 3) : 0;
+  if (m->types) m->type = random_floats(&s->arena, state, m->types * d, 0.7f);
+  m->first_position =
+      random_often(state, 60) ? 0 : 1 + random_below(state, random_often(state, 80) ? 3 : 1030);
   m->positions = (enum positions)random_below(state, 5);
   if (d % 2 && m->positions >= POSITIONS_INTERLEAVED) m->positions = POSITIONS_LEARNED;
   if (m->positions == POSITIONS_LEARNED) {
     m->position_rows = m->first_position + s->longest;
-    m->position = draw_numbers(&s->arena, state, m->position_rows * d, 0.7f);
+    m->position = random_floats(&s->arena, state, m->position_rows * d, 0.7f);
   }
-  if (often(state, 50)) m->norm = draw_norm(s, shift, state);
+  if (random_often(state, 50)) m->norm = draw_norm(s, shift, state);
 }
 
 static void draw_pooling(struct random_stack *s, uint64_t *state) {
   struct stack_pooling *p = &s->form.pooling;
   const size_t d = s->form.width;
-  if (often(state, 50)) p->pooler = draw_matrix(s, d, d, often(state, 80), state);
-  if (often(state, 65)) return;
+  if (random_often(state, 50)) p->pooler = draw_matrix(s, d, d, random_often(state, 80), state);
+  if (random_often(state, 65)) return;
   p->dense_size = 1 + random_below(state, 2 * d);
-  p->dense = draw_matrix(s, p->dense_size, d, often(state, 60), state);
-  p->dense_tanh = often(state, 50);
+  p->dense = draw_matrix(s, p->dense_size, d, random_often(state, 60), state);
+  p->dense_tanh = random_often(state, 50);
 }
 
 void random_stack_make(struct random_stack *s) {
@@ -136,21 +122,22 @@ void random_stack_init(struct random_stack *s, uint64_t *state, struct random_st
   struct stack_form *f = &s->form;
   f->name = "encoder";
   f->width = kind.wide ? 400 + random_below(state, 200) : 4 + random_below(state, 90);
-  f->forward_size = kind.wide ? 2500 + random_below(state, often(state, 75) ? 900 : 9000)
+  f->forward_size = kind.wide ? 2500 + random_below(state, random_often(state, 75) ? 900 : 9000)
                               : 1 + random_below(state, 200);
   f->layers = kind.layers_least + random_below(state, kind.layers_most - kind.layers_least + 1);
-  f->causal = often(state, 35);
-  f->norm = often(state, 65) ? NORM_LAYER : NORM_RMS;
-  f->place = often(state, 50) ? NORM_PRE : NORM_POST;
-  f->epsilon = often(state, 50) ? 1e-5f : 1e-12f;
+  f->causal = random_often(state, 35);
+  f->norm = random_often(state, 65) ? NORM_LAYER : NORM_RMS;
+  f->place = random_often(state, 50) ? NORM_PRE : NORM_POST;
+  f->epsilon = random_often(state, 50) ? 1e-5f : 1e-12f;
   f->activation = (enum activation)random_below(state, 5);
   f->layer = s->layer;
-  const bool bias = often(state, 65), gated = often(state, 40), shift = often(state, 70);
+  const bool bias = random_often(state, 65), gated = random_often(state, 40),
+             shift = random_often(state, 70);
   draw_attention(s, kind.wide, state);
   draw_embedding(s, shift, kind.tokens, state);
   for (size_t l = 0; l < f->layers; l++) draw_layer(s, l, bias, gated, shift, state);
-  if (often(state, f->place == NORM_PRE ? 85 : 30)) f->last = draw_norm(s, shift, state);
-  f->last_aside = often(state, 30);
+  if (random_often(state, f->place == NORM_PRE ? 85 : 30)) f->last = draw_norm(s, shift, state);
+  f->last_aside = random_often(state, 30);
   draw_pooling(s, state);
   random_stack_make(s);
 }
@@ -177,20 +164,20 @@ static struct stack_run *empty_run(const struct random_stack *s, size_t items, s
   struct stack_run *r = stack_run_new(s->stack, a, &e);
   must(r != NULL);
   r->geometry.items = items;
-  r->geometry.item = allocate(a, items, sizeof *r->geometry.item);
+  r->geometry.item = random_room(a, items, sizeof *r->geometry.item);
   memset(r->geometry.item, 0, items * sizeof *r->geometry.item);
   return r;
 }
 
 static int32_t *draw_integers(uint64_t *state, size_t count, size_t below, struct arena *a) {
-  int32_t *x = allocate(a, count, sizeof *x);
+  int32_t *x = random_room(a, count, sizeof *x);
   for (size_t i = 0; i < count; i++) x[i] = (int32_t)random_below(state, below);
   return x;
 }
 
 struct stack_wish *random_run_wishes(const struct random_stack *s, struct stack_run *r,
                                      struct arena *a) {
-  struct stack_wish *wish = allocate(a, s->form.layers, sizeof *wish);
+  struct stack_wish *wish = random_room(a, s->form.layers, sizeof *wish);
   memset(wish, 0, s->form.layers * sizeof *wish);
   r->wish = wish;
   return wish;
@@ -201,24 +188,24 @@ static void draw_wishes(const struct random_stack *s, struct stack_run *r, uint6
   struct stack_wish *wish = random_run_wishes(s, r, a);
   for (size_t l = 0; l < s->form.layers; l++, wish++) {
     wish->weights = (enum stack_weights)random_below(state, 4);
-    wish->thumbnail = 1 + random_below(state, often(state, 50) ? 64 : 8);
-    wish->hidden = often(state, 40);
-    wish->input = often(state, 40);
-    if (often(state, 75)) continue;
-    float *mask = draw_numbers(a, state, s->form.self.heads, 1.5f);
+    wish->thumbnail = 1 + random_below(state, random_often(state, 50) ? 64 : 8);
+    wish->hidden = random_often(state, 40);
+    wish->input = random_often(state, 40);
+    if (random_often(state, 75)) continue;
+    float *mask = random_floats(a, state, s->form.self.heads, 1.5f);
     for (size_t h = 0; h < s->form.self.heads; h++)
-      if (often(state, 40)) mask[h] = 0;
+      if (random_often(state, 40)) mask[h] = 0;
     wish->head_mask = mask;
   }
 }
 
 static void draw_pool(const struct random_stack *s, struct stack_run *r, uint64_t *state) {
   const struct stack_pooling *p = &s->form.pooling;
-  r->dense_left = often(state, 25);
+  r->dense_left = random_often(state, 25);
   const size_t size = p->dense.weight && !r->dense_left ? p->dense_size : s->form.width;
   r->pool = (enum stack_pool)(1 + random_below(state, p->pooler.weight ? 5 : 4));
-  if (often(state, 40)) r->dimensions = 1 + random_below(state, size);
-  r->normalize = often(state, 50);
+  if (random_often(state, 40)) r->dimensions = 1 + random_below(state, size);
+  r->normalize = random_often(state, 50);
 }
 
 struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size_t items,
@@ -226,20 +213,20 @@ struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size
   const struct stack_embedding *m = &s->form.embedding;
   struct stack_run *r = empty_run(s, random_below(state, items + 1), a);
   struct geometry *g = &r->geometry;
-  r->embedded = often(state, 40);
-  if (often(state, 50)) draw_pool(s, r, state);
+  r->embedded = random_often(state, 40);
+  if (random_often(state, 50)) draw_pool(s, r, state);
   for (size_t i = 0; i < g->items; i++) {
-    const size_t below = size_min(often(state, 30) ? 4 : most, s->longest) + 1;
+    const size_t below = size_min(random_often(state, 30) ? 4 : most, s->longest) + 1;
     const size_t least = r->pool != STACK_POOL_NONE;
     g->item[i].q = g->item[i].k = least + random_below(state, below - least);
   }
   place_items(g);
-  if (m->token && often(state, 70))
+  if (m->token && random_often(state, 70))
     r->tokens = draw_integers(state, g->q_rows, m->tokens, a);
   else
-    r->embeddings = draw_numbers(a, state, g->q_rows * s->form.width, 1.5f);
-  if (m->type && often(state, 70)) r->types = draw_integers(state, g->q_rows, m->types, a);
-  if (often(state, 75)) draw_wishes(s, r, state, a);
+    r->embeddings = random_floats(a, state, g->q_rows * s->form.width, 1.5f);
+  if (m->type && random_often(state, 70)) r->types = draw_integers(state, g->q_rows, m->types, a);
+  if (random_often(state, 75)) draw_wishes(s, r, state, a);
   return r;
 }
 
@@ -270,7 +257,7 @@ struct stack_run *random_run_again(const struct random_stack *s, const struct st
 static const void *gather(const struct stack_run *r, const void *all, size_t size,
                           const size_t *item, size_t items, size_t rows, struct arena *a) {
   if (!all) return NULL;
-  char *some = allocate(a, rows, size), *to = some;
+  char *some = random_room(a, rows, size), *to = some;
   for (size_t i = 0; i < items; i++) {
     const struct item *from = &r->geometry.item[item[i]];
     memcpy(to, (const char *)all + from->q_row * size, from->q * size);

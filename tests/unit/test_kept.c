@@ -22,19 +22,12 @@ struct sequences {
   struct kept_pair kept[ITEMS];
 };
 
-static void *allocate(struct arena *a, size_t count, size_t size) {
-  struct error e = {0};
-  void *p = arena_alloc(a, count, size, &e);
-  assert_non_null(p);
-  return p;
-}
-
 /* Room for more rows than will come, head by head or row by row; what is not there yet is NaN. */
 static void keep(struct sequences *s, struct kept *k, unsigned role, size_t rows) {
   const size_t heads = s->l.shape.kv_heads, size = role_kept_size(s->l.layer, role);
   const size_t room = rows + random_below(&s->state, 5);
   *k = (struct kept){.capacity = room};
-  k->rows.row = allocate(&s->a, room * heads * size, sizeof(float));
+  k->rows.row = random_room(&s->a, room * heads * size, sizeof(float));
   memset(k->rows.row, 0xff, room * heads * size * sizeof(float));
   const bool by_rows = random_below(&s->state, 2);
   k->rows.row_step = by_rows ? heads * size : size;
@@ -68,7 +61,7 @@ static void sequences_init(struct sequences *s, uint64_t seed) {
     keep(s, &s->kept[i].key, ROLE_KEY, s->rows[i]);
     keep(s, &s->kept[i].value, ROLE_VALUE, s->rows[i]);
   }
-  s->input = allocate(&s->a, all * s->in + 1, sizeof(float));
+  s->input = random_room(&s->a, all * s->in + 1, sizeof(float));
   for (size_t x = 0; x < all * s->in; x++) s->input[x] = random_float(&s->state);
 }
 
@@ -79,7 +72,7 @@ static void sequences_done(struct sequences *s) {
 
 /* What is asked now and then while a sequence goes on: some heads alone, and no weights. */
 static const float *draw_head_mask(struct sequences *s) {
-  float *mask = allocate(&s->a, s->l.shape.heads, sizeof *mask);
+  float *mask = random_room(&s->a, s->l.shape.heads, sizeof *mask);
   for (size_t h = 0; h < s->l.shape.heads; h++) mask[h] = (float)random_below(&s->state, 2);
   return mask;
 }
@@ -88,9 +81,9 @@ static const float *draw_head_mask(struct sequences *s) {
 static struct layer_run *next_rows(struct sequences *s, const size_t *from, const size_t *count,
                                    bool kept, const float *head_mask) {
   struct error e = {0};
-  struct layer_run *c = allocate(&s->a, 1, sizeof *c);
+  struct layer_run *c = random_room(&s->a, 1, sizeof *c);
   *c = (struct layer_run){.geometry.items = ITEMS,
-                          .geometry.item = allocate(&s->a, ITEMS, sizeof(struct item)),
+                          .geometry.item = random_room(&s->a, ITEMS, sizeof(struct item)),
                           .geometry.causal = true,
                           .geometry.window_left = -1,
                           .geometry.window_right = -1,
@@ -105,7 +98,7 @@ static struct layer_run *next_rows(struct sequences *s, const size_t *from, cons
                                         .offset = (int64_t)from[i]};
     c->geometry.q_rows += count[i], c->geometry.k_rows += count[i];
   }
-  float *rows = allocate(&s->a, c->geometry.q_rows * s->in + 1, sizeof *rows);
+  float *rows = random_room(&s->a, c->geometry.q_rows * s->in + 1, sizeof *rows);
   for (size_t i = 0; i < ITEMS; i++)
     memcpy(rows + c->geometry.item[i].q_row * s->in, s->input + (s->at[i] + from[i]) * s->in,
            count[i] * s->in * sizeof *rows);
@@ -155,7 +148,7 @@ static void any_cut_of_a_sequence_has_the_same_bits(void **unused) {
       const bool masked = random_below(&s.state, 4) == 0; /* all heads may be needed only later */
       struct layer_run *step = next_rows(&s, from, count, true, masked ? draw_head_mask(&s) : NULL);
       const bool blind = random_below(&s.state, 3) == 0; /* rows may be seen only later */
-      if (blind) step->geometry.lens = allocate(&s.a, step->geometry.q_rows, sizeof(int32_t));
+      if (blind) step->geometry.lens = random_room(&s.a, step->geometry.q_rows, sizeof(int32_t));
       if (blind) memset((int32_t *)step->geometry.lens, 0, step->geometry.q_rows * sizeof(int32_t));
       compute(s.l.layer, step, 1e4 * (double)(1 + random_below(&s.state, 50)));
       assert_int_equal(run_fault(&step->run, &e), STATUS_OK);
@@ -192,7 +185,7 @@ static void what_is_kept_is_not_paid_for_again(void **unused) {
     s.kept[i].key.count = s.kept[i].value.count = KEPT;
     s.at[i] = 0;
   }
-  s.input = allocate(&s.a, (KEPT + 1) * s.in, sizeof(float));
+  s.input = random_room(&s.a, (KEPT + 1) * s.in, sizeof(float));
   memset(s.input, 0, (KEPT + 1) * s.in * sizeof(float));
   const size_t before = s.a.bytes;
   struct layer_run *c = next_rows(&s, all, one, true, NULL);

@@ -17,15 +17,8 @@
 
 enum { ROUNDS = 80, LAYERS = 3, RUNS = 3 };
 
-static void *allocate(struct arena *a, size_t count, size_t size) {
-  struct error e = {0};
-  void *p = arena_alloc(a, count, size, &e);
-  assert_non_null(p);
-  return p;
-}
-
 static float *draw_rows(struct arena *a, uint64_t *state, size_t count) {
-  float *x = allocate(a, count, sizeof *x);
+  float *x = random_room(a, count, sizeof *x);
   for (size_t i = 0; i < count; i++) x[i] = 1.7f * random_float(state);
   return x;
 }
@@ -175,7 +168,7 @@ static void make_square(struct geometry *g) {
 /* Of some query of the geometry, which has one. */
 static struct trace *draw_trace(const struct geometry *g, size_t heads, uint64_t *state,
                                 struct arena *a) {
-  struct trace *t = allocate(a, 1, sizeof *t);
+  struct trace *t = random_room(a, 1, sizeof *t);
   *t = (struct trace){.head = random_below(state, heads)};
   do t->item = random_below(state, g->items);
   while (g->item[t->item].q == 0);
@@ -186,7 +179,7 @@ static struct trace *draw_trace(const struct geometry *g, size_t heads, uint64_t
 /* A call's own, for its answer. */
 static void copy_trace(struct call *c, struct arena *a) {
   if (!c->trace) return;
-  struct trace *own = allocate(a, 1, sizeof *own);
+  struct trace *own = random_room(a, 1, sizeof *own);
   *own = *c->trace;
   c->trace = own;
 }
@@ -205,7 +198,7 @@ static struct call draw_wishes(const struct random_layer *l, const struct geomet
                    .want_measures = measures && random_below(state, 2)};
   if (g->q_rows > 0 && random_below(state, 2)) c.trace = draw_trace(g, l->shape.heads, state, a);
   if (!lean || c.want_measures) return c;
-  float *factor = allocate(a, l->shape.heads, sizeof *factor);
+  float *factor = random_room(a, l->shape.heads, sizeof *factor);
   for (size_t h = 0; h < l->shape.heads; h++) factor[h] = (float)random_below(state, 2);
   c.head_mask = factor;
   c.want = WEIGHTS_NONE;
@@ -236,13 +229,14 @@ static struct asked ask(const struct tower *s, size_t most, bool measures, uint6
 static void place_inputs(const struct layer_shape *s, const struct geometry *g, bool self,
                          struct call *c, struct arena *a) {
   const size_t count = g->q_rows * s->query_size;
-  c->queries = allocate(a, count, sizeof(float));
+  c->queries = random_room(a, count, sizeof(float));
   spare_add(&c->spare, (void *)c->queries, count * sizeof(float));
   if (!self) return;
   c->keys = c->values = c->queries;
-  if (s->key_size != s->query_size) c->keys = allocate(a, g->q_rows * s->key_size, sizeof(float));
+  if (s->key_size != s->query_size)
+    c->keys = random_room(a, g->q_rows * s->key_size, sizeof(float));
   if (s->value_size != s->query_size)
-    c->values = allocate(a, g->q_rows * s->value_size, sizeof(float));
+    c->values = random_room(a, g->q_rows * s->value_size, sizeof(float));
 }
 
 /* Each layer in a run of its own. */
@@ -251,7 +245,7 @@ static void compute_apart(const struct tower *s, const struct asked *asked, stru
   for (unsigned i = 0; i < LAYERS; i++) {
     const struct random_layer *l = s->layer[i];
     struct error e = {0};
-    struct layer_run *r = one[i] = allocate(a, 1, sizeof *r);
+    struct layer_run *r = one[i] = random_room(a, 1, sizeof *r);
     *r = (struct layer_run){.geometry = asked->geometry, .call = asked->call[i]};
     copy_trace(&r->call, a);
     if (i > 0) {
@@ -268,7 +262,7 @@ static void compute_apart(const struct tower *s, const struct asked *asked, stru
 /* All of them in one run, which is prepared. A layer may use what the one before it leaves. */
 static struct tower_run *prepare_stack(const struct tower *s, const struct asked *asked,
                                        struct arena *a) {
-  struct tower_run *r = allocate(a, 1, sizeof *r);
+  struct tower_run *r = random_room(a, 1, sizeof *r);
   *r = (struct tower_run){.run = {.program = &s->program, .rows = asked->geometry.q_rows},
                           .geometry = asked->geometry,
                           .self = asked->self};

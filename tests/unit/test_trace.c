@@ -31,18 +31,11 @@ static void bench_done(struct bench *b) {
   random_layer_done(&b->l);
 }
 
-static void *allocate(struct arena *a, size_t count, size_t size) {
-  struct error e = {0};
-  void *p = arena_alloc(a, count, size, &e);
-  assert_non_null(p);
-  return p;
-}
-
 /* The same request with a trace, unprepared. */
 static struct layer_run *traced(struct bench *b, const struct layer_run *c, size_t item,
                                 size_t head, size_t row) {
   struct layer_run *again = call_again(c, &b->a);
-  again->call.trace = allocate(&b->a, 1, sizeof *again->call.trace);
+  again->call.trace = random_room(&b->a, 1, sizeof *again->call.trace);
   *again->call.trace = (struct trace){.item = item, .head = head, .row = row};
   return again;
 }
@@ -80,13 +73,13 @@ static struct layer_run *draw_call(struct bench *b, size_t most, size_t *item, s
 /* --- beside the twin --- */
 
 static struct ref_trace place_twin(struct bench *b, const struct trace *t) {
-  return (struct ref_trace){.query = allocate(&b->a, t->size, sizeof(double)),
-                            .keys = allocate(&b->a, t->keys * t->size, sizeof(double)),
-                            .values = allocate(&b->a, t->keys * t->value_size, sizeof(double)),
-                            .products = allocate(&b->a, t->keys, sizeof(double)),
-                            .scores = allocate(&b->a, t->keys, sizeof(double)),
-                            .weights = allocate(&b->a, t->keys, sizeof(double)),
-                            .context = allocate(&b->a, t->value_size, sizeof(double))};
+  return (struct ref_trace){.query = random_room(&b->a, t->size, sizeof(double)),
+                            .keys = random_room(&b->a, t->keys * t->size, sizeof(double)),
+                            .values = random_room(&b->a, t->keys * t->value_size, sizeof(double)),
+                            .products = random_room(&b->a, t->keys, sizeof(double)),
+                            .scores = random_room(&b->a, t->keys, sizeof(double)),
+                            .weights = random_room(&b->a, t->keys, sizeof(double)),
+                            .context = random_room(&b->a, t->value_size, sizeof(double))};
 }
 
 /* What is exactly 0 is so in both. */
@@ -102,7 +95,8 @@ static void compare_with_twin(struct bench *b, const struct layer_run *c) {
   const struct trace *t = c->call.trace;
   struct ref_trace right = place_twin(b, t);
   const struct ref_answer answer = {
-      .outputs = allocate(&b->a, c->geometry.q_rows * b->l.shape.output_size + 1, sizeof(double)),
+      .outputs =
+          random_room(&b->a, c->geometry.q_rows * b->l.shape.output_size + 1, sizeof(double)),
       .chosen = c->call.select == SELECT_SOFT ? NULL : c->call.pointers,
       .trace = &right};
   if (attention_ref(&b->l.shape, b->l.matrix, &c->call, &answer, &e)) fail_msg("%s", e.detail);
@@ -214,7 +208,7 @@ static void a_head_that_is_left_out_has_a_trace(void **unused) {
     drawn->call.select = SELECT_SOFT;
     drawn->call.want = WEIGHTS_NONE;
     drawn->call.want_pointers = false;
-    float *mask = allocate(&b.a, b.l.shape.heads, sizeof *mask);
+    float *mask = random_room(&b.a, b.l.shape.heads, sizeof *mask);
     for (size_t h = 0; h < b.l.shape.heads; h++) mask[h] = h == head ? 0 : (float)(h % 2);
     struct layer_run *full = traced(&b, drawn, item, head, row);
     full->call.head_mask = NULL;
@@ -307,7 +301,7 @@ static void there_need_be_no_keys(void **unused) {
 static struct kept room_for(struct bench *b, unsigned role, size_t rows) {
   const size_t size = role_kept_size(b->l.layer, role), heads = b->l.shape.kv_heads;
   struct kept k = {.capacity = rows};
-  k.rows.row = allocate(&b->a, rows * heads * size, sizeof(float));
+  k.rows.row = random_room(&b->a, rows * heads * size, sizeof(float));
   k.rows.row_step = heads * size, k.rows.head_step = size;
   return k;
 }
