@@ -26,8 +26,8 @@ static void print_sizes(const struct whole_plan *p, FILE *out) {
   const struct stack_form *f = &p->form;
   fprintf(out,
           "whole model: family %s, kind %s: layers %zu, heads %zu, width %zu, feed_forward %zu",
-          p->family->name, p->kind == MODEL_ENCODER ? "encoder" : "seq2seq", f->layers,
-          f->self.heads, f->width, f->forward_size);
+          p->family->name, model_kind_name(p->kind), f->layers, f->self.heads, f->width,
+          f->forward_size);
   if (f->embedding.tokens) fprintf(out, ", vocabulary %zu", f->embedding.tokens);
   if (p->positions) fprintf(out, ", positions %zu", p->positions);
   fputc('\n', out);

@@ -28,7 +28,7 @@ struct whole_tokens { /* token ids; -1: none */
 
 struct whole {
   const char *family; /* "bert"; static text */
-  struct stack *encoder;
+  struct stack *encoder; /* or the decoder of a model that has nothing else */
   size_t vocabulary; /* 0: it takes `embeddings` only */
   size_t types;      /* of token_types; 0: it has none */
   size_t positions;  /* rows that an item may have; 0: as many as one likes */

@@ -40,6 +40,7 @@ enum { WHOLE_NAMES_MOST = 5, WHOLE_TABLES_MOST = 3 };
 /* What config.json calls a value; NULL: it does not say it. */
 struct whole_keys {
   const char *layers, *width, *heads, *head_size, *forward_size, *vocabulary, *types, *positions;
+  const char *kv_heads, *rope_base;
   const char *epsilon, *activation;
   const char *buckets, *distance; /* of relative positions */
   const char *gated; /* what says before an activation that it is gated; "gelu" is gelu_new then */
@@ -66,8 +67,13 @@ struct whole_family {
   const char *decoder; /* how the names of its decoder's layers begin, or NULL: it has none */
   const char *scope[WHOLE_NAMES_MOST];   /* behind these a tensor that is not known is refused, */
   const char *ignored[WHOLE_NAMES_MOST]; /* but these */
+  const char *buffer[WHOLE_NAMES_MOST];  /* and in a layer those that end so: none has parameters */
   const struct whole_keys *keys;         /* of config.json; NULL: it speaks as definitions do */
 
+  bool decodes;   /* a row sees those before it alone: the stack is a decoder's */
+  bool across;    /* the matrices of its layers are [in, out]; else [out, in] */
+  bool gated;     /* its feed-forward always is */
+  bool rotary;    /* positions turn queries and keys */
   bool loose;     /* a table may lie without the prefix */
   bool tied;      /* its tables of tokens are one */
   bool lasting;   /* the last norm must be there */

@@ -180,6 +180,7 @@ static enum status find_pair(struct whole_plan *p, const struct whole_spot *s, s
   if (!bias && needs_bias(p, role)) return refuse_missing(p, s, ".bias", e);
   m->found = true;
   m->has_bias = bias;
+  m->transposed = p->family->across && role < WHOLE_LAYER_ROLES && !norm;
   if (use_part(p, &m->weight, weight, norm ? 1 : 2, e)) return e->status;
   return bias ? use_part(p, &m->bias, bias, 1, e) : STATUS_OK;
 }
@@ -190,20 +191,23 @@ static enum status find_joint(struct whole_plan *p, size_t layer, struct error *
   const struct checkpoint_entry *weight = find(p, &s, "weight"), *bias = find(p, &s, "bias");
   struct layout_part all, biases = {0};
   if (!weight) return refuse_missing(p, &s, "weight", e);
+  if (!bias && needs_bias(p, WHOLE_QUERY)) return refuse_missing(p, &s, "bias", e);
   if (use_part(p, &all, weight, 2, e) || (bias && use_part(p, &biases, bias, 1, e)))
     return e->status;
-  if (all.rows % 3 != 0)
-    return error_set(e, STATUS_CONFIG, "tensor \"%.120s\" has %zu rows, which are no three times",
-                     weight->name, all.rows);
-  if (bias && biases.columns != all.rows)
+  const bool across = p->family->across;
+  const size_t out = across ? all.columns : all.rows, third = out / 3;
+  if (out % 3 != 0)
+    return error_set(e, STATUS_CONFIG, "tensor \"%.120s\" has %zu %s, which are no three times",
+                     weight->name, out, across ? "columns" : "rows");
+  if (bias && biases.columns != out)
     return error_set(e, STATUS_CONFIG, "tensor \"%.120s\" has %zu numbers, not %zu", bias->name,
-                     biases.columns, all.rows);
+                     biases.columns, out);
   for (enum whole_role role = WHOLE_QUERY; role <= WHOLE_VALUE; role++) {
     struct layout_matrix *m = whole_plan_part(p, role, layer);
-    const size_t third = all.rows / 3;
-    *m = (struct layout_matrix){.found = true, .has_bias = bias, .weight = all, .bias = biases};
-    m->weight.row = role * third;
-    m->weight.rows = third;
+    *m = (struct layout_matrix){
+        .found = true, .has_bias = bias, .transposed = across, .weight = all, .bias = biases};
+    *(across ? &m->weight.column : &m->weight.row) = role * third;
+    *(across ? &m->weight.columns : &m->weight.rows) = third;
     m->bias.column = role * third;
     m->bias.columns = third;
   }
@@ -278,12 +282,23 @@ static bool has_decoder(const struct whole_plan *p) {
   return count > 0;
 }
 
+static enum status settle_kind(struct whole_plan *p, struct error *e) {
+  const bool alone = p->said.has_kind && p->said.kind == MODEL_ENCODER;
+  p->kind = p->family->decodes         ? MODEL_DECODER
+            : !alone && has_decoder(p) ? MODEL_SEQ2SEQ
+                                       : MODEL_ENCODER;
+  if (!p->said.has_kind || p->said.kind == p->kind) return STATUS_OK;
+  if (p->family->decodes)
+    return error_set(e, STATUS_CONFIG, "kind: a model of %s is a decoder", p->family->name);
+  return p->said.kind == MODEL_DECODER
+             ? error_set(e, STATUS_CONFIG, "kind: a decoder of %s is not served yet",
+                         p->family->name)
+             : error_set(e, STATUS_CONFIG, "kind: seq2seq is said, but there is no decoder");
+}
+
 enum status whole_find_parts(struct whole_plan *p, struct error *e) {
   const size_t there = count_layers(p), said = p->said.layers;
-  p->kind = has_decoder(p) && !(p->said.has_kind && p->said.kind == MODEL_ENCODER) ? MODEL_SEQ2SEQ
-                                                                                   : MODEL_ENCODER;
-  if (p->said.has_kind && p->said.kind != p->kind)
-    return error_set(e, STATUS_CONFIG, "kind: seq2seq is said, but there is no decoder");
+  if (settle_kind(p, e)) return e->status;
   p->form.layers = said ? said : there;
   if (said && said < there)
     notes_add(&p->notes, "%zu layers of %zu in the file are used, as is said", said, there);
@@ -314,6 +329,16 @@ static bool is_ignored(const struct whole_plan *p, const char *name) {
   return false;
 }
 
+/* Is the name, behind the prefix, one of a layer's buffers? */
+static bool is_buffer(const struct whole_plan *p, const char *name) {
+  const size_t before = strcspn(p->family->layer, "{");
+  if (strncmp(name, p->family->layer, before) != 0) return false;
+  name += before + strspn(name + before, "0123456789");
+  for (size_t i = 0; i < WHOLE_NAMES_MOST && p->family->buffer[i]; i++)
+    if (*name == '.' && strcmp(name + 1, p->family->buffer[i]) == 0) return true;
+  return false;
+}
+
 /* Is the name, behind the prefix, one of a layer that is not used? */
 static bool is_behind(const struct whole_plan *p, const char *name) {
   const char *number = strstr(p->family->layer, "{i}");
@@ -334,7 +359,7 @@ static enum status refuse_gap(const struct whole_plan *p, const char *name, stru
 static bool is_meant(const struct whole_plan *p, const char *name) {
   for (size_t i = 0; i < WHOLE_NAMES_MOST && p->family->scope[i]; i++)
     if (begins_with(name, p->family->scope[i]))
-      return !is_ignored(p, name) && !(p->said.layers && is_behind(p, name));
+      return !is_ignored(p, name) && !is_buffer(p, name) && !(p->said.layers && is_behind(p, name));
   return false;
 }
 

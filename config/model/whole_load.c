@@ -54,7 +54,7 @@ static enum status make_parts(struct model *m, const struct whole_plan *p, struc
   if (!w->part) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
   for (; w->parts < p->form.layers; w->parts++) {
     struct whole_part *part = &w->part[w->parts];
-    snprintf(part->name, sizeof part->name, "encoder.%u.self",
+    snprintf(part->name, sizeof part->name, "%.8s.%u.self", p->form.name,
              (unsigned)w->parts % (DEFINITION_LAYER_MAX + 1));
     part->model = (struct model){.name = m->name,
                                  .kind = MODEL_ATTENTION,

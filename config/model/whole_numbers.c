@@ -15,20 +15,26 @@ struct whole_reader {
   struct error *e;
 };
 
-/* One tensor's part: a weight or a bias. NULL where there is none, or after a failure. */
-static const float *read_part(const struct whole_reader *r, enum whole_role role, size_t layer,
-                              bool bias) {
-  const struct layout_matrix *m = whole_plan_part(r->p, role, layer);
-  const struct layout_part *part = bias ? &m->bias : &m->weight;
-  if (!m->found || (bias && !m->has_bias) || r->e->status) return NULL;
-  float *out = arena_alloc(r->a, part->rows * part->columns, sizeof *out, r->e);
+/* Some of a tensor, or of what is drawn. NULL after a failure. */
+static const float *read_some(const struct whole_reader *r, const struct layout_part *part,
+                              bool transposed, enum whole_role role, size_t layer, bool bias) {
+  float *out =
+      r->e->status ? NULL : arena_alloc(r->a, part->rows * part->columns, sizeof *out, r->e);
   if (!out) return NULL;
   if (r->p->source.file) {
-    layout_matrix_read(whole_plan_file(r->p, role), part, false, out, r->e);
+    layout_matrix_read(whole_plan_file(r->p, role), part, transposed, out, r->e);
   } else {
     whole_random_draw(r->p, role, layer, bias, out);
   }
   return out;
+}
+
+/* One tensor's part: a weight or a bias. NULL where there is none, or after a failure. */
+static const float *read_part(const struct whole_reader *r, enum whole_role role, size_t layer,
+                              bool bias) {
+  const struct layout_matrix *m = whole_plan_part(r->p, role, layer);
+  if (!m->found || (bias && !m->has_bias)) return NULL;
+  return read_some(r, bias ? &m->bias : &m->weight, !bias && m->transposed, role, layer, bias);
 }
 
 /* What an arena refuses is memory that a load does not have. */
@@ -93,6 +99,7 @@ struct whole_piece {
   enum whole_role role;
   size_t layer;
   bool bias;
+  struct layout_part part; /* as it lies in the tensor */
 };
 
 struct whole_pieces {
@@ -119,15 +126,24 @@ static const char *drawn_name(const struct whole_plan *p, const struct whole_pie
   return name ? memcpy(name, whole, size) : "";
 }
 
+/* Columns of a joint tensor do not follow each other in it: the first piece is all of it then. */
+static bool is_of_first(const struct layout_matrix *m, bool bias, struct layout_part *part) {
+  *part = bias ? m->bias : m->weight;
+  if (bias || !m->transposed) return false;
+  part->columns = (size_t)part->tensor->dim[1];
+  return part->column > 0;
+}
+
 static void add_piece(const struct whole_plan *p, struct whole_pieces *all, enum whole_role role,
                       size_t layer, struct error *e) {
   const struct layout_matrix *m = whole_plan_part(p, role, layer);
   for (int bias = 0; m->found && bias <= m->has_bias; bias++) {
-    const struct layout_part *part = bias ? &m->bias : &m->weight;
+    struct layout_part part;
+    if (is_of_first(m, bias, &part)) continue;
     struct whole_piece *piece = &all->piece[all->count++];
-    *piece = (struct whole_piece){.role = role, .layer = layer, .bias = bias};
-    piece->at = p->source.file ? part->row + part->column : role;
-    piece->name = p->source.file ? part->tensor->name : drawn_name(p, piece, &all->names, e);
+    *piece = (struct whole_piece){.role = role, .layer = layer, .bias = bias, .part = part};
+    piece->at = p->source.file ? part.row + part.column : role;
+    piece->name = p->source.file ? part.tensor->name : drawn_name(p, piece, &all->names, e);
   }
 }
 
@@ -146,10 +162,12 @@ static enum status list_pieces(const struct whole_plan *p, struct whole_pieces *
   return name_memory(e);
 }
 
-static size_t piece_bytes(const struct whole_plan *p, const struct whole_piece *piece) {
-  const struct layout_matrix *m = whole_plan_part(p, piece->role, piece->layer);
-  const struct layout_part *part = piece->bias ? &m->bias : &m->weight;
-  return part->rows * part->columns * sizeof(float);
+static const float *read_piece(const struct whole_reader *r, const struct whole_piece *piece) {
+  return read_some(r, &piece->part, false, piece->role, piece->layer, piece->bias);
+}
+
+static size_t piece_bytes(const struct whole_piece *piece) {
+  return piece->part.rows * piece->part.columns * sizeof(float);
 }
 
 /* All of them side by side in memory. */
@@ -163,8 +181,8 @@ static enum status digest_small(const struct whole_plan *p, const struct whole_p
   arena_init(&a, NULL);
   for (size_t i = 0; i < all->count; i++) {
     const struct whole_piece *one = &all->piece[i];
-    part[i].bytes = read_part(&r, one->role, one->layer, one->bias);
-    part[i].size = piece_bytes(p, one);
+    part[i].bytes = read_piece(&r, one);
+    part[i].size = piece_bytes(one);
   }
   if (name_memory(e) == STATUS_OK) {
     digest_parts(part, all->count, digest);
@@ -184,8 +202,8 @@ static enum status digest_large(const struct whole_plan *p, const struct whole_p
     struct arena a;
     const struct whole_reader r = {p, &a, e};
     arena_init(&a, NULL);
-    const float *numbers = read_part(&r, one->role, one->layer, one->bias);
-    if (name_memory(e) == STATUS_OK) digest_tree_flow_add(flow, numbers, piece_bytes(p, one), e);
+    const float *numbers = read_piece(&r, one);
+    if (name_memory(e) == STATUS_OK) digest_tree_flow_add(flow, numbers, piece_bytes(one), e);
     arena_free(&a);
   }
   if (flow && e->status == STATUS_OK) digest_tree_flow_end(flow, out);

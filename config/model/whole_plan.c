@@ -42,6 +42,8 @@ static enum status plan_random(struct whole_plan *p, struct error *e) {
   p->family = whole_family_at(0);
   must(strcmp(p->family->name, "plain") == 0);
   p->kind = p->said.kind;
+  if (p->kind == MODEL_DECODER)
+    return error_set(e, STATUS_CONFIG, "kind: a decoder is drawn not yet");
   settle_random_tokens(p);
   return whole_sizes_find(p, e);
 }

@@ -82,8 +82,6 @@ static void read_kind(struct whole_settings *s, const json_t *json, struct error
   const int kind = read_word(json, "kind", kinds, e);
   s->has_kind = kind >= 0;
   if (kind >= 0) s->kind = means[kind];
-  if (s->has_kind && s->kind == MODEL_DECODER)
-    error_set(e, STATUS_CONFIG, "kind: a decoder is not served yet");
 }
 
 static void read_norm(struct whole_settings *s, const json_t *json, struct error *e) {

@@ -22,14 +22,14 @@ static enum status settle_sizes(struct whole_plan *p, struct error *e) {
   struct stack_form *f = &p->form;
   static const struct layout_matrix none;
   const bool random = !p->source.file;
-  const struct layout_part *query = random ? &none.weight : &p->layer[0][WHOLE_QUERY].weight;
-  const struct layout_part *up = random ? &none.weight : &p->layer[0][WHOLE_UP].weight;
+  const struct layout_matrix *query = random ? &none : &p->layer[0][WHOLE_QUERY];
+  const struct layout_matrix *up = random ? &none : &p->layer[0][WHOLE_UP];
   const struct layout_part *token = &p->part[WHOLE_TOKEN].weight;
-  if (agree(query, query->columns, "width", p->said.width, e) ||
-      agree(up, up->rows, "feed_forward", p->said.forward_size, e))
+  if (agree(&query->weight, layout_matrix_in(query), "width", p->said.width, e) ||
+      agree(&up->weight, layout_matrix_out(up), "feed_forward", p->said.forward_size, e))
     return e->status;
-  f->width = random ? p->said.width : query->columns;
-  f->forward_size = random ? p->said.forward_size : up->rows;
+  f->width = random ? p->said.width : layout_matrix_in(query);
+  f->forward_size = random ? p->said.forward_size : layout_matrix_out(up);
   if (random) f->layers = p->said.layers;
   if (p->family->rows_only || (!random && !token->tensor)) {
     if (p->said.vocabulary)
@@ -61,6 +61,7 @@ static void leave_table(struct whole_plan *p, enum whole_role role) {
 /* What a family of the library does is not a matter of choice. */
 static enum whole_places usual_places(const struct whole_family *f) {
   return f->relative                         ? WHOLE_PLACES_RELATIVE
+         : f->rotary                         ? WHOLE_PLACES_ROTARY
          : f->rows_only                      ? WHOLE_PLACES_NONE
          : f->positions == POSITIONS_LEARNED ? WHOLE_PLACES_LEARNED
                                              : WHOLE_PLACES_SINUSOID;
@@ -111,8 +112,8 @@ static enum status settle_relative(struct whole_plan *p, struct error *e) {
 
 static enum status settle_heads(struct whole_plan *p, struct error *e) {
   const struct stack_form *f = &p->form;
-  const struct layout_part *query = p->layer ? &p->layer[0][WHOLE_QUERY].weight : NULL;
-  const size_t heads = p->said.heads, inner = query ? query->rows : f->width;
+  const struct layout_matrix *query = p->layer ? &p->layer[0][WHOLE_QUERY] : NULL;
+  const size_t heads = p->said.heads, inner = query ? layout_matrix_out(query) : f->width;
   size_t size = p->said.head_size;
   if (!heads)
     return error_set(e, STATUS_CONFIG,
@@ -121,7 +122,7 @@ static enum status settle_heads(struct whole_plan *p, struct error *e) {
   if (size == 0 || ((query || !p->said.head_size) && size * heads != inner))
     return error_set(e, STATUS_CONFIG, "heads: %zu%s do not make %zu rows of queries", heads,
                      p->said.head_size ? " of the head_size that is said" : "", inner);
-  const size_t groups = query ? p->layer[0][WHOLE_KEY].weight.rows / size : 0;
+  const size_t groups = query ? layout_matrix_out(&p->layer[0][WHOLE_KEY]) / size : 0;
   const size_t shared = p->said.kv_heads ? p->said.kv_heads : groups ? groups : heads;
   if (heads % shared != 0)
     return error_set(e, STATUS_CONFIG, "kv_heads: %zu does not divide %zu heads", shared, heads);
@@ -136,8 +137,9 @@ static enum status settle_heads(struct whole_plan *p, struct error *e) {
                            .value_size = f->width,
                            .output_size = f->width,
                            .scale = p->family->unscaled ? 1 : (float)(1 / sqrt((double)size)),
-                           .rope_base =
-                               p->places == WHOLE_PLACES_ROTARY ? DEFINITION_ROPE_BASE : 0};
+                           .rope_base = p->places != WHOLE_PLACES_ROTARY ? 0
+                                        : p->words.rope_base > 0         ? p->words.rope_base
+                                                                         : DEFINITION_ROPE_BASE};
   if (p->form.self.rope_base > 0 && size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
                      "positions: rotary ones turn pairs of columns, but the heads have %zu", size);
@@ -151,6 +153,7 @@ static enum status check_choices(const struct whole_plan *p, struct error *e) {
   const struct whole_settings *s = &p->said;
   const char *key = NULL;
   if (s->gated == TOGGLE_ON && !f->stem[WHOLE_GATE]) key = "gated";
+  if (s->gated != TOGGLE_ON && f->gated) key = "gated";
   if (f->keys && s->pre != TOGGLE_UNSAID && (s->pre == TOGGLE_ON) != (f->place == NORM_PRE))
     key = "norm";
   if (f->keys && s->rms != TOGGLE_UNSAID && (s->rms == TOGGLE_ON) != (f->norm == NORM_RMS))
@@ -182,7 +185,8 @@ static enum status settle_kinds(struct whole_plan *p, struct error *e) {
   struct stack_form *f = &p->form;
   const struct whole_settings *s = &p->said;
   if (check_choices(p, e)) return e->status;
-  f->name = "encoder";
+  f->name = p->family->decodes ? "decoder" : "encoder";
+  f->causal = p->family->decodes;
   f->norm = s->rms == TOGGLE_ON ? NORM_RMS : p->family->norm;
   if (check_shift(p, e)) return e->status;
   f->place = s->pre == TOGGLE_ON ? NORM_PRE : p->family->place;
@@ -233,6 +237,7 @@ static enum status settle_positions(struct whole_plan *p, struct error *e) {
     if (settle_table(p, e)) return e->status;
   } else {
     leave_table(p, WHOLE_POSITION);
+    if (p->family->rotary) p->positions = p->words.positions;
   }
   const bool computed = m->positions != POSITIONS_LEARNED && m->positions != POSITIONS_NONE;
   if (computed && (p->form.width % 2 != 0 || p->form.width < 4))
@@ -308,10 +313,11 @@ static enum status check_part(struct whole_plan *p, enum whole_role role, size_t
   if (!m->found) return STATUS_OK;
   whole_plan_size(p, role, &out, &in);
   const size_t bias = whole_role_is_norm(role) ? in : out;
-  if (m->weight.rows != out || m->weight.columns != in)
+  if (layout_matrix_out(m) != out || layout_matrix_in(m) != in)
     return error_set(e, STATUS_CONFIG,
                      "tensor \"%.120s\" has %zu times %zu numbers here, not %zu times %zu",
-                     m->weight.tensor->name, m->weight.rows, m->weight.columns, out, in);
+                     m->weight.tensor->name, m->weight.rows, m->weight.columns,
+                     m->transposed ? in : out, m->transposed ? out : in);
   if (m->has_bias && m->bias.columns != bias)
     return error_set(e, STATUS_CONFIG, "tensor \"%.120s\" has %zu numbers here, not %zu",
                      m->bias.tensor->name, m->bias.columns, bias);

@@ -14,6 +14,7 @@ struct whole_type {
   const char *why;
   size_t heads;           /* 0: as many as the tensors tell */
   size_t head_size;       /* 0: as wide as all heads together */
+  double rope_base;       /* of a family whose positions turn queries and keys */
   double epsilon;         /* of norms */
   const char *activation; /* as config.json says it */
   bool scaled_embedding;
@@ -35,6 +36,8 @@ struct whole_type_guard {
   const char *family; /* NULL: any */
   const char *key;
   const char *only; /* as JSON; null and [], {} always are */
+  const char *but;  /* a family that serves others, too; NULL: none */
+  const char *moot; /* where this key is false the value has no effect; NULL: it always has */
 };
 
 size_t whole_type_guard_count(void);

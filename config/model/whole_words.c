@@ -66,6 +66,11 @@ static void put_count(struct whole_translation *t, const char *word, const char 
   put_said(t, word, key, otherwise ? json_integer((json_int_t)otherwise) : NULL);
 }
 
+/* Of a key for which the library takes null to be what the other sizes make. */
+static void put_free_count(struct whole_translation *t, const char *word, const char *key) {
+  if (!json_is_null(json_object_get(t->config, key))) put_count(t, word, key, 0);
+}
+
 static bool flag_of(struct whole_translation *t, const char *key, bool otherwise) {
   const json_t *value = json_object_get(t->config, key);
   if (!value) return otherwise;
@@ -154,6 +159,27 @@ static void put_first(struct whole_translation *t) {
   put(t, "first_position", NULL, json_integer((json_int_t)first));
 }
 
+/* How positions turn queries and keys: by a base alone, told in one place or another. */
+static void read_rope(struct whole_translation *t) {
+  static const char all[] = "rope_parameters", some[] = "rope_scaling";
+  const json_t *parameters = json_object_get(t->config, all);
+  const bool has_all = json_is_object(parameters);
+  const json_t *scaling = has_all ? parameters : json_object_get(t->config, some);
+  const json_t *kind = json_object_get(scaling, "rope_type");
+  if (!kind) kind = json_object_get(scaling, "type");
+  if (json_object_size(scaling) > 0 && (kind || !has_all) &&
+      (!json_is_string(kind) || strcmp(json_string_value(kind), "default") != 0))
+    error_set(t->e, STATUS_CONFIG,
+              "config.json: %s: has a kind that is not served; served is "
+              "\"default\"",
+              has_all ? all : some);
+  const char *key = t->family->keys->rope_base;
+  const json_t *base = json_object_get(has_all ? parameters : t->config, key);
+  t->w->rope_base = base ? json_number_value(base) : t->w->type->rope_base;
+  if (base && !(json_is_number(base) && t->w->rope_base > 1 && t->w->rope_base <= 1e30))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number above 1", key);
+}
+
 /* --- the whole --- */
 
 static bool is_only(const json_t *value, const char *only) {
@@ -172,6 +198,8 @@ static void check_guards(struct whole_translation *t) {
   for (size_t i = 0; i < whole_type_guard_count(); i++) {
     const struct whole_type_guard *g = whole_type_guard_at(i);
     if (g->family && strcmp(g->family, t->family->name) != 0) continue;
+    if (g->but && strcmp(g->but, t->family->name) == 0) continue;
+    if (g->moot && json_is_false(json_object_get(t->config, g->moot))) continue;
     if (!is_only(json_object_get(t->config, g->key), g->only) ||
         !is_only(json_object_get(t->whole, g->key), g->only))
       error_set(t->e, STATUS_CONFIG,
@@ -188,11 +216,17 @@ static void translate(struct whole_translation *t) {
   put_count(t, "layers", keys->layers, 0);
   put_count(t, "width", keys->width, 0);
   put_count(t, "heads", keys->heads, type->heads);
-  put_count(t, "head_size", keys->head_size, type->head_size);
-  put_count(t, "feed_forward", keys->forward_size, 0);
+  if (type->head_size)
+    put_count(t, "head_size", keys->head_size, type->head_size);
+  else
+    put_free_count(t, "head_size", keys->head_size);
+  put_free_count(t, "kv_heads", keys->kv_heads);
+  put_free_count(t, "feed_forward", keys->forward_size);
   put_count(t, "vocabulary", keys->vocabulary, 0);
   put_said(t, "norm_eps", keys->epsilon, json_real(type->epsilon));
   put_activation(t);
+  if (t->family->gated) put(t, "gated", NULL, json_true());
+  if (t->family->rotary) read_rope(t);
   put_first(t);
   put_tokens(t);
   put_said(t, "scale_embedding", "scale_embedding", json_boolean(type->scaled_embedding));

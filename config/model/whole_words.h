@@ -16,6 +16,7 @@ struct whole_words {
   /* What no definition says. 0: not said. */
   size_t positions; /* as config.json counts them */
   size_t buckets, distance;
+  double rope_base;
   bool has_types; /* of tokens */
   size_t types;
   bool apart; /* the encoder has a table of tokens of its own */

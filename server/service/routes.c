@@ -12,8 +12,7 @@ enum { SEGMENTS_MAX = 6, SEGMENT_SIZE = ROUTE_NAME_SIZE };
 /* The kinds of models that have a path. */
 enum {
   ATTENTIONS = 1 << MODEL_ATTENTION,
-  ENCODERS = 1 << MODEL_ENCODER | 1 << MODEL_SEQ2SEQ, /* those with an encoder */
-  WHOLES = ENCODERS | 1 << MODEL_DECODER,
+  WHOLES = 1 << MODEL_ENCODER | 1 << MODEL_SEQ2SEQ | 1 << MODEL_DECODER,
   ALL = ATTENTIONS | WHOLES
 };
 
@@ -25,7 +24,7 @@ static const struct {
     [ROUTE_ATTENTION] = {"/v1/attention", true, ATTENTIONS},
     [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true, ATTENTIONS},
     [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ATTENTIONS},
-    [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, ENCODERS},
+    [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES},
     [ROUTE_LAYER_ATTENTION] = {"/v1/models/{model}/layers/{layer}/attention", true, WHOLES},
     [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES},
     [ROUTE_MODELS] = {"/v1/models", false},
@@ -39,9 +38,9 @@ static const struct {
     [ROUTE_V2_LIVE] = {"/v2/health/live", false},
     [ROUTE_V2_READY] = {"/v2/health/ready", false},
     [ROUTE_V2_MODELS] = {"/v2/models", false},
-    [ROUTE_V2_MODEL] = {"/v2/models/{model}", false, ATTENTIONS | ENCODERS},
+    [ROUTE_V2_MODEL] = {"/v2/models/{model}", false, ALL},
     [ROUTE_V2_MODEL_READY] = {"/v2/models/{model}/ready", false, ALL},
-    [ROUTE_V2_INFER] = {"/v2/models/{model}/infer", true, ATTENTIONS | ENCODERS},
+    [ROUTE_V2_INFER] = {"/v2/models/{model}/infer", true, ALL},
     [ROUTE_V2_VERSION] = {"/v2/models/{model}/versions/{version}", false},
     [ROUTE_V2_NONE] = {"/v2 none", false},
     [ROUTE_NONE] = {"none", false},

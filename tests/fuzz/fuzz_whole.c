@@ -63,7 +63,7 @@ static void plan_must_agree(const struct whole_plan *p) {
   must(f->layers > 0 && f->width > 0 && f->self.heads % f->self.kv_heads == 0);
   must(f->embedding.positions != POSITIONS_LEARNED ||
        p->positions <= f->embedding.position_rows - f->embedding.first_position);
-  must(p->kind == MODEL_ENCODER || p->kind == MODEL_SEQ2SEQ);
+  must(p->kind != MODEL_ATTENTION && f->causal == (p->kind == MODEL_DECODER));
   for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
     part_must_fit(p, role, 0);
   for (size_t i = 0; i < f->layers; i++)

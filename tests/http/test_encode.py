@@ -13,6 +13,7 @@ from support import MODE, ROOT, Case, Raw, Server, ServerCase, attend, chunked, 
 GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
 FOLDERS = sorted(name for name in os.listdir(GOLDEN)
                  if os.path.exists(os.path.join(GOLDEN, name, "cases.json")))
+DECODERS = [name for name in FOLDERS if name.startswith(("gpt2", "llama", "qwen2"))]
 SAFETENSORS = "application/x-safetensors"
 RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 32,
           "heads": 4, "feed_forward": 64, "vocabulary": 50}
@@ -78,13 +79,14 @@ class Golden(ServerCase):
         self.assertEqual([len(item) for item in answer["outputs"]], [len(item) for item in items])
         self.near(answer["outputs"], expected["last_hidden_state"], "outputs")
         layers = len(expected["attentions"])
-        self.assertEqual(list(answer["hidden"]), [f"encoder.{i}" for i in range(layers + 1)])
-        self.assertEqual(list(answer["attention"]), [f"encoder.{i}.self" for i in range(layers)])
-        for i in range(layers + 1):
-            self.near(answer["hidden"][f"encoder.{i}"], expected["hidden_states"][i], f"hidden {i}")
-        for i in range(layers):
-            self.near(answer["attention"][f"encoder.{i}.self"], expected["attentions"][i],
-                      f"attention {i}")
+        hidden, attention = list(answer["hidden"]), list(answer["attention"])
+        stack = "decoder" if answer["model"] in DECODERS else "encoder"
+        self.assertEqual(hidden, [f"{stack}.{i}" for i in range(layers + 1)])
+        self.assertEqual(attention, [f"{stack}.{i}.self" for i in range(layers)])
+        for name, right in zip(hidden, expected["hidden_states"]):
+            self.near(answer["hidden"][name], right, name)
+        for name, right in zip(attention, expected["attentions"]):
+            self.near(answer["attention"][name], right, name)
         self.assertEqual(answer["usage"], {"tokens": sum(len(item) for item in items),
                                            "cached": 0, "generated": 0})
 
@@ -100,6 +102,57 @@ class Golden(ServerCase):
                 with self.subTest(model=name, pool=pool):
                     answer = self.ok(self.server.post(path_of(name), dict(request, pool=pool)))
                     self.near(answer["outputs"], expected, pool)
+
+
+class Decoder(ServerCase):
+    """A decoder's rows see those before them alone."""
+
+    @classmethod
+    def start(cls):
+        return Server({"models": {name: {"transformer": os.path.join(GOLDEN, name)}
+                                  for name in DECODERS}})
+
+    def test_beginnings_have_the_bits_of_the_whole(self):
+        text = [5, 9, 31, 2, 44, 17, 17, 60, 1]
+        for name in DECODERS:
+            whole = self.ok(self.server.post(path_of(name), {"tokens": text}))["outputs"]
+            starts = [text[:n] for n in range(1, len(text))]
+            with self.subTest(model=name):
+                answer = self.ok(self.server.post(path_of(name), {"tokens": starts}))
+                self.assertEqual(answer["outputs"], [whole[:len(start)] for start in starts])
+
+    def test_an_attention_alone_gives_the_weights_that_the_model_gave(self):
+        for name in DECODERS:
+            asked = {"tokens": [[3, 1, 4, 1, 5], [9, 2]], "return_hidden": ["decoder.1.self.input"],
+                     "return_attention": ["decoder.1.self"]}
+            whole = self.ok(self.server.post(path_of(name), asked))
+            rows = whole["hidden"]["decoder.1.self.input"]
+            alone = self.ok(self.server.post(path_of(name, "layers/decoder.1.self/attention"),
+                                             {"queries": rows, "return_attention": True}))
+            self.assertEqual(alone["attention_weights"], whole["attention"]["decoder.1.self"])
+
+    def test_what_it_has(self):
+        for name in DECODERS:
+            about = self.ok(self.server.get(f"/v1/models/{name}"))
+            self.assertEqual(about["kind"], "decoder")
+            self.assertIn("decoder.0.self", json.dumps(about))
+            problem = self.problem(self.server.post(path_of(name, "attention"), {}), 404, "not-found")
+            self.assertIn("/v1/models/{model}/encode", problem["detail"])
+            problem = self.problem(self.server.post(path_of(name), {
+                "tokens": [1], "return_attention": ["encoder.0.self"]}), 400, "invalid-request")
+            self.assertIn("there are decoder.0.self to", problem["detail"])
+            message = {"inputs": [{"name": "input_ids", "datatype": "INT64", "shape": [1, 2],
+                                   "data": [3, 1]}]}
+            answer = self.ok(self.server.post(f"/v2/models/{name}/infer", message))
+            rows = self.ok(self.server.post(path_of(name), {"tokens": [3, 1]}))["outputs"]
+            self.assertEqual(answer["outputs"][0]["data"], sum(rows, []))
+
+    def test_positions_end(self):
+        for name in DECODERS:
+            longest = self.ok(self.server.get(f"/v1/models/{name}"))["positions"]
+            self.ok(self.server.post(path_of(name), {"tokens": [1] * longest}))
+            self.problem(self.server.post(path_of(name), {"tokens": [1] * (longest + 1)}), 400,
+                         "invalid-request")
 
 
 class Encode(ServerCase):

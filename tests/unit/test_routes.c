@@ -220,11 +220,11 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
   } list[] = {
       {ROUTE_MODEL_ATTENTION, {true, false, false, false}},
       {ROUTE_MODEL_HEADS, {true, false, false, false}},
-      {ROUTE_MODEL_ENCODE, {false, true, false, true}},
+      {ROUTE_MODEL_ENCODE, {false, true, true, true}},
       {ROUTE_LAYER_ATTENTION, {false, true, true, true}},
       {ROUTE_LAYER_HEADS, {false, true, true, true}},
       {ROUTE_MODEL, {true, true, true, true}},
-      {ROUTE_V2_INFER, {true, true, false, true}},
+      {ROUTE_V2_INFER, {true, true, true, true}},
       {ROUTE_HEALTH, {false, false, false, false}},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)

@@ -30,6 +30,11 @@ static const struct golden golden[] = {
     {"torch-encoder-a", "plain", MODEL_ENCODER, 2, 4, 0, 0, 0, -1, -1, -1, -1},
     {"torch-encoder-b", "plain", MODEL_ENCODER, 3, 3, 0, 0, 0, -1, -1, -1, -1},
     {"vit-a", "vit", MODEL_ENCODER, 2, 4, 0, 0, 0, -1, -1, -1, -1},
+    {"gpt2-a", "gpt2", MODEL_DECODER, 3, 4, 96, 0, 40, 0, 0, -1, -1},
+    {"gpt2-b", "gpt2", MODEL_DECODER, 2, 3, 72, 0, 32, 0, 0, -1, -1},
+    {"llama-a", "llama", MODEL_DECODER, 3, 4, 96, 0, 32, 1, 2, 0, -1},
+    {"llama-b", "llama", MODEL_DECODER, 2, 3, 72, 0, 32, 1, 2, 0, -1},
+    {"qwen2-a", "llama", MODEL_DECODER, 2, 4, 88, 0, 32, 1, 2, -1, -1},
 };
 
 static struct model *load_golden(const char *folder) {
@@ -119,9 +124,10 @@ static void check_answers(const struct model *m, const char *folder) {
 static void check_parts(const struct model *m, const struct golden *g) {
   char name[40];
   const struct whole *w = m->whole;
+  const bool decodes = g->kind == MODEL_DECODER;
   assert_int_equal(w->parts, g->layers);
   for (size_t i = 0; i < g->layers; i++) {
-    snprintf(name, sizeof name, "encoder.%zu.self", i);
+    snprintf(name, sizeof name, "%s.%zu.self", decodes ? "decoder" : "encoder", i);
     const struct whole_part *part = whole_find_part(w, name);
     assert_ptr_equal(part, &w->part[i]);
     assert_ptr_equal(part->model.layer, stack_attention(w->encoder, i));
@@ -129,7 +135,7 @@ static void check_parts(const struct model *m, const struct golden *g) {
     assert_int_equal(part->model.shape.heads, g->heads);
     assert_string_equal(part->model.digest, m->digest);
     assert_string_equal(part->model.layout, g->family);
-    assert_false(part->model.causal);
+    assert_int_equal(part->model.causal, decodes);
   }
   assert_null(whole_find_part(w, "encoder.0.cross"));
 }
@@ -260,6 +266,13 @@ static void names_come_and_go(void **state) {
   is_the_same(p, "bart-b", &(struct whole_edit){.add = "model.encoder.version", .rows = 1});
   is_the_same(p, "t5-b", &(struct whole_edit){.drop = "decoder."});
   is_the_same(p, "t5-v11", &(struct whole_edit){.rename = "shared", .to = "encoder.embed_tokens"});
+  is_the_same(p, "gpt2-a",
+              &(struct whole_edit){.add = "transformer.h.1.attn.masked_bias", .rows = 1});
+  is_the_same(p, "gpt2-a", &(struct whole_edit){.rename = "transformer.", .to = ""});
+  is_the_same(p, "llama-b", &(struct whole_edit){.rename = "model.", .to = ""});
+  is_the_same(p, "llama-b",
+              &(struct whole_edit){.add = "model.layers.1.self_attn.rotary_emb.inv_freq",
+                                   .rows = 4});
   is_the_same(p, "torch-encoder-a",
               &(struct whole_edit){.rename = "layers.", .to = "encoder.layers."});
   is_the_same(p, "torch-encoder-a",

@@ -33,7 +33,6 @@ static void definitions(void **unused) {
   ill("{\"transformer\":\"x\",\"checkpoint\":\"y\"}", "unknown key \"checkpoint\"");
   ill("{\"transfomer\":\"x\"}", "unknown key \"transfomer\"; the nearest is \"transformer\"");
   ill("{\"transformer\":\"nowhere\"}", "nowhere");
-  ill("{\"transformer\":\"x\",\"kind\":\"decoder\"}", "kind: a decoder is not served yet");
   ill("{\"transformer\":\"x\",\"kind\":\"bert\"}", "kind: \"bert\" is none of encoder, decoder");
   ill("{\"transformer\":\"x\",\"heads\":0}", "heads: 0 is outside 1 to 4096");
   ill("{\"transformer\":\"x\",\"norm\":\"mid\"}", "norm: \"mid\" is none of post, pre");
@@ -78,6 +77,9 @@ static void drawn_ones(void **unused) {
   ill(WHOLE ",\"heads\":2,\"positions\":\"learned\"}", "max_positions: required");
   ill(WHOLE ",\"heads\":2,\"begin\":5}", "begin: 5 is outside the vocabulary of 5");
   ill(WHOLE ",\"heads\":2,\"end\":[2,7]}", "end: 7 is outside the vocabulary of 5");
+  ill(DRAWN ",\"kind\":\"decoder\",\"layers\":1,\"width\":4,\"heads\":1,\"feed_forward\":4,"
+            "\"vocabulary\":5}",
+      "kind: a decoder is drawn not yet");
   ill(WHOLE ",\"heads\":2,\"pool\":\"pooler\"}", "pool: the model has no pooler");
   ill(DRAWN ",\"kind\":\"encoder\",\"layers\":1,\"width\":5,\"heads\":1,\"feed_forward\":4,"
             "\"vocabulary\":5}",
@@ -88,7 +90,9 @@ static void what_config_says(void **state) {
   const struct place *p = *state;
   config_is_refused(p, "bert-a", "{\"model_type\":\"-\"}", "config.json: has no model_type");
   config_is_refused(p, "bert-a", "{\"model_type\":\"gpt2\"}",
-                    "model_type: gpt2 is a decoder, which is not served yet");
+                    "no tensor's name ends with \"h.0.attn.c_attn.weight\"");
+  config_is_refused(p, "bert-a", "{\"model_type\":\"gemma\"}",
+                    "model_type: gemma is a decoder, which is not served yet");
   config_is_refused(p, "bert-a", "{\"model_type\":\"umt5\"}",
                     "model_type: umt5 computes something");
   config_is_refused(p, "bert-a", "{\"model_type\":\"bort\"}",
@@ -191,6 +195,62 @@ static void what_a_config_of_ours_says(void **state) {
   whole_place_write(p, "config.json", NULL);
   whole_place_tensors(p, "bert-a", NULL);
   whole_place_refused(p, "", "there is no config.json beside the tensors, and their names");
+}
+
+static void what_a_decoder_says(void **state) {
+  const struct place *p = *state;
+  config_is_refused(p, "gpt2-a", "{\"scale_attn_weights\":false}",
+                    "scale_attn_weights: has a value");
+  config_is_refused(p, "gpt2-a", "{\"scale_attn_by_inverse_layer_idx\":true}",
+                    "scale_attn_by_inverse_layer_idx: has a value");
+  config_is_refused(p, "gpt2-a", "{\"add_cross_attention\":true}", "add_cross_attention: has");
+  config_is_refused(p, "gpt2-a", "{\"n_positions\":30}",
+                    "tensor \"transformer.wpe.weight\" has 40 rows");
+  config_is_refused(p, "gpt2-a", "{\"n_inner\":61}",
+                    "by tensor \"transformer.h.0.mlp.c_fc.weight\" it is 128");
+  config_is_refused(p, "gpt2-a", "{\"n_embd\":25}",
+                    "tensor \"transformer.h.0.attn.c_attn.weight\" it is 32");
+  config_is_refused(p, "llama-b", "{\"sliding_window\":16}", "sliding_window: has a value");
+  config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true}", "sliding_window: has a value");
+  config_is_refused(p, "llama-b", "{\"partial_rotary_factor\":0.5}", "partial_rotary_factor: has");
+  config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}}",
+                    "config.json: rope_scaling: has a kind that is not served");
+  config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"factor\":2}}", "rope_scaling: has a kind");
+  config_is_refused(p, "llama-b", "{\"rope_parameters\":{\"rope_type\":\"llama3\"}}",
+                    "config.json: rope_parameters: has a kind that is not served");
+  config_is_refused(p, "llama-b", "{\"rope_theta\":0}", "rope_theta: needs a number above 1");
+  config_is_refused(p, "llama-b", "{\"rope_theta\":\"x\"}", "rope_theta: needs a number above 1");
+  config_is_refused(p, "llama-b", "{\"num_key_value_heads\":2}",
+                    "num_key_value_heads: 2 does not divide 3");
+  config_is_refused(p, "llama-b", "{\"num_key_value_heads\":3}", "here, not 24 times 24");
+  config_is_refused(p, "llama-b", "{\"head_dim\":6}", "heads: 3 of the head_size that is said");
+}
+
+static void what_a_decoder_has(void **state) {
+  const struct place *p = *state;
+  tensors_are_refused(p, "gpt2-a",
+                      &(struct whole_edit){.add = "transformer.h.1.attn.c_extra", .rows = 3},
+                      "tensor \"transformer.h.1.attn.c_extra\" is not known in gpt2");
+  tensors_are_refused(p, "gpt2-a", &(struct whole_edit){.drop = "transformer.h.1.attn.c_attn.bias"},
+                      "there is no tensor \"transformer.h.1.attn.c_attn.bias\"");
+  tensors_are_refused(p, "gpt2-a",
+                      &(struct whole_edit){.add = "lm_head.weight", .rows = 96, .columns = 32},
+                      "tensor \"lm_head.weight\" differs from \"transformer.wte.weight\"");
+  tensors_are_refused(p, "llama-b",
+                      &(struct whole_edit){.add = "model.layers.1.self_attn.q_norm.weight",
+                                           .rows = 8},
+                      "tensor \"model.layers.1.self_attn.q_norm.weight\" is not known in llama");
+  tensors_are_refused(p, "llama-b", &(struct whole_edit){.drop = "model.layers.1.mlp.gate_proj"},
+                      "there is no tensor \"model.layers.1.mlp.gate_proj.weight\"");
+  whole_place_tensors(p, "llama-b", NULL);
+  whole_place_config(p, "llama-b", "{}");
+  whole_place_refused(p, ",\"gated\":false", "gated: llama has no choice");
+  whole_place_refused(p, ",\"kind\":\"encoder\"", "kind: a model of llama is a decoder");
+  whole_place_refused(p, ",\"norm_kind\":\"layer\"", "norm_kind: llama has no choice");
+  whole_place_refused(p, ",\"positions\":\"none\"", "positions: llama has no choice");
+  whole_place_tensors(p, "bert-b", NULL);
+  whole_place_config(p, "bert-b", "{}");
+  whole_place_refused(p, ",\"kind\":\"decoder\"", "kind: a decoder of bert is not served yet");
 }
 
 static void what_a_definition_cannot_change(void **state) {
@@ -323,6 +383,8 @@ int main(void) {
       cmocka_unit_test(drawn_ones),
       IN_PLACE(what_config_says),
       IN_PLACE(what_a_config_of_ours_says),
+      IN_PLACE(what_a_decoder_says),
+      IN_PLACE(what_a_decoder_has),
       IN_PLACE(what_a_definition_cannot_change),
       IN_PLACE(tensors),
       IN_PLACE(gaps),
