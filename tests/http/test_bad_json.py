@@ -199,8 +199,7 @@ class BadJson(ServerCase):
                     answer = self.server.attend(body.encode())
                     detail = self.problem(answer, 400, "invalid-json",
                                           offset=body.index(number.lstrip("-")))["detail"]
-                    self.assertIn("JSON has no NaN and no Infinity", detail)
-                    self.assertIn('hide keys with "mask", or send safetensors', detail)
+                    self.assertTrue(detail.endswith(": JSON has no NaN and no Infinity"), detail)
                     self.assertEqual(problem_of_pieces(self.server, body.encode()), answer.json)
 
     # --- JSON, but not the contract ---
