@@ -314,12 +314,17 @@ static bool is_ignored(const struct whole_plan *p, const char *name) {
   return false;
 }
 
-/* Is the name, behind the prefix, one of a layer that is not used? */
+/* Is the name, behind the prefix, one of a layer that is not used? A number that no layer can have
+ * is none. */
 static bool is_behind(const struct whole_plan *p, const char *name) {
-  const char *number = strstr(p->family->layer, "{i}");
-  const size_t before = (size_t)(number - p->family->layer);
-  return strncmp(name, p->family->layer, before) == 0 &&
-         strtoul(name + before, NULL, 10) >= p->form.layers;
+  const size_t before = (size_t)(strstr(p->family->layer, "{i}") - p->family->layer);
+  const size_t digits =
+      strncmp(name, p->family->layer, before) == 0 ? strspn(name + before, "0123456789") : 0;
+  char number[24];
+  uint64_t layer;
+  if (digits == 0 || digits >= sizeof number || name[before + digits] != '.') return false;
+  snprintf(number, sizeof number, "%.*s", (int)digits, name + before);
+  return text_decimal(number, &layer) && layer >= p->form.layers && layer <= DEFINITION_LAYER_MAX;
 }
 
 /* A layer that the count of layers did not reach, where no key gives their number. */
