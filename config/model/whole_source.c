@@ -48,12 +48,12 @@ static enum status open_builtin(struct whole_source *s, struct error *e) {
   json_error_t why;
   bool no_memory;
   if (!builtin_find(s->builtin, &files)) {
+    char hint[NEAREST_HINT];
     struct nearest near;
     nearest_init(&near, s->builtin);
     for (size_t i = 0; builtin_name(i); i++) nearest_offer(&near, builtin_name(i));
-    return error_set(e, STATUS_CONFIG,
-                     "transformer: builtin: there is no \"%.60s\"; the nearest is \"%s\"",
-                     s->builtin, near.name);
+    return error_set(e, STATUS_CONFIG, "transformer: builtin: there is no \"%.60s\"%s", s->builtin,
+                     nearest_hint(&near, hint));
   }
   s->file = checkpoint_view(files.name, files.tensors, files.tensors_size, e);
   if (!s->file) return e->status;

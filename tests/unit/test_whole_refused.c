@@ -21,8 +21,7 @@ static void definitions(void **unused) {
   ill("{\"transformer\":1}", "transformer: needs the path of a folder");
   ill("{\"transformer\":\"\"}", "transformer: needs a path");
   ill("{\"transformer\":{}}", "transformer: needs the path of a folder");
-  ill("{\"transformer\":{\"seed\":1}}",
-      "transformer: unknown key \"seed\"; the nearest is \"random\"");
+  ill("{\"transformer\":{\"seed\":1}}", "transformer: unknown key \"seed\"");
   ill("{\"transformer\":{\"builtin\":\"sart\"}}",
       "transformer: builtin: there is no \"sart\"; the nearest is \"sort\"");
   ill("{\"transformer\":{\"builtin\":1}}", "transformer: builtin: must be a name");
