@@ -24,8 +24,7 @@ static enum status read_beside(json_t **out, const char *path, const char *name,
   return e->status;
 }
 
-/* An error that a file's reader has not begun with the path begins with that of the folder. */
-static enum status name_folder(const char *path, struct error *e) {
+enum status whole_source_name_folder(const char *path, struct error *e) {
   const char *tail = text_tail(path);
   if (e->status != STATUS_CONFIG || strstr(e->detail, tail)) return e->status;
   return text_before(e, "%.120s: ", tail);
@@ -33,7 +32,7 @@ static enum status name_folder(const char *path, struct error *e) {
 
 static enum status open_files(struct whole_source *s, const char *path, struct error *e) {
   char within[WHOLE_MODULES_PATH] = "";
-  if (whole_modules_read(s, path, within, e)) return name_folder(path, e);
+  if (whole_modules_read(s, path, within, e)) return whole_source_name_folder(path, e);
   char *place = *within ? file_path(path, within) : strdup(path);
   if (!place) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
   s->file = checkpoint_open(place, e);
