@@ -26,8 +26,13 @@ SAN_tsan    := -fsanitize=thread
 SAN_fuzz    := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_coverage := -fprofile-instr-generate -fcoverage-mapping
 SAN         := $(SAN_$(MODE))
+# Built for one run of the tests: kernels and tests, which take long to compile, are optimised little.
+# What a print may write is judged in release: at -O1 gcc does not know how large a number may be.
+SHORT       := $(filter asan ubsan tsan,$(MODE))
+TEST_O      := $(if $(SHORT),-O1 -g1 -Wno-format-truncation -Wno-format-overflow)
+KERNEL      := $(if $(SHORT),-O1 -g1,-O3)
 
-ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS) $(CFLAGS_$(subst /,_,$*))
+ALL_CFLAGS   = $(SETUP) $(WARN) $(CFLAGS) $(SAN) $(CFLAGS_PKGS) $(if $(filter tests/%,$*),$(TEST_O)) $(CFLAGS_$(subst /,_,$*))
 ALL_LDFLAGS  = $(LDFLAGS) $(SAN) -pthread -Wl,--as-needed
 CFLAGS_PKGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS        := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
@@ -35,8 +40,8 @@ TEST_LIBS   := $(shell pkg-config --libs cmocka 2>/dev/null)
 
 # Files of one instruction set; elsewhere they compile to nothing.
 ifeq ($(shell uname -m),x86_64)
-CFLAGS_core_kernel_kernel_avx2   := -mavx2 -mfma -O3
-CFLAGS_core_kernel_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mprefer-vector-width=512 -O3
+CFLAGS_core_kernel_kernel_avx2   := -mavx2 -mfma $(KERNEL)
+CFLAGS_core_kernel_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mprefer-vector-width=512 $(KERNEL)
 CFLAGS_config_document_sha256_avx2   := -mavx2
 CFLAGS_config_document_sha256_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mprefer-vector-width=512
 TEXT_AVX2   := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt
@@ -50,7 +55,7 @@ CFLAGS_server_text_number_rows_avx512 := $(TEXT_AVX512)
 CFLAGS_server_text_base64_avx2        := $(TEXT_AVX2)
 CFLAGS_server_text_base64_avx512      := $(TEXT_AVX512)
 endif
-CFLAGS_core_kernel_kernel_portable := -O3
+CFLAGS_core_kernel_kernel_portable := $(KERNEL)
 CFLAGS_config_checkpoint_floats := -O3
 CFLAGS_tests_example_sort_model := -O3
 CFLAGS_server_http_page     := -DPAGE_FILE='"$(BUILD)/server/page/page.html"'

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/run/size.h"
@@ -51,16 +52,26 @@ static bool has_part(const char *name, const char *part) {
   return false;
 }
 
-/* A slip of the hand is nearer than a name with a part too many or too few, and that is nearer than
- * any other. */
-static unsigned rank_of(const char *word, const char *candidate, size_t distance) {
-  if (distance <= 1) return 0;
-  return has_part(word, candidate) || has_part(candidate, word) ? 1 : 2;
+/* How near a name is, the nearest first. */
+enum rank { RANK_SLIP, RANK_PART, RANK_ALIKE, RANK_FAR };
+
+static enum rank rank_of(const char *word, const char *candidate, size_t distance) {
+  const size_t length = size_max(strnlen(word, LONGEST), strnlen(candidate, LONGEST));
+  if (distance <= 1 && distance < length) return RANK_SLIP;
+  if (has_part(word, candidate) || has_part(candidate, word)) return RANK_PART;
+  return distance <= length / 3 ? RANK_ALIKE : RANK_FAR;
 }
 
 void nearest_offer(struct nearest *n, const char *candidate) {
   const size_t distance = edit_distance(n->word, candidate);
   const unsigned rank = rank_of(n->word, candidate, distance);
+  if (rank == RANK_FAR && !n->any) return;
   if (n->name && (rank > n->rank || (rank == n->rank && distance >= n->distance))) return;
-  *n = (struct nearest){n->word, candidate, distance, rank};
+  *n = (struct nearest){n->word, candidate, distance, rank, n->any};
+}
+
+const char *nearest_hint(const struct nearest *n, char out[NEAREST_HINT]) {
+  out[0] = '\0';
+  if (n->name) snprintf(out, NEAREST_HINT, "; the nearest is \"%.100s\"", n->name);
+  return out;
 }

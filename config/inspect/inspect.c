@@ -60,6 +60,7 @@ struct inspect_print {
   char *named; /* the tensors, in the definitions of layers */
   struct checkpoint *file;
   struct inspect_layers all;
+  struct error modules; /* what is wrong with modules.json */
   FILE *out, *notes;
 };
 
@@ -205,6 +206,13 @@ static enum status print_layers(struct inspect_print *p, struct error *e) {
   return print_models(p, true, e);
 }
 
+/* Says what is wrong with a file beside the tensors, without which layers can be served. */
+static void print_ignored(const struct error *why, FILE *notes) {
+  struct error shown = *why;
+  text_plain(&shown);
+  fprintf(notes, "note: %s: it is ignored\n", shown.detail);
+}
+
 static enum status print_checkpoint(struct inspect_print *p, struct error *e) {
   const struct inspect_wish wish = {.path = p->named, .heads = p->ask->heads};
   struct hints hints = {0};
@@ -214,10 +222,12 @@ static enum status print_checkpoint(struct inspect_print *p, struct error *e) {
     fflush(p->out);
     p->notes = p->out;
     if (inspect_whole_print(p->ask, p->out, e)) return e->status;
+  } else if (p->modules.status) {
+    print_ignored(&p->modules, p->notes);
   }
   if (hints_read(&hints, checkpoint_path(p->file), &unread, e) == STATUS_OK &&
       inspect_layers_find(&p->all, p->file, &wish, &hints, e) == STATUS_OK) {
-    if (unread.status) fprintf(p->notes, "note: %s: it is ignored\n", unread.detail);
+    if (unread.status) print_ignored(&unread, p->notes);
     p->ask->models_only ? print_only_models(p, e) : print_layers(p, e);
   }
   hints_free(&hints);
@@ -229,9 +239,12 @@ static enum status print_checkpoint(struct inspect_print *p, struct error *e) {
 enum status inspect_file(const struct inspect_ask *ask, FILE *out, FILE *notes, struct error *e) {
   struct inspect_print p = {.ask = ask, .out = out, .notes = notes};
   char *place = NULL;
-  if (inspect_whole_place(ask, &place, &p.named, e) == STATUS_OK)
+  if (inspect_whole_place(ask, &place, &p.named, &p.modules, e) == STATUS_OK)
     p.file = checkpoint_open(place, e);
-  if (p.file) print_checkpoint(&p, e);
+  if (p.file)
+    print_checkpoint(&p, e);
+  else if (p.modules.status && e->status == STATUS_CONFIG)
+    *e = p.modules; /* it would say where the tensors are */
   free(place);
   free(p.named);
   inspect_layers_free(&p.all);

@@ -93,10 +93,23 @@ static void print_definition(const struct inspect_ask *ask, size_t heads, FILE *
   fputc('\n', out);
 }
 
-/* The folder says that it is a whole model: then the reason why it is not served is printed. */
+/* Is there a config.json that tells nothing, because it cannot be read? */
+static bool is_unread(const struct whole_source *s) {
+  char *beside = s->file && !json_is_object(s->config)
+                     ? file_beside(checkpoint_path(s->file), "config.json")
+                     : NULL;
+  const bool there = beside && file_is_there(beside);
+  free(beside);
+  return there;
+}
+
+/* The folder says that it is a whole model, or could: then the reason why it is not served is
+ * printed. */
 static bool is_expected(const struct whole_plan *p) {
   const json_t *type = json_object_get(p->source.config, "model_type");
-  return p->source.modules || (json_is_string(type) && whole_type_find(json_string_value(type)));
+  if (type && !json_is_string(type)) return true;
+  return p->source.modules || (type && whole_type_find(json_string_value(type))) ||
+         is_unread(&p->source);
 }
 
 /* It is a whole model, but nothing says how many heads it has. */
@@ -140,15 +153,14 @@ static char *place_within(const char *path, const char *within) {
 }
 
 enum status inspect_whole_place(const struct inspect_ask *ask, char **place, char **named,
-                                struct error *e) {
+                                struct error *why, struct error *e) {
   struct whole_source source = {0};
-  struct error unread = {0};
   char within[WHOLE_MODULES_PATH] = "";
-  whole_modules_read(&source, ask->path, within, &unread);
+  if (whole_modules_read(&source, ask->path, within, why)) whole_source_name_folder(ask->path, why);
   whole_source_close(&source);
   *place = place_within(ask->path, within);
   *named = place_within(ask->named, within);
-  if (unread.status == STATUS_OUT_OF_MEMORY || !*place || !*named)
+  if (why->status == STATUS_OUT_OF_MEMORY || !*place || !*named)
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
   return STATUS_OK;
 }

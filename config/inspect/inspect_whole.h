@@ -5,13 +5,15 @@
 #include "config/inspect/inspect.h"
 
 /* Prints family, kind and sizes, from where they are taken, what is left aside, and what the
- * numbers take at rest; or why it is none, where config.json says that it is one. Nothing where
- * neither config.json nor the names tell of a whole model. Fails only with STATUS_OUT_OF_MEMORY. */
+ * numbers take at rest; or why it is none, where config.json says that it is one or cannot be read.
+ * Nothing where neither config.json nor the names tell of a whole model. Fails only with
+ * STATUS_OUT_OF_MEMORY. */
 enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct error *e);
 
 /* New strings: where the tensors of the path are, of which modules.json may name a folder, and the
- * same in definitions. Fails only with STATUS_OUT_OF_MEMORY. */
+ * same in definitions. `why` is what is wrong with modules.json. Fails only with
+ * STATUS_OUT_OF_MEMORY. */
 enum status inspect_whole_place(const struct inspect_ask *ask, char **place, char **named,
-                                struct error *e);
+                                struct error *why, struct error *e);
 
 #endif

@@ -142,12 +142,13 @@ static void read_tensors(const json_t *json, struct definition *d, struct error 
   if (!value) return;
   if (!json_is_object(value)) definition_value_refuse("tensors", "an object", value, e);
   json_object_foreach(value, role, name) {
+    char hint[NEAREST_HINT];
     struct nearest near;
     nearest_init(&near, role);
     for (enum role r = 0; r < ROLE_COUNT; r++) nearest_offer(&near, definition_role_name(r));
-    if (strcmp(near.name, role) != 0) {
-      error_set(e, STATUS_CONFIG, "tensors: unknown role \"%.60s\"; the nearest is \"%s\"", role,
-                near.name);
+    if (!near.name || strcmp(near.name, role) != 0) {
+      error_set(e, STATUS_CONFIG, "tensors: unknown role \"%.60s\"%s", role,
+                nearest_hint(&near, hint));
     } else if (!json_is_string(name) || !json_string_length(name)) {
       error_set(e, STATUS_CONFIG, "tensors: %s needs the name of a tensor", role);
     }

@@ -89,10 +89,11 @@ void definition_value_names(const json_t *json, const char *const *known, struct
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)json, key, value) {
+    char hint[NEAREST_HINT];
     struct nearest near;
     if (is_known(key, known)) continue;
     nearest_init(&near, key);
     for (const char *const *k = known; *k; k++) nearest_offer(&near, *k);
-    error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"; the nearest is \"%s\"", key, near.name);
+    error_set(e, STATUS_CONFIG, "unknown key \"%.60s\"%s", key, nearest_hint(&near, hint));
   }
 }

@@ -23,27 +23,26 @@ static const struct checkpoint_entry *find_tensor(const struct layout_search *s,
   return length < (int)sizeof name ? checkpoint_find(s->file, name) : NULL;
 }
 
-/* The nearest name; a name that begins as the wanted one, up to its stem, is nearer than any
- * other. */
-static const char *nearest_name(const struct checkpoint *file, const char *name, size_t stem) {
+/* A name that begins as the wanted one, up to its stem, is nearer than any, however far. */
+static struct nearest nearest_name(const struct checkpoint *file, const char *name, size_t stem) {
   struct nearest near, begun;
   nearest_init(&near, name);
   nearest_init(&begun, name);
+  begun.any = true;
   for (size_t i = 0; i < checkpoint_count(file); i++) {
     const char *other = checkpoint_at(file, i)->name;
     nearest_offer(&near, other);
     if (strncmp(other, name, stem) == 0) nearest_offer(&begun, other);
   }
-  if (begun.name) return begun.name;
-  return near.name ? near.name : "";
+  return begun.name ? begun : near;
 }
 
 static enum status refuse_missing(const struct layout_search *s, const char *stem, const char *end,
                                   struct error *e) {
-  char name[NAME_SIZE];
+  char name[NAME_SIZE], hint[NEAREST_HINT];
   snprintf(name, sizeof name, "%s%s%s", s->prefix, stem, end);
-  return error_set(e, STATUS_CONFIG, "has no tensor \"%.100s\"; the nearest is \"%.100s\"", name,
-                   nearest_name(s->file, name, strlen(s->prefix) + strlen(stem)));
+  const struct nearest near = nearest_name(s->file, name, strlen(s->prefix) + strlen(stem));
+  return error_set(e, STATUS_CONFIG, "has no tensor \"%.100s\"%s", name, nearest_hint(&near, hint));
 }
 
 /* --- one tensor --- */

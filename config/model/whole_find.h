@@ -11,9 +11,6 @@ enum status whole_find_family(struct whole_plan *p, struct error *e);
 /* Sets the kind, the number of layers and the parts, but for their agreement with the sizes. */
 enum status whole_find_parts(struct whole_plan *p, struct error *e);
 
-/* Refuses a tensor among those of the layers that is not used. Counts what is left aside. */
-enum status whole_find_rest(struct whole_plan *p, struct error *e);
-
 /* Writes the whole name of a role's tensor without what stands behind its last dot: "weight". */
 void whole_find_name(const struct whole_plan *p, enum whole_role role, size_t layer,
                      char out[LAYOUT_ADDRESS_SIZE]);

@@ -6,6 +6,7 @@
 
 #include "config/document/text.h"
 #include "config/model/whole_find.h"
+#include "config/model/whole_rest.h"
 #include "config/model/whole_sizes.h"
 
 enum status whole_plan_blame(const struct whole_plan *p, struct error *e) {
@@ -50,7 +51,7 @@ static enum status plan_random(struct whole_plan *p, struct error *e) {
 
 static enum status plan_files(struct whole_plan *p, struct error *e) {
   if (whole_find_family(p, e) || whole_find_parts(p, e) || whole_sizes_find(p, e) ||
-      whole_find_rest(p, e))
+      whole_rest_check(p, e))
     return e->status;
   return STATUS_OK;
 }

@@ -24,8 +24,7 @@ static enum status read_beside(json_t **out, const char *path, const char *name,
   return e->status;
 }
 
-/* An error that a file's reader has not begun with the path begins with that of the folder. */
-static enum status name_folder(const char *path, struct error *e) {
+enum status whole_source_name_folder(const char *path, struct error *e) {
   const char *tail = text_tail(path);
   if (e->status != STATUS_CONFIG || strstr(e->detail, tail)) return e->status;
   return text_before(e, "%.120s: ", tail);
@@ -33,7 +32,7 @@ static enum status name_folder(const char *path, struct error *e) {
 
 static enum status open_files(struct whole_source *s, const char *path, struct error *e) {
   char within[WHOLE_MODULES_PATH] = "";
-  if (whole_modules_read(s, path, within, e)) return name_folder(path, e);
+  if (whole_modules_read(s, path, within, e)) return whole_source_name_folder(path, e);
   char *place = *within ? file_path(path, within) : strdup(path);
   if (!place) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a path");
   s->file = checkpoint_open(place, e);
@@ -48,12 +47,12 @@ static enum status open_builtin(struct whole_source *s, struct error *e) {
   json_error_t why;
   bool no_memory;
   if (!builtin_find(s->builtin, &files)) {
+    char hint[NEAREST_HINT];
     struct nearest near;
     nearest_init(&near, s->builtin);
     for (size_t i = 0; builtin_name(i); i++) nearest_offer(&near, builtin_name(i));
-    return error_set(e, STATUS_CONFIG,
-                     "transformer: builtin: there is no \"%.60s\"; the nearest is \"%s\"",
-                     s->builtin, near.name);
+    return error_set(e, STATUS_CONFIG, "transformer: builtin: there is no \"%.60s\"%s", s->builtin,
+                     nearest_hint(&near, hint));
   }
   s->file = checkpoint_view(files.name, files.tensors, files.tensors_size, e);
   if (!s->file) return e->status;

@@ -38,4 +38,7 @@ enum status whole_source_open(struct whole_source *s, const json_t *definition,
                               const char *directory, struct error *e);
 void whole_source_close(struct whole_source *s);
 
+/* An error that a file's reader has not begun with the path begins with that of the folder. */
+enum status whole_source_name_folder(const char *path, struct error *e);
+
 #endif

@@ -72,16 +72,24 @@ static enum status set_defaults(struct config *c, struct error *e) {
                   : error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the configuration");
 }
 
+/* The setting whose name is near a word; also one that is no option. */
+static struct nearest nearest_setting(const char *word, const char *other) {
+  struct nearest near;
+  nearest_init(&near, word);
+  nearest_offer(&near, other);
+  for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
+  return near;
+}
+
 /* --- the file --- */
 
 static enum status refuse_unknown_setting(const char *key, const json_t *value, const char *path,
                                           struct error *e) {
-  struct nearest near;
-  nearest_init(&near, key);
-  for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
-  nearest_offer(&near, "models");
-  return error_set(e, STATUS_CONFIG, "%s: unknown setting \"%.60s\"; the nearest is \"%s\"%s", path,
-                   key, near.name, json_is_object(value) ? "; a model belongs in \"models\"" : "");
+  char hint[NEAREST_HINT];
+  const struct nearest near = nearest_setting(key, "models");
+  return error_set(e, STATUS_CONFIG, "%s: unknown setting \"%.60s\"%s%s", path, key,
+                   nearest_hint(&near, hint),
+                   json_is_object(value) ? "; a model belongs in \"models\"" : "");
 }
 
 static enum status set_models(struct config *c, json_t *models, const char *path, struct error *e) {
@@ -152,14 +160,12 @@ static bool is_service_link(const char *name, size_t length, const char *value) 
 
 static enum status refuse_unknown_variable(const char *name, size_t length, struct error *e) {
   char word[80], known[64];
-  struct nearest near;
   snprintf(word, sizeof word, "%.*s", (int)size_min(length, 70), name);
-  nearest_init(&near, word + strlen("ATTEND_"));
-  nearest_offer(&near, "config");
-  for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
-  const struct option *o = option_find(near.name);
-  return error_set(e, STATUS_CONFIG, "environment: unknown variable %s; the nearest is %s", word,
-                   o ? option_variable(o, known) : "ATTEND_CONFIG");
+  const struct nearest near = nearest_setting(word + strlen("ATTEND_"), "config");
+  const struct option *o = near.name ? option_find(near.name) : NULL;
+  const char *spelled = o ? option_variable(o, known) : near.name ? "ATTEND_CONFIG" : "";
+  return error_set(e, STATUS_CONFIG, "environment: unknown variable %s%s%s", word,
+                   *spelled ? "; the nearest is " : "", spelled);
 }
 
 /* ATTEND_CPU is read by core/run/cpu.c, which ignores a word that it does not know: it is refused
@@ -213,14 +219,12 @@ static bool is_named(const struct config_word *w, const char *name) {
 
 static enum status refuse_unknown_switch(const struct config_word *w, struct error *e) {
   char word[80], known[64];
-  struct nearest near;
   snprintf(word, sizeof word, "%.*s", (int)size_min(w->length, 70), w->name);
-  nearest_init(&near, word);
-  nearest_offer(&near, "config");
-  for (size_t i = 0; i < option_count(); i++) nearest_offer(&near, option_at(i)->name);
-  const struct option *o = option_find(near.name);
-  return error_set(e, STATUS_CONFIG, "command line: unknown setting --%s; the nearest is --%s",
-                   word, o ? option_switch(o, known) : "config");
+  const struct nearest near = nearest_setting(word, "config");
+  const struct option *o = near.name ? option_find(near.name) : NULL;
+  const char *spelled = o ? option_switch(o, known) : near.name ? "config" : "";
+  return error_set(e, STATUS_CONFIG, "command line: unknown setting --%s%s%s", word,
+                   *spelled ? "; the nearest is --" : "", spelled);
 }
 
 /* Is the following word this setting's value? For a flag only if it is on, off, true or false. */
@@ -335,14 +339,15 @@ const json_t *config_definition(const struct config *c, const char *name) {
 }
 
 enum status config_refuse_default(const struct config *c, const json_t *models, struct error *e) {
+  char hint[NEAREST_HINT];
   struct nearest near;
   const char *name;
   json_t *definition;
   nearest_init(&near, c->default_model);
   json_object_foreach((json_t *)models, name, definition) nearest_offer(&near, name);
-  return error_set(e, STATUS_CONFIG, "%s: there is no model \"%.64s\"; the nearest is \"%s\"",
+  return error_set(e, STATUS_CONFIG, "%s: there is no model \"%.64s\"%s",
                    c->store ? c->store->default_from : "default_model", c->default_model,
-                   near.name);
+                   nearest_hint(&near, hint));
 }
 
 /* Which layers a checkpoint has is not known here. */

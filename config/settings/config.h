@@ -33,8 +33,8 @@ struct config {
  * `--merge`, `--no-merge` or `--merge=on|off|true|false`. An empty ATTEND_CONFIG counts as none.
  * Variables that Kubernetes adds for a service called attend are ignored; any other unknown ATTEND_
  * variable is an error. Model definitions are checked by model_load, not here. On failure
- * (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail names the setting, where it came from, and the
- * nearest known name; the config is empty and may be freed. */
+ * (STATUS_CONFIG, STATUS_OUT_OF_MEMORY) the detail names the setting, where it came from, and of an
+ * unknown one a known name that is near; the config is empty and may be freed. */
 enum status config_read(struct config *c, char *const *args, char *const *environment,
                         struct error *e);
 void config_free(struct config *c);
@@ -44,7 +44,8 @@ void config_free(struct config *c);
 void config_differ(const struct config *now, const struct config *next,
                    void (*tell)(void *of, const char *name, const char *value), void *of);
 
-/* Refuses default_model, which is none of these models: says where it was set, and the nearest. */
+/* Refuses default_model, which is none of these models: says where it was set, and which is near.
+ */
 enum status config_refuse_default(const struct config *c, const json_t *models, struct error *e);
 
 /* The definition that makes the model of this name: its own, or that with "layers" of which it is a

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/attention/geometry.h"
 #include "server/text/number.h"
 
 enum {
@@ -44,6 +45,18 @@ struct answer_sizes {
   const size_t *first;
   size_t stride;
 };
+
+/* A size or place of each item: a member of `struct item`. Without items it is *none. */
+#define ANSWER_OF_ITEMS(geometry, member, none)                                      \
+  (struct answer_sizes) {                                                            \
+    (geometry)->items ? &(geometry)->item->member : (none), sizeof *(geometry)->item \
+  }
+
+/* The same of a list, [items] of the geometry. */
+static inline struct answer_sizes answer_of_list(const struct geometry *g, const size_t *list,
+                                                 const size_t *none) {
+  return g->items ? (struct answer_sizes){list, sizeof *list} : (struct answer_sizes){none, 0};
+}
 
 static inline size_t answer_size(struct answer_sizes s, size_t item) {
   return *(const size_t *)((const char *)s.first + item * s.stride);

@@ -105,19 +105,10 @@ static void add_measures(struct answer_content *to, const struct model *m, const
 
 /* --- of the batch --- */
 
-/* The sizes of a request's items. An empty batch whose shape was given has what each would have. */
-#define OF_ITEMS(r, member)                                                            \
-  {                                                                                    \
-    (r)->asked.geometry.items ? &(r)->asked.geometry.item->member : &(r)->none.member, \
-        sizeof(struct item)                                                            \
-  }
+static const size_t zero = 0;
 
-/* Where the numbers of each item begin. */
-static struct answer_sizes begins_at(const struct attention_request *r, const size_t *at) {
-  static const size_t nothing;
-  if (r->asked.geometry.items == 0) return (struct answer_sizes){&nothing, 0};
-  return (struct answer_sizes){at, sizeof *at};
-}
+/* An empty batch whose shape was given has what each item would have. */
+#define OF_ITEMS(r, member) ANSWER_OF_ITEMS(&(r)->asked.geometry, member, &(r)->none.member)
 
 static struct answer_section outputs_section(const struct model *m,
                                              const struct attention_request *r) {
@@ -146,7 +137,8 @@ static struct answer_section weights_section(const struct model *m,
                                  .heads = per_head ? m->shape.heads : 1,
                                  .rows = OF_ITEMS(r, q),
                                  .width = OF_ITEMS(r, k),
-                                 .begin = begins_at(r, r->asked.call.weights_at),
+                                 .begin = answer_of_list(&r->asked.geometry,
+                                                         r->asked.call.weights_at, &zero),
                                  .times = 1,
                                  .row_room = ROW_ROOM,
                                  .data = r->asked.call.weights,
@@ -163,7 +155,8 @@ static struct answer_section segment_weights_section(const struct model *m,
                                  .heads = m->shape.heads,
                                  .rows = OF_ITEMS(r, q),
                                  .width = OF_ITEMS(r, segments),
-                                 .begin = begins_at(r, r->asked.call.segment_weights_at),
+                                 .begin = answer_of_list(&r->asked.geometry,
+                                                         r->asked.call.segment_weights_at, &zero),
                                  .times = 1,
                                  .row_room = ROW_ROOM,
                                  .data = r->asked.call.segment_weights,

@@ -53,11 +53,11 @@ static enum status refuse_name(const struct contract *c, const char *name, size_
   for (const struct contract_stray *stray = c->stray; stray < c->stray + c->strays; stray++)
     if (strcmp(shown, stray->name) == 0)
       return error_at(e, pointer, "unknown field \"%s\": %s", shown, stray->instead);
+  char hint[NEAREST_HINT];
   struct nearest known;
   nearest_init(&known, shown);
   for (unsigned f = 0; f < c->fields; f++) nearest_offer(&known, contract_name(&c->field[f]));
-  return error_at(e, pointer, "unknown field \"%s\"; the nearest known one is \"%s\"", shown,
-                  known.name);
+  return error_at(e, pointer, "unknown field \"%s\"%s", shown, nearest_hint(&known, hint));
 }
 
 enum status contract_refuse_long(const struct contract *c, const char *raw, size_t length,

@@ -122,7 +122,7 @@ unsigned contract_find(const struct contract *c, const char *name, size_t length
 
 /* Finds the field of a name, which is UTF-8, and notes that the request has it. Fails with
  * invalid-request for a second time, for a field of another path, and for an unknown name: then the
- * error names the nearest known one, or says what to do instead. */
+ * error names a known one that is near, or says what to do instead. */
 enum status contract_meet(struct contract_reading *r, const char *name, size_t length,
                           unsigned *field, struct error *e);
 

@@ -16,10 +16,7 @@ bool json_starts_value(char c) {
 }
 
 const char *json_hint(char c) {
-  return c == 'N' || c == 'I'
-             ? ": JSON has no NaN and no Infinity; hide keys with \"mask\", or send "
-               "safetensors"
-             : "";
+  return c == 'N' || c == 'I' ? ": JSON has no NaN and no Infinity" : "";
 }
 
 enum status json_unexpected(struct error *e, size_t offset, char c, const char *wanted) {

@@ -22,13 +22,6 @@ struct encode_listing {
 
 /* --- sections --- */
 
-/* A size or place of each item of the batch. An empty batch has what each would have. */
-#define OF_ITEMS(l, member, none)                                               \
-  {                                                                             \
-    (l)->r->run->geometry.items ? &(l)->r->run->geometry.item->member : (none), \
-        sizeof(struct item)                                                     \
-  }
-
 static struct answer_section *add_section(struct encode_listing *l, const char *group) {
   struct answer_section *s = &l->content->section[l->content->sections++];
   *s = (struct answer_section){.group = group, .items = 1, .heads = 1};
@@ -45,7 +38,7 @@ static struct answer_section *add_batch(struct encode_listing *l, const char *gr
   s->padded = !r->rectangular;
   s->padded_rows = r->widest;
   s->items = r->run->geometry.items;
-  s->rows = (struct answer_sizes)OF_ITEMS(l, q, &r->widest);
+  s->rows = ANSWER_OF_ITEMS(&r->run->geometry, q, &r->widest);
   s->row_room = ROW_ROOM;
   s->data = data;
   s->write = answer_write_floats;
@@ -57,7 +50,7 @@ static struct answer_section *add_rows(struct encode_listing *l, const char *gro
   struct answer_section *s = add_batch(l, group, data);
   s->padded_width = l->form->width;
   s->width = (struct answer_sizes){&l->form->width, 0};
-  s->begin = (struct answer_sizes)OF_ITEMS(l, q_row, &zero);
+  s->begin = ANSWER_OF_ITEMS(&l->r->run->geometry, q_row, &zero);
   s->times = l->form->width;
   return s;
 }
@@ -79,11 +72,6 @@ static void add_outputs(struct encode_listing *l) {
   s->write = answer_write_floats;
 }
 
-static struct answer_sizes begins_at(const struct encode_listing *l, const size_t *at) {
-  if (l->r->run->geometry.items == 0) return (struct answer_sizes){&zero, 0};
-  return (struct answer_sizes){at, sizeof *at};
-}
-
 static void add_weights(struct encode_listing *l, size_t layer) {
   const struct stack_shown *shown = &l->r->run->shown[layer];
   struct answer_section *s = add_batch(l, attention, shown->weights);
@@ -91,7 +79,7 @@ static void add_weights(struct encode_listing *l, size_t layer) {
   if (s->per_head) s->heads = l->form->self.heads;
   s->padded_width = l->r->widest;
   s->width = s->rows;
-  s->begin = begins_at(l, shown->weights_at);
+  s->begin = answer_of_list(&l->r->run->geometry, shown->weights_at, &zero);
   s->times = 1;
 }
 
@@ -99,14 +87,13 @@ static void add_weights(struct encode_listing *l, size_t layer) {
 static void add_thumbnails(struct encode_listing *l, size_t layer, const size_t *side) {
   const struct stack_shown *shown = &l->r->run->shown[layer];
   struct answer_section *s = add_batch(l, thumbnails, shown->thumbnails);
-  const size_t items = l->r->run->geometry.items;
+  const struct geometry *g = &l->r->run->geometry;
   s->number = NUMBER_BYTE;
   s->per_head = true;
   s->heads = l->form->self.heads;
   s->padded_rows = s->padded_width = size_min(l->r->run->wish[layer].thumbnail, l->r->widest);
-  s->rows = s->width =
-      items ? (struct answer_sizes){side, sizeof *side} : (struct answer_sizes){&s->padded_rows, 0};
-  s->begin = begins_at(l, shown->thumbnails_at);
+  s->rows = s->width = answer_of_list(g, side, &s->padded_rows);
+  s->begin = answer_of_list(g, shown->thumbnails_at, &zero);
   s->times = 1;
 }
 

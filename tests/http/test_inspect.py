@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -223,6 +224,46 @@ class Inspect(Case):
                 self.assertEqual((status, out), (2, b""), err)
                 self.assertEqual(len(err.splitlines()), 1, err)
                 self.assertIn(word, err)
+
+    def test_broken_documents_beside_the_tensors_are_told(self):
+        """As loading would; the layers are listed without them."""
+        shapes = stems("", ["W_q", "W_k", "W_v", "W_o"], 4, 4)
+        os.mkdir(os.path.join(self.folder, "m"))
+        self.write("m/model.safetensors", safetensors_bytes(tensors_of(shapes)))
+        self.write("attend.json", {"models": {"m": {"transformer": "m"}}})
+        for name, content, ignored in (
+                ("config.json", b'{"model_type":', True), ("config.json", b"[]", True),
+                ("config.json", None, False), ("config.json", {"model_type": 5}, False),
+                ("modules.json", b"[", True), ("modules.json", {}, True),
+                ("modules.json", [{"type": "x"}], True), ("modules.json", None, True)):
+            path = os.path.join(self.folder, "m", name)
+            with self.subTest(name, content=content):
+                if content is None:
+                    os.symlink("nowhere", path)
+                else:
+                    self.write("m/" + name, content)
+                status, _, err = attend("check", "--config", "attend.json", cwd=self.folder)
+                self.assertEqual(status, 2, err)
+                reason = re.search("model m: (.*)", err).group(1)
+                self.assertIn(name, reason)
+                status, out, err = self.inspect("m", "--heads", "2")
+                self.assertEqual((status, err), (0, ""), out)
+                self.assertIn("\nnote: it is not served as a whole model: " + reason + "\n",
+                              out.decode())
+                self.assertIn(b"layout d2l: 1 layer can be served", out)
+                status, out, err = self.inspect("m", "--models", "--heads", "2")
+                self.assertEqual((status, list(json.loads(out)["models"])), (0, ["m"]), err)
+                self.assertEqual("it is ignored" in err and name in err, ignored, err)
+            os.remove(path)
+
+    def test_a_broken_modules_json_hides_where_the_tensors_are(self):
+        os.makedirs(os.path.join(self.folder, "m", "0_Transformer"))
+        self.write("m/0_Transformer/model.safetensors", safetensors_bytes(tensors_of({"x": [1]})))
+        self.write("m/modules.json", b"[")
+        for args in (["m"], ["m", "--models"]):
+            status, out, err = self.inspect(*args)
+            self.assertEqual((status, out), (2, b""), err)
+            self.assertIn("m/modules.json, line 1, column 1: ", err)
 
     def test_what_cannot_be_written_is_a_failure(self):
         self.write("w.safetensors",

@@ -177,7 +177,7 @@ static void unknown_names_are_answered_with_the_nearest(void **state) {
   read_ill(WORDS("serve"), nothing, "\"serve\" is no setting");
   read_ill(WORDS("-w", "3"), nothing, "\"-w\" is no setting");
   read_ill(WORDS("--"), nothing, "\"--\" is no setting");
-  read_ill(WORDS("--=3"), nothing, "unknown setting --;");
+  read_ill(WORDS("--=3"), nothing, "unknown setting --");
 }
 
 static void variables_that_are_not_ours_are_passed_over(void **state) {
@@ -362,7 +362,7 @@ static void models_are_named_and_the_default_is_one_of_them(void **state) {
   assert_string_equal(c.default_model, "a.b_C-9");
   config_free(&c);
   read_ill(WORDS("--config", (char *)p->file), WORDS("ATTEND_DEFAULT_MODEL=demo"),
-           "environment: ATTEND_DEFAULT_MODEL: there is no model \"demo\"; the nearest is");
+           "environment: ATTEND_DEFAULT_MODEL: there is no model \"demo\"");
   file_ill(p, "{\"models\": {}}", "models: names no model");
   file_ill(p, "{\"models\": []}", "models: needs an object, not an array");
   file_ill(p, "{\"models\": {\"a\": 1}}", "model a: needs an object, not an integer");
@@ -495,9 +495,13 @@ static void nearest_counts_edits(void **state) {
                {"HEADS", "heads", 0}, {"kv-heads", "kv_heads", 0}, {"", "abc", 3},
                {"abc", "", 3},        {"kitten", "sitting", 3},    {"ca", "abc", 3}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char word[32], name[32]; /* so long that all are near */
     struct nearest n;
-    nearest_init(&n, cases[i].word);
-    nearest_offer(&n, cases[i].name);
+    snprintf(word, sizeof word, "longbefore%s", cases[i].word);
+    snprintf(name, sizeof name, "longbefore%s", cases[i].name);
+    nearest_init(&n, word);
+    nearest_offer(&n, name);
+    assert_ptr_equal(n.name, name);
     assert_int_equal(n.distance, cases[i].distance);
   }
   char longer[300];
@@ -507,6 +511,32 @@ static void nearest_counts_edits(void **state) {
   nearest_init(&n, longer);
   nearest_offer(&n, longer);
   assert_int_equal(n.distance, 0);
+}
+
+/* More than a third of the characters, and no part in common: then there is no hint. */
+static void nearest_is_none_of_distant_names(void **state) {
+  (void)state;
+  static const struct {
+    const char *word, *name;
+    bool near;
+  } cases[] = {{"buket", "buckets", true},
+               {"bkt", "buckets", false},
+               {"theta", "base", false},
+               {"seed", "random", false},
+               {"lens", "valid_lens", true},
+               {"querys", "queries", true},
+               {"quarrels", "queries", false},
+               {"x", "k", false},
+               {"", "abc", false},
+               {"abc", "", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct nearest n;
+    char hint[NEAREST_HINT], wanted[NEAREST_HINT] = "";
+    nearest_init(&n, cases[i].word);
+    nearest_offer(&n, cases[i].name);
+    if (cases[i].near) snprintf(wanted, sizeof wanted, "; the nearest is \"%s\"", cases[i].name);
+    assert_string_equal(nearest_hint(&n, hint), wanted);
+  }
 }
 
 static void utf8_is_told_from_what_is_not(void **state) {
@@ -563,6 +593,7 @@ int main(void) {
       cmocka_unit_test(help_names_every_setting),
       cmocka_unit_test(defaults_are_values),
       cmocka_unit_test(nearest_counts_edits),
+      cmocka_unit_test(nearest_is_none_of_distant_names),
       cmocka_unit_test(utf8_is_told_from_what_is_not),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

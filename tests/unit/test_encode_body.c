@@ -505,7 +505,7 @@ static void fields_of_others_say_what_is_meant(void **state) {
       {"{\"input\":\"text\"}", "/input", "tokens"},
       {"{\"model\":\"m\"}", "/model", "in the path"},
       {"{\"num_beams\":4}", "/num_beams", "generating"},
-      {"{\"poool\":1}", "/poool", "the nearest known one is \"pool\""},
+      {"{\"poool\":1}", "/poool", "the nearest is \"pool\""},
       {"{\"queries\":1}", "/queries", "layers/encoder.0.self/attention"},
       {"{\"keys\":1}", "/keys", "asks one attention"},
       {"{\"values\":1}", "/values", "asks one attention"},

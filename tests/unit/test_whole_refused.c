@@ -21,8 +21,7 @@ static void definitions(void **unused) {
   ill("{\"transformer\":1}", "transformer: needs the path of a folder");
   ill("{\"transformer\":\"\"}", "transformer: needs a path");
   ill("{\"transformer\":{}}", "transformer: needs the path of a folder");
-  ill("{\"transformer\":{\"seed\":1}}",
-      "transformer: unknown key \"seed\"; the nearest is \"random\"");
+  ill("{\"transformer\":{\"seed\":1}}", "transformer: unknown key \"seed\"");
   ill("{\"transformer\":{\"builtin\":\"sart\"}}",
       "transformer: builtin: there is no \"sart\"; the nearest is \"sort\"");
   ill("{\"transformer\":{\"builtin\":1}}", "transformer: builtin: must be a name");
@@ -275,6 +274,16 @@ static void tensors(void **state) {
                            .rows = 3,
                            .columns = 8},
       "tensor \"encoder.layer.1.attention.self.distance_embedding.weight\" is not known in bert");
+  /* A layer behind the last one is passed over, but these are none. */
+  tensors_are_refused(p, "bert-a",
+                      &(struct whole_edit){.add = "encoder.layer.99999999999.x", .rows = 3},
+                      "tensor \"encoder.layer.99999999999.x\" is not known in bert");
+  tensors_are_refused(p, "bert-a",
+                      &(struct whole_edit){.add = "encoder.layer.99999999999999999999999999.x",
+                                           .rows = 3},
+                      "tensor \"encoder.layer.99999999999999999999999999.x\" is not known in bert");
+  tensors_are_refused(p, "bert-a", &(struct whole_edit){.add = "encoder.layer.-1.x", .rows = 3},
+                      "tensor \"encoder.layer.-1.x\" is not known in bert");
   tensors_are_refused(p, "bert-a",
                       &(struct whole_edit){.add = "embeddings.extra.weight", .rows = 3},
                       "tensor \"embeddings.extra.weight\" is not known");
