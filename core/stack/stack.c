@@ -186,3 +186,7 @@ const struct layer *stack_attention(const struct stack *s, size_t layer) {
 }
 size_t stack_scratch_bytes(const struct stack *s) { return s->scratch; }
 size_t stack_bytes(const struct stack *s) { return s->bytes; }
+
+bool stack_has_output(const struct stack *s) {
+  return stack_form(s)->output.tied || stack_form(s)->output.matrix.weight;
+}
