@@ -45,6 +45,9 @@ struct whole {
 
 void whole_free(struct whole *w); /* NULL is fine */
 
+/* Can it say how likely tokens are? NULL, which is no whole model, cannot. */
+bool whole_has_output(const struct whole *w);
+
 /* The part of this name; NULL: the model has none. */
 const struct whole_part *whole_find_part(const struct whole *w, const char *name);
 
