@@ -85,18 +85,18 @@ struct stack_run {
   bool embedded;                 /* show hidden state 0, which enters the first layer */
   const struct stack_wish *wish; /* [L]; NULL: nothing is asked of any layer */
   enum stack_pool pool;
-  size_t dimensions; /* of a pooled item: the first so many numbers are kept; 0: all */
-  bool normalize;    /* a pooled item then gets length 1, unless all its numbers are 0 */
+  size_t dimensions;      /* of a pooled item: the first so many numbers are kept; 0: all */
+  bool normalize;         /* a pooled item then gets length 1, unless all its numbers are 0 */
   const int32_t *targets; /* [rows] the token whose log probability is wanted, or -1; NULL */
   size_t top;             /* the likeliest so many tokens of each row that has a target */
   bool logits;            /* all, of all rows */
-  bool dense_left;   /* pooled items do not go through the form's dense layer */
+  bool dense_left;        /* pooled items do not go through the form's dense layer */
 
   /* The answer, allocated when the run is prepared. */
-  const float *outputs;      /* [rows, d], or pooled [items, output_size] */
-  size_t output_size;        /* d; pooled, what the dense layer or `dimensions` leave of it */
-  const float *rows;         /* [rows, d] the outputs before pooling; unpooled, `outputs` */
-  const float *embedding;    /* hidden state 0, [rows, d]; NULL: not asked for */
+  const float *outputs;           /* [rows, d], or pooled [items, output_size] */
+  size_t output_size;             /* d; pooled, what the dense layer or `dimensions` leave of it */
+  const float *rows;              /* [rows, d] the outputs before pooling; unpooled, `outputs` */
+  const float *embedding;         /* hidden state 0, [rows, d]; NULL: not asked for */
   const float *log_probabilities; /* [rows], 0 where there is no target; NULL */
   const int32_t *top_tokens;
   const float *top_log_probabilities; /* [rows, top'] */
