@@ -56,19 +56,25 @@ static bool names_configuration(const char *word) { return text_ends_with(word, 
 struct run_words {
   struct command_run_asked asked; /* no model: none is named */
   const char *file;               /* NULL: likewise */
-  bool asks_both;                 /* both to measure heads and to encode */
+  const char *second;             /* that asks something else than a word before it; or NULL */
 };
+
+/* What else than an attention's answer is asked for. */
+static enum body_ask find_ask(const char *word) {
+  if (!strcmp(word, "--heads")) return ASK_HEADS;
+  if (!strcmp(word, "--encode")) return ASK_ENCODE;
+  return !strcmp(word, "--score") ? ASK_SCORE : ASK_ATTENTION;
+}
 
 /* Parts the words of `attend run`, which come in any order, from those that are settings; for these
  * there is as much room. */
 static void read_run_words(char **words, struct run_words *run, char **settings) {
   struct command_run_asked *asked = &run->asked;
   while (*words) {
-    const bool heads = !strcmp(*words, "--heads");
-    if (heads || !strcmp(*words, "--encode")) {
-      const enum body_ask before = asked->terms.ask;
-      asked->terms.ask = heads ? ASK_HEADS : ASK_ENCODE;
-      run->asks_both = run->asks_both || (before && before != asked->terms.ask);
+    const enum body_ask before = asked->terms.ask, ask = find_ask(*words);
+    if (ask) {
+      asked->terms.ask = ask;
+      if (before && before != ask) run->second = *words;
       words++;
     } else if (!strcmp(*words, "--binary")) {
       asked->terms.form = BODY_SAFETENSORS;
@@ -139,7 +145,7 @@ int main(int argc, char **argv) {
   }
   if (command == RUN && !run.asked.model)
     return command_misuse("%s needs the name of a model", names[RUN]);
-  if (run.asks_both) return command_misuse("%s and --encode are two questions", "--heads");
+  if (run.second) return command_misuse("%s asks a second question", run.second);
   if (run.asked.lines && run.asked.terms.form == BODY_SAFETENSORS)
     return command_misuse("%s are of JSON: they cannot be --binary", "--lines");
 

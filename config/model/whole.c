@@ -1,4 +1,4 @@
-/* whole: frees whole models, and finds their attentions. */
+/* whole: frees whole models, says what they can do, and finds their attentions. */
 #include "config/model/whole.h"
 
 #include <stdlib.h>
@@ -10,6 +10,8 @@ void whole_free(struct whole *w) {
   free(w->part);
   free(w);
 }
+
+bool whole_has_output(const struct whole *w) { return w && stack_has_output(w->encoder); }
 
 const struct whole_part *whole_find_part(const struct whole *w, const char *name) {
   for (size_t i = 0; i < w->parts; i++)

@@ -27,12 +27,12 @@ struct whole_tokens { /* token ids; -1: none */
 };
 
 struct whole {
-  const char *family; /* "bert"; static text */
+  const char *family;    /* "bert"; static text */
   struct stack *encoder; /* or the decoder of a model that has nothing else */
-  size_t vocabulary; /* 0: it takes `embeddings` only */
-  size_t types;      /* of token_types; 0: it has none */
-  size_t positions;  /* rows that an item may have; 0: as many as one likes */
-  size_t aside;      /* tensors of its file that are not used */
+  size_t vocabulary;     /* 0: it takes `embeddings` only */
+  size_t types;          /* of token_types; 0: it has none */
+  size_t positions;      /* rows that an item may have; 0: as many as one likes */
+  size_t aside;          /* tensors of its file that are not used */
   struct whole_tokens token;
 
   /* Where an /encode request does not say otherwise. */
@@ -44,6 +44,9 @@ struct whole {
 };
 
 void whole_free(struct whole *w); /* NULL is fine */
+
+/* Can it say how likely tokens are? NULL, which is no whole model, cannot. */
+bool whole_has_output(const struct whole *w);
 
 /* The part of this name; NULL: the model has none. */
 const struct whole_part *whole_find_part(const struct whole *w, const char *name);

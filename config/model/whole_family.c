@@ -106,6 +106,17 @@ static const struct whole_family families[] = {
      .loose = true,
      .positions = POSITIONS_INTERLEAVED},
 #undef TORCH_LAST_NORM
+#define TORCH_LAST_NORM "decoder.norm"
+    {.name = "plain",
+     .layer = "decoder.layers.{i}.",
+     TORCH_LAYER,
+     .table = {"decoder.embedding", "embedding"},
+     .head = "output",
+     .scope = {"decoder."},
+     .decodes = true,
+     .loose = true,
+     .positions = POSITIONS_INTERLEAVED},
+#undef TORCH_LAST_NORM
 #define TORCH_LAST_NORM "norm"
     {.name = "plain",
      .layer = "layers.{i}.",
@@ -253,6 +264,7 @@ static const struct whole_family families[] = {
               [WHOLE_POSITION] = "wpe",
               [WHOLE_NORM_LAST] = "ln_f"},
      .table = {"wte"},
+     .head = "lm_head",
      .scope = {"h.", "wte.", "wpe.", "ln_f."},
      .buffer = {"attn.bias", "attn.masked_bias"},
      .keys = &gpt2_keys,
@@ -270,6 +282,7 @@ static const struct whole_family families[] = {
               "mlp.down_proj", [WHOLE_NORM_SELF] = "input_layernorm",
               [WHOLE_NORM_FORWARD] = "post_attention_layernorm", [WHOLE_NORM_LAST] = "norm"},
      .table = {"embed_tokens"},
+     .head = "lm_head",
      .scope = {"layers.", "embed_tokens.", "norm."},
      .buffer = {"self_attn.rotary_emb.inv_freq"},
      .keys = &llama_keys,

@@ -27,6 +27,7 @@ enum whole_role {
   WHOLE_POOLER,
   WHOLE_RELATIVE,
   WHOLE_DENSE, /* of sentence-transformers: in a file of its own */
+  WHOLE_HEAD,  /* makes the logits of tokens */
   WHOLE_ROLES
 };
 
@@ -64,6 +65,7 @@ struct whole_family {
   const char *joint;    /* queries, keys and values below one another in joint + "weight", "bias" */
   const char *table[WHOLE_TABLES_MOST]; /* of tokens: the first that is there; the others are copies
                                            of it, where `tied` */
+  const char *head;    /* what the matrix of the logits is called, behind no prefix */
   const char *decoder; /* how the names of its decoder's layers begin, or NULL: it has none */
   const char *scope[WHOLE_NAMES_MOST];   /* behind these a tensor that is not known is refused, */
   const char *ignored[WHOLE_NAMES_MOST]; /* but these */

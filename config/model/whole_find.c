@@ -259,6 +259,21 @@ static enum status find_model(struct whole_plan *p, struct error *e) {
   return STATUS_OK;
 }
 
+/* Of a decoder that has a matrix of its own for its logits. */
+static enum status find_head(struct whole_plan *p, struct error *e) {
+  struct layout_matrix *m = &p->part[WHOLE_HEAD];
+  char name[NAME_SIZE];
+  if (!p->family->decodes || p->said.tie_output == TOGGLE_ON) return STATUS_OK;
+  snprintf(name, sizeof name, "%s.weight", p->family->head);
+  const struct checkpoint_entry *weight = checkpoint_find(p->source.file, name);
+  snprintf(name, sizeof name, "%s.bias", p->family->head);
+  const struct checkpoint_entry *bias = checkpoint_find(p->source.file, name);
+  if (!weight) return STATUS_OK;
+  *m = (struct layout_matrix){.found = true, .has_bias = bias};
+  if (use_part(p, &m->weight, weight, 2, e)) return e->status;
+  return bias ? use_part(p, &m->bias, bias, 1, e) : STATUS_OK;
+}
+
 /* The dense layer of sentence-transformers. */
 static enum status find_dense(struct whole_plan *p, struct error *e) {
   struct layout_matrix *m = &p->part[WHOLE_DENSE];
@@ -308,5 +323,5 @@ enum status whole_find_parts(struct whole_plan *p, struct error *e) {
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
   for (size_t i = 0; i < p->form.layers; i++)
     if (find_layer(p, i, e)) return e->status;
-  return find_model(p, e) ? e->status : find_dense(p, e);
+  return find_model(p, e) || find_head(p, e) ? e->status : find_dense(p, e);
 }

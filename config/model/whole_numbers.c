@@ -68,6 +68,7 @@ enum status whole_numbers_model(const struct whole_plan *p, struct arena *a,
   form->last = read_norm(&r, WHOLE_NORM_LAST, 0);
   form->pooling.pooler = read_matrix(&r, WHOLE_POOLER, 0);
   form->pooling.dense = read_matrix(&r, WHOLE_DENSE, 0);
+  form->output.matrix = read_matrix(&r, WHOLE_HEAD, 0);
   return name_memory(e);
 }
 

@@ -40,11 +40,11 @@ static void settle_random_tokens(struct whole_plan *p) {
 
 static enum status plan_random(struct whole_plan *p, struct error *e) {
   if (check_random(p, e)) return e->status;
-  p->family = whole_family_at(0);
-  must(strcmp(p->family->name, "plain") == 0);
   p->kind = p->said.kind;
-  if (p->kind == MODEL_DECODER)
-    return error_set(e, STATUS_CONFIG, "kind: a decoder is drawn not yet");
+  size_t row = 0;
+  while (whole_family_at(row)->decodes != (p->kind == MODEL_DECODER)) row++;
+  p->family = whole_family_at(row);
+  must(strcmp(p->family->name, "plain") == 0);
   settle_random_tokens(p);
   return whole_sizes_find(p, e);
 }

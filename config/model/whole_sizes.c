@@ -193,6 +193,8 @@ static enum status settle_kinds(struct whole_plan *p, struct error *e) {
   f->epsilon = (float)(s->epsilon > 0 ? s->epsilon : 1e-5);
   f->activation = s->activation ? s->activate : ACTIVATION_RELU;
   f->last_aside = p->family->aside;
+  f->output.tied = p->family->decodes && f->embedding.tokens > 0 && !p->part[WHOLE_HEAD].found &&
+                   s->tie_output != TOGGLE_OFF;
   const bool scaled =
       s->scale_embedding == TOGGLE_UNSAID ? !p->family->keys : s->scale_embedding == TOGGLE_ON;
   f->embedding.scale = scaled ? (float)sqrt((double)f->width) : 1;
@@ -301,7 +303,8 @@ void whole_plan_size(const struct whole_plan *p, enum whole_role role, size_t *o
                                         [WHOLE_NORM_LAST] = {1, d},
                                         [WHOLE_POOLER] = {d, d},
                                         [WHOLE_RELATIVE] = {s->relative_buckets, s->heads},
-                                        [WHOLE_DENSE] = {f->pooling.dense_size, d}};
+                                        [WHOLE_DENSE] = {f->pooling.dense_size, d},
+                                        [WHOLE_HEAD] = {m->tokens, d}};
   *out = sizes[role][0];
   *in = sizes[role][1];
 }

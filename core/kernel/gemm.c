@@ -163,6 +163,13 @@ size_t gemm_columns(const struct gemm *g, size_t first) {
   return size_min(g->stripe, g->out - first % g->out);
 }
 
+void gemm_weights_of(const struct gemm *g, size_t out, float *weights) {
+  must(g->kernel && g->groups == 1);
+  const size_t panel = out / g->panel * g->panel, width = columns_of_panel(g, panel);
+  const float *from = g->weight + panel * g->in + out - panel;
+  for (size_t k = 0; k < g->in; k++) weights[k] = from[k * width];
+}
+
 void gemm_start(const struct gemm *g, size_t first, size_t rows, bool bias, float *y) {
   const float *from = g->bias + first / g->out * g->bias_step + first % g->out;
   for (size_t i = 0; i < rows; i++)

@@ -29,6 +29,9 @@ const char *gemm_engine_name(const struct gemm *g);
 /* May rows of different items share a tile? */
 bool gemm_rows_independent(const struct gemm *g);
 
+/* The weights [in] that make column `out`: as they came. Of a packed matrix of one group. */
+void gemm_weights_of(const struct gemm *g, size_t out, float *weights);
+
 /* The product is made a stripe of columns at a time, so that what follows finds it in cache. A
  * stripe has room for gemm_stripe(g) columns, a multiple of the vector width; the one that begins
  * at column `first` holds gemm_columns(g, first), and what lies behind them means nothing. The next

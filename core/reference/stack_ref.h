@@ -43,6 +43,10 @@ struct ref_pooling {
 enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling *how, size_t n,
                            const double *outputs, double *vector, struct error *e);
 
+/* log p [V] of the token that follows a row of outputs [d]; s has an output. The matrix is summed
+ * in float64. */
+void stack_ref_log_probabilities(const struct stack_form *s, const double *row, double *logs);
+
 /* A picture [r, r] of weights [n, n], r up to n: the greatest weight of each block, as a byte. */
 void stack_ref_thumbnail(const double *weights, size_t n, size_t r, uint8_t *bytes);
 

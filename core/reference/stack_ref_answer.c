@@ -56,6 +56,25 @@ enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling 
   return e->status;
 }
 
+/* --- tokens to come --- */
+
+static double logit_of(const struct stack_form *s, const double *row, size_t token) {
+  const struct stack_output *o = &s->output;
+  const float *weight = o->tied ? s->embedding.token : o->matrix.weight;
+  double sum = 0;
+  for (size_t x = 0; x < s->width; x++) sum += row[x] * weight[token * s->width + x];
+  if (o->scale != 0) sum *= o->scale;
+  return o->matrix.bias ? sum + o->matrix.bias[token] : sum;
+}
+
+void stack_ref_log_probabilities(const struct stack_form *s, const double *row, double *logs) {
+  const size_t tokens = s->embedding.tokens;
+  double most = -INFINITY, sum = 0;
+  for (size_t t = 0; t < tokens; t++) most = fmax(most, logs[t] = logit_of(s, row, t));
+  for (size_t t = 0; t < tokens; t++) sum += exp(logs[t] - most);
+  for (size_t t = 0; t < tokens; t++) logs[t] -= most + log(sum);
+}
+
 /* --- thumbnails --- */
 
 void stack_ref_thumbnail(const double *weights, size_t n, size_t r, uint8_t *bytes) {

@@ -100,11 +100,19 @@ static void make_positions(struct stack *s, struct error *e) {
 static void copy_embedding(struct stack *s, const struct stack_form *form, struct error *e) {
   const struct stack_embedding *from = &form->embedding;
   struct stack_embedding *to = &s->form.embedding;
-  to->token = copy_numbers(s, from->token, from->tokens, form->width, e);
+  if (!form->output.tied) to->token = copy_numbers(s, from->token, from->tokens, form->width, e);
   to->type = copy_numbers(s, from->type, from->types, form->width, e);
   to->norm = copy_norm(s, &from->norm, e);
   make_positions(s, e);
   to->position = NULL;
+}
+
+/* A tied matrix is the table of tokens, which is packed once for both. */
+static void make_output(struct stack *s, const struct stack_form *form, struct error *e) {
+  struct layer_matrix m = form->output.matrix;
+  if (form->output.tied) m.weight = form->embedding.token;
+  s->output = pack(s, &m, form->embedding.tokens, form->width, e);
+  s->form.output.matrix = (struct layer_matrix){0};
 }
 
 struct stack *stack_new(const struct stack_form *form, struct error *e) {
@@ -128,6 +136,7 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
   s->form.last = copy_norm(s, &form->last, e);
   s->pooler = pack(s, &pooling->pooler, form->width, form->width, e);
   s->dense = pack(s, &pooling->dense, pooling->dense_size, form->width, e);
+  make_output(s, form, e);
   if (!e->status && form->layers == 0) stack_list_steps(s, e);
   if (!e->status) return s;
   stack_free(s);
@@ -170,6 +179,7 @@ void stack_free(struct stack *s) {
   free_norm(&s->form.last);
   gemm_free(s->pooler);
   gemm_free(s->dense);
+  gemm_free(s->output);
   free(s->turns);
   free(s->position);
   free(s->layer);
@@ -178,6 +188,7 @@ void stack_free(struct stack *s) {
   free(s);
 }
 
+bool stack_has_output(const struct stack *s) { return s->output != NULL; }
 bool stack_has_pooler(const struct stack *s) { return s->pooler != NULL; }
 
 const struct stack_form *stack_form(const struct stack *s) { return &s->form; }

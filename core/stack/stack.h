@@ -23,6 +23,7 @@ void stack_free(struct stack *s); /* NULL and half-built ones are fine */
 /* Sizes and kinds as they came; the pointers to parameters mean nothing any more. */
 const struct stack_form *stack_form(const struct stack *s);
 
+bool stack_has_output(const struct stack *s); /* tokens to come can be asked for */
 bool stack_has_pooler(const struct stack *s);
 
 /* The attention of a layer, for calls to it alone; it lives as long as the stack. */
@@ -84,17 +85,24 @@ struct stack_run {
   bool embedded;                 /* show hidden state 0, which enters the first layer */
   const struct stack_wish *wish; /* [L]; NULL: nothing is asked of any layer */
   enum stack_pool pool;
-  size_t dimensions; /* of a pooled item: the first so many numbers are kept; 0: all */
-  bool normalize;    /* a pooled item then gets length 1, unless all its numbers are 0 */
-  bool dense_left;   /* pooled items do not go through the form's dense layer */
+  size_t dimensions;      /* of a pooled item: the first so many numbers are kept; 0: all */
+  bool normalize;         /* a pooled item then gets length 1, unless all its numbers are 0 */
+  const int32_t *targets; /* [rows] of a stack with an output: the token whose log probability is
+                             wanted, or -1; NULL: of no row */
+  size_t top;             /* the likeliest so many tokens of each row that has a target */
+  bool dense_left;        /* pooled items do not go through the form's dense layer */
 
   /* The answer, allocated when the run is prepared. */
-  const float *outputs;      /* [rows, d], or pooled [items, output_size] */
-  size_t output_size;        /* d; pooled, what the dense layer or `dimensions` leave of it */
-  const float *rows;         /* [rows, d] the outputs before pooling; unpooled, `outputs` */
-  const float *embedding;    /* hidden state 0, [rows, d]; NULL: not asked for */
-  struct stack_shown *shown; /* [L]; NULL where there are no wishes */
-  struct spare left;         /* memory that is not read any more once the run is computed */
+  const float *outputs;           /* [rows, d], or pooled [items, output_size] */
+  size_t output_size;             /* d; pooled, what the dense layer or `dimensions` leave of it */
+  const float *rows;              /* [rows, d] the outputs before pooling; unpooled, `outputs` */
+  const float *embedding;         /* hidden state 0, [rows, d]; NULL: not asked for */
+  const float *log_probabilities; /* [rows], 0 where there is no target; NULL: there are none */
+  const int32_t *top_tokens;      /* [rows, top_count] the likeliest first, of equals the lower */
+  const float *top_log_probabilities; /* [rows, top_count] */
+  size_t top_count;                   /* `top`, or as many as there are tokens */
+  struct stack_shown *shown;          /* [L]; NULL where there are no wishes */
+  struct spare left; /* memory that is not read any more once the run is computed */
 
   /* The stack's own. */
   struct stack_space *space;

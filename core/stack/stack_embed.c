@@ -1,6 +1,7 @@
 /* stack_embed: tokens, types and positions become rows. */
 #include <string.h>
 
+#include "core/kernel/gemm.h"
 #include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 
@@ -22,10 +23,13 @@ static void embed_row(const struct stack *s, const struct stack_run *r, size_t a
   const struct stack_embedding *m = &s->form.embedding;
   const size_t d = s->form.width;
   float *row = r->space->flow[0].state + at * d;
-  if (r->tokens)
-    for (size_t x = 0; x < d; x++) row[x] = m->scale * m->token[(size_t)r->tokens[at] * d + x];
-  else
+  if (!r->tokens)
     memcpy(row, r->embeddings + at * d, d * sizeof *row);
+  else if (m->token)
+    memcpy(row, m->token + (size_t)r->tokens[at] * d, d * sizeof *row);
+  else
+    gemm_weights_of(s->output, (size_t)r->tokens[at], row);
+  for (size_t x = 0; r->tokens && x < d; x++) row[x] *= m->scale;
   if (s->position) add_position(s, m->first_position + within, row, scratch);
   if (m->type) add_rows(row, m->type + (r->types ? (size_t)r->types[at] * d : 0), d);
 }

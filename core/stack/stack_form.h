@@ -67,6 +67,13 @@ struct stack_pooling {
   bool dense_tanh; /* the tanh of that; else as it is */
 };
 
+/* What makes the logits of the next token of a row: its product with a matrix. */
+struct stack_output {
+  struct layer_matrix matrix; /* [V, d] or no weight */
+  bool tied;   /* the matrix is the embedding's table of tokens; `matrix.bias` may still be there */
+  float scale; /* of the row before the product; 1 for most, 0 is read as 1 */
+};
+
 struct stack_form {
   const char *name;                   /* "encoder" or "decoder", before the numbers of its parts */
   size_t width, forward_size, layers; /* d, f, L */
@@ -82,6 +89,7 @@ struct stack_form {
   bool last_aside; /* the last hidden state is what enters that norm; else what leaves it. The
                       outputs are what leaves it in any case */
   struct stack_pooling pooling;
+  struct stack_output output;
 };
 
 #endif

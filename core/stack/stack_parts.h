@@ -2,7 +2,8 @@
  *
  * stack.c makes stacks, stack_program.c lists their steps, stack_prepare.c places the memory of a
  * run. What the steps of attention do not compute, these files do: stack_embed.c, stack_join.c
- * (residuals and norms), stack_forward.c, stack_show.c (thumbnails), stack_pool.c. */
+ * (residuals and norms), stack_forward.c, stack_show.c (thumbnails), stack_pool.c, stack_output.c
+ * (tokens to come). */
 #ifndef CORE_STACK_PARTS_H
 #define CORE_STACK_PARTS_H
 
@@ -14,6 +15,7 @@ enum {
   STACK_NAME_SIZE = 40,    /* "encoder.9999.self: " */
   STACK_TILE_ROWS = 128,   /* that go through a matrix together, at most */
   STACK_SHARED_ROWS = 128, /* of a batch: with more, no columns are shared out */
+  STACK_OUTPUT_ROWS = 16,  /* of a unit that asks for tokens to come */
   STACK_POOL_ITEMS = 16    /* of a unit of pooling: these share the reading of its matrices */
 };
 
@@ -52,6 +54,7 @@ struct stack {
   float *position; /* [position_rows, d] the first positions, computed or learned; or NULL */
   size_t position_rows;
   struct gemm *pooler, *dense; /* or NULL */
+  struct gemm *output;         /* or NULL; where it is tied the table of tokens, too */
   struct stack_block *layer;   /* [L], the first `set` of them made */
   size_t set;
   size_t bytes;             /* of all numbers */
@@ -79,7 +82,9 @@ struct stack_space {
   float *inner;            /* [rows, f] between the matrices of a feed-forward where their columns
                               are shared out; NULL: never, there are too many rows */
   float *pooled;           /* [items, output_size] or NULL */
-  uint8_t **thumbnails;    /* [L] as in stack_shown, or NULL */
+  float *logs, *top_logs;  /* as in the run, where there are targets */
+  int32_t *top_tokens;
+  uint8_t **thumbnails; /* [L] as in stack_shown, or NULL */
 };
 
 /* --- making --- */
@@ -88,12 +93,13 @@ struct stack_space {
 enum status stack_list_steps(struct stack *s, struct error *e);
 
 extern const struct step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
-    stack_step_show, stack_step_pool;
+    stack_step_show, stack_step_pool, stack_step_output;
 
 /* Scratch floats that the steps need. */
 size_t stack_embed_floats(const struct stack *s);
 size_t stack_forward_floats(const struct stack *s);
 size_t stack_pool_floats(const struct stack *s);
+size_t stack_output_floats(const struct stack *s);
 
 /* Numbers of position p to `row` [d]. */
 void stack_compute_position(const struct stack *s, size_t p, float *row);
@@ -111,6 +117,9 @@ static inline struct stack_run *stack_run_of(const struct run *r) { return (stru
 static inline struct stack_flow *stack_flow_of(const struct run *r, size_t layer) {
   return &stack_run_of(r)->space->flow[layer];
 }
+
+/* The work of a row that has a target. */
+double stack_output_work(const struct stack *s);
 
 /* The work of pooling a run. */
 double stack_pool_work(const struct stack *s, const struct stack_run *r);

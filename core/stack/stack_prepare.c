@@ -195,6 +195,32 @@ static enum status place_outputs(struct preparing *p) {
   return p->e->status;
 }
 
+/* Of rows without a target they stay as they are here. */
+static enum status place_logs(struct preparing *p) {
+  struct stack_run *r = p->r;
+  struct stack_space *space = r->space;
+  const size_t rows = r->geometry.q_rows;
+  size_t count;
+  if (!r->targets) return STATUS_OK;
+  must(p->s->output);
+  r->top_count = size_min(r->top, p->s->form.embedding.tokens);
+  if (!size_mul(rows, r->top_count, &count))
+    return error_limit(p->e, "max_answer_bytes", "the likeliest tokens are too many to count");
+  space->logs = take(p, rows, sizeof *space->logs);
+  space->top_logs = take(p, count, sizeof *space->top_logs);
+  space->top_tokens = take(p, count, sizeof *space->top_tokens);
+  if (p->e->status) return p->e->status;
+  memset(space->logs, 0, rows * sizeof *space->logs);
+  memset(space->top_logs, 0, count * sizeof *space->top_logs);
+  memset(space->top_tokens, 0, count * sizeof *space->top_tokens);
+  r->log_probabilities = space->logs;
+  r->top_log_probabilities = space->top_logs;
+  r->top_tokens = space->top_tokens;
+  for (size_t i = 0; i < rows; i++)
+    if (r->targets[i] >= 0) r->run.work += stack_output_work(p->s);
+  return STATUS_OK;
+}
+
 /* What the answer does not show of the working memory. */
 static void leave_memory(struct preparing *p) {
   struct stack_run *r = p->r;
@@ -223,7 +249,8 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   memset(space->flow, 0, (layers + 1) * sizeof *space->flow);
   if (r->shown) memset(r->shown, 0, layers * sizeof *r->shown);
   place_flow(&p);
-  if (e->status || place_room(&p) || prepare_attentions(&p) || place_outputs(&p)) return e->status;
+  if (e->status || place_room(&p) || prepare_attentions(&p) || place_outputs(&p) || place_logs(&p))
+    return e->status;
   show_rows(&p);
   leave_memory(&p);
   r->run.work += s->row_work * (double)r->geometry.q_rows + stack_pool_work(s, r);

@@ -58,7 +58,7 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
 
 enum {
   OWN_PER_LAYER = 5, /* show, join, up, down, join */
-  OWN_BESIDE = 4,    /* embed, enter, last, pool */
+  OWN_BESIDE = 5,    /* embed, enter, last, pool, output */
   ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
   TOUCH_WORK = 20,   /* operations for a number there, about */
   TOUCH_ROW = 100    /* and for a row */
@@ -115,6 +115,7 @@ static void add_layer(struct stack *s, size_t layer) {
 
 static size_t most_scratch(const struct stack *s) {
   size_t floats = size_max(stack_embed_floats(s), stack_forward_floats(s));
+  floats = size_max(floats, stack_output_floats(s));
   size_t bytes = size_max(floats, stack_pool_floats(s)) * sizeof(float);
   for (size_t i = 0; i < s->form.layers; i++)
     bytes = size_max(bytes, layer_scratch_bytes(s->layer[i].attention));
@@ -133,6 +134,11 @@ enum status stack_list_steps(struct stack *s, struct error *e) {
   for (size_t i = 0; i < layers; i++) add_layer(s, i);
   if (!pre && s->form.last.factor) add_join(s, JOIN_LAST, layers);
   add_step(s, &stack_step_pool, layers);
+  if (s->output) {
+    struct stack_step *own = add_step(s, &stack_step_output, layers);
+    own->rows = STACK_OUTPUT_ROWS;
+    own->row_work = stack_output_work(s);
+  }
   s->scratch = most_scratch(s);
   return STATUS_OK;
 }

@@ -39,8 +39,8 @@ static void plan_json(struct answer_plan *p) {
 
 /* The widest numbers first: all are aligned then. */
 static void plan_safetensors(struct answer_plan *p) {
-  static const enum answer_number order[] = {NUMBER_INTEGER, NUMBER_FLOAT, NUMBER_LENGTH,
-                                             NUMBER_BYTE};
+  static const enum answer_number order[] = {NUMBER_INTEGER, NUMBER_FLOAT, NUMBER_TOKEN,
+                                             NUMBER_LENGTH, NUMBER_BYTE};
   struct answer_content *c = p->content;
   for (size_t n = 0; n < sizeof order / sizeof *order; n++)
     for (size_t i = 0; i < c->sections; i++) {

@@ -25,6 +25,7 @@ static const struct {
   size_t size;      /* as it is sent */
 } numbers[] = {[NUMBER_FLOAT] = {"F32", 4},
                [NUMBER_INTEGER] = {"I64", 8},
+               [NUMBER_TOKEN] = {"I32", 4},
                [NUMBER_LENGTH] = {"I32", 4},
                [NUMBER_BYTE] = {"U8", 1}};
 

@@ -10,7 +10,7 @@ static size_t begin_of(const struct answer_section *s, size_t item) {
 
 /* Is each row a list of numbers? */
 static bool has_width(const struct answer_section *s) {
-  return s->number == NUMBER_FLOAT || s->number == NUMBER_BYTE;
+  return !s->bare && s->number != NUMBER_INTEGER && s->number != NUMBER_LENGTH;
 }
 
 static struct answer_array array_of(const struct answer_section *s, size_t rows, size_t width) {
@@ -83,19 +83,27 @@ char *answer_write_shape(char *out, const struct answer_array *a) {
   return out;
 }
 
-/* Where the rows begin in their array. */
-static size_t index_of(const struct answer_rows *r) {
+size_t answer_rows_index(const struct answer_rows *r) {
   const size_t row = r->head * answer_size(r->section->rows, r->item) + r->first;
   return begin_of(r->section, r->item) + row * r->width;
 }
 
 char *answer_write_floats(const struct answer_rows *r, char *out) {
-  const float *row = r->width ? (const float *)r->section->data + index_of(r) : NULL;
+  const float *row = r->width ? (const float *)r->section->data + answer_rows_index(r) : NULL;
   return number_write_rows(out, row, r->count, r->width);
 }
 
+char *answer_write_bare(const struct answer_rows *r, char *out) {
+  const float *number = (const float *)r->section->data + answer_rows_index(r);
+  for (size_t i = 0; i < r->count; i++) {
+    if (i > 0) *out++ = ',';
+    out = number_write(out, number[i]);
+  }
+  return out;
+}
+
 char *answer_write_integers(const struct answer_rows *r, char *out) {
-  const int32_t *integer = (const int32_t *)r->section->data + index_of(r);
+  const int32_t *integer = (const int32_t *)r->section->data + answer_rows_index(r);
   for (size_t i = 0; i < r->count; i++) {
     if (i > 0) *out++ = ',';
     out = number_write_integer(out, integer[i]);

@@ -24,6 +24,7 @@ enum {
 enum answer_number {
   NUMBER_FLOAT,
   NUMBER_INTEGER, /* 32 bits, and 64 as bytes */
+  NUMBER_TOKEN,   /* 32 bits */
   NUMBER_LENGTH,  /* 32 bits */
   NUMBER_BYTE     /* 8 bits; in JSON as base64 in any case */
 };
@@ -82,6 +83,7 @@ struct answer_section {
   bool batch;
   bool per_head; /* has the level of the heads */
   bool single;   /* a batch whose only item has a row for each of its items, and no lists of rows */
+  bool bare;     /* each row of floats is one number, and no list */
   bool scalar;   /* of lengths: one, without a list */
   bool alike;    /* all items agree in their shape */
   bool padded;   /* they do not: an array of them all has zeros behind their rows and numbers, of
@@ -134,8 +136,12 @@ void answer_section_copy(const struct answer_section *s, size_t from, size_t cou
 
 char *answer_write_shape(char *out, const struct answer_array *a); /* [1,2,3] */
 
-/* Writers of a batch's rows: of floats; of 32-bit integers. */
+/* Where such rows begin in their array. */
+size_t answer_rows_index(const struct answer_rows *rows);
+
+/* Writers of a batch's rows: of floats; of floats that are bare; of 32-bit integers. */
 char *answer_write_floats(const struct answer_rows *rows, char *out);
+char *answer_write_bare(const struct answer_rows *rows, char *out);
 char *answer_write_integers(const struct answer_rows *rows, char *out);
 
 static inline char *answer_write_text(char *out, const char *text) {

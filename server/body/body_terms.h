@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a request asks of a model: the answer of its attention, measures of its heads, or what a
- * whole one makes of tokens. */
-enum body_ask { ASK_ATTENTION, ASK_HEADS, ASK_ENCODE };
+/* What a request asks of a model: the answer of its attention, measures of its heads; of a whole
+ * one what it makes of tokens, or how likely it holds them. */
+enum body_ask { ASK_ATTENTION, ASK_HEADS, ASK_ENCODE, ASK_SCORE };
 
 /* How a body is written. */
 enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };

@@ -9,7 +9,7 @@
     Client(model="minilm").encode([[101, 7592, 102], [101, 102]], pool="mean")["outputs"]   # a whole model's
 
 Arguments are lists, numpy's arrays, or anything with `tolist`, such as PyTorch's tensors on the CPU: a whole batch,
-with the names and shapes of POST /v1/attention, or of encode. The items of a batch may differ in length (not as
+with the names and shapes of POST /v1/attention, or of encode and score. The items of a batch may differ in length (not as
 safetensors). The answer is a dict with the fields of the server's answer.
 
 There are three forms of request and answer; the numbers are the same:
@@ -42,7 +42,7 @@ except ImportError:
 __all__ = ["Answer", "Client", "Error"]
 
 FLOATS = ("queries", "keys", "values", "bias", "head_mask", "gradients", "embeddings")
-INTEGERS = ("valid_lens", "segments", "causal_offset", "tokens", "token_types")
+INTEGERS = ("valid_lens", "segments", "causal_offset", "tokens", "token_types", "targets", "target_lens")
 DTYPES = {**dict.fromkeys(FLOATS, "F32"), **dict.fromkeys(INTEGERS, "I64"), "mask": "BOOL"}
 CODES = {"F32": "f", "I32": "i", "I64": "q", "BOOL": "B", "U8": "B"}  # of array; little-endian of numpy
 KINDS = {"F32": "biuf", "I64": "biu", "BOOL": "biu"}  # of numpy's arrays, that can be sent so
@@ -121,6 +121,14 @@ class Client:
         with zeros behind what "valid_lens" counts. Thumbnails are arrays of bytes in every form."""
         fields.update(tokens=tokens, embeddings=embeddings)
         return self._ask("encode", model, form, request_id, fields)
+
+    def score(self, tokens, targets, *, model=None, form=None, request_id=None, **fields):
+        """How likely a decoder holds the targets, each behind an item's tokens and the targets before it:
+        "log_probabilities", and what the fields ask for, such as return_top, return_hidden, return_attention. There is
+        no default model. As base64 and safetensors the answer is a rectangle, with zeros behind what "valid_lens" and
+        "target_lens" count; as safetensors "top" is a dict of two arrays, "token" and "log_probability"."""
+        fields.update(tokens=tokens, targets=targets)
+        return self._ask("score", model, form, request_id, fields)
 
     def models(self):
         """The models in service, by their names."""

@@ -41,12 +41,18 @@ static void write_unknown_model(const struct registry *r, const char *model) {
   fputc('\n', stderr);
 }
 
-/* Is the model asked what its kind answers? If not, writes what it is asked instead. */
+/* Is the model asked what it answers? If not, writes what it is asked instead. */
 static bool is_asked_right(const struct model *m, enum body_ask ask) {
-  const bool encode = ask == ASK_ENCODE;
-  if (route_serves(encode ? ROUTE_MODEL_ENCODE : ROUTE_MODEL_ATTENTION, m->kind)) return true;
+  static const struct {
+    enum route route;
+    const char *instead;
+  } asks[] = {[ASK_ATTENTION] = {ROUTE_MODEL_ATTENTION, "ask it to --encode"},
+              [ASK_HEADS] = {ROUTE_MODEL_HEADS, "ask it to --encode"},
+              [ASK_ENCODE] = {ROUTE_MODEL_ENCODE, "it cannot encode"},
+              [ASK_SCORE] = {ROUTE_MODEL_SCORE, "it cannot score"}};
+  if (route_serves(asks[ask].route, m)) return true;
   fprintf(stderr, "attend: the model %s is of the kind %s: %s\n", m->name, model_kind_name(m->kind),
-          encode ? "it cannot encode" : "ask it to --encode");
+          asks[ask].instead);
   return false;
 }
 

@@ -1,6 +1,7 @@
 /* command_run: `attend run MODEL`: requests from a file to their answers, without a socket.
  *
- * An answer is byte for byte that of POST /v1/models/MODEL/attention, .../heads or .../encode. */
+ * An answer is byte for byte that of POST /v1/models/MODEL/attention, .../heads, .../encode or
+ * .../score. */
 #ifndef SERVER_COMMAND_RUN_H
 #define SERVER_COMMAND_RUN_H
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "config/model/whole.h"
-#include "server/stack/encode_fields.h"
+#include "server/stack/stack_fields.h"
 #include "server/watch/version.h"
 
 /* The assembler puts openapi.json into the program, so that no array of its bytes has to be
@@ -134,7 +134,7 @@ static bool add_encoder(json_t *description, const struct whole *w) {
          add_size(description, "feed_forward", f->forward_size) &&
          add_size(description, "dimensions", f->pooling.dense_size) &&
          add_member(description, "pooler", json_boolean(stack_has_pooler(w->encoder))) &&
-         add_member(description, "pool", json_string(encode_pool_name(w->pool))) &&
+         add_member(description, "pool", json_string(stack_pool_name(w->pool))) &&
          add_member(description, "normalize", json_boolean(w->normalize));
 }
 

@@ -16,10 +16,16 @@ enum {
   LOBBY_MS = 500, /* how long a request waits for a place in the queue, its body unread */
 };
 
+static enum body_ask find_ask(enum route route) {
+  if (route == ROUTE_MODEL_ENCODE) return ASK_ENCODE;
+  if (route == ROUTE_MODEL_SCORE) return ASK_SCORE;
+  return route == ROUTE_MODEL_HEADS || route == ROUTE_LAYER_HEADS ? ASK_HEADS : ASK_ATTENTION;
+}
+
 /* Reads from the header in which forms a native request has its body and wants its answer. */
 static void read_native_forms(struct request *r, struct body_terms *terms) {
   struct error *e = &r->error;
-  const bool heads = r->route == ROUTE_MODEL_HEADS || r->route == ROUTE_LAYER_HEADS;
+  const bool heads = find_ask(r->route) == ASK_HEADS;
   const enum header_media content = r->header.content;
   const bool binary = content == MEDIA_SAFETENSORS || content == MEDIA_OCTETS;
   const enum header_wish wish = header_wish(&r->header, binary);
@@ -33,7 +39,7 @@ static void read_native_forms(struct request *r, struct body_terms *terms) {
   else if (wish == WISH_BINARY_ALONE && heads)
     error_set(e, STATUS_NOT_ACCEPTABLE,
               "Accept excludes application/json, the only form that measures of heads have");
-  terms->ask = heads ? ASK_HEADS : r->route == ROUTE_MODEL_ENCODE ? ASK_ENCODE : ASK_ATTENTION;
+  terms->ask = find_ask(r->route);
   terms->form = binary ? BODY_SAFETENSORS : BODY_JSON;
   terms->wants_binary = !heads && wish != WISH_JSON;
   terms->refuses_json = wish == WISH_BINARY_ALONE;
@@ -60,10 +66,11 @@ static void refuse_model(struct request *r, const struct registry *all) {
   error_set(&r->error, STATUS_UNKNOWN_MODEL, "no model has this name; there are: %s", names);
 }
 
-/* The model is there, but its kind has no such path. */
+/* The model is there, but has no such path. */
 static enum status refuse_kind(struct request *r, const struct model *m) {
+  const bool bare = r->route == ROUTE_MODEL_SCORE && m->kind == MODEL_DECODER;
   char list[300];
-  route_list(m->kind, list, sizeof list);
+  route_list(m, list, sizeof list);
   if (r->route == ROUTE_ATTENTION)
     return error_set(&r->error, STATUS_NOT_FOUND,
                      "the default model, %s, is a whole one; it has POST %s, and GET "
@@ -71,9 +78,9 @@ static enum status refuse_kind(struct request *r, const struct model *m) {
                      m->name, list);
   return error_set(
       &r->error, STATUS_NOT_FOUND,
-      "the model %s is of the kind %s, which has no such path; it has POST %s, and GET "
+      "the model %s is of the kind %s%s, which has no such path; it has POST %s, and GET "
       "/v1/models/{model}",
-      m->name, model_kind_name(m->kind), list);
+      m->name, model_kind_name(m->kind), bare ? " without an output" : "", list);
 }
 
 /* Names as many attentions as fit. */
@@ -92,7 +99,7 @@ const struct model *request_find_model(struct request *r, const struct registry 
       r->route == ROUTE_ATTENTION ? registry_default(all) : registry_find(all, r->names.model);
   if (!m)
     refuse_model(r, all);
-  else if (!route_serves(r->route, m->kind))
+  else if (!route_serves(r->route, m))
     refuse_kind(r, m);
   return r->error.status ? NULL : m;
 }
@@ -178,9 +185,10 @@ static enum status refuse_path(struct request *r) {
   if (*r->names.model && refuse_below_model(r)) return r->error.status;
   return error_set(&r->error, STATUS_NOT_FOUND,
                    "there is nothing at this path; try POST /v1/attention (the default model), "
-                   "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode and "
-                   "/v1/models/NAME/layers/LAYER/attention, /v1/models/NAME/layers/LAYER/heads (a "
-                   "whole model), or GET /, /v1/models, /v1/models/NAME, /v2, /healthz, /readyz, "
+                   "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode, "
+                   "/v1/models/NAME/score and /v1/models/NAME/layers/LAYER/attention, "
+                   "/v1/models/NAME/layers/LAYER/heads (a whole model), or GET /, /v1/models, "
+                   "/v1/models/NAME, /v2, /healthz, /readyz, "
                    "/metrics, /openapi.json");
 }
 
@@ -190,7 +198,7 @@ static enum status refuse_method(struct request *r) {
   struct models_hold hold = models_hold(r->server->service.models, request_shard(r));
   const struct model *m =
       r->route == ROUTE_MODEL ? registry_find(hold.registry, r->names.model) : NULL;
-  if (m) route_list(m->kind, list, sizeof list);
+  if (m) route_list(m, list, sizeof list);
   models_release(&hold);
   return error_set(&r->error, STATUS_METHOD_NOT_ALLOWED, "this path takes %s%s%s",
                    route_allow(r->route), m ? "; its model has POST " : "", list);

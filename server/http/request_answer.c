@@ -124,7 +124,8 @@ bool request_answer_exchange(struct request *r) {
   if (x->error.status) return request_answer_error(r, &x->error);
   report_stages(r);
   if (!enter_answer_phase(r)) return false;
-  if (x->tokens) metrics_tokens(r->server->metrics, request_shard(r), WORK_ENCODE, x->tokens);
+  const enum metrics_work work = x->terms.ask == ASK_SCORE ? WORK_SCORE : WORK_ENCODE;
+  if (x->tokens) metrics_tokens(r->server->metrics, request_shard(r), work, x->tokens);
   r->answer_bytes = answer_bytes(&x->answer);
   struct reply reply = begin_reply(r, 200, answer_type(r));
   char json_bytes[32];

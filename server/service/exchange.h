@@ -9,7 +9,7 @@
 #include "server/answer/answer.h"
 #include "server/attention/attention_body.h"
 #include "server/service/service.h"
-#include "server/stack/encode_body.h"
+#include "server/stack/stack_body.h"
 
 struct exchange {
   struct service *service;
@@ -22,7 +22,7 @@ struct exchange {
   struct body *body; /* of those */
   union {            /* what was asked, once it is checked: the contract's own */
     struct attention_request attention;
-    struct encode_request encode;
+    struct stack_request stack;
   } request;
   struct run *run;     /* of the request */
   uint64_t timeout_us; /* that the body asks for; 0: none */

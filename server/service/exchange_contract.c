@@ -2,7 +2,7 @@
 #include "server/attention/attention_answer.h"
 #include "server/attention/attention_traced.h"
 #include "server/service/exchange.h"
-#include "server/stack/encode_answer.h"
+#include "server/stack/stack_answer.h"
 
 /* Only a request that was read says whether its answer has the form that is asked for; `why_json`
  * says why it has none as safetensors. */
@@ -38,38 +38,39 @@ static enum status finish_attention(struct exchange *x) {
                                &x->error);
 }
 
-/* --- encode --- */
+/* --- encode and score --- */
 
-static void begin_encode(struct exchange *x) {
-  struct encode_body *b =
-      encode_body_new(x->model->whole, &x->terms, &x->service->limits, &x->arena, &x->error);
+static void begin_stack(struct exchange *x) {
+  struct stack_body *b =
+      stack_body_new(x->model->whole, &x->terms, &x->service->limits, &x->arena, &x->error);
   x->fields = b;
-  x->body = b ? encode_body_of(b) : NULL;
+  x->body = b ? stack_body_of(b) : NULL;
 }
 
-static enum status finish_encode(struct exchange *x) {
+static enum status finish_stack(struct exchange *x) {
   const struct model *m = x->model;
-  struct encode_request *r = &x->request.encode;
+  struct stack_request *r = &x->request.stack;
   enum answer_form form;
-  if (encode_body_finish(x->fields, r) ||
-      choose_form(x, encode_request_has_binary(r), attention_traced_is_json, &form) ||
+  if (stack_body_finish(x->fields, r) ||
+      choose_form(x, stack_request_has_binary(r), attention_traced_is_json, &form) ||
       stack_prepare(m->whole->encoder, r->run, &x->arena, &x->error))
     return x->error.status;
   x->run = &r->run->run;
   x->timeout_us = r->v2.timeout_us;
   x->tokens = r->run->geometry.q_rows;
-  return encode_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena,
-                            &x->error);
+  return stack_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena, &x->error);
 }
 
 /* --- all of them --- */
 
 static const struct exchange_contract attention = {begin_attention, finish_attention};
 
-static const struct exchange_contract encode = {begin_encode, finish_encode};
+static const struct exchange_contract stack = {begin_stack, finish_stack};
 
 const struct exchange_contract *exchange_contract(enum body_ask ask) {
-  static const struct exchange_contract *const contracts[] = {
-      [ASK_ATTENTION] = &attention, [ASK_HEADS] = &attention, [ASK_ENCODE] = &encode};
+  static const struct exchange_contract *const contracts[] = {[ASK_ATTENTION] = &attention,
+                                                              [ASK_HEADS] = &attention,
+                                                              [ASK_ENCODE] = &stack,
+                                                              [ASK_SCORE] = &stack};
   return contracts[ask];
 }

@@ -12,7 +12,8 @@ enum { SEGMENTS_MAX = 6, SEGMENT_SIZE = ROUTE_NAME_SIZE };
 /* The kinds of models that have a path. */
 enum {
   ATTENTIONS = 1 << MODEL_ATTENTION,
-  WHOLES = 1 << MODEL_ENCODER | 1 << MODEL_SEQ2SEQ | 1 << MODEL_DECODER,
+  DECODERS = 1 << MODEL_DECODER,
+  WHOLES = 1 << MODEL_ENCODER | 1 << MODEL_SEQ2SEQ | DECODERS,
   ALL = ATTENTIONS | WHOLES
 };
 
@@ -25,6 +26,7 @@ static const struct {
     [ROUTE_MODEL_ATTENTION] = {"/v1/models/{model}/attention", true, ATTENTIONS},
     [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ATTENTIONS},
     [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES},
+    [ROUTE_MODEL_SCORE] = {"/v1/models/{model}/score", true, DECODERS},
     [ROUTE_LAYER_ATTENTION] = {"/v1/models/{model}/layers/{layer}/attention", true, WHOLES},
     [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES},
     [ROUTE_MODELS] = {"/v1/models", false},
@@ -88,7 +90,8 @@ static bool is_root(const char *path) {
 static enum route find_below_v1_model(const char *segment) {
   if (!strcmp(segment, "attention")) return ROUTE_MODEL_ATTENTION;
   if (!strcmp(segment, "heads")) return ROUTE_MODEL_HEADS;
-  return !strcmp(segment, "encode") ? ROUTE_MODEL_ENCODE : ROUTE_NONE;
+  if (!strcmp(segment, "encode")) return ROUTE_MODEL_ENCODE;
+  return !strcmp(segment, "score") ? ROUTE_MODEL_SCORE : ROUTE_NONE;
 }
 
 static enum route find_below_v1_layer(const char *segment) {
@@ -183,13 +186,16 @@ bool route_has_layer(enum route route) {
   return route == ROUTE_LAYER_ATTENTION || route == ROUTE_LAYER_HEADS;
 }
 
-bool route_serves(enum route route, enum model_kind kind) { return table[route].kinds >> kind & 1; }
+bool route_serves(enum route route, const struct model *m) {
+  if (route == ROUTE_MODEL_SCORE && !whole_has_output(m->whole)) return false;
+  return table[route].kinds >> m->kind & 1;
+}
 
-void route_list(enum model_kind kind, char *text, size_t size) {
+void route_list(const struct model *m, char *text, size_t size) {
   size_t used = 0;
   text[0] = 0;
   for (unsigned r = 0; r < ROUTE_COUNT && used < size; r++)
-    if (table[r].computed && r != ROUTE_ATTENTION && route_serves((enum route)r, kind))
+    if (table[r].computed && r != ROUTE_ATTENTION && route_serves((enum route)r, m))
       used +=
           (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", table[r].template);
 }

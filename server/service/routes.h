@@ -8,13 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "config/model/model.h"
+#include "config/model/whole.h"
 
 enum route {
   ROUTE_ATTENTION,
   ROUTE_MODEL_ATTENTION,
   ROUTE_MODEL_HEADS,
   ROUTE_MODEL_ENCODE,
+  ROUTE_MODEL_SCORE,
   ROUTE_LAYER_ATTENTION, /* of one attention of a whole model */
   ROUTE_LAYER_HEADS,
   ROUTE_MODELS,
@@ -53,8 +54,8 @@ enum method {
 
 enum { ROUTE_NAME_SIZE = 65 }; /* a name is at most 64 characters */
 
-/* The names in a path, their percent-escapes resolved. Each may be the empty string: also for one that nothing can have
- * (too long, with a NUL). */
+/* The names in a path, their percent-escapes resolved. Each may be the empty string: also for one
+ * that nothing can have (too long, with a NUL). */
 struct route_names {
   char model[ROUTE_NAME_SIZE];
   char layer[ROUTE_NAME_SIZE];
@@ -84,12 +85,13 @@ bool route_is_computed(enum route route);
 /* Does the route name a layer? */
 bool route_has_layer(enum route route);
 
-/* Has a model of this kind the route, which is one of models? */
-bool route_serves(enum route route, enum model_kind kind);
+/* Has the model this route, which is one of models? Its kind says so, and a model without an output
+ * has none to score. */
+bool route_serves(enum route route, const struct model *m);
 
 /* Writes what such a model computes: "/v1/models/{model}/attention, ...", as far as there is room.
  */
-void route_list(enum model_kind kind, char *text, size_t size);
+void route_list(const struct model *m, char *text, size_t size);
 
 bool route_allows(enum route route, enum method method); /* false for a path that does not exist */
 const char *route_allow(enum route route);               /* for the header Allow */

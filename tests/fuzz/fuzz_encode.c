@@ -10,8 +10,8 @@
 
 #include "config/checkpoint/safetensors.h"
 #include "config/model/whole.h"
-#include "server/stack/encode_answer.h"
-#include "server/stack/encode_body.h"
+#include "server/stack/stack_answer.h"
+#include "server/stack/stack_body.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rfc8259.h"
 
@@ -45,7 +45,7 @@ static const struct model *model_at(unsigned index) {
 struct encoded {
   struct budget budget;
   struct arena arena;
-  struct encode_request request;
+  struct stack_request request;
   struct error error;
 };
 
@@ -54,13 +54,13 @@ static void read_body(struct encoded *d, const struct model *m, const struct bod
   memset(d, 0, sizeof *d);
   budget_init(&d->budget, BUDGET);
   arena_init(&d->arena, &d->budget);
-  struct encode_body *b = encode_body_new(m->whole, terms, &fuzz_limits, &d->arena, &d->error);
+  struct stack_body *b = stack_body_new(m->whole, terms, &fuzz_limits, &d->arena, &d->error);
   if (!b) {
     must(d->error.status);
     return;
   }
-  fuzz_feed(encode_body_of(b), body, cut, &d->error);
-  const enum status status = encode_body_finish(b, &d->request);
+  fuzz_feed(stack_body_of(b), body, cut, &d->error);
+  const enum status status = stack_body_finish(b, &d->request);
   must(status == d->error.status);
 }
 
@@ -89,7 +89,7 @@ static void traces_must_agree(const struct trace *a, const struct trace *b) {
   must(!a || (a->item == b->item && a->head == b->head && a->row == b->row));
 }
 
-static void requests_must_agree(const struct encode_request *a, const struct encode_request *b) {
+static void requests_must_agree(const struct stack_request *a, const struct stack_request *b) {
   const struct stack_run *x = a->run, *y = b->run;
   const size_t rows = x->geometry.q_rows;
   must(a->unbatched == b->unbatched && a->base64 == b->base64 && a->widest == b->widest &&
@@ -114,7 +114,7 @@ static json_t *json_of(struct input text) {
   return json;
 }
 
-static void check_json(const struct encode_request *r, struct input answer) {
+static void check_json(const struct stack_request *r, struct input answer) {
   json_t *body = json_of(answer);
   const json_t *outputs = json_object_get(body, "outputs");
   const json_t *usage = json_object_get(body, "usage");
@@ -127,7 +127,7 @@ static void check_json(const struct encode_request *r, struct input answer) {
   json_decref(body);
 }
 
-static void check_safetensors(const struct encode_request *r, struct input answer) {
+static void check_safetensors(const struct stack_request *r, struct input answer) {
   struct error e = {0};
   size_t header;
   must(!safetensors_measure(answer.bytes, answer.size, answer.size, &header, &e));
@@ -145,7 +145,7 @@ static void check_safetensors(const struct encode_request *r, struct input answe
   safetensors_free(s);
 }
 
-static void check_answer(const struct encode_request *r, struct answer *a) {
+static void check_answer(const struct stack_request *r, struct answer *a) {
   for (size_t i = a->pieces; i-- > 0;) answer_write_piece(a, i);
   must(a->pieces <= ANSWER_PIECES_MAX && answer_bytes(a) <= fuzz_limits.max_answer_bytes);
   char *text = malloc(answer_bytes(a) + 1), *at = text;
@@ -169,7 +169,7 @@ static void compute(const struct model *m, struct encoded *d, enum answer_form f
   struct answer a = {0};
   struct stack_run *run = d->request.run;
   if (stack_prepare(m->whole->encoder, run, &d->arena, &d->error) ||
-      encode_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
+      stack_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
     return;
   const size_t bytes = (stack_scratch_bytes(m->whole->encoder) + 63) / 64 * 64;
   void *scratch = aligned_alloc(64, bytes);
@@ -188,9 +188,9 @@ static void answer_request(const struct model *m, const struct body_terms *terms
   if (!whole.error.status) {
     requests_must_agree(&whole.request, &parts.request);
     compute(m, &whole,
-            terms->form == BODY_V2                                             ? ANSWER_V2
-            : terms->wants_binary && encode_request_has_binary(&whole.request) ? ANSWER_SAFETENSORS
-                                                                               : ANSWER_JSON);
+            terms->form == BODY_V2                                            ? ANSWER_V2
+            : terms->wants_binary && stack_request_has_binary(&whole.request) ? ANSWER_SAFETENSORS
+                                                                              : ANSWER_JSON);
   }
   if (whole.error.status) error_must_be_told(&whole.error);
   end_body(&whole);

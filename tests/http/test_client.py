@@ -246,6 +246,13 @@ class Plain(ServerCase):
         self.refused(lambda: self.client(model="sort").encode([[1], [99]]), 400, pointer="/tokens/1/0")
         self.refused(lambda: self.client(model="demo").encode([1]), 404)
 
+    def test_score_needs_a_decoder(self):
+        with self.assertRaisesRegex(ValueError, r"score\(\) needs the name of a model"):
+            self.client().score([1], [2])
+        for form in FORMS:
+            self.refused(lambda form=form: self.client(model="sort").score([[1]], [[2]], form=form, target_lens=[1]),
+                         404)
+
     def test_models(self):
         models = self.client().models()
         self.assertEqual(list(models), ["demo", "base", "additive", "sort"])

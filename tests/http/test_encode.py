@@ -773,7 +773,7 @@ class Command(Case):
     def test_misuse(self):
         for args, words in ((("small",), "ask it to --encode"), (("small", "--heads"), "--encode"),
                             (("demo", "--encode"), "cannot encode"),
-                            (("small", "--encode", "--heads"), "two questions")):
+                            (("small", "--encode", "--heads"), "a second question")):
             status, out, err = self.run_model(*args, data=b"{}")
             self.assertEqual((status, out), (2, b""))
             self.assertIn(words, err)

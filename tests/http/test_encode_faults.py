@@ -519,7 +519,7 @@ class Command(Faults):
         text = {"tokens": [1]}
         for args, words in ((("none", "--encode"), 'no model "none"; there are: '),
                             (("layer", "--encode"), "cannot encode"),
-                            (("small",), "--encode"), (("small", "--encode", "--heads"), "two questions")):
+                            (("small",), "--encode"), (("small", "--encode", "--heads"), "a second question")):
             self.refused(2, text, *args, words=[words])
         status, out, err = attend("run", "small", "no-such-file", "--encode", "--config",
                                   os.path.join(self.folder, "attend.json"))

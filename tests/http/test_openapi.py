@@ -224,6 +224,19 @@ class OpenApi(Case):
                 self.assertFalse(schema.is_valid(request))
                 self.assertEqual(self.server.post(path, request).status, 400)
 
+    def test_requests_to_score(self):
+        request = {"tokens": [[1, 2], [3]], "targets": [[4], [5, 6]]}
+        for more in ({}, {"valid_lens": [1, 1], "target_lens": [1, 2]}, {"return_top": 64},
+                     {"tokens": [1], "targets": [2], "valid_lens": 1, "target_lens": None},
+                     {"return_hidden": ["decoder.0"], "return_attention": "average",
+                      "head_mask": {"decoder.*.self": [1, 0.5]}, "encoding_format": "base64"}):
+            self.taken("ScoreRequest", dict(request, **more))
+        schema = self.schema(self.schemas["schemas"]["ScoreRequest"])
+        for wrong in ({}, {"tokens": [1]}, {"targets": [1]}, dict(request, return_top=65),
+                      dict(request, pool="mean"), dict(request, targets=1)):
+            self.assertFalse(schema.is_valid(wrong))
+        self.holds("POST", "/v1/models/whole/score", self.server.post("/v1/models/whole/score", request), 404)
+
     def test_answers_of_attentions_of_whole_models(self):
         for what in ("attention", "heads"):
             path = f"/v1/models/whole/layers/encoder.1.self/{what}"
@@ -322,7 +335,8 @@ class OpenApi(Case):
                                                                    "application/json"}))
                     with self.subTest(path=path, token=token):
                         if challenge is None or operation.get("security") == []:
-                            self.assertEqual(answer.status, 200)
+                            # no model of this server can score
+                            self.assertEqual(answer.status, 404 if path.endswith("/score") else 200)
                             continue
                         self.holds(method, path, answer, 401)
                         told = self.response(operation, 401)["headers"]["WWW-Authenticate"]

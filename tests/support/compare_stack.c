@@ -196,6 +196,52 @@ static bool vector_agrees(const struct random_stack *s, const struct stack_run *
   return true;
 }
 
+/* The likeliest tokens of a row, beside log p of all. */
+static bool top_agrees(const struct stack_run *r, size_t item, size_t row, const double *right,
+                       size_t tokens, double bound, struct error *e) {
+  const size_t top = r->top_count;
+  const int32_t *token = r->top_tokens + row * top;
+  const float *got = r->top_log_probabilities + row * top;
+  size_t above = 0;
+  if (top != size_min(r->top, tokens))
+    return differs(e, "how many of top", item, row, (double)top, 0);
+  for (size_t i = 0; i < top; i++) {
+    if (!(fabs(got[i] - right[token[i]]) <= bound))
+      return differs(e, "top", item, row, got[i], right[token[i]]);
+    if (i > 0 && (got[i] > got[i - 1] || (got[i] == got[i - 1] && token[i] == token[i - 1])))
+      return differs(e, "order of top", item, row, got[i], got[i - 1]);
+  }
+  for (size_t t = 0; top > 0 && t < tokens; t++) above += right[t] > got[top - 1] + bound;
+  return above < size_max(top, 1) ||
+         differs(e, "tokens above top", item, row, (double)above, (double)top);
+}
+
+/* Of the rows as they came out: these have been compared. */
+static bool logs_agree(const struct random_stack *s, const struct stack_run *r, size_t item,
+                       struct error *e) {
+  const size_t tokens = s->form.embedding.tokens, d = s->form.width;
+  const struct item *at = &r->geometry.item[item];
+  struct arena a;
+  bool agrees = true;
+  arena_init(&a, NULL);
+  double *right = random_room(&a, tokens, sizeof *right);
+  for (size_t row = at->q_row; agrees && row < at->q_row + at->q; row++) {
+    const int32_t target = r->targets[row];
+    const float got = r->log_probabilities[row];
+    if (target < 0) {
+      agrees = got == 0 || differs(e, "log p without a target", item, row, got, 0);
+      continue;
+    }
+    stack_ref_log_probabilities(&s->form, widen(&a, r->rows + row * d, d), right);
+    const double bound = 2e-5 + 1e-6 * greatest(right, tokens);
+    agrees =
+        fabs(got - right[target]) <= bound || differs(e, "log p", item, row, got, right[target]);
+    if (agrees) agrees = top_agrees(r, item, row, right, tokens, bound, e);
+  }
+  arena_free(&a);
+  return agrees;
+}
+
 static bool item_agrees(const struct random_stack *s, const struct stack_run *r, size_t item,
                         struct error *e) {
   const struct item *at = &r->geometry.item[item];
@@ -213,6 +259,10 @@ static bool item_agrees(const struct random_stack *s, const struct stack_run *r,
              rows_agree("output", item, r->outputs + first, t.hidden.outputs, n, d, e);
   if (agrees) agrees = rows_agree("row", item, r->rows + first, t.hidden.outputs, n, d, e);
   if (agrees && r->pool != STACK_POOL_NONE) agrees = vector_agrees(s, r, item, &t, e);
+  if (agrees && !r->targets != !r->log_probabilities)
+    agrees =
+        differs(e, "are there targets", item, 0, r->log_probabilities != NULL, r->targets != NULL);
+  if (agrees && r->targets) agrees = logs_agree(s, r, item, e);
   arena_free(&t.arena);
   return agrees;
 }
@@ -257,6 +307,18 @@ static bool same_layer(const struct random_stack *s, size_t layer, const struct 
                b->thumbnails + b->thumbnails_at[j], heads * side * side, e));
 }
 
+static bool same_logs(const struct stack_run *x, size_t i, const struct stack_run *y, size_t j,
+                      struct error *e) {
+  const struct item *at = &x->geometry.item[i], *to = &y->geometry.item[j];
+  const size_t top = x->top_count, from = at->q_row * top, other = to->q_row * top;
+  if (!x->log_probabilities || !y->log_probabilities) return true;
+  return same_rows("log p", 0, x->log_probabilities, at, y->log_probabilities, to, 1, e) &&
+         (top != y->top_count || (same_rows("top", 0, x->top_log_probabilities, at,
+                                            y->top_log_probabilities, to, top, e) &&
+                                  same("top tokens", 0, x->top_tokens + from, y->top_tokens + other,
+                                       at->q * top * sizeof *x->top_tokens, e)));
+}
+
 static bool same_outputs(const struct random_stack *s, const struct stack_run *x, size_t i,
                          const struct stack_run *y, size_t j, struct error *e) {
   const size_t size = x->output_size;
@@ -272,7 +334,7 @@ bool same_bits_of_items(const struct random_stack *s, const struct stack_run *x,
                         const struct stack_run *y, size_t j, struct error *e) {
   const struct item *at = &x->geometry.item[i], *to = &y->geometry.item[j];
   if (run_fault(&x->run, e) || run_fault(&y->run, e)) return false;
-  bool alike = at->q == to->q && same_outputs(s, x, i, y, j, e) &&
+  bool alike = at->q == to->q && same_outputs(s, x, i, y, j, e) && same_logs(x, i, y, j, e) &&
                same_rows("embedding", 0, x->embedding, at, y->embedding, to, s->form.width, e);
   for (size_t l = 0; alike && x->shown && y->shown && l < s->form.layers; l++)
     alike = same_layer(s, l, x, i, y, j, e);

@@ -107,6 +107,22 @@ static void draw_pooling(struct random_stack *s, uint64_t *state) {
   p->dense_tanh = random_often(state, 50);
 }
 
+void random_stack_draw_output(struct random_stack *s, uint64_t state, size_t tokens) {
+  struct stack_embedding *m = &s->form.embedding;
+  struct stack_output *o = &s->form.output;
+  const size_t d = s->form.width;
+  if (!m->token || (!tokens && random_often(&state, 50))) return;
+  if (tokens) {
+    m->tokens = tokens;
+    m->token = random_floats(&s->arena, &state, tokens * d, 1.5f / m->scale);
+  }
+  *o = (struct stack_output){.tied = random_often(&state, 50)};
+  if (random_often(&state, 30)) o->scale = 1 / sqrtf((float)d);
+  if (o->tied && random_often(&state, 50))
+    o->matrix.bias = random_floats(&s->arena, &state, m->tokens, 2);
+  if (!o->tied) o->matrix = draw_matrix(s, m->tokens, d, random_often(&state, 50), &state);
+}
+
 void random_stack_make(struct random_stack *s) {
   struct error e = {0};
   s->stack = stack_new(&s->form, &e);
@@ -139,6 +155,7 @@ void random_stack_init(struct random_stack *s, uint64_t *state, struct random_st
   if (random_often(state, f->place == NORM_PRE ? 85 : 30)) f->last = draw_norm(s, shift, state);
   f->last_aside = random_often(state, 30);
   draw_pooling(s, state);
+  random_stack_draw_output(s, *state, 0);
   random_stack_make(s);
 }
 
@@ -208,6 +225,18 @@ static void draw_pool(const struct random_stack *s, struct stack_run *r, uint64_
   r->normalize = random_often(state, 50);
 }
 
+/* A token for most rows. */
+static void draw_targets(const struct random_stack *s, struct stack_run *r, uint64_t state,
+                         struct arena *a) {
+  const size_t rows = r->geometry.q_rows;
+  if (!stack_has_output(s->stack) || rows == 0 || random_often(&state, 30)) return;
+  int32_t *targets = draw_integers(&state, rows, s->form.embedding.tokens, a);
+  for (size_t i = 0; i < rows; i++)
+    if (random_often(&state, 25)) targets[i] = -1;
+  r->targets = targets;
+  r->top = random_often(&state, 40) ? 0 : 1 + random_below(&state, 64);
+}
+
 struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size_t items,
                              size_t most, struct arena *a) {
   const struct stack_embedding *m = &s->form.embedding;
@@ -227,6 +256,7 @@ struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size
     r->embeddings = random_floats(a, state, g->q_rows * s->form.width, 1.5f);
   if (m->type && random_often(state, 70)) r->types = draw_integers(state, g->q_rows, m->types, a);
   if (random_often(state, 75)) draw_wishes(s, r, state, a);
+  draw_targets(s, r, *state, a);
   return r;
 }
 
@@ -238,6 +268,7 @@ static void copy_wishes(struct stack_run *to, const struct stack_run *r) {
   to->dimensions = r->dimensions;
   to->normalize = r->normalize;
   to->dense_left = r->dense_left;
+  to->top = r->top;
 }
 
 struct stack_run *random_run_again(const struct random_stack *s, const struct stack_run *r,
@@ -249,6 +280,7 @@ struct stack_run *random_run_again(const struct random_stack *s, const struct st
   copy->tokens = r->tokens;
   copy->embeddings = r->embeddings;
   copy->types = r->types;
+  copy->targets = r->targets;
   copy_wishes(copy, r);
   return copy;
 }
@@ -273,6 +305,7 @@ struct stack_run *random_run_of(const struct random_stack *s, const struct stack
   for (size_t i = 0; i < items; i++) g->item[i].q = g->item[i].k = r->geometry.item[item[i]].q;
   place_items(g);
   some->tokens = gather(r, r->tokens, sizeof *r->tokens, item, items, g->q_rows, a);
+  some->targets = gather(r, r->targets, sizeof *r->targets, item, items, g->q_rows, a);
   some->types = gather(r, r->types, sizeof *r->types, item, items, g->q_rows, a);
   some->embeddings =
       gather(r, r->embeddings, s->form.width * sizeof *r->embeddings, item, items, g->q_rows, a);

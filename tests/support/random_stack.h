@@ -24,6 +24,10 @@ struct random_stack_kind {
   bool tokens; /* it has a vocabulary, whatever else */
 };
 
+/* Of half of the models that have a vocabulary: the table of tokens, or a matrix of its own, makes
+ * logits; then runs have targets. `tokens` above 0: so many, and always. */
+void random_stack_draw_output(struct random_stack *s, uint64_t state, size_t tokens);
+
 /* A form with any mixture of norms, places, positions, activations, gates, biases, heads, tables
  * and pooling that has a meaning. */
 void random_stack_init(struct random_stack *s, uint64_t *state, struct random_stack_kind kind);

@@ -41,7 +41,9 @@ static struct stack_norm draw_norm(struct draw *d) {
 
 static struct stack_form make_form(const struct whole_made_how *how, struct draw *d) {
   const size_t head = D / WHOLE_MADE_HEADS;
-  struct stack_form f = {.name = "encoder",
+  struct stack_form f = {.name = how->decoder ? "decoder" : "encoder",
+                         .causal = how->decoder,
+                         .output.tied = how->decoder && !how->mute,
                          .width = D,
                          .forward_size = F,
                          .layers = how->layers ? how->layers : WHOLE_MADE_LAYERS,
@@ -105,8 +107,10 @@ void whole_made_init(struct whole_made *m, const struct whole_made_how *how) {
     d->used = 0; /* what was drawn has been copied */
     set_layer(m->whole.encoder, d);
   }
-  m->model =
-      (struct model){.name = name, .kind = MODEL_ENCODER, .whole = &m->whole, .source = source};
+  m->model = (struct model){.name = name,
+                            .kind = how->decoder ? MODEL_DECODER : MODEL_ENCODER,
+                            .whole = &m->whole,
+                            .source = source};
   free(d);
 }
 

@@ -19,6 +19,8 @@ struct whole_made_how {
   bool pooler;       /* 8 to 8 */
   size_t dense_size; /* 0: no dense layer */
   bool last_aside;
+  bool decoder;         /* causal, with the table of tokens as its output, unless it is */
+  bool mute;            /* without an output */
   size_t layers;        /* 0: WHOLE_MADE_LAYERS */
   enum stack_pool pool; /* its defaults */
   bool normalize;
@@ -26,7 +28,7 @@ struct whole_made_how {
 
 struct whole_made {
   struct whole whole;
-  struct model model; /* of the kind encoder, with the name "made" */
+  struct model model; /* of the kind encoder or decoder, with the name "made" */
 };
 
 void whole_made_init(struct whole_made *m, const struct whole_made_how *how);

@@ -12,8 +12,8 @@
 #include <jansson.h>
 
 #include "core/run/size.h"
-#include "server/stack/encode_answer.h"
-#include "server/stack/encode_body.h"
+#include "server/stack/stack_answer.h"
+#include "server/stack/stack_body.h"
 #include "server/text/base64.h"
 #include "tests/support/whole_made.h"
 
@@ -39,7 +39,7 @@ static int free_models(void **state) {
 /* A request that has been computed, and its answer in one form. */
 struct answered {
   struct arena arena;
-  struct encode_request request;
+  struct stack_request request;
   struct answer answer;
   struct error error;
   char *bytes;
@@ -53,13 +53,12 @@ static enum status prepare(struct answered *a, const struct whole_made *m, const
                              .json_bytes = BODY_UNKNOWN};
   terms.wants_binary = form == ANSWER_SAFETENSORS;
   if (form == ANSWER_V2) terms.form = BODY_V2;
-  struct encode_body *b = encode_body_new(&m->whole, &terms, &wide, &a->arena, &a->error);
-  if (!b || body_feed(encode_body_of(b), body, strlen(body)) ||
-      encode_body_finish(b, &a->request) ||
+  struct stack_body *b = stack_body_new(&m->whole, &terms, &wide, &a->arena, &a->error);
+  if (!b || body_feed(stack_body_of(b), body, strlen(body)) || stack_body_finish(b, &a->request) ||
       stack_prepare(m->whole.encoder, a->request.run, &a->arena, &a->error))
     return a->error.status;
-  return encode_answer_plan(&a->answer, form, m->model.name, &a->request, limits, &a->arena,
-                            &a->error);
+  return stack_answer_plan(&a->answer, form, m->model.name, &a->request, limits, &a->arena,
+                           &a->error);
 }
 
 static void compute(struct answered *a, const struct whole_made *m) {
@@ -122,8 +121,7 @@ static size_t side_of_thumbnail(const struct stack_run *r, const struct array *a
 }
 
 /* The array of this name, as the request says it. */
-static struct array find_array(const struct encode_request *q, const char *group,
-                               const char *name) {
+static struct array find_array(const struct stack_request *q, const char *group, const char *name) {
   const struct stack_run *r = q->run;
   struct array a = {.number = 4,
                     .heads = 1,
@@ -159,7 +157,7 @@ static struct array find_array(const struct encode_request *q, const char *group
 }
 
 /* The whole rectangle; the caller frees it. */
-static unsigned char *rectangle_of(const struct encode_request *q, const struct array *a,
+static unsigned char *rectangle_of(const struct stack_request *q, const struct array *a,
                                    size_t *size) {
   const size_t items = q->run->geometry.items;
   *size = items * a->heads * a->rows * a->width * a->number;
@@ -178,7 +176,7 @@ static unsigned char *rectangle_of(const struct encode_request *q, const struct 
   return all;
 }
 
-static void assert_array(const struct encode_request *q, const char *group, const char *name,
+static void assert_array(const struct stack_request *q, const char *group, const char *name,
                          const void *bytes, size_t size) {
   const struct array a = find_array(q, group, name);
   size_t expected;
@@ -191,7 +189,7 @@ static void assert_array(const struct encode_request *q, const char *group, cons
 /* --- forms --- */
 
 /* The arrays that a request of rows asks for. */
-static size_t count_asked(const struct encode_request *q) {
+static size_t count_asked(const struct stack_request *q) {
   const struct stack_run *r = q->run;
   size_t count = 1 + r->embedded;
   for (size_t l = 0; r->wish && l < q->form->layers; l++)
@@ -406,14 +404,14 @@ static void the_limit_is_exact_for_bytes(void **state) {
     struct answered a;
     ask(&a, &few, everything[i], ANSWER_SAFETENSORS);
     struct body_limits limits = {.max_answer_bytes = a.size - 1};
-    assert_int_equal(encode_answer_plan(&a.answer, ANSWER_SAFETENSORS, "made", &a.request, &limits,
-                                        &a.arena, &a.error),
+    assert_int_equal(stack_answer_plan(&a.answer, ANSWER_SAFETENSORS, "made", &a.request, &limits,
+                                       &a.arena, &a.error),
                      STATUS_TOO_LARGE);
     assert_string_equal(a.error.limit, "max_answer_bytes");
     limits.max_answer_bytes++;
     a.error = (struct error){0};
-    assert_int_equal(encode_answer_plan(&a.answer, ANSWER_SAFETENSORS, "made", &a.request, &limits,
-                                        &a.arena, &a.error),
+    assert_int_equal(stack_answer_plan(&a.answer, ANSWER_SAFETENSORS, "made", &a.request, &limits,
+                                       &a.arena, &a.error),
                      STATUS_OK);
     done(&a);
   }

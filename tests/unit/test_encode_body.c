@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "server/stack/encode_body.h"
+#include "server/stack/stack_body.h"
 #include "tests/support/whole_made.h"
 
 enum { L = WHOLE_MADE_LAYERS, D = WHOLE_MADE_WIDTH };
@@ -43,7 +43,7 @@ static int free_models(void **state) {
 
 struct result {
   struct arena arena;
-  struct encode_request request;
+  struct stack_request request;
   struct error error;
 };
 
@@ -53,7 +53,7 @@ static void read_chunks(struct result *r, const struct whole_made *m,
                         const char *body, size_t size, size_t cut, size_t step) {
   memset(&r->request, 0, sizeof r->request);
   memset(&r->error, 0, sizeof r->error);
-  struct encode_body *b = encode_body_new(&m->whole, terms, limits, &r->arena, &r->error);
+  struct stack_body *b = stack_body_new(&m->whole, terms, limits, &r->arena, &r->error);
   assert_int_equal(b == NULL, r->error.status != STATUS_OK);
   for (size_t at = 0, n; b && at < size; at += n) {
     n = at == 0 && cut ? cut : step;
@@ -61,11 +61,11 @@ static void read_chunks(struct result *r, const struct whole_made *m,
     char *chunk = malloc(n ? n : 1); /* so that a sanitizer sees a read beyond it */
     assert_non_null(chunk);
     memcpy(chunk, body + at, n);
-    body_feed(encode_body_of(b), chunk, n);
+    body_feed(stack_body_of(b), chunk, n);
     free(chunk);
   }
   if (!b) return;
-  const enum status status = encode_body_finish(b, &r->request);
+  const enum status status = stack_body_finish(b, &r->request);
   assert_int_equal(status, r->error.status);
 }
 
@@ -94,7 +94,7 @@ static const char full[] =
     "\"return_attention\":{\"of\":[\"encoder.-1.self\"],\"as\":{\"thumbnails\":64}},"
     "\"head_mask\":{\"encoder.*.self\":[0.5,1]},\"encod\\u0069ng_format\":\"base64\"} ";
 
-static void check_full(const struct encode_request *q) {
+static void check_full(const struct stack_request *q) {
   static const int32_t tokens[] = {1, 2, 3, 4, 5}, types[] = {0, 1, 0, 1, 1}, lens[] = {3, 0, 2};
   static const float mask[] = {0.5f, 1};
   const struct stack_run *r = q->run;
@@ -309,12 +309,12 @@ static void what_is_asked_for_has_its_cost(void **state) {
   uint64_t before = 0;
   for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
     struct result r = {0};
-    struct encode_body *b = encode_body_new(&plain.whole, &terms, &wide, &r.arena, &r.error);
+    struct stack_body *b = stack_body_new(&plain.whole, &terms, &wide, &r.arena, &r.error);
     assert_non_null(b);
-    assert_in_range(body_cost(encode_body_of(b)), 1, before ? before : 1000);
-    body_feed(encode_body_of(b), bodies[i], strlen(bodies[i]));
-    assert_true(body_cost(encode_body_of(b)) > before);
-    before = body_cost(encode_body_of(b));
+    assert_in_range(body_cost(stack_body_of(b)), 1, before ? before : 1000);
+    body_feed(stack_body_of(b), bodies[i], strlen(bodies[i]));
+    assert_true(body_cost(stack_body_of(b)) > before);
+    before = body_cost(stack_body_of(b));
     arena_free(&r.arena);
   }
 }

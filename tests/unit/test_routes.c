@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "server/service/routes.h"
+#include "tests/support/whole_made.h"
 
 static enum route find_route(const char *path) {
   struct route_names names;
@@ -221,22 +222,37 @@ static void kinds_of_models_have_paths_of_their_own(void **state) {
       {ROUTE_MODEL_ATTENTION, {true, false, false, false}},
       {ROUTE_MODEL_HEADS, {true, false, false, false}},
       {ROUTE_MODEL_ENCODE, {false, true, true, true}},
+      {ROUTE_MODEL_SCORE, {false, false, true, false}},
       {ROUTE_LAYER_ATTENTION, {false, true, true, true}},
       {ROUTE_LAYER_HEADS, {false, true, true, true}},
       {ROUTE_MODEL, {true, true, true, true}},
       {ROUTE_V2_INFER, {true, true, true, true}},
       {ROUTE_HEALTH, {false, false, false, false}},
   };
+  struct whole_made made, mute;
+  whole_made_init(&made, &(struct whole_made_how){.decoder = true});
+  whole_made_init(&mute, &(struct whole_made_how){.decoder = true, .mute = true});
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-    for (unsigned kind = MODEL_ATTENTION; kind <= MODEL_SEQ2SEQ; kind++)
-      assert_int_equal(route_serves(list[i].route, (enum model_kind)kind), list[i].served[kind]);
+    for (unsigned kind = MODEL_ATTENTION; kind <= MODEL_SEQ2SEQ; kind++) {
+      const struct model m = {.kind = (enum model_kind)kind,
+                              .whole = kind == MODEL_ATTENTION ? NULL : &made.whole};
+      assert_int_equal(route_serves(list[i].route, &m), list[i].served[kind]);
+    }
+  assert_false(route_serves(ROUTE_MODEL_SCORE, &mute.model));
+  const struct model encoder = {.kind = MODEL_ENCODER, .whole = &made.whole};
   char text[300], cut[20];
-  route_list(MODEL_ENCODER, text, sizeof text);
+  route_list(&made.model, text, sizeof text);
+  assert_non_null(strstr(text, "/v1/models/{model}/encode, /v1/models/{model}/score, "));
+  route_list(&mute.model, text, sizeof text);
+  assert_null(strstr(text, "score"));
+  route_list(&encoder, text, sizeof text);
   assert_string_equal(text,
                       "/v1/models/{model}/encode, /v1/models/{model}/layers/{layer}/attention, "
                       "/v1/models/{model}/layers/{layer}/heads, /v2/models/{model}/infer");
-  route_list(MODEL_ENCODER, cut, sizeof cut);
+  route_list(&encoder, cut, sizeof cut);
   assert_string_equal(cut, "/v1/models/{model}/");
+  whole_made_free(&made);
+  whole_made_free(&mute);
 }
 
 static void templates_are_labels_of_their_own(void **state) {

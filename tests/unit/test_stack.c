@@ -61,6 +61,77 @@ static void wide_models_agree_with_the_twin(void **unused) {
   agrees_with_its_twin(4000, 6, kind, 2);
 }
 
+/* More tokens than one block has, and as many as fill some exactly. */
+static void large_vocabularies_agree_with_the_twin(void **unused) {
+  (void)unused;
+  static const size_t tokens[] = {1, 1023, 1024, 1025, 2048, 2500, 5000};
+  for (uint64_t seed = 0; seed < 21; seed++) {
+    uint64_t state = 4700 + seed;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, (struct random_stack_kind){0, 2, 40, false, true});
+    random_stack_draw_output(&s, state, tokens[seed % 7]);
+    stack_free(s.stack);
+    random_stack_make(&s);
+    struct stack_run *r = random_run(&s, &state, 4, 40, &a);
+    if (!r->targets) {
+      int32_t *targets = random_room(&a, r->geometry.q_rows, sizeof *targets);
+      for (size_t i = 0; i < r->geometry.q_rows; i++)
+        targets[i] = (int32_t)random_below(&state, tokens[seed % 7]);
+      r->targets = targets;
+    }
+    prepare_run(&s, r, &a);
+    compute_runs(&s, r, 1e5);
+    compare(&s, r, seed);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* Of equals the lower token comes first, whichever block it is in. */
+static void likeliest_tokens_are_in_order(void **unused) {
+  (void)unused;
+  uint64_t state = 4800;
+  struct random_stack s;
+  struct arena a;
+  arena_init(&a, NULL);
+  random_stack_init(&s, &state, (struct random_stack_kind){0, 0, 4, false, true});
+  const size_t d = s.form.width;
+  float *matrix = random_room(&s.arena, 1100 * d, sizeof *matrix);
+  for (size_t i = 0; i < 1100 * d; i++) matrix[i] = i / d == 7 || i / d == 1050 ? 0.5f : 0.25f;
+  float *bias = random_room(&s.arena, 1100, sizeof *bias);
+  memset(bias, 0, 1100 * sizeof *bias);
+  bias[1099] = 1000;
+  s.form.embedding.tokens = 1100;
+  s.form.embedding.token = random_floats(&s.arena, &state, 1100 * d, 1);
+  s.form.last = (struct stack_norm){0};
+  s.form.output = (struct stack_output){.matrix = {matrix, bias}};
+  stack_free(s.stack);
+  random_stack_make(&s);
+  struct stack_run *r = random_run(&s, &state, 1, 1, &a);
+  struct item item = {.q = 1, .k = 1};
+  const int32_t target = 1099;
+  float *row = random_room(&a, d, sizeof *row);
+  for (size_t x = 0; x < d; x++) row[x] = 1;
+  r->geometry.items = 1, r->geometry.item = &item;
+  r->geometry.q_rows = r->geometry.k_rows = 1;
+  r->tokens = NULL, r->types = NULL, r->wish = NULL, r->pool = STACK_POOL_NONE;
+  r->embeddings = row, r->targets = &target, r->top = 64;
+  prepare_run(&s, r, &a);
+  compute_runs(&s, r, 1e5);
+  assert_int_equal(r->top_tokens[0], 1099);
+  const float sum = r->top_log_probabilities[1] - r->top_log_probabilities[3];
+  const int32_t higher[] = {1099, 7, 1050, 0, 1, 2, 3, 4, 5, 6, 8};
+  if (sum > 0)
+    for (size_t i = 0; i < 11; i++) assert_int_equal(r->top_tokens[i], higher[i]);
+  else
+    for (size_t i = 1; i < 8; i++) assert_int_equal(r->top_tokens[i], i - 1);
+  assert_true(r->log_probabilities[0] == r->top_log_probabilities[0]);
+  arena_free(&a);
+  random_stack_done(&s);
+}
+
 /* Positions are kept up to some number, and computed behind it. */
 static void far_positions_agree_with_the_twin(void **unused) {
   (void)unused;
@@ -359,6 +430,8 @@ int main(void) {
       cmocka_unit_test(many_items_agree_with_the_twin),
       cmocka_unit_test(deep_models_agree_with_the_twin),
       cmocka_unit_test(wide_models_agree_with_the_twin),
+      cmocka_unit_test(large_vocabularies_agree_with_the_twin),
+      cmocka_unit_test(likeliest_tokens_are_in_order),
       cmocka_unit_test(far_positions_agree_with_the_twin),
       cmocka_unit_test(runs_may_be_empty),
       cmocka_unit_test(huge_rows_are_pooled),

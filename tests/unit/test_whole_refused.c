@@ -76,9 +76,6 @@ static void drawn_ones(void **unused) {
   ill(WHOLE ",\"heads\":2,\"positions\":\"learned\"}", "max_positions: required");
   ill(WHOLE ",\"heads\":2,\"begin\":5}", "begin: 5 is outside the vocabulary of 5");
   ill(WHOLE ",\"heads\":2,\"end\":[2,7]}", "end: 7 is outside the vocabulary of 5");
-  ill(DRAWN ",\"kind\":\"decoder\",\"layers\":1,\"width\":4,\"heads\":1,\"feed_forward\":4,"
-            "\"vocabulary\":5}",
-      "kind: a decoder is drawn not yet");
   ill(WHOLE ",\"heads\":2,\"pool\":\"pooler\"}", "pool: the model has no pooler");
   ill(DRAWN ",\"kind\":\"encoder\",\"layers\":1,\"width\":5,\"heads\":1,\"feed_forward\":4,"
             "\"vocabulary\":5}",
@@ -328,7 +325,7 @@ static void tensors(void **state) {
                       "there is no tensor \"encoder.blks.block1.ffn.dense1.bias\"");
   tensors_are_refused(p, "torch-encoder-b",
                       &(struct whole_edit){.rename = "layers.", .to = "decoder.layers."},
-                      "its layers are those of a decoder");
+                      "kind: a model of plain is a decoder");
 }
 
 /* A layer that is missing in the middle does not cut the model. */

@@ -1,14 +1,15 @@
-/* encode_limits: what a request would cost, counted before anything is allocated for it. */
+/* stack_limits: what a request would cost, counted before anything is allocated for it. */
 #include "core/run/size.h"
-#include "server/stack/encode_check.h"
+#include "server/stack/stack_answer_scores.h"
+#include "server/stack/stack_check.h"
 #include "server/text/number.h"
 
 /* What the items have together. */
-struct encode_sums {
+struct stack_sums {
   size_t rows, pairs; /* of a query and a key */
 };
 
-static bool add_item(struct encode_sums *s, size_t rows, size_t times) {
+static bool add_item(struct stack_sums *s, size_t rows, size_t times) {
   size_t pairs;
   if (times == 0) return true; /* whatever their shape says */
   return size_mul(rows, rows, &pairs) && size_mul(pairs, times, &pairs) &&
@@ -16,16 +17,16 @@ static bool add_item(struct encode_sums *s, size_t rows, size_t times) {
          size_add(s->rows, rows, &s->rows);
 }
 
-static bool sum_items(const struct geometry *g, struct encode_sums *s) {
+static bool sum_items(const struct geometry *g, struct stack_sums *s) {
   for (size_t i = 0; i < g->items; i++)
     if (!add_item(s, g->item[i].q, 1)) return false;
   return true;
 }
 
 /* Every head of every layer meets every pair. */
-static enum status check_work(struct encode_check *k) {
+static enum status check_work(struct stack_check *k) {
   const size_t heads = k->form->self.heads, layers = k->form->layers;
-  struct encode_sums sums = {0};
+  struct stack_sums sums = {0};
   size_t work;
   if (sum_items(&k->run->geometry, &sums) && size_mul(sums.pairs, heads, &work) &&
       size_mul(work, layers, &work) && work <= k->limits->max_pairs)
@@ -43,35 +44,35 @@ static enum status check_work(struct encode_check *k) {
 enum { TEXT = NUMBER_TEXT_MAX + 1, BASE64 = 6, FLOAT = 4 };
 
 /* An answer that has no form as safetensors is sent as JSON, or not at all. */
-static bool is_binary(const struct encode_check *k) {
-  return k->terms->wants_binary && encode_request_has_binary(k->out);
+static bool is_binary(const struct stack_check *k) {
+  return k->terms->wants_binary && stack_request_has_binary(k->out);
 }
 
 /* Is the answer made of rectangles? */
-static bool is_rectangle(const struct encode_check *k) {
+static bool is_rectangle(const struct stack_check *k) {
   return k->terms->form == BODY_V2 || is_binary(k) || k->out->base64;
 }
 
 /* Of a float of all arrays, but for those of v2. */
-static size_t bytes_of_float(const struct encode_check *k) {
+static size_t bytes_of_float(const struct stack_check *k) {
   if (is_binary(k)) return FLOAT;
   return k->out->base64 ? BASE64 : TEXT;
 }
 
 /* Bytes of an answer, added up until they are too many. */
-struct encode_bytes {
+struct stack_answer_bytes {
   size_t count;
   bool fits;
 };
 
-static void add_bytes(struct encode_bytes *b, size_t each, size_t times, size_t size) {
+static void add_bytes(struct stack_answer_bytes *b, size_t each, size_t times, size_t size) {
   size_t product;
   b->fits = b->fits && size_mul(each, times, &product) && size_mul(product, size, &product) &&
             size_add(b->count, product, &b->count);
 }
 
 /* In JSON each item's thumbnails have its own size, and three of their bytes take four letters. */
-static void add_thumbnails(struct encode_bytes *b, const struct encode_check *k, size_t most) {
+static void add_thumbnails(struct stack_answer_bytes *b, const struct stack_check *k, size_t most) {
   enum { IN_LETTERS = 3, LETTERS = 4 };
   const struct geometry *g = &k->run->geometry;
   const size_t heads = k->form->self.heads, widest = size_min(most, k->out->widest);
@@ -85,22 +86,35 @@ static void add_thumbnails(struct encode_bytes *b, const struct encode_check *k,
   }
 }
 
-static void add_weights(struct encode_bytes *b, const struct encode_check *k,
-                        const struct stack_wish *w, const struct encode_sums *sums) {
+static void add_weights(struct stack_answer_bytes *b, const struct stack_check *k,
+                        const struct stack_wish *w, const struct stack_sums *sums) {
   const size_t size = bytes_of_float(k);
   if (w->weights == STACK_WEIGHTS_AVERAGE) add_bytes(b, sums->pairs, 1, size);
   if (w->weights == STACK_WEIGHTS_PER_HEAD) add_bytes(b, sums->pairs, k->form->self.heads, size);
   if (w->weights == STACK_WEIGHTS_THUMBNAILS) add_thumbnails(b, k, w->thumbnail);
 }
 
-static void add_native(struct encode_bytes *b, const struct encode_check *k,
-                       const struct encode_sums *sums) {
+/* Of what follows a target, and of each of the likeliest tokens in its place. */
+static void add_scores(struct stack_answer_bytes *b, const struct stack_check *k) {
+  const struct stack_request *out = k->out;
+  const size_t each = is_binary(k) ? 2 * FLOAT : STACK_TOP_ROOM;
+  size_t targets = out->targets;
+  if (is_rectangle(k))
+    b->fits = b->fits && size_mul(out->most_targets, k->run->geometry.items, &targets);
+  add_bytes(b, targets, 1, bytes_of_float(k));
+  add_bytes(b, is_binary(k) ? targets : out->targets, out->top, each);
+}
+
+static void add_native(struct stack_answer_bytes *b, const struct stack_check *k,
+                       const struct stack_sums *sums) {
   const struct stack_run *r = k->run;
   const size_t width = k->form->width, size = bytes_of_float(k);
-  if (r->pool == STACK_POOL_NONE)
+  if (k->out->scored)
+    add_scores(b, k);
+  else if (r->pool == STACK_POOL_NONE)
     add_bytes(b, sums->rows, width, size);
   else
-    add_bytes(b, r->geometry.items, r->dimensions ? r->dimensions : encode_check_pooled(k->form),
+    add_bytes(b, r->geometry.items, r->dimensions ? r->dimensions : stack_check_pooled(k->form),
               size);
   if (r->embedded) add_bytes(b, sums->rows, width, size);
   for (size_t l = 0; l < k->form->layers && r->wish; l++) {
@@ -111,20 +125,20 @@ static void add_native(struct encode_bytes *b, const struct encode_check *k,
 }
 
 /* Each output that is named has a form of its own. */
-static void add_v2(struct encode_bytes *b, const struct encode_check *k,
-                   const struct encode_sums *sums) {
+static void add_v2(struct stack_answer_bytes *b, const struct stack_check *k,
+                   const struct stack_sums *sums) {
   const struct body_v2_asked *v2 = &k->out->v2;
   for (size_t i = 0; i < v2->outputs; i++) {
     const size_t size = v2->output[i].binary ? FLOAT : TEXT;
-    const bool pooler = v2->output[i].which == ENCODE_POOLER_OUTPUT;
+    const bool pooler = v2->output[i].which == STACK_V2_POOLER_OUTPUT;
     add_bytes(b, pooler ? k->run->geometry.items : sums->rows, k->form->width, size);
   }
 }
 
 /* The rows of rectangles count, also those behind an item's. */
-static bool count_bytes(const struct encode_check *k, size_t *bytes) {
-  struct encode_sums sums = {0};
-  struct encode_bytes b = {.fits = true};
+static bool count_bytes(const struct stack_check *k, size_t *bytes) {
+  struct stack_sums sums = {0};
+  struct stack_answer_bytes b = {.fits = true};
   if (!(is_rectangle(k) ? add_item(&sums, k->out->widest, k->run->geometry.items)
                         : sum_items(&k->run->geometry, &sums)))
     return false;
@@ -137,7 +151,7 @@ static bool count_bytes(const struct encode_check *k, size_t *bytes) {
                                                              &k->form->self, TEXT, bytes));
 }
 
-enum status encode_check_limits(struct encode_check *k) {
+enum status stack_check_limits(struct stack_check *k) {
   size_t bytes;
   if (check_work(k)) return k->e->status;
   /* Brackets and names are not counted here: the whole text is counted when it is planned. */

@@ -1,38 +1,32 @@
-/* encode_answer: which sections an answer has, and where their numbers lie. */
-#include "server/stack/encode_answer.h"
+/* stack_answer: which sections an answer has, and where their numbers lie. */
+#include "server/stack/stack_answer.h"
 
 #include <stdio.h>
 
 #include "core/run/size.h"
 #include "server/attention/attention_trace.h"
-#include "server/stack/encode_fields.h"
+#include "server/stack/stack_answer_scores.h"
+#include "server/stack/stack_fields.h"
 
-enum { NAME_SIZE = 48, USAGE_SIZE = 80, LENGTH_SIZE = 16 };
+enum { USAGE_SIZE = 80, LENGTH_SIZE = 16 };
 
 static const char hidden[] = "hidden", attention[] = "attention", thumbnails[] = "thumbnails";
 static const size_t one = 1, zero = 0;
 
-/* An answer that is being listed. */
-struct encode_listing {
-  const struct encode_request *r;
-  const struct stack_form *form;
-  struct answer_content *content;
-  char (*name)[NAME_SIZE]; /* [of the sections] */
-};
-
 /* --- sections --- */
 
-static struct answer_section *add_section(struct encode_listing *l, const char *group) {
+struct answer_section *stack_answer_add(struct stack_listing *l, const char *group,
+                                        const char *name) {
   struct answer_section *s = &l->content->section[l->content->sections++];
-  *s = (struct answer_section){.group = group, .items = 1, .heads = 1};
+  *s = (struct answer_section){.group = group, .name = name, .items = 1, .heads = 1};
   return s;
 }
 
 /* A list of rows for each item, with zeros behind them in a rectangle. */
-static struct answer_section *add_batch(struct encode_listing *l, const char *group,
+static struct answer_section *add_batch(struct stack_listing *l, const char *group,
                                         const void *data) {
-  const struct encode_request *r = l->r;
-  struct answer_section *s = add_section(l, group);
+  const struct stack_request *r = l->r;
+  struct answer_section *s = stack_answer_add(l, group, NULL);
   s->batch = true;
   s->alike = r->rectangular;
   s->padded = !r->rectangular;
@@ -45,7 +39,7 @@ static struct answer_section *add_batch(struct encode_listing *l, const char *gr
   return s;
 }
 
-static struct answer_section *add_rows(struct encode_listing *l, const char *group,
+static struct answer_section *add_rows(struct stack_listing *l, const char *group,
                                        const float *data) {
   struct answer_section *s = add_batch(l, group, data);
   s->padded_width = l->form->width;
@@ -55,14 +49,13 @@ static struct answer_section *add_rows(struct encode_listing *l, const char *gro
   return s;
 }
 
-static void add_outputs(struct encode_listing *l) {
+static void add_outputs(struct stack_listing *l) {
   const struct stack_run *run = l->r->run;
   if (run->pool == STACK_POOL_NONE) {
     add_rows(l, NULL, run->outputs)->name = "outputs";
     return;
   }
-  struct answer_section *s = add_section(l, NULL);
-  s->name = "outputs";
+  struct answer_section *s = stack_answer_add(l, NULL, "outputs");
   s->batch = s->single = s->alike = true;
   s->rows = (struct answer_sizes){&run->geometry.items, 0};
   s->width = (struct answer_sizes){&run->output_size, 0};
@@ -72,7 +65,7 @@ static void add_outputs(struct encode_listing *l) {
   s->write = answer_write_floats;
 }
 
-static void add_weights(struct encode_listing *l, size_t layer) {
+static void add_weights(struct stack_listing *l, size_t layer) {
   const struct stack_shown *shown = &l->r->run->shown[layer];
   struct answer_section *s = add_batch(l, attention, shown->weights);
   s->per_head = l->r->run->wish[layer].weights == STACK_WEIGHTS_PER_HEAD;
@@ -84,7 +77,7 @@ static void add_weights(struct encode_listing *l, size_t layer) {
 }
 
 /* The rows and columns of each item's thumbnails are numbers of their own. */
-static void add_thumbnails(struct encode_listing *l, size_t layer, const size_t *side) {
+static void add_thumbnails(struct stack_listing *l, size_t layer, const size_t *side) {
   const struct stack_shown *shown = &l->r->run->shown[layer];
   struct answer_section *s = add_batch(l, thumbnails, shown->thumbnails);
   const struct geometry *g = &l->r->run->geometry;
@@ -97,22 +90,22 @@ static void add_thumbnails(struct encode_listing *l, size_t layer, const size_t 
   s->times = 1;
 }
 
-/* How many rows of each item count, in front of the zeros of a rectangle. */
-static enum status add_lens(struct encode_listing *l, struct arena *arena, struct error *e) {
-  const struct encode_request *r = l->r;
-  struct answer_section *s = add_section(l, NULL);
-  s->name = "valid_lens";
+/* How many rows or targets of each item count, in front of the zeros of a rectangle. */
+static enum status add_lens(struct stack_listing *l, const char *name, const int32_t *lens,
+                            struct arena *arena, struct error *e) {
+  const struct stack_request *r = l->r;
+  struct answer_section *s = stack_answer_add(l, NULL, name);
   s->number = NUMBER_LENGTH;
   s->alike = true;
   s->rows = (struct answer_sizes){&r->run->geometry.items, 0};
   s->width = (struct answer_sizes){&one, 0};
   s->begin = (struct answer_sizes){&zero, 0};
-  s->data = r->lens;
+  s->data = lens;
   s->write = answer_write_integers;
   if (!r->unbatched) return STATUS_OK;
   char *alone = arena_alloc(arena, LENGTH_SIZE, 1, e);
   if (!alone) return e->status;
-  snprintf(alone, LENGTH_SIZE, "%d", (int)r->lens[0]);
+  snprintf(alone, LENGTH_SIZE, "%d", (int)lens[0]);
   s->instead = alone;
   s->items = 0;
   s->scalar = true;
@@ -121,13 +114,13 @@ static enum status add_lens(struct encode_listing *l, struct arena *arena, struc
 
 /* --- which there are --- */
 
-static const char *name_part(struct encode_listing *l, size_t number, const char *behind) {
-  char *name = l->name[l->content->sections - 1];
-  snprintf(name, NAME_SIZE, "%.12s.%zu%s", l->form->name, number, behind);
+static const char *name_part(struct stack_listing *l, size_t number, const char *behind) {
+  char *name = l->part[l->content->sections - 1];
+  snprintf(name, STACK_PART_NAME_SIZE, "%.12s.%zu%s", l->form->name, number, behind);
   return name;
 }
 
-static void add_hidden(struct encode_listing *l) {
+static void add_hidden(struct stack_listing *l) {
   const struct stack_run *run = l->r->run;
   if (run->embedded) add_rows(l, hidden, run->embedding)->name = name_part(l, 0, "");
   for (size_t i = 0; i < l->form->layers && run->wish; i++) {
@@ -138,7 +131,7 @@ static void add_hidden(struct encode_listing *l) {
   }
 }
 
-static void add_attention(struct encode_listing *l, const size_t *side) {
+static void add_attention(struct stack_listing *l, const size_t *side) {
   const struct stack_wish *wish = l->r->run->wish;
   for (size_t i = 0; i < l->form->layers && wish; i++) {
     if (wish[i].weights == STACK_WEIGHTS_NONE) continue;
@@ -150,13 +143,13 @@ static void add_attention(struct encode_listing *l, const size_t *side) {
   }
 }
 
-static void add_v2(struct encode_listing *l) {
+static void add_v2(struct stack_listing *l) {
   const struct body_v2_asked *v2 = &l->r->v2;
   const struct stack_run *run = l->r->run;
   l->content->id = v2->id;
   l->content->id_length = v2->id_length;
   for (size_t i = 0; i < v2->outputs; i++) {
-    const bool pooler = v2->output[i].which == ENCODE_POOLER_OUTPUT;
+    const bool pooler = v2->output[i].which == STACK_V2_POOLER_OUTPUT;
     if (pooler)
       add_outputs(l);
     else
@@ -167,28 +160,34 @@ static void add_v2(struct encode_listing *l) {
   }
 }
 
-static enum status add_native(struct encode_listing *l, enum answer_form form, const size_t *side,
+static enum status add_native(struct stack_listing *l, enum answer_form form, const size_t *side,
                               struct arena *arena, struct error *e) {
-  add_outputs(l);
+  const struct stack_request *r = l->r;
+  const bool rectangles = form == ANSWER_SAFETENSORS || r->base64;
+  if (r->scored)
+    stack_answer_scores(l, form);
+  else
+    add_outputs(l);
   add_hidden(l);
   add_attention(l, side);
-  if (l->r->trace)
-    l->content->section[l->content->sections++] = attention_trace_section(l->r->trace, arena, e);
-  if (form != ANSWER_SAFETENSORS && !l->r->base64) return e->status;
-  return add_lens(l, arena, e);
+  if (r->trace)
+    l->content->section[l->content->sections++] = attention_trace_section(r->trace, arena, e);
+  if (rectangles && add_lens(l, "valid_lens", r->lens, arena, e)) return e->status;
+  if (rectangles && r->scored) return add_lens(l, "target_lens", r->target_lens, arena, e);
+  return e->status;
 }
 
 /* --- the plan --- */
 
 /* More than there will be. */
-static size_t count_sections(const struct encode_request *r, size_t layers) {
-  enum { BESIDE = 5, A_LAYER = 3 };
+static size_t count_sections(const struct stack_request *r, size_t layers) {
+  enum { BESIDE = 8, A_LAYER = 3 };
   return BESIDE + (r->run->wish ? A_LAYER * layers : 0);
 }
 
 /* The rows of each item's thumbnails; all have one size at most. NULL with an error, or where there
  * are none. */
-static size_t *make_sides(const struct encode_request *r, size_t layers, struct arena *arena,
+static size_t *make_sides(const struct stack_request *r, size_t layers, struct arena *arena,
                           struct error *e) {
   const struct geometry *g = &r->run->geometry;
   size_t most = 0;
@@ -205,17 +204,17 @@ static const char *write_usage(size_t rows, struct arena *arena, struct error *e
   return text;
 }
 
-enum status encode_answer_plan(struct answer *a, enum answer_form form, const char *model,
-                               const struct encode_request *r, const struct body_limits *limits,
-                               struct arena *arena, struct error *e) {
+enum status stack_answer_plan(struct answer *a, enum answer_form form, const char *model,
+                              const struct stack_request *r, const struct body_limits *limits,
+                              struct arena *arena, struct error *e) {
   const struct stack_form *f = r->form;
   const size_t sections = count_sections(r, f->layers);
   struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
   struct answer_section *section = arena_alloc(arena, sections, sizeof *section, e);
-  struct encode_listing l = {.r = r,
-                             .form = f,
-                             .content = content,
-                             .name = arena_alloc(arena, sections, sizeof *l.name, e)};
+  struct stack_listing l = {.r = r,
+                            .form = f,
+                            .content = content,
+                            .part = arena_alloc(arena, sections, sizeof *l.part, e)};
   const size_t *side = make_sides(r, f->layers, arena, e);
   *a = (struct answer){.form = form};
   if (e->status) return e->status;

@@ -1,5 +1,5 @@
-/* encode_names: names of the parts of a model in a request, and what is asked of them. */
-#include "server/stack/encode_names.h"
+/* stack_names: names of the parts of a model in a request, and what is asked of them. */
+#include "server/stack/stack_names.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -7,48 +7,48 @@
 #include <string.h>
 
 #include "server/body/json_small.h"
-#include "server/stack/encode_fields.h"
+#include "server/stack/stack_fields.h"
 
 enum { THUMBNAIL_MAX = 64, DIGITS_MAX = 5 };
 
 /* --- which parts a name means --- */
 
 /* The parts of one sort that a name means: from `first` to before `end`. None: both are 0. */
-struct encode_parts {
+struct stack_named {
   size_t first, end;
 };
 
 /* Reads the number at `at`, of `count` parts, and returns what follows it; NULL: it is none, or no
  * part has it. */
-static const char *read_number(const char *at, size_t count, struct encode_parts *out) {
+static const char *read_number(const char *at, size_t count, struct stack_named *out) {
   size_t number = 0, digits = 0;
   if (*at == '*') {
-    *out = (struct encode_parts){0, count};
+    *out = (struct stack_named){0, count};
     return at + 1;
   }
   if (at[0] == '-' && at[1] == '1') {
-    *out = (struct encode_parts){count - 1, count};
+    *out = (struct stack_named){count - 1, count};
     return at + 2;
   }
   for (; at[digits] >= '0' && at[digits] <= '9' && digits < DIGITS_MAX; digits++)
     number = number * 10 + (size_t)(at[digits] - '0');
   if (digits == 0 || (digits > 1 && *at == '0') || number >= count) return NULL;
-  *out = (struct encode_parts){number, number + 1};
+  *out = (struct stack_named){number, number + 1};
   return at + digits;
 }
 
 /* "STACK.NUMBER" and `behind`: of `count` parts. */
-static struct encode_parts find_parts(const char *name, size_t length, const char *stack,
-                                      const char *behind, size_t count) {
-  struct encode_parts found = {0, 0};
+static struct stack_named find_parts(const char *name, size_t length, const char *stack,
+                                     const char *behind, size_t count) {
+  struct stack_named found = {0, 0};
   const size_t before = strlen(stack);
   if (strlen(name) != length || strncmp(name, stack, before) != 0 || name[before] != '.')
-    return (struct encode_parts){0, 0};
+    return (struct stack_named){0, 0};
   const char *end = read_number(name + before + 1, count, &found);
-  return end && strcmp(end, behind) == 0 ? found : (struct encode_parts){0, 0};
+  return end && strcmp(end, behind) == 0 ? found : (struct stack_named){0, 0};
 }
 
-static bool is_any(struct encode_parts p) { return p.end > p.first; }
+static bool is_any(struct stack_named p) { return p.end > p.first; }
 
 enum { INDEX_SIZE = 8 }; /* of "/9999" behind a pointer, and more */
 
@@ -62,14 +62,14 @@ static void point_at(const char *within, const char *name, size_t length,
 }
 
 /* A list of names that is being read, and what each of them sets. */
-struct encode_list {
-  struct encode_values *values;
+struct stack_list {
+  struct stack_values *values;
   const char *pointer;    /* of the list */
   bool hidden;            /* of hidden states; else of attentions */
   struct stack_wish wish; /* of attentions: what is wished of each */
 };
 
-static enum status refuse_name(const struct encode_values *v, bool hidden, const char *pointer,
+static enum status refuse_name(const struct stack_values *v, bool hidden, const char *pointer,
                                const char *shown, struct error *e) {
   const char *stack = v->form->name;
   const size_t layers = v->form->layers;
@@ -85,25 +85,25 @@ static enum status refuse_name(const struct encode_values *v, bool hidden, const
                   shown, stack, stack, layers - 1);
 }
 
-static struct encode_parts find_attentions(const struct encode_values *v, const char *name,
-                                           size_t length) {
+static struct stack_named find_attentions(const struct stack_values *v, const char *name,
+                                          size_t length) {
   return find_parts(name, length, v->form->name, ".self", v->form->layers);
 }
 
 /* Does a name mean parts that are not noted yet, as far as `all` tells, which is set once all are?
  * Names of all of many layers would take long, one after another. */
-static bool is_new(struct encode_parts p, size_t count, bool *all) {
+static bool is_new(struct stack_named p, size_t count, bool *all) {
   const bool noted = *all;
   *all = noted || (p.first == 0 && p.end == count);
   return is_any(p) && !noted;
 }
 
-static void wish_states(struct encode_values *v, struct encode_parts states) {
+static void wish_states(struct stack_values *v, struct stack_named states) {
   for (size_t l = states.first; l < states.end; l++)
     *(l == 0 ? &v->embedded : &v->wish[l - 1].hidden) = true;
 }
 
-static void wish_weights(struct encode_values *v, struct encode_parts of,
+static void wish_weights(struct stack_values *v, struct stack_named of,
                          const struct stack_wish *wish) {
   for (size_t l = of.first; l < of.end; l++) {
     v->wish[l].weights = wish->weights;
@@ -112,31 +112,31 @@ static void wish_weights(struct encode_values *v, struct encode_parts of,
 }
 
 /* What is noted of all parts, whatever else names them. */
-struct encode_noted {
+struct stack_noted {
   bool weights, states, inputs;
 };
 
 /* Notes what a name means. False: nothing. */
-static bool note_name(const struct encode_list *list, const char *name, size_t length,
-                      struct encode_noted *noted) {
-  struct encode_values *v = list->values;
+static bool note_name(const struct stack_list *list, const char *name, size_t length,
+                      struct stack_noted *noted) {
+  struct stack_values *v = list->values;
   const char *stack = v->form->name;
   const size_t layers = v->form->layers;
   if (!list->hidden) {
-    const struct encode_parts of = find_attentions(v, name, length);
+    const struct stack_named of = find_attentions(v, name, length);
     if (is_new(of, layers, &noted->weights)) wish_weights(v, of, &list->wish);
     return is_any(of);
   }
-  const struct encode_parts states = find_parts(name, length, stack, "", layers + 1),
-                            inputs = find_parts(name, length, stack, ".self.input", layers);
+  const struct stack_named states = find_parts(name, length, stack, "", layers + 1),
+                           inputs = find_parts(name, length, stack, ".self.input", layers);
   if (is_new(states, layers + 1, &noted->states)) wish_states(v, states);
   if (is_new(inputs, layers, &noted->inputs))
     for (size_t l = inputs.first; l < inputs.end; l++) v->wish[l].input = true;
   return is_any(states) || is_any(inputs);
 }
 
-static enum status read_list(const struct encode_list *list, const json_t *names, struct error *e) {
-  struct encode_noted noted = {0};
+static enum status read_list(const struct stack_list *list, const json_t *names, struct error *e) {
+  struct stack_noted noted = {0};
   for (size_t i = 0; i < json_array_size(names); i++) {
     const json_t *name = json_array_get(names, i);
     char pointer[ERROR_POINTER_SIZE], shown[CONTRACT_NAME_SHOWN + 1], unused[ERROR_POINTER_SIZE];
@@ -152,16 +152,16 @@ static enum status read_list(const struct encode_list *list, const json_t *names
 
 /* --- return_hidden --- */
 
-enum status encode_names_hidden(const json_t *value, const struct contract_field *field, void *to,
-                                struct error *e) {
-  struct encode_values *v = to;
+enum status stack_names_hidden(const json_t *value, const struct contract_field *field, void *to,
+                               struct error *e) {
+  struct stack_values *v = to;
   const size_t states = v->form->layers + 1;
-  const struct encode_list list = {.values = v, .pointer = field->pointer, .hidden = true};
+  const struct stack_list list = {.values = v, .pointer = field->pointer, .hidden = true};
   if (json_is_array(value)) return read_list(&list, value, e);
   if (json_is_true(value))
-    wish_states(v, (struct encode_parts){states - 1, states});
+    wish_states(v, (struct stack_named){states - 1, states});
   else if (json_small_is_text(value, "all"))
-    wish_states(v, (struct encode_parts){0, states});
+    wish_states(v, (struct stack_named){0, states});
   else if (!json_is_false(value))
     return error_at(e, field->pointer,
                     "return_hidden must be true, false, \"all\" or a list of names");
@@ -194,9 +194,9 @@ static enum status read_form(const json_t *value, struct stack_wish *wish, struc
 }
 
 /* {"of": names, "as": form}, with both and nothing else. */
-static enum status read_named(struct encode_values *v, const json_t *value, struct error *e) {
+static enum status read_named(struct stack_values *v, const json_t *value, struct error *e) {
   const json_t *of = json_object_get(value, "of"), *as = json_object_get(value, "as");
-  struct encode_list list = {.values = v, .pointer = "/return_attention/of"};
+  struct stack_list list = {.values = v, .pointer = "/return_attention/of"};
   const char *key;
   json_t *unused;
   json_object_foreach((json_t *)value, key, unused) {
@@ -212,14 +212,14 @@ static enum status read_named(struct encode_values *v, const json_t *value, stru
   return read_list(&list, of, e);
 }
 
-enum status encode_names_attention(const json_t *value, const struct contract_field *field,
-                                   void *to, struct error *e) {
-  struct encode_values *v = to;
-  const struct encode_list list = {.values = v,
-                                   .pointer = field->pointer,
-                                   .wish.weights = STACK_WEIGHTS_PER_HEAD};
+enum status stack_names_attention(const json_t *value, const struct contract_field *field, void *to,
+                                  struct error *e) {
+  struct stack_values *v = to;
+  const struct stack_list list = {.values = v,
+                                  .pointer = field->pointer,
+                                  .wish.weights = STACK_WEIGHTS_PER_HEAD};
   const struct stack_wish average = {.weights = STACK_WEIGHTS_AVERAGE};
-  const struct encode_parts all = {0, v->form->layers};
+  const struct stack_named all = {0, v->form->layers};
   if (json_is_array(value)) return read_list(&list, value, e);
   if (json_is_object(value)) return read_named(v, value, e);
   if (json_is_true(value) || json_small_is_text(value, "all"))
@@ -237,7 +237,7 @@ enum status encode_names_attention(const json_t *value, const struct contract_fi
 /* --- head_mask --- */
 
 /* The numbers of one mask. NULL with an error, at `pointer` or in it. */
-static const float *read_mask(const struct encode_values *v, const json_t *value,
+static const float *read_mask(const struct stack_values *v, const json_t *value,
                               const char *pointer, struct error *e) {
   const size_t heads = v->form->self.heads;
   if (!json_is_array(value) || json_array_size(value) != heads) {
@@ -257,9 +257,9 @@ static const float *read_mask(const struct encode_values *v, const json_t *value
   return mask;
 }
 
-enum status encode_names_head_mask(const json_t *value, const struct contract_field *field,
-                                   void *to, struct error *e) {
-  struct encode_values *v = to;
+enum status stack_names_head_mask(const json_t *value, const struct contract_field *field, void *to,
+                                  struct error *e) {
+  struct stack_values *v = to;
   const char *name;
   json_t *numbers;
   if (!json_is_object(value))
@@ -268,7 +268,7 @@ enum status encode_names_head_mask(const json_t *value, const struct contract_fi
                     "for each head");
   json_object_foreach((json_t *)value, name, numbers) {
     char shown[CONTRACT_NAME_SHOWN + 1], pointer[ERROR_POINTER_SIZE];
-    const struct encode_parts of = find_attentions(v, name, strlen(name));
+    const struct stack_named of = find_attentions(v, name, strlen(name));
     point_at(field->pointer, name, strlen(name), shown, pointer);
     if (!is_any(of)) return refuse_name(v, false, pointer, shown, e);
     const float *mask = read_mask(v, numbers, pointer, e);
@@ -284,16 +284,16 @@ enum status encode_names_head_mask(const json_t *value, const struct contract_fi
 
 /* --- trace --- */
 
-enum status encode_names_trace(const json_t *value, const struct contract_field *field, void *to,
-                               struct error *e) {
+enum status stack_names_trace(const json_t *value, const struct contract_field *field, void *to,
+                              struct error *e) {
   static const char pointer[] = "/trace/attention";
-  struct encode_values *v = to;
+  struct stack_values *v = to;
   const json_t *name;
   char shown[CONTRACT_NAME_SHOWN + 1], unused[ERROR_POINTER_SIZE];
   if (attention_traced_read(value, field->pointer, &name, &v->trace, e)) return e->status;
   if (!json_is_string(name)) return error_at(e, pointer, "the name of an attention is a string");
   const size_t length = json_string_length(name);
-  const struct encode_parts of = find_attentions(v, json_string_value(name), length);
+  const struct stack_named of = find_attentions(v, json_string_value(name), length);
   contract_show_name(json_string_value(name), length, shown, unused, sizeof unused);
   if (!is_any(of)) return refuse_name(v, false, pointer, shown, e);
   if (of.end - of.first > 1)

@@ -1,0 +1,16 @@
+/* stack_answer: the sections of an answer to a request to encode or to score: which there are, and
+ * where their numbers lie. */
+#ifndef SERVER_STACK_ANSWER_H
+#define SERVER_STACK_ANSWER_H
+
+#include "server/answer/answer.h"
+#include "server/body/body_terms.h"
+#include "server/stack/stack_request.h"
+
+/* Plans the answer, from the model of this name, to a request whose run is prepared. Fails as
+ * answer_plan does. */
+enum status stack_answer_plan(struct answer *a, enum answer_form form, const char *model,
+                              const struct stack_request *r, const struct body_limits *limits,
+                              struct arena *arena, struct error *e);
+
+#endif

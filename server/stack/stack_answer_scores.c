@@ -1,0 +1,82 @@
+/* stack_answer_scores: the sections of the targets: how likely each is, and the likeliest tokens.
+ *
+ * The run has numbers for each row, but only the rows that have a target are shown: those of an
+ * item lie together, and apart from the next item's. So none of these arrays lies as it is sent. */
+#include "server/stack/stack_answer_scores.h"
+
+static const size_t one = 1, zero = 0;
+static const char TOKEN[] = "{\"token\":", LOG_PROBABILITY[] = ",\"log_probability\":";
+
+_Static_assert(sizeof TOKEN + sizeof LOG_PROBABILITY + sizeof "-2147483648}," + NUMBER_TEXT_MAX <=
+                   (int)STACK_TOP_ROOM,
+               "a token and its log probability fit");
+
+/* Rows for the targets of each item, of `width` numbers in the run. */
+static struct answer_section *add_targets(struct stack_listing *l, const char *group,
+                                          const char *name, const size_t *width, const void *data) {
+  const struct stack_request *r = l->r;
+  struct answer_section *s = stack_answer_add(l, group, name);
+  s->batch = s->padded = true;
+  s->alike = r->targets_alike;
+  s->padded_rows = r->most_targets;
+  s->padded_width = *width;
+  s->items = r->run->geometry.items;
+  s->rows =
+      (struct answer_sizes){s->items ? &r->scored->count : &r->most_targets, sizeof *r->scored};
+  s->width = (struct answer_sizes){width, 0};
+  s->begin = (struct answer_sizes){s->items ? &r->scored->row : &zero, sizeof *r->scored};
+  s->times = *width;
+  s->row_room = ROW_ROOM;
+  s->data = data;
+  s->write = answer_write_floats;
+  return s;
+}
+
+/* --- the likeliest tokens --- */
+
+/* [[{"token":3,"log_probability":-0.5},...],...]: a row of these for each target. */
+static char *write_top(const struct answer_rows *r, char *out) {
+  const struct stack_run *run = r->section->data;
+  size_t at = answer_rows_index(r);
+  for (size_t row = 0; row < r->count; row++) {
+    if (row > 0) *out++ = ',';
+    *out++ = '[';
+    for (size_t i = 0; i < r->width; i++, at++) {
+      if (i > 0) *out++ = ',';
+      out = answer_write_text(out, TOKEN);
+      out = number_write_integer(out, run->top_tokens[at]);
+      out = answer_write_text(out, LOG_PROBABILITY);
+      out = number_write(out, run->top_log_probabilities[at]);
+      *out++ = '}';
+    }
+    *out++ = ']';
+  }
+  return out;
+}
+
+/* As bytes these are two arrays. */
+static void add_top(struct stack_listing *l, enum answer_form form) {
+  const size_t *width = &l->r->top;
+  const struct stack_run *run = l->r->run;
+  struct answer_section *s;
+  if (form == ANSWER_SAFETENSORS) {
+    add_targets(l, "top", "token", width, run->top_tokens)->number = NUMBER_TOKEN;
+    add_targets(l, "top", "log_probability", width, run->top_log_probabilities);
+    return;
+  }
+  s = add_targets(l, NULL, "top", width, run);
+  s->number = NUMBER_TOKEN;
+  s->row_room += *width * STACK_TOP_ROOM;
+  s->write = write_top;
+}
+
+/* --- all of them --- */
+
+void stack_answer_scores(struct stack_listing *l, enum answer_form form) {
+  struct answer_section *s =
+      add_targets(l, NULL, "log_probabilities", &one, l->r->run->log_probabilities);
+  s->bare = true;
+  s->row_room = 0;
+  s->write = answer_write_bare;
+  if (l->r->top > 0) add_top(l, form);
+}

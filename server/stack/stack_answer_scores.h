@@ -1,0 +1,29 @@
+/* stack_answer_scores: what an answer to a request to score has of its targets: how likely each is,
+ * and the likeliest tokens in its place. For stack_answer and stack_limits alone. */
+#ifndef SERVER_STACK_ANSWER_SCORES_H
+#define SERVER_STACK_ANSWER_SCORES_H
+
+#include "server/answer/answer.h"
+#include "server/stack/stack_request.h"
+
+enum {
+  STACK_PART_NAME_SIZE = 48,
+  STACK_TOP_ROOM = 64 /* bytes of {"token":,"log_probability":} with both of its numbers */
+};
+
+/* An answer that is being listed. */
+struct stack_listing {
+  const struct stack_request *r;
+  const struct stack_form *form;
+  struct answer_content *content;
+  char (*part)[STACK_PART_NAME_SIZE]; /* [of the sections] names of parts of the model */
+};
+
+/* Appends a section, of one list; there is room for it. */
+struct answer_section *stack_answer_add(struct stack_listing *l, const char *group,
+                                        const char *name);
+
+/* Appends the sections of the targets. */
+void stack_answer_scores(struct stack_listing *l, enum answer_form form);
+
+#endif

@@ -1,0 +1,222 @@
+/* stack_check: the fields held against each other, and the core's run made of them.
+ *
+ * What passes here the core computes without looking again. */
+#include "server/stack/stack_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/run/size.h"
+#include "server/stack/stack_items.h"
+#include "server/stack/stack_targets.h"
+
+/* --- items --- */
+
+/* Items without any row, which a shape may announce: they take memory, but no bytes of the body. */
+enum { BARE_ITEMS_MAX = 512 };
+
+static enum status refuse_nothing(struct stack_check *k) {
+  const enum stack_field field = k->w->vocabulary ? STACK_FIELD_TOKENS : STACK_FIELD_EMBEDDINGS;
+  return error_at(k->e, stack_field_pointer(field), "the %s \"%s\" is missing",
+                  k->terms->form == BODY_V2 ? "input" : "field", stack_check_shown(k, field));
+}
+
+static enum status find_rows(struct stack_check *k) {
+  const struct tensor *tokens = stack_check_tensor(k, STACK_FIELD_TOKENS),
+                      *embeddings = stack_check_tensor(k, STACK_FIELD_EMBEDDINGS);
+  if (tokens && embeddings)
+    return error_at(k->e, "/embeddings", "there are %s, too: only one of both can be",
+                    stack_check_shown(k, STACK_FIELD_TOKENS));
+  if (!tokens && !embeddings) return refuse_nothing(k);
+  if (tokens && !k->w->vocabulary)
+    return error_at(k->e, "/tokens", "this model has no table of tokens: it takes \"%s\"",
+                    stack_check_shown(k, STACK_FIELD_EMBEDDINGS));
+  k->rows = tokens ? tokens : embeddings;
+  k->field = tokens ? STACK_FIELD_TOKENS : STACK_FIELD_EMBEDDINGS;
+  k->out->unbatched = stack_is_unbatched(k->rows, tokens ? 1 : 2);
+  return STATUS_OK;
+}
+
+/* --- the items --- */
+
+static enum status check_rows(struct stack_check *k, size_t item, size_t rows) {
+  if (k->w->positions && rows > k->w->positions)
+    return stack_items_refuse(k, k->field, item,
+                              "%zu rows; the model has %zu positions: cut the text", rows,
+                              k->w->positions);
+  if (rows == 0 && k->values->pool != STACK_POOL_NONE)
+    return stack_items_refuse(k, k->field, item, "an item without rows has no vector to be pooled");
+  return STATUS_OK;
+}
+
+/* The rows of each item that are computed. */
+static enum status count_rows(struct stack_check *k, int32_t *lens) {
+  const bool masked = stack_check_tensor(k, STACK_FIELD_ATTENTION_MASK) &&
+                      !stack_check_tensor(k, STACK_FIELD_VALID_LENS);
+  if (masked) return stack_items_mask(k, lens);
+  if (stack_items_lens(k, STACK_FIELD_VALID_LENS, k->field, lens)) return k->e->status;
+  return k->terms->ask == ASK_SCORE ? stack_targets_count(k, lens) : STATUS_OK;
+}
+
+static enum status make_items(struct stack_check *k) {
+  struct geometry *g = &k->run->geometry;
+  struct stack_request *out = k->out;
+  int32_t *lens = arena_alloc(k->reading->arena, g->items, sizeof *lens, k->e);
+  g->item = arena_alloc(k->reading->arena, g->items, sizeof *g->item, k->e);
+  if (!lens || !g->item) return k->e->status;
+  /* An empty batch has no items, but `[0, 5]` gives them 5 rows: so does the answer. */
+  if (g->items == 0) out->widest = k->rows->common.dim[0];
+  for (size_t i = 0; i < g->items; i++) {
+    if (stack_items_count(k, k->field, i) > INT32_MAX)
+      return error_limit(k->e, "max_pairs", "item %zu has more than %d rows", i, INT32_MAX);
+    out->widest = size_max(out->widest, stack_items_count(k, k->field, i));
+  }
+  if (count_rows(k, lens)) return k->e->status;
+  out->lens = lens;
+  out->rectangular = true;
+  for (size_t i = 0; i < g->items; i++) {
+    const size_t n = (size_t)lens[i];
+    if (check_rows(k, i, n)) return k->e->status;
+    g->item[i] = (struct item){.q = n, .k = n, .q_row = g->q_rows, .k_row = g->k_rows};
+    g->q_rows += n; /* rows that lie in memory: no sum of them overflows */
+    g->k_rows += n;
+    out->rectangular = out->rectangular && n == out->widest;
+  }
+  return STATUS_OK;
+}
+
+static enum status check_items(struct stack_check *k) {
+  struct geometry *g = &k->run->geometry;
+  const struct tensor *t = k->rows;
+  g->items = k->out->unbatched ? 1 : t->elements;
+  if (g->items > k->limits->max_items)
+    return error_limit(k->e, "max_items", "%zu items; %zu are allowed", g->items,
+                       k->limits->max_items);
+  if (g->items > BARE_ITEMS_MAX && t->shaped && t->count == 0)
+    return error_limit(k->e, "max_items",
+                       "a shape of %zu items without rows; %d are allowed where the body does not "
+                       "carry them",
+                       g->items, BARE_ITEMS_MAX);
+  return make_items(k);
+}
+
+/* --- what the rows hold --- */
+
+/* Moves the rows that count together, to lie end to end; each is `size` bytes. */
+static void pack_rows(const struct stack_check *k, void *data, size_t size) {
+  char *from = data;
+  if (!data) return;
+  for (size_t i = 0; i < k->run->geometry.items; i++) {
+    const struct item *item = &k->run->geometry.item[i];
+    char *to = (char *)data + item->q_row * size;
+    if (to != from && item->q > 0) memmove(to, from, item->q * size);
+    from += stack_items_count(k, k->field, i) * size;
+  }
+}
+
+/* Takes the numbers of a field with one for each row, of `count` that the model has. */
+static enum status take_numbers(struct stack_check *k, enum stack_field field, size_t count,
+                                const int32_t **out) {
+  const struct tensor *t = stack_check_tensor(k, field);
+  pack_rows(k, t->data, sizeof(int32_t));
+  const int32_t *number = t->data;
+  for (size_t i = 0; i < k->run->geometry.items; i++) {
+    const size_t rows = k->run->geometry.item[i].q;
+    if (stack_items_below(k, field, i, number, rows, count)) return k->e->status;
+    if (rows) number += rows;
+  }
+  *out = t->data;
+  return STATUS_OK;
+}
+
+static enum status take_rows(struct stack_check *k) {
+  if (k->terms->ask == ASK_SCORE) return stack_targets_take(k);
+  if (k->field == STACK_FIELD_TOKENS) {
+    if (take_numbers(k, STACK_FIELD_TOKENS, k->w->vocabulary, &k->run->tokens)) return k->e->status;
+    /* Without rows there is no array, but NULL would mean that there are embeddings. */
+    if (!k->run->tokens) k->run->tokens = arena_alloc(k->reading->arena, 0, 1, k->e);
+    return k->e->status;
+  }
+  pack_rows(k, k->rows->data, k->form->width * sizeof(float));
+  k->run->embeddings = k->rows->data;
+  return STATUS_OK;
+}
+
+static enum status take_types(struct stack_check *k) {
+  if (!stack_check_tensor(k, STACK_FIELD_TOKEN_TYPES)) return STATUS_OK;
+  if (!k->w->types) return error_at(k->e, "/token_types", "this model has no token types");
+  if (stack_items_alike(k, STACK_FIELD_TOKEN_TYPES)) return k->e->status;
+  return take_numbers(k, STACK_FIELD_TOKEN_TYPES, k->w->types, &k->run->types);
+}
+
+/* --- what is made of them --- */
+
+static enum status refuse_pooler(struct stack_check *k) {
+  char pointer[ERROR_POINTER_SIZE] = "/pool";
+  const struct body_v2_asked *v2 = &k->out->v2;
+  for (size_t i = 0; k->terms->form == BODY_V2 && i < v2->outputs; i++)
+    if (v2->output[i].which == STACK_V2_POOLER_OUTPUT)
+      snprintf(pointer, sizeof pointer, "/outputs/%zu", i);
+  return error_at(k->e, pointer, "this model has no pooler");
+}
+
+static enum status check_pool(struct stack_check *k) {
+  const struct stack_values *v = k->values;
+  const bool pooled = v->pool != STACK_POOL_NONE;
+  if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(k->w->encoder)) return refuse_pooler(k);
+  if (!pooled && v->normalize && stack_field_is_seen(k->reading, STACK_FIELD_NORMALIZE))
+    return error_at(k->e, "/normalize", "rows are not normalized: this goes with a pool");
+  if (!pooled && v->dimensions)
+    return error_at(k->e, "/dimensions", "rows are not cut: this goes with a pool");
+  if (v->dimensions > stack_check_pooled(k->form))
+    return error_at(k->e, "/dimensions", "%zu dimensions; the model's vectors have %zu",
+                    v->dimensions, stack_check_pooled(k->form));
+  k->run->pool = v->pool;
+  k->run->dimensions = v->dimensions;
+  k->run->normalize = pooled && v->normalize;
+  k->run->dense_left = k->terms->form == BODY_V2;
+  return STATUS_OK;
+}
+
+static bool wishes_nothing(const struct stack_wish *w) {
+  return w->weights == STACK_WEIGHTS_NONE && !w->head_mask && !w->hidden && !w->input && !w->trace;
+}
+
+/* Its query is to be there; its layer then is to make the trace. */
+static enum status find_trace(struct stack_check *k) {
+  const struct stack_values *v = k->values;
+  if (v->trace.asked)
+    k->out->trace = v->wish[v->traced].trace =
+        attention_traced_find(&v->trace, &k->run->geometry, k->form->self.heads, k->reading->arena,
+                              k->e);
+  return k->e->status;
+}
+
+static void take_wishes(struct stack_check *k) {
+  k->run->embedded = k->values->embedded;
+  k->run->top = k->out->top = size_min(k->values->top, k->form->embedding.tokens);
+  for (size_t l = 0; l < k->form->layers; l++)
+    if (!wishes_nothing(&k->values->wish[l])) k->run->wish = k->values->wish;
+}
+
+enum status stack_check(const struct contract_reading *reading, const struct whole *w,
+                        const struct body_terms *terms, const struct body_limits *limits,
+                        struct stack_request *out) {
+  const struct stack_values *v = reading->values;
+  struct stack_check k = {.reading = reading,
+                          .values = v,
+                          .w = w,
+                          .form = v->form,
+                          .terms = terms,
+                          .limits = limits,
+                          .out = out,
+                          .e = reading->e};
+  out->form = v->form;
+  out->base64 = v->base64;
+  out->run = k.run = stack_run_new(w->encoder, reading->arena, k.e);
+  if (!k.run || find_rows(&k) || check_pool(&k) || check_items(&k) || find_trace(&k))
+    return k.e->status;
+  take_wishes(&k);
+  if (stack_check_limits(&k) || take_rows(&k)) return k.e->status;
+  return take_types(&k);
+}

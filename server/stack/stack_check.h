@@ -1,0 +1,50 @@
+/* stack_check: the fields of a request to a whole model held against each other, the model and the
+ * limits; and what its files share. */
+#ifndef SERVER_STACK_CHECK_H
+#define SERVER_STACK_CHECK_H
+
+#include "server/stack/stack_fields.h"
+#include "server/stack/stack_request.h"
+
+/* The end of reading a request: makes the run. Takes from the arena only what the limits allow, and
+ * packs the rows of padded items where they lie. `out` is empty, but for its v2. */
+enum status stack_check(const struct contract_reading *reading, const struct whole *w,
+                        const struct body_terms *terms, const struct body_limits *limits,
+                        struct stack_request *out);
+
+/* --- for the files of stack_check alone --- */
+
+struct stack_check {
+  const struct contract_reading *reading;
+  const struct stack_values *values;
+  const struct whole *w;
+  const struct stack_form *form;
+  const struct body_terms *terms;
+  const struct body_limits *limits;
+  struct stack_request *out; /* being made */
+  struct stack_run *run;     /* of `out` */
+  const struct tensor *rows; /* tokens or embeddings, of this field: */
+  enum stack_field field;
+  struct error *e;
+};
+
+/* NULL: the request has no such field. */
+static inline const struct tensor *stack_check_tensor(const struct stack_check *k,
+                                                      enum stack_field field) {
+  return k->reading->tensor[field];
+}
+
+/* What the request calls the field. */
+static inline const char *stack_check_shown(const struct stack_check *k, enum stack_field field) {
+  return stack_field_shown(field, k->terms->form);
+}
+
+/* The numbers of a pooled item, before `dimensions` leave some of them. */
+static inline size_t stack_check_pooled(const struct stack_form *f) {
+  return f->pooling.dense_size ? f->pooling.dense_size : f->width;
+}
+
+/* The work, and the bytes of the answer, before anything is allocated for them. */
+enum status stack_check_limits(struct stack_check *k);
+
+#endif

@@ -1,0 +1,262 @@
+/* stack_fields: the table of the fields that requests to whole models have, which of them belong to
+ * which request, and the readers of small values but those that hold names. */
+#include "server/stack/stack_fields.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/run/size.h"
+#include "server/body/json_small.h"
+#include "server/stack/stack_names.h"
+
+/* --- small values --- */
+
+static const char *const pool_names[] = {
+    [STACK_POOL_NONE] = "none", [STACK_POOL_CLS] = "cls",   [STACK_POOL_MEAN] = "mean",
+    [STACK_POOL_MAX] = "max",   [STACK_POOL_LAST] = "last", [STACK_POOL_POOLER] = "pooler"};
+
+const char *stack_pool_name(enum stack_pool pool) { return pool_names[pool]; }
+
+static enum status read_pool(const json_t *value, const struct contract_field *field, void *to,
+                             struct error *e) {
+  for (unsigned i = 0; i < sizeof pool_names / sizeof *pool_names; i++) {
+    if (!json_small_is_text(value, pool_names[i])) continue;
+    *(enum stack_pool *)to = (enum stack_pool)i;
+    return STATUS_OK;
+  }
+  return error_at(e, field->pointer,
+                  "pool must be \"none\", \"cls\", \"mean\", \"max\", \"last\" or \"pooler\"");
+}
+
+static enum status read_dimensions(const json_t *value, const struct contract_field *field,
+                                   void *to, struct error *e) {
+  if (!json_is_integer(value) || json_integer_value(value) < 1)
+    return error_at(e, field->pointer, "dimensions must be an integer of at least 1");
+  *(size_t *)to = (size_t)json_integer_value(value);
+  return STATUS_OK;
+}
+
+enum { TOP_MAX = 64 };
+
+static enum status read_top(const json_t *value, const struct contract_field *field, void *to,
+                            struct error *e) {
+  if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+      json_integer_value(value) > TOP_MAX)
+    return error_at(e, field->pointer, "return_top must be an integer from 0 to %d", TOP_MAX);
+  *(size_t *)to = (size_t)json_integer_value(value);
+  return STATUS_OK;
+}
+
+/* --- the table --- */
+
+enum { ANY_SIZE, ROW_SIZE }; /* of the model: d */
+
+/* Bytes of text that names of parts and masks of heads may have: those of some hundred layers. Of
+ * more, `*` names all, and what is named one by one is asked for in several requests. */
+enum { NAMES_LONGEST = 32 * 1024 };
+
+#define NAMED(name)     .pointer = "/" name, .name_length = sizeof name - 1
+#define VALUE_AT(value) .at = offsetof(struct stack_values, value)
+
+/* Integers of one item, or of each item of a batch; and one for each item. */
+#define INTEGERS .rule = {.type = TENSOR_INTEGER, .depth_min = 1, .depth_max = 2, .ragged_depth = 2}
+#define LENGTHS \
+  .rule = {.type = TENSOR_INTEGER, .nullable = true, .depth_max = 1, .ragged_depth = 2}
+
+#define OF_ENCODE .elsewhere = "it belongs to POST /v1/models/NAME/encode"
+#define OF_SCORE  .elsewhere = "it belongs to POST /v1/models/NAME/score"
+
+const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
+    [STACK_FIELD_TOKENS] = {NAMED("tokens"), INTEGERS},
+    [STACK_FIELD_EMBEDDINGS] = {NAMED("embeddings"),
+                                .rule = {.type = TENSOR_FLOAT,
+                                         .depth_min = 2,
+                                         .depth_max = 3,
+                                         .ragged_depth = 3,
+                                         .width_name = "width"},
+                                .width = ROW_SIZE, OF_ENCODE ": scoring takes \"tokens\""},
+    [STACK_FIELD_VALID_LENS] = {NAMED("valid_lens"), LENGTHS},
+    [STACK_FIELD_TOKEN_TYPES] = {NAMED("token_types"), INTEGERS, OF_ENCODE},
+    [STACK_FIELD_ATTENTION_MASK] = {NAMED("attention_mask"), INTEGERS,
+                                    .elsewhere =
+                                        "send valid_lens, how many of each item's tokens count: "
+                                        "attention_mask is an input of /v2 alone"},
+    [STACK_FIELD_TARGETS] = {NAMED("targets"), INTEGERS, OF_SCORE},
+    [STACK_FIELD_TARGET_LENS] = {NAMED("target_lens"), LENGTHS, OF_SCORE},
+
+    [STACK_FIELD_POOL] = {NAMED("pool"), OF_ENCODE, .read = read_pool, VALUE_AT(pool)},
+    [STACK_FIELD_DIMENSIONS] = {NAMED("dimensions"), OF_ENCODE, .read = read_dimensions,
+                                VALUE_AT(dimensions)},
+    [STACK_FIELD_NORMALIZE] = {NAMED("normalize"), OF_ENCODE, .read = contract_read_flag,
+                               VALUE_AT(normalize)},
+    [STACK_FIELD_RETURN_TOP] = {NAMED("return_top"), OF_SCORE, .read = read_top, VALUE_AT(top)},
+    [STACK_FIELD_RETURN_HIDDEN] = {NAMED("return_hidden"), .read = stack_names_hidden,
+                                   .longest = NAMES_LONGEST},
+    [STACK_FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), .read = stack_names_attention,
+                                      .longest = NAMES_LONGEST},
+    [STACK_FIELD_HEAD_MASK] = {NAMED("head_mask"), .read = stack_names_head_mask,
+                               .longest = NAMES_LONGEST},
+    [STACK_FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
+                                     VALUE_AT(base64)},
+    [STACK_FIELD_TRACE] = {NAMED("trace"), .read = stack_names_trace},
+};
+
+static const struct contract_input inputs[] = {
+    {"input_ids", STACK_FIELD_TOKENS, DTYPE_I64, DTYPE_I32, .depth_min = 2},
+    {"attention_mask", STACK_FIELD_ATTENTION_MASK, DTYPE_I64, DTYPE_I32, .depth_min = 2},
+    {"token_type_ids", STACK_FIELD_TOKEN_TYPES, DTYPE_I64, DTYPE_I32, .depth_min = 2},
+    {"inputs_embeds", STACK_FIELD_EMBEDDINGS, DTYPE_F32, DTYPE_F32, .depth_min = 3},
+};
+
+static const char *const outputs[STACK_V2_OUTPUTS] = {
+    [STACK_V2_LAST_HIDDEN_STATE] = "last_hidden_state", [STACK_V2_POOLER_OUTPUT] = "pooler_output"};
+
+static const struct contract_v2 protocol = {
+    .input = inputs,
+    .inputs = sizeof inputs / sizeof *inputs,
+    .output = outputs,
+    .outputs = STACK_V2_OUTPUTS,
+};
+
+const char *stack_field_shown(enum stack_field field, enum body_form form) {
+  for (size_t i = 0; form == BODY_V2 && i < sizeof inputs / sizeof *inputs; i++)
+    if (inputs[i].field == (unsigned)field) return inputs[i].name;
+  return stack_field_name(field);
+}
+
+/* Other services and libraries call things so. */
+static const char model_in_path[] =
+    "a model stands in the path: POST /v1/models/NAME/encode (GET /v1/models lists all models)";
+static const char tokens_instead[] = "it is \"tokens\", the ids that the model's tokenizer gives";
+static const char no_text[] =
+    "it belongs to generating a text, which neither encoding nor scoring does";
+static const char one_attention[] =
+    "this is a whole model: POST /v1/models/NAME/layers/encoder.0.self/attention asks one "
+    "attention";
+static const char by_names[] = "layers are named in \"return_hidden\" and \"return_attention\"";
+static const char scored[] = "it is \"targets\", which POST /v1/models/NAME/score takes";
+static const char likeliest[] = "it is \"return_top\", which POST /v1/models/NAME/score takes";
+static const struct contract_stray strays[] = {
+    {"model", model_in_path},
+    {"model_name", model_in_path},
+    {"input_ids", "it is \"tokens\""},
+    {"input", tokens_instead},
+    {"inputs", tokens_instead},
+    {"prompt", tokens_instead},
+    {"text", tokens_instead},
+    {"inputs_embeds", "it is \"embeddings\""},
+    {"token_type_ids", "it is \"token_types\""},
+    {"mask", "send \"valid_lens\", how many of each item's tokens count"},
+    {"padding_mask", "it is \"valid_lens\", how many of each item's tokens count"},
+    {"queries", one_attention},
+    {"keys", one_attention},
+    {"values", one_attention},
+    {"causal",
+     "what a row sees is the model's own: an encoder's rows see all rows of their item, a "
+     "decoder's those before them"},
+    {"layer", by_names},
+    {"layers", by_names},
+    {"output_hidden_states", "it is \"return_hidden\": true for the last, \"all\", or names"},
+    {"output_attentions", "it is \"return_attention\": true, \"average\", or names"},
+    {"pooling", "it is \"pool\""},
+    {"pooling_mode", "it is \"pool\""},
+    {"normalize_embeddings", "it is \"normalize\""},
+    {"truncate_dim", "it is \"dimensions\""},
+    {"max_tokens", no_text},
+    {"max_new_tokens", no_text},
+    {"num_beams", no_text},
+    {"do_sample", no_text},
+    {"temperature", no_text},
+    {"top_k", no_text},
+    {"top_p", no_text},
+    {"decoder_input_ids", no_text},
+    {"labels", scored},
+    {"target_ids", scored},
+    {"completion", scored},
+    {"continuation", scored},
+    {"logprobs", likeliest},
+    {"top_logprobs", likeliest},
+    {"prompt_logprobs", likeliest},
+};
+
+/* --- how many numbers there may be --- */
+
+/* The array that says which items there are; NULL: none has been read. */
+static const struct tensor *find_rows(const struct contract_reading *r, unsigned *depth) {
+  const struct tensor *tokens = r->tensor[STACK_FIELD_TOKENS];
+  *depth = tokens ? 1 : 2;
+  return tokens ? tokens : r->tensor[STACK_FIELD_EMBEDDINGS];
+}
+
+static size_t max_count(const struct contract_reading *r, unsigned field) {
+  unsigned depth;
+  const struct tensor *t = find_rows(r, &depth);
+  if (!t) return 0;
+  if (field == STACK_FIELD_VALID_LENS || field == STACK_FIELD_TARGET_LENS)
+    return stack_is_unbatched(t, depth) ? 1 : size_max(t->elements, 1);
+  if (field != STACK_FIELD_TOKEN_TYPES) return 0;
+  return size_max(depth == 1 ? t->count : t->count / r->size[ROW_SIZE], 1);
+}
+
+/* Every layer is prepared item by item, and so is each array of the answer planned. */
+static uint64_t plan_cost(const struct contract_reading *r) {
+  enum { LAYER_NS = 300, ITEM_NS = 15, ARRAY_NS = 45 };
+  const struct stack_values *v = r->values;
+  const size_t layers = v->form->layers;
+  unsigned depth;
+  const struct tensor *t = find_rows(r, &depth);
+  const size_t items = !t ? 0 : stack_is_unbatched(t, depth) ? 1 : t->elements;
+  size_t arrays = v->embedded;
+  for (size_t l = 0; l < layers; l++)
+    arrays += v->wish[l].hidden + v->wish[l].input + (v->wish[l].weights != STACK_WEIGHTS_NONE);
+  return LAYER_NS * (uint64_t)layers + items * (ITEM_NS * (uint64_t)layers + ARRAY_NS * arrays);
+}
+
+#define BIT(field) (UINT64_C(1) << STACK_FIELD_##field)
+
+static const struct contract encode = {.field = stack_fields,
+                                       .arrays = STACK_FIELD_ARRAYS,
+                                       .fields = STACK_FIELD_COUNT,
+                                       .elsewhere = BIT(ATTENTION_MASK) | BIT(TARGETS) |
+                                                    BIT(TARGET_LENS) | BIT(RETURN_TOP),
+                                       .v2 = &protocol,
+                                       .stray = strays,
+                                       .strays = sizeof strays / sizeof *strays,
+                                       .max_count = max_count,
+                                       .plan_cost = plan_cost};
+
+static const struct contract score = {.field = stack_fields,
+                                      .arrays = STACK_FIELD_ARRAYS,
+                                      .fields = STACK_FIELD_COUNT,
+                                      .elsewhere = BIT(ATTENTION_MASK) | BIT(EMBEDDINGS) |
+                                                   BIT(TOKEN_TYPES) | BIT(POOL) | BIT(DIMENSIONS) |
+                                                   BIT(NORMALIZE),
+                                      .stray = strays,
+                                      .strays = sizeof strays / sizeof *strays,
+                                      .max_count = max_count,
+                                      .plan_cost = plan_cost};
+
+_Static_assert((int)STACK_FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
+_Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");
+_Static_assert(sizeof inputs / sizeof *inputs <= CONTRACT_INPUTS_MAX, "the inputs have room");
+_Static_assert((int)STACK_V2_OUTPUTS <= (int)CONTRACT_OUTPUTS_MAX, "the outputs have room");
+
+enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
+                              enum body_ask ask, const struct whole *w, size_t max_items,
+                              struct arena *a, struct error *e) {
+  const struct stack_form *form = stack_form(w->encoder);
+  const bool scores = ask == ASK_SCORE;
+  *values = (struct stack_values){.form = form,
+                                  .arena = a,
+                                  .pool = scores ? STACK_POOL_NONE : w->pool,
+                                  .normalize = !scores && w->normalize};
+  values->wish = arena_alloc(a, form->layers, sizeof *values->wish, e);
+  if (!values->wish) return e->status;
+  for (size_t i = 0; i < form->layers; i++) values->wish[i] = (struct stack_wish){0};
+  *r = (struct contract_reading){.contract = scores ? &score : &encode,
+                                 .size = {[ROW_SIZE] = form->width},
+                                 .max_items = max_items,
+                                 .values = values};
+  return STATUS_OK;
+}

@@ -1,0 +1,83 @@
+/* stack_fields: the contracts of whole models, to encode and to score: their fields as one table,
+ * and their small values. */
+#ifndef SERVER_STACK_FIELDS_H
+#define SERVER_STACK_FIELDS_H
+
+#include "config/model/whole.h"
+#include "server/attention/attention_traced.h"
+#include "server/body/body_terms.h"
+#include "server/body/contract.h"
+
+enum stack_field {
+  /* Arrays, which are read from the text straight into memory. */
+  STACK_FIELD_TOKENS,
+  STACK_FIELD_EMBEDDINGS,
+  STACK_FIELD_VALID_LENS,
+  STACK_FIELD_TOKEN_TYPES,
+  STACK_FIELD_ATTENTION_MASK, /* of the Open Inference Protocol alone */
+  STACK_FIELD_TARGETS,
+  STACK_FIELD_TARGET_LENS,
+  STACK_FIELD_ARRAYS,
+
+  /* Small values, which are collected and then parsed. */
+  STACK_FIELD_POOL = STACK_FIELD_ARRAYS,
+  STACK_FIELD_DIMENSIONS,
+  STACK_FIELD_NORMALIZE,
+  STACK_FIELD_RETURN_TOP,
+  STACK_FIELD_RETURN_HIDDEN,
+  STACK_FIELD_RETURN_ATTENTION,
+  STACK_FIELD_HEAD_MASK,
+  STACK_FIELD_ENCODING_FORMAT,
+  STACK_FIELD_TRACE,
+  STACK_FIELD_COUNT
+};
+
+/* The outputs of the Open Inference Protocol, as body_v2_asked counts them. */
+enum stack_v2_output { STACK_V2_LAST_HIDDEN_STATE, STACK_V2_POOLER_OUTPUT, STACK_V2_OUTPUTS };
+
+/* The small values as they were read. */
+struct stack_values {
+  const struct stack_form *form; /* of the stack; sizes and kinds only */
+  struct arena *arena;
+  enum stack_pool pool;
+  size_t dimensions; /* 0: all */
+  bool normalize;
+  size_t top;              /* return_top */
+  bool base64;             /* encoding_format */
+  bool embedded;           /* hidden state 0 is asked for */
+  struct stack_wish *wish; /* [L] */
+  struct attention_traced trace;
+  size_t traced; /* the layer whose attention that is */
+};
+
+extern const struct contract_field stack_fields[STACK_FIELD_COUNT];
+
+static inline const char *stack_field_name(enum stack_field field) {
+  return contract_name(&stack_fields[field]);
+}
+static inline const char *stack_field_pointer(enum stack_field field) {
+  return stack_fields[field].pointer;
+}
+
+/* What a request of this form calls the field. */
+const char *stack_field_shown(enum stack_field field, enum body_form form);
+
+static inline bool stack_field_is_seen(const struct contract_reading *r, enum stack_field field) {
+  return r->seen >> field & 1;
+}
+
+const char *stack_pool_name(enum stack_pool pool); /* "none", "cls", ... */
+
+/* Is this array, of a depth that an item of it has, one item and no batch of them? Without numbers
+ * only a shape that was given says so. */
+static inline bool stack_is_unbatched(const struct tensor *t, unsigned depth) {
+  return t->depth == depth && (t->count > 0 || t->shaped);
+}
+
+/* Makes the reading of a request to this model, ASK_ENCODE or ASK_SCORE, of which nothing has been
+ * read yet. `values` get their defaults. Fails without memory. */
+enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
+                              enum body_ask ask, const struct whole *w, size_t max_items,
+                              struct arena *a, struct error *e);
+
+#endif

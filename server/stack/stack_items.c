@@ -1,0 +1,142 @@
+/* stack_items: where the items of a request stand in its body, and how much of each counts. */
+#include "server/stack/stack_items.h"
+
+#include <stdio.h>
+
+/* --- where --- */
+
+/* Returns the pointer's length. */
+static size_t point_at_item(const struct stack_check *k, enum stack_field field, size_t item,
+                            char pointer[ERROR_POINTER_SIZE]) {
+  size_t n = (size_t)snprintf(pointer, ERROR_POINTER_SIZE, "%.40s", stack_field_pointer(field));
+  if (!k->out->unbatched) n += (size_t)snprintf(pointer + n, ERROR_POINTER_SIZE - n, "/%zu", item);
+  return n;
+}
+
+enum status stack_items_refuse(struct stack_check *k, enum stack_field field, size_t item,
+                               const char *format, ...) {
+  char pointer[ERROR_POINTER_SIZE];
+  va_list args;
+  point_at_item(k, field, item, pointer);
+  va_start(args, format);
+  error_at_v(k->e, pointer, format, args);
+  va_end(args);
+  return k->e->status;
+}
+
+enum status stack_items_refuse_number(struct stack_check *k, enum stack_field field, size_t item,
+                                      size_t number, const char *format, ...) {
+  char pointer[ERROR_POINTER_SIZE];
+  va_list args;
+  const size_t n = point_at_item(k, field, item, pointer);
+  snprintf(pointer + n, sizeof pointer - n, "/%zu", number);
+  va_start(args, format);
+  error_at_v(k->e, pointer, format, args);
+  va_end(args);
+  return k->e->status;
+}
+
+/* --- which --- */
+
+size_t stack_items_count(const struct stack_check *k, enum stack_field field, size_t item) {
+  const struct tensor *t = stack_check_tensor(k, field);
+  return k->out->unbatched ? t->elements : tensor_shape_at(t, item).dim[0];
+}
+
+enum status stack_items_beside(struct stack_check *k, enum stack_field field) {
+  const struct tensor *t = stack_check_tensor(k, field);
+  const size_t items = k->run->geometry.items;
+  const unsigned depth = k->out->unbatched ? 1 : 2;
+  const bool open = !t->shaped && t->count == 0 && t->depth < depth;
+  if (t->depth != depth && !open)
+    return error_at(k->e, stack_field_pointer(field), "%s of depth %u; %u belongs here",
+                    stack_check_shown(k, field), t->depth, depth);
+  if (!k->out->unbatched && t->elements != items)
+    return error_at(k->e, stack_field_pointer(field), "%s of %zu items beside %s of %zu",
+                    stack_check_shown(k, field), t->elements, stack_check_shown(k, k->field),
+                    items);
+  return STATUS_OK;
+}
+
+enum status stack_items_alike(struct stack_check *k, enum stack_field field) {
+  if (stack_items_beside(k, field)) return k->e->status;
+  for (size_t i = 0; i < k->run->geometry.items; i++) {
+    const size_t count = stack_items_count(k, field, i), rows = stack_items_count(k, k->field, i);
+    if (count != rows)
+      return stack_items_refuse(k, field, i, "%zu numbers; the item has %zu rows", count, rows);
+  }
+  return STATUS_OK;
+}
+
+/* --- how many count --- */
+
+static enum status read_lens(struct stack_check *k, enum stack_field lengths, enum stack_field of,
+                             int32_t *lens) {
+  const struct tensor *t = stack_check_tensor(k, lengths);
+  const size_t items = k->run->geometry.items;
+  const char *name = stack_field_name(lengths);
+  if (t->depth != (k->out->unbatched ? 0u : 1u))
+    return error_at(k->e, stack_field_pointer(lengths), "%s of depth %u; %s", name, t->depth,
+                    k->out->unbatched ? "one item alone takes one length, not an array"
+                                      : "a batch takes a list of them");
+  if (!k->out->unbatched && t->elements != items)
+    return error_at(k->e, stack_field_pointer(lengths), "%zu valid lengths for %zu items",
+                    t->elements, items);
+  for (size_t i = 0; i < items; i++) {
+    const int32_t len = ((const int32_t *)t->data)[i];
+    const size_t most = stack_items_count(k, of, i);
+    if (len < 0 || (size_t)len > most)
+      return stack_items_refuse(k, lengths, i, "a valid length of %d; the item has %zu %s",
+                                (int)len, most, of == STACK_FIELD_TARGETS ? "targets" : "rows");
+    lens[i] = len;
+  }
+  return STATUS_OK;
+}
+
+enum status stack_items_lens(struct stack_check *k, enum stack_field lengths, enum stack_field of,
+                             int32_t *lens) {
+  const struct tensor *t = stack_check_tensor(k, lengths);
+  if (t && !t->null) return read_lens(k, lengths, of, lens);
+  for (size_t i = 0; i < k->run->geometry.items; i++)
+    lens[i] = (int32_t)stack_items_count(k, of, i);
+  return STATUS_OK;
+}
+
+/* The ones of a mask of so many numbers; `*at` is the number that does not belong there, or
+ * `count`. */
+static size_t count_ones(const int32_t *mask, size_t count, size_t *at) {
+  size_t ones = 0;
+  while (ones < count && mask[ones] == 1) ones++;
+  for (*at = ones; *at < count && mask[*at] == 0;) ++*at;
+  return ones;
+}
+
+enum status stack_items_mask(struct stack_check *k, int32_t *lens) {
+  const int32_t *mask = stack_check_tensor(k, STACK_FIELD_ATTENTION_MASK)->data;
+  if (stack_items_alike(k, STACK_FIELD_ATTENTION_MASK)) return k->e->status;
+  for (size_t i = 0; i < k->run->geometry.items; i++) {
+    const size_t rows = stack_items_count(k, k->field, i);
+    size_t at = 0;
+    lens[i] = rows ? (int32_t)count_ones(mask, rows, &at) : 0; /* or there may be no mask at all */
+    if (at < rows)
+      return stack_items_refuse_number(
+          k, STACK_FIELD_ATTENTION_MASK, i, at,
+          "%d: a mask of ones, and zeros behind them, is what belongs here: pad on the right",
+          (int)mask[at]);
+    if (rows) mask += rows;
+  }
+  return STATUS_OK;
+}
+
+/* --- what they hold --- */
+
+enum status stack_items_below(struct stack_check *k, enum stack_field field, size_t item,
+                              const int32_t *number, size_t count, size_t end) {
+  const bool type = field == STACK_FIELD_TOKEN_TYPES;
+  for (size_t i = 0; i < count; i++)
+    if (number[i] < 0 || (size_t)number[i] >= end)
+      return stack_items_refuse_number(k, field, item, i, "the %s %d is beyond the %s, 0 to %zu",
+                                       type ? "type" : "token", (int)number[i],
+                                       type ? "model's types" : "vocabulary", end - 1);
+  return STATUS_OK;
+}

@@ -1,0 +1,331 @@
+/* test_score_body: the body of a request to score into the core's run, and every way to get it
+ * wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/stack/stack_body.h"
+#include "tests/support/whole_made.h"
+
+static const struct body_limits wide = {1000, 1 << 20, 1 << 20};
+static struct whole_made model;
+
+static int make_model(void **state) {
+  (void)state;
+  whole_made_init(&model, &(struct whole_made_how){
+                              .decoder = true, .pool = STACK_POOL_MEAN, .normalize = true});
+  return 0;
+}
+
+static int free_model(void **state) {
+  (void)state;
+  whole_made_free(&model);
+  return 0;
+}
+
+struct result {
+  struct arena arena;
+  struct stack_request request;
+  struct error error;
+};
+
+static struct body_terms terms_of(enum body_form form) {
+  return (struct body_terms){
+      .ask = ASK_SCORE, .form = form, .body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN};
+}
+
+/* Reads a body in chunks: first one of `cut` bytes, then the rest; 0: byte by byte. */
+static void read_body(struct result *r, const struct body_terms *terms,
+                      const struct body_limits *limits, const char *body, size_t size, size_t cut) {
+  struct stack_body *b = stack_body_new(&model.whole, terms, limits, &r->arena, &r->error);
+  assert_int_equal(b == NULL, r->error.status != STATUS_OK);
+  for (size_t at = 0, n; b && at < size; at += n) {
+    n = cut == 0 ? 1 : at == 0 ? cut : size - at;
+    if (n > size - at) n = size - at;
+    body_feed(stack_body_of(b), body + at, n);
+  }
+  if (!b) return;
+  const enum status status = stack_body_finish(b, &r->request);
+  assert_int_equal(status, r->error.status);
+}
+
+static void read_text(struct result *r, const char *body) {
+  const struct body_terms terms = terms_of(BODY_JSON);
+  memset(r, 0, sizeof *r);
+  read_body(r, &terms, &wide, body, strlen(body), SIZE_MAX);
+}
+
+static void accept(struct result *r, const char *body) {
+  read_text(r, body);
+  if (r->error.status) fail_msg("%s\nrefused: %s (%s)", body, r->error.detail, r->error.pointer);
+}
+
+/* --- what is accepted --- */
+
+static const char full[] =
+    "{\"targets\":[[7,8,9],[10,49],[11]],\"tokens\":[[1,2],[3,49,-1],[4,5,6]],"
+    "\"valid_lens\":[2,1,3],\"target_lens\":[3,1,1],\"return_top\":60,\"return_hidden\":"
+    "[\"decoder.0\",\"decoder.-1\"],\"return_attention\":\"average\","
+    "\"head_mask\":{\"decoder.1.self\":[1,0]},\"encoding_format\":\"base64\","
+    "\"trace\":{\"attention\":\"decoder.0.self\",\"item\":0,\"head\":1,\"query\":3}}";
+
+static void check_full(const struct stack_request *q) {
+  static const int32_t fed[] = {1, 2, 7, 8, 3, 4, 5, 6}, foretold[] = {-1, 7, 8, 9, 10, -1, -1, 11},
+                       lens[] = {4, 1, 3}, target_lens[] = {3, 1, 1};
+  static const size_t rows[] = {1, 4, 7};
+  const struct stack_run *r = q->run;
+  assert_int_equal(r->geometry.items, 3);
+  assert_int_equal(r->geometry.q_rows, 8);
+  assert_true(r->geometry.causal);
+  assert_memory_equal(r->tokens, fed, sizeof fed);
+  assert_memory_equal(r->targets, foretold, sizeof foretold);
+  assert_memory_equal(q->lens, lens, sizeof lens);
+  assert_memory_equal(q->target_lens, target_lens, sizeof target_lens);
+  for (size_t i = 0; i < 3; i++) {
+    assert_int_equal(r->geometry.item[i].q, lens[i]);
+    assert_int_equal(q->scored[i].count, target_lens[i]);
+    assert_int_equal(q->scored[i].row, rows[i]);
+  }
+  assert_int_equal(r->pool, STACK_POOL_NONE); /* whatever the model's default is */
+  assert_false(r->normalize || q->targets_alike || q->rectangular || q->unbatched);
+  assert_int_equal(q->top, WHOLE_MADE_TOKENS); /* of 60 that are asked for there are so many */
+  assert_int_equal(r->top, WHOLE_MADE_TOKENS);
+  assert_int_equal(q->targets, 5);
+  assert_int_equal(q->most_targets, 3);
+  assert_int_equal(q->widest, 4); /* of 2 tokens and 3 targets, and of 3 and 2 */
+  assert_true(r->embedded && r->wish[2].hidden && q->base64 && q->trace);
+}
+
+static void a_full_request_however_it_is_cut(void **state) {
+  (void)state;
+  const struct body_terms terms = terms_of(BODY_JSON);
+  for (size_t cut = 0; cut < sizeof full; cut++) {
+    struct result r = {0};
+    read_body(&r, &terms, &wide, full, sizeof full - 1, cut);
+    if (r.error.status) fail_msg("%zu: %s (%s)", cut, r.error.detail, r.error.pointer);
+    check_full(&r.request);
+    arena_free(&r.arena);
+  }
+}
+
+static void one_item_is_no_batch(void **state) {
+  (void)state;
+  struct result r;
+  accept(&r, "{\"tokens\":[1,2,99],\"targets\":[3,4,-5],\"valid_lens\":2,\"target_lens\":2}");
+  assert_true(r.request.unbatched);
+  assert_int_equal(r.request.run->geometry.q_rows, 3);
+  assert_int_equal(r.request.run->tokens[2], 3);
+  assert_int_equal(r.request.run->targets[2], 4);
+  assert_int_equal(r.request.widest, 5);
+  arena_free(&r.arena);
+  accept(&r, "{\"tokens\":[1],\"targets\":[2],\"valid_lens\":null,\"target_lens\":null}");
+  assert_int_equal(r.request.run->geometry.q_rows, 1);
+  assert_true(r.request.targets_alike && r.request.rectangular && r.request.top == 0);
+  arena_free(&r.arena);
+}
+
+static void the_positions_are_used_up(void **state) {
+  (void)state;
+  struct result r;
+  accept(&r, "{\"tokens\":[1,1,1,1,1,1],\"targets\":[1,1,1,1,1,1,1]}");
+  assert_int_equal(r.request.run->geometry.q_rows, WHOLE_MADE_POSITIONS);
+  arena_free(&r.arena);
+}
+
+static void an_empty_batch_is_one(void **state) {
+  (void)state;
+  struct result r;
+  accept(&r, "{\"tokens\":[],\"targets\":[],\"target_lens\":[],\"valid_lens\":[]}");
+  assert_int_equal(r.request.run->geometry.items, 0);
+  assert_non_null(r.request.run->tokens);
+  assert_non_null(r.request.scored);
+  arena_free(&r.arena);
+}
+
+/* A body of safetensors from its header and its data. */
+static void read_safetensors(struct result *r, const char *header, const void *data, size_t size) {
+  static char body[4096];
+  const uint64_t length = strlen(header);
+  const struct body_terms terms = terms_of(BODY_SAFETENSORS);
+  memcpy(body, &length, sizeof length);
+  memcpy(body + sizeof length, header, length);
+  memcpy(body + sizeof length + length, data, size);
+  memset(r, 0, sizeof *r);
+  read_body(r, &terms, &wide, body, sizeof length + length + size, 7);
+}
+
+static void safetensors_say_the_same(void **state) {
+  (void)state;
+  struct result r;
+  static const struct {
+    int64_t tokens[4];
+    int32_t targets[4], lens[2];
+  } data = {{1, 2, 3, 99}, {4, 5, 6, 99}, {2, 1}};
+  read_safetensors(&r,
+                   "{\"__metadata__\":{\"return_top\":\"3\"},"
+                   "\"tokens\":{\"dtype\":\"I64\",\"shape\":[2,2],\"data_offsets\":[0,32]},"
+                   "\"targets\":{\"dtype\":\"I32\",\"shape\":[2,2],\"data_offsets\":[32,48]},"
+                   "\"valid_lens\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[48,56]},"
+                   "\"target_lens\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[48,56]}}",
+                   &data, 48);
+  if (r.error.status == STATUS_OK) fail_msg("data of two tensors overlap");
+  arena_free(&r.arena);
+  read_safetensors(&r,
+                   "{\"__metadata__\":{\"return_top\":\"3\"},"
+                   "\"tokens\":{\"dtype\":\"I64\",\"shape\":[2,2],\"data_offsets\":[0,32]},"
+                   "\"targets\":{\"dtype\":\"I32\",\"shape\":[2,2],\"data_offsets\":[32,48]},"
+                   "\"valid_lens\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[48,56]}}",
+                   &data, sizeof data);
+  assert_string_equal(r.error.pointer, "/targets/1/1"); /* its 99 counts */
+  arena_free(&r.arena);
+  read_safetensors(&r,
+                   "{\"tokens\":{\"dtype\":\"I32\",\"shape\":[0,5],\"data_offsets\":[0,0]},"
+                   "\"targets\":{\"dtype\":\"I32\",\"shape\":[0,3],\"data_offsets\":[0,0]}}",
+                   "", 0);
+  assert_int_equal(r.error.status, STATUS_OK);
+  assert_int_equal(r.request.widest, 7);
+  assert_int_equal(r.request.most_targets, 3);
+  arena_free(&r.arena);
+}
+
+/* --- what is refused --- */
+
+static void wrong_requests(void **state) {
+  (void)state;
+#define TWO "{\"tokens\":[[1],[2,3]],"
+  static const struct {
+    const char *body, *pointer, *words;
+  } list[] = {
+      {"{\"targets\":[[1]]}", "/tokens", "the field \"tokens\" is missing"},
+      {"{\"tokens\":[[1]]}", "/targets", "the field \"targets\" is missing"},
+      {TWO "\"targets\":[[1]]}", "/targets", "targets of 1 items beside tokens of 2"},
+      {TWO "\"targets\":[1,2]}", "/targets", "depth 1; 2 belongs here"},
+      {"{\"tokens\":[1],\"targets\":[[1]]}", "/targets", "depth 2; 1 belongs here"},
+      {"{\"tokens\":[],\"targets\":[[1]]}", "/targets", "1 items beside tokens of 0"},
+      {TWO "\"targets\":[[1],[]]}", "/targets/1", "without targets"},
+      {"{\"tokens\":[1],\"targets\":[]}", "/targets", "without targets"},
+      {"{\"tokens\":[[1],[]],\"targets\":[[1],[1]]}", "/tokens/1", "without tokens"},
+      {TWO "\"targets\":[[1],[1]],\"valid_lens\":[1,0]}", "/tokens/1", "without tokens"},
+      {TWO "\"targets\":[[1],[1]],\"target_lens\":[0,1]}", "/targets/0", "without targets"},
+      {TWO "\"targets\":[[1],[1]],\"target_lens\":[1,2]}", "/target_lens/1",
+       "a valid length of 2; the item has 1 targets"},
+      {TWO "\"targets\":[[1],[1]],\"target_lens\":[1]}", "/target_lens", "1 valid lengths for 2"},
+      {TWO "\"targets\":[[1],[1]],\"target_lens\":1}", "/target_lens", "a batch takes a list"},
+      {"{\"tokens\":[1],\"targets\":[1],\"target_lens\":[1]}", "/target_lens", "one item alone"},
+      {TWO "\"targets\":[[1],[1,2,50]]}", "/targets/1/2",
+       "the token 50 is beyond the vocabulary, 0 to 49"},
+      {TWO "\"targets\":[[-1],[1]]}", "/targets/0/0", "the token -1"},
+      {"{\"tokens\":[[1],[2,50]],\"targets\":[[1],[1]]}", "/tokens/1/1", "the token 50"},
+      {"{\"tokens\":[1],\"targets\":[1.5]}", "/targets/0", "integer"},
+      {"{\"tokens\":[1,1,1,1,1,1],\"targets\":[1,1,1,1,1,1,1,1]}", "/targets",
+       "6 tokens and all but the last of 8 targets are 13 rows; the model has 12 positions"},
+      {"{\"tokens\":[[1],[1,1,1,1,1,1,1,1,1,1,1,1,1]],\"targets\":[[1],[1]]}", "/tokens/1",
+       "13 rows; the model has 12 positions"},
+      {TWO "\"targets\":[[1],[1]],\"return_top\":65}", "/return_top", "from 0 to 64"},
+      {TWO "\"targets\":[[1],[1]],\"return_top\":-1}", "/return_top", "from 0 to 64"},
+      {TWO "\"targets\":[[1],[1]],\"return_top\":true}", "/return_top", "from 0 to 64"},
+      {TWO "\"targets\":[[1],[1]],\"return_hidden\":[\"encoder.0\"]}", "/return_hidden/0",
+       "there are decoder.0 to decoder.3"},
+      {"{\"tokens\":[1],\"targets\":[1],\"trace\":{\"attention\":\"decoder.0.self\",\"item\":0,"
+       "\"head\":0,\"query\":1}}",
+       "/trace/query", "there are 1 queries"},
+      {"{\"pool\":\"mean\"}", "/pool", "POST /v1/models/NAME/encode"},
+      {"{\"dimensions\":3}", "/dimensions", "POST /v1/models/NAME/encode"},
+      {"{\"normalize\":true}", "/normalize", "POST /v1/models/NAME/encode"},
+      {"{\"embeddings\":[]}", "/embeddings", "scoring takes \"tokens\""},
+      {"{\"token_types\":[]}", "/token_types", "POST /v1/models/NAME/encode"},
+      {"{\"attention_mask\":[]}", "/attention_mask", "valid_lens"},
+      {"{\"labels\":[]}", "/labels", "it is \"targets\""},
+      {"{\"top_logprobs\":5}", "/top_logprobs", "it is \"return_top\""},
+      {"{\"max_new_tokens\":5}", "/max_new_tokens", "neither encoding nor scoring"},
+      {"{\"num_beams\":5}", "/num_beams", "generating"},
+      {"{\"do_sample\":true}", "/do_sample", "generating"},
+      {"{\"target\":[]}", "/target", "the nearest is \"targets\""},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    struct result r;
+    read_text(&r, list[i].body);
+    if (r.error.status != STATUS_INVALID_REQUEST || strcmp(r.error.pointer, list[i].pointer) != 0 ||
+        !strstr(r.error.detail, list[i].words))
+      fail_msg("%s\nstatus %d, at %s: %s", list[i].body, (int)r.error.status, r.error.pointer,
+               r.error.detail);
+    arena_free(&r.arena);
+  }
+}
+
+/* What each request takes is accepted at its bytes, and refused at one less. */
+static void limits_are_exact(void **state) {
+  (void)state;
+  enum { TEXT = 16, TOP = 64, FLOATS = 4 };
+#define UNEVEN "{\"tokens\":[[1],[2]],\"targets\":[[1,2,3],[4]]"
+  static const struct {
+    const char *body;
+    size_t bytes;
+    bool binary;
+  } list[] = {
+      {UNEVEN "}", 4 * TEXT, false},
+      {UNEVEN ",\"return_top\":2}", 4 * TEXT + 8 * TOP, false},
+      {UNEVEN ",\"return_top\":2,\"encoding_format\":\"base64\"}", 6 * 6 + 8 * TOP, false},
+      {UNEVEN "}", 6 * FLOATS, true},
+      {UNEVEN ",\"return_top\":2}", 6 * FLOATS + 12 * 2 * FLOATS, true},
+      {UNEVEN ",\"return_hidden\":true}", 4 * TEXT + 4 * 8 * TEXT, false},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    for (size_t less = 0; less < 2; less++) {
+      const struct body_limits limits = {9, 2 * 3 * (9 + 1), list[i].bytes - less};
+      struct body_terms terms = terms_of(BODY_JSON);
+      struct result r = {0};
+      terms.wants_binary = list[i].binary;
+      read_body(&r, &terms, &limits, list[i].body, strlen(list[i].body), SIZE_MAX);
+      if (r.error.status != (less ? STATUS_TOO_LARGE : STATUS_OK))
+        fail_msg("%zu - %zu: %d, %s", i, less, (int)r.error.status, r.error.detail);
+      if (less) assert_string_equal(r.error.limit, "max_answer_bytes");
+      arena_free(&r.arena);
+    }
+  const struct body_limits few = {9, 2 * 3 * (9 + 1) - 1, 1000};
+  const struct body_terms terms = terms_of(BODY_JSON);
+  struct result r = {0};
+  read_body(&r, &terms, &few, UNEVEN "}", sizeof UNEVEN, SIZE_MAX);
+  assert_string_equal(r.error.limit, "max_pairs");
+  arena_free(&r.arena);
+}
+
+/* --- memory --- */
+
+static void a_full_budget_at_every_step(void **state) {
+  (void)state;
+  const struct body_terms terms = terms_of(BODY_JSON);
+  struct budget budget;
+  bool done = false;
+  for (size_t limit = 500; !done; limit += 200) {
+    struct result r = {0};
+    budget_init(&budget, limit);
+    arena_init(&r.arena, &budget);
+    read_body(&r, &terms, &wide, full, sizeof full - 1, 9);
+    if (r.error.status) assert_string_equal(r.error.limit, "memory_budget_bytes");
+    done = !r.error.status;
+    arena_free(&r.arena);
+    assert_int_equal(atomic_load(&budget.used), 0);
+    assert_true(limit < 1 << 20);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_full_request_however_it_is_cut),
+      cmocka_unit_test(one_item_is_no_batch),
+      cmocka_unit_test(the_positions_are_used_up),
+      cmocka_unit_test(an_empty_batch_is_one),
+      cmocka_unit_test(safetensors_say_the_same),
+      cmocka_unit_test(wrong_requests),
+      cmocka_unit_test(limits_are_exact),
+      cmocka_unit_test(a_full_budget_at_every_step),
+  };
+  return cmocka_run_group_tests(tests, make_model, free_model);
+}
