@@ -59,7 +59,7 @@ static enum rank rank_of(const char *word, const char *candidate, size_t distanc
   const size_t length = size_max(strnlen(word, LONGEST), strnlen(candidate, LONGEST));
   if (distance <= 1 && distance < length) return RANK_SLIP;
   if (has_part(word, candidate) || has_part(candidate, word)) return RANK_PART;
-  return distance <= length / 3 ? RANK_ALIKE : RANK_FAR;
+  return distance <= (length + 2) / 3 ? RANK_ALIKE : RANK_FAR;
 }
 
 void nearest_offer(struct nearest *n, const char *candidate) {

@@ -3,7 +3,7 @@
  * Candidates are offered one by one; the closest by edit distance (an insertion, a deletion, a
  * replacement or a swap of neighbours each cost one) is kept, the first on a tie. Beyond a distance
  * of one, a name that has the other as a part comes before those that have not: `num_heads` is near
- * `heads`; and one that differs in more than a third of its characters is not near at all. Case and
+ * `heads`; and one that differs in more than a third of its characters, rounded up, is not near. Case and
  * the difference between '-' and '_' cost nothing. Names must outlive it: none is copied. */
 #ifndef CONFIG_NEAREST_H
 #define CONFIG_NEAREST_H

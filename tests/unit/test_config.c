@@ -513,7 +513,7 @@ static void nearest_counts_edits(void **state) {
   assert_int_equal(n.distance, 0);
 }
 
-/* More than a third of the characters, and no part in common: then there is no hint. */
+/* More than a third of the characters, rounded up, and no part in common: then there is no hint. */
 static void nearest_is_none_of_distant_names(void **state) {
   (void)state;
   static const struct {
@@ -525,7 +525,8 @@ static void nearest_is_none_of_distant_names(void **state) {
                {"seed", "random", false},
                {"lens", "valid_lens", true},
                {"querys", "queries", true},
-               {"quarrels", "queries", false},
+               {"query", "queries", true},
+               {"quarrelsome", "queries", false},
                {"x", "k", false},
                {"", "abc", false},
                {"abc", "", false}};
