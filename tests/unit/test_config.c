@@ -527,7 +527,7 @@ static void nearest_is_none_of_distant_names(void **state) {
                {"querys", "queries", true},
                {"query", "queries", true},
                {"quarrelsome", "queries", false},
-               {"x", "k", false},
+               {"xy", "kl", false},
                {"", "abc", false},
                {"abc", "", false}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
