@@ -132,8 +132,9 @@ class Behind(Case):
         sockets = []
         try:
             for _ in range(limit + 20):
-                sockets.append(socket.create_connection(("127.0.0.1", self.proxy.port), PATIENCE))
-                sockets[-1].setblocking(False)
+                sockets.append(socket.socket())
+                sockets[-1].setblocking(False)  # one that is refused may be reset while it connects
+                sockets[-1].connect_ex(("127.0.0.1", self.proxy.port))
 
             def refused():
                 return len(select.select(sockets, [], [], 0)[0])
