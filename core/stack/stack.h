@@ -9,6 +9,7 @@
 #define CORE_STACK_H
 
 #include "core/stack/stack_form.h"
+#include "core/stack/stack_generation.h"
 
 /* Sizes and kinds come from the form, and the parameters of the embedding, the last norm and the
  * pooling, which are copied. The sizes must agree, and all numbers are finite: the caller has
@@ -91,6 +92,9 @@ struct stack_run {
                              wanted, or -1; NULL: of no row */
   size_t top;             /* the likeliest so many tokens of each row that has a target */
   bool dense_left;        /* pooled items do not go through the form's dense layer */
+  struct stack_generation *generation; /* tokens are chosen, of a causal stack with an output. No
+                                          item is empty, there are tokens, and nothing else is
+                                          asked of the run. NULL: none are */
 
   /* The answer, allocated when the run is prepared. */
   const float *outputs;           /* [rows, d], or pooled [items, output_size] */

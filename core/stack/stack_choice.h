@@ -1,0 +1,44 @@
+/* stack_choice: how the next token of a text is chosen from the logits of all tokens.
+ *
+ * Choosing works on a copy of the logits. In this order: tokens that were there are made less
+ * likely, what would repeat a stretch is banned, and so are tokens that are not wanted, and those
+ * that end a text that is too short. Of what is left the greatest is taken; or one is drawn, the
+ * likelier the more often. */
+#ifndef CORE_STACK_CHOICE_H
+#define CORE_STACK_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct stack_choice {
+  double temperature;        /* 0: the greatest is taken, of equals the lowest token */
+  size_t top_k;              /* drawn is one of the likeliest so many; 0: of all */
+  double top_p;              /* of the likeliest that have this probability together; 1: of all */
+  uint64_t seed;             /* of what is drawn */
+  double repetition_penalty; /* above 0; 1: none */
+  size_t no_repeat_ngram;    /* no so many tokens in a row come twice; 0: they may */
+  const int32_t *banned;     /* [banned_count] never chosen */
+  size_t banned_count;
+  const int32_t *end, *stop; /* [ends], [stops] tokens behind which a text is over */
+  size_t ends, stops;
+  size_t min_tokens;  /* so many are chosen before one that ends the text may be */
+  int64_t forced_end; /* the last one where `most` are chosen; -1: none is forced */
+};
+
+/* What a choice depends on, besides the logits. */
+struct stack_past {
+  const int32_t *token; /* [count] the text so far, and what was chosen behind it */
+  size_t count;
+  size_t chosen, most;   /* how many of these were chosen; how many may be at most */
+  uint32_t item, sample; /* which text of the request, and which way on from it */
+};
+
+/* Bytes of scratch, 64-byte aligned, for a vocabulary of `tokens`. */
+size_t stack_choice_scratch(size_t tokens);
+
+/* The token, or -1 where every token is banned. `logit` [tokens] are finite. */
+int32_t stack_choose(const struct stack_choice *c, const struct stack_past *past,
+                     const float *logit, size_t tokens, void *scratch);
+
+#endif

@@ -1,0 +1,52 @@
+/* stack_generation: a run that goes on from its texts, a token of each a round.
+ *
+ * Every item of the run's geometry is the text of a sequence. The first rounds take the texts, in
+ * pieces where they are long; each of the others takes the token that was chosen last. Keys and
+ * values of all rows are kept until the run ends. A sequence has the bits that it would have alone,
+ * and those that a run over its whole text has. */
+#ifndef CORE_STACK_GENERATION_H
+#define CORE_STACK_GENERATION_H
+
+#include <stdatomic.h>
+
+#include "core/stack/stack_choice.h"
+
+enum stack_finish {
+  STACK_FINISH_NOT,   /* it goes on */
+  STACK_FINISH_END,   /* its last token is one of the choice's `end` */
+  STACK_FINISH_STOP,  /* or one of its `stop` */
+  STACK_FINISH_LENGTH /* it has as many as it may have */
+};
+
+struct stack_sequence {
+  /* The request. The text is the item's of the geometry: at least one token. */
+  uint32_t item, sample; /* as stack_past has them */
+  size_t most;           /* tokens that are chosen at most, above 0 */
+
+  /* The answer, allocated when the run is prepared. What belongs to token t is whole, and does not
+   * change any more, once `count` is above t. */
+  atomic_size_t count;          /* tokens that were chosen */
+  const int32_t *token;         /* [most] */
+  const float *log_probability; /* [most] the model's own, whatever the choice made of it */
+  const int32_t *top_token;     /* [most, top_count] as in a run that scores */
+  const float *top_log_probability;
+  double score;             /* the sum of the log probabilities, once it is finished */
+  enum stack_finish finish; /* written before the last token is counted */
+};
+
+struct stack_generation {
+  /* The request. */
+  struct stack_choice choice;
+  struct stack_sequence *sequence; /* [items] */
+  size_t top;                      /* the likeliest so many tokens are shown beside each */
+  /* A round is over and another one follows. Called by a thread of the pool, under its lock: it is
+   * to take no time. NULL: not wanted. */
+  void (*moved)(struct stack_generation *g);
+
+  /* The answer. */
+  size_t top_count; /* `top`, or as many as there are tokens */
+
+  struct stack_rounds *rounds; /* the stack's own */
+};
+
+#endif
