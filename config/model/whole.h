@@ -39,6 +39,10 @@ struct whole {
   enum stack_pool pool;
   bool normalize;
 
+  /* Where a /generate request does not say otherwise. The lists are the model's. */
+  struct stack_choice choice; /* `end` are the tokens that always end a text */
+  size_t max_tokens;
+
   struct whole_part *part; /* [parts], those of the encoder by their layer */
   size_t parts;
 };
