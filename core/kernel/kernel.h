@@ -176,7 +176,7 @@ struct kernel {
   void (*measure)(const struct kernel_measure *m, float *scratch); /* 64-byte aligned */
   /* Sum of x[i] y[i], in double. */
   double (*dot)(size_t count, const float *x, const float *y);
-  /* out[i] = e^x[i] as the softmax computes it, for x <= 6 or so: for tests and benchmarks. */
+  /* out[i] = e^x[i] as the softmax computes it, for x <= 6 or so. */
   void (*exp)(size_t count, const float *x, float *out);
   /* The same for the additive score: tanh of any number. */
   void (*tanh)(size_t count, const float *x, float *out);

@@ -1,0 +1,88 @@
+/* choice_ref: the choice of a token, step by step. */
+#include "core/reference/choice_ref.h"
+
+#include <math.h>
+
+static bool is_in(const int32_t *list, size_t count, int32_t token) {
+  for (size_t i = 0; i < count; i++)
+    if (list[i] == token) return true;
+  return false;
+}
+
+/* Would the token make the last n tokens a stretch that is there already? */
+static bool repeats(const struct stack_past *past, size_t n, int32_t token) {
+  for (size_t i = 0; n > 0 && i + n <= past->count; i++) {
+    bool same = past->token[i + n - 1] == token;
+    for (size_t j = 0; j + 1 < n; j++)
+      same = same && past->token[i + j] == past->token[past->count - (n - 1) + j];
+    if (same) return true;
+  }
+  return false;
+}
+
+static double changed(const struct stack_choice *c, const struct stack_past *past, int32_t token,
+                      double x) {
+  const bool early = past->chosen < c->min_tokens;
+  if (is_in(past->token, past->count, token))
+    x = (float)(x < 0 ? x * c->repetition_penalty : x / c->repetition_penalty);
+  if (repeats(past, c->no_repeat_ngram, token)) return -INFINITY;
+  if (is_in(c->banned, c->banned_count, token)) return -INFINITY;
+  if (early && (is_in(c->end, c->ends, token) || is_in(c->stop, c->stops, token))) return -INFINITY;
+  return x;
+}
+
+/* How many tokens come before this one: are likelier, or as likely and lower. */
+static size_t rank_of(const double *x, size_t tokens, size_t token) {
+  size_t before = 0;
+  for (size_t i = 0; i < tokens; i++) before += x[i] > x[token] || (x[i] == x[token] && i < token);
+  return before;
+}
+
+static void scale_to_one(double *p, size_t tokens) {
+  double sum = 0;
+  for (size_t i = 0; i < tokens; i++) sum += p[i];
+  for (size_t i = 0; i < tokens; i++) p[i] /= sum;
+}
+
+/* Those that are less likely than the k-th go. */
+static void keep_top_k(double *p, size_t tokens, size_t k) {
+  double least = 0;
+  for (size_t i = 0; i < tokens; i++)
+    if (rank_of(p, tokens, i) == k - 1) least = p[i];
+  for (size_t i = 0; i < tokens; i++)
+    if (p[i] < least) p[i] = 0;
+}
+
+/* Token by token, the least likely first, each goes if those before it reach the share. */
+static void keep_top_p(double *p, size_t tokens, double share) {
+  for (size_t rank = tokens; rank-- > 1;) {
+    size_t last = 0;
+    double before = 0;
+    for (size_t i = 0; i < tokens; i++)
+      if (rank_of(p, tokens, i) == rank) last = i;
+    for (size_t i = 0; i < tokens; i++)
+      if (rank_of(p, tokens, i) < rank) before += p[i];
+    if (before >= share) p[last] = 0;
+  }
+}
+
+void choice_ref(const struct stack_choice *c, const struct stack_past *past, const float *logit,
+                size_t tokens, double *p) {
+  size_t first = 0;
+  for (size_t i = 0; i < tokens; i++) p[i] = changed(c, past, (int32_t)i, logit[i]);
+  for (size_t i = 0; i < tokens; i++)
+    if (rank_of(p, tokens, i) == 0) first = i;
+  const bool forced = c->forced_end >= 0 && past->chosen + 1 == past->most;
+  const bool none = p[first] == -INFINITY;
+  if (forced || c->temperature == 0 || none) {
+    for (size_t i = 0; i < tokens; i++) p[i] = 0;
+    if (forced || !none) p[forced ? (size_t)c->forced_end : first] = 1;
+    return;
+  }
+  const double greatest = p[first];
+  for (size_t i = 0; i < tokens; i++) p[i] = exp((p[i] - greatest) / c->temperature);
+  if (c->top_k > 0 && c->top_k < tokens) keep_top_k(p, tokens, c->top_k);
+  scale_to_one(p, tokens);
+  if (c->top_p < 1) keep_top_p(p, tokens, c->top_p);
+  scale_to_one(p, tokens);
+}

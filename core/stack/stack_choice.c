@@ -1,0 +1,199 @@
+/* stack_choice: the next token, from the logits of all.
+ *
+ * What changes a logit names its token, and these are few: so the greatest one is found without a
+ * copy of the logits. A draw has the weights of all tokens in the scratch, e^((logit - greatest) /
+ * temperature), and 0 for those that cannot be drawn. The likeliest are taken from a heap: only as
+ * many of them are put in order as count. */
+#include "core/stack/stack_choice.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/kernel/kernel.h"
+#include "core/kernel/philox.h"
+#include "core/run/size.h"
+
+enum { OF_CHOICE = 1 }; /* the last word of a draw's counter: attention's draws have 0 there */
+
+/* What is known of a choice that is being made. */
+struct choosing {
+  const struct stack_choice *c;
+  const struct stack_past *past;
+  size_t tokens;
+  float *logit;   /* [tokens] the copy, as it is changed */
+  uint32_t *heap; /* [tokens] */
+};
+
+static size_t copy_bytes(size_t tokens) { return size_round_up(tokens * sizeof(float), 64); }
+
+size_t stack_choice_scratch(size_t tokens) {
+  return copy_bytes(tokens) + tokens * sizeof(uint32_t);
+}
+
+/* --- what changes logits --- */
+
+static bool changes_logits(const struct stack_choice *c, const struct stack_past *past) {
+  return c->repetition_penalty != 1 || c->no_repeat_ngram > 0 || c->banned_count > 0 ||
+         past->chosen < c->min_tokens;
+}
+
+/* Once for each token of the past: its first place there counts. `heap` marks what was met. */
+static void penalise(struct choosing *k) {
+  const double r = k->c->repetition_penalty;
+  if (r == 1) return;
+  memset(k->heap, 0, k->tokens * sizeof *k->heap);
+  for (size_t i = 0; i < k->past->count; i++) {
+    const size_t token = (size_t)k->past->token[i];
+    const double x = k->logit[token];
+    if (k->heap[token]++ == 0) k->logit[token] = (float)(x < 0 ? x * r : x / r);
+  }
+}
+
+static void ban(struct choosing *k, const int32_t *list, size_t count) {
+  for (size_t i = 0; i < count; i++) k->logit[list[i]] = -INFINITY;
+}
+
+/* Where the last n - 1 tokens were there before, what came behind them does not come again. */
+static void ban_repetitions(struct choosing *k) {
+  const size_t n = k->c->no_repeat_ngram, count = k->past->count;
+  if (n == 0 || count < n) return;
+  const int32_t *last = k->past->token + count - (n - 1);
+  for (size_t i = 0; i + n <= count; i++)
+    if (!memcmp(k->past->token + i, last, (n - 1) * sizeof *last))
+      ban(k, k->past->token + i + n - 1, 1);
+}
+
+static void change_logits(struct choosing *k, const float *logit) {
+  const struct stack_choice *c = k->c;
+  memcpy(k->logit, logit, k->tokens * sizeof *logit);
+  penalise(k);
+  ban_repetitions(k);
+  ban(k, c->banned, c->banned_count);
+  if (k->past->chosen >= c->min_tokens) return;
+  ban(k, c->end, c->ends);
+  ban(k, c->stop, c->stops);
+}
+
+/* --- the greatest --- */
+
+static int32_t find_greatest(const float *x, size_t count) {
+  size_t at = 0;
+  for (size_t i = 1; i < count; i++)
+    if (x[i] > x[at]) at = i;
+  return x[at] > -INFINITY ? (int32_t)at : -1;
+}
+
+/* --- the likeliest first: a heap of tokens --- */
+
+/* Does token a come before b? Of equals the lower does. */
+static bool is_before(const float *x, uint32_t a, uint32_t b) {
+  return x[a] > x[b] || (x[a] == x[b] && a < b);
+}
+
+static void sink(uint32_t *heap, size_t count, size_t at, const float *x) {
+  for (size_t child; (child = 2 * at + 1) < count; at = child) {
+    if (child + 1 < count && is_before(x, heap[child + 1], heap[child])) child++;
+    if (!is_before(x, heap[child], heap[at])) return;
+    const uint32_t token = heap[at];
+    heap[at] = heap[child], heap[child] = token;
+  }
+}
+
+static void make_heap(struct choosing *k) {
+  for (size_t i = 0; i < k->tokens; i++) k->heap[i] = (uint32_t)i;
+  for (size_t i = k->tokens / 2; i > 0; i--) sink(k->heap, k->tokens, i - 1, k->logit);
+}
+
+/* Moves the first one behind the others, of which there is one less then. */
+static uint32_t take_first(struct choosing *k, size_t *count) {
+  const uint32_t token = k->heap[0];
+  k->heap[0] = k->heap[--*count];
+  k->heap[*count] = token;
+  sink(k->heap, *count, 0, k->logit);
+  return token;
+}
+
+/* --- a draw --- */
+
+/* Weights in the place of logits: the greatest has 1. Returns their sum. */
+static double weigh(struct choosing *k, float greatest) {
+  const float cold = (float)fmin(1 / k->c->temperature, FLT_MAX);
+  double sum = 0;
+  for (size_t i = 0; i < k->tokens; i++) k->logit[i] = (k->logit[i] - greatest) * cold;
+  kernel_best()->exp(k->tokens, k->logit, k->logit);
+  for (size_t i = 0; i < k->tokens; i++) sum += k->logit[i];
+  return sum;
+}
+
+/* The sum of the `top_k` likeliest and those that are as likely as the last of them; the others
+ * weigh nothing then. */
+static double keep_top_k(struct choosing *k) {
+  size_t count = k->tokens;
+  float least = 0;
+  double sum = 0;
+  for (size_t i = 0; i < k->c->top_k; i++) least = k->logit[take_first(k, &count)];
+  for (size_t i = 0; i < k->tokens; i++) {
+    if (k->logit[i] < least) k->logit[i] = 0;
+    sum += k->logit[i];
+  }
+  return sum;
+}
+
+/* Likewise of the likeliest that reach `top_p` of the sum. What was taken lies at the heap's end.
+ */
+static double keep_top_p(struct choosing *k, double sum) {
+  const double wanted = k->c->top_p * sum;
+  size_t count = k->tokens;
+  double reached = 0;
+  make_heap(k);
+  do reached += k->logit[take_first(k, &count)];
+  while (reached < wanted && count > 0);
+  for (size_t i = 0; i < count; i++) k->logit[k->heap[i]] = 0;
+  sum = 0;
+  for (size_t i = 0; i < k->tokens; i++) sum += k->logit[i];
+  return sum;
+}
+
+/* A number in [0, 1) that depends on the seed, the sequence and the step alone. */
+static double chance_of(const struct stack_choice *c, const struct stack_past *past) {
+  const uint32_t key[2] = {(uint32_t)c->seed, (uint32_t)(c->seed >> 32)};
+  const uint32_t counter[4] = {past->item, past->sample, (uint32_t)past->chosen, OF_CHOICE};
+  return philox(key, counter).word[0] * 0x1p-32;
+}
+
+/* The first token at which the sum of the weights exceeds the share; rounding may leave the last
+ * one that weighs anything. */
+static int32_t find_share(const struct choosing *k, double share) {
+  double sum = 0;
+  int32_t last = -1;
+  for (size_t i = 0; i < k->tokens; i++) {
+    if (k->logit[i] == 0) continue;
+    last = (int32_t)i;
+    sum += k->logit[i];
+    if (sum > share) break;
+  }
+  return last;
+}
+
+static int32_t draw(struct choosing *k) {
+  const int32_t first = find_greatest(k->logit, k->tokens);
+  if (first < 0) return -1;
+  double sum = weigh(k, k->logit[first]);
+  if (k->c->top_k > 0 && k->c->top_k < k->tokens) {
+    make_heap(k);
+    sum = keep_top_k(k);
+  }
+  if (k->c->top_p < 1) sum = keep_top_p(k, sum);
+  return find_share(k, chance_of(k->c, k->past) * sum);
+}
+
+int32_t stack_choose(const struct stack_choice *c, const struct stack_past *past,
+                     const float *logit, size_t tokens, void *scratch) {
+  struct choosing k = {.c = c, .past = past, .tokens = tokens, .logit = scratch};
+  k.heap = (uint32_t *)((char *)scratch + copy_bytes(tokens));
+  if (c->forced_end >= 0 && past->chosen + 1 == past->most) return (int32_t)c->forced_end;
+  if (c->temperature == 0 && !changes_logits(c, past)) return find_greatest(logit, tokens);
+  change_logits(&k, logit);
+  return c->temperature == 0 ? find_greatest(k.logit, tokens) : draw(&k);
+}
