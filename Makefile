@@ -357,6 +357,7 @@ $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libhelpers.a $(BUILD)/libatten
 POISONED := $(foreach name,malloc calloc realloc aligned_alloc posix_memalign,-Wl,--wrap=$(name))
 LIBS_test_stack = $(POISONED)
 LIBS_test_stack_bits = $(POISONED)
+LIBS_test_generate = $(POISONED)
 LIBS_test_stack_fault = $(POISONED)
 
 $(BUILD)/example/sort_train: $(BUILD)/tests/example/sort_train.o $(BUILD)/tests/example/sort_model.o
@@ -381,7 +382,7 @@ $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libhelpers.a $(BUILD)/libatt
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS) $(LIBS_$(@F))
 $(BUILD)/bench/bench_text: $(BUILD)/tests/bench/text_bodies.o $(BUILD)/tests/bench/text_rivals.o
-$(BUILD)/bench/bench_layer $(BUILD)/bench/bench_stack: $(BUILD)/tests/bench/sgemm.o
+$(BUILD)/bench/bench_layer $(BUILD)/bench/bench_stack $(BUILD)/bench/bench_generate: $(BUILD)/tests/bench/sgemm.o
 LIBS_bench_text = $(shell pkg-config --libs simdjson)
 LIBS_bench_pool = -Wl,--wrap=pthread_mutex_lock,--wrap=pthread_cond_signal,--wrap=pthread_cond_broadcast
 

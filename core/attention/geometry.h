@@ -60,6 +60,8 @@ struct geometry {
   bool bias_per_head; /* an item's bias is [H, q, k], not [q, k] */
   bool causal;
   int64_t window_left, window_right; /* -1: unbounded */
+  bool moves; /* rows of an item come in several rounds of a run: q_rows is then the most that a
+                 round has, until the calls are prepared, and each item's k the most of all */
   const int32_t *segment_end; /* two levels: where each segment ends, rising to k; NULL: one level.
                                  Only with SELECT_SOFT, softmax weights and without uniform_rows */
 

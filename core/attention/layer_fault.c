@@ -9,23 +9,29 @@ static size_t item_of_row(const struct geometry *g, size_t row, bool of_keys) {
   return i;
 }
 
-static enum status describe_row(const struct layer_step *s, const struct geometry *g, unsigned role,
+/* The rows of an item that came before those of the call. */
+static size_t rows_before(const struct call *c, size_t item) {
+  return c->kept ? c->kept[item].key.count : 0;
+}
+
+static enum status describe_row(const struct layer_step *s, const struct call *c, unsigned role,
                                 size_t row, struct error *e) {
   static const char *const what[ROLE_PROJECTIONS] = {"the projection of query",
                                                      "the projection of key",
                                                      "the projection of value",
                                                      "the output of query"};
+  const struct geometry *g = c->geometry;
   const bool of_keys = role == ROLE_KEY || role == ROLE_VALUE;
   const size_t item = item_of_row(g, row, of_keys);
   const size_t first = of_keys ? g->item[item].k_row : g->item[item].q_row;
   return error_set(e, STATUS_NOT_FINITE, "%s%s row %zu of item %zu is beyond float32", s->at.where,
-                   what[role], row - first, item);
+                   what[role], rows_before(c, item) + row - first, item);
 }
 
 enum status fault_of_row(const struct step *step, const struct run *run, uint64_t row,
                          struct error *e) {
   const struct layer_step *s = layer_step_of(step);
-  return describe_row(s, call_of_const(s, run)->geometry, s->role, row, e);
+  return describe_row(s, call_of_const(s, run), s->role, row, e);
 }
 
 /* --- of attention --- */
@@ -37,13 +43,14 @@ uint64_t attend_fault(unsigned role, size_t row) { return (uint64_t)role << KIND
 enum status fault_of_attend(const struct step *step, const struct run *run, uint64_t place,
                             struct error *e) {
   const struct layer_step *s = layer_step_of(step);
-  const struct geometry *g = call_of_const(s, run)->geometry;
+  const struct call *c = call_of_const(s, run);
+  const struct geometry *g = c->geometry;
   const unsigned role = (unsigned)(place >> KIND_SHIFT);
   const size_t row = place & (((uint64_t)1 << KIND_SHIFT) - 1);
-  if (role != ATTEND_SCORE) return describe_row(s, g, role, row, e);
+  if (role != ATTEND_SCORE) return describe_row(s, c, role, row, e);
   const size_t item = item_of_row(g, row, false);
   return error_set(e, STATUS_NOT_FINITE, "%sa score of query row %zu of item %zu is beyond float32",
-                   s->at.where, row - g->item[item].q_row, item);
+                   s->at.where, rows_before(c, item) + row - g->item[item].q_row, item);
 }
 
 enum status fault_of_trace(const struct step *step, const struct run *run, uint64_t place,

@@ -189,6 +189,7 @@ void stack_free(struct stack *s) {
 }
 
 bool stack_has_output(const struct stack *s) { return s->output != NULL; }
+bool stack_can_generate(const struct stack *s) { return s->rounds.steps > 0; }
 bool stack_has_pooler(const struct stack *s) { return s->pooler != NULL; }
 
 const struct stack_form *stack_form(const struct stack *s) { return &s->form; }

@@ -25,6 +25,10 @@ void stack_free(struct stack *s); /* NULL and half-built ones are fine */
 const struct stack_form *stack_form(const struct stack *s);
 
 bool stack_has_output(const struct stack *s); /* tokens to come can be asked for */
+
+/* Can its runs generate? It is causal and has an output; and its rows do not depend on how far
+ * others are away by a table, since nothing is kept of that. */
+bool stack_can_generate(const struct stack *s);
 bool stack_has_pooler(const struct stack *s);
 
 /* The attention of a layer, for calls to it alone; it lives as long as the stack. */

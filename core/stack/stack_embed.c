@@ -17,7 +17,7 @@ static void add_position(const struct stack *s, size_t p, float *row, float *scr
   add_rows(row, p < s->position_rows ? s->position + p * d : scratch, d);
 }
 
-/* Row `at` over all items, row `within` of its own. */
+/* Row `at` over all items of the round, row `within` of its own. */
 static void embed_row(const struct stack *s, const struct stack_run *r, size_t at, size_t within,
                       float *scratch) {
   const struct stack_embedding *m = &s->form.embedding;
@@ -64,7 +64,7 @@ static void embed_rows(const struct stack *s, const struct unit *u, float *scrat
   size_t item = stack_item_of(&r->geometry, u->row);
   for (size_t at = u->row; at < u->row + u->rows; at++) {
     while (at - items[item].q_row >= items[item].q) item++;
-    embed_row(s, r, at, at - items[item].q_row, scratch);
+    embed_row(s, r, at, at - items[item].q_row + (size_t)items[item].offset, scratch);
   }
   normalise(s, u, r->space->flow[0].state + u->row * s->form.width);
 }

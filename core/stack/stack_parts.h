@@ -3,7 +3,8 @@
  * stack.c makes stacks, stack_program.c lists their steps, stack_prepare.c places the memory of a
  * run. What the steps of attention do not compute, these files do: stack_embed.c, stack_join.c
  * (residuals and norms), stack_forward.c, stack_show.c (thumbnails), stack_pool.c, stack_output.c
- * (tokens to come). */
+ * (how likely given tokens are to come). Of a run that generates, stack_rounds.c says what each
+ * round takes, and behind the layers stand stack_logits.c and stack_next.c (what comes next). */
 #ifndef CORE_STACK_PARTS_H
 #define CORE_STACK_PARTS_H
 
@@ -64,7 +65,8 @@ struct stack {
   size_t owns;
   double row_work; /* operations of a row in all of these that take rows, about */
   struct program program;
-  size_t scratch; /* bytes */
+  struct program rounds; /* of runs that generate; without steps where there is no output */
+  size_t scratch;        /* bytes */
 };
 
 /* The rows of a layer, [rows, d] each. Of flow L only the first two mean anything: what the last
@@ -87,19 +89,55 @@ struct stack_space {
   uint8_t **thumbnails; /* [L] as in stack_shown, or NULL */
 };
 
+/* --- generating --- */
+
+#define STACK_ASKS_NOT SIZE_MAX
+
+/* How far a sequence has come. */
+struct stack_advance {
+  int32_t *token; /* [text + most] the text, and what was chosen behind it */
+  size_t text;
+  size_t kept; /* rows whose keys and values are there: those of the rounds that are over */
+  size_t asks; /* where its logits lie among those of this round; STACK_ASKS_NOT: its text goes on
+                  in the next round, or it is finished */
+};
+
+/* What a run that generates has beside its space. */
+struct stack_rounds {
+  struct stack_advance *advance; /* [items] */
+  struct kept_pair **kept;       /* [L] of [items] */
+  int32_t *token;                /* [rows] that this round takes */
+  size_t asks;                   /* items that ask for a token in this round */
+  size_t *asking;                /* [asks] which */
+  float *logits;                 /* [asks, V] */
+  double row_work, pair_work;    /* of a row; of a query and a key */
+};
+
+/* Reserves what a run that generates needs, and makes its geometry that of the largest round. */
+enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
+                                 struct error *e);
+
+/* The first round, once everything else is prepared. */
+void stack_rounds_begin(const struct stack *s, struct stack_run *r);
+
+/* Moves a run on to its next round; false: all its sequences are finished. */
+bool stack_rounds_again(const struct program *p, struct run *run);
+
 /* --- making --- */
 
 /* Lists the steps, once all layers are made. */
 enum status stack_list_steps(struct stack *s, struct error *e);
 
 extern const struct step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
-    stack_step_show, stack_step_pool, stack_step_output;
+    stack_step_show, stack_step_pool, stack_step_output, stack_step_logits, stack_step_next;
 
 /* Scratch floats that the steps need. */
 size_t stack_embed_floats(const struct stack *s);
 size_t stack_forward_floats(const struct stack *s);
 size_t stack_pool_floats(const struct stack *s);
 size_t stack_output_floats(const struct stack *s);
+size_t stack_logits_floats(const struct stack *s);
+size_t stack_next_floats(const struct stack *s);
 
 /* Numbers of position p to `row` [d]. */
 void stack_compute_position(const struct stack *s, size_t p, float *row);
@@ -120,6 +158,9 @@ static inline struct stack_flow *stack_flow_of(const struct run *r, size_t layer
 
 /* The work of a row that has a target. */
 double stack_output_work(const struct stack *s);
+
+/* A row as the output's matrix reads it, to `to` [d]. */
+void stack_output_row(const struct stack *s, const struct stack_run *r, size_t row, float *to);
 
 /* The work of pooling a run. */
 double stack_pool_work(const struct stack *s, const struct stack_run *r);

@@ -127,9 +127,10 @@ static bool count_attention(const struct preparing *p, size_t *floats) {
 /* Memory for that, and for the feed-forward in between. What does not fit has memory of its own. */
 static enum status place_room(struct preparing *p) {
   const size_t rows = p->r->geometry.q_rows, f = p->s->form.forward_size;
-  const bool shares = rows <= STACK_SHARED_ROWS;
+  const bool shares = rows <= STACK_SHARED_ROWS || p->r->generation;
   size_t count, inner;
-  if (!count_attention(p, &count) || !size_mul(rows, shares ? f : 0, &inner) ||
+  if (!count_attention(p, &count) ||
+      !size_mul(size_min(rows, STACK_SHARED_ROWS), shares ? f : 0, &inner) ||
       !size_add(size_max(count, inner), 8 * SPARE_ALIGNMENT, &count))
     return error_set(p->e, STATUS_TOO_LARGE, "the rows are too many to count");
   float *room = take(p, count, sizeof *room);
@@ -154,6 +155,7 @@ static enum status prepare_attention(struct preparing *p, size_t layer, struct s
                      .head_mask = wish->head_mask,
                      .want = weights_of(wish),
                      .trace = wish->trace,
+                     .kept = r->generation ? r->generation->rounds->kept[layer] : NULL,
                      .room = p->room};
   c->queries = c->keys = c->values = r->space->flow[layer].input;
   if (passes) c->weights_room = *weights;
@@ -236,7 +238,9 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   struct preparing p = {.s = s, .r = r, .a = a, .e = e};
   const size_t layers = s->form.layers;
   must(s->set == layers);
-  r->run = (struct run){.program = &s->program, .rows = r->geometry.q_rows};
+  r->run = (struct run){.program = r->generation ? &s->rounds : &s->program};
+  if (r->generation && stack_rounds_prepare(s, r, a, e)) return e->status;
+  r->run.rows = r->geometry.q_rows;
   if (!size_mul(r->geometry.q_rows, s->form.width, &p.rows_size))
     return error_set(e, STATUS_TOO_LARGE, "the rows are too many to count");
   struct stack_space *space = r->space = take(&p, 1, sizeof *space);
@@ -254,5 +258,6 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   show_rows(&p);
   leave_memory(&p);
   r->run.work += s->row_work * (double)r->geometry.q_rows + stack_pool_work(s, r);
+  if (r->generation) stack_rounds_begin(s, r);
   return STATUS_OK;
 }

@@ -50,23 +50,29 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
   const size_t item = stack_item_of(g, row);
   char layer[STACK_NAME_SIZE] = "";
   if (s->layer < f->layers) snprintf(layer, sizeof layer, " layer %zu", s->layer);
+  const size_t before = (size_t)g->item[item].offset; /* rows of earlier rounds */
   return error_set(e, STATUS_NOT_FINITE, "%s%s: %s row %zu of item %zu is beyond float32", f->name,
-                   layer, what, (size_t)row - g->item[item].q_row, item);
+                   layer, what, before + (size_t)row - g->item[item].q_row, item);
 }
 
 /* --- the list --- */
 
 enum {
   OWN_PER_LAYER = 5, /* show, join, up, down, join */
-  OWN_BESIDE = 5,    /* embed, enter, last, pool, output */
+  OWN_BESIDE = 7,    /* embed, enter, last, pool, output; logits, next */
   ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
   TOUCH_WORK = 20,   /* operations for a number there, about */
   TOUCH_ROW = 100    /* and for a row */
 };
 
-static struct stack_step *add_step(struct stack *s, const struct step *step, size_t layer) {
+static struct stack_step *make_step(struct stack *s, const struct step *step, size_t layer) {
   struct stack_step *own = &s->own[s->owns++];
   *own = (struct stack_step){.step = *step, .stack = s, .layer = layer};
+  return own;
+}
+
+static struct stack_step *add_step(struct stack *s, const struct step *step, size_t layer) {
+  struct stack_step *own = make_step(s, step, layer);
   s->list[s->program.steps++] = &own->step;
   return own;
 }
@@ -113,9 +119,38 @@ static void add_layer(struct stack *s, size_t layer) {
   add_join(s, JOIN_FORWARD, layer);
 }
 
+static void add_output(struct stack *s) {
+  struct stack_step *own = add_step(s, &stack_step_output, s->form.layers);
+  own->rows = STACK_OUTPUT_ROWS;
+  own->row_work = stack_output_work(s);
+}
+
+/* A round goes through the layers as any run does. Nothing is shown or pooled; what stands in the
+ * place of that says which token comes next. */
+static bool is_of_rounds(const struct step *step) {
+  return step->compute != stack_step_show.compute && step->compute != stack_step_pool.compute &&
+         step->compute != stack_step_output.compute;
+}
+
+static void list_rounds(struct stack *s, const struct step **list) {
+  struct program *p = &s->rounds;
+  const size_t tokens = s->form.embedding.tokens;
+  *p = (struct program){.step = list, .again = stack_rounds_again};
+  for (unsigned i = 0; i < s->program.steps; i++)
+    if (is_of_rounds(s->list[i])) list[p->steps++] = s->list[i];
+  struct stack_step *own = make_step(s, &stack_step_logits, s->form.layers);
+  own->step.columns = tokens;
+  own->row_work = 2.0 * (double)s->form.width * (double)tokens;
+  list[p->steps++] = &own->step;
+  own = make_step(s, &stack_step_next, s->form.layers);
+  own->row_work = stack_output_work(s) - 2.0 * (double)s->form.width * (double)tokens;
+  list[p->steps++] = &own->step;
+}
+
 static size_t most_scratch(const struct stack *s) {
   size_t floats = size_max(stack_embed_floats(s), stack_forward_floats(s));
   floats = size_max(floats, stack_output_floats(s));
+  floats = size_max(floats, size_max(stack_logits_floats(s), stack_next_floats(s)));
   size_t bytes = size_max(floats, stack_pool_floats(s)) * sizeof(float);
   for (size_t i = 0; i < s->form.layers; i++)
     bytes = size_max(bytes, layer_scratch_bytes(s->layer[i].attention));
@@ -126,7 +161,8 @@ enum status stack_list_steps(struct stack *s, struct error *e) {
   const size_t layers = s->form.layers, owns = layers * OWN_PER_LAYER + OWN_BESIDE;
   const bool pre = s->form.place == NORM_PRE;
   s->own = calloc(owns, sizeof *s->own);
-  s->list = calloc(owns + layers * STEP_COUNT, sizeof(struct step *));
+  const size_t most = owns + layers * STEP_COUNT;
+  s->list = calloc(2 * most, sizeof(struct step *)); /* of both programs */
   if (!s->own || !s->list) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
   s->program.step = s->list;
   add_rows(s, &stack_step_embed, layers, TOUCH_WORK * (double)s->form.width + TOUCH_ROW);
@@ -134,11 +170,9 @@ enum status stack_list_steps(struct stack *s, struct error *e) {
   for (size_t i = 0; i < layers; i++) add_layer(s, i);
   if (!pre && s->form.last.factor) add_join(s, JOIN_LAST, layers);
   add_step(s, &stack_step_pool, layers);
-  if (s->output) {
-    struct stack_step *own = add_step(s, &stack_step_output, layers);
-    own->rows = STACK_OUTPUT_ROWS;
-    own->row_work = stack_output_work(s);
-  }
+  if (s->output) add_output(s);
+  const bool goes_on = s->form.causal && !s->form.self.relative_buckets;
+  if (s->output && goes_on) list_rounds(s, s->list + most);
   s->scratch = most_scratch(s);
   return STATUS_OK;
 }

@@ -1,0 +1,161 @@
+/* stack_next: the token that comes next in each sequence, and what is said of it.
+ *
+ * Its log probability is the model's own; the choice works on what its settings make of the logits
+ * (stack_choice.h). A sequence whose text goes on in the next round chooses nothing, but has more
+ * rows now. */
+#include <string.h>
+
+#include "core/run/size.h"
+#include "core/stack/stack_outcome.h"
+#include "core/stack/stack_parts.h"
+
+/* What may go wrong with an item. */
+enum next_fault { FAULT_LOGITS, FAULT_BANNED, FAULTS };
+
+static size_t choice_floats(const struct stack *s) {
+  return size_round_up(stack_choice_scratch(s->form.embedding.tokens), 64) / sizeof(float);
+}
+
+size_t stack_next_floats(const struct stack *s) {
+  return s->output ? size_max(choice_floats(s), STACK_BLOCK_TOKENS) : 0;
+}
+
+/* --- units: items --- */
+
+static bool next_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct geometry *g = &stack_run_of(u->run)->geometry;
+  (void)step;
+  while (at->item < g->items && g->item[at->item].q == 0) at->item++;
+  if (at->item == g->items) return false;
+  u->item = at->item++;
+  return true;
+}
+
+static const struct stack_advance *advance_of(const struct unit *u) {
+  return &stack_run_of(u->run)->generation->rounds->advance[u->item];
+}
+
+static double next_work(const struct step *step, const struct unit *u) {
+  return advance_of(u)->asks == STACK_ASKS_NOT ? 0 : stack_step_of(step)->row_work;
+}
+
+/* --- one sequence --- */
+
+static void note_fault(const struct unit *u, enum next_fault fault) {
+  run_note_fault(u->run, u->step, u->item * FAULTS + fault);
+}
+
+/* What is taken from a logit to make it a log probability, and the likeliest tokens with theirs.
+ * False: a logit is beyond float32. */
+static bool find_outcome(const struct stack *s, const float *logit,
+                         const struct stack_likely *likely, float *scratch, double *log_sum) {
+  const size_t tokens = s->form.embedding.tokens;
+  struct stack_outcome o;
+  if (s->kernel->peak(tokens, logit) >= KERNEL_NOT_FINITE) return false;
+  stack_outcome_begin(&o);
+  for (size_t first = 0, count; first < tokens; first += count) {
+    count = size_min(STACK_BLOCK_TOKENS, tokens - first);
+    stack_outcome_add(s->kernel, &o, logit + first, first, count, likely, scratch);
+  }
+  *log_sum = stack_outcome_end(&o, likely);
+  return true;
+}
+
+static int32_t choose(const struct stack *s, const struct stack_run *r, size_t item,
+                      const float *logit, float *scratch) {
+  const struct stack_generation *g = r->generation;
+  const struct stack_sequence *q = &g->sequence[item];
+  const struct stack_advance *at = &g->rounds->advance[item];
+  const size_t chosen = atomic_load_explicit(&q->count, memory_order_relaxed);
+  const struct stack_past past = {.token = at->token,
+                                  .count = at->text + chosen,
+                                  .chosen = chosen,
+                                  .most = q->most,
+                                  .item = q->item,
+                                  .sample = q->sample};
+  return stack_choose(&g->choice, &past, logit, s->form.embedding.tokens, scratch);
+}
+
+static bool has_token(const int32_t *list, size_t count, int32_t token) {
+  for (size_t i = 0; i < count; i++)
+    if (list[i] == token) return true;
+  return false;
+}
+
+static enum stack_finish finish_of(const struct stack_choice *c, int32_t token, size_t chosen,
+                                   size_t most) {
+  if (has_token(c->end, c->ends, token)) return STACK_FINISH_END;
+  if (has_token(c->stop, c->stops, token)) return STACK_FINISH_STOP;
+  return chosen == most ? STACK_FINISH_LENGTH : STACK_FINISH_NOT;
+}
+
+/* The token is counted when all that belongs to it is there. */
+static void put_token(struct stack_generation *g, size_t item, int32_t token, float log) {
+  struct stack_sequence *q = &g->sequence[item];
+  struct stack_advance *at = &g->rounds->advance[item];
+  const size_t chosen = atomic_load_explicit(&q->count, memory_order_relaxed);
+  at->token[at->text + chosen] = token;
+  ((float *)q->log_probability)[chosen] = log;
+  q->score += log;
+  q->finish = finish_of(&g->choice, token, chosen + 1, q->most);
+  atomic_store_explicit(&q->count, chosen + 1, memory_order_release);
+}
+
+static void find_next(const struct stack *s, const struct unit *u, float *scratch) {
+  struct stack_run *r = stack_run_of(u->run);
+  struct stack_generation *g = r->generation;
+  struct stack_sequence *q = &g->sequence[u->item];
+  const float *logit = g->rounds->logits + advance_of(u)->asks * s->form.embedding.tokens;
+  const size_t at = atomic_load_explicit(&q->count, memory_order_relaxed) * g->top_count;
+  const struct stack_likely likely = {g->top_count, (int32_t *)q->top_token + at,
+                                      (float *)q->top_log_probability + at};
+  double log_sum;
+  if (!find_outcome(s, logit, &likely, scratch, &log_sum)) {
+    note_fault(u, FAULT_LOGITS);
+    return;
+  }
+  const int32_t token = choose(s, r, u->item, logit, scratch);
+  if (token < 0)
+    note_fault(u, FAULT_BANNED);
+  else
+    put_token(g, u->item, token, (float)(logit[token] - log_sum));
+}
+
+/* The keys and values of the round's rows are there from now on. */
+static void count_rows(const struct stack *s, const struct unit *u) {
+  const struct stack_run *r = stack_run_of(u->run);
+  struct stack_rounds *o = r->generation->rounds;
+  const size_t rows = r->geometry.item[u->item].q;
+  o->advance[u->item].kept += rows;
+  for (size_t l = 0; l < s->form.layers; l++) {
+    o->kept[l][u->item].key.count += rows;
+    o->kept[l][u->item].value.count += rows;
+  }
+}
+
+static void compute_next(const struct step *step, const struct span *span, void *scratch) {
+  const struct stack *s = stack_step_of(step)->stack;
+  const unsigned mode = kernel_enter();
+  struct span left = *span;
+  struct unit u;
+  while (run_next_unit(&left, &u)) {
+    if (advance_of(&u)->asks != STACK_ASKS_NOT) find_next(s, &u, scratch);
+    count_rows(s, &u);
+  }
+  kernel_leave(mode);
+}
+
+static enum status fault_of_next(const struct step *step, const struct run *run, uint64_t place,
+                                 struct error *e) {
+  const struct stack_run *r = stack_run_of((struct run *)run);
+  const size_t item = (size_t)(place / FAULTS);
+  const struct item *text = &r->geometry.item[item];
+  if (place % FAULTS == FAULT_LOGITS)
+    return stack_fault(stack_step_of(step), run, "the logits of", text->q_row + text->q - 1, e);
+  return error_at(e, "",
+                  "no token is left that may come behind row %zu of item %zu: all are banned",
+                  text->k - 1, item);
+}
+
+const struct step stack_step_next = {
+    .unit = next_unit, .work = next_work, .compute = compute_next, .fault = fault_of_next};

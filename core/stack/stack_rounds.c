@@ -1,0 +1,216 @@
+/* stack_rounds: what each round of a run that generates takes.
+ *
+ * A sequence is its text, and behind it the tokens that were chosen. Every token but the last is
+ * fed once: its keys and values are kept then. A round takes one token of each sequence that has no
+ * more to feed, and pieces of the texts that are longer, up to PIECE_ROWS rows of all these
+ * together: so that a long text does not hold up those that the run is computed with. */
+#include <string.h>
+
+#include "core/run/size.h"
+#include "core/stack/stack_parts.h"
+
+enum {
+  PIECE_ROWS = 256,
+  TOUCH_PAIR = 40 /* operations for a query and a key in a head beside their products, about */
+};
+
+/* --- the work --- */
+
+/* Of a row in all layers. */
+static double row_work(const struct stack *s) {
+  const struct layer_shape *a = &s->form.self;
+  const double d = (double)s->form.width, heads = (double)a->heads, shared = (double)a->kv_heads;
+  const double queries = heads * (double)a->head_size,
+               contexts = heads * (double)a->value_head_size;
+  const double keys = shared * (double)(a->head_size + a->value_head_size);
+  return s->row_work + 2.0 * d * (queries + keys + contexts) * (double)s->form.layers;
+}
+
+static double pair_work(const struct stack *s) {
+  const struct layer_shape *a = &s->form.self;
+  const double head = 2.0 * (double)(a->head_size + a->value_head_size) + TOUCH_PAIR;
+  return head * (double)(a->heads * s->form.layers);
+}
+
+/* Of a sequence, from its first round to its last. */
+static double whole_work(const struct stack *s, const struct stack_rounds *o, size_t text,
+                         size_t most) {
+  const double rows = (double)text + (double)most;
+  return rows * o->row_work + rows * rows / 2 * o->pair_work + (double)most * stack_output_work(s);
+}
+
+/* --- preparing --- */
+
+struct reserving {
+  const struct stack *s;
+  struct stack_run *r;
+  struct stack_rounds *rounds;
+  struct arena *a;
+  struct error *e;
+};
+
+static void *take(struct reserving *p, size_t count, size_t size) {
+  return p->e->status ? NULL : arena_alloc(p->a, count, size, p->e);
+}
+
+/* Places for `rows` keys or values of an item in all heads, head by head. */
+static void place_kept(struct kept *k, size_t heads, size_t rows, size_t size, float **room) {
+  k->rows = (struct kept_rows){.row = *room, .row_step = size, .head_step = rows * size};
+  k->count = 0;
+  k->capacity = rows;
+  atomic_init(&k->top, 0);
+  *room += heads * rows * size;
+}
+
+/* The last token is not fed. */
+static size_t kept_rows(const struct reserving *p, size_t item) {
+  const struct stack_generation *g = p->r->generation;
+  return p->rounds->advance[item].text + g->sequence[item].most - 1;
+}
+
+static void keep_layer(struct reserving *p, size_t layer, size_t rows) {
+  const struct layer_shape *a = &p->s->form.self;
+  const size_t items = p->r->geometry.items, keys = a->key_head_size, values = a->value_head_size;
+  struct kept_pair *pair = p->rounds->kept[layer] = take(p, items, sizeof *pair);
+  float *room = take(p, rows, a->kv_heads * (keys + values) * sizeof *room);
+  for (size_t i = 0; room && i < items; i++) {
+    place_kept(&pair[i].key, a->kv_heads, kept_rows(p, i), keys, &room);
+    place_kept(&pair[i].value, a->kv_heads, kept_rows(p, i), values, &room);
+  }
+}
+
+/* A place for every key and value that is to come. */
+static enum status keep_rows(struct reserving *p) {
+  size_t rows = 0;
+  for (size_t i = 0; i < p->r->geometry.items; i++)
+    if (!size_add(rows, kept_rows(p, i), &rows))
+      return error_set(p->e, STATUS_TOO_LARGE, "the rows are too many to count");
+  p->rounds->kept = take(p, p->s->form.layers, sizeof *p->rounds->kept);
+  for (size_t l = 0; !p->e->status && l < p->s->form.layers; l++) keep_layer(p, l, rows);
+  return p->e->status;
+}
+
+/* Memory for the tokens of a sequence, and for what is said of them. */
+static enum status place_sequence(struct reserving *p, size_t item) {
+  struct stack_generation *g = p->r->generation;
+  struct stack_sequence *q = &g->sequence[item];
+  struct stack_advance *at = &p->rounds->advance[item];
+  const struct item *text = &p->r->geometry.item[item];
+  size_t count, listed;
+  must(text->q > 0 && q->most > 0);
+  if (!size_add(text->q, q->most, &count) || !size_mul(q->most, g->top_count, &listed))
+    return error_limit(p->e, "max_answer_bytes", "the tokens are too many to count");
+  *at = (struct stack_advance){.text = text->q, .token = take(p, count, sizeof *at->token)};
+  q->log_probability = take(p, q->most, sizeof *q->log_probability);
+  q->top_token = take(p, listed, sizeof *q->top_token);
+  q->top_log_probability = take(p, listed, sizeof *q->top_log_probability);
+  if (p->e->status) return p->e->status;
+  memcpy(at->token, p->r->tokens + text->q_row, text->q * sizeof *at->token);
+  q->token = at->token + text->q;
+  q->score = 0;
+  q->finish = STACK_FINISH_NOT;
+  atomic_init(&q->count, 0);
+  return STATUS_OK;
+}
+
+static enum status place_sequences(struct reserving *p) {
+  const size_t items = p->r->geometry.items, tokens = p->s->form.embedding.tokens;
+  struct stack_generation *g = p->r->generation;
+  size_t logits;
+  g->top_count = size_min(g->top, tokens);
+  p->rounds->advance = take(p, items, sizeof *p->rounds->advance);
+  p->rounds->asking = take(p, items, sizeof *p->rounds->asking);
+  if (!size_mul(items, tokens, &logits))
+    return error_set(p->e, STATUS_TOO_LARGE, "the logits are too many to count");
+  p->rounds->logits = take(p, logits, sizeof *p->rounds->logits);
+  for (size_t i = 0; !p->e->status && i < items; i++) place_sequence(p, i);
+  return p->e->status;
+}
+
+/* The most that a round may have: of rows of all items, and of an item. */
+static void widen_geometry(struct reserving *p) {
+  struct geometry *g = &p->r->geometry;
+  size_t rows = 0;
+  for (size_t i = 0; i < g->items; i++) {
+    struct item *item = &g->item[i];
+    rows += item->q; /* they lie in memory: no sum overflows */
+    item->q = size_min(item->q, PIECE_ROWS);
+    item->k = kept_rows(p, i);
+  }
+  g->moves = true;
+  g->q_rows = g->k_rows = size_min(rows, PIECE_ROWS + g->items);
+}
+
+enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
+                                 struct error *e) {
+  struct reserving p = {.s = s, .r = r, .a = a, .e = e};
+  must(stack_can_generate(s) && r->tokens && r->geometry.items > 0);
+  struct stack_rounds *rounds = p.rounds = r->generation->rounds = take(&p, 1, sizeof *rounds);
+  if (!rounds) return e->status;
+  *rounds = (struct stack_rounds){.row_work = row_work(s), .pair_work = pair_work(s)};
+  if (place_sequences(&p) || keep_rows(&p)) return e->status;
+  widen_geometry(&p);
+  r->tokens = rounds->token = take(&p, r->geometry.q_rows, sizeof *rounds->token);
+  return e->status;
+}
+
+/* --- from round to round --- */
+
+/* Rows of a sequence that the round takes, of at most `room` of texts. */
+static size_t rows_of(const struct stack_sequence *q, const struct stack_advance *at,
+                      size_t *room) {
+  const size_t left = at->text + atomic_load_explicit(&q->count, memory_order_relaxed) - at->kept;
+  if (q->finish) return 0;
+  if (left == 1) return 1;
+  const size_t rows = size_min(left, *room);
+  *room -= rows;
+  return rows;
+}
+
+static void lay_item(struct stack_run *r, size_t index, size_t rows) {
+  struct stack_rounds *o = r->generation->rounds;
+  struct stack_advance *at = &o->advance[index];
+  struct geometry *g = &r->geometry;
+  const size_t known =
+      at->text + atomic_load_explicit(&r->generation->sequence[index].count, memory_order_relaxed);
+  g->item[index] = (struct item){.q = rows,
+                                 .k = at->kept + rows,
+                                 .q_row = g->q_rows,
+                                 .k_row = g->q_rows,
+                                 .offset = (int64_t)at->kept};
+  memcpy(o->token + g->q_rows, at->token + at->kept, rows * sizeof *o->token);
+  at->asks = rows > 0 && at->kept + rows == known ? o->asks : STACK_ASKS_NOT;
+  if (at->asks != STACK_ASKS_NOT) o->asking[o->asks++] = index;
+  g->q_rows += rows;
+  r->run.work += (double)rows * (o->row_work + (double)(at->kept + rows) * o->pair_work);
+}
+
+/* False: no sequence goes on. */
+static bool lay_round(const struct stack *s, struct stack_run *r) {
+  struct stack_rounds *o = r->generation->rounds;
+  struct geometry *g = &r->geometry;
+  size_t room = PIECE_ROWS;
+  g->q_rows = o->asks = 0;
+  r->run.work = 0;
+  for (size_t i = 0; i < g->items; i++)
+    lay_item(r, i, rows_of(&r->generation->sequence[i], &o->advance[i], &room));
+  g->k_rows = r->run.rows = g->q_rows;
+  r->run.work += (double)o->asks * stack_output_work(s);
+  return g->q_rows > 0;
+}
+
+void stack_rounds_begin(const struct stack *s, struct stack_run *r) {
+  const struct stack_rounds *o = r->generation->rounds;
+  r->run.whole = 0;
+  for (size_t i = 0; i < r->geometry.items; i++)
+    r->run.whole += whole_work(s, o, o->advance[i].text, r->generation->sequence[i].most);
+  lay_round(s, r);
+}
+
+bool stack_rounds_again(const struct program *p, struct run *run) {
+  const struct stack *s = stack_step_of(p->step[0])->stack;
+  struct stack_run *r = stack_run_of(run);
+  if (!lay_round(s, r)) return false;
+  if (r->generation->moved) r->generation->moved(r->generation);
+  return true;
+}

@@ -1,0 +1,613 @@
+/* test_generate: sequences that go on from texts, token by token: each has the bits of a run over
+ * its whole text, whatever is computed beside it, however the rounds are cut, and by how many
+ * threads. Runs at the level that ATTEND_CPU allows. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/run/clock.h"
+#include "core/run/pool.h"
+#include "core/run/size.h"
+#include "tests/support/compare_stack.h"
+#include "tests/support/patience.h"
+#include "tests/support/poisoned.h"
+
+enum { RUNS = 5, TOP = 3 };
+
+static const struct random_stack_kind some = {.layers_most = 3, .longest = 80, .tokens = true};
+static const struct random_stack_kind wide = {
+    .layers_least = 1, .layers_most = 2, .longest = 150, .wide = true, .tokens = true};
+static const struct random_stack_kind far = {.layers_most = 2, .longest = 900, .tokens = true};
+
+/* --- models and requests --- */
+
+static void remake(struct random_stack *s) {
+  stack_free(s->stack);
+  random_stack_make(s);
+}
+
+/* A drawn model whose runs generate, of so many tokens; 0: of any number. */
+static void draw_stack(struct random_stack *s, uint64_t *state, struct random_stack_kind kind,
+                       size_t tokens) {
+  do random_stack_init(s, state, kind);
+  while (s->form.self.relative_buckets && (random_stack_done(s), true));
+  s->form.causal = true;
+  random_stack_draw_output(s, *state, tokens ? tokens : 1 + random_below(state, 40));
+  remake(s);
+  assert_true(stack_can_generate(s->stack));
+}
+
+/* Texts of up to `longest` tokens, of which up to `most` more are wanted. */
+static struct stack_run *draw_run(const struct random_stack *s, uint64_t *state, size_t items,
+                                  size_t longest, size_t most, struct arena *a) {
+  struct error e = {0};
+  struct stack_run *r = stack_run_new(s->stack, a, &e);
+  struct stack_generation *g = random_room(a, 1, sizeof *g);
+  struct geometry *to = &r->geometry;
+  *g = (struct stack_generation){.choice = {.top_p = 1, .repetition_penalty = 1, .forced_end = -1},
+                                 .sequence = random_room(a, items, sizeof *g->sequence),
+                                 .top = random_below(state, TOP + 1)};
+  to->items = items;
+  to->item = random_room(a, items, sizeof *to->item);
+  for (size_t i = 0; i < items; i++) {
+    const size_t n = 1 + random_below(state, longest);
+    to->item[i] = (struct item){.q = n, .k = n, .q_row = to->q_rows, .k_row = to->k_rows};
+    to->q_rows += n, to->k_rows += n;
+    g->sequence[i] = (struct stack_sequence){.item = (uint32_t)i};
+    g->sequence[i].most = 1 + random_below(state, size_min(most, s->longest - n + 1));
+  }
+  int32_t *tokens = random_room(a, to->q_rows, sizeof *tokens);
+  for (size_t i = 0; i < to->q_rows; i++)
+    tokens[i] = (int32_t)random_below(state, s->form.embedding.tokens);
+  r->tokens = tokens;
+  r->generation = g;
+  return r;
+}
+
+/* The same request for some of its items, `items` of them from `first` on. Not prepared. */
+static struct stack_run *run_of(const struct random_stack *s, const struct stack_run *r,
+                                size_t first, size_t items, struct arena *a) {
+  struct error e = {0};
+  struct stack_run *part = stack_run_new(s->stack, a, &e);
+  struct stack_generation *g = random_room(a, 1, sizeof *g);
+  *g = *r->generation;
+  g->sequence = random_room(a, items, sizeof *g->sequence);
+  part->geometry.items = items;
+  part->geometry.item = random_room(a, items, sizeof(struct item));
+  part->tokens = r->tokens + r->geometry.item[first].q_row;
+  for (size_t i = 0; i < items; i++) {
+    struct item *item = &part->geometry.item[i];
+    *item = r->geometry.item[first + i];
+    item->q_row = item->k_row = part->geometry.q_rows;
+    part->geometry.q_rows += item->q, part->geometry.k_rows += item->q;
+    g->sequence[i] = (struct stack_sequence){.item = r->generation->sequence[first + i].item,
+                                             .most = r->generation->sequence[first + i].most};
+  }
+  part->generation = g;
+  return part;
+}
+
+/* Computes a chain of prepared runs round by round. Returns the rounds. */
+static size_t compute_rounds(const struct random_stack *s, struct stack_run **run, size_t runs,
+                             double work) {
+  void *scratch = aligned_alloc(64, size_round_up(stack_scratch_bytes(s->stack) + 1, 64));
+  struct run *first = NULL;
+  size_t rounds = 0;
+  for (size_t i = runs; i > 0; i--) run[i - 1]->run.next = first, first = &run[i - 1]->run;
+  while (first) {
+    struct run *again = NULL, **end = &again;
+    run_compute(first, work, scratch);
+    for (struct run *r = first, *next; r; r = next) {
+      next = r->next;
+      r->next = NULL;
+      if (!atomic_load(&r->fault) && run_again(r)) *end = r, end = &r->next;
+    }
+    first = again;
+    rounds++;
+  }
+  free(scratch);
+  return rounds;
+}
+
+static void generate(const struct random_stack *s, struct stack_run *r, double work,
+                     struct arena *a) {
+  prepare_run(s, r, a);
+  compute_rounds(s, &r, 1, work);
+}
+
+/* --- what is right --- */
+
+/* A run over the whole of one sequence: its targets are what was chosen. */
+static struct stack_run *scored(const struct random_stack *s, const struct stack_run *r,
+                                size_t item, const int32_t *text, size_t n, struct arena *a) {
+  struct error e = {0};
+  const struct stack_sequence *q = &r->generation->sequence[item];
+  const size_t chosen = atomic_load(&q->count), rows = n + chosen - 1;
+  struct stack_run *whole = stack_run_new(s->stack, a, &e);
+  int32_t *tokens = random_room(a, rows, sizeof *tokens);
+  int32_t *targets = random_room(a, rows, sizeof *targets);
+  for (size_t i = 0; i < rows; i++) {
+    tokens[i] = i < n ? text[i] : q->token[i - n];
+    targets[i] = i + 1 < n ? -1 : q->token[i + 1 - n];
+  }
+  whole->geometry.items = 1;
+  whole->geometry.item = random_room(a, 1, sizeof(struct item));
+  whole->geometry.item[0] = (struct item){.q = rows, .k = rows};
+  whole->geometry.q_rows = whole->geometry.k_rows = rows;
+  whole->tokens = tokens;
+  whole->targets = targets;
+  whole->top = size_max(r->generation->top, 1);
+  prepare_run(s, whole, a);
+  compute_runs(s, whole, 1e7);
+  return whole;
+}
+
+/* Greedily: each token is the likeliest, and its numbers are those of a run over the whole. */
+static void is_as_scored(const struct random_stack *s, const struct stack_run *r, size_t item,
+                         const int32_t *text, size_t n, struct arena *a) {
+  const struct stack_generation *g = r->generation;
+  const struct stack_sequence *q = &g->sequence[item];
+  const struct stack_run *whole = scored(s, r, item, text, n, a);
+  const size_t chosen = atomic_load(&q->count);
+  double score = 0;
+  for (size_t t = 0; t < chosen; t++) {
+    const size_t row = n - 1 + t;
+    assert_int_equal(q->token[t], whole->top_tokens[row * whole->top_count]);
+    assert_memory_equal(&q->log_probability[t], &whole->log_probabilities[row], sizeof(float));
+    assert_memory_equal(q->top_token + t * g->top_count, whole->top_tokens + row * whole->top_count,
+                        g->top_count * sizeof(int32_t));
+    assert_memory_equal(q->top_log_probability + t * g->top_count,
+                        whole->top_log_probabilities + row * whole->top_count,
+                        g->top_count * sizeof(float));
+    score += q->log_probability[t];
+  }
+  assert_true(q->score == score);
+}
+
+static void sequences_are_as_scored(const struct random_stack *s, const struct stack_run *r,
+                                    const struct stack_run *as, struct arena *a) {
+  for (size_t i = 0; i < r->geometry.items; i++) {
+    const struct stack_sequence *q = &r->generation->sequence[i];
+    assert_int_equal(q->finish, STACK_FINISH_LENGTH);
+    assert_int_equal(atomic_load(&q->count), q->most);
+    is_as_scored(s, r, i, as->tokens + as->geometry.item[i].q_row, as->geometry.item[i].q, a);
+  }
+}
+
+/* A copy of a request, whose geometry and tokens stay what they were. */
+static struct stack_run *as_it_was(const struct random_stack *s, const struct stack_run *r,
+                                   struct arena *a) {
+  return run_of(s, r, 0, r->geometry.items, a);
+}
+
+static void same_sequence(const struct stack_sequence *x, const struct stack_sequence *y,
+                          size_t top) {
+  const size_t count = atomic_load(&x->count);
+  assert_int_equal(count, atomic_load(&y->count));
+  assert_int_equal(x->finish, y->finish);
+  assert_true(x->score == y->score);
+  assert_memory_equal(x->token, y->token, count * sizeof *x->token);
+  assert_memory_equal(x->log_probability, y->log_probability, count * sizeof(float));
+  assert_memory_equal(x->top_token, y->top_token, count * top * sizeof(int32_t));
+  assert_memory_equal(x->top_log_probability, y->top_log_probability, count * top * sizeof(float));
+}
+
+static void same_sequences(const struct stack_run *x, const struct stack_run *y) {
+  for (size_t i = 0; i < x->geometry.items; i++)
+    same_sequence(&x->generation->sequence[i], &y->generation->sequence[i],
+                  x->generation->top_count);
+}
+
+static double any_work(uint64_t *state) { return pow(10, (double)random_below(state, 9)); }
+
+/* --- the same bits --- */
+
+static void as_scored(uint64_t seed, struct random_stack_kind kind, size_t tokens, size_t items,
+                      size_t longest, size_t most) {
+  uint64_t state = seed;
+  struct random_stack s;
+  struct arena a;
+  arena_init(&a, NULL);
+  draw_stack(&s, &state, kind, tokens);
+  struct stack_run *r = draw_run(&s, &state, 1 + random_below(&state, items), longest, most, &a);
+  struct stack_run *as = as_it_was(&s, r, &a);
+  generate(&s, r, any_work(&state), &a);
+  sequences_are_as_scored(&s, r, as, &a);
+  arena_free(&a);
+  random_stack_done(&s);
+}
+
+static void sequences_have_the_bits_of_the_whole(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 120; round++)
+    as_scored(100 + round, some, 1 + round % 50, 6, 40, 30);
+}
+
+static void wide_models_share_out_columns(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 6; round++)
+    as_scored(200 + round, wide, round % 2 ? 3000 : 20000, 3, 20, 8);
+}
+
+/* Texts of several pieces, beside short ones. */
+static void long_texts_come_in_pieces(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 12; round++) as_scored(300 + round, far, 30, 4, 800, 20);
+}
+
+/* A short text's tokens do not wait for the end of a long one. */
+static void a_long_text_does_not_hold_up_others(void **unused) {
+  (void)unused;
+  uint64_t state = 400;
+  struct random_stack s;
+  struct arena a;
+  arena_init(&a, NULL);
+  draw_stack(&s, &state, far, 30);
+  struct stack_run *r = draw_run(&s, &state, 2, 1, 1, &a);
+  static int32_t tokens[801];
+  const struct item item[2] = {{.q = 1, .k = 1}, {.q = 800, .k = 800, .q_row = 1, .k_row = 1}};
+  memcpy(r->geometry.item, item, sizeof item);
+  r->geometry.q_rows = r->geometry.k_rows = 801;
+  r->tokens = tokens;
+  r->generation->sequence[0].most = 3;
+  r->generation->sequence[1].most = 1;
+  prepare_run(&s, r, &a);
+  assert_int_equal(compute_rounds(&s, &r, 1, 1e6), 4);
+  arena_free(&a);
+  random_stack_done(&s);
+}
+
+static void company_changes_no_bit(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 60; round++) {
+    uint64_t state = 500 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    draw_stack(&s, &state, some, 0);
+    struct stack_run *r = draw_run(&s, &state, 6, 20, 20, &a);
+    struct stack_run *as = as_it_was(&s, r, &a);
+    generate(&s, r, any_work(&state), &a);
+    for (size_t i = 0; i < 6; i++) {
+      struct stack_run *alone = run_of(&s, as, i, 1, &a);
+      generate(&s, alone, any_work(&state), &a);
+      same_sequence(&r->generation->sequence[i], &alone->generation->sequence[0],
+                    r->generation->top_count);
+    }
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+static void merging_changes_no_bit(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 40; round++) {
+    uint64_t state = 600 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    draw_stack(&s, &state, round % 8 ? some : wide, round % 8 ? 0 : 2000);
+    struct stack_run *merged[RUNS], *alone[RUNS];
+    for (size_t i = 0; i < RUNS; i++) {
+      merged[i] = draw_run(&s, &state, 1 + random_below(&state, 3), 20, 12, &a);
+      alone[i] = as_it_was(&s, merged[i], &a);
+      generate(&s, alone[i], any_work(&state), &a);
+      prepare_run(&s, merged[i], &a);
+    }
+    compute_rounds(&s, merged, RUNS, any_work(&state));
+    for (size_t i = 0; i < RUNS; i++) same_sequences(merged[i], alone[i]);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* --- threads --- */
+
+struct work {
+  struct job job;
+  struct stack_run *run;
+  atomic_int done;
+};
+
+static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
+
+static void computed_by(size_t workers, size_t seats, struct random_stack_kind kind,
+                        size_t tokens) {
+  enum { JOBS = 12 };
+  uint64_t state = 700 + workers;
+  struct random_stack s;
+  struct arena a;
+  struct error e = {0};
+  static struct work work[JOBS];
+  struct stack_run *alone[JOBS];
+  arena_init(&a, NULL);
+  memset(work, 0, sizeof work);
+  draw_stack(&s, &state, kind, tokens);
+  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
+                                                   .seats = seats,
+                                                   .max_queue = JOBS,
+                                                   .scratch_bytes = stack_scratch_bytes(s.stack),
+                                                   .merge = true},
+                            &e);
+  assert_non_null(p);
+  for (size_t i = 0; i < JOBS; i++) {
+    struct stack_run *r = draw_run(&s, &state, 1 + i % 4, i % 5 ? 10 : s.longest - 30, 30, &a);
+    alone[i] = as_it_was(&s, r, &a);
+    generate(&s, alone[i], 1e12, &a);
+    prepare_run(&s, r, &a);
+    work[i].run = r;
+    work[i].job = (struct job){.run = &r->run, .done = count_done};
+  }
+  for (size_t i = 0; i < JOBS; i++) pool_submit(p, &work[i].job);
+  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
+  pool_free(p);
+  for (size_t i = 0; i < JOBS; i++) {
+    assert_int_equal(atomic_load(&work[i].done), 1);
+    assert_int_equal(work[i].job.error.status, STATUS_OK);
+    same_sequences(work[i].run, alone[i]);
+  }
+  arena_free(&a);
+  random_stack_done(&s);
+}
+
+static void workers_change_no_bit(void **unused) {
+  (void)unused;
+  static const size_t workers[] = {1, 2, 4};
+  for (size_t i = 0; i < 3; i++) computed_by(workers[i], 0, some, 0);
+  for (size_t i = 0; i < 3; i++) computed_by(workers[i], 0, wide, 4000);
+  computed_by(2, 0, far, 0);
+  computed_by(2, 2, some, 0);
+}
+
+/* --- the end of a sequence --- */
+
+/* The first token that is chosen at step `t` and not before, or -1. */
+static int32_t first_seen(const struct stack_sequence *q, size_t t) {
+  for (size_t i = 0; i < t; i++)
+    if (q->token[i] == q->token[t]) return -1;
+  return q->token[t];
+}
+
+static void sequences_end_at_every_step(void **unused) {
+  (void)unused;
+  size_t ended = 0;
+  for (uint64_t round = 0; round < 30; round++) {
+    uint64_t state = 800 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    draw_stack(&s, &state, some, 200);
+    struct stack_run *r = draw_run(&s, &state, 4, 10, 12, &a), *as = as_it_was(&s, r, &a);
+    generate(&s, r, 1e6, &a);
+    const struct stack_sequence *q = r->generation->sequence;
+    for (size_t t = 0; t < q->most; t++) {
+      const int32_t last[1] = {first_seen(q, t)};
+      struct stack_run *ends = as_it_was(&s, as, &a);
+      struct stack_choice *c = &ends->generation->choice;
+      if (last[0] < 0) continue;
+      if (t % 2)
+        c->end = last, c->ends = 1;
+      else
+        c->stop = last, c->stops = 1;
+      generate(&s, ends, any_work(&state), &a);
+      const struct stack_sequence *e = ends->generation->sequence;
+      assert_int_equal(e->finish, t % 2 ? STACK_FINISH_END : STACK_FINISH_STOP);
+      assert_int_equal(atomic_load(&e->count), t + 1);
+      assert_memory_equal(e->token, q->token, (t + 1) * sizeof *q->token);
+      assert_memory_equal(e->log_probability, q->log_probability, (t + 1) * sizeof(float));
+      ended++;
+    }
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+  assert_true(ended > 60);
+}
+
+/* --- what is asked beside --- */
+
+static size_t moves;
+static void count_move(struct stack_generation *g) { moves += g->sequence != NULL; }
+
+static void each_round_but_the_last_is_told(void **unused) {
+  (void)unused;
+  uint64_t state = 900;
+  struct random_stack s;
+  struct arena a;
+  arena_init(&a, NULL);
+  draw_stack(&s, &state, some, 0);
+  struct stack_run *r = draw_run(&s, &state, 1, 5, 1, &a);
+  r->generation->sequence[0].most = 7;
+  r->generation->moved = count_move;
+  moves = 0;
+  generate(&s, r, 1e6, &a);
+  assert_int_equal(moves, 6);
+  arena_free(&a);
+  random_stack_done(&s);
+}
+
+/* The settings of the choice reach it: what is banned is not chosen, and the seed decides. */
+static void the_choice_is_the_requests(void **unused) {
+  (void)unused;
+  uint64_t state = 950;
+  struct random_stack s;
+  struct arena a;
+  arena_init(&a, NULL);
+  draw_stack(&s, &state, some, 100);
+  struct stack_run *greedy = draw_run(&s, &state, 2, 5, 1, &a), *as = as_it_was(&s, greedy, &a);
+  for (size_t i = 0; i < 2; i++)
+    as->generation->sequence[i].most = greedy->generation->sequence[i].most = 30;
+  generate(&s, greedy, 1e6, &a);
+  struct stack_run *banned = as_it_was(&s, as, &a), *drawn[3];
+  banned->generation->choice.banned = greedy->generation->sequence[0].token;
+  banned->generation->choice.banned_count = 1;
+  generate(&s, banned, 1e6, &a);
+  for (size_t t = 0; t < 30; t++)
+    assert_int_not_equal(banned->generation->sequence[0].token[t],
+                         greedy->generation->sequence[0].token[0]);
+  for (size_t i = 0; i < 3; i++) {
+    drawn[i] = as_it_was(&s, as, &a);
+    drawn[i]->generation->choice.temperature = 2;
+    drawn[i]->generation->choice.seed = i / 2;
+    generate(&s, drawn[i], any_work(&state), &a);
+  }
+  same_sequences(drawn[0], drawn[1]);
+  const struct stack_sequence *x = drawn[0]->generation->sequence;
+  const struct stack_sequence *y = drawn[2]->generation->sequence;
+  assert_true(memcmp(x[0].token, y[0].token, 30 * sizeof *x->token) != 0);
+  arena_free(&a);
+  random_stack_done(&s);
+}
+
+/* --- faults --- */
+
+static void is_fault(const struct random_stack *s, struct stack_run *r, enum status status,
+                     const char *words, struct arena *a) {
+  struct error e = {0};
+  generate(s, r, 1e6, a);
+  assert_int_equal(run_fault(&r->run, &e), status);
+  if (!strstr(e.detail, words)) fail_msg("%s", e.detail);
+}
+
+static void nothing_is_left_to_choose(void **unused) {
+  (void)unused;
+  static const int32_t all[] = {0, 1, 2, 3, 4};
+  uint64_t state = 1000;
+  struct random_stack s;
+  struct arena a;
+  arena_init(&a, NULL);
+  draw_stack(&s, &state, some, 5);
+  struct stack_run *r = draw_run(&s, &state, 1, 5, 1, &a);
+  r->generation->choice.banned = all, r->generation->choice.banned_count = 5;
+  is_fault(&s, r, STATUS_INVALID_REQUEST, "of item 0: all are banned", &a);
+  arena_free(&a);
+  random_stack_done(&s);
+}
+
+/* Where a token stands first that is in the text nowhere; `most`: nowhere. */
+static size_t newcomer(const struct stack_run *as, const struct stack_sequence *q) {
+  size_t t = 2;
+  for (; t + 1 < q->most; t++) {
+    bool before = first_seen(q, t) < 0;
+    for (size_t i = 0; i < as->geometry.item[0].q; i++) before |= as->tokens[i] == q->token[t];
+    if (!before) return t;
+  }
+  return q->most;
+}
+
+/* A token whose row of the table, scaled, is beyond float32 is chosen, and fed then. */
+static void faults_say_which_row(void **unused) {
+  (void)unused;
+  size_t met = 0;
+  for (uint64_t round = 0; round < 40; round++) {
+    uint64_t state = 1100 + round;
+    struct random_stack s;
+    struct arena a;
+    char words[64];
+    arena_init(&a, NULL);
+    draw_stack(&s, &state, (struct random_stack_kind){1, 2, 40, false, true}, 200);
+    s.form.embedding.scale = 2;
+    remake(&s);
+    struct stack_run *r = draw_run(&s, &state, 1, 5, 20, &a), *as = as_it_was(&s, r, &a);
+    generate(&s, r, 1e6, &a);
+    const size_t t = newcomer(as, r->generation->sequence);
+    if (t < r->generation->sequence[0].most && !s.form.output.tied) {
+      const size_t row = (size_t)r->generation->sequence[0].token[t], d = s.form.width;
+      for (size_t x = 0; x < d; x++) ((float *)s.form.embedding.token)[row * d + x] = 3e38f;
+      remake(&s);
+      snprintf(words, sizeof words, "row %zu of item 0", as->geometry.item[0].q + t);
+      is_fault(&s, as_it_was(&s, as, &a), STATUS_NOT_FINITE, words, &a);
+      met++;
+    }
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+  assert_true(met > 5);
+}
+
+/* --- memory --- */
+
+static void any_allocation_may_fail(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 6; round++) {
+    uint64_t state = 1200 + round;
+    struct random_stack s;
+    struct arena asked;
+    arena_init(&asked, NULL);
+    draw_stack(&s, &state, some, 0);
+    struct stack_run *r = draw_run(&s, &state, 3, 40, 40, &asked);
+    struct error e = {.status = STATUS_OUT_OF_MEMORY};
+    size_t n = 0;
+    while (e.status) {
+      struct arena a;
+      arena_init(&a, NULL);
+      struct stack_run *again = as_it_was(&s, r, &a);
+      e = (struct error){0};
+      poisoned_fail(++n);
+      stack_prepare(s.stack, again, &a, &e);
+      poisoned_fail(0);
+      if (e.status) assert_int_equal(e.status, STATUS_OUT_OF_MEMORY);
+      arena_free(&a);
+    }
+    assert_true(n > 1);
+    arena_free(&asked);
+    random_stack_done(&s);
+  }
+}
+
+/* The memory of all rounds is charged before the first; what is charged is enough. */
+static void any_budget_may_be_too_small(void **unused) {
+  (void)unused;
+  uint64_t state = 1300;
+  struct random_stack s;
+  struct arena asked;
+  arena_init(&asked, NULL);
+  draw_stack(&s, &state, some, 0);
+  struct stack_run *r = draw_run(&s, &state, 3, 40, 40, &asked);
+  struct error e = {.status = STATUS_TOO_LARGE};
+  for (size_t limit = 0; e.status; limit += 1 + limit / 8 + 1000) {
+    struct budget budget;
+    struct arena a;
+    budget_init(&budget, limit);
+    arena_init(&a, &budget);
+    struct stack_run *again = as_it_was(&s, r, &asked);
+    e = (struct error){0};
+    if (stack_prepare(s.stack, again, &a, &e)) {
+      assert_int_equal(e.status, STATUS_TOO_LARGE);
+      assert_string_equal(e.limit, "memory_budget_bytes");
+    } else {
+      const size_t bytes = a.bytes;
+      compute_rounds(&s, &again, 1, 1e6);
+      sequences_are_as_scored(&s, again, r, &asked);
+      assert_int_equal(a.bytes, bytes);
+    }
+    arena_free(&a);
+    assert_int_equal(atomic_load(&budget.used), 0);
+  }
+  arena_free(&asked);
+  random_stack_done(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sequences_have_the_bits_of_the_whole),
+      cmocka_unit_test(wide_models_share_out_columns),
+      cmocka_unit_test(long_texts_come_in_pieces),
+      cmocka_unit_test(a_long_text_does_not_hold_up_others),
+      cmocka_unit_test(company_changes_no_bit),
+      cmocka_unit_test(merging_changes_no_bit),
+      cmocka_unit_test(workers_change_no_bit),
+      cmocka_unit_test(sequences_end_at_every_step),
+      cmocka_unit_test(each_round_but_the_last_is_told),
+      cmocka_unit_test(the_choice_is_the_requests),
+      cmocka_unit_test(nothing_is_left_to_choose),
+      cmocka_unit_test(faults_say_which_row),
+      cmocka_unit_test(any_allocation_may_fail),
+      cmocka_unit_test(any_budget_may_be_too_small),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
