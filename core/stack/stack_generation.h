@@ -30,8 +30,8 @@ struct stack_sequence {
   const float *log_probability; /* [most] the model's own, whatever the choice made of it */
   const int32_t *top_token;     /* [most, top_count] as in a run that scores */
   const float *top_log_probability;
-  double score;             /* the sum of the log probabilities, once it is finished */
-  enum stack_finish finish; /* written before the last token is counted */
+  double score;                     /* the sum of the log probabilities, once it is finished */
+  _Atomic enum stack_finish finish; /* set behind the last token's count */
 };
 
 struct stack_generation {
@@ -45,6 +45,7 @@ struct stack_generation {
 
   /* The answer. */
   size_t top_count; /* `top`, or as many as there are tokens */
+  size_t chosen;    /* tokens of all sequences, when the last round began */
 
   struct stack_rounds *rounds; /* the stack's own */
 };

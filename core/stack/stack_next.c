@@ -97,8 +97,9 @@ static void put_token(struct stack_generation *g, size_t item, int32_t token, fl
   at->token[at->text + chosen] = token;
   ((float *)q->log_probability)[chosen] = log;
   q->score += log;
-  q->finish = finish_of(&g->choice, token, chosen + 1, q->most);
   atomic_store_explicit(&q->count, chosen + 1, memory_order_release);
+  atomic_store_explicit(&q->finish, finish_of(&g->choice, token, chosen + 1, q->most),
+                        memory_order_release);
 }
 
 static void find_next(const struct stack *s, const struct unit *u, float *scratch) {

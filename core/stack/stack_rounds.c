@@ -108,7 +108,7 @@ static enum status place_sequence(struct reserving *p, size_t item) {
   memcpy(at->token, p->r->tokens + text->q_row, text->q * sizeof *at->token);
   q->token = at->token + text->q;
   q->score = 0;
-  q->finish = STACK_FINISH_NOT;
+  atomic_init(&q->finish, STACK_FINISH_NOT);
   atomic_init(&q->count, 0);
   return STATUS_OK;
 }
@@ -144,7 +144,7 @@ static void widen_geometry(struct reserving *p) {
 enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                  struct error *e) {
   struct reserving p = {.s = s, .r = r, .a = a, .e = e};
-  must(stack_can_generate(s) && r->tokens && r->geometry.items > 0);
+  must(stack_can_generate(s) && r->tokens);
   struct stack_rounds *rounds = p.rounds = r->generation->rounds = take(&p, 1, sizeof *rounds);
   if (!rounds) return e->status;
   *rounds = (struct stack_rounds){.row_work = row_work(s), .pair_work = pair_work(s)};
@@ -171,8 +171,10 @@ static void lay_item(struct stack_run *r, size_t index, size_t rows) {
   struct stack_rounds *o = r->generation->rounds;
   struct stack_advance *at = &o->advance[index];
   struct geometry *g = &r->geometry;
-  const size_t known =
-      at->text + atomic_load_explicit(&r->generation->sequence[index].count, memory_order_relaxed);
+  const size_t chosen =
+      atomic_load_explicit(&r->generation->sequence[index].count, memory_order_relaxed);
+  const size_t known = at->text + chosen;
+  r->generation->chosen += chosen;
   g->item[index] = (struct item){.q = rows,
                                  .k = at->kept + rows,
                                  .q_row = g->q_rows,
@@ -190,7 +192,7 @@ static bool lay_round(const struct stack *s, struct stack_run *r) {
   struct stack_rounds *o = r->generation->rounds;
   struct geometry *g = &r->geometry;
   size_t room = PIECE_ROWS;
-  g->q_rows = o->asks = 0;
+  g->q_rows = o->asks = r->generation->chosen = 0;
   r->run.work = 0;
   for (size_t i = 0; i < g->items; i++)
     lay_item(r, i, rows_of(&r->generation->sequence[i], &o->advance[i], &room));

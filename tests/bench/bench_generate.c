@@ -1,0 +1,270 @@
+/* bench_generate: a GPT-2 of random weights through the pool, with one worker and with two: tokens a
+ * second of sequences that go on together, as the rate at which the weights are read for them,
+ * against the rate at which this machine reads memory in the same run; and a long text's first
+ * token, and its score, against cblas_sgemm.
+ *
+ * GPT=mini or tiny computes those instead of base. Time is the clock's, the best of several turns,
+ * taken alternately with the yardstick's. */
+#include <cblas.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/run/clock.h"
+#include "core/run/cpu.h"
+#include "core/run/pool.h"
+#include "core/stack/stack.h"
+#include "tests/bench/sgemm.h"
+#include "tests/support/random_call.h"
+
+enum { POSITIONS = 1024, ITEMS_MOST = 16, TURNS = 3 };
+enum { READ_FLOATS = 64 << 20 };
+
+static uint64_t state = 88172645463325252u;
+
+struct gpt {
+  const char *name;
+  size_t layers, width, heads, forward, tokens;
+};
+
+static const struct gpt gpts[] = {{"base", 12, 768, 12, 3072, 50257},
+                                  {"mini", 6, 384, 6, 1536, 50257},
+                                  {"tiny", 2, 128, 2, 512, 1000}};
+
+/* --- the model --- */
+
+/* Uniform around `middle`; the spread is that of trained weights, or of biases and norms. */
+static const float *draw(struct arena *a, size_t count, float middle, float spread) {
+  struct error e = {0};
+  float *x = arena_alloc(a, count, sizeof *x, &e);
+  must(x != NULL);
+  for (size_t i = 0; i < count; i++) x[i] = middle + spread * random_float(&state);
+  return x;
+}
+
+static struct layer_matrix draw_matrix(struct arena *a, size_t out, size_t in) {
+  return (struct layer_matrix){.weight = draw(a, out * in, 0, 0.07f),
+                               .bias = draw(a, out, 0, 0.09f)};
+}
+
+static struct stack_norm draw_norm(struct arena *a, size_t width) {
+  return (struct stack_norm){.factor = draw(a, width, 1, 0.17f), .shift = draw(a, width, 0, 0.09f)};
+}
+
+static struct stack_layer draw_layer(struct arena *a, const struct gpt *b) {
+  struct stack_layer l = {0};
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
+    l.self[role] = draw_matrix(a, b->width, b->width);
+  l.norm_self = draw_norm(a, b->width);
+  l.norm_forward = draw_norm(a, b->width);
+  l.forward.up = draw_matrix(a, b->forward, b->width);
+  l.forward.down = draw_matrix(a, b->width, b->forward);
+  return l;
+}
+
+static struct stack_form form_of(struct arena *a, const struct gpt *b) {
+  return (struct stack_form){.name = "decoder",
+                             .width = b->width,
+                             .forward_size = b->forward,
+                             .layers = b->layers,
+                             .self = plain_shape(b->heads, b->width / b->heads),
+                             .causal = true,
+                             .norm = NORM_LAYER,
+                             .place = NORM_PRE,
+                             .epsilon = 1e-5f,
+                             .activation = ACTIVATION_GELU_NEW,
+                             .last = draw_norm(a, b->width),
+                             .output = {.tied = true},
+                             .embedding = {.token = draw(a, b->tokens * b->width, 0, 0.07f),
+                                           .position = draw(a, POSITIONS * b->width, 0, 0.07f),
+                                           .tokens = b->tokens,
+                                           .position_rows = POSITIONS,
+                                           .positions = POSITIONS_LEARNED,
+                                           .scale = 1}};
+}
+
+static struct stack *make_stack(const struct gpt *b) {
+  struct error e = {0};
+  struct arena a;
+  arena_init(&a, NULL);
+  const struct stack_form form = form_of(&a, b);
+  struct stack *s = stack_new(&form, &e);
+  must(s != NULL);
+  arena_free(&a);
+  for (size_t i = 0; i < b->layers; i++) {
+    const struct stack_layer l = draw_layer(&a, b);
+    must(stack_set_layer(s, &l, &e) == STATUS_OK);
+    arena_free(&a);
+  }
+  return s;
+}
+
+/* --- what is asked of it --- */
+
+struct bench_case {
+  const char *name;
+  size_t items, text, most;
+};
+
+static struct stack_run *ask(const struct stack *s, const struct bench_case *c, bool scores,
+                             struct arena *a) {
+  struct error e = {0};
+  struct stack_run *r = stack_run_new(s, a, &e);
+  struct stack_generation *g = arena_alloc(a, 1, sizeof *g, &e);
+  struct item *item = arena_alloc(a, c->items, sizeof *item, &e);
+  int32_t *token = arena_alloc(a, c->items * c->text, sizeof *token, &e);
+  must(r && g && item && token);
+  *g = (struct stack_generation){.choice = {.top_p = 1, .repetition_penalty = 1, .forced_end = -1}};
+  g->sequence = arena_alloc(a, c->items, sizeof *g->sequence, &e);
+  for (size_t i = 0; i < c->items; i++) {
+    item[i] = (struct item){.q = c->text, .k = c->text, .q_row = i * c->text, .k_row = i * c->text};
+    g->sequence[i] = (struct stack_sequence){.item = (uint32_t)i, .most = c->most};
+  }
+  for (size_t i = 0; i < c->items * c->text; i++)
+    token[i] = (int32_t)random_below(&state, stack_form(s)->embedding.tokens);
+  r->geometry.items = c->items;
+  r->geometry.item = item;
+  r->geometry.q_rows = r->geometry.k_rows = c->items * c->text;
+  r->tokens = token;
+  if (scores)
+    r->targets = token;
+  else
+    r->generation = g;
+  must(stack_prepare(s, r, a, &e) == STATUS_OK);
+  return r;
+}
+
+/* --- time, in nanoseconds --- */
+
+static struct pool *make_pool(const struct stack *s, size_t workers) {
+  struct error e = {0};
+  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
+                                                   .max_queue = 1,
+                                                   .scratch_bytes = stack_scratch_bytes(s),
+                                                   .merge = true},
+                            &e);
+  must(p != NULL);
+  return p;
+}
+
+static void ignore(struct job *job) { (void)job; }
+
+/* From the submit to the end of a run that is prepared anew. */
+static double time_of(const struct stack *s, struct pool *p, const struct bench_case *c,
+                      bool scores) {
+  struct arena a;
+  arena_init(&a, NULL);
+  struct stack_run *r = ask(s, c, scores, &a);
+  struct job job = {.run = &r->run, .done = ignore};
+  const uint64_t start = clock_now();
+  pool_submit(p, &job);
+  must(pool_drain(p, clock_now() + 600000ull * CLOCK_MS));
+  const double took = (double)(clock_now() - start);
+  must(job.error.status == STATUS_OK);
+  arena_free(&a);
+  return took;
+}
+
+static const float *memory;
+static float seen[2];
+
+static void *read_part(void *of) {
+  const size_t part = (size_t)(uintptr_t)of >> 1, half = (size_t)(uintptr_t)of & 1;
+  const float *at = memory + (half ? READ_FLOATS - part : 0);
+  float sum[64] = {0};
+  for (size_t i = 0; i < part; i += 64)
+    for (size_t j = 0; j < 64; j++) sum[j] += at[i + j];
+  for (size_t j = 0; j < 64; j++) seen[half] += sum[j];
+  return NULL;
+}
+
+static double read_rate(size_t threads) {
+  double best = INFINITY;
+  for (int turn = 0; turn < 4; turn++) {
+    pthread_t other;
+    const size_t part = READ_FLOATS / threads;
+    const uint64_t start = clock_now();
+    if (threads > 1) pthread_create(&other, NULL, read_part, (void *)(uintptr_t)(part << 1 | 1));
+    read_part((void *)(uintptr_t)(part << 1));
+    if (threads > 1) pthread_join(other, NULL);
+    best = fmin(best, (double)(clock_now() - start));
+  }
+  return READ_FLOATS * sizeof(float) / best;
+}
+
+static double sgemm_time(size_t threads) {
+  openblas_set_num_threads((int)threads);
+  double best = INFINITY;
+  for (int i = 0; i < 3; i++) {
+    const uint64_t start = clock_now();
+    sgemm_multiply(NULL);
+    best = fmin(best, (double)(clock_now() - start));
+  }
+  openblas_set_num_threads(1);
+  nanosleep(&(struct timespec){.tv_nsec = 200 * CLOCK_MS}, NULL);
+  return best;
+}
+
+static void decode(const struct gpt *b, const struct stack *s, const struct bench_case *c,
+                   size_t workers) {
+  struct pool *p = make_pool(s, workers);
+  const struct bench_case first = {.items = c->items, .text = c->text, .most = 1};
+  double whole = INFINITY, text = INFINITY, read = 0;
+  for (int turn = 0; turn < TURNS; turn++) {
+    read = fmax(read, read_rate(workers));
+    text = fmin(text, time_of(s, p, &first, false));
+    whole = fmin(whole, time_of(s, p, c, false));
+  }
+  const double step = (whole - text) / (double)(c->most - 1);
+  const double bytes = (double)b->layers * (4.0 * b->width * b->width + 2.0 * b->width * b->forward) * 4 + (double)b->tokens * b->width * 4;
+  printf("gpt2-%s x%zu after %zu, %zu workers | %.2f ms a step, %.1f tokens/s, decode %.1f | weights %.2f GB/s of %.2f | %.2f\n", b->name,
+         c->items, c->text, workers, step / 1e6, (double)(c->items * c->most) / whole * 1e9, (double)c->items / step * 1e9, bytes / step,
+         read, bytes / step / read);
+  fflush(stdout);
+  pool_free(p);
+}
+
+static void text(const struct gpt *b, const struct stack *s, size_t n, size_t workers) {
+  struct pool *p = make_pool(s, workers);
+  const struct bench_case c = {.items = 1, .text = n, .most = 1};
+  double first = INFINITY, score = INFINITY, yardstick = INFINITY;
+  for (int turn = 0; turn < TURNS; turn++) {
+    yardstick = fmin(yardstick, sgemm_time(workers));
+    first = fmin(first, time_of(s, p, &c, false));
+    score = fmin(score, time_of(s, p, &c, true));
+  }
+  const double d = (double)b->width;
+  const double ops = (double)b->layers * (2.0 * n * (4 * d * d + 2 * d * (double)b->forward) + 2.0 * n * n * d);
+  const double out = 2.0 * n * d * (double)b->tokens;
+  printf("gpt2-%s text of %zu, %zu workers | %.1f ms, %.0f tokens/s, %.1f GFLOP/s | sgemm %.1f | %.2f | score %.1f ms, %.0f tokens/s %.1f GFLOP/s, %.2f\n", b->name, n, workers,
+         first / 1e6, n / first * 1e9, ops / first, sgemm_rate(yardstick), ops / first / sgemm_rate(yardstick), score / 1e6, n / score * 1e9,
+         (ops + out) / score, first / score);
+  fflush(stdout);
+  pool_free(p);
+}
+
+int main(int argc, char **argv) {
+  (void)argc;
+  gemm_blas_init();
+  sgemm_correct_kernels(argv);
+  const char *name = getenv("GPT");
+  const struct gpt *b = &gpts[0];
+  for (size_t i = 0; i < 3; i++)
+    if (name && !strcmp(name, gpts[i].name)) b = &gpts[i];
+  printf("# cpu level %s; OpenBLAS core %s\n", cpu_level_name(cpu_level()), gemm_blas().core);
+  memory = calloc(READ_FLOATS, sizeof *memory);
+  memset((void*)memory, 1, READ_FLOATS * sizeof *memory);
+  struct stack *s = make_stack(b);
+  for (size_t workers = 1; workers <= 2 && workers <= cpu_quota(); workers++) {
+    static const size_t items[] = {1, 8, 16};
+    for (size_t i = 0; i < 3; i++)
+      decode(b, s, &(struct bench_case){.items = items[i], .text = 16, .most = 65}, workers);
+    decode(b, s, &(struct bench_case){.items = 1, .text = 512, .most = 65}, workers);
+    text(b, s, 512, workers);
+  }
+  stack_free(s);
+  printf("# %g\n", seen[0]+seen[1]);
+  return 0;
+}
