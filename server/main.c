@@ -63,7 +63,8 @@ struct run_words {
 static enum body_ask find_ask(const char *word) {
   if (!strcmp(word, "--heads")) return ASK_HEADS;
   if (!strcmp(word, "--encode")) return ASK_ENCODE;
-  return !strcmp(word, "--score") ? ASK_SCORE : ASK_ATTENTION;
+  if (!strcmp(word, "--score")) return ASK_SCORE;
+  return !strcmp(word, "--generate") ? ASK_GENERATE : ASK_ATTENTION;
 }
 
 /* Parts the words of `attend run`, which come in any order, from those that are settings; for these

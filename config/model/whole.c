@@ -13,6 +13,8 @@ void whole_free(struct whole *w) {
 
 bool whole_has_output(const struct whole *w) { return w && stack_has_output(w->encoder); }
 
+bool whole_can_generate(const struct whole *w) { return w && stack_can_generate(w->encoder); }
+
 const struct whole_part *whole_find_part(const struct whole *w, const char *name) {
   for (size_t i = 0; i < w->parts; i++)
     if (strcmp(w->part[i].name, name) == 0) return &w->part[i];

@@ -39,8 +39,9 @@ struct whole {
   enum stack_pool pool;
   bool normalize;
 
-  /* Where a /generate request does not say otherwise. The lists are the model's. */
-  struct stack_choice choice; /* `end` are the tokens that always end a text */
+  /* Where a /generate request does not say otherwise. */
+  struct stack_choice choice;   /* its `end` is here: */
+  int32_t ends[WHOLE_ENDS_MAX]; /* those of token.end that are in the vocabulary; they always end */
   size_t max_tokens;
 
   struct whole_part *part; /* [parts], those of the encoder by their layer */
@@ -51,6 +52,9 @@ void whole_free(struct whole *w); /* NULL is fine */
 
 /* Can it say how likely tokens are? NULL, which is no whole model, cannot. */
 bool whole_has_output(const struct whole *w);
+
+/* And go on from a text? */
+bool whole_can_generate(const struct whole *w);
 
 /* The part of this name; NULL: the model has none. */
 const struct whole_part *whole_find_part(const struct whole *w, const char *name);

@@ -74,6 +74,21 @@ static enum status make_parts(struct model *m, const struct whole_plan *p, struc
   return STATUS_OK;
 }
 
+/* A model that says nothing else takes the likeliest token, and ends where its file says. */
+static void describe_choice(struct whole *w) {
+  enum { MAX_TOKENS = 64 };
+  const struct whole_tokens *t = &w->token;
+  const bool has_last = t->forced_end >= 0 && (uint64_t)t->forced_end < w->vocabulary;
+  w->choice = (struct stack_choice){.top_p = 1,
+                                    .repetition_penalty = 1,
+                                    .forced_end = has_last ? t->forced_end : -1,
+                                    .end = w->ends};
+  for (size_t i = 0; i < t->ends; i++)
+    if (t->end[i] >= 0 && (uint64_t)t->end[i] < w->vocabulary)
+      w->ends[w->choice.ends++] = (int32_t)t->end[i];
+  w->max_tokens = MAX_TOKENS;
+}
+
 static enum status describe(struct model *m, const struct whole_plan *p, struct error *e) {
   struct whole *w = calloc(1, sizeof *w);
   const char *file = p->source.file ? text_file_name(checkpoint_path(p->source.file)) : "random";
@@ -90,6 +105,7 @@ static enum status describe(struct model *m, const struct whole_plan *p, struct 
   w->positions = p->positions;
   w->aside = p->aside;
   w->token = p->said.token;
+  describe_choice(w);
   w->pool = p->pool;
   w->normalize = p->normalize;
   return STATUS_OK;

@@ -22,6 +22,16 @@ enum { ANSWER_PIECES_MAX = 256 };
  * that are binary lie behind it. */
 enum answer_form { ANSWER_JSON, ANSWER_SAFETENSORS, ANSWER_V2 };
 
+/* What was used for it. */
+struct answer_usage {
+  size_t tokens;
+  size_t (*generated)(const void *of); /* asked once all is computed; NULL: none are */
+  const void *of;
+};
+
+enum { ANSWER_USAGE_ROOM = 112 };
+char *answer_usage_write(char *out, const struct answer_usage *u); /* a JSON object */
+
 /* What an answer says. Lives as long as the answer. */
 struct answer_content {
   const char *model;  /* its name, which needs no escaping */
@@ -30,9 +40,9 @@ struct answer_content {
   const size_t *rows; /* a number in front of the sections, read once all is computed; or NULL */
   bool unbatched;     /* the first dimension of a batch is omitted */
   bool base64;        /* arrays of floats as base64 */
-  const char *usage;  /* a JSON object behind the sections, or in the metadata of safetensors; NULL:
-                         none, as in v2 */
-  struct spare left;  /* memory that may be written to once all is computed */
+  bool has_usage;     /* `usage` stands behind the sections, or in the metadata of safetensors */
+  struct answer_usage usage;
+  struct spare left; /* memory that may be written to once all is computed */
   size_t sections;
   struct answer_section
       *section; /* [sections] in the order to be sent, those of a group together */

@@ -61,9 +61,8 @@ size_t answer_raw_bound(const struct answer_plan *p) {
 /* --- the header of safetensors --- */
 
 static size_t header_room(const struct answer_plan *p) {
-  const char *usage = p->content->usage;
   size_t room = LENGTH + sizeof BEGIN + strlen(p->content->model) + sizeof META_END + 1 + LENGTH;
-  if (usage) room += sizeof USAGE + 2 * strlen(usage);
+  if (p->content->has_usage) room += sizeof USAGE + 2 * ANSWER_USAGE_ROOM;
   for (size_t i = 0; i < p->behinds; i++) {
     const struct answer_section *s = p->behind[i];
     room += sizeof NAME + (s->group ? strlen(s->group) + 1 : 0) + strlen(s->name) + sizeof TYPE +
@@ -106,9 +105,11 @@ enum status answer_raw_header(struct answer *a, struct arena *arena, struct erro
   if (!begin) return e->status;
   out = answer_write_text(out + LENGTH, BEGIN);
   out = answer_write_text(out, p->content->model);
-  if (p->content->usage) {
+  if (p->content->has_usage) {
+    char usage[ANSWER_USAGE_ROOM + NUMBER_WRITE_MARGIN];
+    *answer_usage_write(usage, &p->content->usage) = 0;
     out = answer_write_text(out, USAGE);
-    out = write_quoted(out, p->content->usage);
+    out = write_quoted(out, usage);
   }
   out = answer_write_text(out, META_END);
   size_t at = 0;

@@ -47,7 +47,7 @@ static size_t opening_room(const struct answer_plan *p) {
 
 /* Likewise behind them. */
 static size_t ending_room(const struct answer_plan *p) {
-  return p->content->usage ? sizeof USAGE_BEGIN + strlen(p->content->usage) : 0;
+  return p->content->has_usage ? sizeof USAGE_BEGIN + ANSWER_USAGE_ROOM : 0;
 }
 
 /* The stretch that begins at `at`, where its piece has room for about `numbers` more. */
@@ -225,9 +225,9 @@ static char *write_close(const struct answer_plan *p, const struct answer_point 
     *out++ = '}';
   if (at->section + 1 < p->sections) return out;
   if (p->form == ANSWER_V2) return answer_write_text(out, "]}");
-  if (p->content->usage) {
+  if (p->content->has_usage) {
     out = answer_write_text(out, USAGE_BEGIN);
-    out = answer_write_text(out, p->content->usage);
+    out = answer_usage_write(out, &p->content->usage);
   }
   return answer_write_text(out, "}");
 }

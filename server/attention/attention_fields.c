@@ -10,8 +10,6 @@
 #include "core/run/size.h"
 #include "server/body/json_small.h"
 
-static const int64_t SEED_MAX = (1ll << 53) - 1;
-
 /* Beyond any sum of a row number and an offset, and far from where adding would overflow. */
 static const int64_t WINDOW_MAX = 1ll << 60;
 
@@ -42,16 +40,6 @@ static enum status read_select(const json_t *value, const struct contract_field 
     return STATUS_OK;
   }
   return error_at(e, field->pointer, "select must be \"soft\", \"hard\" or \"sample\"");
-}
-
-static enum status read_seed(const json_t *value, const struct contract_field *field, void *to,
-                             struct error *e) {
-  json_int_t n = json_is_integer(value) ? json_integer_value(value) : -1;
-  if (n < 0 || n > SEED_MAX)
-    return error_at(e, field->pointer, "seed must be an integer from 0 to %lld",
-                    (long long)SEED_MAX);
-  *(uint64_t *)to = (uint64_t)n;
-  return STATUS_OK;
 }
 
 static enum status read_empty_rows(const json_t *value, const struct contract_field *field,
@@ -139,7 +127,7 @@ const struct contract_field attention_fields[FIELD_COUNT] = {
     [FIELD_CAUSAL] = {NAMED("causal"), .read = contract_read_flag, VALUE_AT(causal)},
     [FIELD_WINDOW] = {NAMED("window"), .read = read_window, VALUE_AT(window)},
     [FIELD_SELECT] = {NAMED("select"), .read = read_select, VALUE_AT(select)},
-    [FIELD_SEED] = {NAMED("seed"), .read = read_seed, VALUE_AT(seed)},
+    [FIELD_SEED] = {NAMED("seed"), .read = contract_read_seed, VALUE_AT(seed)},
     [FIELD_EMPTY_ROWS] = {NAMED("empty_rows"), .read = read_empty_rows, VALUE_AT(uniform_rows)},
     [FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), .read = read_return_attention,
                                 VALUE_AT(want)},

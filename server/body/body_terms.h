@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* What a request asks of a model: the answer of its attention, measures of its heads; of a whole
- * one what it makes of tokens, or how likely it holds them. */
-enum body_ask { ASK_ATTENTION, ASK_HEADS, ASK_ENCODE, ASK_SCORE };
+ * one what it makes of tokens, how likely it holds them, or which come next. */
+enum body_ask { ASK_ATTENTION, ASK_HEADS, ASK_ENCODE, ASK_SCORE, ASK_GENERATE };
 
 /* How a body is written. */
 enum body_form { BODY_JSON, BODY_SAFETENSORS, BODY_V2 };

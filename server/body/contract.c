@@ -122,6 +122,17 @@ enum status contract_read_flag(const json_t *value, const struct contract_field 
   return STATUS_OK;
 }
 
+enum status contract_read_seed(const json_t *value, const struct contract_field *field, void *to,
+                               struct error *e) {
+  static const json_int_t most = ((json_int_t)1 << 53) - 1;
+  const json_int_t n = json_is_integer(value) ? json_integer_value(value) : -1;
+  if (n < 0 || n > most)
+    return error_at(e, field->pointer, "%s must be an integer from 0 to %lld", contract_name(field),
+                    (long long)most);
+  *(uint64_t *)to = (uint64_t)n;
+  return STATUS_OK;
+}
+
 enum status contract_read_base64(const json_t *value, const struct contract_field *field, void *to,
                                  struct error *e) {
   const bool base64 = json_small_is_text(value, "base64");

@@ -148,6 +148,10 @@ enum status contract_read(struct contract_reading *r, unsigned field, const char
 enum status contract_read_flag(const struct json_t *value, const struct contract_field *field,
                                void *to, struct error *e);
 
+/* Another: an integer that any JSON reader keeps as it is, to a uint64_t. */
+enum status contract_read_seed(const struct json_t *value, const struct contract_field *field,
+                               void *to, struct error *e);
+
 /* Another: "float" or "base64", as which an answer's arrays are written, to a bool. */
 enum status contract_read_base64(const struct json_t *value, const struct contract_field *field,
                                  void *to, struct error *e);

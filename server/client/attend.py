@@ -130,6 +130,35 @@ class Client:
         fields.update(tokens=tokens, targets=targets)
         return self._ask("score", model, form, request_id, fields)
 
+    def generate(self, tokens, *, model=None, request_id=None, **fields):
+        """How a decoder goes on from texts: "sequences", for each item a list of them, each with "tokens", "score",
+        "finish" and "log_probabilities". The fields are those of the request, such as max_tokens, temperature, returns,
+        seed, return_top. There is no default model."""
+        fields.update(tokens=tokens)
+        return self._ask("generate", model, "json", request_id, fields)
+
+    def stream(self, tokens, *, model=None, request_id=None, **fields):
+        """The same, token by token: yields the events as dicts: {"item", "sequence", "token", "log_probability"} and
+        "top" if asked for; {"item", "sequence", "finish", "score"}; at last {"usage"}. Another call on this client has
+        to wait for the last one; ending the loop early closes the connection."""
+        fields.update(tokens=tokens, stream=True)
+        response = self._open("POST", *self._request("generate", model, "json", request_id, fields))
+        kind, whole = None, False
+        try:
+            for line in response:
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if name == "event":
+                    kind = value
+                elif name == "data" and kind == "error":
+                    problem = json.loads(value)
+                    raise Error(problem["status"], problem, response.headers)
+                elif name == "data":
+                    yield json.loads(value)
+            whole = True
+        finally:
+            if not whole:
+                self._connection.close()
+
     def models(self):
         """The models in service, by their names."""
         return {model["name"]: model for model in self._send("GET", "/v1/models")["models"]}
@@ -145,6 +174,10 @@ class Client:
         self.close()
 
     def _ask(self, what, model, form, request_id, fields, layer=None):
+        return self._send("POST", *self._request(what, model, form, request_id, fields, layer))
+
+    def _request(self, what, model, form, request_id, fields, layer=None):
+        """Path, body and headers."""
         model, form = model or self.model, form or self.form
         if form not in TYPES:
             raise ValueError(f"form is {form!r}, not one of {', '.join(TYPES)}")
@@ -158,17 +191,27 @@ class Client:
             headers["X-Request-Id"] = request_id
         fields = {name: value for name, value in fields.items() if value is not None}
         body = _safetensors(fields) if form == "safetensors" else _json(fields, form)
-        return self._send("POST", path, body, headers)
+        return path, body, headers
 
-    def _send(self, method, path, body=None, headers=None):
+    def _open(self, method, path, body=None, headers=None):
+        """The response, whose body is still to be read; an error is raised."""
         try:
             response = self._exchange(method, self._path + path, body, {**self._headers, **(headers or {})})
-            data = response.read()
+            data = response.read() if response.status != 200 else None
         except BaseException:
             self._connection.close()  # or the next request would read the rest of this one
             raise
         if response.status != 200:
             raise Error(response.status, _problem(data), response.headers)
+        return response
+
+    def _send(self, method, path, body=None, headers=None):
+        response = self._open(method, path, body, headers)
+        try:
+            data = response.read()
+        except BaseException:
+            self._connection.close()
+            raise
         if response.headers.get_content_type() == TYPES["safetensors"]:
             return Answer(_read_safetensors(data), response.headers)
         return Answer({name: _decoded(value) for name, value in json.loads(data).items()}, response.headers)

@@ -44,7 +44,7 @@ enum status command_write(int out, const struct iovec *piece, size_t pieces, str
 
 int command_help(void) {
   fputs(
-      "attend: attention layers and whole encoders over HTTP\n"
+      "attend: attention layers and whole models over HTTP\n"
       "\n"
       "  attend [serve] [settings]     serve until SIGTERM or SIGINT; SIGHUP reads models and keys "
       "again\n"
@@ -54,6 +54,7 @@ int command_help(void) {
       "  attend run MODEL --heads      measure the model's heads instead\n"
       "  attend run MODEL --encode     encode tokens: MODEL is a whole model\n"
       "  attend run MODEL --score      score targets: MODEL is a decoder\n"
+      "  attend run MODEL --generate   go on from texts: MODEL is a decoder\n"
       "  attend run MODEL --binary     request and answer are safetensors, not JSON; measures are "
       "JSON\n"
       "  attend run MODEL --lines      each line is a request of JSON, and gets its answer as a "

@@ -115,7 +115,8 @@ static bool prepare(struct command_lines_run *l, struct exchange *x,
   struct models_hold hold = models_hold(l->service->models, 0);
   exchange_begin(x, l->service, &hold, l->model, l->terms);
   exchange_feed(x, line->text, line->length);
-  return exchange_finish(x);
+  if (exchange_finish(x) && x->stream) error_at(&x->error, "/stream", "a line is a whole answer");
+  return !x->error.status;
 }
 
 /* A request for which the others leave no memory waits until they are answered. */

@@ -19,12 +19,18 @@ enum { CHUNK = 64 * 1024 };
 
 struct command_run_exchange {
   struct exchange exchange;
-  sem_t done;
+  sem_t turn; /* posted where there is news of a stream, and in the end */
+  atomic_bool done;
 };
 
-static void post_done(struct exchange *x) {
+static void post_news(struct exchange *x) {
   struct command_run_exchange *run = (struct command_run_exchange *)x; /* its first member */
-  sem_post(&run->done);
+  sem_post(&run->turn);
+}
+
+static void post_done(struct exchange *x) {
+  atomic_store(&((struct command_run_exchange *)x)->done, true);
+  post_news(x);
 }
 
 /* One line on standard error. */
@@ -49,7 +55,8 @@ static bool is_asked_right(const struct model *m, enum body_ask ask) {
   } asks[] = {[ASK_ATTENTION] = {ROUTE_MODEL_ATTENTION, "ask it to --encode"},
               [ASK_HEADS] = {ROUTE_MODEL_HEADS, "ask it to --encode"},
               [ASK_ENCODE] = {ROUTE_MODEL_ENCODE, "it cannot encode"},
-              [ASK_SCORE] = {ROUTE_MODEL_SCORE, "it cannot score"}};
+              [ASK_SCORE] = {ROUTE_MODEL_SCORE, "it cannot score"},
+              [ASK_GENERATE] = {ROUTE_MODEL_GENERATE, "it cannot generate"}};
   if (route_serves(asks[ask].route, m)) return true;
   fprintf(stderr, "attend: the model %s is of the kind %s: %s\n", m->name, model_kind_name(m->kind),
           asks[ask].instead);
@@ -69,20 +76,47 @@ static enum status read_body(struct exchange *x, int in) {
   }
 }
 
+static void wait_turn(struct command_run_exchange *run) {
+  while (sem_wait(&run->turn) != 0) must(errno == EINTR);
+}
+
+/* Writes the events of a stream as they come. What goes wrong behind the first is told on standard
+ * error alone. */
+static void write_stream(struct command_run_exchange *run, int out) {
+  enum { ROOM = 32 * 1024 };
+  static char text[ROOM];
+  struct exchange *x = &run->exchange;
+  struct error e = {0};
+  for (bool done = false; !done;) {
+    wait_turn(run);
+    done = atomic_load(&run->done);
+    if (done && x->error.status) return;
+    struct iovec piece = {.iov_base = text};
+    while (!e.status && (piece.iov_len = exchange_stream(x, done, NULL, text, sizeof text)) > 0)
+      command_write(out, &piece, 1, &e);
+    if (e.status) atomic_store(&x->run->cancelled, true);
+  }
+  if (!x->error.status) x->error = e;
+}
+
 /* Reads the request, computes, and writes the answer. Returns the exit status. */
 static int answer_request(struct service *s, struct models_hold *hold, const struct model *m,
                           const struct body_terms *terms, int in, int out) {
-  struct command_run_exchange run = {.exchange = {.done = post_done, .alone = true}};
+  struct command_run_exchange run = {
+      .exchange = {.done = post_done, .news = post_news, .alone = true}};
   struct exchange *x = &run.exchange;
   exchange_begin(x, s, hold, m, terms);
   read_body(x, in);
   if (exchange_finish(x)) {
-    must(sem_init(&run.done, 0, 0) == 0);
+    must(sem_init(&run.turn, 0, 0) == 0);
     exchange_submit(x, 0);
-    while (sem_wait(&run.done) != 0) must(errno == EINTR);
+    if (x->stream)
+      write_stream(&run, out);
+    else
+      wait_turn(&run);
     pool_drain(s->pool, UINT64_MAX); /* then the worker has returned from sem_post */
-    sem_destroy(&run.done);
-    if (!x->error.status) command_write(out, x->answer.piece, x->answer.pieces, &x->error);
+    sem_destroy(&run.turn);
+    if (!x->error.status && !x->stream) command_write(out, x->answer.piece, x->answer.pieces, &x->error);
   }
   if (x->error.status) write_problem(&x->error);
   int status = x->error.status ? COMMAND_FAILED : COMMAND_DONE;

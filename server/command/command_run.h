@@ -1,7 +1,7 @@
 /* command_run: `attend run MODEL`: requests from a file to their answers, without a socket.
  *
- * An answer is byte for byte that of POST /v1/models/MODEL/attention, .../heads, .../encode or
- * .../score. */
+ * An answer is byte for byte that of POST /v1/models/MODEL/attention, .../heads, .../encode,
+ * .../score or .../generate; a stream is written event by event. */
 #ifndef SERVER_COMMAND_RUN_H
 #define SERVER_COMMAND_RUN_H
 

@@ -138,6 +138,15 @@ static bool add_encoder(json_t *description, const struct whole *w) {
          add_member(description, "normalize", json_boolean(w->normalize));
 }
 
+/* How it goes on from a text where a request does not say otherwise. */
+static json_t *describe_choice(const struct whole *w) {
+  const struct stack_choice *c = &w->choice;
+  return json_pack("{s:I, s:I, s:f, s:I, s:f, s:f, s:I}", "max_tokens", (json_int_t)w->max_tokens,
+                   "min_tokens", (json_int_t)c->min_tokens, "temperature", c->temperature, "top_k",
+                   (json_int_t)c->top_k, "top_p", c->top_p, "repetition_penalty",
+                   c->repetition_penalty, "no_repeat_ngram", (json_int_t)c->no_repeat_ngram);
+}
+
 static json_t *describe_whole(const struct model *m) {
   const struct whole *w = m->whole;
   json_t *description = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o}", "name", m->name,
@@ -149,6 +158,7 @@ static json_t *describe_whole(const struct model *m) {
       add_size(description, "vocabulary", w->vocabulary) &&
       add_size(description, "token_types", w->types) &&
       add_size(description, "positions", w->positions) &&
+      (!whole_can_generate(w) || add_member(description, "generate", describe_choice(w))) &&
       add_size(description, "tensors_aside", w->aside) &&
       (!w->encoder || add_size(description, "bytes", stack_bytes(w->encoder))) &&
       (m->notes.count == 0 || add_member(description, "notes", describe_notes(&m->notes))))

@@ -288,6 +288,12 @@ bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t piece
                                                           (unsigned)pieces, NULL, NULL));
 }
 
+bool reply_stream(const struct reply *r,
+                  ssize_t (*read)(void *of, uint64_t at, char *out, size_t room), void *of) {
+  return queue_response(r, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, REPLY_STREAM_ROOM,
+                                                             read, of, NULL));
+}
+
 bool reply_error(struct reply *r, const struct error *e, char text[REPLY_PROBLEM_SIZE],
                  size_t *length) {
   r->code = table[e->status].code;

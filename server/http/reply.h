@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 
 #include "core/run/status.h"
@@ -63,6 +65,11 @@ void reply_add_all(struct reply *r, const struct reply_field *list);
 bool reply_pieces(const struct reply *r, const struct iovec *piece, size_t pieces);
 bool reply_bytes(const struct reply *r, const char *bytes, size_t length);
 bool reply_and_free(const struct reply *r, char *bytes, size_t length); /* takes `bytes`, always */
+
+/* The body is what `read` gives, as libmicrohttpd asks for it (MHD_ContentReaderCallback). */
+enum { REPLY_STREAM_ROOM = 32 * 1024 };
+bool reply_stream(const struct reply *r,
+                  ssize_t (*read)(void *of, uint64_t at, char *out, size_t room), void *of);
 
 /* Likewise, with the code and the fields of an error. Its body is written to `text`, its length to
  * `*length`. */

@@ -35,6 +35,12 @@ struct request *request_open(struct door *d, struct io *io, struct MHD_Connectio
   return r;
 }
 
+/* A request whose connection was closed while the pool had it. */
+static void free_left(struct request *r) {
+  exchange_end(&r->exchange);
+  free(r);
+}
+
 void request_close(struct request *r) {
   /* libmicrohttpd may have freed the text of a request without a call of request_end. */
   if (r->state != REQUEST_NONE) {
@@ -44,7 +50,10 @@ void request_close(struct request *r) {
   }
   io_unwatch(r->io, r->connection.fd);
   connection_close(r->door->connections, &r->connection);
-  free(r);
+  if (!r->left)
+    free(r);
+  else if (atomic_exchange(&r->handoff, HANDOFF_LEFT) == HANDOFF_DONE)
+    free_left(r);
 }
 
 /* The request is out of the lobby's line: its body is read from now on. */
@@ -225,17 +234,21 @@ static bool is_client_gone(struct exchange *x) {
   return info.tcpi_state >= TCP_TIME_WAIT;
 }
 
-/* The last thing a worker does with a request, which may be gone once HANDOFF_DONE is set. */
+/* The last thing a worker does with a request, which may be gone once HANDOFF_DONE is set, unless
+ * its connection is gone already. */
 static void hand_back(struct exchange *x) {
   struct request *r = (struct request *)((char *)x - offsetof(struct request, exchange));
   struct MHD_Connection *mhd = r->mhd;
   struct io *io = r->io;
-  if (atomic_exchange(&r->handoff, HANDOFF_DONE) == HANDOFF_SUSPENDED) io_resume(io, mhd);
+  const int was = atomic_exchange(&r->handoff, HANDOFF_DONE);
+  if (was == HANDOFF_SUSPENDED) io_resume(io, mhd);
+  if (was == HANDOFF_LEFT) free_left(r);
 }
 
 /* How long the request may take, unless its body asks for less. */
 static uint64_t allowed_ms(const struct request *r) {
-  const uint64_t ms = r->server->config->deadline_ms;
+  const struct config *c = r->server->config;
+  const uint64_t ms = r->route == ROUTE_MODEL_GENERATE ? c->generate_deadline_ms : c->deadline_ms;
   return r->header.timeout_ms ? size_min(ms, r->header.timeout_ms) : ms;
 }
 
@@ -245,16 +258,25 @@ static bool submit(struct request *r) {
   if (!exchange_finish(x)) return request_answer_error(r, &x->error);
   x->done = hand_back;
   x->gone = is_client_gone;
+  x->news = request_note_news;
+  x->pause_ns = r->server->config->deadline_ms * CLOCK_MS;
   r->state = REQUEST_IN_POOL;
   r->submitted = clock_now();
   atomic_store(&r->handoff, HANDOFF_RUNNING);
+  atomic_store(&r->news, 0);
   exchange_submit(x, r->submitted + allowed_ms(r) * CLOCK_MS);
   lobby_leave(&r->io->lobby, &r->waiter);
   if (atomic_load(&r->handoff) == HANDOFF_DONE) return request_answer_exchange(r);
-  MHD_suspend_connection(r->mhd);
-  int running = HANDOFF_RUNNING;
-  if (!atomic_compare_exchange_strong(&r->handoff, &running, HANDOFF_SUSPENDED))
-    io_resume(r->io, r->mhd); /* done just now, by a worker that found it not yet suspended */
+  request_wait(r, 0);
+  return true;
+}
+
+/* The connection was resumed: the work is done, or a stream has news. */
+static bool go_on(struct request *r) {
+  const unsigned seen = atomic_load(&r->news);
+  if (atomic_load(&r->handoff) == HANDOFF_DONE) return request_answer_exchange(r);
+  if (exchange_has_begun(&r->exchange)) return request_answer_stream(r);
+  if (r->exchange.stream) request_wait(r, seen);
   return true;
 }
 
@@ -272,8 +294,9 @@ bool request_continue(struct request *r) {
     if (r->asks_server) return request_answer_server(r);
     return route_is_computed(r->route) ? submit(r) : request_answer_route(r);
   case REQUEST_IN_POOL:
-    return atomic_load(&r->handoff) == HANDOFF_DONE ? request_answer_exchange(r) : true;
+    return go_on(r);
   case REQUEST_NONE:
+  case REQUEST_STREAMED:
   case REQUEST_ANSWERED:
     break; /* libmicrohttpd calls once more while it sends the answer */
   }

@@ -19,6 +19,7 @@ enum {
 static enum body_ask find_ask(enum route route) {
   if (route == ROUTE_MODEL_ENCODE) return ASK_ENCODE;
   if (route == ROUTE_MODEL_SCORE) return ASK_SCORE;
+  if (route == ROUTE_MODEL_GENERATE) return ASK_GENERATE;
   return route == ROUTE_MODEL_HEADS || route == ROUTE_LAYER_HEADS ? ASK_HEADS : ASK_ATTENTION;
 }
 
@@ -68,7 +69,8 @@ static void refuse_model(struct request *r, const struct registry *all) {
 
 /* The model is there, but has no such path. */
 static enum status refuse_kind(struct request *r, const struct model *m) {
-  const bool bare = r->route == ROUTE_MODEL_SCORE && m->kind == MODEL_DECODER;
+  const bool foretells = r->route == ROUTE_MODEL_SCORE || r->route == ROUTE_MODEL_GENERATE;
+  const bool bare = foretells && m->kind == MODEL_DECODER;
   char list[300];
   route_list(m, list, sizeof list);
   if (r->route == ROUTE_ATTENTION)
@@ -186,7 +188,8 @@ static enum status refuse_path(struct request *r) {
   return error_set(&r->error, STATUS_NOT_FOUND,
                    "there is nothing at this path; try POST /v1/attention (the default model), "
                    "/v1/models/NAME/attention, /v1/models/NAME/heads, /v1/models/NAME/encode, "
-                   "/v1/models/NAME/score and /v1/models/NAME/layers/LAYER/attention, "
+                   "/v1/models/NAME/score, /v1/models/NAME/generate and "
+                   "/v1/models/NAME/layers/LAYER/attention, "
                    "/v1/models/NAME/layers/LAYER/heads (a whole model), or GET /, /v1/models, "
                    "/v1/models/NAME, /v2, /healthz, /readyz, "
                    "/metrics, /openapi.json");

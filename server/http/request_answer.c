@@ -119,13 +119,21 @@ static const char *answer_type(const struct request *r) {
   return header_media_type(a->json_bytes ? MEDIA_OCTETS : MEDIA_JSON);
 }
 
+bool request_begin_stream(struct request *r, struct reply *reply) {
+  if (!enter_answer_phase(r)) return false;
+  *reply = begin_reply(r, 200, "text/event-stream");
+  reply_add(reply, "Cache-Control", "no-cache");
+  reply_add(reply, "X-Accel-Buffering", "no"); /* nginx would keep events back */
+  return true;
+}
+
 bool request_answer_exchange(struct request *r) {
   struct exchange *x = &r->exchange;
   if (x->error.status) return request_answer_error(r, &x->error);
+  if (x->stream) return request_answer_stream(r);
   report_stages(r);
   if (!enter_answer_phase(r)) return false;
-  const enum metrics_work work = x->terms.ask == ASK_SCORE ? WORK_SCORE : WORK_ENCODE;
-  if (x->tokens) metrics_tokens(r->server->metrics, request_shard(r), work, x->tokens);
+  request_count_tokens(r);
   r->answer_bytes = answer_bytes(&x->answer);
   struct reply reply = begin_reply(r, 200, answer_type(r));
   char json_bytes[32];

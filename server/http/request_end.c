@@ -14,6 +14,16 @@ enum {
 
 _Static_assert(REQUEST_CLIENT_SIZE >= INET6_ADDRSTRLEN, "room for an address");
 
+void request_count_tokens(struct request *r) {
+  static const enum metrics_work works[] = {
+      [ASK_ENCODE] = WORK_ENCODE, [ASK_SCORE] = WORK_SCORE, [ASK_GENERATE] = WORK_GENERATE};
+  const struct exchange *x = &r->exchange;
+  struct metrics *m = r->server->metrics;
+  const size_t chosen = exchange_chosen(x);
+  if (x->tokens) metrics_tokens(m, request_shard(r), works[x->terms.ask], x->tokens);
+  if (chosen) metrics_tokens(m, request_shard(r), WORK_CHOOSE, chosen);
+}
+
 void request_note_stages(struct request *r) {
   if (r->has_exchange) timeline_exchange(&r->timeline, &r->exchange);
 }
@@ -74,7 +84,7 @@ static void count_sent(struct request *r, bool sent) {
   const struct timeline *t = &r->timeline;
   if (sent && t->reached[STAGE_ENCODE] && t->reached[STAGE_WRITE])
     metrics_stage(m, request_shard(r), STAGE_WRITE, t->ns[STAGE_WRITE]);
-  else if (!sent && r->state == REQUEST_ANSWERED &&
+  else if (!sent && r->state >= REQUEST_STREAMED &&
            connection_phase(&r->connection) == CONNECTION_ANSWER)
     metrics_abort(m, request_shard(r), ABORT_ANSWER);
 }
@@ -124,6 +134,11 @@ static void log_end(struct request *r, bool sent, uint64_t nanoseconds) {
 }
 
 void request_end(struct request *r, bool sent) {
+  if (r->streams) request_count_tokens(r);
+  if (r->state == REQUEST_STREAMED && atomic_load(&r->handoff) != HANDOFF_DONE) {
+    request_leave(r);
+    r->has_exchange = false; /* it ends when the pool gives it back */
+  }
   const uint64_t now = clock_now(), nanoseconds = now - r->started;
   if (!r->code) r->code = code_unanswered(r);
   request_note_stages(r);
@@ -137,6 +152,7 @@ void request_end(struct request *r, bool sent) {
   request_end_exchange(r);
   lobby_leave(&r->io->lobby, &r->waiter);
   r->error.status = STATUS_OK;
+  r->streams = false;
   r->served++;
   r->state = REQUEST_NONE;
   connection_enter(&r->connection, CONNECTION_IDLE);

@@ -12,12 +12,15 @@ enum request_state {
   REQUEST_IN_LOBBY, /* the header is checked, the body has to wait */
   REQUEST_IN_BODY,  /* the header is checked, the body arrives */
   REQUEST_IN_POOL,  /* the pool has it */
+  REQUEST_STREAMED, /* the pool has it, and the answer has begun */
   REQUEST_ANSWERED, /* the answer is queued, or the connection is being closed */
 };
 
-/* Between the I/O thread and the worker that finishes the work: the worker sets DONE, and resumes
- * the connection if it finds SUSPENDED; else the I/O thread finds DONE. */
-enum request_handoff { HANDOFF_RUNNING, HANDOFF_SUSPENDED, HANDOFF_DONE };
+/* Between the I/O thread and the workers: the one that finishes the work sets DONE, and resumes the
+ * connection if it finds SUSPENDED; else the I/O thread finds DONE. Of a stream, news resume it,
+ * too; and where its client leaves before DONE, the I/O thread sets LEFT: the record of the request
+ * is the worker's then, who frees it. */
+enum request_handoff { HANDOFF_RUNNING, HANDOFF_SUSPENDED, HANDOFF_DONE, HANDOFF_LEFT };
 
 enum { REQUEST_TIMING_SIZE = 160, REQUEST_CLIENT_SIZE = 56 };
 
@@ -46,7 +49,10 @@ struct request {
   bool has_exchange;   /* `exchange` has begun and not ended */
   bool preflight;      /* a browser asks whether a page may send a request */
   bool asks_server;    /* OPTIONS *: what the server as a whole can do */
+  bool streams;        /* the answer is a stream that has begun */
+  bool left;           /* its stream was cut off while the pool has it */
   _Atomic int handoff;
+  atomic_uint news; /* counts the rounds of a stream that are over */
   struct exchange exchange;
   struct route_names names; /* the model's is that of the default one, where it serves */
   char id[REQUEST_ID_SIZE];
@@ -79,10 +85,25 @@ bool request_has_place(struct request *r);
  * model has the name, and those of `all` are named; or its kind has no such path. */
 const struct model *request_find_model(struct request *r, const struct registry *all);
 
+/* --- request_stream: an answer that is sent while it is computed --- */
+
+/* Suspends the connection until the work is done, or there is more news than `seen`. */
+void request_wait(struct request *r, unsigned seen);
+
+/* There is news; by a worker. */
+void request_note_news(struct exchange *x);
+
+/* Queues an answer of which a part is there. False: the connection has to be closed. */
+bool request_answer_stream(struct request *r);
+
+/* The stream is cut off while the pool has the request: nothing more is computed. */
+void request_leave(struct request *r);
+
 /* --- request_answer: these queue an answer. False: the connection has to be closed. --- */
 
 bool request_answer_error(struct request *r, const struct error *e);
-bool request_answer_exchange(struct request *r);  /* what the pool has computed */
+bool request_answer_exchange(struct request *r);                   /* what the pool has computed */
+bool request_begin_stream(struct request *r, struct reply *reply); /* its header */
 bool request_answer_route(struct request *r);     /* of a route that is not computed */
 bool request_answer_preflight(struct request *r); /* what a page may send */
 bool request_answer_server(struct request *r);    /* which methods there are */
@@ -91,6 +112,9 @@ bool request_answer_server(struct request *r);    /* which methods there are */
 
 /* Counts a status for which metrics have a reason of their own. */
 void request_count_reject(struct request *r, enum status status);
+
+/* Counts the tokens that a whole model has read and chosen. */
+void request_count_tokens(struct request *r);
 
 /* Copies the durations of the exchange, if there is one, into the timeline. */
 void request_note_stages(struct request *r);

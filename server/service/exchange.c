@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/run/clock.h"
+#include "server/stack/stack_answer.h"
 
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
                     const struct model *m, const struct body_terms *terms) {
@@ -21,6 +22,8 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
   x->run = NULL;
   x->timeout_us = 0;
   x->tokens = 0;
+  x->stream = false;
+  x->pause_ns = 0;
   memset(&x->request, 0, sizeof x->request);
   memset(&x->answer, 0, sizeof x->answer);
   memset(&x->job, 0, sizeof x->job);
@@ -72,6 +75,31 @@ static void check_body(struct exchange *x) {
   x->body_ns += clock_now() - start;
 }
 
+/* --- tokens that come one after the other --- */
+
+/* The deadline of the next token. */
+static uint64_t next_deadline(const struct exchange *x, uint64_t now) {
+  const bool pauses = x->pause_ns && x->pause_ns < x->deadline - now;
+  return pauses && now < x->deadline ? now + x->pause_ns : x->deadline;
+}
+
+/* By a worker, between two rounds. */
+static void note_round(struct stack_generation *g) {
+  struct exchange *x =
+      (struct exchange *)((char *)g - offsetof(struct exchange, request.stack.generation));
+  if (g->chosen == x->told) return;
+  x->told = g->chosen;
+  x->job.deadline = next_deadline(x, clock_now());
+  if (x->stream && x->news) x->news(x);
+}
+
+static void plan_rounds(struct exchange *x) {
+  if (x->terms.ask != ASK_GENERATE) return;
+  x->told = 0;
+  x->request.stack.generation.moved = note_round;
+  x->job.deadline = next_deadline(x, x->begun);
+}
+
 /* Prepares the job for what the request computes. */
 static void plan_job(struct exchange *x) {
   const uint64_t said_us = x->timeout_us;
@@ -82,6 +110,7 @@ static void plan_job(struct exchange *x) {
   x->job.gone = x->gone ? has_reader_left : NULL;
   x->job.done = end_job;
   x->job.deadline = x->deadline;
+  plan_rounds(x);
 }
 
 /* --- a check that takes long: a program of one step, which has one unit --- */
@@ -161,6 +190,19 @@ void exchange_submit(struct exchange *x, uint64_t deadline) {
   else
     plan_check(x);
   pool_submit(x->service->pool, &x->job);
+}
+
+size_t exchange_chosen(const struct exchange *x) {
+  if (x->terms.ask != ASK_GENERATE || !x->run) return 0;
+  return stack_answer_generated(&x->request.stack);
+}
+
+bool exchange_has_begun(const struct exchange *x) {
+  return x->stream && stack_stream_has_begun(&x->streamed);
+}
+
+size_t exchange_stream(struct exchange *x, bool done, const char *problem, char *out, size_t room) {
+  return stack_stream_write(&x->streamed, done, problem, out, room);
 }
 
 void exchange_end(struct exchange *x) {

@@ -10,6 +10,7 @@
 #include "server/attention/attention_body.h"
 #include "server/service/service.h"
 #include "server/stack/stack_body.h"
+#include "server/stack/stack_stream.h"
 
 struct exchange {
   struct service *service;
@@ -28,16 +29,23 @@ struct exchange {
   uint64_t timeout_us; /* that the body asks for; 0: none */
   size_t tokens;       /* rows that go through a whole model */
   struct answer answer;
+  bool stream; /* the answer is made while it is computed, of `streamed` instead */
+  struct stack_stream streamed;
+  size_t told;      /* tokens of which it is known that they are there */
   bool checked;     /* the body, before exchange_submit */
   struct run check; /* of a body, where it takes long: the job's first run */
   struct job job;
   struct error error;       /* the first failure of any stage; then there is no answer */
   uint64_t begun, deadline; /* on clock_now: of the pool's work */
-  uint64_t body_ns;         /* spent on the body: in exchange_feed, and on checking it */
-  uint64_t waited_ns;       /* for a worker that checks it */
+  uint64_t pause_ns;  /* that the first token, and each after the one before, may take, of a request
+                         that generates; set before exchange_submit; 0: any */
+  uint64_t body_ns;   /* spent on the body: in exchange_feed, and on checking it */
+  uint64_t waited_ns; /* for a worker that checks it */
   uint64_t body_bytes;
   void (*done)(struct exchange *); /* from any thread: the exchange is its maker's again */
   bool (*gone)(struct exchange *); /* has the reader left? or NULL */
+  void (*news)(struct exchange *); /* of a stream: there may be more of it. Called by a worker under
+                                      the pool's lock; or NULL */
   bool alone;                      /* its thread serves no other: it checks what takes long, too */
 };
 
@@ -60,6 +68,15 @@ bool exchange_finish(struct exchange *x);
  * none; the body may bring it forward. x->done is called exactly once, maybe before this returns;
  * then there is an error in x->error, or an answer in x->answer. */
 void exchange_submit(struct exchange *x, uint64_t deadline);
+
+/* Of a stream, from exchange_submit on: is there a part of the answer? And that part, as far as
+ * there is room: returns its bytes. `done`: x->done has been called, before; `problem` is then the
+ * text of x->error if there is one. 0 bytes mean that there is nothing more, or not yet. */
+bool exchange_has_begun(const struct exchange *x);
+size_t exchange_stream(struct exchange *x, bool done, const char *problem, char *out, size_t room);
+
+/* The tokens that were chosen so far. */
+size_t exchange_chosen(const struct exchange *x);
 
 void exchange_end(struct exchange *x); /* frees all; not between submit and done */
 

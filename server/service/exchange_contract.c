@@ -47,17 +47,24 @@ static void begin_stack(struct exchange *x) {
   x->body = b ? stack_body_of(b) : NULL;
 }
 
+static const char *why_json(const struct stack_request *r) {
+  return r->generates ? "Accept excludes application/json, the only form that sequences have"
+                      : attention_traced_is_json;
+}
+
 static enum status finish_stack(struct exchange *x) {
   const struct model *m = x->model;
   struct stack_request *r = &x->request.stack;
   enum answer_form form;
   if (stack_body_finish(x->fields, r) ||
-      choose_form(x, stack_request_has_binary(r), attention_traced_is_json, &form) ||
+      choose_form(x, stack_request_has_binary(r), why_json(r), &form) ||
       stack_prepare(m->whole->encoder, r->run, &x->arena, &x->error))
     return x->error.status;
   x->run = &r->run->run;
   x->timeout_us = r->v2.timeout_us;
-  x->tokens = r->run->geometry.q_rows;
+  x->tokens = r->generates ? r->text_tokens : r->run->geometry.q_rows;
+  x->stream = r->stream;
+  if (r->stream) return stack_stream_init(&x->streamed, r, &x->arena, &x->error);
   return stack_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena, &x->error);
 }
 
@@ -71,6 +78,7 @@ const struct exchange_contract *exchange_contract(enum body_ask ask) {
   static const struct exchange_contract *const contracts[] = {[ASK_ATTENTION] = &attention,
                                                               [ASK_HEADS] = &attention,
                                                               [ASK_ENCODE] = &stack,
-                                                              [ASK_SCORE] = &stack};
+                                                              [ASK_SCORE] = &stack,
+                                                              [ASK_GENERATE] = &stack};
   return contracts[ask];
 }

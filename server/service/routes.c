@@ -27,6 +27,7 @@ static const struct {
     [ROUTE_MODEL_HEADS] = {"/v1/models/{model}/heads", true, ATTENTIONS},
     [ROUTE_MODEL_ENCODE] = {"/v1/models/{model}/encode", true, WHOLES},
     [ROUTE_MODEL_SCORE] = {"/v1/models/{model}/score", true, DECODERS},
+    [ROUTE_MODEL_GENERATE] = {"/v1/models/{model}/generate", true, DECODERS},
     [ROUTE_LAYER_ATTENTION] = {"/v1/models/{model}/layers/{layer}/attention", true, WHOLES},
     [ROUTE_LAYER_HEADS] = {"/v1/models/{model}/layers/{layer}/heads", true, WHOLES},
     [ROUTE_MODELS] = {"/v1/models", false},
@@ -91,7 +92,8 @@ static enum route find_below_v1_model(const char *segment) {
   if (!strcmp(segment, "attention")) return ROUTE_MODEL_ATTENTION;
   if (!strcmp(segment, "heads")) return ROUTE_MODEL_HEADS;
   if (!strcmp(segment, "encode")) return ROUTE_MODEL_ENCODE;
-  return !strcmp(segment, "score") ? ROUTE_MODEL_SCORE : ROUTE_NONE;
+  if (!strcmp(segment, "score")) return ROUTE_MODEL_SCORE;
+  return !strcmp(segment, "generate") ? ROUTE_MODEL_GENERATE : ROUTE_NONE;
 }
 
 static enum route find_below_v1_layer(const char *segment) {
@@ -188,6 +190,7 @@ bool route_has_layer(enum route route) {
 
 bool route_serves(enum route route, const struct model *m) {
   if (route == ROUTE_MODEL_SCORE && !whole_has_output(m->whole)) return false;
+  if (route == ROUTE_MODEL_GENERATE && !whole_can_generate(m->whole)) return false;
   return table[route].kinds >> m->kind & 1;
 }
 

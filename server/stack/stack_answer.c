@@ -5,10 +5,10 @@
 
 #include "core/run/size.h"
 #include "server/attention/attention_trace.h"
-#include "server/stack/stack_answer_scores.h"
+#include "server/stack/stack_answer_sequences.h"
 #include "server/stack/stack_fields.h"
 
-enum { USAGE_SIZE = 80, LENGTH_SIZE = 16 };
+enum { LENGTH_SIZE = 16 };
 
 static const char hidden[] = "hidden", attention[] = "attention", thumbnails[] = "thumbnails";
 static const size_t one = 1, zero = 0;
@@ -164,7 +164,9 @@ static enum status add_native(struct stack_listing *l, enum answer_form form, co
                               struct arena *arena, struct error *e) {
   const struct stack_request *r = l->r;
   const bool rectangles = form == ANSWER_SAFETENSORS || r->base64;
-  if (r->scored)
+  if (r->generates)
+    stack_answer_sequences(l);
+  else if (r->scored)
     stack_answer_scores(l, form);
   else
     add_outputs(l);
@@ -198,10 +200,10 @@ static size_t *make_sides(const struct stack_request *r, size_t layers, struct a
   return side;
 }
 
-static const char *write_usage(size_t rows, struct arena *arena, struct error *e) {
-  char *text = arena_alloc(arena, USAGE_SIZE, 1, e);
-  if (text) snprintf(text, USAGE_SIZE, "{\"tokens\":%zu,\"cached\":0,\"generated\":0}", rows);
-  return text;
+struct answer_usage stack_answer_usage(const struct stack_request *r) {
+  if (!r->generates) return (struct answer_usage){.tokens = r->run->geometry.q_rows};
+  return (
+      struct answer_usage){.tokens = r->text_tokens, .generated = stack_answer_generated, .of = r};
 }
 
 enum status stack_answer_plan(struct answer *a, enum answer_form form, const char *model,
@@ -227,7 +229,7 @@ enum status stack_answer_plan(struct answer *a, enum answer_form form, const cha
     add_v2(&l);
   else if (add_native(&l, form, side, arena, e))
     return e->status;
-  if (form != ANSWER_V2) content->usage = write_usage(r->run->geometry.q_rows, arena, e);
-  if (e->status) return e->status;
+  content->has_usage = form != ANSWER_V2;
+  content->usage = stack_answer_usage(r);
   return answer_plan(a, form, content, limits->max_answer_bytes, arena, e);
 }

@@ -13,4 +13,8 @@ enum status stack_answer_plan(struct answer *a, enum answer_form form, const cha
                               const struct stack_request *r, const struct body_limits *limits,
                               struct arena *arena, struct error *e);
 
+/* What the request uses, known once all is computed. */
+struct answer_usage stack_answer_usage(const struct stack_request *r);
+size_t stack_answer_generated(const void *request);
+
 #endif

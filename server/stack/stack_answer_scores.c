@@ -5,11 +5,6 @@
 #include "server/stack/stack_answer_scores.h"
 
 static const size_t one = 1, zero = 0;
-static const char TOKEN[] = "{\"token\":", LOG_PROBABILITY[] = ",\"log_probability\":";
-
-_Static_assert(sizeof TOKEN + sizeof LOG_PROBABILITY + sizeof "-2147483648}," + NUMBER_TEXT_MAX <=
-                   (int)STACK_TOP_ROOM,
-               "a token and its log probability fit");
 
 /* Rows for the targets of each item, of `width` numbers in the run. */
 static struct answer_section *add_targets(struct stack_listing *l, const char *group,
@@ -38,18 +33,9 @@ static struct answer_section *add_targets(struct stack_listing *l, const char *g
 static char *write_top(const struct answer_rows *r, char *out) {
   const struct stack_run *run = r->section->data;
   size_t at = answer_rows_index(r);
-  for (size_t row = 0; row < r->count; row++) {
+  for (size_t row = 0; row < r->count; row++, at += r->width) {
     if (row > 0) *out++ = ',';
-    *out++ = '[';
-    for (size_t i = 0; i < r->width; i++, at++) {
-      if (i > 0) *out++ = ',';
-      out = answer_write_text(out, TOKEN);
-      out = number_write_integer(out, run->top_tokens[at]);
-      out = answer_write_text(out, LOG_PROBABILITY);
-      out = number_write(out, run->top_log_probabilities[at]);
-      *out++ = '}';
-    }
-    *out++ = ']';
+    out = stack_write_top(out, run->top_tokens + at, run->top_log_probabilities + at, r->width);
   }
   return out;
 }

@@ -5,11 +5,9 @@
 
 #include "server/answer/answer.h"
 #include "server/stack/stack_request.h"
+#include "server/stack/stack_words.h"
 
-enum {
-  STACK_PART_NAME_SIZE = 48,
-  STACK_TOP_ROOM = 64 /* bytes of {"token":,"log_probability":} with both of its numbers */
-};
+enum { STACK_PART_NAME_SIZE = 48 };
 
 /* An answer that is being listed. */
 struct stack_listing {

@@ -9,6 +9,7 @@
 #include "core/run/size.h"
 #include "server/stack/stack_items.h"
 #include "server/stack/stack_targets.h"
+#include "server/stack/stack_texts.h"
 
 /* --- items --- */
 
@@ -131,6 +132,7 @@ static enum status take_numbers(struct stack_check *k, enum stack_field field, s
 
 static enum status take_rows(struct stack_check *k) {
   if (k->terms->ask == ASK_SCORE) return stack_targets_take(k);
+  if (k->terms->ask == ASK_GENERATE) return stack_texts_take(k);
   if (k->field == STACK_FIELD_TOKENS) {
     if (take_numbers(k, STACK_FIELD_TOKENS, k->w->vocabulary, &k->run->tokens)) return k->e->status;
     /* Without rows there is no array, but NULL would mean that there are embeddings. */
@@ -217,6 +219,7 @@ enum status stack_check(const struct contract_reading *reading, const struct who
   if (!k.run || find_rows(&k) || check_pool(&k) || check_items(&k) || find_trace(&k))
     return k.e->status;
   take_wishes(&k);
+  if (terms->ask == ASK_GENERATE && stack_texts_check(&k)) return k.e->status;
   if (stack_check_limits(&k) || take_rows(&k)) return k.e->status;
   return take_types(&k);
 }

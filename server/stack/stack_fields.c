@@ -8,6 +8,7 @@
 
 #include "core/run/size.h"
 #include "server/body/json_small.h"
+#include "server/stack/stack_choice_fields.h"
 #include "server/stack/stack_names.h"
 
 /* --- small values --- */
@@ -66,6 +67,10 @@ enum { NAMES_LONGEST = 32 * 1024 };
 
 #define OF_ENCODE .elsewhere = "it belongs to POST /v1/models/NAME/encode"
 #define OF_SCORE  .elsewhere = "it belongs to POST /v1/models/NAME/score"
+#define OF_BOTH \
+  .elsewhere = "it belongs to POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
+#define OF_GENERATE .elsewhere = "it belongs to POST /v1/models/NAME/generate"
+#define INSIDE      .elsewhere = "what was generated is shown inside by /score, as its \"targets\""
 
 const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
     [STACK_FIELD_TOKENS] = {NAMED("tokens"), INTEGERS},
@@ -75,7 +80,7 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                          .depth_max = 3,
                                          .ragged_depth = 3,
                                          .width_name = "width"},
-                                .width = ROW_SIZE, OF_ENCODE ": scoring takes \"tokens\""},
+                                .width = ROW_SIZE, OF_ENCODE ": texts are \"tokens\""},
     [STACK_FIELD_VALID_LENS] = {NAMED("valid_lens"), LENGTHS},
     [STACK_FIELD_TOKEN_TYPES] = {NAMED("token_types"), INTEGERS, OF_ENCODE},
     [STACK_FIELD_ATTENTION_MASK] = {NAMED("attention_mask"), INTEGERS,
@@ -90,16 +95,42 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
                                 VALUE_AT(dimensions)},
     [STACK_FIELD_NORMALIZE] = {NAMED("normalize"), OF_ENCODE, .read = contract_read_flag,
                                VALUE_AT(normalize)},
-    [STACK_FIELD_RETURN_TOP] = {NAMED("return_top"), OF_SCORE, .read = read_top, VALUE_AT(top)},
-    [STACK_FIELD_RETURN_HIDDEN] = {NAMED("return_hidden"), .read = stack_names_hidden,
+    [STACK_FIELD_RETURN_TOP] = {NAMED("return_top"), OF_BOTH, .read = read_top, VALUE_AT(top)},
+    [STACK_FIELD_RETURN_HIDDEN] = {NAMED("return_hidden"), INSIDE, .read = stack_names_hidden,
                                    .longest = NAMES_LONGEST},
-    [STACK_FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), .read = stack_names_attention,
-                                      .longest = NAMES_LONGEST},
-    [STACK_FIELD_HEAD_MASK] = {NAMED("head_mask"), .read = stack_names_head_mask,
+    [STACK_FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), INSIDE,
+                                      .read = stack_names_attention, .longest = NAMES_LONGEST},
+    [STACK_FIELD_HEAD_MASK] = {NAMED("head_mask"), INSIDE, .read = stack_names_head_mask,
                                .longest = NAMES_LONGEST},
-    [STACK_FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
-                                     VALUE_AT(base64)},
-    [STACK_FIELD_TRACE] = {NAMED("trace"), .read = stack_names_trace},
+    [STACK_FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"),
+                                     .elsewhere = "sequences are JSON alone",
+                                     .read = contract_read_base64, VALUE_AT(base64)},
+    [STACK_FIELD_TRACE] = {NAMED("trace"), INSIDE, .read = stack_names_trace},
+    [STACK_FIELD_MAX_TOKENS] = {NAMED("max_tokens"), OF_GENERATE, .read = stack_read_number,
+                                VALUE_AT(max_tokens)},
+    [STACK_FIELD_MIN_TOKENS] = {NAMED("min_tokens"), OF_GENERATE, .read = stack_read_count,
+                                VALUE_AT(choice.min_tokens)},
+    [STACK_FIELD_STOP_TOKENS] = {NAMED("stop_tokens"), OF_GENERATE, .read = stack_read_stops,
+                                 .longest = NAMES_LONGEST},
+    [STACK_FIELD_RETURNS] = {NAMED("returns"), OF_GENERATE, .read = stack_read_number,
+                             VALUE_AT(returns)},
+    [STACK_FIELD_TEMPERATURE] = {NAMED("temperature"), OF_GENERATE, .read = stack_read_temperature,
+                                 VALUE_AT(choice.temperature)},
+    [STACK_FIELD_TOP_K] = {NAMED("top_k"), OF_GENERATE, .read = stack_read_count,
+                           VALUE_AT(choice.top_k)},
+    [STACK_FIELD_TOP_P] = {NAMED("top_p"), OF_GENERATE, .read = stack_read_share,
+                           VALUE_AT(choice.top_p)},
+    [STACK_FIELD_SEED] = {NAMED("seed"), OF_GENERATE, .read = contract_read_seed,
+                          VALUE_AT(choice.seed)},
+    [STACK_FIELD_REPETITION_PENALTY] = {NAMED("repetition_penalty"), OF_GENERATE,
+                                        .read = stack_read_penalty,
+                                        VALUE_AT(choice.repetition_penalty)},
+    [STACK_FIELD_NO_REPEAT_NGRAM] = {NAMED("no_repeat_ngram"), OF_GENERATE,
+                                     .read = stack_read_count, VALUE_AT(choice.no_repeat_ngram)},
+    [STACK_FIELD_BANNED_TOKENS] = {NAMED("banned_tokens"), OF_GENERATE, .read = stack_read_banned,
+                                   .longest = NAMES_LONGEST},
+    [STACK_FIELD_STREAM] = {NAMED("stream"), OF_GENERATE, .read = contract_read_flag,
+                            VALUE_AT(stream)},
 };
 
 static const struct contract_input inputs[] = {
@@ -129,12 +160,18 @@ const char *stack_field_shown(enum stack_field field, enum body_form form) {
 static const char model_in_path[] =
     "a model stands in the path: POST /v1/models/NAME/encode (GET /v1/models lists all models)";
 static const char tokens_instead[] = "it is \"tokens\", the ids that the model's tokenizer gives";
-static const char no_text[] =
-    "it belongs to generating a text, which neither encoding nor scoring does";
 static const char one_attention[] =
     "this is a whole model: POST /v1/models/NAME/layers/encoder.0.self/attention asks one "
     "attention";
 static const char by_names[] = "layers are named in \"return_hidden\" and \"return_attention\"";
+static const char generated[] = "POST /v1/models/NAME/generate calls it \"max_tokens\"";
+static const char greedy[] =
+    "tokens are drawn where \"temperature\" is above 0, else the likeliest is taken";
+static const char no_beams[] =
+    "there is no search with beams: POST /v1/models/NAME/generate takes the likeliest token, or "
+    "draws one";
+static const char ended[] =
+    "the model's own tokens end a text, and \"stop_tokens\" of POST /v1/models/NAME/generate";
 static const char scored[] = "it is \"targets\", which POST /v1/models/NAME/score takes";
 static const char likeliest[] = "it is \"return_top\", which POST /v1/models/NAME/score takes";
 static const struct contract_stray strays[] = {
@@ -163,14 +200,26 @@ static const struct contract_stray strays[] = {
     {"pooling_mode", "it is \"pool\""},
     {"normalize_embeddings", "it is \"normalize\""},
     {"truncate_dim", "it is \"dimensions\""},
-    {"max_tokens", no_text},
-    {"max_new_tokens", no_text},
-    {"num_beams", no_text},
-    {"do_sample", no_text},
-    {"temperature", no_text},
-    {"top_k", no_text},
-    {"top_p", no_text},
-    {"decoder_input_ids", no_text},
+    {"max_new_tokens", generated},
+    {"max_length", generated},
+    {"max_completion_tokens", generated},
+    {"min_new_tokens", "POST /v1/models/NAME/generate calls it \"min_tokens\""},
+    {"min_length", "POST /v1/models/NAME/generate calls it \"min_tokens\""},
+    {"n", "POST /v1/models/NAME/generate calls it \"returns\""},
+    {"num_return_sequences", "POST /v1/models/NAME/generate calls it \"returns\""},
+    {"do_sample", greedy},
+    {"stop", ended},
+    {"stop_token_ids", ended},
+    {"eos_token_id", ended},
+    {"no_repeat_ngram_size", "POST /v1/models/NAME/generate calls it \"no_repeat_ngram\""},
+    {"bad_words_ids", "POST /v1/models/NAME/generate calls it \"banned_tokens\""},
+    {"suppress_tokens", "POST /v1/models/NAME/generate calls it \"banned_tokens\""},
+    {"streaming", "POST /v1/models/NAME/generate calls it \"stream\""},
+    {"beams", no_beams},
+    {"num_beams", no_beams},
+    {"length_penalty", no_beams},
+    {"early_stopping", no_beams},
+    {"decoder_input_ids", scored},
     {"labels", scored},
     {"target_ids", scored},
     {"completion", scored},
@@ -214,28 +263,28 @@ static uint64_t plan_cost(const struct contract_reading *r) {
 }
 
 #define BIT(field) (UINT64_C(1) << STACK_FIELD_##field)
+#define CHOICE_BITS                                                                         \
+  (BIT(MAX_TOKENS) | BIT(MIN_TOKENS) | BIT(STOP_TOKENS) | BIT(RETURNS) | BIT(TEMPERATURE) | \
+   BIT(TOP_K) | BIT(TOP_P) | BIT(SEED) | BIT(REPETITION_PENALTY) | BIT(NO_REPEAT_NGRAM) |   \
+   BIT(BANNED_TOKENS) | BIT(STREAM))
+#define ENCODE_BITS \
+  (BIT(EMBEDDINGS) | BIT(TOKEN_TYPES) | BIT(POOL) | BIT(DIMENSIONS) | BIT(NORMALIZE))
 
-static const struct contract encode = {.field = stack_fields,
-                                       .arrays = STACK_FIELD_ARRAYS,
-                                       .fields = STACK_FIELD_COUNT,
+#define CONTRACT                                                                     \
+  .field = stack_fields, .arrays = STACK_FIELD_ARRAYS, .fields = STACK_FIELD_COUNT,  \
+  .stray = strays, .strays = sizeof strays / sizeof *strays, .max_count = max_count, \
+  .plan_cost = plan_cost
+
+static const struct contract encode = {CONTRACT, .v2 = &protocol,
                                        .elsewhere = BIT(ATTENTION_MASK) | BIT(TARGETS) |
-                                                    BIT(TARGET_LENS) | BIT(RETURN_TOP),
-                                       .v2 = &protocol,
-                                       .stray = strays,
-                                       .strays = sizeof strays / sizeof *strays,
-                                       .max_count = max_count,
-                                       .plan_cost = plan_cost};
-
-static const struct contract score = {.field = stack_fields,
-                                      .arrays = STACK_FIELD_ARRAYS,
-                                      .fields = STACK_FIELD_COUNT,
-                                      .elsewhere = BIT(ATTENTION_MASK) | BIT(EMBEDDINGS) |
-                                                   BIT(TOKEN_TYPES) | BIT(POOL) | BIT(DIMENSIONS) |
-                                                   BIT(NORMALIZE),
-                                      .stray = strays,
-                                      .strays = sizeof strays / sizeof *strays,
-                                      .max_count = max_count,
-                                      .plan_cost = plan_cost};
+                                                    BIT(TARGET_LENS) | BIT(RETURN_TOP) |
+                                                    CHOICE_BITS};
+static const struct contract score = {CONTRACT,
+                                      .elsewhere = BIT(ATTENTION_MASK) | ENCODE_BITS | CHOICE_BITS};
+static const struct contract generate = {
+    CONTRACT, .elsewhere = BIT(ATTENTION_MASK) | ENCODE_BITS | BIT(TARGETS) | BIT(TARGET_LENS) |
+                           BIT(RETURN_HIDDEN) | BIT(RETURN_ATTENTION) | BIT(HEAD_MASK) |
+                           BIT(ENCODING_FORMAT) | BIT(TRACE)};
 
 _Static_assert((int)STACK_FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
 _Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");
@@ -246,15 +295,19 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
                               enum body_ask ask, const struct whole *w, size_t max_items,
                               struct arena *a, struct error *e) {
   const struct stack_form *form = stack_form(w->encoder);
-  const bool scores = ask == ASK_SCORE;
+  static const struct contract *const contracts[] = {
+      [ASK_ENCODE] = &encode, [ASK_SCORE] = &score, [ASK_GENERATE] = &generate};
+  const bool encodes = ask == ASK_ENCODE;
   *values = (struct stack_values){.form = form,
                                   .arena = a,
-                                  .pool = scores ? STACK_POOL_NONE : w->pool,
-                                  .normalize = !scores && w->normalize};
+                                  .pool = encodes ? w->pool : STACK_POOL_NONE,
+                                  .normalize = encodes && w->normalize,
+                                  .choice = w->choice,
+                                  .returns = 1};
   values->wish = arena_alloc(a, form->layers, sizeof *values->wish, e);
   if (!values->wish) return e->status;
   for (size_t i = 0; i < form->layers; i++) values->wish[i] = (struct stack_wish){0};
-  *r = (struct contract_reading){.contract = scores ? &score : &encode,
+  *r = (struct contract_reading){.contract = contracts[ask],
                                  .size = {[ROW_SIZE] = form->width},
                                  .max_items = max_items,
                                  .values = values};

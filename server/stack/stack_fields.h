@@ -1,5 +1,5 @@
-/* stack_fields: the contracts of whole models, to encode and to score: their fields as one table,
- * and their small values. */
+/* stack_fields: the contracts of whole models, to encode, to score and to generate: their fields as
+ * one table, and their small values. */
 #ifndef SERVER_STACK_FIELDS_H
 #define SERVER_STACK_FIELDS_H
 
@@ -29,6 +29,18 @@ enum stack_field {
   STACK_FIELD_HEAD_MASK,
   STACK_FIELD_ENCODING_FORMAT,
   STACK_FIELD_TRACE,
+  STACK_FIELD_MAX_TOKENS,
+  STACK_FIELD_MIN_TOKENS,
+  STACK_FIELD_STOP_TOKENS,
+  STACK_FIELD_RETURNS,
+  STACK_FIELD_TEMPERATURE,
+  STACK_FIELD_TOP_K,
+  STACK_FIELD_TOP_P,
+  STACK_FIELD_SEED,
+  STACK_FIELD_REPETITION_PENALTY,
+  STACK_FIELD_NO_REPEAT_NGRAM,
+  STACK_FIELD_BANNED_TOKENS,
+  STACK_FIELD_STREAM,
   STACK_FIELD_COUNT
 };
 
@@ -47,6 +59,9 @@ struct stack_values {
   bool embedded;           /* hidden state 0 is asked for */
   struct stack_wish *wish; /* [L] */
   struct attention_traced trace;
+  struct stack_choice choice; /* of the next tokens */
+  size_t max_tokens, returns;
+  bool stream;
   size_t traced; /* the layer whose attention that is */
 };
 
@@ -74,7 +89,8 @@ static inline bool stack_is_unbatched(const struct tensor *t, unsigned depth) {
   return t->depth == depth && (t->count > 0 || t->shaped);
 }
 
-/* Makes the reading of a request to this model, ASK_ENCODE or ASK_SCORE, of which nothing has been
+/* Makes the reading of a request to this model, ASK_ENCODE, ASK_SCORE or ASK_GENERATE,
+ * of which nothing has been
  * read yet. `values` get their defaults. Fails without memory. */
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               enum body_ask ask, const struct whole *w, size_t max_items,

@@ -1,7 +1,8 @@
 /* stack_limits: what a request would cost, counted before anything is allocated for it. */
 #include "core/run/size.h"
-#include "server/stack/stack_answer_scores.h"
+#include "server/stack/stack_answer_sequences.h"
 #include "server/stack/stack_check.h"
+#include "server/stack/stack_texts.h"
 #include "server/text/number.h"
 
 /* What the items have together. */
@@ -23,13 +24,21 @@ static bool sum_items(const struct geometry *g, struct stack_sums *s) {
   return true;
 }
 
+/* Of sequences all rows count that they may come to have. */
+static bool sum_sequences(const struct stack_request *r, struct stack_sums *s) {
+  for (size_t i = 0; i < r->run->geometry.items; i++)
+    if (!add_item(s, stack_texts_rows(r, i), 1)) return false;
+  return true;
+}
+
 /* Every head of every layer meets every pair. */
 static enum status check_work(struct stack_check *k) {
   const size_t heads = k->form->self.heads, layers = k->form->layers;
   struct stack_sums sums = {0};
   size_t work;
-  if (sum_items(&k->run->geometry, &sums) && size_mul(sums.pairs, heads, &work) &&
-      size_mul(work, layers, &work) && work <= k->limits->max_pairs)
+  if ((k->out->generates ? sum_sequences(k->out, &sums) : sum_items(&k->run->geometry, &sums)) &&
+      size_mul(sums.pairs, heads, &work) && size_mul(work, layers, &work) &&
+      work <= k->limits->max_pairs)
     return STATUS_OK;
   return error_limit(k->e, "max_pairs",
                      "more than %zu pairs of a query and a key, counted for each of %zu heads in "
@@ -105,11 +114,21 @@ static void add_scores(struct stack_answer_bytes *b, const struct stack_check *k
   add_bytes(b, is_binary(k) ? targets : out->targets, out->top, each);
 }
 
+/* Of each sequence what stands around its tokens; of each token itself, its log probability, and
+ * the likeliest in its place. */
+static void add_sequences(struct stack_answer_bytes *b, const struct stack_check *k) {
+  const struct stack_request *out = k->out;
+  for (size_t i = 0; i < k->run->geometry.items; i++)
+    add_bytes(b, stack_sequence_room(out->generation.sequence[i].most, out->top), 1, 1);
+}
+
 static void add_native(struct stack_answer_bytes *b, const struct stack_check *k,
                        const struct stack_sums *sums) {
   const struct stack_run *r = k->run;
   const size_t width = k->form->width, size = bytes_of_float(k);
-  if (k->out->scored)
+  if (k->out->generates)
+    add_sequences(b, k);
+  else if (k->out->scored)
     add_scores(b, k);
   else if (r->pool == STACK_POOL_NONE)
     add_bytes(b, sums->rows, width, size);
@@ -153,7 +172,7 @@ static bool count_bytes(const struct stack_check *k, size_t *bytes) {
 
 enum status stack_check_limits(struct stack_check *k) {
   size_t bytes;
-  if (check_work(k)) return k->e->status;
+  if (check_work(k) || k->out->stream) return k->e->status;
   /* Brackets and names are not counted here: the whole text is counted when it is planned. */
   if (count_bytes(k, &bytes) && bytes <= k->limits->max_answer_bytes) return STATUS_OK;
   return error_limit(k->e, "max_answer_bytes", "the answer may need more than %zu bytes",

@@ -31,11 +31,20 @@ struct stack_request {
   bool targets_alike;          /* all items have `most_targets` */
   size_t top;                  /* the likeliest so many tokens are shown of each target */
 
+  /* Of a request to generate: `generates` says that it is one. Each text has `returns` sequences,
+   * one after the other. */
+  bool generates, stream;
+  size_t returns, texts;
+  size_t text_tokens; /* of all texts */
+  struct stack_generation generation;
+
   const struct trace *trace; /* that a layer of the run makes; or NULL */
   struct body_v2_asked v2;
 };
 
 /* Does the answer have a form as safetensors? */
-static inline bool stack_request_has_binary(const struct stack_request *r) { return !r->trace; }
+static inline bool stack_request_has_binary(const struct stack_request *r) {
+  return !r->trace && !r->generates;
+}
 
 #endif

@@ -40,7 +40,7 @@ enum metrics_abort {
 };
 
 /* What whole models do with tokens. */
-enum metrics_work { WORK_ENCODE, WORK_SCORE, WORK_COUNT };
+enum metrics_work { WORK_ENCODE, WORK_SCORE, WORK_GENERATE, WORK_CHOOSE, WORK_COUNT };
 
 struct metrics;
 

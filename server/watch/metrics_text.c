@@ -30,7 +30,7 @@ static const char *const reject_names[REJECT_COUNT] = {[REJECT_QUEUE] = "queue",
                                                        [REJECT_SLOW_HEADER] = "slow_head",
                                                        [REJECT_SLOW_BODY] = "slow_body",
                                                        [REJECT_SLOW_READER] = "slow_reader"};
-static const char *const work_names[WORK_COUNT] = {"encode", "score"};
+static const char *const work_names[WORK_COUNT] = {"encode", "score", "generate", "choose"};
 static const char *const abort_names[ABORT_COUNT] = {"body", "queue", "answer"};
 
 /* --- lines --- */

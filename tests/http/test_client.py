@@ -246,6 +246,12 @@ class Plain(ServerCase):
         self.refused(lambda: self.client(model="sort").encode([[1], [99]]), 400, pointer="/tokens/1/0")
         self.refused(lambda: self.client(model="demo").encode([1]), 404)
 
+    def test_generate_needs_a_decoder(self):
+        with self.assertRaisesRegex(ValueError, r"generate\(\) needs the name of a model"):
+            self.client().generate([1])
+        self.refused(lambda: self.client(model="sort").generate([[1]]), 404)
+        self.refused(lambda: list(self.client(model="sort").stream([[1]])), 404)
+
     def test_score_needs_a_decoder(self):
         with self.assertRaisesRegex(ValueError, r"score\(\) needs the name of a model"):
             self.client().score([1], [2])
@@ -441,14 +447,33 @@ class Whole(ServerCase):
 
     @classmethod
     def start(cls):
-        return Server({"models": {"small": {
-            "transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 8, "heads": 2,
-            "feed_forward": 16, "vocabulary": 9}}})
+        small = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 8, "heads": 2,
+                 "feed_forward": 16, "vocabulary": 9}
+        return Server({"models": {"small": small, "decoder": dict(small, kind="decoder", vocabulary=50)}})
 
     def clients(self, **options):
         for module in [PLAIN] + ([load(True)] if numpy else []):
             with module.Client(f"http://127.0.0.1:{self.server.port}", "small", **options) as client:
                 yield client
+
+    def test_a_decoder_goes_on(self):
+        asked = {"tokens": [[1, 2], [3]], "max_tokens": 5, "min_tokens": 5, "return_top": 2, "model": "decoder"}
+        for client in self.clients():
+            whole = client.generate(**asked)
+            events = list(client.stream(**asked))
+            self.assertEqual(events[-1], {"usage": whole["usage"]})
+            for item, [sequence] in enumerate(whole["sequences"]):
+                own = [event for event in events[:-1] if event["item"] == item]
+                self.assertEqual([event["token"] for event in own[:-1]], sequence["tokens"])
+                self.assertEqual([event["top"] for event in own[:-1]], sequence["top"])
+                self.assertEqual(own[-1]["score"], sequence["score"])
+            with self.assertRaises(Exception) as caught:
+                list(client.stream([[1]], top_p=2, model="decoder"))
+            self.assertEqual((caught.exception.status, caught.exception.pointer), (400, "/top_p"))
+            stream = client.stream(**asked)
+            next(stream)
+            stream.close()
+            self.assertEqual(client.generate(**asked)["sequences"], whole["sequences"])
 
     def cut(self, name, item, length):
         """An item without the zeros behind it."""

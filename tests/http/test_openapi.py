@@ -64,7 +64,8 @@ def strict(schema):
 class OpenApi(Case):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server({"models": dict(MODELS, whole=WHOLE), "default_model": "demo"},
+        cls.server = Server({"models": dict(MODELS, whole=WHOLE, decoder=dict(WHOLE, kind="decoder")),
+                             "default_model": "demo"},
                             "--max-items", "64")
         answer = cls.server.get("/openapi.json")
         cls.answer, cls.document = answer, answer.json
@@ -224,6 +225,18 @@ class OpenApi(Case):
                 self.assertFalse(schema.is_valid(request))
                 self.assertEqual(self.server.post(path, request).status, 400)
 
+    def test_answers_of_generate(self):
+        path = "/v1/models/decoder/generate"
+        for more in ({}, {"tokens": [1]}, {"tokens": []}, {"return_top": 2},
+                     {"temperature": 1, "returns": 2, "top_k": 3, "top_p": 0.5, "seed": 4, "stop_tokens": [5],
+                      "banned_tokens": [6], "repetition_penalty": 1.5, "no_repeat_ngram": 3, "min_tokens": 1}):
+            request = dict(TEXT, max_tokens=3, **more) if "tokens" not in more else dict(more, max_tokens=3)
+            self.taken("GenerateRequest", request)
+            self.holds("POST", path, self.server.post(path, request), 200)
+        answer = self.server.post(path, dict(TEXT, stream=True))
+        self.assertIn(answer.headers["content-type"], self.response(self.operation("POST", path), 200)["content"])
+        self.holds("POST", path, self.server.post(path, dict(TEXT, top_p=0)), 400)
+
     def test_requests_to_score(self):
         request = {"tokens": [[1, 2], [3]], "targets": [[4], [5, 6]]}
         for more in ({}, {"valid_lens": [1, 1], "target_lens": [1, 2]}, {"return_top": 64},
@@ -335,8 +348,8 @@ class OpenApi(Case):
                                                                    "application/json"}))
                     with self.subTest(path=path, token=token):
                         if challenge is None or operation.get("security") == []:
-                            # no model of this server can score
-                            self.assertEqual(answer.status, 404 if path.endswith("/score") else 200)
+                            # no model of this server can score or generate
+                            self.assertEqual(answer.status, 404 if path.endswith(("/score", "/generate")) else 200)
                             continue
                         self.holds(method, path, answer, 401)
                         told = self.response(operation, 401)["headers"]["WWW-Authenticate"]

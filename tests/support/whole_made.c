@@ -100,6 +100,8 @@ void whole_made_init(struct whole_made *m, const struct whole_made_how *how) {
                             .vocabulary = how->bare ? 0 : WHOLE_MADE_TOKENS,
                             .types = how->bare ? 0 : WHOLE_MADE_TYPES,
                             .positions = how->bare ? 0 : WHOLE_MADE_POSITIONS,
+                            .choice = {.top_p = 1, .repetition_penalty = 1, .forced_end = -1},
+                            .max_tokens = 64,
                             .pool = how->pool,
                             .normalize = how->normalize};
   assert_non_null(m->whole.encoder);

@@ -504,7 +504,7 @@ static void fields_of_others_say_what_is_meant(void **state) {
       {"{\"normalize_embeddings\":true}", "/normalize_embeddings", "normalize"},
       {"{\"input\":\"text\"}", "/input", "tokens"},
       {"{\"model\":\"m\"}", "/model", "in the path"},
-      {"{\"num_beams\":4}", "/num_beams", "generating"},
+      {"{\"num_beams\":4}", "/num_beams", "no search with beams"},
       {"{\"poool\":1}", "/poool", "the nearest is \"pool\""},
       {"{\"queries\":1}", "/queries", "layers/encoder.0.self/attention"},
       {"{\"keys\":1}", "/keys", "asks one attention"},

@@ -238,14 +238,14 @@ static void wrong_requests(void **state) {
       {"{\"pool\":\"mean\"}", "/pool", "POST /v1/models/NAME/encode"},
       {"{\"dimensions\":3}", "/dimensions", "POST /v1/models/NAME/encode"},
       {"{\"normalize\":true}", "/normalize", "POST /v1/models/NAME/encode"},
-      {"{\"embeddings\":[]}", "/embeddings", "scoring takes \"tokens\""},
+      {"{\"embeddings\":[]}", "/embeddings", "texts are \"tokens\""},
       {"{\"token_types\":[]}", "/token_types", "POST /v1/models/NAME/encode"},
       {"{\"attention_mask\":[]}", "/attention_mask", "valid_lens"},
       {"{\"labels\":[]}", "/labels", "it is \"targets\""},
       {"{\"top_logprobs\":5}", "/top_logprobs", "it is \"return_top\""},
-      {"{\"max_new_tokens\":5}", "/max_new_tokens", "neither encoding nor scoring"},
-      {"{\"num_beams\":5}", "/num_beams", "generating"},
-      {"{\"do_sample\":true}", "/do_sample", "generating"},
+      {"{\"max_new_tokens\":5}", "/max_new_tokens", "/generate calls it \"max_tokens\""},
+      {"{\"num_beams\":5}", "/num_beams", "no search with beams"},
+      {"{\"do_sample\":true}", "/do_sample", "\"temperature\""},
       {"{\"target\":[]}", "/target", "the nearest is \"targets\""},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {

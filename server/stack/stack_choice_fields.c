@@ -1,0 +1,100 @@
+/* stack_choice_fields: readers of what says how tokens are chosen. */
+#include "server/stack/stack_choice_fields.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "server/stack/stack_fields.h"
+
+/* --- integers --- */
+
+static enum status read_integer(const json_t *value, const struct contract_field *field,
+                                json_int_t least, size_t *to, struct error *e) {
+  if (!json_is_integer(value) || json_integer_value(value) < least)
+    return error_at(e, field->pointer, "%s must be an integer of at least %lld",
+                    contract_name(field), (long long)least);
+  *to = (size_t)json_integer_value(value);
+  return STATUS_OK;
+}
+
+enum status stack_read_count(const json_t *value, const struct contract_field *field, void *to,
+                             struct error *e) {
+  return read_integer(value, field, 0, to, e);
+}
+
+enum status stack_read_number(const json_t *value, const struct contract_field *field, void *to,
+                              struct error *e) {
+  return read_integer(value, field, 1, to, e);
+}
+
+/* --- numbers --- */
+
+/* NaN where the value is no number: it is in no range. */
+static double number_of(const json_t *value) {
+  return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+enum status stack_read_temperature(const json_t *value, const struct contract_field *field,
+                                   void *to, struct error *e) {
+  const double x = number_of(value);
+  if (!(x >= 0)) return error_at(e, field->pointer, "temperature must be a number of at least 0");
+  *(double *)to = x;
+  return STATUS_OK;
+}
+
+enum status stack_read_penalty(const json_t *value, const struct contract_field *field, void *to,
+                               struct error *e) {
+  const double x = number_of(value);
+  if (!(x > 0)) return error_at(e, field->pointer, "%s must be above 0", contract_name(field));
+  *(double *)to = x;
+  return STATUS_OK;
+}
+
+enum status stack_read_share(const json_t *value, const struct contract_field *field, void *to,
+                             struct error *e) {
+  const double x = number_of(value);
+  if (!(x > 0 && x <= 1))
+    return error_at(e, field->pointer, "%s must be above 0 and at most 1", contract_name(field));
+  *(double *)to = x;
+  return STATUS_OK;
+}
+
+/* --- lists of tokens --- */
+
+static enum status refuse_token(const struct contract_field *field, size_t at, size_t tokens,
+                                struct error *e) {
+  char pointer[ERROR_POINTER_SIZE];
+  snprintf(pointer, sizeof pointer, "%s/%zu", field->pointer, at);
+  return error_at(e, pointer, "must be a token of the model: an integer from 0 to %zu", tokens - 1);
+}
+
+static enum status read_tokens(const json_t *value, const struct contract_field *field,
+                               const struct stack_values *v, const int32_t **list, size_t *count,
+                               struct error *e) {
+  const size_t tokens = v->form->embedding.tokens;
+  if (!json_is_array(value))
+    return error_at(e, field->pointer, "%s must be a list of tokens", contract_name(field));
+  *count = json_array_size(value);
+  int32_t *to = arena_alloc(v->arena, *count, sizeof *to, e);
+  for (size_t i = 0; to && i < *count; i++) {
+    const json_t *token = json_array_get(value, i);
+    const json_int_t id = json_is_integer(token) ? json_integer_value(token) : -1;
+    if (id < 0 || (uint64_t)id >= tokens) return refuse_token(field, i, tokens, e);
+    to[i] = (int32_t)id;
+  }
+  *list = to;
+  return e->status;
+}
+
+enum status stack_read_stops(const json_t *value, const struct contract_field *field, void *values,
+                             struct error *e) {
+  struct stack_values *v = values;
+  return read_tokens(value, field, v, &v->choice.stop, &v->choice.stops, e);
+}
+
+enum status stack_read_banned(const json_t *value, const struct contract_field *field, void *values,
+                              struct error *e) {
+  struct stack_values *v = values;
+  return read_tokens(value, field, v, &v->choice.banned, &v->choice.banned_count, e);
+}

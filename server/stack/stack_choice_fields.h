@@ -1,0 +1,30 @@
+/* stack_choice_fields: readers of the small values that say how tokens are chosen, and how many.
+ * Those of lists get all of struct stack_values, the others the value. For stack_fields alone. */
+#ifndef SERVER_STACK_CHOICE_FIELDS_H
+#define SERVER_STACK_CHOICE_FIELDS_H
+
+#include "server/body/contract.h"
+
+struct json_t;
+
+/* An integer from 0 on, from 1 on, to a size_t. */
+enum status stack_read_count(const struct json_t *value, const struct contract_field *field,
+                             void *to, struct error *e);
+enum status stack_read_number(const struct json_t *value, const struct contract_field *field,
+                              void *to, struct error *e);
+
+/* To a double: from 0 on; above 0; above 0, up to 1. */
+enum status stack_read_temperature(const struct json_t *value, const struct contract_field *field,
+                                   void *to, struct error *e);
+enum status stack_read_penalty(const struct json_t *value, const struct contract_field *field,
+                               void *to, struct error *e);
+enum status stack_read_share(const struct json_t *value, const struct contract_field *field,
+                             void *to, struct error *e);
+
+/* Lists of tokens of the model. */
+enum status stack_read_stops(const struct json_t *value, const struct contract_field *field,
+                             void *values, struct error *e);
+enum status stack_read_banned(const struct json_t *value, const struct contract_field *field,
+                              void *values, struct error *e);
+
+#endif

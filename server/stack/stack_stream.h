@@ -1,0 +1,31 @@
+/* stack_stream: the events of a request that generates, while it is computed: each token as it is
+ * chosen, the end of each sequence, and in the end what was used, or what went wrong. */
+#ifndef SERVER_STACK_STREAM_H
+#define SERVER_STACK_STREAM_H
+
+#include "server/answer/answer.h"
+#include "server/stack/stack_request.h"
+
+struct stack_stream {
+  const struct stack_run *run;
+  size_t *sent; /* [items] tokens of each sequence that were written; one more: its end, too */
+  size_t next;  /* the sequence to look at first */
+  size_t event; /* bytes of an event, at most */
+  struct answer_usage usage;
+  bool over; /* the last event was written */
+};
+
+/* For a run that is prepared. */
+enum status stack_stream_init(struct stack_stream *s, const struct stack_request *of,
+                              struct arena *a, struct error *e);
+
+/* Is there a token? From then on there is an answer. */
+bool stack_stream_has_begun(const struct stack_stream *s);
+
+/* Writes what there is as far as there is room, which is that of an event at least; returns the
+ * bytes. `done`: the run was computed, and `problem`, if not NULL, is the text of what went wrong
+ * with it. Then 0 means that there is nothing more. */
+size_t stack_stream_write(struct stack_stream *s, bool done, const char *problem, char *out,
+                          size_t room);
+
+#endif

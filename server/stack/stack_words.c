@@ -1,0 +1,33 @@
+/* stack_words: how tokens to come are written. */
+#include "server/stack/stack_words.h"
+
+#include "server/answer/answer_section.h"
+#include "server/text/number.h"
+
+static const char TOKEN[] = "{\"token\":", LOG_PROBABILITY[] = ",\"log_probability\":";
+
+_Static_assert(sizeof TOKEN + sizeof LOG_PROBABILITY + sizeof "-2147483648}," + NUMBER_TEXT_MAX <=
+                   (int)STACK_TOP_ROOM,
+               "a token and its log probability fit");
+
+char *stack_write_top(char *out, const int32_t *token, const float *log, size_t count) {
+  *out++ = '[';
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0) *out++ = ',';
+    out = answer_write_text(out, TOKEN);
+    out = number_write_integer(out, token[i]);
+    out = answer_write_text(out, LOG_PROBABILITY);
+    out = number_write(out, log[i]);
+    *out++ = '}';
+  }
+  *out++ = ']';
+  return out;
+}
+
+const char *stack_finish_name(enum stack_finish finish) {
+  static const char *const name[] = {[STACK_FINISH_NOT] = "",
+                                     [STACK_FINISH_END] = "end",
+                                     [STACK_FINISH_STOP] = "stop",
+                                     [STACK_FINISH_LENGTH] = "length"};
+  return name[finish];
+}

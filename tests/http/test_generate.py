@@ -1,0 +1,355 @@
+"""test_generate: decoders go on from texts: greedy and drawn, at once and as a stream; every mistake."""
+import http.client
+import json
+import os
+import socket
+import unittest
+
+from support import JSON_TYPE, PATIENCE, ROOT, Server, ServerCase, attend, wait_until
+
+GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
+SAFETENSORS = "application/x-safetensors"
+RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "decoder", "layers": 2, "width": 32,
+          "heads": 4, "feed_forward": 64, "vocabulary": 50}
+LARGE = dict(RANDOM, layers=4, width=256, feed_forward=1024, vocabulary=20000)
+MODELS = {"small": RANDOM, "large": LARGE, "encoder": dict(RANDOM, kind="encoder"),
+          "demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}
+TEXTS = [[1, 2, 3], [6], [7, 8, 9, 10, 11]]
+ASKED = {"tokens": TEXTS, "max_tokens": 7}
+DRAWN = dict(ASKED, temperature=1, returns=3, seed=5)
+
+
+def golden_cases():
+    for name in sorted(os.listdir(GOLDEN)):
+        path = os.path.join(GOLDEN, name, "cases.json")
+        if os.path.exists(path):
+            with open(path) as file:
+                for case in json.load(file):
+                    if case["kind"] == "generate":
+                        yield name, case
+
+
+class Golden(ServerCase):
+    """The tokens and the numbers of published code, through the whole server."""
+
+    @classmethod
+    def start(cls):
+        names = sorted({name for name, _ in golden_cases()})
+        assert names
+        return Server({"models": {name: {"transformer": os.path.join(GOLDEN, name)} for name in names}})
+
+    def test_greedy(self):
+        for name, case in golden_cases():
+            with self.subTest(model=name, case=case["name"]):
+                answer = self.ok(self.server.post(f"/v1/models/{name}/generate", {
+                    "tokens": case["tokens"], "max_tokens": case["max_tokens"]}))
+                right = case["expected"]
+                for item, [sequence] in enumerate(answer["sequences"]):
+                    self.assertEqual(sequence["tokens"], right["tokens"][item])
+                    self.assertEqual(sequence["finish"], right["finish"][item])
+                    for a, b in zip(sequence["log_probabilities"], right["log_probabilities"][item]):
+                        self.assertLessEqual(abs(a - b), 1e-4 + 1e-4 * abs(b))
+
+
+def events_of(text):
+    """[(kind, what)] of a stream that is whole."""
+    assert text.endswith("\n\n"), text[-80:]
+    events = []
+    for block in text[:-2].split("\n\n"):
+        lines = block.split("\n")
+        kind = lines.pop(0)[len("event: "):] if lines[0].startswith("event: ") else "message"
+        assert len(lines) == 1 and lines[0].startswith("data: "), block
+        events.append((kind, json.loads(lines[0][len("data: "):])))
+    return events
+
+
+def put_together(events, texts, returns):
+    """The answer that a stream's events are."""
+    sequences = [[{"tokens": [], "log_probabilities": []} for _ in range(returns)] for _ in texts]
+    for kind, event in events[:-1]:
+        assert kind == "message", event
+        sequence = sequences[event["item"]][event["sequence"]]
+        if "token" in event:
+            assert "finish" not in sequence
+            sequence["tokens"].append(event["token"])
+            sequence["log_probabilities"].append(event["log_probability"])
+            if "top" in event:
+                sequence.setdefault("top", []).append(event["top"])
+        else:
+            sequence |= {"finish": event["finish"], "score": event["score"]}
+    return {"sequences": sequences, "usage": events[-1][1]["usage"]}
+
+
+class Case(ServerCase):
+    @classmethod
+    def start(cls):
+        return Server({"models": MODELS, "default_model": "demo"})
+
+    def post(self, request, model="small", headers=None):
+        return self.server.post(f"/v1/models/{model}/generate", request, headers)
+
+    def answer(self, request, model="small"):
+        return self.ok(self.post(request, model))
+
+    def serve(self, models, **settings):
+        """A server of its own."""
+        server = Server(dict(settings, models=models))
+        self.addCleanup(server.kill)
+        return server
+
+
+class Generate(Case):
+    def test_what_there_is(self):
+        answer = self.answer(dict(ASKED, return_top=4))
+        self.assertEqual(len(answer["sequences"]), 3)
+        for [sequence] in answer["sequences"]:
+            self.assertEqual(sorted(sequence), ["finish", "log_probabilities", "score", "tokens", "top"])
+            self.assertEqual([len(sequence[name]) for name in ("tokens", "log_probabilities", "top")], [7, 7, 7])
+            self.assertEqual(sequence["finish"], "length")
+            self.assertEqual([top[0]["token"] for top in sequence["top"]], sequence["tokens"])
+            self.close_to(sequence["score"], sum(sequence["log_probabilities"]), 1e-4)
+        self.assertEqual(answer["usage"], {"tokens": 9, "cached": 0, "generated": 21})
+
+    def test_scores_are_the_same_numbers(self):
+        """Of what was generated, at once or in steps, alone or together, /score says the same."""
+        for model in ("small", "large"):
+            for request in (dict(ASKED, return_top=2), dict(DRAWN, return_top=2)):
+                answer = self.answer(request, model)
+                for text, sequences in zip(TEXTS, answer["sequences"]):
+                    for sequence in sequences:
+                        scored = self.ok(self.server.post(f"/v1/models/{model}/score", {
+                            "tokens": text, "targets": sequence["tokens"], "return_top": 2}))
+                        self.assertEqual(scored["log_probabilities"], sequence["log_probabilities"])
+                        self.assertEqual(scored["top"], sequence["top"])
+
+    def test_one_item_alone_has_the_same_tokens(self):
+        for request in (ASKED, dict(DRAWN, temperature=0, returns=1)):
+            together = self.answer(request)
+            for item, text in enumerate(TEXTS):
+                self.assertEqual(self.answer(dict(request, tokens=text))["sequences"], together["sequences"][item])
+
+    def test_padding_counts_for_nothing(self):
+        padded = dict(ASKED, tokens=[text + [-1] * (5 - len(text)) for text in TEXTS], valid_lens=[3, 1, 5])
+        self.assertEqual(self.answer(padded), self.answer(ASKED))
+
+    def test_a_text_cut_elsewhere_goes_on_the_same(self):
+        whole = self.answer({"tokens": [1, 2], "max_tokens": 9}, "large")["sequences"][0]
+        self.assertEqual(whole["finish"], "length")
+        for cut in range(1, 9):
+            part = self.answer({"tokens": [1, 2] + whole["tokens"][:cut], "max_tokens": 9 - cut},
+                               "large")["sequences"][0]
+            self.assertEqual(part["tokens"], whole["tokens"][cut:])
+            self.assertEqual(part["log_probabilities"], whole["log_probabilities"][cut:])
+
+    def test_seeds(self):
+        first = self.answer(DRAWN)
+        self.assertEqual(self.answer(DRAWN), first)
+        self.assertNotEqual(self.answer(dict(DRAWN, seed=6))["sequences"], first["sequences"])
+        tokens = [sequence["tokens"] for sequences in first["sequences"] for sequence in sequences]
+        self.assertEqual(len(tokens), len(set(map(tuple, tokens))))
+        self.assertEqual(first["usage"], {"tokens": 9, "cached": 0, "generated": sum(map(len, tokens))})
+        one = dict(DRAWN, top_k=1, temperature=0.5)
+        for sequences, [greedy] in zip(self.answer(one)["sequences"], self.answer(ASKED)["sequences"]):
+            for sequence in sequences:
+                self.assertEqual(sequence, greedy)
+        self.assertEqual(self.answer(dict(DRAWN, top_p=1e-9))["sequences"], self.answer(one)["sequences"])
+
+    def test_what_is_left_out(self):
+        greedy = self.answer(ASKED)["sequences"][0][0]["tokens"]
+        banned = self.answer(dict(ASKED, banned_tokens=greedy))["sequences"]
+        self.assertFalse(set(greedy) & {token for [sequence] in banned for token in sequence["tokens"]})
+        once = self.answer(dict(ASKED, no_repeat_ngram=1, max_tokens=40, min_tokens=40))["sequences"]
+        for text, [sequence] in zip(TEXTS, once):
+            self.assertEqual(len(set(text + sequence["tokens"])), len(text) + 40)
+        strong = self.answer(dict(ASKED, repetition_penalty=1e6, max_tokens=20, min_tokens=20))["sequences"]
+        for text, [sequence] in zip(TEXTS, strong):
+            self.assertEqual(len(set(text + sequence["tokens"])), len(text) + 20)
+        self.assertIn("all are banned", self.problem(self.post(dict(ASKED, banned_tokens=list(range(50)))), 400,
+                                                     "invalid-request")["detail"])
+
+    def test_the_end(self):
+        asked = {"tokens": [1, 2], "max_tokens": 9, "no_repeat_ngram": 1}
+        [whole] = self.answer(asked, "large")["sequences"]
+        last = whole["tokens"][4]
+        [ended] = self.answer(dict(asked, stop_tokens=[last]), "large")["sequences"]
+        self.assertEqual((ended["tokens"], ended["finish"]), (whole["tokens"][:5], "stop"))
+        [later] = self.answer(dict(asked, stop_tokens=[last], min_tokens=8), "large")["sequences"]
+        self.assertNotIn(last, later["tokens"][:8])
+        [default] = self.answer({"tokens": [1], "min_tokens": 64})["sequences"]
+        self.assertEqual((len(default["tokens"]), default["finish"]), (64, "length"))
+
+    def test_positions(self):
+        server = self.serve({"gpt": {"transformer": os.path.join(GOLDEN, "gpt2-a")}})
+        positions = server.get("/v1/models/gpt").json["positions"]
+
+        def ask(tokens, **more):
+            return server.post("/v1/models/gpt/generate", dict(more, tokens=[[1] * tokens]))
+        tokens = self.ok(ask(positions - 4, min_tokens=99))["sequences"][0][0]["tokens"]
+        self.assertEqual(len(tokens), 5)
+        self.ok(ask(positions - 4, max_tokens=5))
+        self.problem(ask(positions - 4, max_tokens=6), 400, "invalid-request", "/max_tokens")
+        self.problem(ask(positions + 1), 400, "invalid-request", "/tokens/0")
+
+    def test_an_empty_batch(self):
+        self.assertEqual(self.answer({"tokens": []}), {
+            "model": "small", "sequences": [], "usage": {"tokens": 0, "cached": 0, "generated": 0}})
+
+    def test_what_is_refused(self):
+        for request, pointer in (({}, "/tokens"), ({"tokens": [[1], []]}, "/tokens/1"),
+                                 ({"tokens": [[1], [2, 50]]}, "/tokens/1/1"),
+                                 (dict(ASKED, max_tokens=0), "/max_tokens"),
+                                 (dict(ASKED, max_tokens=1.5), "/max_tokens"),
+                                 (dict(ASKED, min_tokens=-1), "/min_tokens"),
+                                 (dict(ASKED, returns=2), "/returns"), (dict(ASKED, returns=0), "/returns"),
+                                 (dict(ASKED, temperature=-0.1), "/temperature"),
+                                 (dict(ASKED, temperature="1"), "/temperature"),
+                                 (dict(ASKED, top_p=0), "/top_p"), (dict(ASKED, top_p=1.01), "/top_p"),
+                                 (dict(ASKED, top_k=-1), "/top_k"), (dict(ASKED, seed=-1), "/seed"),
+                                 (dict(ASKED, repetition_penalty=0), "/repetition_penalty"),
+                                 (dict(ASKED, no_repeat_ngram=-1), "/no_repeat_ngram"),
+                                 (dict(ASKED, stop_tokens=[1, 50]), "/stop_tokens/1"),
+                                 (dict(ASKED, stop_tokens=3), "/stop_tokens"),
+                                 (dict(ASKED, banned_tokens=[-1]), "/banned_tokens/0"),
+                                 (dict(ASKED, return_top=65), "/return_top"), (dict(ASKED, stream=1), "/stream"),
+                                 (dict(ASKED, beams=4), "/beams"), (dict(ASKED, targets=[[1]]), "/targets"),
+                                 (dict(ASKED, return_hidden=True), "/return_hidden"),
+                                 (dict(ASKED, encoding_format="base64"), "/encoding_format"),
+                                 (dict(ASKED, max_new_tokens=4), "/max_new_tokens")):
+            with self.subTest(pointer=pointer):
+                self.problem(self.post(request), 400, "invalid-request", pointer)
+        self.problem(self.post(ASKED, headers={"Accept": SAFETENSORS}), 406, "not-acceptable")
+        for model in ("encoder", "demo"):
+            detail = self.problem(self.post(ASKED, model), 404, "not-found")["detail"]
+            self.assertNotIn("/generate", detail)
+        self.problem(self.server.post("/v1/models/small/encode", ASKED), 400, "invalid-request", "/max_tokens")
+
+    def test_limits(self):
+        self.problem(self.post({"tokens": [1], "max_tokens": 2000000}), 413, "too-large")
+        server = self.serve({"small": RANDOM}, max_items=5, memory_budget_bytes=4000000)
+        def ask(**request):
+            return server.post("/v1/models/small/generate", request)
+        problem = self.problem(ask(tokens=[[1]] * 3, returns=2, temperature=1), 413, "too-large")
+        self.assertEqual(problem["limit"], "max_items")
+        problem = self.problem(ask(tokens=[[1]] * 5, max_tokens=3000), 413, "too-large")
+        self.assertEqual(problem["limit"], "memory_budget_bytes")
+        # what was refused gives its memory back when its connection has been answered
+        self.assertTrue(wait_until(lambda: ask(tokens=[[1]] * 5, max_tokens=30).status == 200))
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
+
+    def test_the_command_gives_the_same_bytes(self):
+        config = os.path.join(self.server.folder, "attend.json")
+        status, out, _ = attend("run", "small", "--generate", "--config", config, data=json.dumps(DRAWN).encode())
+        self.assertEqual((status, out), (0, self.post(DRAWN).body))
+        status, _, words = attend("run", "encoder", "--generate", "--config", config, data=b"{}")
+        self.assertEqual(status, 2)
+        self.assertIn("cannot generate", words)
+
+    def test_tokens_are_counted(self):
+        def counts():
+            return [self.server.metric("attend_tokens_total", f'work="{work}"') for work in ("generate", "choose")]
+        before = counts()
+        self.answer(ASKED)
+        self.assertEqual(counts(), [before[0] + 9, before[1] + 21])
+        self.post(dict(ASKED, stream=True))
+        self.assertTrue(wait_until(lambda: counts() == [before[0] + 18, before[1] + 42]))
+
+
+class Stream(Case):
+    def test_the_same_answer(self):
+        for model in ("small", "large"):
+            for request in (ASKED, dict(ASKED, return_top=64), DRAWN, dict(ASKED, stop_tokens=list(range(25)))):
+                answer = self.answer(request, model)
+                streamed = self.post(dict(request, stream=True), model)
+                self.assertEqual(streamed.status, 200)
+                self.assertEqual(streamed.headers["content-type"], "text/event-stream")
+                events = events_of(streamed.body.decode())
+                together = put_together(events, TEXTS, request.get("returns", 1))
+                self.assertEqual(together, {name: answer[name] for name in ("sequences", "usage")})
+
+    def test_long_ones(self):
+        request = {"tokens": [[i] for i in range(20)], "max_tokens": 300, "return_top": 8, "min_tokens": 300}
+        streamed = events_of(self.post(dict(request, stream=True)).body.decode())
+        answer = self.answer(request)
+        self.assertEqual(put_together(streamed, request["tokens"], 1)["sequences"], answer["sequences"])
+
+    def test_a_refusal_has_its_status(self):
+        self.problem(self.post(dict(ASKED, stream=True, top_p=0)), 400, "invalid-request", "/top_p")
+        self.problem(self.post(dict(ASKED, stream=True, banned_tokens=list(range(50)))), 400, "invalid-request")
+
+    def test_the_connection_stays(self):
+        connection = self.server.connect()
+        for _ in range(3):
+            connection.request("POST", "/v1/models/small/generate", json.dumps(dict(ASKED, stream=True)), JSON_TYPE)
+            events_of(connection.getresponse().read().decode())
+        connection.close()
+
+    def open_stream(self, server, request, model="large"):
+        """A connection of which the header and the first event have been read."""
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+        connection.request("POST", f"/v1/models/{model}/generate", json.dumps(dict(request, stream=True)), JSON_TYPE)
+        response = connection.getresponse()
+        self.assertEqual(response.status, 200)
+        self.assertIn(b"token", response.readline())
+        return connection, response
+
+    def test_tokens_come_one_by_one(self):
+        """The first ones are read long before the last one is computed."""
+        server = self.serve({"large": LARGE})
+        connection, response = self.open_stream(server, {"tokens": [1], "max_tokens": 20000, "min_tokens": 20000})
+        self.assertGreater(server.metric("attend_running"), 0)
+        response.close()
+        connection.close()
+        self.assertTrue(wait_until(lambda: server.metric("attend_running") == 0))
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
+        self.ok(server.post("/v1/models/large/generate", {"tokens": [1], "max_tokens": 2}))
+
+    def test_a_reader_that_does_not_read(self):
+        server = self.serve({"large": LARGE}, answer_timeout_ms=300)
+        request = {"tokens": [[1]] * 10, "max_tokens": 3000, "min_tokens": 3000, "return_top": 64}
+        body = json.dumps(dict(request, stream=True)).encode()
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.connect(("127.0.0.1", server.port))
+            s.sendall(b"POST /v1/models/large/generate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                      b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            other = self.ok(server.post("/v1/models/large/generate", {"tokens": [1], "max_tokens": 2}))
+            self.assertEqual(len(other["sequences"][0]["tokens"]), 2)
+            self.assertTrue(wait_until(
+                lambda: server.metric("attend_rejected_total", 'reason="slow_reader"') == 1))
+            self.assertTrue(wait_until(lambda: server.metric("attend_running") == 0))
+
+    def test_a_stop_ends_it_with_its_reason(self):
+        server = self.serve({"large": LARGE}, drain_ms=200)
+        connection, response = self.open_stream(server, {"tokens": [1], "max_tokens": 20000, "min_tokens": 20000})
+        server.signal()
+        kind, problem = events_of("data: {}\n\n" + response.read().decode().lstrip("\n"))[-1]
+        self.assertEqual((kind, problem["status"]), ("error", 503))
+        connection.close()
+        self.assertEqual(server.wait(), 3)
+
+    def test_deadlines(self):
+        """The whole may take a second; how many tokens come before its end is the machine's affair."""
+        server = self.serve({"large": LARGE}, generate_deadline_ms=1000)
+        request = {"tokens": [1], "max_tokens": 20000, "min_tokens": 20000}
+        late = "deadline-exceeded"
+
+        def ends_behind_its_header():
+            streamed = server.post("/v1/models/large/generate", dict(request, stream=True))
+            if streamed.status == 200:
+                kind, problem = events_of(streamed.body.decode())[-1]
+                self.assertEqual((kind, problem["type"], problem["status"]), ("error", f"/problems/{late}", 504))
+                return True
+            self.problem(streamed, 504, late)
+            return False
+        self.assertTrue(wait_until(ends_behind_its_header))
+        self.problem(server.post("/v1/models/large/generate", request), 504, late)
+        self.problem(server.post("/v1/models/large/generate", request, {"X-Timeout-Ms": "50"}), 504, late)
+
+    def test_a_pause(self):
+        """With deadline_ms a millisecond no first token comes in time, whatever the whole may take."""
+        server = self.serve({"large": dict(LARGE, layers=16)}, deadline_ms=1)
+        self.problem(server.post("/v1/models/large/generate", {"tokens": [[1] * 400] * 8}), 504, "deadline-exceeded")
+
+
+if __name__ == "__main__":
+    unittest.main()

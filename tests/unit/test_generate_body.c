@@ -1,0 +1,227 @@
+/* test_generate_body: the body of a request to generate into the core's run, and the events of its
+ * stream. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/run/size.h"
+#include "server/stack/stack_answer.h"
+#include "server/stack/stack_body.h"
+#include "server/stack/stack_stream.h"
+#include "tests/support/whole_made.h"
+
+static const struct body_limits wide = {1000, 1 << 20, 1 << 20};
+static struct whole_made model;
+
+static int make_model(void **state) {
+  (void)state;
+  whole_made_init(&model, &(struct whole_made_how){
+                              .decoder = true, .pool = STACK_POOL_MEAN, .normalize = true});
+  return 0;
+}
+
+static int free_model(void **state) {
+  (void)state;
+  whole_made_free(&model);
+  return 0;
+}
+
+struct result {
+  struct arena arena;
+  struct stack_request request;
+  struct error error;
+};
+
+static struct body_terms terms_of(enum body_form form) {
+  return (struct body_terms){
+      .ask = ASK_GENERATE, .form = form, .body_bytes = BODY_UNKNOWN, .json_bytes = BODY_UNKNOWN};
+}
+
+/* Reads a body in chunks: first one of `cut` bytes, then the rest; 0: byte by byte. */
+static void read_body(struct result *r, const struct body_terms *terms,
+                      const struct body_limits *limits, const char *body, size_t size, size_t cut) {
+  struct stack_body *b = stack_body_new(&model.whole, terms, limits, &r->arena, &r->error);
+  assert_int_equal(b == NULL, r->error.status != STATUS_OK);
+  for (size_t at = 0, n; b && at < size; at += n) {
+    n = cut == 0 ? 1 : at == 0 ? cut : size - at;
+    if (n > size - at) n = size - at;
+    body_feed(stack_body_of(b), body + at, n);
+  }
+  if (!b) return;
+  const enum status status = stack_body_finish(b, &r->request);
+  assert_int_equal(status, r->error.status);
+}
+
+static void read_text(struct result *r, const char *body) {
+  const struct body_terms terms = terms_of(BODY_JSON);
+  memset(r, 0, sizeof *r);
+  read_body(r, &terms, &wide, body, strlen(body), SIZE_MAX);
+}
+
+static void accept(struct result *r, const char *body) {
+  read_text(r, body);
+  if (r->error.status) fail_msg("%s\nrefused: %s (%s)", body, r->error.detail, r->error.pointer);
+}
+
+/* --- what is accepted --- */
+
+static const char full[] =
+    "{\"tokens\":[[1,2,-1],[3,49,7]],\"valid_lens\":[2,3],\"max_tokens\":5,\"min_tokens\":2,"
+    "\"stop_tokens\":[7,9],\"returns\":2,\"temperature\":0.5,\"top_k\":4,\"top_p\":0.75,"
+    "\"seed\":9007199254740991,\"repetition_penalty\":1.5,\"no_repeat_ngram\":3,"
+    "\"banned_tokens\":[11],\"return_top\":60,\"stream\":true}";
+
+static void is_full(const struct stack_request *r) {
+  static const size_t rows[] = {2, 2, 3, 3};
+  static const int32_t tokens[] = {1, 2, 1, 2, 3, 49, 7, 3, 49, 7};
+  const struct geometry *g = &r->run->geometry;
+  const struct stack_choice *c = &r->generation.choice;
+  assert_true(r->generates && r->stream && r->run->generation == &r->generation);
+  assert_int_equal(r->texts, 2);
+  assert_int_equal(r->returns, 2);
+  assert_int_equal(r->text_tokens, 5);
+  assert_int_equal(g->items, 4);
+  for (size_t i = 0; i < 4; i++) {
+    assert_int_equal(g->item[i].q, rows[i]);
+    assert_int_equal(r->generation.sequence[i].item, i / 2);
+    assert_int_equal(r->generation.sequence[i].sample, i % 2);
+    assert_int_equal(r->generation.sequence[i].most, 5);
+  }
+  assert_memory_equal(r->run->tokens, tokens, sizeof tokens);
+  assert_true(c->temperature == 0.5 && c->top_p == 0.75 && c->repetition_penalty == 1.5);
+  assert_true(c->top_k == 4 && c->min_tokens == 2 && c->no_repeat_ngram == 3);
+  assert_true(c->seed == 9007199254740991 && c->stops == 2 && c->stop[1] == 9);
+  assert_true(c->banned_count == 1 && c->banned[0] == 11);
+  assert_int_equal(r->generation.top, 50); /* as many as there are */
+}
+
+static void a_full_request_however_it_is_cut(void **state) {
+  (void)state;
+  const struct body_terms terms = terms_of(BODY_JSON);
+  for (size_t cut = 0; cut < sizeof full - 1; cut++) {
+    struct result r = {0};
+    read_body(&r, &terms, &wide, full, sizeof full - 1, cut);
+    assert_int_equal(r.error.status, STATUS_OK);
+    is_full(&r.request);
+    arena_free(&r.arena);
+  }
+}
+
+static void the_model_says_what_a_request_does_not(void **state) {
+  (void)state;
+  struct result r;
+  accept(&r, "{\"tokens\":[1,2,3]}");
+  assert_int_equal(r.request.generation.sequence[0].most, 10); /* of 12 positions two are taken */
+  assert_true(r.request.generation.choice.temperature == 0);
+  assert_false(r.request.stream);
+  arena_free(&r.arena);
+  accept(&r, "{\"tokens\":[1,2,3,4,5,6,7,8,9,10,11,12]}");
+  assert_int_equal(r.request.generation.sequence[0].most, 1);
+  arena_free(&r.arena);
+  accept(&r, "{\"tokens\":[]}");
+  assert_int_equal(r.request.run->geometry.items, 0);
+  arena_free(&r.arena);
+}
+
+/* --- limits --- */
+
+static void limits_are_exact(void **state) {
+  (void)state;
+  static const char text[] = "{\"tokens\":[[1],[2,3]],\"max_tokens\":4,\"temperature\":1,"
+                             "\"returns\":2}";
+  const size_t pairs = 3 * 2 * 2 * (4 * 4 + 5 * 5); /* layers, heads, sequences */
+  const struct body_terms terms = terms_of(BODY_JSON);
+  static const char *const named[] = {"max_items", "max_pairs"};
+  for (size_t less = 0; less < 3; less++) {
+    const struct body_limits limits = {4 - (less == 1), pairs - (less == 2), 1 << 20};
+    struct result r = {0};
+    read_body(&r, &terms, &limits, text, sizeof text - 1, SIZE_MAX);
+    assert_int_equal(r.error.status, less ? STATUS_TOO_LARGE : STATUS_OK);
+    if (less) assert_string_equal(r.error.limit, named[less - 1]);
+    arena_free(&r.arena);
+  }
+  const struct body_limits short_answer = {4, pairs, 600};
+  struct result r = {0};
+  read_body(&r, &terms, &short_answer, text, sizeof text - 1, SIZE_MAX);
+  assert_string_equal(r.error.limit, "max_answer_bytes");
+  arena_free(&r.arena);
+}
+
+static void a_full_budget_at_every_step(void **state) {
+  (void)state;
+  const struct body_terms terms = terms_of(BODY_JSON);
+  struct budget budget;
+  bool done = false;
+  for (size_t limit = 500; !done; limit += 200) {
+    struct result r = {0};
+    budget_init(&budget, limit);
+    arena_init(&r.arena, &budget);
+    read_body(&r, &terms, &wide, full, sizeof full - 1, 9);
+    if (r.error.status) assert_string_equal(r.error.limit, "memory_budget_bytes");
+    done = !r.error.status;
+    arena_free(&r.arena);
+    assert_int_equal(atomic_load(&budget.used), 0);
+    assert_true(limit < 1 << 20);
+  }
+}
+
+/* --- the events of a stream --- */
+
+enum { STREAM_ROOM = 1 << 17 };
+
+/* All of a stream, in parts of so much room. */
+static size_t write_stream(struct result *r, size_t room, const char *problem, char *text) {
+  struct stack_stream s;
+  size_t length = 0;
+  assert_int_equal(stack_stream_init(&s, &r->request, &r->arena, &r->error), STATUS_OK);
+  room = size_max(room, s.event);
+  for (size_t n; (n = stack_stream_write(&s, true, problem, text + length, room)) > 0; length += n)
+    assert_in_range(n, 1, room);
+  text[length] = 0;
+  return length;
+}
+
+static void a_stream_is_the_same_in_parts(void **state) {
+  (void)state;
+  static char whole[STREAM_ROOM], part[STREAM_ROOM];
+  struct result r;
+  accept(&r, full);
+  struct run *run = &r.request.run->run;
+  assert_int_equal(stack_prepare(model.whole.encoder, r.request.run, &r.arena, &r.error),
+                   STATUS_OK);
+  const size_t bytes = size_round_up(stack_scratch_bytes(model.whole.encoder), 64);
+  void *scratch = aligned_alloc(64, bytes);
+  do run_compute(run, 1e6, scratch);
+  while (run_again(run));
+  free(scratch);
+  const size_t length = write_stream(&r, STREAM_ROOM / 2, NULL, whole);
+  size_t events = 0;
+  for (const char *at = whole; (at = strstr(at, "data: ")); at++) events++;
+  assert_int_equal(events, stack_answer_generated(&r.request) + 4 + 1);
+  assert_non_null(strstr(whole, "data: {\"usage\":{\"tokens\":5,\"cached\":0,\"generated\":"));
+  for (size_t room = 1; room < 9000; room += 700) {
+    assert_int_equal(write_stream(&r, room, NULL, part), length);
+    assert_memory_equal(part, whole, length);
+  }
+  write_stream(&r, 1, "{\"status\":503}", part);
+  assert_string_equal(strstr(part, "event: "), "event: error\ndata: {\"status\":503}\n\n");
+  assert_null(strstr(part, "usage"));
+  arena_free(&r.arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_full_request_however_it_is_cut),
+      cmocka_unit_test(the_model_says_what_a_request_does_not),
+      cmocka_unit_test(limits_are_exact),
+      cmocka_unit_test(a_full_budget_at_every_step),
+      cmocka_unit_test(a_stream_is_the_same_in_parts),
+  };
+  return cmocka_run_group_tests(tests, make_model, free_model);
+}
