@@ -58,6 +58,7 @@ endif
 CFLAGS_core_kernel_kernel_portable := $(KERNEL)
 CFLAGS_config_checkpoint_floats := -O3
 CFLAGS_tests_example_sort_model := -O3
+CFLAGS_tests_bench_bench_generate := -O3
 CFLAGS_server_http_page     := -DPAGE_FILE='"$(BUILD)/server/page/page.html"'
 CFLAGS_server_watch_version := -DATTEND_VERSION='"$(VERSION)"' -DATTEND_COMMIT='"$(COMMIT)"'
 
