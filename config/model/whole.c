@@ -8,6 +8,7 @@ void whole_free(struct whole *w) {
   if (!w) return;
   stack_free(w->encoder);
   free(w->part);
+  free(w->banned);
   free(w);
 }
 

@@ -42,6 +42,7 @@ struct whole {
   /* Where a /generate request does not say otherwise. */
   struct stack_choice choice;   /* its `end` is here: */
   int32_t ends[WHOLE_ENDS_MAX]; /* those of token.end that are in the vocabulary; they always end */
+  int32_t *banned;              /* [choice.banned_count] its list, or NULL */
   size_t max_tokens;
 
   struct whole_part *part; /* [parts], those of the encoder by their layer */

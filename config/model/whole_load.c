@@ -74,19 +74,36 @@ static enum status make_parts(struct model *m, const struct whole_plan *p, struc
   return STATUS_OK;
 }
 
-/* A model that says nothing else takes the likeliest token, and ends where its file says. */
-static void describe_choice(struct whole *w) {
-  enum { MAX_TOKENS = 64 };
+/* What a request bans is banned besides. */
+static enum status describe_banned(struct whole *w, const struct whole_choice *said,
+                                   struct error *e) {
+  if (said->banned == 0) return STATUS_OK;
+  w->banned = calloc(said->banned, sizeof *w->banned);
+  if (!w->banned) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
+  for (size_t i = 0; i < said->banned; i++) {
+    if ((size_t)said->ban[i] >= w->vocabulary)
+      return error_set(e, STATUS_CONFIG,
+                       "generate: banned_tokens: %d is beyond the vocabulary of %zu tokens",
+                       (int)said->ban[i], w->vocabulary);
+    w->banned[w->choice.banned_count++] = said->ban[i];
+  }
+  w->choice.banned = w->banned;
+  return STATUS_OK;
+}
+
+/* It ends where its file says. */
+static enum status describe_choice(struct whole *w, const struct whole_choice *said,
+                                   struct error *e) {
   const struct whole_tokens *t = &w->token;
-  const bool has_last = t->forced_end >= 0 && (uint64_t)t->forced_end < w->vocabulary;
-  w->choice = (struct stack_choice){.top_p = 1,
-                                    .repetition_penalty = 1,
-                                    .forced_end = has_last ? t->forced_end : -1,
-                                    .end = w->ends};
+  w->choice = said->choice;
+  w->max_tokens = said->max_tokens;
+  w->choice.end = w->ends;
   for (size_t i = 0; i < t->ends; i++)
     if (t->end[i] >= 0 && (uint64_t)t->end[i] < w->vocabulary)
       w->ends[w->choice.ends++] = (int32_t)t->end[i];
-  w->max_tokens = MAX_TOKENS;
+  if (t->forced_end >= 0 && (uint64_t)t->forced_end < w->vocabulary)
+    w->choice.forced_end = t->forced_end;
+  return describe_banned(w, said, e);
 }
 
 static enum status describe(struct model *m, const struct whole_plan *p, struct error *e) {
@@ -105,10 +122,9 @@ static enum status describe(struct model *m, const struct whole_plan *p, struct 
   w->positions = p->positions;
   w->aside = p->aside;
   w->token = p->said.token;
-  describe_choice(w);
   w->pool = p->pool;
   w->normalize = p->normalize;
-  return STATUS_OK;
+  return describe_choice(w, &p->said.choice, e);
 }
 
 static enum status check_unchanged(const struct whole_plan *p, struct error *e) {

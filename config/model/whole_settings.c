@@ -194,8 +194,17 @@ static void read_stack(struct whole_settings *s, const json_t *json, const char 
 static void check_rest(const json_t *json, struct error *e) {
   static const char *const kept[] = {"auto", "float32", NULL};
   read_word(json, "weights", kept, e);
-  if (json_object_get(json, "generate"))
-    error_set(e, STATUS_CONFIG, "generate: has no meaning yet: only encoders are served");
+}
+
+static void read_choice(struct whole_settings *s, const json_t *json, struct error *e) {
+  const json_t *value = json_object_get(json, "generate");
+  struct error inside = {0};
+  whole_choice_init(&s->choice);
+  if (!value) return;
+  if (!json_is_object(value))
+    definition_value_refuse("generate", "an object", value, e);
+  else if (whole_choice_read(&s->choice, value, &inside))
+    error_set(e, inside.status, "generate: %.400s", inside.detail);
 }
 
 enum status whole_settings_read(struct whole_settings *s, const json_t *json, struct error *e) {
@@ -213,6 +222,7 @@ enum status whole_settings_read(struct whole_settings *s, const json_t *json, st
   definition_value_toggle(json, "gated", &s->gated, e);
   definition_value_toggle(json, "scale_embedding", &s->scale_embedding, e);
   definition_value_toggle(json, "tie_output", &s->tie_output, e);
+  read_choice(s, json, e);
   check_rest(json, e);
   return e->status;
 }

@@ -9,6 +9,7 @@
 
 #include "config/layer/definition_value.h"
 #include "config/model/whole.h"
+#include "config/model/whole_choice.h"
 
 /* How positions come in; the family says which sinusoids these are. */
 enum whole_places {
@@ -32,6 +33,7 @@ struct whole_settings {
   size_t first_position, max_positions; /* 0: not said */
   enum toggle scale_embedding, tie_output;
   struct whole_tokens token; /* what is not said is none */
+  struct whole_choice choice;
   bool has_pool;
   enum stack_pool pool;
   enum toggle normalize;

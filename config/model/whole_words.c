@@ -134,6 +134,13 @@ static void put_token(struct whole_translation *t, const char *word, const char 
     put_said(t, word, key, otherwise >= 0 ? json_integer(otherwise) : NULL);
 }
 
+/* How it goes on from a text. */
+static void put_choice(struct whole_translation *t) {
+  if (!t->generation) return;
+  json_t *words = whole_choice_translate(t->generation, t->e);
+  if (words) put(t, "generate", NULL, words);
+}
+
 static void put_tokens(struct whole_translation *t) {
   const struct whole_type *type = t->w->type;
   static const char start[] = "decoder_start_token_id";
@@ -229,6 +236,7 @@ static void translate(struct whole_translation *t) {
   if (t->family->rotary) read_rope(t);
   put_first(t);
   put_tokens(t);
+  put_choice(t);
   put_said(t, "scale_embedding", "scale_embedding", json_boolean(type->scaled_embedding));
   put_said(t, "tie_output", "tie_word_embeddings", json_boolean(!type->untied));
   t->w->positions = count_of(t, keys->positions, 1, 0);
@@ -363,6 +371,12 @@ enum status whole_words_override(struct whole_words *w, const json_t *definition
   json_t *value, *flat = flatten(definition);
   if (!flat) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
   json_object_foreach(flat, word, value) {
+    json_t *known = json_object_get(w->words, word);
+    if (json_is_object(known) && json_is_object(value)) { /* of `generate` what is not said stays */
+      if (json_object_update(known, value))
+        error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
+      continue;
+    }
     compare(w, word, value, n);
     json_object_del(w->from, word);
     if (json_object_set(w->words, word, value) != 0)

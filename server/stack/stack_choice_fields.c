@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "server/stack/stack_fields.h"
 
@@ -96,5 +97,15 @@ enum status stack_read_stops(const json_t *value, const struct contract_field *f
 enum status stack_read_banned(const json_t *value, const struct contract_field *field, void *values,
                               struct error *e) {
   struct stack_values *v = values;
-  return read_tokens(value, field, v, &v->choice.banned, &v->choice.banned_count, e);
+  struct stack_choice *c = &v->choice;
+  const int32_t *own;
+  size_t count;
+  if (read_tokens(value, field, v, &own, &count, e)) return e->status;
+  int32_t *all = arena_alloc(v->arena, c->banned_count + count, sizeof *all, e);
+  if (!all) return e->status;
+  if (c->banned_count > 0) memcpy(all, c->banned, c->banned_count * sizeof *all);
+  if (count > 0) memcpy(all + c->banned_count, own, count * sizeof *all);
+  c->banned = all;
+  c->banned_count += count;
+  return STATUS_OK;
 }

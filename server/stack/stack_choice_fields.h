@@ -21,7 +21,7 @@ enum status stack_read_penalty(const struct json_t *value, const struct contract
 enum status stack_read_share(const struct json_t *value, const struct contract_field *field,
                              void *to, struct error *e);
 
-/* Lists of tokens of the model. */
+/* Lists of tokens of the model. Those that are banned join the ones that the model bans. */
 enum status stack_read_stops(const struct json_t *value, const struct contract_field *field,
                              void *values, struct error *e);
 enum status stack_read_banned(const struct json_t *value, const struct contract_field *field,

@@ -419,6 +419,42 @@ static void missing_keys_are_the_librarys(void **state) {
   whole_place_refused(p, "", "heads: 16 do not make 24 rows of queries");
 }
 
+/* What generation_config.json says of generating, and what a definition says instead. */
+static void a_file_says_how_to_go_on(void **state) {
+  const struct place *p = *state;
+  whole_place_tensors(p, "gpt2-a", NULL);
+  whole_place_config(p, "gpt2-a", "{}");
+  struct model *m = whole_place_load(p, "");
+  assert_int_equal(m->whole->max_tokens, 64);
+  assert_true(m->whole->choice.temperature == 0 && m->whole->choice.top_p == 1);
+  assert_int_equal(m->whole->choice.ends, 1);
+  assert_int_equal(m->whole->choice.end[0], 0);
+  assert_int_equal(m->whole->choice.forced_end, -1);
+  model_free(m);
+  whole_place_write(p, "generation_config.json",
+                    "{\"max_new_tokens\":7,\"min_new_tokens\":2,\"temperature\":0.7,\"top_k\":50,"
+                    "\"top_p\":0.9,\"repetition_penalty\":1.2,\"no_repeat_ngram_size\":3,"
+                    "\"suppress_tokens\":[5,6],\"bad_words_ids\":[[7],[8,9]],\"num_beams\":4,"
+                    "\"eos_token_id\":[1,2,99999],\"forced_eos_token_id\":2}");
+  m = whole_place_load(p, "");
+  const struct stack_choice *c = &m->whole->choice;
+  assert_int_equal(m->whole->max_tokens, 7);
+  assert_true(c->temperature == 0 && c->top_k == 0 && c->top_p == 1); /* nothing is drawn */
+  assert_true(c->repetition_penalty == 1.2 && c->no_repeat_ngram == 3 && c->min_tokens == 2);
+  assert_int_equal(c->banned_count, 3);
+  assert_true(c->banned[0] == 5 && c->banned[1] == 6 && c->banned[2] == 7);
+  assert_int_equal(c->ends, 2); /* one is beyond the vocabulary */
+  assert_int_equal(c->forced_end, 2);
+  model_free(m);
+  whole_place_write(p, "generation_config.json",
+                    "{\"do_sample\":true,\"top_k\":50,\"max_new_tokens\":7}");
+  m = whole_place_load(p, ",\"generate\":{\"top_k\":3}");
+  assert_true(m->whole->choice.temperature == 1);
+  assert_int_equal(m->whole->choice.top_k, 3);
+  assert_int_equal(m->whole->max_tokens, 7);
+  model_free(m);
+}
+
 /* A table that is stored counts before the one that would be computed; M2M100 has it, too. */
 static void stored_positions_count(void **state) {
   const struct place *p = *state;
@@ -606,6 +642,7 @@ int main(void) {
       IN_PLACE(an_encoder_has_sizes_of_its_own),
       IN_PLACE(tables_may_be_apart),
       IN_PLACE(missing_keys_are_the_librarys),
+      IN_PLACE(a_file_says_how_to_go_on),
       IN_PLACE(stored_positions_count),
       IN_PLACE(stored_distances_count),
       IN_PLACE(kin_of_bart),

@@ -43,7 +43,21 @@ static void definitions(void **unused) {
   ill("{\"transformer\":\"x\",\"end\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}",
       "end: 17 tokens are more than 16");
   ill("{\"transformer\":\"x\",\"weights\":\"int8\"}", "weights: \"int8\" is none of auto, float32");
-  ill("{\"transformer\":\"x\",\"generate\":{}}", "generate: has no meaning yet");
+  ill("{\"transformer\":\"x\",\"generate\":1}", "generate: needs an object");
+  ill("{\"transformer\":\"x\",\"generate\":{\"max_new_tokens\":1}}", "generate: unknown key \"max_new_tokens\"");
+  ill("{\"transformer\":\"x\",\"generate\":{\"max_tokens\":0}}",
+      "generate: max_tokens: 0 is outside");
+  ill("{\"transformer\":\"x\",\"generate\":{\"temperature\":-1}}",
+      "generate: temperature: -1 is not at least 0");
+  ill("{\"transformer\":\"x\",\"generate\":{\"top_p\":1.5}}",
+      "generate: top_p: 1.5 is not above 0 and at most 1");
+  ill("{\"transformer\":\"x\",\"generate\":{\"top_p\":\"1\"}}", "generate: top_p: needs a number");
+  ill("{\"transformer\":\"x\",\"generate\":{\"repetition_penalty\":0}}",
+      "generate: repetition_penalty: 0 is not above 0");
+  ill("{\"transformer\":\"x\",\"generate\":{\"banned_tokens\":1}}",
+      "generate: banned_tokens: needs a list of tokens");
+  ill("{\"transformer\":\"x\",\"generate\":{\"banned_tokens\":[-1]}}",
+      "generate: banned_tokens: needs tokens");
   ill("{\"transformer\":\"x\",\"pool\":\"sum\"}", "pool: \"sum\" is none of none, cls");
   ill("{\"transformer\":\"x\",\"encoder\":1}", "encoder: needs an object");
   ill("{\"transformer\":\"x\",\"encoder\":{\"width\":1}}", "encoder: unknown key \"width\"");
@@ -195,6 +209,17 @@ static void what_a_config_of_ours_says(void **state) {
 
 static void what_a_decoder_says(void **state) {
   const struct place *p = *state;
+  static const char *const said[][2] = {
+      {"{\"max_new_tokens\":0}", "generation_config.json: max_new_tokens: 0 is outside 1 to"},
+      {"{\"do_sample\":1}", "generation_config.json: do_sample: needs true or false"},
+      {"{\"do_sample\":true,\"top_p\":0}", "generation_config.json: top_p: 0 is not above 0"},
+      {"{\"suppress_tokens\":[2.5]}", "generation_config.json: suppress_tokens: needs tokens"},
+      {"{\"bad_words_ids\":[[96]]}", "generate: banned_tokens: 96 is beyond the vocabulary of 96"}};
+  for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+    whole_place_write(p, "generation_config.json", said[i][0]);
+    config_is_refused(p, "gpt2-a", "{}", said[i][1]);
+  }
+  whole_place_write(p, "generation_config.json", NULL);
   config_is_refused(p, "gpt2-a", "{\"scale_attn_weights\":false}",
                     "scale_attn_weights: has a value");
   config_is_refused(p, "gpt2-a", "{\"scale_attn_by_inverse_layer_idx\":true}",
