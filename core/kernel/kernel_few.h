@@ -39,7 +39,7 @@ static float *few_row(const struct few *f, size_t i) { return f->a->scores + i *
 /* All ones where the mask's byte is not zero. */
 INLINE ivec flags_some(const uint8_t *mask, size_t n) {
   uint8_t flag[LANES] = {0};
-  ivec flags;
+  ivec flags = ivec_all(0);
   memcpy(flag, mask, n < LANES ? n : LANES);
   for (int i = 0; i < LANES; i++) flags[i] = flag[i];
   return flags != ivec_all(0);

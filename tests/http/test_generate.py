@@ -230,7 +230,7 @@ class Generate(Case):
             return server.post("/v1/models/small/generate", request)
         problem = self.problem(ask(tokens=[[1]] * 3, returns=2, temperature=1), 413, "too-large")
         self.assertEqual(problem["limit"], "max_items")
-        problem = self.problem(ask(tokens=[[1]] * 5, max_tokens=3000), 413, "too-large")
+        problem = self.problem(ask(tokens=[[1]] * 5, max_tokens=30000), 413, "too-large")
         self.assertEqual(problem["limit"], "memory_budget_bytes")
         # what was refused gives its memory back when its connection has been answered
         self.assertTrue(wait_until(lambda: ask(tokens=[[1]] * 5, max_tokens=30).status == 200))

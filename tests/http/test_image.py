@@ -89,7 +89,7 @@ class Image(Case):
         root = os.path.join(self.folder.name, "other")
         other = os.path.join(self.folder.name, "program")
         with open(BIN, "rb") as file, open(other, "wb") as copy:
-            copy.write(file.read().replace(b"whole encoders over", b"whole encoders OVER"))
+            copy.write(file.read().replace(b"whole models over", b"whole models OVER"))
         os.chmod(other, 0o755)
         run(os.path.join(DOCKER, "root"), other, root, VERSION, COMMIT, SECONDS)
         digest = run(os.path.join(DOCKER, "pack"), root, root, VERSION, COMMIT, SECONDS)

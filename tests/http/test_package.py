@@ -109,7 +109,7 @@ class Installed(Package):
     @unittest.skipUnless(TOOLS, "no mandoc here")
     def test_the_manual_is_well_formed(self):
         self.assertEqual(run("mandoc", "-Tlint", "-Wwarning", self.at(MANUAL)), (0, ""))
-        self.assertIn("attention layers and whole encoders over HTTP", run("mandoc", "-Tascii", self.at(MANUAL))[1])
+        self.assertIn("attention layers and whole models over HTTP", run("mandoc", "-Tascii", self.at(MANUAL))[1])
 
     def completed(self, *words):
         """What bash offers for the last of these words."""
