@@ -133,9 +133,16 @@ static void log_end(struct request *r, bool sent, uint64_t nanoseconds) {
   log_request(r->server->log, &line);
 }
 
+/* Has the pool the request still? A stream's connection is not suspended all the while: its client
+ * may leave before its news are looked at. */
+static bool has_pool(const struct request *r) {
+  const bool given = r->state == REQUEST_IN_POOL || r->state == REQUEST_STREAMED;
+  return given && atomic_load(&r->handoff) != HANDOFF_DONE;
+}
+
 void request_end(struct request *r, bool sent) {
   if (r->streams) request_count_tokens(r);
-  if (r->state == REQUEST_STREAMED && atomic_load(&r->handoff) != HANDOFF_DONE) {
+  if (has_pool(r)) {
     request_leave(r);
     r->has_exchange = false; /* it ends when the pool gives it back */
   }

@@ -2,7 +2,10 @@
 import http.client
 import json
 import os
+import random
 import socket
+import struct
+import time
 import unittest
 
 from support import JSON_TYPE, PATIENCE, ROOT, Server, ServerCase, attend, wait_until
@@ -317,6 +320,23 @@ class Stream(Case):
             self.assertTrue(wait_until(
                 lambda: server.metric("attend_rejected_total", 'reason="slow_reader"') == 1))
             self.assertTrue(wait_until(lambda: server.metric("attend_running") == 0))
+
+    def test_clients_that_leave_at_any_moment(self):
+        """Reset before the first token, between two, and while the last ones are sent: nothing is left behind."""
+        server, chance = self.serve(MODELS), random.Random(3)
+        for _ in range(150):
+            request = {"tokens": [[1], [2, 3]], "max_tokens": chance.choice([1, 5, 300]), "stream": True}
+            body = json.dumps(request).encode()
+            with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as s:
+                s.sendall(b"POST /v1/models/%s/generate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                          b"Content-Length: %d\r\n\r\n" % (chance.choice([b"small", b"large"]), len(body)) + body)
+                if chance.random() < 0.5:
+                    s.recv(chance.randrange(1, 2000))
+                time.sleep(chance.random() * 0.01)  # a moment: whichever it is, all has to be well
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.assertTrue(wait_until(lambda: server.metric("attend_running") == 0))
+        self.assertTrue(wait_until(lambda: server.metric("attend_inflight_bytes") == 0))
+        server.stop()
 
     def test_a_stop_ends_it_with_its_reason(self):
         server = self.serve({"large": LARGE}, drain_ms=200)
