@@ -139,7 +139,8 @@ static enum status settle_heads(struct whole_plan *p, struct error *e) {
                            .scale = p->family->unscaled ? 1 : (float)(1 / sqrt((double)size)),
                            .rope_base = p->places != WHOLE_PLACES_ROTARY ? 0
                                         : p->words.rope_base > 0         ? p->words.rope_base
-                                                                         : DEFINITION_ROPE_BASE};
+                                                                         : DEFINITION_ROPE_BASE,
+                           .rope_stretch = p->words.rope_stretch};
   if (p->form.self.rope_base > 0 && size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
                      "positions: rotary ones turn pairs of columns, but the heads have %zu", size);

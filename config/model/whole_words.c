@@ -167,6 +167,35 @@ static void put_first(struct whole_translation *t) {
 }
 
 /* How positions turn queries and keys: by a base alone, told in one place or another. */
+/* A number of the object that says how rotary positions are stretched. */
+static double read_stretch_number(struct whole_translation *t, const char *all,
+                                  const json_t *scaling, const char *key, double least) {
+  const json_t *value = json_object_get(scaling, key);
+  const double x = json_number_value(value);
+  if (!json_is_number(value) || !(x >= least && x <= 1e9))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: %s: needs a number of at least %g", all, key,
+              least);
+  return x;
+}
+
+/* False: the kind is not served. */
+static bool read_stretch(struct whole_translation *t, const char *all, const json_t *scaling,
+                         const char *kind) {
+  struct layer_stretch *s = &t->w->rope_stretch;
+  if (strcmp(kind, "default") == 0) return true;
+  const bool llama = strcmp(kind, "llama3") == 0;
+  if (!llama && strcmp(kind, "linear") != 0) return false;
+  s->factor = read_stretch_number(t, all, scaling, "factor", 1);
+  if (!llama) return true;
+  s->low = read_stretch_number(t, all, scaling, "low_freq_factor", 1e-3);
+  s->high = read_stretch_number(t, all, scaling, "high_freq_factor", 1e-3);
+  s->positions = read_stretch_number(t, all, scaling, "original_max_position_embeddings", 1);
+  if (!t->e->status && s->high <= s->low)
+    error_set(t->e, STATUS_CONFIG,
+              "config.json: %s: high_freq_factor: is not above low_freq_factor", all);
+  return true;
+}
+
 static void read_rope(struct whole_translation *t) {
   static const char all[] = "rope_parameters", some[] = "rope_scaling";
   const json_t *parameters = json_object_get(t->config, all);
@@ -174,12 +203,13 @@ static void read_rope(struct whole_translation *t) {
   const json_t *scaling = has_all ? parameters : json_object_get(t->config, some);
   const json_t *kind = json_object_get(scaling, "rope_type");
   if (!kind) kind = json_object_get(scaling, "type");
+  const char *where = has_all ? all : some;
   if (json_object_size(scaling) > 0 && (kind || !has_all) &&
-      (!json_is_string(kind) || strcmp(json_string_value(kind), "default") != 0))
+      (!json_is_string(kind) || !read_stretch(t, where, scaling, json_string_value(kind))))
     error_set(t->e, STATUS_CONFIG,
-              "config.json: %s: has a kind that is not served; served is "
-              "\"default\"",
-              has_all ? all : some);
+              "config.json: %s: has a kind that is not served; served are default, linear and "
+              "llama3",
+              where);
   const char *key = t->family->keys->rope_base;
   const json_t *base = json_object_get(has_all ? parameters : t->config, key);
   t->w->rope_base = base ? json_number_value(base) : t->w->type->rope_base;

@@ -17,6 +17,7 @@ struct whole_words {
   size_t positions; /* as config.json counts them */
   size_t buckets, distance;
   double rope_base;
+  struct layer_stretch rope_stretch;
   bool has_types; /* of tokens */
   size_t types;
   bool apart; /* the encoder has a table of tokens of its own */

@@ -35,6 +35,14 @@ enum score {
   SCORE_BILINEAR  /* k.(W q) */
 };
 
+/* Rotary angles for texts that are longer than those a model was made of: they are divided by
+ * `factor`. With `positions` above 0 only those that turn slowly: fewer than `low` times in so many
+ * positions; those that turn more than `high` times stay, and in between it goes over. */
+struct layer_stretch {
+  double factor; /* 0 is read as 1 */
+  double low, high, positions;
+};
+
 struct layer_shape {
   size_t heads, kv_heads; /* H, G; G divides H */
   size_t head_size;       /* d of a query */
@@ -53,6 +61,7 @@ struct layer_shape {
   /* Rotary: each head of queries and keys is turned, pair (t, t + d/2) by the position times
    * rope_base^(-2t/d). Only with SCORE_DOT and an even d; 0: not. */
   double rope_base;
+  struct layer_stretch rope_stretch;
   /* T5's relative positions: the distance from query to key falls into a bucket, whose number for
    * the head is added to the score. In one direction the first half of the buckets have one
    * distance each; the others widen, so that one behind the last would begin at relative_distance.

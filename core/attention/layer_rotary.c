@@ -8,6 +8,14 @@
 #include "core/attention/layer_parts.h"
 #include "core/run/size.h"
 
+static double stretched(const struct layer_stretch *s, double by) {
+  const double turns = s->positions * by / (2 * M_PI);
+  if (s->factor == 0 || (s->positions > 0 && turns > s->high)) return by;
+  if (s->positions == 0 || turns < s->low) return by / s->factor;
+  const double stays = (turns - s->low) / (s->high - s->low);
+  return (1 - stays) * by / s->factor + stays * by;
+}
+
 void rotary_make(struct layer *l, struct error *e) {
   const struct layer_shape *s = &l->shape;
   const size_t half = s->head_size / 2;
@@ -18,7 +26,8 @@ void rotary_make(struct layer *l, struct error *e) {
     return;
   }
   for (size_t t = 0; t < half; t++)
-    l->rotary[t] = pow(s->rope_base, -2.0 * (double)t / (double)s->head_size);
+    l->rotary[t] =
+        stretched(&s->rope_stretch, pow(s->rope_base, -2.0 * (double)t / (double)s->head_size));
 }
 
 /* For positions so far away that the kernel does not make their angles. */

@@ -36,7 +36,7 @@ static void turn_head(struct ref_work *r, enum role role, size_t row, size_t hea
   const double position = (double)row + (role == ROLE_QUERY ? (double)r->item->offset : 0);
   double *x = ref_projected(r, role, row, head);
   if (r->s->rope_base == 0) return;
-  ref_rotate(x, r->s->head_size, r->s->rope_base, position);
+  ref_rotate(x, r->s->head_size, r->s->rope_base, &r->s->rope_stretch, position);
   ref_check(r, x, r->s->head_size);
 }
 

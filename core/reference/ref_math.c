@@ -98,9 +98,20 @@ int32_t ref_draw(const double *weight, size_t n, double u) {
 
 /* --- positions --- */
 
-void ref_rotate(double *x, size_t d, double base, double position) {
+/* A wave that is long beside what the model was made of is made longer still. */
+static double ref_frequency(double base, double exponent, const struct layer_stretch *s) {
+  const double plain = pow(base, exponent), wave = 2 * M_PI / plain;
+  if (s->factor == 0) return plain;
+  if (s->positions == 0) return plain / s->factor;
+  if (wave < s->positions / s->high) return plain;
+  if (wave > s->positions / s->low) return plain / s->factor;
+  const double smooth = (s->positions / wave - s->low) / (s->high - s->low);
+  return (1 - smooth) * plain / s->factor + smooth * plain;
+}
+
+void ref_rotate(double *x, size_t d, double base, const struct layer_stretch *s, double position) {
   for (size_t t = 0; t < d / 2; t++) {
-    const double angle = position * pow(base, -2.0 * (double)t / (double)d);
+    const double angle = position * ref_frequency(base, -2.0 * (double)t / (double)d, s);
     const double a = x[t], b = x[t + d / 2];
     x[t] = a * cos(angle) - b * sin(angle);
     x[t + d / 2] = b * cos(angle) + a * sin(angle);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/attention/layer.h"
 #include "core/kernel/kernel_activation.h"
 
 /* --- rows --- */
@@ -54,7 +55,7 @@ int32_t ref_draw(const double *weight, size_t n, double u);
 /* --- positions --- */
 
 /* Rotary: turns each pair (x[t], x[t + d/2]) by the angle position * base^(-2t/d). */
-void ref_rotate(double *x, size_t d, double base, double position);
+void ref_rotate(double *x, size_t d, double base, const struct layer_stretch *s, double position);
 
 /* Which of T5's `n` buckets a distance falls into: the first n/2 have one distance each, the others
  * widen, so that one behind the last would begin at `far`. */

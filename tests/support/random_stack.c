@@ -34,6 +34,17 @@ static struct stack_norm draw_norm(struct random_stack *s, bool shift, uint64_t 
   return (struct stack_norm){factor, shift ? random_floats(&s->arena, state, d, 0.2f) : NULL};
 }
 
+/* Now and then longer waves: all of them, or those that a model of some tens of rows would not
+ * have seen whole. */
+static void draw_stretch(struct layer_shape *h, uint64_t state) {
+  if (random_often(&state, 60)) return;
+  h->rope_stretch.factor = 1 + (double)random_below(&state, 30) / 4;
+  if (random_often(&state, 30)) return;
+  h->rope_stretch.low = 1;
+  h->rope_stretch.high = 2 + (double)random_below(&state, 3);
+  h->rope_stretch.positions = 10 + (double)random_below(&state, 60);
+}
+
 /* Heads whose sizes need not divide the width; with positions of their own, or not. */
 static void draw_attention(struct random_stack *s, bool wide, uint64_t *state) {
   struct layer_shape *h = &s->form.self;
@@ -47,6 +58,7 @@ static void draw_attention(struct random_stack *s, bool wide, uint64_t *state) {
   if (random_often(state, 25)) {
     h->head_size = h->key_head_size += h->head_size % 2;
     h->rope_base = random_often(state, 70) ? 10000 : 500000;
+    draw_stretch(h, *state);
   }
   if (random_often(state, 75)) return;
   h->relative_both = random_often(state, 70);

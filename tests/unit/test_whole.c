@@ -419,6 +419,25 @@ static void missing_keys_are_the_librarys(void **state) {
   whole_place_refused(p, "", "heads: 16 do not make 24 rows of queries");
 }
 
+/* Rotary positions for longer texts: as Llama 3.1 says them, and the simple way. */
+static void rotary_positions_may_be_stretched(void **state) {
+  const struct place *p = *state;
+  whole_place_tensors(p, "llama-b", NULL);
+  whole_place_config(
+      p, "llama-b",
+      "{\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
+      "\"high_freq_factor\":4,\"original_max_position_embeddings\":8192}}");
+  struct model *m = whole_place_load(p, "");
+  const struct layer_stretch *s = &stack_form(m->whole->encoder)->self.rope_stretch;
+  assert_true(s->factor == 8 && s->low == 1 && s->high == 4 && s->positions == 8192);
+  model_free(m);
+  whole_place_config(p, "llama-b", "{\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.5}}");
+  m = whole_place_load(p, "");
+  s = &stack_form(m->whole->encoder)->self.rope_stretch;
+  assert_true(s->factor == 2.5 && s->positions == 0);
+  model_free(m);
+}
+
 /* What generation_config.json says of generating, and what a definition says instead. */
 static void a_file_says_how_to_go_on(void **state) {
   const struct place *p = *state;
@@ -642,6 +661,7 @@ int main(void) {
       IN_PLACE(an_encoder_has_sizes_of_its_own),
       IN_PLACE(tables_may_be_apart),
       IN_PLACE(missing_keys_are_the_librarys),
+      IN_PLACE(rotary_positions_may_be_stretched),
       IN_PLACE(a_file_says_how_to_go_on),
       IN_PLACE(stored_positions_count),
       IN_PLACE(stored_distances_count),

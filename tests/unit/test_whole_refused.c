@@ -44,7 +44,8 @@ static void definitions(void **unused) {
       "end: 17 tokens are more than 16");
   ill("{\"transformer\":\"x\",\"weights\":\"int8\"}", "weights: \"int8\" is none of auto, float32");
   ill("{\"transformer\":\"x\",\"generate\":1}", "generate: needs an object");
-  ill("{\"transformer\":\"x\",\"generate\":{\"max_new_tokens\":1}}", "generate: unknown key \"max_new_tokens\"");
+  ill("{\"transformer\":\"x\",\"generate\":{\"max_new_tokens\":1}}",
+      "generate: unknown key \"max_new_tokens\"");
   ill("{\"transformer\":\"x\",\"generate\":{\"max_tokens\":0}}",
       "generate: max_tokens: 0 is outside");
   ill("{\"transformer\":\"x\",\"generate\":{\"temperature\":-1}}",
@@ -234,11 +235,25 @@ static void what_a_decoder_says(void **state) {
   config_is_refused(p, "llama-b", "{\"sliding_window\":16}", "sliding_window: has a value");
   config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true}", "sliding_window: has a value");
   config_is_refused(p, "llama-b", "{\"partial_rotary_factor\":0.5}", "partial_rotary_factor: has");
-  config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}}",
+  config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2}}",
                     "config.json: rope_scaling: has a kind that is not served");
+  config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"linear\",\"factor\":0.5}}",
+                    "config.json: rope_scaling: factor: needs a number of at least 1");
+  config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"linear\"}}",
+                    "factor: needs a number");
   config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"factor\":2}}", "rope_scaling: has a kind");
-  config_is_refused(p, "llama-b", "{\"rope_parameters\":{\"rope_type\":\"llama3\"}}",
+  config_is_refused(p, "llama-b", "{\"rope_parameters\":{\"rope_type\":\"longrope\"}}",
                     "config.json: rope_parameters: has a kind that is not served");
+  config_is_refused(
+      p, "llama-b",
+      "{\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":4,"
+      "\"high_freq_factor\":4,\"original_max_position_embeddings\":8192}}",
+      "config.json: rope_scaling: high_freq_factor: is not above low_freq_factor");
+  config_is_refused(
+      p, "llama-b",
+      "{\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
+      "\"high_freq_factor\":4}}",
+      "original_max_position_embeddings: needs a number of at least 1");
   config_is_refused(p, "llama-b", "{\"rope_theta\":0}", "rope_theta: needs a number above 1");
   config_is_refused(p, "llama-b", "{\"rope_theta\":\"x\"}", "rope_theta: needs a number above 1");
   config_is_refused(p, "llama-b", "{\"num_key_value_heads\":2}",
