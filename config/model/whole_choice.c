@@ -103,16 +103,27 @@ static void put_drawing(json_t *words, const json_t *generation, struct error *e
 /* Tokens that are not wanted, and words of one token; words of several are not kept out. */
 static void put_banned(json_t *words, const json_t *generation, struct error *e) {
   static const char tokens[] = "suppress_tokens", stretches[] = "bad_words_ids";
+  json_t *suppressed = json_object_get(generation, tokens);
   const json_t *list = json_object_get(generation, stretches), *one;
-  json_t *banned = json_array();
-  size_t i;
-  if (json_is_array(json_object_get(generation, tokens)))
-    json_array_extend(banned, json_object_get(generation, tokens));
-  json_array_foreach(list, i, one) {
-    if (json_array_size(one) == 1) json_array_append(banned, json_array_get(one, 0));
+  const bool listed = list && !json_is_null(list), said = suppressed && !json_is_null(suppressed);
+  if (said && !json_is_array(suppressed)) {
+    put(words, "banned_tokens", tokens, json_incref(suppressed), e);
+    return;
   }
-  if (json_array_size(banned) > 0)
-    put(words, "banned_tokens", list ? stretches : tokens, json_incref(banned), e);
+  json_t *banned = said ? json_copy(suppressed) : json_array();
+  size_t i;
+  bool good = banned != NULL;
+  if (listed && !json_is_array(list))
+    error_set(e, STATUS_CONFIG, "generation_config.json: %s: needs a list of lists", stretches);
+  json_array_foreach(list, i, one) {
+    if (!json_is_array(one))
+      error_set(e, STATUS_CONFIG, "generation_config.json: %s: needs a list of lists", stretches);
+    if (json_array_size(one) == 1)
+      good = good && json_array_append(banned, json_array_get(one, 0)) == 0;
+  }
+  if (!good) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for generation_config.json");
+  if (good && !e->status && (said || json_array_size(banned) > 0))
+    put(words, "banned_tokens", said ? tokens : stretches, json_incref(banned), e);
   json_decref(banned);
 }
 

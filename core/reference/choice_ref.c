@@ -1,6 +1,7 @@
 /* choice_ref: the choice of a token, step by step. */
 #include "core/reference/choice_ref.h"
 
+#include <float.h>
 #include <math.h>
 
 static bool is_in(const int32_t *list, size_t count, int32_t token) {
@@ -24,7 +25,8 @@ static double changed(const struct stack_choice *c, const struct stack_past *pas
                       double x) {
   const bool early = past->chosen < c->min_tokens;
   if (is_in(past->token, past->count, token))
-    x = (float)(x < 0 ? x * c->repetition_penalty : x / c->repetition_penalty);
+    x = (float)fmin(fmax(x < 0 ? x * c->repetition_penalty : x / c->repetition_penalty, -FLT_MAX),
+                    FLT_MAX);
   if (repeats(past, c->no_repeat_ngram, token)) return -INFINITY;
   if (is_in(c->banned, c->banned_count, token)) return -INFINITY;
   if (early && (is_in(c->end, c->ends, token) || is_in(c->stop, c->stops, token))) return -INFINITY;

@@ -38,7 +38,8 @@ static bool changes_logits(const struct stack_choice *c, const struct stack_past
          past->chosen < c->min_tokens;
 }
 
-/* Once for each token of the past: its first place there counts. `heap` marks what was met. */
+/* Once for each token of the past: its first place there counts. `heap` marks what was met. A logit
+ * stays finite: one that is not is banned. */
 static void penalise(struct choosing *k) {
   const double r = k->c->repetition_penalty;
   if (r == 1) return;
@@ -46,7 +47,8 @@ static void penalise(struct choosing *k) {
   for (size_t i = 0; i < k->past->count; i++) {
     const size_t token = (size_t)k->past->token[i];
     const double x = k->logit[token];
-    if (k->heap[token]++ == 0) k->logit[token] = (float)(x < 0 ? x * r : x / r);
+    if (k->heap[token]++ > 0) continue;
+    k->logit[token] = (float)fmin(fmax(x < 0 ? x * r : x / r, -FLT_MAX), FLT_MAX);
   }
 }
 

@@ -62,7 +62,8 @@ static void draw_case(struct choice_case *k, uint64_t *state) {
   k->c = plain;
   k->c.banned = k->banned, k->c.end = k->end, k->c.stop = k->stop;
   k->c.seed = random_bits(state);
-  if (random_often(state, 30)) k->c.repetition_penalty = random_often(state, 50) ? 1.3 : 0.7;
+  static const double penalty[] = {1.3, 0.7, 1.3, 0.7, 1e-300, 1e300};
+  if (random_often(state, 30)) k->c.repetition_penalty = penalty[random_below(state, 6)];
   if (random_often(state, 30)) k->c.no_repeat_ngram = 1 + random_below(state, 4);
   if (random_often(state, 30)) k->c.banned_count = random_below(state, 5);
   if (random_often(state, 50)) k->c.ends = random_below(state, 3);

@@ -215,6 +215,13 @@ static void what_a_decoder_says(void **state) {
       {"{\"do_sample\":1}", "generation_config.json: do_sample: needs true or false"},
       {"{\"do_sample\":true,\"top_p\":0}", "generation_config.json: top_p: 0 is not above 0"},
       {"{\"suppress_tokens\":[2.5]}", "generation_config.json: suppress_tokens: needs tokens"},
+      {"{\"suppress_tokens\":3}",
+       "generation_config.json: suppress_tokens: needs a list of tokens"},
+      {"{\"bad_words_ids\":3}", "generation_config.json: bad_words_ids: needs a list of lists"},
+      {"{\"bad_words_ids\":[5]}", "generation_config.json: bad_words_ids: needs a list of lists"},
+      {"{\"min_new_tokens\":-1}", "generation_config.json: min_new_tokens: -1 is outside 0 to"},
+      {"{\"repetition_penalty\":0}", "generation_config.json: repetition_penalty: 0 is not above"},
+      {"{\"do_sample\":true,\"temperature\":-1}", "temperature: -1 is not at least 0"},
       {"{\"bad_words_ids\":[[96]]}", "generate: banned_tokens: 96 is beyond the vocabulary of 96"}};
   for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
     whole_place_write(p, "generation_config.json", said[i][0]);
