@@ -77,10 +77,10 @@ static void check_body(struct exchange *x) {
 
 /* --- tokens that come one after the other --- */
 
-/* The deadline of the next token. */
+/* The deadline of the next token, but not behind that of all. */
 static uint64_t next_deadline(const struct exchange *x, uint64_t now) {
-  const bool pauses = x->pause_ns && x->pause_ns < x->deadline - now;
-  return pauses && now < x->deadline ? now + x->pause_ns : x->deadline;
+  const uint64_t left = x->deadline > now ? x->deadline - now : 0;
+  return x->pause_ns && x->pause_ns < left ? now + x->pause_ns : x->deadline;
 }
 
 /* By a worker, between two rounds. */

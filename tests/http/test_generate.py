@@ -5,10 +5,11 @@ import os
 import random
 import socket
 import struct
+import subprocess
 import time
 import unittest
 
-from support import JSON_TYPE, PATIENCE, ROOT, Server, ServerCase, attend, wait_until
+from support import BIN, JSON_TYPE, PATIENCE, ROOT, Server, ServerCase, attend, clean_environment, wait_until
 
 GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
 SAFETENSORS = "application/x-safetensors"
@@ -243,9 +244,33 @@ class Generate(Case):
         config = os.path.join(self.server.folder, "attend.json")
         status, out, _ = attend("run", "small", "--generate", "--config", config, data=json.dumps(DRAWN).encode())
         self.assertEqual((status, out), (0, self.post(DRAWN).body))
+        streamed = json.dumps(dict(DRAWN, stream=True)).encode()
+        status, out, _ = attend("run", "small", "--generate", "--config", config, data=streamed)
+        self.assertEqual(status, 0)
+        together = put_together(events_of(out.decode()), TEXTS, 3)
+        self.assertEqual(together["sequences"], self.answer(DRAWN)["sequences"])
+        banned = json.dumps(dict(DRAWN, stream=True, banned_tokens=list(range(50)))).encode()
+        status, out, words = attend("run", "small", "--generate", "--config", config, data=banned)
+        self.assertEqual((status, out), (1, b""))
+        self.assertIn("all are banned", words)
+        status, out, words = attend("run", "small", "--generate", "--lines", "--config", config,
+                                    data=json.dumps(DRAWN).encode() + b"\n" + streamed + b"\n")
+        self.assertEqual((status, len(out.splitlines())), (1, 2))
+        self.assertEqual(json.loads(out.splitlines()[0])["sequences"], together["sequences"])
+        self.assertIn(b"a line is a whole answer", out)
         status, _, words = attend("run", "encoder", "--generate", "--config", config, data=b"{}")
         self.assertEqual(status, 2)
         self.assertIn("cannot generate", words)
+
+    def test_a_stream_that_cannot_be_written_ends(self):
+        """Nothing more is computed then: all 20 000 tokens would take minutes."""
+        config = os.path.join(self.server.folder, "attend.json")
+        request = json.dumps({"tokens": [1], "max_tokens": 20000, "min_tokens": 20000, "stream": True}).encode()
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([BIN, "run", "large", "--generate", "--config", config], input=request, stdout=full,
+                                  stderr=subprocess.PIPE, env=clean_environment(), timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"cannot write the answer", done.stderr)
 
     def test_tokens_are_counted(self):
         def counts():

@@ -20,6 +20,7 @@
 #include "server/command/command_run.h"
 #include "server/service/exchange.h"
 #include "tests/support/patience.h"
+#include "tests/support/place.h"
 
 struct fixture {
   struct config config;
@@ -39,6 +40,18 @@ static void stop(struct fixture *f) {
   service_stop(&f->service);
   assert_int_equal(atomic_load(&f->service.budget.used), 0);
   config_free(&f->config);
+}
+
+/* A service with a decoder, whose definition is written to a file of its own. */
+static void start_decoder(struct fixture *f, struct place *p) {
+  const char *const settings[] = {"--workers", "2", "--config", p->file, NULL};
+  FILE *file = fopen(p->file, "w");
+  assert_non_null(file);
+  fputs("{\"models\":{\"d\":{\"transformer\":{\"random\":{\"seed\":1}},\"kind\":\"decoder\","
+        "\"layers\":2,\"width\":16,\"heads\":2,\"feed_forward\":32,\"vocabulary\":50}}}",
+        file);
+  assert_int_equal(fclose(file), 0);
+  start(f, settings);
 }
 
 static const char *const two_workers[] = {"--workers", "2", NULL};
@@ -552,6 +565,43 @@ static void run_says_what_is_wrong(void **state) {
   assert_non_null(strstr(o.err, "\"nobody\"; there are: demo, base, additive, sort\n"));
 }
 
+/* --- tokens one after the other --- */
+
+static size_t news;
+static void count_news(struct exchange *x) { news += exchange_has_begun(x); }
+
+/* Each token moves the deadline of the next one, up to that of all; a stream is told of each but
+ * the last. */
+static void a_deadline_moves_from_token_to_token(void **state) {
+  (void)state;
+  static const char body[] = "{\"tokens\":[1],\"max_tokens\":9,\"min_tokens\":9,\"stream\":true}";
+  struct place *p;
+  struct fixture f;
+  struct visit v;
+  assert_int_equal(place_make((void **)&p, "attend.json"), 0);
+  start_decoder(&f, p);
+  for (int near = 0; near < 2; near++) {
+    const uint64_t all = clock_now() + 2 * PATIENCE_NS,
+                   pause = near ? 4 * PATIENCE_NS : PATIENCE_NS;
+    assert_true(visit_ask(&v, &f.service, "d", ASK_GENERATE, body, 1000));
+    v.exchange.pause_ns = pause;
+    v.exchange.news = count_news;
+    news = 0;
+    visit_wait(&v, all);
+    assert_int_equal(v.exchange.error.status, STATUS_OK);
+    assert_int_equal(exchange_chosen(&v.exchange), 9);
+    assert_int_equal(news, 8);
+    if (near)
+      assert_true(v.exchange.job.deadline == all);
+    else
+      assert_true(v.exchange.job.deadline > v.exchange.begun + pause &&
+                  v.exchange.job.deadline < all);
+    visit_end(&v);
+  }
+  stop(&f);
+  place_remove((void **)&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(an_example_is_answered, enter, leave),
@@ -574,6 +624,7 @@ int main(void) {
       cmocka_unit_test(what_never_fits_the_budget_is_too_large),
       cmocka_unit_test_setup_teardown(run_writes_what_http_would, enter, leave),
       cmocka_unit_test(run_says_what_is_wrong),
+      cmocka_unit_test(a_deadline_moves_from_token_to_token),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
