@@ -12,35 +12,20 @@
 #include "core/stack/stack_parts.h"
 
 enum {
-  SHARED_WORK = 4000000, /* operations of a unit of columns: some tens of microseconds */
-  SHARED_COLUMNS = 256,  /* of a unit at least; twice as many where rows are of several runs, since
-                            each unit lays them side by side */
-  ROWS_LEAST = 32,       /* of a unit towards the end, so that threads end together */
-  TURNS = 4              /* units that what is left of the rows makes at least */
+  ROWS_LEAST = 32, /* of a unit towards the end, so that threads end together */
+  TURNS = 4        /* units that what is left of the rows makes at least */
 };
 
 /* --- units --- */
 
-/* Rows of the batch, if its columns are shared out; else 0. */
-static size_t shared_rows(const struct stack_step *s, const struct run *first) {
-  const struct stack_form *f = &s->stack->form;
-  const double work = 2.0 * (double)f->width * (double)f->forward_size; /* of a row in a matrix */
-  size_t rows = 0;
-  for (const struct run *r = first; r; r = r->next) {
-    rows += stack_run_of(r)->geometry.q_rows;
-    if (rows > STACK_SHARED_ROWS) return 0;
-  }
-  return work * (double)rows < 2.0 * SHARED_WORK ? 0 : rows;
-}
-
+/* Each unit lays the rows of several runs side by side. */
 static size_t forward_share(const struct step *step, const struct run *first) {
-  const struct stack_step *s = stack_step_of(step);
-  const size_t rows = shared_rows(s, first);
-  if (rows == 0) return 0;
-  const double column = s->row_work / (double)step->columns * (double)rows;
-  const size_t least = SHARED_COLUMNS * (first->next ? 2 : 1);
-  const size_t columns = size_max(least, (size_t)(SHARED_WORK / column));
-  return size_min(size_round_up(columns, KERNEL_PANEL_MAX), step->columns);
+  const struct stack_form *f = &stack_step_of(step)->stack->form;
+  const double product = 2.0 * (double)f->width * (double)f->forward_size;
+  size_t rows = 0;
+  for (const struct run *r = first; r; r = r->next)
+    rows += stack_run_of((struct run *)r)->geometry.q_rows;
+  return stack_share_columns(step, rows, product, first->next ? 2 : 1);
 }
 
 static double forward_work(const struct step *step, const struct unit *u) {

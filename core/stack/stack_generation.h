@@ -25,11 +25,11 @@ struct stack_sequence {
 
   /* The answer, allocated when the run is prepared. What belongs to token t is whole, and does not
    * change any more, once `count` is above t. */
-  atomic_size_t count;          /* tokens that were chosen */
-  const int32_t *token;         /* [most] */
-  const float *log_probability; /* [most] the model's own, whatever the choice made of it */
-  const int32_t *top_token;     /* [most, top_count] as in a run that scores */
-  const float *top_log_probability;
+  atomic_size_t count;    /* tokens that were chosen */
+  int32_t *token;         /* [most] */
+  float *log_probability; /* [most] the model's own, whatever the choice made of it */
+  int32_t *top_token;     /* [most, top_count] as in a run that scores */
+  float *top_log_probability;
   double score;                     /* the sum of the log probabilities, once it is finished */
   _Atomic enum stack_finish finish; /* set behind the last token's count */
 };
@@ -49,5 +49,10 @@ struct stack_generation {
 
   struct stack_rounds *rounds; /* the stack's own */
 };
+
+/* The tokens of a sequence that are there. */
+static inline size_t stack_sequence_count(const struct stack_sequence *q) {
+  return atomic_load_explicit(&q->count, memory_order_acquire);
+}
 
 #endif

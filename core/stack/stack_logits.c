@@ -9,11 +9,6 @@
 #include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 
-enum {
-  SHARED_WORK = 4000000, /* operations of a unit of columns: some tens of microseconds */
-  SHARED_COLUMNS = 256   /* of a unit at least */
-};
-
 /* --- units --- */
 
 static const struct stack_rounds *rounds_of(const struct run *r) {
@@ -21,14 +16,9 @@ static const struct stack_rounds *rounds_of(const struct run *r) {
 }
 
 static size_t logits_share(const struct step *step, const struct run *first) {
-  const struct stack_step *s = stack_step_of(step);
   size_t rows = 0;
   for (const struct run *r = first; r; r = r->next) rows += rounds_of(r)->asks;
-  if (rows == 0 || rows > STACK_SHARED_ROWS || s->row_work * (double)rows < 2.0 * SHARED_WORK)
-    return 0;
-  const double column = s->row_work / (double)step->columns * (double)rows;
-  const size_t columns = size_max(SHARED_COLUMNS, (size_t)(SHARED_WORK / column));
-  return size_min(size_round_up(columns, KERNEL_PANEL_MAX), step->columns);
+  return stack_share_columns(step, rows, stack_step_of(step)->row_work, 1);
 }
 
 static bool logits_unit(const struct step *step, struct cursor *at, struct unit *u) {
@@ -56,10 +46,8 @@ struct logits_tile {
   float *product;             /* [count, stripe] */
 };
 
-static size_t row_floats(const struct stack *s) { return size_round_up(s->form.width, 16); }
-
 size_t stack_logits_floats(const struct stack *s) {
-  return s->output ? s->tile * (row_floats(s) + KERNEL_PANEL_MAX) : 0;
+  return s->output ? s->tile * (stack_row_floats(s) + KERNEL_PANEL_MAX) : 0;
 }
 
 static void flush(struct logits_tile *t) {
@@ -68,7 +56,7 @@ static void flush(struct logits_tile *t) {
   const size_t end = t->columns ? size_min(t->column + t->columns, tokens) : tokens;
   for (size_t first = t->column, columns; t->count > 0 && first < end; first += columns) {
     columns = size_min(gemm_columns(g, first), end - first);
-    gemm_run(g, first, t->count, t->x, row_floats(t->stack), t->product);
+    gemm_run(g, first, t->count, t->x, stack_row_floats(t->stack), t->product);
     for (size_t i = 0; i < t->count; i++)
       memcpy(t->to[i] + first, t->product + i * KERNEL_PANEL_MAX, columns * sizeof *t->product);
   }
@@ -79,7 +67,8 @@ static void add_row(struct logits_tile *t, const struct stack_run *r, size_t ask
   const struct stack_rounds *o = r->generation->rounds;
   const struct item *item = &r->geometry.item[o->asking[ask]];
   if (t->count == t->stack->tile) flush(t);
-  stack_output_row(t->stack, r, item->q_row + item->q - 1, t->x + t->count * row_floats(t->stack));
+  stack_output_row(t->stack, r, item->q_row + item->q - 1,
+                   t->x + t->count * stack_row_floats(t->stack));
   t->to[t->count++] = o->logits + ask * t->stack->form.embedding.tokens;
 }
 
@@ -89,7 +78,7 @@ static void compute_logits(const struct step *step, const struct span *span, voi
   const unsigned mode = kernel_enter();
   struct span left = *span;
   struct unit u;
-  t.product = t.x + s->tile * row_floats(s);
+  t.product = t.x + s->tile * stack_row_floats(s);
   while (run_next_unit(&left, &u)) {
     if (u.column != t.column) flush(&t);
     t.column = u.column, t.columns = u.columns;

@@ -66,7 +66,7 @@ static int32_t choose(const struct stack *s, const struct stack_run *r, size_t i
   const struct stack_generation *g = r->generation;
   const struct stack_sequence *q = &g->sequence[item];
   const struct stack_advance *at = &g->rounds->advance[item];
-  const size_t chosen = atomic_load_explicit(&q->count, memory_order_relaxed);
+  const size_t chosen = stack_sequence_count(q);
   const struct stack_past past = {.token = at->token,
                                   .count = at->text + chosen,
                                   .chosen = chosen,
@@ -93,9 +93,9 @@ static enum stack_finish finish_of(const struct stack_choice *c, int32_t token, 
 static void put_token(struct stack_generation *g, size_t item, int32_t token, float log) {
   struct stack_sequence *q = &g->sequence[item];
   struct stack_advance *at = &g->rounds->advance[item];
-  const size_t chosen = atomic_load_explicit(&q->count, memory_order_relaxed);
+  const size_t chosen = stack_sequence_count(q);
   at->token[at->text + chosen] = token;
-  ((float *)q->log_probability)[chosen] = log;
+  q->log_probability[chosen] = log;
   q->score += log;
   atomic_store_explicit(&q->count, chosen + 1, memory_order_release);
   atomic_store_explicit(&q->finish, finish_of(&g->choice, token, chosen + 1, q->most),
@@ -107,9 +107,8 @@ static void find_next(const struct stack *s, const struct unit *u, float *scratc
   struct stack_generation *g = r->generation;
   struct stack_sequence *q = &g->sequence[u->item];
   const float *logit = g->rounds->logits + advance_of(u)->asks * s->form.embedding.tokens;
-  const size_t at = atomic_load_explicit(&q->count, memory_order_relaxed) * g->top_count;
-  const struct stack_likely likely = {g->top_count, (int32_t *)q->top_token + at,
-                                      (float *)q->top_log_probability + at};
+  const size_t at = stack_sequence_count(q) * g->top_count;
+  const struct stack_likely likely = {g->top_count, q->top_token + at, q->top_log_probability + at};
   double log_sum;
   if (!find_outcome(s, logit, &likely, scratch, &log_sum)) {
     note_fault(u, FAULT_LOGITS);

@@ -14,10 +14,8 @@ enum { TOUCH_LOGIT = 40 }; /* operations for each logit behind its product, abou
 
 /* --- the layout of the scratch: rows, a stripe of their products, a block of their logits --- */
 
-static size_t row_floats(const struct stack *s) { return size_round_up(s->form.width, 16); }
-
 size_t stack_output_floats(const struct stack *s) {
-  const size_t row = row_floats(s) + KERNEL_PANEL_MAX + STACK_BLOCK_TOKENS;
+  const size_t row = stack_row_floats(s) + KERNEL_PANEL_MAX + STACK_BLOCK_TOKENS;
   return s->output ? STACK_OUTPUT_ROWS * row + STACK_BLOCK_TOKENS : 0;
 }
 
@@ -49,7 +47,7 @@ static void gather_rows(struct output_tile *t, const struct unit *u) {
   t->count = 0;
   for (size_t row = u->row; row < u->row + u->rows; row++) {
     if (t->run->targets[row] < 0) continue;
-    stack_output_row(t->stack, t->run, row, t->x + t->count * row_floats(t->stack));
+    stack_output_row(t->stack, t->run, row, t->x + t->count * stack_row_floats(t->stack));
     stack_outcome_begin(&t->outcome[t->count]);
     t->row[t->count++] = row;
   }
@@ -59,7 +57,7 @@ static void make_block(struct output_tile *t, size_t first, size_t count) {
   const struct gemm *g = t->stack->output;
   for (size_t at = 0, columns; at < count; at += columns) {
     columns = size_min(gemm_columns(g, first + at), count - at);
-    gemm_run(g, first + at, t->count, t->x, row_floats(t->stack), t->product);
+    gemm_run(g, first + at, t->count, t->x, stack_row_floats(t->stack), t->product);
     for (size_t i = 0; i < t->count; i++)
       memcpy(t->logit + i * STACK_BLOCK_TOKENS + at, t->product + i * KERNEL_PANEL_MAX,
              columns * sizeof *t->logit);
@@ -98,7 +96,7 @@ static void put_rows(const struct output_tile *t) {
 static void output_rows(const struct stack *s, const struct unit *u, float *scratch) {
   const size_t tokens = s->form.embedding.tokens;
   struct output_tile t = {.stack = s, .run = stack_run_of(u->run), .x = scratch};
-  t.product = t.x + STACK_OUTPUT_ROWS * row_floats(s);
+  t.product = t.x + STACK_OUTPUT_ROWS * stack_row_floats(s);
   t.logit = t.product + STACK_OUTPUT_ROWS * KERNEL_PANEL_MAX;
   t.spare = t.logit + STACK_OUTPUT_ROWS * STACK_BLOCK_TOKENS;
   gather_rows(&t, u);

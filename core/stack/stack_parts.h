@@ -169,6 +169,16 @@ double stack_pool_work(const struct stack *s, const struct stack_run *r);
 bool stack_rows_unit(const struct step *step, struct cursor *at, struct unit *u);
 double stack_rows_work(const struct step *step, const struct unit *u);
 
+/* How many columns of a step's matrix make a unit, where `rows` rows of a batch go through it,
+ * whose products are `work` operations a row; at least `least` times as many as are worth a unit.
+ * 0: there are so many rows, or so little work, that no columns are shared out. */
+size_t stack_share_columns(const struct step *step, size_t rows, double work, size_t least);
+
+/* Floats from one row of the model to the next in a thread's scratch. */
+static inline size_t stack_row_floats(const struct stack *s) {
+  return (s->form.width + 15) / 16 * 16;
+}
+
 /* The item that a row belongs to. */
 size_t stack_item_of(const struct geometry *g, size_t row);
 

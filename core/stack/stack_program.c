@@ -21,6 +21,14 @@ double stack_rows_work(const struct step *step, const struct unit *u) {
   return stack_step_of(step)->row_work * (double)u->rows;
 }
 
+size_t stack_share_columns(const struct step *step, size_t rows, double work, size_t least) {
+  enum { UNIT_WORK = 4000000, UNIT_COLUMNS = 256 }; /* some tens of microseconds; at least */
+  if (rows == 0 || rows > STACK_SHARED_ROWS || work * (double)rows < 2.0 * UNIT_WORK) return 0;
+  const double column = stack_step_of(step)->row_work / (double)step->columns * (double)rows;
+  const size_t columns = size_max(UNIT_COLUMNS * least, (size_t)(UNIT_WORK / column));
+  return size_min(size_round_up(columns, KERNEL_PANEL_MAX), step->columns);
+}
+
 size_t stack_item_of(const struct geometry *g, size_t row) {
   size_t first = 0, end = g->items; /* the item is the last one that begins no later */
   while (first + 1 < end) {

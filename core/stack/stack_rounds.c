@@ -156,10 +156,9 @@ enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, str
 
 /* --- from round to round --- */
 
-/* Rows of a sequence that the round takes, of at most `room` of texts. */
-static size_t rows_of(const struct stack_sequence *q, const struct stack_advance *at,
-                      size_t *room) {
-  const size_t left = at->text + atomic_load_explicit(&q->count, memory_order_relaxed) - at->kept;
+/* Rows of a sequence that the round takes, of `left` that are still to be fed, and at most `room`
+ * of texts. */
+static size_t rows_of(const struct stack_sequence *q, size_t left, size_t *room) {
   if (q->finish) return 0;
   if (left == 1) return 1;
   const size_t rows = size_min(left, *room);
@@ -167,13 +166,13 @@ static size_t rows_of(const struct stack_sequence *q, const struct stack_advance
   return rows;
 }
 
-static void lay_item(struct stack_run *r, size_t index, size_t rows) {
+static void lay_item(struct stack_run *r, size_t index, size_t *room) {
+  const struct stack_sequence *q = &r->generation->sequence[index];
   struct stack_rounds *o = r->generation->rounds;
   struct stack_advance *at = &o->advance[index];
   struct geometry *g = &r->geometry;
-  const size_t chosen =
-      atomic_load_explicit(&r->generation->sequence[index].count, memory_order_relaxed);
-  const size_t known = at->text + chosen;
+  const size_t chosen = stack_sequence_count(q), left = at->text + chosen - at->kept;
+  const size_t rows = rows_of(q, left, room);
   r->generation->chosen += chosen;
   g->item[index] = (struct item){.q = rows,
                                  .k = at->kept + rows,
@@ -181,7 +180,7 @@ static void lay_item(struct stack_run *r, size_t index, size_t rows) {
                                  .k_row = g->q_rows,
                                  .offset = (int64_t)at->kept};
   memcpy(o->token + g->q_rows, at->token + at->kept, rows * sizeof *o->token);
-  at->asks = rows > 0 && at->kept + rows == known ? o->asks : STACK_ASKS_NOT;
+  at->asks = rows > 0 && rows == left ? o->asks : STACK_ASKS_NOT;
   if (at->asks != STACK_ASKS_NOT) o->asking[o->asks++] = index;
   g->q_rows += rows;
   r->run.work += (double)rows * (o->row_work + (double)(at->kept + rows) * o->pair_work);
@@ -194,8 +193,7 @@ static bool lay_round(const struct stack *s, struct stack_run *r) {
   size_t room = PIECE_ROWS;
   g->q_rows = o->asks = r->generation->chosen = 0;
   r->run.work = 0;
-  for (size_t i = 0; i < g->items; i++)
-    lay_item(r, i, rows_of(&r->generation->sequence[i], &o->advance[i], &room));
+  for (size_t i = 0; i < g->items; i++) lay_item(r, i, &room);
   g->k_rows = r->run.rows = g->q_rows;
   r->run.work += (double)o->asks * stack_output_work(s);
   return g->q_rows > 0;

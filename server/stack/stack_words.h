@@ -12,9 +12,4 @@ char *stack_write_top(char *out, const int32_t *token, const float *log, size_t 
 
 const char *stack_finish_name(enum stack_finish finish); /* "end", ... */
 
-/* The tokens of a sequence that are there. */
-static inline size_t stack_sequence_count(const struct stack_sequence *q) {
-  return atomic_load_explicit(&q->count, memory_order_acquire);
-}
-
 #endif
