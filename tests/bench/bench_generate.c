@@ -15,14 +15,10 @@
 
 #include "core/run/clock.h"
 #include "core/run/cpu.h"
-#include "core/run/pool.h"
-#include "core/stack/stack.h"
+#include "tests/bench/drawn_model.h"
 #include "tests/bench/sgemm.h"
-#include "tests/support/random_call.h"
 
 enum { POSITIONS = 1024, TURNS = 3, READS = 4, READ_FLOATS = 64 << 20 };
-
-static uint64_t state = 88172645463325252u;
 
 struct gpt {
   const char *name;
@@ -35,70 +31,33 @@ static const struct gpt gpts[] = {{"base", 12, 768, 12, 3072, 50257},
 
 /* --- the model --- */
 
-/* Uniform around `middle`; the spread is that of trained weights, or of biases and norms. */
-static const float *draw(struct arena *a, size_t count, float middle, float spread) {
-  struct error e = {0};
-  float *x = arena_alloc(a, count, sizeof *x, &e);
-  must(x != NULL);
-  for (size_t i = 0; i < count; i++) x[i] = middle + spread * random_float(&state);
-  return x;
-}
-
-static struct layer_matrix draw_matrix(struct arena *a, size_t out, size_t in) {
-  return (struct layer_matrix){.weight = draw(a, out * in, 0, 0.07f),
-                               .bias = draw(a, out, 0, 0.09f)};
-}
-
-static struct stack_norm draw_norm(struct arena *a, size_t width) {
-  return (struct stack_norm){.factor = draw(a, width, 1, 0.17f), .shift = draw(a, width, 0, 0.09f)};
-}
-
-static struct stack_layer draw_layer(struct arena *a, const struct gpt *b) {
-  struct stack_layer l = {0};
-  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
-    l.self[role] = draw_matrix(a, b->width, b->width);
-  l.norm_self = draw_norm(a, b->width);
-  l.norm_forward = draw_norm(a, b->width);
-  l.forward.up = draw_matrix(a, b->forward, b->width);
-  l.forward.down = draw_matrix(a, b->width, b->forward);
-  return l;
-}
-
 static struct stack_form form_of(struct arena *a, const struct gpt *b) {
-  return (struct stack_form){.name = "decoder",
-                             .width = b->width,
-                             .forward_size = b->forward,
-                             .layers = b->layers,
-                             .self = plain_shape(b->heads, b->width / b->heads),
-                             .causal = true,
-                             .norm = NORM_LAYER,
-                             .place = NORM_PRE,
-                             .epsilon = 1e-5f,
-                             .activation = ACTIVATION_GELU_NEW,
-                             .last = draw_norm(a, b->width),
-                             .output = {.tied = true},
-                             .embedding = {.token = draw(a, b->tokens * b->width, 0, 0.07f),
-                                           .position = draw(a, POSITIONS * b->width, 0, 0.07f),
-                                           .tokens = b->tokens,
-                                           .position_rows = POSITIONS,
-                                           .positions = POSITIONS_LEARNED,
-                                           .scale = 1}};
+  return (
+      struct stack_form){.name = "decoder",
+                         .width = b->width,
+                         .forward_size = b->forward,
+                         .layers = b->layers,
+                         .self = plain_shape(b->heads, b->width / b->heads),
+                         .causal = true,
+                         .norm = NORM_LAYER,
+                         .place = NORM_PRE,
+                         .epsilon = 1e-5f,
+                         .activation = ACTIVATION_GELU_NEW,
+                         .last = drawn_norm(a, b->width),
+                         .output = {.tied = true},
+                         .embedding = {.token = drawn_numbers(a, b->tokens * b->width, 0, 0.07f),
+                                       .position = drawn_numbers(a, POSITIONS * b->width, 0, 0.07f),
+                                       .tokens = b->tokens,
+                                       .position_rows = POSITIONS,
+                                       .positions = POSITIONS_LEARNED,
+                                       .scale = 1}};
 }
 
 static struct stack *make_stack(const struct gpt *b) {
-  struct error e = {0};
   struct arena a;
   arena_init(&a, NULL);
   const struct stack_form form = form_of(&a, b);
-  struct stack *s = stack_new(&form, &e);
-  must(s != NULL);
-  arena_free(&a);
-  for (size_t i = 0; i < b->layers; i++) {
-    const struct stack_layer l = draw_layer(&a, b);
-    must(stack_set_layer(s, &l, &e) == STATUS_OK);
-    arena_free(&a);
-  }
-  return s;
+  return drawn_stack(&form, &a);
 }
 
 /* --- what is asked of it --- */
@@ -123,7 +82,7 @@ static struct stack_run *ask(const struct stack *s, const struct bench_case *c, 
     g->sequence[i] = (struct stack_sequence){.item = (uint32_t)i, .most = c->most};
   }
   for (size_t i = 0; i < c->items * c->text; i++)
-    token[i] = (int32_t)random_below(&state, stack_form(s)->embedding.tokens);
+    token[i] = (int32_t)random_below(&drawn_state, stack_form(s)->embedding.tokens);
   r->geometry.items = c->items;
   r->geometry.item = item;
   r->geometry.q_rows = r->geometry.k_rows = c->items * c->text;
@@ -137,17 +96,6 @@ static struct stack_run *ask(const struct stack *s, const struct bench_case *c, 
 }
 
 /* --- time, in nanoseconds --- */
-
-static struct pool *make_pool(const struct stack *s, size_t workers) {
-  struct error e = {0};
-  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
-                                                   .max_queue = 1,
-                                                   .scratch_bytes = stack_scratch_bytes(s),
-                                                   .merge = true},
-                            &e);
-  must(p != NULL);
-  return p;
-}
 
 static void ignore(struct job *job) { (void)job; }
 
@@ -238,7 +186,7 @@ static double weights_of(const struct gpt *b) {
 
 static void decode(const struct gpt *b, const struct stack *s, const struct bench_case *c,
                    size_t workers) {
-  struct pool *p = make_pool(s, workers);
+  struct pool *p = drawn_pool(s, workers);
   double whole = INFINITY, step = INFINITY, read = 0;
   for (int turn = 0; turn < TURNS; turn++) {
     read = fmax(read, read_rate(workers));
@@ -258,7 +206,7 @@ static void decode(const struct gpt *b, const struct stack *s, const struct benc
 }
 
 static void text(const struct gpt *b, const struct stack *s, size_t n, size_t workers) {
-  struct pool *p = make_pool(s, workers);
+  struct pool *p = drawn_pool(s, workers);
   const struct bench_case c = {.items = 1, .text = n, .most = 1};
   double first = INFINITY, score = INFINITY, yardstick = INFINITY;
   for (int turn = 0; turn < TURNS; turn++) {

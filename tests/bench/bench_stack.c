@@ -13,16 +13,12 @@
 
 #include "core/run/clock.h"
 #include "core/run/cpu.h"
-#include "core/run/pool.h"
-#include "core/stack/stack.h"
+#include "tests/bench/drawn_model.h"
 #include "tests/bench/sgemm.h"
-#include "tests/support/random_call.h"
 
 enum { VOCABULARY = 30522, POSITIONS = 512, TYPES = 2, ITEMS_MOST = 32, TURNS = 2 };
 
 static const uint64_t turn_ns = 400 * CLOCK_MS;
-
-static uint64_t state = 88172645463325252u;
 
 struct bert {
   const char *name;
@@ -35,70 +31,33 @@ static const struct bert berts[] = {{"base", 12, 768, 12, 3072},
 
 /* --- the model --- */
 
-/* Uniform around `middle`; the spread is that of trained weights, or of biases and norms. */
-static const float *draw(struct arena *a, size_t count, float middle, float spread) {
-  struct error e = {0};
-  float *x = arena_alloc(a, count, sizeof *x, &e);
-  must(x != NULL);
-  for (size_t i = 0; i < count; i++) x[i] = middle + spread * random_float(&state);
-  return x;
-}
-
-static struct layer_matrix draw_matrix(struct arena *a, size_t out, size_t in) {
-  return (struct layer_matrix){.weight = draw(a, out * in, 0, 0.07f),
-                               .bias = draw(a, out, 0, 0.09f)};
-}
-
-static struct stack_norm draw_norm(struct arena *a, size_t width) {
-  return (struct stack_norm){.factor = draw(a, width, 1, 0.17f), .shift = draw(a, width, 0, 0.09f)};
-}
-
-static struct stack_layer draw_layer(struct arena *a, const struct bert *b) {
-  struct stack_layer l = {0};
-  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
-    l.self[role] = draw_matrix(a, b->width, b->width);
-  l.norm_self = draw_norm(a, b->width);
-  l.norm_forward = draw_norm(a, b->width);
-  l.forward.up = draw_matrix(a, b->forward, b->width);
-  l.forward.down = draw_matrix(a, b->width, b->forward);
-  return l;
-}
-
 static struct stack_form form_of(struct arena *a, const struct bert *b) {
-  return (struct stack_form){.name = "encoder",
-                             .width = b->width,
-                             .forward_size = b->forward,
-                             .layers = b->layers,
-                             .self = plain_shape(b->heads, b->width / b->heads),
-                             .norm = NORM_LAYER,
-                             .place = NORM_POST,
-                             .epsilon = 1e-12f,
-                             .activation = ACTIVATION_GELU,
-                             .embedding = {.token = draw(a, VOCABULARY * b->width, 0, 0.07f),
-                                           .type = draw(a, TYPES * b->width, 0, 0.07f),
-                                           .position = draw(a, POSITIONS * b->width, 0, 0.07f),
-                                           .tokens = VOCABULARY,
-                                           .types = TYPES,
-                                           .position_rows = POSITIONS,
-                                           .positions = POSITIONS_LEARNED,
-                                           .scale = 1,
-                                           .norm = draw_norm(a, b->width)}};
+  return (
+      struct stack_form){.name = "encoder",
+                         .width = b->width,
+                         .forward_size = b->forward,
+                         .layers = b->layers,
+                         .self = plain_shape(b->heads, b->width / b->heads),
+                         .norm = NORM_LAYER,
+                         .place = NORM_POST,
+                         .epsilon = 1e-12f,
+                         .activation = ACTIVATION_GELU,
+                         .embedding = {.token = drawn_numbers(a, VOCABULARY * b->width, 0, 0.07f),
+                                       .type = drawn_numbers(a, TYPES * b->width, 0, 0.07f),
+                                       .position = drawn_numbers(a, POSITIONS * b->width, 0, 0.07f),
+                                       .tokens = VOCABULARY,
+                                       .types = TYPES,
+                                       .position_rows = POSITIONS,
+                                       .positions = POSITIONS_LEARNED,
+                                       .scale = 1,
+                                       .norm = drawn_norm(a, b->width)}};
 }
 
 static struct stack *make_stack(const struct bert *b) {
-  struct error e = {0};
   struct arena a;
   arena_init(&a, NULL);
   const struct stack_form form = form_of(&a, b);
-  struct stack *s = stack_new(&form, &e);
-  must(s != NULL);
-  arena_free(&a);
-  for (size_t i = 0; i < b->layers; i++) {
-    const struct stack_layer l = draw_layer(&a, b);
-    must(stack_set_layer(s, &l, &e) == STATUS_OK);
-    arena_free(&a);
-  }
-  return s;
+  return drawn_stack(&form, &a);
 }
 
 /* --- what is asked of it --- */
@@ -144,7 +103,7 @@ static struct stack_run *ask(const struct stack *s, const struct bench_case *c,
   int32_t *token = arena_alloc(a, g->q_rows, sizeof *token, &e);
   struct stack_wish *wish = arena_alloc(a, layers, sizeof *wish, &e);
   must(token != NULL && wish != NULL);
-  for (size_t i = 0; i < g->q_rows; i++) token[i] = (int32_t)random_below(&state, VOCABULARY);
+  for (size_t i = 0; i < g->q_rows; i++) token[i] = (int32_t)random_below(&drawn_state, VOCABULARY);
   for (size_t i = 0; i < layers; i++) wish[i] = (struct stack_wish){.weights = weights};
   r->tokens = token, r->pool = STACK_POOL_MEAN;
   r->wish = weights == STACK_WEIGHTS_NONE ? NULL : wish;
@@ -153,17 +112,6 @@ static struct stack_run *ask(const struct stack *s, const struct bench_case *c,
 }
 
 /* --- time, in nanoseconds --- */
-
-static struct pool *make_pool(const struct stack *s, size_t workers) {
-  struct error e = {0};
-  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
-                                                   .max_queue = 1,
-                                                   .scratch_bytes = stack_scratch_bytes(s),
-                                                   .merge = true},
-                            &e);
-  must(p != NULL);
-  return p;
-}
 
 static void ignore(struct job *job) { (void)job; }
 
@@ -208,7 +156,7 @@ static void measure(const struct bert *b, const struct stack *s, const struct be
                     enum stack_weights weights, size_t workers) {
   struct arena a;
   arena_init(&a, NULL);
-  struct asked asked = {make_pool(s, workers), ask(s, c, weights, &a)};
+  struct asked asked = {drawn_pool(s, workers), ask(s, c, weights, &a)};
   double best = INFINITY, yardstick = INFINITY;
   compute(&asked); /* its memory is there */
   for (int turn = 0; turn < TURNS; turn++) {

@@ -1,0 +1,22 @@
+/* drawn_model: whole models of random weights that have the scale of trained ones, for programs
+ * that measure. */
+#ifndef TESTS_DRAWN_MODEL_H
+#define TESTS_DRAWN_MODEL_H
+
+#include "core/run/pool.h"
+#include "core/stack/stack.h"
+#include "tests/support/random_call.h"
+
+extern uint64_t drawn_state; /* of all that is drawn */
+
+/* Uniform around `middle`; the spread is that of trained weights, or of biases and norms. */
+const float *drawn_numbers(struct arena *a, size_t count, float middle, float spread);
+struct stack_norm drawn_norm(struct arena *a, size_t width);
+
+/* A stack of a form whose embedding lies in the arena, which is freed. Every matrix has a bias. */
+struct stack *drawn_stack(const struct stack_form *form, struct arena *a);
+
+/* A pool for one run at a time. */
+struct pool *drawn_pool(const struct stack *s, size_t workers);
+
+#endif
