@@ -159,19 +159,21 @@ static bool is_ended_before(uint64_t a, uint64_t b) {
                                   : connection_state_since_ms(a) <= connection_state_since_ms(b);
 }
 
-void connections_make_room(struct connections *all) {
+void connections_make_room(struct connections *all, size_t most) {
   struct connection *first = NULL;
   uint64_t seen = 0;
+  size_t open = 0;
   pthread_mutex_lock(&all->lock);
   for (struct connection *c = all->first; c; c = c->next) {
     const uint64_t state = atomic_load(&c->state);
-    if (connection_state_phase(state) > CONNECTION_ANSWER ||
-        (first && is_ended_before(seen, state)))
-      continue;
+    if (connection_state_phase(state) > CONNECTION_ANSWER) continue;
+    open++;
+    if (first && is_ended_before(seen, state)) continue;
     first = c;
     seen = state;
   }
-  if (first && connection_move(first, seen, CONNECTION_SLOW_READER)) shutdown(first->fd, SHUT_RDWR);
+  if (first && open >= most && connection_move(first, seen, CONNECTION_SLOW_READER))
+    shutdown(first->fd, SHUT_RDWR);
   pthread_mutex_unlock(&all->lock);
 }
 

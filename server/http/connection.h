@@ -103,9 +103,10 @@ size_t connections_queued(struct connections *all); /* in phase QUEUED: suspende
 size_t connections_count(struct connections *all);
 uint64_t connections_opened(struct connections *all); /* since the start */
 
-/* Ends the connection that has waited longest for a request; if none waits, the one whose answer
- * has taken longest. */
-void connections_make_room(struct connections *all);
+/* Where `most` or more have not been ended yet, ends the one that has waited longest for a request;
+ * if none waits, the one whose answer has taken longest. So a crowd that is let in, or refused,
+ * faster than the ended ones are closed does not end everybody. */
+void connections_make_room(struct connections *all, size_t most);
 
 /* Does the reaper still pass through its loop? It answers some microseconds after the question. */
 void connections_ask(struct connections *all);

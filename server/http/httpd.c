@@ -165,7 +165,7 @@ static bool has_room(struct httpd *h) {
   const size_t now = atomic_load(&h->connections), most = h->door->max_connections;
   if (now < most) return true;
   if (h->door->kind != DOOR_ADMIN) return false;
-  connections_make_room(h->door->connections);
+  connections_make_room(h->door->connections, most);
   return now < most + OVERLAP;
 }
 

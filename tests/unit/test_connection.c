@@ -58,16 +58,19 @@ static bool is_ended(struct connection_set *s, int i) {
   return recv(s->other[i], &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-/* Makes room, and returns which connection was ended for it; -1: none or several. */
-static int make_room(struct connection_set *s) {
+/* Makes room where `most` are open, and returns which connection was ended for it; -1: none or
+ * several. */
+static int make_room_of(struct connection_set *s, size_t most) {
   bool before[COUNT];
   int which = -1;
   for (int i = 0; i < COUNT; i++) before[i] = is_ended(s, i);
-  connections_make_room(s->all);
+  connections_make_room(s->all, most);
   for (int i = 0; i < COUNT; i++)
     if (!before[i] && is_ended(s, i)) which = which < 0 ? i : -1;
   return which;
 }
+
+static int make_room(struct connection_set *s) { return make_room_of(s, 1); }
 
 static void test_the_longest_wait_is_ended(void **state) {
   struct connection_set *s = *state;
@@ -90,6 +93,14 @@ static void test_waiting_connections_are_ended_before_answers(void **state) {
   for (size_t i = 0; i < sizeof order / sizeof *order; i++)
     assert_int_equal(make_room(s), order[i]);
   assert_int_equal(make_room(s), -1);
+}
+
+/* However many knock before the ended ones are closed: as many as there may be stay. */
+static void test_a_crowd_does_not_end_all(void **state) {
+  struct connection_set *s = *state;
+  assert_int_equal(make_room_of(s, COUNT + 1), -1);
+  for (int i = 0; i < 3; i++) assert_int_equal(make_room_of(s, COUNT - 2), i);
+  assert_int_equal(make_room_of(s, COUNT - 2), -1);
 }
 
 static void test_pulse(void **state) {
@@ -182,6 +193,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_the_longest_wait_is_ended, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_waiting_connections_are_ended_before_answers, set_up,
                                       tear_down),
+      cmocka_unit_test_setup_teardown(test_a_crowd_does_not_end_all, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_pulse, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_what_is_discarded_has_an_end, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_an_incomplete_header_in_a_drain, set_up, tear_down),
