@@ -48,19 +48,20 @@ static const char *const members[] = {"heads",
                                       NULL};
 
 const char *definition_role_name(enum role role) {
-  static const char *const names[ROLE_COUNT] = {[ROLE_QUERY] = "query",
-                                                [ROLE_KEY] = "key",
-                                                [ROLE_VALUE] = "value",
-                                                [ROLE_OUTPUT] = "output",
-                                                [ROLE_SCORE_QUERY] = "score.query",
-                                                [ROLE_SCORE_KEY] = "score.key",
-                                                [ROLE_SCORE_VECTOR] = "score.vector",
-                                                [ROLE_SCORE_WEIGHT] = "score.weight",
-                                                [ROLE_RELATIVE] = "relative_bias"};
+  static const char *const names[DEFINITION_ROLES] = {[ROLE_QUERY] = "query",
+                                                      [ROLE_KEY] = "key",
+                                                      [ROLE_VALUE] = "value",
+                                                      [ROLE_OUTPUT] = "output",
+                                                      [ROLE_SCORE_QUERY] = "score.query",
+                                                      [ROLE_SCORE_KEY] = "score.key",
+                                                      [ROLE_SCORE_VECTOR] = "score.vector",
+                                                      [ROLE_SCORE_WEIGHT] = "score.weight",
+                                                      [ROLE_RELATIVE] = "relative_bias"};
   return names[role];
 }
 
 bool definition_has(const struct definition *d, enum role role) {
+  if (role >= DEFINITION_ROLES) return false;
   if (role < ROLE_OUTPUT) return d->projected;
   if (role == ROLE_OUTPUT) return d->output_projected;
   if (role == ROLE_RELATIVE) return d->relative == TOGGLE_ON;
@@ -145,7 +146,7 @@ static void read_tensors(const json_t *json, struct definition *d, struct error 
     char hint[NEAREST_HINT];
     struct nearest near;
     nearest_init(&near, role);
-    for (enum role r = 0; r < ROLE_COUNT; r++) nearest_offer(&near, definition_role_name(r));
+    for (enum role r = 0; r < DEFINITION_ROLES; r++) nearest_offer(&near, definition_role_name(r));
     if (!near.name || strcmp(near.name, role) != 0) {
       error_set(e, STATUS_CONFIG, "tensors: unknown role \"%.60s\"%s", role,
                 nearest_hint(&near, hint));
@@ -167,7 +168,7 @@ static void check_score(const struct definition *d, struct error *e) {
 
 /* A tensor that is named but not used is a mistake. */
 static void check_tensors(const struct definition *d, struct error *e) {
-  for (enum role role = 0; role < ROLE_COUNT; role++) {
+  for (enum role role = 0; role < DEFINITION_ROLES; role++) {
     const char *name = definition_role_name(role);
     if (!json_object_get(d->tensors, name) || definition_has(d, role)) continue;
     if (role == ROLE_RELATIVE) {

@@ -17,6 +17,9 @@
  * "score.query", "score.key", "score.vector", "score.weight", "relative_bias". */
 const char *definition_role_name(enum role role);
 
+/* Those that a definition may name; the others are a whole model's. */
+#define DEFINITION_ROLES ((enum role)(ROLE_RELATIVE + 1))
+
 enum { DEFINITION_HEADS_MAX = 4096, DEFINITION_LAYER_MAX = 9999 };
 
 /* The values of keys that neither the definition nor a file has. */

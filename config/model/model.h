@@ -42,6 +42,7 @@ struct model {
   char *place;             /* what precedes its tensors' names; NULL if no layout found it */
   bool bias;               /* does any role have one? */
   bool causal;             /* where a request does not say otherwise */
+  size_t window;           /* likewise: keys up to a query's own that it sees; 0: all */
   bool hinted;             /* heads and kv_heads are those of the config.json beside the file */
   uint64_t parameters;     /* numbers in weights and biases */
   char *source;            /* file name of the checkpoint, "random" or "none" */

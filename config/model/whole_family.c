@@ -54,17 +54,14 @@ static const struct whole_keys gpt2_keys = {.layers = "n_layer",
                                             .positions = "n_positions",
                                             .epsilon = "layer_norm_epsilon",
                                             .activation = "activation_function"};
-static const struct whole_keys llama_keys = {.layers = "num_hidden_layers",
-                                             .width = "hidden_size",
-                                             .heads = "num_attention_heads",
-                                             .head_size = "head_dim",
-                                             .kv_heads = "num_key_value_heads",
-                                             .forward_size = "intermediate_size",
-                                             .vocabulary = "vocab_size",
-                                             .positions = "max_position_embeddings",
-                                             .rope_base = "rope_theta",
-                                             .epsilon = "rms_norm_eps",
-                                             .activation = "hidden_act"};
+#define LLAMA_KEYS                                                                                 \
+  .layers = "num_hidden_layers", .width = "hidden_size", .heads = "num_attention_heads",           \
+  .head_size = "head_dim", .kv_heads = "num_key_value_heads", .forward_size = "intermediate_size", \
+  .vocabulary = "vocab_size", .positions = "max_position_embeddings", .rope_base = "rope_theta",   \
+  .epsilon = "rms_norm_eps"
+static const struct whole_keys llama_keys = {LLAMA_KEYS, .activation = "hidden_act"};
+static const struct whole_keys gemma_keys = {LLAMA_KEYS, .activation = "hidden_activation",
+                                             .activation_open = true};
 
 enum { QUERY_KEY_VALUE = 1 << WHOLE_QUERY | 1 << WHOLE_KEY | 1 << WHOLE_VALUE };
 
@@ -95,6 +92,25 @@ enum { QUERY_KEY_VALUE = 1 << WHOLE_QUERY | 1 << WHOLE_KEY | 1 << WHOLE_VALUE };
   .ignored = {"encoder.version", "encoder.embed_positions._float_tensor"}, .keys = &bart_keys, \
   .bias = WHOLE_BIAS_ALWAYS, .tied = true
 
+/* Llama and its kin; the norms of heads are in some of them alone. */
+#define LLAMA_NAMES                                                                             \
+  .layer = "layers.{i}.",                                                                       \
+  .stem = {[WHOLE_QUERY] = "self_attn.q_proj",                                                  \
+           [WHOLE_KEY] = "self_attn.k_proj",                                                    \
+           [WHOLE_VALUE] = "self_attn.v_proj",                                                  \
+           [WHOLE_OUTPUT] = "self_attn.o_proj",                                                 \
+           [WHOLE_UP] = "mlp.up_proj",                                                          \
+           [WHOLE_GATE] = "mlp.gate_proj",                                                      \
+           [WHOLE_DOWN] = "mlp.down_proj",                                                      \
+           [WHOLE_NORM_SELF] = "input_layernorm",                                               \
+           [WHOLE_NORM_FORWARD] = "post_attention_layernorm",                                   \
+           [WHOLE_NORM_QUERY] = "self_attn.q_norm",                                             \
+           [WHOLE_NORM_KEY] = "self_attn.k_norm",                                               \
+           [WHOLE_NORM_LAST] = "norm"},                                                         \
+  .table = {"embed_tokens"}, .head = "lm_head", .scope = {"layers.", "embed_tokens.", "norm."}, \
+  .buffer = {"self_attn.rotary_emb.inv_freq"}, .decodes = true, .gated = true, .rotary = true,  \
+  .tied = true, .lasting = true, .norm = NORM_RMS, .place = NORM_PRE
+
 static const struct whole_family families[] = {
 #define TORCH_LAST_NORM "encoder.norm"
     {.name = "plain",
@@ -118,6 +134,16 @@ static const struct whole_family families[] = {
      .positions = POSITIONS_INTERLEAVED},
 #undef TORCH_LAST_NORM
 #define TORCH_LAST_NORM "norm"
+    {.name = "plain",
+     .layer = "layers.{i}.",
+     TORCH_LAYER,
+     .table = {"embedding"},
+     .head = "output",
+     .scope = {"layers.", "norm."},
+     .decodes = true,
+     .by_kind = true,
+     .loose = true,
+     .positions = POSITIONS_INTERLEAVED},
     {.name = "plain",
      .layer = "layers.{i}.",
      TORCH_LAYER,
@@ -275,24 +301,8 @@ static const struct whole_family families[] = {
      .lasting = true,
      .place = NORM_PRE,
      .positions = POSITIONS_LEARNED},
-    {.name = "llama",
-     .layer = "layers.{i}.",
-     .stem = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-              "mlp.up_proj", "mlp.gate_proj",
-              "mlp.down_proj", [WHOLE_NORM_SELF] = "input_layernorm",
-              [WHOLE_NORM_FORWARD] = "post_attention_layernorm", [WHOLE_NORM_LAST] = "norm"},
-     .table = {"embed_tokens"},
-     .head = "lm_head",
-     .scope = {"layers.", "embed_tokens.", "norm."},
-     .buffer = {"self_attn.rotary_emb.inv_freq"},
-     .keys = &llama_keys,
-     .decodes = true,
-     .gated = true,
-     .rotary = true,
-     .tied = true,
-     .lasting = true,
-     .norm = NORM_RMS,
-     .place = NORM_PRE},
+    {.name = "llama", LLAMA_NAMES, .keys = &llama_keys},
+    {.name = "gemma", LLAMA_NAMES, .keys = &gemma_keys, .above_one = true},
 };
 
 size_t whole_family_count(void) { return sizeof families / sizeof *families; }

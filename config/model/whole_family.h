@@ -17,6 +17,8 @@ enum whole_role {
   WHOLE_DOWN,
   WHOLE_NORM_SELF,
   WHOLE_NORM_FORWARD,
+  WHOLE_NORM_QUERY, /* of each head */
+  WHOLE_NORM_KEY,
   WHOLE_LAYER_ROLES,
   /* ... and of the model. */
   WHOLE_TOKEN = WHOLE_LAYER_ROLES,
@@ -32,7 +34,7 @@ enum whole_role {
 };
 
 static inline bool whole_role_is_norm(enum whole_role role) {
-  return role == WHOLE_NORM_SELF || role == WHOLE_NORM_FORWARD || role == WHOLE_NORM_EMBEDDED ||
+  return (role >= WHOLE_NORM_SELF && role <= WHOLE_NORM_KEY) || role == WHOLE_NORM_EMBEDDED ||
          role == WHOLE_NORM_LAST;
 }
 
@@ -45,6 +47,7 @@ struct whole_keys {
   const char *epsilon, *activation;
   const char *buckets, *distance; /* of relative positions */
   const char *gated; /* what says before an activation that it is gated; "gelu" is gelu_new then */
+  bool activation_open; /* null is no activation, but that of the type */
 };
 
 /* Whether a family's matrices and norms have biases. */
@@ -76,6 +79,8 @@ struct whole_family {
   bool across;    /* the matrices of its layers are [in, out]; else [out, in] */
   bool gated;     /* its feed-forward always is */
   bool rotary;    /* positions turn queries and keys */
+  bool by_kind;   /* its names do not tell that it decodes: where a definition says so */
+  bool above_one; /* what is added to 1 is what a norm stores of a factor */
   bool loose;     /* a table may lie without the prefix */
   bool tied;      /* its tables of tokens are one */
   bool lasting;   /* the last norm must be there */

@@ -53,6 +53,8 @@ static const char *stem_of(const struct whole_plan *p, enum whole_role role) {
   const bool gated = p->said.gated == TOGGLE_ON;
   if (role == WHOLE_UP && gated && p->family->gated_up) return p->family->gated_up;
   if (role == WHOLE_GATE && !gated) return NULL;
+  const bool of_head = role == WHOLE_NORM_QUERY || role == WHOLE_NORM_KEY;
+  if (of_head && !(p->words.type && p->words.type->head_norms)) return NULL;
   return p->family->stem[role];
 }
 
@@ -89,6 +91,7 @@ static size_t list_prefixes(const struct checkpoint *file, const char *mark,
 
 static bool is_candidate(const struct whole_plan *p, const struct whole_family *f) {
   const struct whole_type *type = p->words.type;
+  if (f->by_kind && !(p->said.has_kind && p->said.kind == MODEL_DECODER)) return false;
   if (!f->keys) return !type || strcmp(type->family, "plain") == 0; /* plain or d2l */
   return type && strcmp(f->name, type->family) == 0;
 }

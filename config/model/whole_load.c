@@ -66,6 +66,7 @@ static enum status make_parts(struct model *m, const struct whole_plan *p, struc
                                  .layout = m->layout,
                                  .bias = has_bias(p, w->parts),
                                  .causal = p->form.causal,
+                                 .window = p->form.window,
                                  .parameters = count_part(p, w->parts),
                                  .source = m->source,
                                  .digest_name = m->digest_name};

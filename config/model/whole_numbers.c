@@ -16,8 +16,8 @@ struct whole_reader {
 };
 
 /* Some of a tensor, or of what is drawn. NULL after a failure. */
-static const float *read_some(const struct whole_reader *r, const struct layout_part *part,
-                              bool transposed, enum whole_role role, size_t layer, bool bias) {
+static float *read_some(const struct whole_reader *r, const struct layout_part *part,
+                        bool transposed, enum whole_role role, size_t layer, bool bias) {
   float *out =
       r->e->status ? NULL : arena_alloc(r->a, part->rows * part->columns, sizeof *out, r->e);
   if (!out) return NULL;
@@ -30,8 +30,8 @@ static const float *read_some(const struct whole_reader *r, const struct layout_
 }
 
 /* One tensor's part: a weight or a bias. NULL where there is none, or after a failure. */
-static const float *read_part(const struct whole_reader *r, enum whole_role role, size_t layer,
-                              bool bias) {
+static float *read_part(const struct whole_reader *r, enum whole_role role, size_t layer,
+                        bool bias) {
   const struct layout_matrix *m = whole_plan_part(r->p, role, layer);
   if (!m->found || (bias && !m->has_bias)) return NULL;
   return read_some(r, bias ? &m->bias : &m->weight, !bias && m->transposed, role, layer, bias);
@@ -52,8 +52,10 @@ static struct layer_matrix read_matrix(const struct whole_reader *r, enum whole_
 
 static struct stack_norm read_norm(const struct whole_reader *r, enum whole_role role,
                                    size_t layer) {
-  return (struct stack_norm){.factor = read_part(r, role, layer, false),
-                             .shift = read_part(r, role, layer, true)};
+  float *factor = read_part(r, role, layer, false);
+  const size_t count = whole_plan_part(r->p, role, layer)->weight.columns;
+  for (size_t i = 0; factor && r->p->family->above_one && i < count; i++) factor[i] += 1;
+  return (struct stack_norm){.factor = factor, .shift = read_part(r, role, layer, true)};
 }
 
 enum status whole_numbers_model(const struct whole_plan *p, struct arena *a,
@@ -83,6 +85,8 @@ enum status whole_numbers_layer(const struct whole_plan *p, size_t layer, struct
   for (enum role role = ROLE_QUERY; role < ROLE_PROJECTIONS; role++)
     out->self[role] = read_matrix(&r, (enum whole_role)(WHOLE_QUERY + (unsigned)role), layer);
   out->self[ROLE_RELATIVE] = read_matrix(&r, WHOLE_RELATIVE, 0);
+  out->self[ROLE_NORM_QUERY].weight = read_norm(&r, WHOLE_NORM_QUERY, layer).factor;
+  out->self[ROLE_NORM_KEY].weight = read_norm(&r, WHOLE_NORM_KEY, layer).factor;
   out->norm_self = read_norm(&r, WHOLE_NORM_SELF, layer);
   out->norm_forward = read_norm(&r, WHOLE_NORM_FORWARD, layer);
   out->forward.up = read_matrix(&r, WHOLE_UP, layer);

@@ -7,11 +7,19 @@
 
 enum { LAYER_ROLES = 64, FACTOR_ROLES = 32 };
 
-_Static_assert((int)WHOLE_ROLES <= (int)FACTOR_ROLES, "no two tensors have the same numbers");
+/* What is drawn for a role stays, although roles came between them: norms of heads, which no random
+ * model has. */
+enum { ROLES_BETWEEN = 2 };
+
+_Static_assert((int)WHOLE_ROLES - (int)ROLES_BETWEEN <= (int)FACTOR_ROLES,
+               "no two tensors have the same numbers");
 
 /* Which parts a model has. */
 static bool has_part(const struct whole_plan *p, enum whole_role role) {
   switch (role) {
+  case WHOLE_NORM_QUERY:
+  case WHOLE_NORM_KEY:
+    return false;
   case WHOLE_GATE:
     return p->said.gated == TOGGLE_ON;
   case WHOLE_POSITION:
@@ -49,8 +57,9 @@ enum status whole_random_list(struct whole_plan *p, struct error *e) {
 void whole_random_draw(const struct whole_plan *p, enum whole_role role, size_t layer, bool bias,
                        float *out) {
   const struct layout_matrix *m = whole_plan_part(p, role, layer);
-  const size_t before = role < WHOLE_LAYER_ROLES ? LAYER_ROLES * (layer + 1) : 0;
-  const uint32_t id = (uint32_t)(before + role);
+  const bool of_layer = role < WHOLE_LAYER_ROLES;
+  const uint32_t id =
+      (uint32_t)(of_layer ? LAYER_ROLES * (layer + 1) + role : role - ROLES_BETWEEN);
   const uint64_t seed = p->source.seed;
   if (bias) {
     random_bias(seed, id, m->bias.columns, out);

@@ -110,6 +110,10 @@ static enum status settle_relative(struct whole_plan *p, struct error *e) {
   return sizes_check_relative(s, e);
 }
 
+static float norm_epsilon(const struct whole_plan *p) {
+  return (float)(p->said.epsilon > 0 ? p->said.epsilon : 1e-5);
+}
+
 static enum status settle_heads(struct whole_plan *p, struct error *e) {
   const struct stack_form *f = &p->form;
   const struct layout_matrix *query = p->layer ? &p->layer[0][WHOLE_QUERY] : NULL;
@@ -123,6 +127,7 @@ static enum status settle_heads(struct whole_plan *p, struct error *e) {
     return error_set(e, STATUS_CONFIG, "heads: %zu%s do not make %zu rows of queries", heads,
                      p->said.head_size ? " of the head_size that is said" : "", inner);
   const size_t groups = query ? layout_matrix_out(&p->layer[0][WHOLE_KEY]) / size : 0;
+  const bool norms = p->words.type && p->words.type->head_norms;
   const size_t shared = p->said.kv_heads ? p->said.kv_heads : groups ? groups : heads;
   if (heads % shared != 0)
     return error_set(e, STATUS_CONFIG, "kv_heads: %zu does not divide %zu heads", shared, heads);
@@ -136,6 +141,7 @@ static enum status settle_heads(struct whole_plan *p, struct error *e) {
                            .key_size = f->width,
                            .value_size = f->width,
                            .output_size = f->width,
+                           .norm_epsilon = norms ? norm_epsilon(p) : 0,
                            .scale = p->family->unscaled ? 1 : (float)(1 / sqrt((double)size)),
                            .rope_base = p->places != WHOLE_PLACES_ROTARY ? 0
                                         : p->words.rope_base > 0         ? p->words.rope_base
@@ -191,7 +197,8 @@ static enum status settle_kinds(struct whole_plan *p, struct error *e) {
   f->norm = s->rms == TOGGLE_ON ? NORM_RMS : p->family->norm;
   if (check_shift(p, e)) return e->status;
   f->place = s->pre == TOGGLE_ON ? NORM_PRE : p->family->place;
-  f->epsilon = (float)(s->epsilon > 0 ? s->epsilon : 1e-5);
+  f->epsilon = norm_epsilon(p);
+  f->window = p->words.window;
   f->activation = s->activation ? s->activate : ACTIVATION_RELU;
   f->last_aside = p->family->aside;
   f->output.tied = p->family->decodes && f->embedding.tokens > 0 && !p->part[WHOLE_HEAD].found &&
@@ -297,6 +304,8 @@ void whole_plan_size(const struct whole_plan *p, enum whole_role role, size_t *o
                                         [WHOLE_DOWN] = {d, f->forward_size},
                                         [WHOLE_NORM_SELF] = {1, d},
                                         [WHOLE_NORM_FORWARD] = {1, d},
+                                        [WHOLE_NORM_QUERY] = {1, s->head_size},
+                                        [WHOLE_NORM_KEY] = {1, s->head_size},
                                         [WHOLE_TOKEN] = {m->tokens, d},
                                         [WHOLE_TYPE] = {m->types, d},
                                         [WHOLE_POSITION] = {m->position_rows, d},

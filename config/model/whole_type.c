@@ -8,10 +8,12 @@
 #define ROBERTA                                                                                    \
   .family = "bert", .heads = 12, .epsilon = 1e-12, .activation = "gelu", .first_behind_pad = true, \
   .begin = 0, .end = 2, .pad = 1, .forced_end = -1
-#define NOT_YET .why = "is a decoder, which is not served yet"
 #define LLAMA                                                                               \
   .family = "llama", .rope_base = 10000, .epsilon = 1e-6, .activation = "silu", .begin = 1, \
   .end = 2, .pad = -1, .forced_end = -1
+#define QWEN                                                                                    \
+  .family = "llama", .rope_base = 10000, .epsilon = 1e-6, .activation = "silu", .untied = true, \
+  .windows = true, .window_asked = true, .window = 4096, NO_TOKENS
 #define OTHER .why = "computes something else than its kin, and is not served"
 
 static const struct whole_type types[] = {
@@ -146,16 +148,21 @@ static const struct whole_type types[] = {
      .pad = -1,
      .forced_end = -1},
     {.name = "llama", LLAMA, .untied = true},
-    {.name = "mistral", LLAMA, .untied = true},
-    {.name = "qwen2",
-     .family = "llama",
+    {.name = "mistral", LLAMA, .untied = true, .windows = true, .window = 4096},
+    {.name = "qwen2", QWEN},
+    {.name = "qwen3", QWEN, .head_size = 128, .head_norms = true},
+    {.name = "gemma",
+     .family = "gemma",
+     .heads = 16,
+     .head_size = 256,
      .rope_base = 10000,
      .epsilon = 1e-6,
-     .activation = "silu",
-     .untied = true,
-     NO_TOKENS},
-    {.name = "qwen3", NOT_YET},
-    {.name = "gemma", NOT_YET},
+     .activation = "gelu_new",
+     .scaled_embedding = true,
+     .begin = 2,
+     .end = 1,
+     .pad = 0,
+     .forced_end = -1},
     {.name = "gemma2", OTHER},
     {.name = "gemma3", OTHER},
     {.name = "gemma3_text", OTHER},
@@ -186,8 +193,8 @@ static const struct whole_type_guard guards[] = {
     {.key = "pruned_heads", .only = "{}"},
     {.key = "quantization_config", .only = "{}"},
     {.key = "is_causal", .only = "false"},
-    {.key = "sliding_window", .only = "null", .moot = "use_sliding_window"},
-    {.key = "rope_scaling", .only = "null", .but = "llama"},
+    {.key = "sliding_window", .only = "null", .moot = "use_sliding_window", .but = "llama"},
+    {.key = "rope_scaling", .only = "null", .rotary = true},
     {.key = "attn_logit_softcapping", .only = "null"},
     {.key = "alibi", .only = "false"},
     {.key = "use_alibi", .only = "false"},
@@ -196,7 +203,8 @@ static const struct whole_type_guard guards[] = {
     {.key = "qk_layernorm", .only = "false"},
     {.key = "num_experts", .only = "0"},
     {.key = "num_local_experts", .only = "0"},
-    {.family = "llama", .key = "partial_rotary_factor", .only = "1"},
+    {.key = "partial_rotary_factor", .only = "1"},
+    {.family = "gemma", .key = "use_bidirectional_attention", .only = "false"},
     {.family = "gpt2", .key = "scale_attn_weights", .only = "true"},
     {.family = "gpt2", .key = "scale_attn_by_inverse_layer_idx", .only = "false"},
     {.family = "gpt2", .key = "add_cross_attention", .only = "false"},

@@ -18,6 +18,10 @@ struct whole_type {
   double epsilon;         /* of norms */
   const char *activation; /* as config.json says it */
   bool scaled_embedding;
+  bool head_norms;       /* queries and keys are normalised head by head */
+  bool windows;          /* sliding_window is served, of all layers or none; */
+  bool window_asked;     /* but counts only where use_sliding_window says so */
+  size_t window;         /* what a missing one is; 0: none */
   bool untied;           /* the output has a matrix of its own */
   bool may_part;         /* share_encoder_decoder_embeddings counts */
   bool first_behind_pad; /* positions begin behind the token that pads */
@@ -37,6 +41,7 @@ struct whole_type_guard {
   const char *key;
   const char *only; /* as JSON; null and [], {} always are */
   const char *but;  /* a family that serves others, too; NULL: none */
+  bool rotary;      /* families whose positions turn queries and keys serve others, too */
   const char *moot; /* where this key is false the value has no effect; NULL: it always has */
 };
 

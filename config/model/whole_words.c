@@ -97,6 +97,7 @@ static void check_gate(struct whole_translation *t, enum activation is, bool gat
 static void put_activation(struct whole_translation *t) {
   const char *key = t->family->keys->activation, *before = t->family->keys->gated;
   const json_t *value = json_object_get(t->config, key);
+  if (t->family->keys->activation_open && json_is_null(value)) value = NULL;
   const char *said = value ? json_string_value(value) : t->w->type->activation, *name = said;
   enum activation is;
   if (!said) {
@@ -166,7 +167,48 @@ static void put_first(struct whole_translation *t) {
   put(t, "first_position", NULL, json_integer((json_int_t)first));
 }
 
-/* How positions turn queries and keys: by a base alone, told in one place or another. */
+/* --- what a row sees --- */
+
+enum { LAYERS_NONE, LAYERS_SOME, LAYERS_ALL };
+
+/* In which layers: those from max_window_layers on, or as layer_types has it. */
+static int read_window_layers(struct whole_translation *t) {
+  const json_t *types = json_object_get(t->config, "layer_types"), *one;
+  const size_t layers = count_of(t, t->family->keys->layers, 1, 0);
+  const size_t first = count_of(t, "max_window_layers", 0, t->w->type->window_asked ? 28 : 0);
+  size_t slide = 0, i;
+  if (!json_is_array(types))
+    return first == 0 ? LAYERS_ALL : layers > 0 && first >= layers ? LAYERS_NONE : LAYERS_SOME;
+  json_array_foreach(types, i, one) {
+    const char *name = json_string_value(one);
+    if (name && strcmp(name, "sliding_attention") == 0)
+      slide++;
+    else if (!name || strcmp(name, "full_attention") != 0)
+      error_set(t->e, STATUS_CONFIG,
+                "config.json: layer_types: needs \"full_attention\" and "
+                "\"sliding_attention\" alone");
+  }
+  return slide == 0 ? LAYERS_NONE : slide == i ? LAYERS_ALL : LAYERS_SOME;
+}
+
+/* A row may see a stretch of those before it alone. */
+static void read_window(struct whole_translation *t) {
+  static const char key[] = "sliding_window";
+  const struct whole_type *type = t->w->type;
+  const bool null = json_is_null(json_object_get(t->config, key));
+  const size_t window = null ? 0 : count_of(t, key, 1, type->window);
+  if (window == 0 || !flag_of(t, "use_sliding_window", !type->window_asked)) return;
+  const int layers = read_window_layers(t);
+  if (!type->windows || layers == LAYERS_SOME)
+    error_set(t->e, STATUS_CONFIG,
+              "config.json: %s: has a value that is not served, which would change the answers; "
+              "served is %s",
+              key, type->windows ? "one for all layers" : "null");
+  if (layers == LAYERS_ALL) t->w->window = window;
+}
+
+/* --- how positions turn queries and keys --- */
+
 /* A number of the object that says how rotary positions are stretched. */
 static double read_stretch_number(struct whole_translation *t, const char *all,
                                   const json_t *scaling, const char *key, double least) {
@@ -236,6 +278,7 @@ static void check_guards(struct whole_translation *t) {
     const struct whole_type_guard *g = whole_type_guard_at(i);
     if (g->family && strcmp(g->family, t->family->name) != 0) continue;
     if (g->but && strcmp(g->but, t->family->name) == 0) continue;
+    if (g->rotary && t->family->rotary) continue;
     if (g->moot && json_is_false(json_object_get(t->config, g->moot))) continue;
     if (!is_only(json_object_get(t->config, g->key), g->only) ||
         !is_only(json_object_get(t->whole, g->key), g->only))
@@ -263,7 +306,7 @@ static void translate(struct whole_translation *t) {
   put_said(t, "norm_eps", keys->epsilon, json_real(type->epsilon));
   put_activation(t);
   if (t->family->gated) put(t, "gated", NULL, json_true());
-  if (t->family->rotary) read_rope(t);
+  if (t->family->rotary) read_rope(t), read_window(t);
   put_first(t);
   put_tokens(t);
   put_choice(t);

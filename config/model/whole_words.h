@@ -18,6 +18,7 @@ struct whole_words {
   size_t buckets, distance;
   double rope_base;
   struct layer_stretch rope_stretch;
+  size_t window;  /* rows that one sees, itself among them */
   bool has_types; /* of tokens */
   size_t types;
   bool apart; /* the encoder has a table of tokens of its own */

@@ -31,14 +31,20 @@ static void pack_projections(struct layer *l, const struct layer_matrix matrix[R
   }
 }
 
-static void copy_vector(struct layer *l, const float *vector, struct error *e) {
-  l->vector = malloc(l->compare_size * sizeof *l->vector + 1);
-  if (!l->vector) {
+/* NULL where there is none, or without memory. */
+static float *copy_vector(const float *vector, size_t size, struct error *e) {
+  float *copy = vector ? malloc(size * sizeof *copy + 1) : NULL;
+  if (copy)
+    memcpy(copy, vector, size * sizeof *copy);
+  else if (vector)
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a layer");
-    return;
-  }
-  memcpy(l->vector, vector, l->compare_size * sizeof *l->vector);
-  for (size_t i = 0; i < l->compare_size; i++) l->score_bound += fabs((double)vector[i]);
+  return copy;
+}
+
+static void take_vector(struct layer *l, const float *vector, struct error *e) {
+  l->vector = copy_vector(vector, l->compare_size, e);
+  for (size_t i = 0; l->vector && i < l->compare_size; i++)
+    l->score_bound += fabs((double)vector[i]);
 }
 
 /* The matrices between the heads of queries and keys and what is compared. */
@@ -52,7 +58,7 @@ static void pack_score(struct layer *l, const struct layer_matrix matrix[ROLE_CO
         pack_matrix(&matrix[ROLE_SCORE_QUERY], s->score_size, s->head_size, 1, engine, e);
     l->compare[ROLE_KEY] =
         pack_matrix(&matrix[ROLE_SCORE_KEY], s->score_size, s->key_head_size, 1, engine, e);
-    copy_vector(l, matrix[ROLE_SCORE_VECTOR].weight, e);
+    take_vector(l, matrix[ROLE_SCORE_VECTOR].weight, e);
   }
   if (s->score == SCORE_BILINEAR) {
     l->compare_size = s->key_head_size;
@@ -73,6 +79,8 @@ struct layer *layer_new(const struct layer_shape *shape,
   l->kernel = kernel_best();
   pack_projections(l, matrix, engine, e);
   pack_score(l, matrix, engine, e);
+  for (unsigned role = ROLE_QUERY; role <= ROLE_KEY; role++)
+    l->norm[role] = copy_vector(matrix[ROLE_NORM_QUERY + role].weight, shape->head_size, e);
   rotary_make(l, e);
   relative_make(l, matrix[ROLE_RELATIVE].weight, e);
   if (e->status) {
@@ -94,6 +102,8 @@ void layer_free(struct layer *l) {
   gemm_free(l->compare[ROLE_QUERY]);
   gemm_free(l->compare[ROLE_KEY]);
   free(l->vector);
+  free(l->norm[ROLE_QUERY]);
+  free(l->norm[ROLE_KEY]);
   free(l->rotary);
   relative_free(l->relative);
   free(l);

@@ -13,7 +13,7 @@
 #include "core/run/status.h"
 
 /* The matrices of a layer. The first four make the heads and the output; the others are the
- * parameters of its score, shared by the heads. */
+ * parameters of its score and of the norm before it, shared by the heads. */
 enum role {
   ROLE_QUERY,
   ROLE_KEY,
@@ -24,7 +24,9 @@ enum role {
   ROLE_SCORE_KEY,
   ROLE_SCORE_VECTOR,
   ROLE_SCORE_WEIGHT,
-  ROLE_RELATIVE, /* the table of relative positions */
+  ROLE_RELATIVE,   /* the table of relative positions */
+  ROLE_NORM_QUERY, /* factors of the norm of each head */
+  ROLE_NORM_KEY,
   ROLE_COUNT
 };
 
@@ -56,6 +58,10 @@ struct layer_shape {
   bool grouped; /* head i is made of slice i of the input columns alone: the matrices of query, key
                    and value have in / H, in / G and in / G columns */
 
+  /* With ROLE_NORM_QUERY or ROLE_NORM_KEY each of these heads is divided by the root of its mean
+   * square plus this, before positions turn it. Only with SCORE_DOT. */
+  float norm_epsilon;
+
   /* The query in row i of an item has the position i + its offset, the key in row j has j. */
 
   /* Rotary: each head of queries and keys is turned, pair (t, t + d/2) by the position times
@@ -84,7 +90,8 @@ struct layer_matrix {
  * output [output_size, H d_v]; without a weight the two sizes of a role must be equal. With
  * SCORE_ADDITIVE score query [a, d], score key [a, d_k], score vector [1, a]; with SCORE_BILINEAR
  * score weight [d_k, d]; relative [relative_buckets, H], where there are buckets. These have no
- * bias, and what the score does not use has no weight. The caller has checked that, and that all
+ * bias, and what the score does not use has no weight; nor have norm query [1, d] and norm key
+ * [1, d] of heads that are taken as they are. The caller has checked that, and that all
  * numbers are finite. NULL with an error if memory runs out. */
 struct layer *layer_new(const struct layer_shape *shape,
                         const struct layer_matrix matrix[ROLE_COUNT], enum gemm_engine engine,

@@ -29,7 +29,8 @@ struct kept_rows kept_rows_of(const struct layer *l, const struct call *c, size_
  * to light in what is computed of it: not so in a value that is not chosen, or in a head's part of
  * a key that only other heads see. Those are found where copies are made. */
 bool may_be_in_place(const struct layer *l, const struct call *c) {
-  if (c->kept || l->matrix[ROLE_KEY] || l->matrix[ROLE_VALUE] || l->compare[ROLE_KEY] || l->rotary)
+  if (c->kept || l->matrix[ROLE_KEY] || l->matrix[ROLE_VALUE] || l->compare[ROLE_KEY] ||
+      l->norm[ROLE_KEY] || l->rotary)
     return false;
   if (c->select != SELECT_SOFT || c->geometry->mask_per_head) return false;
   for (size_t i = 0; i < c->geometry->items; i++)

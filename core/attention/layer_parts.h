@@ -25,6 +25,7 @@ struct layer {
   size_t compare_size;       /* of what is compared */
   float *vector;             /* [compare_size] of the additive score, or NULL */
   double score_bound;        /* no additive score exceeds it */
+  float *norm[ROLE_KEY + 1]; /* [head size] factors of the norm of a head, or NULL */
   double *rotary;            /* [head size / 2] by how much a position turns each pair, or NULL */
   struct relative *relative; /* of relative positions, or NULL */
   size_t tile_rows[ROLE_PROJECTIONS];      /* rows of a unit of work */

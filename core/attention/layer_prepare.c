@@ -31,7 +31,10 @@ static double pair_work(const struct layer *l, const struct call *c) {
   return again ? 2.0 * work + value : work + value;
 }
 
-enum { ANGLE_WORK = 300 }; /* operations, about, for a sine and its cosine */
+enum {
+  ANGLE_WORK = 300, /* operations, about, for a sine and its cosine */
+  NORM_WORK = 6     /* for a number that is normalised */
+};
 
 double rows_work(const struct layer *l, const struct call *c, unsigned role, size_t rows) {
   const struct needed *needed = &c->space->needed[role];
@@ -41,6 +44,7 @@ double rows_work(const struct layer *l, const struct call *c, unsigned role, siz
   if (l->shape.grouped && role != ROLE_OUTPUT) work /= (double)heads;
   /* And dealing a row out to its heads: by number, and by place. */
   work += 8.0 * out + 60.0 * (double)role_heads(l, role);
+  if (role <= ROLE_KEY && l->norm[role]) work += NORM_WORK * out;
   if (role <= ROLE_KEY && l->rotary)
     work += 4.0 * out + ANGLE_WORK * (double)l->shape.head_size / 2;
   if (role <= ROLE_KEY && l->compare[role]) work += 2.0 * out * (double)l->compare_size;

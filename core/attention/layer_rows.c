@@ -191,6 +191,39 @@ static void compare_heads(struct strip *s) {
     if (needed_has(s->needed, head)) compare_head(s, head, place++);
 }
 
+/* --- one head of all rows after the other --- */
+
+/* The heads that the columns at hand make up. */
+struct strip_heads {
+  size_t first, end;
+};
+
+static struct strip_heads heads_of(const struct strip *s) {
+  const size_t size = s->l->shape.head_size, first = s->column / size;
+  const size_t heads = role_heads(s->l, s->role);
+  return (struct strip_heads){first,
+                              s->columns ? size_min(first + s->columns / size, heads) : heads};
+}
+
+static void norm_stretch(struct strip *s, struct strip_stretch *r) {
+  const struct layer *l = s->l;
+  const struct strip_heads heads = heads_of(s);
+  for (size_t head = heads.first; head < heads.end; head++) {
+    if (!needed_has(s->needed, head)) continue;
+    float *x = r->to + head * r->head_step;
+    const struct kernel_norm n = {.rows = r->rows,
+                                  .count = l->shape.head_size,
+                                  .rms = true,
+                                  .epsilon = l->shape.norm_epsilon,
+                                  .factor = l->norm[s->role],
+                                  .x = x,
+                                  .x_row = r->row_step,
+                                  .y = x,
+                                  .y_row = r->row_step};
+    note_top(s, r, l->kernel->norm(&n), n.count, x, r->row_step);
+  }
+}
+
 /* --- positions --- */
 
 static int64_t position_of(const struct strip *s, const struct strip_stretch *r, size_t row) {
@@ -217,9 +250,8 @@ static const float *angles_from(struct strip *s, int64_t p, size_t rows) {
 static void rotate_rows(struct strip *s, struct strip_stretch *r, size_t row, size_t rows) {
   const size_t size = s->l->shape.head_size;
   const float *angle = angles_from(s, position_of(s, r, row), rows);
-  const size_t first = s->column / size, heads = role_heads(s->l, s->role);
-  const size_t end = s->columns ? size_min(first + s->columns / size, heads) : heads;
-  for (size_t head = first; head < end; head++) {
+  const struct strip_heads heads = heads_of(s);
+  for (size_t head = heads.first; head < heads.end; head++) {
     if (!needed_has(s->needed, head)) continue;
     float *x = r->to + head * r->head_step;
     const uint32_t top =
@@ -275,6 +307,10 @@ static void compute_role(struct strip *s) {
   if (second_matrix(s->l, s->role)) {
     clear_tops(s);
     compare_heads(s);
+  }
+  if (s->role <= ROLE_KEY && s->l->norm[s->role]) {
+    clear_tops(s);
+    for (size_t i = 0; i < s->stretches; i++) norm_stretch(s, &s->stretch[i]);
   }
   if (s->role <= ROLE_KEY && s->l->rotary) {
     clear_tops(s);

@@ -95,11 +95,12 @@ static bool has_columns(const struct layer *l, unsigned role) {
          !(role <= ROLE_KEY && l->compare[role]);
 }
 
-/* A unit has whole stripes of the matrix, and where positions turn rows whole heads. */
+/* A unit has whole stripes of the matrix, and where heads are normalised or turned whole heads. */
 static size_t column_step(const struct layer *l, unsigned role) {
   const size_t stripe = gemm_stripe(l->matrix[role]);
   size_t step = stripe;
-  while (role <= ROLE_KEY && l->rotary && step % l->shape.head_size) step += stripe;
+  const bool whole_heads = role <= ROLE_KEY && (l->rotary || l->norm[role]);
+  while (whole_heads && step % l->shape.head_size) step += stripe;
   return step;
 }
 

@@ -1,6 +1,7 @@
 /* attention_ref: the formulas of an attention, from queries, keys and values to outputs.
  *
- *     project   q = W_q x + b; keys and values likewise     each row, in each head; q and k turned
+ *     project   q = W_q x + b; keys and values likewise     each row, in each head; q and k
+ *                                                           normalised and turned, where they are
  *     compare   score = scale q.k + bias                    each query with the keys it may see
  *     weigh     weights = softmax(scores)
  *     choose    all keys by their weights, or one of them
@@ -31,6 +32,15 @@ static void project_head(struct ref_work *r, enum role role, size_t row, size_t 
   ref_check(r, y, of->size);
 }
 
+/* Each head of queries or keys over the root of its mean square. */
+static void norm_head(struct ref_work *r, enum role role, size_t row, size_t head) {
+  const float *factor = r->matrix[role == ROLE_QUERY ? ROLE_NORM_QUERY : ROLE_NORM_KEY].weight;
+  double *x = ref_projected(r, role, row, head);
+  if (!factor) return;
+  ref_norm(x, r->s->head_size, true, r->s->norm_epsilon, factor, NULL, x);
+  ref_check(r, x, r->s->head_size);
+}
+
 /* Rotary: each head of queries or keys is turned by the position of its row. */
 static void turn_head(struct ref_work *r, enum role role, size_t row, size_t head) {
   const double position = (double)row + (role == ROLE_QUERY ? (double)r->item->offset : 0);
@@ -48,6 +58,7 @@ static void project(struct ref_work *r, enum role role) {
       if (!of->row_needed[row] || !of->head_needed[head]) continue;
       project_head(r, role, row, head);
       if (role == ROLE_VALUE) continue;
+      norm_head(r, role, row, head);
       turn_head(r, role, row, head);
       ref_make_side(r, role, ref_projected(r, role, row, head), ref_side(r, role, row, head));
     }

@@ -153,6 +153,11 @@ static void pass_layers(const struct ref_stack *r, const struct ref_text *text,
   if (!r->e->status) leave_layers(r, out);
 }
 
+static bool sees(const struct stack_form *s, size_t row, size_t key) {
+  if (s->causal && key > row) return false;
+  return !s->window || key + s->window > row;
+}
+
 enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
                       const struct ref_hidden *out, struct error *e) {
   const size_t n = text->n, heads = s->self.heads;
@@ -164,8 +169,7 @@ enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
   r.up = arena_alloc(&a, s->forward_size, sizeof(double), e);
   r.gate = arena_alloc(&a, s->forward_size, sizeof(double), e);
   r.seen = arena_alloc(&a, heads * n * n, 1, e);
-  for (size_t i = 0; !e->status && i < heads * n * n; i++)
-    r.seen[i] = !s->causal || i % n <= i / n % n;
+  for (size_t i = 0; !e->status && i < heads * n * n; i++) r.seen[i] = sees(s, i / n % n, i % n);
   if (!e->status) pass_layers(&r, text, out);
   arena_free(&a);
   return e->status;

@@ -117,8 +117,8 @@ struct stack_run {
   struct call call[]; /* [L] of the attentions */
 };
 
-/* An empty run of this stack, in the arena: all 0, but for the windows, which are unbounded, and
- * `causal`, which is the form's. NULL with an error. */
+/* An empty run of this stack, in the arena: all 0, but for the window and `causal`, which are the
+ * form's. NULL with an error. */
 struct stack_run *stack_run_new(const struct stack *s, struct arena *a, struct error *e);
 
 /* Prepares a run whose request is right: nothing is checked here. Reserves in the arena all memory

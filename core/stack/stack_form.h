@@ -79,6 +79,7 @@ struct stack_form {
   size_t width, forward_size, layers; /* d, f, L */
   struct layer_shape self;            /* of every layer's attention */
   bool causal;
+  size_t window; /* rows that one sees, itself the last of them; 0: all that it may see otherwise */
   enum norm_kind norm;
   enum norm_place place;
   float epsilon;

@@ -9,7 +9,8 @@ struct stack_run *stack_run_new(const struct stack *s, struct arena *a, struct e
   struct stack_run *r = arena_alloc(a, 1, bytes, e);
   if (!r) return NULL;
   memset(r, 0, bytes);
-  r->geometry.window_left = r->geometry.window_right = -1;
+  r->geometry.window_left = s->form.window ? (int64_t)s->form.window - 1 : -1;
+  r->geometry.window_right = -1;
   r->geometry.causal = s->form.causal;
   return r;
 }

@@ -227,8 +227,9 @@ _Static_assert((int)OUTPUT_COUNT <= (int)CONTRACT_OUTPUTS_MAX, "the outputs have
 void attention_fields_init(struct contract_reading *r, struct attention_values *values,
                            enum body_ask ask, const struct model *m, size_t max_items) {
   const struct layer_shape *s = &m->shape;
-  *values =
-      (struct attention_values){.causal = m->causal, .window = {-1, -1}, .want = WEIGHTS_NONE};
+  *values = (struct attention_values){.causal = m->causal,
+                                      .window = {m->window ? (int64_t)m->window - 1 : -1, -1},
+                                      .want = WEIGHTS_NONE};
   *r = (struct contract_reading){.contract = &contracts[ask],
                                  .size = {[SIZE_QUERY] = s->query_size,
                                           [SIZE_KEY] = s->key_size,

@@ -128,9 +128,12 @@ static json_t *describe_notes(const struct notes *n) {
 static bool add_encoder(json_t *description, const struct whole *w) {
   const struct stack_form *f = stack_form(w->encoder);
   const size_t kv_heads = f->self.kv_heads == f->self.heads ? 0 : f->self.kv_heads;
+  const size_t head_size = f->self.heads * f->self.head_size == f->width ? 0 : f->self.head_size;
   return add_size(description, "layers", f->layers) &&
          add_size(description, "heads", f->self.heads) &&
          add_size(description, "kv_heads", kv_heads) && add_size(description, "width", f->width) &&
+         add_size(description, "head_size", head_size) &&
+         add_size(description, "window", f->window) &&
          add_size(description, "feed_forward", f->forward_size) &&
          add_size(description, "dimensions", f->pooling.dense_size) &&
          add_member(description, "pooler", json_boolean(stack_has_pooler(w->encoder))) &&

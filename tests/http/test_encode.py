@@ -3,7 +3,9 @@ import base64
 import json
 import os
 import random
+import shutil
 import struct
+import tempfile
 import threading
 import unittest
 
@@ -14,6 +16,7 @@ GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
 FOLDERS = sorted(name for name in os.listdir(GOLDEN)
                  if os.path.exists(os.path.join(GOLDEN, name, "cases.json")))
 DECODERS = [name for name in FOLDERS if name.startswith(("gpt2", "llama", "qwen2"))]
+ALL_DECODERS = (*DECODERS, "narrow")
 SAFETENSORS = "application/x-safetensors"
 RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 32,
           "heads": 4, "feed_forward": 64, "vocabulary": 50}
@@ -109,12 +112,41 @@ class Decoder(ServerCase):
 
     @classmethod
     def start(cls):
-        return Server({"models": {name: {"transformer": os.path.join(GOLDEN, name)}
-                                  for name in DECODERS}})
+        cls.folder = tempfile.TemporaryDirectory()
+        folders = {name: os.path.join(GOLDEN, name) for name in DECODERS}
+        folders["narrow"] = cls.narrow(folders["qwen2-a"])
+        return Server({"models": {name: {"transformer": path} for name, path in folders.items()}})
+
+    @classmethod
+    def narrow(cls, folder):
+        """The same model, each row of which sees three at most."""
+        path = shutil.copytree(folder, os.path.join(cls.folder.name, "narrow"))
+        config = os.path.join(path, "config.json")
+        with open(config, encoding="utf-8") as file:
+            words = json.load(file)
+        words.update(use_sliding_window=True, sliding_window=3, max_window_layers=0)
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump(words, file)
+        return path
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    def test_a_row_may_see_a_window_alone(self):
+        about = self.ok(self.server.get("/v1/models/narrow"))
+        self.assertEqual(about["window"], 3)
+        answer = self.ok(self.server.post(path_of("narrow"), {
+            "tokens": [3, 1, 4, 1, 5], "return_attention": ["decoder.0.self"]}))
+        for head in answer["attention"]["decoder.0.self"]:
+            for i, row in enumerate(head):
+                self.assertEqual([j for j, weight in enumerate(row) if weight > 0],
+                                 list(range(max(0, i - 2), i + 1)))
 
     def test_beginnings_have_the_bits_of_the_whole(self):
         text = [5, 9, 31, 2, 44, 17, 17, 60, 1]
-        for name in DECODERS:
+        for name in ALL_DECODERS:
             whole = self.ok(self.server.post(path_of(name), {"tokens": text}))["outputs"]
             starts = [text[:n] for n in range(1, len(text))]
             with self.subTest(model=name):
@@ -122,7 +154,7 @@ class Decoder(ServerCase):
                 self.assertEqual(answer["outputs"], [whole[:len(start)] for start in starts])
 
     def test_an_attention_alone_gives_the_weights_that_the_model_gave(self):
-        for name in DECODERS:
+        for name in ALL_DECODERS:
             asked = {"tokens": [[3, 1, 4, 1, 5], [9, 2]], "return_hidden": ["decoder.1.self.input"],
                      "return_attention": ["decoder.1.self"]}
             whole = self.ok(self.server.post(path_of(name), asked))

@@ -66,6 +66,17 @@ static void draw_attention(struct random_stack *s, bool wide, uint64_t *state) {
   h->relative_distance = h->relative_buckets + 1 + random_below(state, 100);
 }
 
+/* Now and then heads are normalised: those of queries, of keys, or both. */
+static void draw_head_norms(struct random_stack *s, struct stack_layer *l, uint64_t state) {
+  const size_t size = s->form.self.head_size;
+  if (random_often(&state, 75)) return;
+  for (unsigned role = ROLE_NORM_QUERY; role <= ROLE_NORM_KEY; role++) {
+    float *factor = random_floats(&s->arena, &state, size, 0.3f);
+    for (size_t i = 0; i < size; i++) factor[i] += 1;
+    if (random_often(&state, 80)) l->self[role].weight = factor;
+  }
+}
+
 /* T5 has one table for all layers. */
 static void draw_layer(struct random_stack *s, size_t index, bool bias, bool gated, bool shift,
                        uint64_t *state) {
@@ -88,6 +99,7 @@ static void draw_layer(struct random_stack *s, size_t index, bool bias, bool gat
   l->forward.down = draw_matrix(s, d, f->forward_size, bias, state);
   if (random_often(state, 95)) l->norm_self = draw_norm(s, shift, state);
   if (random_often(state, 95)) l->norm_forward = draw_norm(s, shift, state);
+  draw_head_norms(s, l, *state);
 }
 
 static void draw_embedding(struct random_stack *s, bool shift, bool tokens, uint64_t *state) {
@@ -156,7 +168,7 @@ void random_stack_init(struct random_stack *s, uint64_t *state, struct random_st
   f->causal = random_often(state, 35);
   f->norm = random_often(state, 65) ? NORM_LAYER : NORM_RMS;
   f->place = random_often(state, 50) ? NORM_PRE : NORM_POST;
-  f->epsilon = random_often(state, 50) ? 1e-5f : 1e-12f;
+  f->epsilon = f->self.norm_epsilon = random_often(state, 50) ? 1e-5f : 1e-12f;
   f->activation = (enum activation)random_below(state, 5);
   f->layer = s->layer;
   const bool bias = random_often(state, 65), gated = random_often(state, 40),
@@ -167,6 +179,8 @@ void random_stack_init(struct random_stack *s, uint64_t *state, struct random_st
   if (random_often(state, f->place == NORM_PRE ? 85 : 30)) f->last = draw_norm(s, shift, state);
   f->last_aside = random_often(state, 30);
   draw_pooling(s, state);
+  uint64_t apart = *state;
+  if (random_often(&apart, 20)) f->window = 1 + random_below(&apart, 40);
   random_stack_draw_output(s, *state, 0);
   random_stack_make(s);
 }

@@ -73,7 +73,8 @@ static inline void whole_place_config(const struct place *p, const char *golden,
 struct whole_edit {
   const char *drop, *rename, *to; /* all that begin so; likewise the first, whose beginning becomes
                                      the second */
-  const char *add;                /* a tensor of [rows, columns] */
+  const char *add;                /* a tensor of [rows, columns], */
+  const char *also;               /* and one more */
   size_t rows, columns;
   const char *broken; /* its first number is not one */
   const char *huge;   /* all its numbers are 3e38 */
@@ -108,6 +109,7 @@ static inline void whole_place_tensors(const struct place *p, const char *golden
     free(numbers);
   }
   if (edit->add) made_add(&m, edit->add, edit->rows, edit->columns);
+  if (edit->also) made_add(&m, edit->also, edit->rows, edit->columns);
   checkpoint_free(c);
   write_made(p, &m);
 }

@@ -393,7 +393,7 @@ static struct layer_run *attention_of(const struct random_stack *s, const struct
                                          .q_rows = r->geometry.q_rows,
                                          .k_rows = r->geometry.k_rows,
                                          .causal = s->form.causal,
-                                         .window_left = -1,
+                                         .window_left = (int64_t)s->form.window - 1,
                                          .window_right = -1}};
   one->call.queries = one->call.keys = one->call.values = r->shown[l].input;
   return one;

@@ -102,8 +102,6 @@ static void what_config_says(void **state) {
   config_is_refused(p, "bert-a", "{\"model_type\":\"-\"}", "config.json: has no model_type");
   config_is_refused(p, "bert-a", "{\"model_type\":\"gpt2\"}",
                     "no tensor's name ends with \"h.0.attn.c_attn.weight\"");
-  config_is_refused(p, "bert-a", "{\"model_type\":\"gemma\"}",
-                    "model_type: gemma is a decoder, which is not served yet");
   config_is_refused(p, "bert-a", "{\"model_type\":\"umt5\"}",
                     "model_type: umt5 computes something");
   config_is_refused(p, "bert-a", "{\"model_type\":\"bort\"}",
@@ -240,7 +238,23 @@ static void what_a_decoder_says(void **state) {
   config_is_refused(p, "gpt2-a", "{\"n_embd\":25}",
                     "tensor \"transformer.h.0.attn.c_attn.weight\" it is 32");
   config_is_refused(p, "llama-b", "{\"sliding_window\":16}", "sliding_window: has a value");
-  config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true}", "sliding_window: has a value");
+  config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"max_window_layers\":1}",
+                    "sliding_window: has a value that is not served, which would change the "
+                    "answers; served is one for all layers");
+  config_is_refused(p, "qwen2-a",
+                    "{\"use_sliding_window\":true,"
+                    "\"layer_types\":[\"full_attention\",\"sliding_attention\"]}",
+                    "served is one for all layers");
+  config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"layer_types\":[\"linear\"]}",
+                    "config.json: layer_types: needs \"full_attention\" and");
+  config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"sliding_window\":0}",
+                    "config.json: sliding_window: needs an integer from 1");
+  config_is_refused(p, "qwen2-a", "{\"model_type\":\"qwen3\",\"head_dim\":8}",
+                    "there is no tensor \"model.layers.0.self_attn.q_norm.weight\"");
+  config_is_refused(p, "llama-b", "{\"model_type\":\"gemma\",\"hidden_activation\":7}",
+                    "config.json: hidden_activation: needs a string");
+  config_is_refused(p, "llama-b", "{\"model_type\":\"gemma\",\"use_bidirectional_attention\":true}",
+                    "use_bidirectional_attention: has a value");
   config_is_refused(p, "llama-b", "{\"partial_rotary_factor\":0.5}", "partial_rotary_factor: has");
   config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2}}",
                     "config.json: rope_scaling: has a kind that is not served");
