@@ -40,8 +40,8 @@ TEST_LIBS   := $(shell pkg-config --libs cmocka 2>/dev/null)
 
 # Files of one instruction set; elsewhere they compile to nothing.
 ifeq ($(shell uname -m),x86_64)
-CFLAGS_core_kernel_kernel_avx2   := -mavx2 -mfma $(KERNEL)
-CFLAGS_core_kernel_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mprefer-vector-width=512 $(KERNEL)
+CFLAGS_core_kernel_kernel_avx2   := -mavx2 -mfma -mf16c $(KERNEL)
+CFLAGS_core_kernel_kernel_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 $(KERNEL)
 CFLAGS_config_document_sha256_avx2   := -mavx2
 CFLAGS_config_document_sha256_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mprefer-vector-width=512
 TEXT_AVX2   := -mavx2 -mfma -mbmi -mbmi2 -mpopcnt

@@ -190,10 +190,10 @@ static void read_stack(struct whole_settings *s, const json_t *json, const char 
   if (inside.status) error_set(e, inside.status, "%s: %.400s", key, inside.detail);
 }
 
-/* Numbers are kept as float32, whatever is said. */
-static void check_rest(const json_t *json, struct error *e) {
+/* How numbers are kept. */
+static void read_weights(struct whole_settings *s, const json_t *json, struct error *e) {
   static const char *const kept[] = {"auto", "float32", NULL};
-  read_word(json, "weights", kept, e);
+  s->float32 = read_word(json, "weights", kept, e) == 1;
 }
 
 static void read_choice(struct whole_settings *s, const json_t *json, struct error *e) {
@@ -223,6 +223,6 @@ enum status whole_settings_read(struct whole_settings *s, const json_t *json, st
   definition_value_toggle(json, "scale_embedding", &s->scale_embedding, e);
   definition_value_toggle(json, "tie_output", &s->tie_output, e);
   read_choice(s, json, e);
-  check_rest(json, e);
+  read_weights(s, json, e);
   return e->status;
 }

@@ -199,6 +199,7 @@ static enum status settle_kinds(struct whole_plan *p, struct error *e) {
   f->place = s->pre == TOGGLE_ON ? NORM_PRE : p->family->place;
   f->epsilon = norm_epsilon(p);
   f->window = p->words.window;
+  f->whole = s->float32;
   f->activation = s->activation ? s->activate : ACTIVATION_RELU;
   f->last_aside = p->family->aside;
   f->output.tied = p->family->decodes && f->embedding.tokens > 0 && !p->part[WHOLE_HEAD].found &&

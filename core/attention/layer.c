@@ -124,6 +124,13 @@ size_t layer_bytes(const struct layer *l) {
   return bytes;
 }
 
+unsigned layer_forms(const struct layer *l) {
+  unsigned forms = 0;
+  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
+    if (l->matrix[role]) forms |= 1U << gemm_form(l->matrix[role]);
+  return forms;
+}
+
 size_t layer_scratch_bytes(const struct layer *l) {
   size_t floats = l->kernel->attend_scratch(l->compare_size, l->shape.value_head_size) +
                   size_round_up(l->queries, 16); /* a draw for each */

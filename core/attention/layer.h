@@ -101,8 +101,9 @@ void layer_free(struct layer *l);
 /* "packed", "openblas" or, without matrices, "none". */
 const char *layer_engine(const struct layer *l);
 
-/* The bytes of its matrices. */
+/* The bytes of its matrices, and the forms in which they are kept, a bit 1 << form each. */
 size_t layer_bytes(const struct layer *l);
+unsigned layer_forms(const struct layer *l);
 
 /* Scratch bytes that one thread needs to compute spans of this layer. */
 size_t layer_scratch_bytes(const struct layer *l);

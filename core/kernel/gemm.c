@@ -8,12 +8,14 @@
 #include <sys/mman.h>
 
 #include "core/kernel/kernel.h"
+#include "core/kernel/narrow.h"
 #include "core/run/size.h"
 #include "core/run/team.h"
 
 enum {
   HUGE_PAGE = 2 << 20,
-  PACK_INPUTS = 64 /* packed at a time */
+  PACK_INPUTS = 64, /* packed at a time */
+  WIDE_STEPS = 32   /* of a narrow last panel that are widened at a time */
 };
 
 struct gemm {
@@ -24,8 +26,9 @@ struct gemm {
   float *bias;                 /* per group [out rounded up to stripes], zeros without one */
   /* Per group. packed: for each panel [in, width], one after the other, where the last panel is
    * only as many vectors wide as it needs. OpenBLAS: W^T [in, stripe]. */
-  float *weight;
-  size_t bias_step, weight_step; /* from one group's to the next one's */
+  void *weight;
+  enum kernel_form form;         /* of the weights: OpenBLAS knows KERNEL_FLOAT32 alone */
+  size_t bias_step, weight_step; /* from one group's to the next one's, in numbers */
   size_t bytes;                  /* of all weights */
 };
 
@@ -85,28 +88,61 @@ struct gemm_packing {
   const float *weight;
 };
 
-/* A block of inputs at a time, whose place in the panel stays in the nearest cache. The columns
- * behind the last one are zeros. */
+/* Some inputs of columns first .. end - 1, to where the first column's first input lies. The
+ * columns behind the last one are zeros. */
+struct gemm_block {
+  const float *from; /* [out, in] of the group, from the first input on */
+  size_t first, end, inputs, width;
+};
+
+static void pack_floats(const struct gemm *g, const struct gemm_block *b, float *to) {
+  for (size_t j = b->first; j < b->end; j++)
+    for (size_t i = 0; i < b->inputs; i++)
+      to[i * b->width + j - b->first] = j < g->out ? b->from[j * g->in + i] : 0;
+}
+
+/* Where a column of the packed panel at column `first` lies in its rows. Of a last panel that is
+ * not full they lie one behind the other. */
+static size_t place_of(const struct gemm *g, size_t first, size_t column) {
+  return first + g->panel <= g->out ? kernel_place(g->kernel, g->form, column) : column;
+}
+
+static void pack_narrow(const struct gemm *g, const struct gemm_block *b, uint16_t *to) {
+  for (size_t j = b->first; j < b->end; j++) {
+    const size_t place = place_of(g, b->first, j - b->first);
+    for (size_t i = 0; i < b->inputs; i++)
+      to[i * b->width + place] = j < g->out ? narrow_number(g->form, b->from[j * g->in + i]) : 0;
+  }
+}
+
+/* So many numbers behind the first one. */
+static void *weight_at(const struct gemm *g, size_t numbers) {
+  return (char *)g->weight + numbers * narrow_size(g->form);
+}
+
+/* A block of inputs at a time, whose place in the panel stays in the nearest cache. */
 static enum status pack_piece(void *of, size_t index, struct error *e) {
   const struct gemm_packing *p = of;
   const struct gemm *g = p->g;
   const size_t step = pack_columns(g), pieces = pack_pieces(g) / g->groups, group = index / pieces;
   const size_t first = index % pieces * step, panel = first / g->panel * g->panel;
   const size_t width = columns_of_panel(g, panel), end = size_min(panel + width, first + step);
-  const float *from = p->weight + group * g->out * g->in;
-  float *to = g->weight + group * g->weight_step + panel * g->in;
+  const size_t at = group * g->weight_step + panel * g->in + first - panel;
   for (size_t k = 0; k < g->in; k += PACK_INPUTS) {
-    const size_t inputs = size_min(PACK_INPUTS, g->in - k);
-    for (size_t j = first; j < end; j++)
-      for (size_t i = 0; i < inputs; i++)
-        to[(k + i) * width + j - panel] = j < g->out ? from[j * g->in + k + i] : 0;
+    const struct gemm_block b = {.from = p->weight + group * g->out * g->in + k,
+                                 .first = first,
+                                 .end = end,
+                                 .inputs = size_min(PACK_INPUTS, g->in - k),
+                                 .width = width};
+    void *to = weight_at(g, at + k * width);
+    g->form == KERNEL_FLOAT32 ? pack_floats(g, &b, to) : pack_narrow(g, &b, to);
   }
   return e->status;
 }
 
 /* Large ones on huge pages, where the system has them: with the others, looking pages up costs a
  * few percent of reading. */
-static float *allocate_weights(size_t bytes) {
+static void *allocate_weights(size_t bytes) {
   void *memory;
   const bool large = bytes >= HUGE_PAGE;
   if (posix_memalign(&memory, large ? HUGE_PAGE : 64, bytes)) return NULL;
@@ -122,7 +158,7 @@ static bool allocate_groups(struct gemm *g) {
       !size_mul(g->weight_step, g->groups, &count) || count > SIZE_MAX / 8)
     return false;
   g->bias = calloc(g->groups * g->bias_step, sizeof(float));
-  g->bytes = count * sizeof(float);
+  g->bytes = count * narrow_size(g->form);
   g->weight = allocate_weights(size_max(g->bytes, 1));
   return g->bias && g->weight;
 }
@@ -131,11 +167,13 @@ struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight,
                       enum gemm_engine engine, struct error *e) {
   struct gemm *g = calloc(1, sizeof *g);
   if (!g) goto no_memory;
-  const bool packed = engine == GEMM_PACKED || (engine == GEMM_AUTO && cpu_level() != CPU_PORTABLE);
+  const bool packed = engine == GEMM_PACKED || engine == GEMM_NARROW ||
+                      (engine == GEMM_AUTO && cpu_level() != CPU_PORTABLE);
   g->out = out / groups, g->in = in / groups, g->groups = groups;
   g->kernel = packed ? kernel_best() : NULL;
   g->stripe = packed ? KERNEL_PANEL_MAX : size_round_up(g->out, 16);
   g->panel = packed ? kernel_panel(g->kernel) : g->stripe;
+  if (engine == GEMM_NARROW) g->form = narrow_form(weight, out * (in / groups));
   if (!allocate_groups(g)) goto no_memory;
   team_split(pack_pieces(g), pack_piece, &(struct gemm_packing){g, weight}, e);
   for (size_t i = 0; i < groups && bias; i++)
@@ -155,6 +193,7 @@ void gemm_free(struct gemm *g) {
 }
 
 size_t gemm_bytes(const struct gemm *g) { return g->bytes; }
+enum kernel_form gemm_form(const struct gemm *g) { return g->form; }
 size_t gemm_stripe(const struct gemm *g) { return g->stripe; }
 bool gemm_rows_independent(const struct gemm *g) { return g->kernel != NULL; }
 const char *gemm_engine_name(const struct gemm *g) { return g->kernel ? "packed" : "openblas"; }
@@ -166,8 +205,12 @@ size_t gemm_columns(const struct gemm *g, size_t first) {
 void gemm_weights_of(const struct gemm *g, size_t out, float *weights) {
   must(g->kernel && g->groups == 1);
   const size_t panel = out / g->panel * g->panel, width = columns_of_panel(g, panel);
-  const float *from = g->weight + panel * g->in + out - panel;
-  for (size_t k = 0; k < g->in; k++) weights[k] = from[k * width];
+  const void *from = weight_at(g, panel * g->in + place_of(g, panel, out - panel));
+  const float *whole = from;
+  const uint16_t *narrow = from;
+  for (size_t k = 0; k < g->in; k++)
+    weights[k] =
+        g->form == KERNEL_FLOAT32 ? whole[k * width] : narrow_widen(g->form, narrow[k * width]);
 }
 
 void gemm_start(const struct gemm *g, size_t first, size_t rows, bool bias, float *y) {
@@ -191,11 +234,27 @@ struct gemm_part {
   float *y;
 };
 
+/* Weights of 16 bits, some steps of the depth at a time. */
+static void run_widened(const struct gemm *g, const struct kernel_product *p) {
+  _Alignas(64) float wide[WIDE_STEPS * KERNEL_PANEL_MAX];
+  struct kernel_product q = *p;
+  q.form = KERNEL_FLOAT32, q.b = wide;
+  size_t k = 0;
+  do {
+    q.depth = size_min(WIDE_STEPS, p->depth - k);
+    q.a = p->a + k * p->a_step;
+    g->kernel->widen(g->form, q.depth * p->b_row, (const uint16_t *)p->b + k * p->b_row, wide);
+    g->kernel->product(&q);
+    q.start = q.c, q.start_row = q.c_row;
+    k += q.depth;
+  } while (k < p->depth);
+}
+
 /* The whole panels of the stripe, then a last narrow one. */
 static void run_packed(const struct gemm *g, const struct gemm_part *p) {
   const size_t columns = size_min(g->stripe, g->out - p->first);
   const size_t whole = columns / g->panel * g->panel;
-  const float *weight = g->weight + p->group * g->weight_step + p->first * g->in;
+  const size_t weight = p->group * g->weight_step + p->first * g->in;
   struct kernel_weights w = {.panels = whole / g->panel,
                              .panel_step = g->panel * g->in,
                              .more = p->first + whole < g->out,
@@ -206,7 +265,8 @@ static void run_packed(const struct gemm *g, const struct gemm_part *p) {
                                        .a = p->x,
                                        .a_row = p->x_stride,
                                        .a_step = 1,
-                                       .b = weight + p->from * g->panel,
+                                       .b = weight_at(g, weight + p->from * g->panel),
+                                       .form = g->form,
                                        .b_row = g->panel,
                                        .start = p->start,
                                        .start_row = p->start_row,
@@ -217,16 +277,16 @@ static void run_packed(const struct gemm *g, const struct gemm_part *p) {
   struct kernel_product *narrow = &w.first;
   const size_t width = columns_of_panel(g, p->first + whole);
   narrow->vectors = width / g->kernel->lanes;
-  narrow->b = weight + whole * g->in + p->from * width;
+  narrow->b = weight_at(g, weight + whole * g->in + p->from * width);
   narrow->b_row = width;
   narrow->start += whole;
   narrow->c += whole;
-  g->kernel->product(narrow);
+  g->form == KERNEL_FLOAT32 ? g->kernel->product(narrow) : run_widened(g, narrow);
 }
 
 /* Adds to y. */
 static void add_openblas(const struct gemm *g, const struct gemm_part *p) {
-  const float *weight = g->weight + p->group * g->weight_step + p->from * g->stripe;
+  const float *weight = weight_at(g, p->group * g->weight_step + p->from * g->stripe);
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)p->rows, (blasint)g->out,
               (blasint)p->depth, 1.0f, p->x, (blasint)p->x_stride, weight, (blasint)g->stripe, 1.0f,
               p->y, (blasint)g->stripe);

@@ -10,9 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/kernel/kernel_form.h"
 #include "core/run/status.h"
 
-enum gemm_engine { GEMM_AUTO, GEMM_PACKED, GEMM_OPENBLAS };
+enum gemm_engine {
+  GEMM_AUTO,
+  GEMM_PACKED,
+  GEMM_NARROW, /* packed, in 16 bits where that loses nothing (core/kernel/narrow.h): same bits */
+  GEMM_OPENBLAS
+};
 
 struct gemm; /* one prepared matrix; immutable */
 
@@ -24,6 +30,7 @@ struct gemm *gemm_new(size_t out, size_t in, size_t groups, const float *weight,
 void gemm_free(struct gemm *g);
 
 size_t gemm_bytes(const struct gemm *g); /* of the weights as they are kept */
+enum kernel_form gemm_form(const struct gemm *g);
 const char *gemm_engine_name(const struct gemm *g);
 
 /* May rows of different items share a tile? */

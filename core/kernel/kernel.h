@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/kernel/kernel_activation.h"
+#include "core/kernel/kernel_form.h"
 #include "core/kernel/kernel_select.h"
 #include "core/run/cpu.h"
 
@@ -25,12 +26,13 @@ enum {
 
 /* C = start + A B. A is [rows, depth] with any two strides; B and C have `vectors` vectors of
  * columns; row i of C begins as row i of `start` (stride 0: the same row for all, stride of C with
- * start == c: adds to C). Strides are in floats. */
+ * start == c: adds to C). Strides are in numbers. */
 struct kernel_product {
   size_t rows, depth, vectors;
   const float *a;
   size_t a_row, a_step;
-  const float *b;
+  const void *b;         /* floats; in `weights` numbers of any form, */
+  enum kernel_form form; /* which is this */
   size_t b_row;
   const float *start;
   size_t start_row;
@@ -44,14 +46,15 @@ struct kernel_plan {
   size_t size;  /* ... and matrices of more bytes than these: others probably lie in cache */
   size_t pass;  /* at most so many rows go down a panel at once: 1 .. KERNEL_PASS_MAX */
   size_t ahead; /* bytes between what is multiplied and what is asked for, no less than a line of a
-                   panel. Rows of more than one pass go over so many bytes before any goes on */
+                   panel. Rows of more than one pass go over so many bytes before any goes on. Of
+                   numbers of 16 bits half as many are as far */
 };
 
 /* The product with whole panels of columns, packed one after the other. */
 struct kernel_weights {
   struct kernel_product first;    /* that with the first of them */
   size_t panels;                  /* so many, side by side in C and `start` ... */
-  size_t panel_step;              /* ... and so many floats from the last one in B */
+  size_t panel_step;              /* ... and so many numbers from the last one in B */
   bool more;                      /* in B one more follows */
   const struct kernel_plan *plan; /* NULL: whole panels, and nothing is asked for */
 };
@@ -147,6 +150,8 @@ struct kernel {
   void (*product)(const struct kernel_product *p);
   void (*weights)(const struct kernel_weights *w);
   const struct kernel_plan *plans; /* by ascending rows; the last is for any number of them */
+  /* What numbers of 16 bits are that lie one behind the other, not as kernel_place has them. */
+  void (*widen)(enum kernel_form form, size_t count, const uint16_t *from, float *to);
   /* Queries that one call of attend takes at most, and the scratch floats it needs. */
   size_t (*attend_queries)(size_t head_size, size_t value_head_size);
   size_t (*attend_scratch)(size_t head_size, size_t value_head_size);
@@ -185,6 +190,14 @@ struct kernel {
 };
 
 static inline size_t kernel_panel(const struct kernel *k) { return k->lanes * k->vectors; }
+
+/* Where a column lies in a row of a whole panel in this form: in bfloat16 two vectors lie side by
+ * side, the first one's numbers in the lower halves of lanes as wide as float32's. */
+static inline size_t kernel_place(const struct kernel *k, enum kernel_form form, size_t column) {
+  const size_t pair = column / (2 * k->lanes), lane = column % k->lanes;
+  if (form != KERNEL_BFLOAT16) return column;
+  return 2 * (pair * k->lanes + lane) + column / k->lanes % 2;
+}
 
 /* For so many rows and a matrix of so many bytes; NULL: it needs none. */
 static inline const struct kernel_plan *kernel_plan(const struct kernel *k, size_t rows,

@@ -13,6 +13,7 @@
 #define HAVE_MAX
 #define HAVE_ANY
 #define HAVE_SOME
+#define HAVE_FLOAT16
 typedef float vec __attribute__((vector_size(32)));
 typedef int vec_int __attribute__((vector_size(32)));
 static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c) {
@@ -29,6 +30,9 @@ static inline __attribute__((always_inline)) vec_int vec_max_int(vec_int a, vec_
 }
 static inline __attribute__((always_inline)) _Bool vec_any(vec_int mask) {
   return _mm256_movemask_ps((__m256)mask) != 0;
+}
+static inline __attribute__((always_inline)) vec vec_float16(const unsigned short *p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i_u *)p));
 }
 static inline __attribute__((always_inline)) __m256i first_lanes(size_t n) {
   const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);

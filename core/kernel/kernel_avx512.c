@@ -13,6 +13,7 @@
 #define HAVE_MAX
 #define HAVE_ANY
 #define HAVE_SOME
+#define HAVE_FLOAT16
 #define HAVE_INVERSE
 #define HAVE_EXP
 typedef float vec __attribute__((vector_size(64)));
@@ -59,6 +60,9 @@ static inline __attribute__((always_inline)) vec vec_exp(vec x) {
 }
 static inline __attribute__((always_inline)) _Bool vec_any(vec_int mask) {
   return _mm512_movepi32_mask((__m512i)mask) != 0;
+}
+static inline __attribute__((always_inline)) vec vec_float16(const unsigned short *p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i_u *)p));
 }
 static inline __attribute__((always_inline)) __mmask16 first_lanes(size_t n) {
   return (__mmask16)(n >= LANES ? 0xffff : (1u << n) - 1);

@@ -17,6 +17,7 @@
  *   HAVE_ANY       vec_any(mask): is a lane of a comparison's result set?
  *   HAVE_SOME      vec_load_some(p, n), vec_store_some(p, v, n): the first n lanes
  *   HAVE_TURN      turn_fours(from, from_row, to, to_row): transposes so many rows of 4 floats
+ *   HAVE_FLOAT16   vec_float16(p): so many numbers of that form
  *   HAVE_INVERSE   vec_inverse(x): 1 / x
  *   HAVE_EXP       vec_exp(x): e^x
  *
@@ -61,6 +62,7 @@ const struct kernel KERNEL = {.level = LEVEL,
                               .vectors = VECTORS,
                               .product = product,
                               .weights = weights,
+                              .widen = widen,
                               .plans = plans,
                               .attend_queries = attend_queries,
                               .attend_scratch = attend_scratch,
@@ -89,5 +91,6 @@ const struct kernel KERNEL = {.level = LEVEL,
 #undef HAVE_ANY
 #undef HAVE_SOME
 #undef HAVE_TURN
+#undef HAVE_FLOAT16
 #undef HAVE_INVERSE
 #undef HAVE_EXP

@@ -11,6 +11,14 @@ struct product_ask {
   size_t share;     /* bytes to go on by with each step */
 };
 
+/* Where the columns of a block lie, and how. */
+struct product_from {
+  int form; /* an enum kernel_form, known to the compiler */
+  const void *b;
+  size_t row;  /* numbers */
+  float *wide; /* where they are left as float32, row after row of VECTORS vectors; or NULL */
+};
+
 enum {
   PANEL = VECTORS * LANES, /* most columns */
   PRODUCT_LINE = 64        /* bytes of a line of the caches */
@@ -18,9 +26,11 @@ enum {
 
 /* rows x vectors sums live in registers while the depth goes by. */
 INLINE void product_block(const int rows, const int vectors, const struct kernel_product *p,
-                          const float *a, const float *start, float *c, struct product_ask ask) {
-  const size_t depth = p->depth, a_row = p->a_row, a_step = p->a_step, b_row = p->b_row;
-  const float *b = p->b;
+                          struct product_from from, const float *a, const float *start, float *c,
+                          struct product_ask ask) {
+  const size_t depth = p->depth, a_row = p->a_row, a_step = p->a_step;
+  const size_t step = from.row * (from.form == KERNEL_FLOAT32 ? sizeof(float) : sizeof(uint16_t));
+  const char *b = from.b;
   vec sum[32];
 #pragma GCC unroll 16
   for (int i = 0; i < rows; i++)
@@ -30,7 +40,10 @@ INLINE void product_block(const int rows, const int vectors, const struct kernel
   for (size_t k = 0; k < depth; k++) {
     vec column[4];
 #pragma GCC unroll 4
-    for (int j = 0; j < vectors; j++) column[j] = vec_load(b + j * LANES);
+    for (int j = 0; j < vectors; j++) {
+      column[j] = vec_load_form(from.form, b, (size_t)j * LANES);
+      if (from.wide) vec_store(from.wide + j * LANES, column[j]);
+    }
 #pragma GCC unroll 4
     for (int j = 0; j < ask.lines; j++)
       __builtin_prefetch(ask.next + (ptrdiff_t)j * PRODUCT_LINE, 0, 2);
@@ -43,7 +56,8 @@ INLINE void product_block(const int rows, const int vectors, const struct kernel
         sum[i * vectors + j] = vec_fma(factor, column[j], sum[i * vectors + j]);
     }
     a += a_step;
-    b += b_row;
+    b += step;
+    if (from.wide) from.wide += PANEL;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < rows; i++)
@@ -58,7 +72,8 @@ typedef void product_fn(const struct kernel_product *p, const float *a, const fl
 #define PRODUCT(rows, vectors)                                                           \
   static void product_##rows##x##vectors(const struct kernel_product *p, const float *a, \
                                          const float *start, float *c) {                 \
-    product_block(rows, vectors, p, a, start, c, (struct product_ask){0});               \
+    const struct product_from from = {KERNEL_FLOAT32, p->b, p->b_row, NULL};             \
+    product_block(rows, vectors, p, from, a, start, c, (struct product_ask){0});         \
   }
 #define PRODUCTS_6(v) \
   PRODUCT(1, v) PRODUCT(2, v) PRODUCT(3, v) PRODUCT(4, v) PRODUCT(5, v) PRODUCT(6, v)
@@ -113,9 +128,13 @@ static void product(const struct kernel_product *p) {
 
 /* --- whole panels side by side --- */
 
-/* The same further to the right: panels of B lie `step` floats apart. */
+static const void *numbers_behind(enum kernel_form form, const void *b, size_t count) {
+  return (const char *)b + count * (form == KERNEL_FLOAT32 ? sizeof(float) : sizeof(uint16_t));
+}
+
+/* The same further to the right: panels of B lie `step` numbers apart. */
 static void product_move(struct kernel_product *p, size_t panels, size_t step) {
-  p->b += panels * step;
+  p->b = numbers_behind(p->form, p->b, panels * step);
   p->start += panels * PANEL;
   p->c += panels * PANEL;
 }
@@ -123,9 +142,11 @@ static void product_move(struct kernel_product *p, size_t panels, size_t step) {
 /* One panel would leave the multipliers waiting for the sums of so few rows. Of several streams the
  * processor reads ahead well enough. */
 #if VECTORS == 2
-INLINE void product_wide(const int rows, const int panels, const struct kernel_product *p,
-                         size_t step) {
-  const float *a = p->a, *b = p->b;
+INLINE void product_wide(const int rows, const int panels, const int form,
+                         const struct kernel_product *p, size_t step) {
+  const float *a = p->a;
+  const char *b = p->b;
+  const size_t b_step = p->b_row * (form == KERNEL_FLOAT32 ? sizeof(float) : sizeof(uint16_t));
   vec sum[4 * VECTORS * 2];
   const int wide = panels * VECTORS;
 #pragma GCC unroll 4
@@ -133,10 +154,11 @@ INLINE void product_wide(const int rows, const int panels, const struct kernel_p
 #pragma GCC unroll 8
     for (int j = 0; j < wide; j++)
       sum[i * wide + j] = vec_load(p->start + (size_t)i * p->start_row + j * LANES);
-  for (size_t k = 0; k < p->depth; k++, a += p->a_step, b += p->b_row)
+  for (size_t k = 0; k < p->depth; k++, a += p->a_step, b += b_step)
 #pragma GCC unroll 8
     for (int j = 0; j < wide; j++) {
-      const vec column = vec_load(b + (size_t)(j / VECTORS) * step + j % VECTORS * LANES);
+      const size_t at = (size_t)(j / VECTORS) * step + (size_t)(j % VECTORS) * LANES;
+      const vec column = vec_load_form(form, b, at);
 #pragma GCC unroll 4
       for (int i = 0; i < rows; i++)
         sum[i * wide + j] = vec_fma(vec_all(a[(size_t)i * p->a_row]), column, sum[i * wide + j]);
@@ -149,16 +171,28 @@ INLINE void product_wide(const int rows, const int panels, const struct kernel_p
 }
 
 typedef void wide_fn(const struct kernel_product *p, size_t step);
-static void wide_1(const struct kernel_product *p, size_t step) { product_wide(1, 4, p, step); }
-static void wide_2(const struct kernel_product *p, size_t step) { product_wide(2, 2, p, step); }
-static void wide_3(const struct kernel_product *p, size_t step) { product_wide(3, 2, p, step); }
+#define WIDE(rows, panels, form)                                                  \
+  static void wide_##rows##_##form(const struct kernel_product *p, size_t step) { \
+    product_wide(rows, panels, form, p, step);                                    \
+  }
+#define WIDES(form) WIDE(1, 4, form) WIDE(2, 2, form) WIDE(3, 2, form)
+#define NAMES(form) \
+  { wide_1_##form, wide_2_##form, wide_3_##form }
 
 enum { WIDE_ROWS = 3 };
-static wide_fn *const wide_of[WIDE_ROWS] = {wide_1, wide_2, wide_3};
+WIDES(KERNEL_FLOAT32)
+WIDES(KERNEL_BFLOAT16)
+WIDES(KERNEL_FLOAT16)
+static wide_fn *const wide_of[KERNEL_FORMS][WIDE_ROWS] = {NAMES(KERNEL_FLOAT32),
+                                                          NAMES(KERNEL_BFLOAT16),
+                                                          NAMES(KERNEL_FLOAT16)};
+#undef WIDE
+#undef WIDES
+#undef NAMES
 static const size_t wide_panels[WIDE_ROWS] = {4, 2, 2};
 #else
 enum { WIDE_ROWS = 0 };
-static void (*const wide_of[1])(const struct kernel_product *p, size_t step) = {NULL};
+static void (*const wide_of[1][1])(const struct kernel_product *p, size_t step) = {{NULL}};
 static const size_t wide_panels[1] = {SIZE_MAX};
 #endif
 
@@ -167,7 +201,7 @@ static const size_t wide_panels[1] = {SIZE_MAX};
 static size_t product_side_by_side(struct kernel_product *p, size_t panels, size_t step) {
   while (p->rows <= WIDE_ROWS && panels >= wide_panels[p->rows - 1]) {
     const size_t wide = wide_panels[p->rows - 1];
-    wide_of[p->rows - 1](p, step);
+    wide_of[WIDE_ROWS ? p->form : 0][p->rows - 1](p, step);
     product_move(p, wide, step);
     panels -= wide;
   }

@@ -19,6 +19,37 @@ INLINE void vec_store(float *p, vec v) { *(vec_anywhere *)p = v; }
 INLINE vec vec_all(float x) { return x - (vec){0}; }
 INLINE ivec ivec_all(int32_t x) { return x - (ivec){0}; }
 
+/* --- numbers of 16 bits --- */
+
+typedef uint16_t narrow_anywhere __attribute__((vector_size(LANES * 2), aligned(2), may_alias));
+typedef uint32_t wide_integers __attribute__((vector_size(LANES * 4)));
+
+INLINE wide_integers vec_integers(const uint16_t *p) {
+  return __builtin_convertvector(*(const narrow_anywhere *)p, wide_integers);
+}
+
+/* As narrow_widen of narrow.h has it, without a number below float32's normal range on the way. */
+#ifndef HAVE_FLOAT16
+INLINE vec vec_float16(const uint16_t *p) {
+  const wide_integers bits = vec_integers(p), size = (bits & 0x7fff) << 13;
+  const vec tiny = (vec)(size + (113u << 23)) - 0x1p-14f, other = (vec)(size + (112u << 23));
+  const ivec is_tiny = (ivec)(size < 1u << 23);
+  return (vec)((wide_integers)((is_tiny & (ivec)tiny) | (~is_tiny & (ivec)other)) | (bits & 0x8000)
+                                                                                        << 16);
+}
+#endif
+
+/* LANES numbers of a panel in this form, which the compiler knows, from the `at`-th on, a multiple
+ * of LANES. Where kernel_place has put them, a shift and a mask widen bfloat16: moving halves
+ * across a vector would take three times as long. */
+INLINE vec vec_load_form(const int form, const void *p, size_t at) {
+  if (form == KERNEL_FLOAT32) return vec_load((const float *)p + at);
+  if (form == KERNEL_FLOAT16) return vec_float16((const uint16_t *)p + at);
+  const size_t pair = at / (2 * LANES);
+  const wide_integers both = (wide_integers)vec_load((const float *)p + pair * LANES);
+  return (vec)(at / LANES % 2 ? both & 0xffff0000 : both << 16);
+}
+
 #ifndef HAVE_FMA
 INLINE vec vec_fma(vec a, vec b, vec c) { return a * b + c; }
 #endif

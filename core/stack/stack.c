@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/kernel/gemm.h"
+#include "core/kernel/narrow.h"
 #include "core/run/size.h"
 
 enum {
@@ -46,11 +47,15 @@ static void free_norm(const struct stack_norm *norm) {
   free((void *)norm->shift);
 }
 
+static enum gemm_engine engine_of(const struct stack *s) {
+  return s->form.whole ? GEMM_PACKED : GEMM_NARROW;
+}
+
 static struct gemm *pack(struct stack *s, const struct layer_matrix *m, size_t out, size_t in,
                          struct error *e) {
   if (!m->weight || e->status) return NULL;
-  struct gemm *g = gemm_new(out, in, 1, m->weight, m->bias, GEMM_PACKED, e);
-  if (g) s->bytes += gemm_bytes(g);
+  struct gemm *g = gemm_new(out, in, 1, m->weight, m->bias, engine_of(s), e);
+  if (g) s->bytes += gemm_bytes(g), s->forms |= 1U << gemm_form(g);
   return g;
 }
 
@@ -97,10 +102,27 @@ static void make_positions(struct stack *s, struct error *e) {
 
 /* --- making --- */
 
+/* The table of tokens, in 16 bits where that loses nothing. */
+static void copy_table(struct stack *s, const struct stack_embedding *from, struct error *e) {
+  const size_t count = from->tokens * s->form.width;
+  if (!from->token || e->status) return;
+  s->token_form = s->form.whole ? KERNEL_FLOAT32 : narrow_form(from->token, count);
+  s->forms |= 1U << s->token_form;
+  if (s->token_form == KERNEL_FLOAT32) {
+    s->token = copy_numbers(s, from->token, from->tokens, s->form.width, e);
+    return;
+  }
+  uint16_t *narrow = s->token = malloc(count * sizeof *narrow + 1);
+  for (size_t i = 0; narrow && i < count; i++)
+    narrow[i] = narrow_number(s->token_form, from->token[i]);
+  s->bytes += count * sizeof *narrow;
+  if (!narrow) no_memory(e);
+}
+
 static void copy_embedding(struct stack *s, const struct stack_form *form, struct error *e) {
   const struct stack_embedding *from = &form->embedding;
   struct stack_embedding *to = &s->form.embedding;
-  if (!form->output.tied) to->token = copy_numbers(s, from->token, from->tokens, form->width, e);
+  if (!form->output.tied) copy_table(s, from, e);
   to->type = copy_numbers(s, from->type, from->types, form->width, e);
   to->norm = copy_norm(s, &from->norm, e);
   make_positions(s, e);
@@ -150,8 +172,8 @@ enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, st
   struct stack_block *b = &s->layer[s->set];
   const size_t d = f->width, size = f->forward_size;
   snprintf(b->where, sizeof b->where, "%s.%zu.self: ", f->name, s->set);
-  b->attention = layer_new(&f->self, layer->self, GEMM_PACKED, e);
-  if (!e->status) s->bytes += layer_bytes(b->attention);
+  b->attention = layer_new(&f->self, layer->self, engine_of(s), e);
+  if (!e->status) s->bytes += layer_bytes(b->attention), s->forms |= layer_forms(b->attention);
   b->gate = pack(s, &forward->gate, size, d, e);
   b->up = pack(s, &forward->up, size, d, e);
   b->down = pack(s, &forward->down, d, size, e);
@@ -173,7 +195,7 @@ static void free_block(const struct stack_block *b) {
 void stack_free(struct stack *s) {
   if (!s) return;
   for (size_t i = 0; s->layer && i < s->form.layers; i++) free_block(&s->layer[i]);
-  free((void *)s->form.embedding.token);
+  free(s->token);
   free((void *)s->form.embedding.type);
   free_norm(&s->form.embedding.norm);
   free_norm(&s->form.last);
@@ -198,3 +220,9 @@ const struct layer *stack_attention(const struct stack *s, size_t layer) {
 }
 size_t stack_scratch_bytes(const struct stack *s) { return s->scratch; }
 size_t stack_bytes(const struct stack *s) { return s->bytes; }
+
+const char *stack_weights(const struct stack *s) {
+  for (enum kernel_form form = 0; form < KERNEL_FORMS; form++)
+    if (s->forms == 1U << form) return narrow_name(form);
+  return "mixed";
+}

@@ -39,6 +39,9 @@ size_t stack_scratch_bytes(const struct stack *s); /* that one thread needs */
 /* The bytes of weights, tables and vectors at rest. */
 size_t stack_bytes(const struct stack *s);
 
+/* How its matrices are kept: "float32", "bfloat16", "float16" or "mixed". */
+const char *stack_weights(const struct stack *s);
+
 /* --- runs --- */
 
 /* How the outputs [n, d] of an item become one vector. */

@@ -17,6 +17,16 @@ static void add_position(const struct stack *s, size_t p, float *row, float *scr
   add_rows(row, p < s->position_rows ? s->position + p * d : scratch, d);
 }
 
+static void take_token(const struct stack *s, size_t token, float *row) {
+  const size_t d = s->form.width;
+  if (!s->token)
+    gemm_weights_of(s->output, token, row);
+  else if (s->token_form == KERNEL_FLOAT32)
+    memcpy(row, (const float *)s->token + token * d, d * sizeof *row);
+  else
+    s->kernel->widen(s->token_form, d, (const uint16_t *)s->token + token * d, row);
+}
+
 /* Row `at` over all items of the round, row `within` of its own. */
 static void embed_row(const struct stack *s, const struct stack_run *r, size_t at, size_t within,
                       float *scratch) {
@@ -25,10 +35,8 @@ static void embed_row(const struct stack *s, const struct stack_run *r, size_t a
   float *row = r->space->flow[0].state + at * d;
   if (!r->tokens)
     memcpy(row, r->embeddings + at * d, d * sizeof *row);
-  else if (m->token)
-    memcpy(row, m->token + (size_t)r->tokens[at] * d, d * sizeof *row);
   else
-    gemm_weights_of(s->output, (size_t)r->tokens[at], row);
+    take_token(s, (size_t)r->tokens[at], row);
   for (size_t x = 0; r->tokens && x < d; x++) row[x] *= m->scale;
   if (s->position) add_position(s, m->first_position + within, row, scratch);
   if (m->type) add_rows(row, m->type + (r->types ? (size_t)r->types[at] * d : 0), d);

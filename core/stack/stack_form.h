@@ -75,6 +75,7 @@ struct stack_output {
 };
 
 struct stack_form {
+  bool whole;                         /* numbers stay float32, even where 16 bits have them */
   const char *name;                   /* "encoder" or "decoder", before the numbers of its parts */
   size_t width, forward_size, layers; /* d, f, L */
   struct layer_shape self;            /* of every layer's attention */

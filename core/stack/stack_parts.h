@@ -50,6 +50,8 @@ struct stack_step {
 
 struct stack {
   struct stack_form form; /* its pointers are the stack's own copies, or NULL */
+  void *token;            /* [V, d] where the output is not the table of tokens; or NULL */
+  enum kernel_form token_form;
   const struct kernel *kernel;
   double *turns;   /* [d] by how much a position turns each number of computed positions, or NULL */
   float *position; /* [position_rows, d] the first positions, computed or learned; or NULL */
@@ -59,6 +61,7 @@ struct stack {
   struct stack_block *layer;   /* [L], the first `set` of them made */
   size_t set;
   size_t bytes;             /* of all numbers */
+  unsigned forms;           /* of its matrices, a bit 1 << form each */
   size_t tile;              /* rows that go through a feed-forward together */
   struct stack_step *own;   /* the steps that are the stack's own */
   const struct step **list; /* of all */

@@ -152,18 +152,19 @@ static json_t *describe_choice(const struct whole *w) {
 
 static json_t *describe_whole(const struct model *m) {
   const struct whole *w = m->whole;
-  json_t *description = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o}", "name", m->name,
-                                  "kind", model_kind_name(m->kind), "family", w->family,
-                                  "parameters", (json_int_t)m->parameters, "weights", "float32",
-                                  "source", m->source, m->digest_name, m->digest, "attentions",
-                                  describe_parts(w), "tokens", describe_tokens(&w->token));
+  json_t *description =
+      json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o}", "name", m->name, "kind",
+                model_kind_name(m->kind), "family", w->family, "parameters",
+                (json_int_t)m->parameters, "weights", stack_weights(w->encoder), "source",
+                m->source, m->digest_name, m->digest, "attentions", describe_parts(w), "tokens",
+                describe_tokens(&w->token));
   if (description && add_encoder(description, w) &&
       add_size(description, "vocabulary", w->vocabulary) &&
       add_size(description, "token_types", w->types) &&
       add_size(description, "positions", w->positions) &&
       (!whole_can_generate(w) || add_member(description, "generate", describe_choice(w))) &&
       add_size(description, "tensors_aside", w->aside) &&
-      (!w->encoder || add_size(description, "bytes", stack_bytes(w->encoder))) &&
+      add_size(description, "bytes", stack_bytes(w->encoder)) &&
       (m->notes.count == 0 || add_member(description, "notes", describe_notes(&m->notes))))
     return description;
   json_decref(description);

@@ -85,6 +85,8 @@ static void add_whole(struct announce_words *w, const struct model *m) {
   add_word(w, "width=%zu", f->width);
   add_word(w, "feed_forward=%zu", f->forward_size);
   if (m->whole->vocabulary) add_word(w, "vocabulary=%zu", m->whole->vocabulary);
+  const char *weights = stack_weights(m->whole->encoder);
+  if (strcmp(weights, "float32") != 0) add_word(w, "weights=%s", weights);
   if (m->whole->positions) add_word(w, "positions=%zu", m->whole->positions);
 }
 

@@ -1,13 +1,19 @@
 /* drawn_model: whole models of random weights. */
 #include "tests/bench/drawn_model.h"
 
+#include "core/kernel/narrow.h"
+
 uint64_t drawn_state = 88172645463325252u;
+enum kernel_form drawn_form = KERNEL_FLOAT32;
 
 const float *drawn_numbers(struct arena *a, size_t count, float middle, float spread) {
   struct error e = {0};
   float *x = arena_alloc(a, count, sizeof *x, &e);
   must(x != NULL);
   for (size_t i = 0; i < count; i++) x[i] = middle + spread * random_float(&drawn_state);
+  if (drawn_form != KERNEL_FLOAT32)
+    for (size_t i = 0; i < count; i++)
+      x[i] = narrow_widen(drawn_form, narrow_number(drawn_form, x[i]));
   return x;
 }
 

@@ -7,7 +7,8 @@
 #include "core/stack/stack.h"
 #include "tests/support/random_call.h"
 
-extern uint64_t drawn_state; /* of all that is drawn */
+extern uint64_t drawn_state;        /* of all that is drawn */
+extern enum kernel_form drawn_form; /* that has the numbers of matrices */
 
 /* Uniform around `middle`; the spread is that of trained weights, or of biases and norms. */
 const float *drawn_numbers(struct arena *a, size_t count, float middle, float spread);

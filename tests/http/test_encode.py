@@ -107,6 +107,87 @@ class Golden(ServerCase):
                     self.near(answer["outputs"], expected, pool)
 
 
+def write_narrow(source, folder, dtype):
+    """The model of that folder with numbers that 16 bits have: as this type, and as float32."""
+    with open(os.path.join(source, "model.safetensors"), "rb") as file:
+        tensors, _ = read_tensors(file.read())
+    numbers = {"BF16": lambda x: struct.unpack("<f", b"\0\0" + struct.pack("<f", x)[2:])[0],
+               "F16": lambda x: struct.unpack("<e", struct.pack("<e", x))[0]}[dtype]
+    paths = []
+    for kept in (dtype, "F32"):
+        path = shutil.copytree(source, os.path.join(folder, f"{dtype}-{kept}"))
+        header, data = {}, b""
+        for name, (shape, values) in tensors.items():
+            raw = pack(kept, [numbers(x) for x in values])
+            header[name] = {"dtype": kept, "shape": shape,
+                            "data_offsets": [len(data), len(data) + len(raw)]}
+            data += raw
+        text = json.dumps(header).encode()
+        with open(os.path.join(path, "model.safetensors"), "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + data)
+        paths.append(path)
+    return paths
+
+
+def read_tensors(body):
+    """Those of float32: [shape, numbers] by name."""
+    length, = struct.unpack("<Q", body[:8])
+    header = json.loads(body[8:8 + length])
+    found = {}
+    for name, entry in header.items():
+        if entry.get("dtype") == "F32":
+            first, end = entry["data_offsets"]
+            raw = body[8 + length + first:8 + length + end]
+            found[name] = entry["shape"], struct.unpack(f"<{len(raw) // 4}f", raw)
+    return found, header
+
+
+class Narrow(ServerCase):
+    """Numbers that 16 bits have are kept so, whatever the file's type, unless a definition says
+    otherwise: that changes no bit."""
+
+    @classmethod
+    def start(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        models = {}
+        for dtype, source in (("BF16", "llama-a"), ("F16", "gpt2-a"), ("BF16", "bert-b")):
+            home = os.path.join(cls.folder.name, source)
+            narrow, wide = write_narrow(os.path.join(GOLDEN, source), home, dtype)
+            models[source] = {"transformer": narrow}
+            models[source + "-32"] = {"transformer": wide}
+            models[source + "-said"] = {"transformer": narrow, "weights": "float32"}
+        return Server({"models": models})
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    def test_the_form_changes_no_bit(self):
+        for source, kept in (("llama-a", "bfloat16"), ("gpt2-a", "float16"), ("bert-b", "bfloat16")):
+            abouts = [self.ok(self.server.get(f"/v1/models/{source}{end}"))
+                      for end in ("", "-32", "-said")]
+            self.assertEqual([about["weights"] for about in abouts], [kept, kept, "float32"])
+            self.assertEqual(len({about["sha256"] for about in abouts}), 1)
+            self.assertLess(abouts[0]["bytes"], 0.75 * abouts[2]["bytes"])
+            asked = {"tokens": [[5, 9, 31, 2, 44, 17, 17, 60, 1], [3], [2] * 12],
+                     "return_hidden": "all", "return_attention": True}
+            answers = [self.ok(self.server.post(path_of(source + end), asked))
+                       for end in ("", "-32", "-said")]
+            for answer in answers:
+                del answer["model"]
+            self.assertEqual(answers[0], answers[1])
+            self.assertEqual(answers[0], answers[2])
+
+    def test_tokens_to_come_are_the_same(self):
+        for source in ("llama-a", "gpt2-a"):
+            asked = {"tokens": [[5, 9, 31], [7]], "max_tokens": 9, "temperature": 1, "seed": 4}
+            first, *others = [self.ok(self.server.post(path_of(source + end, "generate"), asked))
+                              for end in ("", "-32", "-said")]
+            for other in others:
+                self.assertEqual(other["sequences"], first["sequences"])
+
+
 class Decoder(ServerCase):
     """A decoder's rows see those before them alone."""
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/kernel/narrow.h"
 #include "core/run/size.h"
 
 /* A scale of 1 is for queries that are so much less, as T5's are. */
@@ -147,6 +148,32 @@ void random_stack_draw_output(struct random_stack *s, uint64_t state, size_t tok
   if (!o->tied) o->matrix = draw_matrix(s, m->tokens, d, random_often(&state, 50), &state);
 }
 
+/* Now and then all matrices, or some, are of numbers that have 16 bits. */
+static void narrow_matrix(struct layer_matrix *m, size_t count, enum kernel_form form) {
+  float *x = (float *)m->weight;
+  for (size_t i = 0; x && i < count; i++) x[i] = narrow_widen(form, narrow_number(form, x[i]));
+}
+
+static void draw_form(struct random_stack *s, uint64_t state) {
+  const struct stack_form *f = &s->form;
+  const size_t d = f->width, wide = f->forward_size;
+  if (random_often(&state, 60)) return;
+  const enum kernel_form form = random_often(&state, 50) ? KERNEL_BFLOAT16 : KERNEL_FLOAT16;
+  narrow_matrix(&(struct layer_matrix){f->embedding.token, NULL}, f->embedding.tokens * d, form);
+  if (f->output.matrix.weight) narrow_matrix(&s->form.output.matrix, f->embedding.tokens * d, form);
+  for (size_t l = 0; l < f->layers; l++) {
+    struct stack_layer *of = &s->layer[l];
+    const struct layer_shape *h = &f->self;
+    narrow_matrix(&of->self[ROLE_QUERY], h->heads * h->head_size * d, form);
+    narrow_matrix(&of->self[ROLE_KEY], h->kv_heads * h->head_size * d, form);
+    if (random_often(&state, 80))
+      narrow_matrix(&of->self[ROLE_OUTPUT], h->heads * h->value_head_size * d, form);
+    narrow_matrix(&of->forward.gate, wide * d, form);
+    narrow_matrix(&of->forward.up, wide * d, form);
+    narrow_matrix(&of->forward.down, wide * d, form);
+  }
+}
+
 void random_stack_make(struct random_stack *s) {
   struct error e = {0};
   s->stack = stack_new(&s->form, &e);
@@ -182,6 +209,7 @@ void random_stack_init(struct random_stack *s, uint64_t *state, struct random_st
   uint64_t apart = *state;
   if (random_often(&apart, 20)) f->window = 1 + random_below(&apart, 40);
   random_stack_draw_output(s, *state, 0);
+  draw_form(s, *state);
   random_stack_make(s);
 }
 

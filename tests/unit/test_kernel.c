@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/kernel/kernel.h"
+#include "core/kernel/narrow.h"
 #include "tests/support/levels.h"
 #include "tests/support/random_call.h"
 
@@ -188,6 +189,8 @@ static const struct kernel_plan some_plans[] = {
 struct weights_case {
   const struct kernel *k;
   float *a, *b, *start, *c, *right; /* right: [WEIGHT_ROWS, all columns] */
+  enum kernel_form form;
+  const void *kept; /* b in this form */
 };
 
 /* One chain of multiply-adds over the depth, from the start on. */
@@ -214,7 +217,8 @@ static void check_plan(const struct weights_case *t, const struct kernel_plan *p
                                        .a = t->a,
                                        .a_row = WEIGHT_DEPTH,
                                        .a_step = 1,
-                                       .b = t->b,
+                                       .b = t->kept,
+                                       .form = t->form,
                                        .b_row = width,
                                        .start = t->start,
                                        .c = t->c,
@@ -236,18 +240,27 @@ static void check_plan(const struct weights_case *t, const struct kernel_plan *p
   }
 }
 
-static void check_weights(const struct kernel *k) {
+static void check_form(const struct kernel *k, enum kernel_form form) {
+  const size_t width = kernel_panel(k);
   static float a[WEIGHT_ROWS * WEIGHT_DEPTH];
   static float b[WEIGHT_PANELS * WEIGHT_DEPTH * KERNEL_PANEL_MAX];
   static float start[WEIGHT_PANELS * KERNEL_PANEL_MAX];
   static float c[WEIGHT_ROWS * WEIGHT_PANELS * KERNEL_PANEL_MAX];
   static float right[WEIGHT_ROWS * WEIGHT_PANELS * KERNEL_PANEL_MAX];
   static const size_t depths[] = {0, 17, WEIGHT_DEPTH};
-  const struct weights_case t = {k, a, b, start, c, right};
   const size_t all = WEIGHT_PANELS * kernel_panel(k);
   uint64_t state = 8;
   for (size_t i = 0; i < sizeof a / sizeof *a; i++) a[i] = random_float(&state);
-  for (size_t i = 0; i < sizeof b / sizeof *b; i++) b[i] = random_float(&state);
+  static uint16_t narrow[sizeof b / sizeof *b];
+  for (size_t i = 0; i < sizeof b / sizeof *b; i++) {
+    b[i] = random_float(&state);
+    if (form == KERNEL_FLOAT32) continue;
+    const uint16_t x = narrow_number(form, b[i]);
+    narrow[i / width * width + kernel_place(k, form, i % width)] = x;
+    b[i] = narrow_widen(form, x);
+  }
+  const struct weights_case t = {k, a,     b,    start,
+                                 c, right, form, form == KERNEL_FLOAT32 ? (const void *)b : narrow};
   for (size_t i = 0; i < sizeof start / sizeof *start; i++) start[i] = random_float(&state);
   for (size_t d = 0; d < sizeof depths / sizeof *depths; d++) {
     for (size_t i = 0; i < WEIGHT_ROWS * all; i++)
@@ -260,9 +273,43 @@ static void check_weights(const struct kernel *k) {
   }
 }
 
+static void check_weights(const struct kernel *k) {
+  for (enum kernel_form form = 0; form < KERNEL_FORMS; form++) check_form(k, form);
+}
+
 static void weights_are_one_chain_whatever_the_plan(void **unused) {
   (void)unused;
   for_each_level(check_weights);
+}
+
+/* All numbers of 16 bits, and stretches of any length. */
+static void check_widen(const struct kernel *k) {
+  enum { ALL = 1 << 16 };
+  static uint16_t narrow[ALL];
+  static float wide[ALL];
+  for (size_t i = 0; i < ALL; i++) narrow[i] = (uint16_t)i;
+  for (enum kernel_form form = KERNEL_BFLOAT16; form < KERNEL_FORMS; form++) {
+    const unsigned mode = kernel_enter();
+    k->widen(form, ALL, narrow, wide);
+    kernel_leave(mode);
+    for (size_t i = 0; i < ALL; i++) {
+      const float x = narrow_widen(form, narrow[i]);
+      if (form == KERNEL_FLOAT16 && (i & 0x7c00) == 0x7c00) continue; /* no finite number */
+      if (memcmp(&x, &wide[i], sizeof x))
+        fail_msg("%zx: %a, not %a", i, (double)wide[i], (double)x);
+    }
+    for (size_t n = 0; n < 40; n++) {
+      for (size_t i = 0; i < 40; i++) wide[i] = 42;
+      k->widen(form, n, narrow + 0x3c00, wide);
+      for (size_t i = 0; i < 40; i++)
+        assert_true(wide[i] == (i < n ? narrow_widen(form, (uint16_t)(0x3c00 + i)) : 42));
+    }
+  }
+}
+
+static void numbers_of_16_bits_are_widened(void **unused) {
+  (void)unused;
+  for_each_level(check_widen);
 }
 
 static void check_plans(const struct kernel *k) {
@@ -770,6 +817,7 @@ int main(void) {
       cmocka_unit_test(dots_are_summed_in_double),
       cmocka_unit_test(products_are_right_and_rows_alone_in_their_bits),
       cmocka_unit_test(weights_are_one_chain_whatever_the_plan),
+      cmocka_unit_test(numbers_of_16_bits_are_widened),
       cmocka_unit_test(there_is_a_plan_for_any_number_of_rows),
       cmocka_unit_test(carry_copies_and_finds_the_greatest),
       cmocka_unit_test(company_changes_no_bit),

@@ -417,8 +417,15 @@ static void a_stack_tells_its_bytes(void **unused) {
     if (f->pooling.pooler.weight) count += d * d;
     if (f->pooling.dense.weight) count += d * f->pooling.dense_size;
     const size_t positions = f->embedding.positions ? (1024 + f->embedding.position_rows) * d : 0;
+    const size_t bytes = stack_bytes(s.stack);
+    const bool narrow = strcmp(stack_weights(s.stack), "float32") != 0;
+    stack_free(s.stack);
+    s.form.whole = true;
+    random_stack_make(&s);
+    assert_string_equal(stack_weights(s.stack), "float32");
     assert_in_range(stack_bytes(s.stack), count * sizeof(float),
                     (count + count / 4 + positions) * sizeof(float));
+    assert_true(narrow ? bytes < stack_bytes(s.stack) : bytes == stack_bytes(s.stack));
     random_stack_done(&s);
   }
 }

@@ -422,6 +422,30 @@ static void attention_alone(const struct random_stack *s, const struct stack_run
   }
 }
 
+/* Matrices that 16 bits have are widened where they are read. */
+static void the_form_of_weights_changes_no_bit(void **unused) {
+  (void)unused;
+  uint64_t state = 77;
+  for (size_t found = 0; found < 6;) {
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_stack_init(&s, &state, (struct random_stack_kind){1, RANDOM_LAYERS, 60, false, false});
+    if (strcmp(stack_weights(s.stack), "float32") != 0) {
+      struct stack_run *r = random_run(&s, &state, 5, 60, &a);
+      prepare_run(&s, r, &a);
+      compute_runs(&s, r, 1e6);
+      stack_free(s.stack);
+      s.form.whole = true;
+      random_stack_make(&s);
+      no_bit_differs(&s, computed_again(&s, r, 1e6, &a), r);
+      found++;
+    }
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
 static void layers_alone_have_their_bits(void **unused) {
   (void)unused;
   for (uint64_t round = 0; round < 60; round++) {
@@ -555,6 +579,7 @@ int main(void) {
       cmocka_unit_test(workers_change_no_bit),
       cmocka_unit_test(wishes_change_no_bit),
       cmocka_unit_test(vectors_are_made_of_the_rows),
+      cmocka_unit_test(the_form_of_weights_changes_no_bit),
       cmocka_unit_test(layers_alone_have_their_bits),
       cmocka_unit_test(traces_are_those_of_layers_alone),
       cmocka_unit_test(rows_of_the_table_are_tokens),
