@@ -44,8 +44,9 @@ struct stack_generation {
   void (*moved)(struct stack_generation *g);
 
   /* The answer. */
-  size_t top_count; /* `top`, or as many as there are tokens */
-  size_t chosen;    /* tokens of all sequences, when the last round began */
+  size_t top_count;  /* `top`, or as many as there are tokens */
+  size_t chosen;     /* tokens of all sequences, when the last round began */
+  size_t kept_bytes; /* of keys and values, while the run is prepared */
 
   struct stack_rounds *rounds; /* the stack's own */
 };

@@ -72,7 +72,9 @@ static void keep_layer(struct reserving *p, size_t layer, size_t rows) {
   const struct layer_shape *a = &p->s->form.self;
   const size_t items = p->r->geometry.items, keys = a->key_head_size, values = a->value_head_size;
   struct kept_pair *pair = p->rounds->kept[layer] = take(p, items, sizeof *pair);
-  float *room = take(p, rows, a->kv_heads * (keys + values) * sizeof *room);
+  const size_t size = a->kv_heads * (keys + values) * sizeof(float);
+  float *room = take(p, rows, size);
+  if (room) p->r->generation->kept_bytes += rows * size;
   for (size_t i = 0; room && i < items; i++) {
     place_kept(&pair[i].key, a->kv_heads, kept_rows(p, i), keys, &room);
     place_kept(&pair[i].value, a->kv_heads, kept_rows(p, i), values, &room);
@@ -85,6 +87,7 @@ static enum status keep_rows(struct reserving *p) {
   for (size_t i = 0; i < p->r->geometry.items; i++)
     if (!size_add(rows, kept_rows(p, i), &rows))
       return error_set(p->e, STATUS_TOO_LARGE, "the rows are too many to count");
+  p->r->generation->kept_bytes = 0;
   p->rounds->kept = take(p, p->s->form.layers, sizeof *p->rounds->kept);
   for (size_t l = 0; !p->e->status && l < p->s->form.layers; l++) keep_layer(p, l, rows);
   return p->e->status;

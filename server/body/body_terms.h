@@ -25,7 +25,7 @@ struct body_terms {
 #define BODY_UNKNOWN UINT64_MAX
 
 struct body_limits {
-  size_t max_items, max_pairs, max_answer_bytes;
+  size_t max_items, max_pairs, max_answer_bytes, max_tokens, max_sequences;
 };
 
 #endif

@@ -259,6 +259,7 @@ static bool submit(struct request *r) {
   x->done = hand_back;
   x->gone = is_client_gone;
   x->news = request_note_news;
+  x->paced = request_note_pace;
   x->pause_ns = r->server->config->deadline_ms * CLOCK_MS;
   r->state = REQUEST_IN_POOL;
   r->submitted = clock_now();

@@ -114,6 +114,7 @@ static const char *error_word(struct request *r, bool sent) {
 
 static void log_end(struct request *r, bool sent, uint64_t nanoseconds) {
   const bool probe = r->door->kind == DOOR_ADMIN;
+  const struct exchange *x = r->has_exchange ? &r->exchange : NULL;
   if (!log_wants_request(r->server->log, probe, r->code, sent, nanoseconds)) return;
   struct log_request line = {.id = r->id,
                              .listener = door_name(r->door),
@@ -129,6 +130,9 @@ static void log_end(struct request *r, bool sent, uint64_t nanoseconds) {
                              .bytes_in = r->body_bytes,
                              .bytes_out = r->method == METHOD_HEAD ? 0 : r->answer_bytes,
                              .nanoseconds = nanoseconds,
+                             .tokens = x ? x->tokens : 0,
+                             .generated = x ? exchange_chosen(x) : 0,
+                             .first_token = x ? x->first_ns : 0,
                              .timeline = &r->timeline};
   log_request(r->server->log, &line);
 }

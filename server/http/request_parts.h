@@ -90,8 +90,9 @@ const struct model *request_find_model(struct request *r, const struct registry 
 /* Suspends the connection until the work is done, or there is more news than `seen`. */
 void request_wait(struct request *r, unsigned seen);
 
-/* There is news; by a worker. */
+/* There is news; and what a token took; by a worker. */
 void request_note_news(struct exchange *x);
+void request_note_pace(struct exchange *x, bool first, uint64_t ns);
 
 /* Queues an answer of which a part is there. False: the connection has to be closed. */
 bool request_answer_stream(struct request *r);

@@ -25,6 +25,11 @@ void request_wait(struct request *r, unsigned seen) {
     resume(r); /* a worker may have looked before it was suspended */
 }
 
+void request_note_pace(struct exchange *x, bool first, uint64_t ns) {
+  const struct request *r = (struct request *)((char *)x - offsetof(struct request, exchange));
+  metrics_pace(r->server->metrics, 0, first ? PACE_FIRST : PACE_NEXT, ns);
+}
+
 void request_note_news(struct exchange *x) {
   struct request *r = (struct request *)((char *)x - offsetof(struct request, exchange));
   atomic_fetch_add(&r->news, 1);

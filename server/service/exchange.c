@@ -24,6 +24,8 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
   x->tokens = 0;
   x->stream = false;
   x->pause_ns = 0;
+  x->first_ns = 0;
+  x->sequences = (struct sequences_share){0};
   memset(&x->request, 0, sizeof x->request);
   memset(&x->answer, 0, sizeof x->answer);
   memset(&x->job, 0, sizeof x->job);
@@ -57,6 +59,31 @@ static void write_piece(struct job *job, size_t piece) {
   answer_write_piece(&exchange_of(job)->answer, piece);
 }
 
+/* --- tokens that come one after the other --- */
+
+static void begin_rounds(struct exchange *x) {
+  const struct stack_run *r = x->request.stack.run;
+  const struct sequences_share share = {r->geometry.items, r->generation->kept_bytes};
+  if (sequences_begin(&x->service->sequences, share, &x->error) == STATUS_OK) x->sequences = share;
+}
+
+/* Tokens have come. */
+static void note_tokens(struct exchange *x, size_t chosen, uint64_t now) {
+  const bool first = x->told == 0;
+  const uint64_t took = now - (first ? x->begun : x->told_at);
+  if (first) x->first_ns = took;
+  x->told = chosen;
+  x->told_at = now;
+  if (x->paced) x->paced(x, first, took);
+}
+
+/* Those of the last round are looked at when all is over. */
+static void end_rounds(struct exchange *x) {
+  const size_t chosen = exchange_chosen(x);
+  if (chosen > x->told) note_tokens(x, chosen, clock_now());
+  sequences_end(&x->service->sequences, &x->sequences);
+}
+
 static bool has_reader_left(struct job *job) {
   struct exchange *x = exchange_of(job);
   return x->gone(x);
@@ -65,17 +92,16 @@ static bool has_reader_left(struct job *job) {
 static void end_job(struct job *job) {
   struct exchange *x = exchange_of(job);
   x->error = job->error;
+  if (x->terms.ask == ASK_GENERATE) end_rounds(x);
   x->done(x);
 }
 
 /* Makes the request of the body, and a plan of its answer. */
 static void check_body(struct exchange *x) {
   uint64_t start = clock_now();
-  x->contract->finish(x);
+  if (x->contract->finish(x) == STATUS_OK && x->terms.ask == ASK_GENERATE) begin_rounds(x);
   x->body_ns += clock_now() - start;
 }
-
-/* --- tokens that come one after the other --- */
 
 /* The deadline of the next token, but not behind that of all. */
 static uint64_t next_deadline(const struct exchange *x, uint64_t now) {
@@ -88,8 +114,9 @@ static void note_round(struct stack_generation *g) {
   struct exchange *x =
       (struct exchange *)((char *)g - offsetof(struct exchange, request.stack.generation));
   if (g->chosen == x->told) return;
-  x->told = g->chosen;
-  x->job.deadline = next_deadline(x, clock_now());
+  const uint64_t now = clock_now();
+  note_tokens(x, g->chosen, now);
+  x->job.deadline = next_deadline(x, now);
   if (x->stream && x->news) x->news(x);
 }
 
@@ -206,6 +233,7 @@ size_t exchange_stream(struct exchange *x, bool done, const char *problem, char 
 }
 
 void exchange_end(struct exchange *x) {
+  sequences_end(&x->service->sequences, &x->sequences);
   arena_free(&x->arena);
   models_release(&x->hold);
   x->fields = NULL;

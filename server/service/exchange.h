@@ -31,9 +31,12 @@ struct exchange {
   struct answer answer;
   bool stream; /* the answer is made while it is computed, of `streamed` instead */
   struct stack_stream streamed;
-  size_t told;      /* tokens of which it is known that they are there */
-  bool checked;     /* the body, before exchange_submit */
-  struct run check; /* of a body, where it takes long: the job's first run */
+  struct sequences_share sequences; /* under way */
+  size_t told;                      /* tokens of which it is known that they are there */
+  uint64_t told_at;                 /* since when; on clock_now */
+  uint64_t first_ns;                /* that the first one took, from `begun` on; 0: none is there */
+  bool checked;                     /* the body, before exchange_submit */
+  struct run check;                 /* of a body, where it takes long: the job's first run */
   struct job job;
   struct error error;       /* the first failure of any stage; then there is no answer */
   uint64_t begun, deadline; /* on clock_now: of the pool's work */
@@ -46,12 +49,14 @@ struct exchange {
   bool (*gone)(struct exchange *); /* has the reader left? or NULL */
   void (*news)(struct exchange *); /* of a stream: there may be more of it. Called by a worker under
                                       the pool's lock; or NULL */
-  bool alone;                      /* its thread serves no other: it checks what takes long, too */
+  void (*paced)(struct exchange *, bool first, uint64_t ns); /* what a token took that has come,
+                                      from `begun` or the one before; by a worker; or NULL */
+  bool alone; /* its thread serves no other: it checks what takes long, too */
 };
 
-/* Sets every member but done, gone and alone, which the maker sets, before or after, and `check`,
- * which is looked at only where there is one. Takes the hold over; `m` is a model of it. A failure
- * is in x->error. */
+/* Sets every member but done, gone, news, paced and alone, which the maker sets, before or after,
+ * and `check`, which is looked at only where there is one. Takes the hold over; `m` is a model of
+ * it. A failure is in x->error. */
 void exchange_begin(struct exchange *x, struct service *s, struct models_hold *hold,
                     const struct model *m, const struct body_terms *terms);
 

@@ -57,7 +57,10 @@ void service_init(struct service *s, const struct config *c, size_t submitters) 
   s->budget.keep = keep_new(size_min(keep_most, s->budget.limit / 8));
   s->limits = (struct body_limits){.max_items = c->max_items,
                                    .max_pairs = c->max_pairs,
-                                   .max_answer_bytes = c->max_answer_bytes};
+                                   .max_answer_bytes = c->max_answer_bytes,
+                                   .max_tokens = c->max_tokens,
+                                   .max_sequences = c->max_sequences};
+  s->sequences.most = c->max_sequences;
 }
 
 enum status service_open(struct service *s, struct error *e) {

@@ -7,6 +7,7 @@
 #include "core/run/pool.h"
 #include "server/attention/attention_body.h"
 #include "server/service/models.h"
+#include "server/service/sequences.h"
 
 struct service {
   const struct config *config;
@@ -17,6 +18,7 @@ struct service {
   size_t seats;      /* all of those may do tiny jobs at the same time, or none; by service_open */
   struct budget budget;
   struct body_limits limits;
+  struct sequences sequences;
   struct progress progress; /* of the first load; its listener may be set before service_open */
 };
 

@@ -13,7 +13,12 @@
 static size_t tokens_behind(struct stack_check *k, size_t text, size_t tokens) {
   const size_t asked = k->values->max_tokens, positions = k->w->positions;
   const size_t room = positions ? positions + 1 - tokens : SIZE_MAX; /* the last one is not fed */
-  if (!asked) return size_min(k->w->max_tokens, room);
+  const size_t most = k->limits->max_tokens;
+  if (!asked) return size_min(size_min(k->w->max_tokens, room), most);
+  if (asked > most) {
+    error_limit(k->e, "max_tokens", "%zu tokens are asked for; %zu are allowed", asked, most);
+    return 0;
+  }
   if (asked <= room && asked <= (size_t)INT32_MAX - tokens) return asked;
   if (positions)
     error_at(
@@ -82,6 +87,9 @@ enum status stack_texts_check(struct stack_check *k) {
   if (!size_mul(out->texts, v->returns, &items) || items > k->limits->max_items)
     return error_limit(k->e, "max_items", "%zu sequences of each of %zu items; %zu are allowed",
                        v->returns, out->texts, k->limits->max_items);
+  if (items > k->limits->max_sequences)
+    return error_limit(k->e, "max_sequences", "%zu sequences; %zu are allowed at the same time",
+                       items, k->limits->max_sequences);
   return make_sequences(k, items);
 }
 

@@ -241,6 +241,12 @@ size_t log_text_request(const struct log_request *r, char line[LOG_LINE_SIZE]) {
   if (r->error) append_string_member(&t, ",\"error\":\"", r->error, WORD_MOST);
   append_number_member(&t, ",\"bytes_in\":", r->bytes_in);
   append_number_member(&t, ",\"bytes_out\":", r->bytes_out);
+  if (r->tokens) append_number_member(&t, ",\"tokens\":", r->tokens);
+  if (r->generated) append_number_member(&t, ",\"generated\":", r->generated);
+  if (r->first_token) {
+    append_word(&t, ",\"first_token_ms\":");
+    append_ms(&t, r->first_token);
+  }
   append_word(&t, ",\"total_ms\":");
   append_ms(&t, r->nanoseconds);
   append_timeline(&t, r->timeline);

@@ -32,6 +32,8 @@ struct log_request {
   unsigned code;
   uint64_t bytes_in, bytes_out; /* of the bodies */
   uint64_t nanoseconds;
+  uint64_t tokens, generated; /* of a whole model: what it was given, and what it chose; or 0 */
+  uint64_t first_token;       /* nanoseconds to the first that it chose; 0: it chose none */
   const struct timeline *timeline;
 };
 

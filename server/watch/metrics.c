@@ -70,6 +70,10 @@ void metrics_tokens(struct metrics *m, size_t shard, enum metrics_work work, uin
   add_count(&shard_at(m, shard)->tokens[work], tokens);
 }
 
+void metrics_pace(struct metrics *m, size_t shard, enum metrics_pace pace, uint64_t nanoseconds) {
+  add_duration(&shard_at(m, shard)->pace[pace], nanoseconds);
+}
+
 void metrics_reject(struct metrics *m, size_t shard, enum metrics_reject reason) {
   add_count(&shard_at(m, shard)->reject[reason], 1);
 }
@@ -108,6 +112,12 @@ static void add_histogram(struct metrics_sum *s, const struct metrics_histogram 
 struct metrics_sum metrics_sum_stage(const struct metrics *m, enum timeline_stage stage) {
   struct metrics_sum s = {0};
   for (size_t i = 0; i < m->shards; i++) add_histogram(&s, &shard_at(m, i)->stage[stage]);
+  return s;
+}
+
+struct metrics_sum metrics_sum_pace(const struct metrics *m, enum metrics_pace pace) {
+  struct metrics_sum s = {0};
+  for (size_t i = 0; i < m->shards; i++) add_histogram(&s, &shard_at(m, i)->pace[pace]);
   return s;
 }
 

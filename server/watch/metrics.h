@@ -42,6 +42,10 @@ enum metrics_abort {
 /* What whole models do with tokens. */
 enum metrics_work { WORK_ENCODE, WORK_SCORE, WORK_GENERATE, WORK_CHOOSE, WORK_COUNT };
 
+/* Tokens that are generated: the first of a request, from the end of its body on, and each round of
+ * others, from the one before. */
+enum metrics_pace { PACE_FIRST, PACE_NEXT, PACE_COUNT };
+
 struct metrics;
 
 struct metrics *metrics_new(size_t shards, struct error *e);
@@ -53,6 +57,7 @@ void metrics_request(struct metrics *m, size_t shard, enum route route, enum met
 void metrics_stage(struct metrics *m, size_t shard, enum timeline_stage stage,
                    uint64_t nanoseconds);
 void metrics_tokens(struct metrics *m, size_t shard, enum metrics_work work, uint64_t tokens);
+void metrics_pace(struct metrics *m, size_t shard, enum metrics_pace pace, uint64_t nanoseconds);
 void metrics_reject(struct metrics *m, size_t shard, enum metrics_reject reason);
 void metrics_abort(struct metrics *m, size_t shard, enum metrics_abort phase);
 

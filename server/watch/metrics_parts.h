@@ -22,7 +22,7 @@ struct metrics_histogram {
 
 /* Large, but the system gives the process no page of it that no request touches. */
 struct metrics_shard {
-  _Alignas(64) struct metrics_histogram stage[STAGE_COUNT];
+  _Alignas(64) struct metrics_histogram stage[STAGE_COUNT], pace[PACE_COUNT];
   _Atomic uint64_t reject[REJECT_COUNT], abort[ABORT_COUNT], tokens[WORK_COUNT];
   struct metrics_histogram request[ROUTE_COUNT][METHOD_COUNT][METRICS_CODES];
 };
@@ -45,6 +45,7 @@ struct metrics_sum {
 };
 
 struct metrics_sum metrics_sum_stage(const struct metrics *m, enum timeline_stage stage);
+struct metrics_sum metrics_sum_pace(const struct metrics *m, enum metrics_pace pace);
 struct metrics_sum metrics_sum_request(const struct metrics *m, unsigned route, unsigned method,
                                        unsigned code); /* `code`: an index into metrics_code */
 uint64_t metrics_sum_reject(const struct metrics *m, enum metrics_reject reason);

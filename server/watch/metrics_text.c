@@ -31,6 +31,7 @@ static const char *const reject_names[REJECT_COUNT] = {[REJECT_QUEUE] = "queue",
                                                        [REJECT_SLOW_BODY] = "slow_body",
                                                        [REJECT_SLOW_READER] = "slow_reader"};
 static const char *const work_names[WORK_COUNT] = {"encode", "score", "generate", "choose"};
+static const char *const pace_labels[PACE_COUNT] = {"token=\"first\"", "token=\"next\""};
 static const char *const abort_names[ABORT_COUNT] = {"body", "queue", "answer"};
 
 /* --- lines --- */
@@ -199,6 +200,13 @@ static void write_counted(FILE *f, const struct metrics *m) {
   for (unsigned i = 0; i < WORK_COUNT; i++)
     write_labelled(f, "attend_tokens_total", "work", work_names[i],
                    metrics_sum_tokens(m, (enum metrics_work)i));
+  write_family(f, "attend_token_duration_seconds", "histogram",
+               "What tokens took that were generated: the first of a request from the end of its "
+               "body on, each round of others from the one before.");
+  for (unsigned i = 0; i < PACE_COUNT; i++) {
+    const struct metrics_sum s = metrics_sum_pace(m, (enum metrics_pace)i);
+    write_seconds(f, "attend_token_duration_seconds", pace_labels[i], &s);
+  }
   write_family(f, "attend_client_aborts_total", "counter",
                "Requests whose client left before it had the answer, by what was under way.");
   for (unsigned i = 0; i < ABORT_COUNT; i++)
@@ -230,6 +238,13 @@ static void write_limits(FILE *f, const struct service *s) {
               "Memory that requests may hold together (memory_budget_bytes).", s->budget.limit);
   write_gauge(f, "attend_kept_bytes", "Memory of past requests, kept for the next ones.",
               s->budget.keep ? keep_bytes(s->budget.keep) : 0);
+  write_gauge(f, "attend_sequences", "Texts that go on at the moment, of all requests.",
+              atomic_load_explicit(&s->sequences.running, memory_order_relaxed));
+  write_gauge(f, "attend_sequences_limit",
+              "Texts that may go on at the same time (max_sequences); one more is answered 429.",
+              s->sequences.most);
+  write_gauge(f, "attend_sequence_bytes", "Memory of the keys and values of these texts.",
+              atomic_load_explicit(&s->sequences.kept_bytes, memory_order_relaxed));
   write_gauge(f, "attend_workers", "Threads that compute all but tiny requests.", s->workers);
 }
 

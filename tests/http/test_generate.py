@@ -20,6 +20,7 @@ MODELS = {"small": RANDOM, "large": LARGE, "encoder": dict(RANDOM, kind="encoder
           "demo": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}
 TEXTS = [[1, 2, 3], [6], [7, 8, 9, 10, 11]]
 ASKED = {"tokens": TEXTS, "max_tokens": 7}
+LONG = {"tokens": [[1], [2, 3, 4]], "max_tokens": 8, "min_tokens": 8}
 DRAWN = dict(ASKED, temperature=1, returns=3, seed=5)
 
 
@@ -280,6 +281,48 @@ class Generate(Case):
         self.assertEqual(counts(), [before[0] + 9, before[1] + 21])
         self.post(dict(ASKED, stream=True))
         self.assertTrue(wait_until(lambda: counts() == [before[0] + 18, before[1] + 42]))
+
+    def test_what_tokens_took_is_told(self):
+        """One first token of a request, and as many rounds behind it as its longest sequence has tokens more."""
+        server = self.serve(MODELS, access_log="all")
+
+        def counts():
+            return [server.metric("attend_token_duration_seconds_count", f'token="{which}"') for which in ("first", "next")]
+        for request, rounds in (({"tokens": [3], "max_tokens": 1}, 0), (LONG, 7), (dict(LONG, stream=True), 7)):
+            before = counts()
+            self.assertEqual(server.post("/v1/models/small/generate", request).status, 200)
+            self.assertTrue(wait_until(lambda: counts() == [before[0] + 1, before[1] + rounds]))
+        self.assertTrue(wait_until(lambda: sum('"generated"' in line for line in server.lines) == 3))
+        lines = [json.loads(line) for line in server.lines if '"generated"' in line]
+        self.assertEqual([(line["tokens"], line["generated"]) for line in lines], [(1, 1), (4, 16), (4, 16)])
+        for line in lines:
+            self.assertGreater(line["first_token_ms"], 0)
+            self.assertLessEqual(line["first_token_ms"], line["total_ms"])
+
+    def test_so_many_sequences_and_no_more(self):
+        server = self.serve({"large": LARGE}, max_sequences=3, max_tokens=20000)
+        asked = {"tokens": [[1], [2]], "max_tokens": 20000, "min_tokens": 20000, "stream": True}
+        problem = self.problem(server.post("/v1/models/large/generate", {"tokens": [[1]] * 4}), 413, "too-large")
+        self.assertEqual((problem["limit"], problem["detail"]),
+                         ("max_sequences", "4 sequences; 3 are allowed at the same time"))
+        problem = self.problem(server.post("/v1/models/large/generate", dict(asked, max_tokens=20001)), 413,
+                               "too-large")
+        self.assertEqual(problem["limit"], "max_tokens")
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+        connection.request("POST", "/v1/models/large/generate", json.dumps(asked), JSON_TYPE)
+        response = connection.getresponse()
+        self.assertIn(b"token", response.readline())
+        self.assertEqual((server.metric("attend_sequences"), server.metric("attend_sequences_limit")), (2, 3))
+        width, layers = LARGE["width"], LARGE["layers"]
+        self.assertEqual(server.metric("attend_sequence_bytes"), 2 * 20000 * layers * 2 * width * 4)
+        self.ok(server.post("/v1/models/large/generate", {"tokens": [1], "max_tokens": 2}))
+        problem = self.problem(server.post("/v1/models/large/generate", {"tokens": [[1], [2]]}), 429, "queue-full")
+        self.assertIn("max_sequences, 3", problem["detail"])
+        self.assertEqual(server.metric("attend_sequences"), 2)
+        response.close()
+        connection.close()
+        self.assertTrue(wait_until(lambda: server.metric("attend_sequences") == 0))
+        self.assertTrue(wait_until(lambda: server.metric("attend_sequence_bytes") == 0))
 
 
 class Stream(Case):

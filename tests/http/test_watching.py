@@ -191,6 +191,9 @@ class Watching(Case):
 # Two hours of a server that is well: series -> values, one a minute, as promtool writes them.
 MINUTES = 120
 DURATION = 'attend_http_request_duration_seconds_bucket{route="/v1/attention",method="POST",code="200"'
+GENERATED = DURATION.replace("/v1/attention", "/v1/models/{model}/generate")  # as long as it likes
+FIRST = 'attend_token_duration_seconds_bucket{token="first"'
+NEXT = 'attend_token_duration_seconds_bucket{token="next"'
 OK = 'attend_http_requests_total{route="/v1/attention",method="POST",code="200"}'
 FAILED = 'attend_http_requests_total{route="/v1/attention",method="POST",code="503"}'
 
@@ -210,6 +213,11 @@ def rejected(reason):
 WELL = {"up": still(1), OK: steady(6000), FAILED: still(0), DURATION + ',le="0.5"}': steady(5990),
         DURATION + ',le="1"}': steady(5999), DURATION + ',le="2"}': steady(6000),
         DURATION + ',le="+Inf"}': steady(6000),
+        FIRST + ',le="5"}': steady(60), FIRST + ',le="10"}': steady(60),
+        FIRST + ',le="+Inf"}': steady(60), NEXT + ',le="0.5"}': steady(600),
+        NEXT + ',le="+Inf"}': steady(600),
+        GENERATED + ',le="1"}': still(0), GENERATED + ',le="+Inf"}': steady(60),
+        "attend_sequences": still(5), "attend_sequences_limit": still(100),
         "attend_queue_depth": still(3), "attend_queue_limit": still(100),
         "attend_inflight_bytes": still(1e6), "attend_inflight_limit_bytes": still(1e9),
         'attend_reloads_total{result="failed"}': still(0),
@@ -226,6 +234,9 @@ TROUBLE = {
     "AttendErrors": ({FAILED: steady(90)}, {FAILED: steady(30)}),
     "AttendSlow": ({DURATION + ',le="1"}': steady(5900), DURATION + ',le="0.5"}': steady(5000)},
                    {DURATION + ',le="0.5"}': steady(5000)}),
+    "AttendTokensSlow": ({FIRST + ',le="5"}': steady(50)}, {FIRST + ',le="5"}': steady(55)}),
+    "AttendSequencesNearlyUsedUp": ({"attend_sequences": still(91)},
+                                    {"attend_sequences": still(90)}),
     "AttendQueueNearlyFull": ({"attend_queue_depth": still(81)}, {"attend_queue_depth": still(80)}),
     "AttendMemoryBudgetNearlyFull": ({"attend_inflight_bytes": still(0.91e9)},
                                      {"attend_inflight_bytes": still(0.89e9)}),
@@ -261,7 +272,7 @@ def scenario(name, change, firing):
 
 def add_target(series):
     target = 'job="attend",instance="a:8080"'
-    return series.replace("{", "{" + target + ",") if "{" in series else f"{series}{{{target}}}"
+    return series.replace("{", "{" + target + ",", 1) if "{" in series else f"{series}{{{target}}}"
 
 
 @unittest.skipUnless(TOOLS and MODE == "release", "as above, and the same for every build")
