@@ -316,7 +316,7 @@ class Generate(Case):
         width, layers = LARGE["width"], LARGE["layers"]
         self.assertEqual(server.metric("attend_sequence_bytes"), 2 * 20000 * layers * 2 * width * 4)
         self.ok(server.post("/v1/models/large/generate", {"tokens": [1], "max_tokens": 2}))
-        problem = self.problem(server.post("/v1/models/large/generate", {"tokens": [[1], [2]]}), 429, "queue-full")
+        problem = self.problem(server.post("/v1/models/large/generate", {"tokens": [[1], [2]]}), 429, "overloaded")
         self.assertIn("max_sequences, 3", problem["detail"])
         self.assertEqual(server.metric("attend_sequences"), 2)
         response.close()
