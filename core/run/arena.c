@@ -35,7 +35,7 @@ void budget_init(struct budget *b, size_t limit) {
   b->keep = NULL;
 }
 
-static bool charge_budget(struct budget *b, size_t bytes) {
+bool budget_charge(struct budget *b, size_t bytes) {
   size_t used = atomic_load_explicit(&b->used, memory_order_relaxed);
   do {
     if (bytes > b->limit - used) return false;
@@ -44,11 +44,15 @@ static bool charge_budget(struct budget *b, size_t bytes) {
   return true;
 }
 
+void budget_return(struct budget *b, size_t bytes) {
+  atomic_fetch_sub_explicit(&b->used, bytes, memory_order_relaxed);
+}
+
 void arena_init(struct arena *a, struct budget *budget) { *a = (struct arena){.budget = budget}; }
 
 static bool charge_arena(struct arena *a, size_t bytes, struct error *e) {
   const struct budget *b = a->budget;
-  if (!b || charge_budget(a->budget, bytes)) {
+  if (!b || budget_charge(a->budget, bytes)) {
     a->bytes += bytes;
     return true;
   }
@@ -61,7 +65,7 @@ static bool charge_arena(struct arena *a, size_t bytes, struct error *e) {
 }
 
 static void discharge_arena(struct arena *a, size_t bytes) {
-  if (a->budget) atomic_fetch_sub_explicit(&a->budget->used, bytes, memory_order_relaxed);
+  if (a->budget) budget_return(a->budget, bytes);
   a->bytes -= bytes;
 }
 

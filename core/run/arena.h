@@ -21,6 +21,10 @@ struct budget {
 
 void budget_init(struct budget *b, size_t limit);
 
+/* For what no arena holds. False: it would be too much, and nothing is charged. */
+bool budget_charge(struct budget *b, size_t bytes);
+void budget_return(struct budget *b, size_t bytes);
+
 struct arena_block;
 
 struct arena {

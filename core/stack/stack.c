@@ -2,6 +2,7 @@
 #include "core/stack/stack_parts.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,8 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
     return NULL;
   }
   const struct stack_pooling *pooling = &form->pooling;
+  static atomic_uint_fast64_t serials;
+  s->serial = atomic_fetch_add(&serials, 1);
   s->form = *form;
   s->form.layer = NULL;
   s->form.embedding.token = s->form.embedding.type = NULL;

@@ -25,6 +25,7 @@ struct stack_sequence {
 
   /* The answer, allocated when the run is prepared. What belongs to token t is whole, and does not
    * change any more, once `count` is above t. */
+  size_t recalled;        /* tokens of the text whose keys and values were known */
   atomic_size_t count;    /* tokens that were chosen */
   int32_t *token;         /* [most] */
   float *log_probability; /* [most] the model's own, whatever the choice made of it */
@@ -39,6 +40,7 @@ struct stack_generation {
   struct stack_choice choice;
   struct stack_sequence *sequence; /* [items] */
   size_t top;                      /* the likeliest so many tokens are shown beside each */
+  struct prefixes *prefixes; /* beginnings of texts that are known (stack_prefix.h), or NULL */
   /* A round is over and another one follows. Called by a thread of the pool, under its lock: it is
    * to take no time. NULL: not wanted. */
   void (*moved)(struct stack_generation *g);
@@ -50,6 +52,9 @@ struct stack_generation {
 
   struct stack_rounds *rounds; /* the stack's own */
 };
+
+/* Gives back what the run still holds of `prefixes`: needed behind a run that is not computed. */
+void stack_generation_end(struct stack_generation *g, size_t items);
 
 /* The tokens of a sequence that are there. */
 static inline size_t stack_sequence_count(const struct stack_sequence *q) {

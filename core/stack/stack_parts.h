@@ -4,7 +4,8 @@
  * run. What the steps of attention do not compute, these files do: stack_embed.c, stack_join.c
  * (residuals and norms), stack_forward.c, stack_show.c (thumbnails), stack_pool.c, stack_output.c
  * (how likely given tokens are to come). Of a run that generates, stack_rounds.c says what each
- * round takes, and behind the layers stand stack_logits.c and stack_next.c (what comes next). */
+ * round takes; before the layers stands stack_recall.c (the beginnings of texts), and behind them
+ * stack_logits.c and stack_next.c (what comes next). */
 #ifndef CORE_STACK_PARTS_H
 #define CORE_STACK_PARTS_H
 
@@ -49,6 +50,7 @@ struct stack_step {
 };
 
 struct stack {
+  uint64_t serial;        /* no other stack has it */
   struct stack_form form; /* its pointers are the stack's own copies, or NULL */
   void *token;            /* [V, d] where the output is not the table of tokens; or NULL */
   enum kernel_form token_form;
@@ -103,6 +105,10 @@ struct stack_advance {
   size_t kept; /* rows whose keys and values are there: those of the rounds that are over */
   size_t asks; /* where its logits lie among those of this round; STACK_ASKS_NOT: its text goes on
                   in the next round, or it is finished */
+  /* Of the beginning of the text: */
+  struct prefix_block **recalled; /* [recalls] what is known of it */
+  size_t recalls, held;           /* so many of these are not given back yet */
+  uint64_t known; /* the last block that is kept, or the root; 0: nothing behind is to be kept */
 };
 
 /* What a run that generates has beside its space. */
@@ -110,6 +116,7 @@ struct stack_rounds {
   struct stack_advance *advance; /* [items] */
   struct kept_pair **kept;       /* [L] of [items] */
   int32_t *token;                /* [rows] that this round takes */
+  size_t number;                 /* rounds that have begun */
   size_t asks;                   /* items that ask for a token in this round */
   size_t *asking;                /* [asks] which */
   float *logits;                 /* [asks, V] */
@@ -119,6 +126,14 @@ struct stack_rounds {
 /* Reserves what a run that generates needs, and makes its geometry that of the largest round. */
 enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                  struct error *e);
+
+/* Looks for what is known of the beginning of a text, before its keys and values have places. */
+enum status stack_recall_prepare(const struct stack *s, struct stack_generation *g, size_t item,
+                                 struct arena *a, struct error *e);
+double stack_recall_work(const struct stack *s); /* of copying what is known of an item, about */
+
+/* What comes before the first block of a text: no id of a block, and of no other stack. */
+static inline uint64_t stack_prefix_root(const struct stack *s) { return UINT64_MAX - s->serial; }
 
 /* The first round, once everything else is prepared. */
 void stack_rounds_begin(const struct stack *s, struct stack_run *r);
@@ -132,7 +147,8 @@ bool stack_rounds_again(const struct program *p, struct run *run);
 enum status stack_list_steps(struct stack *s, struct error *e);
 
 extern const struct step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
-    stack_step_show, stack_step_pool, stack_step_output, stack_step_logits, stack_step_next;
+    stack_step_show, stack_step_pool, stack_step_output, stack_step_recall, stack_step_logits,
+    stack_step_next, stack_step_keep;
 
 /* Scratch floats that the steps need. */
 size_t stack_embed_floats(const struct stack *s);

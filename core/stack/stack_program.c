@@ -67,7 +67,7 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
 
 enum {
   OWN_PER_LAYER = 5, /* show, join, up, down, join */
-  OWN_BESIDE = 7,    /* embed, enter, last, pool, output; logits, next */
+  OWN_BESIDE = 9,    /* embed, enter, last, pool, output; recall, logits, next, keep */
   ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
   TOUCH_WORK = 20,   /* operations for a number there, about */
   TOUCH_ROW = 100    /* and for a row */
@@ -144,14 +144,20 @@ static void list_rounds(struct stack *s, const struct step **list) {
   struct program *p = &s->rounds;
   const size_t tokens = s->form.embedding.tokens;
   *p = (struct program){.step = list, .again = stack_rounds_again};
+  struct stack_step *own = make_step(s, &stack_step_recall, s->form.layers);
+  own->row_work = stack_recall_work(s);
+  list[p->steps++] = &own->step;
   for (unsigned i = 0; i < s->program.steps; i++)
     if (is_of_rounds(s->list[i])) list[p->steps++] = s->list[i];
-  struct stack_step *own = make_step(s, &stack_step_logits, s->form.layers);
+  own = make_step(s, &stack_step_logits, s->form.layers);
   own->step.columns = tokens;
   own->row_work = 2.0 * (double)s->form.width * (double)tokens;
   list[p->steps++] = &own->step;
   own = make_step(s, &stack_step_next, s->form.layers);
   own->row_work = stack_output_work(s) - 2.0 * (double)s->form.width * (double)tokens;
+  list[p->steps++] = &own->step;
+  own = make_step(s, &stack_step_keep, s->form.layers);
+  own->row_work = stack_recall_work(s);
   list[p->steps++] = &own->step;
 }
 

@@ -53,10 +53,12 @@ static void *take(struct reserving *p, size_t count, size_t size) {
   return p->e->status ? NULL : arena_alloc(p->a, count, size, p->e);
 }
 
-/* Places for `rows` keys or values of an item in all heads, head by head. */
-static void place_kept(struct kept *k, size_t heads, size_t rows, size_t size, float **room) {
+/* Places for `rows` keys or values of an item in all heads, head by head; so many will be there
+ * when the first round computes. */
+static void place_kept(struct kept *k, size_t heads, size_t rows, size_t there, size_t size,
+                       float **room) {
   k->rows = (struct kept_rows){.row = *room, .row_step = size, .head_step = rows * size};
-  k->count = 0;
+  k->count = there;
   k->capacity = rows;
   atomic_init(&k->top, 0);
   *room += heads * rows * size;
@@ -76,8 +78,9 @@ static void keep_layer(struct reserving *p, size_t layer, size_t rows) {
   float *room = take(p, rows, size);
   if (room) p->r->generation->kept_bytes += rows * size;
   for (size_t i = 0; room && i < items; i++) {
-    place_kept(&pair[i].key, a->kv_heads, kept_rows(p, i), keys, &room);
-    place_kept(&pair[i].value, a->kv_heads, kept_rows(p, i), values, &room);
+    const size_t kept = kept_rows(p, i), there = p->rounds->advance[i].kept;
+    place_kept(&pair[i].key, a->kv_heads, kept, there, keys, &room);
+    place_kept(&pair[i].value, a->kv_heads, kept, there, values, &room);
   }
 }
 
@@ -111,9 +114,10 @@ static enum status place_sequence(struct reserving *p, size_t item) {
   memcpy(at->token, p->r->tokens + text->q_row, text->q * sizeof *at->token);
   q->token = at->token + text->q;
   q->score = 0;
+  q->recalled = 0;
   atomic_init(&q->finish, STACK_FINISH_NOT);
   atomic_init(&q->count, 0);
-  return STATUS_OK;
+  return stack_recall_prepare(p->s, g, item, p->a, p->e);
 }
 
 static enum status place_sequences(struct reserving *p) {
@@ -122,6 +126,7 @@ static enum status place_sequences(struct reserving *p) {
   size_t logits;
   g->top_count = size_min(g->top, tokens);
   p->rounds->advance = take(p, items, sizeof *p->rounds->advance);
+  if (p->rounds->advance) memset(p->rounds->advance, 0, items * sizeof *p->rounds->advance);
   p->rounds->asking = take(p, items, sizeof *p->rounds->asking);
   if (!size_mul(items, tokens, &logits))
     return error_set(p->e, STATUS_TOO_LARGE, "the logits are too many to count");
@@ -195,6 +200,7 @@ static bool lay_round(const struct stack *s, struct stack_run *r) {
   struct geometry *g = &r->geometry;
   size_t room = PIECE_ROWS;
   g->q_rows = o->asks = r->generation->chosen = 0;
+  o->number++;
   r->run.work = 0;
   for (size_t i = 0; i < g->items; i++) lay_item(r, i, &room);
   g->k_rows = r->run.rows = g->q_rows;
@@ -206,7 +212,8 @@ void stack_rounds_begin(const struct stack *s, struct stack_run *r) {
   const struct stack_rounds *o = r->generation->rounds;
   r->run.whole = 0;
   for (size_t i = 0; i < r->geometry.items; i++)
-    r->run.whole += whole_work(s, o, o->advance[i].text, r->generation->sequence[i].most);
+    r->run.whole +=
+        whole_work(s, o, o->advance[i].text - o->advance[i].kept, r->generation->sequence[i].most);
   lay_round(s, r);
 }
 

@@ -170,7 +170,9 @@ void answer_write_piece(struct answer *a, size_t i) {
 char *answer_usage_write(char *out, const struct answer_usage *u) {
   out = answer_write_text(out, "{\"tokens\":");
   out = number_write_integer(out, (int64_t)u->tokens);
-  out = answer_write_text(out, ",\"cached\":0,\"generated\":");
+  out = answer_write_text(out, ",\"cached\":");
+  out = number_write_integer(out, (int64_t)u->cached);
+  out = answer_write_text(out, ",\"generated\":");
   out = number_write_integer(out, u->generated ? (int64_t)u->generated(u->of) : 0);
   return answer_write_text(out, "}");
 }

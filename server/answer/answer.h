@@ -24,7 +24,7 @@ enum answer_form { ANSWER_JSON, ANSWER_SAFETENSORS, ANSWER_V2 };
 
 /* What was used for it. */
 struct answer_usage {
-  size_t tokens;
+  size_t tokens, cached;
   size_t (*generated)(const void *of); /* asked once all is computed; NULL: none are */
   const void *of;
 };

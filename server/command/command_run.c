@@ -116,7 +116,8 @@ static int answer_request(struct service *s, struct models_hold *hold, const str
       wait_turn(&run);
     pool_drain(s->pool, UINT64_MAX); /* then the worker has returned from sem_post */
     sem_destroy(&run.turn);
-    if (!x->error.status && !x->stream) command_write(out, x->answer.piece, x->answer.pieces, &x->error);
+    if (!x->error.status && !x->stream)
+      command_write(out, x->answer.piece, x->answer.pieces, &x->error);
   }
   if (x->error.status) write_problem(&x->error);
   int status = x->error.status ? COMMAND_FAILED : COMMAND_DONE;

@@ -22,6 +22,7 @@ void request_count_tokens(struct request *r) {
   const size_t chosen = exchange_chosen(x);
   if (x->tokens) metrics_tokens(m, request_shard(r), works[x->terms.ask], x->tokens);
   if (chosen) metrics_tokens(m, request_shard(r), WORK_CHOOSE, chosen);
+  if (x->recalled) metrics_tokens(m, request_shard(r), WORK_RECALL, x->recalled);
 }
 
 void request_note_stages(struct request *r) {

@@ -21,7 +21,7 @@ void exchange_begin(struct exchange *x, struct service *s, struct models_hold *h
   x->body = NULL;
   x->run = NULL;
   x->timeout_us = 0;
-  x->tokens = 0;
+  x->tokens = x->recalled = 0;
   x->stream = false;
   x->pause_ns = 0;
   x->first_ns = 0;
@@ -234,6 +234,7 @@ size_t exchange_stream(struct exchange *x, bool done, const char *problem, char 
 
 void exchange_end(struct exchange *x) {
   sequences_end(&x->service->sequences, &x->sequences);
+  if (x->terms.ask == ASK_GENERATE) stack_answer_leave(&x->request.stack);
   arena_free(&x->arena);
   models_release(&x->hold);
   x->fields = NULL;

@@ -27,7 +27,8 @@ struct exchange {
   } request;
   struct run *run;     /* of the request */
   uint64_t timeout_us; /* that the body asks for; 0: none */
-  size_t tokens;       /* rows that go through a whole model */
+  size_t tokens;       /* rows that go through a whole model, ... */
+  size_t recalled;     /* ... but so many, of which all is known */
   struct answer answer;
   bool stream; /* the answer is made while it is computed, of `streamed` instead */
   struct stack_stream streamed;

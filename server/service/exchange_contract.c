@@ -57,12 +57,14 @@ static enum status finish_stack(struct exchange *x) {
   struct stack_request *r = &x->request.stack;
   enum answer_form form;
   if (stack_body_finish(x->fields, r) ||
-      choose_form(x, stack_request_has_binary(r), why_json(r), &form) ||
-      stack_prepare(m->whole->encoder, r->run, &x->arena, &x->error))
+      choose_form(x, stack_request_has_binary(r), why_json(r), &form))
     return x->error.status;
+  r->generation.prefixes = x->service->prefixes;
+  if (stack_prepare(m->whole->encoder, r->run, &x->arena, &x->error)) return x->error.status;
   x->run = &r->run->run;
   x->timeout_us = r->v2.timeout_us;
   x->tokens = r->generates ? r->text_tokens : r->run->geometry.q_rows;
+  x->recalled = r->generates ? stack_answer_recalled(r) : 0;
   x->stream = r->stream;
   if (r->stream) return stack_stream_init(&x->streamed, r, &x->arena, &x->error);
   return stack_answer_plan(&x->answer, form, m->name, r, &x->service->limits, &x->arena, &x->error);

@@ -63,6 +63,18 @@ void service_init(struct service *s, const struct config *c, size_t submitters) 
   s->sequences.most = c->max_sequences;
 }
 
+/* Requests need the other half at least. */
+static enum status open_prefixes(struct service *s, struct error *e) {
+  const uint64_t most = s->config->prefix_cache_bytes;
+  if (most > s->budget.limit / 2)
+    return error_set(e, STATUS_CONFIG,
+                     "prefix_cache_bytes: %llu is more than half of the memory budget of all "
+                     "requests, %zu (memory_budget_bytes)",
+                     (unsigned long long)most, s->budget.limit);
+  if (most > 0) s->prefixes = prefixes_new((size_t)most, &s->budget, e);
+  return e->status;
+}
+
 enum status service_open(struct service *s, struct error *e) {
   const struct config *c = s->config;
   struct pool_options options = {.workers = s->workers,
@@ -70,7 +82,7 @@ enum status service_open(struct service *s, struct error *e) {
                                  .merge = c->merge};
   gemm_blas_init();
   struct models_set set = {0};
-  if (load_models_and_keys(c, &s->progress, &set, e) == STATUS_OK)
+  if (open_prefixes(s, e) == STATUS_OK && load_models_and_keys(c, &s->progress, &set, e) == STATUS_OK)
     s->models = models_new(set, s->submitters, e);
   if (s->models && seat_submitters(s, set.registry, e) == STATUS_OK) {
     options.seats = s->seats;
@@ -90,9 +102,11 @@ enum status service_start(struct service *s, const struct config *c, size_t subm
 void service_stop(struct service *s) {
   pool_free(s->pool);
   models_free(s->models);
+  prefixes_free(s->prefixes);
   keep_free(s->budget.keep);
   s->pool = NULL;
   s->models = NULL;
+  s->prefixes = NULL;
   s->budget.keep = NULL;
 }
 

@@ -5,6 +5,7 @@
 #include "config/settings/config.h"
 #include "core/run/arena.h"
 #include "core/run/pool.h"
+#include "core/stack/stack_prefix.h"
 #include "server/attention/attention_body.h"
 #include "server/service/models.h"
 #include "server/service/sequences.h"
@@ -19,7 +20,8 @@ struct service {
   struct budget budget;
   struct body_limits limits;
   struct sequences sequences;
-  struct progress progress; /* of the first load; its listener may be set before service_open */
+  struct prefixes *prefixes; /* NULL: none are kept */
+  struct progress progress;  /* of the first load; its listener may be set before service_open */
 };
 
 /* Sets all that is known without the models. `submitters` threads will submit; 0: as many as there

@@ -200,10 +200,23 @@ static size_t *make_sides(const struct stack_request *r, size_t layers, struct a
   return side;
 }
 
+size_t stack_answer_recalled(const struct stack_request *r) {
+  size_t tokens = 0;
+  for (size_t text = 0; text < r->texts; text++)
+    tokens += r->generation.sequence[text * r->returns].recalled;
+  return tokens;
+}
+
+void stack_answer_leave(struct stack_request *r) {
+  if (r->run) stack_generation_end(&r->generation, r->run->geometry.items);
+}
+
 struct answer_usage stack_answer_usage(const struct stack_request *r) {
   if (!r->generates) return (struct answer_usage){.tokens = r->run->geometry.q_rows};
-  return (
-      struct answer_usage){.tokens = r->text_tokens, .generated = stack_answer_generated, .of = r};
+  return (struct answer_usage){.tokens = r->text_tokens,
+                               .cached = stack_answer_recalled(r),
+                               .generated = stack_answer_generated,
+                               .of = r};
 }
 
 enum status stack_answer_plan(struct answer *a, enum answer_form form, const char *model,

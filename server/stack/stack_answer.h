@@ -17,4 +17,10 @@ enum status stack_answer_plan(struct answer *a, enum answer_form form, const cha
 struct answer_usage stack_answer_usage(const struct stack_request *r);
 size_t stack_answer_generated(const void *request);
 
+/* Tokens of the texts, each text's once, whose keys and values were known. */
+size_t stack_answer_recalled(const struct stack_request *r);
+
+/* The request ends, computed or not. */
+void stack_answer_leave(struct stack_request *r);
+
 #endif

@@ -40,7 +40,14 @@ enum metrics_abort {
 };
 
 /* What whole models do with tokens. */
-enum metrics_work { WORK_ENCODE, WORK_SCORE, WORK_GENERATE, WORK_CHOOSE, WORK_COUNT };
+enum metrics_work {
+  WORK_ENCODE,
+  WORK_SCORE,
+  WORK_GENERATE,
+  WORK_CHOOSE,
+  WORK_RECALL, /* of the texts to go on from, what was known */
+  WORK_COUNT
+};
 
 /* Tokens that are generated: the first of a request, from the end of its body on, and each round of
  * others, from the one before. */

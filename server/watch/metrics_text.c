@@ -30,7 +30,8 @@ static const char *const reject_names[REJECT_COUNT] = {[REJECT_QUEUE] = "queue",
                                                        [REJECT_SLOW_HEADER] = "slow_head",
                                                        [REJECT_SLOW_BODY] = "slow_body",
                                                        [REJECT_SLOW_READER] = "slow_reader"};
-static const char *const work_names[WORK_COUNT] = {"encode", "score", "generate", "choose"};
+static const char *const work_names[WORK_COUNT] = {"encode", "score", "generate", "choose",
+                                                   "recall"};
 static const char *const pace_labels[PACE_COUNT] = {"token=\"first\"", "token=\"next\""};
 static const char *const abort_names[ABORT_COUNT] = {"body", "queue", "answer"};
 
@@ -245,6 +246,11 @@ static void write_limits(FILE *f, const struct service *s) {
               s->sequences.most);
   write_gauge(f, "attend_sequence_bytes", "Memory of the keys and values of these texts.",
               atomic_load_explicit(&s->sequences.kept_bytes, memory_order_relaxed));
+  write_gauge(f, "attend_prefix_bytes", "Memory of the beginnings of texts that are kept.",
+              s->prefixes ? prefixes_bytes(s->prefixes) : 0);
+  write_gauge(f, "attend_prefix_limit_bytes",
+              "Memory that they may take (prefix_cache_bytes); 0: none are kept.",
+              s->config->prefix_cache_bytes);
   write_gauge(f, "attend_workers", "Threads that compute all but tiny requests.", s->workers);
 }
 

@@ -3,6 +3,7 @@ import http.client
 import json
 import os
 import random
+import signal
 import socket
 import struct
 import subprocess
@@ -298,6 +299,54 @@ class Generate(Case):
         for line in lines:
             self.assertGreater(line["first_token_ms"], 0)
             self.assertLessEqual(line["first_token_ms"], line["total_ms"])
+
+    def test_beginnings_that_are_known(self):
+        """Blocks of 64 tokens, of a text and of what was generated: the same answer, and `cached` says how many."""
+        server = self.serve({"small": RANDOM, "large": LARGE}, prefix_cache_bytes=1 << 24)
+        text = [i * 7 % 50 for i in range(200)]
+
+        def go_on(tokens, cached, model="small", **more):
+            asked = dict({"tokens": tokens, "max_tokens": 80, "min_tokens": 80, "return_top": 2}, **more)
+            plain = self.answer(asked, model)
+            answer = self.ok(server.post(f"/v1/models/{model}/generate", asked))
+            self.assertEqual(answer["sequences"], plain["sequences"])
+            self.assertEqual((plain["usage"]["cached"], answer["usage"]["cached"]), (0, cached))
+            streamed = server.post(f"/v1/models/{model}/generate", dict(asked, stream=True)).body.decode()
+            self.assertIn('"generated"', streamed)
+            return answer["sequences"]
+        [said] = go_on(text, 0)
+        self.assertEqual(server.metric("attend_prefix_limit_bytes"), 1 << 24)
+        self.assertEqual(self.server.metric("attend_prefix_limit_bytes"), 0)
+        self.assertGreater(server.metric("attend_prefix_bytes"), 4 * 64 * 2 * 2 * 32 * 4)
+        go_on(text + said["tokens"] + [1, 2, 3], 256)  # 280 were there but for the last, which was never fed
+        go_on(text[:193], 192)
+        go_on(text[:192], 128)  # one token has to be fed
+        go_on([text, text[:64] + [0] * 64, [49] + text], 192 + 64, temperature=1, returns=2)
+        go_on(text, 0, "large")
+        self.assertGreater(server.metric("attend_tokens_total", 'work="recall"'), 192)
+        self.assertEqual(self.server.metric("attend_tokens_total", 'work="recall"'), 0)
+        self.assertTrue(wait_until(
+            lambda: server.metric("attend_inflight_bytes") == server.metric("attend_prefix_bytes")))
+        server.process.send_signal(signal.SIGHUP)
+        self.assertTrue(wait_until(lambda: server.metric("attend_reloads_total", 'result="ok"') == 1))
+        go_on(text, 0)
+
+    def test_beginnings_have_so_much_memory_and_no_more(self):
+        server = self.serve({"small": RANDOM}, prefix_cache_bytes=100000)
+        for i in range(20):
+            self.ok(server.post("/v1/models/small/generate", {"tokens": [i] * 130, "max_tokens": 1}))
+        self.assertLessEqual(server.metric("attend_prefix_bytes"), 100000)
+        answer = self.ok(server.post("/v1/models/small/generate", {"tokens": [19] * 130, "max_tokens": 1}))
+        self.assertEqual(answer["usage"]["cached"], 128)
+        self.assertEqual(self.ok(server.post("/v1/models/small/generate", {
+            "tokens": [0] * 130, "max_tokens": 1}))["usage"]["cached"], 0)
+        config = {"models": {"small": RANDOM}, "prefix_cache_bytes": 100000, "memory_budget_bytes": 199999}
+        path = os.path.join(server.folder, "small.json")
+        with open(path, "w") as file:
+            json.dump(config, file)
+        status, _, words = attend("serve", "--config", path, "--listen", "127.0.0.1:0")
+        self.assertEqual(status, 2)
+        self.assertIn("prefix_cache_bytes: 100000 is more than half of the memory budget", words)
 
     def test_so_many_sequences_and_no_more(self):
         server = self.serve({"large": LARGE}, max_sequences=3, max_tokens=20000)

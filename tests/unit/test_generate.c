@@ -13,6 +13,7 @@
 #include "core/run/clock.h"
 #include "core/run/pool.h"
 #include "core/run/size.h"
+#include "core/stack/stack_prefix.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/patience.h"
 #include "tests/support/poisoned.h"
@@ -282,6 +283,105 @@ static void company_changes_no_bit(void **unused) {
     arena_free(&a);
     random_stack_done(&s);
   }
+}
+
+/* What is known of a text's beginning changes no bit: nothing, some blocks of it, all of them, and
+ * of texts in the same run the one what the other has made. */
+static void what_is_known_changes_no_bit(void **unused) {
+  (void)unused;
+  size_t recalled = 0;
+  for (uint64_t seed = 0; seed < 12; seed++) {
+    uint64_t state = 900 + seed;
+    struct random_stack s;
+    struct budget budget;
+    struct error e = {0};
+    struct arena a;
+    arena_init(&a, NULL);
+    budget_init(&budget, SIZE_MAX / 2);
+    draw_stack(&s, &state, far, 0);
+    struct prefixes *known = prefixes_new(100 << 20, &budget, &e);
+    for (size_t turn = 0; turn < 4; turn++) {
+      struct stack_run *r = draw_run(&s, &state, 5, 500, 80, &a);
+      int32_t *token = (int32_t *)r->tokens;
+      for (size_t i = 0; i < r->geometry.items; i++) { /* most texts begin alike */
+        const struct item *item = &r->geometry.item[i];
+        const size_t same = random_often(&state, 80) ? random_below(&state, item->q + 1) : 0;
+        for (size_t t = 0; t < same; t++)
+          token[item->q_row + t] = (int32_t)(t * 7 % s.form.embedding.tokens);
+      }
+      struct stack_run *as = as_it_was(&s, r, &a), *plain = as_it_was(&s, r, &a);
+      r->generation->prefixes = known;
+      generate(&s, r, any_work(&state), &a);
+      generate(&s, plain, any_work(&state), &a);
+      same_sequences(plain, r);
+      if (r->generation->choice.temperature == 0) sequences_are_as_scored(&s, r, as, &a);
+      for (size_t i = 0; i < r->geometry.items; i++) {
+        const struct stack_sequence *q = &r->generation->sequence[i];
+        assert_true(q->recalled % STACK_PREFIX_ROWS == 0 && q->recalled < as->geometry.item[i].q);
+        assert_int_equal(plain->generation->sequence[i].recalled, 0);
+        recalled += q->recalled;
+      }
+      stack_generation_end(r->generation, r->geometry.items);
+    }
+    assert_true(budget.used == prefixes_bytes(known));
+    prefixes_free(known);
+    assert_true(budget.used == 0);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+  assert_true(recalled > 1000);
+}
+
+/* A whole text that is known again: all blocks but that of the last token are recalled, also those
+ * of what was generated; nothing by another stack; and a run that is not computed gives all back.
+ */
+static void a_text_that_goes_on_is_known(void **unused) {
+  (void)unused;
+  uint64_t state = 77;
+  struct random_stack s, other;
+  struct budget budget;
+  struct error e = {0};
+  struct arena a;
+  arena_init(&a, NULL);
+  budget_init(&budget, SIZE_MAX / 2);
+  draw_stack(&s, &state, far, 0);
+  struct prefixes *known = prefixes_new(100 << 20, &budget, &e);
+  struct stack_run *r = draw_run(&s, &state, 1, 1, 1, &a);
+  enum { TEXT = 150, MORE = 200 };
+  int32_t *token = random_room(&a, TEXT + MORE, sizeof *token);
+  for (size_t i = 0; i < TEXT; i++) token[i] = (int32_t)(i % s.form.embedding.tokens);
+  r->tokens = token;
+  r->geometry.item[0] = (struct item){.q = TEXT, .k = TEXT};
+  r->geometry.q_rows = r->geometry.k_rows = TEXT;
+  r->generation->sequence[0].most = MORE;
+  r->generation->prefixes = known;
+  struct stack_run *again = as_it_was(&s, r, &a);
+  generate(&s, r, 1e6, &a);
+  assert_int_equal(r->generation->sequence[0].recalled, 0);
+  memcpy(token + TEXT, r->generation->sequence[0].token, MORE * sizeof *token);
+  again->tokens = token;
+  again->geometry.item[0].q = again->geometry.item[0].k = TEXT + MORE;
+  again->geometry.q_rows = again->geometry.k_rows = TEXT + MORE;
+  again->generation->sequence[0].most = 3;
+  struct stack_run *left = as_it_was(&s, again, &a);
+  generate(&s, again, 1e6, &a);
+  assert_int_equal(again->generation->sequence[0].recalled, (TEXT + MORE - 1) / 64 * 64);
+  prepare_run(&s, left, &a);
+  stack_generation_end(left->generation, 1);
+  stack_generation_end(left->generation, 1);
+  memcpy(&other, &s, sizeof s);
+  random_stack_make(&other);
+  struct stack_run *foreign = as_it_was(&other, left, &a);
+  foreign->geometry.item[0] = (struct item){.q = TEXT, .k = TEXT};
+  foreign->geometry.q_rows = foreign->geometry.k_rows = TEXT;
+  foreign->tokens = token;
+  generate(&other, foreign, 1e6, &a);
+  assert_int_equal(foreign->generation->sequence[0].recalled, 0);
+  prefixes_free(known);
+  assert_true(budget.used == 0);
+  stack_free(other.stack);
+  arena_free(&a);
+  random_stack_done(&s);
 }
 
 static void merging_changes_no_bit(void **unused) {
@@ -599,6 +699,8 @@ int main(void) {
       cmocka_unit_test(long_texts_come_in_pieces),
       cmocka_unit_test(a_long_text_does_not_hold_up_others),
       cmocka_unit_test(company_changes_no_bit),
+      cmocka_unit_test(what_is_known_changes_no_bit),
+      cmocka_unit_test(a_text_that_goes_on_is_known),
       cmocka_unit_test(merging_changes_no_bit),
       cmocka_unit_test(workers_change_no_bit),
       cmocka_unit_test(sequences_end_at_every_step),

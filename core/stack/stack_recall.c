@@ -1,0 +1,183 @@
+/* stack_recall: the first step of a run that generates, and its last one: what is known of the
+ * beginnings of its texts is fetched, and what comes to be known is kept.
+ *
+ * Keys and values are copied: those of a sequence lie together, and a block of 64 rows takes a
+ * fraction of a percent of the time in which it is computed. Which units there are depends on the
+ * round alone, and not on what other requests have kept meanwhile. */
+#include <string.h>
+
+#include "core/run/size.h"
+#include "core/stack/stack_parts.h"
+#include "core/stack/stack_prefix.h"
+
+/* Numbers of a block: of each layer the greatest magnitudes so far, of keys and of values, as their
+ * bits; then keys and values, head by head. */
+enum { TOPS = 2 };
+
+static size_t rows_floats(const struct stack *s, size_t size) {
+  return s->form.self.kv_heads * STACK_PREFIX_ROWS * size;
+}
+
+static size_t block_floats(const struct stack *s) {
+  const struct layer_shape *a = &s->form.self;
+  const size_t layer = TOPS + rows_floats(s, a->key_head_size) + rows_floats(s, a->value_head_size);
+  return layer * s->form.layers;
+}
+
+/* --- between a block and the rows of a sequence --- */
+
+struct recall_copy {
+  const struct stack *s;
+  size_t block; /* of the sequence */
+  bool back;    /* from the sequence into the block */
+};
+
+static void copy_rows(const struct recall_copy *c, const struct kept *k, size_t size,
+                      float *number) {
+  const size_t floats = STACK_PREFIX_ROWS * size;
+  for (size_t head = 0; head < c->s->form.self.kv_heads; head++, number += floats) {
+    float *rows = k->rows.row + head * k->rows.head_step + c->block * floats;
+    must(k->rows.row_step == size);
+    memcpy(c->back ? number : rows, c->back ? rows : number, floats * sizeof *rows);
+  }
+}
+
+static void copy_top(const struct recall_copy *c, struct kept *k, float *number) {
+  uint32_t known = atomic_load_explicit(&k->top, memory_order_relaxed), stored;
+  memcpy(&stored, number, sizeof stored);
+  if (c->back)
+    memcpy(number, &known, sizeof known);
+  else if (stored > known)
+    atomic_store_explicit(&k->top, stored, memory_order_relaxed);
+}
+
+static void copy_block(const struct recall_copy *c, const struct stack_rounds *o, size_t item,
+                       float *number) {
+  const struct layer_shape *a = &c->s->form.self;
+  for (size_t l = 0; l < c->s->form.layers; l++) {
+    struct kept_pair *pair = &o->kept[l][item];
+    copy_top(c, &pair->key, number);
+    copy_top(c, &pair->value, number + 1);
+    number += TOPS;
+    copy_rows(c, &pair->key, a->key_head_size, number);
+    number += rows_floats(c->s, a->key_head_size);
+    copy_rows(c, &pair->value, a->value_head_size, number);
+    number += rows_floats(c->s, a->value_head_size);
+  }
+}
+
+/* --- before the first round --- */
+
+enum status stack_recall_prepare(const struct stack *s, struct stack_generation *g, size_t item,
+                                 struct arena *a, struct error *e) {
+  struct stack_advance *at = &g->rounds->advance[item];
+  const size_t most = (at->text - 1) / STACK_PREFIX_ROWS; /* the last token is fed in any case */
+  at->known = stack_prefix_root(s);
+  if (!g->prefixes || most == 0) return STATUS_OK;
+  at->recalled = arena_alloc(a, most, sizeof(struct prefix_block *), e);
+  if (!at->recalled) return e->status;
+  at->recalls = at->held = prefixes_find(g->prefixes, at->known, at->token, most, at->recalled);
+  if (at->recalls) at->known = at->recalled[at->recalls - 1]->id;
+  at->kept = at->recalls * STACK_PREFIX_ROWS;
+  g->sequence[item].recalled = at->kept;
+  return STATUS_OK;
+}
+
+static void give_back(struct stack_generation *g, struct stack_advance *at) {
+  while (at->held > 0) prefixes_give_back(g->prefixes, at->recalled[--at->held]);
+}
+
+void stack_generation_end(struct stack_generation *g, size_t items) {
+  for (size_t i = 0; g->rounds && g->rounds->advance && i < items; i++)
+    give_back(g, &g->rounds->advance[i]);
+}
+
+/* --- units: items --- */
+
+static struct stack_advance *advance_of(const struct unit *u) {
+  return &stack_run_of(u->run)->generation->rounds->advance[u->item];
+}
+
+static bool recall_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct stack_run *r = stack_run_of(u->run);
+  const struct stack_rounds *o = r->generation->rounds;
+  (void)step;
+  if (o->number > 1) return false;
+  while (at->item < r->geometry.items && o->advance[at->item].recalls == 0) at->item++;
+  if (at->item == r->geometry.items) return false;
+  u->item = at->item++;
+  return true;
+}
+
+/* Blocks of an item that are whole since this round. */
+static size_t whole_blocks(const struct stack_run *r, size_t item, size_t *first) {
+  const size_t kept = r->generation->rounds->advance[item].kept;
+  *first = (kept - r->geometry.item[item].q) / STACK_PREFIX_ROWS;
+  return kept / STACK_PREFIX_ROWS - *first;
+}
+
+static bool keep_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct stack_run *r = stack_run_of(u->run);
+  size_t first;
+  (void)step;
+  if (!r->generation->prefixes) return false;
+  while (at->item < r->geometry.items && whole_blocks(r, at->item, &first) == 0) at->item++;
+  if (at->item == r->geometry.items) return false;
+  u->item = at->item++;
+  return true;
+}
+
+static double copy_work(const struct step *step, const struct unit *u) {
+  (void)u;
+  return stack_step_of(step)->row_work;
+}
+
+double stack_recall_work(const struct stack *s) { return (double)block_floats(s); }
+
+/* --- what they do --- */
+
+static void compute_recall(const struct step *step, const struct span *span, void *scratch) {
+  struct span left = *span;
+  struct unit u;
+  (void)scratch;
+  while (run_next_unit(&left, &u)) {
+    struct stack_generation *g = stack_run_of(u.run)->generation;
+    struct stack_advance *at = advance_of(&u);
+    for (size_t b = 0; b < at->recalls; b++) {
+      const struct recall_copy c = {.s = stack_step_of(step)->stack, .block = b};
+      copy_block(&c, g->rounds, u.item, at->recalled[b]->number);
+    }
+    give_back(g, at);
+  }
+}
+
+/* Where there is no room the rest of the text is not kept: what comes behind would not be found. */
+static void keep_block(const struct stack *s, struct stack_run *r, size_t item, size_t block) {
+  struct stack_generation *g = r->generation;
+  struct stack_advance *at = &g->rounds->advance[item];
+  const struct recall_copy c = {.s = s, .block = block, .back = true};
+  const int32_t *token = at->token + block * STACK_PREFIX_ROWS;
+  if (at->known == 0) return;
+  const uint64_t there = prefixes_behind(g->prefixes, at->known, token);
+  struct prefix_block *b =
+      there ? NULL : prefixes_make(g->prefixes, at->known, token, block_floats(s));
+  if (b) copy_block(&c, g->rounds, item, b->number);
+  at->known = there ? there : b ? prefixes_add(g->prefixes, b) : 0;
+}
+
+static void compute_keep(const struct step *step, const struct span *span, void *scratch) {
+  struct span left = *span;
+  struct unit u;
+  (void)scratch;
+  while (run_next_unit(&left, &u)) {
+    struct stack_run *r = stack_run_of(u.run);
+    size_t first, count = whole_blocks(r, u.item, &first);
+    for (size_t b = first; b < first + count; b++)
+      keep_block(stack_step_of(step)->stack, r, u.item, b);
+  }
+}
+
+const struct step stack_step_recall = {.unit = recall_unit,
+                                       .work = copy_work,
+                                       .compute = compute_recall};
+const struct step stack_step_keep = {.unit = keep_unit, .work = copy_work, .compute = compute_keep};
