@@ -15,7 +15,9 @@
 /* Small, so that an input cannot ask for much work; the budget is what bounds its memory. */
 const struct body_limits fuzz_limits = {.max_items = 16,
                                         .max_pairs = 4096,
-                                        .max_answer_bytes = 1 << 20};
+                                        .max_answer_bytes = 1 << 20,
+                                        .max_tokens = 12,
+                                        .max_sequences = 10};
 enum { BUDGET = 32 << 20 };
 
 static const struct model *models[FUZZ_MODELS];

@@ -16,6 +16,8 @@ MODELS = {"whole": DRAWN,
           "whole-learned": dict(DRAWN, positions="learned", max_positions=16, activation="gelu",
                                 pool="mean", normalize=True),
           "whole-sort": {"transformer": {"builtin": "sort"}}}
+DECODERS = {"decoder": dict(DRAWN, kind="decoder"),
+            "decoder-turned": dict(MODELS["whole-turned"], kind="decoder")}
 VOCABULARY, LONGEST = 32, 16  # of all of them
 WIDTHS = {name: definition.get("width", 32) for name, definition in MODELS.items()}
 HIDDEN = (False, False, True, "all", ["encoder.*"], ["encoder.-1.self.input", "encoder.0"])
@@ -54,6 +56,14 @@ def request(model, rng):
     if rng.random() < 0.2:
         asked["head_mask"] = {"encoder.0.self": [1, 0, 0.5, 1], "encoder.-1.self": [1, 1, 0, 1]}
     return asked
+
+
+def text_request(rng, n):
+    """Texts that a decoder is to go on from: every other time what comes next is drawn."""
+    return {"tokens": [[rng.randrange(VOCABULARY) for _ in range(rng.randrange(1, 90))]
+                       for _ in range(rng.randrange(1, 5))],
+            "max_tokens": rng.randrange(1, 40), "return_top": rng.randrange(3), "seed": n,
+            "temperature": n % 2}
 
 
 def posts(model, asked):

@@ -132,6 +132,23 @@ class References(FormCase):
         rows = self.keep("/v1/models/whole-sort/encode", {"Content-Type": JSON}, tokens).json["outputs"]
         self.assertEqual([row.index(max(row)) for row in rows], [4, 4, 9, 13, 27])
 
+    def decoders(self, count):
+        """So many drawn texts to each decoder: at once, the first one alone as a stream, and what was chosen, scored."""
+        for n in range(count):
+            for model in wholes.DECODERS:
+                asked = wholes.text_request(random.Random(f"soak {n} {model}"), n)
+                right = self.tokens(model, "generate", asked).json["sequences"]
+                chosen = [sequence["tokens"] for [sequence] in right]
+                scored = self.tokens(model, "score", {"tokens": asked["tokens"], "targets": chosen}).json
+                self.assertEqual(scored["log_probabilities"],
+                                 [sequence["log_probabilities"] for [sequence] in right])
+                events = self.tokens(model, "generate", dict(asked, tokens=asked["tokens"][0], stream=True)).body
+                told = [json.loads(line[6:]) for line in events.split(b"\n") if line.startswith(b"data: ")]
+                self.assertEqual([event["token"] for event in told if "token" in event], chosen[0])
+
+    def tokens(self, model, what, asked):
+        return self.keep(f"/v1/models/{model}/{what}", {"Content-Type": JSON}, json.dumps(asked).encode())
+
     def items_alone(self, model, asked, right):
         """Each item's outputs are those that it gets in no company."""
         for i, outputs in enumerate(right):

@@ -51,6 +51,7 @@ class Soak:
         self.models = {n: layer.definition(folder, n) for n, layer in self.layers.items()}
         self.models["wide"] = self.wide.definition(folder, "wide")
         self.models.update(wholes.MODELS)
+        self.models.update(wholes.DECODERS)
         self.models["other"] = {"random": {"seed": 0}, "query_size": 64, "heads": 4}
         self.server = Server(dict(SETTINGS, models=self.models), folder=folder)
         self.failures, self.counts, self.reloads, self.crowd = [], {}, 0, 0
@@ -62,6 +63,7 @@ class Soak:
         made.small(judge, 4 if short else 1)
         made.large("wide", 1 if short else 3)
         made.whole(2 if short else 20)
+        made.decoders(2 if short else 20)
         return made.kept
 
     def start(self, references):
@@ -133,7 +135,7 @@ class Soak:
         """What is left when nobody asks: (descriptors, bytes of memory)."""
         server = self.server
         for what, wanted in (("attend_inflight_bytes", 0), ("attend_queue_depth", 0),
-                             ("attend_running", 0)):
+                             ("attend_running", 0), ("attend_sequences", 0)):
             if not wait_until(lambda: self.metric(what) == wanted):
                 self.failures.append(f"{what} is {self.metric(what)} on a quiet server")
         if not wait_until(lambda: self.metric("attend_connections") == 0):
