@@ -277,8 +277,8 @@ deps-bench:
 # The scripts of the npm package would fetch more; what it brings along is enough.
 deps-peers:
 	@tests/deps $(DEPS_PEERS)
-	@mkdir -p $(PEERS) && cp tests/bench/peers/node_ort/package.json $(PEERS)/
-	$(call npm_install,$(PEERS))
+	@mkdir -p $(PEERS) && cp tests/bench/peers/package.json $(PEERS)/
+	$(call npm_install,$(PEERS)) --omit=optional
 
 # --- how it is built ---
 

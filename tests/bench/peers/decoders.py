@@ -1,0 +1,58 @@
+"""decoders: a GPT-2 by attend and by llama.cpp: tokens a second of sequences and of a prompt."""
+import json
+import os
+import re
+import subprocess
+
+import gpt2
+from encoders import keep_best, output
+from table import line
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROUNDS = 2
+WANTED = {("x1", 1): 1.2, ("x1", 2): 1.35, ("x8", 1): 2.1, ("x16", 1): 2.7, ("x8", 2): 2.5, ("x16", 2): 3.2,
+          ("text", 1): 3.2, ("text", 2): 3.2}
+
+
+def by_llama(peers, kind, threads):
+    script = os.path.join(HERE, "node_llama", "decoder.mjs")
+    model = os.path.join(gpt2.folder(), f"model-{kind}.gguf")
+    return json.loads(output(["node", script, peers, model, str(threads), str(gpt2.VOCABULARY)],
+                             os.environ, threads))
+
+
+def by_attend(build):
+    """{(weights, workers): {case: tokens a second}} of bench_generate, at the processor's own level."""
+    out = subprocess.run([os.path.join(build, "bench", "bench_generate")], check=True, timeout=900,
+                         stdout=subprocess.PIPE).stdout.decode()
+    found = {}
+    for case, workers, kept, rate in re.findall(
+            rf"{gpt2.NAME} (x\d+) after 16, (\d) workers?(, weights as bfloat16)? \| [\d.]+ ms a step, ([\d.]+) tok", out):
+        found.setdefault((bool(kept), int(workers)), {})[case] = float(rate)
+    for workers, weights, rate in re.findall(
+            rf"{gpt2.NAME} text of 512, (\d) workers?, (\w+) \| [\d.]+ ms, ([\d.]+) tok", out):
+        found.setdefault((weights != "float32", int(workers)), {})["text"] = float(rate)
+    return found
+
+
+def keep_most(best, found):
+    keep_best(best, {case: 1 / rate for case, rate in found.items()})
+
+
+def decoders(build, peers):
+    """As the figures of encoders: our float32 beside theirs, our bfloat16 beside their float16."""
+    ours, theirs = {}, {}  # {(narrow, threads): {case: seconds a token}}
+    counts = range(1, 1 + min(2, len(os.sched_getaffinity(0))))
+    for _ in range(ROUNDS):
+        for key, found in by_attend(build).items():
+            keep_most(ours.setdefault(key, {}), found)
+        for threads in counts:
+            for kind in ("f32", "f16"):
+                keep_most(theirs.setdefault((kind == "f16", threads), {}), by_llama(peers, kind, threads))
+    for (narrow, threads), found in theirs.items():
+        for case, seconds in found.items():
+            own = ours[narrow, threads][case]
+            wanted = 1.15 if narrow and (case, threads) == ("x1", 1) else None if narrow else WANTED.get((case, threads))
+            line(f"{gpt2.NAME} {case}, {threads} thread{'s'[:threads - 1]}; llama.cpp {'F16' if narrow else 'F32'}",
+                 f"{1 / own:.1f} /s", f"{1 / seconds:.1f} /s", seconds / own, wanted and f">= {wanted}",
+                 wanted and seconds / own >= wanted)
