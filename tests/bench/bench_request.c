@@ -37,7 +37,7 @@ static struct model *make_model(struct error *e) {
  * memory. */
 static enum status serve(const struct model *m, struct budget *budget, const char *body,
                          size_t length, void *scratch, double spent[STAGES], struct error *e) {
-  const struct body_limits limits = {1 << 16, (size_t)1 << 36, (size_t)1 << 30};
+  const struct body_limits limits = {1 << 16, (size_t)1 << 36, (size_t)1 << 30, 1 << 17, 1 << 12};
   struct arena arena;
   struct attention_request request = {0};
   struct answer answer = {0};

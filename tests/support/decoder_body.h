@@ -17,7 +17,7 @@
 
 static enum body_ask decoder_ask; /* what the bodies ask: set by main */
 
-static const struct body_limits wide = {1000, 1 << 20, 1 << 20};
+static const struct body_limits wide = {1000, 1 << 20, 1 << 20, 1000, 1000};
 static struct whole_made model;
 
 static int make_model(void **state) {

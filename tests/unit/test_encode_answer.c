@@ -19,7 +19,7 @@
 
 enum { D = WHOLE_MADE_WIDTH, H = WHOLE_MADE_HEADS, MANY = 30 };
 
-static const struct body_limits wide = {1000, 1 << 24, 1 << 26};
+static const struct body_limits wide = {1000, 1 << 24, 1 << 26, 1000, 1000};
 static struct whole_made few, many;
 
 static int make_models(void **state) {

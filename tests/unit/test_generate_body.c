@@ -83,16 +83,17 @@ static void limits_are_exact(void **state) {
                              "\"returns\":2}";
   const size_t pairs = 3 * 2 * 2 * (4 * 4 + 5 * 5); /* layers, heads, sequences */
   const struct body_terms terms = terms_of(BODY_JSON);
-  static const char *const named[] = {"max_items", "max_pairs"};
-  for (size_t less = 0; less < 3; less++) {
-    const struct body_limits limits = {4 - (less == 1), pairs - (less == 2), 1 << 20};
+  static const char *const named[] = {"max_items", "max_pairs", "max_tokens", "max_sequences"};
+  for (size_t less = 0; less < 5; less++) {
+    const struct body_limits limits = {4 - (less == 1), pairs - (less == 2), 1 << 20,
+                                       4 - (less == 3), 4 - (less == 4)};
     struct result r = {0};
     read_body(&r, &terms, &limits, text, sizeof text - 1, SIZE_MAX);
     assert_int_equal(r.error.status, less ? STATUS_TOO_LARGE : STATUS_OK);
     if (less) assert_string_equal(r.error.limit, named[less - 1]);
     arena_free(&r.arena);
   }
-  const struct body_limits short_answer = {4, pairs, 600};
+  const struct body_limits short_answer = {4, pairs, 600, 4, 4};
   struct result r = {0};
   read_body(&r, &terms, &short_answer, text, sizeof text - 1, SIZE_MAX);
   assert_string_equal(r.error.limit, "max_answer_bytes");

@@ -15,7 +15,7 @@
 #include "server/stack/stack_body.h"
 #include "tests/support/whole_made.h"
 
-static const struct body_limits wide = {1000, 1 << 24, 1 << 26};
+static const struct body_limits wide = {1000, 1 << 24, 1 << 26, 1000, 1000};
 static struct whole_made model;
 
 static int make_model(void **state) {

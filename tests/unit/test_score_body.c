@@ -224,7 +224,7 @@ static void limits_are_exact(void **state) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     for (size_t less = 0; less < 2; less++) {
-      const struct body_limits limits = {9, 2 * 3 * (9 + 1), list[i].bytes - less};
+      const struct body_limits limits = {9, 2 * 3 * (9 + 1), list[i].bytes - less, 9, 9};
       struct body_terms terms = terms_of(BODY_JSON);
       struct result r = {0};
       terms.wants_binary = list[i].binary;
@@ -234,7 +234,7 @@ static void limits_are_exact(void **state) {
       if (less) assert_string_equal(r.error.limit, "max_answer_bytes");
       arena_free(&r.arena);
     }
-  const struct body_limits few = {9, 2 * 3 * (9 + 1) - 1, 1000};
+  const struct body_limits few = {9, 2 * 3 * (9 + 1) - 1, 1000, 9, 9};
   const struct body_terms terms = terms_of(BODY_JSON);
   struct result r = {0};
   read_body(&r, &terms, &few, UNEVEN "}", sizeof UNEVEN, SIZE_MAX);
