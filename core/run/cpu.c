@@ -1,6 +1,9 @@
 /* cpu: which instructions this processor has, and how much of the machine this process may use. */
 #include "core/run/cpu.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <math.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -17,7 +20,7 @@ const char *cpu_level_name(enum cpu_level level) { return level_name[level]; }
 static bool has_all(unsigned features, unsigned wanted) { return (features & wanted) == wanted; }
 
 enum cpu_level cpu_level_with(unsigned features) {
-  if (!has_all(features, CPU_HAS_AVX2 | CPU_HAS_FMA)) return CPU_PORTABLE;
+  if (!has_all(features, CPU_HAS_AVX2 | CPU_HAS_FMA | CPU_HAS_F16C)) return CPU_PORTABLE;
   return has_all(features, CPU_HAS_AVX512) ? CPU_AVX512 : CPU_AVX2;
 }
 
@@ -27,6 +30,15 @@ enum cpu_level cpu_text_level_with(unsigned features) {
   if (level == CPU_AVX512 && !has_all(features, CPU_HAS_VBMI | CPU_HAS_CD)) return CPU_AVX2;
   return level;
 }
+
+/* clang's __builtin_cpu_supports does not know it. That the system keeps its registers is what AVX2
+ * is asked for. */
+#if defined(__x86_64__)
+static bool has_f16c(void) {
+  unsigned a, b, c = 0, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
 
 unsigned cpu_features(void) {
   unsigned features = 0;
@@ -39,6 +51,7 @@ unsigned cpu_features(void) {
     features |= CPU_HAS_AVX512;
   if (HAS("avx512vbmi") && HAS("avx512vbmi2")) features |= CPU_HAS_VBMI;
   if (HAS("avx512cd")) features |= CPU_HAS_CD;
+  if (has_f16c()) features |= CPU_HAS_F16C;
 #undef HAS
 #endif
   return features;

@@ -14,7 +14,8 @@ enum cpu_feature {
   CPU_HAS_BITS = 1 << 2,   /* BMI1, BMI2, POPCNT */
   CPU_HAS_AVX512 = 1 << 3, /* F, BW, VL, DQ */
   CPU_HAS_VBMI = 1 << 4,   /* VBMI, VBMI2 */
-  CPU_HAS_CD = 1 << 5
+  CPU_HAS_CD = 1 << 5,
+  CPU_HAS_F16C = 1 << 6
 };
 
 /* The highest level for a set of features: for arithmetic, and for code that works on bytes and
