@@ -4,6 +4,8 @@
  * whatever the shape of the block around it: that is why a row's bits depend on nothing but the
  * row. */
 
+#include "core/kernel/narrow.h"
+
 /* What a block asks for beside multiplying, into the second cache. */
 struct product_ask {
   int lines;        /* in each step; known to the compiler. 0: nothing is asked for */
@@ -29,7 +31,7 @@ INLINE void product_block(const int rows, const int vectors, const struct kernel
                           struct product_from from, const float *a, const float *start, float *c,
                           struct product_ask ask) {
   const size_t depth = p->depth, a_row = p->a_row, a_step = p->a_step;
-  const size_t step = from.row * (from.form == KERNEL_FLOAT32 ? sizeof(float) : sizeof(uint16_t));
+  const size_t step = from.row * narrow_size((enum kernel_form)from.form);
   const char *b = from.b;
   vec sum[32];
 #pragma GCC unroll 16
@@ -129,7 +131,7 @@ static void product(const struct kernel_product *p) {
 /* --- whole panels side by side --- */
 
 static const void *numbers_behind(enum kernel_form form, const void *b, size_t count) {
-  return (const char *)b + count * (form == KERNEL_FLOAT32 ? sizeof(float) : sizeof(uint16_t));
+  return (const char *)b + count * narrow_size(form);
 }
 
 /* The same further to the right: panels of B lie `step` numbers apart. */
@@ -146,7 +148,7 @@ INLINE void product_wide(const int rows, const int panels, const int form,
                          const struct kernel_product *p, size_t step) {
   const float *a = p->a;
   const char *b = p->b;
-  const size_t b_step = p->b_row * (form == KERNEL_FLOAT32 ? sizeof(float) : sizeof(uint16_t));
+  const size_t b_step = p->b_row * narrow_size((enum kernel_form)form);
   vec sum[4 * VECTORS * 2];
   const int wide = panels * VECTORS;
 #pragma GCC unroll 4

@@ -9,7 +9,6 @@
  * multiply-adds still. Numbers of 16 bits are widened where they are loaded; the first pass over a
  * chunk may leave them as float32 for those that follow. */
 
-#include "core/kernel/narrow.h"
 #include "core/run/size.h"
 
 static const struct kernel_plan plans[] = {
@@ -22,9 +21,7 @@ enum {
 };
 
 /* Bytes of one step of the depth. */
-INLINE size_t panel_bytes(enum kernel_form form) {
-  return PANEL * (form == KERNEL_FLOAT32 ? sizeof(float) : sizeof(uint16_t));
-}
+INLINE size_t panel_bytes(enum kernel_form form) { return PANEL * narrow_size(form); }
 
 /* --- one pass --- */
 
