@@ -2,20 +2,18 @@
 #include "server/service/sequences.h"
 
 enum status sequences_begin(struct sequences *s, struct sequences_share share, struct error *e) {
-  const size_t before = atomic_fetch_add(&s->running, share.count);
-  if (before + share.count > s->most) {
-    atomic_fetch_sub(&s->running, share.count);
+  if (!budget_charge(&s->running, share.count))
     return error_set(e, STATUS_QUEUE_FULL,
                      "%zu sequences are under way, and %zu more would be more than max_sequences, "
                      "%zu",
-                     before, share.count, s->most);
-  }
+                     atomic_load(&s->running.used), share.count, s->running.limit);
   atomic_fetch_add(&s->kept_bytes, share.bytes);
   return STATUS_OK;
 }
 
 void sequences_end(struct sequences *s, struct sequences_share *share) {
-  atomic_fetch_sub(&s->running, share->count);
+  if (share->count == 0) return;
+  budget_return(&s->running, share->count);
   atomic_fetch_sub(&s->kept_bytes, share->bytes);
   *share = (struct sequences_share){0};
 }

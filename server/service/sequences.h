@@ -2,17 +2,14 @@
 #ifndef SERVER_SEQUENCES_H
 #define SERVER_SEQUENCES_H
 
-#include <stdatomic.h>
-#include <stddef.h>
-
-#include "core/run/status.h"
+#include "core/run/arena.h"
 
 struct sequences {
-  size_t most; /* max_sequences */
-  atomic_size_t running, kept_bytes;
+  struct budget running; /* how many; its limit is max_sequences */
+  atomic_size_t kept_bytes;
 };
 
-/* What a request has of them; zeroed, nothing. */
+/* What a request has of them; zeroed, nothing, which costs nothing to give back. */
 struct sequences_share {
   size_t count, bytes;
 };

@@ -60,7 +60,7 @@ void service_init(struct service *s, const struct config *c, size_t submitters) 
                                    .max_answer_bytes = c->max_answer_bytes,
                                    .max_tokens = c->max_tokens,
                                    .max_sequences = c->max_sequences};
-  s->sequences.most = c->max_sequences;
+  budget_init(&s->sequences.running, c->max_sequences);
 }
 
 /* Requests need the other half at least. */
@@ -82,7 +82,8 @@ enum status service_open(struct service *s, struct error *e) {
                                  .merge = c->merge};
   gemm_blas_init();
   struct models_set set = {0};
-  if (open_prefixes(s, e) == STATUS_OK && load_models_and_keys(c, &s->progress, &set, e) == STATUS_OK)
+  if (open_prefixes(s, e) == STATUS_OK &&
+      load_models_and_keys(c, &s->progress, &set, e) == STATUS_OK)
     s->models = models_new(set, s->submitters, e);
   if (s->models && seat_submitters(s, set.registry, e) == STATUS_OK) {
     options.seats = s->seats;

@@ -240,10 +240,10 @@ static void write_limits(FILE *f, const struct service *s) {
   write_gauge(f, "attend_kept_bytes", "Memory of past requests, kept for the next ones.",
               s->budget.keep ? keep_bytes(s->budget.keep) : 0);
   write_gauge(f, "attend_sequences", "Texts that go on at the moment, of all requests.",
-              atomic_load_explicit(&s->sequences.running, memory_order_relaxed));
+              atomic_load_explicit(&s->sequences.running.used, memory_order_relaxed));
   write_gauge(f, "attend_sequences_limit",
               "Texts that may go on at the same time (max_sequences); one more is answered 429.",
-              s->sequences.most);
+              s->sequences.running.limit);
   write_gauge(f, "attend_sequence_bytes", "Memory of the keys and values of these texts.",
               atomic_load_explicit(&s->sequences.kept_bytes, memory_order_relaxed));
   write_gauge(f, "attend_prefix_bytes", "Memory of the beginnings of texts that are kept.",

@@ -10,7 +10,7 @@
 
 static void shares_come_back_once(void **unused) {
   (void)unused;
-  struct sequences s = {.most = 5};
+  struct sequences s = {.running = {.limit = 5}};
   struct error e = {0};
   struct sequences_share a = {3, 100}, b = {2, 40}, none = {0};
   assert_int_equal(sequences_begin(&s, a, &e), STATUS_OK);
@@ -18,15 +18,15 @@ static void shares_come_back_once(void **unused) {
   assert_int_equal(sequences_begin(&s, (struct sequences_share){1, 1}, &e), STATUS_QUEUE_FULL);
   assert_string_equal(e.detail, "5 sequences are under way, and 1 more would be more than "
                                 "max_sequences, 5");
-  assert_int_equal(atomic_load(&s.running), 5);
+  assert_int_equal(atomic_load(&s.running.used), 5);
   assert_int_equal(atomic_load(&s.kept_bytes), 140);
   sequences_end(&s, &a);
   sequences_end(&s, &a);
   sequences_end(&s, &none);
-  assert_int_equal(atomic_load(&s.running), 2);
+  assert_int_equal(atomic_load(&s.running.used), 2);
   assert_int_equal(atomic_load(&s.kept_bytes), 40);
   sequences_end(&s, &b);
-  assert_int_equal(atomic_load(&s.running), 0);
+  assert_int_equal(atomic_load(&s.running.used), 0);
 }
 
 int main(void) {
