@@ -97,14 +97,17 @@ struct stack_space {
 /* --- generating --- */
 
 #define STACK_ASKS_NOT SIZE_MAX
+#define STACK_NO_TWIN  SIZE_MAX
 
 /* How far a sequence has come. */
 struct stack_advance {
   int32_t *token; /* [text + most] the text, and what was chosen behind it */
   size_t text;
-  size_t kept; /* rows whose keys and values are there: those of the rounds that are over */
-  size_t asks; /* where its logits lie among those of this round; STACK_ASKS_NOT: its text goes on
-                  in the next round, or it is finished */
+  size_t kept;   /* rows whose keys and values are there: those of the rounds that are over */
+  size_t asks;   /* where its logits lie among those of this round; STACK_ASKS_NOT: its text goes on
+                    in the next round, or it is finished */
+  size_t twin;   /* the item whose text is the same, if that is the one before, or its twin; ... */
+  size_t copies; /* ... the round that begins with a copy of its rows, but the last; 0: none does */
   /* Of the beginning of the text: */
   struct prefix_block **recalled; /* [recalls] what is known of it */
   size_t recalls, held;           /* so many of these are not given back yet */
@@ -117,6 +120,7 @@ struct stack_rounds {
   struct kept_pair **kept;       /* [L] of [items] */
   int32_t *token;                /* [rows] that this round takes */
   size_t number;                 /* rounds that have begun */
+  size_t copied;                 /* the last one that begins with a copy of a twin's rows */
   size_t asks;                   /* items that ask for a token in this round */
   size_t *asking;                /* [asks] which */
   float *logits;                 /* [asks, V] */

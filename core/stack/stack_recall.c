@@ -1,5 +1,6 @@
 /* stack_recall: the first step of a run that generates, and its last one: what is known of the
- * beginnings of its texts is fetched, and what comes to be known is kept.
+ * beginnings of its texts is fetched, of a text that is another one's all of it, and what comes to
+ * be known is kept.
  *
  * Keys and values are copied: those of a sequence lie together, and a block of 64 rows takes a
  * fraction of a percent of the time in which it is computed. Which units there are depends on the
@@ -72,6 +73,10 @@ enum status stack_recall_prepare(const struct stack *s, struct stack_generation 
                                  struct arena *a, struct error *e) {
   struct stack_advance *at = &g->rounds->advance[item];
   const size_t most = (at->text - 1) / STACK_PREFIX_ROWS; /* the last token is fed in any case */
+  if (at->twin != STACK_NO_TWIN) { /* what it has is kept, and not what comes behind this copy */
+    g->sequence[item].recalled = g->sequence[at->twin].recalled;
+    return STATUS_OK;
+  }
   at->known = stack_prefix_root(s);
   if (!g->prefixes || most == 0) return STATUS_OK;
   at->recalled = arena_alloc(a, most, sizeof(struct prefix_block *), e);
@@ -98,12 +103,17 @@ static struct stack_advance *advance_of(const struct unit *u) {
   return &stack_run_of(u->run)->generation->rounds->advance[u->item];
 }
 
+/* Are there rows to copy before this round's first layer? */
+static bool begins_with_rows(const struct stack_rounds *o, const struct stack_advance *at) {
+  return at->copies == o->number || (o->number == 1 && at->recalls > 0);
+}
+
 static bool recall_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct stack_run *r = stack_run_of(u->run);
   const struct stack_rounds *o = r->generation->rounds;
   (void)step;
-  if (o->number > 1) return false;
-  while (at->item < r->geometry.items && o->advance[at->item].recalls == 0) at->item++;
+  if (o->number > 1 && o->copied != o->number) return false;
+  while (at->item < r->geometry.items && !begins_with_rows(o, &o->advance[at->item])) at->item++;
   if (at->item == r->geometry.items) return false;
   u->item = at->item++;
   return true;
@@ -136,6 +146,27 @@ double stack_recall_work(const struct stack *s) { return (double)block_floats(s)
 
 /* --- what they do --- */
 
+static void copy_kept(struct kept *to, const struct kept *from, size_t heads, size_t rows) {
+  const size_t size = to->rows.row_step;
+  for (size_t head = 0; head < heads; head++)
+    memcpy(to->rows.row + head * to->rows.head_step, from->rows.row + head * from->rows.head_step,
+           rows * size * sizeof(float));
+  to->count = rows;
+  atomic_store_explicit(&to->top, atomic_load_explicit(&from->top, memory_order_relaxed),
+                        memory_order_relaxed);
+}
+
+/* All rows of a twin's text but the last. */
+static void copy_twin(const struct stack *s, struct stack_rounds *o, size_t item) {
+  const struct stack_advance *at = &o->advance[item];
+  const size_t heads = s->form.self.kv_heads;
+  for (size_t l = 0; l < s->form.layers; l++) {
+    struct kept_pair *to = &o->kept[l][item], *from = &o->kept[l][at->twin];
+    copy_kept(&to->key, &from->key, heads, at->text - 1);
+    copy_kept(&to->value, &from->value, heads, at->text - 1);
+  }
+}
+
 static void compute_recall(const struct step *step, const struct span *span, void *scratch) {
   struct span left = *span;
   struct unit u;
@@ -143,6 +174,7 @@ static void compute_recall(const struct step *step, const struct span *span, voi
   while (run_next_unit(&left, &u)) {
     struct stack_generation *g = stack_run_of(u.run)->generation;
     struct stack_advance *at = advance_of(&u);
+    if (at->copies) copy_twin(stack_step_of(step)->stack, g->rounds, u.item);
     for (size_t b = 0; b < at->recalls; b++) {
       const struct recall_copy c = {.s = stack_step_of(step)->stack, .block = b};
       copy_block(&c, g->rounds, u.item, at->recalled[b]->number);

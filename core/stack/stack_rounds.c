@@ -3,7 +3,8 @@
  * A sequence is its text, and behind it the tokens that were chosen. Every token but the last is
  * fed once: its keys and values are kept then. A round takes one token of each sequence that has no
  * more to feed, and pieces of the texts that are longer, up to PIECE_ROWS rows of all these
- * together: so that a long text does not hold up those that the run is computed with. */
+ * together: so that a long text does not hold up those that the run is computed with. A text that
+ * is that of the item before waits until its rows are there, and takes a copy. */
 #include <string.h>
 
 #include "core/run/size.h"
@@ -96,6 +97,17 @@ static enum status keep_rows(struct reserving *p) {
   return p->e->status;
 }
 
+/* Several sequences of one text lie side by side. */
+static size_t find_twin(const struct reserving *p, size_t item) {
+  const struct item *text = &p->r->geometry.item[item], *other = text - 1;
+  const size_t bytes = text->q * sizeof *p->r->tokens;
+  if (item == 0 || text->q < 2 || other->q != text->q ||
+      memcmp(p->r->tokens + text->q_row, p->r->tokens + other->q_row, bytes) != 0)
+    return STACK_NO_TWIN;
+  const size_t twin = p->rounds->advance[item - 1].twin;
+  return twin == STACK_NO_TWIN ? item - 1 : twin;
+}
+
 /* Memory for the tokens of a sequence, and for what is said of them. */
 static enum status place_sequence(struct reserving *p, size_t item) {
   struct stack_generation *g = p->r->generation;
@@ -106,7 +118,9 @@ static enum status place_sequence(struct reserving *p, size_t item) {
   must(text->q > 0 && q->most > 0);
   if (!size_add(text->q, q->most, &count) || !size_mul(q->most, g->top_count, &listed))
     return error_limit(p->e, "max_answer_bytes", "the tokens are too many to count");
-  *at = (struct stack_advance){.text = text->q, .token = take(p, count, sizeof *at->token)};
+  *at = (struct stack_advance){.text = text->q,
+                               .twin = find_twin(p, item),
+                               .token = take(p, count, sizeof *at->token)};
   q->log_probability = take(p, q->most, sizeof *q->log_probability);
   q->top_token = take(p, listed, sizeof *q->top_token);
   q->top_log_probability = take(p, listed, sizeof *q->top_log_probability);
@@ -174,13 +188,23 @@ static size_t rows_of(const struct stack_sequence *q, size_t left, size_t *room)
   return rows;
 }
 
+/* Does it wait for its twin? If that is there now, this round begins with a copy of its rows. */
+static bool waits_for_twin(struct stack_rounds *o, struct stack_advance *at) {
+  if (at->twin == STACK_NO_TWIN || at->copies) return false;
+  if (o->advance[at->twin].kept + 1 < at->text) return true;
+  at->kept = at->text - 1;
+  at->copies = o->copied = o->number;
+  return false;
+}
+
 static void lay_item(struct stack_run *r, size_t index, size_t *room) {
   const struct stack_sequence *q = &r->generation->sequence[index];
   struct stack_rounds *o = r->generation->rounds;
   struct stack_advance *at = &o->advance[index];
   struct geometry *g = &r->geometry;
+  const bool waits = waits_for_twin(o, at);
   const size_t chosen = stack_sequence_count(q), left = at->text + chosen - at->kept;
-  const size_t rows = rows_of(q, left, room);
+  const size_t rows = waits ? 0 : rows_of(q, left, room);
   r->generation->chosen += chosen;
   g->item[index] = (struct item){.q = rows,
                                  .k = at->kept + rows,

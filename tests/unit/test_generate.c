@@ -332,6 +332,71 @@ static void what_is_known_changes_no_bit(void **unused) {
   assert_true(recalled > 1000);
 }
 
+/* Sequences of one text, side by side: it goes through the layers once, and each has the bits that
+ * it has alone. */
+static void a_text_of_several_sequences_is_computed_once(void **unused) {
+  (void)unused;
+  for (uint64_t seed = 0; seed < 8; seed++) {
+    uint64_t state = 40 + seed;
+    struct random_stack s;
+    struct budget budget;
+    struct error e = {0};
+    struct arena a;
+    arena_init(&a, NULL);
+    budget_init(&budget, SIZE_MAX / 2);
+    draw_stack(&s, &state, far, 0);
+    struct stack_run *r = draw_run(&s, &state, 6, 600, 40, &a);
+    int32_t *token = (int32_t *)r->tokens;
+    struct item *item = r->geometry.item;
+    const size_t n = item[1].q =
+        item[1].k; /* items 1, 2, 3 have one text; and 4, 5, too short a one */
+    for (size_t i = 2; i < 6; i++) {
+      item[i].q = item[i].k = i < 4 ? n : 1;
+      item[i].q_row = item[i].k_row = item[i - 1].q_row + item[i - 1].q;
+    }
+    r->geometry.q_rows = r->geometry.k_rows = item[5].q_row + 1;
+    token = random_room(&a, r->geometry.q_rows, sizeof *token);
+    for (size_t i = 0; i < r->geometry.q_rows; i++)
+      token[i] = (int32_t)random_below(&state, s.form.embedding.tokens);
+    for (size_t i = 2; i < 4; i++)
+      memcpy(token + item[i].q_row, token + item[1].q_row, n * sizeof *token);
+    token[item[5].q_row] = token[item[4].q_row];
+    r->tokens = token;
+    r->generation->choice.temperature = 1;
+    for (size_t i = 0; i < 6; i++) {
+      struct stack_sequence *q = &r->generation->sequence[i];
+      *q = (struct stack_sequence){.item = 1, .sample = (uint32_t)i, .most = 1 + seed * 5};
+    }
+    struct stack_run *alone[6];
+    for (size_t i = 0; i < 6; i++) {
+      alone[i] = run_of(&s, r, i, 1, &a);
+      alone[i]->generation->sequence[0].sample = (uint32_t)i;
+      generate(&s, alone[i], any_work(&state), &a);
+    }
+    const struct layer_shape *h = &s.form.self;
+    const size_t rows = STACK_PREFIX_ROWS * h->kv_heads * (h->key_head_size + h->value_head_size);
+    const size_t block = sizeof(struct prefix_block) + s.form.layers * (2 + rows) * sizeof(float);
+    size_t blocks = 0; /* that may be kept: of copies none are */
+    for (size_t i = 0; i < 6; i++)
+      if (i < 2 || i > 3) blocks += (item[i].q + 1 + seed * 5 - 1) / STACK_PREFIX_ROWS;
+    if (seed % 2) r->generation->prefixes = prefixes_new(64 << 20, &budget, &e);
+    const size_t first = item[0].q;
+    prepare_run(&s, r, &a);
+    assert_int_equal(r->geometry.q_rows,
+                     size_min(first, 256) + size_min(n, 256 - size_min(first, 256)) + 2);
+    struct stack_run *run = r;
+    compute_rounds(&s, &run, 1, any_work(&state));
+    for (size_t i = 0; i < 6; i++)
+      same_sequence(&r->generation->sequence[i], &alone[i]->generation->sequence[0],
+                    r->generation->top_count);
+    stack_generation_end(r->generation, 6);
+    assert_true(budget.used <= blocks * block);
+    prefixes_free(r->generation->prefixes);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
 /* A whole text that is known again: all blocks but that of the last token are recalled, also those
  * of what was generated; nothing by another stack; and a run that is not computed gives all back.
  */
@@ -700,6 +765,7 @@ int main(void) {
       cmocka_unit_test(a_long_text_does_not_hold_up_others),
       cmocka_unit_test(company_changes_no_bit),
       cmocka_unit_test(what_is_known_changes_no_bit),
+      cmocka_unit_test(a_text_of_several_sequences_is_computed_once),
       cmocka_unit_test(a_text_that_goes_on_is_known),
       cmocka_unit_test(merging_changes_no_bit),
       cmocka_unit_test(workers_change_no_bit),
