@@ -98,6 +98,7 @@ struct stack_run {
   const int32_t *targets; /* [rows] of a stack with an output: the token whose log probability is
                              wanted, or -1; NULL: of no row */
   size_t top;             /* the likeliest so many tokens of each row that has a target */
+  bool want_logits;       /* of all rows of a stack with an output; then without targets */
   bool dense_left;        /* pooled items do not go through the form's dense layer */
   struct stack_generation *generation; /* tokens are chosen, of a causal stack with an output. No
                                           item is empty, there are tokens, and nothing else is
@@ -109,6 +110,7 @@ struct stack_run {
   const float *rows;              /* [rows, d] the outputs before pooling; unpooled, `outputs` */
   const float *embedding;         /* hidden state 0, [rows, d]; NULL: not asked for */
   const float *log_probabilities; /* [rows], 0 where there is no target; NULL: there are none */
+  const float *logits;            /* [rows, V]; NULL: not asked for */
   const int32_t *top_tokens;      /* [rows, top_count] the likeliest first, of equals the lower */
   const float *top_log_probabilities; /* [rows, top_count] */
   size_t top_count;                   /* `top`, or as many as there are tokens */

@@ -151,7 +151,7 @@ static enum status fault_of_next(const struct step *step, const struct run *run,
   const size_t item = (size_t)(place / FAULTS);
   const struct item *text = &r->geometry.item[item];
   if (place % FAULTS == FAULT_LOGITS)
-    return stack_fault(stack_step_of(step), run, "the logits of", text->q_row + text->q - 1, e);
+    return stack_fault(stack_step_of(step), run, "a logit of", text->q_row + text->q - 1, e);
   return error_at(e, "",
                   "no token is left that may come behind row %zu of item %zu: all are banned",
                   text->k - 1, item);

@@ -1,8 +1,8 @@
 /* stack_output: how likely each token is to come next.
  *
  * The logits of a row are its product with a matrix of a row for each token. They are made a block
- * of tokens at a time and not kept: what remains of a block is its part of the row's outcome, and
- * the target's logit. */
+ * of tokens at a time and not kept, unless they are wanted themselves: what remains of a block is
+ * its part of the row's outcome, and the target's logit. */
 #include <string.h>
 
 #include "core/kernel/gemm.h"
@@ -46,7 +46,7 @@ struct output_tile {
 static void gather_rows(struct output_tile *t, const struct unit *u) {
   t->count = 0;
   for (size_t row = u->row; row < u->row + u->rows; row++) {
-    if (t->run->targets[row] < 0) continue;
+    if (t->run->targets && t->run->targets[row] < 0) continue;
     stack_output_row(t->stack, t->run, row, t->x + t->count * stack_row_floats(t->stack));
     stack_outcome_begin(&t->outcome[t->count]);
     t->row[t->count++] = row;
@@ -61,6 +61,17 @@ static void make_block(struct output_tile *t, size_t first, size_t count) {
     for (size_t i = 0; i < t->count; i++)
       memcpy(t->logit + i * STACK_BLOCK_TOKENS + at, t->product + i * KERNEL_PANEL_MAX,
              columns * sizeof *t->logit);
+  }
+}
+
+/* Of rows whose logits are wanted themselves. */
+static void keep_block(struct output_tile *t, const struct unit *u, size_t first, size_t count) {
+  const size_t tokens = t->stack->form.embedding.tokens;
+  for (size_t i = 0; i < t->count; i++) {
+    const float *logit = t->logit + i * STACK_BLOCK_TOKENS;
+    memcpy(t->run->space->logits + t->row[i] * tokens + first, logit, count * sizeof *logit);
+    if (t->stack->kernel->peak(count, logit) >= KERNEL_NOT_FINITE)
+      run_note_fault(u->run, u->step, t->row[i]);
   }
 }
 
@@ -103,15 +114,16 @@ static void output_rows(const struct stack *s, const struct unit *u, float *scra
   for (size_t first = 0, count; t.count > 0 && first < tokens; first += count) {
     count = size_min(STACK_BLOCK_TOKENS, tokens - first);
     make_block(&t, first, count);
-    take_block(&t, u, first, count);
+    t.run->targets ? take_block(&t, u, first, count) : keep_block(&t, u, first, count);
   }
-  put_rows(&t);
+  if (t.run->targets) put_rows(&t);
 }
 
 /* --- the step --- */
 
 static bool output_unit(const struct step *step, struct cursor *at, struct unit *u) {
-  return stack_run_of(u->run)->targets && stack_rows_unit(step, at, u);
+  const struct stack_run *r = stack_run_of(u->run);
+  return (r->targets || r->want_logits) && stack_rows_unit(step, at, u);
 }
 
 static void compute_output(const struct step *step, const struct span *span, void *scratch) {
@@ -124,7 +136,7 @@ static void compute_output(const struct step *step, const struct span *span, voi
 
 static enum status fault_of_output(const struct step *step, const struct run *r, uint64_t row,
                                    struct error *e) {
-  return stack_fault(stack_step_of(step), r, "the logits of", row, e);
+  return stack_fault(stack_step_of(step), r, "a logit of", row, e);
 }
 
 const struct step stack_step_output = {.unit = output_unit,

@@ -90,6 +90,7 @@ struct stack_space {
                               are shared out; NULL: never, there are too many rows */
   float *pooled;           /* [items, output_size] or NULL */
   float *logs, *top_logs;  /* as in the run, where there are targets */
+  float *logits;           /* as in the run */
   int32_t *top_tokens;
   uint8_t **thumbnails; /* [L] as in stack_shown, or NULL */
 };

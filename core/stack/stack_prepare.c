@@ -198,6 +198,18 @@ static enum status place_outputs(struct preparing *p) {
   return p->e->status;
 }
 
+static enum status place_logits(struct preparing *p) {
+  struct stack_run *r = p->r;
+  size_t count;
+  if (!r->want_logits) return STATUS_OK;
+  must(p->s->output && !r->targets);
+  if (!size_mul(r->geometry.q_rows, p->s->form.embedding.tokens, &count))
+    return error_limit(p->e, "max_answer_bytes", "the logits are too many to count");
+  r->logits = r->space->logits = take(p, count, sizeof(float));
+  r->run.work += (double)r->geometry.q_rows * stack_output_work(p->s);
+  return p->e->status;
+}
+
 /* Of rows without a target they stay as they are here. */
 static enum status place_logs(struct preparing *p) {
   struct stack_run *r = p->r;
@@ -254,7 +266,8 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   memset(space->flow, 0, (layers + 1) * sizeof *space->flow);
   if (r->shown) memset(r->shown, 0, layers * sizeof *r->shown);
   place_flow(&p);
-  if (e->status || place_room(&p) || prepare_attentions(&p) || place_outputs(&p) || place_logs(&p))
+  if (e->status || place_room(&p) || prepare_attentions(&p) || place_outputs(&p) ||
+      place_logs(&p) || place_logits(&p))
     return e->status;
   show_rows(&p);
   leave_memory(&p);

@@ -17,7 +17,7 @@ enum {
   CONTRACT_ARRAYS_MAX = 10,
   CONTRACT_SIZES_MAX = 6,
   CONTRACT_INPUTS_MAX = 5,
-  CONTRACT_OUTPUTS_MAX = 2
+  CONTRACT_OUTPUTS_MAX = 3
 };
 
 /* One field. The first fields of a contract are arrays and have a rule. The others are small values

@@ -265,9 +265,12 @@ static json_t *describe_whole_inputs(const struct whole *w) {
 static json_t *describe_whole_outputs(const struct whole *w) {
   const struct stack_form *f = stack_form(w->encoder);
   json_t *list = append_tensor(json_array(), describe_rows("last_hidden_state", f->width, false));
-  if (!stack_has_pooler(w->encoder)) return list;
-  return append_tensor(list, describe_tensor("pooler_output", "FP32",
-                                             json_pack("[i, I]", -1, (json_int_t)f->width), true));
+  if (stack_has_pooler(w->encoder))
+    list =
+        append_tensor(list, describe_tensor("pooler_output", "FP32",
+                                            json_pack("[i, I]", -1, (json_int_t)f->width), true));
+  if (!stack_has_output(w->encoder)) return list;
+  return append_tensor(list, describe_rows("logits", f->embedding.tokens, true));
 }
 
 char *description_v2_model(const struct model *m, size_t *length) {

@@ -39,14 +39,19 @@ static struct answer_section *add_batch(struct stack_listing *l, const char *gro
   return s;
 }
 
+static struct answer_section *add_rows_of(struct stack_listing *l, const char *group,
+                                          const float *data, const size_t *width) {
+  struct answer_section *s = add_batch(l, group, data);
+  s->padded_width = *width;
+  s->width = (struct answer_sizes){width, 0};
+  s->begin = ANSWER_OF_ITEMS(&l->r->run->geometry, q_row, &zero);
+  s->times = *width;
+  return s;
+}
+
 static struct answer_section *add_rows(struct stack_listing *l, const char *group,
                                        const float *data) {
-  struct answer_section *s = add_batch(l, group, data);
-  s->padded_width = l->form->width;
-  s->width = (struct answer_sizes){&l->form->width, 0};
-  s->begin = ANSWER_OF_ITEMS(&l->r->run->geometry, q_row, &zero);
-  s->times = l->form->width;
-  return s;
+  return add_rows_of(l, group, data, &l->form->width);
 }
 
 static void add_outputs(struct stack_listing *l) {
@@ -149,13 +154,15 @@ static void add_v2(struct stack_listing *l) {
   l->content->id = v2->id;
   l->content->id_length = v2->id_length;
   for (size_t i = 0; i < v2->outputs; i++) {
-    const bool pooler = v2->output[i].which == STACK_V2_POOLER_OUTPUT;
-    if (pooler)
+    const enum stack_v2_output which = (enum stack_v2_output)v2->output[i].which;
+    if (which == STACK_V2_POOLER_OUTPUT)
       add_outputs(l);
+    else if (which == STACK_V2_LOGITS)
+      add_rows_of(l, NULL, run->logits, &l->form->embedding.tokens);
     else
       add_rows(l, NULL, run->rows);
     struct answer_section *s = &l->content->section[l->content->sections - 1];
-    s->name = pooler ? "pooler_output" : "last_hidden_state";
+    s->name = stack_output_name(which);
     s->binary = v2->output[i].binary;
   }
 }

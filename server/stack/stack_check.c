@@ -153,19 +153,35 @@ static enum status take_types(struct stack_check *k) {
 
 /* --- what is made of them --- */
 
-static enum status refuse_pooler(struct stack_check *k) {
-  char pointer[ERROR_POINTER_SIZE] = "/pool";
+/* The output of this name that a v2 request asks for: its place; or as many as there are. */
+static size_t find_output(const struct stack_check *k, enum stack_v2_output which) {
   const struct body_v2_asked *v2 = &k->out->v2;
-  for (size_t i = 0; k->terms->form == BODY_V2 && i < v2->outputs; i++)
-    if (v2->output[i].which == STACK_V2_POOLER_OUTPUT)
-      snprintf(pointer, sizeof pointer, "/outputs/%zu", i);
-  return error_at(k->e, pointer, "this model has no pooler");
+  size_t i = 0;
+  while (i < v2->outputs && v2->output[i].which != which) i++;
+  return i;
+}
+
+static enum status refuse_output(struct stack_check *k, enum stack_v2_output which,
+                                 const char *otherwise, const char *why) {
+  char pointer[ERROR_POINTER_SIZE];
+  snprintf(pointer, sizeof pointer, "/outputs/%zu", find_output(k, which));
+  return error_at(k->e, k->terms->form == BODY_V2 ? pointer : otherwise, "%s", why);
+}
+
+static enum status check_logits(struct stack_check *k) {
+  if (k->terms->form != BODY_V2 || find_output(k, STACK_V2_LOGITS) == k->out->v2.outputs)
+    return STATUS_OK;
+  if (!stack_has_output(k->w->encoder))
+    return refuse_output(k, STACK_V2_LOGITS, "", "this model says nothing of tokens to come");
+  k->run->want_logits = true;
+  return STATUS_OK;
 }
 
 static enum status check_pool(struct stack_check *k) {
   const struct stack_values *v = k->values;
   const bool pooled = v->pool != STACK_POOL_NONE;
-  if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(k->w->encoder)) return refuse_pooler(k);
+  if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(k->w->encoder))
+    return refuse_output(k, STACK_V2_POOLER_OUTPUT, "/pool", "this model has no pooler");
   if (!pooled && v->normalize && stack_field_is_seen(k->reading, STACK_FIELD_NORMALIZE))
     return error_at(k->e, "/normalize", "rows are not normalized: this goes with a pool");
   if (!pooled && v->dimensions)
@@ -177,7 +193,7 @@ static enum status check_pool(struct stack_check *k) {
   k->run->dimensions = v->dimensions;
   k->run->normalize = pooled && v->normalize;
   k->run->dense_left = k->terms->form == BODY_V2;
-  return STATUS_OK;
+  return check_logits(k);
 }
 
 static bool wishes_nothing(const struct stack_wish *w) {

@@ -140,8 +140,10 @@ static const struct contract_input inputs[] = {
     {"inputs_embeds", STACK_FIELD_EMBEDDINGS, DTYPE_F32, DTYPE_F32, .depth_min = 3},
 };
 
-static const char *const outputs[STACK_V2_OUTPUTS] = {
-    [STACK_V2_LAST_HIDDEN_STATE] = "last_hidden_state", [STACK_V2_POOLER_OUTPUT] = "pooler_output"};
+static const char *const outputs[STACK_V2_OUTPUTS] = {[STACK_V2_LAST_HIDDEN_STATE] =
+                                                          "last_hidden_state",
+                                                      [STACK_V2_POOLER_OUTPUT] = "pooler_output",
+                                                      [STACK_V2_LOGITS] = "logits"};
 
 static const struct contract_v2 protocol = {
     .input = inputs,
@@ -149,6 +151,8 @@ static const struct contract_v2 protocol = {
     .output = outputs,
     .outputs = STACK_V2_OUTPUTS,
 };
+
+const char *stack_output_name(enum stack_v2_output output) { return outputs[output]; }
 
 const char *stack_field_shown(enum stack_field field, enum body_form form) {
   for (size_t i = 0; form == BODY_V2 && i < sizeof inputs / sizeof *inputs; i++)

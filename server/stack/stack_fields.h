@@ -45,7 +45,12 @@ enum stack_field {
 };
 
 /* The outputs of the Open Inference Protocol, as body_v2_asked counts them. */
-enum stack_v2_output { STACK_V2_LAST_HIDDEN_STATE, STACK_V2_POOLER_OUTPUT, STACK_V2_OUTPUTS };
+enum stack_v2_output {
+  STACK_V2_LAST_HIDDEN_STATE,
+  STACK_V2_POOLER_OUTPUT,
+  STACK_V2_LOGITS,
+  STACK_V2_OUTPUTS
+};
 
 /* The small values as they were read. */
 struct stack_values {
@@ -73,6 +78,8 @@ static inline const char *stack_field_name(enum stack_field field) {
 static inline const char *stack_field_pointer(enum stack_field field) {
   return stack_fields[field].pointer;
 }
+
+const char *stack_output_name(enum stack_v2_output output);
 
 /* What a request of this form calls the field. */
 const char *stack_field_shown(enum stack_field field, enum body_form form);

@@ -149,8 +149,9 @@ static void add_v2(struct stack_answer_bytes *b, const struct stack_check *k,
   const struct body_v2_asked *v2 = &k->out->v2;
   for (size_t i = 0; i < v2->outputs; i++) {
     const size_t size = v2->output[i].binary ? FLOAT : TEXT;
-    const bool pooler = v2->output[i].which == STACK_V2_POOLER_OUTPUT;
-    add_bytes(b, pooler ? k->run->geometry.items : sums->rows, k->form->width, size);
+    const unsigned which = v2->output[i].which;
+    const size_t rows = which == STACK_V2_POOLER_OUTPUT ? k->run->geometry.items : sums->rows;
+    add_bytes(b, rows, which == STACK_V2_LOGITS ? k->form->embedding.tokens : k->form->width, size);
   }
 }
 

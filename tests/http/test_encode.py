@@ -1,6 +1,7 @@
 """test_encode: whole encoders over HTTP: their numbers, their forms, their names, every mistake."""
 import base64
 import json
+import math
 import os
 import random
 import shutil
@@ -214,6 +215,33 @@ class Decoder(ServerCase):
     def tearDownClass(cls):
         super().tearDownClass()
         cls.folder.cleanup()
+
+    def test_v2_logits(self):
+        """Their log_softmax is what /score says, row by row; behind valid rows are zeros."""
+        ids, mask = [[3, 1, 4, 1], [5, 9, 0, 0]], [[1, 1, 1, 1], [1, 1, 0, 0]]
+        for name in ALL_DECODERS:
+            message = {"inputs": [{"name": "input_ids", "datatype": "INT64", "shape": [2, 4], "data": sum(ids, [])},
+                                  {"name": "attention_mask", "datatype": "INT64", "shape": [2, 4],
+                                   "data": sum(mask, [])}],
+                       "outputs": [{"name": "logits"}, {"name": "last_hidden_state"}]}
+            about = self.ok(self.server.get(f"/v2/models/{name}"))
+            self.assertEqual([output["name"] for output in about["outputs"]], ["last_hidden_state", "logits"])
+            vocabulary = about["outputs"][1]["shape"][2]
+            for binary in (False, True):
+                asked = dict(message, parameters={"binary_data_output": binary})
+                answer = self.server.post(f"/v2/models/{name}/infer", asked)
+                self.assertEqual(answer.status, 200, answer)
+                shape, raw = read_v2(answer.headers, answer.body)[1]["logits"]
+                self.assertEqual(shape, [2, 4, vocabulary])
+                logits = struct.unpack(f"<{8 * vocabulary}f", raw)
+                scored = self.ok(self.server.post(path_of(name, "score"), {
+                    "tokens": [[3], [5]], "targets": [[1, 4, 1], [9]]}))["log_probabilities"]
+                for item, targets in enumerate(([1, 4, 1], [9])):
+                    for row, target in enumerate(targets):
+                        of = logits[(4 * item + row) * vocabulary:][:vocabulary]
+                        log_sum = math.log(sum(math.exp(x - max(of)) for x in of)) + max(of)
+                        self.assertAlmostEqual(of[target] - log_sum, scored[item][row], places=4)
+                self.assertEqual(set(logits[6 * vocabulary:]), {0.0})
 
     def test_a_row_may_see_a_window_alone(self):
         about = self.ok(self.server.get("/v1/models/narrow"))
@@ -659,7 +687,8 @@ class Encode(ServerCase):
                 ({"input_ids": ("FP32", [[1, 2]])}, {}, "INT64 or INT32"),
                 ({"queries": ids}, {}, "there are input_ids"),
                 ({}, {}, "\"input_ids\" is missing"),
-                ({"input_ids": ids}, {"outputs": [{"name": "logits"}]}, "pooler_output")):
+                ({"input_ids": ids}, {"outputs": [{"name": "logits"}]}, "says nothing of tokens to come"),
+                ({"input_ids": ids}, {"outputs": [{"name": "logit"}]}, "pooler_output")):
             answer = self.infer(inputs, **more)
             self.assertEqual(answer.status, 400, answer)
             self.assertIn(where, answer.json["error"])

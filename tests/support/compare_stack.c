@@ -242,6 +242,36 @@ static bool logs_agree(const struct random_stack *s, const struct stack_run *r, 
   return agrees;
 }
 
+/* What logits say of a row is what log p of all tokens says. */
+static bool row_of_logits_agrees(const float *logit, const double *right, size_t tokens,
+                                 size_t item, struct error *e) {
+  const double bound = 2e-5 + 1e-6 * greatest(right, tokens);
+  double top = logit[0], sum = 0;
+  for (size_t t = 1; t < tokens; t++) top = fmax(top, logit[t]);
+  for (size_t t = 0; t < tokens; t++) sum += exp(logit[t] - top);
+  for (size_t t = 0; t < tokens; t++) {
+    const double got = logit[t] - top - log(sum);
+    if (!(fabs(got - right[t]) <= bound)) return differs(e, "logit", item, t, got, right[t]);
+  }
+  return true;
+}
+
+static bool logits_agree(const struct random_stack *s, const struct stack_run *r, size_t item,
+                         struct error *e) {
+  const size_t tokens = s->form.embedding.tokens, d = s->form.width;
+  const struct item *at = &r->geometry.item[item];
+  struct arena a;
+  bool agrees = true;
+  arena_init(&a, NULL);
+  double *right = random_room(&a, tokens, sizeof *right);
+  for (size_t row = at->q_row; agrees && row < at->q_row + at->q; row++) {
+    stack_ref_log_probabilities(&s->form, widen(&a, r->rows + row * d, d), right);
+    agrees = row_of_logits_agrees(r->logits + row * tokens, right, tokens, item, e);
+  }
+  arena_free(&a);
+  return agrees;
+}
+
 static bool item_agrees(const struct random_stack *s, const struct stack_run *r, size_t item,
                         struct error *e) {
   const struct item *at = &r->geometry.item[item];
@@ -263,6 +293,9 @@ static bool item_agrees(const struct random_stack *s, const struct stack_run *r,
     agrees =
         differs(e, "are there targets", item, 0, r->log_probabilities != NULL, r->targets != NULL);
   if (agrees && r->targets) agrees = logs_agree(s, r, item, e);
+  if (agrees && !r->want_logits != !r->logits)
+    agrees = differs(e, "are there logits", item, 0, r->logits != NULL, r->want_logits);
+  if (agrees && r->logits) agrees = logits_agree(s, r, item, e);
   arena_free(&t.arena);
   return agrees;
 }
@@ -335,6 +368,7 @@ bool same_bits_of_items(const struct random_stack *s, const struct stack_run *x,
   const struct item *at = &x->geometry.item[i], *to = &y->geometry.item[j];
   if (run_fault(&x->run, e) || run_fault(&y->run, e)) return false;
   bool alike = at->q == to->q && same_outputs(s, x, i, y, j, e) && same_logs(x, i, y, j, e) &&
+               same_rows("logits", 0, x->logits, at, y->logits, to, s->form.embedding.tokens, e) &&
                same_rows("embedding", 0, x->embedding, at, y->embedding, to, s->form.width, e);
   for (size_t l = 0; alike && x->shown && y->shown && l < s->form.layers; l++)
     alike = same_layer(s, l, x, i, y, j, e);

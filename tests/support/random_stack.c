@@ -279,11 +279,15 @@ static void draw_pool(const struct random_stack *s, struct stack_run *r, uint64_
   r->normalize = random_often(state, 50);
 }
 
-/* A token for most rows. */
+/* A token for most rows; or all logits; or neither. */
 static void draw_targets(const struct random_stack *s, struct stack_run *r, uint64_t state,
                          struct arena *a) {
   const size_t rows = r->geometry.q_rows;
-  if (!stack_has_output(s->stack) || rows == 0 || random_often(&state, 30)) return;
+  if (!stack_has_output(s->stack) || rows == 0) return;
+  if (random_often(&state, 30)) {
+    r->want_logits = random_often(&state, 60);
+    return;
+  }
   int32_t *targets = draw_integers(&state, rows, s->form.embedding.tokens, a);
   for (size_t i = 0; i < rows; i++)
     if (random_often(&state, 25)) targets[i] = -1;
@@ -323,6 +327,7 @@ static void copy_wishes(struct stack_run *to, const struct stack_run *r) {
   to->normalize = r->normalize;
   to->dense_left = r->dense_left;
   to->top = r->top;
+  to->want_logits = r->want_logits;
 }
 
 struct stack_run *random_run_again(const struct random_stack *s, const struct stack_run *r,

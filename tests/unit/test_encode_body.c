@@ -745,8 +745,11 @@ static void the_inference_protocol_says_where(void **state) {
       {"{\"inputs\":[" IDS ",{\"name\":\"token_type_ids\",\"datatype\":\"INT64\","
        "\"shape\":[2,2],\"data\":[0,0,0,0]}]}",
        "/inputs/1", "2 numbers; the item has 3 rows"},
-      {"{\"inputs\":[" IDS "],\"outputs\":[{\"name\":\"logits\"}]}", "/outputs/0/name",
-       "last_hidden_state and pooler_output"},
+      {"{\"inputs\":[" IDS "],\"outputs\":[{\"name\":\"last_hidden_state\"},"
+       "{\"name\":\"logits\"}]}",
+       "/outputs/1", "this model says nothing of tokens to come"},
+      {"{\"inputs\":[" IDS "],\"outputs\":[{\"name\":\"attentions\"}]}", "/outputs/0/name",
+       "last_hidden_state, pooler_output and logits"},
       {"{\"inputs\":[{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1]}]}",
        "/inputs/0/name", "input_ids"},
   };

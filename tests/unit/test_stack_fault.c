@@ -352,6 +352,33 @@ static void tokens_may_be_at_fault(void **unused) {
   still_done(&t);
 }
 
+/* Where a target's logarithm is wanted, and where logits are wanted themselves. */
+static void logits_may_be_at_fault(void **unused) {
+  (void)unused;
+  static const int32_t targets[5] = {0, 1, 0, -1, 1};
+  for (int wanted = 0; wanted < 2; wanted++) {
+    struct still t;
+    struct arena a;
+    struct error e = {0};
+    arena_init(&a, NULL);
+    still_init(&t, 4, 3);
+    t.s.form.embedding = (struct stack_embedding){.token = t.types, .tokens = 2};
+    t.s.form.output.matrix.weight = zeros(&t, 8);
+    set_first(&t.s.form.output.matrix, 3e38f);
+    random_stack_make(&t.s);
+    struct stack_run *r = run_of_rows(&t, true, &a);
+    r->types = NULL;
+    r->targets = wanted ? NULL : targets;
+    r->want_logits = wanted;
+    prepare_run(&t.s, r, &a);
+    compute_runs(&t.s, r, 1e9);
+    assert_int_equal(run_fault(&r->run, &e), STATUS_NOT_FINITE);
+    assert_string_equal(e.detail, "encoder: a logit of row 2 of item 1 is beyond float32");
+    arena_free(&a);
+    still_done(&t);
+  }
+}
+
 /* Any row of any item, empty ones between them. */
 static void each_row_is_told_from_the_others(void **unused) {
   (void)unused;
@@ -620,6 +647,7 @@ int main(void) {
       cmocka_unit_test(faults_of_shared_columns_say_the_same),
       cmocka_unit_test(a_pooler_may_be_at_fault),
       cmocka_unit_test(tokens_may_be_at_fault),
+      cmocka_unit_test(logits_may_be_at_fault),
       cmocka_unit_test(each_row_is_told_from_the_others),
       cmocka_unit_test(the_first_fault_is_kept),
       cmocka_unit_test(a_cancelled_run_leaves_others_alone),
