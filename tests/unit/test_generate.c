@@ -13,6 +13,7 @@
 #include "core/run/clock.h"
 #include "core/run/pool.h"
 #include "core/run/size.h"
+#include "core/stack/stack_parts.h"
 #include "core/stack/stack_prefix.h"
 #include "tests/support/compare_stack.h"
 #include "tests/support/patience.h"
@@ -409,7 +410,9 @@ static void a_text_that_goes_on_is_known(void **unused) {
   struct arena a;
   arena_init(&a, NULL);
   budget_init(&budget, SIZE_MAX / 2);
-  draw_stack(&s, &state, far, 0);
+  struct random_stack_kind kind = far;
+  kind.layers_least = 1;
+  draw_stack(&s, &state, kind, 0);
   struct prefixes *known = prefixes_new(100 << 20, &budget, &e);
   struct stack_run *r = draw_run(&s, &state, 1, 1, 1, &a);
   enum { TEXT = 150, MORE = 200 };
@@ -428,8 +431,16 @@ static void a_text_that_goes_on_is_known(void **unused) {
   again->geometry.item[0].q = again->geometry.item[0].k = TEXT + MORE;
   again->geometry.q_rows = again->geometry.k_rows = TEXT + MORE;
   again->generation->sequence[0].most = 3;
-  struct stack_run *left = as_it_was(&s, again, &a);
+  struct stack_run *left = as_it_was(&s, again, &a), *plain = as_it_was(&s, again, &a);
+  plain->generation->prefixes = NULL;
+  generate(&s, plain, 1e6, &a);
   generate(&s, again, 1e6, &a);
+  for (size_t l = 0; l < s.form.layers; l++) { /* by these is seen what may leave float32 */
+    const struct kept_pair *x = again->generation->rounds->kept[l],
+                           *y = plain->generation->rounds->kept[l];
+    assert_true(atomic_load(&x->key.top) >= atomic_load(&y->key.top));
+    assert_true(atomic_load(&x->value.top) >= atomic_load(&y->value.top));
+  }
   assert_int_equal(again->generation->sequence[0].recalled, (TEXT + MORE - 1) / 64 * 64);
   prepare_run(&s, left, &a);
   stack_generation_end(left->generation, 1);
