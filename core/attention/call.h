@@ -35,6 +35,9 @@ struct call {
   enum select select;
   uint64_t seed; /* of SELECT_SAMPLE */
   enum weights want;
+  const bool
+      *want_of; /* [items] of a geometry that moves: whose weights are wanted this time, which
+                   then have one query; it may change from one time to the next. NULL: all */
   bool want_pointers;
   bool want_measures; /* measure the heads as well */
   /* Of a loss by the outputs, [q_rows, output_size], for measures; or NULL. */
@@ -54,7 +57,8 @@ struct call {
 
   /* The answer, allocated when the call is prepared. */
   float *outputs; /* [q_rows, output_size] */
-  float *weights; /* per item at weights_at: [H, q, k] or [q, k]; NULL if not wanted */
+  float *weights; /* per item at weights_at: [H, q, k] or [q, k]; NULL if not wanted. Where
+                     `want_of` leaves one out, what was there stays */
   size_t weight_count;
   size_t *weights_at;     /* [items] index in `weights`, where they are wanted */
   float *segment_weights; /* per item at segment_weights_at: [H, q, segments]; with segments where

@@ -135,6 +135,24 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer_step *s, const st
   t->segment_factor = c->space->measuring.segment_factor + at;
 }
 
+static bool wants_weights(const struct call *c, size_t item) {
+  return c->want != WEIGHTS_NONE && (!c->want_of || c->want_of[item]);
+}
+
+static void tile_set_weights(struct kernel_tile *t, const struct layer_step *s,
+                             const struct unit *u, size_t head) {
+  const struct call *c = call_of(s, u->run);
+  const struct item *item = &c->geometry->item[u->item];
+  const bool adds = c->want == WEIGHTS_AVERAGE;
+  const size_t row = (adds ? 0 : head * item->q) + u->row;
+  if (!wants_weights(c, u->item)) return;
+  must(!c->want_of || item->q == 1);
+  t->weights = c->weights + c->weights_at[u->item] + row * item->k;
+  if (!adds) return;
+  t->weights_factor = 1.0f / (float)s->at.layer->shape.heads;
+  t->weights_add = head > 0;
+}
+
 static void tile_set_answer(struct kernel_tile *t, const struct layer_step *s, const struct unit *u,
                             size_t head) {
   const struct layer *l = s->at.layer;
@@ -147,12 +165,7 @@ static void tile_set_answer(struct kernel_tile *t, const struct layer_step *s, c
   /* A masked head may be computed for its weights alone: it has no context. */
   t->value_head_size =
       needed_has(&c->space->needed[ROLE_OUTPUT], head) ? l->shape.value_head_size : 0;
-  if (c->want == WEIGHTS_PER_HEAD) t->weights = c->weights + c->weights_at[u->item] + row * item->k;
-  if (c->want == WEIGHTS_AVERAGE) {
-    t->weights = c->weights + c->weights_at[u->item] + u->row * item->k;
-    t->weights_factor = 1.0f / (float)l->shape.heads;
-    t->weights_add = head > 0;
-  }
+  tile_set_weights(t, s, u, head);
   if (c->segment_weights)
     t->segment_weights = c->segment_weights + c->segment_weights_at[u->item] + row * item->segments;
 }
@@ -266,9 +279,10 @@ static size_t attend_rows(const struct layer *l, double row) {
 }
 
 /* Heads of a unit: all where they add up to an average, several where they are small. */
-static size_t attend_heads(const struct layer *l, const struct call *c, double work, size_t head) {
+static size_t attend_heads(const struct layer *l, const struct call *c, double work, size_t item,
+                           size_t head) {
   const size_t left = l->shape.heads - head;
-  if (c->want == WEIGHTS_AVERAGE) return left;
+  if (c->want == WEIGHTS_AVERAGE && wants_weights(c, item)) return left;
   return work * (double)left <= UNIT_LEAST ? left : (size_t)fmax(1, UNIT_LEAST / work);
 }
 
@@ -288,7 +302,7 @@ static bool attend_item(const struct layer *l, const struct call *c, struct curs
   const double query = item_query_work(l, c, at->item);
   u->item = at->item;
   u->head = at->head;
-  u->heads = attend_heads(l, c, query * (double)item->q, at->head);
+  u->heads = attend_heads(l, c, query * (double)item->q, at->item, at->head);
   u->row = at->row;
   u->rows = size_min(attend_rows(l, (double)u->heads * query), item->q - at->row);
   at->row += u->rows;

@@ -47,7 +47,9 @@ enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling 
  * in float64. */
 void stack_ref_log_probabilities(const struct stack_form *s, const double *row, double *logs);
 
-/* A picture [r, r] of weights [n, n], r up to n: the greatest weight of each block, as a byte. */
-void stack_ref_thumbnail(const double *weights, size_t n, size_t r, uint8_t *bytes);
+/* A picture of weights [rows, columns], of up to `most` each: the greatest weight of each block, as
+ * a byte. */
+void stack_ref_thumbnail(const double *weights, size_t rows, size_t columns, size_t most,
+                         uint8_t *bytes);
 
 #endif

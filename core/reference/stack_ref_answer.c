@@ -77,12 +77,15 @@ void stack_ref_log_probabilities(const struct stack_form *s, const double *row, 
 
 /* --- thumbnails --- */
 
-void stack_ref_thumbnail(const double *weights, size_t n, size_t r, uint8_t *bytes) {
+void stack_ref_thumbnail(const double *weights, size_t rows, size_t columns, size_t most,
+                         uint8_t *bytes) {
+  const size_t r = rows < most ? rows : most, c = columns < most ? columns : most;
   for (size_t y = 0; y < r; y++)
-    for (size_t x = 0; x < r; x++) {
+    for (size_t x = 0; x < c; x++) {
       double top = 0;
-      for (size_t i = y * n / r; i < (y + 1) * n / r; i++)
-        for (size_t j = x * n / r; j < (x + 1) * n / r; j++) top = fmax(top, weights[i * n + j]);
-      bytes[y * r + x] = (uint8_t)floor(255 * top + 0.5);
+      for (size_t i = y * rows / r; i < (y + 1) * rows / r; i++)
+        for (size_t j = x * columns / c; j < (x + 1) * columns / c; j++)
+          top = fmax(top, weights[i * columns + j]);
+      bytes[y * c + x] = (uint8_t)floor(255 * top + 0.5);
     }
 }

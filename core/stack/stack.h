@@ -71,7 +71,10 @@ struct stack_wish {
   bool input;             /* the rows that its attention reads, behind its norm */
 };
 
-/* What one layer shows. Each is NULL where it was not asked for. */
+/* What one layer shows. Each is NULL where it was not asked for. Of a run that generates its rows
+ * are those of the sequences' tokens: the weights are [H, most, keys] or [most, keys], the
+ * thumbnails [H, min(thumbnail, tokens), min(thumbnail, keys of the last row)]; and behind what was
+ * generated, and where a row could not see, are zeros. */
 struct stack_shown {
   const float *weights;        /* per item at weights_at: [H, n, n], or [n, n] the average */
   const size_t *weights_at;    /* [items] */
@@ -101,8 +104,8 @@ struct stack_run {
   bool want_logits;       /* of all rows of a stack with an output; then without targets */
   bool dense_left;        /* pooled items do not go through the form's dense layer */
   struct stack_generation *generation; /* tokens are chosen, of a causal stack with an output. No
-                                          item is empty, there are tokens, and nothing else is
-                                          asked of the run. NULL: none are */
+                                          item is empty, there are tokens; nothing is pooled, scored
+                                          or traced. NULL: none are */
 
   /* The answer, allocated when the run is prepared. */
   const float *outputs;           /* [rows, d], or pooled [items, output_size] */

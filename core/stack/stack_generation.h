@@ -33,6 +33,11 @@ struct stack_sequence {
   float *top_log_probability;
   double score;                     /* the sum of the log probabilities, once it is finished */
   _Atomic enum stack_finish finish; /* set behind the last token's count */
+
+  /* Where it lies in what the run shows (stack_shown), once the run is over: row t is the pass that
+   * chose token t. */
+  size_t row;  /* its first one of `most` rows, among those of all sequences */
+  size_t keys; /* of a row of weights: all that it may come to see */
 };
 
 struct stack_generation {
@@ -40,7 +45,8 @@ struct stack_generation {
   struct stack_choice choice;
   struct stack_sequence *sequence; /* [items] */
   size_t top;                      /* the likeliest so many tokens are shown beside each */
-  struct prefixes *prefixes; /* beginnings of texts that are known (stack_prefix.h), or NULL */
+  struct prefixes *prefixes; /* beginnings of texts that are known (stack_prefix.h), or NULL; of no
+                                use where heads are masked */
   /* A round is over and another one follows. Called by a thread of the pool, under its lock: it is
    * to take no time. NULL: not wanted. */
   void (*moved)(struct stack_generation *g);

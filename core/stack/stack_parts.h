@@ -5,7 +5,7 @@
  * (residuals and norms), stack_forward.c, stack_show.c (thumbnails), stack_pool.c, stack_output.c
  * (how likely given tokens are to come). Of a run that generates, stack_rounds.c says what each
  * round takes; before the layers stands stack_recall.c (the beginnings of texts), and behind them
- * stack_logits.c and stack_next.c (what comes next). */
+ * stack_logits.c and stack_next.c (what comes next), and stack_reveal.c (what is shown of it). */
 #ifndef CORE_STACK_PARTS_H
 #define CORE_STACK_PARTS_H
 
@@ -115,17 +115,27 @@ struct stack_advance {
   uint64_t known; /* the last block that is kept, or the root; 0: nothing behind is to be kept */
 };
 
+/* What a run that generates shows of a layer, as stack_shown has it; NULL: not asked for. */
+struct stack_revealed {
+  float *hidden, *input, *weights;
+  uint8_t *thumbnails;
+};
+
 /* What a run that generates has beside its space. */
 struct stack_rounds {
-  struct stack_advance *advance; /* [items] */
-  struct kept_pair **kept;       /* [L] of [items] */
-  int32_t *token;                /* [rows] that this round takes */
-  size_t number;                 /* rounds that have begun */
-  size_t copied;                 /* the last one that begins with a copy of a twin's rows */
-  size_t asks;                   /* items that ask for a token in this round */
-  size_t *asking;                /* [asks] which */
-  float *logits;                 /* [asks, V] */
-  double row_work, pair_work;    /* of a row; of a query and a key */
+  struct stack_advance *advance;   /* [items] */
+  struct kept_pair **kept;         /* [L] of [items] */
+  int32_t *token;                  /* [rows] that this round takes */
+  size_t number;                   /* rounds that have begun */
+  size_t copied;                   /* the last one that begins with a copy of a twin's rows */
+  size_t asks;                     /* items that ask for a token in this round */
+  size_t *asking;                  /* [asks] which */
+  float *logits;                   /* [asks, V] */
+  double row_work, pair_work;      /* of a row; of a query and a key */
+  struct stack_revealed *revealed; /* [L]; NULL where there are no wishes */
+  float *embedding;                /* [rows of all sequences, d] or NULL */
+  bool *shows; /* [items] ask for a token, and the weights of that row are wanted
+                  of some layer; NULL: of none */
 };
 
 /* Reserves what a run that generates needs, and makes its geometry that of the largest round. */
@@ -140,6 +150,10 @@ double stack_recall_work(const struct stack *s); /* of copying what is known of 
 /* What comes before the first block of a text: no id of a block, and of no other stack. */
 static inline uint64_t stack_prefix_root(const struct stack *s) { return UINT64_MAX - s->serial; }
 
+/* Memory for what is shown of the tokens that are to come. */
+enum status stack_reveal_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
+                                 struct error *e);
+
 /* The first round, once everything else is prepared. */
 void stack_rounds_begin(const struct stack *s, struct stack_run *r);
 
@@ -153,7 +167,7 @@ enum status stack_list_steps(struct stack *s, struct error *e);
 
 extern const struct step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
     stack_step_show, stack_step_pool, stack_step_output, stack_step_recall, stack_step_logits,
-    stack_step_next, stack_step_keep;
+    stack_step_next, stack_step_reveal, stack_step_keep;
 
 /* Scratch floats that the steps need. */
 size_t stack_embed_floats(const struct stack *s);
@@ -179,6 +193,26 @@ static inline struct stack_run *stack_run_of(const struct run *r) { return (stru
 static inline struct stack_flow *stack_flow_of(const struct run *r, size_t layer) {
   return &stack_run_of(r)->space->flow[layer];
 }
+
+/* Hidden state l: what enters layer l, and behind the last one what the form says. */
+const float *stack_hidden_rows(const struct stack *s, const struct stack_run *r, size_t l);
+
+/* A picture of weights [rows, columns]: the greatest one of each block. */
+struct stack_picture {
+  const float *weights;
+  size_t row_step, rows, columns;
+  size_t most; /* rows and columns of the picture, at most */
+};
+
+static inline size_t stack_picture_high(const struct stack_picture *p) {
+  return p->rows < p->most ? p->rows : p->most;
+}
+static inline size_t stack_picture_wide(const struct stack_picture *p) {
+  return p->columns < p->most ? p->columns : p->most;
+}
+
+/* A byte for each block. */
+void stack_picture_write(const struct stack_picture *p, uint8_t *to);
 
 /* The work of a row that has a target. */
 double stack_output_work(const struct stack *s);

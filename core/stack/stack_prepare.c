@@ -75,16 +75,18 @@ static void place_flow(struct preparing *p) {
 
 /* --- what is shown --- */
 
+const float *stack_hidden_rows(const struct stack *s, const struct stack_run *r, size_t l) {
+  const struct stack_flow *flow = &r->space->flow[l];
+  return l < s->form.layers || s->form.last_aside ? flow->state : flow->input;
+}
+
 static void show_rows(struct preparing *p) {
-  const struct stack_form *f = &p->s->form;
   struct stack_run *r = p->r;
-  const struct stack_flow *flow = r->space->flow, *last = &flow[f->layers];
-  const float *end = f->last_aside ? last->state : last->input;
-  if (r->embedded) r->embedding = f->layers ? flow[0].state : end;
-  for (size_t l = 0; r->wish && l < f->layers; l++) {
+  if (r->embedded) r->embedding = stack_hidden_rows(p->s, r, 0);
+  for (size_t l = 0; r->wish && l < p->s->form.layers; l++) {
     struct stack_shown *shown = &r->shown[l];
-    if (r->wish[l].input) shown->input = flow[l].input;
-    if (r->wish[l].hidden) shown->hidden = l + 1 < f->layers ? flow[l + 1].state : end;
+    if (r->wish[l].input) shown->input = r->space->flow[l].input;
+    if (r->wish[l].hidden) shown->hidden = stack_hidden_rows(p->s, r, l + 1);
   }
 }
 
@@ -151,12 +153,14 @@ static enum status prepare_attention(struct preparing *p, size_t layer, struct s
   struct stack_run *r = p->r;
   struct call *c = &r->call[layer];
   const struct stack_wish *wish = wish_of(p, layer);
-  const bool passes = wish->weights == STACK_WEIGHTS_THUMBNAILS;
+  const struct stack_rounds *rounds = r->generation ? r->generation->rounds : NULL;
+  const bool passes = wish->weights == STACK_WEIGHTS_THUMBNAILS && !rounds;
   *c = (struct call){.geometry = &r->geometry,
                      .head_mask = wish->head_mask,
                      .want = weights_of(wish),
+                     .want_of = rounds ? rounds->shows : NULL,
                      .trace = wish->trace,
-                     .kept = r->generation ? r->generation->rounds->kept[layer] : NULL,
+                     .kept = rounds ? rounds->kept[layer] : NULL,
                      .room = p->room};
   c->queries = c->keys = c->values = r->space->flow[layer].input;
   if (passes) c->weights_room = *weights;
@@ -166,7 +170,7 @@ static enum status prepare_attention(struct preparing *p, size_t layer, struct s
     spare_add(weights, c->weights, c->weight_count * sizeof *c->weights);
     return place_thumbnails(p, layer);
   }
-  if (c->want != WEIGHTS_NONE) {
+  if (c->want != WEIGHTS_NONE && !rounds) {
     r->shown[layer].weights = c->weights;
     r->shown[layer].weights_at = c->weights_at;
   }
@@ -260,16 +264,17 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   if (!space) return e->status;
   *space = (struct stack_space){.flow = take(&p, layers + 1, sizeof *space->flow),
                                 .thumbnails = take(&p, layers, sizeof *space->thumbnails)};
-  if (r->wish) r->shown = take(&p, layers, sizeof *r->shown);
+  const bool shows = r->wish && !r->generation; /* else that is prepared already */
+  if (shows) r->shown = take(&p, layers, sizeof *r->shown);
   for (size_t i = 0; i < 2; i++) p.work[i] = take_rows(&p);
   if (e->status) return e->status;
   memset(space->flow, 0, (layers + 1) * sizeof *space->flow);
-  if (r->shown) memset(r->shown, 0, layers * sizeof *r->shown);
+  if (shows) memset(r->shown, 0, layers * sizeof *r->shown);
   place_flow(&p);
   if (e->status || place_room(&p) || prepare_attentions(&p) || place_outputs(&p) ||
       place_logs(&p) || place_logits(&p))
     return e->status;
-  show_rows(&p);
+  if (!r->generation) show_rows(&p);
   leave_memory(&p);
   r->run.work += s->row_work * (double)r->geometry.q_rows + stack_pool_work(s, r);
   if (r->generation) stack_rounds_begin(s, r);

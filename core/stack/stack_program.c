@@ -67,7 +67,7 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
 
 enum {
   OWN_PER_LAYER = 5, /* show, join, up, down, join */
-  OWN_BESIDE = 9,    /* embed, enter, last, pool, output; recall, logits, next, keep */
+  OWN_BESIDE = 10,   /* embed, enter, last, pool, output; recall, logits, next, reveal, keep */
   ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
   TOUCH_WORK = 20,   /* operations for a number there, about */
   TOUCH_ROW = 100    /* and for a row */
@@ -156,6 +156,7 @@ static void list_rounds(struct stack *s, const struct step **list) {
   own = make_step(s, &stack_step_next, s->form.layers);
   own->row_work = stack_output_work(s) - 2.0 * (double)s->form.width * (double)tokens;
   list[p->steps++] = &own->step;
+  list[p->steps++] = &make_step(s, &stack_step_reveal, s->form.layers)->step;
   own = make_step(s, &stack_step_keep, s->form.layers);
   own->row_work = stack_recall_work(s);
   list[p->steps++] = &own->step;

@@ -163,14 +163,22 @@ static void widen_geometry(struct reserving *p) {
   g->q_rows = g->k_rows = size_min(rows, PIECE_ROWS + g->items);
 }
 
+/* Of masked heads something else is kept. */
+static bool has_masks(const struct stack *s, const struct stack_run *r) {
+  for (size_t l = 0; r->wish && l < s->form.layers; l++)
+    if (r->wish[l].head_mask) return true;
+  return false;
+}
+
 enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                  struct error *e) {
   struct reserving p = {.s = s, .r = r, .a = a, .e = e};
   must(stack_can_generate(s) && r->tokens);
+  if (has_masks(s, r)) r->generation->prefixes = NULL;
   struct stack_rounds *rounds = p.rounds = r->generation->rounds = take(&p, 1, sizeof *rounds);
   if (!rounds) return e->status;
   *rounds = (struct stack_rounds){.row_work = row_work(s), .pair_work = pair_work(s)};
-  if (place_sequences(&p) || keep_rows(&p)) return e->status;
+  if (place_sequences(&p) || keep_rows(&p) || stack_reveal_prepare(s, r, a, e)) return e->status;
   widen_geometry(&p);
   r->tokens = rounds->token = take(&p, r->geometry.q_rows, sizeof *rounds->token);
   return e->status;
@@ -179,11 +187,11 @@ enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, str
 /* --- from round to round --- */
 
 /* Rows of a sequence that the round takes, of `left` that are still to be fed, and at most `room`
- * of texts. */
-static size_t rows_of(const struct stack_sequence *q, size_t left, size_t *room) {
+ * of texts. A row whose weights are to be shown is fed alone. */
+static size_t rows_of(const struct stack_sequence *q, size_t left, bool shows, size_t *room) {
   if (q->finish) return 0;
   if (left == 1) return 1;
-  const size_t rows = size_min(left, *room);
+  const size_t rows = size_min(left - shows, *room);
   *room -= rows;
   return rows;
 }
@@ -204,7 +212,7 @@ static void lay_item(struct stack_run *r, size_t index, size_t *room) {
   struct geometry *g = &r->geometry;
   const bool waits = waits_for_twin(o, at);
   const size_t chosen = stack_sequence_count(q), left = at->text + chosen - at->kept;
-  const size_t rows = waits ? 0 : rows_of(q, left, room);
+  const size_t rows = waits ? 0 : rows_of(q, left, o->shows != NULL, room);
   r->generation->chosen += chosen;
   g->item[index] = (struct item){.q = rows,
                                  .k = at->kept + rows,
@@ -214,6 +222,7 @@ static void lay_item(struct stack_run *r, size_t index, size_t *room) {
   memcpy(o->token + g->q_rows, at->token + at->kept, rows * sizeof *o->token);
   at->asks = rows > 0 && rows == left ? o->asks : STACK_ASKS_NOT;
   if (at->asks != STACK_ASKS_NOT) o->asking[o->asks++] = index;
+  if (o->shows) o->shows[index] = at->asks != STACK_ASKS_NOT;
   g->q_rows += rows;
   r->run.work += (double)rows * (o->row_work + (double)(at->kept + rows) * o->pair_work);
 }

@@ -4,30 +4,36 @@
 #include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 
-static size_t side_of(const struct stack_wish *wish, size_t rows) {
-  return size_min(wish->thumbnail, rows);
-}
-
 /* A block's rows and columns begin at these shares of the head's. */
 static size_t share(size_t i, size_t rows, size_t side) { return i * rows / side; }
 
-static uint8_t block_byte(const float *weights, size_t n, size_t side, size_t i, size_t j) {
-  const size_t left = share(j, n, side), right = share(j + 1, n, side);
+static uint8_t block_byte(const struct stack_picture *p, size_t i, size_t j) {
+  const size_t high = stack_picture_high(p), wide = stack_picture_wide(p);
+  const size_t left = share(j, p->columns, wide), right = share(j + 1, p->columns, wide);
   float most = 0;
-  for (size_t row = share(i, n, side); row < share(i + 1, n, side); row++)
-    for (size_t at = left; at < right; at++)
-      most = weights[row * n + at] > most ? weights[row * n + at] : most;
+  for (size_t row = share(i, p->rows, high); row < share(i + 1, p->rows, high); row++) {
+    const float *weight = p->weights + row * p->row_step;
+    for (size_t at = left; at < right; at++) most = weight[at] > most ? weight[at] : most;
+  }
   return (uint8_t)floor(255 * (double)most + 0.5); /* exact: of a float the sum would be rounded */
+}
+
+void stack_picture_write(const struct stack_picture *p, uint8_t *to) {
+  for (size_t i = 0; i < stack_picture_high(p); i++)
+    for (size_t j = 0; j < stack_picture_wide(p); j++) *to++ = block_byte(p, i, j);
 }
 
 static void show_head(const struct stack_run *r, size_t layer, size_t item, size_t head) {
   const struct call *c = &r->call[layer];
   const struct stack_shown *shown = &r->shown[layer];
-  const size_t n = r->geometry.item[item].q, side = side_of(&r->wish[layer], n);
-  const float *weights = c->weights + c->weights_at[item] + head * n * n;
-  uint8_t *to = r->space->thumbnails[layer] + shown->thumbnails_at[item] + head * side * side;
-  for (size_t i = 0; i < side; i++)
-    for (size_t j = 0; j < side; j++) to[i * side + j] = block_byte(weights, n, side, i, j);
+  const size_t n = r->geometry.item[item].q;
+  const struct stack_picture p = {.weights = c->weights + c->weights_at[item] + head * n * n,
+                                  .row_step = n,
+                                  .rows = n,
+                                  .columns = n,
+                                  .most = r->wish[layer].thumbnail};
+  const size_t bytes = stack_picture_high(&p) * stack_picture_wide(&p);
+  stack_picture_write(&p, r->space->thumbnails[layer] + shown->thumbnails_at[item] + head * bytes);
 }
 
 static bool show_unit(const struct step *step, struct cursor *at, struct unit *u) {

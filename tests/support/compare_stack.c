@@ -148,7 +148,7 @@ static bool thumbnails_agree(const struct random_stack *s, const struct stack_ru
   const uint8_t *got = shown->thumbnails + shown->thumbnails_at[item];
   uint8_t picture[64 * 64];
   for (size_t h = 0; h < s->form.self.heads; h++, got += side * side) {
-    stack_ref_thumbnail(right + h * n * n, n, side, picture);
+    stack_ref_thumbnail(right + h * n * n, n, n, side, picture);
     for (size_t i = 0; i < side * side; i++)
       if (abs(got[i] - picture[i]) > 1) return differs(e, "thumbnail", item, i, got[i], picture[i]);
   }
@@ -389,7 +389,7 @@ static bool thumbnail_is_that_of(size_t item, size_t n, size_t side, const float
   struct arena a;
   uint8_t picture[64 * 64];
   arena_init(&a, NULL);
-  stack_ref_thumbnail(widen(&a, weights, n * n), n, side, picture);
+  stack_ref_thumbnail(widen(&a, weights, n * n), n, n, side, picture);
   arena_free(&a);
   for (size_t i = 0; i < side * side; i++)
     if (got[i] != picture[i]) return differs(e, "thumbnail", item, i, got[i], picture[i]);

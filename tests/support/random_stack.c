@@ -182,6 +182,11 @@ void random_stack_make(struct random_stack *s) {
     must(stack_set_layer(s->stack, &s->layer[l], &e) == STATUS_OK);
 }
 
+void random_stack_remake(struct random_stack *s) {
+  stack_free(s->stack);
+  random_stack_make(s);
+}
+
 void random_stack_init(struct random_stack *s, uint64_t *state, struct random_stack_kind kind) {
   memset(s, 0, sizeof *s);
   arena_init(&s->arena, NULL);
@@ -254,8 +259,8 @@ struct stack_wish *random_run_wishes(const struct random_stack *s, struct stack_
   return wish;
 }
 
-static void draw_wishes(const struct random_stack *s, struct stack_run *r, uint64_t *state,
-                        struct arena *a) {
+void random_run_draw_wishes(const struct random_stack *s, struct stack_run *r, uint64_t *state,
+                            struct arena *a) {
   struct stack_wish *wish = random_run_wishes(s, r, a);
   for (size_t l = 0; l < s->form.layers; l++, wish++) {
     wish->weights = (enum stack_weights)random_below(state, 4);
@@ -313,7 +318,7 @@ struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size
   else
     r->embeddings = random_floats(a, state, g->q_rows * s->form.width, 1.5f);
   if (m->type && random_often(state, 70)) r->types = draw_integers(state, g->q_rows, m->types, a);
-  if (random_often(state, 75)) draw_wishes(s, r, state, a);
+  if (random_often(state, 75)) random_run_draw_wishes(s, r, state, a);
   draw_targets(s, r, *state, a);
   return r;
 }

@@ -35,6 +35,7 @@ void random_stack_done(struct random_stack *s);
 
 /* Makes the stack of a form that is set. */
 void random_stack_make(struct random_stack *s);
+void random_stack_remake(struct random_stack *s); /* once the form of a made one has changed */
 
 /* A request, not prepared: ragged, up to `items` items of up to `most` rows, some of them empty
  * where nothing is pooled; tokens or embeddings, types, and any wishes. The memory is the arena's.
@@ -50,8 +51,10 @@ struct stack_run *random_run_again(const struct random_stack *s, const struct st
 struct stack_run *random_run_of(const struct random_stack *s, const struct stack_run *r,
                                 const size_t *item, size_t items, struct arena *a);
 
-/* Wishes of its own, none of them, for a run. */
+/* Wishes of its own for a run: none of them; any. */
 struct stack_wish *random_run_wishes(const struct random_stack *s, struct stack_run *r,
                                      struct arena *a);
+void random_run_draw_wishes(const struct random_stack *s, struct stack_run *r, uint64_t *state,
+                            struct arena *a);
 
 #endif

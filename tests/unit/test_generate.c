@@ -18,109 +18,14 @@
 #include "tests/support/compare_stack.h"
 #include "tests/support/patience.h"
 #include "tests/support/poisoned.h"
+#include "tests/support/random_texts.h"
 
-enum { RUNS = 5, TOP = 3 };
+enum { RUNS = 5, TOP = RANDOM_TEXTS_TOP };
 
 static const struct random_stack_kind some = {.layers_most = 3, .longest = 80, .tokens = true};
 static const struct random_stack_kind wide = {
     .layers_least = 1, .layers_most = 2, .longest = 150, .wide = true, .tokens = true};
 static const struct random_stack_kind far = {.layers_most = 2, .longest = 900, .tokens = true};
-
-/* --- models and requests --- */
-
-static void remake(struct random_stack *s) {
-  stack_free(s->stack);
-  random_stack_make(s);
-}
-
-/* A drawn model whose runs generate, of so many tokens; 0: of any number. */
-static void draw_stack(struct random_stack *s, uint64_t *state, struct random_stack_kind kind,
-                       size_t tokens) {
-  do random_stack_init(s, state, kind);
-  while (s->form.self.relative_buckets && (random_stack_done(s), true));
-  s->form.causal = true;
-  random_stack_draw_output(s, *state, tokens ? tokens : 1 + random_below(state, 40));
-  remake(s);
-  assert_true(stack_can_generate(s->stack));
-}
-
-/* Texts of up to `longest` tokens, of which up to `most` more are wanted. */
-static struct stack_run *draw_run(const struct random_stack *s, uint64_t *state, size_t items,
-                                  size_t longest, size_t most, struct arena *a) {
-  struct error e = {0};
-  struct stack_run *r = stack_run_new(s->stack, a, &e);
-  struct stack_generation *g = random_room(a, 1, sizeof *g);
-  struct geometry *to = &r->geometry;
-  *g = (struct stack_generation){.choice = {.top_p = 1, .repetition_penalty = 1, .forced_end = -1},
-                                 .sequence = random_room(a, items, sizeof *g->sequence),
-                                 .top = random_below(state, TOP + 1)};
-  to->items = items;
-  to->item = random_room(a, items, sizeof *to->item);
-  for (size_t i = 0; i < items; i++) {
-    const size_t n = 1 + random_below(state, longest);
-    to->item[i] = (struct item){.q = n, .k = n, .q_row = to->q_rows, .k_row = to->k_rows};
-    to->q_rows += n, to->k_rows += n;
-    g->sequence[i] = (struct stack_sequence){.item = (uint32_t)i};
-    g->sequence[i].most = 1 + random_below(state, size_min(most, s->longest - n + 1));
-  }
-  int32_t *tokens = random_room(a, to->q_rows, sizeof *tokens);
-  for (size_t i = 0; i < to->q_rows; i++)
-    tokens[i] = (int32_t)random_below(state, s->form.embedding.tokens);
-  r->tokens = tokens;
-  r->generation = g;
-  return r;
-}
-
-/* The same request for some of its items, `items` of them from `first` on. Not prepared. */
-static struct stack_run *run_of(const struct random_stack *s, const struct stack_run *r,
-                                size_t first, size_t items, struct arena *a) {
-  struct error e = {0};
-  struct stack_run *part = stack_run_new(s->stack, a, &e);
-  struct stack_generation *g = random_room(a, 1, sizeof *g);
-  *g = *r->generation;
-  g->sequence = random_room(a, items, sizeof *g->sequence);
-  part->geometry.items = items;
-  part->geometry.item = random_room(a, items, sizeof(struct item));
-  part->tokens = r->tokens + r->geometry.item[first].q_row;
-  for (size_t i = 0; i < items; i++) {
-    struct item *item = &part->geometry.item[i];
-    *item = r->geometry.item[first + i];
-    item->q_row = item->k_row = part->geometry.q_rows;
-    part->geometry.q_rows += item->q, part->geometry.k_rows += item->q;
-    g->sequence[i] = (struct stack_sequence){.item = r->generation->sequence[first + i].item,
-                                             .most = r->generation->sequence[first + i].most};
-  }
-  part->generation = g;
-  return part;
-}
-
-/* Computes a chain of prepared runs round by round. Returns the rounds. */
-static size_t compute_rounds(const struct random_stack *s, struct stack_run **run, size_t runs,
-                             double work) {
-  void *scratch = aligned_alloc(64, size_round_up(stack_scratch_bytes(s->stack) + 1, 64));
-  struct run *first = NULL;
-  size_t rounds = 0;
-  for (size_t i = runs; i > 0; i--) run[i - 1]->run.next = first, first = &run[i - 1]->run;
-  while (first) {
-    struct run *again = NULL, **end = &again;
-    run_compute(first, work, scratch);
-    for (struct run *r = first, *next; r; r = next) {
-      next = r->next;
-      r->next = NULL;
-      if (!atomic_load(&r->fault) && run_again(r)) *end = r, end = &r->next;
-    }
-    first = again;
-    rounds++;
-  }
-  free(scratch);
-  return rounds;
-}
-
-static void generate(const struct random_stack *s, struct stack_run *r, double work,
-                     struct arena *a) {
-  prepare_run(s, r, a);
-  compute_rounds(s, &r, 1, work);
-}
 
 /* --- what is right --- */
 
@@ -181,12 +86,6 @@ static void sequences_are_as_scored(const struct random_stack *s, const struct s
   }
 }
 
-/* A copy of a request, whose geometry and tokens stay what they were. */
-static struct stack_run *as_it_was(const struct random_stack *s, const struct stack_run *r,
-                                   struct arena *a) {
-  return run_of(s, r, 0, r->geometry.items, a);
-}
-
 static void same_sequence(const struct stack_sequence *x, const struct stack_sequence *y,
                           size_t top) {
   const size_t count = atomic_load(&x->count);
@@ -215,9 +114,10 @@ static void as_scored(uint64_t seed, struct random_stack_kind kind, size_t token
   struct random_stack s;
   struct arena a;
   arena_init(&a, NULL);
-  draw_stack(&s, &state, kind, tokens);
-  struct stack_run *r = draw_run(&s, &state, 1 + random_below(&state, items), longest, most, &a);
-  struct stack_run *as = as_it_was(&s, r, &a);
+  random_decoder(&s, &state, kind, tokens);
+  struct stack_run *r =
+      random_texts(&s, &state, 1 + random_below(&state, items), longest, most, &a);
+  struct stack_run *as = texts_again(&s, r, &a);
   generate(&s, r, any_work(&state), &a);
   sequences_are_as_scored(&s, r, as, &a);
   arena_free(&a);
@@ -249,8 +149,8 @@ static void a_long_text_does_not_hold_up_others(void **unused) {
   struct random_stack s;
   struct arena a;
   arena_init(&a, NULL);
-  draw_stack(&s, &state, far, 30);
-  struct stack_run *r = draw_run(&s, &state, 2, 1, 1, &a);
+  random_decoder(&s, &state, far, 30);
+  struct stack_run *r = random_texts(&s, &state, 2, 1, 1, &a);
   static int32_t tokens[801];
   const struct item item[2] = {{.q = 1, .k = 1}, {.q = 800, .k = 800, .q_row = 1, .k_row = 1}};
   memcpy(r->geometry.item, item, sizeof item);
@@ -271,12 +171,12 @@ static void company_changes_no_bit(void **unused) {
     struct random_stack s;
     struct arena a;
     arena_init(&a, NULL);
-    draw_stack(&s, &state, some, 0);
-    struct stack_run *r = draw_run(&s, &state, 6, 20, 20, &a);
-    struct stack_run *as = as_it_was(&s, r, &a);
+    random_decoder(&s, &state, some, 0);
+    struct stack_run *r = random_texts(&s, &state, 6, 20, 20, &a);
+    struct stack_run *as = texts_again(&s, r, &a);
     generate(&s, r, any_work(&state), &a);
     for (size_t i = 0; i < 6; i++) {
-      struct stack_run *alone = run_of(&s, as, i, 1, &a);
+      struct stack_run *alone = texts_of(&s, as, i, 1, &a);
       generate(&s, alone, any_work(&state), &a);
       same_sequence(&r->generation->sequence[i], &alone->generation->sequence[0],
                     r->generation->top_count);
@@ -299,10 +199,10 @@ static void what_is_known_changes_no_bit(void **unused) {
     struct arena a;
     arena_init(&a, NULL);
     budget_init(&budget, SIZE_MAX / 2);
-    draw_stack(&s, &state, far, 0);
+    random_decoder(&s, &state, far, 0);
     struct prefixes *known = prefixes_new(100 << 20, &budget, &e);
     for (size_t turn = 0; turn < 4; turn++) {
-      struct stack_run *r = draw_run(&s, &state, 5, 500, 80, &a);
+      struct stack_run *r = random_texts(&s, &state, 5, 500, 80, &a);
       int32_t *token = (int32_t *)r->tokens;
       for (size_t i = 0; i < r->geometry.items; i++) { /* most texts begin alike */
         const struct item *item = &r->geometry.item[i];
@@ -310,7 +210,7 @@ static void what_is_known_changes_no_bit(void **unused) {
         for (size_t t = 0; t < same; t++)
           token[item->q_row + t] = (int32_t)(t * 7 % s.form.embedding.tokens);
       }
-      struct stack_run *as = as_it_was(&s, r, &a), *plain = as_it_was(&s, r, &a);
+      struct stack_run *as = texts_again(&s, r, &a), *plain = texts_again(&s, r, &a);
       r->generation->prefixes = known;
       generate(&s, r, any_work(&state), &a);
       generate(&s, plain, any_work(&state), &a);
@@ -345,8 +245,8 @@ static void a_text_of_several_sequences_is_computed_once(void **unused) {
     struct arena a;
     arena_init(&a, NULL);
     budget_init(&budget, SIZE_MAX / 2);
-    draw_stack(&s, &state, far, 0);
-    struct stack_run *r = draw_run(&s, &state, 6, 600, 40, &a);
+    random_decoder(&s, &state, far, 0);
+    struct stack_run *r = random_texts(&s, &state, 6, 600, 40, &a);
     int32_t *token = (int32_t *)r->tokens;
     struct item *item = r->geometry.item;
     const size_t n = item[1].q =
@@ -370,7 +270,7 @@ static void a_text_of_several_sequences_is_computed_once(void **unused) {
     }
     struct stack_run *alone[6];
     for (size_t i = 0; i < 6; i++) {
-      alone[i] = run_of(&s, r, i, 1, &a);
+      alone[i] = texts_of(&s, r, i, 1, &a);
       alone[i]->generation->sequence[0].sample = (uint32_t)i;
       generate(&s, alone[i], any_work(&state), &a);
     }
@@ -412,9 +312,9 @@ static void a_text_that_goes_on_is_known(void **unused) {
   budget_init(&budget, SIZE_MAX / 2);
   struct random_stack_kind kind = far;
   kind.layers_least = 1;
-  draw_stack(&s, &state, kind, 0);
+  random_decoder(&s, &state, kind, 0);
   struct prefixes *known = prefixes_new(100 << 20, &budget, &e);
-  struct stack_run *r = draw_run(&s, &state, 1, 1, 1, &a);
+  struct stack_run *r = random_texts(&s, &state, 1, 1, 1, &a);
   enum { TEXT = 150, MORE = 200 };
   int32_t *token = random_room(&a, TEXT + MORE, sizeof *token);
   for (size_t i = 0; i < TEXT; i++) token[i] = (int32_t)(i % s.form.embedding.tokens);
@@ -423,7 +323,7 @@ static void a_text_that_goes_on_is_known(void **unused) {
   r->geometry.q_rows = r->geometry.k_rows = TEXT;
   r->generation->sequence[0].most = MORE;
   r->generation->prefixes = known;
-  struct stack_run *again = as_it_was(&s, r, &a);
+  struct stack_run *again = texts_again(&s, r, &a);
   generate(&s, r, 1e6, &a);
   assert_int_equal(r->generation->sequence[0].recalled, 0);
   memcpy(token + TEXT, r->generation->sequence[0].token, MORE * sizeof *token);
@@ -431,7 +331,7 @@ static void a_text_that_goes_on_is_known(void **unused) {
   again->geometry.item[0].q = again->geometry.item[0].k = TEXT + MORE;
   again->geometry.q_rows = again->geometry.k_rows = TEXT + MORE;
   again->generation->sequence[0].most = 3;
-  struct stack_run *left = as_it_was(&s, again, &a), *plain = as_it_was(&s, again, &a);
+  struct stack_run *left = texts_again(&s, again, &a), *plain = texts_again(&s, again, &a);
   plain->generation->prefixes = NULL;
   generate(&s, plain, 1e6, &a);
   generate(&s, again, 1e6, &a);
@@ -447,7 +347,7 @@ static void a_text_that_goes_on_is_known(void **unused) {
   stack_generation_end(left->generation, 1);
   memcpy(&other, &s, sizeof s);
   random_stack_make(&other);
-  struct stack_run *foreign = as_it_was(&other, left, &a);
+  struct stack_run *foreign = texts_again(&other, left, &a);
   foreign->geometry.item[0] = (struct item){.q = TEXT, .k = TEXT};
   foreign->geometry.q_rows = foreign->geometry.k_rows = TEXT;
   foreign->tokens = token;
@@ -467,11 +367,11 @@ static void merging_changes_no_bit(void **unused) {
     struct random_stack s;
     struct arena a;
     arena_init(&a, NULL);
-    draw_stack(&s, &state, round ? some : wide, round ? 0 : 600);
+    random_decoder(&s, &state, round ? some : wide, round ? 0 : 600);
     struct stack_run *merged[RUNS], *alone[RUNS];
     for (size_t i = 0; i < RUNS; i++) {
-      merged[i] = draw_run(&s, &state, 1 + random_below(&state, 3), 20, 12, &a);
-      alone[i] = as_it_was(&s, merged[i], &a);
+      merged[i] = random_texts(&s, &state, 1 + random_below(&state, 3), 20, 12, &a);
+      alone[i] = texts_again(&s, merged[i], &a);
       generate(&s, alone[i], any_work(&state), &a);
       prepare_run(&s, merged[i], &a);
     }
@@ -503,7 +403,7 @@ static void computed_by(size_t workers, size_t seats, struct random_stack_kind k
   struct stack_run *alone[JOBS];
   arena_init(&a, NULL);
   memset(work, 0, sizeof work);
-  draw_stack(&s, &state, kind, tokens);
+  random_decoder(&s, &state, kind, tokens);
   struct pool *p = pool_new(&(struct pool_options){.workers = workers,
                                                    .seats = seats,
                                                    .max_queue = JOBS,
@@ -512,8 +412,8 @@ static void computed_by(size_t workers, size_t seats, struct random_stack_kind k
                             &e);
   assert_non_null(p);
   for (size_t i = 0; i < JOBS; i++) {
-    struct stack_run *r = draw_run(&s, &state, 1 + i % 4, i % 5 ? 10 : s.longest - 30, 10, &a);
-    alone[i] = as_it_was(&s, r, &a);
+    struct stack_run *r = random_texts(&s, &state, 1 + i % 4, i % 5 ? 10 : s.longest - 30, 10, &a);
+    alone[i] = texts_again(&s, r, &a);
     generate(&s, alone[i], 1e12, &a);
     prepare_run(&s, r, &a);
     work[i].run = r;
@@ -557,13 +457,13 @@ static void sequences_end_at_every_step(void **unused) {
     struct random_stack s;
     struct arena a;
     arena_init(&a, NULL);
-    draw_stack(&s, &state, some, 200);
-    struct stack_run *r = draw_run(&s, &state, 4, 10, 12, &a), *as = as_it_was(&s, r, &a);
+    random_decoder(&s, &state, some, 200);
+    struct stack_run *r = random_texts(&s, &state, 4, 10, 12, &a), *as = texts_again(&s, r, &a);
     generate(&s, r, 1e6, &a);
     const struct stack_sequence *q = r->generation->sequence;
     for (size_t t = 0; t < q->most; t++) {
       const int32_t last[1] = {first_seen(q, t)};
-      struct stack_run *ends = as_it_was(&s, as, &a);
+      struct stack_run *ends = texts_again(&s, as, &a);
       struct stack_choice *c = &ends->generation->choice;
       if (last[0] < 0) continue;
       if (t % 2)
@@ -595,8 +495,8 @@ static void each_round_but_the_last_is_told(void **unused) {
   struct random_stack s;
   struct arena a;
   arena_init(&a, NULL);
-  draw_stack(&s, &state, some, 0);
-  struct stack_run *r = draw_run(&s, &state, 1, 5, 1, &a);
+  random_decoder(&s, &state, some, 0);
+  struct stack_run *r = random_texts(&s, &state, 1, 5, 1, &a);
   r->generation->sequence[0].most = 7;
   r->generation->moved = count_move;
   moves = 0;
@@ -613,12 +513,13 @@ static void the_choice_is_the_requests(void **unused) {
   struct random_stack s;
   struct arena a;
   arena_init(&a, NULL);
-  draw_stack(&s, &state, some, 100);
-  struct stack_run *greedy = draw_run(&s, &state, 2, 5, 1, &a), *as = as_it_was(&s, greedy, &a);
+  random_decoder(&s, &state, some, 100);
+  struct stack_run *greedy = random_texts(&s, &state, 2, 5, 1, &a),
+                   *as = texts_again(&s, greedy, &a);
   for (size_t i = 0; i < 2; i++)
     as->generation->sequence[i].most = greedy->generation->sequence[i].most = 30;
   generate(&s, greedy, 1e6, &a);
-  struct stack_run *banned = as_it_was(&s, as, &a), *drawn[3];
+  struct stack_run *banned = texts_again(&s, as, &a), *drawn[3];
   banned->generation->choice.banned = greedy->generation->sequence[0].token;
   banned->generation->choice.banned_count = 1;
   generate(&s, banned, 1e6, &a);
@@ -626,7 +527,7 @@ static void the_choice_is_the_requests(void **unused) {
     assert_int_not_equal(banned->generation->sequence[0].token[t],
                          greedy->generation->sequence[0].token[0]);
   for (size_t i = 0; i < 3; i++) {
-    drawn[i] = as_it_was(&s, as, &a);
+    drawn[i] = texts_again(&s, as, &a);
     drawn[i]->generation->choice.temperature = 2;
     drawn[i]->generation->choice.seed = i / 2;
     generate(&s, drawn[i], any_work(&state), &a);
@@ -656,8 +557,8 @@ static void nothing_is_left_to_choose(void **unused) {
   struct random_stack s;
   struct arena a;
   arena_init(&a, NULL);
-  draw_stack(&s, &state, some, 5);
-  struct stack_run *r = draw_run(&s, &state, 1, 5, 1, &a);
+  random_decoder(&s, &state, some, 5);
+  struct stack_run *r = random_texts(&s, &state, 1, 5, 1, &a);
   r->generation->choice.banned = all, r->generation->choice.banned_count = 5;
   is_fault(&s, r, STATUS_INVALID_REQUEST, "of item 0: all are banned", &a);
   arena_free(&a);
@@ -685,18 +586,18 @@ static void faults_say_which_row(void **unused) {
     struct arena a;
     char words[64];
     arena_init(&a, NULL);
-    draw_stack(&s, &state, (struct random_stack_kind){1, 2, 40, false, true}, 200);
+    random_decoder(&s, &state, (struct random_stack_kind){1, 2, 40, false, true}, 200);
     s.form.embedding.scale = 2;
-    remake(&s);
-    struct stack_run *r = draw_run(&s, &state, 1, 5, 20, &a), *as = as_it_was(&s, r, &a);
+    random_stack_remake(&s);
+    struct stack_run *r = random_texts(&s, &state, 1, 5, 20, &a), *as = texts_again(&s, r, &a);
     generate(&s, r, 1e6, &a);
     const size_t t = newcomer(as, r->generation->sequence);
     if (t < r->generation->sequence[0].most && !s.form.output.tied) {
       const size_t row = (size_t)r->generation->sequence[0].token[t], d = s.form.width;
       for (size_t x = 0; x < d; x++) ((float *)s.form.embedding.token)[row * d + x] = 3e38f;
-      remake(&s);
+      random_stack_remake(&s);
       snprintf(words, sizeof words, "row %zu of item 0", as->geometry.item[0].q + t);
-      is_fault(&s, as_it_was(&s, as, &a), STATUS_NOT_FINITE, words, &a);
+      is_fault(&s, texts_again(&s, as, &a), STATUS_NOT_FINITE, words, &a);
       met++;
     }
     arena_free(&a);
@@ -714,14 +615,14 @@ static void any_allocation_may_fail(void **unused) {
     struct random_stack s;
     struct arena asked;
     arena_init(&asked, NULL);
-    draw_stack(&s, &state, some, 0);
-    struct stack_run *r = draw_run(&s, &state, 3, 40, 40, &asked);
+    random_decoder(&s, &state, some, 0);
+    struct stack_run *r = random_texts(&s, &state, 3, 40, 40, &asked);
     struct error e = {.status = STATUS_OUT_OF_MEMORY};
     size_t n = 0;
     while (e.status) {
       struct arena a;
       arena_init(&a, NULL);
-      struct stack_run *again = as_it_was(&s, r, &a);
+      struct stack_run *again = texts_again(&s, r, &a);
       e = (struct error){0};
       poisoned_fail(++n);
       stack_prepare(s.stack, again, &a, &e);
@@ -742,15 +643,15 @@ static void any_budget_may_be_too_small(void **unused) {
   struct random_stack s;
   struct arena asked;
   arena_init(&asked, NULL);
-  draw_stack(&s, &state, some, 0);
-  struct stack_run *r = draw_run(&s, &state, 3, 40, 40, &asked);
+  random_decoder(&s, &state, some, 0);
+  struct stack_run *r = random_texts(&s, &state, 3, 40, 40, &asked);
   struct error e = {.status = STATUS_TOO_LARGE};
   for (size_t limit = 0; e.status; limit += 1 + limit / 8 + 1000) {
     struct budget budget;
     struct arena a;
     budget_init(&budget, limit);
     arena_init(&a, &budget);
-    struct stack_run *again = as_it_was(&s, r, &asked);
+    struct stack_run *again = texts_again(&s, r, &asked);
     e = (struct error){0};
     if (stack_prepare(s.stack, again, &a, &e)) {
       assert_int_equal(e.status, STATUS_TOO_LARGE);

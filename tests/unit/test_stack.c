@@ -72,8 +72,7 @@ static void large_vocabularies_agree_with_the_twin(void **unused) {
     arena_init(&a, NULL);
     random_stack_init(&s, &state, (struct random_stack_kind){0, 2, 40, false, true});
     random_stack_draw_output(&s, state, tokens[seed % 7]);
-    stack_free(s.stack);
-    random_stack_make(&s);
+    random_stack_remake(&s);
     struct stack_run *r = random_run(&s, &state, 4, 40, &a);
     if (!r->targets && !r->want_logits) {
       int32_t *targets = random_room(&a, r->geometry.q_rows, sizeof *targets);
@@ -107,8 +106,7 @@ static void likeliest_tokens_are_in_order(void **unused) {
   s.form.embedding.token = random_floats(&s.arena, &state, 1100 * d, 1);
   s.form.last = (struct stack_norm){0};
   s.form.output = (struct stack_output){.matrix = {matrix, bias}};
-  stack_free(s.stack);
-  random_stack_make(&s);
+  random_stack_remake(&s);
   struct stack_run *r = random_run(&s, &state, 1, 1, &a);
   struct item item = {.q = 1, .k = 1};
   const int32_t target = 1099;
@@ -145,8 +143,7 @@ static void far_positions_agree_with_the_twin(void **unused) {
     if (s.form.embedding.positions >= POSITIONS_INTERLEAVED) {
       s.form.embedding.first_position = 1000 + random_below(&state, 20);
       s.longest = 60;
-      stack_free(s.stack);
-      random_stack_make(&s);
+      random_stack_remake(&s);
       struct stack_run *r = random_run(&s, &state, 3, 60, &a);
       r->embedded = true;
       prepare_run(&s, r, &a);

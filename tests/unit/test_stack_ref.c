@@ -328,12 +328,14 @@ static void the_twin_draws_thumbnails(void **unused) {
   static const double weights[9] = {1, 0, 0, 0.5, 0.5, 0, 0.2, 0.3, 0.501};
   static const uint8_t whole[9] = {255, 0, 0, 128, 128, 0, 51, 77, 128};
   uint8_t bytes[9];
-  stack_ref_thumbnail(weights, 3, 3, bytes);
+  stack_ref_thumbnail(weights, 3, 3, 3, bytes);
   assert_memory_equal(bytes, whole, 9);
-  stack_ref_thumbnail(weights, 3, 2, bytes); /* the first row, and the others; columns likewise */
+  stack_ref_thumbnail(weights, 3, 3, 2, bytes); /* the first row, and the others; columns likewise */
   assert_memory_equal(bytes, ((uint8_t[]){255, 0, 128, 128}), 4);
-  stack_ref_thumbnail(weights, 3, 1, bytes);
+  stack_ref_thumbnail(weights, 3, 3, 1, bytes);
   assert_int_equal(bytes[0], 255);
+  stack_ref_thumbnail(weights + 3, 1, 6, 4, bytes); /* a row is one; columns 0, 1 2, 3, 4 5 */
+  assert_memory_equal(bytes, ((uint8_t[]){128, 128, 51, 128}), 4);
 }
 
 int main(void) {

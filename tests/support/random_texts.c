@@ -1,0 +1,99 @@
+/* random_texts: see the header. */
+#include "tests/support/random_texts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/run/size.h"
+#include "tests/support/compare_stack.h"
+
+void random_decoder(struct random_stack *s, uint64_t *state, struct random_stack_kind kind,
+                    size_t tokens) {
+  do random_stack_init(s, state, kind);
+  while (s->form.self.relative_buckets && (random_stack_done(s), true));
+  s->form.causal = true;
+  random_stack_draw_output(s, *state, tokens ? tokens : 1 + random_below(state, 40));
+  random_stack_remake(s);
+  must(stack_can_generate(s->stack));
+}
+
+struct stack_run *random_texts(const struct random_stack *s, uint64_t *state, size_t items,
+                               size_t longest, size_t most, struct arena *a) {
+  struct error e = {0};
+  struct stack_run *r = stack_run_new(s->stack, a, &e);
+  struct stack_generation *g = random_room(a, 1, sizeof *g);
+  struct geometry *to = &r->geometry;
+  *g = (struct stack_generation){.choice = {.top_p = 1, .repetition_penalty = 1, .forced_end = -1},
+                                 .sequence = random_room(a, items, sizeof *g->sequence),
+                                 .top = random_below(state, RANDOM_TEXTS_TOP + 1)};
+  to->items = items;
+  to->item = random_room(a, items, sizeof *to->item);
+  for (size_t i = 0; i < items; i++) {
+    const size_t n = 1 + random_below(state, longest);
+    to->item[i] = (struct item){.q = n, .k = n, .q_row = to->q_rows, .k_row = to->k_rows};
+    to->q_rows += n, to->k_rows += n;
+    g->sequence[i] = (struct stack_sequence){.item = (uint32_t)i};
+    g->sequence[i].most = 1 + random_below(state, size_min(most, s->longest - n + 1));
+  }
+  int32_t *tokens = random_room(a, to->q_rows, sizeof *tokens);
+  for (size_t i = 0; i < to->q_rows; i++)
+    tokens[i] = (int32_t)random_below(state, s->form.embedding.tokens);
+  r->tokens = tokens;
+  r->generation = g;
+  return r;
+}
+
+struct stack_run *texts_of(const struct random_stack *s, const struct stack_run *r, size_t first,
+                           size_t items, struct arena *a) {
+  struct error e = {0};
+  struct stack_run *part = stack_run_new(s->stack, a, &e);
+  struct stack_generation *g = random_room(a, 1, sizeof *g);
+  *g = *r->generation;
+  g->sequence = random_room(a, items, sizeof *g->sequence);
+  part->geometry.items = items;
+  part->geometry.item = random_room(a, items, sizeof(struct item));
+  part->embedded = r->embedded;
+  part->wish = r->wish;
+  part->tokens = r->tokens + r->geometry.item[first].q_row;
+  for (size_t i = 0; i < items; i++) {
+    struct item *item = &part->geometry.item[i];
+    *item = r->geometry.item[first + i];
+    item->q_row = item->k_row = part->geometry.q_rows;
+    part->geometry.q_rows += item->q, part->geometry.k_rows += item->q;
+    g->sequence[i] = (struct stack_sequence){.item = r->generation->sequence[first + i].item,
+                                             .most = r->generation->sequence[first + i].most};
+  }
+  part->generation = g;
+  return part;
+}
+
+size_t compute_rounds(const struct random_stack *s, struct stack_run **run, size_t runs,
+                      double work) {
+  void *scratch = aligned_alloc(64, size_round_up(stack_scratch_bytes(s->stack) + 1, 64));
+  struct run *first = NULL;
+  size_t rounds = 0;
+  for (size_t i = runs; i > 0; i--) run[i - 1]->run.next = first, first = &run[i - 1]->run;
+  while (first) {
+    struct run *again = NULL, **end = &again;
+    run_compute(first, work, scratch);
+    for (struct run *r = first, *next; r; r = next) {
+      next = r->next;
+      r->next = NULL;
+      if (!atomic_load(&r->fault) && run_again(r)) *end = r, end = &r->next;
+    }
+    first = again;
+    rounds++;
+  }
+  free(scratch);
+  return rounds;
+}
+
+void generate(const struct random_stack *s, struct stack_run *r, double work, struct arena *a) {
+  prepare_run(s, r, a);
+  compute_rounds(s, &r, 1, work);
+}
+
+struct stack_run *texts_again(const struct random_stack *s, const struct stack_run *r,
+                              struct arena *a) {
+  return texts_of(s, r, 0, r->geometry.items, a);
+}

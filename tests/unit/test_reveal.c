@@ -1,0 +1,309 @@
+/* test_reveal: what runs that generate show of their sequences: the hidden states and attention
+ * weights of the passes that chose the tokens have the bits of a run over the whole text. Runs at
+ * the level that ATTEND_CPU allows. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/reference/stack_ref.h"
+#include "core/run/size.h"
+#include "core/stack/stack_prefix.h"
+#include "tests/support/compare_stack.h"
+#include "tests/support/poisoned.h"
+#include "tests/support/random_texts.h"
+
+enum { ROUNDS = 30 };
+
+static const struct random_stack_kind some = {.layers_most = 3, .longest = 80, .tokens = true};
+static const struct random_stack_kind far = {
+    .layers_least = 1, .layers_most = 2, .longest = 700, .tokens = true};
+
+/* --- beside a run over the whole text --- */
+
+struct beside {
+  const struct random_stack *s;
+  const struct stack_run *r;     /* that generated */
+  const struct stack_run *whole; /* over one of its sequences, with the same wishes */
+  size_t item, text;             /* which one; its text's tokens */
+};
+
+static const struct stack_sequence *sequence_of(const struct beside *b) {
+  return &b->r->generation->sequence[b->item];
+}
+
+/* Zeros are expected behind `count` of them. */
+static void are_zeros(const float *x, size_t count, size_t all) {
+  for (size_t i = count; i < all; i++) assert_true(x[i] == 0);
+}
+
+static void rows_are_those(const struct beside *b, const float *rows, const float *whole) {
+  const struct stack_sequence *q = sequence_of(b);
+  const size_t d = b->s->form.width, count = stack_sequence_count(q);
+  assert_true(!rows == !whole);
+  if (!rows) return;
+  rows += q->row * d;
+  assert_memory_equal(rows, whole + (b->text - 1) * d, count * d * sizeof *rows);
+  are_zeros(rows, count * d, q->most * d);
+}
+
+static void weights_are_those(const struct beside *b, size_t layer) {
+  const struct stack_sequence *q = sequence_of(b);
+  const struct stack_shown *shown = &b->r->shown[layer], *right = &b->whole->shown[layer];
+  const size_t count = stack_sequence_count(q), n = b->text + count - 1;
+  const bool average = b->r->wish[layer].weights == STACK_WEIGHTS_AVERAGE;
+  for (size_t h = 0; h < (average ? 1 : b->s->form.self.heads); h++) {
+    const float *got = shown->weights + shown->weights_at[b->item] + h * q->most * q->keys;
+    const float *of = right->weights + (h * n + b->text - 1) * n;
+    for (size_t t = 0; t < count; t++) {
+      assert_memory_equal(got + t * q->keys, of + t * n, n * sizeof *got);
+      are_zeros(got + t * q->keys, n, q->keys);
+    }
+    are_zeros(got, count * q->keys, q->most * q->keys);
+  }
+}
+
+static void thumbnails_are_those(const struct beside *b, size_t layer, struct arena *a) {
+  const struct stack_sequence *q = sequence_of(b);
+  const struct stack_shown *shown = &b->r->shown[layer], *right = &b->whole->shown[layer];
+  const size_t count = stack_sequence_count(q), n = b->text + count - 1;
+  const size_t most = b->r->wish[layer].thumbnail;
+  const size_t bytes = size_min(count, most) * size_min(n, most);
+  double *weights = random_room(a, count * n, sizeof *weights);
+  uint8_t picture[64 * 64];
+  for (size_t h = 0; h < b->s->form.self.heads; h++) {
+    const float *of = right->weights + (h * n + b->text - 1) * n;
+    for (size_t i = 0; i < count * n; i++) weights[i] = of[i];
+    stack_ref_thumbnail(weights, count, n, most, picture);
+    assert_memory_equal(shown->thumbnails + shown->thumbnails_at[b->item] + h * bytes, picture,
+                        bytes);
+  }
+}
+
+/* The same wishes, but thumbnails are of weights that are to be seen. */
+static const struct stack_wish *wishes_of_whole(const struct random_stack *s,
+                                                const struct stack_run *r, struct arena *a) {
+  struct stack_wish *wish = random_room(a, s->form.layers, sizeof *wish);
+  if (!r->wish) return NULL;
+  for (size_t l = 0; l < s->form.layers; l++) {
+    wish[l] = r->wish[l];
+    if (wish[l].weights == STACK_WEIGHTS_THUMBNAILS) wish[l].weights = STACK_WEIGHTS_PER_HEAD;
+  }
+  return wish;
+}
+
+static struct stack_run *run_over_whole(const struct random_stack *s, const struct stack_run *r,
+                                        const struct stack_run *as, size_t i, struct arena *a) {
+  struct error e = {0};
+  const struct stack_sequence *q = &r->generation->sequence[i];
+  const struct item *text = &as->geometry.item[i];
+  const size_t rows = text->q + stack_sequence_count(q) - 1;
+  struct stack_run *whole = stack_run_new(s->stack, a, &e);
+  int32_t *token = random_room(a, rows, sizeof *token);
+  memcpy(token, as->tokens + text->q_row, text->q * sizeof *token);
+  memcpy(token + text->q, q->token, (rows - text->q) * sizeof *token);
+  whole->geometry.items = 1;
+  whole->geometry.item = random_room(a, 1, sizeof(struct item));
+  whole->geometry.item[0] = (struct item){.q = rows, .k = rows};
+  whole->geometry.q_rows = whole->geometry.k_rows = rows;
+  whole->tokens = token;
+  whole->embedded = r->embedded;
+  whole->wish = wishes_of_whole(s, r, a);
+  prepare_run(s, whole, a);
+  compute_runs(s, whole, 1e7);
+  return whole;
+}
+
+/* Is all shown that was asked for, and right? `as` is the request as it was. */
+static void is_shown(const struct random_stack *s, const struct stack_run *r,
+                     const struct stack_run *as, struct arena *a) {
+  for (size_t i = 0; i < r->geometry.items; i++) {
+    const struct beside b = {s, r, run_over_whole(s, r, as, i, a), i, as->geometry.item[i].q};
+    rows_are_those(&b, r->embedding, b.whole->embedding);
+    assert_true(!r->shown == !r->wish);
+    for (size_t l = 0; r->wish && l < s->form.layers; l++) {
+      const struct stack_shown *shown = &r->shown[l], *right = &b.whole->shown[l];
+      rows_are_those(&b, shown->hidden, right->hidden);
+      rows_are_those(&b, shown->input, right->input);
+      assert_true(!shown->weights == !right->weights);
+      assert_true(!shown->thumbnails == (r->wish[l].weights != STACK_WEIGHTS_THUMBNAILS));
+      if (shown->weights) weights_are_those(&b, l);
+      if (shown->thumbnails) thumbnails_are_those(&b, l, a);
+    }
+  }
+}
+
+static struct stack_run *draw_texts(const struct random_stack *s, uint64_t *state, size_t items,
+                                    size_t longest, size_t most, struct arena *a) {
+  struct stack_run *r = random_texts(s, state, items, longest, most, a);
+  r->embedded = random_often(state, 50);
+  if (random_often(state, 85)) random_run_draw_wishes(s, r, state, a);
+  return r;
+}
+
+/* --- tests --- */
+
+static void what_is_shown_has_the_bits_of_the_whole(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < ROUNDS; round++) {
+    uint64_t state = 100 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_decoder(&s, &state, some, 1 + round);
+    struct stack_run *r = draw_texts(&s, &state, 1 + random_below(&state, 5), 40, 30, &a);
+    struct stack_run *as = texts_again(&s, r, &a);
+    generate(&s, r, pow(10, (double)(round % 9)), &a);
+    is_shown(&s, r, as, &a);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* Texts of several pieces, of which the last row alone is shown, and several sequences of one. */
+static void texts_in_pieces_are_shown_by_their_last_row(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 4; round++) {
+    uint64_t state = 200 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_decoder(&s, &state, far, 30);
+    struct stack_run *r = draw_texts(&s, &state, 3, 600, 12, &a);
+    if (!r->wish) random_run_draw_wishes(&s, r, &state, &a);
+    struct item *item = r->geometry.item;
+    item[1] = item[0]; /* two sequences of the same text */
+    int32_t *token = random_room(&a, 2 * item[0].q + item[2].q, sizeof *token);
+    memcpy(token, r->tokens, item[0].q * sizeof *token);
+    memcpy(token + item[0].q, r->tokens, item[0].q * sizeof *token);
+    memcpy(token + 2 * item[0].q, r->tokens + item[2].q_row, item[2].q * sizeof *token);
+    item[1].q_row = item[1].k_row = item[0].q;
+    item[2].q_row = item[2].k_row = 2 * item[0].q;
+    r->geometry.q_rows = r->geometry.k_rows = 2 * item[0].q + item[2].q;
+    r->tokens = token;
+    for (size_t i = 0; i < 3; i++)
+      r->generation->sequence[i].most = size_min(r->generation->sequence[i].most, 700 - item[i].q);
+    struct stack_run *as = texts_again(&s, r, &a);
+    generate(&s, r, 1e6, &a);
+    is_shown(&s, r, as, &a);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* Some end long before they may: behind that are zeros. */
+static void behind_the_end_are_zeros(void **unused) {
+  (void)unused;
+  size_t early = 0;
+  for (uint64_t round = 0; round < 8; round++) {
+    uint64_t state = 300 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_decoder(&s, &state, some, 4);
+    struct stack_run *r = draw_texts(&s, &state, 4, 20, 30, &a);
+    static const int32_t end[] = {2};
+    r->generation->choice.end = end, r->generation->choice.ends = 1;
+    r->generation->choice.temperature = 2;
+    struct stack_run *as = texts_again(&s, r, &a);
+    generate(&s, r, 1e6, &a);
+    is_shown(&s, r, as, &a);
+    for (size_t i = 0; i < 4; i++)
+      early += stack_sequence_count(&r->generation->sequence[i]) < r->generation->sequence[i].most;
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+  assert_true(early > 4);
+}
+
+/* Runs that show, and runs that do not, are computed together; what is known of texts is used. */
+static void company_and_what_is_known_change_nothing(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 6; round++) {
+    uint64_t state = 400 + round;
+    struct random_stack s;
+    struct budget budget;
+    struct error e = {0};
+    struct arena a;
+    struct stack_run *run[4], *as[4];
+    arena_init(&a, NULL);
+    budget_init(&budget, SIZE_MAX / 2);
+    random_decoder(&s, &state, far, 30);
+    struct prefixes *known = prefixes_new(100 << 20, &budget, &e);
+    for (size_t i = 0; i < 4; i++) {
+      run[i] = draw_texts(&s, &state, 2, 200, 9, &a);
+      run[i]->wish = i == 1 ? NULL : run[i]->wish;
+      as[i] = texts_again(&s, run[i], &a);
+    }
+    for (int turn = 0; turn < 2; turn++) { /* the second one finds all texts */
+      struct stack_run *these[4];
+      for (size_t i = 0; i < 4; i++) {
+        these[i] = texts_again(&s, as[i], &a);
+        these[i]->generation->prefixes = known;
+        prepare_run(&s, these[i], &a);
+        run[i] = these[i];
+      }
+      compute_rounds(&s, these, 4, 1e5);
+      for (size_t i = 0; i < 4; i++) {
+        is_shown(&s, run[i], as[i], &a);
+        stack_generation_end(run[i]->generation, 2);
+      }
+    }
+    prefixes_free(known);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* Nothing of a round needs memory that preparing did not reserve, whatever budget there is. */
+static void any_budget_may_be_too_small(void **unused) {
+  (void)unused;
+  uint64_t state = 500;
+  struct random_stack s;
+  struct arena asked;
+  arena_init(&asked, NULL);
+  random_decoder(&s, &state, far, 30);
+  struct stack_run *as = random_texts(&s, &state, 2, 20, 9, &asked);
+  struct stack_wish *wish = random_run_wishes(&s, as, &asked);
+  as->embedded = true;
+  for (size_t l = 0; l < s.form.layers; l++)
+    wish[l] = (struct stack_wish){.weights = l ? STACK_WEIGHTS_PER_HEAD : STACK_WEIGHTS_THUMBNAILS,
+                                  .thumbnail = 8,
+                                  .hidden = true,
+                                  .input = true};
+  struct error e = {.status = STATUS_TOO_LARGE};
+  for (size_t limit = 0; e.status; limit += 700) {
+    struct budget budget;
+    struct arena a;
+    budget_init(&budget, limit);
+    arena_init(&a, &budget);
+    struct stack_run *r = texts_again(&s, as, &asked);
+    e = (struct error){0};
+    if (stack_prepare(s.stack, r, &a, &e)) {
+      assert_int_equal(e.status, STATUS_TOO_LARGE);
+      assert_string_equal(e.limit, "memory_budget_bytes");
+    } else {
+      const size_t bytes = a.bytes;
+      compute_rounds(&s, &r, 1, 1e6);
+      is_shown(&s, r, as, &asked);
+      assert_int_equal(a.bytes, bytes);
+    }
+    arena_free(&a);
+    assert_int_equal(atomic_load(&budget.used), 0);
+  }
+  arena_free(&asked);
+  random_stack_done(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_shown_has_the_bits_of_the_whole),
+      cmocka_unit_test(texts_in_pieces_are_shown_by_their_last_row),
+      cmocka_unit_test(behind_the_end_are_zeros),
+      cmocka_unit_test(company_and_what_is_known_change_nothing),
+      cmocka_unit_test(any_budget_may_be_too_small),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
