@@ -34,7 +34,7 @@ struct answer_array answer_section_whole(const struct answer_section *s, bool un
   if (!s->padded) a.data = s->data;
   /* Of a single list the rows are the batch's dimension: there already, where it is not omitted. */
   if (s->single && unbatched) memmove(a.dim, a.dim + 1, --a.rank * sizeof *a.dim);
-  if (s->single || !s->batch || unbatched) return a;
+  if (s->single || !s->batch || (unbatched && !s->several)) return a;
   memmove(a.dim + 1, a.dim, a.rank * sizeof *a.dim);
   a.dim[0] = s->items;
   a.rank++;

@@ -83,6 +83,8 @@ struct answer_section {
   bool batch;
   bool per_head; /* has the level of the heads */
   bool single;   /* a batch whose only item has a row for each of its items, and no lists of rows */
+  bool several;  /* its items are more than the request has: an array of them all keeps its first
+                    dimension, where the answer is of one item */
   bool bare;     /* each row of floats is one number, and no list */
   bool scalar;   /* of lengths: one, without a list */
   bool alike;    /* all items agree in their shape */

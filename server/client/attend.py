@@ -132,8 +132,8 @@ class Client:
 
     def generate(self, tokens, *, model=None, request_id=None, **fields):
         """How a decoder goes on from texts: "sequences", for each item a list of them, each with "tokens", "score",
-        "finish" and "log_probabilities". The fields are those of the request, such as max_tokens, temperature, returns,
-        seed, return_top. There is no default model."""
+        "finish" and "log_probabilities", and what the fields ask for. The fields are those of the request, such as
+        max_tokens, temperature, returns, seed, return_top, return_attention. There is no default model."""
         fields.update(tokens=tokens)
         return self._ask("generate", model, "json", request_id, fields)
 

@@ -33,6 +33,7 @@ static struct answer_section *add_batch(struct stack_listing *l, const char *gro
   s->padded_rows = r->widest;
   s->items = r->run->geometry.items;
   s->rows = ANSWER_OF_ITEMS(&r->run->geometry, q, &r->widest);
+  if (r->generates) stack_answer_tokens(r, s);
   s->row_room = ROW_ROOM;
   s->data = data;
   s->write = answer_write_floats;
@@ -44,7 +45,8 @@ static struct answer_section *add_rows_of(struct stack_listing *l, const char *g
   struct answer_section *s = add_batch(l, group, data);
   s->padded_width = *width;
   s->width = (struct answer_sizes){width, 0};
-  s->begin = ANSWER_OF_ITEMS(&l->r->run->geometry, q_row, &zero);
+  s->begin = l->r->generates ? STACK_OF_SEQUENCES(l->r, row)
+                             : ANSWER_OF_ITEMS(&l->r->run->geometry, q_row, &zero);
   s->times = *width;
   return s;
 }
@@ -77,6 +79,7 @@ static void add_weights(struct stack_listing *l, size_t layer) {
   if (s->per_head) s->heads = l->form->self.heads;
   s->padded_width = l->r->widest;
   s->width = s->rows;
+  if (l->r->generates) stack_answer_keys(l->r, s);
   s->begin = answer_of_list(&l->r->run->geometry, shown->weights_at, &zero);
   s->times = 1;
 }
@@ -136,11 +139,13 @@ static void add_hidden(struct stack_listing *l) {
   }
 }
 
+/* `side` NULL: no thumbnails. */
 static void add_attention(struct stack_listing *l, const size_t *side) {
   const struct stack_wish *wish = l->r->run->wish;
   for (size_t i = 0; i < l->form->layers && wish; i++) {
-    if (wish[i].weights == STACK_WEIGHTS_NONE) continue;
-    if (wish[i].weights == STACK_WEIGHTS_THUMBNAILS)
+    const bool picture = wish[i].weights == STACK_WEIGHTS_THUMBNAILS;
+    if (wish[i].weights == STACK_WEIGHTS_NONE || (picture && !side)) continue;
+    if (picture)
       add_thumbnails(l, i, side);
     else
       add_weights(l, i);
@@ -167,13 +172,21 @@ static void add_v2(struct stack_listing *l) {
   }
 }
 
+/* Each sequence has its parts, but arrays as base64 are of all of them. */
+static enum status add_generated(struct stack_listing *l, struct arena *arena, struct error *e) {
+  if (stack_answer_sequences(l, arena, e)) return e->status;
+  if (!l->r->base64) return STATUS_OK;
+  add_hidden(l);
+  add_attention(l, NULL);
+  return STATUS_OK;
+}
+
 static enum status add_native(struct stack_listing *l, enum answer_form form, const size_t *side,
                               struct arena *arena, struct error *e) {
   const struct stack_request *r = l->r;
   const bool rectangles = form == ANSWER_SAFETENSORS || r->base64;
-  if (r->generates)
-    stack_answer_sequences(l);
-  else if (r->scored)
+  if (r->generates) return add_generated(l, arena, e);
+  if (r->scored)
     stack_answer_scores(l, form);
   else
     add_outputs(l);
@@ -200,7 +213,7 @@ static size_t *make_sides(const struct stack_request *r, size_t layers, struct a
                           struct error *e) {
   const struct geometry *g = &r->run->geometry;
   size_t most = 0;
-  for (size_t i = 0; i < layers && r->run->wish; i++)
+  for (size_t i = 0; i < layers && r->run->wish && !r->generates; i++)
     most = size_max(most, r->run->wish[i].thumbnail);
   size_t *side = most ? arena_alloc(arena, g->items, sizeof *side, e) : NULL;
   for (size_t i = 0; side && i < g->items; i++) side[i] = size_min(most, g->item[i].q);

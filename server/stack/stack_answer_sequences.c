@@ -1,11 +1,23 @@
-/* stack_answer_sequences: the sequences of an answer, each an object in the list of its text. */
+/* stack_answer_sequences: the sequences of an answer, each an object in the list of its text.
+ *
+ * To the plan of the answer a sequence is as many rows as it shows parts, which are written one by
+ * one; the first one is behind its tokens and what belongs to each. */
 #include "server/stack/stack_answer_sequences.h"
 
 #include "core/run/size.h"
 #include "server/stack/stack_answer.h"
+#include "server/stack/stack_answer_parts.h"
 #include "server/stack/stack_words.h"
 
 static const size_t zero = 0;
+
+struct stack_listed {
+  const struct stack_request *of;
+  size_t parts;
+  struct stack_part *part; /* [parts] of each sequence */
+  size_t each, rows;       /* of each sequence, at least one; of each text */
+  size_t numbers;          /* of a part, at most */
+};
 
 enum {
   AROUND_ROOM = 96,                             /* the names of a sequence and its own numbers */
@@ -32,6 +44,7 @@ static char *write_logs(const struct stack_sequence *q, size_t count, char *out)
   return out;
 }
 
+/* The object, but for its end. */
 static char *write_sequence(const struct stack_generation *g, size_t index, char *out) {
   const struct stack_sequence *q = &g->sequence[index];
   const size_t count = stack_sequence_count(q), top = g->top_count;
@@ -49,32 +62,104 @@ static char *write_sequence(const struct stack_generation *g, size_t index, char
     }
     *out++ = ']';
   }
-  return answer_write_text(out, "}");
+  return out;
+}
+
+/* Is the part the first of its group? Is there one more of it behind? */
+static bool are_together(const struct stack_listed *l, size_t part, size_t other) {
+  return other < l->parts && l->part[part].group == l->part[other].group;
+}
+
+static char *write_part(const struct stack_listed *l, size_t part, size_t item, char *out) {
+  const struct stack_part *p = &l->part[part];
+  if (part == 0 || !are_together(l, part, part - 1)) {
+    *out++ = '"';
+    out = answer_write_text(out, p->group);
+    out = answer_write_text(out, "\":{");
+  }
+  *out++ = '"';
+  out = answer_write_text(out, p->name);
+  out = answer_write_text(out, "\":");
+  out = stack_part_write(l->of, p, item, out);
+  if (!are_together(l, part, part + 1)) *out++ = '}';
+  return out;
 }
 
 static char *write_sequences(const struct answer_rows *r, char *out) {
-  const struct stack_request *of = r->section->data;
+  const struct stack_listed *l = r->section->data;
   for (size_t i = r->first; i < r->first + r->count; i++) {
+    const size_t item = r->item * l->of->returns + i / l->each, part = i % l->each;
     if (i > r->first) *out++ = ',';
-    out = write_sequence(&of->generation, r->item * of->returns + i, out);
+    if (part == 0) out = write_sequence(&l->of->generation, item, out);
+    if (part == 0 && l->parts > 0) *out++ = ',';
+    if (l->parts > 0) out = write_part(l, part, item, out);
+    if (part + 1 == l->each) *out++ = '}';
   }
   return out;
 }
 
-void stack_answer_sequences(struct stack_listing *l) {
-  const struct stack_request *r = l->r;
+/* --- the section --- */
+
+static struct stack_listed *list_parts(const struct stack_request *r, struct arena *a,
+                                       struct error *e) {
+  struct stack_listed *l = arena_alloc(a, 1, sizeof *l, e);
+  struct stack_part *part = arena_alloc(a, stack_parts_most(r), sizeof *part, e);
+  if (!l || !part) return NULL;
+  const size_t parts = stack_parts_list(r, part);
+  *l = (struct stack_listed){.of = r, .parts = parts, .part = part, .each = size_max(parts, 1)};
+  l->rows = r->returns * l->each;
+  return l;
+}
+
+/* The bytes that a row may need beside the numbers of a part. */
+static size_t row_room(struct stack_listed *l) {
+  const struct stack_generation *g = &l->of->generation;
+  size_t room = 0;
+  for (size_t i = 0; i < l->of->run->geometry.items; i++) {
+    size_t part = 0;
+    for (size_t p = 0; p < l->parts; p++) {
+      part = size_max(part, stack_part_room(l->of, &l->part[p], i));
+      l->numbers = size_max(l->numbers, stack_part_numbers(l->of, &l->part[p], i));
+    }
+    room = size_max(room, part + stack_sequence_room(g->sequence[i].most, g->top_count));
+  }
+  return room;
+}
+
+enum status stack_answer_sequences(struct stack_listing *l, struct arena *a, struct error *e) {
+  struct stack_listed *listed = list_parts(l->r, a, e);
+  if (!listed) return e->status;
   struct answer_section *s = stack_answer_add(l, NULL, "sequences");
-  size_t most = 0;
-  for (size_t i = 0; i < r->run->geometry.items; i++)
-    most = size_max(most, r->generation.sequence[i].most);
+  s->number = NUMBER_TOKEN; /* text in any case */
   s->batch = true;
-  s->items = r->texts;
-  s->rows = (struct answer_sizes){&r->returns, 0};
-  s->width = (struct answer_sizes){&zero, 0};
+  s->items = l->r->texts;
+  s->rows = (struct answer_sizes){&listed->rows, 0};
+  s->row_room = row_room(listed);
+  s->width = (struct answer_sizes){&listed->numbers, 0};
   s->begin = (struct answer_sizes){&zero, 0};
-  s->row_room = stack_sequence_room(most, r->generation.top_count);
-  s->data = r;
+  s->data = listed;
   s->write = write_sequences;
+  return STATUS_OK;
+}
+
+/* --- arrays beside it --- */
+
+static size_t most_of(const struct stack_request *r, struct answer_sizes sizes) {
+  size_t most = 0;
+  for (size_t i = 0; i < r->run->geometry.items; i++) most = size_max(most, answer_size(sizes, i));
+  return most;
+}
+
+void stack_answer_tokens(const struct stack_request *r, struct answer_section *s) {
+  s->several = s->padded = true;
+  s->alike = false;
+  s->rows = STACK_OF_SEQUENCES(r, most);
+  s->padded_rows = most_of(r, s->rows);
+}
+
+void stack_answer_keys(const struct stack_request *r, struct answer_section *s) {
+  s->width = STACK_OF_SEQUENCES(r, keys);
+  s->padded_width = most_of(r, s->width);
 }
 
 size_t stack_answer_generated(const void *request) {

@@ -8,7 +8,18 @@
 /* Bytes of one of `most` tokens, with so many of the likeliest in the place of each. */
 size_t stack_sequence_room(size_t most, size_t top);
 
-/* Appends the section of the sequences. */
-void stack_answer_sequences(struct stack_listing *l);
+/* Appends the section of the sequences, for a run that is prepared. */
+enum status stack_answer_sequences(struct stack_listing *l, struct arena *a, struct error *e);
+
+/* A size or place of each sequence. */
+#define STACK_OF_SEQUENCES(request, member)                                         \
+  (struct answer_sizes) {                                                           \
+    &(request)->generation.sequence->member, sizeof *(request)->generation.sequence \
+  }
+
+/* Makes a section one of all sequences: a row for each of their tokens; and a number for each of
+ * their keys. */
+void stack_answer_tokens(const struct stack_request *r, struct answer_section *s);
+void stack_answer_keys(const struct stack_request *r, struct answer_section *s);
 
 #endif

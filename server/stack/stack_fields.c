@@ -70,7 +70,6 @@ enum { NAMES_LONGEST = 32 * 1024 };
 #define OF_BOTH \
   .elsewhere = "it belongs to POST /v1/models/NAME/score and POST /v1/models/NAME/generate"
 #define OF_GENERATE .elsewhere = "it belongs to POST /v1/models/NAME/generate"
-#define INSIDE      .elsewhere = "what was generated is shown inside by /score, as its \"targets\""
 
 const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
     [STACK_FIELD_TOKENS] = {NAMED("tokens"), INTEGERS},
@@ -96,16 +95,19 @@ const struct contract_field stack_fields[STACK_FIELD_COUNT] = {
     [STACK_FIELD_NORMALIZE] = {NAMED("normalize"), OF_ENCODE, .read = contract_read_flag,
                                VALUE_AT(normalize)},
     [STACK_FIELD_RETURN_TOP] = {NAMED("return_top"), OF_BOTH, .read = read_top, VALUE_AT(top)},
-    [STACK_FIELD_RETURN_HIDDEN] = {NAMED("return_hidden"), INSIDE, .read = stack_names_hidden,
+    [STACK_FIELD_RETURN_HIDDEN] = {NAMED("return_hidden"), .read = stack_names_hidden,
                                    .longest = NAMES_LONGEST},
-    [STACK_FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), INSIDE,
-                                      .read = stack_names_attention, .longest = NAMES_LONGEST},
-    [STACK_FIELD_HEAD_MASK] = {NAMED("head_mask"), INSIDE, .read = stack_names_head_mask,
+    [STACK_FIELD_RETURN_ATTENTION] = {NAMED("return_attention"), .read = stack_names_attention,
+                                      .longest = NAMES_LONGEST},
+    [STACK_FIELD_HEAD_MASK] = {NAMED("head_mask"), .read = stack_names_head_mask,
                                .longest = NAMES_LONGEST},
-    [STACK_FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"),
-                                     .elsewhere = "sequences are JSON alone",
-                                     .read = contract_read_base64, VALUE_AT(base64)},
-    [STACK_FIELD_TRACE] = {NAMED("trace"), INSIDE, .read = stack_names_trace},
+    [STACK_FIELD_ENCODING_FORMAT] = {NAMED("encoding_format"), .read = contract_read_base64,
+                                     VALUE_AT(base64)},
+    [STACK_FIELD_TRACE] = {NAMED("trace"),
+                           .elsewhere =
+                               "what was generated is traced by POST /v1/models/NAME/score, as its "
+                               "\"targets\"",
+                           .read = stack_names_trace},
     [STACK_FIELD_MAX_TOKENS] = {NAMED("max_tokens"), OF_GENERATE, .read = stack_read_number,
                                 VALUE_AT(max_tokens)},
     [STACK_FIELD_MIN_TOKENS] = {NAMED("min_tokens"), OF_GENERATE, .read = stack_read_count,
@@ -285,10 +287,9 @@ static const struct contract encode = {CONTRACT, .v2 = &protocol,
                                                     CHOICE_BITS};
 static const struct contract score = {CONTRACT,
                                       .elsewhere = BIT(ATTENTION_MASK) | ENCODE_BITS | CHOICE_BITS};
-static const struct contract generate = {
-    CONTRACT, .elsewhere = BIT(ATTENTION_MASK) | ENCODE_BITS | BIT(TARGETS) | BIT(TARGET_LENS) |
-                           BIT(RETURN_HIDDEN) | BIT(RETURN_ATTENTION) | BIT(HEAD_MASK) |
-                           BIT(ENCODING_FORMAT) | BIT(TRACE)};
+static const struct contract generate = {CONTRACT, .elsewhere = BIT(ATTENTION_MASK) | ENCODE_BITS |
+                                                                BIT(TARGETS) | BIT(TARGET_LENS) |
+                                                                BIT(TRACE)};
 
 _Static_assert((int)STACK_FIELD_ARRAYS <= (int)CONTRACT_ARRAYS_MAX, "the arrays have room");
 _Static_assert((int)STACK_FIELD_COUNT <= (int)CONTRACT_FIELDS_MAX, "a bit for each field");

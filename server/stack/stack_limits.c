@@ -24,6 +24,25 @@ static bool sum_items(const struct geometry *g, struct stack_sums *s) {
   return true;
 }
 
+static bool add_shown(struct stack_sums *s, size_t tokens, size_t keys, size_t times) {
+  size_t rows, pairs;
+  return size_mul(tokens, times, &rows) && size_mul(rows, keys, &pairs) &&
+         size_add(s->rows, rows, &s->rows) && size_add(s->pairs, pairs, &s->pairs);
+}
+
+/* What may be shown of sequences: a row of each token that is chosen. */
+static bool sum_shown(const struct stack_request *r, bool rectangle, struct stack_sums *s) {
+  const size_t items = r->run->geometry.items;
+  size_t tokens = 0, keys = 0;
+  for (size_t i = 0; i < items; i++) {
+    tokens = size_max(tokens, r->generation.sequence[i].most);
+    keys = size_max(keys, stack_texts_rows(r, i));
+    if (!rectangle && !add_shown(s, r->generation.sequence[i].most, stack_texts_rows(r, i), 1))
+      return false;
+  }
+  return !rectangle || add_shown(s, tokens, keys, items);
+}
+
 /* Of sequences all rows count that they may come to have. */
 static bool sum_sequences(const struct stack_request *r, struct stack_sums *s) {
   for (size_t i = 0; i < r->run->geometry.items; i++)
@@ -80,6 +99,14 @@ static void add_bytes(struct stack_answer_bytes *b, size_t each, size_t times, s
             size_add(b->count, product, &b->count);
 }
 
+/* The rows and columns of an item's weights, at most. */
+static void shape_of(const struct stack_check *k, size_t item, size_t *rows, size_t *columns) {
+  *rows = *columns = k->run->geometry.item[item].q;
+  if (!k->out->generates) return;
+  *rows = k->out->generation.sequence[item].most;
+  *columns = stack_texts_rows(k->out, item);
+}
+
 /* In JSON each item's thumbnails have its own size, and three of their bytes take four letters. */
 static void add_thumbnails(struct stack_answer_bytes *b, const struct stack_check *k, size_t most) {
   enum { IN_LETTERS = 3, LETTERS = 4 };
@@ -90,8 +117,10 @@ static void add_thumbnails(struct stack_answer_bytes *b, const struct stack_chec
     return;
   }
   for (size_t i = 0; i < g->items; i++) {
-    const size_t side = size_min(most, g->item[i].q);
-    add_bytes(b, (heads * side * side + IN_LETTERS - 1) / IN_LETTERS, 1, LETTERS);
+    size_t rows, columns;
+    shape_of(k, i, &rows, &columns);
+    const size_t bytes = heads * size_min(rows, most) * size_min(columns, most);
+    add_bytes(b, (bytes + IN_LETTERS - 1) / IN_LETTERS, 1, LETTERS);
   }
 }
 
@@ -156,12 +185,16 @@ static void add_v2(struct stack_answer_bytes *b, const struct stack_check *k,
 }
 
 /* The rows of rectangles count, also those behind an item's. */
+static bool sum_answer(const struct stack_check *k, struct stack_sums *sums) {
+  if (k->out->generates) return sum_shown(k->out, is_rectangle(k), sums);
+  if (is_rectangle(k)) return add_item(sums, k->out->widest, k->run->geometry.items);
+  return sum_items(&k->run->geometry, sums);
+}
+
 static bool count_bytes(const struct stack_check *k, size_t *bytes) {
   struct stack_sums sums = {0};
   struct stack_answer_bytes b = {.fits = true};
-  if (!(is_rectangle(k) ? add_item(&sums, k->out->widest, k->run->geometry.items)
-                        : sum_items(&k->run->geometry, &sums)))
-    return false;
+  if (!sum_answer(k, &sums)) return false;
   if (k->terms->form == BODY_V2)
     add_v2(&b, k, &sums);
   else

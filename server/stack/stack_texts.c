@@ -41,6 +41,19 @@ static enum status check_returns(struct stack_check *k) {
   return STATUS_OK;
 }
 
+/* Events are tokens; what is shown inside comes with the whole answer. */
+static enum status check_stream(struct stack_check *k) {
+  const char *shown = k->run->embedded ? "return_hidden" : NULL;
+  if (!k->values->stream) return STATUS_OK;
+  for (size_t l = 0; k->run->wish && l < k->form->layers; l++) {
+    const struct stack_wish *wish = &k->run->wish[l];
+    if (wish->hidden || wish->input) shown = "return_hidden";
+    if (wish->weights != STACK_WEIGHTS_NONE) shown = "return_attention";
+  }
+  if (!shown) return STATUS_OK;
+  return error_at(k->e, "/stream", "a stream has no place for what \"%s\" asks for", shown);
+}
+
 /* --- sequences --- */
 
 /* Texts become items, one after the other for each of their sequences. */
@@ -75,7 +88,7 @@ enum status stack_texts_check(struct stack_check *k) {
   const struct stack_values *v = k->values;
   struct stack_request *out = k->out;
   size_t items;
-  if (check_returns(k)) return k->e->status;
+  if (check_returns(k) || check_stream(k)) return k->e->status;
   out->generates = true;
   out->stream = v->stream;
   out->returns = v->returns;

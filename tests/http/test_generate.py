@@ -218,8 +218,7 @@ class Generate(Case):
                                  (dict(ASKED, banned_tokens=[-1]), "/banned_tokens/0"),
                                  (dict(ASKED, return_top=65), "/return_top"), (dict(ASKED, stream=1), "/stream"),
                                  (dict(ASKED, beams=4), "/beams"), (dict(ASKED, targets=[[1]]), "/targets"),
-                                 (dict(ASKED, return_hidden=True), "/return_hidden"),
-                                 (dict(ASKED, encoding_format="base64"), "/encoding_format"),
+                                 (dict(ASKED, trace={}), "/trace"),
                                  (dict(ASKED, max_new_tokens=4), "/max_new_tokens")):
             with self.subTest(pointer=pointer):
                 self.problem(self.post(request), 400, "invalid-request", pointer)
