@@ -9,7 +9,7 @@ BINARY = {"Content-Type": "application/x-safetensors"}
 
 
 class Request:
-    """A request; `exact`: its answer is the same each time."""
+    """A request; `exact`: its answer is the same each time, or its member of this name is."""
 
     def __init__(self, name, path, body=None, headers=None, exact=True):
         self.name, self.path, self.body, self.exact = name, path, body, exact
@@ -18,6 +18,12 @@ class Request:
 
     def ask(self, server, **options):
         return server.request(self.method, self.path, self.body, self.headers, **options)
+
+    def agrees(self, body, right):
+        """May both be bodies of its answer?"""
+        if self.exact is True:
+            return body == right
+        return not self.exact or json.loads(body)[self.exact] == json.loads(right)[self.exact]
 
     def message(self):
         """Its bytes on the wire."""
@@ -28,14 +34,16 @@ class Request:
         return ("\r\n".join(lines) + "\r\n\r\n").encode() + (self.body or b"")
 
 
-# A whole model of which whole_requests ask.
+# The whole models of which whole_requests ask, and what else their server is told.
 WHOLE = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 8, "heads": 2,
          "feed_forward": 16, "vocabulary": 9}
+WHOLES = {"whole": WHOLE, "texts": dict(WHOLE, kind="decoder")}
+KNOWING = {"prefix_cache_bytes": 12000}  # room for a block of 64 tokens, which comes and goes
 
 
-def whole_requests(model):
-    """Requests of a server that has WHOLE under this name."""
-    here, accept = f"/v1/models/{model}", {"Accept": "application/x-safetensors"}
+def whole_requests():
+    """Requests of a server that has WHOLES."""
+    here, accept = "/v1/models/whole", {"Accept": "application/x-safetensors"}
     plain = {"tokens": [[1, 2, 3], [4, 5], []], "return_hidden": True, "return_attention": True,
              "trace": {"attention": "encoder.-1.self", "item": 0, "head": 1, "query": 2}}
     pooled = {"tokens": [[1, 2, 3], [4, 5, 6]], "valid_lens": [3, 1], "pool": "mean",
@@ -51,9 +59,28 @@ def whole_requests(model):
                 ("encode", "/encode", plain, {}), ("encode long", "/encode", long, {}),
                 ("encode binary", "/encode", pooled, accept),
                 ("inside", "/layers/encoder.1.self/attention", {"queries": [[[1] * 8] * 3]}, {}))] + [
-        Request("v2 tokens", f"/v2/models/{model}/infer", json.dumps(spoken).encode()),
+        Request("v2 tokens", "/v2/models/whole/infer", json.dumps(spoken).encode()),
         Request("encode wrong", here + "/encode", b'{"tokens":[[1,9]]}', exact=False),
-        Request("whole model", here)]
+        Request("whole model", here)] + decoder_requests()
+
+
+def decoder_requests():
+    here, spoken = "/v1/models/texts", {
+        "inputs": [{"name": "input_ids", "datatype": "INT64", "shape": [1, 2], "data": [1, 2]}],
+        "outputs": [{"name": "logits"}]}
+    scored = {"tokens": [[1, 2], [3]], "targets": [[4], [5, 6]], "return_top": 2, "return_hidden": True}
+    drawn = {"tokens": [[1, 2, 3], [4]], "max_tokens": 5, "temperature": 1, "returns": 2, "return_top": 2}
+    shown = {"tokens": [[1, 2, 3], [4]], "max_tokens": 3, "return_hidden": "all", "return_attention": True,
+             "head_mask": {"decoder.0.self": [1, 0.5]}}
+    pictures = {"tokens": [1, 2], "max_tokens": 3, "encoding_format": "base64", "return_hidden": True,
+                "return_attention": {"of": ["decoder.*.self"], "as": {"thumbnails": 2}}}
+    known = {"tokens": [[n % 9 for n in range(150)]] * 2, "max_tokens": 4}  # how much of it was is not said
+    return [Request(name, here + path, json.dumps(body).encode(), exact=exact) for name, path, body, exact in (
+        ("score", "/score", scored, True), ("generate", "/generate", drawn, "sequences"),
+        ("generate shown", "/generate", shown, True), ("generate pictures", "/generate", pictures, "sequences"),
+        ("generate known", "/generate", known, "sequences"),
+        ("stream", "/generate", dict(drawn, stream=True), True))] + [
+        Request("logits", "/v2/models/texts/infer", json.dumps(spoken).encode())]
 
 
 def requests(model, width, heads):

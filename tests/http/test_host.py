@@ -445,7 +445,7 @@ class Signals(Place):
     def test_stopped_and_continued(self):
         """In the middle of requests of every kind, at any of their bytes."""
         server = self.start()
-        asked = [r for r in requests("demo", 4, 2) if r.exact]
+        asked = [r for r in requests("demo", 4, 2) if r.exact is True]
         right = {r.name: r.ask(server).body for r in asked}
         raws = []
         for i, request in enumerate(asked):
