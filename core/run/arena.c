@@ -33,6 +33,7 @@ void budget_init(struct budget *b, size_t limit) {
   atomic_init(&b->used, 0);
   b->limit = limit;
   b->keep = NULL;
+  b->give_way = NULL;
 }
 
 bool budget_charge(struct budget *b, size_t bytes) {
@@ -50,9 +51,20 @@ void budget_return(struct budget *b, size_t bytes) {
 
 void arena_init(struct arena *a, struct budget *budget) { *a = (struct arena){.budget = budget}; }
 
+/* Has something been given back, so that another try may help? It cannot where the arena alone has
+ * too much. */
+static bool others_give_way(const struct arena *a, size_t bytes) {
+  const struct budget *b = a->budget;
+  const size_t used = atomic_load_explicit(&b->used, memory_order_relaxed), room = b->limit - used;
+  if (!b->give_way || bytes > b->limit - a->bytes - a->beside) return false;
+  return bytes <= room || b->give_way(b->giving, bytes - room);
+}
+
 static bool charge_arena(struct arena *a, size_t bytes, struct error *e) {
   const struct budget *b = a->budget;
-  if (!b || budget_charge(a->budget, bytes)) {
+  bool fits = !b || budget_charge(a->budget, bytes);
+  while (!fits && others_give_way(a, bytes)) fits = budget_charge(a->budget, bytes);
+  if (fits) {
     a->bytes += bytes;
     return true;
   }

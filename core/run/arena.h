@@ -17,6 +17,10 @@ struct budget {
   atomic_size_t used; /* bytes */
   size_t limit;       /* bytes; fixed after budget_init */
   struct keep *keep;  /* keeps large blocks between their uses, uncharged; NULL: only malloc */
+  /* Gives back what is charged and not needed, so many bytes if there are as many: asked before an
+   * arena gets nothing. False: there is nothing. NULL: nobody has such things. Any thread. */
+  bool (*give_way)(void *of, size_t bytes);
+  void *giving;
 };
 
 void budget_init(struct budget *b, size_t limit);

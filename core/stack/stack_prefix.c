@@ -19,18 +19,6 @@ struct prefixes {
   struct prefix_block *place[PLACES];
 };
 
-struct prefixes *prefixes_new(size_t most, struct budget *budget, struct error *e) {
-  struct prefixes *p = calloc(1, sizeof *p);
-  if (!p || pthread_mutex_init(&p->lock, NULL)) {
-    free(p);
-    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the beginnings of texts");
-    return NULL;
-  }
-  p->most = most;
-  p->budget = budget;
-  return p;
-}
-
 size_t prefixes_bytes(const struct prefixes *p) { return atomic_load(&p->bytes); }
 
 /* --- the table, and the order of use; under the lock --- */
@@ -74,16 +62,45 @@ static void drop(struct prefixes *p, struct prefix_block *b) {
   free_block(p, b);
 }
 
-/* What is in use stays. */
-static void make_room(struct prefixes *p, size_t bytes) {
-  for (struct prefix_block *b = p->oldest, *newer; b && p->bytes + bytes > p->most; b = newer) {
+/* Of what has not been used for longest, until no more than `most` bytes are left. What is in use
+ * stays. */
+static void drop_oldest(struct prefixes *p, size_t most) {
+  for (struct prefix_block *b = p->oldest, *newer; b && p->bytes > most; b = newer) {
     newer = b->newer;
     if (b->users == 0) drop(p, b);
   }
 }
 
+/* For requests that get no memory. */
+static bool give_way(void *of, size_t bytes) {
+  struct prefixes *p = of;
+  pthread_mutex_lock(&p->lock);
+  const size_t before = p->bytes;
+  drop_oldest(p, before - size_min(bytes, before));
+  const bool gave = p->bytes < before;
+  pthread_mutex_unlock(&p->lock);
+  return gave;
+}
+
+/* --- making --- */
+
+struct prefixes *prefixes_new(size_t most, struct budget *budget, struct error *e) {
+  struct prefixes *p = calloc(1, sizeof *p);
+  if (!p || pthread_mutex_init(&p->lock, NULL)) {
+    free(p);
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for the beginnings of texts");
+    return NULL;
+  }
+  p->most = most;
+  p->budget = budget;
+  budget->give_way = give_way;
+  budget->giving = p;
+  return p;
+}
+
 void prefixes_free(struct prefixes *p) {
   if (!p) return;
+  p->budget->give_way = NULL;
   while (p->oldest) drop(p, p->oldest);
   pthread_mutex_destroy(&p->lock);
   free(p);
@@ -126,7 +143,7 @@ struct prefix_block *prefixes_make(struct prefixes *p, uint64_t parent, const in
                                    size_t numbers) {
   const size_t bytes = numbers * sizeof(float) + sizeof(struct prefix_block);
   pthread_mutex_lock(&p->lock);
-  make_room(p, bytes);
+  drop_oldest(p, p->most - size_min(bytes, p->most));
   const bool fits = p->bytes + bytes <= p->most && budget_charge(p->budget, bytes);
   if (fits) atomic_fetch_add(&p->bytes, bytes);
   pthread_mutex_unlock(&p->lock);

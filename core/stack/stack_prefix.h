@@ -31,7 +31,8 @@ struct prefix_block {
 
 struct prefixes;
 
-/* Of at most so many bytes, which are charged to the budget as they come. */
+/* Of at most so many bytes, which are charged to the budget as they come, and give way to what else
+ * needs them there. */
 struct prefixes *prefixes_new(size_t most, struct budget *budget, struct error *e);
 void prefixes_free(struct prefixes *p); /* no block is in use; NULL is fine */
 

@@ -339,6 +339,13 @@ class Generate(Case):
         self.assertEqual(answer["usage"]["cached"], 128)
         self.assertEqual(self.ok(server.post("/v1/models/small/generate", {
             "tokens": [0] * 130, "max_tokens": 1}))["usage"]["cached"], 0)
+        server = self.serve({"small": RANDOM}, prefix_cache_bytes=1 << 20, memory_budget_bytes=1 << 21)
+        for i in range(8):
+            self.ok(server.post("/v1/models/small/generate", {"tokens": [i] * 700, "max_tokens": 1}))
+        full = server.metric("attend_prefix_bytes")
+        self.assertGreater(full, 900000)
+        self.ok(server.post("/v1/models/small/generate", {"tokens": [1], "max_tokens": 2500}))
+        self.assertLess(server.metric("attend_prefix_bytes"), full)  # requests come first
         config = {"models": {"small": RANDOM}, "prefix_cache_bytes": 100000, "memory_budget_bytes": 199999}
         path = os.path.join(server.folder, "small.json")
         with open(path, "w") as file:

@@ -13,7 +13,7 @@
 #include "core/stack/stack_prefix.h"
 #include "tests/support/number_draw.h"
 
-enum { NUMBERS = 100, ROWS = STACK_PREFIX_ROWS };
+enum { NUMBERS = 20000, ROWS = STACK_PREFIX_ROWS };
 
 #define ROOT UINT64_MAX
 
@@ -136,6 +136,45 @@ static void what_is_in_use_stays(void **unused) {
   close_set(&s);
 }
 
+static void *ask(struct set *s, struct arena *a, size_t blocks, struct error *e) {
+  *e = (struct error){0};
+  arena_init(a, &s->budget);
+  return arena_alloc(a, blocks, block_bytes, e);
+}
+
+/* Requests get the memory of what nobody uses, the oldest first and no more of it than they need;
+ * but what would never fit drops nothing. */
+static void requests_come_first(void **unused) {
+  (void)unused;
+  struct set s;
+  struct arena a;
+  struct error e;
+  int32_t token[ROWS];
+  struct prefix_block *used;
+  open_set(&s, 6, 8);
+  for (uint64_t i = 1; i <= 6; i++) assert_true(add(&s, ROOT, i) != 0);
+  assert_non_null(ask(&s, &a, 1, &e)); /* and what is around it: there is room */
+  assert_int_equal(prefixes_bytes(s.p), 6 * block_bytes);
+  arena_free(&a);
+  draw_tokens(1, token);
+  assert_int_equal(prefixes_find(s.p, ROOT, token, 1, &used), 1);
+  assert_non_null(ask(&s, &a, 4, &e)); /* there are 2, and the arena needs a little beside */
+  assert_int_equal(prefixes_bytes(s.p), 3 * block_bytes);
+  for (uint64_t i = 2; i <= 6; i++) assert_int_equal(FIND(&s, ROOT, i), i > 4);
+  arena_free(&a);
+  assert_null(ask(&s, &a, 9, &e));
+  assert_int_equal(e.status, STATUS_TOO_LARGE);
+  assert_int_equal(prefixes_bytes(s.p), 3 * block_bytes);
+  assert_null(ask(&s, &a, 7, &e)); /* one is in use */
+  assert_int_equal(e.status, STATUS_OVERLOADED);
+  assert_int_equal(prefixes_bytes(s.p), block_bytes);
+  prefixes_give_back(s.p, used);
+  assert_non_null(ask(&s, &a, 7, &e));
+  assert_int_equal(prefixes_bytes(s.p), 0);
+  arena_free(&a);
+  close_set(&s);
+}
+
 /* --- many threads --- */
 
 static void *come_and_go(void *of) {
@@ -169,6 +208,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(chains_are_found_as_far_as_they_go),
                                      cmocka_unit_test(the_oldest_make_room),
                                      cmocka_unit_test(what_is_in_use_stays),
+                                     cmocka_unit_test(requests_come_first),
                                      cmocka_unit_test(threads_come_and_go)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
