@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/run/clock.h"
 #include "core/run/size.h"
 #include "core/run/thread.h"
 #include "server/http/framing.h"
@@ -295,6 +296,8 @@ enum status httpd_start(struct httpd *h, struct error *e) {
     io->connection_lost = on_connection_lost;
     io->client_ended = on_client_ended;
     io->wait_ended = request_end_wait;
+    io->silence_over = request_speak;
+    io->silence.most = s->config->stream_silence_ms * CLOCK_MS;
     io->lobby.pool = s->service.pool; /* NULL at the admin door, which computes nothing */
     io->lobby.threads = h->door->io_threads;
     if (io_start(io, start_daemon(h), e)) return e->status;

@@ -66,6 +66,10 @@ static void release_waiters(struct io *io, uint64_t now) {
   for (struct lobby_waiter *w; (w = lobby_call(&io->lobby, now));) io->wait_ended(w);
 }
 
+static void break_silence(struct io *io, uint64_t now) {
+  for (struct silent *w; (w = silence_over(&io->silence, now));) io->silence_over(w);
+}
+
 /* Resumes every waiter: a daemon with suspended connections must not be stopped. */
 static void close_lobby(struct io *io) {
   for (struct lobby_waiter *w; (w = lobby_close(&io->lobby));) io->wait_ended(w);
@@ -79,6 +83,10 @@ static int sleep_ms(struct io *io) {
   io->quiet_turns = ms == 0 && !io->answers ? io->quiet_turns + 1 : 0;
   if (io->quiet_turns > BLOCKED_TURNS) ms = BLOCKED_MS;
   if (io->lobby.first && ms > LOBBY_LOOK_MS) return LOBBY_LOOK_MS;
+  if (io->silence.first) {
+    const int left = silence_left_ms(&io->silence, clock_now());
+    if (ms > (MHD_UNSIGNED_LONG_LONG)left) return left;
+  }
   return ms < INT_MAX ? (int)ms : -1;
 }
 
@@ -123,6 +131,7 @@ static void *io_main(void *of) {
     arena_free_some(&io->leaving);
     const uint64_t ended = clock_now();
     release_waiters(io, ended);
+    break_silence(io, ended);
     note_turn(io, ended - begun);
   }
   close_lobby(io);

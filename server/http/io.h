@@ -17,6 +17,7 @@
 #include "core/run/arena.h"
 #include "core/run/status.h"
 #include "server/http/lobby.h"
+#include "server/http/silence.h"
 #include "server/watch/pulse.h"
 
 struct MHD_Connection;
@@ -35,9 +36,10 @@ struct io {
   _Atomic uint64_t
       *longest_turn; /* nanoseconds: raised by each turn that takes longer; the owner's */
   /* The thread's own: */
-  struct arena leaving; /* memory of requests that have ended; a little is freed in each turn */
-  struct lobby lobby;   /* of its requests */
-  size_t answers;       /* of its requests, that are being sent; counted by the owner */
+  struct arena leaving;   /* memory of requests that have ended; a little is freed in each turn */
+  struct lobby lobby;     /* of its requests */
+  struct silence silence; /* of its streams */
+  size_t answers;         /* of its requests, that are being sent; counted by the owner */
   unsigned quiet_turns; /* in a row, in which there was no event, no body, and no answer to send */
   bool opened;          /* was the connection being added reported as open? */
 
@@ -46,6 +48,7 @@ struct io {
   void (*connection_lost)(void *owner);              /* not added, and never reported as open */
   void (*client_ended)(void *watched);               /* the client sends no more */
   void (*wait_ended)(struct lobby_waiter *released); /* out of the lobby: to be resumed */
+  void (*silence_over)(struct silent *stream);       /* it is to say something */
 };
 
 /* The most descriptors that one io needs: five of its own (the pipe has two, the eventfd, and two
@@ -53,8 +56,8 @@ struct io {
 enum { IO_DESCRIPTORS = 7 };
 
 /* Starts the thread and takes the daemon, which is NULL if it could not be started. The lobby's
- * pool and threads are set before, as are the callbacks. io_stop has to follow, after a failure,
- * too. */
+ * pool and threads are set before, as are the longest silence and the callbacks. io_stop has to
+ * follow, after a failure, too. */
 enum status io_start(struct io *io, struct MHD_Daemon *daemon, struct error *e);
 
 /* Gives a new connection to the thread, from another thread. False, and errno: the system had no

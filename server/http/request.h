@@ -24,6 +24,9 @@ void request_close(struct request *r);
 /* Called by the lobby's thread: the waiter is out of the line, and its request goes on. */
 void request_end_wait(struct lobby_waiter *w);
 
+/* A stream has been silent for as long as it may. */
+void request_speak(struct silent *stream);
+
 /* Called when the client sends no more. */
 void request_client_ended(struct request *r);
 

@@ -163,6 +163,7 @@ void request_end(struct request *r, bool sent) {
   log_end(r, sent, nanoseconds);
   request_end_exchange(r);
   lobby_leave(&r->io->lobby, &r->waiter);
+  silence_end(&r->io->silence, &r->silent);
   r->error.status = STATUS_OK;
   r->streams = false;
   r->served++;

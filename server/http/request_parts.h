@@ -32,6 +32,7 @@ struct request {
   struct MHD_Connection *mhd;
   enum request_state state;
   struct lobby_waiter waiter; /* in the lobby of `io` */
+  struct silent silent;       /* among the silent streams of `io` */
   enum route route;
   enum method method;
   const char *url, *method_word; /* path and method as sent, in libmicrohttpd's memory */

@@ -5,7 +5,9 @@
  * holds up nothing but its own answer, and one that waits costs nothing. */
 #include <microhttpd.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/run/clock.h"
 #include "server/http/request_parts.h"
 
 /* --- waiting --- */
@@ -36,7 +38,15 @@ void request_note_news(struct exchange *x) {
   resume(r);
 }
 
+/* What was not suspended has news of its own. */
+void request_speak(struct silent *w) {
+  resume((struct request *)((char *)w - offsetof(struct request, silent)));
+}
+
 /* --- sending --- */
+
+/* An empty comment: readers of events pass over it. */
+static const char COMMENT[] = ": \n\n";
 
 /* The text of what went wrong behind the header; NULL: nothing. */
 static const char *problem_of(struct request *r) {
@@ -56,11 +66,18 @@ static ssize_t read_stream(void *of, uint64_t at, char *out, size_t room) {
   (void)at;
   if (connection_is_ended(connection_enter(&r->connection, CONNECTION_ANSWER)))
     return MHD_CONTENT_READER_END_WITH_ERROR;
-  const size_t bytes = exchange_stream(&r->exchange, done, done ? problem_of(r) : NULL, out, room);
+  size_t bytes = exchange_stream(&r->exchange, done, done ? problem_of(r) : NULL, out, room);
+  if (bytes == 0 && !done && r->silent.over) {
+    bytes = sizeof COMMENT - 1;
+    memcpy(out, COMMENT, bytes);
+  }
+  silence_end(&r->io->silence, &r->silent);
+  r->silent.over = false;
   r->answer_bytes += bytes;
   if (bytes > 0) return (ssize_t)bytes;
   if (done) return MHD_CONTENT_READER_END_OF_STREAM;
   connection_enter(&r->connection, CONNECTION_QUEUED);
+  silence_begin(&r->io->silence, &r->silent, clock_now());
   request_wait(r, seen);
   return 0;
 }

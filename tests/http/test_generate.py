@@ -444,6 +444,29 @@ class Stream(Case):
                 lambda: server.metric("attend_rejected_total", 'reason="slow_reader"') == 1))
             self.assertTrue(wait_until(lambda: server.metric("attend_running") == 0))
 
+    def test_a_silence(self):
+        """Others' texts hold up a stream for more than a millisecond: it says that it is there. What it says else is
+        the same."""
+        server = self.serve({"large": LARGE}, stream_silence_ms=1)
+        request = {"tokens": [1], "max_tokens": 3000, "min_tokens": 3000}
+        right = self.answer(dict(request, max_tokens=40, min_tokens=40), "large")["sequences"][0]["tokens"]
+        connection, response = self.open_stream(server, request)
+        with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as other:
+            body = json.dumps({"tokens": [[1] * 400] * 8, "max_tokens": 1}).encode()
+            other.sendall(b"POST /v1/models/large/generate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                          b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            said, tokens = set(), right[:1]
+            while len(tokens) < 40 or b": \n" not in said:
+                line = response.readline()
+                if line.startswith(b"data: "):
+                    tokens.append(json.loads(line[6:])["token"])
+                else:
+                    said.add(line)
+        self.assertEqual(tokens[:40], right)
+        self.assertEqual(said, {b"\n", b": \n"})
+        response.close()
+        connection.close()
+
     def test_clients_that_leave_at_any_moment(self):
         """Reset before the first token, between two, and while the last ones are sent: nothing is left behind."""
         server, chance = self.serve(MODELS), random.Random(3)
