@@ -13,6 +13,8 @@
 struct kept_rows {
   float *row;                 /* the first row of the first head */
   size_t row_step, head_step; /* floats from a row to the next one, and from a head */
+  size_t turned; /* of keys that a caller keeps: the first so many rows of each head, which lie end
+                    to end, are turned block by block (kernel_tile). The caller turns them */
 };
 
 /* What a caller with a past keeps. */

@@ -113,6 +113,7 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer_step *s, const st
              (head * item->q + u->row) * d;
   t->key = kept->keys.row + shared * kept->keys.head_step;
   t->key_row = kept->keys.row_step;
+  t->turned = kept->keys.turned;
   t->value = kept->values.row + shared * kept->values.head_step;
   t->value_row = kept->values.row_step;
   if (g->mask) {

@@ -244,6 +244,7 @@ static void check_room(const struct call *c) {
   for (size_t i = 0; c->kept && i < c->geometry->items; i++) {
     const size_t keys = c->geometry->item[i].k;
     must(c->kept[i].key.capacity >= keys && c->kept[i].value.capacity >= keys);
+    must(!c->trace || c->kept[i].key.rows.turned == 0); /* it reads keys row by row */
   }
 }
 

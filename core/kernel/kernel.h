@@ -68,10 +68,9 @@ struct kernel_tile {
   size_t head_size, value_head_size; /* the first is not 0 */
   const float *query, *key, *value;
   size_t query_row, key_row, value_row;
-  /* Keys lie in blocks of KERNEL_KEYS, each turned, [head_size, KERNEL_KEYS]; a block begins
-   * KERNEL_KEYS key_row floats after the last. What lies behind the last key does not show. Not
-   * with segments. No layer keeps its keys so yet: generating will. */
-  bool turned;
+  /* The first so many keys, whole blocks of KERNEL_KEYS, are turned: each block is [head_size,
+   * KERNEL_KEYS], where its rows would lie end to end. Not with segments. */
+  size_t turned;
   /* [head_size] the score is vector.tanh(query + key); NULL: scale query.key. */
   const float *vector;
   float scale;
@@ -158,6 +157,8 @@ struct kernel {
   /* Heads of the same queries and keys, as `heads` tiles. False if a score that a query may see is
    * beyond float32. `scratch` is 64-byte aligned. */
   bool (*attend)(size_t heads, const struct kernel_tile *head, float *scratch);
+  /* Turns KERNEL_KEYS rows of so many numbers, [KERNEL_KEYS, size], to [size, KERNEL_KEYS]. */
+  void (*turn_keys)(size_t size, const float *rows, float *block);
   /* Copies rows of `count` floats; returns the bits of the greatest magnitude among them. That of a
    * number that is not finite is greater than all others. */
   uint32_t (*carry)(size_t rows, size_t count, const float *from, size_t from_row, float *to,

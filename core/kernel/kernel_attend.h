@@ -19,11 +19,11 @@ static bool attend_block(const struct attend *a, struct panel *p, size_t key, si
   return true;
 }
 
-/* Rows that lie in blocks are read block by block: the next one is asked for in good time. */
+/* Blocks that are turned are read as such: the next one is asked for in good time. */
 static bool attend_blocks(struct attend *a) {
   for (size_t key = 0; key < a->t->keys; key += KERNEL_KEYS) {
     const size_t keys = block_keys(key, a->t->keys);
-    if (a->t->turned) a->next = key + KERNEL_KEYS;
+    if (key < a->t->turned) a->next = key + KERNEL_KEYS;
     for (size_t i = 0; i < a->panels; i++) {
       if (!panel_sees(&a->panel[i], key, keys)) continue;
       if (!attend_block(a, &a->panel[i], key, keys)) return false;

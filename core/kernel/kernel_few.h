@@ -15,9 +15,10 @@ static bool attend_as_few(const struct kernel_tile *t) {
   const size_t q = t->queries, d = t->head_size, d_v = t->value_head_size;
   const size_t keys = (t->keys + LANES - 1) / LANES * LANES; /* in whole vectors */
   const size_t padded = (d_v + LANES - 1) / LANES * LANES;
-  const size_t step = t->vector ? 28 : 1, turned = t->turned ? 0 : 2;
+  const size_t step = t->vector ? 28 : 1;
+  const size_t rows = keys - (t->turned < keys ? t->turned : keys); /* that are to be turned */
   if (t->segment_end || t->select != SELECT_SOFT || q >= LANES) return false;
-  return keys * d * (q * step + turned) + q * t->keys * (padded + 3 * LANES) <
+  return keys * d * q * step + rows * d * 2 + q * t->keys * (padded + 3 * LANES) <
          LANES * t->keys * (d * step + d_v);
 }
 

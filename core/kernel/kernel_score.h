@@ -65,7 +65,7 @@ static void compare_panels(const struct kernel_tile *t, size_t x, struct kernel_
 }
 
 static const float *key_at(const struct kernel_tile *t, size_t key) {
-  if (!t->turned) return t->key + key * t->key_row;
+  if (key >= t->turned) return t->key + key * t->key_row;
   return t->key + (key - key % KERNEL_KEYS) * t->key_row + key % KERNEL_KEYS;
 }
 
@@ -73,17 +73,18 @@ static const float *key_at(const struct kernel_tile *t, size_t key) {
 
 static const float no_sums[KERNEL_PANEL_MAX] = {0};
 
-/* Keys that are turned lie in blocks: `keys` of them, all of one. */
+/* Of keys that are turned, `keys` are all of one block. */
 static void scores_by_query(const struct attend *a, const struct panel *p, size_t key, size_t keys,
                             float *scores) {
   const struct kernel_tile *t = a->t;
+  const bool turned = key < t->turned;
   compare(t, 0,
           &(struct kernel_product){.rows = keys,
                                    .depth = t->head_size,
                                    .vectors = p->vectors,
                                    .a = key_at(t, key),
-                                   .a_row = t->turned ? 1 : t->key_row,
-                                   .a_step = t->turned ? KERNEL_KEYS : 1,
+                                   .a_row = turned ? 1 : t->key_row,
+                                   .a_step = turned ? KERNEL_KEYS : 1,
                                    .b = p->query,
                                    .b_row = panel_width(p),
                                    .start = no_sums,
@@ -129,6 +130,12 @@ static void turn_keys(const struct kernel_tile *t, size_t key, size_t keys, size
   }
 }
 
+/* A whole block. */
+static void turn_block_of_keys(size_t size, const float *rows, float *block) {
+  for (size_t r = 0; r < KERNEL_KEYS; r += LANES)
+    turn(rows + r * size, size, LANES, size, 1, block + r, KERNEL_KEYS);
+}
+
 /* A part of a block that is turned already: asks for what comes next. */
 static const float *turned_keys(const struct kernel_tile *t, size_t key, size_t x, size_t depth) {
   const float *from = key_at(t, key) + x * KERNEL_KEYS;
@@ -153,12 +160,13 @@ static void compare_keys(const struct kernel_tile *t, size_t x, struct kernel_pr
 static void scores_by_key(const struct attend *a, size_t key, size_t keys,
                           struct kernel_product p) {
   const struct kernel_tile *t = a->t;
-  const size_t most = t->turned ? AHEAD / KERNEL_KEYS : a->depth;
+  const bool turned = key < t->turned;
+  const size_t most = turned ? AHEAD / KERNEL_KEYS : a->depth;
   p.b = a->extra, p.b_row = p.c_row = KERNEL_KEYS;
   p.start = no_sums;
   for (size_t x = 0; x < t->head_size; x += p.depth) {
     p.depth = t->head_size - x < most ? t->head_size - x : most;
-    if (t->turned)
+    if (turned)
       p.b = turned_keys(t, key, x, p.depth);
     else
       turn_keys(t, key, keys, x, p.depth, a->extra);
@@ -171,14 +179,15 @@ static void scores_by_key(const struct attend *a, size_t key, size_t keys,
 /* --- whichever --- */
 
 /* Where a tanh is most of the work and queries would leave most lanes idle, keys do not. */
-static bool keys_fill_lanes(const struct kernel_tile *t, const struct panel *p, size_t keys) {
-  if (!t->vector || t->turned || p->vectors > 1) return false;
+static bool keys_fill_lanes(const struct kernel_tile *t, const struct panel *p, size_t key,
+                            size_t keys) {
+  if (!t->vector || key < t->turned || p->vectors > 1) return false;
   return 5 * p->count * ((keys + LANES - 1) / LANES) <= 4 * keys;
 }
 
 static void panel_scores(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
   const size_t width = panel_width(p);
-  if (keys_fill_lanes(a->t, p, keys)) {
+  if (keys_fill_lanes(a->t, p, key, keys)) {
     float scores[LANES * KERNEL_KEYS];
     scores_by_key(a, key, keys,
                   (struct kernel_product){
@@ -187,7 +196,7 @@ static void panel_scores(const struct attend *a, const struct panel *p, size_t k
     return;
   }
   for (size_t r = 0, most = keys; r < keys; r += most) {
-    if (a->t->turned) most = KERNEL_KEYS - (key + r) % KERNEL_KEYS;
+    if (key + r < a->t->turned) most = KERNEL_KEYS - (key + r) % KERNEL_KEYS;
     most = most < keys - r ? most : keys - r;
     scores_by_query(a, p, key + r, most, a->scores + r * width);
   }

@@ -236,6 +236,15 @@ void *arena_grow(struct arena *a, void *old, size_t *count, size_t size, struct 
   return data_of(block);
 }
 
+void arena_release(struct arena *a, void *data, size_t bytes) {
+  if (bytes <= SMALL) return;
+  struct arena_block *block = block_of(data);
+  if (block->older) block->older->newer = block->newer;
+  *(block->newer ? &block->newer->older : &a->block) = block->older;
+  discharge_arena(a, block->bytes);
+  release_memory(a, block->memory, block->bytes);
+}
+
 void arena_free(struct arena *a) {
   for (struct arena_block *block = a->block; block;) {
     struct arena_block *older = block->older;

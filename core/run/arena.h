@@ -57,6 +57,10 @@ void *arena_alloc(struct arena *a, size_t count, size_t size, struct error *e);
  * failure `old` stays valid. */
 void *arena_grow(struct arena *a, void *old, size_t *count, size_t size, struct error *e);
 
+/* Frees one of the things before the others, which is not used any more: the only one in a block of
+ * its own, as a result of arena_alloc of so many bytes is if they are many. The others stay. */
+void arena_release(struct arena *a, void *data, size_t bytes);
+
 /* Frees everything and gives the bytes back; the arena is empty and usable again. */
 void arena_free(struct arena *a);
 

@@ -132,7 +132,8 @@ struct stack_run *stack_run_new(const struct stack *s, struct arena *a, struct e
 /* Prepares a run whose request is right: nothing is checked here. Reserves in the arena all memory
  * that computing will need, and does nothing else that grows with the request. Sets `run`, the rest
  * of the geometry and the answer part. After this nothing can fail but the arithmetic: the run's
- * fault is STATUS_NOT_FINITE. */
+ * fault is STATUS_NOT_FINITE. A run that generates gives memory back while it is computed: until
+ * then nobody else may use the arena. */
 enum status stack_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                           struct error *e);
 

@@ -126,7 +126,9 @@ static void count_rows(const struct stack *s, const struct unit *u) {
   const struct stack_run *r = stack_run_of(u->run);
   struct stack_rounds *o = r->generation->rounds;
   const size_t rows = r->geometry.item[u->item].q;
-  o->advance[u->item].kept += rows;
+  struct stack_advance *at = &o->advance[u->item];
+  at->kept += rows;
+  at->turns = (at->kept - 1) / KERNEL_KEYS * KERNEL_KEYS;
   for (size_t l = 0; l < s->form.layers; l++) {
     o->kept[l][u->item].key.count += rows;
     o->kept[l][u->item].value.count += rows;

@@ -5,7 +5,8 @@
  * (residuals and norms), stack_forward.c, stack_show.c (thumbnails), stack_pool.c, stack_output.c
  * (how likely given tokens are to come). Of a run that generates, stack_rounds.c says what each
  * round takes; before the layers stands stack_recall.c (the beginnings of texts), and behind them
- * stack_logits.c and stack_next.c (what comes next), and stack_reveal.c (what is shown of it). */
+ * stack_logits.c and stack_next.c (what comes next), stack_turn.c (keys as steps read them),
+ * stack_reveal.c (what is shown) and stack_release.c (what is not needed any more). */
 #ifndef CORE_STACK_PARTS_H
 #define CORE_STACK_PARTS_H
 
@@ -105,10 +106,16 @@ struct stack_advance {
   int32_t *token; /* [text + most] the text, and what was chosen behind it */
   size_t text;
   size_t kept;   /* rows whose keys and values are there: those of the rounds that are over */
+  size_t turned; /* of these, so many have their keys turned (kernel_tile), whole blocks; ... */
+  size_t turns;  /* ... so many once this round is over. A block is turned when a row behind it is
+                    there: a twin takes all rows of a text but the last */
   size_t asks;   /* where its logits lie among those of this round; STACK_ASKS_NOT: its text goes on
                     in the next round, or it is finished */
   size_t twin;   /* the item whose text is the same, if that is the one before, or its twin; ... */
   size_t copies; /* ... the round that begins with a copy of its rows, but the last; 0: none does */
+  float *room;   /* of its keys and values; NULL: they are given back */
+  size_t room_bytes;
+  bool leaves; /* it was finished before this round, and gives them back behind it */
   /* Of the beginning of the text: */
   struct prefix_block **recalled; /* [recalls] what is known of it */
   size_t recalls, held;           /* so many of these are not given back yet */
@@ -128,6 +135,8 @@ struct stack_rounds {
   int32_t *token;                  /* [rows] that this round takes */
   size_t number;                   /* rounds that have begun */
   size_t copied;                   /* the last one that begins with a copy of a twin's rows */
+  struct arena *arena;             /* of the run */
+  size_t leaving;                  /* items that leave behind this round */
   size_t asks;                     /* items that ask for a token in this round */
   size_t *asking;                  /* [asks] which */
   float *logits;                   /* [asks, V] */
@@ -167,7 +176,7 @@ enum status stack_list_steps(struct stack *s, struct error *e);
 
 extern const struct step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
     stack_step_show, stack_step_pool, stack_step_output, stack_step_recall, stack_step_logits,
-    stack_step_next, stack_step_reveal, stack_step_keep;
+    stack_step_next, stack_step_turn, stack_step_reveal, stack_step_keep, stack_step_release;
 
 /* Scratch floats that the steps need. */
 size_t stack_embed_floats(const struct stack *s);
@@ -176,6 +185,7 @@ size_t stack_pool_floats(const struct stack *s);
 size_t stack_output_floats(const struct stack *s);
 size_t stack_logits_floats(const struct stack *s);
 size_t stack_next_floats(const struct stack *s);
+size_t stack_turn_floats(const struct stack *s);
 
 /* Numbers of position p to `row` [d]. */
 void stack_compute_position(const struct stack *s, size_t p, float *row);

@@ -67,7 +67,8 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
 
 enum {
   OWN_PER_LAYER = 5, /* show, join, up, down, join */
-  OWN_BESIDE = 10,   /* embed, enter, last, pool, output; recall, logits, next, reveal, keep */
+  OWN_BESIDE = 12,   /* embed, enter, last, pool, output; recall, logits, next, turn, reveal, keep,
+                        release */
   ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
   TOUCH_WORK = 20,   /* operations for a number there, about */
   TOUCH_ROW = 100    /* and for a row */
@@ -156,16 +157,19 @@ static void list_rounds(struct stack *s, const struct step **list) {
   own = make_step(s, &stack_step_next, s->form.layers);
   own->row_work = stack_output_work(s) - 2.0 * (double)s->form.width * (double)tokens;
   list[p->steps++] = &own->step;
+  list[p->steps++] = &make_step(s, &stack_step_turn, s->form.layers)->step;
   list[p->steps++] = &make_step(s, &stack_step_reveal, s->form.layers)->step;
   own = make_step(s, &stack_step_keep, s->form.layers);
   own->row_work = stack_recall_work(s);
   list[p->steps++] = &own->step;
+  list[p->steps++] = &make_step(s, &stack_step_release, s->form.layers)->step;
 }
 
 static size_t most_scratch(const struct stack *s) {
   size_t floats = size_max(stack_embed_floats(s), stack_forward_floats(s));
   floats = size_max(floats, stack_output_floats(s));
   floats = size_max(floats, size_max(stack_logits_floats(s), stack_next_floats(s)));
+  floats = size_max(floats, stack_turn_floats(s));
   size_t bytes = size_max(floats, stack_pool_floats(s)) * sizeof(float);
   for (size_t i = 0; i < s->form.layers; i++)
     bytes = size_max(bytes, layer_scratch_bytes(s->layer[i].attention));

@@ -33,13 +33,20 @@ struct recall_copy {
   bool back;    /* from the sequence into the block */
 };
 
-static void copy_rows(const struct recall_copy *c, const struct kept *k, size_t size,
+_Static_assert((int)STACK_PREFIX_ROWS == (int)KERNEL_KEYS, "a block is turned as a whole");
+
+/* Keys are turned in what is known, also those of a block that is not turned yet. */
+static void copy_rows(const struct recall_copy *c, const struct kept *k, size_t size, bool keys,
                       float *number) {
   const size_t floats = STACK_PREFIX_ROWS * size;
+  const bool turns = keys && c->block * STACK_PREFIX_ROWS >= k->rows.turned;
   for (size_t head = 0; head < c->s->form.self.kv_heads; head++, number += floats) {
     float *rows = k->rows.row + head * k->rows.head_step + c->block * floats;
-    must(k->rows.row_step == size);
-    memcpy(c->back ? number : rows, c->back ? rows : number, floats * sizeof *rows);
+    must(k->rows.row_step == size && (c->back || !turns));
+    if (turns)
+      c->s->kernel->turn_keys(size, rows, number);
+    else
+      memcpy(c->back ? number : rows, c->back ? rows : number, floats * sizeof *rows);
   }
 }
 
@@ -60,9 +67,9 @@ static void copy_block(const struct recall_copy *c, const struct stack_rounds *o
     copy_top(c, &pair->key, number);
     copy_top(c, &pair->value, number + 1);
     number += TOPS;
-    copy_rows(c, &pair->key, a->key_head_size, number);
+    copy_rows(c, &pair->key, a->key_head_size, true, number);
     number += rows_floats(c->s, a->key_head_size);
-    copy_rows(c, &pair->value, a->value_head_size, number);
+    copy_rows(c, &pair->value, a->value_head_size, false, number);
     number += rows_floats(c->s, a->value_head_size);
   }
 }
@@ -83,7 +90,7 @@ enum status stack_recall_prepare(const struct stack *s, struct stack_generation 
   if (!at->recalled) return e->status;
   at->recalls = at->held = prefixes_find(g->prefixes, at->known, at->token, most, at->recalled);
   if (at->recalls) at->known = at->recalled[at->recalls - 1]->id;
-  at->kept = at->recalls * STACK_PREFIX_ROWS;
+  at->kept = at->turned = at->turns = at->recalls * STACK_PREFIX_ROWS;
   g->sequence[item].recalled = at->kept;
   return STATUS_OK;
 }
@@ -152,13 +159,16 @@ static void copy_kept(struct kept *to, const struct kept *from, size_t heads, si
     memcpy(to->rows.row + head * to->rows.head_step, from->rows.row + head * from->rows.head_step,
            rows * size * sizeof(float));
   to->count = rows;
+  to->rows.turned = from->rows.turned;
   atomic_store_explicit(&to->top, atomic_load_explicit(&from->top, memory_order_relaxed),
                         memory_order_relaxed);
 }
 
 /* All rows of a twin's text but the last. */
 static void copy_twin(const struct stack *s, struct stack_rounds *o, size_t item) {
-  const struct stack_advance *at = &o->advance[item];
+  struct stack_advance *at = &o->advance[item];
+  at->turned = at->turns = o->advance[at->twin].turned;
+  must(at->turned < at->text);
   const size_t heads = s->form.self.kv_heads;
   for (size_t l = 0; l < s->form.layers; l++) {
     struct kept_pair *to = &o->kept[l][item], *from = &o->kept[l][at->twin];

@@ -55,10 +55,11 @@ static void *take(struct reserving *p, size_t count, size_t size) {
 }
 
 /* Places for `rows` keys or values of an item in all heads, head by head; so many will be there
- * when the first round computes. */
-static void place_kept(struct kept *k, size_t heads, size_t rows, size_t there, size_t size,
-                       float **room) {
-  k->rows = (struct kept_rows){.row = *room, .row_step = size, .head_step = rows * size};
+ * when the first round computes, and so many of them turned. */
+static void place_kept(struct kept *k, size_t heads, size_t rows, size_t there, size_t turned,
+                       size_t size, float **room) {
+  k->rows = (struct kept_rows){
+      .row = *room, .row_step = size, .head_step = rows * size, .turned = turned};
   k->count = there;
   k->capacity = rows;
   atomic_init(&k->top, 0);
@@ -71,29 +72,32 @@ static size_t kept_rows(const struct reserving *p, size_t item) {
   return p->rounds->advance[item].text + g->sequence[item].most - 1;
 }
 
-static void keep_layer(struct reserving *p, size_t layer, size_t rows) {
+/* A place for every key and value of an item that is to come: one block, which is given back when
+ * its sequence is over. */
+static void keep_item(struct reserving *p, size_t item, size_t row) {
   const struct layer_shape *a = &p->s->form.self;
-  const size_t items = p->r->geometry.items, keys = a->key_head_size, values = a->value_head_size;
-  struct kept_pair *pair = p->rounds->kept[layer] = take(p, items, sizeof *pair);
-  const size_t size = a->kv_heads * (keys + values) * sizeof(float);
-  float *room = take(p, rows, size);
-  if (room) p->r->generation->kept_bytes += rows * size;
-  for (size_t i = 0; room && i < items; i++) {
-    const size_t kept = kept_rows(p, i), there = p->rounds->advance[i].kept;
-    place_kept(&pair[i].key, a->kv_heads, kept, there, keys, &room);
-    place_kept(&pair[i].value, a->kv_heads, kept, there, values, &room);
+  struct stack_advance *at = &p->rounds->advance[item];
+  const size_t rows = kept_rows(p, item);
+  float *room = at->room = take(p, rows, row * sizeof *room);
+  if (!room) return;
+  at->room_bytes = rows * row * sizeof *room;
+  p->r->generation->kept_bytes += at->room_bytes;
+  for (size_t l = 0; l < p->s->form.layers; l++) {
+    struct kept_pair *pair = &p->rounds->kept[l][item];
+    place_kept(&pair->key, a->kv_heads, rows, at->kept, at->turned, a->key_head_size, &room);
+    place_kept(&pair->value, a->kv_heads, rows, at->kept, 0, a->value_head_size, &room);
   }
 }
 
-/* A place for every key and value that is to come. */
 static enum status keep_rows(struct reserving *p) {
-  size_t rows = 0;
-  for (size_t i = 0; i < p->r->geometry.items; i++)
-    if (!size_add(rows, kept_rows(p, i), &rows))
-      return error_set(p->e, STATUS_TOO_LARGE, "the rows are too many to count");
+  const struct layer_shape *a = &p->s->form.self;
+  const size_t layers = p->s->form.layers, items = p->r->geometry.items;
+  const size_t row = a->kv_heads * (a->key_head_size + a->value_head_size) * layers;
   p->r->generation->kept_bytes = 0;
-  p->rounds->kept = take(p, p->s->form.layers, sizeof *p->rounds->kept);
-  for (size_t l = 0; !p->e->status && l < p->s->form.layers; l++) keep_layer(p, l, rows);
+  p->rounds->kept = take(p, layers, sizeof *p->rounds->kept);
+  for (size_t l = 0; !p->e->status && l < layers; l++)
+    p->rounds->kept[l] = take(p, items, sizeof **p->rounds->kept);
+  for (size_t i = 0; !p->e->status && i < items; i++) keep_item(p, i, row);
   return p->e->status;
 }
 
@@ -177,7 +181,7 @@ enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, str
   if (has_masks(s, r)) r->generation->prefixes = NULL;
   struct stack_rounds *rounds = p.rounds = r->generation->rounds = take(&p, 1, sizeof *rounds);
   if (!rounds) return e->status;
-  *rounds = (struct stack_rounds){.row_work = row_work(s), .pair_work = pair_work(s)};
+  *rounds = (struct stack_rounds){.arena = a, .row_work = row_work(s), .pair_work = pair_work(s)};
   if (place_sequences(&p) || keep_rows(&p) || stack_reveal_prepare(s, r, a, e)) return e->status;
   widen_geometry(&p);
   r->tokens = rounds->token = take(&p, r->geometry.q_rows, sizeof *rounds->token);
@@ -210,6 +214,9 @@ static void lay_item(struct stack_run *r, size_t index, size_t *room) {
   struct stack_rounds *o = r->generation->rounds;
   struct stack_advance *at = &o->advance[index];
   struct geometry *g = &r->geometry;
+  at->turned = at->turns;
+  at->leaves = q->finish && at->room;
+  o->leaving += at->leaves;
   const bool waits = waits_for_twin(o, at);
   const size_t chosen = stack_sequence_count(q), left = at->text + chosen - at->kept;
   const size_t rows = waits ? 0 : rows_of(q, left, o->shows != NULL, room);
@@ -232,7 +239,7 @@ static bool lay_round(const struct stack *s, struct stack_run *r) {
   struct stack_rounds *o = r->generation->rounds;
   struct geometry *g = &r->geometry;
   size_t room = PIECE_ROWS;
-  g->q_rows = o->asks = r->generation->chosen = 0;
+  g->q_rows = o->asks = o->leaving = r->generation->chosen = 0;
   o->number++;
   r->run.work = 0;
   for (size_t i = 0; i < g->items; i++) lay_item(r, i, &room);

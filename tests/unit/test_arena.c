@@ -275,6 +275,37 @@ static void the_budget_may_be_too_small_for_a_kept_block(void **unused) {
   end(&k);
 }
 
+/* One of several, wherever it stands among them; small things stay. */
+static void one_is_freed_before_the_others(void **unused) {
+  (void)unused;
+  struct budget budget;
+  struct arena a;
+  struct error e = {0};
+  char *thing[4];
+  enum { BYTES = 10000 };
+  for (int which = 0; which < 4; which++) {
+    budget_init(&budget, 1 << 20);
+    arena_init(&a, &budget);
+    for (int i = 0; i < 4; i++) {
+      thing[i] = arena_alloc(&a, BYTES, 1, &e);
+      assert_non_null(thing[i]);
+      memset(thing[i], i, BYTES);
+    }
+    void *small = arena_alloc(&a, 100, 1, &e);
+    const size_t before = a.bytes;
+    arena_release(&a, small, 100);
+    assert_int_equal(a.bytes, before);
+    arena_release(&a, thing[which], BYTES);
+    assert_in_range(before - a.bytes, BYTES, BYTES + 200);
+    assert_int_equal(atomic_load(&budget.used), a.bytes);
+    memset(small, 7, 100);
+    for (int i = 0; i < 4; i++)
+      for (int x = 0; i != which && x < BYTES; x++) assert_int_equal(thing[i][x], i);
+    arena_free(&a);
+    assert_int_equal(atomic_load(&budget.used), 0);
+  }
+}
+
 static void much_is_freed_a_little_at_a_time(void **unused) {
   (void)unused;
   enum { HUGE = 200 << 20 };
@@ -313,6 +344,7 @@ int main(void) {
       cmocka_unit_test(a_moved_array_leaves_its_block),
       cmocka_unit_test(what_was_kept_does_not_use_up_the_budget),
       cmocka_unit_test(the_budget_may_be_too_small_for_a_kept_block),
+      cmocka_unit_test(one_is_freed_before_the_others),
       cmocka_unit_test(much_is_freed_a_little_at_a_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -388,13 +388,22 @@ static void fill(float *x, size_t count, float size, uint64_t *state) {
 
 static bool one_of(size_t n, uint64_t *state) { return random_below(state, n) == 0; }
 
-/* Blocks of keys, with NaN behind the last key. */
-static void turn_keys(const struct kernel_tile *t) {
+/* So many keys in turned blocks, and those behind them row by row, with NaN behind the last key. */
+static void turn_keys(const struct kernel *k, struct kernel_tile *t, size_t turned) {
+  const size_t d = t->head_size;
   for (size_t i = 0; i < BLOCKS * KERNEL_KEYS * SIZE; i++) given.turned[i] = NAN;
-  for (size_t j = 0; j < t->keys; j++)
-    for (size_t x = 0; x < t->head_size; x++)
-      given.turned[j / KERNEL_KEYS * KERNEL_KEYS * t->head_size + x * KERNEL_KEYS +
-                   j % KERNEL_KEYS] = t->key[j * t->key_row + x];
+  for (size_t j = turned; j < t->keys; j++)
+    memcpy(given.turned + j * d, t->key + j * t->key_row, d * sizeof(float));
+  for (size_t j = 0; j < turned; j += KERNEL_KEYS) {
+    float rows[KERNEL_KEYS * SIZE], *block = given.turned + j * d;
+    for (size_t i = 0; i < KERNEL_KEYS; i++)
+      memcpy(rows + i * d, t->key + (j + i) * t->key_row, d * sizeof(float));
+    k->turn_keys(d, rows, block);
+    for (size_t i = 0; i < KERNEL_KEYS; i++)
+      for (size_t x = 0; x < d; x++)
+        assert_memory_equal(&block[x * KERNEL_KEYS + i], &rows[i * d + x], sizeof(float));
+  }
+  t->turned = turned, t->key = given.turned, t->key_row = d;
 }
 
 static void draw_given(const struct kernel_tile *t, uint64_t *state) {
@@ -512,8 +521,8 @@ static void check_company(const struct kernel *k) {
       assert_true(isfinite(whole.context[i]) || t.sigmoid); /* no mean, but a sum */
     attend_in_tiles(k, &t, one_of(2, &state) ? 4 : 20, &state, &cut);
     same_found(level, &t, &whole, &cut);
-    turn_keys(&t);
-    t.turned = true, t.key = given.turned, t.key_row = t.head_size;
+    const size_t blocks = t.keys / KERNEL_KEYS;
+    turn_keys(k, &t, (blocks - random_below(&state, blocks + 1) / 2) * KERNEL_KEYS);
     attend_in_tiles(k, &t, most, NULL, &cut);
     same_found(level, &t, &whole, &cut);
     attend_in_tiles(k, &t, one_of(2, &state) ? 4 : 20, &state, &cut);
@@ -720,8 +729,8 @@ static void check_measures(const struct kernel *k) {
     attend_in_tiles(k, &t, k->attend_queries(t.head_size, t.value_head_size), NULL, &found);
     t.from = given.from, t.to = given.to, t.top = found.top, t.factor = found.factor;
     const struct measured right = measure_head(k, &t, stretch);
-    turn_keys(&t);
-    t.turned = true, t.key = given.turned, t.key_row = t.head_size;
+    const size_t blocks = t.keys / KERNEL_KEYS;
+    turn_keys(k, &t, (blocks - random_below(&state, blocks + 1) / 2) * KERNEL_KEYS);
     const struct measured turned = measure_head(k, &t, stretch);
     kernel_leave(mode);
     assert_true(isfinite(right.distance) && isfinite(right.entropy));

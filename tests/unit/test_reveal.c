@@ -288,7 +288,7 @@ static void any_budget_may_be_too_small(void **unused) {
       const size_t bytes = a.bytes;
       compute_rounds(&s, &r, 1, 1e6);
       is_shown(&s, r, as, &asked);
-      assert_int_equal(a.bytes, bytes);
+      assert_true(a.bytes <= bytes); /* what is over is given back */
     }
     arena_free(&a);
     assert_int_equal(atomic_load(&budget.used), 0);
