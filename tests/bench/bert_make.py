@@ -75,7 +75,7 @@ def read_safetensors(path):
         size, = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(size))
     data = numpy.memmap(path, dtype=numpy.float32, mode="r", offset=8 + size)
-    header.pop("__metadata__")
+    header.pop("__metadata__", None)
     return {name: data[slice(*(at // 4 for at in entry["data_offsets"]))].reshape(entry["shape"])
             for name, entry in header.items()}
 

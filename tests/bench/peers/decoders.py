@@ -1,9 +1,12 @@
-"""decoders: a GPT-2 by attend and by llama.cpp: tokens a second of sequences and of a prompt."""
+"""decoders: a GPT-2 by attend and by llama.cpp: tokens a second of sequences and of a prompt; this one by PyTorch, too."""
 import json
 import os
+import random
 import re
 import subprocess
+import tempfile
 
+import bert
 import gpt2
 from encoders import keep_best, output
 from table import line
@@ -19,6 +22,25 @@ def by_llama(peers, kind, threads):
     model = os.path.join(gpt2.folder(), f"model-{kind}.gguf")
     return json.loads(output(["node", script, peers, model, str(threads), str(gpt2.VOCABULARY)],
                              os.environ, threads))
+
+
+def by_torch(build, threads):
+    """Tokens a second of a text of 512, whose next token is the one that attend has for it."""
+    text = [random.Random(1).randrange(gpt2.VOCABULARY) for _ in range(512)]
+    with tempfile.TemporaryDirectory() as folder:
+        tokens, config = (os.path.join(folder, name) for name in ("tokens.json", "attend.json"))
+        with open(tokens, "w", encoding="utf-8") as file:
+            json.dump(text, file)
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({"models": {"gpt2": {"transformer": gpt2.folder()}}}, file)
+        command = [bert.PYTHON, "-B", os.path.join(HERE, "gpt2_torch.py"), tokens, str(threads), "10"]
+        found = json.loads(output(command, os.environ, threads))
+        answer = json.loads(subprocess.run(
+            [os.path.join(build, "attend"), "run", "gpt2", "--generate", "--config", config], check=True,
+            input=json.dumps({"tokens": text, "max_tokens": 1}).encode(), stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL).stdout)
+    assert answer["sequences"][0]["tokens"] == [found["token"]], "PyTorch has another token"
+    return found["text"]
 
 
 def by_attend(build):
@@ -42,11 +64,13 @@ def keep_most(best, found):
 def decoders(build, peers):
     """As the figures of encoders: our float32 beside theirs, our bfloat16 beside their float16."""
     ours, theirs = {}, {}  # {(narrow, threads): {case: seconds a token}}
+    torch = {}  # {threads: tokens a second}
     counts = range(1, 1 + min(2, len(os.sched_getaffinity(0))))
     for _ in range(ROUNDS):
         for key, found in by_attend(build).items():
             keep_most(ours.setdefault(key, {}), found)
         for threads in counts:
+            torch[threads] = max(torch.get(threads, 0), by_torch(build, threads))
             for kind in ("f32", "f16"):
                 keep_most(theirs.setdefault((kind == "f16", threads), {}), by_llama(peers, kind, threads))
     for (narrow, threads), found in theirs.items():
@@ -56,3 +80,7 @@ def decoders(build, peers):
             line(f"{gpt2.NAME} {case}, {threads} thread{'s'[:threads - 1]}; llama.cpp {'F16' if narrow else 'F32'}",
                  f"{1 / own:.1f} /s", f"{1 / seconds:.1f} /s", seconds / own, wanted and f">= {wanted}",
                  wanted and seconds / own >= wanted)
+    for threads, rate in torch.items():
+        own = 1 / ours[False, threads]["text"]
+        line(f"{gpt2.NAME} text, {threads} thread{'s'[:threads - 1]}; PyTorch", f"{own:.1f} /s", f"{rate:.1f} /s",
+             own / rate, ">= 1.5", own / rate >= 1.5)
