@@ -372,7 +372,7 @@ build/fuzz/core/kernel/kernel_%.o build/coverage/core/kernel/kernel_%.o: overrid
 
 # With libFuzzer's main where it searches, else with one that replays the inputs that are kept.
 FUZZ_MAIN   := $(if $(filter fuzz,$(MODE)),,$(BUILD)/tests/fuzz/replay.o)
-FUZZ_COMMON := $(BUILD)/tests/fuzz/fuzz.o $(BUILD)/tests/fuzz/rfc8259.o $(FUZZ_MAIN)
+FUZZ_COMMON := $(BUILD)/tests/fuzz/fuzz.o $(BUILD)/tests/fuzz/asked.o $(BUILD)/tests/fuzz/rfc8259.o $(FUZZ_MAIN)
 $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(FUZZ_COMMON) $(BUILD)/libattend.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)

@@ -5,19 +5,15 @@
  * FUZZ_PART the data. The second byte: bit 0: a binary answer is wanted, bit 1: generate instead of
  * score, the others: the model. The third is how the body, and what is written of a stream, is cut
  * the second time. */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/checkpoint/safetensors.h"
 #include "config/model/whole.h"
 #include "server/stack/stack_answer.h"
-#include "server/stack/stack_body.h"
 #include "server/stack/stack_stream.h"
-#include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/rfc8259.h"
+#include "tests/fuzz/asked.h"
 
-enum { MODELS = 2, VOCABULARY = 9, BUDGET = 32 << 20, EVENTS = 1 << 20 };
+enum { MODELS = 2, LAYERS = 2, HEADS = 2, WIDTH = 4, VOCABULARY = 9, EVENTS = 1 << 20 };
 
 /* Small spans, so that a run is cut into many. */
 static const double work = 1e3;
@@ -31,45 +27,10 @@ static const struct model *model_at(unsigned index) {
       RANDOM "}", RANDOM ",\"norm\":\"pre\",\"positions\":\"learned\",\"max_positions\":14,"
                          "\"generate\":{\"temperature\":1,\"top_k\":3,\"banned_tokens\":[2]}}"};
   static const struct model *models[MODELS];
-  index %= MODELS;
-  if (!models[index]) {
-    struct error e = {0};
-    json_t *definition = json_loads(definitions[index], 0, NULL);
-    models[index] = model_load("m", definition, ".", GEMM_PACKED, &e);
-    must(models[index]);
-    json_decref(definition);
-  }
-  return models[index];
+  return asked_model(definitions[index % MODELS], &models[index % MODELS]);
 }
 
 /* --- reading --- */
-
-struct decoded {
-  struct budget budget;
-  struct arena arena;
-  struct stack_request request;
-  struct error error;
-};
-
-static void read_body(struct decoded *d, const struct model *m, const struct body_terms *terms,
-                      struct input body, unsigned cut) {
-  memset(d, 0, sizeof *d);
-  budget_init(&d->budget, BUDGET);
-  arena_init(&d->arena, &d->budget);
-  struct stack_body *b = stack_body_new(m->whole, terms, &fuzz_limits, &d->arena, &d->error);
-  if (!b) {
-    must(d->error.status);
-    return;
-  }
-  fuzz_feed(stack_body_of(b), body, cut, &d->error);
-  const enum status status = stack_body_finish(b, &d->request);
-  must(status == d->error.status);
-}
-
-static void end_body(struct decoded *d) {
-  arena_free(&d->arena);
-  must(d->budget.used == 0);
-}
 
 static void requests_must_agree(const struct stack_request *a, const struct stack_request *b) {
   const struct stack_run *x = a->run, *y = b->run;
@@ -84,6 +45,38 @@ static void requests_must_agree(const struct stack_request *a, const struct stac
 }
 
 /* --- the answer --- */
+
+static void is_list_of(const json_t *list, size_t rows, size_t columns) {
+  must(json_array_size(list) == rows);
+  for (size_t i = 0; i < rows; i++) must(json_array_size(json_array_get(list, i)) == columns);
+}
+
+/* A row of each token, and of weights as many columns as the last one sees. */
+static void check_parts(const struct stack_request *r, const json_t *sequence, size_t text,
+                        size_t count) {
+  const char *name;
+  json_t *part;
+  size_t shown = 0;
+  json_object_foreach(json_object_get(sequence, "hidden"), name, part) {
+    is_list_of(part, count, WIDTH);
+    shown++;
+  }
+  json_object_foreach(json_object_get(sequence, "attention"), name, part) {
+    const bool heads = json_is_array(json_array_get(json_array_get(part, 0), 0));
+    must(!heads || json_array_size(part) == HEADS);
+    for (size_t h = 0; heads && h < HEADS; h++)
+      is_list_of(json_array_get(part, h), count, text + count - 1);
+    if (!heads) is_list_of(part, count, text + count - 1);
+    shown++;
+  }
+  size_t wanted = r->run->embedded;
+  for (size_t l = 0; l < LAYERS && r->run->wish; l++) {
+    const struct stack_wish *w = &r->run->wish[l];
+    const bool picture = w->weights == STACK_WEIGHTS_THUMBNAILS;
+    wanted += w->hidden + w->input + (w->weights != STACK_WEIGHTS_NONE && !picture);
+  }
+  must(shown == (r->base64 ? 0 : wanted));
+}
 
 static void check_sequence(const json_t *sequence, const struct stack_sequence *q) {
   const json_t *tokens = json_object_get(sequence, "tokens");
@@ -100,14 +93,15 @@ static void check_sequences(const struct stack_request *r, const json_t *body) {
   const json_t *all = json_object_get(body, "sequences");
   for (size_t i = 0; i < r->run->geometry.items; i++) {
     const json_t *of = r->unbatched ? all : json_array_get(all, i / r->returns);
-    check_sequence(json_array_get(of, i % r->returns), &r->generation.sequence[i]);
+    const json_t *sequence = json_array_get(of, i % r->returns);
+    const struct stack_sequence *q = &r->generation.sequence[i];
+    check_sequence(sequence, q);
+    check_parts(r, sequence, q->keys + 1 - q->most, stack_sequence_count(q));
   }
 }
 
 static void check_json(const struct stack_request *r, struct input answer) {
-  must(rfc8259_check(answer.bytes, answer.size).json);
-  json_t *body = json_loadb(answer.bytes, answer.size, JSON_REJECT_DUPLICATES, NULL);
-  must(json_is_object(body));
+  json_t *body = answer_json(answer);
   if (r->generates)
     check_sequences(r, body);
   else
@@ -115,32 +109,13 @@ static void check_json(const struct stack_request *r, struct input answer) {
   json_decref(body);
 }
 
-static void check_safetensors(struct input answer) {
-  struct error e = {0};
-  size_t header;
-  must(!safetensors_measure(answer.bytes, answer.size, answer.size, &header, &e));
-  const size_t front = SAFETENSORS_PREFIX + header;
-  struct safetensors *s =
-      safetensors_parse(answer.bytes + SAFETENSORS_PREFIX, header, answer.size - front, &e);
-  must(s);
-  safetensors_free(s);
-}
-
 static void check_answer(const struct stack_request *r, struct answer *a) {
-  for (size_t i = a->pieces; i-- > 0;) answer_write_piece(a, i);
-  must(answer_bytes(a) <= fuzz_limits.max_answer_bytes);
-  char *text = malloc(answer_bytes(a) + 1), *at = text;
-  must(text);
-  for (size_t i = 0; i < a->pieces; i++) {
-    memcpy(at, a->piece[i].iov_base, a->piece[i].iov_len);
-    at += a->piece[i].iov_len;
-  }
-  const struct input answer = {text, answer_bytes(a)};
+  const struct input text = answer_text(a);
   if (a->form == ANSWER_SAFETENSORS)
-    check_safetensors(answer);
+    safetensors_free(answer_safetensors(text));
   else
-    check_json(r, answer);
-  free(text);
+    check_json(r, text);
+  free((char *)text.bytes);
 }
 
 /* --- the stream --- */
@@ -181,7 +156,7 @@ static void check_events(const struct stack_request *r, struct events *v, bool g
 
 /* --- the computation --- */
 
-static void generate(struct decoded *d, struct run *run, void *scratch, unsigned cut) {
+static void generate(struct asked *d, struct run *run, void *scratch, unsigned cut) {
   struct events *v = malloc(sizeof *v);
   must(v);
   v->size = 0;
@@ -199,16 +174,14 @@ static void generate(struct decoded *d, struct run *run, void *scratch, unsigned
   free(v);
 }
 
-static void compute(const struct model *m, struct decoded *d, enum answer_form form, unsigned cut) {
+static void compute(const struct model *m, struct asked *d, enum answer_form form, unsigned cut) {
   struct answer a = {0};
   struct run *run = &d->request.run->run;
   if (stack_prepare(m->whole->encoder, d->request.run, &d->arena, &d->error)) return;
   if (!d->request.stream &&
       stack_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
     return;
-  const size_t bytes = (stack_scratch_bytes(m->whole->encoder) + 63) / 64 * 64;
-  void *scratch = aligned_alloc(64, bytes);
-  must(scratch);
+  void *scratch = asked_scratch(m);
   if (d->request.generates && d->request.run->geometry.items > 0)
     generate(d, run, scratch, cut);
   else if (!d->request.generates)
@@ -220,9 +193,9 @@ static void compute(const struct model *m, struct decoded *d, enum answer_form f
 
 static void answer_request(const struct model *m, const struct body_terms *terms, struct input body,
                            unsigned cut) {
-  struct decoded whole, parts;
-  read_body(&whole, m, terms, body, 0);
-  read_body(&parts, m, terms, body, cut);
+  struct asked whole, parts;
+  asked_read(&whole, m, terms, body, 0);
+  asked_read(&parts, m, terms, body, cut);
   error_must_agree(&whole.error, &parts.error);
   if (!whole.error.status) {
     requests_must_agree(&whole.request, &parts.request);
@@ -230,8 +203,8 @@ static void answer_request(const struct model *m, const struct body_terms *terms
     compute(m, &whole, binary ? ANSWER_SAFETENSORS : ANSWER_JSON, cut);
   }
   if (whole.error.status) error_must_be_told(&whole.error);
-  end_body(&whole);
-  end_body(&parts);
+  asked_end(&whole);
+  asked_end(&parts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

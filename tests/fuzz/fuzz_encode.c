@@ -4,18 +4,14 @@
  * FUZZ_PART the data, `v` Open Inference Protocol with binary data behind FUZZ_PART. The second
  * byte: bit 0: a binary answer is wanted, the others: the model. The third is how the body is cut
  * the second time. */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/checkpoint/safetensors.h"
 #include "config/model/whole.h"
 #include "server/stack/stack_answer.h"
-#include "server/stack/stack_body.h"
-#include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/rfc8259.h"
+#include "tests/fuzz/asked.h"
 
-enum { MODELS = 3, LAYERS = 2, HEADS = 2, WIDTH = 4, BUDGET = 32 << 20 };
+enum { MODELS = 3, LAYERS = 2, HEADS = 2, WIDTH = 4 };
 
 /* Small spans, so that a run is cut into many. */
 static const double work = 1e3;
@@ -29,45 +25,10 @@ static const struct model *model_at(unsigned index) {
       RANDOM "}", RANDOM ",\"pool\":\"mean\",\"normalize\":true}",
       RANDOM ",\"norm\":\"pre\",\"positions\":\"learned\",\"max_positions\":5,\"gated\":true}"};
   static const struct model *models[MODELS];
-  index %= MODELS;
-  if (!models[index]) {
-    struct error e = {0};
-    json_t *definition = json_loads(definitions[index], 0, NULL);
-    models[index] = model_load("m", definition, ".", GEMM_PACKED, &e);
-    must(models[index]);
-    json_decref(definition);
-  }
-  return models[index];
+  return asked_model(definitions[index % MODELS], &models[index % MODELS]);
 }
 
 /* --- reading --- */
-
-struct encoded {
-  struct budget budget;
-  struct arena arena;
-  struct stack_request request;
-  struct error error;
-};
-
-static void read_body(struct encoded *d, const struct model *m, const struct body_terms *terms,
-                      struct input body, unsigned cut) {
-  memset(d, 0, sizeof *d);
-  budget_init(&d->budget, BUDGET);
-  arena_init(&d->arena, &d->budget);
-  struct stack_body *b = stack_body_new(m->whole, terms, &fuzz_limits, &d->arena, &d->error);
-  if (!b) {
-    must(d->error.status);
-    return;
-  }
-  fuzz_feed(stack_body_of(b), body, cut, &d->error);
-  const enum status status = stack_body_finish(b, &d->request);
-  must(status == d->error.status);
-}
-
-static void end_body(struct encoded *d) {
-  arena_free(&d->arena);
-  must(d->budget.used == 0);
-}
 
 static bool agree(const void *a, const void *b, size_t size) {
   if (!a || !b) return !a == !b;
@@ -107,15 +68,8 @@ static void requests_must_agree(const struct stack_request *a, const struct stac
 
 /* --- answering --- */
 
-static json_t *json_of(struct input text) {
-  must(rfc8259_check(text.bytes, text.size).json);
-  json_t *json = json_loadb(text.bytes, text.size, JSON_REJECT_DUPLICATES, NULL);
-  must(json_is_object(json));
-  return json;
-}
-
 static void check_json(const struct stack_request *r, struct input answer) {
-  json_t *body = json_of(answer);
+  json_t *body = answer_json(answer);
   const json_t *outputs = json_object_get(body, "outputs");
   const json_t *usage = json_object_get(body, "usage");
   must((size_t)json_integer_value(json_object_get(usage, "tokens")) == r->run->geometry.q_rows);
@@ -128,13 +82,7 @@ static void check_json(const struct stack_request *r, struct input answer) {
 }
 
 static void check_safetensors(const struct stack_request *r, struct input answer) {
-  struct error e = {0};
-  size_t header;
-  must(!safetensors_measure(answer.bytes, answer.size, answer.size, &header, &e));
-  const size_t front = SAFETENSORS_PREFIX + header;
-  struct safetensors *s =
-      safetensors_parse(answer.bytes + SAFETENSORS_PREFIX, header, answer.size - front, &e);
-  must(s);
+  struct safetensors *s = answer_safetensors(answer);
   bool outputs = false;
   for (size_t i = 0; i < safetensors_count(s); i++) {
     const struct safetensors_entry *t = safetensors_at(s, i);
@@ -146,34 +94,24 @@ static void check_safetensors(const struct stack_request *r, struct input answer
 }
 
 static void check_answer(const struct stack_request *r, struct answer *a) {
-  for (size_t i = a->pieces; i-- > 0;) answer_write_piece(a, i);
-  must(a->pieces <= ANSWER_PIECES_MAX && answer_bytes(a) <= fuzz_limits.max_answer_bytes);
-  char *text = malloc(answer_bytes(a) + 1), *at = text;
-  must(text);
-  for (size_t i = 0; i < a->pieces; i++) {
-    memcpy(at, a->piece[i].iov_base, a->piece[i].iov_len);
-    at += a->piece[i].iov_len;
-  }
-  const struct input answer = {text, answer_bytes(a)};
+  const struct input text = answer_text(a);
   const size_t json_bytes = atomic_load(&a->json_bytes);
   if (a->form == ANSWER_SAFETENSORS)
-    check_safetensors(r, answer);
+    check_safetensors(r, text);
   else if (a->form == ANSWER_V2)
-    json_decref(json_of((struct input){text, json_bytes ? json_bytes : answer.size}));
+    json_decref(answer_json((struct input){text.bytes, json_bytes ? json_bytes : text.size}));
   else
-    check_json(r, answer);
-  free(text);
+    check_json(r, text);
+  free((char *)text.bytes);
 }
 
-static void compute(const struct model *m, struct encoded *d, enum answer_form form) {
+static void compute(const struct model *m, struct asked *d, enum answer_form form) {
   struct answer a = {0};
   struct stack_run *run = d->request.run;
   if (stack_prepare(m->whole->encoder, run, &d->arena, &d->error) ||
       stack_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
     return;
-  const size_t bytes = (stack_scratch_bytes(m->whole->encoder) + 63) / 64 * 64;
-  void *scratch = aligned_alloc(64, bytes);
-  must(scratch);
+  void *scratch = asked_scratch(m);
   run_compute(&run->run, work, scratch);
   free(scratch);
   if (!run_fault(&run->run, &d->error)) check_answer(&d->request, &a);
@@ -181,9 +119,9 @@ static void compute(const struct model *m, struct encoded *d, enum answer_form f
 
 static void answer_request(const struct model *m, const struct body_terms *terms, struct input body,
                            unsigned cut) {
-  struct encoded whole, parts;
-  read_body(&whole, m, terms, body, 0);
-  read_body(&parts, m, terms, body, cut);
+  struct asked whole, parts;
+  asked_read(&whole, m, terms, body, 0);
+  asked_read(&parts, m, terms, body, cut);
   error_must_agree(&whole.error, &parts.error);
   if (!whole.error.status) {
     requests_must_agree(&whole.request, &parts.request);
@@ -193,8 +131,8 @@ static void answer_request(const struct model *m, const struct body_terms *terms
                                                                               : ANSWER_JSON);
   }
   if (whole.error.status) error_must_be_told(&whole.error);
-  end_body(&whole);
-  end_body(&parts);
+  asked_end(&whole);
+  asked_end(&parts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

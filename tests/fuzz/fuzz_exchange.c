@@ -6,17 +6,14 @@
  * the measures of heads. The second byte: bit 0: a binary answer is wanted, the others: the model.
  */
 #include <ctype.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/checkpoint/safetensors.h"
 #include "core/attention/trace.h"
 #include "server/attention/attention_answer.h"
 #include "server/text/base64.h"
-#include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/rfc8259.h"
+#include "tests/fuzz/asked.h"
 
 /* Small spans, so that a call is cut into many. */
 static const double work = 1e3;
@@ -84,13 +81,6 @@ static size_t numbers_in(const json_t *value) {
   return count;
 }
 
-static json_t *json_of(struct input text) {
-  must(rfc8259_check(text.bytes, text.size).json);
-  json_t *json = json_loadb(text.bytes, text.size, JSON_REJECT_DUPLICATES, NULL);
-  must(json_is_object(json));
-  return json;
-}
-
 static void check_measures(const struct model *m, const json_t *body) {
   const size_t heads = m->shape.heads;
   must(json_array_size(json_object_get(body, "heads")) == heads);
@@ -119,7 +109,7 @@ static void check_trace(const struct trace *t, const json_t *trace) {
 
 static void check_json(const struct model *m, const struct attention_request *d,
                        struct input answer) {
-  json_t *body = json_of(answer), *value;
+  json_t *body = answer_json(answer), *value;
   const char *name;
   size_t arrays = 0, asked;
   json_object_foreach(body, name, value) {
@@ -142,7 +132,7 @@ static void check_v2(const struct model *m, const struct attention_request *d, s
                      size_t json_bytes) {
   const struct input text = {answer.bytes, json_bytes ? json_bytes : answer.size};
   size_t binary = answer.size - text.size, asked, i;
-  json_t *body = json_of(text), *output;
+  json_t *body = answer_json(text), *output;
   const json_t *outputs = json_object_get(body, "outputs");
   must(json_array_size(outputs) == (d->v2.outputs ? d->v2.outputs : 1));
   json_array_foreach(outputs, i, output) {
@@ -160,13 +150,8 @@ static void check_v2(const struct model *m, const struct attention_request *d, s
 
 static void check_safetensors(const struct model *m, const struct attention_request *d,
                               struct input answer) {
-  struct error e = {0};
-  size_t header, asked;
-  must(!safetensors_measure(answer.bytes, answer.size, answer.size, &header, &e));
-  const size_t front = SAFETENSORS_PREFIX + header;
-  struct safetensors *s =
-      safetensors_parse(answer.bytes + SAFETENSORS_PREFIX, header, answer.size - front, &e);
-  must(s);
+  struct safetensors *s = answer_safetensors(answer);
+  size_t asked;
   for (size_t i = 0; i < safetensors_count(s); i++) {
     const struct safetensors_entry *t = safetensors_at(s, i);
     must(numbers_asked(m, d, t->name, &asked) && t->count == asked);
@@ -178,21 +163,14 @@ static void check_safetensors(const struct model *m, const struct attention_requ
 
 static void check_answer(const struct model *m, const struct attention_request *d,
                          struct answer *a) {
-  for (size_t i = a->pieces; i-- > 0;) answer_write_piece(a, i);
-  char *text = malloc(answer_bytes(a) + 1), *at = text;
-  must(text);
-  for (size_t i = 0; i < a->pieces; i++) {
-    memcpy(at, a->piece[i].iov_base, a->piece[i].iov_len);
-    at += a->piece[i].iov_len;
-  }
-  const struct input answer = {text, answer_bytes(a)};
+  const struct input text = answer_text(a);
   if (a->form == ANSWER_SAFETENSORS)
-    check_safetensors(m, d, answer);
+    check_safetensors(m, d, text);
   else if (a->form == ANSWER_V2)
-    check_v2(m, d, answer, atomic_load(&a->json_bytes));
+    check_v2(m, d, text, atomic_load(&a->json_bytes));
   else
-    check_json(m, d, answer);
-  free(text);
+    check_json(m, d, text);
+  free((char *)text.bytes);
 }
 
 static void answer_request(const struct model *m, const struct body_terms *terms,

@@ -1,0 +1,78 @@
+/* asked: a request to a whole model, and the bytes of an answer. */
+#include "tests/fuzz/asked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/model/whole.h"
+#include "server/stack/stack_body.h"
+#include "tests/fuzz/rfc8259.h"
+
+enum { BUDGET = 32 << 20 };
+
+const struct model *asked_model(const char *definition, const struct model **place) {
+  if (!*place) {
+    struct error e = {0};
+    json_t *json = json_loads(definition, 0, NULL);
+    *place = model_load("m", json, ".", GEMM_PACKED, &e);
+    must(*place);
+    json_decref(json);
+  }
+  return *place;
+}
+
+void asked_read(struct asked *d, const struct model *m, const struct body_terms *terms,
+                struct input body, unsigned cut) {
+  memset(d, 0, sizeof *d);
+  budget_init(&d->budget, BUDGET);
+  arena_init(&d->arena, &d->budget);
+  struct stack_body *b = stack_body_new(m->whole, terms, &fuzz_limits, &d->arena, &d->error);
+  if (!b) {
+    must(d->error.status);
+    return;
+  }
+  fuzz_feed(stack_body_of(b), body, cut, &d->error);
+  const enum status status = stack_body_finish(b, &d->request);
+  must(status == d->error.status);
+}
+
+void asked_end(struct asked *d) {
+  arena_free(&d->arena);
+  must(d->budget.used == 0);
+}
+
+void *asked_scratch(const struct model *m) {
+  void *scratch = aligned_alloc(64, (stack_scratch_bytes(m->whole->encoder) + 63) / 64 * 64);
+  must(scratch);
+  return scratch;
+}
+
+struct input answer_text(struct answer *a) {
+  for (size_t i = a->pieces; i-- > 0;) answer_write_piece(a, i);
+  must(a->pieces <= ANSWER_PIECES_MAX && answer_bytes(a) <= fuzz_limits.max_answer_bytes);
+  char *text = malloc(answer_bytes(a) + 1), *at = text;
+  must(text);
+  for (size_t i = 0; i < a->pieces; i++) {
+    memcpy(at, a->piece[i].iov_base, a->piece[i].iov_len);
+    at += a->piece[i].iov_len;
+  }
+  return (struct input){text, answer_bytes(a)};
+}
+
+json_t *answer_json(struct input text) {
+  must(rfc8259_check(text.bytes, text.size).json);
+  json_t *json = json_loadb(text.bytes, text.size, JSON_REJECT_DUPLICATES, NULL);
+  must(json_is_object(json));
+  return json;
+}
+
+struct safetensors *answer_safetensors(struct input text) {
+  struct error e = {0};
+  size_t header;
+  must(!safetensors_measure(text.bytes, text.size, text.size, &header, &e));
+  const size_t front = SAFETENSORS_PREFIX + header;
+  struct safetensors *s =
+      safetensors_parse(text.bytes + SAFETENSORS_PREFIX, header, text.size - front, &e);
+  must(s);
+  return s;
+}

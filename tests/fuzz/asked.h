@@ -1,0 +1,36 @@
+/* asked: a request to a whole model, read from the bytes of its body, and the bytes of an answer:
+ * what the targets of both have in common. */
+#ifndef TESTS_FUZZ_ASKED_H
+#define TESTS_FUZZ_ASKED_H
+
+#include <jansson.h>
+
+#include "config/checkpoint/safetensors.h"
+#include "server/answer/answer.h"
+#include "server/stack/stack_request.h"
+#include "tests/fuzz/fuzz.h"
+
+/* A model of this definition; it is made once for each place. */
+const struct model *asked_model(const char *definition, const struct model **place);
+
+struct asked {
+  struct budget budget;
+  struct arena arena;
+  struct stack_request request;
+  struct error error; /* else it was refused */
+};
+
+void asked_read(struct asked *d, const struct model *m, const struct body_terms *terms,
+                struct input body, unsigned cut);
+void asked_end(struct asked *d); /* nothing is left charged */
+
+/* Memory for a run of the model's stack; the caller frees it. */
+void *asked_scratch(const struct model *m);
+
+/* Writes all pieces of an answer, the last one first. The caller frees the bytes. */
+struct input answer_text(struct answer *a);
+
+json_t *answer_json(struct input text);                    /* an object */
+struct safetensors *answer_safetensors(struct input text); /* to be freed */
+
+#endif
