@@ -7,14 +7,19 @@
 void whole_free(struct whole *w) {
   if (!w) return;
   stack_free(w->encoder);
+  stack_free(w->decoder);
   free(w->part);
   free(w->banned);
   free(w);
 }
 
-bool whole_has_output(const struct whole *w) { return w && stack_has_output(w->encoder); }
+bool whole_has_output(const struct whole *w) {
+  return w && w->decoder && stack_has_output(w->decoder);
+}
 
-bool whole_can_generate(const struct whole *w) { return w && stack_can_generate(w->encoder); }
+bool whole_can_generate(const struct whole *w) {
+  return w && w->decoder && stack_can_generate(w->decoder);
+}
 
 const struct whole_part *whole_find_part(const struct whole *w, const char *name) {
   for (size_t i = 0; i < w->parts; i++)

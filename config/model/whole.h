@@ -27,12 +27,16 @@ struct whole_tokens { /* token ids; -1: none */
 };
 
 struct whole {
-  const char *family;    /* "bert"; static text */
-  struct stack *encoder; /* or the decoder of a model that has nothing else */
-  size_t vocabulary;     /* 0: it takes `embeddings` only */
-  size_t types;          /* of token_types; 0: it has none */
-  size_t positions;      /* rows that an item may have; 0: as many as one likes */
-  size_t aside;          /* tensors of its file that are not used */
+  const char *family;              /* "bert"; static text */
+  struct stack *encoder, *decoder; /* one of them, or both: the layers of the decoder attend to
+                                      the encoder's outputs then, and may have its table of tokens,
+                                      or lend theirs */
+  size_t vocabulary;               /* of `tokens`; 0: it takes `embeddings` only */
+  size_t types;                    /* of token_types; 0: it has none */
+  size_t positions;                /* rows that an item may have; 0: as many as one likes */
+  size_t target_vocabulary, target_positions; /* the same of the decoder; where it stands alone they
+                                                 are these */
+  size_t aside;                               /* tensors of its file that are not used */
   struct whole_tokens token;
 
   /* Where an /encode request does not say otherwise. */
@@ -45,11 +49,20 @@ struct whole {
   int32_t *banned;              /* [choice.banned_count] its list, or NULL */
   size_t max_tokens;
 
-  struct whole_part *part; /* [parts], those of the encoder by their layer */
+  struct whole_part *part; /* [parts], the encoder's by their layers; then the decoder's, those
+                              across behind the others */
   size_t parts;
 };
 
 void whole_free(struct whole *w); /* NULL is fine */
+
+/* The stack that reads `tokens`. */
+static inline struct stack *whole_reader(const struct whole *w) {
+  return w->encoder ? w->encoder : w->decoder;
+}
+
+/* Both: an encoder, and a decoder that attends to what it puts out. */
+static inline bool whole_is_pair(const struct whole *w) { return w->encoder && w->decoder; }
 
 /* Can it say how likely tokens are? NULL, which is no whole model, cannot. */
 bool whole_has_output(const struct whole *w);

@@ -11,7 +11,11 @@ enum { COUNT_MOST = 1 << 24, MAX_TOKENS = 64 };
 void whole_choice_init(struct whole_choice *c) {
   memset(c, 0, sizeof *c);
   c->max_tokens = MAX_TOKENS;
-  c->choice = (struct stack_choice){.top_p = 1, .repetition_penalty = 1, .forced_end = -1};
+  c->choice = (struct stack_choice){.top_p = 1,
+                                    .repetition_penalty = 1,
+                                    .forced_begin = -1,
+                                    .forced_end = -1,
+                                    .length_penalty = 1};
 }
 
 /* --- a definition's words --- */

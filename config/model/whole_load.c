@@ -21,11 +21,11 @@ static enum status make_stack(struct whole *w, const struct whole_plan *p, struc
   struct stack_layer layer;
   struct arena a;
   arena_init(&a, NULL);
-  if (whole_numbers_model(p, &a, &form, e) == STATUS_OK) w->encoder = stack_new(&form, e);
-  for (size_t i = 0; w->encoder && i < p->form.layers && e->status == STATUS_OK; i++) {
+  struct stack **made = p->kind == MODEL_DECODER ? &w->decoder : &w->encoder;
+  if (whole_numbers_model(p, &a, &form, e) == STATUS_OK) *made = stack_new(&form, e);
+  for (size_t i = 0; *made && i < p->form.layers && e->status == STATUS_OK; i++) {
     arena_free(&a);
-    if (whole_numbers_layer(p, i, &a, &layer, e) == STATUS_OK)
-      stack_set_layer(w->encoder, &layer, e);
+    if (whole_numbers_layer(p, i, &a, &layer, e) == STATUS_OK) stack_set_layer(*made, &layer, e);
   }
   arena_free(&a);
   return e->status;
@@ -56,20 +56,21 @@ static enum status make_parts(struct model *m, const struct whole_plan *p, struc
     struct whole_part *part = &w->part[w->parts];
     snprintf(part->name, sizeof part->name, "%.8s.%u.self", p->form.name,
              (unsigned)w->parts % (DEFINITION_LAYER_MAX + 1));
-    part->model = (struct model){.name = m->name,
-                                 .kind = MODEL_ATTENTION,
-                                 .layer = (struct layer *)stack_attention(w->encoder, w->parts),
-                                 .shape = p->form.self,
-                                 .score = "scaled_dot",
-                                 .weighting = "softmax",
-                                 .projection = "linear",
-                                 .layout = m->layout,
-                                 .bias = has_bias(p, w->parts),
-                                 .causal = p->form.causal,
-                                 .window = p->form.window,
-                                 .parameters = count_part(p, w->parts),
-                                 .source = m->source,
-                                 .digest_name = m->digest_name};
+    part->model =
+        (struct model){.name = m->name,
+                       .kind = MODEL_ATTENTION,
+                       .layer = (struct layer *)stack_attention(whole_reader(w), w->parts),
+                       .shape = p->form.self,
+                       .score = "scaled_dot",
+                       .weighting = "softmax",
+                       .projection = "linear",
+                       .layout = m->layout,
+                       .bias = has_bias(p, w->parts),
+                       .causal = p->form.causal,
+                       .window = p->form.window,
+                       .parameters = count_part(p, w->parts),
+                       .source = m->source,
+                       .digest_name = m->digest_name};
     memcpy(part->model.digest, m->digest, sizeof m->digest);
   }
   return STATUS_OK;
@@ -121,6 +122,8 @@ static enum status describe(struct model *m, const struct whole_plan *p, struct 
   w->vocabulary = p->form.embedding.tokens;
   w->types = p->form.embedding.types;
   w->positions = p->positions;
+  w->target_vocabulary = w->vocabulary;
+  w->target_positions = w->positions;
   w->aside = p->aside;
   w->token = p->said.token;
   w->pool = p->pool;
@@ -141,7 +144,7 @@ enum status whole_load(struct model *m, const json_t *definition, const char *di
       (whole_tied_check(&p, e) || whole_numbers_digest(&p, m->digest, &m->digest_name, e) ||
        make_stack(m->whole, &p, e) || check_unchanged(&p, e)))
     whole_plan_blame(&p, e);
-  if (e->status == STATUS_OK && trial_stack(m->whole->encoder, e) == STATUS_OK)
+  if (e->status == STATUS_OK && trial_stack(whole_reader(m->whole), e) == STATUS_OK)
     make_parts(m, &p, e);
   whole_plan_free(&p);
   return e->status;

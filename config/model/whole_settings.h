@@ -33,7 +33,7 @@ struct whole_settings {
   size_t first_position, max_positions; /* 0: not said */
   enum toggle scale_embedding, tie_output;
   struct whole_tokens token; /* what is not said is none */
-  bool float32; /* numbers stay so, even where 16 bits have them */
+  bool float32;              /* numbers stay so, even where 16 bits have them */
   struct whole_choice choice;
   bool has_pool;
   enum stack_pool pool;

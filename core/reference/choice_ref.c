@@ -74,11 +74,14 @@ void choice_ref(const struct stack_choice *c, const struct stack_past *past, con
   for (size_t i = 0; i < tokens; i++) p[i] = changed(c, past, (int32_t)i, logit[i]);
   for (size_t i = 0; i < tokens; i++)
     if (rank_of(p, tokens, i) == 0) first = i;
-  const bool forced = c->forced_end >= 0 && past->chosen + 1 == past->most;
+  const bool ending = c->forced_end >= 0 && past->chosen + 1 == past->most;
+  const bool beginning = c->forced_begin >= 0 && past->count == 1 && past->chosen == 0;
+  const bool forced = ending || beginning;
   const bool none = p[first] == -INFINITY;
   if (forced || c->temperature == 0 || none) {
     for (size_t i = 0; i < tokens; i++) p[i] = 0;
-    if (forced || !none) p[forced ? (size_t)c->forced_end : first] = 1;
+    if (forced || !none)
+      p[ending ? (size_t)c->forced_end : beginning ? (size_t)c->forced_begin : first] = 1;
     return;
   }
   const double greatest = p[first];

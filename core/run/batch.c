@@ -157,7 +157,9 @@ static void part_jobs(struct batch *b, struct ending *ending) {
     job->next = NULL;
     job->computed = now;
     if (!job->error.status) run_fault(job->run, &job->error);
-    if (!job->error.status && run_again(job->run)) {
+    struct run *on = job->error.status ? NULL : run_goes_on(job->run);
+    if (on) {
+      job->run = on;
       *again = job;
       again = &job->next;
     } else if (job->error.status || job->pieces == 0) {

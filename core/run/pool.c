@@ -119,7 +119,10 @@ static void leave_seat(struct pool *p, size_t seat) {
 
 /* Ends a round; true: there is another one. */
 static bool has_another_round(struct pool *p, struct job *job) {
-  if (run_fault(job->run, &job->error) || !run_again(job->run)) return false;
+  if (run_fault(job->run, &job->error)) return false;
+  struct run *next = run_goes_on(job->run);
+  if (!next) return false;
+  job->run = next;
   if (!atomic_load(&p->closed)) return true;
   job_give_up(job, STATUS_DRAINING);
   return false;

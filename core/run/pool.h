@@ -42,7 +42,7 @@ struct pool_options {
 
 struct job {
   /* From the submitter. */
-  struct run *run; /* all that is to be computed */
+  struct run *run; /* all that is to be computed, with what comes then; in `done` its last one */
   size_t pieces;   /* of the answer, to be written after computing; may be 0 */
   void (*write)(struct job *job, size_t piece); /* any worker, any order; cannot fail */
   bool (*gone)(struct job *job);                /* has the client left? any worker; NULL: never */

@@ -26,9 +26,11 @@
 struct run {
   const struct program *program;
   struct run *next;       /* the next run of the same batch */
+  struct run *then;       /* of any program: begins when all rounds of this one are over; or NULL */
   double work;            /* floating-point operations of the round, about */
   size_t rows;            /* of the round, of queries: the sizes of batches are counted in these */
-  double whole;           /* the work of all rounds, about; one that has one round may leave it 0 */
+  double whole;           /* the work of all rounds, about, and of what comes then; one that has one
+                             round may leave it 0 */
   double had;             /* the work of the rounds that are over; the pool's own */
   atomic_bool cancelled;  /* set by any thread: what is left of the run is skipped */
   _Atomic uint64_t fault; /* the first place that went wrong: see run_note_fault; 0: none */
@@ -128,11 +130,15 @@ void run_span(const struct span *span, void *scratch);
 /* The next unit of a span that is not over, for a step's `compute`; false: none is left. */
 bool run_next_unit(struct span *left, struct unit *u);
 
-/* Counts a round that is over. True: the run goes again. */
-static inline bool run_again(struct run *run) {
+/* Counts a round that is over, without a fault. The run goes again, or the one that comes then does
+ * begin; NULL: all is over. */
+static inline struct run *run_goes_on(struct run *run) {
   const struct program *p = run->program;
   run->had += run->work;
-  return p->again && !atomic_load(&run->cancelled) && p->again(p, run);
+  if (atomic_load(&run->cancelled)) return NULL;
+  if (p->again && p->again(p, run)) return run;
+  if (run->then) run->then->had = run->had;
+  return run->then;
 }
 
 /* All steps of one round on the calling thread, in spans of `work`: for what is not worth sharing

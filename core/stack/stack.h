@@ -31,8 +31,9 @@ bool stack_has_output(const struct stack *s); /* tokens to come can be asked for
 bool stack_can_generate(const struct stack *s);
 bool stack_has_pooler(const struct stack *s);
 
-/* The attention of a layer, for calls to it alone; it lives as long as the stack. */
-const struct layer *stack_attention(const struct stack *s, size_t layer);
+/* One of its attentions, for calls to it alone: of layer l number l, and its attention across
+ * number L + l. It lives as long as the stack. */
+const struct layer *stack_attention(const struct stack *s, size_t number);
 
 size_t stack_scratch_bytes(const struct stack *s); /* that one thread needs */
 
@@ -61,24 +62,26 @@ enum stack_weights {
   STACK_WEIGHTS_THUMBNAILS
 };
 
-/* What is asked of one layer. */
+/* What is asked of one attention, and of the layer that it is the self-attention of. */
 struct stack_wish {
   enum stack_weights weights;
   size_t thumbnail;       /* rows and columns of one, at most; above 0 */
   const float *head_mask; /* [H] or NULL */
-  bool hidden;            /* what the layer gives: hidden state l + 1 of layer l */
+  bool hidden;            /* what the layer gives: hidden state l + 1 of layer l; not across */
   struct trace *trace;    /* of one query, or NULL (core/attention/trace.h) */
-  bool input;             /* the rows that its attention reads, behind its norm */
+  bool input;             /* the rows that it reads, behind its norm; across its queries */
 };
 
-/* What one layer shows. Each is NULL where it was not asked for. Of a run that generates its rows
- * are those of the sequences' tokens: the weights are [H, most, keys] or [most, keys], the
- * thumbnails [H, min(thumbnail, tokens), min(thumbnail, keys of the last row)]; and behind what was
- * generated, and where a row could not see, are zeros. */
+/* What one attention shows, and its layer. Each is NULL where it was not asked for. The keys k of
+ * an item are its own rows, or across those of its source. Of a run that generates its rows are
+ * those of the sequences' tokens: the weights are [H, most, keys] or [most, keys], the thumbnails
+ * [H, min(thumbnail, tokens), min(thumbnail, keys of the last row)]; and behind what was generated,
+ * and where a row could not see, are zeros. */
 struct stack_shown {
-  const float *weights;        /* per item at weights_at: [H, n, n], or [n, n] the average */
+  const float *weights;        /* per item at weights_at: [H, n, k], or [n, k] the average */
   const size_t *weights_at;    /* [items] */
-  const uint8_t *thumbnails;   /* per item at thumbnails_at: [H, r, r], r = min(thumbnail, n) */
+  const uint8_t *thumbnails;   /* per item at thumbnails_at: [H, r, c], r = min(thumbnail, n), c =
+                                  min(thumbnail, k) */
   const size_t *thumbnails_at; /* [items] */
   const float *hidden;         /* [rows, d] */
   const float *input;          /* [rows, d] */
@@ -94,7 +97,7 @@ struct stack_run {
   const float *embeddings;       /* [rows, d] */
   const int32_t *types;          /* [rows], within the types; NULL: all 0, or there are none */
   bool embedded;                 /* show hidden state 0, which enters the first layer */
-  const struct stack_wish *wish; /* [L]; NULL: nothing is asked of any layer */
+  const struct stack_wish *wish; /* [attentions]; NULL: nothing is asked of any of them */
   enum stack_pool pool;
   size_t dimensions;      /* of a pooled item: the first so many numbers are kept; 0: all */
   bool normalize;         /* a pooled item then gets length 1, unless all its numbers are 0 */
@@ -106,6 +109,10 @@ struct stack_run {
   struct stack_generation *generation; /* tokens are chosen, of a causal stack with an output. No
                                           item is empty, there are tokens; nothing is pooled, scored
                                           or traced. NULL: none are */
+  /* Of a stack with cross attention: the run of another one, whose outputs its layers attend to. It
+   * is prepared before this one, shows rows, and becomes the run that is to be computed: this one
+   * follows it (run.then). Its items are this run's; or, of one that generates, its texts. */
+  struct stack_run *source;
 
   /* The answer, allocated when the run is prepared. */
   const float *outputs;           /* [rows, d], or pooled [items, output_size] */
@@ -117,12 +124,13 @@ struct stack_run {
   const int32_t *top_tokens;      /* [rows, top_count] the likeliest first, of equals the lower */
   const float *top_log_probabilities; /* [rows, top_count] */
   size_t top_count;                   /* `top`, or as many as there are tokens */
-  struct stack_shown *shown;          /* [L]; NULL where there are no wishes */
+  struct stack_shown *shown;          /* [attentions]; NULL where there are no wishes */
   struct spare left; /* memory that is not read any more once the run is computed */
 
   /* The stack's own. */
   struct stack_space *space;
-  struct call call[]; /* [L] of the attentions */
+  struct geometry across; /* of the calls across: its keys are the rows of the source */
+  struct call call[];     /* [attentions] */
 };
 
 /* An empty run of this stack, in the arena: all 0, but for the window and `causal`, which are the

@@ -190,11 +190,18 @@ static int32_t draw(struct choosing *k) {
   return find_share(k, chance_of(k->c, k->past) * sum);
 }
 
+/* The token that has to come, whatever its logit; -1: any may. */
+static int32_t forced_token(const struct stack_choice *c, const struct stack_past *past) {
+  if (c->forced_end >= 0 && past->chosen + 1 == past->most) return (int32_t)c->forced_end;
+  return past->count == 1 && past->chosen == 0 ? (int32_t)c->forced_begin : -1;
+}
+
 int32_t stack_choose(const struct stack_choice *c, const struct stack_past *past,
                      const float *logit, size_t tokens, void *scratch) {
   struct choosing k = {.c = c, .past = past, .tokens = tokens, .logit = scratch};
   k.heap = (uint32_t *)((char *)scratch + copy_bytes(tokens));
-  if (c->forced_end >= 0 && past->chosen + 1 == past->most) return (int32_t)c->forced_end;
+  const int32_t forced = forced_token(c, past);
+  if (forced >= 0) return forced;
   if (c->temperature == 0 && !changes_logits(c, past)) return find_greatest(logit, tokens);
   change_logits(&k, logit);
   return c->temperature == 0 ? find_greatest(k.logit, tokens) : draw(&k);

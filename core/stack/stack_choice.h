@@ -11,6 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* When is a search over, of which as many ways are done as are kept? */
+enum stack_early {
+  STACK_EARLY_NOT,  /* when the best that goes on is no better than those that are done */
+  STACK_EARLY_YES,  /* at once */
+  STACK_EARLY_NEVER /* when it could not become better even with all tokens that it may have */
+};
+
 struct stack_choice {
   double temperature;        /* 0: the greatest is taken, of equals the lowest token */
   size_t top_k;              /* drawn is one of the likeliest so many; 0: of all */
@@ -22,8 +29,15 @@ struct stack_choice {
   size_t banned_count;
   const int32_t *end, *stop; /* [ends], [stops] tokens behind which a text is over */
   size_t ends, stops;
-  size_t min_tokens;  /* so many are chosen before one that ends the text may be */
-  int64_t forced_end; /* the last one where `most` are chosen; -1: none is forced */
+  size_t min_tokens;    /* so many are chosen before one that ends the text may be */
+  int64_t forced_begin; /* the first one behind a text of one token; -1: none is forced */
+  int64_t forced_end;   /* the last one where `most` are chosen; -1: none is forced */
+
+  /* A search: above 1 the likeliest so many ways on are followed side by side. Then the temperature
+   * is 0, and choosing works on a copy of the log probabilities. */
+  size_t beams;
+  double length_penalty; /* a way's score is its sum over the number of its tokens to this power */
+  enum stack_early early;
 };
 
 /* What a choice depends on, besides the logits. */

@@ -42,15 +42,18 @@ struct stack_forward {
 
 struct stack_layer {
   struct layer_matrix self[ROLE_COUNT];
-  struct stack_norm norm_self, norm_forward;
+  struct layer_matrix cross[ROLE_COUNT]; /* of a form with cross attention */
+  struct stack_norm norm_self, norm_cross, norm_forward;
   struct stack_forward forward;
 };
 
 struct stack_embedding {
-  const float *token;    /* [V, d]; NULL: a request brings rows instead of tokens */
-  const float *type;     /* [types, d], or NULL */
-  const float *position; /* [position_rows, d] of POSITIONS_LEARNED */
-  size_t tokens, types;  /* V; rows of `type` */
+  const float *token;         /* [V, d]; NULL: a request brings rows instead of tokens */
+  const struct stack *lender; /* its table of tokens is this one's, too, and `token` is not looked
+                                 at: it lives as long as this stack; or NULL */
+  const float *type;          /* [types, d], or NULL */
+  const float *position;      /* [position_rows, d] of POSITIONS_LEARNED */
+  size_t tokens, types;       /* V; rows of `type` */
   size_t position_rows;
   enum positions positions;
   size_t first_position;  /* of row 0 of an item */
@@ -79,6 +82,8 @@ struct stack_form {
   const char *name;                   /* "encoder" or "decoder", before the numbers of its parts */
   size_t width, forward_size, layers; /* d, f, L */
   struct layer_shape self;            /* of every layer's attention */
+  struct layer_shape cross; /* behind it stands one to the rows of another stack, whose width are
+                               its key and value sizes; 0 heads: there is none */
   bool causal;
   size_t window; /* rows that one sees, itself the last of them; 0: all that it may see otherwise */
   enum norm_kind norm;
@@ -93,5 +98,10 @@ struct stack_form {
   struct stack_pooling pooling;
   struct stack_output output;
 };
+
+/* Attentions of a stack: those of its layers to themselves, then those across. */
+static inline size_t stack_form_attentions(const struct stack_form *f) {
+  return f->layers * (f->cross.heads ? 2 : 1);
+}
 
 #endif

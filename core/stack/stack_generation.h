@@ -31,7 +31,8 @@ struct stack_sequence {
   float *log_probability; /* [most] the model's own, whatever the choice made of it */
   int32_t *top_token;     /* [most, top_count] as in a run that scores */
   float *top_log_probability;
-  double score;                     /* the sum of the log probabilities, once it is finished */
+  double score;                     /* the sum of the log probabilities, once it is finished; of
+                                       a search what it is ordered by */
   _Atomic enum stack_finish finish; /* set behind the last token's count */
 
   /* Where it lies in what the run shows (stack_shown), once the run is over: row t is the pass that
@@ -40,11 +41,29 @@ struct stack_sequence {
   size_t keys; /* of a row of weights: all that it may come to see */
 };
 
+/* A way on of a text in one step of a search. */
+struct stack_beam {
+  int32_t parent; /* which of the ways of the step before it goes on from; 0 in the first step */
+  int32_t token;
+  float log_probability; /* of the token, the model's own */
+  double sum;            /* of all its tokens, by which the search goes: see stack_choice */
+};
+
+/* What a search came across of one text. */
+struct stack_search {
+  size_t steps;                  /* that were taken */
+  const size_t *count;           /* [steps] ways that went on, at most `beams`; the last may be 0 */
+  const struct stack_beam *beam; /* [steps, beams] the best of these first */
+};
+
 struct stack_generation {
   /* The request. */
   struct stack_choice choice;
   struct stack_sequence *sequence; /* [items] */
-  size_t top;                      /* the likeliest so many tokens are shown beside each */
+  size_t each; /* sequences of a text, which lie side by side, and are `beams` of a search; 0 is
+                  read as 1. Once a search is over its best come first; where fewer were found than
+                  it has, the others have no token, and are STACK_FINISH_LENGTH */
+  size_t top;  /* the likeliest so many tokens are shown beside each */
   struct prefixes *prefixes; /* beginnings of texts that are known (stack_prefix.h), or NULL; of no
                                 use where heads are masked */
   /* A round is over and another one follows. Called by a thread of the pool, under its lock: it is
@@ -52,9 +71,10 @@ struct stack_generation {
   void (*moved)(struct stack_generation *g);
 
   /* The answer. */
-  size_t top_count;  /* `top`, or as many as there are tokens */
-  size_t chosen;     /* tokens of all sequences, when the last round began */
-  size_t kept_bytes; /* of keys and values, while the run is prepared */
+  size_t top_count;                  /* `top`, or as many as there are tokens */
+  size_t chosen;                     /* tokens of all sequences, when the last round began */
+  size_t kept_bytes;                 /* of keys and values, while the run is prepared */
+  const struct stack_search *search; /* [texts] of a search; else NULL */
 
   struct stack_rounds *rounds; /* the stack's own */
 };

@@ -126,7 +126,7 @@ static json_t *describe_notes(const struct notes *n) {
 
 /* The members that its encoder has. */
 static bool add_encoder(json_t *description, const struct whole *w) {
-  const struct stack_form *f = stack_form(w->encoder);
+  const struct stack_form *f = stack_form(whole_reader(w));
   const size_t kv_heads = f->self.kv_heads == f->self.heads ? 0 : f->self.kv_heads;
   const size_t head_size = f->self.heads * f->self.head_size == f->width ? 0 : f->self.head_size;
   return add_size(description, "layers", f->layers) &&
@@ -136,7 +136,7 @@ static bool add_encoder(json_t *description, const struct whole *w) {
          add_size(description, "window", f->window) &&
          add_size(description, "feed_forward", f->forward_size) &&
          add_size(description, "dimensions", f->pooling.dense_size) &&
-         add_member(description, "pooler", json_boolean(stack_has_pooler(w->encoder))) &&
+         add_member(description, "pooler", json_boolean(stack_has_pooler(whole_reader(w)))) &&
          add_member(description, "pool", json_string(stack_pool_name(w->pool))) &&
          add_member(description, "normalize", json_boolean(w->normalize));
 }
@@ -155,7 +155,7 @@ static json_t *describe_whole(const struct model *m) {
   json_t *description =
       json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o}", "name", m->name, "kind",
                 model_kind_name(m->kind), "family", w->family, "parameters",
-                (json_int_t)m->parameters, "weights", stack_weights(w->encoder), "source",
+                (json_int_t)m->parameters, "weights", stack_weights(whole_reader(w)), "source",
                 m->source, m->digest_name, m->digest, "attentions", describe_parts(w), "tokens",
                 describe_tokens(&w->token));
   if (description && add_encoder(description, w) &&
@@ -164,7 +164,7 @@ static json_t *describe_whole(const struct model *m) {
       add_size(description, "positions", w->positions) &&
       (!whole_can_generate(w) || add_member(description, "generate", describe_choice(w))) &&
       add_size(description, "tensors_aside", w->aside) &&
-      add_size(description, "bytes", stack_bytes(w->encoder)) &&
+      add_size(description, "bytes", stack_bytes(whole_reader(w))) &&
       (m->notes.count == 0 || add_member(description, "notes", describe_notes(&m->notes))))
     return description;
   json_decref(description);
@@ -259,17 +259,17 @@ static json_t *describe_whole_inputs(const struct whole *w) {
   if (ids) list = append_tensor(list, describe_ids("input_ids", false));
   list = append_tensor(list, describe_ids("attention_mask", true));
   if (w->types) list = append_tensor(list, describe_ids("token_type_ids", true));
-  return append_tensor(list, describe_rows("inputs_embeds", stack_form(w->encoder)->width, ids));
+  return append_tensor(list, describe_rows("inputs_embeds", stack_form(whole_reader(w))->width, ids));
 }
 
 static json_t *describe_whole_outputs(const struct whole *w) {
-  const struct stack_form *f = stack_form(w->encoder);
+  const struct stack_form *f = stack_form(whole_reader(w));
   json_t *list = append_tensor(json_array(), describe_rows("last_hidden_state", f->width, false));
-  if (stack_has_pooler(w->encoder))
+  if (stack_has_pooler(whole_reader(w)))
     list =
         append_tensor(list, describe_tensor("pooler_output", "FP32",
                                             json_pack("[i, I]", -1, (json_int_t)f->width), true));
-  if (!stack_has_output(w->encoder)) return list;
+  if (!stack_has_output(whole_reader(w))) return list;
   return append_tensor(list, describe_rows("logits", f->embedding.tokens, true));
 }
 

@@ -77,7 +77,7 @@ static void add_kind(struct announce_words *w, const struct model *m) {
 
 /* What is read of a whole model first. */
 static void add_whole(struct announce_words *w, const struct model *m) {
-  const struct stack_form *f = stack_form(m->whole->encoder);
+  const struct stack_form *f = stack_form(whole_reader(m->whole));
   add_word(w, "kind=%s", model_kind_name(m->kind));
   add_word(w, "layers=%zu", f->layers);
   add_word(w, "heads=%zu", f->self.heads);
@@ -85,7 +85,7 @@ static void add_whole(struct announce_words *w, const struct model *m) {
   add_word(w, "width=%zu", f->width);
   add_word(w, "feed_forward=%zu", f->forward_size);
   if (m->whole->vocabulary) add_word(w, "vocabulary=%zu", m->whole->vocabulary);
-  const char *weights = stack_weights(m->whole->encoder);
+  const char *weights = stack_weights(whole_reader(m->whole));
   if (strcmp(weights, "float32") != 0) add_word(w, "weights=%s", weights);
   if (m->whole->positions) add_word(w, "positions=%zu", m->whole->positions);
 }

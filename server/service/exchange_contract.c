@@ -60,7 +60,7 @@ static enum status finish_stack(struct exchange *x) {
       choose_form(x, stack_request_has_binary(r), why_json(r), &form))
     return x->error.status;
   r->generation.prefixes = x->service->prefixes;
-  if (stack_prepare(m->whole->encoder, r->run, &x->arena, &x->error)) return x->error.status;
+  if (stack_prepare(whole_reader(m->whole), r->run, &x->arena, &x->error)) return x->error.status;
   x->run = &r->run->run;
   x->timeout_us = r->v2.timeout_us;
   x->tokens = r->generates ? r->text_tokens : r->run->geometry.q_rows;

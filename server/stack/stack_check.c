@@ -171,7 +171,7 @@ static enum status refuse_output(struct stack_check *k, enum stack_v2_output whi
 static enum status check_logits(struct stack_check *k) {
   if (k->terms->form != BODY_V2 || find_output(k, STACK_V2_LOGITS) == k->out->v2.outputs)
     return STATUS_OK;
-  if (!stack_has_output(k->w->encoder))
+  if (!whole_has_output(k->w))
     return refuse_output(k, STACK_V2_LOGITS, "", "this model says nothing of tokens to come");
   k->run->want_logits = true;
   return STATUS_OK;
@@ -180,7 +180,7 @@ static enum status check_logits(struct stack_check *k) {
 static enum status check_pool(struct stack_check *k) {
   const struct stack_values *v = k->values;
   const bool pooled = v->pool != STACK_POOL_NONE;
-  if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(k->w->encoder))
+  if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(whole_reader(k->w)))
     return refuse_output(k, STACK_V2_POOLER_OUTPUT, "/pool", "this model has no pooler");
   if (!pooled && v->normalize && stack_field_is_seen(k->reading, STACK_FIELD_NORMALIZE))
     return error_at(k->e, "/normalize", "rows are not normalized: this goes with a pool");
@@ -231,7 +231,7 @@ enum status stack_check(const struct contract_reading *reading, const struct who
                           .e = reading->e};
   out->form = v->form;
   out->base64 = v->base64;
-  out->run = k.run = stack_run_new(w->encoder, reading->arena, k.e);
+  out->run = k.run = stack_run_new(whole_reader(w), reading->arena, k.e);
   if (!k.run || find_rows(&k) || check_pool(&k) || check_items(&k) || find_trace(&k))
     return k.e->status;
   take_wishes(&k);

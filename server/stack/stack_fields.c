@@ -299,7 +299,7 @@ _Static_assert((int)STACK_V2_OUTPUTS <= (int)CONTRACT_OUTPUTS_MAX, "the outputs 
 enum status stack_fields_init(struct contract_reading *r, struct stack_values *values,
                               enum body_ask ask, const struct whole *w, size_t max_items,
                               struct arena *a, struct error *e) {
-  const struct stack_form *form = stack_form(w->encoder);
+  const struct stack_form *form = stack_form(whole_reader(w));
   static const struct contract *const contracts[] = {
       [ASK_ENCODE] = &encode, [ASK_SCORE] = &score, [ASK_GENERATE] = &generate};
   const bool encodes = ask == ASK_ENCODE;

@@ -82,7 +82,11 @@ static struct stack_run *ask(const struct stack *s, const struct bench_case *c, 
   struct item *item = arena_alloc(a, c->items, sizeof *item, &e);
   int32_t *token = arena_alloc(a, c->items * c->text, sizeof *token, &e);
   must(r && g && item && token);
-  *g = (struct stack_generation){.choice = {.top_p = 1, .repetition_penalty = 1, .forced_end = -1}};
+  *g = (struct stack_generation){.choice = {.top_p = 1,
+                                            .repetition_penalty = 1,
+                                            .forced_begin = -1,
+                                            .forced_end = -1,
+                                            .length_penalty = 1}};
   g->sequence = arena_alloc(a, c->items, sizeof *g->sequence, &e);
   for (size_t i = 0; i < c->items; i++) {
     item[i] = (struct item){.q = c->text, .k = c->text, .q_row = i * c->text, .k_row = i * c->text};

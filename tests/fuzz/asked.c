@@ -42,7 +42,7 @@ void asked_end(struct asked *d) {
 }
 
 void *asked_scratch(const struct model *m) {
-  void *scratch = aligned_alloc(64, (stack_scratch_bytes(m->whole->encoder) + 63) / 64 * 64);
+  void *scratch = aligned_alloc(64, (stack_scratch_bytes(whole_reader(m->whole)) + 63) / 64 * 64);
   must(scratch);
   return scratch;
 }

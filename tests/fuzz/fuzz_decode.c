@@ -164,7 +164,9 @@ static void generate(struct asked *d, struct run *run, void *scratch, unsigned c
   const bool good = !stack_stream_init(&v->stream, &d->request, &d->arena, &d->error);
   for (bool more = good; more;) {
     run_compute(run, work, scratch);
-    more = !run_fault(run, &d->error) && run_again(run);
+    struct run *on = run_fault(run, &d->error) ? NULL : run_goes_on(run);
+    more = on != NULL;
+    run = on ? on : run;
     take_events(v, false, NULL);
   }
   if (good) {
@@ -177,7 +179,7 @@ static void generate(struct asked *d, struct run *run, void *scratch, unsigned c
 static void compute(const struct model *m, struct asked *d, enum answer_form form, unsigned cut) {
   struct answer a = {0};
   struct run *run = &d->request.run->run;
-  if (stack_prepare(m->whole->encoder, d->request.run, &d->arena, &d->error)) return;
+  if (stack_prepare(whole_reader(m->whole), d->request.run, &d->arena, &d->error)) return;
   if (!d->request.stream &&
       stack_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
     return;

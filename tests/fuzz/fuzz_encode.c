@@ -108,7 +108,7 @@ static void check_answer(const struct stack_request *r, struct answer *a) {
 static void compute(const struct model *m, struct asked *d, enum answer_form form) {
   struct answer a = {0};
   struct stack_run *run = d->request.run;
-  if (stack_prepare(m->whole->encoder, run, &d->arena, &d->error) ||
+  if (stack_prepare(whole_reader(m->whole), run, &d->arena, &d->error) ||
       stack_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
     return;
   void *scratch = asked_scratch(m);

@@ -23,7 +23,11 @@ struct stack_run *random_texts(const struct random_stack *s, uint64_t *state, si
   struct stack_run *r = stack_run_new(s->stack, a, &e);
   struct stack_generation *g = random_room(a, 1, sizeof *g);
   struct geometry *to = &r->geometry;
-  *g = (struct stack_generation){.choice = {.top_p = 1, .repetition_penalty = 1, .forced_end = -1},
+  *g = (struct stack_generation){.choice = {.top_p = 1,
+                                            .repetition_penalty = 1,
+                                            .forced_begin = -1,
+                                            .forced_end = -1,
+                                            .length_penalty = 1},
                                  .sequence = random_room(a, items, sizeof *g->sequence),
                                  .top = random_below(state, RANDOM_TEXTS_TOP + 1)};
   to->items = items;
@@ -79,7 +83,8 @@ size_t compute_rounds(const struct random_stack *s, struct stack_run **run, size
     for (struct run *r = first, *next; r; r = next) {
       next = r->next;
       r->next = NULL;
-      if (!atomic_load(&r->fault) && run_again(r)) *end = r, end = &r->next;
+      struct run *on = atomic_load(&r->fault) ? NULL : run_goes_on(r);
+      if (on) *end = on, end = &on->next;
     }
     first = again;
     rounds++;

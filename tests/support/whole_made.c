@@ -100,7 +100,11 @@ void whole_made_init(struct whole_made *m, const struct whole_made_how *how) {
                             .vocabulary = how->bare ? 0 : WHOLE_MADE_TOKENS,
                             .types = how->bare ? 0 : WHOLE_MADE_TYPES,
                             .positions = how->bare ? 0 : WHOLE_MADE_POSITIONS,
-                            .choice = {.top_p = 1, .repetition_penalty = 1, .forced_end = -1},
+                            .choice = {.top_p = 1,
+                                       .repetition_penalty = 1,
+                                       .forced_begin = -1,
+                                       .forced_end = -1,
+                                       .length_penalty = 1},
                             .max_tokens = 64,
                             .pool = how->pool,
                             .normalize = how->normalize};

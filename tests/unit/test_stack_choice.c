@@ -16,7 +16,8 @@
 
 enum { TOKENS_MOST = 60, PAST_MOST = 40 };
 
-static const struct stack_choice plain = {.top_p = 1, .repetition_penalty = 1, .forced_end = -1};
+static const struct stack_choice plain = {
+    .top_p = 1, .repetition_penalty = 1, .forced_begin = -1, .forced_end = -1, .length_penalty = 1};
 
 static int32_t choose(const struct stack_choice *c, const struct stack_past *past,
                       const float *logit, size_t tokens) {
@@ -52,13 +53,16 @@ static void draw_case(struct choice_case *k, uint64_t *state) {
   draw_tokens(state, n, k->banned, 4);
   draw_tokens(state, n, k->end, 2);
   draw_tokens(state, n, k->stop, 2);
-  const size_t chosen = random_below(state, 10);
-  k->past = (struct stack_past){.token = k->text,
-                                .count = chosen + 1 + random_below(state, PAST_MOST - chosen),
-                                .chosen = chosen,
-                                .most = chosen + 1 + random_below(state, 3),
-                                .item = (uint32_t)random_below(state, 5),
-                                .sample = (uint32_t)random_below(state, 5)};
+  const bool begins = random_often(state, 5);
+  const size_t chosen = begins ? 0 : random_below(state, 10);
+  k->past =
+      (struct stack_past){.token = k->text,
+                          .count =
+                              begins ? 1 : chosen + 1 + random_below(state, PAST_MOST - chosen),
+                          .chosen = chosen,
+                          .most = chosen + 1 + random_below(state, 3),
+                          .item = (uint32_t)random_below(state, 5),
+                          .sample = (uint32_t)random_below(state, 5)};
   k->c = plain;
   k->c.banned = k->banned, k->c.end = k->end, k->c.stop = k->stop;
   k->c.seed = random_bits(state);
@@ -69,6 +73,7 @@ static void draw_case(struct choice_case *k, uint64_t *state) {
   if (random_often(state, 50)) k->c.ends = random_below(state, 3);
   if (random_often(state, 50)) k->c.stops = random_below(state, 3);
   if (random_often(state, 30)) k->c.min_tokens = random_below(state, 12);
+  if (random_often(state, 20)) k->c.forced_begin = (int64_t)random_below(state, n);
   if (random_often(state, 10)) k->c.forced_end = (int64_t)random_below(state, n);
 }
 

@@ -70,7 +70,7 @@ static void check_item(const struct model *m, const json_t *one, size_t index, e
   enum { MOST = 64 * 64 };
   static float rows[MOST];
   static int32_t tokens[MOST], types[MOST];
-  const struct stack *s = m->whole->encoder;
+  const struct stack *s = whole_reader(m->whole);
   const json_t *text = json_array_get(json_object_get(one, "tokens"), index);
   const json_t *states = json_array_get(json_object_get(one, "input_hidden_states"), index);
   const json_t *kinds = json_array_get(json_object_get(one, "token_types"), index);
@@ -130,7 +130,7 @@ static void check_parts(const struct model *m, const struct golden *g) {
     snprintf(name, sizeof name, "%s.%zu.self", decodes ? "decoder" : "encoder", i);
     const struct whole_part *part = whole_find_part(w, name);
     assert_ptr_equal(part, &w->part[i]);
-    assert_ptr_equal(part->model.layer, stack_attention(w->encoder, i));
+    assert_ptr_equal(part->model.layer, stack_attention(whole_reader(w), i));
     assert_int_equal(part->model.kind, MODEL_ATTENTION);
     assert_int_equal(part->model.shape.heads, g->heads);
     assert_string_equal(part->model.digest, m->digest);
@@ -199,7 +199,7 @@ static void a_registry_holds_both(void **unused) {
   assert_string_equal(e.detail, "");
   assert_int_equal(registry_count(r), 3);
   const struct model *whole = registry_find(r, "whole"), *layer = registry_find(r, "each.1");
-  assert_true(registry_scratch_bytes(r) >= stack_scratch_bytes(whole->whole->encoder));
+  assert_true(registry_scratch_bytes(r) >= stack_scratch_bytes(whole_reader(whole->whole)));
   assert_true(registry_scratch_bytes(r) >= layer_scratch_bytes(layer->layer));
   assert_memory_equal(&whole->whole->part[1].model.shape, &layer->shape, sizeof layer->shape);
   assert_int_equal(whole->whole->part[1].model.parameters, layer->parameters);
@@ -406,7 +406,7 @@ static void missing_keys_are_the_librarys(void **state) {
   assert_int_equal(m->whole->token.forced_end, 2);
   assert_int_equal(m->whole->token.ends, 0); /* null is none */
   assert_int_equal(m->whole->parts, 2);
-  assert_true(stack_form(m->whole->encoder)->embedding.scale == 1);
+  assert_true(stack_form(whole_reader(m->whole))->embedding.scale == 1);
   model_free(m);
   whole_place_write(p, "generation_config.json",
                     "{\"decoder_start_token_id\":7,\"eos_token_id\":[8,9],\"pad_token_id\":3}");
@@ -428,12 +428,12 @@ static void rotary_positions_may_be_stretched(void **state) {
       "{\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
       "\"high_freq_factor\":4,\"original_max_position_embeddings\":8192}}");
   struct model *m = whole_place_load(p, "");
-  const struct layer_stretch *s = &stack_form(m->whole->encoder)->self.rope_stretch;
+  const struct layer_stretch *s = &stack_form(whole_reader(m->whole))->self.rope_stretch;
   assert_true(s->factor == 8 && s->low == 1 && s->high == 4 && s->positions == 8192);
   model_free(m);
   whole_place_config(p, "llama-b", "{\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.5}}");
   m = whole_place_load(p, "");
-  s = &stack_form(m->whole->encoder)->self.rope_stretch;
+  s = &stack_form(whole_reader(m->whole))->self.rope_stretch;
   assert_true(s->factor == 2.5 && s->positions == 0);
   model_free(m);
 }
@@ -484,7 +484,7 @@ static void stored_positions_count(void **state) {
   whole_place_config(p, "marian-a", "{}");
   struct model *m = whole_place_load(p, "");
   assert_int_equal(m->whole->positions, 40);
-  assert_int_equal(stack_form(m->whole->encoder)->embedding.positions, POSITIONS_LEARNED);
+  assert_int_equal(stack_form(whole_reader(m->whole))->embedding.positions, POSITIONS_LEARNED);
   model_free(m);
   whole_place_config(p, "marian-a", "{\"max_position_embeddings\":41}");
   whole_place_refused(p, "", "41 is said, but tensor");
@@ -568,7 +568,7 @@ static void whisper(void **state) {
                                            .to = "model.encoder.layer_norm"});
   whole_place_config(p, "bart-b", "{\"model_type\":\"whisper\"}");
   struct model *m = whole_place_load(p, "");
-  const struct stack_form *f = stack_form(m->whole->encoder);
+  const struct stack_form *f = stack_form(whole_reader(m->whole));
   assert_string_equal(m->whole->family, "whisper");
   assert_int_equal(m->kind, MODEL_SEQ2SEQ);
   assert_int_equal(m->whole->vocabulary, 0);

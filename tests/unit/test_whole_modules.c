@@ -78,14 +78,14 @@ static void what_follows_the_pooling(void **state) {
   whole_place_write(p, "2_Dense/config.json", DENSE("activation.Tanh", ",\"bias\":true"));
   add_dense(p, 3, 32, true);
   struct model *m = whole_place_load(p, "");
-  const struct stack_form *f = stack_form(m->whole->encoder);
+  const struct stack_form *f = stack_form(whole_reader(m->whole));
   assert_int_equal(f->pooling.dense_size, 3);
   assert_true(f->pooling.dense_tanh && m->whole->normalize);
   const uint64_t all = m->parameters;
   model_free(m);
   whole_place_write(p, "2_Dense/config.json", DENSE("linear.Identity", ",\"bias\":false"));
   m = whole_place_load(p, ",\"normalize\":false");
-  assert_false(stack_form(m->whole->encoder)->pooling.dense_tanh || m->whole->normalize);
+  assert_false(stack_form(whole_reader(m->whole))->pooling.dense_tanh || m->whole->normalize);
   assert_int_equal(m->parameters, all - 3);
   model_free(m);
   whole_place_write(p, "2_Dense/config.json", DENSE("activation.ReLU", ""));
@@ -222,7 +222,7 @@ static void drawn_models_have_what_is_said(void **unused) {
                                     "\"gated\":true,\"activation\":\"silu\",\"kv_heads\":1,"
                                     "\"positions\":\"rotary\",\"head_size\":6}",
                               ".");
-  const struct stack_form *f = stack_form(m->whole->encoder);
+  const struct stack_form *f = stack_form(whole_reader(m->whole));
   assert_int_equal(m->kind, MODEL_SEQ2SEQ);
   assert_string_equal(m->source, "random");
   assert_int_equal(m->whole->token.begin, 1);
