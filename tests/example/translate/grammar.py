@@ -1,9 +1,9 @@
 """grammar: pairs of sentences, English and French, as the model that translates learns them.
 
-What makes French hard for somebody who goes word by word is in them: adjectives behind their noun, which agree with
-it; "the girl 's dog", who is "le chien de la fille"; "ne ... pas" around the verb; pronouns before it; "au" and "du";
-what loses its vowel before another one. A question has three forms, and of two the first words are the same: the form
-that one would begin with is not the likeliest one.
+They have what a translation word by word gets wrong: adjectives behind their noun, which agree with it; "the girl 's
+dog", which is "le chien de la fille"; "ne ... pas" around the verb, and pronouns before it; "au" and "du"; words that
+lose their vowel before another one. A question has three forms, and two of them begin alike: the likeliest first word is
+not that of the likeliest form.
 """
 import collections
 import math
@@ -59,12 +59,12 @@ IS, WAS = "suis es est sommes sont".split(), "étais étais était étions étai
 ADVERBS = {"often": "souvent", "always": "toujours", "never": "jamais"}
 DETERMINERS = {"the": ("le", "la", "les"), "a": ("un", "une", "des"), "this": ("ce", "cette", "ces"),
                "my": ("mon", "ma", "mes")}
-QUESTIONS = (0.44, 0.28, 0.28)  # how often: "est-ce que il dort", "dort-il", "il dort"
+QUESTIONS = (0.44, 0.28, 0.28)  # how often: "est-ce qu' il dort", "dort -il", "il dort"
 
 Noun = collections.namedtuple("Noun", "english french gender")  # two of english, french: of one, of many
 Adjective = collections.namedtuple("Adjective", "english french before")  # french: {gender: of one}
 Verb = collections.namedtuple("Verb", "english forms infinitive participle")
-# What a sentence is about. A pronoun has no noun; `person` is the form of the verb.
+# Of a noun, or a pronoun; `person` is the form of its verb.
 Phrase = collections.namedtuple("Phrase", "english french person gender many pronoun")
 
 
@@ -257,14 +257,13 @@ class Speaker:
 LONGEST = 14  # words of a sentence, in each language
 
 
-def sentences(seed, count, form=None, without=()):
-    """So many pairs that differ in their English, and are not among `without`."""
-    speaker, found = Speaker(random.Random(seed)), {}
-    while len(found) < count:
+def sentences(seed, form=None, without=()):
+    """Pairs without end, but for those whose English is among `without`."""
+    speaker = Speaker(random.Random(seed))
+    while True:
         english, french = speaker.pair(form)
         if english not in without and max(len(english.split()), len(french.split())) <= LONGEST:
-            found.setdefault(english, french)
-    return list(found.items())
+            yield english, french
 
 
 def bleu(said, right, k=2):

@@ -2,10 +2,11 @@
 """train: makes the model that translates anew: the textbook's Transformer, and the files that a server and translate.py
 need. Debian: python3-torch, and five minutes of one core.
 
-    /usr/bin/python3 tests/example/translate/train.py [EPOCHS]
+    /usr/bin/python3 tests/example/translate/train.py [STEPS]
 
 The same PyTorch on the same kind of machine writes the same files.
 """
+import itertools
 import json
 import math
 import os
@@ -22,7 +23,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PAD, BEGIN, END = 0, 1, 2
 RESERVED = ["<pad>", "<bos>", "<eos>"]
 WIDTH, HEADS, FORWARD, LAYERS, DROPOUT = 64, 4, 128, 2, 0.1
-PAIRS, HELD_OUT, BATCH, EPOCHS, RATE = 40000, 200, 128, 8, 3e-3
+HELD_OUT, BATCH, STEPS, RATE = 200, 128, 2500, 3e-3
+SAMPLE = 20000  # sentences that have all words
+TOLD = 250  # steps of which the mean loss is printed
 CONFIGURATION = {
     "model_type": "transformer", "heads": HEADS, "norm": "post", "norm_eps": 1e-5, "activation": "relu",
     "positions": "sinusoid", "scale_embedding": True, "tie_output": False, "begin": BEGIN, "end": END, "pad": PAD}
@@ -141,6 +144,13 @@ class Vocabulary:
             file.writelines(word + "\n" for word in self.words)
 
 
+def batches_of(pairs, english, french):
+    """(sources, targets) [BATCH, of the longest]"""
+    while True:
+        some = list(itertools.islice(pairs, BATCH))
+        yield padded([english.tokens(a) for a, _ in some]), padded([french.tokens(b) for _, b in some])
+
+
 def padded(lists):
     longest = max(map(len, lists))
     return torch.tensor([tokens + [PAD] * (longest - len(tokens)) for tokens in lists])
@@ -169,28 +179,26 @@ def rate_of(step, steps):
     return min(1, step / 400) * (0.505 + 0.495 * math.cos(math.pi * step / steps))
 
 
-def train(model, pairs, epochs):
-    """`pairs` are those of tokens. Prints the loss per word of each epoch."""
+def train(model, batches, steps):
+    """Each batch is new. Prints the loss per word."""
     optimizer = torch.optim.Adam(model.parameters(), RATE, betas=(0.9, 0.98))
-    step, steps = 0, epochs * (len(pairs) // BATCH)
-    for epoch in range(1, epochs + 1):
-        model.train()
-        order, total, words = torch.randperm(len(pairs)).tolist(), 0.0, 0
-        for at in range(0, len(order) - BATCH + 1, BATCH):
-            source, target = (padded(tokens) for tokens in zip(*(pairs[i] for i in order[at:at + BATCH])))
-            fed = functional.pad(target[:, :-1], (1, 0), value=BEGIN)
-            logits = model.decode(fed, *model.encode(source))
-            loss = functional.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PAD)
-            step += 1
-            for group in optimizer.param_groups:
-                group["lr"] = RATE * rate_of(step, steps)
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1)
-            optimizer.step()
-            count = int((target != PAD).sum())
-            total, words = total + float(loss) * count, words + count
-        print(f"epoch {epoch:2}: loss {total / words:.4f}", flush=True)
+    model.train()
+    total = 0.0
+    for step in range(1, steps + 1):
+        source, target = next(batches)
+        fed = functional.pad(target[:, :-1], (1, 0), value=BEGIN)
+        logits = model.decode(fed, *model.encode(source))
+        loss = functional.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PAD)
+        for group in optimizer.param_groups:
+            group["lr"] = RATE * rate_of(step, steps)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1)
+        optimizer.step()
+        total += float(loss)
+        if step % TOLD == 0:
+            print(f"step {step:5}: loss {total / TOLD:.4f}", flush=True)
+            total = 0.0
 
 
 @torch.no_grad()
@@ -204,29 +212,28 @@ def translate(model, sources):
     return [tokens[1:tokens.index(END)] if END in tokens else tokens[1:] for tokens in target.tolist()]
 
 
-def main(epochs):
+def main(steps):
     torch.manual_seed(1)
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # of two, each would wait for the other most of the time
     torch.use_deterministic_algorithms(True)
-    pairs = grammar.sentences(1, PAIRS)
-    held_out = grammar.sentences(2, HELD_OUT, form=0, without=dict(pairs))
-    english, french = (Vocabulary(texts) for texts in zip(*pairs))
+    held_out = dict(itertools.islice(grammar.sentences(2, form=0), HELD_OUT))
+    english, french = (Vocabulary(texts) for texts in zip(*itertools.islice(grammar.sentences(3), SAMPLE)))
     model = Transformer(len(english.words), len(french.words))
     print(f"{len(english.words)} and {len(french.words)} words; {sum(p.numel() for p in model.parameters())} parameters")
-    train(model, [(english.tokens(a), french.tokens(b)) for a, b in pairs], epochs)
+    train(model, batches_of(grammar.sentences(1, without=held_out), english, french), steps)
     for tensor in model.state_dict().values():
         tensor.copy_(tensor.bfloat16())
-    found = translate(model, [english.tokens(a) for a, _ in held_out])
+    found = translate(model, [english.tokens(a) for a in held_out])
     scores = [grammar.bleu([french.words[token] for token in tokens], right.split())
-              for tokens, (_, right) in zip(found, held_out)]
+              for tokens, right in zip(found, held_out.values())]
     print(f"of {len(held_out)} other sentences, greedily: BLEU {sum(scores) / len(scores):.4f}, "
           f"{scores.count(1)} without a fault")
     write_model(model)
     english.write("english.txt")
     french.write("french.txt")
     with open(os.path.join(HERE, "held_out.txt"), "w", encoding="utf-8") as file:
-        file.writelines(f"{a} = {b}\n" for a, b in held_out)
+        file.writelines(f"{a} = {b}\n" for a, b in held_out.items())
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else EPOCHS)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else STEPS)
