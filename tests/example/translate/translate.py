@@ -97,8 +97,8 @@ def show(url, sentence):
     sides = {"encoder.1.self": (english, english), "decoder.1.self": (french, ["<bos>"] + french[:-1]),
              "decoder.1.cross": (french, english)}
     weights = looks(url, sentence, best)
-    for name, title in PICTURES:
-        print(f"{title} ({name})", *picture(weights[name], *sides[name]), "", sep="\n")
+    print("\n\n".join("\n".join([f"{title} ({name})", *picture(weights[name], *sides[name])])
+                      for name, title in PICTURES))
 
 
 def told(how, sequence):
