@@ -1,8 +1,7 @@
 /* bench_translate: translators of random weights through the pool, with one worker and with two:
  * 32 tokens of each text from a source of 32, greedily and by 4 beams; how long a step takes, and
- * how many tokens a second come, the sources included. A search is told beside as many sequences
- * that are greedy: what it takes more is the search's own, the order of its beams included, but for
- * the sources that its beams share.
+ * how many tokens a second come, the sources included. A search is told beside 4 greedy sequences
+ * of each text, which share their source as beams do: what it takes more is the search's own.
  *
  * All are the Transformer of the textbook, six layers in each half, tied; the shapes differ in
  * their vocabulary. SHAPE=base computes that one alone, =tiny a small one. Time is the clock's,
@@ -79,7 +78,8 @@ static struct pool *make_pool(const struct translator *t, size_t workers) {
 /* --- what is asked of it --- */
 
 struct bench_case {
-  size_t items, beams;
+  size_t items, each; /* sequences of an item */
+  bool search;
 };
 
 /* Items of so many tokens each, which lie one after the other. */
@@ -111,7 +111,7 @@ static struct stack_run *ask_source(const struct translator *t, size_t items, st
 
 static struct stack_run *ask(const struct translator *t, const struct bench_case *c,
                              struct arena *a) {
-  const size_t sequences = c->items * c->beams;
+  const size_t sequences = c->items * c->each;
   struct error e = {0};
   struct stack_run *source = ask_source(t, c->items, a);
   struct stack_run *r = lay_out(t->decoder, sequences, 1, a);
@@ -122,14 +122,14 @@ static struct stack_run *ask(const struct translator *t, const struct bench_case
                                             .repetition_penalty = 1,
                                             .forced_begin = -1,
                                             .forced_end = -1,
-                                            .beams = c->beams,
+                                            .beams = c->search ? c->each : 1,
                                             .length_penalty = 1},
-                                 .each = c->beams};
+                                 .each = c->each};
   g->sequence = arena_alloc(a, sequences, sizeof *g->sequence, &e);
   must(g->sequence != NULL);
   for (size_t i = 0; i < sequences; i++) {
-    g->sequence[i] = (struct stack_sequence){.item = (uint32_t)(i / c->beams),
-                                             .sample = (uint32_t)(i % c->beams),
+    g->sequence[i] = (struct stack_sequence){.item = (uint32_t)(i / c->each),
+                                             .sample = (uint32_t)(i % c->each),
                                              .most = MOST};
     token[i] = BEGIN;
   }
@@ -160,8 +160,9 @@ struct taken {
   double whole, step;
 };
 
-static void translate_once(const struct translator *t, struct pool *p, const struct bench_case *c,
+static void translate_once(const struct translator *t, const struct bench_case *c, size_t workers,
                            struct taken *best) {
+  struct pool *p = make_pool(t, workers);
   struct arena a;
   arena_init(&a, NULL);
   struct stack_run *r = ask(t, c, &a);
@@ -176,27 +177,17 @@ static void translate_once(const struct translator *t, struct pool *p, const str
   must(stack_sequence_count(&r->generation->sequence[0]) == MOST);
   best->step = fmin(best->step, (double)(rounds.last - rounds.first) / (double)(rounds.moves - 1));
   arena_free(&a);
-}
-
-static struct taken translate(const struct translator *t, const struct bench_case *c,
-                              size_t workers) {
-  struct taken best = {INFINITY, INFINITY};
-  for (int turn = 0; turn < TURNS; turn++) {
-    struct pool *p = make_pool(t, workers);
-    translate_once(t, p, c, &best);
-    pool_free(p);
-  }
-  return best;
+  pool_free(p);
 }
 
 static void tell(const struct translator *t, const struct bench_case *c, size_t workers,
-                 const struct taken *took, const struct taken *greedy) {
+                 const struct taken *took, const struct taken *plain) {
   char beside[64] = "- | -";
-  if (greedy)
-    snprintf(beside, sizeof beside, "greedy x%zu: %.2f ms | %.2f", c->items * c->beams,
-             greedy->step / 1e6, took->step / greedy->step);
+  if (plain)
+    snprintf(beside, sizeof beside, "without the search: %.2f ms | %.2f", plain->step / 1e6,
+             took->step / plain->step);
   printf("%s %s x%zu, %zu worker%s | %.2f ms a step, %.1f ms, %.1f tokens/s | %s | -\n",
-         t->shape->name, c->beams > 1 ? "beams 4" : "greedy", c->items, workers,
+         t->shape->name, c->search ? "beams 4" : "greedy", c->items, workers,
          workers == 1 ? "" : "s", took->step / 1e6, took->whole / 1e6,
          (double)(c->items * MOST) / took->whole * 1e9, beside);
   fflush(stdout);
@@ -205,12 +196,16 @@ static void tell(const struct translator *t, const struct bench_case *c, size_t 
 static void measure(const struct translator *t, size_t workers) {
   static const size_t items[] = {1, 8};
   for (size_t i = 0; i < 2; i++) {
-    const struct bench_case plain = {.items = items[i], .beams = 1},
-                            many = {.items = items[i] * BEAMS, .beams = 1},
-                            search = {.items = items[i], .beams = BEAMS};
-    const struct taken alone = translate(t, &plain, workers), beside = translate(t, &many, workers),
-                       searched = translate(t, &search, workers);
-    tell(t, &plain, workers, &alone, NULL);
+    const struct bench_case greedy = {.items = items[i], .each = 1};
+    const struct bench_case plain = {.items = items[i], .each = BEAMS};
+    const struct bench_case search = {.items = items[i], .each = BEAMS, .search = true};
+    struct taken alone = {INFINITY, INFINITY}, beside = alone, searched = alone;
+    for (int turn = 0; turn < TURNS; turn++) {
+      translate_once(t, &greedy, workers, &alone);
+      translate_once(t, &plain, workers, &beside);
+      translate_once(t, &search, workers, &searched);
+    }
+    tell(t, &greedy, workers, &alone, NULL);
     tell(t, &search, workers, &searched, &beside);
   }
 }
