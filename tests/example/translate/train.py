@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """train: makes the model that translates anew: the textbook's Transformer, and the files that a server and translate.py
-need. Debian: python3-torch, and five minutes of one core.
+need. Debian: python3-torch, and six minutes of one core.
 
     /usr/bin/python3 tests/example/translate/train.py [STEPS]
 
