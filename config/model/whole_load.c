@@ -24,10 +24,7 @@ static struct stack *make_stack(const struct whole_plan *p, const struct stack *
   struct arena a;
   struct stack *s = NULL;
   arena_init(&a, NULL);
-  if (whole_numbers_model(p, &a, &form, e) == STATUS_OK) {
-    form.embedding.lender = lender;
-    s = stack_new(&form, e);
-  }
+  if (whole_numbers_model(p, lender, &a, &form, e) == STATUS_OK) s = stack_new(&form, e);
   for (size_t i = 0; s && i < p->form.layers && e->status == STATUS_OK; i++) {
     arena_free(&a);
     if (whole_numbers_layer(p, i, &a, &layer, e) == STATUS_OK) stack_set_layer(s, &layer, e);

@@ -58,13 +58,13 @@ static struct stack_norm read_norm(const struct whole_reader *r, enum whole_role
   return (struct stack_norm){.factor = factor, .shift = read_part(r, role, layer, true)};
 }
 
-enum status whole_numbers_model(const struct whole_plan *p, struct arena *a,
-                                struct stack_form *form, struct error *e) {
+enum status whole_numbers_model(const struct whole_plan *p, const struct stack *lender,
+                                struct arena *a, struct stack_form *form, struct error *e) {
   const struct whole_reader r = {p, a, e};
   *form = p->form;
   struct stack_embedding *m = &form->embedding;
-  const bool borrows = p->decoder && p->decoder->shares;
-  m->token = borrows ? NULL : read_part(&r, WHOLE_TOKEN, 0, false);
+  m->lender = lender;
+  if (!lender) m->token = read_part(&r, WHOLE_TOKEN, 0, false);
   m->type = read_part(&r, WHOLE_TYPE, 0, false);
   m->position = read_part(&r, WHOLE_POSITION, 0, false);
   m->norm = read_norm(&r, WHOLE_NORM_EMBEDDED, 0);
