@@ -259,7 +259,8 @@ static json_t *describe_whole_inputs(const struct whole *w) {
   if (ids) list = append_tensor(list, describe_ids("input_ids", false));
   list = append_tensor(list, describe_ids("attention_mask", true));
   if (w->types) list = append_tensor(list, describe_ids("token_type_ids", true));
-  return append_tensor(list, describe_rows("inputs_embeds", stack_form(whole_reader(w))->width, ids));
+  return append_tensor(list,
+                       describe_rows("inputs_embeds", stack_form(whole_reader(w))->width, ids));
 }
 
 static json_t *describe_whole_outputs(const struct whole *w) {
