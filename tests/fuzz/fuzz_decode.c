@@ -33,7 +33,7 @@ static const struct model *model_at(unsigned index) {
 /* --- reading --- */
 
 static void requests_must_agree(const struct stack_request *a, const struct stack_request *b) {
-  const struct stack_run *x = a->run, *y = b->run;
+  const struct stack_run *x = a->main.run, *y = b->main.run;
   const size_t rows = x->geometry.q_rows;
   must(a->generates == b->generates && a->stream == b->stream && a->returns == b->returns &&
        a->texts == b->texts && a->targets == b->targets && a->top == b->top);
@@ -69,9 +69,9 @@ static void check_parts(const struct stack_request *r, const json_t *sequence, s
     if (!heads) is_list_of(part, count, text + count - 1);
     shown++;
   }
-  size_t wanted = r->run->embedded;
-  for (size_t l = 0; l < LAYERS && r->run->wish; l++) {
-    const struct stack_wish *w = &r->run->wish[l];
+  size_t wanted = r->main.run->embedded;
+  for (size_t l = 0; l < LAYERS && r->main.run->wish; l++) {
+    const struct stack_wish *w = &r->main.run->wish[l];
     const bool picture = w->weights == STACK_WEIGHTS_THUMBNAILS;
     wanted += w->hidden + w->input + (w->weights != STACK_WEIGHTS_NONE && !picture);
   }
@@ -91,7 +91,7 @@ static void check_sequence(const json_t *sequence, const struct stack_sequence *
 
 static void check_sequences(const struct stack_request *r, const json_t *body) {
   const json_t *all = json_object_get(body, "sequences");
-  for (size_t i = 0; i < r->run->geometry.items; i++) {
+  for (size_t i = 0; i < r->main.run->geometry.items; i++) {
     const json_t *of = r->unbatched ? all : json_array_get(all, i / r->returns);
     const json_t *sequence = json_array_get(of, i % r->returns);
     const struct stack_sequence *q = &r->generation.sequence[i];
@@ -146,11 +146,11 @@ static size_t count_of(const struct events *v, const char *what) {
 static void check_events(const struct stack_request *r, struct events *v, bool good) {
   size_t tokens = 0;
   v->text[v->size] = '\0';
-  for (size_t i = 0; i < r->run->geometry.items; i++)
+  for (size_t i = 0; i < r->main.run->geometry.items; i++)
     tokens += stack_sequence_count(&r->generation.sequence[i]);
   must(count_of(v, ",\"token\":") == tokens);
   must(count_of(v, "\"usage\"") == good && count_of(v, "event: error") == !good);
-  must(!good || count_of(v, "\"finish\"") == r->run->geometry.items);
+  must(!good || count_of(v, "\"finish\"") == r->main.run->geometry.items);
   must(v->size >= 2 && !memcmp(v->text + v->size - 2, "\n\n", 2));
 }
 
@@ -178,13 +178,13 @@ static void generate(struct asked *d, struct run *run, void *scratch, unsigned c
 
 static void compute(const struct model *m, struct asked *d, enum answer_form form, unsigned cut) {
   struct answer a = {0};
-  struct run *run = &d->request.run->run;
-  if (stack_prepare(whole_reader(m->whole), d->request.run, &d->arena, &d->error)) return;
+  struct run *run = &d->request.main.run->run;
+  if (stack_prepare(whole_reader(m->whole), d->request.main.run, &d->arena, &d->error)) return;
   if (!d->request.stream &&
       stack_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
     return;
   void *scratch = asked_scratch(m);
-  if (d->request.generates && d->request.run->geometry.items > 0)
+  if (d->request.generates && d->request.main.run->geometry.items > 0)
     generate(d, run, scratch, cut);
   else if (!d->request.generates)
     run_compute(run, work, scratch);

@@ -330,7 +330,8 @@ static void the_twin_draws_thumbnails(void **unused) {
   uint8_t bytes[9];
   stack_ref_thumbnail(weights, 3, 3, 3, bytes);
   assert_memory_equal(bytes, whole, 9);
-  stack_ref_thumbnail(weights, 3, 3, 2, bytes); /* the first row, and the others; columns likewise */
+  stack_ref_thumbnail(weights, 3, 3, 2,
+                      bytes); /* the first row, and the others; columns likewise */
   assert_memory_equal(bytes, ((uint8_t[]){255, 0, 128, 128}), 4);
   stack_ref_thumbnail(weights, 3, 3, 1, bytes);
   assert_int_equal(bytes[0], 255);
