@@ -35,9 +35,11 @@ struct call {
   enum select select;
   uint64_t seed; /* of SELECT_SAMPLE */
   enum weights want;
-  const bool
-      *want_of; /* [items] of a geometry that moves: whose weights are wanted this time, which
-                   then have one query; it may change from one time to the next. NULL: all */
+  const bool *want_of; /* [items] of a geometry that moves: whose weights are wanted this time; it
+                          may change from one time to the next. NULL: all */
+  size_t want_rows;    /* with `want_of`: queries of an item whose weights are wanted, at most */
+  const struct geometry *queried; /* whose items and rows the words about queries name, at their
+                                     offsets; NULL: `geometry`'s */
   bool want_pointers;
   bool want_measures; /* measure the heads as well */
   /* Of a loss by the outputs, [q_rows, output_size], for measures; or NULL. */

@@ -147,7 +147,7 @@ static void tile_set_weights(struct kernel_tile *t, const struct layer_step *s,
   const bool adds = c->want == WEIGHTS_AVERAGE;
   const size_t row = (adds ? 0 : head * item->q) + u->row;
   if (!wants_weights(c, u->item)) return;
-  must(!c->want_of || item->q == 1);
+  must(!c->want_of || item->q <= c->want_rows);
   t->weights = c->weights + c->weights_at[u->item] + row * item->k;
   if (!adds) return;
   t->weights_factor = 1.0f / (float)s->at.layer->shape.heads;

@@ -9,9 +9,22 @@ static size_t item_of_row(const struct geometry *g, size_t row, bool of_keys) {
   return i;
 }
 
-/* The rows of an item that came before those of the call. */
-static size_t rows_before(const struct call *c, size_t item) {
-  return c->kept ? c->kept[item].key.count : 0;
+/* A row of an item. */
+struct fault_place {
+  size_t item, row;
+};
+
+/* Rows that came before those of the call count, too. */
+static struct fault_place place_of(const struct call *c, size_t row, bool of_keys) {
+  const struct geometry *g = of_keys || !c->queried ? c->geometry : c->queried;
+  const size_t item = item_of_row(g, row, of_keys);
+  const size_t first = of_keys ? g->item[item].k_row : g->item[item].q_row;
+  size_t before = 0;
+  if (g != c->geometry)
+    before = (size_t)g->item[item].offset;
+  else if (c->kept)
+    before = c->kept[item].key.count;
+  return (struct fault_place){item, before + row - first};
 }
 
 static enum status describe_row(const struct layer_step *s, const struct call *c, unsigned role,
@@ -20,12 +33,9 @@ static enum status describe_row(const struct layer_step *s, const struct call *c
                                                      "the projection of key",
                                                      "the projection of value",
                                                      "the output of query"};
-  const struct geometry *g = c->geometry;
-  const bool of_keys = role == ROLE_KEY || role == ROLE_VALUE;
-  const size_t item = item_of_row(g, row, of_keys);
-  const size_t first = of_keys ? g->item[item].k_row : g->item[item].q_row;
+  const struct fault_place at = place_of(c, row, role == ROLE_KEY || role == ROLE_VALUE);
   return error_set(e, STATUS_NOT_FINITE, "%s%s row %zu of item %zu is beyond float32", s->at.where,
-                   what[role], rows_before(c, item) + row - first, item);
+                   what[role], at.row, at.item);
 }
 
 enum status fault_of_row(const struct step *step, const struct run *run, uint64_t row,
@@ -44,13 +54,12 @@ enum status fault_of_attend(const struct step *step, const struct run *run, uint
                             struct error *e) {
   const struct layer_step *s = layer_step_of(step);
   const struct call *c = call_of_const(s, run);
-  const struct geometry *g = c->geometry;
   const unsigned role = (unsigned)(place >> KIND_SHIFT);
   const size_t row = place & (((uint64_t)1 << KIND_SHIFT) - 1);
   if (role != ATTEND_SCORE) return describe_row(s, c, role, row, e);
-  const size_t item = item_of_row(g, row, false);
+  const struct fault_place at = place_of(c, row, false);
   return error_set(e, STATUS_NOT_FINITE, "%sa score of query row %zu of item %zu is beyond float32",
-                   s->at.where, rows_before(c, item) + row - g->item[item].q_row, item);
+                   s->at.where, at.row, at.item);
 }
 
 enum status fault_of_trace(const struct step *step, const struct run *run, uint64_t place,

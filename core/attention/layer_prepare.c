@@ -184,7 +184,7 @@ static enum status place_weights(const struct layer *l, struct call *c, struct a
   const size_t heads = c->want == WEIGHTS_AVERAGE ? 1 : l->shape.heads;
   c->weights_at = arena_alloc(a, g->items, sizeof *c->weights_at, e);
   for (size_t i = 0; c->weights_at && i < g->items; i++) {
-    const size_t queries = c->want_of ? 1 : g->item[i].q;
+    const size_t queries = c->want_of ? c->want_rows : g->item[i].q;
     c->weights_at[i] = c->weight_count;
     if (!count_more(&c->weight_count, heads, queries, g->item[i].k))
       return refuse_count("attention weights", e);

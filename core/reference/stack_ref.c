@@ -61,6 +61,7 @@ struct ref_stack {
   double *branch;    /* [n, d] what it gives */
   double *up, *gate; /* [f] */
   uint8_t *seen;     /* [H, n, n] */
+  uint8_t *all;      /* [H of cross attention, n, source_n] ones */
 };
 
 static void check_row(const struct ref_stack *r, size_t row, const double *x, size_t size) {
@@ -105,27 +106,43 @@ static void leave_branch(const struct ref_stack *r, const struct stack_norm *nor
   for (size_t i = 0; r->s->place == NORM_POST && i < r->n; i++) norm_row(r->s, norm, rows + i * d);
 }
 
+/* Attention number `a`: of the rows to themselves, or, behind those of all layers, to the
+ * source. */
+static void attend(const struct ref_stack *r, size_t a, const struct layer_shape *shape,
+                   const struct layer_matrix *matrix, const struct ref_text *text,
+                   const struct ref_hidden *out) {
+  const bool across = a >= r->s->layers;
+  const double *keys = across ? text->source : r->entering;
+  const struct ref_item item = {.q = r->n,
+                                .k = across ? text->source_n : r->n,
+                                .queries = r->entering,
+                                .keys = keys,
+                                .values = keys,
+                                .seen = across ? r->all : r->seen,
+                                .head_mask = text->head_mask ? text->head_mask[a] : NULL,
+                                .masked_heads = out->weights != NULL};
+  const struct ref_answer answer = {.outputs = r->branch,
+                                    .weights = out->weights ? out->weights[a] : NULL};
+  if (out->input) memcpy(out->input[a], r->entering, r->n * r->s->width * sizeof *r->entering);
+  attention_ref_item(shape, matrix, &item, &answer, r->e);
+}
+
 /* Layer l makes of hidden state l the next one. */
 static void pass_layer(const struct ref_stack *r, size_t l, const struct ref_text *text,
                        const struct ref_hidden *out) {
-  const struct stack_layer *w = &r->s->layer[l];
-  const size_t size = r->n * r->s->width;
+  const struct stack_form *s = r->s;
+  const struct stack_layer *w = &s->layer[l];
+  const size_t size = r->n * s->width;
   double *rows = out->state + (l + 1) * size;
-  const struct ref_item item = {.q = r->n,
-                                .k = r->n,
-                                .queries = r->entering,
-                                .keys = r->entering,
-                                .values = r->entering,
-                                .seen = r->seen,
-                                .head_mask = text->head_mask ? text->head_mask[l] : NULL,
-                                .masked_heads = out->weights != NULL};
-  const struct ref_answer answer = {.outputs = r->branch,
-                                    .weights = out->weights ? out->weights[l] : NULL};
   memcpy(rows, out->state + l * size, size * sizeof *rows);
   enter_branch(r, &w->norm_self, rows);
-  if (out->input) memcpy(out->input[l], r->entering, size * sizeof *rows);
-  attention_ref_item(&r->s->self, w->self, &item, &answer, r->e);
+  attend(r, l, &s->self, w->self, text, out);
   leave_branch(r, &w->norm_self, rows);
+  if (s->cross.heads) {
+    enter_branch(r, &w->norm_cross, rows);
+    attend(r, s->layers + l, &s->cross, w->cross, text, out);
+    leave_branch(r, &w->norm_cross, rows);
+  }
   enter_branch(r, &w->norm_forward, rows);
   for (size_t i = 0; i < r->n; i++) forward_row(r, &w->forward, i);
   leave_branch(r, &w->norm_forward, rows);
@@ -169,7 +186,9 @@ enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
   r.up = arena_alloc(&a, s->forward_size, sizeof(double), e);
   r.gate = arena_alloc(&a, s->forward_size, sizeof(double), e);
   r.seen = arena_alloc(&a, heads * n * n, 1, e);
+  r.all = arena_alloc(&a, s->cross.heads * n, text->source_n, e);
   for (size_t i = 0; !e->status && i < heads * n * n; i++) r.seen[i] = sees(s, i / n % n, i % n);
+  if (!e->status) memset(r.all, 1, s->cross.heads * n * text->source_n);
   if (!e->status) pass_layers(&r, text, out);
   arena_free(&a);
   return e->status;

@@ -10,7 +10,10 @@ struct ref_text {
   const int32_t *token;          /* [n], within the vocabulary; or NULL */
   const double *embedding;       /* [n, d] instead */
   const int32_t *token_type;     /* [n] or NULL: all 0 */
-  const float *const *head_mask; /* [L] of [H], each or all NULL: what multiplies each context */
+  const float *const *head_mask; /* [attentions] of [H], each or all NULL: what multiplies each
+                                    context */
+  size_t source_n;               /* of a form with cross attention: rows of the source, ... */
+  const double *source;          /* [source_n, its width] ... which are its outputs */
 };
 
 /* What the twin computes; NULL: not asked for. */
@@ -18,8 +21,9 @@ struct ref_hidden {
   double
       *state; /* [L + 1, n, d]: what enters the first layer, and what each layer gives; the last
                  one is behind the last norm, or before it, as the form has it. Always asked for */
-  double **weights; /* [L] of [H, n, n] */
-  double **input;   /* [L] of [n, d]: the rows that a layer's attention reads, behind its norm */
+  double **weights; /* [attentions] of [H, n, n], or across [H, n, source_n] */
+  double **input;   /* [attentions] of [n, d]: the rows that it reads, behind its norm; across those
+                       that its queries are made of */
   double *outputs;  /* [n, d]: behind the last norm */
 };
 

@@ -123,7 +123,7 @@ static void copy_table(struct stack *s, const struct stack_embedding *from, stru
 static void copy_embedding(struct stack *s, const struct stack_form *form, struct error *e) {
   const struct stack_embedding *from = &form->embedding;
   struct stack_embedding *to = &s->form.embedding;
-  if (!form->output.tied) copy_table(s, from, e);
+  if (!form->output.tied && !from->lender) copy_table(s, from, e);
   to->type = copy_numbers(s, from->type, from->types, form->width, e);
   to->norm = copy_norm(s, &from->norm, e);
   make_positions(s, e);
@@ -168,30 +168,41 @@ struct stack *stack_new(const struct stack_form *form, struct error *e) {
   return NULL;
 }
 
+static struct layer *make_attention(struct stack *s, const struct layer_shape *shape,
+                                    const struct layer_matrix matrix[ROLE_COUNT], struct error *e) {
+  struct layer *l = e->status ? NULL : layer_new(shape, matrix, engine_of(s), e);
+  if (l) s->bytes += layer_bytes(l), s->forms |= layer_forms(l);
+  return l;
+}
+
 enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, struct error *e) {
   must(s->set < s->form.layers);
   const struct stack_form *f = &s->form;
   const struct stack_forward *forward = &layer->forward;
   struct stack_block *b = &s->layer[s->set];
   const size_t d = f->width, size = f->forward_size;
-  snprintf(b->where, sizeof b->where, "%s.%zu.self: ", f->name, s->set);
-  b->attention = layer_new(&f->self, layer->self, engine_of(s), e);
-  if (!e->status) s->bytes += layer_bytes(b->attention), s->forms |= layer_forms(b->attention);
+  snprintf(b->self.where, sizeof b->self.where, "%s.%zu.self: ", f->name, s->set);
+  snprintf(b->cross.where, sizeof b->cross.where, "%s.%zu.cross: ", f->name, s->set);
+  b->self.layer = make_attention(s, &f->self, layer->self, e);
+  if (f->cross.heads) b->cross.layer = make_attention(s, &f->cross, layer->cross, e);
   b->gate = pack(s, &forward->gate, size, d, e);
   b->up = pack(s, &forward->up, size, d, e);
   b->down = pack(s, &forward->down, d, size, e);
   b->norm_self = copy_norm(s, &layer->norm_self, e);
+  if (f->cross.heads) b->norm_cross = copy_norm(s, &layer->norm_cross, e);
   b->norm_forward = copy_norm(s, &layer->norm_forward, e);
   if (e->status) return e->status;
   return ++s->set == f->layers ? stack_list_steps(s, e) : STATUS_OK;
 }
 
 static void free_block(const struct stack_block *b) {
-  layer_free(b->attention);
+  layer_free(b->self.layer);
+  layer_free(b->cross.layer);
   gemm_free(b->gate);
   gemm_free(b->up);
   gemm_free(b->down);
   free_norm(&b->norm_self);
+  free_norm(&b->norm_cross);
   free_norm(&b->norm_forward);
 }
 
@@ -218,8 +229,8 @@ bool stack_can_generate(const struct stack *s) { return s->rounds.steps > 0; }
 bool stack_has_pooler(const struct stack *s) { return s->pooler != NULL; }
 
 const struct stack_form *stack_form(const struct stack *s) { return &s->form; }
-const struct layer *stack_attention(const struct stack *s, size_t layer) {
-  return s->layer[layer].attention;
+const struct layer *stack_attention(const struct stack *s, size_t number) {
+  return stack_attending(s, number)->layer;
 }
 size_t stack_scratch_bytes(const struct stack *s) { return s->scratch; }
 size_t stack_bytes(const struct stack *s) { return s->bytes; }

@@ -26,8 +26,7 @@ const struct stack_form *stack_form(const struct stack *s);
 
 bool stack_has_output(const struct stack *s); /* tokens to come can be asked for */
 
-/* Can its runs generate? It is causal and has an output; and its rows do not depend on how far
- * others are away by a table, since nothing is kept of that. */
+/* Can its runs generate? It is causal and has an output. */
 bool stack_can_generate(const struct stack *s);
 bool stack_has_pooler(const struct stack *s);
 

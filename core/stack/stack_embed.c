@@ -17,7 +17,8 @@ static void add_position(const struct stack *s, size_t p, float *row, float *scr
   add_rows(row, p < s->position_rows ? s->position + p * d : scratch, d);
 }
 
-static void take_token(const struct stack *s, size_t token, float *row) {
+static void take_token(const struct stack *of, size_t token, float *row) {
+  const struct stack *s = of->form.embedding.lender ? of->form.embedding.lender : of;
   const size_t d = s->form.width;
   if (!s->token)
     gemm_weights_of(s->output, token, row);

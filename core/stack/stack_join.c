@@ -12,13 +12,27 @@ struct join {
   float *normed;
 };
 
-static struct join join_attention(const struct stack *s, struct stack_run *r, size_t layer) {
+/* What follows is an attention to a source, or the feed-forward. */
+static struct join join_self(const struct stack *s, struct stack_run *r, size_t layer) {
   const struct stack_flow *at = &r->space->flow[layer];
   const struct stack_block *b = &s->layer[layer];
-  struct join j = {.from = at->state, .branch = r->call[layer].outputs, .sum = at->middle};
-  j.norm = s->form.place == NORM_POST ? &b->norm_self : &b->norm_forward;
-  j.normed = at->entering;
-  return j;
+  const bool crosses = b->cross.layer;
+  const struct stack_norm *next = crosses ? &b->norm_cross : &b->norm_forward;
+  return (struct join){.from = at->state,
+                       .branch = r->call[layer].outputs,
+                       .sum = crosses ? at->between : at->middle,
+                       .norm = s->form.place == NORM_POST ? &b->norm_self : next,
+                       .normed = crosses ? at->asking : at->entering};
+}
+
+static struct join join_cross(const struct stack *s, struct stack_run *r, size_t layer) {
+  const struct stack_flow *at = &r->space->flow[layer];
+  const struct stack_block *b = &s->layer[layer];
+  return (struct join){.from = at->between,
+                       .branch = r->call[s->form.layers + layer].outputs,
+                       .sum = at->middle,
+                       .norm = s->form.place == NORM_POST ? &b->norm_cross : &b->norm_forward,
+                       .normed = at->entering};
 }
 
 /* The next branch is the next layer's attention; behind the last layer it is the outputs. */
@@ -39,7 +53,8 @@ static struct join join_forward(const struct stack *s, struct stack_run *r, size
 static struct join join_of(const struct stack_step *step, struct stack_run *r) {
   const struct stack *s = step->stack;
   const struct stack_flow *at = &r->space->flow[step->layer];
-  if (step->join == JOIN_ATTENTION) return join_attention(s, r, step->layer);
+  if (step->join == JOIN_SELF) return join_self(s, r, step->layer);
+  if (step->join == JOIN_CROSS) return join_cross(s, r, step->layer);
   if (step->join == JOIN_FORWARD) return join_forward(s, r, step->layer);
   const bool first = step->join == JOIN_ENTER && s->form.layers > 0;
   return (struct join){.from = at->state,
@@ -82,7 +97,8 @@ static void compute_join(const struct step *step, const struct span *span, void 
 static enum status fault_of_join(const struct step *step, const struct run *r, uint64_t row,
                                  struct error *e) {
   static const char *const what[] = {[JOIN_ENTER] = "the first norm of",
-                                     [JOIN_ATTENTION] = "behind the attention,",
+                                     [JOIN_SELF] = "behind the attention,",
+                                     [JOIN_CROSS] = "behind the attention to the source,",
                                      [JOIN_FORWARD] = "behind the feed-forward,",
                                      [JOIN_LAST] = "the last norm of"};
   const struct stack_step *s = stack_step_of(step);

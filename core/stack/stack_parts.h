@@ -22,27 +22,34 @@ enum {
   STACK_POOL_ITEMS = 16    /* of a unit of pooling: these share the reading of its matrices */
 };
 
+/* An attention of a layer. */
+struct stack_attending {
+  struct layer *layer;         /* NULL: there is none */
+  char where[STACK_NAME_SIZE]; /* its name, before what is said of its faults */
+  struct layer_step step[STEP_COUNT];
+};
+
 /* A layer that can be computed. */
 struct stack_block {
-  struct layer *attention;
+  struct stack_attending self, cross;
   struct gemm *gate, *up, *down; /* gate NULL: not gated */
-  struct stack_norm norm_self, norm_forward;
-  char where[STACK_NAME_SIZE]; /* the attention's name, before what is said of its faults */
-  struct layer_step step[STEP_COUNT];
+  struct stack_norm norm_self, norm_cross, norm_forward;
 };
 
 /* Where residuals and norms stand. */
 enum join_place {
-  JOIN_ENTER,     /* before the first layer: pre-norm alone */
-  JOIN_ATTENTION, /* behind a layer's attention */
-  JOIN_FORWARD,   /* behind its feed-forward */
-  JOIN_LAST       /* the last norm, where nothing else stands before it: post-norm alone */
+  JOIN_ENTER,   /* before the first layer: pre-norm alone */
+  JOIN_SELF,    /* behind a layer's attention to its own rows */
+  JOIN_CROSS,   /* behind the one to the source's */
+  JOIN_FORWARD, /* behind its feed-forward */
+  JOIN_LAST     /* the last norm, where nothing else stands before it: post-norm alone */
 };
 
 struct stack_step {
   struct step step; /* the first member */
   const struct stack *stack;
   size_t layer;         /* L of what belongs to no layer */
+  size_t attention;     /* the number of one, of what belongs to it */
   enum join_place join; /* of residuals and norms */
   bool down;            /* of the two of a feed-forward the second */
   double row_work;      /* operations of a row, about */
@@ -80,7 +87,9 @@ struct stack {
 struct stack_flow {
   float *state;    /* what enters the layer */
   float *input;    /* what its attention reads */
-  float *middle;   /* behind the attention: what the feed-forward is added to */
+  float *between;  /* behind it, where one to a source follows: what that is added to */
+  float *asking;   /* what the queries of that are made of */
+  float *middle;   /* behind the attentions: what the feed-forward is added to */
   float *entering; /* what the feed-forward reads */
   float *forward;  /* what it gives */
 };
@@ -93,7 +102,7 @@ struct stack_space {
   float *logs, *top_logs;  /* as in the run, where there are targets */
   float *logits;           /* as in the run */
   int32_t *top_tokens;
-  uint8_t **thumbnails; /* [L] as in stack_shown, or NULL */
+  uint8_t **thumbnails; /* [attentions] as in stack_shown, or NULL */
 };
 
 /* --- generating --- */
@@ -122,16 +131,24 @@ struct stack_advance {
   uint64_t known; /* the last block that is kept, or the root; 0: nothing behind is to be kept */
 };
 
-/* What a run that generates shows of a layer, as stack_shown has it; NULL: not asked for. */
+/* What a run that generates shows of an attention, as stack_shown has it; NULL: not asked for. */
 struct stack_revealed {
   float *hidden, *input, *weights;
   uint8_t *thumbnails;
 };
 
+/* What the sequences of one text attend to across: keys and values are made in the first round. */
+struct stack_source {
+  size_t rows;
+  float *room; /* of them; NULL: they are given back */
+  size_t room_bytes;
+};
+
 /* What a run that generates has beside its space. */
 struct stack_rounds {
   struct stack_advance *advance;   /* [items] */
-  struct kept_pair **kept;         /* [L] of [items] */
+  struct kept_pair **kept;         /* [attentions] of [items]; across of [sources] */
+  struct stack_source *source;     /* [sources], one for each text; NULL: there are none */
   int32_t *token;                  /* [rows] that this round takes */
   size_t number;                   /* rounds that have begun */
   size_t copied;                   /* the last one that begins with a copy of a twin's rows */
@@ -141,10 +158,12 @@ struct stack_rounds {
   size_t *asking;                  /* [asks] which */
   float *logits;                   /* [asks, V] */
   double row_work, pair_work;      /* of a row; of a query and a key */
-  struct stack_revealed *revealed; /* [L]; NULL where there are no wishes */
+  double cross_work, source_work;  /* of a query and a key of a source; of a source's row */
+  struct stack_revealed *revealed; /* [attentions]; NULL where there are no wishes */
   float *embedding;                /* [rows of all sequences, d] or NULL */
-  bool *shows; /* [items] ask for a token, and the weights of that row are wanted
-                  of some layer; NULL: of none */
+  bool *shows;        /* [items] ask for a token, and the weights of that row are wanted
+                         of some attention; NULL: of none */
+  bool *shows_across; /* [sources] one of a text's items does; NULL where there are no sources */
 };
 
 /* Reserves what a run that generates needs, and makes its geometry that of the largest round. */
@@ -200,12 +219,32 @@ static inline const struct stack_step *stack_step_of(const struct step *s) {
 _Static_assert(offsetof(struct stack_run, run) == 0, "a run is the first member of its struct");
 static inline struct stack_run *stack_run_of(const struct run *r) { return (struct stack_run *)r; }
 
+/* The attention of a number: L + l is that of layer l to a source. */
+static inline struct stack_attending *stack_attending(const struct stack *s, size_t number) {
+  const size_t layers = s->form.layers;
+  return number < layers ? &s->layer[number].self : &s->layer[number - layers].cross;
+}
+
+static inline bool stack_is_across(const struct stack *s, size_t number) {
+  return number >= s->form.layers;
+}
+
+static inline const struct layer_shape *stack_shape(const struct stack *s, size_t number) {
+  return stack_is_across(s, number) ? &s->form.cross : &s->form.self;
+}
+
+/* Sequences of a text. */
+static inline size_t stack_each(const struct stack_generation *g) { return g->each ? g->each : 1; }
+
 static inline struct stack_flow *stack_flow_of(const struct run *r, size_t layer) {
   return &stack_run_of(r)->space->flow[layer];
 }
 
 /* Hidden state l: what enters layer l, and behind the last one what the form says. */
 const float *stack_hidden_rows(const struct stack *s, const struct stack_run *r, size_t l);
+
+/* What an attention's queries are made of; of one that is not across its keys and values, too. */
+const float *stack_input_rows(const struct stack *s, const struct stack_run *r, size_t number);
 
 /* A picture of weights [rows, columns]: the greatest one of each block. */
 struct stack_picture {

@@ -1,17 +1,20 @@
 /* stack_prepare: where the rows of a run lie, and what its layers are asked. */
+#include <math.h>
 #include <string.h>
 
 #include "core/run/size.h"
 #include "core/stack/stack_parts.h"
 
 struct stack_run *stack_run_new(const struct stack *s, struct arena *a, struct error *e) {
-  const size_t bytes = sizeof(struct stack_run) + s->form.layers * sizeof(struct call);
+  const size_t calls = stack_form_attentions(&s->form);
+  const size_t bytes = sizeof(struct stack_run) + calls * sizeof(struct call);
   struct stack_run *r = arena_alloc(a, 1, bytes, e);
   if (!r) return NULL;
   memset(r, 0, bytes);
   r->geometry.window_left = s->form.window ? (int64_t)s->form.window - 1 : -1;
   r->geometry.window_right = -1;
   r->geometry.causal = s->form.causal;
+  r->across.window_left = r->across.window_right = -1;
   return r;
 }
 
@@ -32,10 +35,12 @@ static void *take(struct preparing *p, size_t count, size_t size) {
 
 static float *take_rows(struct preparing *p) { return take(p, p->rows_size, sizeof(float)); }
 
-static const struct stack_wish *wish_of(const struct preparing *p, size_t layer) {
+static const struct stack_wish *wish_of(const struct preparing *p, size_t number) {
   static const struct stack_wish none;
-  return p->r->wish ? &p->r->wish[layer] : &none;
+  return p->r->wish ? &p->r->wish[number] : &none;
 }
+
+static size_t attentions(const struct preparing *p) { return stack_form_attentions(&p->s->form); }
 
 /* --- rows --- */
 
@@ -51,12 +56,24 @@ static bool is_kept(const struct preparing *p, size_t l) {
   return l == 0 ? p->r->embedded : wish_of(p, l - 1)->hidden;
 }
 
+/* Rows between the attentions of a layer. The queries of the second one are made of them, or of
+ * what its norm makes of them. */
+static void place_between(struct preparing *p, size_t layer) {
+  const bool post = p->s->form.place == NORM_POST;
+  const bool shows = wish_of(p, p->s->form.layers + layer)->input;
+  struct stack_flow *at = &p->r->space->flow[layer];
+  const bool as_they_are = post || !p->s->layer[layer].norm_cross.factor;
+  at->between = as_they_are && shows ? take_rows(p) : p->work[post];
+  at->asking = as_they_are ? at->between : shows ? take_rows(p) : p->work[1];
+}
+
 /* Two stretches of rows serve all layers in turn. What enters a layer lies in the first, and so
  * does what it gives, which is written when the other is not read any more. With the norm behind,
  * the second one holds the rows between attention and feed-forward, and what the feed-forward gives
  * takes the place of what entered the layer. With the norm before, it holds what the norms make of
  * the rows, and what the feed-forward gives takes the place of what it has read; the first one is
- * added to in place. Rows that are shown have memory of their own. */
+ * added to in place. What an attention to a source gives is added in place, too. Rows that are
+ * shown have memory of their own. */
 static void place_flow(struct preparing *p) {
   const struct stack_form *f = &p->s->form;
   const bool post = f->place == NORM_POST;
@@ -66,6 +83,7 @@ static void place_flow(struct preparing *p) {
     at->state = is_kept(p, l) ? take_rows(p) : p->work[0];
     if (l == f->layers) break;
     at->input = reads_state(p->s, l) ? at->state : wish_of(p, l)->input ? take_rows(p) : p->work[1];
+    if (p->s->layer[l].cross.layer) place_between(p, l);
     at->middle = p->work[post];
     at->entering = p->s->layer[l].norm_forward.factor ? p->work[1] : at->middle;
     at->forward = p->work[!post];
@@ -80,33 +98,40 @@ const float *stack_hidden_rows(const struct stack *s, const struct stack_run *r,
   return l < s->form.layers || s->form.last_aside ? flow->state : flow->input;
 }
 
+const float *stack_input_rows(const struct stack *s, const struct stack_run *r, size_t number) {
+  const size_t layers = s->form.layers;
+  return number < layers ? r->space->flow[number].input : r->space->flow[number - layers].asking;
+}
+
 static void show_rows(struct preparing *p) {
   struct stack_run *r = p->r;
   if (r->embedded) r->embedding = stack_hidden_rows(p->s, r, 0);
-  for (size_t l = 0; r->wish && l < p->s->form.layers; l++) {
-    struct stack_shown *shown = &r->shown[l];
-    if (r->wish[l].input) shown->input = r->space->flow[l].input;
-    if (r->wish[l].hidden) shown->hidden = stack_hidden_rows(p->s, r, l + 1);
+  for (size_t i = 0; r->wish && i < attentions(p); i++) {
+    struct stack_shown *shown = &r->shown[i];
+    if (r->wish[i].input) shown->input = stack_input_rows(p->s, r, i);
+    if (r->wish[i].hidden) shown->hidden = stack_hidden_rows(p->s, r, i + 1);
   }
 }
 
-static bool add_thumbnail(const struct preparing *p, size_t layer, size_t item, size_t *count) {
-  const size_t n = p->r->geometry.item[item].q, side = size_min(n, p->r->wish[layer].thumbnail);
+static bool add_thumbnail(const struct preparing *p, size_t number, size_t item, size_t *count) {
+  const struct item *at = &p->r->call[number].geometry->item[item];
+  const size_t most = p->r->wish[number].thumbnail;
   size_t bytes;
-  return size_mul(side, side, &bytes) && size_mul(bytes, p->s->form.self.heads, &bytes) &&
+  return size_mul(size_min(at->q, most), size_min(at->k, most), &bytes) &&
+         size_mul(bytes, stack_shape(p->s, number)->heads, &bytes) &&
          size_add(*count, bytes, count);
 }
 
-static enum status place_thumbnails(struct preparing *p, size_t layer) {
-  struct stack_shown *shown = &p->r->shown[layer];
+static enum status place_thumbnails(struct preparing *p, size_t number) {
+  struct stack_shown *shown = &p->r->shown[number];
   size_t *at = take(p, p->r->geometry.items, sizeof *at), count = 0;
   for (size_t i = 0; at && i < p->r->geometry.items; i++) {
     at[i] = count;
-    if (!add_thumbnail(p, layer, i, &count))
+    if (!add_thumbnail(p, number, i, &count))
       return error_limit(p->e, "max_answer_bytes", "the thumbnails are too many to count");
   }
   shown->thumbnails_at = at;
-  shown->thumbnails = p->r->space->thumbnails[layer] = take(p, count, 1);
+  shown->thumbnails = p->r->space->thumbnails[number] = take(p, count, 1);
   return p->e->status;
 }
 
@@ -114,17 +139,29 @@ static enum status place_thumbnails(struct preparing *p, size_t layer) {
 
 /* Floats for what one attention needs and leaves to the next: queries, keys, values and contexts of
  * all heads, outputs, and what relative positions add. */
-static bool count_attention(const struct preparing *p, size_t *floats) {
-  const struct layer_shape *a = &p->s->form.self;
-  const struct geometry *g = &p->r->geometry;
+static bool count_attention(const struct preparing *p, const struct layer_shape *a,
+                            const struct geometry *g, size_t *floats) {
   const size_t head = a->head_size + a->value_head_size;
-  const size_t row = (a->heads + a->kv_heads) * head + p->s->form.width;
-  size_t lines = 0;
+  const size_t row = a->heads * head + p->s->form.width, key = a->kv_heads * head;
+  const size_t k_rows = p->r->generation ? 0 : g->k_rows; /* that are not kept elsewhere */
+  size_t lines = 0, keys;
   if (a->relative_buckets &&
       (!size_mul(g->items, KERNEL_LANES_MAX, &lines) || !size_add(lines, g->q_rows, &lines) ||
        !size_add(lines, g->q_rows, &lines) || !size_mul(lines, a->heads, &lines)))
     return false;
-  return size_mul(g->q_rows, row, floats) && size_add(*floats, lines, floats);
+  return size_mul(g->q_rows, row, floats) && size_mul(k_rows, key, &keys) &&
+         size_add(*floats, keys, floats) && size_add(*floats, lines, floats);
+}
+
+/* Of the largest: they come one after the other. */
+static bool count_attentions(const struct preparing *p, size_t *floats) {
+  const struct stack_form *f = &p->s->form;
+  size_t across;
+  if (!count_attention(p, &f->self, &p->r->geometry, floats)) return false;
+  if (!p->r->source) return true;
+  if (!count_attention(p, &f->cross, &p->r->across, &across)) return false;
+  *floats = size_max(*floats, across);
+  return true;
 }
 
 /* Memory for that, and for the feed-forward in between. What does not fit has memory of its own. */
@@ -132,7 +169,7 @@ static enum status place_room(struct preparing *p) {
   const size_t rows = p->r->geometry.q_rows, f = p->s->form.forward_size;
   const bool shares = rows <= STACK_SHARED_ROWS || p->r->generation;
   size_t count, inner;
-  if (!count_attention(p, &count) ||
+  if (!count_attentions(p, &count) ||
       !size_mul(size_min(rows, STACK_SHARED_ROWS), shares ? f : 0, &inner) ||
       !size_add(size_max(count, inner), 8 * SPARE_ALIGNMENT, &count))
     return error_set(p->e, STATUS_TOO_LARGE, "the rows are too many to count");
@@ -149,39 +186,80 @@ static enum weights weights_of(const struct stack_wish *wish) {
   return wish->weights == STACK_WEIGHTS_AVERAGE ? WEIGHTS_AVERAGE : WEIGHTS_PER_HEAD;
 }
 
-static enum status prepare_attention(struct preparing *p, size_t layer, struct spare *weights) {
+/* What the call of a run that generates has besides. */
+static void set_rounds(const struct preparing *p, size_t number) {
+  const struct stack_rounds *rounds = p->r->generation->rounds;
+  const bool across = stack_is_across(p->s, number);
+  struct call *c = &p->r->call[number];
+  c->kept = rounds->kept[number];
+  c->want_of = across ? rounds->shows_across : rounds->shows;
+  c->want_rows = across ? stack_each(p->r->generation) : 1;
+  if (across) c->queried = &p->r->geometry;
+}
+
+static enum status prepare_attention(struct preparing *p, size_t number, struct spare *weights) {
   struct stack_run *r = p->r;
-  struct call *c = &r->call[layer];
-  const struct stack_wish *wish = wish_of(p, layer);
-  const struct stack_rounds *rounds = r->generation ? r->generation->rounds : NULL;
-  const bool passes = wish->weights == STACK_WEIGHTS_THUMBNAILS && !rounds;
-  *c = (struct call){.geometry = &r->geometry,
+  struct call *c = &r->call[number];
+  const struct stack_wish *wish = wish_of(p, number);
+  const bool across = stack_is_across(p->s, number);
+  const bool passes = wish->weights == STACK_WEIGHTS_THUMBNAILS && !r->generation;
+  *c = (struct call){.geometry = across ? &r->across : &r->geometry,
+                     .queries = stack_input_rows(p->s, r, number),
                      .head_mask = wish->head_mask,
                      .want = weights_of(wish),
-                     .want_of = rounds ? rounds->shows : NULL,
                      .trace = wish->trace,
-                     .kept = rounds ? rounds->kept[layer] : NULL,
                      .room = p->room};
-  c->queries = c->keys = c->values = r->space->flow[layer].input;
+  c->keys = c->values = across ? r->source->rows : c->queries;
+  if (r->generation) set_rounds(p, number);
   if (passes) c->weights_room = *weights;
-  if (layer_prepare_call(p->s->layer[layer].step, &r->run, p->a, p->e)) return p->e->status;
-  if (passes) { /* the next layer's lie in the same place */
+  if (layer_prepare_call(stack_attending(p->s, number)->step, &r->run, p->a, p->e))
+    return p->e->status;
+  if (passes) { /* the next one's lie in the same place */
     *weights = (struct spare){0};
     spare_add(weights, c->weights, c->weight_count * sizeof *c->weights);
-    return place_thumbnails(p, layer);
+    return place_thumbnails(p, number);
   }
-  if (c->want != WEIGHTS_NONE && !rounds) {
-    r->shown[layer].weights = c->weights;
-    r->shown[layer].weights_at = c->weights_at;
+  if (c->want != WEIGHTS_NONE && !r->generation) {
+    r->shown[number].weights = c->weights;
+    r->shown[number].weights_at = c->weights_at;
   }
   return STATUS_OK;
 }
 
+/* In the order of their steps. */
 static enum status prepare_attentions(struct preparing *p) {
+  const size_t layers = p->s->form.layers;
   struct spare weights = {0};
-  for (size_t l = 0; l < p->s->form.layers; l++)
+  for (size_t l = 0; l < layers; l++) {
     if (prepare_attention(p, l, &weights)) return p->e->status;
+    if (p->r->source && prepare_attention(p, layers + l, &weights)) return p->e->status;
+  }
   return STATUS_OK;
+}
+
+/* --- the source --- */
+
+/* Its items are this run's, which read their own one each. A run that generates has laid them out
+ * already. */
+static enum status place_across(struct preparing *p) {
+  struct stack_run *r = p->r;
+  struct geometry *g = &r->across;
+  must(!r->source == !p->s->form.cross.heads);
+  if (!r->source) return STATUS_OK;
+  must(r->source->pool == STACK_POOL_NONE && !r->source->generation);
+  r->source->run.then = &r->run;
+  if (r->generation) return STATUS_OK;
+  must(r->source->geometry.items == r->geometry.items);
+  g->items = r->geometry.items;
+  g->q_rows = r->geometry.q_rows;
+  g->k_rows = r->source->geometry.k_rows;
+  g->item = take(p, g->items, sizeof *g->item);
+  for (size_t i = 0; g->item && i < g->items; i++) {
+    const struct item *own = &r->geometry.item[i], *source = &r->source->geometry.item[i];
+    g->item[i] =
+        (struct item){.q = own->q, .k = source->q, .q_row = own->q_row, .k_row = source->q_row};
+  }
+  return p->e->status;
 }
 
 /* --- the outputs --- */
@@ -262,21 +340,23 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
     return error_set(e, STATUS_TOO_LARGE, "the rows are too many to count");
   struct stack_space *space = r->space = take(&p, 1, sizeof *space);
   if (!space) return e->status;
+  const size_t shown = attentions(&p);
   *space = (struct stack_space){.flow = take(&p, layers + 1, sizeof *space->flow),
-                                .thumbnails = take(&p, layers, sizeof *space->thumbnails)};
+                                .thumbnails = take(&p, shown, sizeof *space->thumbnails)};
   const bool shows = r->wish && !r->generation; /* else that is prepared already */
-  if (shows) r->shown = take(&p, layers, sizeof *r->shown);
+  if (shows) r->shown = take(&p, shown, sizeof *r->shown);
   for (size_t i = 0; i < 2; i++) p.work[i] = take_rows(&p);
   if (e->status) return e->status;
   memset(space->flow, 0, (layers + 1) * sizeof *space->flow);
-  if (shows) memset(r->shown, 0, layers * sizeof *r->shown);
+  if (shows) memset(r->shown, 0, shown * sizeof *r->shown);
   place_flow(&p);
-  if (e->status || place_room(&p) || prepare_attentions(&p) || place_outputs(&p) ||
-      place_logs(&p) || place_logits(&p))
+  if (e->status || place_across(&p) || place_room(&p) || prepare_attentions(&p) ||
+      place_outputs(&p) || place_logs(&p) || place_logits(&p))
     return e->status;
   if (!r->generation) show_rows(&p);
   leave_memory(&p);
   r->run.work += s->row_work * (double)r->geometry.q_rows + stack_pool_work(s, r);
   if (r->generation) stack_rounds_begin(s, r);
+  if (r->source) r->source->run.whole = r->source->run.work + fmax(r->run.whole, r->run.work);
   return STATUS_OK;
 }

@@ -66,7 +66,7 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
 /* --- the list --- */
 
 enum {
-  OWN_PER_LAYER = 5, /* show, join, up, down, join */
+  OWN_PER_LAYER = 7, /* show and join of two attentions, up, down, join */
   OWN_BESIDE = 12,   /* embed, enter, last, pool, output; recall, logits, next, turn, reveal, keep,
                         release */
   ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
@@ -101,13 +101,14 @@ static void add_join(struct stack *s, enum join_place place, size_t layer) {
   add_rows(s, &stack_step_join, layer, work)->join = place;
 }
 
-static void add_attention(struct stack *s, size_t layer) {
-  struct stack_block *b = &s->layer[layer];
-  const size_t call_at = offsetof(struct stack_run, call) + layer * sizeof(struct call);
+static void add_attention(struct stack *s, size_t number, size_t layer, enum join_place join) {
+  struct stack_attending *a = stack_attending(s, number);
+  const size_t call_at = offsetof(struct stack_run, call) + number * sizeof(struct call);
   const struct layer_place at = {
-      .layer = b->attention, .call_at = call_at, .first = layer == 0, .where = b->where};
-  s->program.steps += layer_list_steps(&at, b->step, s->list + s->program.steps);
-  add_step(s, &stack_step_show, layer);
+      .layer = a->layer, .call_at = call_at, .first = layer == 0, .where = a->where};
+  s->program.steps += layer_list_steps(&at, a->step, s->list + s->program.steps);
+  add_step(s, &stack_step_show, layer)->attention = number;
+  add_join(s, join, layer);
 }
 
 /* Its products, and the activation: some thirty operations a number. */
@@ -122,8 +123,8 @@ static void add_forward(struct stack *s, size_t layer) {
 }
 
 static void add_layer(struct stack *s, size_t layer) {
-  add_attention(s, layer);
-  add_join(s, JOIN_ATTENTION, layer);
+  add_attention(s, layer, layer, JOIN_SELF);
+  if (s->form.cross.heads) add_attention(s, s->form.layers + layer, layer, JOIN_CROSS);
   add_forward(s, layer);
   add_join(s, JOIN_FORWARD, layer);
 }
@@ -171,8 +172,8 @@ static size_t most_scratch(const struct stack *s) {
   floats = size_max(floats, size_max(stack_logits_floats(s), stack_next_floats(s)));
   floats = size_max(floats, stack_turn_floats(s));
   size_t bytes = size_max(floats, stack_pool_floats(s)) * sizeof(float);
-  for (size_t i = 0; i < s->form.layers; i++)
-    bytes = size_max(bytes, layer_scratch_bytes(s->layer[i].attention));
+  for (size_t i = 0; i < stack_form_attentions(&s->form); i++)
+    bytes = size_max(bytes, layer_scratch_bytes(stack_attention(s, i)));
   return bytes;
 }
 
@@ -180,7 +181,7 @@ enum status stack_list_steps(struct stack *s, struct error *e) {
   const size_t layers = s->form.layers, owns = layers * OWN_PER_LAYER + OWN_BESIDE;
   const bool pre = s->form.place == NORM_PRE;
   s->own = calloc(owns, sizeof *s->own);
-  const size_t most = owns + layers * STEP_COUNT;
+  const size_t most = owns + stack_form_attentions(&s->form) * STEP_COUNT;
   s->list = calloc(2 * most, sizeof(struct step *)); /* of both programs */
   if (!s->own || !s->list) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
   s->program.step = s->list;
@@ -190,8 +191,7 @@ enum status stack_list_steps(struct stack *s, struct error *e) {
   if (!pre && s->form.last.factor) add_join(s, JOIN_LAST, layers);
   add_step(s, &stack_step_pool, layers);
   if (s->output) add_output(s);
-  const bool goes_on = s->form.causal && !s->form.self.relative_buckets;
-  if (s->output && goes_on) list_rounds(s, s->list + most);
+  if (s->output && s->form.causal) list_rounds(s, s->list + most);
   s->scratch = most_scratch(s);
   return STATUS_OK;
 }

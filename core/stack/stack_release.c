@@ -18,6 +18,20 @@ static double release_work(const struct step *step, const struct unit *u) {
   return 0;
 }
 
+/* A source is needed as long as one of its sequences goes on. */
+static void release_sources(const struct stack_run *r) {
+  const struct stack_rounds *o = r->generation->rounds;
+  const size_t each = stack_each(r->generation);
+  for (size_t i = 0; o->source && i < r->across.items; i++) {
+    struct stack_source *at = &o->source[i];
+    size_t left = 0;
+    for (size_t j = i * each; j < (i + 1) * each; j++) left += o->advance[j].room != NULL;
+    if (left > 0 || !at->room) continue;
+    arena_release(o->arena, at->room, at->room_bytes);
+    at->room = NULL;
+  }
+}
+
 static void release(struct stack_run *r) {
   const struct stack_rounds *o = r->generation->rounds;
   for (size_t i = 0; i < r->geometry.items; i++) {
@@ -26,6 +40,7 @@ static void release(struct stack_run *r) {
     arena_release(o->arena, at->room, at->room_bytes);
     at->room = NULL;
   }
+  release_sources(r);
 }
 
 static void compute_release(const struct step *step, const struct span *span, void *scratch) {

@@ -37,8 +37,21 @@ static enum status count_rows(struct revealing *p) {
   return STATUS_OK;
 }
 
-static size_t heads_of(const struct stack *s, const struct stack_wish *wish) {
-  return wish->weights == STACK_WEIGHTS_AVERAGE ? 1 : s->form.self.heads;
+static size_t heads_of(const struct stack *s, const struct stack_run *r, size_t number) {
+  if (r->wish[number].weights == STACK_WEIGHTS_AVERAGE) return 1;
+  return stack_shape(s, number)->heads;
+}
+
+/* The text of a sequence, as an item across. */
+static size_t text_of(const struct stack_run *r, size_t item) {
+  return item / stack_each(r->generation);
+}
+
+/* Keys of a row of a sequence's weights. */
+static size_t keys_of(const struct stack *s, const struct stack_run *r, size_t number,
+                      size_t item) {
+  if (stack_is_across(s, number)) return r->generation->rounds->source[text_of(r, item)].rows;
+  return r->generation->sequence[item].keys;
 }
 
 /* Adds the numbers of a list [heads, rows, columns]. */
@@ -50,33 +63,33 @@ static bool count_more(size_t *count, size_t heads, size_t rows, size_t columns)
 
 /* Places for pictures of up to `most` rows and columns, or for the weights themselves, where `most`
  * is SIZE_MAX. Returns how many numbers these are. */
-static size_t *place_lists(const struct revealing *p, const struct stack_wish *wish, size_t most,
-                           size_t *count) {
+static size_t *place_lists(const struct revealing *p, size_t number, size_t most, size_t *count) {
   size_t *at = take(p, p->r->geometry.items, sizeof *at);
   *count = 0;
   for (size_t i = 0; at && i < p->r->geometry.items; i++) {
-    const struct stack_sequence *q = &p->r->generation->sequence[i];
+    const size_t rows = p->r->generation->sequence[i].most, keys = keys_of(p->s, p->r, number, i);
     at[i] = *count;
-    if (!count_more(count, heads_of(p->s, wish), size_min(q->most, most), size_min(q->keys, most)))
+    if (!count_more(count, heads_of(p->s, p->r, number), size_min(rows, most),
+                    size_min(keys, most)))
       error_limit(p->e, "max_answer_bytes", "the attention weights are too many to count");
   }
   return at;
 }
 
-static void place_layer(const struct revealing *p, size_t layer) {
-  const struct stack_wish *wish = &p->r->wish[layer];
-  struct stack_revealed *to = &p->r->generation->rounds->revealed[layer];
-  struct stack_shown *shown = &p->r->shown[layer];
+static void place_attention(const struct revealing *p, size_t number) {
+  const struct stack_wish *wish = &p->r->wish[number];
+  struct stack_revealed *to = &p->r->generation->rounds->revealed[number];
+  struct stack_shown *shown = &p->r->shown[number];
   size_t count;
   *to = (struct stack_revealed){0};
   *shown = (struct stack_shown){0};
   if (wish->hidden) shown->hidden = to->hidden = take(p, p->numbers, sizeof(float));
   if (wish->input) shown->input = to->input = take(p, p->numbers, sizeof(float));
   if (wish->weights == STACK_WEIGHTS_NONE) return;
-  shown->weights_at = place_lists(p, wish, SIZE_MAX, &count);
+  shown->weights_at = place_lists(p, number, SIZE_MAX, &count);
   shown->weights = to->weights = take(p, count, sizeof(float));
   if (wish->weights != STACK_WEIGHTS_THUMBNAILS) return;
-  shown->thumbnails_at = place_lists(p, wish, wish->thumbnail, &count);
+  shown->thumbnails_at = place_lists(p, number, wish->thumbnail, &count);
   shown->thumbnails = to->thumbnails = take(p, count, 1);
 }
 
@@ -84,38 +97,38 @@ enum status stack_reveal_prepare(const struct stack *s, struct stack_run *r, str
                                  struct error *e) {
   struct revealing p = {.s = s, .r = r, .a = a, .e = e};
   struct stack_rounds *o = r->generation->rounds;
-  const size_t layers = s->form.layers;
+  const size_t numbers = stack_form_attentions(&s->form);
   bool weights = false;
   if (count_rows(&p)) return e->status;
   if (r->embedded) r->embedding = o->embedding = take(&p, p.numbers, sizeof(float));
   if (!r->wish) return e->status;
-  o->revealed = take(&p, layers, sizeof *o->revealed);
-  r->shown = take(&p, layers, sizeof *r->shown);
-  for (size_t l = 0; !e->status && l < layers; l++) {
-    place_layer(&p, l);
-    weights |= r->wish[l].weights != STACK_WEIGHTS_NONE;
+  o->revealed = take(&p, numbers, sizeof *o->revealed);
+  r->shown = take(&p, numbers, sizeof *r->shown);
+  for (size_t i = 0; !e->status && i < numbers; i++) {
+    place_attention(&p, i);
+    weights |= r->wish[i].weights != STACK_WEIGHTS_NONE;
   }
   if (weights) o->shows = take(&p, r->geometry.items, sizeof *o->shows);
   return e->status;
 }
 
-/* --- units: a layer of a sequence; behind the last one what enters the first --- */
+/* --- units: an attention of a sequence; behind the last one what enters the first layer --- */
 
-static bool is_shown(const struct stack_run *r, size_t layer, size_t layers) {
+static bool is_shown(const struct stack_run *r, size_t number, size_t numbers) {
   const struct stack_rounds *o = r->generation->rounds;
-  if (layer == layers) return o->embedding;
-  const struct stack_revealed *to = o->revealed ? &o->revealed[layer] : NULL;
+  if (number == numbers) return o->embedding;
+  const struct stack_revealed *to = o->revealed ? &o->revealed[number] : NULL;
   return to && (to->hidden || to->input || to->weights);
 }
 
 static bool reveal_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct stack_run *r = stack_run_of(u->run);
   const struct stack_rounds *o = r->generation->rounds;
-  const size_t layers = stack_step_of(step)->stack->form.layers;
+  const size_t numbers = stack_form_attentions(&stack_step_of(step)->stack->form);
   if (!o->revealed && !o->embedding) return false;
   for (; at->item < o->asks; at->item++, at->head = 0)
-    for (; at->head <= layers; at->head++) {
-      if (!is_shown(r, at->head, layers)) continue;
+    for (; at->head <= numbers; at->head++) {
+      if (!is_shown(r, at->head, numbers)) continue;
       u->item = o->asking[at->item];
       u->head = at->head++;
       u->heads = 1;
@@ -157,40 +170,45 @@ static void put_hidden(const struct revealed_pass *p, float *to, const float *ro
   if (to) put_row(p, to + p->q->row * d, d, rows + (item->q_row + item->q - 1) * d, d);
 }
 
-static void put_weights(const struct revealed_pass *p, size_t layer) {
-  const struct call *c = &p->r->call[layer];
-  const struct stack_shown *shown = &p->r->shown[layer];
-  const struct stack_sequence *q = p->q;
-  const size_t keys = p->r->geometry.item[p->item].k;
-  float *to = p->r->generation->rounds->revealed[layer].weights + shown->weights_at[p->item];
-  const float *from = c->weights + c->weights_at[p->item];
-  for (size_t head = 0; head < heads_of(p->s, &p->r->wish[layer]); head++)
-    put_row(p, to + head * q->most * q->keys, q->keys, from + head * keys, keys);
+/* Its weights lie in the call's: across, the rows of all sequences of its text are one item's. */
+static void put_weights(const struct revealed_pass *p, size_t number) {
+  const struct call *c = &p->r->call[number];
+  const size_t of = stack_is_across(p->s, number) ? text_of(p->r, p->item) : p->item;
+  const struct item *item = &c->geometry->item[of];
+  const size_t row = p->r->geometry.item[p->item].q_row - item->q_row, keys = item->k;
+  const size_t most = p->q->most, size = keys_of(p->s, p->r, number, p->item);
+  float *to =
+      p->r->generation->rounds->revealed[number].weights + p->r->shown[number].weights_at[p->item];
+  const float *from = c->weights + c->weights_at[of] + row * keys;
+  for (size_t head = 0; head < heads_of(p->s, p->r, number); head++)
+    put_row(p, to + head * most * size, size, from + head * item->q * keys, keys);
 }
 
-static void put_thumbnails(const struct revealed_pass *p, size_t layer) {
-  const struct stack_shown *shown = &p->r->shown[layer];
-  const struct stack_sequence *q = p->q;
+static void put_thumbnails(const struct revealed_pass *p, size_t number) {
+  const struct stack_shown *shown = &p->r->shown[number];
+  const size_t size = keys_of(p->s, p->r, number, p->item);
   uint8_t *to =
-      p->r->generation->rounds->revealed[layer].thumbnails + shown->thumbnails_at[p->item];
+      p->r->generation->rounds->revealed[number].thumbnails + shown->thumbnails_at[p->item];
   struct stack_picture of = {.weights = shown->weights + shown->weights_at[p->item],
-                             .row_step = q->keys,
+                             .row_step = size,
                              .rows = p->t + 1,
-                             .columns = p->r->geometry.item[p->item].k,
-                             .most = p->r->wish[layer].thumbnail};
-  for (size_t head = 0; head < p->s->form.self.heads; head++) {
+                             .columns = stack_is_across(p->s, number)
+                                            ? size
+                                            : p->r->geometry.item[p->item].k,
+                             .most = p->r->wish[number].thumbnail};
+  for (size_t head = 0; head < stack_shape(p->s, number)->heads; head++) {
     stack_picture_write(&of, to);
     to += stack_picture_high(&of) * stack_picture_wide(&of);
-    of.weights += q->most * q->keys;
+    of.weights += p->q->most * size;
   }
 }
 
-static void put_layer(const struct revealed_pass *p, size_t layer) {
-  const struct stack_revealed *to = &p->r->generation->rounds->revealed[layer];
-  put_hidden(p, to->hidden, stack_hidden_rows(p->s, p->r, layer + 1));
-  put_hidden(p, to->input, p->r->space->flow[layer].input);
-  if (to->weights) put_weights(p, layer);
-  if (to->thumbnails && p->q->finish) put_thumbnails(p, layer);
+static void put_attention(const struct revealed_pass *p, size_t number) {
+  const struct stack_revealed *to = &p->r->generation->rounds->revealed[number];
+  if (to->hidden) put_hidden(p, to->hidden, stack_hidden_rows(p->s, p->r, number + 1));
+  put_hidden(p, to->input, stack_input_rows(p->s, p->r, number));
+  if (to->weights) put_weights(p, number);
+  if (to->thumbnails && p->q->finish) put_thumbnails(p, number);
 }
 
 static void compute_reveal(const struct step *step, const struct span *span, void *scratch) {
@@ -206,10 +224,10 @@ static void compute_reveal(const struct step *step, const struct span *span, voi
                                     .q = &r->generation->sequence[u.item],
                                     .item = u.item,
                                     .t = r->geometry.item[u.item].k - o->advance[u.item].text};
-    if (u.head == s->form.layers)
+    if (u.head == stack_form_attentions(&s->form))
       put_hidden(&p, o->embedding, stack_hidden_rows(s, r, 0));
     else
-      put_layer(&p, u.head);
+      put_attention(&p, u.head);
   }
 }
 

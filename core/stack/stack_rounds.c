@@ -17,27 +17,38 @@ enum {
 
 /* --- the work --- */
 
-/* Of a row in all layers. */
-static double row_work(const struct stack *s) {
-  const struct layer_shape *a = &s->form.self;
-  const double d = (double)s->form.width, heads = (double)a->heads, shared = (double)a->kv_heads;
-  const double queries = heads * (double)a->head_size,
-               contexts = heads * (double)a->value_head_size;
-  const double keys = shared * (double)(a->head_size + a->value_head_size);
-  return s->row_work + 2.0 * d * (queries + keys + contexts) * (double)s->form.layers;
+/* Of a row as a query and behind its contexts, in all layers. */
+static double query_work(const struct stack *s, const struct layer_shape *a) {
+  const double contexts = (double)(a->heads * (a->head_size + a->value_head_size));
+  return 2.0 * (double)s->form.width * contexts * (double)s->form.layers;
 }
 
-static double pair_work(const struct stack *s) {
-  const struct layer_shape *a = &s->form.self;
+/* And as a key and a value. */
+static double key_work(const struct stack *s, const struct layer_shape *a) {
+  const double keys = (double)(a->kv_heads * (a->head_size + a->value_head_size));
+  return 2.0 * (double)s->form.width * keys * (double)s->form.layers;
+}
+
+static double pair_work(const struct stack *s, const struct layer_shape *a) {
   const double head = 2.0 * (double)(a->head_size + a->value_head_size) + TOUCH_PAIR;
   return head * (double)(a->heads * s->form.layers);
 }
 
+/* Of a row in all layers, but for what grows with its keys. */
+static double row_work(const struct stack *s) {
+  const struct stack_form *f = &s->form;
+  return s->row_work + query_work(s, &f->self) + key_work(s, &f->self) + query_work(s, &f->cross);
+}
+
 /* Of a sequence, from its first round to its last. */
-static double whole_work(const struct stack *s, const struct stack_rounds *o, size_t text,
-                         size_t most) {
-  const double rows = (double)text + (double)most;
-  return rows * o->row_work + rows * rows / 2 * o->pair_work + (double)most * stack_output_work(s);
+static double whole_work(const struct stack *s, const struct stack_run *r, size_t index) {
+  const struct stack_rounds *o = r->generation->rounds;
+  const struct stack_advance *at = &o->advance[index];
+  const double most = (double)r->generation->sequence[index].most;
+  const double rows = (double)(at->text - at->kept) + most;
+  const double across = o->source ? (double)o->source[index / stack_each(r->generation)].rows : 0;
+  return rows * (o->row_work + across * o->cross_work) + rows * rows / 2 * o->pair_work +
+         most * stack_output_work(s);
 }
 
 /* --- preparing --- */
@@ -54,16 +65,24 @@ static void *take(struct reserving *p, size_t count, size_t size) {
   return p->e->status ? NULL : arena_alloc(p->a, count, size, p->e);
 }
 
-/* Places for `rows` keys or values of an item in all heads, head by head; so many will be there
- * when the first round computes, and so many of them turned. */
-static void place_kept(struct kept *k, size_t heads, size_t rows, size_t there, size_t turned,
-                       size_t size, float **room) {
-  k->rows = (struct kept_rows){
-      .row = *room, .row_step = size, .head_step = rows * size, .turned = turned};
-  k->count = there;
+/* Places for `rows` keys or values of an item in all heads, head by head. None is there yet. */
+static void place_kept(struct kept *k, size_t heads, size_t rows, size_t size, float **room) {
+  k->rows = (struct kept_rows){.row = *room, .row_step = size, .head_step = rows * size};
+  k->count = 0;
   k->capacity = rows;
   atomic_init(&k->top, 0);
   *room += heads * rows * size;
+}
+
+static void place_pair(struct kept_pair *pair, const struct layer_shape *a, size_t rows,
+                       float **room) {
+  place_kept(&pair->key, a->kv_heads, rows, a->key_head_size, room);
+  place_kept(&pair->value, a->kv_heads, rows, a->value_head_size, room);
+}
+
+/* Numbers of a row in all layers. */
+static size_t row_floats(const struct stack *s, const struct layer_shape *a) {
+  return a->kv_heads * (a->key_head_size + a->value_head_size) * s->form.layers;
 }
 
 /* The last token is not fed. */
@@ -74,37 +93,54 @@ static size_t kept_rows(const struct reserving *p, size_t item) {
 
 /* A place for every key and value of an item that is to come: one block, which is given back when
  * its sequence is over. */
-static void keep_item(struct reserving *p, size_t item, size_t row) {
-  const struct layer_shape *a = &p->s->form.self;
+static void keep_item(struct reserving *p, size_t item) {
   struct stack_advance *at = &p->rounds->advance[item];
-  const size_t rows = kept_rows(p, item);
+  const size_t rows = kept_rows(p, item), row = row_floats(p->s, &p->s->form.self);
   float *room = at->room = take(p, rows, row * sizeof *room);
   if (!room) return;
   at->room_bytes = rows * row * sizeof *room;
   p->r->generation->kept_bytes += at->room_bytes;
   for (size_t l = 0; l < p->s->form.layers; l++) {
     struct kept_pair *pair = &p->rounds->kept[l][item];
-    place_kept(&pair->key, a->kv_heads, rows, at->kept, at->turned, a->key_head_size, &room);
-    place_kept(&pair->value, a->kv_heads, rows, at->kept, 0, a->value_head_size, &room);
+    place_pair(pair, &p->s->form.self, rows, &room);
+    pair->key.count = pair->value.count = at->kept;
+    pair->key.rows.turned = at->turned;
   }
 }
 
+/* Likewise of a source. */
+static void keep_source(struct reserving *p, size_t index) {
+  struct stack_source *at = &p->rounds->source[index];
+  const size_t layers = p->s->form.layers, row = row_floats(p->s, &p->s->form.cross);
+  *at = (struct stack_source){.rows = p->r->source->geometry.item[index].q};
+  float *room = at->room = take(p, at->rows, row * sizeof *room);
+  if (!room) return;
+  at->room_bytes = at->rows * row * sizeof *room;
+  p->r->generation->kept_bytes += at->room_bytes;
+  for (size_t l = 0; l < layers; l++)
+    place_pair(&p->rounds->kept[layers + l][index], &p->s->form.cross, at->rows, &room);
+}
+
 static enum status keep_rows(struct reserving *p) {
-  const struct layer_shape *a = &p->s->form.self;
-  const size_t layers = p->s->form.layers, items = p->r->geometry.items;
-  const size_t row = a->kv_heads * (a->key_head_size + a->value_head_size) * layers;
+  const size_t items = p->r->geometry.items, numbers = stack_form_attentions(&p->s->form);
+  const size_t sources = p->r->source ? p->r->source->geometry.items : 0;
   p->r->generation->kept_bytes = 0;
-  p->rounds->kept = take(p, layers, sizeof *p->rounds->kept);
-  for (size_t l = 0; !p->e->status && l < layers; l++)
-    p->rounds->kept[l] = take(p, items, sizeof **p->rounds->kept);
-  for (size_t i = 0; !p->e->status && i < items; i++) keep_item(p, i, row);
+  p->rounds->kept = take(p, numbers, sizeof *p->rounds->kept);
+  for (size_t i = 0; !p->e->status && i < numbers; i++)
+    p->rounds->kept[i] =
+        take(p, stack_is_across(p->s, i) ? sources : items, sizeof **p->rounds->kept);
+  for (size_t i = 0; !p->e->status && i < items; i++) keep_item(p, i);
+  if (p->r->source) p->rounds->source = take(p, sources, sizeof *p->rounds->source);
+  for (size_t i = 0; !p->e->status && i < sources; i++) keep_source(p, i);
   return p->e->status;
 }
 
-/* Several sequences of one text lie side by side. */
+/* Several sequences of one text lie side by side. Those of different texts may be twins, too, but
+ * not where each has a source of its own. */
 static size_t find_twin(const struct reserving *p, size_t item) {
   const struct item *text = &p->r->geometry.item[item], *other = text - 1;
   const size_t bytes = text->q * sizeof *p->r->tokens;
+  if (p->r->source && item % stack_each(p->r->generation) == 0) return STACK_NO_TWIN;
   if (item == 0 || text->q < 2 || other->q != text->q ||
       memcmp(p->r->tokens + text->q_row, p->r->tokens + other->q_row, bytes) != 0)
     return STACK_NO_TWIN;
@@ -167,23 +203,48 @@ static void widen_geometry(struct reserving *p) {
   g->q_rows = g->k_rows = size_min(rows, PIECE_ROWS + g->items);
 }
 
-/* Of masked heads something else is kept. */
-static bool has_masks(const struct stack *s, const struct stack_run *r) {
-  for (size_t l = 0; r->wish && l < s->form.layers; l++)
-    if (r->wish[l].head_mask) return true;
-  return false;
+/* The sequences of a text are one item of the geometry across. */
+static enum status widen_across(struct reserving *p) {
+  const size_t each = stack_each(p->r->generation);
+  struct geometry *g = &p->r->across;
+  const struct geometry *source = &p->r->source->geometry;
+  must(source->items * each == p->r->geometry.items);
+  g->items = source->items;
+  g->moves = true;
+  g->q_rows = p->r->geometry.q_rows;
+  g->k_rows = source->q_rows;
+  g->item = take(p, g->items, sizeof *g->item);
+  for (size_t i = 0; g->item && i < g->items; i++) {
+    g->item[i] = (struct item){.k = source->item[i].q, .k_row = source->item[i].q_row};
+    for (size_t j = 0; j < each; j++) g->item[i].q += p->r->geometry.item[i * each + j].q;
+  }
+  if (p->rounds->shows) p->rounds->shows_across = take(p, g->items, sizeof(bool));
+  return p->e->status;
+}
+
+/* Are the keys and values those that any other run would have? Of masked heads they are not, and
+ * not of what depends on a source. */
+static bool may_be_known(const struct stack *s, const struct stack_run *r) {
+  for (size_t i = 0; r->wish && i < stack_form_attentions(&s->form); i++)
+    if (r->wish[i].head_mask) return false;
+  return !r->source;
 }
 
 enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                  struct error *e) {
   struct reserving p = {.s = s, .r = r, .a = a, .e = e};
   must(stack_can_generate(s) && r->tokens);
-  if (has_masks(s, r)) r->generation->prefixes = NULL;
+  if (!may_be_known(s, r)) r->generation->prefixes = NULL;
   struct stack_rounds *rounds = p.rounds = r->generation->rounds = take(&p, 1, sizeof *rounds);
   if (!rounds) return e->status;
-  *rounds = (struct stack_rounds){.arena = a, .row_work = row_work(s), .pair_work = pair_work(s)};
+  *rounds = (struct stack_rounds){.arena = a,
+                                  .row_work = row_work(s),
+                                  .pair_work = pair_work(s, &s->form.self),
+                                  .cross_work = pair_work(s, &s->form.cross),
+                                  .source_work = key_work(s, &s->form.cross)};
   if (place_sequences(&p) || keep_rows(&p) || stack_reveal_prepare(s, r, a, e)) return e->status;
   widen_geometry(&p);
+  if (r->source && widen_across(&p)) return e->status;
   r->tokens = rounds->token = take(&p, r->geometry.q_rows, sizeof *rounds->token);
   return e->status;
 }
@@ -191,11 +252,13 @@ enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, str
 /* --- from round to round --- */
 
 /* Rows of a sequence that the round takes, of `left` that are still to be fed, and at most `room`
- * of texts. A row whose weights are to be shown is fed alone. */
-static size_t rows_of(const struct stack_sequence *q, size_t left, bool shows, size_t *room) {
+ * of texts. A row whose weights are to be shown is fed alone, and so are all rows of a text whose
+ * sequences are one item across. */
+static size_t rows_of(const struct stack_rounds *o, const struct stack_sequence *q, size_t left,
+                      size_t *room) {
   if (q->finish) return 0;
-  if (left == 1) return 1;
-  const size_t rows = size_min(left - shows, *room);
+  if (left == 1 || o->shows_across) return 1;
+  const size_t rows = size_min(left - (o->shows != NULL), *room);
   *room -= rows;
   return rows;
 }
@@ -219,7 +282,7 @@ static void lay_item(struct stack_run *r, size_t index, size_t *room) {
   o->leaving += at->leaves;
   const bool waits = waits_for_twin(o, at);
   const size_t chosen = stack_sequence_count(q), left = at->text + chosen - at->kept;
-  const size_t rows = waits ? 0 : rows_of(q, left, o->shows != NULL, room);
+  const size_t rows = waits ? 0 : rows_of(o, q, left, room);
   r->generation->chosen += chosen;
   g->item[index] = (struct item){.q = rows,
                                  .k = at->kept + rows,
@@ -234,6 +297,27 @@ static void lay_item(struct stack_run *r, size_t index, size_t *room) {
   r->run.work += (double)rows * (o->row_work + (double)(at->kept + rows) * o->pair_work);
 }
 
+/* Across, the rows of a text's sequences, which lie side by side. Keys are made in the first round
+ * alone. */
+static void lay_across(struct stack_run *r) {
+  const struct stack_rounds *o = r->generation->rounds;
+  const size_t each = stack_each(r->generation);
+  struct geometry *g = &r->across;
+  g->q_rows = r->geometry.q_rows;
+  g->k_rows = o->number == 1 ? r->source->geometry.q_rows : 0;
+  for (size_t i = 0; i < g->items; i++) {
+    const struct item *own = &r->geometry.item[i * each];
+    g->item[i].q_row = own->q_row;
+    g->item[i].q = 0;
+    if (o->shows_across) o->shows_across[i] = false;
+    for (size_t j = 0; j < each; j++) {
+      g->item[i].q += own[j].q;
+      if (o->shows_across) o->shows_across[i] |= o->shows[i * each + j];
+    }
+    r->run.work += (double)(g->item[i].q * g->item[i].k) * o->cross_work;
+  }
+}
+
 /* False: no sequence goes on. */
 static bool lay_round(const struct stack *s, struct stack_run *r) {
   struct stack_rounds *o = r->generation->rounds;
@@ -245,15 +329,14 @@ static bool lay_round(const struct stack *s, struct stack_run *r) {
   for (size_t i = 0; i < g->items; i++) lay_item(r, i, &room);
   g->k_rows = r->run.rows = g->q_rows;
   r->run.work += (double)o->asks * stack_output_work(s);
+  if (r->source) lay_across(r);
+  if (o->number == 1 && r->source) r->run.work += (double)r->across.k_rows * o->source_work;
   return g->q_rows > 0;
 }
 
 void stack_rounds_begin(const struct stack *s, struct stack_run *r) {
-  const struct stack_rounds *o = r->generation->rounds;
   r->run.whole = 0;
-  for (size_t i = 0; i < r->geometry.items; i++)
-    r->run.whole +=
-        whole_work(s, o, o->advance[i].text - o->advance[i].kept, r->generation->sequence[i].most);
+  for (size_t i = 0; i < r->geometry.items; i++) r->run.whole += whole_work(s, r, i);
   lay_round(s, r);
 }
 

@@ -23,24 +23,24 @@ void stack_picture_write(const struct stack_picture *p, uint8_t *to) {
     for (size_t j = 0; j < stack_picture_wide(p); j++) *to++ = block_byte(p, i, j);
 }
 
-static void show_head(const struct stack_run *r, size_t layer, size_t item, size_t head) {
-  const struct call *c = &r->call[layer];
-  const struct stack_shown *shown = &r->shown[layer];
-  const size_t n = r->geometry.item[item].q;
-  const struct stack_picture p = {.weights = c->weights + c->weights_at[item] + head * n * n,
-                                  .row_step = n,
-                                  .rows = n,
-                                  .columns = n,
-                                  .most = r->wish[layer].thumbnail};
+static void show_head(const struct stack_run *r, size_t number, size_t item, size_t head) {
+  const struct call *c = &r->call[number];
+  const struct stack_shown *shown = &r->shown[number];
+  const size_t q = c->geometry->item[item].q, k = c->geometry->item[item].k;
+  const struct stack_picture p = {.weights = c->weights + c->weights_at[item] + head * q * k,
+                                  .row_step = k,
+                                  .rows = q,
+                                  .columns = k,
+                                  .most = r->wish[number].thumbnail};
   const size_t bytes = stack_picture_high(&p) * stack_picture_wide(&p);
-  stack_picture_write(&p, r->space->thumbnails[layer] + shown->thumbnails_at[item] + head * bytes);
+  stack_picture_write(&p, r->space->thumbnails[number] + shown->thumbnails_at[item] + head * bytes);
 }
 
 static bool show_unit(const struct step *step, struct cursor *at, struct unit *u) {
   const struct stack_step *s = stack_step_of(step);
   const struct stack_run *r = stack_run_of(u->run);
-  if (!r->wish || r->wish[s->layer].weights != STACK_WEIGHTS_THUMBNAILS) return false;
-  if (at->head == s->stack->form.self.heads) at->item++, at->head = 0;
+  if (!r->wish || r->wish[s->attention].weights != STACK_WEIGHTS_THUMBNAILS) return false;
+  if (at->head == stack_shape(s->stack, s->attention)->heads) at->item++, at->head = 0;
   if (at->item == r->geometry.items) return false;
   u->item = at->item;
   u->head = at->head++;
@@ -50,9 +50,9 @@ static bool show_unit(const struct step *step, struct cursor *at, struct unit *u
 
 /* Bound by memory. */
 static double show_work(const struct step *step, const struct unit *u) {
-  const double n = (double)stack_run_of(u->run)->geometry.item[u->item].q;
-  (void)step;
-  return 20 * n * n + 100;
+  const struct stack_run *r = stack_run_of(u->run);
+  const struct item *item = &r->call[stack_step_of(step)->attention].geometry->item[u->item];
+  return 20 * (double)item->q * (double)item->k + 100;
 }
 
 static void compute_show(const struct step *step, const struct span *span, void *scratch) {
@@ -60,7 +60,7 @@ static void compute_show(const struct step *step, const struct span *span, void 
   struct unit u;
   (void)scratch;
   while (run_next_unit(&left, &u))
-    show_head(stack_run_of(u.run), stack_step_of(step)->layer, u.item, u.head);
+    show_head(stack_run_of(u.run), stack_step_of(step)->attention, u.item, u.head);
 }
 
 const struct step stack_step_show = {.unit = show_unit, .work = show_work, .compute = compute_show};

@@ -17,16 +17,11 @@ static bool differs(struct error *e, const char *what, size_t item, size_t at, d
   return false;
 }
 
-/* Adds which layer it is that differs. */
-static bool differs_in_layer(struct error *e, size_t layer) {
+/* Adds which attention it is that differs. */
+static bool differs_in(struct error *e, size_t number) {
   const size_t length = strlen(e->detail);
-  snprintf(e->detail + length, sizeof e->detail - length, ", in layer %zu", layer);
+  snprintf(e->detail + length, sizeof e->detail - length, ", in attention %zu", number);
   return false;
-}
-
-void prepare_run(const struct random_stack *s, struct stack_run *r, struct arena *a) {
-  struct error e = {0};
-  must(stack_prepare(s->stack, r, a, &e) == STATUS_OK);
 }
 
 /* The memory must have served its purpose. */
@@ -46,7 +41,28 @@ void compute_runs(const struct random_stack *s, struct stack_run *first, double 
     spoil_left(&((const struct stack_run *)r)->left);
 }
 
+void prepare_source(const struct random_stack *s, struct stack_run *r, struct arena *a) {
+  if (!r->source) return;
+  prepare_run(s->source, r->source, a);
+  compute_runs(s->source, r->source, 1e6);
+}
+
+void prepare_run(const struct random_stack *s, struct stack_run *r, struct arena *a) {
+  struct error e = {0};
+  prepare_source(s, r, a);
+  must(stack_prepare(s->stack, r, a, &e) == STATUS_OK);
+}
+
 /* --- what the twin says of an item --- */
+
+static size_t heads_of(const struct random_stack *s, size_t number) {
+  return number < s->form.layers ? s->form.self.heads : s->form.cross.heads;
+}
+
+static size_t keys_of(const struct random_stack *s, const struct stack_run *r, size_t number,
+                      size_t item) {
+  return number < s->form.layers ? r->geometry.item[item].k : r->source->geometry.item[item].q;
+}
 
 struct twin {
   struct ref_hidden hidden;
@@ -55,9 +71,14 @@ struct twin {
   struct arena arena;
 };
 
-static double **numbers_of_layers(struct arena *a, size_t layers, size_t count) {
-  double **x = random_room(a, layers, sizeof *x);
-  for (size_t l = 0; l < layers; l++) x[l] = random_room(a, count, sizeof **x);
+/* Of all attentions: rows of so many numbers, or, where that is 0, weights. */
+static double **numbers_of_attentions(struct arena *a, const struct random_stack *s,
+                                      const struct stack_run *r, size_t item, size_t width) {
+  const size_t numbers = stack_form_attentions(&s->form), n = r->geometry.item[item].q;
+  double **x = random_room(a, numbers, sizeof *x);
+  for (size_t i = 0; i < numbers; i++)
+    x[i] =
+        random_room(a, n * (width ? width : heads_of(s, i) * keys_of(s, r, i, item)), sizeof **x);
   return x;
 }
 
@@ -71,15 +92,19 @@ static struct ref_text text_of(const struct random_stack *s, const struct stack_
                                struct arena *a) {
   const struct item *at = &r->geometry.item[item];
   const size_t d = s->form.width;
-  const float **masks = random_room(a, s->form.layers, sizeof *masks);
-  for (size_t l = 0; l < s->form.layers; l++) masks[l] = r->wish ? r->wish[l].head_mask : NULL;
-  return (struct ref_text){.n = at->q,
-                           .token = r->tokens ? r->tokens + at->q_row : NULL,
-                           .embedding = r->tokens
-                                            ? NULL
-                                            : widen(a, r->embeddings + at->q_row * d, at->q * d),
-                           .token_type = r->types ? r->types + at->q_row : NULL,
-                           .head_mask = masks};
+  const size_t numbers = stack_form_attentions(&s->form);
+  const float **masks = random_room(a, numbers, sizeof *masks);
+  for (size_t i = 0; i < numbers; i++) masks[i] = r->wish ? r->wish[i].head_mask : NULL;
+  const struct item *source = r->source ? &r->source->geometry.item[item] : NULL;
+  const size_t wide = r->source ? s->source->form.width : 0;
+  return (struct ref_text){
+      .n = at->q,
+      .source_n = source ? source->q : 0,
+      .source = source ? widen(a, r->source->rows + source->q_row * wide, source->q * wide) : NULL,
+      .token = r->tokens ? r->tokens + at->q_row : NULL,
+      .embedding = r->tokens ? NULL : widen(a, r->embeddings + at->q_row * d, at->q * d),
+      .token_type = r->types ? r->types + at->q_row : NULL,
+      .head_mask = masks};
 }
 
 static enum status ask_twin(const struct random_stack *s, const struct stack_run *r, size_t item,
@@ -91,8 +116,8 @@ static enum status ask_twin(const struct random_stack *s, const struct stack_run
   arena_init(a, NULL);
   const struct ref_text text = text_of(s, r, item, a);
   t->hidden = (struct ref_hidden){.state = random_room(a, (f->layers + 1) * n * d, sizeof(double)),
-                                  .weights = numbers_of_layers(a, f->layers, f->self.heads * n * n),
-                                  .input = numbers_of_layers(a, f->layers, n * d),
+                                  .weights = numbers_of_attentions(a, s, r, item, 0),
+                                  .input = numbers_of_attentions(a, s, r, item, d),
                                   .outputs = random_room(a, n * d, sizeof(double))};
   t->vector = random_room(a, wide, sizeof(double));
   t->bare = random_room(a, wide, sizeof(double));
@@ -124,12 +149,13 @@ static bool rows_agree(const char *what, size_t item, const float *got, const do
 }
 
 static bool weights_agree(const struct random_stack *s, const struct stack_run *r, size_t item,
-                          size_t layer, const double *right, struct error *e) {
-  const size_t heads = s->form.self.heads, n = r->geometry.item[item].q, plane = n * n;
-  const bool average = r->wish[layer].weights == STACK_WEIGHTS_AVERAGE;
-  const struct stack_shown *shown = &r->shown[layer];
+                          size_t number, const double *right, struct error *e) {
+  const size_t heads = heads_of(s, number), n = r->geometry.item[item].q;
+  const size_t plane = n * keys_of(s, r, number, item);
+  const bool average = r->wish[number].weights == STACK_WEIGHTS_AVERAGE;
+  const struct stack_shown *shown = &r->shown[number];
   const float *got = shown->weights + shown->weights_at[item];
-  const double bound = layer == 0 ? first_bound : later_bound;
+  const double bound = number == 0 ? first_bound : later_bound;
   for (size_t i = 0; i < plane * (average ? 1 : heads); i++) {
     double wanted = right[i];
     for (size_t h = 1; average && h < heads; h++) wanted += right[h * plane + i];
@@ -142,21 +168,22 @@ static bool weights_agree(const struct random_stack *s, const struct stack_run *
 
 /* Rounding may move a weight to the next byte. */
 static bool thumbnails_agree(const struct random_stack *s, const struct stack_run *r, size_t item,
-                             size_t layer, const double *right, struct error *e) {
-  const size_t n = r->geometry.item[item].q, side = size_min(r->wish[layer].thumbnail, n);
-  const struct stack_shown *shown = &r->shown[layer];
+                             size_t number, const double *right, struct error *e) {
+  const size_t n = r->geometry.item[item].q, k = keys_of(s, r, number, item);
+  const size_t most = r->wish[number].thumbnail, bytes = size_min(most, n) * size_min(most, k);
+  const struct stack_shown *shown = &r->shown[number];
   const uint8_t *got = shown->thumbnails + shown->thumbnails_at[item];
   uint8_t picture[64 * 64];
-  for (size_t h = 0; h < s->form.self.heads; h++, got += side * side) {
-    stack_ref_thumbnail(right + h * n * n, n, n, side, picture);
-    for (size_t i = 0; i < side * side; i++)
+  for (size_t h = 0; h < heads_of(s, number); h++, got += bytes) {
+    stack_ref_thumbnail(right + h * n * k, n, k, most, picture);
+    for (size_t i = 0; i < bytes; i++)
       if (abs(got[i] - picture[i]) > 1) return differs(e, "thumbnail", item, i, got[i], picture[i]);
   }
   return true;
 }
 
-static bool layer_agrees(const struct random_stack *s, const struct stack_run *r, size_t item,
-                         size_t layer, const struct twin *t, struct error *e) {
+static bool attention_agrees(const struct random_stack *s, const struct stack_run *r, size_t item,
+                             size_t layer, const struct twin *t, struct error *e) {
   const struct stack_wish *wish = &r->wish[layer];
   const struct stack_shown *shown = &r->shown[layer];
   const size_t n = r->geometry.item[item].q, d = s->form.width;
@@ -282,8 +309,8 @@ static bool item_agrees(const struct random_stack *s, const struct stack_run *r,
     agrees = differs(e, "is there an embedding", item, 0, r->embedding != NULL, r->embedded);
   if (agrees && r->embedded)
     agrees = rows_agree("embedding", item, r->embedding + first, t.hidden.state, n, d, e);
-  for (size_t l = 0; agrees && r->wish && l < s->form.layers; l++)
-    agrees = layer_agrees(s, r, item, l, &t, e) || differs_in_layer(e, l);
+  for (size_t i = 0; agrees && r->wish && i < stack_form_attentions(&s->form); i++)
+    agrees = attention_agrees(s, r, item, i, &t, e) || differs_in(e, i);
   if (agrees && r->pool == STACK_POOL_NONE)
     agrees = r->output_size == d &&
              rows_agree("output", item, r->outputs + first, t.hidden.outputs, n, d, e);
@@ -322,22 +349,22 @@ static bool same_rows(const char *what, size_t layer, const float *x, const stru
   return !x || !y || same(what, layer, x + i->q_row * d, y + j->q_row * d, i->q * d * sizeof *x, e);
 }
 
-static bool same_layer(const struct random_stack *s, size_t layer, const struct stack_run *x,
-                       size_t i, const struct stack_run *y, size_t j, struct error *e) {
+static bool same_attention(const struct random_stack *s, size_t layer, const struct stack_run *x,
+                           size_t i, const struct stack_run *y, size_t j, struct error *e) {
   const struct stack_shown *a = &x->shown[layer], *b = &y->shown[layer];
   const struct item *at = &x->geometry.item[i], *to = &y->geometry.item[j];
-  const size_t d = s->form.width, n = at->q;
-  const size_t side = size_min(x->wish[layer].thumbnail, n);
+  const size_t d = s->form.width, n = at->q, k = keys_of(s, x, layer, i);
+  const size_t most = x->wish[layer].thumbnail, bytes = size_min(most, n) * size_min(most, k);
   const bool alike = x->wish[layer].weights == y->wish[layer].weights;
-  const size_t heads = x->wish[layer].weights == STACK_WEIGHTS_AVERAGE ? 1 : s->form.self.heads;
+  const size_t heads = x->wish[layer].weights == STACK_WEIGHTS_AVERAGE ? 1 : heads_of(s, layer);
   return same_rows("hidden state of a layer", layer, a->hidden, at, b->hidden, to, d, e) &&
          same_rows("input", layer, a->input, at, b->input, to, d, e) &&
          (!alike || !a->weights ||
           same("weights", layer, a->weights + a->weights_at[i], b->weights + b->weights_at[j],
-               heads * n * n * sizeof *a->weights, e)) &&
+               heads * n * k * sizeof *a->weights, e)) &&
          (!alike || !a->thumbnails || x->wish[layer].thumbnail != y->wish[layer].thumbnail ||
           same("thumbnails", layer, a->thumbnails + a->thumbnails_at[i],
-               b->thumbnails + b->thumbnails_at[j], heads * side * side, e));
+               b->thumbnails + b->thumbnails_at[j], heads * bytes, e));
 }
 
 static bool same_logs(const struct stack_run *x, size_t i, const struct stack_run *y, size_t j,
@@ -370,8 +397,8 @@ bool same_bits_of_items(const struct random_stack *s, const struct stack_run *x,
   bool alike = at->q == to->q && same_outputs(s, x, i, y, j, e) && same_logs(x, i, y, j, e) &&
                same_rows("logits", 0, x->logits, at, y->logits, to, s->form.embedding.tokens, e) &&
                same_rows("embedding", 0, x->embedding, at, y->embedding, to, s->form.width, e);
-  for (size_t l = 0; alike && x->shown && y->shown && l < s->form.layers; l++)
-    alike = same_layer(s, l, x, i, y, j, e);
+  for (size_t l = 0; alike && x->shown && y->shown && l < stack_form_attentions(&s->form); l++)
+    alike = same_attention(s, l, x, i, y, j, e);
   return alike;
 }
 
@@ -384,28 +411,29 @@ bool same_bits_of_runs(const struct random_stack *s, const struct stack_run *x,
 
 /* --- thumbnails --- */
 
-static bool thumbnail_is_that_of(size_t item, size_t n, size_t side, const float *weights,
+static bool thumbnail_is_that_of(size_t item, size_t n, size_t k, size_t most, const float *weights,
                                  const uint8_t *got, struct error *e) {
   struct arena a;
   uint8_t picture[64 * 64];
   arena_init(&a, NULL);
-  stack_ref_thumbnail(widen(&a, weights, n * n), n, n, side, picture);
+  stack_ref_thumbnail(widen(&a, weights, n * k), n, k, most, picture);
   arena_free(&a);
-  for (size_t i = 0; i < side * side; i++)
+  for (size_t i = 0; i < size_min(most, n) * size_min(most, k); i++)
     if (got[i] != picture[i]) return differs(e, "thumbnail", item, i, got[i], picture[i]);
   return true;
 }
 
 bool thumbnails_are_those_of(const struct random_stack *s, const struct stack_run *r,
                              const struct stack_run *whole, struct error *e) {
-  for (size_t l = 0; l < s->form.layers; l++)
-    for (size_t item = 0; item < r->geometry.items; item++) {
-      const size_t n = r->geometry.item[item].q, side = size_min(r->wish[l].thumbnail, n);
-      const float *weights = whole->shown[l].weights + whole->shown[l].weights_at[item];
-      const uint8_t *got = r->shown[l].thumbnails + r->shown[l].thumbnails_at[item];
-      for (size_t h = 0; h < s->form.self.heads; h++)
-        if (!thumbnail_is_that_of(item, n, side, weights + h * n * n, got + h * side * side, e))
-          return differs_in_layer(e, l);
+  for (size_t i = 0; i < stack_form_attentions(&s->form); i++)
+    for (size_t item = 0; r->shown[i].thumbnails && item < r->geometry.items; item++) {
+      const size_t n = r->geometry.item[item].q, k = keys_of(s, r, i, item);
+      const size_t most = r->wish[i].thumbnail, bytes = size_min(most, n) * size_min(most, k);
+      const float *weights = whole->shown[i].weights + whole->shown[i].weights_at[item];
+      const uint8_t *got = r->shown[i].thumbnails + r->shown[i].thumbnails_at[item];
+      for (size_t h = 0; h < heads_of(s, i); h++)
+        if (!thumbnail_is_that_of(item, n, k, most, weights + h * n * k, got + h * bytes, e))
+          return differs_in(e, i);
     }
   return true;
 }

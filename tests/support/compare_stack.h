@@ -4,7 +4,10 @@
 
 #include "tests/support/random_stack.h"
 
-/* Prepares a run, which must go well. */
+/* Prepares and computes the source of a run, if it has one. */
+void prepare_source(const struct random_stack *s, struct stack_run *r, struct arena *a);
+
+/* Prepares a run, which must go well; what it needs of its source is computed already then. */
 void prepare_run(const struct random_stack *s, struct stack_run *r, struct arena *a);
 
 /* Computes a chain of prepared runs in spans of `work`, with scratch of its own. What the runs
@@ -25,7 +28,8 @@ bool same_bits_of_items(const struct random_stack *s, const struct stack_run *x,
 bool same_bits_of_runs(const struct random_stack *s, const struct stack_run *x,
                        const struct stack_run *y, struct error *e);
 
-/* Are the thumbnails of a run those of the weights that another one shows, of the same items? */
+/* Are the thumbnails that a run shows those of the weights that another one shows, of the same
+ * items? */
 bool thumbnails_are_those_of(const struct random_stack *s, const struct stack_run *r,
                              const struct stack_run *whole, struct error *e);
 

@@ -8,9 +8,8 @@
 #include "core/run/size.h"
 
 /* A scale of 1 is for queries that are so much less, as T5's are. */
-static void draw_queries(struct random_stack *s, struct layer_matrix *m, bool bias,
-                         uint64_t *state) {
-  const struct layer_shape *h = &s->form.self;
+static void draw_queries(struct random_stack *s, const struct layer_shape *h,
+                         struct layer_matrix *m, bool bias, uint64_t *state) {
   const size_t d = s->form.width, out = h->heads * h->head_size;
   float size = sqrtf(6.0f / (float)(d + out));
   if (h->scale == 1) size /= sqrtf((float)h->head_size);
@@ -86,7 +85,7 @@ static void draw_layer(struct random_stack *s, size_t index, bool bias, bool gat
   struct stack_layer *l = &s->layer[index];
   const size_t d = f->width, keys = h->kv_heads * h->head_size,
                values = h->kv_heads * h->value_head_size, wide = h->heads * h->value_head_size;
-  draw_queries(s, &l->self[ROLE_QUERY], bias, state);
+  draw_queries(s, h, &l->self[ROLE_QUERY], bias, state);
   l->self[ROLE_KEY] = draw_matrix(s, keys, d, bias && random_often(state, 80), state);
   l->self[ROLE_VALUE] = draw_matrix(s, values, d, bias, state);
   l->self[ROLE_OUTPUT] = draw_matrix(s, d, wide, bias, state);
@@ -187,6 +186,36 @@ void random_stack_remake(struct random_stack *s) {
   random_stack_make(s);
 }
 
+/* --- across --- */
+
+static void draw_cross_layer(struct random_stack *s, struct stack_layer *l, uint64_t *state) {
+  const struct layer_shape *h = &s->form.cross;
+  const bool bias = random_often(state, 65);
+  draw_queries(s, h, &l->cross[ROLE_QUERY], bias, state);
+  l->cross[ROLE_KEY] = draw_matrix(s, h->kv_heads * h->head_size, h->key_size, bias, state);
+  l->cross[ROLE_VALUE] =
+      draw_matrix(s, h->kv_heads * h->value_head_size, h->value_size, bias, state);
+  l->cross[ROLE_OUTPUT] =
+      draw_matrix(s, h->output_size, h->heads * h->value_head_size, bias, state);
+  if (random_often(state, 95)) l->norm_cross = draw_norm(s, random_often(state, 70), state);
+}
+
+/* Heads of their own, over rows of a width of their own. */
+static void draw_cross(struct random_stack *s, uint64_t state) {
+  struct layer_shape *h = &s->form.cross;
+  s->source = random_room(&s->arena, 1, sizeof *s->source);
+  random_stack_init(s->source, &state,
+                    (struct random_stack_kind){.layers_most = 1, .longest = 150, .alone = true});
+  h->kv_heads = 1 + random_below(&state, 4);
+  h->heads = h->kv_heads * (random_often(&state, 70) ? 1 : 2);
+  h->head_size = h->key_head_size = 1 + random_below(&state, 24);
+  h->value_head_size = random_often(&state, 80) ? h->head_size : 1 + random_below(&state, 24);
+  h->query_size = h->output_size = s->form.width;
+  h->key_size = h->value_size = s->source->form.width;
+  h->scale = random_often(&state, 80) ? 1.0f / sqrtf((float)h->head_size) : 1.0f;
+  for (size_t l = 0; l < s->form.layers; l++) draw_cross_layer(s, &s->layer[l], &state);
+}
+
 void random_stack_init(struct random_stack *s, uint64_t *state, struct random_stack_kind kind) {
   memset(s, 0, sizeof *s);
   arena_init(&s->arena, NULL);
@@ -215,10 +244,12 @@ void random_stack_init(struct random_stack *s, uint64_t *state, struct random_st
   if (random_often(&apart, 20)) f->window = 1 + random_below(&apart, 40);
   random_stack_draw_output(s, *state, 0);
   draw_form(s, *state);
+  if (!kind.alone && random_often(&apart, 25)) draw_cross(s, apart);
   random_stack_make(s);
 }
 
 void random_stack_done(struct random_stack *s) {
+  if (s->source) random_stack_done(s->source);
   stack_free(s->stack);
   arena_free(&s->arena);
 }
@@ -253,8 +284,9 @@ static int32_t *draw_integers(uint64_t *state, size_t count, size_t below, struc
 
 struct stack_wish *random_run_wishes(const struct random_stack *s, struct stack_run *r,
                                      struct arena *a) {
-  struct stack_wish *wish = random_room(a, s->form.layers, sizeof *wish);
-  memset(wish, 0, s->form.layers * sizeof *wish);
+  const size_t attentions = stack_form_attentions(&s->form);
+  struct stack_wish *wish = random_room(a, attentions, sizeof *wish);
+  memset(wish, 0, attentions * sizeof *wish);
   r->wish = wish;
   return wish;
 }
@@ -262,17 +294,42 @@ struct stack_wish *random_run_wishes(const struct random_stack *s, struct stack_
 void random_run_draw_wishes(const struct random_stack *s, struct stack_run *r, uint64_t *state,
                             struct arena *a) {
   struct stack_wish *wish = random_run_wishes(s, r, a);
-  for (size_t l = 0; l < s->form.layers; l++, wish++) {
+  for (size_t i = 0; i < stack_form_attentions(&s->form); i++, wish++) {
+    const bool across = i >= s->form.layers;
+    const size_t heads = across ? s->form.cross.heads : s->form.self.heads;
     wish->weights = (enum stack_weights)random_below(state, 4);
     wish->thumbnail = 1 + random_below(state, random_often(state, 50) ? 64 : 8);
-    wish->hidden = random_often(state, 40);
+    wish->hidden = !across && random_often(state, 40);
     wish->input = random_often(state, 40);
     if (random_often(state, 75)) continue;
-    float *mask = random_floats(a, state, s->form.self.heads, 1.5f);
-    for (size_t h = 0; h < s->form.self.heads; h++)
+    float *mask = random_floats(a, state, heads, 1.5f);
+    for (size_t h = 0; h < heads; h++)
       if (random_often(state, 40)) mask[h] = 0;
     wish->head_mask = mask;
   }
+}
+
+struct stack_run *random_source(const struct random_stack *s, uint64_t state, size_t items,
+                                struct arena *a) {
+  const struct random_stack *of = s->source;
+  if (!of) return NULL;
+  struct stack_run *r = empty_run(of, items, a);
+  for (size_t i = 0; i < items; i++)
+    r->geometry.item[i].q = r->geometry.item[i].k =
+        random_below(&state, random_often(&state, 70) ? 20 : 150);
+  place_items(&r->geometry);
+  r->embeddings = random_floats(a, &state, r->geometry.q_rows * of->form.width, 1.5f);
+  return r;
+}
+
+struct stack_run *random_source_of(const struct random_stack *s, const struct stack_run *source,
+                                   const size_t *item, size_t items, struct arena *a) {
+  return source ? random_run_of(s->source, source, item, items, a) : NULL;
+}
+
+static struct stack_run *source_again(const struct random_stack *s, const struct stack_run *r,
+                                      struct arena *a) {
+  return r->source ? random_run_again(s->source, r->source, a) : NULL;
 }
 
 static void draw_pool(const struct random_stack *s, struct stack_run *r, uint64_t *state) {
@@ -320,6 +377,7 @@ struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size
   if (m->type && random_often(state, 70)) r->types = draw_integers(state, g->q_rows, m->types, a);
   if (random_often(state, 75)) random_run_draw_wishes(s, r, state, a);
   draw_targets(s, r, *state, a);
+  r->source = random_source(s, *state, g->items, a);
   return r;
 }
 
@@ -345,6 +403,7 @@ struct stack_run *random_run_again(const struct random_stack *s, const struct st
   copy->embeddings = r->embeddings;
   copy->types = r->types;
   copy->targets = r->targets;
+  copy->source = source_again(s, r, a);
   copy_wishes(copy, r);
   return copy;
 }
@@ -373,6 +432,7 @@ struct stack_run *random_run_of(const struct random_stack *s, const struct stack
   some->types = gather(r, r->types, sizeof *r->types, item, items, g->q_rows, a);
   some->embeddings =
       gather(r, r->embeddings, s->form.width * sizeof *r->embeddings, item, items, g->q_rows, a);
+  some->source = random_source_of(s, r->source, item, items, a);
   copy_wishes(some, r);
   return some;
 }

@@ -12,7 +12,8 @@ struct random_stack {
   struct stack_form form; /* with its parameters */
   struct stack_layer layer[RANDOM_LAYERS];
   struct stack *stack;
-  size_t longest; /* rows of an item, as far as positions go */
+  struct random_stack *source; /* to whose outputs its layers attend; or NULL */
+  size_t longest;              /* rows of an item, as far as positions go */
   struct arena arena;
 };
 
@@ -22,6 +23,7 @@ struct random_stack_kind {
   size_t longest;
   bool wide;   /* so that threads share out the columns of its matrices */
   bool tokens; /* it has a vocabulary, whatever else */
+  bool alone;  /* it attends to no source */
 };
 
 /* Of half of the models that have a vocabulary: the table of tokens, or a matrix of its own, makes
@@ -29,7 +31,7 @@ struct random_stack_kind {
 void random_stack_draw_output(struct random_stack *s, uint64_t state, size_t tokens);
 
 /* A form with any mixture of norms, places, positions, activations, gates, biases, heads, tables
- * and pooling that has a meaning. */
+ * and pooling that has a meaning; now and then with a source. */
 void random_stack_init(struct random_stack *s, uint64_t *state, struct random_stack_kind kind);
 void random_stack_done(struct random_stack *s);
 
@@ -42,6 +44,15 @@ void random_stack_remake(struct random_stack *s); /* once the form of a made one
  */
 struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size_t items,
                              size_t most, struct arena *a);
+
+/* Rows for so many items of a run's source, if its stack has one: a run of that. Its memory is the
+ * arena's. */
+struct stack_run *random_source(const struct random_stack *s, uint64_t state, size_t items,
+                                struct arena *a);
+
+/* The same run of a source once more, for some of its items: not prepared. NULL stays NULL. */
+struct stack_run *random_source_of(const struct random_stack *s, const struct stack_run *source,
+                                   const size_t *item, size_t items, struct arena *a);
 
 /* The same request again, not prepared, without an answer; shares the inputs. */
 struct stack_run *random_run_again(const struct random_stack *s, const struct stack_run *r,

@@ -9,8 +9,7 @@
 
 void random_decoder(struct random_stack *s, uint64_t *state, struct random_stack_kind kind,
                     size_t tokens) {
-  do random_stack_init(s, state, kind);
-  while (s->form.self.relative_buckets && (random_stack_done(s), true));
+  random_stack_init(s, state, kind);
   s->form.causal = true;
   random_stack_draw_output(s, *state, tokens ? tokens : 1 + random_below(state, 40));
   random_stack_remake(s);
@@ -44,6 +43,7 @@ struct stack_run *random_texts(const struct random_stack *s, uint64_t *state, si
     tokens[i] = (int32_t)random_below(state, s->form.embedding.tokens);
   r->tokens = tokens;
   r->generation = g;
+  r->source = random_source(s, *state, items, a);
   return r;
 }
 
@@ -68,6 +68,9 @@ struct stack_run *texts_of(const struct random_stack *s, const struct stack_run 
                                              .most = r->generation->sequence[first + i].most};
   }
   part->generation = g;
+  size_t *item = random_room(a, items, sizeof *item);
+  for (size_t i = 0; i < items; i++) item[i] = first + i;
+  part->source = random_source_of(s, r->source, item, items, a);
   return part;
 }
 

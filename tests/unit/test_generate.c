@@ -26,6 +26,8 @@ static const struct random_stack_kind some = {.layers_most = 3, .longest = 80, .
 static const struct random_stack_kind wide = {
     .layers_least = 1, .layers_most = 2, .longest = 150, .wide = true, .tokens = true};
 static const struct random_stack_kind far = {.layers_most = 2, .longest = 900, .tokens = true};
+static const struct random_stack_kind lone = {
+    .layers_most = 2, .longest = 900, .tokens = true, .alone = true};
 
 /* --- what is right --- */
 
@@ -49,6 +51,7 @@ static struct stack_run *scored(const struct random_stack *s, const struct stack
   whole->tokens = tokens;
   whole->targets = targets;
   whole->top = size_max(r->generation->top, 1);
+  whole->source = random_source_of(s, r->source, &item, 1, a);
   prepare_run(s, whole, a);
   compute_runs(s, whole, 1e7);
   return whole;
@@ -245,7 +248,7 @@ static void a_text_of_several_sequences_is_computed_once(void **unused) {
     struct arena a;
     arena_init(&a, NULL);
     budget_init(&budget, SIZE_MAX / 2);
-    random_decoder(&s, &state, far, 0);
+    random_decoder(&s, &state, lone, 0);
     struct stack_run *r = random_texts(&s, &state, 6, 600, 40, &a);
     int32_t *token = (int32_t *)r->tokens;
     struct item *item = r->geometry.item;
@@ -589,7 +592,7 @@ static void faults_say_which_row(void **unused) {
     struct arena a;
     char words[64];
     arena_init(&a, NULL);
-    random_decoder(&s, &state, (struct random_stack_kind){1, 2, 40, false, true}, 200);
+    random_decoder(&s, &state, (struct random_stack_kind){1, 2, 40, false, true, false}, 200);
     s.form.embedding.scale = 2;
     random_stack_remake(&s);
     struct stack_run *r = random_texts(&s, &state, 1, 5, 20, &a), *as = texts_again(&s, r, &a);
@@ -626,6 +629,7 @@ static void any_allocation_may_fail(void **unused) {
       struct arena a;
       arena_init(&a, NULL);
       struct stack_run *again = texts_again(&s, r, &a);
+      prepare_source(&s, again, &a);
       e = (struct error){0};
       poisoned_fail(++n);
       stack_prepare(s.stack, again, &a, &e);
@@ -650,7 +654,7 @@ static void what_is_over_is_given_back(void **unused) {
     struct budget budget;
     struct arena a, asked;
     arena_init(&asked, NULL);
-    struct random_stack_kind kind = far;
+    struct random_stack_kind kind = lone;
     kind.layers_least = 1;
     random_decoder(&s, &state, kind, 30);
     struct stack_run *as = random_texts(&s, &state, 3, 1, 1, &asked);
@@ -694,6 +698,7 @@ static void any_budget_may_be_too_small(void **unused) {
     budget_init(&budget, limit);
     arena_init(&a, &budget);
     struct stack_run *again = texts_again(&s, r, &asked);
+    prepare_source(&s, again, &asked);
     e = (struct error){0};
     if (stack_prepare(s.stack, again, &a, &e)) {
       assert_int_equal(e.status, STATUS_TOO_LARGE);

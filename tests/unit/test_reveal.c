@@ -49,19 +49,35 @@ static void rows_are_those(const struct beside *b, const float *rows, const floa
   are_zeros(rows, count * d, q->most * d);
 }
 
-static void weights_are_those(const struct beside *b, size_t layer) {
+/* Of an attention: its heads, the keys that a run over the whole has, and those that a row has room
+ * for. */
+struct shape {
+  size_t heads, keys, room;
+};
+
+static struct shape shape_of(const struct beside *b, size_t number) {
+  const struct stack_form *f = &b->s->form;
   const struct stack_sequence *q = sequence_of(b);
-  const struct stack_shown *shown = &b->r->shown[layer], *right = &b->whole->shown[layer];
+  if (number < f->layers)
+    return (struct shape){f->self.heads, b->text + stack_sequence_count(q) - 1, q->keys};
+  const size_t keys = b->whole->source->geometry.item[0].q;
+  return (struct shape){f->cross.heads, keys, keys};
+}
+
+static void weights_are_those(const struct beside *b, size_t number) {
+  const struct stack_sequence *q = sequence_of(b);
+  const struct stack_shown *shown = &b->r->shown[number], *right = &b->whole->shown[number];
   const size_t count = stack_sequence_count(q), n = b->text + count - 1;
-  const bool average = b->r->wish[layer].weights == STACK_WEIGHTS_AVERAGE;
-  for (size_t h = 0; h < (average ? 1 : b->s->form.self.heads); h++) {
-    const float *got = shown->weights + shown->weights_at[b->item] + h * q->most * q->keys;
-    const float *of = right->weights + (h * n + b->text - 1) * n;
+  const struct shape s = shape_of(b, number);
+  const bool average = b->r->wish[number].weights == STACK_WEIGHTS_AVERAGE;
+  for (size_t h = 0; h < (average ? 1 : s.heads); h++) {
+    const float *got = shown->weights + shown->weights_at[b->item] + h * q->most * s.room;
+    const float *of = right->weights + (h * n + b->text - 1) * s.keys;
     for (size_t t = 0; t < count; t++) {
-      assert_memory_equal(got + t * q->keys, of + t * n, n * sizeof *got);
-      are_zeros(got + t * q->keys, n, q->keys);
+      assert_memory_equal(got + t * s.room, of + t * s.keys, s.keys * sizeof *got);
+      are_zeros(got + t * s.room, s.keys, s.room);
     }
-    are_zeros(got, count * q->keys, q->most * q->keys);
+    are_zeros(got, count * s.room, q->most * s.room);
   }
 }
 
@@ -70,13 +86,14 @@ static void thumbnails_are_those(const struct beside *b, size_t layer, struct ar
   const struct stack_shown *shown = &b->r->shown[layer], *right = &b->whole->shown[layer];
   const size_t count = stack_sequence_count(q), n = b->text + count - 1;
   const size_t most = b->r->wish[layer].thumbnail;
-  const size_t bytes = size_min(count, most) * size_min(n, most);
-  double *weights = random_room(a, count * n, sizeof *weights);
+  const struct shape s = shape_of(b, layer);
+  const size_t bytes = size_min(count, most) * size_min(s.keys, most);
+  double *weights = random_room(a, count * s.keys, sizeof *weights);
   uint8_t picture[64 * 64];
-  for (size_t h = 0; h < b->s->form.self.heads; h++) {
-    const float *of = right->weights + (h * n + b->text - 1) * n;
-    for (size_t i = 0; i < count * n; i++) weights[i] = of[i];
-    stack_ref_thumbnail(weights, count, n, most, picture);
+  for (size_t h = 0; h < s.heads; h++) {
+    const float *of = right->weights + (h * n + b->text - 1) * s.keys;
+    for (size_t i = 0; i < count * s.keys; i++) weights[i] = of[i];
+    stack_ref_thumbnail(weights, count, s.keys, most, picture);
     assert_memory_equal(shown->thumbnails + shown->thumbnails_at[b->item] + h * bytes, picture,
                         bytes);
   }
@@ -85,9 +102,10 @@ static void thumbnails_are_those(const struct beside *b, size_t layer, struct ar
 /* The same wishes, but thumbnails are of weights that are to be seen. */
 static const struct stack_wish *wishes_of_whole(const struct random_stack *s,
                                                 const struct stack_run *r, struct arena *a) {
-  struct stack_wish *wish = random_room(a, s->form.layers, sizeof *wish);
+  const size_t numbers = stack_form_attentions(&s->form);
+  struct stack_wish *wish = random_room(a, numbers, sizeof *wish);
   if (!r->wish) return NULL;
-  for (size_t l = 0; l < s->form.layers; l++) {
+  for (size_t l = 0; l < numbers; l++) {
     wish[l] = r->wish[l];
     if (wish[l].weights == STACK_WEIGHTS_THUMBNAILS) wish[l].weights = STACK_WEIGHTS_PER_HEAD;
   }
@@ -111,6 +129,7 @@ static struct stack_run *run_over_whole(const struct random_stack *s, const stru
   whole->tokens = token;
   whole->embedded = r->embedded;
   whole->wish = wishes_of_whole(s, r, a);
+  whole->source = random_source_of(s, r->source, &i, 1, a);
   prepare_run(s, whole, a);
   compute_runs(s, whole, 1e7);
   return whole;
@@ -123,7 +142,7 @@ static void is_shown(const struct random_stack *s, const struct stack_run *r,
     const struct beside b = {s, r, run_over_whole(s, r, as, i, a), i, as->geometry.item[i].q};
     rows_are_those(&b, r->embedding, b.whole->embedding);
     assert_true(!r->shown == !r->wish);
-    for (size_t l = 0; r->wish && l < s->form.layers; l++) {
+    for (size_t l = 0; r->wish && l < stack_form_attentions(&s->form); l++) {
       const struct stack_shown *shown = &r->shown[l], *right = &b.whole->shown[l];
       rows_are_those(&b, shown->hidden, right->hidden);
       rows_are_those(&b, shown->input, right->input);
@@ -280,6 +299,7 @@ static void any_budget_may_be_too_small(void **unused) {
     budget_init(&budget, limit);
     arena_init(&a, &budget);
     struct stack_run *r = texts_again(&s, as, &asked);
+    prepare_source(&s, r, &asked);
     e = (struct error){0};
     if (stack_prepare(s.stack, r, &a, &e)) {
       assert_int_equal(e.status, STATUS_TOO_LARGE);

@@ -70,7 +70,7 @@ static void large_vocabularies_agree_with_the_twin(void **unused) {
     struct random_stack s;
     struct arena a;
     arena_init(&a, NULL);
-    random_stack_init(&s, &state, (struct random_stack_kind){0, 2, 40, false, true});
+    random_stack_init(&s, &state, (struct random_stack_kind){0, 2, 40, false, true, false});
     random_stack_draw_output(&s, state, tokens[seed % 7]);
     random_stack_remake(&s);
     struct stack_run *r = random_run(&s, &state, 4, 40, &a);
@@ -95,7 +95,7 @@ static void likeliest_tokens_are_in_order(void **unused) {
   struct random_stack s;
   struct arena a;
   arena_init(&a, NULL);
-  random_stack_init(&s, &state, (struct random_stack_kind){0, 0, 4, false, true});
+  random_stack_init(&s, &state, (struct random_stack_kind){0, 0, 4, false, true, true});
   const size_t d = s.form.width;
   float *matrix = random_room(&s.arena, 1100 * d, sizeof *matrix);
   for (size_t i = 0; i < 1100 * d; i++) matrix[i] = i / d == 7 || i / d == 1050 ? 0.5f : 0.25f;
@@ -166,7 +166,7 @@ static void runs_may_be_empty(void **unused) {
       struct random_stack s;
       struct arena a;
       arena_init(&a, NULL);
-      random_stack_init(&s, &state, (struct random_stack_kind){1, 3, 8, false, true});
+      random_stack_init(&s, &state, (struct random_stack_kind){1, 3, 8, false, true, false});
       struct stack_run *r = random_run(&s, &state, 0, 8, &a);
       struct item item[3] = {0};
       for (size_t k = 0; k < items; k++) {
@@ -177,6 +177,7 @@ static void runs_may_be_empty(void **unused) {
       const int32_t tokens[8] = {0};
       r->geometry.item = item, r->geometry.items = items;
       r->geometry.k_rows = r->geometry.q_rows;
+      r->source = random_source(&s, state, items, &a);
       r->pool = STACK_POOL_NONE, r->normalize = false, r->dimensions = 0;
       r->tokens = tokens, r->types = NULL, r->embeddings = NULL, r->embedded = true;
       struct stack_wish *wish = random_run_wishes(&s, r, &a);
@@ -282,7 +283,7 @@ static void thumbnails_are_of_the_weights(void **unused) {
       struct random_stack s;
       struct arena a;
       arena_init(&a, NULL);
-      random_stack_init(&s, &state, (struct random_stack_kind){1, 1, 150, false, true});
+      random_stack_init(&s, &state, (struct random_stack_kind){1, 1, 150, false, true, false});
       struct stack_run *r = random_run(&s, &state, 0, 8, &a);
       const struct item item = {.q = rows[i], .k = rows[i]};
       int32_t tokens[150];
@@ -290,6 +291,7 @@ static void thumbnails_are_of_the_weights(void **unused) {
         tokens[k] = (int32_t)random_below(&state, s.form.embedding.tokens);
       r->geometry.items = 1, r->geometry.item = (struct item *)&item;
       r->geometry.q_rows = r->geometry.k_rows = rows[i];
+      r->source = random_source(&s, state, 1, &a);
       r->pool = STACK_POOL_NONE, r->dimensions = 0, r->normalize = false;
       r->tokens = tokens, r->types = NULL, r->embeddings = NULL;
       struct stack_run *whole = random_run_again(&s, r, &a);
@@ -348,7 +350,7 @@ static size_t bytes_of_run(uint64_t seed, size_t layers, bool thumbnails) {
   struct error e = {0};
   struct item item = {.q = ROWS, .k = ROWS};
   arena_init(&a, NULL);
-  random_stack_init(&s, &state, (struct random_stack_kind){layers, layers, ROWS, true, true});
+  random_stack_init(&s, &state, (struct random_stack_kind){layers, layers, ROWS, true, true, true});
   struct stack_run *r = stack_run_new(s.stack, &a, &e);
   r->geometry.items = 1, r->geometry.item = &item;
   r->geometry.q_rows = r->geometry.k_rows = ROWS;
@@ -381,7 +383,7 @@ static void a_stack_tells_its_form(void **unused) {
   (void)unused;
   uint64_t state = 6;
   struct random_stack s;
-  random_stack_init(&s, &state, (struct random_stack_kind){3, 3, 8, false, true});
+  random_stack_init(&s, &state, (struct random_stack_kind){3, 3, 8, false, true, false});
   const struct stack_form *f = stack_form(s.stack);
   assert_string_equal(f->name, "encoder");
   assert_int_equal(f->width, s.form.width);
@@ -403,7 +405,7 @@ static void a_stack_tells_its_bytes(void **unused) {
   for (uint64_t seed = 0; seed < 8; seed++) {
     uint64_t state = 90 + seed;
     struct random_stack s;
-    random_stack_init(&s, &state, (struct random_stack_kind){1, 3, 1, true, true});
+    random_stack_init(&s, &state, (struct random_stack_kind){1, 3, 1, true, true, false});
     const struct stack_form *f = &s.form;
     const struct layer_shape *h = &f->self;
     const size_t d = f->width, queries = h->heads * (h->head_size + h->value_head_size),

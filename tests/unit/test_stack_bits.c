@@ -196,6 +196,7 @@ static struct stack_run *long_run(const struct random_stack *s, struct arena *a)
   r->geometry.items = 1, r->geometry.item = &item;
   r->geometry.q_rows = r->geometry.k_rows = ROWS;
   r->tokens = tokens;
+  r->source = random_source(s, ROWS, 1, a);
   prepare_run(s, r, a);
   return r;
 }
@@ -300,9 +301,10 @@ static struct stack_run *asking(const struct random_stack *s, const struct stack
                                 struct stack_wish wish, struct arena *a) {
   struct stack_run *again = random_run_again(s, r, a);
   struct stack_wish *all = random_run_wishes(s, again, a);
-  for (size_t l = 0; l < s->form.layers; l++) {
-    all[l] = wish;
-    all[l].head_mask = r->wish ? r->wish[l].head_mask : NULL;
+  for (size_t i = 0; i < stack_form_attentions(&s->form); i++) {
+    all[i] = wish;
+    all[i].hidden &= i < s->form.layers;
+    all[i].head_mask = r->wish ? r->wish[i].head_mask : NULL;
   }
   again->embedded = wish.hidden;
   prepare_run(s, again, a);
@@ -385,18 +387,25 @@ static void vectors_are_made_of_the_rows(void **unused) {
 /* --- a layer alone --- */
 
 static struct layer_run *attention_of(const struct random_stack *s, const struct stack_run *r,
-                                      size_t l, struct arena *a) {
+                                      size_t number, struct arena *a) {
   struct error e = {0};
   struct layer_run *one = arena_alloc(a, 1, sizeof *one, &e);
-  *one = (struct layer_run){.geometry = {.items = r->geometry.items,
-                                         .item = r->geometry.item,
-                                         .q_rows = r->geometry.q_rows,
-                                         .k_rows = r->geometry.k_rows,
-                                         .causal = s->form.causal,
-                                         .window_left = (int64_t)s->form.window - 1,
+  const bool across = number >= s->form.layers;
+  const struct geometry *g = across ? &r->across : &r->geometry;
+  *one = (struct layer_run){.geometry = {.items = g->items,
+                                         .item = g->item,
+                                         .q_rows = g->q_rows,
+                                         .k_rows = g->k_rows,
+                                         .causal = !across && s->form.causal,
+                                         .window_left = across ? -1 : (int64_t)s->form.window - 1,
                                          .window_right = -1}};
-  one->call.queries = one->call.keys = one->call.values = r->shown[l].input;
+  one->call.queries = r->shown[number].input;
+  one->call.keys = one->call.values = across ? r->source->rows : one->call.queries;
   return one;
+}
+
+static size_t heads_of(const struct random_stack *s, size_t number) {
+  return number < s->form.layers ? s->form.self.heads : s->form.cross.heads;
 }
 
 static void compute_alone(const struct layer *layer, struct layer_run *one, struct arena *a) {
@@ -415,7 +424,8 @@ static void attention_alone(const struct random_stack *s, const struct stack_run
   one->call.want = average ? WEIGHTS_AVERAGE : WEIGHTS_PER_HEAD;
   compute_alone(stack_attention(s->stack, l), one, a);
   for (size_t i = 0; i < r->geometry.items; i++) {
-    const size_t n = r->geometry.item[i].q, count = n * n * (average ? 1 : s->form.self.heads);
+    const struct item *item = &one->geometry.item[i];
+    const size_t count = item->q * item->k * (average ? 1 : heads_of(s, l));
     if (count)
       assert_memory_equal(r->shown[l].weights + r->shown[l].weights_at[i],
                           one->call.weights + one->call.weights_at[i], count * sizeof(float));
@@ -430,7 +440,8 @@ static void the_form_of_weights_changes_no_bit(void **unused) {
     struct random_stack s;
     struct arena a;
     arena_init(&a, NULL);
-    random_stack_init(&s, &state, (struct random_stack_kind){1, RANDOM_LAYERS, 60, false, false});
+    random_stack_init(&s, &state,
+                      (struct random_stack_kind){1, RANDOM_LAYERS, 60, false, false, false});
     if (strcmp(stack_weights(s.stack), "float32") != 0) {
       struct stack_run *r = random_run(&s, &state, 5, 60, &a);
       prepare_run(&s, r, &a);
@@ -456,13 +467,13 @@ static void layers_alone_have_their_bits(void **unused) {
     random_stack_init(&s, &state, some);
     struct stack_run *r = random_run(&s, &state, 4, round % 4 ? 20 : 60, &a);
     struct stack_wish *wish = random_run_wishes(&s, r, &a);
-    for (size_t l = 0; l < s.form.layers; l++)
+    for (size_t l = 0; l < stack_form_attentions(&s.form); l++)
       wish[l] = (struct stack_wish){.weights = random_below(&state, 3) ? STACK_WEIGHTS_PER_HEAD
                                                                        : STACK_WEIGHTS_AVERAGE,
                                     .input = true};
     prepare_run(&s, r, &a);
     compute_runs(&s, r, 1e6);
-    for (size_t l = 0; l < s.form.layers; l++) attention_alone(&s, r, l, &a);
+    for (size_t l = 0; l < stack_form_attentions(&s.form); l++) attention_alone(&s, r, l, &a);
     arena_free(&a);
     random_stack_done(&s);
   }
@@ -482,22 +493,22 @@ static void traces_are_those_of_layers_alone(void **unused) {
     while (r->geometry.q_rows == 0) r = random_run(&s, &state, 4, 20, &a);
     const struct stack_run *plain = computed_again(&s, r, 1e6, &a);
     struct stack_wish *wish = random_run_wishes(&s, r, &a);
-    struct trace *trace = arena_alloc(&a, 2 * RANDOM_LAYERS, sizeof *trace, &e);
-    for (size_t l = 0; l < s.form.layers; l++) {
+    struct trace *trace = arena_alloc(&a, 4 * RANDOM_LAYERS, sizeof *trace, &e);
+    for (size_t l = 0; l < stack_form_attentions(&s.form); l++) {
       struct trace *t = &trace[l];
-      *t = (struct trace){.head = random_below(&state, s.form.self.heads)};
+      *t = (struct trace){.head = random_below(&state, heads_of(&s, l))};
       while (r->geometry.item[t->item].q == 0) t->item++;
       t->row = random_below(&state, r->geometry.item[t->item].q);
-      trace[RANDOM_LAYERS + l] = *t;
+      trace[2 * RANDOM_LAYERS + l] = *t;
       wish[l] = (struct stack_wish){.trace = t, .input = true};
       if (plain->wish) wish[l].head_mask = plain->wish[l].head_mask;
     }
     prepare_run(&s, r, &a);
     compute_runs(&s, r, 1e6);
     no_bit_differs(&s, plain, r);
-    for (size_t l = 0; l < s.form.layers; l++) {
+    for (size_t l = 0; l < stack_form_attentions(&s.form); l++) {
       struct layer_run *one = attention_of(&s, r, l, &a);
-      one->call.trace = &trace[RANDOM_LAYERS + l];
+      one->call.trace = &trace[2 * RANDOM_LAYERS + l];
       one->call.head_mask = wish[l].head_mask;
       compute_alone(stack_attention(s.stack, l), one, &a);
       if (!same_trace(&trace[l], one->call.trace, &e)) fail_msg("layer %zu: %s", l, e.detail);

@@ -493,7 +493,7 @@ static void a_cancelled_run_leaves_others_alone(void **unused) {
     struct random_stack s;
     struct arena all_of_it;
     arena_init(&all_of_it, NULL);
-    random_stack_init(&s, &state, (struct random_stack_kind){2, 2, 20, false, false});
+    random_stack_init(&s, &state, (struct random_stack_kind){2, 2, 20, false, false, false});
     struct stack_run *one = random_run(&s, &state, 3, 20, &all_of_it);
     struct stack_run *two = random_run(&s, &state, 3, 20, &all_of_it);
     struct stack_run *alone = random_run_again(&s, two, &all_of_it);
@@ -570,6 +570,7 @@ static void any_allocation_of_a_run_may_fail(void **unused) {
       struct arena a;
       arena_init(&a, NULL);
       struct stack_run *again = random_run_again(&s, r, &a);
+      prepare_source(&s, again, &a);
       e = (struct error){0};
       poisoned_fail(n);
       stack_prepare(s.stack, again, &a, &e);
@@ -605,6 +606,7 @@ static void any_budget_may_be_too_small(void **unused) {
       budget_init(&budget, limit);
       arena_init(&a, &budget);
       struct stack_run *again = random_run_again(&s, r, &asked);
+      prepare_source(&s, again, &asked);
       e = (struct error){0};
       if (stack_prepare(s.stack, again, &a, &e)) {
         assert_int_equal(e.status, STATUS_TOO_LARGE);
@@ -626,7 +628,7 @@ static void more_rows_than_can_be_counted_are_too_many(void **unused) {
   (void)unused;
   uint64_t state = 24000;
   struct random_stack s;
-  random_stack_init(&s, &state, (struct random_stack_kind){1, 1, 8, false, false});
+  random_stack_init(&s, &state, (struct random_stack_kind){1, 1, 8, false, false, false});
   for (size_t rows = SIZE_MAX / 2; rows > SIZE_MAX / 32; rows /= 2) {
     struct arena a;
     struct error e = {0};
