@@ -3,9 +3,9 @@
  * HANG names a folder. Once it has a file `io`, `accept` or `reaper`, a thread of that kind that is
  * about to wait does not come back from it until the file is gone. They are told by what they wait
  * for: so many descriptors. With `first-io` or `first-accept` it is only the first one that ever
- * waited: the admin door's, which is opened before the other. With `read`, what reads much of a
- * file at a time does not come back. If it has `old`, OpenBLAS takes the processor for an old one
- * until it is told otherwise; with `older`, whatever it is told. */
+ * waited: the admin door's, which is opened before the other. With `read`, what reads much of a file
+ * at a time does not come back. If it has `old`, OpenBLAS takes the processor for an old one until it
+ * is told otherwise; with `older`, whatever it is told. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <poll.h>
