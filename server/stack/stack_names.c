@@ -295,7 +295,7 @@ enum status stack_names_attention(const json_t *value, const struct contract_fie
 static const float *read_mask(struct arena *a, size_t heads, const json_t *value,
                               const char *pointer, struct error *e) {
   if (!json_is_array(value) || json_array_size(value) != heads) {
-    error_at(e, pointer, "a mask of heads is a list of %zu numbers, the model's heads", heads);
+    error_at(e, pointer, "a mask of heads is a list of %zu numbers, the attention's heads", heads);
     return NULL;
   }
   float *mask = arena_alloc(a, heads, sizeof *mask, e);
