@@ -133,7 +133,7 @@ unsigned layer_forms(const struct layer *l) {
 
 size_t layer_scratch_bytes(const struct layer *l) {
   size_t floats = l->kernel->attend_scratch(l->compare_size, l->shape.value_head_size) +
-                  size_round_up(l->queries, 16); /* a draw for each */
+                  lineage_floats(l) + size_round_up(l->queries, 16); /* a draw for each */
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
     floats = size_max(floats, strip_floats(l, role));
   floats = size_max(floats, measure_scratch_floats(l));

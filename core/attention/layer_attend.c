@@ -96,14 +96,17 @@ void tile_begin(struct kernel_tile *t, const struct layer_step *s, const struct 
                             .weights_factor = 1.0f};
 }
 
-struct tile_kept tile_kept_of(const struct layer_step *s, const struct unit *u) {
+struct tile_kept tile_kept_of(const struct layer_step *s, const struct unit *u, float *gathered) {
   const struct call *c = call_of(s, u->run);
-  return (struct tile_kept){kept_rows_of(s->at.layer, c, u->item, ROLE_KEY),
-                            kept_rows_of(s->at.layer, c, u->item, ROLE_VALUE)};
+  const struct kept_pair *pair = c->kept ? &c->kept[u->item] : NULL;
+  return (struct tile_kept){.keys = kept_rows_of(s->at.layer, c, u->item, ROLE_KEY),
+                            .values = kept_rows_of(s->at.layer, c, u->item, ROLE_VALUE),
+                            .shared = pair && pair->key.lineage ? pair : NULL,
+                            .gathered = gathered};
 }
 
 void tile_set_inputs(struct kernel_tile *t, const struct layer_step *s, const struct unit *u,
-                     const struct tile_kept *kept, size_t head) {
+                     struct tile_kept *kept, size_t head) {
   const struct layer *l = s->at.layer;
   const struct call *c = call_of(s, u->run);
   const struct geometry *g = c->geometry;
@@ -116,6 +119,7 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer_step *s, const st
   t->turned = kept->keys.turned;
   t->value = kept->values.row + shared * kept->values.head_step;
   t->value_row = kept->values.row_step;
+  if (kept->shared) lineage_set_inputs(t, kept, shared);
   if (g->mask) {
     const size_t plane = g->mask_per_head ? head * item->q : 0;
     t->mask = g->mask + item->mask_at + (plane + u->row) * item->k;
@@ -202,9 +206,8 @@ static bool contexts_are_finite(const struct layer *l, size_t heads, const struc
 enum { HEADS_TOGETHER = 4 };
 
 /* Sets the tiles of the next needed heads, from `head` on. Returns how many; 0: none is left. */
-static size_t set_tiles(const struct layer_step *s, const struct unit *u,
-                        const struct tile_kept *kept, size_t *head, size_t most,
-                        struct kernel_tile *t) {
+static size_t set_tiles(const struct layer_step *s, const struct unit *u, struct tile_kept *kept,
+                        size_t *head, size_t most, struct kernel_tile *t) {
   const struct call *c = call_of(s, u->run);
   size_t tiles = 0;
   for (; *head < u->head + u->heads && tiles < most; ++*head) {
@@ -219,9 +222,10 @@ static size_t set_tiles(const struct layer_step *s, const struct unit *u,
 /* Has a query of the unit a score beyond float32, in one of the heads? It is attended to alone. */
 static bool has_bad_score(const struct layer_step *s, const struct unit *u, float *scratch) {
   const struct call *c = call_of(s, u->run);
-  const struct tile_kept kept = tile_kept_of(s, u);
+  struct tile_kept kept = tile_kept_of(s, u, scratch);
   struct kernel_tile t;
   float chance;
+  scratch += lineage_floats(s->at.layer);
   tile_begin(&t, s, u);
   t.chance = &chance;
   for (size_t head = u->head; set_tiles(s, u, &kept, &head, 1, &t) > 0;) {
@@ -248,8 +252,10 @@ static void attend(const struct layer_step *s, const struct unit *u, float *scra
   const struct call *c = call_of(s, u->run);
   const bool in_place = item_is_in_place(c, u->item);
   const size_t most = in_place ? HEADS_TOGETHER : 1;
-  const struct tile_kept kept = tile_kept_of(s, u);
+  struct tile_kept kept = tile_kept_of(s, u, scratch);
   struct kernel_tile t[HEADS_TOGETHER];
+  float *const all = scratch;
+  scratch += lineage_floats(l);
   tile_begin(&t[0], s, u);
   if (c->select == SELECT_SAMPLE) {
     t[0].chance = scratch;
@@ -259,7 +265,7 @@ static void attend(const struct layer_step *s, const struct unit *u, float *scra
   for (size_t head = u->head, heads; (heads = set_tiles(s, u, &kept, &head, most, t)) > 0;) {
     if (c->select == SELECT_SAMPLE) tile_draw_chances(c, u, head - 1, (float *)t[0].chance);
     if (!l->kernel->attend(heads, t, scratch)) {
-      note_bad_score(s, u, scratch);
+      note_bad_score(s, u, all);
       return;
     }
     if (in_place && !contexts_are_finite(l, heads, t))

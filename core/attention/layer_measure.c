@@ -35,7 +35,7 @@ static void measure_weights(const struct layer_step *s, const struct measure_tur
   const struct layer *l = s->at.layer;
   struct kernel_tile *head = scratch;
   struct kernel_tile tile;
-  const struct tile_kept kept = tile_kept_of(s, &t->piece);
+  struct tile_kept kept = tile_kept_of(s, &t->piece, NULL);
   tile_begin(&tile, s, &t->piece);
   for (size_t h = 0; h < l->shape.heads; h++) {
     head[h] = tile;

@@ -156,7 +156,10 @@ static inline struct kept *role_kept(const struct call *c, size_t item, unsigned
 /* The bits of the greatest magnitude of an item's rows: kept with them where the caller keeps them.
  */
 static inline _Atomic uint32_t *role_top(const struct call *c, size_t item, unsigned role) {
-  if (role != ROLE_QUERY && c->kept) return &role_kept(c, item, role)->top;
+  if (role != ROLE_QUERY && c->kept) {
+    const struct kept_lineage *lineage = role_kept(c, item, role)->lineage;
+    return &role_kept(c, lineage ? item - lineage->own : item, role)->top;
+  }
   return &c->space->tops[item].role[role];
 }
 
@@ -236,14 +239,25 @@ const float *relative_row(const struct call *c, size_t item, size_t head, size_t
 /* Where the keys and values of a unit's item lie, in all heads. */
 struct tile_kept {
   struct kept_rows keys, values;
+  const struct kept_pair *shared; /* with other items, or NULL */
+  struct kernel_blocks blocks;    /* of one head of these, ... */
+  float *gathered;                /* ... whose last rows go here: [lineage_floats] */
 };
-struct tile_kept tile_kept_of(const struct layer_step *s, const struct unit *u);
+struct tile_kept tile_kept_of(const struct layer_step *s, const struct unit *u, float *gathered);
+
+/* --- keys and values that items share: layer_lineage.c --- */
+
+size_t lineage_floats(const struct layer *l);
+
+/* Sets what a tile reads of them, in one head: the rows behind the whole blocks are laid end to
+ * end. */
+void lineage_set_inputs(struct kernel_tile *t, struct tile_kept *kept, size_t head);
 
 /* The tile of a unit's query rows, for attention and measures: first without the inputs of a head,
  * which tile_set_inputs adds. */
 void tile_begin(struct kernel_tile *t, const struct layer_step *s, const struct unit *u);
 void tile_set_inputs(struct kernel_tile *t, const struct layer_step *s, const struct unit *u,
-                     const struct tile_kept *kept, size_t head);
+                     struct tile_kept *kept, size_t head);
 
 /* One number in [0, 1) for each query of the tile, where keys are drawn. */
 void tile_draw_chances(const struct call *c, const struct unit *u, size_t head, float *chance);

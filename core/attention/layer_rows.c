@@ -347,13 +347,16 @@ static struct kept_rows place_of(const struct strip *s, const struct strip_part 
   const struct item *item = &c->geometry->item[t->item];
   const size_t size = role_kept_size(s->l, s->role);
   struct kept_rows place = {.row_step = size, .head_step = item->q * size};
-  if (s->role == ROLE_KEY || s->role == ROLE_VALUE)
+  const bool of_keys = s->role == ROLE_KEY || s->role == ROLE_VALUE;
+  if (of_keys)
     place = kept_rows_of(s->l, c, t->item, s->role);
   else if (s->role == ROLE_QUERY)
     place.row = c->space->projected[ROLE_QUERY] + item->q_row * s->l->shape.heads * size;
   else
     place.row = c->outputs + item->q_row * size;
   place.row += row * place.row_step;
+  if (of_keys && c->kept && role_kept(c, t->item, s->role)->lineage)
+    place.row += KERNEL_KEYS * place.row_step;
   return place;
 }
 

@@ -125,7 +125,7 @@ static bool trace_is_finite(const struct kernel *k, const struct trace *t) {
 static void trace_query(const struct layer_step *s, const struct unit *u, float *scratch) {
   const struct layer *l = s->at.layer;
   const struct call *c = call_of(s, u->run);
-  const struct tile_kept kept = tile_kept_of(s, u);
+  struct tile_kept kept = tile_kept_of(s, u, NULL);
   float chance;
   struct kernel_tile tile;
   tile_begin(&tile, s, u);

@@ -59,6 +59,14 @@ struct kernel_weights {
   const struct kernel_plan *plan; /* NULL: whole panels, and nothing is asked for */
 };
 
+/* Keys and values whose whole blocks lie apart. There are places of equal size, `step` floats from
+ * one to the next, and a block lies in one of them where it would lie if they all did. */
+struct kernel_blocks {
+  const uint32_t *place; /* [turned / KERNEL_KEYS] of each block */
+  size_t step;
+  const float *key, *value; /* the rows behind the blocks, end to end */
+};
+
 /* Attention of some queries of one head over the keys of one item. Rows are [n, size] with a
  * stride. Keys that a query may not see are multiplied by an exact zero: their numbers must be
  * finite, but for the bias, and do not show. The context and the weights of a query that sees
@@ -71,6 +79,8 @@ struct kernel_tile {
   /* The first so many keys, whole blocks of KERNEL_KEYS, are turned: each block is [head_size,
    * KERNEL_KEYS], where its rows would lie end to end. Not with segments. */
   size_t turned;
+  /* `key` and `value` are those of place 0, whose rows lie end to end; NULL: there is one place. */
+  const struct kernel_blocks *blocks;
   /* [head_size] the score is vector.tanh(query + key); NULL: scale query.key. */
   const float *vector;
   float scale;

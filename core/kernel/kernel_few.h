@@ -159,7 +159,7 @@ INLINE void gather_columns(const struct few_columns *g, const int count, const i
                            const size_t n) {
   const struct kernel_tile *t = g->f->a->t;
   const size_t d_v = t->value_head_size, ahead = rows_ahead(d_v) * t->value_row;
-  const float *weight = few_row(g->f, g->i), *value = t->value + g->key * t->value_row + g->x;
+  const float *weight = few_row(g->f, g->i), *value = value_at(t, g->key) + g->x;
   float *context = g->f->p->context + g->i * d_v + g->x;
   vec sum[16], part[4];
 #pragma GCC unroll 4

@@ -130,6 +130,11 @@ static const float *shrink_weights(const struct attend *a, const struct panel *p
   return a->extra;
 }
 
+/* Where the rows of a block begin. Those that lie in several places are values. */
+static const float *gathered_at(const struct attend *a, const struct panel_gather *g, size_t key) {
+  return a->t->blocks ? value_at(a->t, key) : g->row + key * g->step;
+}
+
 /* Adds the block's rows, each by what its scores have become. */
 static void gather_block(const struct attend *a, struct panel *p, size_t key, size_t keys) {
   const size_t width = panel_width(p);
@@ -139,7 +144,7 @@ static void gather_block(const struct attend *a, struct panel *p, size_t key, si
         &(struct kernel_product){.rows = g->columns,
                                  .depth = keys,
                                  .vectors = p->vectors,
-                                 .a = g->row + key * g->step,
+                                 .a = gathered_at(a, g, key),
                                  .a_row = 1,
                                  .a_step = g->step,
                                  .b = g->shrink ? shrink_weights(a, p, g->shrink, keys) : a->scores,

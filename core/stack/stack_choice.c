@@ -66,9 +66,8 @@ static void ban_repetitions(struct choosing *k) {
       ban(k, k->past->token + i + n - 1, 1);
 }
 
-static void change_logits(struct choosing *k, const float *logit) {
+static void change_logits(struct choosing *k) {
   const struct stack_choice *c = k->c;
-  memcpy(k->logit, logit, k->tokens * sizeof *logit);
   penalise(k);
   ban_repetitions(k);
   ban(k, c->banned, c->banned_count);
@@ -203,6 +202,59 @@ int32_t stack_choose(const struct stack_choice *c, const struct stack_past *past
   const int32_t forced = forced_token(c, past);
   if (forced >= 0) return forced;
   if (c->temperature == 0 && !changes_logits(c, past)) return find_greatest(logit, tokens);
-  change_logits(&k, logit);
+  memcpy(k.logit, logit, tokens * sizeof *logit);
+  change_logits(&k);
   return c->temperature == 0 ? find_greatest(k.logit, tokens) : draw(&k);
+}
+
+/* --- some of the likeliest --- */
+
+/* Lists the greatest of x, less what makes it a log probability; nothing is taken from one that has
+ * it already. Rounding keeps the order, so that most are passed over by a comparison with the
+ * last one listed. */
+static size_t list_greatest(const float *x, double less, size_t count, size_t most, int32_t *token,
+                            float *log) {
+  size_t listed = 0;
+  float least = -INFINITY; /* x of the last one, once there are `most` */
+  for (size_t i = 0; i < count; i++) {
+    if (!(x[i] > least)) continue;
+    const float value = (float)(x[i] - less);
+    if (listed == most && !(value > log[most - 1])) continue;
+    size_t at = listed < most ? listed++ : most - 1;
+    for (; at > 0 && value > log[at - 1]; at--) log[at] = log[at - 1], token[at] = token[at - 1];
+    log[at] = value, token[at] = (int32_t)i;
+    if (listed == most) least = x[token[most - 1]];
+  }
+  return listed;
+}
+
+size_t stack_choose_some(const struct stack_choice *c, const struct stack_past *past,
+                         const float *logit, double log_sum, size_t tokens, size_t most,
+                         int32_t *token, float *log, void *scratch) {
+  struct choosing k = {.c = c, .past = past, .tokens = tokens, .logit = scratch};
+  k.heap = (uint32_t *)((char *)scratch + copy_bytes(tokens));
+  const int32_t forced = forced_token(c, past);
+  if (forced >= 0) {
+    token[0] = forced, log[0] = 0;
+    return 1;
+  }
+  if (!changes_logits(c, past)) return list_greatest(logit, log_sum, tokens, most, token, log);
+  for (size_t i = 0; i < tokens; i++) k.logit[i] = (float)(logit[i] - log_sum);
+  change_logits(&k);
+  return list_greatest(k.logit, 0, tokens, most, token, log);
+}
+
+/* --- the end --- */
+
+static bool is_among(const int32_t *list, size_t count, int32_t token) {
+  for (size_t i = 0; i < count; i++)
+    if (list[i] == token) return true;
+  return false;
+}
+
+enum stack_finish stack_choice_finish(const struct stack_choice *c, int32_t token, size_t chosen,
+                                      size_t most) {
+  if (is_among(c->end, c->ends, token)) return STACK_FINISH_END;
+  if (is_among(c->stop, c->stops, token)) return STACK_FINISH_STOP;
+  return chosen == most ? STACK_FINISH_LENGTH : STACK_FINISH_NOT;
 }

@@ -18,6 +18,8 @@ enum stack_early {
   STACK_EARLY_NEVER /* when it could not become better even with all tokens that it may have */
 };
 
+enum { STACK_BEAMS_MAX = 64 };
+
 struct stack_choice {
   double temperature;        /* 0: the greatest is taken, of equals the lowest token */
   size_t top_k;              /* drawn is one of the likeliest so many; 0: of all */
@@ -48,11 +50,29 @@ struct stack_past {
   uint32_t item, sample; /* which text of the request, and which way on from it */
 };
 
+enum stack_finish {
+  STACK_FINISH_NOT,   /* it goes on */
+  STACK_FINISH_END,   /* its last token is one of the choice's `end` */
+  STACK_FINISH_STOP,  /* or one of its `stop` */
+  STACK_FINISH_LENGTH /* it has as many as it may have */
+};
+
+/* Is a text over behind this token, the last of so many that were chosen? */
+enum stack_finish stack_choice_finish(const struct stack_choice *c, int32_t token, size_t chosen,
+                                      size_t most);
+
 /* Bytes of scratch, 64-byte aligned, for a vocabulary of `tokens`. */
 size_t stack_choice_scratch(size_t tokens);
 
 /* The token, or -1 where every token is banned. `logit` [tokens] are finite. */
 int32_t stack_choose(const struct stack_choice *c, const struct stack_past *past,
                      const float *logit, size_t tokens, void *scratch);
+
+/* Up to `most` tokens of a search, the likeliest first, of equals the lower: those that may come.
+ * `log_sum` is what makes a log probability of a logit: their difference. `log` [most] gets what
+ * the choice makes of these; a token that has to come has 0. Returns how many there are. */
+size_t stack_choose_some(const struct stack_choice *c, const struct stack_past *past,
+                         const float *logit, double log_sum, size_t tokens, size_t most,
+                         int32_t *token, float *log, void *scratch);
 
 #endif

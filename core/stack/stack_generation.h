@@ -11,13 +11,6 @@
 
 #include "core/stack/stack_choice.h"
 
-enum stack_finish {
-  STACK_FINISH_NOT,   /* it goes on */
-  STACK_FINISH_END,   /* its last token is one of the choice's `end` */
-  STACK_FINISH_STOP,  /* or one of its `stop` */
-  STACK_FINISH_LENGTH /* it has as many as it may have */
-};
-
 struct stack_sequence {
   /* The request. The text is the item's of the geometry: at least one token. */
   uint32_t item, sample; /* as stack_past has them */

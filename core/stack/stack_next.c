@@ -61,32 +61,16 @@ static bool find_outcome(const struct stack *s, const float *logit,
   return true;
 }
 
-static int32_t choose(const struct stack *s, const struct stack_run *r, size_t item,
-                      const float *logit, float *scratch) {
-  const struct stack_generation *g = r->generation;
-  const struct stack_sequence *q = &g->sequence[item];
-  const struct stack_advance *at = &g->rounds->advance[item];
-  const size_t chosen = stack_sequence_count(q);
-  const struct stack_past past = {.token = at->token,
-                                  .count = at->text + chosen,
-                                  .chosen = chosen,
-                                  .most = q->most,
-                                  .item = q->item,
-                                  .sample = q->sample};
-  return stack_choose(&g->choice, &past, logit, s->form.embedding.tokens, scratch);
-}
-
-static bool has_token(const int32_t *list, size_t count, int32_t token) {
-  for (size_t i = 0; i < count; i++)
-    if (list[i] == token) return true;
-  return false;
-}
-
-static enum stack_finish finish_of(const struct stack_choice *c, int32_t token, size_t chosen,
-                                   size_t most) {
-  if (has_token(c->end, c->ends, token)) return STACK_FINISH_END;
-  if (has_token(c->stop, c->stops, token)) return STACK_FINISH_STOP;
-  return chosen == most ? STACK_FINISH_LENGTH : STACK_FINISH_NOT;
+struct stack_past stack_past_of(const struct stack_run *r, size_t item) {
+  const struct stack_sequence *q = &r->generation->sequence[item];
+  const struct stack_advance *at = &r->generation->rounds->advance[item];
+  const size_t chosen = stack_chosen(r, item);
+  return (struct stack_past){.token = at->token,
+                             .count = at->text + chosen,
+                             .chosen = chosen,
+                             .most = q->most,
+                             .item = q->item,
+                             .sample = q->sample};
 }
 
 /* The token is counted when all that belongs to it is there. */
@@ -98,23 +82,40 @@ static void put_token(struct stack_generation *g, size_t item, int32_t token, fl
   q->log_probability[chosen] = log;
   q->score += log;
   atomic_store_explicit(&q->count, chosen + 1, memory_order_release);
-  atomic_store_explicit(&q->finish, finish_of(&g->choice, token, chosen + 1, q->most),
+  atomic_store_explicit(&q->finish, stack_choice_finish(&g->choice, token, chosen + 1, q->most),
                         memory_order_release);
+}
+
+/* Where the likeliest tokens go: to the sequence, or to the way of a search. */
+static struct stack_likely likely_of(const struct stack_run *r, size_t item) {
+  const struct stack_generation *g = r->generation;
+  const struct stack_sequence *q = &g->sequence[item];
+  const size_t top = g->top_count, chosen = stack_chosen(r, item), each = stack_each(g);
+  if (!g->rounds->beams)
+    return (struct stack_likely){top, q->top_token + chosen * top,
+                                 q->top_log_probability + chosen * top};
+  const struct stack_beams *b = &g->rounds->beams[item / each];
+  const size_t at = (chosen * each + item % each) * top;
+  return (struct stack_likely){top, b->top_token + at, b->top_log + at};
 }
 
 static void find_next(const struct stack *s, const struct unit *u, float *scratch) {
   struct stack_run *r = stack_run_of(u->run);
   struct stack_generation *g = r->generation;
-  struct stack_sequence *q = &g->sequence[u->item];
-  const float *logit = g->rounds->logits + advance_of(u)->asks * s->form.embedding.tokens;
-  const size_t at = stack_sequence_count(q) * g->top_count;
-  const struct stack_likely likely = {g->top_count, q->top_token + at, q->top_log_probability + at};
+  const size_t tokens = s->form.embedding.tokens;
+  const float *logit = g->rounds->logits + advance_of(u)->asks * tokens;
+  const struct stack_likely likely = likely_of(r, u->item);
   double log_sum;
   if (!find_outcome(s, logit, &likely, scratch, &log_sum)) {
     note_fault(u, FAULT_LOGITS);
     return;
   }
-  const int32_t token = choose(s, r, u->item, logit, scratch);
+  if (g->rounds->beams) {
+    stack_beams_choose(s, r, u->item, logit, log_sum, scratch);
+    return;
+  }
+  const struct stack_past past = stack_past_of(r, u->item);
+  const int32_t token = stack_choose(&g->choice, &past, logit, tokens, scratch);
   if (token < 0)
     note_fault(u, FAULT_BANNED);
   else
@@ -128,7 +129,7 @@ static void count_rows(const struct stack *s, const struct unit *u) {
   const size_t rows = r->geometry.item[u->item].q;
   struct stack_advance *at = &o->advance[u->item];
   at->kept += rows;
-  at->turns = (at->kept - 1) / KERNEL_KEYS * KERNEL_KEYS;
+  if (!at->lineage.row) at->turns = (at->kept - 1) / KERNEL_KEYS * KERNEL_KEYS;
   for (size_t l = 0; l < s->form.layers; l++) {
     o->kept[l][u->item].key.count += rows;
     o->kept[l][u->item].value.count += rows;
@@ -147,6 +148,12 @@ static void compute_next(const struct step *step, const struct span *span, void 
   kernel_leave(mode);
 }
 
+enum status stack_fault_of_bans(const struct stack_run *r, size_t item, struct error *e) {
+  return error_at(e, "",
+                  "no token is left that may come behind row %zu of item %zu: all are banned",
+                  r->geometry.item[item].k - 1, item);
+}
+
 static enum status fault_of_next(const struct step *step, const struct run *run, uint64_t place,
                                  struct error *e) {
   const struct stack_run *r = stack_run_of((struct run *)run);
@@ -154,9 +161,7 @@ static enum status fault_of_next(const struct step *step, const struct run *run,
   const struct item *text = &r->geometry.item[item];
   if (place % FAULTS == FAULT_LOGITS)
     return stack_fault(stack_step_of(step), run, "a logit of", text->q_row + text->q - 1, e);
-  return error_at(e, "",
-                  "no token is left that may come behind row %zu of item %zu: all are banned",
-                  text->k - 1, item);
+  return stack_fault_of_bans(r, item, e);
 }
 
 const struct step stack_step_next = {

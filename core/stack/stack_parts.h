@@ -5,14 +5,16 @@
  * (residuals and norms), stack_forward.c, stack_show.c (thumbnails), stack_pool.c, stack_output.c
  * (how likely given tokens are to come). Of a run that generates, stack_rounds.c says what each
  * round takes; before the layers stands stack_recall.c (the beginnings of texts), and behind them
- * stack_logits.c and stack_next.c (what comes next), stack_turn.c (keys as steps read them),
- * stack_reveal.c (what is shown) and stack_release.c (what is not needed any more). */
+ * stack_logits.c and stack_next.c (what comes next), stack_beams.c with stack_search.c and
+ * stack_settle.c (searches), stack_turn.c (keys as steps read them), stack_reveal.c (what is shown)
+ * and stack_release.c (what is not needed any more). */
 #ifndef CORE_STACK_PARTS_H
 #define CORE_STACK_PARTS_H
 
 #include "core/attention/layer_program.h"
 #include "core/kernel/kernel.h"
 #include "core/stack/stack.h"
+#include "core/stack/stack_search.h"
 
 enum {
   STACK_NAME_SIZE = 40,    /* "encoder.9999.self: " */
@@ -125,6 +127,15 @@ struct stack_advance {
   float *room;   /* of its keys and values; NULL: they are given back */
   size_t room_bytes;
   bool leaves; /* it was finished before this round, and gives them back behind it */
+  /* Of a way of a search, whose sequences share rows: */
+  struct kept_lineage lineage; /* whose rows it has, in one of these: */
+  struct stack_way {
+    uint32_t *block, *row; /* [blocks], [KERNEL_KEYS] */
+  } way[2];
+  int32_t *other; /* like `token`, to which it goes over in the next step */
+  bool opens;     /* the rows of its text are to be had by the others from now on */
+  bool weaves;    /* its last rows make a block in this round, ... */
+  size_t woven;   /* ... which this member makes */
   /* Of the beginning of the text: */
   struct prefix_block **recalled; /* [recalls] what is known of it */
   size_t recalls, held;           /* so many of these are not given back yet */
@@ -144,11 +155,21 @@ struct stack_source {
   size_t room_bytes;
 };
 
+/* A search of the ways on from a text. */
+struct stack_beams {
+  struct stack_searching search;
+  int32_t *top_token; /* [most, beams, top_count] of each way in each step */
+  float *top_log;
+  int32_t *token; /* [beams, width] room for the tokens of candidates, and their logarithms */
+  float *log;
+};
+
 /* What a run that generates has beside its space. */
 struct stack_rounds {
   struct stack_advance *advance;   /* [items] */
   struct kept_pair **kept;         /* [attentions] of [items]; across of [sources] */
   struct stack_source *source;     /* [sources], one for each text; NULL: there are none */
+  struct stack_beams *beams;       /* [texts] of a search; NULL: there is none */
   int32_t *token;                  /* [rows] that this round takes */
   size_t number;                   /* rounds that have begun */
   size_t copied;                   /* the last one that begins with a copy of a twin's rows */
@@ -166,6 +187,9 @@ struct stack_rounds {
   bool *shows_across; /* [sources] one of a text's items does; NULL where there are no sources */
 };
 
+/* Sequences of a text. */
+static inline size_t stack_each(const struct stack_generation *g) { return g->each ? g->each : 1; }
+
 /* Reserves what a run that generates needs, and makes its geometry that of the largest round. */
 enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
                                  struct error *e);
@@ -177,6 +201,30 @@ double stack_recall_work(const struct stack *s); /* of copying what is known of 
 
 /* What comes before the first block of a text: no id of a block, and of no other stack. */
 static inline uint64_t stack_prefix_root(const struct stack *s) { return UINT64_MAX - s->serial; }
+
+/* Memory for searches, where there are any. */
+enum status stack_beams_prepare(struct stack_run *r, struct arena *a, struct error *e);
+
+/* Lists the candidates of a way. `log_sum` makes log probabilities of its logits. */
+void stack_beams_choose(const struct stack *s, const struct stack_run *r, size_t item,
+                        const float *logit, double log_sum, float *scratch);
+
+/* The search of a text is over: its sequences become what was found. */
+void stack_settle(struct stack_run *r, size_t text);
+
+/* What the next token of a sequence depends on. */
+struct stack_past stack_past_of(const struct stack_run *r, size_t item);
+
+/* Tokens of a sequence that were chosen, in the answer or on the way to it. */
+static inline size_t stack_chosen(const struct stack_run *r, size_t item) {
+  const struct stack_generation *g = r->generation;
+  const struct stack_beams *beams = g->rounds->beams;
+  return beams ? beams[item / stack_each(g)].search.steps
+               : stack_sequence_count(&g->sequence[item]);
+}
+
+/* Says that behind the text of a sequence no token may come. */
+enum status stack_fault_of_bans(const struct stack_run *r, size_t item, struct error *e);
 
 /* Memory for what is shown of the tokens that are to come. */
 enum status stack_reveal_prepare(const struct stack *s, struct stack_run *r, struct arena *a,
@@ -195,7 +243,8 @@ enum status stack_list_steps(struct stack *s, struct error *e);
 
 extern const struct step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
     stack_step_show, stack_step_pool, stack_step_output, stack_step_recall, stack_step_logits,
-    stack_step_next, stack_step_turn, stack_step_reveal, stack_step_keep, stack_step_release;
+    stack_step_next, stack_step_search, stack_step_turn, stack_step_reveal, stack_step_keep,
+    stack_step_release;
 
 /* Scratch floats that the steps need. */
 size_t stack_embed_floats(const struct stack *s);
@@ -232,9 +281,6 @@ static inline bool stack_is_across(const struct stack *s, size_t number) {
 static inline const struct layer_shape *stack_shape(const struct stack *s, size_t number) {
   return stack_is_across(s, number) ? &s->form.cross : &s->form.self;
 }
-
-/* Sequences of a text. */
-static inline size_t stack_each(const struct stack_generation *g) { return g->each ? g->each : 1; }
 
 static inline struct stack_flow *stack_flow_of(const struct run *r, size_t layer) {
   return &stack_run_of(r)->space->flow[layer];

@@ -67,8 +67,8 @@ enum status stack_fault(const struct stack_step *s, const struct run *r, const c
 
 enum {
   OWN_PER_LAYER = 7, /* show and join of two attentions, up, down, join */
-  OWN_BESIDE = 12,   /* embed, enter, last, pool, output; recall, logits, next, turn, reveal, keep,
-                        release */
+  OWN_BESIDE = 13,   /* embed, enter, last, pool, output; recall, logits, next, search, turn,
+                        reveal, keep, release */
   ROWS_SMALL = 32,   /* of a unit of a step that touches each number a few times: */
   TOUCH_WORK = 20,   /* operations for a number there, about */
   TOUCH_ROW = 100    /* and for a row */
@@ -158,6 +158,7 @@ static void list_rounds(struct stack *s, const struct step **list) {
   own = make_step(s, &stack_step_next, s->form.layers);
   own->row_work = stack_output_work(s) - 2.0 * (double)s->form.width * (double)tokens;
   list[p->steps++] = &own->step;
+  list[p->steps++] = &make_step(s, &stack_step_search, s->form.layers)->step;
   list[p->steps++] = &make_step(s, &stack_step_turn, s->form.layers)->step;
   list[p->steps++] = &make_step(s, &stack_step_reveal, s->form.layers)->step;
   own = make_step(s, &stack_step_keep, s->form.layers);

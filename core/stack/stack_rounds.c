@@ -70,6 +70,8 @@ static void place_kept(struct kept *k, size_t heads, size_t rows, size_t size, f
   k->rows = (struct kept_rows){.row = *room, .row_step = size, .head_step = rows * size};
   k->count = 0;
   k->capacity = rows;
+  k->lineage = NULL;
+  k->member_step = 0;
   atomic_init(&k->top, 0);
   *room += heads * rows * size;
 }
@@ -85,27 +87,36 @@ static size_t row_floats(const struct stack *s, const struct layer_shape *a) {
   return a->kv_heads * (a->key_head_size + a->value_head_size) * s->form.layers;
 }
 
-/* The last token is not fed. */
+/* A place for every key and value of an item that is to come. The last token is not fed. */
 static size_t kept_rows(const struct reserving *p, size_t item) {
   const struct stack_generation *g = p->r->generation;
   return p->rounds->advance[item].text + g->sequence[item].most - 1;
 }
 
-/* A place for every key and value of an item that is to come: one block, which is given back when
- * its sequence is over. */
-static void keep_item(struct reserving *p, size_t item) {
-  struct stack_advance *at = &p->rounds->advance[item];
-  const size_t rows = kept_rows(p, item), row = row_floats(p->s, &p->s->form.self);
-  float *room = at->room = take(p, rows, row * sizeof *room);
-  if (!room) return;
-  at->room_bytes = rows * row * sizeof *room;
-  p->r->generation->kept_bytes += at->room_bytes;
+/* Those of sequences that share rows are members of one another: see struct kept_lineage. */
+static void place_item(const struct reserving *p, size_t item, size_t rows, float *room) {
+  const struct stack_advance *at = &p->rounds->advance[item];
+  const size_t step = rows * row_floats(p->s, &p->s->form.self);
   for (size_t l = 0; l < p->s->form.layers; l++) {
     struct kept_pair *pair = &p->rounds->kept[l][item];
     place_pair(pair, &p->s->form.self, rows, &room);
     pair->key.count = pair->value.count = at->kept;
     pair->key.rows.turned = at->turned;
+    pair->key.member_step = pair->value.member_step = step;
   }
+}
+
+/* One block for each sequence, or for all the ways of a search, which is given back when it is
+ * over. */
+static void keep_items(struct reserving *p, size_t first, size_t items) {
+  struct stack_advance *at = &p->rounds->advance[first];
+  const size_t rows = kept_rows(p, first) + (items > 1 ? KERNEL_KEYS : 0);
+  const size_t row = row_floats(p->s, &p->s->form.self);
+  float *room = at->room = take(p, items * rows, row * sizeof *room);
+  if (!room) return;
+  at->room_bytes = items * rows * row * sizeof *room;
+  p->r->generation->kept_bytes += at->room_bytes;
+  for (size_t i = 0; i < items; i++) place_item(p, first + i, rows, room + i * rows * row);
 }
 
 /* Likewise of a source. */
@@ -129,17 +140,19 @@ static enum status keep_rows(struct reserving *p) {
   for (size_t i = 0; !p->e->status && i < numbers; i++)
     p->rounds->kept[i] =
         take(p, stack_is_across(p->s, i) ? sources : items, sizeof **p->rounds->kept);
-  for (size_t i = 0; !p->e->status && i < items; i++) keep_item(p, i);
+  const size_t together = p->rounds->beams ? stack_each(p->r->generation) : 1;
+  for (size_t i = 0; !p->e->status && i < items; i += together) keep_items(p, i, together);
   if (p->r->source) p->rounds->source = take(p, sources, sizeof *p->rounds->source);
   for (size_t i = 0; !p->e->status && i < sources; i++) keep_source(p, i);
   return p->e->status;
 }
 
 /* Several sequences of one text lie side by side. Those of different texts may be twins, too, but
- * not where each has a source of its own. */
+ * not where each has a source of its own. The ways of a search have their text in common. */
 static size_t find_twin(const struct reserving *p, size_t item) {
   const struct item *text = &p->r->geometry.item[item], *other = text - 1;
   const size_t bytes = text->q * sizeof *p->r->tokens;
+  if (p->r->generation->choice.beams > 1) return STACK_NO_TWIN;
   if (p->r->source && item % stack_each(p->r->generation) == 0) return STACK_NO_TWIN;
   if (item == 0 || text->q < 2 || other->q != text->q ||
       memcmp(p->r->tokens + text->q_row, p->r->tokens + other->q_row, bytes) != 0)
@@ -166,11 +179,13 @@ static enum status place_sequence(struct reserving *p, size_t item) {
   q->top_log_probability = take(p, listed, sizeof *q->top_log_probability);
   if (p->e->status) return p->e->status;
   memcpy(at->token, p->r->tokens + text->q_row, text->q * sizeof *at->token);
-  q->token = at->token + text->q;
+  const bool searches = g->choice.beams > 1; /* then tokens go from sequence to sequence */
+  q->token = searches ? take(p, q->most, sizeof *q->token) : at->token + text->q;
   q->score = 0;
   q->recalled = 0;
   atomic_init(&q->finish, STACK_FINISH_NOT);
   atomic_init(&q->count, 0);
+  if (p->e->status || (searches && item % stack_each(g) > 0)) return p->e->status;
   return stack_recall_prepare(p->s, g, item, p->a, p->e);
 }
 
@@ -186,7 +201,7 @@ static enum status place_sequences(struct reserving *p) {
     return error_set(p->e, STATUS_TOO_LARGE, "the logits are too many to count");
   p->rounds->logits = take(p, logits, sizeof *p->rounds->logits);
   for (size_t i = 0; !p->e->status && i < items; i++) place_sequence(p, i);
-  return p->e->status;
+  return p->e->status ? p->e->status : stack_beams_prepare(p->r, p->a, p->e);
 }
 
 /* The most that a round may have: of rows of all items, and of an item. */
@@ -251,6 +266,24 @@ enum status stack_rounds_prepare(const struct stack *s, struct stack_run *r, str
 
 /* --- from round to round --- */
 
+/* Is a sequence of a search one of the ways that are followed? The first one's text is that of
+ * all. */
+static bool is_followed(const struct stack_run *r, size_t index) {
+  const struct stack_beams *beams = r->generation->rounds->beams;
+  const size_t each = stack_each(r->generation);
+  return !beams || index % each < beams[index / each].search.running;
+}
+
+/* What the last round has woven is a block from now on. */
+static void settle_rows(struct stack_advance *at) {
+  struct kept_lineage *lineage = &at->lineage;
+  if (lineage->row && at->weaves) {
+    lineage->block[lineage->whole / KERNEL_KEYS] = (uint32_t)at->woven;
+    lineage->whole += KERNEL_KEYS;
+  }
+  at->weaves = at->opens = false;
+}
+
 /* Rows of a sequence that the round takes, of `left` that are still to be fed, and at most `room`
  * of texts. A row whose weights are to be shown is fed alone, and so are all rows of a text whose
  * sequences are one item across. */
@@ -281,8 +314,11 @@ static void lay_item(struct stack_run *r, size_t index, size_t *room) {
   at->leaves = q->finish && at->room;
   o->leaving += at->leaves;
   const bool waits = waits_for_twin(o, at);
-  const size_t chosen = stack_sequence_count(q), left = at->text + chosen - at->kept;
-  const size_t rows = waits ? 0 : rows_of(o, q, left, room);
+  const size_t chosen = stack_chosen(r, index), left = at->text + chosen - at->kept;
+  settle_rows(at);
+  const size_t rows = waits || !is_followed(r, index) ? 0 : rows_of(o, q, left, room);
+  if (rows > 0 && at->lineage.row) /* its next row is its own */
+    at->lineage.row[at->kept - at->lineage.whole] = (uint32_t)at->lineage.own;
   r->generation->chosen += chosen;
   g->item[index] = (struct item){.q = rows,
                                  .k = at->kept + rows,

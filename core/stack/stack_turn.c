@@ -21,6 +21,11 @@ static struct turn_rows rows_of(const struct stack_run *r, size_t item) {
   return (struct turn_rows){at->turned, at->turns};
 }
 
+static bool is_due(const struct stack_run *r, size_t item) {
+  const struct stack_advance *at = &r->generation->rounds->advance[item];
+  return at->turns != at->turned || at->opens || (at->weaves && at->woven == at->lineage.own);
+}
+
 static struct turn_rows rows_across(const struct stack_run *r, size_t source) {
   const size_t rows = r->generation->rounds->source[source].rows;
   return (struct turn_rows){0, rows / KERNEL_KEYS * KERNEL_KEYS};
@@ -34,7 +39,7 @@ static bool turn_unit(const struct step *step, struct cursor *at, struct unit *u
   const size_t all = items + (o->source && o->number == 1 ? r->across.items : 0);
   for (; at->item < all; at->item++, at->head = 0) {
     if (at->head == layers) continue;
-    if (at->item < items && rows_of(r, at->item).from == rows_of(r, at->item).to) continue;
+    if (at->item < items && !is_due(r, at->item)) continue;
     u->item = at->item < items ? at->item : at->item - items;
     u->head = at->head++ + (at->item < items ? 0 : layers);
     u->heads = 1;
@@ -68,6 +73,40 @@ static void turn_rows(const struct stack *s, const struct layer_shape *a, struct
   k->rows.turned = rows.to;
 }
 
+/* --- rows that sequences share --- */
+
+/* The rows behind the whole blocks of a text go to where all its ways look for them. */
+static void open_rows(const struct stack_advance *at, const struct kept *k, size_t heads) {
+  const size_t size = k->rows.row_step, whole = at->lineage.whole;
+  for (size_t head = 0; head < heads; head++) {
+    float *from = k->rows.row + head * k->rows.head_step + whole * size;
+    memcpy(from + KERNEL_KEYS * size, from, (at->kept - whole) * size * sizeof *from);
+  }
+}
+
+/* The rows behind them, whoever has made them, become a block. */
+static void weave(const struct stack *s, const struct kept *k, size_t heads, bool keys,
+                  float *scratch) {
+  const size_t size = k->rows.row_step;
+  for (size_t head = 0; head < heads; head++) {
+    float *to = k->rows.row + head * k->rows.head_step + k->lineage->whole * size;
+    kept_gather(k, head, KERNEL_KEYS, keys ? scratch : to);
+    if (keys) s->kernel->turn_keys(size, scratch, to);
+  }
+}
+
+static void share_rows(const struct stack *s, const struct stack_advance *at,
+                       const struct kept_pair *pair, float *scratch) {
+  const size_t heads = s->form.self.kv_heads;
+  if (at->opens) {
+    open_rows(at, &pair->key, heads);
+    open_rows(at, &pair->value, heads);
+  }
+  if (!at->weaves || at->woven != at->lineage.own) return;
+  weave(s, &pair->key, heads, true, scratch);
+  weave(s, &pair->value, heads, false, scratch);
+}
+
 static void turn_keys(const struct stack *s, const struct stack_run *r, size_t number, size_t item,
                       float *scratch) {
   const struct stack_rounds *o = r->generation->rounds;
@@ -75,7 +114,10 @@ static void turn_keys(const struct stack *s, const struct stack_run *r, size_t n
   const bool across = stack_is_across(s, number);
   turn_rows(s, stack_shape(s, number), across ? rows_across(r, item) : rows_of(r, item), &pair->key,
             scratch);
-  if (across) pair->key.count = pair->value.count = o->source[item].rows;
+  if (across)
+    pair->key.count = pair->value.count = o->source[item].rows;
+  else
+    share_rows(s, &o->advance[item], pair, scratch);
 }
 
 static void compute_turn(const struct step *step, const struct span *span, void *scratch) {

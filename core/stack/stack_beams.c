@@ -1,0 +1,245 @@
+/* stack_beams: a search as a step of each round: the ways of a text are its sequences, side by
+ * side, and what follows upon another way changes places with it.
+ *
+ * The text goes through the layers once, as the first sequence's. Behind it each way makes the keys
+ * and values of its own tokens, in a place of its own, and names those that it has of others
+ * (struct kept_lineage). So nothing is copied but names: of whole blocks, and of the rows behind
+ * them. Behind a block's last row stack_turn.c makes blocks of these rows. */
+#include <string.h>
+
+#include "core/run/size.h"
+#include "core/stack/stack_parts.h"
+
+/* --- preparing --- */
+
+struct preparing_beams {
+  struct stack_run *r;
+  struct arena *a;
+  struct error *e;
+};
+
+static void *take(const struct preparing_beams *p, size_t count, size_t size) {
+  return p->e->status ? NULL : arena_alloc(p->a, count, size, p->e);
+}
+
+/* Names of rows and tokens, and others to which they go over in the next step. */
+static void place_way(const struct preparing_beams *p, struct stack_advance *at, size_t own,
+                      size_t rows) {
+  for (size_t i = 0; i < 2; i++) {
+    at->way[i].block = take(p, rows / KERNEL_KEYS + 1, sizeof *at->way[i].block);
+    at->way[i].row = take(p, KERNEL_KEYS, sizeof *at->way[i].row);
+  }
+  at->other = take(p, rows + 1, sizeof *at->other);
+  at->lineage = (struct kept_lineage){.own = own};
+}
+
+static void place_text(const struct preparing_beams *p, size_t text) {
+  struct stack_generation *g = p->r->generation;
+  const size_t each = stack_each(g), first = text * each, most = g->sequence[first].most;
+  struct stack_beams *b = &g->rounds->beams[text];
+  size_t listed;
+  if (stack_search_init(&b->search, &g->choice, most, p->a, p->e)) return;
+  if (!size_mul(most, each, &listed) || !size_mul(listed, g->top_count, &listed)) {
+    error_limit(p->e, "max_answer_bytes", "the likeliest tokens are too many to count");
+    return;
+  }
+  b->top_token = take(p, listed, sizeof *b->top_token);
+  b->top_log = take(p, listed, sizeof *b->top_log);
+  b->token = take(p, b->search.width * each, sizeof *b->token);
+  b->log = take(p, b->search.width * each, sizeof *b->log);
+  for (size_t i = 0; i < each; i++) {
+    struct stack_advance *at = &g->rounds->advance[first + i];
+    place_way(p, at, i, at->text + most);
+    if (!p->e->status) memcpy(at->other, at->token, at->text * sizeof *at->other);
+  }
+}
+
+enum status stack_beams_prepare(struct stack_run *r, struct arena *a, struct error *e) {
+  struct preparing_beams p = {.r = r, .a = a, .e = e};
+  struct stack_generation *g = r->generation;
+  if (g->choice.beams < 2) return STATUS_OK;
+  must(g->choice.beams == g->each && g->choice.temperature == 0 && !r->wish && !r->embedded);
+  const size_t texts = r->geometry.items / g->each;
+  g->rounds->beams = take(&p, texts, sizeof *g->rounds->beams);
+  struct stack_search *shown = take(&p, texts, sizeof *shown);
+  for (size_t i = 0; !e->status && i < texts; i++) place_text(&p, i);
+  for (size_t i = 0; !e->status && i < texts; i++) {
+    const struct stack_searching *q = &g->rounds->beams[i].search;
+    shown[i] = (struct stack_search){.count = q->count, .beam = q->beam};
+  }
+  g->search = shown;
+  return e->status;
+}
+
+/* --- one way's candidates --- */
+
+void stack_beams_choose(const struct stack *s, const struct stack_run *r, size_t item,
+                        const float *logit, double log_sum, float *scratch) {
+  const struct stack_rounds *o = r->generation->rounds;
+  const struct stack_advance *at = &o->advance[item];
+  const size_t way = at->lineage.own;
+  struct stack_beams *b = &o->beams[item / stack_each(r->generation)];
+  struct stack_searching *q = &b->search;
+  struct stack_candidate *to = q->candidate + way * q->width;
+  int32_t *token = b->token + way * q->width;
+  float *log = b->log + way * q->width;
+  const struct stack_past past = stack_past_of(r, item);
+  const double sum = q->steps ? stack_search_beam(q, q->steps - 1, way)->sum : 0;
+  q->found[way] = stack_choose_some(&r->generation->choice, &past, logit, log_sum,
+                                    s->form.embedding.tokens, q->width, token, log, scratch);
+  for (size_t i = 0; i < q->found[way]; i++)
+    to[i] = (struct stack_candidate){.sum = sum + log[i],
+                                     .token = token[i],
+                                     .log_probability = (float)(logit[token[i]] - log_sum)};
+}
+
+/* --- from way to way --- */
+
+/* What belongs to the sequences of a text. */
+struct text {
+  const struct stack *s;
+  struct stack_run *r;
+  struct stack_beams *beams;
+  struct stack_advance *advance; /* [each] */
+  size_t first, each;
+};
+
+static struct text text_of(const struct step *step, const struct unit *u) {
+  struct stack_run *r = stack_run_of(u->run);
+  const size_t each = stack_each(r->generation), first = u->item * each;
+  return (struct text){.s = stack_step_of(step)->stack,
+                       .r = r,
+                       .beams = &r->generation->rounds->beams[u->item],
+                       .advance = &r->generation->rounds->advance[first],
+                       .first = first,
+                       .each = each};
+}
+
+/* All sequences have as many rows, those that are not followed now, too. */
+static void count_rows(const struct text *t) {
+  const size_t rows = t->advance[0].kept;
+  for (size_t i = 1; i < t->each; i++) t->advance[i].kept = rows;
+  for (size_t l = 0; l < t->s->form.layers; l++)
+    for (size_t i = 0; i < t->each; i++) {
+      struct kept_pair *pair = &t->r->generation->rounds->kept[l][t->first + i];
+      pair->key.count = pair->value.count = rows;
+    }
+}
+
+/* The rows of the text are the first sequence's. Those behind its last whole block will have been
+ * moved to where such rows are expected. */
+static void begin_ways(const struct text *t) {
+  const size_t whole = t->advance[0].kept / KERNEL_KEYS * KERNEL_KEYS;
+  for (size_t i = 0; i < t->each; i++) {
+    struct stack_advance *at = &t->advance[i];
+    at->lineage.whole = whole;
+    at->lineage.block = at->way[0].block;
+    at->lineage.row = at->way[0].row;
+    memset(at->lineage.block, 0, whole / KERNEL_KEYS * sizeof *at->lineage.block);
+    memset(at->lineage.row, 0, KERNEL_KEYS * sizeof *at->lineage.row);
+    for (size_t l = 0; l < t->s->form.layers; l++) {
+      struct kept_pair *pair = &t->r->generation->rounds->kept[l][t->first + i];
+      pair->key.lineage = pair->value.lineage = &at->lineage;
+    }
+  }
+  t->advance[0].turns = whole;
+  t->advance[0].opens = true;
+  t->advance[0].known = 0; /* what comes behind the text is not its alone */
+}
+
+/* A sequence becomes what followed upon its parent. */
+static void follow(const struct text *t, size_t index, const struct stack_beam *beam, size_t step) {
+  struct stack_advance *at = &t->advance[index];
+  const struct stack_advance *parent = &t->advance[beam->parent];
+  const size_t whole = parent->lineage.whole, side = (step + 1) % 2;
+  memcpy(at->way[side].block, parent->way[!side].block,
+         whole / KERNEL_KEYS * sizeof *at->lineage.block);
+  memcpy(at->way[side].row, parent->way[!side].row, KERNEL_KEYS * sizeof *at->lineage.row);
+  memcpy(at->other + at->text, parent->token + parent->text, step * sizeof *at->other);
+  at->other[at->text + step] = beam->token;
+}
+
+static bool same_rows(const struct stack_advance *x, const struct stack_advance *y) {
+  return !memcmp(x->lineage.row, y->lineage.row, KERNEL_KEYS * sizeof *x->lineage.row);
+}
+
+/* A block is whole: who makes it of its rows? Sequences that have the same ones share it. */
+static void weave(const struct text *t, size_t running) {
+  const struct stack_advance *first = &t->advance[0];
+  for (size_t i = 0; i < t->each; i++) {
+    struct stack_advance *at = &t->advance[i];
+    at->weaves = i < running && first->kept == first->lineage.whole + KERNEL_KEYS;
+    at->woven = i;
+    for (size_t j = 0; at->weaves && j < i; j++)
+      if (same_rows(&t->advance[j], at)) {
+        at->woven = t->advance[j].woven;
+        break;
+      }
+  }
+}
+
+static void go_over(const struct text *t) {
+  const struct stack_searching *q = &t->beams->search;
+  const size_t step = q->steps - 1;
+  for (size_t i = 0; i < q->running; i++) follow(t, i, stack_search_beam(q, step, i), step);
+  for (size_t i = 0; i < t->each; i++) {
+    struct stack_advance *at = &t->advance[i];
+    int32_t *token = at->token;
+    at->token = at->other, at->other = token;
+    at->lineage.block = at->way[(step + 1) % 2].block;
+    at->lineage.row = at->way[(step + 1) % 2].row;
+  }
+  weave(t, q->running);
+}
+
+/* --- the step --- */
+
+/* Texts whose ways have candidates now. The first way is followed as long as any is. */
+static bool search_unit(const struct step *step, struct cursor *at, struct unit *u) {
+  const struct stack_run *r = stack_run_of(u->run);
+  const struct stack_rounds *o = r->generation->rounds;
+  const size_t each = stack_each(r->generation), texts = r->geometry.items / each;
+  (void)step;
+  if (!o->beams) return false;
+  while (at->item < texts && o->advance[at->item * each].asks == STACK_ASKS_NOT) at->item++;
+  if (at->item == texts) return false;
+  u->item = at->item++;
+  return true;
+}
+
+static double search_work(const struct step *step, const struct unit *u) {
+  const struct stack_choice *c = &stack_run_of(u->run)->generation->choice;
+  (void)step;
+  return 40.0 * (double)(c->beams * c->beams);
+}
+
+static void search(const struct text *t, const struct unit *u) {
+  struct stack_searching *q = &t->beams->search;
+  if (q->steps == 0) begin_ways(t);
+  stack_search_step(q);
+  if (q->over && q->dones == 0) run_note_fault(u->run, u->step, t->first);
+  count_rows(t);
+  if (!q->over)
+    go_over(t);
+  else
+    stack_settle(t->r, u->item);
+}
+
+static void compute_search(const struct step *step, const struct span *span, void *scratch) {
+  struct span left = *span;
+  struct unit u;
+  (void)scratch;
+  while (run_next_unit(&left, &u)) {
+    const struct text t = text_of(step, &u);
+    search(&t, &u);
+  }
+}
+
+static enum status fault_of_search(const struct step *step, const struct run *run, uint64_t place,
+                                   struct error *e) {
+  (void)step;
+  return stack_fault_of_bans(stack_run_of((struct run *)run), (size_t)place, e);
+}
+
+const struct step stack_step_search = {
+    .unit = search_unit, .work = search_work, .compute = compute_search, .fault = fault_of_search};

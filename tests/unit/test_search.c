@@ -1,0 +1,406 @@
+/* test_search: searches beside one that is written plainly: it runs over the whole of every way in
+ * every step, and puts all candidates in order. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/run/size.h"
+#include "tests/support/compare_stack.h"
+#include "tests/support/random_texts.h"
+
+enum { TOKENS_MOST = 40, BEAMS_MOST = 8, TOKENS_OF_WAY = 200 };
+
+static const struct random_stack_kind some = {.layers_most = 3, .longest = 80, .tokens = true};
+static const struct random_stack_kind far = {.layers_most = 2, .longest = 400, .tokens = true};
+
+static double any_work(uint64_t *state) { return pow(10, (double)random_below(state, 9)); }
+
+/* --- the plain search --- */
+
+struct way {
+  int32_t token[TOKENS_OF_WAY];
+  float log[TOKENS_OF_WAY];
+  size_t count, order; /* order: of being done */
+  double sum, score;
+  enum stack_finish finish;
+};
+
+struct candidate {
+  double sum;
+  size_t way;
+  int32_t token;
+  float log;
+};
+
+struct plain {
+  const struct random_stack *s;
+  const struct stack_run *r;
+  const struct stack_choice *c;
+  size_t text; /* number */
+  struct way way[BEAMS_MOST], done[1000];
+  size_t ways, dones;
+  struct candidate candidate[BEAMS_MOST * TOKENS_MOST];
+  size_t candidates;
+};
+
+static const struct item *text_of(const struct plain *p) {
+  return &p->r->geometry.item[p->text * p->c->beams];
+}
+
+/* The model's own log probabilities of all tokens behind a way. */
+static void find_logs(const struct plain *p, const struct way *w, float *log, struct arena *a) {
+  struct error e = {0};
+  const struct item *text = text_of(p);
+  const size_t rows = text->q + w->count, tokens = p->s->form.embedding.tokens;
+  struct stack_run *whole = stack_run_new(p->s->stack, a, &e);
+  int32_t *token = random_room(a, rows, sizeof *token);
+  int32_t *target = random_room(a, rows, sizeof *target);
+  memcpy(token, p->r->tokens + text->q_row, text->q * sizeof *token);
+  memcpy(token + text->q, w->token, w->count * sizeof *token);
+  for (size_t i = 0; i < rows; i++) target[i] = i + 1 < rows ? -1 : 0;
+  struct item item = {.q = rows, .k = rows};
+  whole->geometry.items = 1, whole->geometry.item = &item;
+  whole->geometry.q_rows = whole->geometry.k_rows = rows;
+  whole->tokens = token, whole->targets = target, whole->top = tokens;
+  whole->source = random_source_of(p->s, p->r->source, &p->text, 1, a);
+  prepare_run(p->s, whole, a);
+  compute_runs(p->s, whole, 1e7);
+  for (size_t i = 0; i < tokens; i++) {
+    const size_t at = (rows - 1) * tokens + i;
+    log[whole->top_tokens[at]] = whole->top_log_probabilities[at];
+  }
+}
+
+static void add_candidates(struct plain *p, size_t index) {
+  const struct way *w = &p->way[index];
+  const size_t tokens = p->s->form.embedding.tokens, text = text_of(p)->q;
+  float own[TOKENS_MOST], log[TOKENS_MOST];
+  int32_t token[TOKENS_MOST], all[TOKENS_OF_WAY + 400];
+  struct arena a;
+  arena_init(&a, NULL);
+  find_logs(p, w, own, &a);
+  memcpy(all, p->r->tokens + text_of(p)->q_row, text * sizeof *all);
+  memcpy(all + text, w->token, w->count * sizeof *all);
+  const struct stack_past past = {.token = all,
+                                  .count = text + w->count,
+                                  .chosen = w->count,
+                                  .most = p->r->generation->sequence[p->text * p->c->beams].most};
+  void *scratch = aligned_alloc(64, size_round_up(stack_choice_scratch(tokens), 64));
+  const size_t found = stack_choose_some(p->c, &past, own, 0, tokens, tokens, token, log, scratch);
+  free(scratch);
+  for (size_t i = 0; i < found; i++)
+    p->candidate[p->candidates++] =
+        (struct candidate){w->sum + log[i], index, token[i], own[token[i]]};
+  arena_free(&a);
+}
+
+static int by_sum(const void *x, const void *y) {
+  const struct candidate *a = x, *b = y;
+  if (a->sum != b->sum) return a->sum < b->sum ? 1 : -1;
+  if (a->way != b->way) return a->way < b->way ? -1 : 1;
+  return a->token < b->token ? -1 : 1;
+}
+
+static int by_score(const void *x, const void *y) {
+  const struct way *a = x, *b = y;
+  if (a->score != b->score) return a->score < b->score ? 1 : -1;
+  return a->order < b->order ? -1 : 1;
+}
+
+static struct way longer(const struct plain *p, const struct candidate *c) {
+  struct way w = p->way[c->way];
+  w.token[w.count] = c->token;
+  w.log[w.count++] = c->log;
+  w.sum = c->sum;
+  w.score = c->sum / pow((double)w.count, p->c->length_penalty);
+  return w;
+}
+
+static size_t ends_of(const struct stack_choice *c) {
+  bool ends[TOKENS_MOST] = {false};
+  size_t count = 0;
+  for (size_t i = 0; i < c->ends; i++) ends[c->end[i]] = true;
+  for (size_t i = 0; i < c->stops; i++) ends[c->stop[i]] = true;
+  for (size_t i = 0; i < TOKENS_MOST; i++) count += ends[i];
+  return count;
+}
+
+/* False: the search is over. */
+static bool plain_step(struct plain *p, size_t step, size_t most) {
+  const struct stack_choice *c = p->c;
+  struct way next[BEAMS_MOST];
+  size_t ways = 0;
+  p->candidates = 0;
+  for (size_t i = 0; i < p->ways; i++) add_candidates(p, i);
+  qsort(p->candidate, p->candidates, sizeof *p->candidate, by_sum);
+  const size_t ranks = size_min(p->candidates, size_max(2, 1 + ends_of(c)) * c->beams);
+  for (size_t rank = 0; rank < ranks; rank++) {
+    struct way w = longer(p, &p->candidate[rank]);
+    w.finish = stack_choice_finish(c, p->candidate[rank].token, step + 1, most);
+    w.order = p->dones;
+    if (w.finish == STACK_FINISH_NOT && ways < c->beams) next[ways++] = w;
+    if (w.finish != STACK_FINISH_NOT && rank < c->beams) p->done[p->dones++] = w;
+  }
+  qsort(p->done, p->dones, sizeof *p->done, by_score);
+  p->dones = size_min(p->dones, c->beams);
+  for (size_t i = 0; i < p->dones; i++) p->done[i].order = i;
+  p->ways = ways;
+  memcpy(p->way, next, ways * sizeof *next);
+  if (ways == 0) return false;
+  if (p->dones < c->beams) return true;
+  if (c->early == STACK_EARLY_YES) return false;
+  const size_t length = c->early == STACK_EARLY_NEVER && c->length_penalty > 0 ? most : step + 1;
+  return p->way[0].sum / pow((double)length, c->length_penalty) > p->done[c->beams - 1].score;
+}
+
+static bool is_sequence(const struct stack_sequence *q, const struct way *w) {
+  return stack_sequence_count(q) == w->count && q->finish == w->finish && q->score == w->score &&
+         !memcmp(q->token, w->token, w->count * sizeof *w->token) &&
+         !memcmp(q->log_probability, w->log, w->count * sizeof *w->log);
+}
+
+/* Are the sequences of a text those of the plain search? Returns its steps. */
+static size_t is_searched(const struct random_stack *s, const struct stack_run *r,
+                          const struct stack_run *as, size_t text) {
+  const struct stack_generation *g = r->generation;
+  struct plain *p = calloc(1, sizeof *p);
+  *p = (struct plain){.s = s, .r = as, .c = &g->choice, .text = text, .ways = 1};
+  const struct stack_sequence *q = &g->sequence[text * g->each];
+  size_t steps = 0;
+  for (bool more = true; more; steps++) {
+    more = plain_step(p, steps, q->most);
+    assert_int_equal(g->search[text].count[steps], p->ways);
+    for (size_t i = 0; i < p->ways; i++) {
+      const struct stack_beam *b = &g->search[text].beam[steps * g->each + i];
+      assert_true(b->sum == p->way[i].sum && b->token == p->way[i].token[steps]);
+      assert_memory_equal(&b->log_probability, &p->way[i].log[steps], sizeof(float));
+    }
+  }
+  assert_int_equal(g->search[text].steps, steps);
+  for (size_t i = 0; i < g->each; i++) {
+    if (i < p->dones ? !is_sequence(&q[i], &p->done[i]) : stack_sequence_count(&q[i]) > 0)
+      fail_msg("way %zu of text %zu", i, text);
+  }
+  free(p);
+  return steps;
+}
+
+/* --- searches --- */
+
+static int32_t *draw_tokens(const struct random_stack *s, uint64_t *state, size_t count,
+                            struct arena *a) {
+  int32_t *token = random_room(a, count, sizeof *token);
+  for (size_t i = 0; i < count; i++)
+    token[i] = (int32_t)random_below(state, s->form.embedding.tokens);
+  return token;
+}
+
+static void draw_choice(const struct random_stack *s, struct stack_choice *c, uint64_t *state,
+                        struct arena *a) {
+  static const double penalty[] = {1, 0, -0.7, 0.6, 2};
+  c->beams = 2 + random_below(state, BEAMS_MOST - 1);
+  c->length_penalty = penalty[random_below(state, 5)];
+  c->early = (enum stack_early)random_below(state, 3);
+  c->end = draw_tokens(s, state, 3, a);
+  c->ends = random_below(state, 4);
+  c->stop = draw_tokens(s, state, 2, a);
+  c->stops = random_often(state, 30) ? 2 : 0;
+  c->banned = draw_tokens(s, state, 2, a);
+  c->banned_count = random_often(state, 20) ? 2 : 0;
+  if (random_often(state, 20)) c->min_tokens = random_below(state, 6);
+  if (random_often(state, 20)) c->repetition_penalty = 1.4;
+  if (random_often(state, 20)) c->no_repeat_ngram = 2;
+  if (random_often(state, 15)) c->forced_begin = draw_tokens(s, state, 1, a)[0];
+  if (random_often(state, 15)) c->forced_end = draw_tokens(s, state, 1, a)[0];
+}
+
+/* A request to search: each text is that of as many items as there are beams. */
+static struct stack_run *draw_search(const struct random_stack *s, uint64_t *state, size_t texts,
+                                     size_t longest, size_t most, struct arena *a) {
+  const struct stack_run *one = random_texts(s, state, texts, longest, most, a);
+  struct error e = {0};
+  struct stack_run *r = stack_run_new(s->stack, a, &e);
+  struct stack_generation *g = random_room(a, 1, sizeof *g);
+  *g = *one->generation;
+  draw_choice(s, &g->choice, state, a);
+  const size_t each = g->each = g->choice.beams, items = texts * each;
+  g->sequence = random_room(a, items, sizeof *g->sequence);
+  r->geometry.items = items;
+  r->geometry.item = random_room(a, items, sizeof(struct item));
+  int32_t *token = random_room(a, one->geometry.q_rows * each, sizeof *token);
+  for (size_t i = 0; i < items; i++) {
+    const struct item *text = &one->geometry.item[i / each];
+    struct item *item = &r->geometry.item[i];
+    *item = (struct item){
+        .q = text->q, .k = text->k, .q_row = r->geometry.q_rows, .k_row = r->geometry.q_rows};
+    memcpy(token + item->q_row, one->tokens + text->q_row, text->q * sizeof *token);
+    r->geometry.q_rows += text->q;
+    g->sequence[i] = (struct stack_sequence){.item = (uint32_t)(i / each),
+                                             .sample = (uint32_t)(i % each),
+                                             .most = one->generation->sequence[i / each].most};
+  }
+  r->geometry.k_rows = r->geometry.q_rows;
+  r->tokens = token;
+  r->generation = g;
+  r->source = one->source;
+  return r;
+}
+
+/* The same for some texts, from `first` on: not prepared. */
+static struct stack_run *search_of(const struct random_stack *s, const struct stack_run *r,
+                                   size_t first, size_t texts, struct arena *a) {
+  struct error e = {0};
+  const size_t each = r->generation->each;
+  struct stack_run *part = stack_run_new(s->stack, a, &e);
+  struct stack_generation *g = random_room(a, 1, sizeof *g);
+  size_t *text = random_room(a, texts, sizeof *text);
+  *g = *r->generation;
+  g->sequence = random_room(a, texts * each, sizeof *g->sequence);
+  part->geometry.items = texts * each;
+  part->geometry.item = random_room(a, texts * each, sizeof(struct item));
+  part->tokens = r->tokens + r->geometry.item[first * each].q_row;
+  for (size_t i = 0; i < texts * each; i++) {
+    struct item *item = &part->geometry.item[i];
+    *item = r->geometry.item[first * each + i];
+    item->q_row = item->k_row = part->geometry.q_rows;
+    part->geometry.q_rows += item->q, part->geometry.k_rows += item->q;
+    const struct stack_sequence *q = &r->generation->sequence[first * each + i];
+    g->sequence[i] = (struct stack_sequence){.item = q->item, .sample = q->sample, .most = q->most};
+  }
+  for (size_t i = 0; i < texts; i++) text[i] = first + i;
+  part->generation = g;
+  part->source = random_source_of(s, r->source, text, texts, a);
+  return part;
+}
+
+static void searches_are_plain(uint64_t seed, size_t rounds, struct random_stack_kind kind,
+                               size_t longest, size_t most) {
+  size_t steps = 0;
+  for (uint64_t round = 0; round < rounds; round++) {
+    uint64_t state = seed + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_decoder(&s, &state, kind, 2 + random_below(&state, TOKENS_MOST - 1));
+    const size_t texts = 1 + random_below(&state, 3);
+    struct stack_run *as = draw_search(&s, &state, texts, longest, most, &a);
+    struct stack_run *r = search_of(&s, as, 0, texts, &a);
+    prepare_run(&s, r, &a);
+    compute_rounds(&s, &r, 1, any_work(&state));
+    struct error e = {0};
+    if (run_fault(&r->run, &e))
+      assert_non_null(strstr(e.detail, "all are banned"));
+    else
+      for (size_t i = 0; i < texts; i++) steps += is_searched(&s, r, as, i);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+  assert_true(steps > 3 * rounds);
+}
+
+static void searches_are_those_written_plainly(void **unused) {
+  (void)unused;
+  searches_are_plain(100, 200, some, 30, 12);
+}
+
+/* Across many blocks of keys. */
+static void long_searches_share_blocks(void **unused) {
+  (void)unused;
+  searches_are_plain(5000, 12, far, 200, 150);
+}
+
+static void same_ways(const struct stack_run *x, size_t first, const struct stack_run *y) {
+  const struct stack_generation *g = x->generation, *h = y->generation;
+  const size_t top = g->top_count;
+  for (size_t i = 0; i < g->each; i++) {
+    const struct stack_sequence *p = &g->sequence[first * g->each + i], *q = &h->sequence[i];
+    const size_t count = stack_sequence_count(p);
+    assert_int_equal(count, stack_sequence_count(q));
+    if (count == 0) continue;
+    assert_true(p->score == q->score && p->finish == q->finish);
+    assert_memory_equal(p->token, q->token, count * sizeof *p->token);
+    assert_memory_equal(p->log_probability, q->log_probability, count * sizeof(float));
+    assert_memory_equal(p->top_token, q->top_token, count * top * sizeof(int32_t));
+    assert_memory_equal(p->top_log_probability, q->top_log_probability,
+                        count * top * sizeof(float));
+  }
+}
+
+/* Texts together, alone, and merged with other searches. */
+static void company_changes_no_bit(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 30; round++) {
+    uint64_t state = 9000 + round;
+    struct random_stack s;
+    struct arena a;
+    arena_init(&a, NULL);
+    random_decoder(&s, &state, round % 4 ? some : far, 2 + random_below(&state, 30));
+    struct stack_run *as = draw_search(&s, &state, 3, 30, round % 4 ? 20 : 100, &a);
+    as->generation->choice.banned_count = as->generation->choice.no_repeat_ngram = 0;
+    struct stack_run *together = search_of(&s, as, 0, 3, &a), *one[3];
+    prepare_run(&s, together, &a);
+    compute_rounds(&s, &together, 1, any_work(&state));
+    for (size_t i = 0; i < 3; i++) {
+      struct stack_run *alone = search_of(&s, as, i, 1, &a);
+      prepare_run(&s, alone, &a);
+      compute_rounds(&s, &alone, 1, any_work(&state));
+      same_ways(together, i, alone);
+      one[i] = search_of(&s, as, i, 1, &a);
+      prepare_run(&s, one[i], &a);
+    }
+    compute_rounds(&s, one, 3, any_work(&state));
+    for (size_t i = 0; i < 3; i++) same_ways(together, i, one[i]);
+    arena_free(&a);
+    random_stack_done(&s);
+  }
+}
+
+/* --- memory --- */
+
+static void any_budget_may_be_too_small(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < 4; round++) {
+    uint64_t state = 700 + round;
+    struct random_stack s;
+    struct arena asked;
+    arena_init(&asked, NULL);
+    random_decoder(&s, &state, some, 20);
+    struct stack_run *as = draw_search(&s, &state, 2, 20, 9, &asked);
+    as->generation->choice.banned_count = 0;
+    struct error e = {.status = STATUS_TOO_LARGE};
+    for (size_t limit = 0; e.status; limit += 1 + limit / 8 + 1000) {
+      struct budget budget;
+      struct arena a;
+      budget_init(&budget, limit);
+      arena_init(&a, &budget);
+      struct stack_run *r = search_of(&s, as, 0, 2, &asked);
+      prepare_source(&s, r, &asked);
+      e = (struct error){0};
+      if (stack_prepare(s.stack, r, &a, &e)) {
+        assert_int_equal(e.status, STATUS_TOO_LARGE);
+        assert_string_equal(e.limit, "memory_budget_bytes");
+      } else {
+        compute_rounds(&s, &r, 1, 1e6);
+        for (size_t i = 0; !atomic_load(&r->run.fault) && i < 2; i++) is_searched(&s, r, as, i);
+      }
+      arena_free(&a);
+      assert_int_equal(atomic_load(&budget.used), 0);
+    }
+    arena_free(&asked);
+    random_stack_done(&s);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(searches_are_those_written_plainly),
+      cmocka_unit_test(long_searches_share_blocks),
+      cmocka_unit_test(company_changes_no_bit),
+      cmocka_unit_test(any_budget_may_be_too_small),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
