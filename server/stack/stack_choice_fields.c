@@ -32,13 +32,11 @@ enum status stack_read_number(const json_t *value, const struct contract_field *
 
 /* --- a search --- */
 
-enum { BEAMS_MAX = 64 };
-
 enum status stack_read_beams(const json_t *value, const struct contract_field *field, void *to,
                              struct error *e) {
   if (!json_is_integer(value) || json_integer_value(value) < 1 ||
-      json_integer_value(value) > BEAMS_MAX)
-    return error_at(e, field->pointer, "beams must be an integer from 1 to %d", BEAMS_MAX);
+      json_integer_value(value) > STACK_BEAMS_MAX)
+    return error_at(e, field->pointer, "beams must be an integer from 1 to %d", STACK_BEAMS_MAX);
   *(size_t *)to = (size_t)json_integer_value(value);
   return STATUS_OK;
 }

@@ -53,10 +53,10 @@ static void traces_must_agree(const struct trace *a, const struct trace *b) {
 static void requests_must_agree(const struct stack_request *a, const struct stack_request *b) {
   const struct stack_run *x = a->main.run, *y = b->main.run;
   const size_t rows = x->geometry.q_rows;
-  must(a->unbatched == b->unbatched && a->base64 == b->base64 && a->widest == b->widest &&
-       a->rectangular == b->rectangular && a->v2.outputs == b->v2.outputs);
+  must(a->unbatched == b->unbatched && a->base64 == b->base64 && a->main.widest == b->main.widest &&
+       a->main.rectangular == b->main.rectangular && a->v2.outputs == b->v2.outputs);
   must(x->geometry.items == y->geometry.items && rows == y->geometry.q_rows);
-  must(agree(a->lens, b->lens, x->geometry.items * sizeof *a->lens));
+  must(agree(a->main.lens, b->main.lens, x->geometry.items * sizeof *a->main.lens));
   must(agree(x->tokens, y->tokens, rows * sizeof *x->tokens));
   must(agree(x->types, y->types, rows * sizeof *x->types));
   must(agree(x->embeddings, y->embeddings, rows * WIDTH * sizeof *x->embeddings));
