@@ -53,6 +53,18 @@ void prepare_run(const struct random_stack *s, struct stack_run *r, struct arena
   must(stack_prepare(s->stack, r, a, &e) == STATUS_OK);
 }
 
+struct run *prepare_chain(const struct random_stack *s, struct stack_run *r, struct arena *a) {
+  struct error e = {0};
+  must(!r->source || stack_prepare(s->source->stack, r->source, a, &e) == STATUS_OK);
+  must(stack_prepare(s->stack, r, a, &e) == STATUS_OK);
+  return r->source ? &r->source->run : &r->run;
+}
+
+size_t chain_scratch_bytes(const struct random_stack *s) {
+  const size_t own = stack_scratch_bytes(s->stack);
+  return s->source ? size_max(own, stack_scratch_bytes(s->source->stack)) : own;
+}
+
 /* --- what the twin says of an item --- */
 
 static size_t heads_of(const struct random_stack *s, size_t number) {

@@ -10,6 +10,12 @@ void prepare_source(const struct random_stack *s, struct stack_run *r, struct ar
 /* Prepares a run, which must go well; what it needs of its source is computed already then. */
 void prepare_run(const struct random_stack *s, struct stack_run *r, struct arena *a);
 
+/* Prepares a run and its source, and computes neither: returns what is to be computed first. */
+struct run *prepare_chain(const struct random_stack *s, struct stack_run *r, struct arena *a);
+
+/* The scratch that computing both needs. */
+size_t chain_scratch_bytes(const struct random_stack *s);
+
 /* Computes a chain of prepared runs in spans of `work`, with scratch of its own. What the runs
  * leave is overwritten then. */
 void compute_runs(const struct random_stack *s, struct stack_run *first, double work);

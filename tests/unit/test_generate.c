@@ -396,8 +396,19 @@ struct work {
 
 static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
 
-static void computed_by(size_t workers, size_t seats, struct random_stack_kind kind,
-                        size_t tokens) {
+/* With a source, which is then computed first, or with none. */
+static void draw_decoder(struct random_stack *s, uint64_t *state, struct random_stack_kind kind,
+                         size_t tokens, bool source) {
+  kind.alone = !source;
+  random_decoder(s, state, kind, tokens);
+  while (source && !s->source) {
+    random_stack_done(s);
+    random_decoder(s, state, kind, tokens);
+  }
+}
+
+static void computed_by(size_t workers, size_t seats, struct random_stack_kind kind, size_t tokens,
+                        bool source) {
   enum { JOBS = 9 };
   uint64_t state = 700 + workers;
   struct random_stack s;
@@ -407,11 +418,11 @@ static void computed_by(size_t workers, size_t seats, struct random_stack_kind k
   struct stack_run *alone[JOBS];
   arena_init(&a, NULL);
   memset(work, 0, sizeof work);
-  random_decoder(&s, &state, kind, tokens);
+  draw_decoder(&s, &state, kind, tokens, source);
   struct pool *p = pool_new(&(struct pool_options){.workers = workers,
                                                    .seats = seats,
                                                    .max_queue = JOBS,
-                                                   .scratch_bytes = stack_scratch_bytes(s.stack),
+                                                   .scratch_bytes = chain_scratch_bytes(&s),
                                                    .merge = true},
                             &e);
   assert_non_null(p);
@@ -420,9 +431,8 @@ static void computed_by(size_t workers, size_t seats, struct random_stack_kind k
     alone[i] = texts_again(&s, r, &a);
     generate(&s, alone[i], 1e12, &a);
     arena_init(&work[i].arena, NULL); /* to which its run gives memory back */
-    prepare_run(&s, r, &work[i].arena);
     work[i].run = r;
-    work[i].job = (struct job){.run = &r->run, .done = count_done};
+    work[i].job = (struct job){.run = prepare_chain(&s, r, &work[i].arena), .done = count_done};
   }
   for (size_t i = 0; i < JOBS; i++) pool_submit(p, &work[i].job);
   assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
@@ -440,10 +450,12 @@ static void computed_by(size_t workers, size_t seats, struct random_stack_kind k
 static void workers_change_no_bit(void **unused) {
   (void)unused;
   static const size_t workers[] = {1, 2, 4};
-  for (size_t i = 0; i < 3; i++) computed_by(workers[i], 0, some, 0);
-  computed_by(2, 0, wide, 600);
-  computed_by(2, 0, far, 0);
-  computed_by(2, 2, some, 0);
+  for (unsigned source = 0; source < 2; source++) {
+    for (size_t i = 0; i < 3; i++) computed_by(workers[i], 0, some, 0, source);
+    computed_by(2, 0, wide, 600, source);
+    computed_by(2, 0, far, 0, source);
+    computed_by(2, 2, some, 0, source);
+  }
 }
 
 /* --- the end of a sequence --- */

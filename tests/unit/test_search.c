@@ -8,8 +8,11 @@
 
 #include <cmocka.h>
 
+#include "core/run/clock.h"
+#include "core/run/pool.h"
 #include "core/run/size.h"
 #include "tests/support/compare_stack.h"
+#include "tests/support/patience.h"
 #include "tests/support/random_texts.h"
 
 enum { TOKENS_MOST = 40, BEAMS_MOST = 8, TOKENS_OF_WAY = 200 };
@@ -359,6 +362,62 @@ static void company_changes_no_bit(void **unused) {
   }
 }
 
+struct work {
+  struct job job; /* the first member */
+  struct stack_run *run;
+  atomic_int done;
+  struct arena arena;
+};
+
+static void count_done(struct job *job) { atomic_fetch_add(&((struct work *)job)->done, 1); }
+
+static void computed_by(size_t workers, size_t seats) {
+  enum { JOBS = 7 };
+  uint64_t state = 1700 + workers;
+  struct random_stack s;
+  struct arena a;
+  struct error e = {0};
+  static struct work work[JOBS];
+  struct stack_run *alone[JOBS];
+  arena_init(&a, NULL);
+  memset(work, 0, sizeof work);
+  random_decoder(&s, &state, far, 30);
+  struct pool *p = pool_new(&(struct pool_options){.workers = workers,
+                                                   .seats = seats,
+                                                   .max_queue = JOBS,
+                                                   .scratch_bytes = chain_scratch_bytes(&s),
+                                                   .merge = true},
+                            &e);
+  assert_non_null(p);
+  for (size_t i = 0; i < JOBS; i++) {
+    struct stack_run *r = draw_search(&s, &state, 1 + i % 3, i % 3 ? 10 : 100, 90, &a);
+    r->generation->choice.banned_count = r->generation->choice.no_repeat_ngram = 0;
+    alone[i] = search_of(&s, r, 0, 1, &a);
+    prepare_run(&s, alone[i], &a);
+    compute_rounds(&s, &alone[i], 1, 1e12);
+    arena_init(&work[i].arena, NULL);
+    work[i].run = r;
+    work[i].job = (struct job){.run = prepare_chain(&s, r, &work[i].arena), .done = count_done};
+  }
+  for (size_t i = 0; i < JOBS; i++) pool_submit(p, &work[i].job);
+  assert_true(pool_drain(p, clock_now() + PATIENCE_NS));
+  pool_free(p);
+  for (size_t i = 0; i < JOBS; i++) {
+    assert_int_equal(atomic_load(&work[i].done), 1);
+    assert_int_equal(work[i].job.error.status, STATUS_OK);
+    same_ways(work[i].run, 0, alone[i]);
+    arena_free(&work[i].arena);
+  }
+  arena_free(&a);
+  random_stack_done(&s);
+}
+
+static void workers_change_no_bit(void **unused) {
+  (void)unused;
+  for (size_t workers = 1; workers <= 4; workers *= 2) computed_by(workers, 0);
+  computed_by(2, 2);
+}
+
 /* --- memory --- */
 
 static void any_budget_may_be_too_small(void **unused) {
@@ -400,6 +459,7 @@ int main(void) {
       cmocka_unit_test(searches_are_those_written_plainly),
       cmocka_unit_test(long_searches_share_blocks),
       cmocka_unit_test(company_changes_no_bit),
+      cmocka_unit_test(workers_change_no_bit),
       cmocka_unit_test(any_budget_may_be_too_small),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -101,6 +102,43 @@ static void the_greatest_is_the_twins(void **unused) {
     if (any == 0 ? token != -1 : token < 0 || p[token] != 1) fail_msg("round %lu", round);
   }
   assert_true(none > 100);
+}
+
+/* Of a search: those that would be chosen one after the other, if each found were banned. */
+static void some_are_those_chosen_in_turn(void **unused) {
+  (void)unused;
+  size_t listed = 0;
+  for (uint64_t round = 0; round < 5000; round++) {
+    uint64_t state = 700000 + round;
+    struct choice_case k;
+    int32_t token[TOKENS_MOST], gone[TOKENS_MOST + 4];
+    float log[TOKENS_MOST], own[TOKENS_MOST];
+    draw_case(&k, &state);
+    const double less = random_float(&state) * 10;
+    const size_t most = 1 + random_below(&state, k.tokens);
+    for (size_t i = 0; i < k.tokens; i++) own[i] = (float)(k.logit[i] - less);
+    void *scratch = aligned_alloc(64, size_round_up(stack_choice_scratch(k.tokens), 64));
+    const size_t found =
+        stack_choose_some(&k.c, &k.past, k.logit, less, k.tokens, most, token, log, scratch);
+    free(scratch);
+    struct stack_choice c = k.c;
+    memcpy(gone, k.banned, c.banned_count * sizeof *gone);
+    c.banned = gone;
+    const int32_t first = choose(&k.c, &k.past, own, k.tokens);
+    if (k.past.chosen + 1 == k.past.most ? c.forced_end >= 0
+                                         : c.forced_begin >= 0 && k.past.count == 1) {
+      assert_true(found == 1 && token[0] == first && log[0] == 0);
+      continue;
+    }
+    if (c.forced_begin >= 0 && k.past.count == 1 && k.past.chosen == 0) continue;
+    for (size_t i = 0; i < found; i++, listed++) {
+      assert_int_equal(choose(&c, &k.past, own, k.tokens), token[i]);
+      assert_true(i == 0 || log[i] <= log[i - 1]);
+      gone[c.banned_count++] = token[i];
+    }
+    if (found < most) assert_int_equal(choose(&c, &k.past, own, k.tokens), -1);
+  }
+  assert_true(listed > 20000);
 }
 
 /* The token at which the sum of the twin's probabilities exceeds the chance; one that is as near to
@@ -209,6 +247,7 @@ static void draws_differ_by_where_they_are(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_greatest_is_the_twins),
+      cmocka_unit_test(some_are_those_chosen_in_turn),
       cmocka_unit_test(a_draw_is_the_twins),
       cmocka_unit_test(draws_have_their_frequencies),
       cmocka_unit_test(draws_differ_by_where_they_are),
