@@ -1,5 +1,6 @@
 /* test_pair_answer: answers of a model of an encoder and a decoder: what both runs have, under the
  * names of their parts and in every form. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -407,6 +408,142 @@ static void a_row_looks_at_its_own_source(void **state) {
   done(&alone);
 }
 
+/* --- generated --- */
+
+static json_t *answer_of(enum body_ask what, const char *body) {
+  struct answered a;
+  ask(&a, what, body, ANSWER_JSON);
+  json_t *answer = json_loads(a.bytes, JSON_REJECT_DUPLICATES, NULL);
+  assert_non_null(answer);
+  done(&a);
+  return answer;
+}
+
+/* Are these the last rows of those, as far as they go? */
+static void check_last_rows(const json_t *rows, const json_t *of) {
+  const size_t count = json_array_size(rows), all = json_array_size(of);
+  assert_true(count > 0 && count <= all);
+  for (size_t i = 0; i < count; i++)
+    assert_true(json_equal(json_array_get(rows, i), json_array_get(of, all - count + i)));
+}
+
+#define SHOWN ",\"return_hidden\":\"all\",\"return_attention\":true"
+
+/* Row t is the pass that chose token t: the same as /score has, behind what an answer begins with.
+ */
+static void sequences_show_what_scores_show(void **state) {
+  (void)state;
+  static const char *const sources[] = {"[1,2,3]", "[4]"}, *const begins[] = {"5,6,", ""};
+  json_t *answer = answer_of(ASK_GENERATE, "{\"tokens\":[[1,2,3],[4]],\"targets\":[[5,6],[]],"
+                                           "\"max_tokens\":4" SHOWN "}");
+  for (size_t item = 0; item < 2; item++) {
+    const json_t *all = json_array_get(json_object_get(answer, "sequences"), item);
+    const json_t *sequence = json_array_get(all, 0);
+    const char *name;
+    json_t *part;
+    char body[400];
+    char *tokens = json_dumps(json_object_get(sequence, "tokens"), JSON_COMPACT);
+    assert_non_null(tokens);
+    assert_int_equal(json_array_size(json_object_get(sequence, "tokens")), 4);
+    snprintf(body, sizeof body, "{\"tokens\":%s,\"targets\":[%s%s" SHOWN "}", sources[item],
+             begins[item], tokens + 1);
+    free(tokens);
+    json_t *scored = answer_of(ASK_SCORE, body);
+    check_last_rows(json_object_get(sequence, "log_probabilities"),
+                    json_object_get(scored, "log_probabilities"));
+    json_object_foreach(json_object_get(scored, "hidden"), name, part) {
+      if (strncmp(name, "decoder", 7) == 0)
+        check_last_rows(json_object_get(json_object_get(sequence, "hidden"), name), part);
+      else
+        assert_true(json_equal(
+            json_array_get(json_object_get(json_object_get(answer, "hidden"), name), item), part));
+    }
+    json_object_foreach(json_object_get(scored, "attention"), name, part) {
+      const json_t *own = json_object_get(json_object_get(sequence, "attention"), name);
+      if (strncmp(name, "decoder", 7) == 0)
+        for (size_t h = 0; h < json_array_size(part); h++)
+          check_last_rows(json_array_get(own, h), json_array_get(part, h));
+      else
+        assert_true(json_equal(
+            json_array_get(json_object_get(json_object_get(answer, "attention"), name), item),
+            part));
+    }
+    json_decref(scored);
+  }
+  json_decref(answer);
+}
+
+/* As base64 the parts of all sequences stand in one array beside those of the source. */
+static void sequences_as_base64(void **state) {
+  (void)state;
+  static const struct {
+    const char *group, *name;
+    size_t rank, dim[4];
+  } list[] = {{"hidden", "encoder.3", 3, {2, 3, 8}},
+              {"hidden", "decoder.2", 3, {4, 3, 8}},
+              {"attention", "encoder.0.self", 4, {2, 2, 3, 3}},
+              {"attention", "decoder.1.self", 4, {4, 2, 3, 4}},
+              {"attention", "decoder.0.cross", 4, {4, 4, 3, 3}}};
+  json_t *answer =
+      answer_of(ASK_GENERATE,
+                "{\"tokens\":[[1,2,3],[4]],\"targets\":[[5],[]],\"max_tokens\":3,"
+                "\"temperature\":1,\"returns\":2,\"encoding_format\":\"base64\"" SHOWN "}");
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    const json_t *array = json_object_get(json_object_get(answer, list[i].group), list[i].name);
+    const json_t *shape = json_object_get(array, "shape");
+    size_t size, product = sizeof(float);
+    assert_int_equal(json_array_size(shape), list[i].rank);
+    for (size_t n = 0; n < list[i].rank; n++) {
+      assert_int_equal(json_integer_value(json_array_get(shape, n)), list[i].dim[n]);
+      product *= list[i].dim[n];
+    }
+    free(bytes_in(array, &size));
+    assert_int_equal(size, product);
+  }
+  const json_t *lens = json_object_get(answer, "valid_lens");
+  assert_int_equal(json_integer_value(json_array_get(lens, 0)), 3);
+  assert_int_equal(json_integer_value(json_array_get(lens, 1)), 1);
+  json_decref(answer);
+}
+
+/* Of a search: the best first, as /score has them; and each way follows upon one before. */
+static void searches_show_their_ways(void **state) {
+  (void)state;
+  json_t *answer =
+      answer_of(ASK_GENERATE,
+                "{\"tokens\":[[1,2,3],[4],[]],\"max_tokens\":5,\"beams\":3,\"returns\":2,"
+                "\"return_search\":true,\"return_hidden\":[\"encoder.0\"],\"return_top\":1}");
+  const json_t *all = json_object_get(answer, "sequences"),
+               *search = json_object_get(answer, "search");
+  size_t generated = 0;
+  assert_int_equal(json_array_size(json_object_get(json_object_get(answer, "hidden"), "encoder.0")),
+                   3);
+  assert_int_equal(json_array_size(search), 3);
+  for (size_t item = 0; item < 3; item++) {
+    const json_t *found = json_array_get(all, item), *steps = json_array_get(search, item);
+    double before = INFINITY;
+    assert_int_equal(json_array_size(found), 2);
+    for (size_t i = 0; i < 2; i++) {
+      const json_t *sequence = json_array_get(found, i);
+      const double score = json_number_value(json_object_get(sequence, "score"));
+      const size_t count = json_array_size(json_object_get(sequence, "tokens"));
+      double sum = 0;
+      for (size_t t = 0; t < count; t++)
+        sum += json_number_value(json_array_get(json_object_get(sequence, "log_probabilities"), t));
+      assert_true(score <= before && fabs(score - sum / (double)count) < 1e-5);
+      assert_int_equal(json_array_size(json_object_get(sequence, "top")), count);
+      before = score;
+      generated += count;
+    }
+    assert_int_equal(json_array_size(json_array_get(steps, 0)), 3);
+    assert_int_equal(json_array_size(json_array_get(steps, json_array_size(steps) - 1)), 0);
+  }
+  const json_t *usage = json_object_get(answer, "usage");
+  assert_int_equal(json_integer_value(json_object_get(usage, "generated")), generated);
+  assert_int_equal(json_integer_value(json_object_get(usage, "tokens")), 4 + 3);
+  json_decref(answer);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(text_is_the_runs),
@@ -415,6 +552,9 @@ int main(void) {
       cmocka_unit_test(parts_stand_in_the_order_of_their_layers),
       cmocka_unit_test(thumbnails_have_the_sides_of_their_items),
       cmocka_unit_test(a_row_looks_at_its_own_source),
+      cmocka_unit_test(sequences_show_what_scores_show),
+      cmocka_unit_test(sequences_as_base64),
+      cmocka_unit_test(searches_show_their_ways),
   };
   return cmocka_run_group_tests(tests, make_model, free_model);
 }
