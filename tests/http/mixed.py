@@ -91,15 +91,16 @@ def pair_requests():
               "trace": {"attention": "decoder.-1.cross", "item": 1, "head": 1, "query": 1}}
     shown = {"tokens": [[1, 2, 3], [4]], "targets": [[5], []], "max_tokens": 3, "return_hidden": "all",
              "return_attention": ["encoder.0.self", "decoder.*.cross"], "head_mask": {"decoder.0.cross": [1, 0.5]}}
-    searched = {"tokens": [[1, 2, 3], [4]], "max_tokens": 4, "beams": 2, "return_search": True, "return_hidden": ["encoder.*"]}
-    return [Request(name, here + path, json.dumps(body).encode(), dict(JSON_TYPE, **headers)) for name, path, body, headers in (
-        ("score of both", "/score", scored, {}),
-        ("score of both binary", "/score", {k: v for k, v in scored.items() if k != "trace"},
-         {"Accept": "application/x-safetensors"}),
-        ("generate of both", "/generate", shown, {}), ("generate of both base64", "/generate",
-                                                       dict(shown, encoding_format="base64"), {}),
-        ("search of both", "/generate", searched, {}),
-        ("stream of both", "/generate", {"tokens": [[1, 2], [3]], "max_tokens": 3, "stream": True}, {}))] + [
+    searched = {"tokens": [[1, 2, 3], [4]], "max_tokens": 4, "beams": 2, "return_search": True,
+                "return_hidden": ["encoder.*"]}
+    coded = dict(shown, encoding_format="base64")
+    binary = {name: value for name, value in scored.items() if name != "trace"}
+    return [Request(name, here + path, json.dumps(body).encode()) for name, path, body in (
+        ("score of both", "/score", scored), ("generate of both", "/generate", shown),
+        ("generate of both base64", "/generate", coded), ("search of both", "/generate", searched),
+        ("stream of both", "/generate", {"tokens": [[1, 2], [3]], "max_tokens": 3, "stream": True}))] + [
+        Request("score of both binary", here + "/score", json.dumps(binary).encode(),
+                dict(JSON_TYPE, Accept="application/x-safetensors")),
         Request("cross alone", here + "/layers/decoder.0.cross/attention", json.dumps(
             {"queries": [[[1] * 8] * 3], "keys": [[[2] * 8] * 2]}).encode()),
         Request("model of both", here)]

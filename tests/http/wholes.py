@@ -19,8 +19,8 @@ MODELS = {"whole": DRAWN,
 DECODERS = {"decoder": dict(DRAWN, kind="decoder"),
             "decoder-turned": dict(MODELS["whole-turned"], kind="decoder")}
 PAIRS = {"both": dict(DRAWN, kind="seq2seq"),
-         "both-turned": dict(DRAWN, kind="seq2seq", norm="pre", activation="gelu", positions="learned", max_positions=60,
-                             decoder={"layers": 3, "heads": 3})}
+         "both-turned": dict(DRAWN, kind="seq2seq", norm="pre", activation="gelu", positions="learned",
+                             max_positions=60, decoder={"layers": 3, "heads": 3})}
 VOCABULARY, LONGEST = 32, 16  # of all of them
 WIDTHS = {name: definition.get("width", 32) for name, definition in MODELS.items()}
 HIDDEN = (False, False, True, "all", ["encoder.*"], ["encoder.-1.self.input", "encoder.0"])
