@@ -98,6 +98,16 @@ class Beams(Case):
             self.assertEqual(alone["sequences"], together["sequences"][item])
             self.assertEqual(alone["search"], together["search"][item])
 
+    def test_a_beginning_that_is_known_changes_nothing(self):
+        server = self.serve({"small": RANDOM}, prefix_cache_bytes=1 << 20)
+        request = {"tokens": [[n % 50 for n in range(150)], [n % 50 for n in range(70)] + [3]], "beams": 3,
+                   "returns": 3, "max_tokens": 9, "return_search": True}
+        right = self.answer(request)
+        for _ in range(3):
+            answer = self.ok(server.post("/v1/models/small/generate", request))
+            for name in ("sequences", "search"):
+                self.assertEqual(answer[name], right[name])
+
     def test_fewer_may_be_found(self):
         """With one token that is not banned there is one way."""
         request = {"tokens": [[1, 2], [3]], "beams": 4, "returns": 3, "max_tokens": 5, "min_tokens": 5,
