@@ -20,6 +20,40 @@ TEXTS = [[1, 2, 3], [6], [7, 8, 9, 10, 11]]
 ASKED = {"tokens": TEXTS, "beams": 3, "returns": 3, "max_tokens": 7}
 
 
+GOLDEN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "golden", "models")
+
+
+def golden_searches():
+    for name in sorted(os.listdir(GOLDEN)):
+        with open(os.path.join(GOLDEN, name, "cases.json")) as file:
+            for case in json.load(file):
+                if case["kind"] == "search":
+                    yield name, case
+
+
+class Golden(ServerCase):
+    """What a search finds over the log probabilities of published code."""
+
+    @classmethod
+    def start(cls):
+        names = sorted({name for name, _ in golden_searches()})
+        return Server({"models": {name: {"transformer": os.path.join(GOLDEN, name)} for name in names}})
+
+    def test_searches(self):
+        searches = 0
+        for name, case in golden_searches():
+            with self.subTest(model=name, case=case["name"]):
+                tokens = case.get("source_tokens", case.get("tokens"))
+                answer = self.ok(self.server.post(f"/v1/models/{name}/generate", dict(case["request"], tokens=tokens)))
+                for got, wanted in zip(answer["sequences"], case["expected"], strict=True):
+                    self.assertEqual([sequence["tokens"] for sequence in got], wanted["tokens"])
+                    self.assertEqual([sequence["finish"] for sequence in got], wanted["finish"])
+                    for sequence, score in zip(got, wanted["score"], strict=True):
+                        self.assertLessEqual(abs(sequence["score"] - score), 1e-4 + 1e-4 * abs(score))
+                searches += 1
+        self.assertGreater(searches, 100)
+
+
 class Case(ServerCase):
     @classmethod
     def start(cls):

@@ -79,7 +79,8 @@ class Golden(ServerCase):
                 for item, [sequence] in enumerate(answer["sequences"]):
                     self.assertEqual(sequence["tokens"], right["tokens"][item])
                     self.assertEqual(sequence["finish"], right["finish"][item])
-                    self.near(sequence["log_probabilities"], right["log_probabilities"][item])
+                    logs = right["log_probabilities"][item]  # but that of an end that was forced
+                    self.near(sequence["log_probabilities"][:len(logs)], logs)
 
 
 class Case(ServerCase):
