@@ -22,23 +22,16 @@ static const char *shown(const char *text, char out[TEXT_SIZE]) {
 
 /* --- what it is --- */
 
-static void print_stack(const struct whole_plan *p, FILE *out) {
+static void print_sizes(const struct whole_plan *p, FILE *out) {
   const struct stack_form *f = &p->form;
-  fprintf(out, "layers %zu, heads %zu, width %zu, feed_forward %zu", f->layers, f->self.heads,
-          f->width, f->forward_size);
+  fprintf(out,
+          "whole model: family %s, kind %s: layers %zu, heads %zu, width %zu, feed_forward %zu",
+          p->family->name, model_kind_name(p->kind), f->layers, f->self.heads, f->width,
+          f->forward_size);
   if (f->embedding.tokens) fprintf(out, ", vocabulary %zu", f->embedding.tokens);
   if (p->positions) fprintf(out, ", positions %zu", p->positions);
   fputc('\n', out);
-}
-
-static void print_sizes(const struct whole_plan *p, FILE *out) {
-  const struct stack_form *f = &p->form;
-  fprintf(out, "whole model: family %s, kind %s: ", p->family->name, model_kind_name(p->kind));
-  print_stack(p, out);
-  if (p->decoder) {
-    fputs("  its decoder: ", out);
-    print_stack(p->decoder, out);
-  }
+  if (p->kind == MODEL_SEQ2SEQ) fputs("  of it, the encoder is served\n", out);
   if (!f->embedding.tokens) fputs("  without a table of tokens it takes embeddings only\n", out);
   if (p->pool != STACK_POOL_NONE)
     fprintf(out, "  pool %s%s%s\n", whole_settings_pool_name(p->pool),

@@ -11,9 +11,8 @@
  * STATUS_CONFIG or STATUS_OUT_OF_MEMORY. */
 struct layer *trial_make(const struct parameters *p, enum gemm_engine engine, struct error *e);
 
-/* Tries a whole model on a few tokens, or on rows of zeros where it has none: one of its stacks, or
- * both, of which the decoder then attends to the encoder's answer. STATUS_CONFIG where an answer is
- * not finite, STATUS_OUT_OF_MEMORY. */
-enum status trial_stacks(const struct stack *encoder, const struct stack *decoder, struct error *e);
+/* Tries a whole model on a few tokens, or on rows of zeros where it has none. STATUS_CONFIG where
+ * the answer is not finite, STATUS_OUT_OF_MEMORY. */
+enum status trial_stack(const struct stack *s, struct error *e);
 
 #endif

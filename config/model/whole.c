@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/size.h"
-
 void whole_free(struct whole *w) {
   if (!w) return;
-  stack_free(w->encoder); /* to which the other one may lend its table */
+  stack_free(w->encoder);
   stack_free(w->decoder);
   free(w->part);
   free(w->banned);
@@ -21,11 +19,6 @@ bool whole_has_output(const struct whole *w) {
 
 bool whole_can_generate(const struct whole *w) {
   return w && w->decoder && stack_can_generate(w->decoder);
-}
-
-size_t whole_scratch_bytes(const struct whole *w) {
-  const size_t one = w->encoder ? stack_scratch_bytes(w->encoder) : 0;
-  return w->decoder ? size_max(one, stack_scratch_bytes(w->decoder)) : one;
 }
 
 const struct whole_part *whole_find_part(const struct whole *w, const char *name) {

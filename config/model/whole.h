@@ -70,9 +70,6 @@ bool whole_has_output(const struct whole *w);
 /* And go on from a text? */
 bool whole_can_generate(const struct whole *w);
 
-/* That one thread needs to compute any of its stacks. */
-size_t whole_scratch_bytes(const struct whole *w);
-
 /* The part of this name; NULL: the model has none. */
 const struct whole_part *whole_find_part(const struct whole *w, const char *name);
 

@@ -54,28 +54,10 @@ static void read_banned(struct whole_choice *c, const json_t *json, struct error
   }
 }
 
-/* How many ways on are followed, and when that is over. */
-static void read_search(struct whole_choice *c, const json_t *json, struct error *e) {
-  struct stack_choice *s = &c->choice;
-  const json_t *early = json_object_get(json, "early_stopping");
-  definition_value_count(json, "beams", 1, STACK_BEAMS_MAX, &s->beams, e);
-  read_number(json, "length_penalty", -INFINITY, false, INFINITY, &s->length_penalty, e);
-  if (json_is_boolean(early))
-    s->early = json_is_true(early) ? STACK_EARLY_YES : STACK_EARLY_NOT;
-  else if (json_is_string(early) && strcmp(json_string_value(early), "never") == 0)
-    s->early = STACK_EARLY_NEVER;
-  else if (early)
-    definition_value_refuse("early_stopping", "true, false or \"never\"", early, e);
-  if (s->beams > 1 && s->temperature > 0)
-    error_set(e, STATUS_CONFIG, "beams: %zu ways are searched for, but a temperature draws",
-              s->beams);
-}
-
 enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct error *e) {
-  static const char *const known[] = {"max_tokens",      "min_tokens",     "temperature",
-                                      "top_k",           "top_p",          "repetition_penalty",
-                                      "no_repeat_ngram", "banned_tokens",  "beams",
-                                      "length_penalty",  "early_stopping", NULL};
+  static const char *const known[] = {"max_tokens",      "min_tokens",    "temperature",
+                                      "top_k",           "top_p",         "repetition_penalty",
+                                      "no_repeat_ngram", "banned_tokens", NULL};
   struct stack_choice *s = &c->choice;
   definition_value_names(json, known, e);
   definition_value_count(json, "max_tokens", 1, COUNT_MOST, &c->max_tokens, e);
@@ -86,115 +68,79 @@ enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct
   read_number(json, "top_p", 0, true, 1, &s->top_p, e);
   read_number(json, "repetition_penalty", 0, true, INFINITY, &s->repetition_penalty, e);
   read_banned(c, json, e);
-  read_search(c, json, e);
   return e->status;
 }
 
-/* --- the library's documents --- */
-
-/* A translation under way. */
-struct choice_translation {
-  json_t *words;
-  const json_t *document;
-  const char *from;
-  struct error *e;
-};
+/* --- generation_config.json --- */
 
 /* A value that is checked as that of the word is; an error begins with the file's key instead. */
-static void put(const struct choice_translation *t, const char *word, const char *key,
-                json_t *value) {
+static void put(json_t *words, const char *word, const char *key, json_t *value, struct error *e) {
   struct whole_choice unused;
   struct error one = {0};
   json_t *alone = json_object();
   whole_choice_init(&unused);
-  if (!value || json_object_set_new(alone, word, value) || json_object_update(t->words, alone))
-    error_set(t->e, STATUS_OUT_OF_MEMORY, "no memory for what %s says", t->from);
+  if (!value || json_object_set_new(alone, word, value) || json_object_update(words, alone))
+    error_set(e, STATUS_OUT_OF_MEMORY, "no memory for what generation_config.json says");
   else if (whole_choice_read(&unused, alone, &one))
-    error_set(t->e, one.status, "%s: %s%.400s", t->from, key, one.detail + strlen(word));
+    error_set(e, one.status, "generation_config.json: %s%.400s", key, one.detail + strlen(word));
   json_decref(alone);
 }
 
-static void put_said(const struct choice_translation *t, const char *word, const char *key) {
-  json_t *value = json_object_get(t->document, key);
-  if (value && !json_is_null(value)) put(t, word, key, json_incref(value));
+static void put_said(json_t *words, const char *word, const char *key, const json_t *generation,
+                     struct error *e) {
+  json_t *value = json_object_get(generation, key);
+  if (value && !json_is_null(value)) put(words, word, key, json_incref(value), e);
 }
 
-/* A length that counts the token of the beginning, which is not one of those that are chosen. Of
- * both keys the newer one goes before. */
-static void put_length(const struct choice_translation *t, const char *word, const char *key,
-                       const char *older, bool begins) {
-  const json_t *value = json_object_get(t->document, older);
-  const json_int_t length = json_integer_value(value) - 1;
-  if (begins && json_is_integer(value) && length >= (strcmp(word, "max_tokens") == 0))
-    put(t, word, older, json_integer(length));
-  put_said(t, word, key);
-}
-
-static bool draws(const struct choice_translation *t) {
-  const json_t *said = json_object_get(t->document, "do_sample");
-  if (said && !json_is_boolean(said) && !json_is_null(said))
-    error_set(t->e, STATUS_CONFIG, "%s: do_sample: needs true or false", t->from);
-  return json_is_true(said);
-}
-
-/* The library draws only where it is told to; the temperature is 1 then, unless it says another. To
- * draw while it searches is not served: it searches then. */
-static void put_drawing(const struct choice_translation *t) {
-  const bool searches = json_integer_value(json_object_get(t->document, "num_beams")) > 1;
-  if (!draws(t) || searches) return;
-  put(t, "temperature", "temperature", json_real(1));
-  put_said(t, "temperature", "temperature");
-  put_said(t, "top_k", "top_k");
-  put_said(t, "top_p", "top_p");
+/* The library draws only where it is told to; the temperature is 1 then, unless it says another. */
+static void put_drawing(json_t *words, const json_t *generation, struct error *e) {
+  const json_t *draws = json_object_get(generation, "do_sample");
+  if (draws && !json_is_boolean(draws))
+    error_set(e, STATUS_CONFIG, "generation_config.json: do_sample: needs true or false");
+  if (!json_is_true(draws)) return;
+  put(words, "temperature", "temperature", json_real(1), e);
+  put_said(words, "temperature", "temperature", generation, e);
+  put_said(words, "top_k", "top_k", generation, e);
+  put_said(words, "top_p", "top_p", generation, e);
 }
 
 /* Tokens that are not wanted, and words of one token; words of several are not kept out. */
-static void put_banned(const struct choice_translation *t) {
-  struct error *e = t->e;
+static void put_banned(json_t *words, const json_t *generation, struct error *e) {
   static const char tokens[] = "suppress_tokens", stretches[] = "bad_words_ids";
-  json_t *suppressed = json_object_get(t->document, tokens);
-  const json_t *list = json_object_get(t->document, stretches), *one;
+  json_t *suppressed = json_object_get(generation, tokens);
+  const json_t *list = json_object_get(generation, stretches), *one;
   const bool listed = list && !json_is_null(list), said = suppressed && !json_is_null(suppressed);
   if (said && !json_is_array(suppressed)) {
-    put(t, "banned_tokens", tokens, json_incref(suppressed));
+    put(words, "banned_tokens", tokens, json_incref(suppressed), e);
     return;
   }
   json_t *banned = said ? json_copy(suppressed) : json_array();
   size_t i;
   bool good = banned != NULL;
   if (listed && !json_is_array(list))
-    error_set(e, STATUS_CONFIG, "%s: %s: needs a list of lists", t->from, stretches);
+    error_set(e, STATUS_CONFIG, "generation_config.json: %s: needs a list of lists", stretches);
   json_array_foreach(list, i, one) {
     if (!json_is_array(one))
-      error_set(e, STATUS_CONFIG, "%s: %s: needs a list of lists", t->from, stretches);
+      error_set(e, STATUS_CONFIG, "generation_config.json: %s: needs a list of lists", stretches);
     if (json_array_size(one) == 1)
       good = good && json_array_append(banned, json_array_get(one, 0)) == 0;
   }
-  if (!good) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for what %s says", t->from);
+  if (!good) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for generation_config.json");
   if (good && !e->status && (said || json_array_size(banned) > 0))
-    put(t, "banned_tokens", said ? tokens : stretches, json_incref(banned));
+    put(words, "banned_tokens", said ? tokens : stretches, json_incref(banned), e);
   json_decref(banned);
 }
 
-/* "never" is a word in both; numbers and flags are theirs. */
-static void put_search(const struct choice_translation *t) {
-  put_said(t, "beams", "num_beams");
-  put_said(t, "length_penalty", "length_penalty");
-  put_said(t, "early_stopping", "early_stopping");
-}
-
-json_t *whole_choice_translate(const json_t *document, const char *from, bool begins,
-                               struct error *e) {
-  const struct choice_translation t = {json_object(), document, from, e};
-  put_length(&t, "max_tokens", "max_new_tokens", "max_length", begins);
-  put_length(&t, "min_tokens", "min_new_tokens", "min_length", begins);
-  put_said(&t, "repetition_penalty", "repetition_penalty");
-  put_said(&t, "no_repeat_ngram", "no_repeat_ngram_size");
-  put_drawing(&t);
-  put_search(&t);
-  put_banned(&t);
-  if (!t.words) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for what %s says", from);
-  if (!e->status) return t.words;
-  json_decref(t.words);
+json_t *whole_choice_translate(const json_t *generation, struct error *e) {
+  json_t *words = json_object();
+  put_said(words, "max_tokens", "max_new_tokens", generation, e);
+  put_said(words, "min_tokens", "min_new_tokens", generation, e);
+  put_said(words, "repetition_penalty", "repetition_penalty", generation, e);
+  put_said(words, "no_repeat_ngram", "no_repeat_ngram_size", generation, e);
+  put_drawing(words, generation, e);
+  put_banned(words, generation, e);
+  if (!words) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for generation_config.json");
+  if (!e->status) return words;
+  json_decref(words);
   return NULL;
 }

@@ -24,11 +24,8 @@ void whole_choice_init(struct whole_choice *c);
  * begins with the key. */
 enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct error *e);
 
-/* What a generation_config.json says, in the words of `generate`, or a config.json that says it
- * itself: `from` is that document's name. A new object. Lengths that count the token with which a
- * decoder beside an encoder begins are read only where it `begins` so. What the document has
- * besides is left aside. NULL with an error that names it and its key, or without memory. */
-json_t *whole_choice_translate(const json_t *document, const char *from, bool begins,
-                               struct error *e);
+/* What a generation_config.json says, in the words of `generate`: a new object. What it has besides
+ * is left aside. NULL with an error that names the file and its key, or without memory. */
+json_t *whole_choice_translate(const json_t *generation, struct error *e);
 
 #endif

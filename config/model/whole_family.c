@@ -1,8 +1,6 @@
 /* whole_family: the table. */
 #include "config/model/whole_family.h"
 
-#include <string.h>
-
 static const struct whole_keys bert_keys = {.layers = "num_hidden_layers",
                                             .width = "hidden_size",
                                             .heads = "num_attention_heads",
@@ -37,26 +35,6 @@ static const struct whole_keys bart_keys = {.layers = "encoder_layers",
                                             .vocabulary = "vocab_size",
                                             .positions = "max_position_embeddings",
                                             .activation = "activation_function"};
-static const struct whole_keys t5_decoder_keys = {.layers = "num_decoder_layers",
-                                                  .layers_else = "num_layers",
-                                                  .width = "d_model",
-                                                  .heads = "num_heads",
-                                                  .head_size = "d_kv",
-                                                  .forward_size = "d_ff",
-                                                  .vocabulary = "vocab_size",
-                                                  .epsilon = "layer_norm_epsilon",
-                                                  .activation = "feed_forward_proj",
-                                                  .buckets = "relative_attention_num_buckets",
-                                                  .distance = "relative_attention_max_distance",
-                                                  .gated = "gated-"};
-static const struct whole_keys bart_decoder_keys = {.layers = "decoder_layers",
-                                                    .width = "d_model",
-                                                    .heads = "decoder_attention_heads",
-                                                    .forward_size = "decoder_ffn_dim",
-                                                    .vocabulary = "decoder_vocab_size",
-                                                    .vocabulary_else = "vocab_size",
-                                                    .positions = "max_position_embeddings",
-                                                    .activation = "activation_function"};
 static const struct whole_keys whisper_keys = {.layers = "encoder_layers",
                                                .width = "d_model",
                                                .heads = "encoder_attention_heads",
@@ -85,25 +63,8 @@ static const struct whole_keys llama_keys = {LLAMA_KEYS, .activation = "hidden_a
 static const struct whole_keys gemma_keys = {LLAMA_KEYS, .activation = "hidden_activation",
                                              .activation_open = true};
 
-enum {
-  QUERY_KEY_VALUE = 1 << WHOLE_QUERY | 1 << WHOLE_KEY | 1 << WHOLE_VALUE,
-  CROSS = 1 << WHOLE_CROSS_QUERY | 1 << WHOLE_CROSS_KEY | 1 << WHOLE_CROSS_VALUE |
-          1 << WHOLE_CROSS_OUTPUT
-};
+enum { QUERY_KEY_VALUE = 1 << WHOLE_QUERY | 1 << WHOLE_KEY | 1 << WHOLE_VALUE };
 
-/* The layers of nn.TransformerDecoder, beside an encoder. */
-#define TORCH_DECODER_LAYER                                                \
-  .joint = "self_attn.in_proj_", .joint_cross = "multihead_attn.in_proj_", \
-  .stem = {[WHOLE_OUTPUT] = "self_attn.out_proj",                          \
-           [WHOLE_CROSS_OUTPUT] = "multihead_attn.out_proj",               \
-           [WHOLE_UP] = "linear1",                                         \
-           [WHOLE_GATE] = "linear_gate",                                   \
-           [WHOLE_DOWN] = "linear2",                                       \
-           [WHOLE_NORM_SELF] = "norm1",                                    \
-           [WHOLE_NORM_CROSS] = "norm2",                                   \
-           [WHOLE_NORM_FORWARD] = "norm3",                                 \
-           [WHOLE_POSITION] = "positions",                                 \
-           [WHOLE_NORM_LAST] = "decoder.norm"}
 /* The layers of nn.TransformerEncoder. */
 #define TORCH_LAYER                                                                    \
   .joint = "self_attn.in_proj_",                                                       \
@@ -130,31 +91,6 @@ enum {
   .decoder = "decoder.layers.", .scope = {"encoder."},                                         \
   .ignored = {"encoder.version", "encoder.embed_positions._float_tensor"}, .keys = &bart_keys, \
   .bias = WHOLE_BIAS_ALWAYS, .tied = true
-
-/* And their decoders. */
-#define BART_DECODER_NAMES                                                                 \
-  .layer = "decoder.layers.{i}.",                                                          \
-  .stem = {[WHOLE_QUERY] = "self_attn.q_proj",                                             \
-           [WHOLE_KEY] = "self_attn.k_proj",                                               \
-           [WHOLE_VALUE] = "self_attn.v_proj",                                             \
-           [WHOLE_OUTPUT] = "self_attn.out_proj",                                          \
-           [WHOLE_CROSS_QUERY] = "encoder_attn.q_proj",                                    \
-           [WHOLE_CROSS_KEY] = "encoder_attn.k_proj",                                      \
-           [WHOLE_CROSS_VALUE] = "encoder_attn.v_proj",                                    \
-           [WHOLE_CROSS_OUTPUT] = "encoder_attn.out_proj",                                 \
-           [WHOLE_UP] = "fc1",                                                             \
-           [WHOLE_DOWN] = "fc2",                                                           \
-           [WHOLE_NORM_SELF] = "self_attn_layer_norm",                                     \
-           [WHOLE_NORM_CROSS] = "encoder_attn_layer_norm",                                 \
-           [WHOLE_NORM_FORWARD] = "final_layer_norm",                                      \
-           [WHOLE_POSITION] = "decoder.embed_positions",                                   \
-           [WHOLE_NORM_EMBEDDED] = BART_EMBEDDED,                                          \
-           [WHOLE_NORM_LAST] = BART_LAST},                                                 \
-  .table = {"shared", "encoder.embed_tokens", "decoder.embed_tokens"}, .head = "lm_head",  \
-  .head_bias = "final_logits_bias", .scope = {"decoder."},                                 \
-  .ignored = {"decoder.version", "decoder.embed_positions._float_tensor"},                 \
-  .keys = &bart_decoder_keys, .decodes = true, .attends = true, .bias = WHOLE_BIAS_ALWAYS, \
-  .tied = true
 
 /* Llama and its kin; the norms of heads are in some of them alone. */
 #define LLAMA_NAMES                                                                             \
@@ -216,16 +152,6 @@ static const struct whole_family families[] = {
      .loose = true,
      .positions = POSITIONS_INTERLEAVED},
 #undef TORCH_LAST_NORM
-    {.name = "plain",
-     .layer = "decoder.layers.{i}.",
-     TORCH_DECODER_LAYER,
-     .table = {"decoder.embedding", "embedding"},
-     .head = "output",
-     .scope = {"decoder."},
-     .decodes = true,
-     .attends = true,
-     .loose = true,
-     .positions = POSITIONS_INTERLEAVED},
     {.name = "d2l",
      .layer = "encoder.blks.block{i}.",
      .stem = {"attention.W_q", "attention.W_k", "attention.W_v", "attention.W_o",
@@ -237,23 +163,6 @@ static const struct whole_family families[] = {
      .ignored = {"encoder.pos_encoding.P"},
      .bias = WHOLE_BIAS_ALWAYS,
      .unbiased = QUERY_KEY_VALUE | 1U << WHOLE_OUTPUT,
-     .positions = POSITIONS_INTERLEAVED},
-    {.name = "d2l",
-     .layer = "decoder.blks.block{i}.",
-     .stem = {"attention1.W_q", "attention1.W_k", "attention1.W_v", "attention1.W_o",
-              "ffn.dense1", [WHOLE_DOWN] = "ffn.dense2", [WHOLE_NORM_SELF] = "addnorm1.ln",
-              [WHOLE_NORM_CROSS] = "addnorm2.ln", [WHOLE_NORM_FORWARD] = "addnorm3.ln",
-              [WHOLE_CROSS_QUERY] = "attention2.W_q", [WHOLE_CROSS_KEY] = "attention2.W_k",
-              [WHOLE_CROSS_VALUE] = "attention2.W_v", [WHOLE_CROSS_OUTPUT] = "attention2.W_o"},
-     .table = {"decoder.embedding"},
-     .head = "decoder.dense",
-     .scope = {"decoder."},
-     .ignored = {"decoder.pos_encoding.P"},
-     .decodes = true,
-     .attends = true,
-     .headed = true,
-     .bias = WHOLE_BIAS_ALWAYS,
-     .unbiased = QUERY_KEY_VALUE | 1U << WHOLE_OUTPUT | CROSS,
      .positions = POSITIONS_INTERLEAVED},
     {.name = "bert",
      .layer = "encoder.layer.{i}.",
@@ -303,36 +212,6 @@ static const struct whole_family families[] = {
      .relative = true,
      .norm = NORM_RMS,
      .place = NORM_PRE},
-    {.name = "t5",
-     .layer = "decoder.block.{i}.",
-     .stem = {"layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v",
-              "layer.0.SelfAttention.o", "layer.2.DenseReluDense.wi",
-              "layer.2.DenseReluDense.wi_0", [WHOLE_DOWN] = "layer.2.DenseReluDense.wo",
-              [WHOLE_NORM_SELF] = "layer.0.layer_norm", [WHOLE_NORM_CROSS] = "layer.1.layer_norm",
-              [WHOLE_NORM_FORWARD] = "layer.2.layer_norm",
-              [WHOLE_CROSS_QUERY] = "layer.1.EncDecAttention.q",
-              [WHOLE_CROSS_KEY] = "layer.1.EncDecAttention.k",
-              [WHOLE_CROSS_VALUE] = "layer.1.EncDecAttention.v",
-              [WHOLE_CROSS_OUTPUT] = "layer.1.EncDecAttention.o",
-              [WHOLE_NORM_LAST] = "decoder.final_layer_norm",
-              [WHOLE_RELATIVE] = "decoder.block.0.layer.0.SelfAttention.relative_attention_bias"},
-     .gated_up = "layer.2.DenseReluDense.wi_1",
-     .table = {"shared", "encoder.embed_tokens", "decoder.embed_tokens"},
-     .head = "lm_head",
-     .scope = {"decoder."},
-     /* of files that were made by an early version, without effect */
-     .buffer = {"layer.1.EncDecAttention.relative_attention_bias.weight"},
-     .keys = &t5_decoder_keys,
-     .decodes = true,
-     .attends = true,
-     .shrinks = true,
-     .bias = WHOLE_BIAS_NEVER,
-     .tied = true,
-     .lasting = true,
-     .unscaled = true,
-     .relative = true,
-     .norm = NORM_RMS,
-     .place = NORM_PRE},
 #define BART_EMBEDDED "encoder.layernorm_embedding"
 #define BART_LAST     NULL
     {.name = "bart", BART_NAMES, .positions = POSITIONS_LEARNED, .positions_beyond = 2},
@@ -360,33 +239,6 @@ static const struct whole_family families[] = {
 #undef BART_LAST
 #define BART_LAST NULL
     {.name = "marian", BART_NAMES, .positions = POSITIONS_HALVES},
-#undef BART_EMBEDDED
-#define BART_EMBEDDED "decoder.layernorm_embedding"
-    {.name = "bart", BART_DECODER_NAMES, .positions = POSITIONS_LEARNED, .positions_beyond = 2},
-#undef BART_LAST
-#define BART_LAST "decoder.layer_norm"
-    {.name = "mbart",
-     BART_DECODER_NAMES,
-     .lasting = true,
-     .place = NORM_PRE,
-     .positions = POSITIONS_LEARNED,
-     .positions_beyond = 2},
-#undef BART_EMBEDDED
-#define BART_EMBEDDED NULL
-    {.name = "m2m100",
-     BART_DECODER_NAMES,
-     .lasting = true,
-     .place = NORM_PRE,
-     .positions = POSITIONS_HALVES_WIDE,
-     .positions_beyond = 2},
-    {.name = "pegasus",
-     BART_DECODER_NAMES,
-     .lasting = true,
-     .place = NORM_PRE,
-     .positions = POSITIONS_HALVES},
-#undef BART_LAST
-#define BART_LAST NULL
-    {.name = "marian", BART_DECODER_NAMES, .positions = POSITIONS_HALVES},
     {.name = "vit",
      .layer = "encoder.layer.{i}.",
      .stem = {"attention.attention.query", "attention.attention.key", "attention.attention.value",
@@ -456,9 +308,3 @@ static const struct whole_family families[] = {
 size_t whole_family_count(void) { return sizeof families / sizeof *families; }
 
 const struct whole_family *whole_family_at(size_t index) { return &families[index]; }
-
-const struct whole_family *whole_family_decoder(const struct whole_family *encoder) {
-  for (size_t i = 0; encoder->decoder && i < whole_family_count(); i++)
-    if (families[i].attends && strcmp(families[i].name, encoder->name) == 0) return &families[i];
-  return NULL;
-}

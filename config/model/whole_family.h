@@ -19,11 +19,6 @@ enum whole_role {
   WHOLE_NORM_FORWARD,
   WHOLE_NORM_QUERY, /* of each head */
   WHOLE_NORM_KEY,
-  WHOLE_NORM_CROSS, /* of a decoder that attends to an encoder's outputs */
-  WHOLE_CROSS_QUERY,
-  WHOLE_CROSS_KEY,
-  WHOLE_CROSS_VALUE,
-  WHOLE_CROSS_OUTPUT,
   WHOLE_LAYER_ROLES,
   /* ... and of the model. */
   WHOLE_TOKEN = WHOLE_LAYER_ROLES,
@@ -33,27 +28,21 @@ enum whole_role {
   WHOLE_NORM_LAST,
   WHOLE_POOLER,
   WHOLE_RELATIVE,
-  WHOLE_DENSE,     /* of sentence-transformers: in a file of its own */
-  WHOLE_HEAD,      /* makes the logits of tokens */
-  WHOLE_HEAD_BIAS, /* is added to them, and lies apart from the matrix: [1, V] */
+  WHOLE_DENSE, /* of sentence-transformers: in a file of its own */
+  WHOLE_HEAD,  /* makes the logits of tokens */
   WHOLE_ROLES
 };
 
-static inline bool whole_role_is_cross(enum whole_role role) {
-  return role >= WHOLE_NORM_CROSS && role <= WHOLE_CROSS_OUTPUT;
-}
-
 static inline bool whole_role_is_norm(enum whole_role role) {
-  return (role >= WHOLE_NORM_SELF && role <= WHOLE_NORM_CROSS) || role == WHOLE_NORM_EMBEDDED ||
+  return (role >= WHOLE_NORM_SELF && role <= WHOLE_NORM_KEY) || role == WHOLE_NORM_EMBEDDED ||
          role == WHOLE_NORM_LAST;
 }
 
-enum { WHOLE_NAMES_MOST = 6, WHOLE_TABLES_MOST = 3 };
+enum { WHOLE_NAMES_MOST = 5, WHOLE_TABLES_MOST = 3 };
 
 /* What config.json calls a value; NULL: it does not say it. */
 struct whole_keys {
   const char *layers, *width, *heads, *head_size, *forward_size, *vocabulary, *types, *positions;
-  const char *layers_else, *vocabulary_else; /* where that key is missing; or NULL */
   const char *kv_heads, *rope_base;
   const char *epsilon, *activation;
   const char *buckets, *distance; /* of relative positions */
@@ -77,22 +66,16 @@ struct whole_family {
   const char *stem[WHOLE_ROLES]; /* but WHOLE_TOKEN */
   const char *gated_up; /* what WHOLE_UP is called where there is a gate; NULL: no other name */
   const char *joint;    /* queries, keys and values below one another in joint + "weight", "bias" */
-  const char *joint_cross;              /* likewise of the attention to an encoder */
   const char *table[WHOLE_TABLES_MOST]; /* of tokens: the first that is there; the others are copies
                                            of it, where `tied` */
-  const char *head;      /* what the matrix of the logits is called, behind no prefix */
-  const char *head_bias; /* likewise what is added to them; or NULL */
-  const char *decoder;   /* how the names of its decoder's layers begin, or NULL: it has none */
+  const char *head;    /* what the matrix of the logits is called, behind no prefix */
+  const char *decoder; /* how the names of its decoder's layers begin, or NULL: it has none */
   const char *scope[WHOLE_NAMES_MOST];   /* behind these a tensor that is not known is refused, */
   const char *ignored[WHOLE_NAMES_MOST]; /* but these */
   const char *buffer[WHOLE_NAMES_MOST];  /* and in a layer those that end so: none has parameters */
   const struct whole_keys *keys;         /* of config.json; NULL: it speaks as definitions do */
 
   bool decodes;   /* a row sees those before it alone: the stack is a decoder's */
-  bool attends;   /* to an encoder's outputs: a decoder beside that, which is another row of the
-                     same name */
-  bool headed;    /* the matrix of the logits must be there */
-  bool shrinks;   /* where that is the table of tokens, rows are divided by the root of d first */
   bool across;    /* the matrices of its layers are [in, out]; else [out, in] */
   bool gated;     /* its feed-forward always is */
   bool rotary;    /* positions turn queries and keys */
@@ -115,8 +98,5 @@ struct whole_family {
 
 size_t whole_family_count(void);
 const struct whole_family *whole_family_at(size_t index);
-
-/* The decoder beside an encoder; NULL: none is served. */
-const struct whole_family *whole_family_decoder(const struct whole_family *encoder);
 
 #endif

@@ -58,15 +58,9 @@ static const char *stem_of(const struct whole_plan *p, enum whole_role role) {
   return p->family->stem[role];
 }
 
-/* The one tensor of queries, keys and values together; NULL: they are apart. */
-static const char *joint_of(const struct whole_family *f, enum whole_role role) {
-  if (role <= WHOLE_VALUE) return f->joint;
-  return role >= WHOLE_CROSS_QUERY && role <= WHOLE_CROSS_VALUE ? f->joint_cross : NULL;
-}
-
 void whole_find_name(const struct whole_plan *p, enum whole_role role, size_t layer,
                      char out[LAYOUT_ADDRESS_SIZE]) {
-  const char *joint = joint_of(p->family, role);
+  const char *joint = role <= WHOLE_VALUE ? p->family->joint : NULL;
   const char *stem = joint ? joint : role == WHOLE_TOKEN ? p->family->table[0] : stem_of(p, role);
   write_name(p, &(struct whole_spot){role, layer, stem ? stem : ""}, out);
 }
@@ -97,7 +91,6 @@ static size_t list_prefixes(const struct checkpoint *file, const char *mark,
 
 static bool is_candidate(const struct whole_plan *p, const struct whole_family *f) {
   const struct whole_type *type = p->words.type;
-  if (f->attends) return false; /* it is never alone */
   if (f->by_kind && !(p->said.has_kind && p->said.kind == MODEL_DECODER)) return false;
   if (!f->keys) return !type || strcmp(type->family, "plain") == 0; /* plain or d2l */
   return type && strcmp(f->name, type->family) == 0;
@@ -196,13 +189,12 @@ static enum status find_pair(struct whole_plan *p, const struct whole_spot *s, s
 }
 
 /* The thirds of a joint tensor. */
-static enum status find_joint(struct whole_plan *p, enum whole_role first, size_t layer,
-                              struct error *e) {
-  const struct whole_spot s = {first, layer, joint_of(p->family, first)};
+static enum status find_joint(struct whole_plan *p, size_t layer, struct error *e) {
+  const struct whole_spot s = {WHOLE_QUERY, layer, p->family->joint};
   const struct checkpoint_entry *weight = find(p, &s, "weight"), *bias = find(p, &s, "bias");
   struct layout_part all, biases = {0};
   if (!weight) return refuse_missing(p, &s, "weight", e);
-  if (!bias && needs_bias(p, first)) return refuse_missing(p, &s, "bias", e);
+  if (!bias && needs_bias(p, WHOLE_QUERY)) return refuse_missing(p, &s, "bias", e);
   if (use_part(p, &all, weight, 2, e) || (bias && use_part(p, &biases, bias, 1, e)))
     return e->status;
   const bool across = p->family->across;
@@ -213,22 +205,20 @@ static enum status find_joint(struct whole_plan *p, enum whole_role first, size_
   if (bias && biases.columns != out)
     return error_set(e, STATUS_CONFIG, "tensor \"%.120s\" has %zu numbers, not %zu", bias->name,
                      biases.columns, out);
-  for (size_t i = 0; i < 3; i++) {
-    struct layout_matrix *m = whole_plan_part(p, (enum whole_role)(first + i), layer);
+  for (enum whole_role role = WHOLE_QUERY; role <= WHOLE_VALUE; role++) {
+    struct layout_matrix *m = whole_plan_part(p, role, layer);
     *m = (struct layout_matrix){
         .found = true, .has_bias = bias, .transposed = across, .weight = all, .bias = biases};
-    *(across ? &m->weight.column : &m->weight.row) = i * third;
+    *(across ? &m->weight.column : &m->weight.row) = role * third;
     *(across ? &m->weight.columns : &m->weight.rows) = third;
-    m->bias.column = i * third;
+    m->bias.column = role * third;
     m->bias.columns = third;
   }
   return STATUS_OK;
 }
 
 static enum status find_layer(struct whole_plan *p, size_t layer, struct error *e) {
-  if ((p->family->joint && find_joint(p, WHOLE_QUERY, layer, e)) ||
-      (p->family->joint_cross && find_joint(p, WHOLE_CROSS_QUERY, layer, e)))
-    return e->status;
+  if (p->family->joint && find_joint(p, layer, e)) return e->status;
   for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) {
     const struct whole_spot s = {role, layer, stem_of(p, role)};
     if (!s.stem) continue;
@@ -249,8 +239,7 @@ static size_t count_layers(const struct whole_plan *p) {
 /* The first of the tables of tokens that is there; of stacks whose tables are apart, its own. */
 static enum status find_table(struct whole_plan *p, struct error *e) {
   const char *const *table = p->family->table;
-  const size_t own = p->attended ? 2 : 1;
-  const size_t first = p->words.apart ? own : 0, end = p->words.apart ? own + 1 : WHOLE_TABLES_MOST;
+  const size_t first = p->words.apart ? 1 : 0, end = p->words.apart ? 2 : WHOLE_TABLES_MOST;
   for (size_t i = first; i < end && table[i] && !p->part[WHOLE_TOKEN].found; i++)
     if (find_pair(p, &(struct whole_spot){WHOLE_TOKEN, 0, table[i]}, e)) return e->status;
   if (!p->family->keys || !table[0] || p->part[WHOLE_TOKEN].found) return STATUS_OK;
@@ -273,28 +262,15 @@ static enum status find_model(struct whole_plan *p, struct error *e) {
   return STATUS_OK;
 }
 
-/* What is added to the logits, whatever makes them. */
-static enum status find_head_bias(struct whole_plan *p, struct error *e) {
-  const char *name = p->family->head_bias;
-  const struct checkpoint_entry *bias = name ? checkpoint_find(p->source.file, name) : NULL;
-  if (!bias) return STATUS_OK;
-  p->part[WHOLE_HEAD_BIAS].found = true;
-  return use_part(p, &p->part[WHOLE_HEAD_BIAS].weight, bias, 2, e);
-}
-
 /* Of a decoder that has a matrix of its own for its logits. */
 static enum status find_head(struct whole_plan *p, struct error *e) {
   struct layout_matrix *m = &p->part[WHOLE_HEAD];
   char name[NAME_SIZE];
-  if (!p->family->decodes || find_head_bias(p, e)) return e->status;
-  const bool needed = p->family->headed || (p->attended && p->said.tie_output == TOGGLE_OFF);
-  if (p->said.tie_output == TOGGLE_ON && !needed) return STATUS_OK;
+  if (!p->family->decodes || p->said.tie_output == TOGGLE_ON) return STATUS_OK;
   snprintf(name, sizeof name, "%s.weight", p->family->head);
   const struct checkpoint_entry *weight = checkpoint_find(p->source.file, name);
   snprintf(name, sizeof name, "%s.bias", p->family->head);
   const struct checkpoint_entry *bias = checkpoint_find(p->source.file, name);
-  if (!weight && needed)
-    return error_set(e, STATUS_CONFIG, "there is no tensor \"%.100s.weight\"", p->family->head);
   if (!weight) return STATUS_OK;
   *m = (struct layout_matrix){.found = true, .has_bias = bias};
   if (use_part(p, &m->weight, weight, 2, e)) return e->status;
@@ -315,11 +291,10 @@ static enum status find_dense(struct whole_plan *p, struct error *e) {
   return m->has_bias ? set_part(&m->bias, bias, 1, e) : STATUS_OK;
 }
 
-/* Has the file a decoder, too, that is served? */
+/* Has the file a decoder, too? */
 static bool has_decoder(const struct whole_plan *p) {
   char begin[LAYOUT_ADDRESS_SIZE];
   size_t count = 0;
-  if (!whole_family_decoder(p->family)) return false;
   snprintf(begin, sizeof begin, "%s%s", p->prefix, p->family->decoder ? p->family->decoder : "");
   if (p->family->decoder) checkpoint_behind(p->source.file, begin, &count);
   return count > 0;
@@ -341,16 +316,15 @@ static enum status settle_kind(struct whole_plan *p, struct error *e) {
 
 enum status whole_find_parts(struct whole_plan *p, struct error *e) {
   const size_t there = count_layers(p), said = p->said.layers;
-  if (!p->attended && settle_kind(p, e)) return e->status;
+  if (settle_kind(p, e)) return e->status;
   p->form.layers = said ? said : there;
   if (said && said < there)
     notes_add(&p->notes, "%zu layers of %zu in the file are used, as is said", said, there);
   p->layer = calloc(p->form.layers, sizeof *p->layer);
-  if (!p->attended) p->used = calloc(checkpoint_count(p->source.file) + 1, sizeof *p->used);
+  p->used = calloc(checkpoint_count(p->source.file) + 1, sizeof *p->used);
   if (!p->layer || !p->used)
     return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
   for (size_t i = 0; i < p->form.layers; i++)
     if (find_layer(p, i, e)) return e->status;
-  if (find_model(p, e) || find_head(p, e)) return e->status;
-  return p->attended ? STATUS_OK : find_dense(p, e);
+  return find_model(p, e) || find_head(p, e) ? e->status : find_dense(p, e);
 }

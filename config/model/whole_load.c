@@ -15,107 +15,64 @@ bool whole_load_is_meant(const json_t *definition) {
   return json_object_get(definition, "transformer");
 }
 
-/* Of the numbers of all layers only those of one are in memory beside the stack. What has the table
- * of tokens already lends it. */
-static struct stack *make_stack(const struct whole_plan *p, const struct stack *lender,
-                                struct error *e) {
+/* Of the numbers of all layers only those of one are in memory beside the stack. */
+static enum status make_stack(struct whole *w, const struct whole_plan *p, struct error *e) {
   struct stack_form form;
   struct stack_layer layer;
   struct arena a;
-  struct stack *s = NULL;
   arena_init(&a, NULL);
-  if (whole_numbers_model(p, lender, &a, &form, e) == STATUS_OK) s = stack_new(&form, e);
-  for (size_t i = 0; s && i < p->form.layers && e->status == STATUS_OK; i++) {
+  struct stack **made = p->kind == MODEL_DECODER ? &w->decoder : &w->encoder;
+  if (whole_numbers_model(p, &a, &form, e) == STATUS_OK) *made = stack_new(&form, e);
+  for (size_t i = 0; *made && i < p->form.layers && e->status == STATUS_OK; i++) {
     arena_free(&a);
-    if (whole_numbers_layer(p, i, &a, &layer, e) == STATUS_OK) stack_set_layer(s, &layer, e);
+    if (whole_numbers_layer(p, i, &a, &layer, e) == STATUS_OK) stack_set_layer(*made, &layer, e);
   }
   arena_free(&a);
-  return s;
-}
-
-/* A tied table is packed with the decoder, which is made first therefore. */
-static enum status make_stacks(struct whole *w, const struct whole_plan *p, struct error *e) {
-  const struct whole_plan *last = whole_plan_last(p);
-  if (p->kind != MODEL_ENCODER) w->decoder = make_stack(last, NULL, e);
-  if (p->kind == MODEL_DECODER || e->status) return e->status;
-  w->encoder = make_stack(p, p->decoder && p->decoder->shares ? w->decoder : NULL, e);
   return e->status;
 }
 
-/* --- the attentions --- */
-
-/* One of them: the roles of its matrices begin with this one. */
-struct attention {
-  const struct whole_plan *p;
-  const struct stack *stack;
-  const struct layer_shape *shape;
-  enum whole_role first;
-  size_t number; /* in its stack */
-  size_t layer;
-};
-
-static bool has_bias(const struct attention *a) {
-  for (size_t i = 0; i < ROLE_PROJECTIONS; i++)
-    if (whole_plan_part(a->p, (enum whole_role)(a->first + i), a->layer)->has_bias) return true;
+static bool has_bias(const struct whole_plan *p, size_t layer) {
+  for (enum whole_role role = WHOLE_QUERY; role <= WHOLE_OUTPUT; role++)
+    if (whole_plan_part(p, role, layer)->has_bias) return true;
   return false;
 }
 
-/* Its numbers. */
-static uint64_t count_numbers(const struct attention *a) {
-  const struct layout_matrix *table = whole_plan_part(a->p, WHOLE_RELATIVE, 0);
-  const bool relative = table->found && a->first == WHOLE_QUERY;
-  uint64_t count = relative ? (uint64_t)table->weight.rows * table->weight.columns : 0;
-  for (size_t i = 0; i < ROLE_PROJECTIONS; i++) {
-    const struct layout_matrix *m =
-        whole_plan_part(a->p, (enum whole_role)(a->first + i), a->layer);
+/* The numbers of one attention. */
+static uint64_t count_part(const struct whole_plan *p, size_t layer) {
+  const struct layout_matrix *table = whole_plan_part(p, WHOLE_RELATIVE, 0);
+  uint64_t count = table->found ? (uint64_t)table->weight.rows * table->weight.columns : 0;
+  for (enum whole_role role = WHOLE_QUERY; role <= WHOLE_OUTPUT; role++) {
+    const struct layout_matrix *m = whole_plan_part(p, role, layer);
     count += (uint64_t)m->weight.rows * m->weight.columns + (m->has_bias ? m->bias.columns : 0);
   }
   return count;
 }
 
-static void add_part(struct model *m, const struct attention *a) {
-  struct whole_part *part = &m->whole->part[m->whole->parts++];
-  const struct stack_form *f = &a->p->form;
-  const bool across = a->first != WHOLE_QUERY;
-  snprintf(part->name, sizeof part->name, "%.8s.%u.%s", f->name,
-           (unsigned)a->layer % (DEFINITION_LAYER_MAX + 1), across ? "cross" : "self");
-  part->model = (struct model){.name = m->name,
-                               .kind = MODEL_ATTENTION,
-                               .layer = (struct layer *)stack_attention(a->stack, a->number),
-                               .shape = *a->shape,
-                               .score = "scaled_dot",
-                               .weighting = "softmax",
-                               .projection = "linear",
-                               .layout = m->layout,
-                               .bias = has_bias(a),
-                               .causal = f->causal && !across,
-                               .window = across ? 0 : f->window,
-                               .parameters = count_numbers(a),
-                               .source = m->source,
-                               .digest_name = m->digest_name};
-  memcpy(part->model.digest, m->digest, sizeof m->digest);
-}
-
-static void add_parts(struct model *m, const struct whole_plan *p, const struct stack *s) {
-  const struct stack_form *f = &p->form;
-  for (size_t i = 0; i < stack_form_attentions(f); i++) {
-    const bool across = i >= f->layers;
-    add_part(m, &(struct attention){.p = p,
-                                    .stack = s,
-                                    .shape = across ? &f->cross : &f->self,
-                                    .first = across ? WHOLE_CROSS_QUERY : WHOLE_QUERY,
-                                    .number = i,
-                                    .layer = across ? i - f->layers : i});
-  }
-}
-
 static enum status make_parts(struct model *m, const struct whole_plan *p, struct error *e) {
   struct whole *w = m->whole;
-  const size_t beside = p->decoder ? stack_form_attentions(&p->decoder->form) : 0;
-  w->part = calloc(stack_form_attentions(&p->form) + beside, sizeof *w->part);
+  w->part = calloc(p->form.layers, sizeof *w->part);
   if (!w->part) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
-  add_parts(m, p, whole_reader(w));
-  if (p->decoder) add_parts(m, p->decoder, w->decoder);
+  for (; w->parts < p->form.layers; w->parts++) {
+    struct whole_part *part = &w->part[w->parts];
+    snprintf(part->name, sizeof part->name, "%.8s.%u.self", p->form.name,
+             (unsigned)w->parts % (DEFINITION_LAYER_MAX + 1));
+    part->model =
+        (struct model){.name = m->name,
+                       .kind = MODEL_ATTENTION,
+                       .layer = (struct layer *)stack_attention(whole_reader(w), w->parts),
+                       .shape = p->form.self,
+                       .score = "scaled_dot",
+                       .weighting = "softmax",
+                       .projection = "linear",
+                       .layout = m->layout,
+                       .bias = has_bias(p, w->parts),
+                       .causal = p->form.causal,
+                       .window = p->form.window,
+                       .parameters = count_part(p, w->parts),
+                       .source = m->source,
+                       .digest_name = m->digest_name};
+    memcpy(part->model.digest, m->digest, sizeof m->digest);
+  }
   return STATUS_OK;
 }
 
@@ -126,22 +83,17 @@ static enum status describe_banned(struct whole *w, const struct whole_choice *s
   w->banned = calloc(said->banned, sizeof *w->banned);
   if (!w->banned) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
   for (size_t i = 0; i < said->banned; i++) {
-    if ((size_t)said->ban[i] >= w->target_vocabulary)
+    if ((size_t)said->ban[i] >= w->vocabulary)
       return error_set(e, STATUS_CONFIG,
                        "generate: banned_tokens: %d is beyond the vocabulary of %zu tokens",
-                       (int)said->ban[i], w->target_vocabulary);
+                       (int)said->ban[i], w->vocabulary);
     w->banned[w->choice.banned_count++] = said->ban[i];
   }
   w->choice.banned = w->banned;
   return STATUS_OK;
 }
 
-/* Files name tokens that are not in the vocabulary, and never use them. */
-static int64_t known_token(const struct whole *w, int64_t token) {
-  return token >= 0 && (uint64_t)token < w->target_vocabulary ? token : -1;
-}
-
-/* It begins and ends where its file says. */
+/* It ends where its file says. */
 static enum status describe_choice(struct whole *w, const struct whole_choice *said,
                                    struct error *e) {
   const struct whole_tokens *t = &w->token;
@@ -149,9 +101,10 @@ static enum status describe_choice(struct whole *w, const struct whole_choice *s
   w->max_tokens = said->max_tokens;
   w->choice.end = w->ends;
   for (size_t i = 0; i < t->ends; i++)
-    if (known_token(w, t->end[i]) >= 0) w->ends[w->choice.ends++] = (int32_t)t->end[i];
-  w->choice.forced_begin = known_token(w, t->forced_begin);
-  w->choice.forced_end = known_token(w, t->forced_end);
+    if (t->end[i] >= 0 && (uint64_t)t->end[i] < w->vocabulary)
+      w->ends[w->choice.ends++] = (int32_t)t->end[i];
+  if (t->forced_end >= 0 && (uint64_t)t->forced_end < w->vocabulary)
+    w->choice.forced_end = t->forced_end;
   return describe_banned(w, said, e);
 }
 
@@ -169,8 +122,8 @@ static enum status describe(struct model *m, const struct whole_plan *p, struct 
   w->vocabulary = p->form.embedding.tokens;
   w->types = p->form.embedding.types;
   w->positions = p->positions;
-  w->target_vocabulary = whole_plan_last(p)->form.embedding.tokens;
-  w->target_positions = whole_plan_last(p)->positions;
+  w->target_vocabulary = w->vocabulary;
+  w->target_positions = w->positions;
   w->aside = p->aside;
   w->token = p->said.token;
   w->pool = p->pool;
@@ -189,9 +142,9 @@ enum status whole_load(struct model *m, const json_t *definition, const char *di
   if (whole_plan_make(&p, definition, directory, e) == STATUS_OK &&
       describe(m, &p, e) == STATUS_OK &&
       (whole_tied_check(&p, e) || whole_numbers_digest(&p, m->digest, &m->digest_name, e) ||
-       make_stacks(m->whole, &p, e) || check_unchanged(&p, e)))
+       make_stack(m->whole, &p, e) || check_unchanged(&p, e)))
     whole_plan_blame(&p, e);
-  if (e->status == STATUS_OK && trial_stacks(m->whole->encoder, m->whole->decoder, e) == STATUS_OK)
+  if (e->status == STATUS_OK && trial_stack(whole_reader(m->whole), e) == STATUS_OK)
     make_parts(m, &p, e);
   whole_plan_free(&p);
   return e->status;

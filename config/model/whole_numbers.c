@@ -58,13 +58,12 @@ static struct stack_norm read_norm(const struct whole_reader *r, enum whole_role
   return (struct stack_norm){.factor = factor, .shift = read_part(r, role, layer, true)};
 }
 
-enum status whole_numbers_model(const struct whole_plan *p, const struct stack *lender,
-                                struct arena *a, struct stack_form *form, struct error *e) {
+enum status whole_numbers_model(const struct whole_plan *p, struct arena *a,
+                                struct stack_form *form, struct error *e) {
   const struct whole_reader r = {p, a, e};
   *form = p->form;
   struct stack_embedding *m = &form->embedding;
-  m->lender = lender;
-  if (!lender) m->token = read_part(&r, WHOLE_TOKEN, 0, false);
+  m->token = read_part(&r, WHOLE_TOKEN, 0, false);
   m->type = read_part(&r, WHOLE_TYPE, 0, false);
   m->position = read_part(&r, WHOLE_POSITION, 0, false);
   m->norm = read_norm(&r, WHOLE_NORM_EMBEDDED, 0);
@@ -72,8 +71,6 @@ enum status whole_numbers_model(const struct whole_plan *p, const struct stack *
   form->pooling.pooler = read_matrix(&r, WHOLE_POOLER, 0);
   form->pooling.dense = read_matrix(&r, WHOLE_DENSE, 0);
   form->output.matrix = read_matrix(&r, WHOLE_HEAD, 0);
-  if (!form->output.matrix.bias)
-    form->output.matrix.bias = read_part(&r, WHOLE_HEAD_BIAS, 0, false);
   return name_memory(e);
 }
 
@@ -85,16 +82,12 @@ enum status whole_numbers_layer(const struct whole_plan *p, size_t layer, struct
                      ROLE_VALUE + WHOLE_QUERY == WHOLE_VALUE &&
                      ROLE_OUTPUT + WHOLE_QUERY == WHOLE_OUTPUT,
                  "both count an attention's matrices in this order");
-  for (enum role role = ROLE_QUERY; role < ROLE_PROJECTIONS; role++) {
+  for (enum role role = ROLE_QUERY; role < ROLE_PROJECTIONS; role++)
     out->self[role] = read_matrix(&r, (enum whole_role)(WHOLE_QUERY + (unsigned)role), layer);
-    out->cross[role] =
-        read_matrix(&r, (enum whole_role)(WHOLE_CROSS_QUERY + (unsigned)role), layer);
-  }
   out->self[ROLE_RELATIVE] = read_matrix(&r, WHOLE_RELATIVE, 0);
   out->self[ROLE_NORM_QUERY].weight = read_norm(&r, WHOLE_NORM_QUERY, layer).factor;
   out->self[ROLE_NORM_KEY].weight = read_norm(&r, WHOLE_NORM_KEY, layer).factor;
   out->norm_self = read_norm(&r, WHOLE_NORM_SELF, layer);
-  out->norm_cross = read_norm(&r, WHOLE_NORM_CROSS, layer);
   out->norm_forward = read_norm(&r, WHOLE_NORM_FORWARD, layer);
   out->forward.up = read_matrix(&r, WHOLE_UP, layer);
   out->forward.gate = read_matrix(&r, WHOLE_GATE, layer);
@@ -106,7 +99,6 @@ enum status whole_numbers_layer(const struct whole_plan *p, size_t layer, struct
 
 /* A stretch of a tensor; several of one name follow each other in it. */
 struct whole_piece {
-  const struct whole_plan *plan;
   const char *name;
   size_t at;
   enum whole_role role;
@@ -132,9 +124,8 @@ static const char *drawn_name(const struct whole_plan *p, const struct whole_pie
                               struct arena *a, struct error *e) {
   char stem[LAYOUT_ADDRESS_SIZE], whole[LAYOUT_ADDRESS_SIZE + 16];
   whole_find_name(p, of->role, of->layer, stem);
-  const bool joint =
-      of->role <= WHOLE_VALUE || (of->role >= WHOLE_CROSS_QUERY && of->role <= WHOLE_CROSS_VALUE);
-  snprintf(whole, sizeof whole, "%s%s%s", stem, joint ? "" : ".", of->bias ? "bias" : "weight");
+  snprintf(whole, sizeof whole, "%s%s%s", stem, of->role <= WHOLE_VALUE ? "" : ".",
+           of->bias ? "bias" : "weight");
   const size_t size = strlen(whole) + 1;
   char *name = arena_alloc(a, size, 1, e);
   return name ? memcpy(name, whole, size) : "";
@@ -155,40 +146,29 @@ static void add_piece(const struct whole_plan *p, struct whole_pieces *all, enum
     struct layout_part part;
     if (is_of_first(m, bias, &part)) continue;
     struct whole_piece *piece = &all->piece[all->count++];
-    *piece =
-        (struct whole_piece){.plan = p, .role = role, .layer = layer, .bias = bias, .part = part};
+    *piece = (struct whole_piece){.role = role, .layer = layer, .bias = bias, .part = part};
     piece->at = p->source.file ? part.row + part.column : role;
     piece->name = p->source.file ? part.tensor->name : drawn_name(p, piece, &all->names, e);
   }
 }
 
-static void add_pieces(const struct whole_plan *p, struct whole_pieces *all, struct error *e) {
-  for (size_t i = 0; i < p->form.layers; i++)
-    for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) add_piece(p, all, role, i, e);
-  for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
-    if (role != WHOLE_TOKEN || !p->shares) add_piece(p, all, role, 0, e);
-}
-
-static size_t most_pieces(const struct whole_plan *p) {
-  return 2 * (p->form.layers * WHOLE_LAYER_ROLES + WHOLE_ROLES);
-}
-
 static enum status list_pieces(const struct whole_plan *p, struct whole_pieces *all,
                                struct error *e) {
-  const size_t most = most_pieces(p) + (p->decoder ? most_pieces(p->decoder) : 0);
+  const size_t most = 2 * (p->form.layers * WHOLE_LAYER_ROLES + WHOLE_ROLES);
   arena_init(&all->names, NULL);
   all->count = 0;
   all->piece = malloc(most * sizeof *all->piece);
   if (!all->piece) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
-  add_pieces(p, all, e);
-  if (p->decoder) add_pieces(p->decoder, all, e);
+  for (size_t i = 0; i < p->form.layers; i++)
+    for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) add_piece(p, all, role, i, e);
+  for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
+    add_piece(p, all, role, 0, e);
   qsort(all->piece, all->count, sizeof *all->piece, compare_pieces);
   return name_memory(e);
 }
 
-static const float *read_piece(struct arena *a, const struct whole_piece *piece, struct error *e) {
-  const struct whole_reader r = {piece->plan, a, e};
-  return read_some(&r, &piece->part, false, piece->role, piece->layer, piece->bias);
+static const float *read_piece(const struct whole_reader *r, const struct whole_piece *piece) {
+  return read_some(r, &piece->part, false, piece->role, piece->layer, piece->bias);
 }
 
 static size_t piece_bytes(const struct whole_piece *piece) {
@@ -196,16 +176,17 @@ static size_t piece_bytes(const struct whole_piece *piece) {
 }
 
 /* All of them side by side in memory. */
-static enum status digest_small(const struct whole_pieces *all, char out[MODEL_DIGEST_SIZE],
-                                struct error *e) {
+static enum status digest_small(const struct whole_plan *p, const struct whole_pieces *all,
+                                char out[MODEL_DIGEST_SIZE], struct error *e) {
   unsigned char digest[DIGEST_SIZE];
   struct arena a;
   struct digest_part *part = calloc(all->count + 1, sizeof *part);
   if (!part) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a digest");
+  const struct whole_reader r = {p, &a, e};
   arena_init(&a, NULL);
   for (size_t i = 0; i < all->count; i++) {
     const struct whole_piece *one = &all->piece[i];
-    part[i].bytes = read_piece(&a, one, e);
+    part[i].bytes = read_piece(&r, one);
     part[i].size = piece_bytes(one);
   }
   if (name_memory(e) == STATUS_OK) {
@@ -224,8 +205,9 @@ static enum status digest_large(const struct whole_plan *p, const struct whole_p
   for (size_t i = 0; flow && i < all->count && e->status == STATUS_OK; i++) {
     const struct whole_piece *one = &all->piece[i];
     struct arena a;
+    const struct whole_reader r = {p, &a, e};
     arena_init(&a, NULL);
-    const float *numbers = read_piece(&a, one, e);
+    const float *numbers = read_piece(&r, one);
     if (name_memory(e) == STATUS_OK) digest_tree_flow_add(flow, numbers, piece_bytes(one), e);
     arena_free(&a);
   }
@@ -239,12 +221,7 @@ enum status whole_numbers_digest(const struct whole_plan *p, char out[MODEL_DIGE
   struct whole_pieces all;
   const bool large = p->count * sizeof(float) > MODEL_SMALL;
   *name = large ? "digest" : "sha256";
-  if (list_pieces(p, &all, e) == STATUS_OK) {
-    if (large)
-      digest_large(p, &all, out, e);
-    else
-      digest_small(&all, out, e);
-  }
+  if (list_pieces(p, &all, e) == STATUS_OK) (large ? digest_large : digest_small)(p, &all, out, e);
   arena_free(&all.names);
   free(all.piece);
   return e->status;

@@ -5,12 +5,11 @@
 #include "config/model/whole_plan.h"
 #include "core/run/arena.h"
 
-/* Reads what is in no layer: *form becomes the plan's form with these parameters; but where another
- * stack lends its table of tokens that is not read. They lie in the arena. A team reads them
- * together (core/run/team.h). Errors are those of checkpoint_read_floats, and STATUS_OUT_OF_MEMORY.
- */
-enum status whole_numbers_model(const struct whole_plan *p, const struct stack *lender,
-                                struct arena *a, struct stack_form *form, struct error *e);
+/* Reads what is in no layer: *form becomes the plan's form with these parameters. They lie in the
+ * arena. A team reads them together (core/run/team.h). Errors are those of
+ * checkpoint_read_floats, and STATUS_OUT_OF_MEMORY. */
+enum status whole_numbers_model(const struct whole_plan *p, struct arena *a,
+                                struct stack_form *form, struct error *e);
 
 /* Likewise one layer. */
 enum status whole_numbers_layer(const struct whole_plan *p, size_t layer, struct arena *a,

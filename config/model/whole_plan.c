@@ -40,26 +40,27 @@ static void settle_random_tokens(struct whole_plan *p) {
 
 static enum status plan_random(struct whole_plan *p, struct error *e) {
   if (check_random(p, e)) return e->status;
-  settle_random_tokens(p);
-  if (p->attended) return whole_sizes_find(p, e);
   p->kind = p->said.kind;
   size_t row = 0;
   while (whole_family_at(row)->decodes != (p->kind == MODEL_DECODER)) row++;
   p->family = whole_family_at(row);
   must(strcmp(p->family->name, "plain") == 0);
+  settle_random_tokens(p);
   return whole_sizes_find(p, e);
 }
 
 static enum status plan_files(struct whole_plan *p, struct error *e) {
-  if (!p->attended && whole_find_family(p, e)) return e->status;
-  return whole_find_parts(p, e) ? e->status : whole_sizes_find(p, e);
+  if (whole_find_family(p, e) || whole_find_parts(p, e) || whole_sizes_find(p, e) ||
+      whole_rest_check(p, e))
+    return e->status;
+  return STATUS_OK;
 }
 
 /* Tokens of a model of one's own must be in its vocabulary; the library's files name some that are
  * not, and never use them. */
 static enum status check_tokens(const struct whole_plan *p, struct error *e) {
   const struct whole_tokens *t = &p->said.token;
-  const int64_t vocabulary = (int64_t)whole_plan_last(p)->form.embedding.tokens;
+  const int64_t vocabulary = (int64_t)p->form.embedding.tokens;
   const int64_t token[] = {t->begin, t->pad, t->forced_begin, t->forced_end};
   static const char *const key[] = {"begin", "pad", "forced_begin", "forced_end"};
   if (p->family->keys || !vocabulary) return STATUS_OK;
@@ -74,46 +75,13 @@ static enum status check_tokens(const struct whole_plan *p, struct error *e) {
   return STATUS_OK;
 }
 
-/* One stack. */
-static enum status settle_stack(struct whole_plan *p, const json_t *definition, struct error *e) {
-  if (whole_words_make(&p->words, p->attended, p->source.config, p->source.generation, e))
+enum status whole_plan_settle(struct whole_plan *p, const json_t *definition, struct error *e) {
+  if (whole_words_make(&p->words, p->source.config, p->source.generation, e))
     return whole_plan_blame(p, e);
   if (whole_words_override(&p->words, definition, &p->notes, e) ||
       whole_settings_read(&p->said, p->words.words, e))
     return e->status;
   if (p->source.file ? plan_files(p, e) : plan_random(p, e)) return whole_plan_blame(p, e);
-  return STATUS_OK;
-}
-
-/* Is the table of tokens of a decoder the encoder's? What is drawn for both is. */
-static bool shares_table(const struct whole_plan *p, const struct whole_plan *decoder) {
-  const struct layout_part *own = &decoder->part[WHOLE_TOKEN].weight;
-  return own->tensor == p->part[WHOLE_TOKEN].weight.tensor && own->rows > 0;
-}
-
-/* The stack that attends to this one's outputs. What both say is noted once. */
-static enum status settle_decoder(struct whole_plan *p, const json_t *definition, struct error *e) {
-  struct whole_plan *d = p->decoder = calloc(1, sizeof *d);
-  if (!d) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a model");
-  d->source = p->source;
-  d->used = p->used;
-  d->kind = p->kind;
-  d->family = whole_family_decoder(p->family);
-  d->attended = p->form.width;
-  d->notes = p->notes;
-  memcpy(d->prefix, p->prefix, sizeof d->prefix);
-  if (settle_stack(d, definition, e)) return e->status;
-  d->shares = shares_table(p, d);
-  p->notes = d->notes;
-  p->count += d->count - (d->shares ? (uint64_t)d->form.embedding.tokens * d->form.width : 0);
-  return STATUS_OK;
-}
-
-enum status whole_plan_settle(struct whole_plan *p, const json_t *definition, struct error *e) {
-  if (settle_stack(p, definition, e) ||
-      (p->kind == MODEL_SEQ2SEQ && settle_decoder(p, definition, e)))
-    return e->status;
-  if (p->source.file && whole_rest_check(p, e)) return whole_plan_blame(p, e);
   return check_tokens(p, e);
 }
 
@@ -128,11 +96,6 @@ enum status whole_plan_make(struct whole_plan *p, const json_t *definition, cons
 }
 
 void whole_plan_free(struct whole_plan *p) {
-  if (p->decoder) {
-    whole_words_free(&p->decoder->words);
-    free(p->decoder->layer);
-    free(p->decoder);
-  }
   whole_source_close(&p->source);
   whole_words_free(&p->words);
   free(p->layer);

@@ -1,6 +1,5 @@
 /* whole_plan: everything about a whole model but its numbers: its family, its sizes, and where the
- * numbers of each of its roles lie. That of a model of two stacks has the decoder's beside it,
- * which is one of the same files.
+ * numbers of each of its roles lie.
  *
  * Made of a definition and its files; of the tensors only names, types and shapes are read. */
 #ifndef CONFIG_WHOLE_PLAN_H
@@ -14,11 +13,7 @@
 #include "config/model/whole_words.h"
 
 struct whole_plan {
-  struct whole_plan *decoder; /* that attends to this one's outputs, or NULL */
-  size_t attended;            /* of such a decoder: the width of these outputs; 0: it is none */
-  bool shares; /* of such a decoder: its table of tokens is the encoder's, and counts there */
-
-  struct whole_source source; /* the decoder's is the encoder's own */
+  struct whole_source source;
   struct whole_words words;
   struct whole_settings said; /* definition and config.json together */
   const struct whole_family *family;
@@ -37,9 +32,9 @@ struct whole_plan {
   struct layout_matrix (*layer)[WHOLE_LAYER_ROLES]; /* [layers] */
 
   enum whole_places places; /* those of its positions: never unsaid once its sizes are found */
-  bool *used;               /* [tensors of the file]; of both stacks */
+  bool *used;               /* [tensors of the file] */
   size_t aside;             /* tensors that are not used */
-  uint64_t count;           /* numbers of all parts, of both stacks */
+  uint64_t count;           /* numbers of all parts */
   struct notes notes;
 };
 
@@ -57,11 +52,6 @@ enum status whole_plan_settle(struct whole_plan *p, const json_t *definition, st
 enum status whole_plan_blame(const struct whole_plan *p, struct error *e);
 
 void whole_plan_free(struct whole_plan *p); /* zeroed ones are fine */
-
-/* That of the stack whose tokens are chosen: the decoder's, where there are two. */
-static inline const struct whole_plan *whole_plan_last(const struct whole_plan *p) {
-  return p->decoder ? p->decoder : p;
-}
 
 /* A part by its role; `layer` counts for a layer's roles. */
 static inline struct layout_matrix *whole_plan_part(const struct whole_plan *p,

@@ -3,14 +3,13 @@
 
 #include <stdlib.h>
 
-#include "config/layer/definition.h"
 #include "config/layer/random.h"
 
 enum { LAYER_ROLES = 64, FACTOR_ROLES = 32 };
 
 /* What is drawn for a role stays, although roles came between them: norms of heads, which no random
- * model has, and what is across. */
-enum { ROLES_BETWEEN = 7 };
+ * model has. */
+enum { ROLES_BETWEEN = 2 };
 
 _Static_assert((int)WHOLE_ROLES - (int)ROLES_BETWEEN <= (int)FACTOR_ROLES,
                "no two tensors have the same numbers");
@@ -21,8 +20,6 @@ static bool has_part(const struct whole_plan *p, enum whole_role role) {
   case WHOLE_NORM_QUERY:
   case WHOLE_NORM_KEY:
     return false;
-  case WHOLE_HEAD_BIAS:
-    return false;
   case WHOLE_GATE:
     return p->said.gated == TOGGLE_ON;
   case WHOLE_POSITION:
@@ -32,7 +29,7 @@ static bool has_part(const struct whole_plan *p, enum whole_role role) {
   case WHOLE_NORM_LAST:
     return p->form.place == NORM_PRE;
   default:
-    return whole_role_is_cross(role) ? p->attended > 0 : role <= WHOLE_TOKEN;
+    return role <= WHOLE_TOKEN;
   }
 }
 
@@ -61,9 +58,8 @@ void whole_random_draw(const struct whole_plan *p, enum whole_role role, size_t 
                        float *out) {
   const struct layout_matrix *m = whole_plan_part(p, role, layer);
   const bool of_layer = role < WHOLE_LAYER_ROLES;
-  const size_t behind = p->attended && role != WHOLE_TOKEN ? DEFINITION_LAYER_MAX + 1 : 0;
-  const uint32_t id = (uint32_t)(LAYER_ROLES * behind + (of_layer ? LAYER_ROLES * (layer + 1) + role
-                                                                  : role - ROLES_BETWEEN));
+  const uint32_t id =
+      (uint32_t)(of_layer ? LAYER_ROLES * (layer + 1) + role : role - ROLES_BETWEEN);
   const uint64_t seed = p->source.seed;
   if (bias) {
     random_bias(seed, id, m->bias.columns, out);

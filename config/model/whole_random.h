@@ -2,9 +2,7 @@
  *
  * It has the names of `plain`, and its numbers are those of random.h, of a role that no other
  * tensor has: 64 (layer + 1) + enum whole_role for what is in a layer, else enum whole_role alone.
- * A decoder beside an encoder has the roles of layers behind 10 000 others, and 640 000 more than
- * those of the model; but its table of tokens is the encoder's. A norm's factor is 1 plus what a
- * bias of that role + 32 would be. */
+ * A norm's factor is 1 plus what a bias of that role + 32 would be. */
 #ifndef CONFIG_WHOLE_RANDOM_H
 #define CONFIG_WHOLE_RANDOM_H
 

@@ -55,7 +55,7 @@ static enum status refuse_gap(const struct whole_plan *p, const char *name, stru
                    lacking, p->family->joint ? "" : ".", name);
 }
 
-/* Would the tensor, behind the prefix, change what the stack computes? */
+/* Would the tensor, behind the prefix, change what the encoder computes? */
 static bool is_meant(const struct whole_plan *p, const char *name) {
   for (size_t i = 0; i < WHOLE_NAMES_MOST && p->family->scope[i]; i++)
     if (begins_with(name, p->family->scope[i]))
@@ -63,24 +63,18 @@ static bool is_meant(const struct whole_plan *p, const char *name) {
   return false;
 }
 
-/* Of one stack. */
-static enum status check_tensor(const struct whole_plan *p, const char *name, struct error *e) {
-  const size_t length = strlen(p->prefix);
-  if (!begins_with(name, p->prefix) || !is_meant(p, name + length)) return STATUS_OK;
-  if (is_behind(p, name + length)) return refuse_gap(p, name, e);
-  return error_set(e, STATUS_CONFIG,
-                   "tensor \"%.150s\" is not known in %s: with it the model computes something "
-                   "else",
-                   name, p->family->name);
-}
-
 enum status whole_rest_check(struct whole_plan *p, struct error *e) {
+  const size_t length = strlen(p->prefix);
   for (size_t i = 0; i < checkpoint_count(p->source.file); i++) {
     const char *name = checkpoint_at(p->source.file, i)->name;
     if (p->used[i]) continue;
     p->aside++;
-    if (check_tensor(p, name, e) || (p->decoder && check_tensor(p->decoder, name, e)))
-      return e->status;
+    if (!begins_with(name, p->prefix) || !is_meant(p, name + length)) continue;
+    if (is_behind(p, name + length)) return refuse_gap(p, name, e);
+    return error_set(e, STATUS_CONFIG,
+                     "tensor \"%.150s\" is not known in %s: with it the model computes something "
+                     "else",
+                     name, p->family->name);
   }
   return STATUS_OK;
 }

@@ -174,18 +174,19 @@ static void read_sizes(struct whole_settings *s, const json_t *json, struct erro
   definition_value_count(json, "vocabulary", 1, TOKENS_MOST, &s->vocabulary, e);
 }
 
-/* `encoder`, `decoder`: sizes of one of the two stacks (whole_words.h puts them in their place). */
-static void check_stack(const json_t *json, const char *key, struct error *e) {
+/* `encoder`, `decoder`: sizes of one of the two stacks. Only the encoder's are used so far. */
+static void read_stack(struct whole_settings *s, const json_t *json, const char *key,
+                       struct error *e) {
   static const char *const known[] = {"layers", "heads", "feed_forward", NULL};
   const json_t *value = json_object_get(json, key);
-  size_t unused;
+  struct whole_settings unused, *of = strcmp(key, "encoder") == 0 ? s : &unused;
   struct error inside = {0};
   if (!value) return;
   if (!json_is_object(value)) definition_value_refuse(key, "an object", value, e);
   definition_value_names(value, known, &inside);
-  definition_value_count(value, "layers", 1, LAYERS_MOST, &unused, &inside);
-  definition_value_count(value, "heads", 1, DEFINITION_HEADS_MAX, &unused, &inside);
-  definition_value_count(value, "feed_forward", 1, SIZE_MOST, &unused, &inside);
+  definition_value_count(value, "layers", 1, LAYERS_MOST, &of->layers, &inside);
+  definition_value_count(value, "heads", 1, DEFINITION_HEADS_MAX, &of->heads, &inside);
+  definition_value_count(value, "feed_forward", 1, SIZE_MOST, &of->forward_size, &inside);
   if (inside.status) error_set(e, inside.status, "%s: %.400s", key, inside.detail);
 }
 
@@ -211,8 +212,8 @@ enum status whole_settings_read(struct whole_settings *s, const json_t *json, st
   definition_value_names(json, members, e);
   read_kind(s, json, e);
   read_sizes(s, json, e);
-  check_stack(json, "encoder", e);
-  check_stack(json, "decoder", e);
+  read_stack(s, json, "encoder", e);
+  read_stack(s, json, "decoder", e);
   read_norm(s, json, e);
   read_activation(s, json, e);
   read_positions(s, json, e);

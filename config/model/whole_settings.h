@@ -40,9 +40,8 @@ struct whole_settings {
   enum toggle normalize;
 };
 
-/* Reads the object; what is not said of the members above stays so. What `encoder` and `decoder` in
- * it say of one stack is checked, and not taken. STATUS_CONFIG with a detail that begins with the
- * key. */
+/* Reads the object; what is not said of the members above stays so, and what `encoder` in it says
+ * counts as said of the model. STATUS_CONFIG with a detail that begins with the key. */
 enum status whole_settings_read(struct whole_settings *s, const json_t *json, struct error *e);
 
 /* The activation of this name, as config.json of any family may call it. Returns the name, as

@@ -99,7 +99,7 @@ static enum status settle_relative(struct whole_plan *p, struct error *e) {
   }
   s->relative_buckets = table->found ? table->weight.rows : DEFINITION_RELATIVE_BUCKETS;
   s->relative_distance = p->words.distance ? p->words.distance : DEFINITION_RELATIVE_DISTANCE;
-  s->relative_both = !p->attended;
+  s->relative_both = true;
   if (p->source.file && !table->found)
     return error_set(e, STATUS_CONFIG, "positions: there is no tensor \"relative_bias.weight\"");
   if (p->words.buckets && p->words.buckets != s->relative_buckets)
@@ -112,15 +112,6 @@ static enum status settle_relative(struct whole_plan *p, struct error *e) {
 
 static float norm_epsilon(const struct whole_plan *p) {
   return (float)(p->said.epsilon > 0 ? p->said.epsilon : 1e-5);
-}
-
-/* Heads are those of its other attention; positions are not of this one. */
-static void settle_cross(struct whole_plan *p) {
-  struct layer_shape *s = &p->form.cross;
-  *s = p->form.self;
-  s->key_size = s->value_size = p->attended;
-  s->rope_base = 0;
-  s->norm_epsilon = 0;
 }
 
 static enum status settle_heads(struct whole_plan *p, struct error *e) {
@@ -159,7 +150,6 @@ static enum status settle_heads(struct whole_plan *p, struct error *e) {
   if (p->form.self.rope_base > 0 && size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
                      "positions: rotary ones turn pairs of columns, but the heads have %zu", size);
-  if (p->attended) settle_cross(p);
   return settle_relative(p, e);
 }
 
@@ -214,7 +204,6 @@ static enum status settle_kinds(struct whole_plan *p, struct error *e) {
   f->last_aside = p->family->aside;
   f->output.tied = p->family->decodes && f->embedding.tokens > 0 && !p->part[WHOLE_HEAD].found &&
                    s->tie_output != TOGGLE_OFF;
-  if (f->output.tied && p->family->shrinks) f->output.scale = (float)(1 / sqrt((double)f->width));
   const bool scaled =
       s->scale_embedding == TOGGLE_UNSAID ? !p->family->keys : s->scale_embedding == TOGGLE_ON;
   f->embedding.scale = scaled ? (float)sqrt((double)f->width) : 1;
@@ -318,11 +307,6 @@ void whole_plan_size(const struct whole_plan *p, enum whole_role role, size_t *o
                                         [WHOLE_NORM_FORWARD] = {1, d},
                                         [WHOLE_NORM_QUERY] = {1, s->head_size},
                                         [WHOLE_NORM_KEY] = {1, s->head_size},
-                                        [WHOLE_NORM_CROSS] = {1, d},
-                                        [WHOLE_CROSS_QUERY] = {queries, d},
-                                        [WHOLE_CROSS_KEY] = {keys, p->attended},
-                                        [WHOLE_CROSS_VALUE] = {keys, p->attended},
-                                        [WHOLE_CROSS_OUTPUT] = {d, queries},
                                         [WHOLE_TOKEN] = {m->tokens, d},
                                         [WHOLE_TYPE] = {m->types, d},
                                         [WHOLE_POSITION] = {m->position_rows, d},
@@ -331,8 +315,7 @@ void whole_plan_size(const struct whole_plan *p, enum whole_role role, size_t *o
                                         [WHOLE_POOLER] = {d, d},
                                         [WHOLE_RELATIVE] = {s->relative_buckets, s->heads},
                                         [WHOLE_DENSE] = {f->pooling.dense_size, d},
-                                        [WHOLE_HEAD] = {m->tokens, d},
-                                        [WHOLE_HEAD_BIAS] = {1, m->tokens}};
+                                        [WHOLE_HEAD] = {m->tokens, d}};
   *out = sizes[role][0];
   *in = sizes[role][1];
 }

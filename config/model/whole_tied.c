@@ -33,7 +33,7 @@ static enum status compare_piece(void *of, size_t index, struct error *e) {
   return STATUS_OK;
 }
 
-static enum status compare(const struct whole_plan *p, const char *name, struct error *e) {
+static enum status compare(struct whole_plan *p, const char *name, struct error *e) {
   struct whole_copies c = {.file = p->source.file, .one = p->part[WHOLE_TOKEN].weight.tensor};
   c.other = checkpoint_find(c.file, name);
   if (!c.other || c.other == c.one) return STATUS_OK;
@@ -47,12 +47,10 @@ static enum status compare(const struct whole_plan *p, const char *name, struct 
 
 enum status whole_tied_check(struct whole_plan *p, struct error *e) {
   char name[LAYOUT_ADDRESS_SIZE + 64];
-  if (!p->source.file || !p->family->tied) return STATUS_OK;
-  for (size_t i = 0; !p->words.apart && i < WHOLE_TABLES_MOST && p->family->table[i]; i++) {
+  if (!p->source.file || !p->family->tied || p->words.apart) return STATUS_OK;
+  for (size_t i = 0; i < WHOLE_TABLES_MOST && p->family->table[i]; i++) {
     snprintf(name, sizeof name, "%s%s.weight", p->prefix, p->family->table[i]);
     if (compare(p, name, e)) return e->status;
   }
-  const struct whole_plan *last = whole_plan_last(p);
-  if (last->said.tie_output == TOGGLE_OFF || (p->words.apart && last == p)) return STATUS_OK;
-  return compare(last, "lm_head.weight", e);
+  return p->said.tie_output == TOGGLE_OFF ? STATUS_OK : compare(p, "lm_head.weight", e);
 }

@@ -23,7 +23,6 @@ struct whole_type {
   bool window_asked;     /* but counts only where use_sliding_window says so */
   size_t window;         /* what a missing one is; 0: none */
   bool untied;           /* the output has a matrix of its own */
-  bool pad_banned;       /* the token that pads is never chosen */
   bool may_part;         /* share_encoder_decoder_embeddings counts */
   bool first_behind_pad; /* positions begin behind the token that pads */
   size_t first_position;

@@ -61,11 +61,6 @@ static size_t count_of(struct whole_translation *t, const char *key, size_t low,
   return (size_t)number;
 }
 
-/* The key, or, where it is missing, the other one. */
-static const char *said_key(const struct whole_translation *t, const char *key, const char *other) {
-  return !other || json_object_get(t->config, key) ? key : other;
-}
-
 static void put_count(struct whole_translation *t, const char *word, const char *key,
                       size_t otherwise) {
   put_said(t, word, key, otherwise ? json_integer((json_int_t)otherwise) : NULL);
@@ -123,14 +118,6 @@ static void put_activation(struct whole_translation *t) {
   if (before) check_gate(t, is, gated);
 }
 
-/* The first of this name; or its decoder, of which keys and values may be other ones. */
-static const struct whole_family *first_family(const char *name, bool decodes) {
-  size_t i = 0;
-  while (i < whole_family_count() && strcmp(whole_family_at(i)->name, name) != 0) i++;
-  if (i == whole_family_count()) return NULL;
-  return decodes ? whole_family_decoder(whole_family_at(i)) : whole_family_at(i);
-}
-
 /* --- tokens --- */
 
 /* NULL: none of the two documents says it; JSON's null is none. */
@@ -148,32 +135,11 @@ static void put_token(struct whole_translation *t, const char *word, const char 
     put_said(t, word, key, otherwise >= 0 ? json_integer(otherwise) : NULL);
 }
 
-/* The token that pads is not chosen in some types. */
-static void ban_pad(struct whole_translation *t, json_t *words) {
-  const json_t *pad = said_token(t, "pad_token_id");
-  json_t *banned = json_object_get(words, "banned_tokens");
-  json_t *list = banned ? json_copy(banned) : json_array();
-  json_t *token = pad ? json_deep_copy(pad) : json_integer((json_int_t)t->w->type->pad);
-  if (!json_is_integer(token)) {
-    json_decref(token);
-    json_decref(list);
-    return;
-  }
-  if (json_array_append_new(list, token) || json_object_set_new(words, "banned_tokens", list))
-    error_set(t->e, STATUS_OUT_OF_MEMORY, "no memory for what config.json says");
-}
-
-/* How it goes on from a text: what generation_config.json says, or else config.json itself. */
+/* How it goes on from a text. */
 static void put_choice(struct whole_translation *t) {
-  const bool begins = whole_family_decoder(first_family(t->w->type->family, false)) != NULL;
-  const json_t *document = t->generation ? t->generation : t->config;
-  const char *from = t->generation ? "generation_config.json" : "config.json";
-  json_t *words = whole_choice_translate(document, from, begins, t->e);
-  if (words && t->w->type->pad_banned) ban_pad(t, words);
-  if (words && json_object_size(words) > 0)
-    put(t, "generate", NULL, words);
-  else
-    json_decref(words);
+  if (!t->generation) return;
+  json_t *words = whole_choice_translate(t->generation, t->e);
+  if (words) put(t, "generate", NULL, words);
 }
 
 static void put_tokens(struct whole_translation *t) {
@@ -327,7 +293,7 @@ static void translate(struct whole_translation *t) {
   const struct whole_keys *keys = t->family->keys;
   const struct whole_type *type = t->w->type;
   check_guards(t);
-  put_count(t, "layers", said_key(t, keys->layers, keys->layers_else), 0);
+  put_count(t, "layers", keys->layers, 0);
   put_count(t, "width", keys->width, 0);
   put_count(t, "heads", keys->heads, type->heads);
   if (type->head_size)
@@ -336,7 +302,7 @@ static void translate(struct whole_translation *t) {
     put_free_count(t, "head_size", keys->head_size);
   put_free_count(t, "kv_heads", keys->kv_heads);
   put_free_count(t, "feed_forward", keys->forward_size);
-  put_count(t, "vocabulary", said_key(t, keys->vocabulary, keys->vocabulary_else), 0);
+  put_count(t, "vocabulary", keys->vocabulary, 0);
   put_said(t, "norm_eps", keys->epsilon, json_real(type->epsilon));
   put_activation(t);
   if (t->family->gated) put(t, "gated", NULL, json_true());
@@ -352,6 +318,12 @@ static void translate(struct whole_translation *t) {
   t->w->buckets = count_of(t, keys->buckets, 1, 0);
   t->w->distance = count_of(t, keys->distance, 1, 0);
   if (type->may_part) t->w->apart = !flag_of(t, "share_encoder_decoder_embeddings", true);
+}
+
+static const struct whole_family *first_family(const char *name) {
+  for (size_t i = 0; i < whole_family_count(); i++)
+    if (strcmp(whole_family_at(i)->name, name) == 0) return whole_family_at(i);
+  return NULL;
 }
 
 static enum status find_type(struct whole_words *w, const json_t *config, struct error *e) {
@@ -381,19 +353,14 @@ static json_t *copy_object(const json_t *json) {
   return NULL;
 }
 
-static const char *stack_name(const struct whole_words *w) {
-  return w->decodes ? "decoder" : "encoder";
-}
-
-/* A new object: what is said of this stack stands where both stacks' is said. NULL: no memory. */
-static json_t *flatten(const struct whole_words *w, const json_t *json) {
-  json_t *copy = copy_object(json), *own = json_object_get(json, stack_name(w));
-  if (copy && own && json_object_update(copy, own)) {
+/* A new object: what `encoder` says of itself stands where both stacks' is said. NULL: no memory.
+ */
+static json_t *flatten(const json_t *json) {
+  json_t *copy = copy_object(json), *encoder = json_object_get(json, "encoder");
+  if (copy && encoder && (json_object_update(copy, encoder) || json_object_del(copy, "encoder"))) {
     json_decref(copy);
     return NULL;
   }
-  json_object_del(copy, "encoder");
-  json_object_del(copy, "decoder");
   return copy;
 }
 
@@ -403,13 +370,13 @@ static enum status copy_words(struct whole_words *w, const json_t *config, struc
   const char *word;
   json_t *value, *own = copy_object(config);
   json_object_del(own, "model_type");
-  json_t *flat = own ? flatten(w, own) : NULL;
+  json_t *flat = own ? flatten(own) : NULL;
   if (!flat) error_set(e, STATUS_OUT_OF_MEMORY, "no memory for what config.json says");
   if (flat && whole_settings_read(&read, own, e)) text_before(e, "config.json: ");
   json_object_foreach(flat, word, value) {
     char key[WORD_SIZE + 16];
-    const bool alone = json_object_get(json_object_get(own, stack_name(w)), word);
-    snprintf(key, sizeof key, "%s%s%.32s", alone ? stack_name(w) : "", alone ? ": " : "", word);
+    const bool alone = json_object_get(json_object_get(own, "encoder"), word);
+    snprintf(key, sizeof key, "%s%.32s", alone ? "encoder: " : "", word);
     put_from(w, word, json_incref(value), "config.json", key, e);
   }
   json_decref(flat);
@@ -417,9 +384,9 @@ static enum status copy_words(struct whole_words *w, const json_t *config, struc
   return e->status;
 }
 
-enum status whole_words_make(struct whole_words *w, bool decodes, const json_t *config,
-                             const json_t *generation, struct error *e) {
-  *w = (struct whole_words){.words = json_object(), .from = json_object(), .decodes = decodes};
+enum status whole_words_make(struct whole_words *w, const json_t *config, const json_t *generation,
+                             struct error *e) {
+  *w = (struct whole_words){.words = json_object(), .from = json_object()};
   if (!w->words || !w->from) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for words");
   if (!config || find_type(w, config, e)) return e->status;
   const json_t *tower = w->type->tower ? json_object_get(config, w->type->tower) : NULL;
@@ -427,7 +394,7 @@ enum status whole_words_make(struct whole_words *w, bool decodes, const json_t *
                                 .whole = config,
                                 .config = tower ? tower : config,
                                 .generation = generation,
-                                .family = first_family(w->type->family, decodes),
+                                .family = first_family(w->type->family),
                                 .e = e};
   must(t.family);
   if (!t.family->keys) return copy_words(w, config, e);
@@ -474,7 +441,7 @@ static void compare(const struct whole_words *w, const char *word, const json_t 
 enum status whole_words_override(struct whole_words *w, const json_t *definition, struct notes *n,
                                  struct error *e) {
   const char *word;
-  json_t *value, *flat = flatten(w, definition);
+  json_t *value, *flat = flatten(definition);
   if (!flat) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a definition");
   json_object_foreach(flat, word, value) {
     json_t *known = json_object_get(w->words, word);

@@ -21,20 +21,18 @@ struct whole_words {
   size_t window;  /* rows that one sees, itself among them */
   bool has_types; /* of tokens */
   size_t types;
-  bool apart;   /* encoder and decoder have tables of tokens of their own */
-  bool decodes; /* it is about the decoder beside an encoder */
+  bool apart; /* the encoder has a table of tokens of its own */
 };
 
-/* Of one stack: the decoder beside an encoder, where `decodes` says so. `config`: what the
- * config.json holds; `generation`: the generation_config.json, whose tokens go
+/* `config`: what the config.json holds; `generation`: the generation_config.json, whose tokens go
  * before; either may be NULL. STATUS_CONFIG where the model_type is not served, where a value is
  * none that is served, naming the key, or STATUS_OUT_OF_MEMORY. */
-enum status whole_words_make(struct whole_words *w, bool decodes, const json_t *config,
-                             const json_t *generation, struct error *e);
+enum status whole_words_make(struct whole_words *w, const json_t *config, const json_t *generation,
+                             struct error *e);
 void whole_words_free(struct whole_words *w);
 
-/* What the definition says goes before; what differs is noted. What either says of this stack
- * alone, in `encoder` or `decoder`, counts as said of the model. */
+/* What the definition says goes before; what differs is noted. What either says of the encoder
+ * alone counts as said of the model. */
 enum status whole_words_override(struct whole_words *w, const json_t *definition, struct notes *n,
                                  struct error *e);
 

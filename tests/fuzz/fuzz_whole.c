@@ -52,7 +52,7 @@ static void read_numbers(const struct whole_plan *p) {
   struct error e = {0};
   struct arena a;
   arena_init(&a, NULL);
-  must(whole_numbers_model(p, NULL, &a, &form, &e) == STATUS_OK);
+  must(whole_numbers_model(p, &a, &form, &e) == STATUS_OK);
   for (size_t i = 0; i < form.layers; i++)
     must(whole_numbers_layer(p, i, &a, &layer, &e) == STATUS_OK);
   arena_free(&a);

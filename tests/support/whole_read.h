@@ -26,7 +26,7 @@ static inline void whole_read(struct whole_read *m, json_t *definition, const ch
   m->definition = definition;
   arena_init(&m->arena, NULL);
   if (whole_plan_make(&m->plan, definition, directory, &e)) fail_msg("%s", e.detail);
-  whole_numbers_model(&m->plan, NULL, &m->arena, &m->form, &e);
+  whole_numbers_model(&m->plan, &m->arena, &m->form, &e);
   struct stack_layer *layer = arena_alloc(&m->arena, m->form.layers, sizeof *layer, &e);
   assert_non_null(layer);
   for (size_t i = 0; i < m->form.layers; i++)
