@@ -22,16 +22,26 @@ static const char *shown(const char *text, char out[TEXT_SIZE]) {
 
 /* --- what it is --- */
 
-static void print_sizes(const struct whole_plan *p, FILE *out) {
-  const struct stack_form *f = &p->form;
-  fprintf(out,
-          "whole model: family %s, kind %s: layers %zu, heads %zu, width %zu, feed_forward %zu",
-          p->family->name, model_kind_name(p->kind), f->layers, f->self.heads, f->width,
-          f->forward_size);
+static void print_stack_sizes(const struct whole_stack *s, FILE *out) {
+  const struct stack_form *f = &s->form;
+  fprintf(out, ": layers %zu, heads %zu, width %zu, feed_forward %zu", f->layers, f->self.heads,
+          f->width, f->forward_size);
   if (f->embedding.tokens) fprintf(out, ", vocabulary %zu", f->embedding.tokens);
-  if (p->positions) fprintf(out, ", positions %zu", p->positions);
+  if (s->positions) fprintf(out, ", positions %zu", s->positions);
   fputc('\n', out);
-  if (p->kind == MODEL_SEQ2SEQ) fputs("  of it, the encoder is served\n", out);
+}
+
+static void print_sizes(const struct whole_plan *p, FILE *out) {
+  const struct whole_stack *reader = whole_plan_reader(p), *decoder = &p->stack[WHOLE_DECODER];
+  const struct stack_form *f = &reader->form;
+  fprintf(out, "whole model: family %s, kind %s", p->family->name, model_kind_name(p->kind));
+  print_stack_sizes(reader, out);
+  if (p->kind == MODEL_SEQ2SEQ) {
+    fputs("  its decoder", out);
+    print_stack_sizes(decoder, out);
+  }
+  if (decoder->family && decoder->form.output.tied)
+    fputs("  the table of tokens makes the logits, too\n", out);
   if (!f->embedding.tokens) fputs("  without a table of tokens it takes embeddings only\n", out);
   if (p->pool != STACK_POOL_NONE)
     fprintf(out, "  pool %s%s%s\n", whole_settings_pool_name(p->pool),
@@ -58,6 +68,23 @@ static void print_aside(const struct whole_plan *p, FILE *out) {
   fputc('\n', out);
 }
 
+/* Keys and values of a row in all layers, as float32. */
+static size_t row_bytes(const struct layer_shape *s, size_t layers) {
+  return layers * s->kv_heads * (s->key_head_size + s->value_head_size) * sizeof(float);
+}
+
+/* What a decoder keeps of texts, and of sources that it attends to. */
+static void print_memory(const struct whole_plan *p, FILE *out) {
+  const struct stack_form *f = &p->stack[WHOLE_DECODER].form;
+  fprintf(out, "  %ju numbers, %.1f MB at rest", (uintmax_t)p->count, (double)p->count * 4e-6);
+  if (f->layers)
+    fprintf(out, ", and %.2g MB for 1000 tokens that are kept",
+            (double)row_bytes(&f->self, f->layers) * 1e-3);
+  if (f->cross.heads)
+    fprintf(out, ", %.2g MB for 1000 of a source", (double)row_bytes(&f->cross, f->layers) * 1e-3);
+  fputc('\n', out);
+}
+
 static void print_source(const struct whole_plan *p, FILE *out) {
   char prefix[TEXT_SIZE], file[TEXT_SIZE];
   fprintf(out, "  %zu tensors of %s", count_used(p),
@@ -68,7 +95,7 @@ static void print_source(const struct whole_plan *p, FILE *out) {
           p->source.generation ? " and generation_config.json" : "",
           p->source.modules ? ", the pool from modules.json" : "");
   print_aside(p, out);
-  fprintf(out, "  %ju numbers, %.1f MB at rest\n", (uintmax_t)p->count, (double)p->count * 4e-6);
+  print_memory(p, out);
   for (size_t i = 0; i < p->notes.count; i++) fprintf(out, "note: %s\n", p->notes.text[i]);
 }
 
@@ -113,7 +140,9 @@ static bool is_expected(const struct whole_plan *p) {
 }
 
 /* It is a whole model, but nothing says how many heads it has. */
-static bool lacks_heads(const struct whole_plan *p) { return p->family && !p->said.heads; }
+static bool lacks_heads(const struct whole_plan *p) {
+  return p->family && (!p->said.of[WHOLE_ENCODER].heads || !p->said.of[WHOLE_DECODER].heads);
+}
 
 enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct error *e) {
   struct whole_plan p = {0};

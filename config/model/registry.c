@@ -158,8 +158,8 @@ size_t registry_scratch_bytes(const struct registry *r) {
   size_t bytes = 0;
   for (size_t i = 0; i < r->count; i++) {
     const struct model *m = r->models[i];
-    bytes = size_max(bytes, m->whole ? stack_scratch_bytes(whole_reader(m->whole))
-                                     : layer_scratch_bytes(m->layer));
+    bytes =
+        size_max(bytes, m->whole ? whole_scratch_bytes(m->whole) : layer_scratch_bytes(m->layer));
   }
   return bytes;
 }

@@ -75,28 +75,34 @@ static enum status fill_request(const struct stack *s, size_t rows, struct arena
   return STATUS_OK;
 }
 
-static enum status compute_tokens(const struct stack *s, size_t rows, struct arena *a,
-                                  struct error *e) {
-  struct item item = {.q = rows, .k = rows};
+/* Computes a few rows, whose run lies in the arena; those of a source are computed. NULL with an
+ * error. */
+static struct stack_run *compute_rows(const struct stack *s, struct stack_run *source,
+                                      struct arena *a, struct error *e) {
+  const struct stack_embedding *m = &stack_form(s)->embedding;
+  const bool table = m->positions == POSITIONS_LEARNED;
+  const size_t rows = table ? size_min(TOKENS, m->position_rows - m->first_position) : TOKENS;
+  struct item *item = arena_alloc(a, 1, sizeof *item, e);
   void *scratch = arena_alloc(a, stack_scratch_bytes(s), 1, e);
-  struct stack_run *run = stack_run_new(s, a, e);
-  if (e->status) return e->status;
+  struct stack_run *run = e->status ? NULL : stack_run_new(s, a, e);
+  if (e->status) return NULL;
+  *item = (struct item){.q = rows, .k = rows};
   run->geometry.items = 1;
-  run->geometry.item = &item;
+  run->geometry.item = item;
   run->geometry.q_rows = run->geometry.k_rows = rows;
-  if (fill_request(s, rows, a, run, e) || stack_prepare(s, run, a, e)) return e->status;
+  run->source = source;
+  if (fill_request(s, rows, a, run, e) || stack_prepare(s, run, a, e)) return NULL;
   run_compute(&run->run, 1e7, scratch);
-  return run_fault(&run->run, e);
+  return run_fault(&run->run, e) ? NULL : run;
 }
 
-enum status trial_stack(const struct stack *s, struct error *e) {
-  const struct stack_embedding *m = &stack_form(s)->embedding;
-  const size_t most =
-      m->positions == POSITIONS_LEARNED ? m->position_rows - m->first_position : TOKENS;
+enum status trial_stacks(const struct stack *encoder, const struct stack *decoder,
+                         struct error *e) {
   struct error fault = {0};
   struct arena arena;
   arena_init(&arena, NULL);
-  compute_tokens(s, size_min(TOKENS, most), &arena, &fault);
+  struct stack_run *source = encoder ? compute_rows(encoder, NULL, &arena, &fault) : NULL;
+  if (decoder && fault.status == STATUS_OK) compute_rows(decoder, source, &arena, &fault);
   arena_free(&arena);
   if (fault.status == STATUS_NOT_FINITE)
     return error_set(e, STATUS_CONFIG, "its answer to a few tokens is not finite: %.300s",

@@ -11,8 +11,9 @@
  * STATUS_CONFIG or STATUS_OUT_OF_MEMORY. */
 struct layer *trial_make(const struct parameters *p, enum gemm_engine engine, struct error *e);
 
-/* Tries a whole model on a few tokens, or on rows of zeros where it has none. STATUS_CONFIG where
- * the answer is not finite, STATUS_OUT_OF_MEMORY. */
-enum status trial_stack(const struct stack *s, struct error *e);
+/* Tries a whole model on a few tokens, or on rows of zeros where it has none. Of the two stacks one
+ * may be NULL; else the decoder attends to the encoder's outputs. STATUS_CONFIG where the answer is
+ * not finite, STATUS_OUT_OF_MEMORY. */
+enum status trial_stacks(const struct stack *encoder, const struct stack *decoder, struct error *e);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/run/size.h"
+
 void whole_free(struct whole *w) {
   if (!w) return;
   stack_free(w->encoder);
@@ -13,12 +15,19 @@ void whole_free(struct whole *w) {
   free(w);
 }
 
+size_t whole_scratch_bytes(const struct whole *w) {
+  const size_t encoder = w->encoder ? stack_scratch_bytes(w->encoder) : 0;
+  return size_max(encoder, w->decoder ? stack_scratch_bytes(w->decoder) : 0);
+}
+
+static bool can_begin(const struct whole *w) { return !w->encoder || w->token.begin >= 0; }
+
 bool whole_has_output(const struct whole *w) {
-  return w && w->decoder && stack_has_output(w->decoder);
+  return w && w->decoder && can_begin(w) && stack_has_output(w->decoder);
 }
 
 bool whole_can_generate(const struct whole *w) {
-  return w && w->decoder && stack_can_generate(w->decoder);
+  return w && w->decoder && can_begin(w) && stack_can_generate(w->decoder);
 }
 
 const struct whole_part *whole_find_part(const struct whole *w, const char *name) {

@@ -64,7 +64,11 @@ static inline struct stack *whole_reader(const struct whole *w) {
 /* Both: an encoder, and a decoder that attends to what it puts out. */
 static inline bool whole_is_pair(const struct whole *w) { return w->encoder && w->decoder; }
 
-/* Can it say how likely tokens are? NULL, which is no whole model, cannot. */
+/* Bytes of scratch that one thread needs for either stack. */
+size_t whole_scratch_bytes(const struct whole *w);
+
+/* Can it say how likely tokens are? NULL, which is no whole model, cannot; nor can a decoder beside
+ * an encoder where no token is known with which it begins. */
 bool whole_has_output(const struct whole *w);
 
 /* And go on from a text? */

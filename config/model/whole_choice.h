@@ -1,10 +1,11 @@
 /* whole_choice: how a model goes on from a text where a request does not say otherwise: by
- * `generate` of a definition, or by generation_config.json in its words. */
+ * `generate` of a definition, or by generation_config.json or config.json in its words. */
 #ifndef CONFIG_WHOLE_CHOICE_H
 #define CONFIG_WHOLE_CHOICE_H
 
 #include <jansson.h>
 
+#include "config/layer/notes.h"
 #include "core/run/status.h"
 #include "core/stack/stack_choice.h"
 
@@ -24,8 +25,19 @@ void whole_choice_init(struct whole_choice *c);
  * begins with the key. */
 enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct error *e);
 
-/* What a generation_config.json says, in the words of `generate`: a new object. What it has besides
- * is left aside. NULL with an error that names the file and its key, or without memory. */
-json_t *whole_choice_translate(const json_t *generation, struct error *e);
+/* `known` becomes what both say: what is said goes before. A search and a drawing exclude each
+ * other: what says the one switches the other off. */
+enum status whole_choice_override(json_t *known, json_t *said, struct error *e);
+
+/* A document of the library that says how tokens are generated. */
+struct whole_generating {
+  const json_t *said;
+  const char *document; /* "generation_config.json" */
+  bool pair;            /* of an encoder and a decoder, whose text begins with one token */
+};
+
+/* What it says, in the words of `generate`: a new object. What would choose otherwise than is
+ * served is noted. NULL with an error that names the document and its key, or without memory. */
+json_t *whole_choice_translate(const struct whole_generating *g, struct notes *n, struct error *e);
 
 #endif

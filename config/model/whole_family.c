@@ -1,96 +1,61 @@
 /* whole_family: the table. */
 #include "config/model/whole_family.h"
 
-static const struct whole_keys bert_keys = {.layers = "num_hidden_layers",
+static const struct whole_keys bert_keys = {.own = {"num_hidden_layers", "num_attention_heads",
+                                                    "intermediate_size"},
                                             .width = "hidden_size",
-                                            .heads = "num_attention_heads",
-                                            .forward_size = "intermediate_size",
                                             .vocabulary = "vocab_size",
                                             .types = "type_vocab_size",
                                             .positions = "max_position_embeddings",
                                             .epsilon = "layer_norm_eps",
                                             .activation = "hidden_act"};
-static const struct whole_keys distilbert_keys = {.layers = "n_layers",
+static const struct whole_keys distilbert_keys = {.own = {"n_layers", "n_heads", "hidden_dim"},
                                                   .width = "dim",
-                                                  .heads = "n_heads",
-                                                  .forward_size = "hidden_dim",
                                                   .vocabulary = "vocab_size",
                                                   .positions = "max_position_embeddings",
                                                   .activation = "activation"};
-static const struct whole_keys t5_keys = {.layers = "num_layers",
+static const struct whole_keys t5_keys = {.own = {"num_layers", "num_heads", "d_ff"},
+                                          .decoder = {.layers = "num_decoder_layers"},
+                                          .follows = true,
                                           .width = "d_model",
-                                          .heads = "num_heads",
                                           .head_size = "d_kv",
-                                          .forward_size = "d_ff",
                                           .vocabulary = "vocab_size",
                                           .epsilon = "layer_norm_epsilon",
                                           .activation = "feed_forward_proj",
                                           .buckets = "relative_attention_num_buckets",
                                           .distance = "relative_attention_max_distance",
                                           .gated = "gated-"};
-static const struct whole_keys bart_keys = {.layers = "encoder_layers",
-                                            .width = "d_model",
-                                            .heads = "encoder_attention_heads",
-                                            .forward_size = "encoder_ffn_dim",
-                                            .vocabulary = "vocab_size",
+#define BART_SIZES                                                         \
+  .own = {"encoder_layers", "encoder_attention_heads", "encoder_ffn_dim"}, \
+  .decoder = {"decoder_layers", "decoder_attention_heads", "decoder_ffn_dim"}, .width = "d_model"
+static const struct whole_keys bart_keys = {BART_SIZES, .vocabulary = "vocab_size",
                                             .positions = "max_position_embeddings",
                                             .activation = "activation_function"};
-static const struct whole_keys whisper_keys = {.layers = "encoder_layers",
-                                               .width = "d_model",
-                                               .heads = "encoder_attention_heads",
-                                               .forward_size = "encoder_ffn_dim",
-                                               .activation = "activation_function"};
-static const struct whole_keys vit_keys = {.layers = "num_hidden_layers",
+static const struct whole_keys whisper_keys = {BART_SIZES, .activation = "activation_function"};
+static const struct whole_keys vit_keys = {.own = {"num_hidden_layers", "num_attention_heads",
+                                                   "intermediate_size"},
                                            .width = "hidden_size",
-                                           .heads = "num_attention_heads",
-                                           .forward_size = "intermediate_size",
                                            .epsilon = "layer_norm_eps",
                                            .activation = "hidden_act"};
-static const struct whole_keys gpt2_keys = {.layers = "n_layer",
+static const struct whole_keys gpt2_keys = {.own = {"n_layer", "n_head", "n_inner"},
                                             .width = "n_embd",
-                                            .heads = "n_head",
-                                            .forward_size = "n_inner",
                                             .vocabulary = "vocab_size",
                                             .positions = "n_positions",
                                             .epsilon = "layer_norm_epsilon",
                                             .activation = "activation_function"};
-#define LLAMA_KEYS                                                                                 \
-  .layers = "num_hidden_layers", .width = "hidden_size", .heads = "num_attention_heads",           \
-  .head_size = "head_dim", .kv_heads = "num_key_value_heads", .forward_size = "intermediate_size", \
-  .vocabulary = "vocab_size", .positions = "max_position_embeddings", .rope_base = "rope_theta",   \
+#define LLAMA_KEYS                                                                               \
+  .own = {"num_hidden_layers", "num_attention_heads", "intermediate_size"},                      \
+  .width = "hidden_size", .head_size = "head_dim", .kv_heads = "num_key_value_heads",            \
+  .vocabulary = "vocab_size", .positions = "max_position_embeddings", .rope_base = "rope_theta", \
   .epsilon = "rms_norm_eps"
 static const struct whole_keys llama_keys = {LLAMA_KEYS, .activation = "hidden_act"};
 static const struct whole_keys gemma_keys = {LLAMA_KEYS, .activation = "hidden_activation",
                                              .activation_open = true};
 
-enum { QUERY_KEY_VALUE = 1 << WHOLE_QUERY | 1 << WHOLE_KEY | 1 << WHOLE_VALUE };
-
-/* The layers of nn.TransformerEncoder. */
-#define TORCH_LAYER                                                                    \
-  .joint = "self_attn.in_proj_",                                                       \
-  .stem = {[WHOLE_OUTPUT] = "self_attn.out_proj", [WHOLE_UP] = "linear1",              \
-           [WHOLE_GATE] = "linear_gate",          [WHOLE_DOWN] = "linear2",            \
-           [WHOLE_NORM_SELF] = "norm1",           [WHOLE_NORM_FORWARD] = "norm2",      \
-           [WHOLE_POSITION] = "positions",        [WHOLE_NORM_LAST] = TORCH_LAST_NORM, \
-           [WHOLE_RELATIVE] = "relative_bias"}
-/* The encoders of BART and its kin. */
-#define BART_NAMES                                                                             \
-  .layer = "encoder.layers.{i}.",                                                              \
-  .stem = {[WHOLE_QUERY] = "self_attn.q_proj",                                                 \
-           [WHOLE_KEY] = "self_attn.k_proj",                                                   \
-           [WHOLE_VALUE] = "self_attn.v_proj",                                                 \
-           [WHOLE_OUTPUT] = "self_attn.out_proj",                                              \
-           [WHOLE_UP] = "fc1",                                                                 \
-           [WHOLE_DOWN] = "fc2",                                                               \
-           [WHOLE_NORM_SELF] = "self_attn_layer_norm",                                         \
-           [WHOLE_NORM_FORWARD] = "final_layer_norm",                                          \
-           [WHOLE_POSITION] = "encoder.embed_positions",                                       \
-           [WHOLE_NORM_EMBEDDED] = BART_EMBEDDED,                                              \
-           [WHOLE_NORM_LAST] = BART_LAST},                                                     \
-  .table = {"shared", "encoder.embed_tokens", "decoder.embed_tokens"},                         \
-  .decoder = "decoder.layers.", .scope = {"encoder."},                                         \
-  .ignored = {"encoder.version", "encoder.embed_positions._float_tensor"}, .keys = &bart_keys, \
-  .bias = WHOLE_BIAS_ALWAYS, .tied = true
+enum {
+  QUERY_KEY_VALUE = 1U << WHOLE_QUERY | 1U << WHOLE_KEY | 1U << WHOLE_VALUE,
+  CROSS_QUERY_KEY_VALUE = 1U << WHOLE_CROSS_QUERY | 1U << WHOLE_CROSS_KEY | 1U << WHOLE_CROSS_VALUE
+};
 
 /* Llama and its kin; the norms of heads are in some of them alone. */
 #define LLAMA_NAMES                                                                             \
@@ -111,59 +76,149 @@ enum { QUERY_KEY_VALUE = 1 << WHOLE_QUERY | 1 << WHOLE_KEY | 1 << WHOLE_VALUE };
   .buffer = {"self_attn.rotary_emb.inv_freq"}, .decodes = true, .gated = true, .rotary = true,  \
   .tied = true, .lasting = true, .norm = NORM_RMS, .place = NORM_PRE
 
+/* --- families of an encoder and a decoder: what both have, and the decoders --- */
+
+/* nn.Transformer. */
+#define TORCH \
+  .name = "plain", .joint = "self_attn.in_proj_", .loose = true, .positions = POSITIONS_INTERLEAVED
+#define TORCH_STEMS                                                                            \
+  [WHOLE_OUTPUT] = "self_attn.out_proj", [WHOLE_UP] = "linear1", [WHOLE_GATE] = "linear_gate", \
+  [WHOLE_DOWN] = "linear2", [WHOLE_NORM_SELF] = "norm1", [WHOLE_POSITION] = "positions"
+/* Of layers that do not attend to others. */
+#define TORCH_ALONE TORCH_STEMS, [WHOLE_NORM_FORWARD] = "norm2", [WHOLE_RELATIVE] = "relative_bias"
+
+static const struct whole_family torch_decoder = {
+    TORCH,
+    .layer = "decoder.layers.{i}.",
+    .cross_joint = "multihead_attn.in_proj_",
+    .stem = {TORCH_STEMS, [WHOLE_CROSS_OUTPUT] = "multihead_attn.out_proj",
+             [WHOLE_NORM_CROSS] = "norm2", [WHOLE_NORM_FORWARD] = "norm3",
+             [WHOLE_NORM_LAST] = "decoder.norm", [WHOLE_RELATIVE] = "decoder.relative_bias"},
+    .table = {"decoder.embedding", "embedding"},
+    .head = "output",
+    .scope = {"decoder."},
+    .decodes = true};
+
+/* The textbook. */
+#define D2L                                                           \
+  .name = "d2l", .bias = WHOLE_BIAS_ALWAYS, .unbiased = D2L_UNBIASED, \
+  .positions = POSITIONS_INTERLEAVED
+#define D2L_STEMS(attention, last_norm)                                             \
+  attention ".W_q", attention ".W_k", attention ".W_v", attention ".W_o",           \
+      "ffn.dense1", [WHOLE_DOWN] = "ffn.dense2", [WHOLE_NORM_SELF] = "addnorm1.ln", \
+                    [WHOLE_NORM_FORWARD] = last_norm ".ln"
+enum {
+  D2L_UNBIASED =
+      QUERY_KEY_VALUE | 1U << WHOLE_OUTPUT | CROSS_QUERY_KEY_VALUE | 1U << WHOLE_CROSS_OUTPUT
+};
+
+static const struct whole_family d2l_decoder = {
+    D2L,
+    .layer = "decoder.blks.block{i}.",
+    .stem = {D2L_STEMS("attention1", "addnorm3"), [WHOLE_CROSS_QUERY] = "attention2.W_q",
+             [WHOLE_CROSS_KEY] = "attention2.W_k", [WHOLE_CROSS_VALUE] = "attention2.W_v",
+             [WHOLE_CROSS_OUTPUT] = "attention2.W_o", [WHOLE_NORM_CROSS] = "addnorm2.ln"},
+    .table = {"decoder.embedding"},
+    .head = "decoder.dense",
+    .scope = {"decoder."},
+    .ignored = {"decoder.pos_encoding.P"},
+    .decodes = true,
+    .headed = true};
+
+/* `forward` is the number of its feed-forward layer among the layers of a block. */
+#define T5(stack, forward)                                                                         \
+  .name = "t5", .layer = stack ".block.{i}.", .gated_up = "layer." forward ".DenseReluDense.wi_1", \
+  .table = {"shared", "encoder.embed_tokens", "decoder.embed_tokens"}, .scope = {stack "."},       \
+  .keys = &t5_keys, .bias = WHOLE_BIAS_NEVER, .tied = true, .lasting = true, .unscaled = true,     \
+  .relative = true, .norm = NORM_RMS, .place = NORM_PRE
+#define T5_STEMS(stack, forward)                                                   \
+  "layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v", \
+      "layer.0.SelfAttention.o", "layer." forward ".DenseReluDense.wi",            \
+      "layer." forward ".DenseReluDense.wi_0",                                     \
+      [WHOLE_DOWN] = "layer." forward ".DenseReluDense.wo",                        \
+      [WHOLE_NORM_SELF] = "layer.0.layer_norm",                                    \
+      [WHOLE_NORM_FORWARD] = "layer." forward ".layer_norm",                       \
+      [WHOLE_NORM_LAST] = stack ".final_layer_norm",                               \
+      [WHOLE_RELATIVE] = stack ".block.0.layer.0.SelfAttention.relative_attention_bias"
+
+/* The first files of the family have a table of distances across, which is without effect. */
+static const struct whole_family t5_decoder = {
+    T5("decoder", "2"),
+    .stem = {T5_STEMS("decoder", "2"), [WHOLE_CROSS_QUERY] = "layer.1.EncDecAttention.q",
+             [WHOLE_CROSS_KEY] = "layer.1.EncDecAttention.k",
+             [WHOLE_CROSS_VALUE] = "layer.1.EncDecAttention.v",
+             [WHOLE_CROSS_OUTPUT] = "layer.1.EncDecAttention.o",
+             [WHOLE_NORM_CROSS] = "layer.1.layer_norm"},
+    .head = "lm_head",
+    .ignored = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"},
+    .decodes = true,
+    .shrunk = true};
+
+/* BART and its kin differ in norms and positions alone, which both stacks have in the same way. */
+#define BART_KIN(stack)                                                                      \
+  .layer = stack ".layers.{i}.",                                                             \
+  .table = {"shared", "encoder.embed_tokens", "decoder.embed_tokens"}, .scope = {stack "."}, \
+  .ignored = {stack ".version", stack ".embed_positions._float_tensor"}, .keys = &bart_keys, \
+  .bias = WHOLE_BIAS_ALWAYS, .tied = true
+#define BART_STEMS(stack)                                                                  \
+  "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj", "fc1", \
+      [WHOLE_DOWN] = "fc2", [WHOLE_NORM_SELF] = "self_attn_layer_norm",                    \
+      [WHOLE_NORM_FORWARD] = "final_layer_norm", [WHOLE_POSITION] = stack ".embed_positions"
+#define BART_CROSS_STEMS                                                                       \
+  [WHOLE_CROSS_QUERY] = "encoder_attn.q_proj", [WHOLE_CROSS_KEY] = "encoder_attn.k_proj",      \
+  [WHOLE_CROSS_VALUE] = "encoder_attn.v_proj", [WHOLE_CROSS_OUTPUT] = "encoder_attn.out_proj", \
+  [WHOLE_NORM_CROSS] = "encoder_attn_layer_norm"
+#define BART_EMBEDDED(stack) [WHOLE_NORM_EMBEDDED] = stack ".layernorm_embedding"
+#define BART_LAST(stack)     [WHOLE_NORM_LAST] = stack ".layer_norm"
+#define BART_DECODES         .head = "lm_head", .logits_bias = "final_logits_bias", .decodes = true
+
+#define BART(stack) \
+  .name = "bart", BART_KIN(stack), .positions = POSITIONS_LEARNED, .positions_beyond = 2
+#define MBART(stack)                                                    \
+  .name = "mbart", BART_KIN(stack), .lasting = true, .place = NORM_PRE, \
+  .positions = POSITIONS_LEARNED, .positions_beyond = 2
+#define M2M100(stack)                                                    \
+  .name = "m2m100", BART_KIN(stack), .lasting = true, .place = NORM_PRE, \
+  .positions = POSITIONS_HALVES_WIDE, .positions_beyond = 2
+#define PEGASUS(stack)                                                    \
+  .name = "pegasus", BART_KIN(stack), .lasting = true, .place = NORM_PRE, \
+  .positions = POSITIONS_HALVES
+#define MARIAN(stack) .name = "marian", BART_KIN(stack), .positions = POSITIONS_HALVES
+
+static const struct whole_family bart_decoder = {BART("decoder"), BART_DECODES,
+                                                 .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS,
+                                                          BART_EMBEDDED("decoder")}};
+static const struct whole_family mbart_decoder = {MBART("decoder"), BART_DECODES,
+                                                  .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS,
+                                                           BART_EMBEDDED("decoder"),
+                                                           BART_LAST("decoder")}};
+static const struct whole_family m2m100_decoder = {M2M100("decoder"), BART_DECODES,
+                                                   .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS,
+                                                            BART_LAST("decoder")}};
+static const struct whole_family pegasus_decoder = {
+    PEGASUS("decoder"), BART_DECODES,
+    .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS, BART_LAST("decoder")}};
+static const struct whole_family marian_decoder = {
+    MARIAN("decoder"), BART_DECODES, .stem = {BART_STEMS("decoder"), BART_CROSS_STEMS}};
+
+/* --- what is looked for --- */
+
 static const struct whole_family families[] = {
-#define TORCH_LAST_NORM "encoder.norm"
-    {.name = "plain",
-     .layer = "encoder.layers.{i}.",
-     TORCH_LAYER,
-     .table = {"encoder.embedding", "embedding"},
-     .decoder = "decoder.layers.",
-     .scope = {"encoder."},
-     .loose = true,
-     .positions = POSITIONS_INTERLEAVED},
-#undef TORCH_LAST_NORM
-#define TORCH_LAST_NORM "decoder.norm"
-    {.name = "plain",
-     .layer = "decoder.layers.{i}.",
-     TORCH_LAYER,
-     .table = {"decoder.embedding", "embedding"},
-     .head = "output",
-     .scope = {"decoder."},
-     .decodes = true,
-     .loose = true,
-     .positions = POSITIONS_INTERLEAVED},
-#undef TORCH_LAST_NORM
-#define TORCH_LAST_NORM "norm"
-    {.name = "plain",
-     .layer = "layers.{i}.",
-     TORCH_LAYER,
-     .table = {"embedding"},
-     .head = "output",
-     .scope = {"layers.", "norm."},
-     .decodes = true,
-     .by_kind = true,
-     .loose = true,
-     .positions = POSITIONS_INTERLEAVED},
-    {.name = "plain",
-     .layer = "layers.{i}.",
-     TORCH_LAYER,
-     .table = {"embedding"},
-     .scope = {"layers.", "norm."},
-     .loose = true,
-     .positions = POSITIONS_INTERLEAVED},
-#undef TORCH_LAST_NORM
-    {.name = "d2l",
-     .layer = "encoder.blks.block{i}.",
-     .stem = {"attention.W_q", "attention.W_k", "attention.W_v", "attention.W_o",
-              "ffn.dense1", [WHOLE_DOWN] = "ffn.dense2", [WHOLE_NORM_SELF] = "addnorm1.ln",
-              [WHOLE_NORM_FORWARD] = "addnorm2.ln"},
-     .table = {"encoder.embedding"},
-     .decoder = "decoder.blks.block",
-     .scope = {"encoder."},
-     .ignored = {"encoder.pos_encoding.P"},
-     .bias = WHOLE_BIAS_ALWAYS,
-     .unbiased = QUERY_KEY_VALUE | 1U << WHOLE_OUTPUT,
-     .positions = POSITIONS_INTERLEAVED},
+    {TORCH, .layer = "encoder.layers.{i}.",
+     .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "encoder.norm"},
+     .table = {"encoder.embedding", "embedding"}, .decoder = &torch_decoder, .scope = {"encoder."}},
+    {TORCH, .layer = "decoder.layers.{i}.",
+     .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "decoder.norm"},
+     .table = {"decoder.embedding", "embedding"}, .head = "output", .scope = {"decoder."},
+     .decodes = true},
+    {TORCH, .layer = "layers.{i}.", .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "norm"},
+     .table = {"embedding"}, .head = "output", .scope = {"layers.", "norm."}, .decodes = true,
+     .by_kind = true},
+    {TORCH, .layer = "layers.{i}.", .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "norm"},
+     .table = {"embedding"}, .scope = {"layers.", "norm."}},
+    {D2L, .layer = "encoder.blks.block{i}.", .stem = {D2L_STEMS("attention", "addnorm2")},
+     .table = {"encoder.embedding"}, .decoder = &d2l_decoder, .scope = {"encoder."},
+     .ignored = {"encoder.pos_encoding.P"}},
     {.name = "bert",
      .layer = "encoder.layer.{i}.",
      .stem = {"attention.self.query", "attention.self.key", "attention.self.value",
@@ -192,53 +247,17 @@ static const struct whole_family families[] = {
      .keys = &distilbert_keys,
      .bias = WHOLE_BIAS_ALWAYS,
      .positions = POSITIONS_LEARNED},
-    {.name = "t5",
-     .layer = "encoder.block.{i}.",
-     .stem = {"layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v",
-              "layer.0.SelfAttention.o", "layer.1.DenseReluDense.wi",
-              "layer.1.DenseReluDense.wi_0", [WHOLE_DOWN] = "layer.1.DenseReluDense.wo",
-              [WHOLE_NORM_SELF] = "layer.0.layer_norm", [WHOLE_NORM_FORWARD] = "layer.1.layer_norm",
-              [WHOLE_NORM_LAST] = "encoder.final_layer_norm",
-              [WHOLE_RELATIVE] = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias"},
-     .gated_up = "layer.1.DenseReluDense.wi_1",
-     .table = {"shared", "encoder.embed_tokens", "decoder.embed_tokens"},
-     .decoder = "decoder.block.",
-     .scope = {"encoder."},
-     .keys = &t5_keys,
-     .bias = WHOLE_BIAS_NEVER,
-     .tied = true,
-     .lasting = true,
-     .unscaled = true,
-     .relative = true,
-     .norm = NORM_RMS,
-     .place = NORM_PRE},
-#define BART_EMBEDDED "encoder.layernorm_embedding"
-#define BART_LAST     NULL
-    {.name = "bart", BART_NAMES, .positions = POSITIONS_LEARNED, .positions_beyond = 2},
-#undef BART_LAST
-#define BART_LAST "encoder.layer_norm"
-    {.name = "mbart",
-     BART_NAMES,
-     .lasting = true,
-     .place = NORM_PRE,
-     .positions = POSITIONS_LEARNED,
-     .positions_beyond = 2},
-#undef BART_EMBEDDED
-#define BART_EMBEDDED NULL
-    {.name = "m2m100",
-     BART_NAMES,
-     .lasting = true,
-     .place = NORM_PRE,
-     .positions = POSITIONS_HALVES_WIDE,
-     .positions_beyond = 2},
-    {.name = "pegasus",
-     BART_NAMES,
-     .lasting = true,
-     .place = NORM_PRE,
-     .positions = POSITIONS_HALVES},
-#undef BART_LAST
-#define BART_LAST NULL
-    {.name = "marian", BART_NAMES, .positions = POSITIONS_HALVES},
+    {T5("encoder", "1"), .stem = {T5_STEMS("encoder", "1")}, .decoder = &t5_decoder},
+    {BART("encoder"), .stem = {BART_STEMS("encoder"), BART_EMBEDDED("encoder")},
+     .decoder = &bart_decoder},
+    {MBART("encoder"),
+     .stem = {BART_STEMS("encoder"), BART_EMBEDDED("encoder"), BART_LAST("encoder")},
+     .decoder = &mbart_decoder},
+    {M2M100("encoder"), .stem = {BART_STEMS("encoder"), BART_LAST("encoder")},
+     .decoder = &m2m100_decoder},
+    {PEGASUS("encoder"), .stem = {BART_STEMS("encoder"), BART_LAST("encoder")},
+     .decoder = &pegasus_decoder},
+    {MARIAN("encoder"), .stem = {BART_STEMS("encoder")}, .decoder = &marian_decoder},
     {.name = "vit",
      .layer = "encoder.layer.{i}.",
      .stem = {"attention.attention.query", "attention.attention.key", "attention.attention.value",
@@ -271,7 +290,6 @@ static const struct whole_family families[] = {
      .stem = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj",
               "fc1", [WHOLE_DOWN] = "fc2", [WHOLE_NORM_SELF] = "self_attn_layer_norm",
               [WHOLE_NORM_FORWARD] = "final_layer_norm", [WHOLE_NORM_LAST] = "encoder.layer_norm"},
-     .decoder = "decoder.layers.",
      .scope = {"encoder.layers.", "encoder.layer_norm."},
      .keys = &whisper_keys,
      .bias = WHOLE_BIAS_ALWAYS,

@@ -11,6 +11,13 @@
 
 enum { NAME_SIZE = LAYOUT_ADDRESS_SIZE + 16 };
 
+/* What looks for the tensors of one stack. */
+struct whole_finding {
+  struct whole_plan *p;
+  struct whole_stack *stack;
+  struct error *e;
+};
+
 /* --- names --- */
 
 /* What is looked for. */
@@ -21,11 +28,10 @@ struct whole_spot {
 };
 
 /* The end, ".weight", is the caller's: some roles have several. */
-static void write_name(const struct whole_plan *p, const struct whole_spot *s,
-                       char out[LAYOUT_ADDRESS_SIZE]) {
+static void write_name(const struct whole_plan *p, const struct whole_family *f,
+                       const struct whole_spot *s, char out[LAYOUT_ADDRESS_SIZE]) {
   char path[LAYOUT_ADDRESS_SIZE] = "";
-  if (s->role < WHOLE_LAYER_ROLES)
-    layout_family_path(p->family->layer, s->layer, path, sizeof path);
+  if (s->role < WHOLE_LAYER_ROLES) layout_family_path(f->layer, s->layer, path, sizeof path);
   snprintf(out, LAYOUT_ADDRESS_SIZE, "%.127s%.63s%.63s", p->prefix, path, s->stem);
 }
 
@@ -34,35 +40,66 @@ static bool is_table(enum whole_role role) {
          role == WHOLE_RELATIVE;
 }
 
-/* The tensor of this name and end. A table may lie without the prefix: where nn.Transformer is a
- * member of a module, that has the embedding. */
-static const struct checkpoint_entry *find(const struct whole_plan *p, const struct whole_spot *s,
-                                           const char *end) {
-  char name[LAYOUT_ADDRESS_SIZE], whole[NAME_SIZE];
-  write_name(p, s, name);
-  snprintf(whole, sizeof whole, "%s%s", name, end);
-  const struct checkpoint_entry *t = checkpoint_find(p->source.file, whole);
-  if (!t && p->family->loose && is_table(s->role)) {
-    snprintf(whole, sizeof whole, "%s%s", s->stem, end);
-    t = checkpoint_find(p->source.file, whole);
+const struct checkpoint_entry *whole_find_near(const struct whole_plan *p, const char *name) {
+  char whole[NAME_SIZE];
+  size_t length = strlen(p->prefix);
+  for (;;) {
+    snprintf(whole, sizeof whole, "%.*s%.120s", (int)length, p->prefix, name);
+    const struct checkpoint_entry *t = checkpoint_find(p->source.file, whole);
+    if (t || length == 0) return t;
+    length--; /* its dot */
+    while (length > 0 && p->prefix[length - 1] != '.') length--;
   }
-  return t;
 }
 
-static const char *stem_of(const struct whole_plan *p, enum whole_role role) {
+static const struct checkpoint_entry *find(const struct whole_finding *f,
+                                           const struct whole_spot *s, const char *end) {
+  const struct whole_family *family = f->stack->family;
+  char name[LAYOUT_ADDRESS_SIZE], whole[NAME_SIZE];
+  if (family->loose && is_table(s->role)) {
+    snprintf(whole, sizeof whole, "%s%s", s->stem, end);
+    return whole_find_near(f->p, whole);
+  }
+  write_name(f->p, family, s, name);
+  snprintf(whole, sizeof whole, "%s%s", name, end);
+  return checkpoint_find(f->p->source.file, whole);
+}
+
+static const char *stem_of(const struct whole_plan *p, const struct whole_family *f,
+                           enum whole_role role) {
   const bool gated = p->said.gated == TOGGLE_ON;
-  if (role == WHOLE_UP && gated && p->family->gated_up) return p->family->gated_up;
+  if (role == WHOLE_UP && gated && f->gated_up) return f->gated_up;
   if (role == WHOLE_GATE && !gated) return NULL;
   const bool of_head = role == WHOLE_NORM_QUERY || role == WHOLE_NORM_KEY;
   if (of_head && !(p->words.type && p->words.type->head_norms)) return NULL;
-  return p->family->stem[role];
+  return f->stem[role];
 }
 
-void whole_find_name(const struct whole_plan *p, enum whole_role role, size_t layer,
-                     char out[LAYOUT_ADDRESS_SIZE]) {
-  const char *joint = role <= WHOLE_VALUE ? p->family->joint : NULL;
-  const char *stem = joint ? joint : role == WHOLE_TOKEN ? p->family->table[0] : stem_of(p, role);
-  write_name(p, &(struct whole_spot){role, layer, stem ? stem : ""}, out);
+/* Where queries, keys and values of one attention are one tensor: its name but for its end. */
+static const char *joint_of(const struct whole_family *f, enum whole_role role) {
+  return role <= WHOLE_VALUE                                      ? f->joint
+         : role >= WHOLE_CROSS_QUERY && role <= WHOLE_CROSS_VALUE ? f->cross_joint
+                                                                  : NULL;
+}
+
+/* The table of tokens that both stacks may have; else the first of this one. */
+static const char *table_of(const struct whole_plan *p, const struct whole_family *f) {
+  const struct whole_family *other = p->kind == MODEL_SEQ2SEQ ? p->family->decoder : NULL;
+  for (size_t i = 0; other && i < WHOLE_TABLES_MOST && p->family->table[i]; i++)
+    for (size_t j = 0; j < WHOLE_TABLES_MOST && other->table[j]; j++)
+      if (strcmp(p->family->table[i], other->table[j]) == 0) return other->table[j];
+  return f->table[0];
+}
+
+const char *whole_find_name(const struct whole_plan *p, const struct whole_stack *stack,
+                            const struct whole_place *at, char out[LAYOUT_ADDRESS_SIZE]) {
+  const struct whole_family *f = stack->family;
+  const char *joint = joint_of(f, at->role);
+  const char *stem = joint                     ? joint
+                     : at->role == WHOLE_TOKEN ? table_of(p, f)
+                                               : stem_of(p, f, at->role);
+  write_name(p, f, &(struct whole_spot){at->role, at->layer, stem ? stem : ""}, out);
+  return joint ? "" : ".";
 }
 
 /* --- the family and the prefix --- */
@@ -148,155 +185,172 @@ static enum status set_part(struct layout_part *out, const struct checkpoint_ent
 }
 
 /* The same of a tensor of the model's own file, which is used then. */
-static enum status use_part(struct whole_plan *p, struct layout_part *out,
-                            const struct checkpoint_entry *t, size_t rank, struct error *e) {
-  if (set_part(out, t, rank, e)) return e->status;
-  p->used[t - checkpoint_at(p->source.file, 0)] = true;
+static enum status use_part(const struct whole_finding *f, struct layout_part *out,
+                            const struct checkpoint_entry *t, size_t rank) {
+  if (set_part(out, t, rank, f->e)) return f->e->status;
+  f->p->used[t - checkpoint_at(f->p->source.file, 0)] = true;
   return STATUS_OK;
 }
 
-static enum status refuse_missing(const struct whole_plan *p, const struct whole_spot *s,
-                                  const char *end, struct error *e) {
+static enum status refuse_missing(const struct whole_finding *f, const struct whole_spot *s,
+                                  const char *end) {
   char name[LAYOUT_ADDRESS_SIZE];
-  write_name(p, s, name);
-  return error_set(e, STATUS_CONFIG, "there is no tensor \"%.150s%s\"", name, end);
+  write_name(f->p, f->stack->family, s, name);
+  return error_set(f->e, STATUS_CONFIG, "there is no tensor \"%.150s%s\"", name, end);
 }
 
-static bool needs_bias(const struct whole_plan *p, enum whole_role role) {
-  return p->family->bias == WHOLE_BIAS_ALWAYS && !is_table(role) &&
-         !(p->family->unbiased & 1U << role);
+static bool needs_bias(const struct whole_family *f, enum whole_role role) {
+  return f->bias == WHOLE_BIAS_ALWAYS && !is_table(role) && !(f->unbiased & 1U << role);
 }
 
 /* Old files call weight and bias of norms otherwise. */
-static enum status find_pair(struct whole_plan *p, const struct whole_spot *s, struct error *e) {
+static enum status find_pair(const struct whole_finding *f, const struct whole_spot *s) {
+  const struct whole_family *family = f->stack->family;
   const enum whole_role role = s->role;
-  struct layout_matrix *m = whole_plan_part(p, role, s->layer);
-  const struct checkpoint_entry *weight = find(p, s, ".weight"), *bias = NULL;
+  struct layout_matrix *m = whole_plan_part(f->stack, role, s->layer);
+  const struct checkpoint_entry *weight = find(f, s, ".weight"), *bias = NULL;
   const bool norm = whole_role_is_norm(role);
-  if (!weight && norm) weight = find(p, s, ".gamma");
-  if (!weight && role == WHOLE_POSITION) weight = find(p, s, ".weights");
+  if (!weight && norm) weight = find(f, s, ".gamma");
+  if (!weight && role == WHOLE_POSITION) weight = find(f, s, ".weights");
   if (!weight) return STATUS_OK;
-  if (!is_table(role) && p->family->bias != WHOLE_BIAS_NEVER) {
-    bias = find(p, s, ".bias");
-    if (!bias && norm) bias = find(p, s, ".beta");
+  if (!is_table(role) && family->bias != WHOLE_BIAS_NEVER) {
+    bias = find(f, s, ".bias");
+    if (!bias && norm) bias = find(f, s, ".beta");
   }
-  if (!bias && needs_bias(p, role)) return refuse_missing(p, s, ".bias", e);
+  if (!bias && needs_bias(family, role)) return refuse_missing(f, s, ".bias");
   m->found = true;
   m->has_bias = bias;
-  m->transposed = p->family->across && role < WHOLE_LAYER_ROLES && !norm;
-  if (use_part(p, &m->weight, weight, norm ? 1 : 2, e)) return e->status;
-  return bias ? use_part(p, &m->bias, bias, 1, e) : STATUS_OK;
+  m->transposed = family->across && role < WHOLE_LAYER_ROLES && !norm;
+  if (use_part(f, &m->weight, weight, norm ? 1 : 2)) return f->e->status;
+  return bias ? use_part(f, &m->bias, bias, 1) : STATUS_OK;
 }
 
-/* The thirds of a joint tensor. */
-static enum status find_joint(struct whole_plan *p, size_t layer, struct error *e) {
-  const struct whole_spot s = {WHOLE_QUERY, layer, p->family->joint};
-  const struct checkpoint_entry *weight = find(p, &s, "weight"), *bias = find(p, &s, "bias");
+/* The thirds of a joint tensor, from the role of its queries on. */
+static enum status find_joint(const struct whole_finding *f, size_t layer, enum whole_role first) {
+  const bool across = f->stack->family->across;
+  const struct whole_spot s = {first, layer, joint_of(f->stack->family, first)};
   struct layout_part all, biases = {0};
-  if (!weight) return refuse_missing(p, &s, "weight", e);
-  if (!bias && needs_bias(p, WHOLE_QUERY)) return refuse_missing(p, &s, "bias", e);
-  if (use_part(p, &all, weight, 2, e) || (bias && use_part(p, &biases, bias, 1, e)))
-    return e->status;
-  const bool across = p->family->across;
+  if (!s.stem) return STATUS_OK;
+  const struct checkpoint_entry *weight = find(f, &s, "weight"), *bias = find(f, &s, "bias");
+  if (!weight) return refuse_missing(f, &s, "weight");
+  if (!bias && needs_bias(f->stack->family, first)) return refuse_missing(f, &s, "bias");
+  if (use_part(f, &all, weight, 2) || (bias && use_part(f, &biases, bias, 1))) return f->e->status;
   const size_t out = across ? all.columns : all.rows, third = out / 3;
   if (out % 3 != 0)
-    return error_set(e, STATUS_CONFIG, "tensor \"%.120s\" has %zu %s, which are no three times",
+    return error_set(f->e, STATUS_CONFIG, "tensor \"%.120s\" has %zu %s, which are no three times",
                      weight->name, out, across ? "columns" : "rows");
   if (bias && biases.columns != out)
-    return error_set(e, STATUS_CONFIG, "tensor \"%.120s\" has %zu numbers, not %zu", bias->name,
+    return error_set(f->e, STATUS_CONFIG, "tensor \"%.120s\" has %zu numbers, not %zu", bias->name,
                      biases.columns, out);
-  for (enum whole_role role = WHOLE_QUERY; role <= WHOLE_VALUE; role++) {
-    struct layout_matrix *m = whole_plan_part(p, role, layer);
+  for (size_t i = 0; i < 3; i++) {
+    struct layout_matrix *m = whole_plan_part(f->stack, (enum whole_role)(first + i), layer);
     *m = (struct layout_matrix){
         .found = true, .has_bias = bias, .transposed = across, .weight = all, .bias = biases};
-    *(across ? &m->weight.column : &m->weight.row) = role * third;
+    *(across ? &m->weight.column : &m->weight.row) = i * third;
     *(across ? &m->weight.columns : &m->weight.rows) = third;
-    m->bias.column = role * third;
+    m->bias.column = i * third;
     m->bias.columns = third;
   }
   return STATUS_OK;
 }
 
-static enum status find_layer(struct whole_plan *p, size_t layer, struct error *e) {
-  if (p->family->joint && find_joint(p, layer, e)) return e->status;
+static enum status find_layer(const struct whole_finding *f, size_t layer) {
+  if (find_joint(f, layer, WHOLE_QUERY) || find_joint(f, layer, WHOLE_CROSS_QUERY))
+    return f->e->status;
   for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) {
-    const struct whole_spot s = {role, layer, stem_of(p, role)};
+    const struct whole_spot s = {role, layer, stem_of(f->p, f->stack->family, role)};
     if (!s.stem) continue;
-    if (find_pair(p, &s, e)) return e->status;
-    if (!whole_plan_part(p, role, layer)->found) return refuse_missing(p, &s, ".weight", e);
+    if (find_pair(f, &s)) return f->e->status;
+    if (!whole_plan_part(f->stack, role, layer)->found) return refuse_missing(f, &s, ".weight");
   }
   return STATUS_OK;
 }
 
 /* How many layers the file has, up to the first that it lacks. */
-static size_t count_layers(const struct whole_plan *p) {
-  const char *joint = p->family->joint, *end = joint ? "weight" : ".weight";
-  struct whole_spot s = {WHOLE_QUERY, 0, joint ? joint : p->family->stem[WHOLE_QUERY]};
-  while (s.layer <= DEFINITION_LAYER_MAX && find(p, &s, end)) s.layer++;
+static size_t count_layers(const struct whole_finding *f) {
+  const char *joint = f->stack->family->joint, *end = joint ? "weight" : ".weight";
+  struct whole_spot s = {WHOLE_QUERY, 0, joint ? joint : f->stack->family->stem[WHOLE_QUERY]};
+  while (s.layer <= DEFINITION_LAYER_MAX && find(f, &s, end)) s.layer++;
   return s.layer;
 }
 
-/* The first of the tables of tokens that is there; of stacks whose tables are apart, its own. */
-static enum status find_table(struct whole_plan *p, struct error *e) {
-  const char *const *table = p->family->table;
-  const size_t first = p->words.apart ? 1 : 0, end = p->words.apart ? 2 : WHOLE_TABLES_MOST;
-  for (size_t i = first; i < end && table[i] && !p->part[WHOLE_TOKEN].found; i++)
-    if (find_pair(p, &(struct whole_spot){WHOLE_TOKEN, 0, table[i]}, e)) return e->status;
-  if (!p->family->keys || !table[0] || p->part[WHOLE_TOKEN].found) return STATUS_OK;
-  return refuse_missing(p, &(struct whole_spot){WHOLE_TOKEN, 0, table[first]}, ".weight", e);
+/* The first of the tables of tokens that is there; of stacks whose tables are apart, its own. A
+ * decoder beside an encoder has no other rows to begin with. */
+static enum status find_table(const struct whole_finding *f) {
+  const struct whole_family *family = f->stack->family;
+  const char *const *table = family->table;
+  const bool beside = f->stack != whole_plan_reader(f->p), apart = f->p->words.apart;
+  const size_t first = apart ? 1 + family->decodes : 0, end = apart ? first + 1 : WHOLE_TABLES_MOST;
+  const struct layout_matrix *m = &f->stack->part[WHOLE_TOKEN];
+  for (size_t i = first; i < end && table[i] && !m->found; i++)
+    if (find_pair(f, &(struct whole_spot){WHOLE_TOKEN, 0, table[i]})) return f->e->status;
+  if (m->found || !(beside || (family->keys && table[0]))) return STATUS_OK;
+  return refuse_missing(f, &(struct whole_spot){WHOLE_TOKEN, 0, table[first]}, ".weight");
 }
 
-static enum status find_model(struct whole_plan *p, struct error *e) {
-  const struct whole_family *f = p->family;
-  if (find_table(p, e)) return e->status;
+static enum status find_model(const struct whole_finding *f) {
+  const struct whole_family *family = f->stack->family;
+  if (find_table(f)) return f->e->status;
   for (enum whole_role role = WHOLE_TOKEN + 1; role < WHOLE_DENSE; role++) {
-    const struct whole_spot s = {role, 0, f->stem[role]};
+    const struct whole_spot s = {role, 0, family->stem[role]};
     if (!s.stem) continue;
-    if (find_pair(p, &s, e)) return e->status;
-    const bool needed = role == WHOLE_NORM_EMBEDDED || (role == WHOLE_RELATIVE && f->relative) ||
-                        (role == WHOLE_NORM_LAST && f->lasting) ||
-                        (role == WHOLE_TYPE && p->words.types > 0) ||
-                        (role == WHOLE_POSITION && f->positions == POSITIONS_LEARNED);
-    if (needed && !p->part[role].found) return refuse_missing(p, &s, ".weight", e);
+    if (find_pair(f, &s)) return f->e->status;
+    const bool needed = role == WHOLE_NORM_EMBEDDED ||
+                        (role == WHOLE_RELATIVE && family->relative) ||
+                        (role == WHOLE_NORM_LAST && family->lasting) ||
+                        (role == WHOLE_TYPE && f->p->words.types > 0) ||
+                        (role == WHOLE_POSITION && family->positions == POSITIONS_LEARNED);
+    if (needed && !f->stack->part[role].found) return refuse_missing(f, &s, ".weight");
   }
   return STATUS_OK;
 }
 
-/* Of a decoder that has a matrix of its own for its logits. */
-static enum status find_head(struct whole_plan *p, struct error *e) {
-  struct layout_matrix *m = &p->part[WHOLE_HEAD];
+/* Of a decoder: the matrix of its own for its logits, where it has one, and their bias. */
+static enum status find_head(const struct whole_finding *f) {
+  const struct whole_family *family = f->stack->family;
+  struct layout_matrix *m = &f->stack->part[WHOLE_HEAD];
+  struct layout_matrix *added = &f->stack->part[WHOLE_LOGITS_BIAS];
   char name[NAME_SIZE];
-  if (!p->family->decodes || p->said.tie_output == TOGGLE_ON) return STATUS_OK;
-  snprintf(name, sizeof name, "%s.weight", p->family->head);
-  const struct checkpoint_entry *weight = checkpoint_find(p->source.file, name);
-  snprintf(name, sizeof name, "%s.bias", p->family->head);
-  const struct checkpoint_entry *bias = checkpoint_find(p->source.file, name);
-  if (!weight) return STATUS_OK;
-  *m = (struct layout_matrix){.found = true, .has_bias = bias};
-  if (use_part(p, &m->weight, weight, 2, e)) return e->status;
-  return bias ? use_part(p, &m->bias, bias, 1, e) : STATUS_OK;
+  if (!family->decodes) return STATUS_OK;
+  snprintf(name, sizeof name, "%s.weight", family->head);
+  const struct checkpoint_entry *weight = whole_find_near(f->p, name);
+  snprintf(name, sizeof name, "%s.bias", family->head);
+  const struct checkpoint_entry *bias =
+      whole_find_near(f->p, family->logits_bias ? family->logits_bias : name);
+  if (family->headed && !weight)
+    return refuse_missing(f, &(struct whole_spot){WHOLE_HEAD, 0, family->head}, ".weight");
+  m->found = weight && (family->headed || f->p->said.tie_output != TOGGLE_ON);
+  if (m->found && use_part(f, &m->weight, weight, 2)) return f->e->status;
+  added->found = bias;
+  return bias ? use_part(f, &added->weight, bias, bias->rank == 2 ? 2 : 1) : STATUS_OK;
 }
 
 /* The dense layer of sentence-transformers. */
-static enum status find_dense(struct whole_plan *p, struct error *e) {
-  struct layout_matrix *m = &p->part[WHOLE_DENSE];
-  if (!p->source.dense) return STATUS_OK;
-  const struct checkpoint_entry *weight = checkpoint_find(p->source.dense, "linear.weight");
-  const struct checkpoint_entry *bias = checkpoint_find(p->source.dense, "linear.bias");
-  if (!weight || (p->source.dense_bias && !bias))
-    return error_set(e, STATUS_CONFIG, "there is no tensor \"linear.%s\" of the dense layer",
+static enum status find_dense(const struct whole_finding *f) {
+  const struct whole_source *source = &f->p->source;
+  struct layout_matrix *m = &f->stack->part[WHOLE_DENSE];
+  if (!source->dense || f->stack != whole_plan_reader(f->p)) return STATUS_OK;
+  const struct checkpoint_entry *weight = checkpoint_find(source->dense, "linear.weight");
+  const struct checkpoint_entry *bias = checkpoint_find(source->dense, "linear.bias");
+  if (!weight || (source->dense_bias && !bias))
+    return error_set(f->e, STATUS_CONFIG, "there is no tensor \"linear.%s\" of the dense layer",
                      weight ? "bias" : "weight");
-  *m = (struct layout_matrix){.found = true, .has_bias = p->source.dense_bias};
-  if (set_part(&m->weight, weight, 2, e)) return e->status;
-  return m->has_bias ? set_part(&m->bias, bias, 1, e) : STATUS_OK;
+  *m = (struct layout_matrix){.found = true, .has_bias = source->dense_bias};
+  if (set_part(&m->weight, weight, 2, f->e)) return f->e->status;
+  return m->has_bias ? set_part(&m->bias, bias, 1, f->e) : STATUS_OK;
 }
+
+/* --- the stacks --- */
 
 /* Has the file a decoder, too? */
 static bool has_decoder(const struct whole_plan *p) {
+  const struct whole_family *decoder = p->family->decoder;
   char begin[LAYOUT_ADDRESS_SIZE];
   size_t count = 0;
-  snprintf(begin, sizeof begin, "%s%s", p->prefix, p->family->decoder ? p->family->decoder : "");
-  if (p->family->decoder) checkpoint_behind(p->source.file, begin, &count);
+  if (!decoder) return false;
+  snprintf(begin, sizeof begin, "%.127s%.*s", p->prefix,
+           (int)strcspn(decoder->layer, "{") % 64, decoder->layer);
+  checkpoint_behind(p->source.file, begin, &count);
   return count > 0;
 }
 
@@ -305,26 +359,38 @@ static enum status settle_kind(struct whole_plan *p, struct error *e) {
   p->kind = p->family->decodes         ? MODEL_DECODER
             : !alone && has_decoder(p) ? MODEL_SEQ2SEQ
                                        : MODEL_ENCODER;
+  whole_plan_reader(p)->family = p->family;
+  if (p->kind == MODEL_SEQ2SEQ) p->stack[WHOLE_DECODER].family = p->family->decoder;
   if (!p->said.has_kind || p->said.kind == p->kind) return STATUS_OK;
   if (p->family->decodes)
     return error_set(e, STATUS_CONFIG, "kind: a model of %s is a decoder", p->family->name);
   return p->said.kind == MODEL_DECODER
              ? error_set(e, STATUS_CONFIG, "kind: a decoder of %s is not served yet",
                          p->family->name)
-             : error_set(e, STATUS_CONFIG, "kind: seq2seq is said, but there is no decoder");
+             : error_set(e, STATUS_CONFIG, "kind: seq2seq is said, but there is no decoder%s",
+                         p->family->decoder ? "" : " that is served");
+}
+
+static enum status find_stack(const struct whole_finding *f) {
+  struct whole_stack *s = f->stack;
+  const enum whole_side side = s->family->decodes ? WHOLE_DECODER : WHOLE_ENCODER;
+  const size_t there = count_layers(f), said = f->p->said.of[side].layers;
+  s->form.layers = said ? said : there;
+  if (said && said < there)
+    notes_add(&f->p->notes, "%zu layers of %zu in the file are used, as is said", said, there);
+  if (s->form.layers == 0) s->form.layers = 1; /* whose first tensor is missing */
+  s->layer = calloc(s->form.layers, sizeof *s->layer);
+  if (!s->layer) return error_set(f->e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
+  for (size_t i = 0; i < s->form.layers; i++)
+    if (find_layer(f, i)) return f->e->status;
+  return find_model(f) || find_head(f) ? f->e->status : find_dense(f);
 }
 
 enum status whole_find_parts(struct whole_plan *p, struct error *e) {
-  const size_t there = count_layers(p), said = p->said.layers;
   if (settle_kind(p, e)) return e->status;
-  p->form.layers = said ? said : there;
-  if (said && said < there)
-    notes_add(&p->notes, "%zu layers of %zu in the file are used, as is said", said, there);
-  p->layer = calloc(p->form.layers, sizeof *p->layer);
   p->used = calloc(checkpoint_count(p->source.file) + 1, sizeof *p->used);
-  if (!p->layer || !p->used)
-    return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
-  for (size_t i = 0; i < p->form.layers; i++)
-    if (find_layer(p, i, e)) return e->status;
-  return find_model(p, e) || find_head(p, e) ? e->status : find_dense(p, e);
+  if (!p->used) return error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a list of tensors");
+  for (enum whole_side i = 0; i < WHOLE_SIDES && !e->status; i++)
+    if (p->stack[i].family) find_stack(&(struct whole_finding){p, &p->stack[i], e});
+  return e->status;
 }

@@ -8,11 +8,17 @@
  * those of none, or of several models. */
 enum status whole_find_family(struct whole_plan *p, struct error *e);
 
-/* Sets the kind, the number of layers and the parts, but for their agreement with the sizes. */
+/* Sets the kind, the stacks, their numbers of layers and their parts, but for their agreement with
+ * the sizes. */
 enum status whole_find_parts(struct whole_plan *p, struct error *e);
 
-/* Writes the whole name of a role's tensor without what stands behind its last dot: "weight". */
-void whole_find_name(const struct whole_plan *p, enum whole_role role, size_t layer,
-                     char out[LAYOUT_ADDRESS_SIZE]);
+/* The tensor of this name behind the prefix, or before its last members, where what the prefix is
+ * about is a member of a module; NULL: there is none. */
+const struct checkpoint_entry *whole_find_near(const struct whole_plan *p, const char *name);
+
+/* Writes the whole name of a role's tensor but for its end, "weight", and returns what stands
+ * before that: a dot, or nothing. */
+const char *whole_find_name(const struct whole_plan *p, const struct whole_stack *stack,
+                            const struct whole_place *at, char out[LAYOUT_ADDRESS_SIZE]);
 
 #endif

@@ -10,20 +10,35 @@
 #include "config/model/whole_sizes.h"
 
 enum status whole_plan_blame(const struct whole_plan *p, struct error *e) {
-  whole_words_blame(&p->words, e);
+  whole_words_blame(&p->words, p->kind == MODEL_SEQ2SEQ, e);
   return p->source.path ? text_before(e, "%.100s: ", text_tail(p->source.path)) : e->status;
+}
+
+bool whole_plan_is_lent(const struct whole_plan *p, const struct whole_stack *s,
+                        enum whole_role role) {
+  const struct layout_matrix *own = &p->stack[WHOLE_ENCODER].part[role];
+  const struct layout_matrix *other = &p->stack[WHOLE_DECODER].part[role];
+  if (s != &p->stack[WHOLE_ENCODER] || role < WHOLE_LAYER_ROLES || !own->found || !other->found)
+    return false;
+  return p->source.file ? own->weight.tensor == other->weight.tensor
+                        : role == WHOLE_TOKEN || role == WHOLE_POSITION;
 }
 
 /* What has no default, where there are no tensors to tell it. */
 static enum status check_random(const struct whole_plan *p, struct error *e) {
   const struct whole_settings *s = &p->said;
-  const char *missing = !s->has_kind       ? "kind"
-                        : !s->layers       ? "layers"
-                        : !s->width        ? "width"
-                        : !s->heads        ? "heads"
-                        : !s->forward_size ? "feed_forward"
-                        : !s->vocabulary   ? "vocabulary"
-                                           : NULL;
+  const char *missing = !s->has_kind     ? "kind"
+                        : !s->width      ? "width"
+                        : !s->vocabulary ? "vocabulary"
+                                         : NULL;
+  for (enum whole_side i = 0; i < WHOLE_SIDES && !missing; i++) {
+    const struct whole_stack_sizes *of = &s->of[i];
+    if (s->kind != MODEL_SEQ2SEQ && (s->kind == MODEL_DECODER) != (i == WHOLE_DECODER)) continue;
+    missing = !of->layers         ? "layers"
+              : !of->heads        ? "heads"
+              : !of->forward_size ? "feed_forward"
+                                  : NULL;
+  }
   return missing ? error_set(e, STATUS_CONFIG, "%s: required with random", missing) : STATUS_OK;
 }
 
@@ -43,8 +58,9 @@ static enum status plan_random(struct whole_plan *p, struct error *e) {
   p->kind = p->said.kind;
   size_t row = 0;
   while (whole_family_at(row)->decodes != (p->kind == MODEL_DECODER)) row++;
-  p->family = whole_family_at(row);
+  p->family = whole_plan_reader(p)->family = whole_family_at(row);
   must(strcmp(p->family->name, "plain") == 0);
+  if (p->kind == MODEL_SEQ2SEQ) p->stack[WHOLE_DECODER].family = p->family->decoder;
   settle_random_tokens(p);
   return whole_sizes_find(p, e);
 }
@@ -56,33 +72,38 @@ static enum status plan_files(struct whole_plan *p, struct error *e) {
   return STATUS_OK;
 }
 
+static enum status check_token(const char *key, int64_t token, size_t vocabulary, struct error *e) {
+  if (token < (int64_t)vocabulary) return STATUS_OK;
+  return error_set(e, STATUS_CONFIG, "%s: %jd is outside the vocabulary of %zu", key,
+                   (intmax_t)token, vocabulary);
+}
+
 /* Tokens of a model of one's own must be in its vocabulary; the library's files name some that are
- * not, and never use them. */
-static enum status check_tokens(const struct whole_plan *p, struct error *e) {
+ * not, and never use them, but for the one with which a decoder beside an encoder begins. */
+static enum status check_tokens(struct whole_plan *p, struct error *e) {
   const struct whole_tokens *t = &p->said.token;
-  const int64_t vocabulary = (int64_t)p->form.embedding.tokens;
-  const int64_t token[] = {t->begin, t->pad, t->forced_begin, t->forced_end};
-  static const char *const key[] = {"begin", "pad", "forced_begin", "forced_end"};
-  if (p->family->keys || !vocabulary) return STATUS_OK;
-  for (size_t i = 0; i < 4; i++)
-    if (token[i] >= vocabulary)
-      return error_set(e, STATUS_CONFIG, "%s: %jd is outside the vocabulary of %jd", key[i],
-                       (intmax_t)token[i], (intmax_t)vocabulary);
-  for (size_t i = 0; i < t->ends; i++)
-    if (t->end[i] >= vocabulary)
-      return error_set(e, STATUS_CONFIG, "end: %jd is outside the vocabulary of %jd",
-                       (intmax_t)t->end[i], (intmax_t)vocabulary);
-  return STATUS_OK;
+  const struct whole_stack *reader = whole_plan_reader(p);
+  const struct whole_stack *decoder = &p->stack[WHOLE_DECODER];
+  const size_t tokens = reader->form.embedding.tokens;
+  const size_t chosen = decoder->family ? decoder->form.embedding.tokens : tokens;
+  if (p->kind == MODEL_SEQ2SEQ && check_token("begin", t->begin, chosen, e)) return e->status;
+  if (p->family->keys || !tokens) return STATUS_OK;
+  if (check_token("begin", t->begin, chosen, e) || check_token("pad", t->pad, tokens, e) ||
+      check_token("forced_begin", t->forced_begin, chosen, e) ||
+      check_token("forced_end", t->forced_end, chosen, e))
+    return e->status;
+  for (size_t i = 0; i < t->ends && !e->status; i++) check_token("end", t->end[i], chosen, e);
+  return e->status;
 }
 
 enum status whole_plan_settle(struct whole_plan *p, const json_t *definition, struct error *e) {
-  if (whole_words_make(&p->words, p->source.config, p->source.generation, e))
-    return whole_plan_blame(p, e);
+  const struct whole_documents beside = {p->source.config, p->source.generation};
+  if (whole_words_make(&p->words, &beside, &p->notes, e)) return whole_plan_blame(p, e);
   if (whole_words_override(&p->words, definition, &p->notes, e) ||
       whole_settings_read(&p->said, p->words.words, e))
     return e->status;
   if (p->source.file ? plan_files(p, e) : plan_random(p, e)) return whole_plan_blame(p, e);
-  return check_tokens(p, e);
+  return check_tokens(p, e) ? whole_plan_blame(p, e) : STATUS_OK;
 }
 
 enum status whole_plan_make(struct whole_plan *p, const json_t *definition, const char *directory,
@@ -98,7 +119,7 @@ enum status whole_plan_make(struct whole_plan *p, const json_t *definition, cons
 void whole_plan_free(struct whole_plan *p) {
   whole_source_close(&p->source);
   whole_words_free(&p->words);
-  free(p->layer);
+  for (enum whole_side i = 0; i < WHOLE_SIDES; i++) free(p->stack[i].layer);
   free(p->used);
   *p = (struct whole_plan){0};
 }

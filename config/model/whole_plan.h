@@ -12,29 +12,36 @@
 #include "config/model/whole_source.h"
 #include "config/model/whole_words.h"
 
-struct whole_plan {
-  struct whole_source source;
-  struct whole_words words;
-  struct whole_settings said; /* definition and config.json together */
-  const struct whole_family *family;
-  char prefix[LAYOUT_ADDRESS_SIZE]; /* of its tensors' names */
-  enum model_kind kind;
+/* One of its stacks. */
+struct whole_stack {
+  const struct whole_family *family; /* how its tensors are called; NULL: there is no such stack */
 
   /* Sizes and kinds; without parameters, which whole_numbers.h reads. */
   struct stack_form form;
-  size_t positions; /* rows that an item may have; 0: as many as one likes */
-  enum stack_pool pool;
-  bool normalize;
+  enum whole_places places; /* those of its positions: never unsaid once its sizes are found */
+  size_t positions;         /* rows that an item may have; 0: as many as one likes */
 
   /* Where the numbers are. A norm's factor is its weight, its shift its bias. Of a random model
    * only the sizes are set, and `tensor` is NULL. */
-  struct layout_matrix part[WHOLE_ROLES];           /* those of the model */
+  struct layout_matrix part[WHOLE_ROLES];           /* those of the stack */
   struct layout_matrix (*layer)[WHOLE_LAYER_ROLES]; /* [layers] */
+};
 
-  enum whole_places places; /* those of its positions: never unsaid once its sizes are found */
-  bool *used;               /* [tensors of the file] */
-  size_t aside;             /* tensors that are not used */
-  uint64_t count;           /* numbers of all parts */
+struct whole_plan {
+  struct whole_source source;
+  struct whole_words words;
+  struct whole_settings said;        /* definition and config.json together */
+  const struct whole_family *family; /* of the stack that reads `tokens` */
+  char prefix[LAYOUT_ADDRESS_SIZE];  /* of its tensors' names */
+  enum model_kind kind;
+  struct whole_stack stack[WHOLE_SIDES];
+
+  enum stack_pool pool;
+  bool normalize;
+
+  bool *used;     /* [tensors of the file] */
+  size_t aside;   /* tensors that are not used */
+  uint64_t count; /* numbers of all parts, once each */
   struct notes notes;
 };
 
@@ -53,14 +60,29 @@ enum status whole_plan_blame(const struct whole_plan *p, struct error *e);
 
 void whole_plan_free(struct whole_plan *p); /* zeroed ones are fine */
 
-/* A part by its role; `layer` counts for a layer's roles. */
-static inline struct layout_matrix *whole_plan_part(const struct whole_plan *p,
-                                                    enum whole_role role, size_t layer) {
-  return role < WHOLE_LAYER_ROLES ? &p->layer[layer][role] : (struct layout_matrix *)&p->part[role];
+/* A part of a stack. */
+struct whole_place {
+  enum whole_role role;
+  size_t layer; /* counts for a layer's roles */
+};
+
+/* The stack that reads `tokens`: the encoder, or a decoder alone. */
+static inline struct whole_stack *whole_plan_reader(const struct whole_plan *p) {
+  return (struct whole_stack *)&p->stack[p->kind == MODEL_DECODER ? WHOLE_DECODER : WHOLE_ENCODER];
 }
 
+/* A part by its role; `layer` counts for a layer's roles. */
+static inline struct layout_matrix *whole_plan_part(const struct whole_stack *s,
+                                                    enum whole_role role, size_t layer) {
+  return role < WHOLE_LAYER_ROLES ? &s->layer[layer][role] : (struct layout_matrix *)&s->part[role];
+}
+
+/* Has the encoder no such part of its own, as it uses the decoder's? These are tables. */
+bool whole_plan_is_lent(const struct whole_plan *p, const struct whole_stack *s,
+                        enum whole_role role);
+
 /* What a role's weight must be, [out, in], once the form is known; a vector is one row. */
-void whole_plan_size(const struct whole_plan *p, enum whole_role role, size_t *out, size_t *in);
+void whole_plan_size(const struct whole_stack *s, enum whole_role role, size_t *out, size_t *in);
 
 /* The file in which the role lies. */
 static inline struct checkpoint *whole_plan_file(const struct whole_plan *p, enum whole_role role) {

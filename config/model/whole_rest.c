@@ -12,8 +12,7 @@ static bool begins_with(const char *name, const char *beginning) {
   return strncmp(name, beginning, strlen(beginning)) == 0;
 }
 
-static bool is_ignored(const struct whole_plan *p, const char *name) {
-  const struct whole_family *f = p->family;
+static bool is_ignored(const struct whole_family *f, const char *name) {
   for (size_t i = 0; i < WHOLE_NAMES_MOST && f->ignored[i]; i++)
     if (strcmp(name, f->ignored[i]) == 0) return true;
   for (size_t i = 0; i < WHOLE_TABLES_MOST && f->table[i]; i++) {
@@ -25,56 +24,71 @@ static bool is_ignored(const struct whole_plan *p, const char *name) {
 }
 
 /* Is the name, behind the prefix, one of a layer's buffers? */
-static bool is_buffer(const struct whole_plan *p, const char *name) {
-  const size_t before = strcspn(p->family->layer, "{");
-  if (strncmp(name, p->family->layer, before) != 0) return false;
+static bool is_buffer(const struct whole_family *f, const char *name) {
+  const size_t before = strcspn(f->layer, "{");
+  if (strncmp(name, f->layer, before) != 0) return false;
   name += before + strspn(name + before, "0123456789");
-  for (size_t i = 0; i < WHOLE_NAMES_MOST && p->family->buffer[i]; i++)
-    if (*name == '.' && strcmp(name + 1, p->family->buffer[i]) == 0) return true;
+  for (size_t i = 0; i < WHOLE_NAMES_MOST && f->buffer[i]; i++)
+    if (*name == '.' && strcmp(name + 1, f->buffer[i]) == 0) return true;
   return false;
 }
 
 /* Is the name, behind the prefix, one of a layer that is not used? A number that no layer can have
  * is none. */
-static bool is_behind(const struct whole_plan *p, const char *name) {
-  const size_t before = (size_t)(strstr(p->family->layer, "{i}") - p->family->layer);
-  const size_t digits =
-      strncmp(name, p->family->layer, before) == 0 ? strspn(name + before, "0123456789") : 0;
+static bool is_behind(const struct whole_stack *stack, const char *name) {
+  const char *path = stack->family->layer;
+  const size_t before = strcspn(path, "{");
+  const size_t digits = strncmp(name, path, before) == 0 ? strspn(name + before, "0123456789") : 0;
   char number[24];
   uint64_t layer;
   if (digits == 0 || digits >= sizeof number || name[before + digits] != '.') return false;
   snprintf(number, sizeof number, "%.*s", (int)digits, name + before);
-  return text_decimal(number, &layer) && layer >= p->form.layers && layer <= DEFINITION_LAYER_MAX;
+  return text_decimal(number, &layer) && layer >= stack->form.layers &&
+         layer <= DEFINITION_LAYER_MAX;
 }
 
 /* A layer that the count of layers did not reach, where no key gives their number. */
-static enum status refuse_gap(const struct whole_plan *p, const char *name, struct error *e) {
+static enum status refuse_gap(const struct whole_plan *p, const struct whole_stack *stack,
+                              const char *name, struct error *e) {
   char lacking[LAYOUT_ADDRESS_SIZE];
-  whole_find_name(p, WHOLE_QUERY, p->form.layers, lacking);
+  const struct whole_place at = {WHOLE_QUERY, stack->form.layers};
+  const char *dot = whole_find_name(p, stack, &at, lacking);
   return error_set(e, STATUS_CONFIG, "there is no tensor \"%.150s%sweight\", but \"%.150s\"",
-                   lacking, p->family->joint ? "" : ".", name);
+                   lacking, dot, name);
 }
 
-/* Would the tensor, behind the prefix, change what the encoder computes? */
-static bool is_meant(const struct whole_plan *p, const char *name) {
-  for (size_t i = 0; i < WHOLE_NAMES_MOST && p->family->scope[i]; i++)
-    if (begins_with(name, p->family->scope[i]))
-      return !is_ignored(p, name) && !is_buffer(p, name) && !(p->said.layers && is_behind(p, name));
+/* Would the tensor, behind the prefix, change what the stack computes? */
+static bool is_meant(const struct whole_plan *p, const struct whole_stack *stack,
+                     const char *name) {
+  const struct whole_family *f = stack->family;
+  const bool counted = p->said.of[f->decodes ? WHOLE_DECODER : WHOLE_ENCODER].layers;
+  for (size_t i = 0; i < WHOLE_NAMES_MOST && f->scope[i]; i++)
+    if (begins_with(name, f->scope[i]))
+      return !is_ignored(f, name) && !is_buffer(f, name) && !(counted && is_behind(stack, name));
   return false;
 }
 
-enum status whole_rest_check(struct whole_plan *p, struct error *e) {
+/* One that is not used. */
+static enum status check_rest(const struct whole_plan *p, const char *name, struct error *e) {
   const size_t length = strlen(p->prefix);
-  for (size_t i = 0; i < checkpoint_count(p->source.file); i++) {
-    const char *name = checkpoint_at(p->source.file, i)->name;
-    if (p->used[i]) continue;
-    p->aside++;
-    if (!begins_with(name, p->prefix) || !is_meant(p, name + length)) continue;
-    if (is_behind(p, name + length)) return refuse_gap(p, name, e);
+  if (!begins_with(name, p->prefix)) return STATUS_OK;
+  for (enum whole_side i = 0; i < WHOLE_SIDES; i++) {
+    const struct whole_stack *stack = &p->stack[i];
+    if (!stack->family || !is_meant(p, stack, name + length)) continue;
+    if (is_behind(stack, name + length)) return refuse_gap(p, stack, name, e);
     return error_set(e, STATUS_CONFIG,
                      "tensor \"%.150s\" is not known in %s: with it the model computes something "
                      "else",
-                     name, p->family->name);
+                     name, stack->family->name);
+  }
+  return STATUS_OK;
+}
+
+enum status whole_rest_check(struct whole_plan *p, struct error *e) {
+  for (size_t i = 0; i < checkpoint_count(p->source.file); i++) {
+    if (p->used[i]) continue;
+    p->aside++;
+    if (check_rest(p, checkpoint_at(p->source.file, i)->name, e)) return e->status;
   }
   return STATUS_OK;
 }

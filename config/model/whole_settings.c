@@ -162,33 +162,51 @@ static void read_tokens(struct whole_tokens *t, const json_t *json, struct error
   read_ends(t, json_object_get(json, "end"), e);
 }
 
-/* --- the whole --- */
+/* --- sizes --- */
 
-static void read_sizes(struct whole_settings *s, const json_t *json, struct error *e) {
-  definition_value_count(json, "layers", 1, LAYERS_MOST, &s->layers, e);
-  definition_value_count(json, "width", 1, SIZE_MOST, &s->width, e);
-  definition_value_count(json, "heads", 1, DEFINITION_HEADS_MAX, &s->heads, e);
-  definition_value_count(json, "kv_heads", 1, DEFINITION_HEADS_MAX, &s->kv_heads, e);
-  definition_value_count(json, "head_size", 1, SIZE_MOST, &s->head_size, e);
-  definition_value_count(json, "feed_forward", 1, SIZE_MOST, &s->forward_size, e);
-  definition_value_count(json, "vocabulary", 1, TOKENS_MOST, &s->vocabulary, e);
+const char *whole_settings_side(enum whole_side side) {
+  return side == WHOLE_DECODER ? "decoder" : "encoder";
 }
 
-/* `encoder`, `decoder`: sizes of one of the two stacks. Only the encoder's are used so far. */
-static void read_stack(struct whole_settings *s, const json_t *json, const char *key,
-                       struct error *e) {
-  static const char *const known[] = {"layers", "heads", "feed_forward", NULL};
+static const char *const stack_sizes[] = {"layers", "heads", "feed_forward", NULL};
+
+bool whole_settings_is_size(const char *word) {
+  for (size_t i = 0; stack_sizes[i]; i++)
+    if (strcmp(stack_sizes[i], word) == 0) return true;
+  return false;
+}
+
+static void read_stack_sizes(struct whole_stack_sizes *s, const json_t *json, struct error *e) {
+  definition_value_count(json, "layers", 1, LAYERS_MOST, &s->layers, e);
+  definition_value_count(json, "heads", 1, DEFINITION_HEADS_MAX, &s->heads, e);
+  definition_value_count(json, "feed_forward", 1, SIZE_MOST, &s->forward_size, e);
+}
+
+/* `encoder`, `decoder`: what is said of that stack alone goes before. */
+static void read_side(struct whole_settings *s, const json_t *json, enum whole_side side,
+                      struct error *e) {
+  const char *key = whole_settings_side(side);
   const json_t *value = json_object_get(json, key);
-  struct whole_settings unused, *of = strcmp(key, "encoder") == 0 ? s : &unused;
   struct error inside = {0};
   if (!value) return;
   if (!json_is_object(value)) definition_value_refuse(key, "an object", value, e);
-  definition_value_names(value, known, &inside);
-  definition_value_count(value, "layers", 1, LAYERS_MOST, &of->layers, &inside);
-  definition_value_count(value, "heads", 1, DEFINITION_HEADS_MAX, &of->heads, &inside);
-  definition_value_count(value, "feed_forward", 1, SIZE_MOST, &of->forward_size, &inside);
+  definition_value_names(value, stack_sizes, &inside);
+  read_stack_sizes(&s->of[side], value, &inside);
   if (inside.status) error_set(e, inside.status, "%s: %.400s", key, inside.detail);
 }
+
+static void read_sizes(struct whole_settings *s, const json_t *json, struct error *e) {
+  read_stack_sizes(&s->of[WHOLE_ENCODER], json, e);
+  s->of[WHOLE_DECODER] = s->of[WHOLE_ENCODER];
+  read_side(s, json, WHOLE_ENCODER, e);
+  read_side(s, json, WHOLE_DECODER, e);
+  definition_value_count(json, "width", 1, SIZE_MOST, &s->width, e);
+  definition_value_count(json, "kv_heads", 1, DEFINITION_HEADS_MAX, &s->kv_heads, e);
+  definition_value_count(json, "head_size", 1, SIZE_MOST, &s->head_size, e);
+  definition_value_count(json, "vocabulary", 1, TOKENS_MOST, &s->vocabulary, e);
+}
+
+/* --- the whole --- */
 
 /* How numbers are kept. */
 static void read_weights(struct whole_settings *s, const json_t *json, struct error *e) {
@@ -212,8 +230,6 @@ enum status whole_settings_read(struct whole_settings *s, const json_t *json, st
   definition_value_names(json, members, e);
   read_kind(s, json, e);
   read_sizes(s, json, e);
-  read_stack(s, json, "encoder", e);
-  read_stack(s, json, "decoder", e);
   read_norm(s, json, e);
   read_activation(s, json, e);
   read_positions(s, json, e);

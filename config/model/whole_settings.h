@@ -10,6 +10,7 @@
 #include "config/layer/definition_value.h"
 #include "config/model/whole.h"
 #include "config/model/whole_choice.h"
+#include "config/model/whole_family.h"
 
 /* How positions come in; the family says which sinusoids these are. */
 enum whole_places {
@@ -21,10 +22,16 @@ enum whole_places {
   WHOLE_PLACES_RELATIVE
 };
 
+/* What may be said of one stack alone; 0: not said. */
+struct whole_stack_sizes {
+  size_t layers, heads, forward_size;
+};
+
 struct whole_settings {
   bool has_kind;
   enum model_kind kind;
-  size_t layers, width, heads, kv_heads, head_size, forward_size, vocabulary; /* 0: not said */
+  struct whole_stack_sizes of[WHOLE_SIDES];      /* what is said of the model counts for both */
+  size_t width, kv_heads, head_size, vocabulary; /* 0: not said */
   enum toggle pre, rms, gated;
   double epsilon;           /* 0: not said */
   const char *activation;   /* static text; NULL: not said */
@@ -40,9 +47,15 @@ struct whole_settings {
   enum toggle normalize;
 };
 
-/* Reads the object; what is not said of the members above stays so, and what `encoder` in it says
- * counts as said of the model. STATUS_CONFIG with a detail that begins with the key. */
+/* Reads the object; what is not said of the members above stays so. STATUS_CONFIG with a detail
+ * that begins with the key. */
 enum status whole_settings_read(struct whole_settings *s, const json_t *json, struct error *e);
+
+/* "encoder" or "decoder": the member in which a definition speaks of that stack alone. */
+const char *whole_settings_side(enum whole_side side);
+
+/* Is it a word that may be said of one stack alone: "heads"? */
+bool whole_settings_is_size(const char *word);
 
 /* The activation of this name, as config.json of any family may call it. Returns the name, as
  * static text; NULL: it is not known. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/model/whole_find.h"
 #include "core/run/size.h"
 #include "core/run/team.h"
 
@@ -33,9 +34,12 @@ static enum status compare_piece(void *of, size_t index, struct error *e) {
   return STATUS_OK;
 }
 
-static enum status compare(struct whole_plan *p, const char *name, struct error *e) {
-  struct whole_copies c = {.file = p->source.file, .one = p->part[WHOLE_TOKEN].weight.tensor};
-  c.other = checkpoint_find(c.file, name);
+/* The copy may be missing. */
+static enum status compare(const struct whole_plan *p, const struct checkpoint_entry *copy,
+                           struct error *e) {
+  const struct whole_stack *s =
+      &p->stack[p->stack[WHOLE_DECODER].family ? WHOLE_DECODER : WHOLE_ENCODER];
+  struct whole_copies c = {p->source.file, s->part[WHOLE_TOKEN].weight.tensor, copy};
   if (!c.other || c.other == c.one) return STATUS_OK;
   if (checkpoint_check_tensor(c.other, e)) return e->status;
   if (c.other->rank != 2 || c.other->dim[0] != c.one->dim[0] || c.other->dim[1] != c.one->dim[1] ||
@@ -45,12 +49,16 @@ static enum status compare(struct whole_plan *p, const char *name, struct error 
   return (checkpoint_reads_anywhere(c.file) ? team_split : team_row)(pieces, compare_piece, &c, e);
 }
 
-enum status whole_tied_check(struct whole_plan *p, struct error *e) {
+enum status whole_tied_check(const struct whole_plan *p, struct error *e) {
+  const struct whole_stack *decoder = &p->stack[WHOLE_DECODER];
   char name[LAYOUT_ADDRESS_SIZE + 64];
-  if (!p->source.file || !p->family->tied || p->words.apart) return STATUS_OK;
+  if (!p->source.file) return STATUS_OK;
   for (size_t i = 0; i < WHOLE_TABLES_MOST && p->family->table[i]; i++) {
+    if (!p->family->tied || p->words.apart) break;
     snprintf(name, sizeof name, "%s%s.weight", p->prefix, p->family->table[i]);
-    if (compare(p, name, e)) return e->status;
+    if (compare(p, checkpoint_find(p->source.file, name), e)) return e->status;
   }
-  return p->said.tie_output == TOGGLE_OFF ? STATUS_OK : compare(p, "lm_head.weight", e);
+  if (!decoder->form.output.tied) return STATUS_OK;
+  snprintf(name, sizeof name, "%s.weight", decoder->family->head);
+  return compare(p, whole_find_near(p, name), e);
 }

@@ -4,8 +4,9 @@
 
 #include "config/model/whole_plan.h"
 
-/* Compares the copies of the table of tokens in the file, number by number. STATUS_CONFIG naming
+/* Compares the copies of the table of tokens in the file, the matrix of logits where that is one,
+ * too, number by number. STATUS_CONFIG naming
  * one that differs; the errors of reading. */
-enum status whole_tied_check(struct whole_plan *p, struct error *e);
+enum status whole_tied_check(const struct whole_plan *p, struct error *e);
 
 #endif

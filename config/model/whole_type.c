@@ -103,6 +103,7 @@ static const struct whole_type types[] = {
     {.name = "marian",
      .family = "marian",
      .may_part = true,
+     .pad_banned = true,
      .heads = 16,
      .epsilon = 1e-5,
      .activation = "gelu",

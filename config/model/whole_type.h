@@ -10,7 +10,7 @@
 struct whole_type {
   const char *name;
   const char *family; /* NULL: it is not served, and `why` says so */
-  const char *tower;  /* the member of config.json that is about the encoder; NULL: all of it is */
+  const char *tower;  /* the member of config.json that is about its stack; NULL: all of it is */
   const char *why;
   size_t heads;           /* 0: as many as the tensors tell */
   size_t head_size;       /* 0: as wide as all heads together */
@@ -23,7 +23,8 @@ struct whole_type {
   bool window_asked;     /* but counts only where use_sliding_window says so */
   size_t window;         /* what a missing one is; 0: none */
   bool untied;           /* the output has a matrix of its own */
-  bool may_part;         /* share_encoder_decoder_embeddings counts */
+  bool may_part;         /* share_encoder_decoder_embeddings and decoder_vocab_size count */
+  bool pad_banned;       /* the token that pads is never chosen */
   bool first_behind_pad; /* positions begin behind the token that pads */
   size_t first_position;
   int64_t begin, end, pad, forced_end; /* tokens; -1: none */

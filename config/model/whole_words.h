@@ -1,4 +1,5 @@
-/* whole_words: what config.json says of a whole model, in the words of a definition. */
+/* whole_words: what config.json and a definition say of a whole model, in the words of the latter.
+ */
 #ifndef CONFIG_WHOLE_WORDS_H
 #define CONFIG_WHOLE_WORDS_H
 
@@ -7,6 +8,22 @@
 #include "config/layer/notes.h"
 #include "config/model/whole_family.h"
 #include "config/model/whole_type.h"
+
+/* A word of a definition: "heads"; of one stack alone where `side` is its name, else NULL. */
+struct whole_word {
+  const char *side, *word;
+};
+
+/* Who said it. */
+struct whole_by {
+  const char *document, *key; /* of config.json: "hidden_size"; NULL: none says it */
+};
+
+/* What stands beside the tensors; either may be NULL. */
+struct whole_documents {
+  const json_t *config;     /* config.json */
+  const json_t *generation; /* generation_config.json, whose tokens go before */
+};
 
 struct whole_words {
   const struct whole_type *type; /* NULL: there is no config.json */
@@ -21,23 +38,28 @@ struct whole_words {
   size_t window;  /* rows that one sees, itself among them */
   bool has_types; /* of tokens */
   size_t types;
-  bool apart; /* the encoder has a table of tokens of its own */
+  bool apart;               /* encoder and decoder have a table of tokens each, */
+  size_t target_vocabulary; /* the decoder's of so many */
 };
 
-/* `config`: what the config.json holds; `generation`: the generation_config.json, whose tokens go
- * before; either may be NULL. STATUS_CONFIG where the model_type is not served, where a value is
- * none that is served, naming the key, or STATUS_OUT_OF_MEMORY. */
-enum status whole_words_make(struct whole_words *w, const json_t *config, const json_t *generation,
-                             struct error *e);
+/* STATUS_CONFIG where the model_type is not served, where a value is none that is served, naming
+ * the key, or STATUS_OUT_OF_MEMORY. */
+enum status whole_words_make(struct whole_words *w, const struct whole_documents *of,
+                             struct notes *n, struct error *e);
 void whole_words_free(struct whole_words *w);
 
-/* What the definition says goes before; what differs is noted. What either says of the encoder
- * alone counts as said of the model. */
+/* Puts a value, whose reference is taken, in the place of what was known. */
+void whole_words_put(struct whole_words *w, const struct whole_word *at, json_t *value,
+                     const struct whole_by *by, struct error *e);
+
+/* What the definition says goes before; what differs is noted. What it says of the model goes
+ * before what a file says of one stack alone. */
 enum status whole_words_override(struct whole_words *w, const json_t *definition, struct notes *n,
                                  struct error *e);
 
-/* An error that begins with a word which a file said begins with that file and its key instead.
+/* An error that begins with a word which a file said begins with that file and its key instead;
+ * before the word may stand of which stack it is, which is left out unless there are `both`.
  * Returns the status that the error holds. */
-enum status whole_words_blame(const struct whole_words *w, struct error *e);
+enum status whole_words_blame(const struct whole_words *w, bool both, struct error *e);
 
 #endif

@@ -38,37 +38,48 @@ static void open_tensors(struct whole_plan *p, unsigned which) {
   must(p->source.file);
 }
 
-static void part_must_fit(const struct whole_plan *p, enum whole_role role, size_t layer) {
-  const struct layout_matrix *m = whole_plan_part(p, role, layer);
+static void part_must_fit(const struct whole_stack *s, enum whole_role role, size_t layer) {
+  const struct layout_matrix *m = whole_plan_part(s, role, layer);
   size_t out, in;
-  whole_plan_size(p, role, &out, &in);
+  whole_plan_size(s, role, &out, &in);
   must(!m->found || (m->weight.rows == out && m->weight.columns == in && out > 0 && in > 0));
 }
 
 /* All numbers are finite, since those of the files are. */
-static void read_numbers(const struct whole_plan *p) {
+static void read_numbers(const struct whole_plan *p, const struct whole_stack *s) {
   struct stack_form form;
   struct stack_layer layer;
   struct error e = {0};
   struct arena a;
   arena_init(&a, NULL);
-  must(whole_numbers_model(p, &a, &form, &e) == STATUS_OK);
+  must(whole_numbers_stack(p, s, &a, &form, &e) == STATUS_OK);
   for (size_t i = 0; i < form.layers; i++)
-    must(whole_numbers_layer(p, i, &a, &layer, &e) == STATUS_OK);
+    must(whole_numbers_layer(p, s, i, &a, &layer, &e) == STATUS_OK);
   arena_free(&a);
 }
 
-static void plan_must_agree(const struct whole_plan *p) {
-  const struct stack_form *f = &p->form;
+static void stack_must_agree(const struct whole_plan *p, enum whole_side side) {
+  const struct whole_stack *s = &p->stack[side];
+  const struct stack_form *f = &s->form;
+  const bool other = side == WHOLE_DECODER && p->kind == MODEL_SEQ2SEQ;
   must(f->layers > 0 && f->width > 0 && f->self.heads % f->self.kv_heads == 0);
   must(f->embedding.positions != POSITIONS_LEARNED ||
-       p->positions <= f->embedding.position_rows - f->embedding.first_position);
-  must(p->kind != MODEL_ATTENTION && f->causal == (p->kind == MODEL_DECODER));
+       s->positions <= f->embedding.position_rows - f->embedding.first_position);
+  must(f->causal == (side == WHOLE_DECODER) && (f->cross.heads > 0) == other);
+  must(!other || (f->cross.key_size == p->stack[WHOLE_ENCODER].form.width &&
+                  f->embedding.tokens > 0 && p->said.token.begin < (int64_t)f->embedding.tokens));
   for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
-    part_must_fit(p, role, 0);
+    part_must_fit(s, role, 0);
   for (size_t i = 0; i < f->layers; i++)
-    for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) part_must_fit(p, role, i);
-  if (p->count <= NUMBERS_MOST) read_numbers(p);
+    for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) part_must_fit(s, role, i);
+  if (p->count <= NUMBERS_MOST) read_numbers(p, s);
+}
+
+static void plan_must_agree(const struct whole_plan *p) {
+  must((p->stack[WHOLE_ENCODER].family != NULL) == (p->kind != MODEL_DECODER));
+  must((p->stack[WHOLE_DECODER].family != NULL) == (p->kind != MODEL_ENCODER));
+  for (enum whole_side i = 0; i < WHOLE_SIDES; i++)
+    if (p->stack[i].family) stack_must_agree(p, i);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -17,8 +17,21 @@ struct whole_read {
   json_t *definition;
   struct whole_plan plan;
   struct arena arena;
-  struct stack_form form; /* its layers and parameters lie in the arena */
+  struct stack_form form;    /* of the stack that reads; its layers and parameters lie in the arena */
+  struct stack_form decoder; /* of the one beside it; no layers: there is none */
 };
+
+static inline void whole_read_stack(struct whole_read *m, const struct whole_stack *s,
+                                    struct stack_form *form) {
+  struct error e = {0};
+  whole_numbers_stack(&m->plan, s, &m->arena, form, &e);
+  struct stack_layer *layer = arena_alloc(&m->arena, form->layers, sizeof *layer, &e);
+  assert_non_null(layer);
+  for (size_t i = 0; i < form->layers; i++)
+    whole_numbers_layer(&m->plan, s, i, &m->arena, &layer[i], &e);
+  assert_string_equal(e.detail, "");
+  form->layer = layer;
+}
 
 /* From a definition whose paths start at `directory`. */
 static inline void whole_read(struct whole_read *m, json_t *definition, const char *directory) {
@@ -26,13 +39,11 @@ static inline void whole_read(struct whole_read *m, json_t *definition, const ch
   m->definition = definition;
   arena_init(&m->arena, NULL);
   if (whole_plan_make(&m->plan, definition, directory, &e)) fail_msg("%s", e.detail);
-  whole_numbers_model(&m->plan, &m->arena, &m->form, &e);
-  struct stack_layer *layer = arena_alloc(&m->arena, m->form.layers, sizeof *layer, &e);
-  assert_non_null(layer);
-  for (size_t i = 0; i < m->form.layers; i++)
-    whole_numbers_layer(&m->plan, i, &m->arena, &layer[i], &e);
-  assert_string_equal(e.detail, "");
-  m->form.layer = layer;
+  m->decoder = (struct stack_form){0};
+  whole_read_stack(m, whole_plan_reader(&m->plan), &m->form);
+  if (m->plan.kind != MODEL_SEQ2SEQ) return;
+  whole_read_stack(m, &m->plan.stack[WHOLE_DECODER], &m->decoder);
+  if (!m->form.embedding.token) m->form.embedding.token = m->decoder.embedding.token;
 }
 
 static inline void whole_read_golden(struct whole_read *m, const char *folder) {
