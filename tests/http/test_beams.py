@@ -1,4 +1,6 @@
 """test_beams: searches with beams, beside a plain one over /score; their settings, forms and every mistake."""
+import json
+import os
 import random
 import unittest
 
